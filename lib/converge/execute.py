@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Run a plan's steps in order and stop at the first failure."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from converge.finding import Finding, Severity
+from converge.plan import Plan, Step
+
+System = TypeVar("System")
+
+
+class StepError(Exception):
+    """A change that did not take: what happened, and what the operator can do.
+
+    Attributes:
+        reason: the cause in one sentence, with the kernel's or the tool's own words.
+        remedy: what helps; empty when the next reconcile may simply succeed.
+
+    """
+
+    def __init__(self, reason: str, remedy: str = "") -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.remedy = remedy
+
+
+@dataclass(frozen=True)
+class Outcome(Generic[System]):
+    """What happened to a plan.
+
+    Attributes:
+        done: steps that ran and were read back, in order.
+        failed: the step that failed, if one did; the steps behind it did not run.
+        error: why it failed.
+
+    """
+
+    done: tuple[Step[System], ...] = ()
+    failed: Step[System] | None = None
+    error: StepError | None = None
+
+    @property
+    def finding(self) -> Finding | None:
+        """The failure as the operator reads it, or None."""
+        if self.failed is None or self.error is None:
+            return None
+        return Finding(
+            Severity.BLOCKED,
+            self.failed.key,
+            f"failed to {self.failed.what}: {self.error.reason}",
+            self.error.remedy,
+        )
+
+
+def execute(
+    plan: Plan[System], system: System, announce: Callable[[Step[System]], None] = lambda step: None
+) -> Outcome[System]:
+    """Run ``plan``'s steps on ``system``.
+
+    Args:
+        plan: a plan without a blocking finding.
+        system: what the steps' operations write to.
+        announce: called with each step before it runs; for logs and progress.
+
+    Raises:
+        ValueError: the plan is blocked; running it would be a mistake of the caller's.
+
+    """
+    if plan.blocked:
+        raise ValueError("a blocked plan must not be run")
+    done: list[Step[System]] = []
+    for step in plan.steps:
+        announce(step)
+        try:
+            step.op.run(system)
+        except StepError as error:
+            return Outcome(tuple(done), step, error)
+        except OSError as error:
+            return Outcome(tuple(done), step, StepError(str(error)))
+        done.append(step)
+    return Outcome(tuple(done))

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What differs from the desired state, in the operator's words."""
+
+import enum
+from dataclasses import dataclass
+
+
+class Severity(enum.IntEnum):
+    """How much a finding matters; the worst one of a unit decides its status."""
+
+    INFO = 0
+    """True and worth knowing; changes no status."""
+    WARNING = 1
+    """Works, but not as well as it could."""
+    HELD = 2
+    """Known, planned, and waiting for the operator's word or for a reboot."""
+    WAITING = 3
+    """Somebody else has to finish first; resolves itself."""
+    BLOCKED = 4
+    """Only the operator can mend it."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One difference, and what to do about it.
+
+    Attributes:
+        severity: how much it matters.
+        subject: what it is about: a BDF, a bond, an option.
+        what: one clear sentence; no trailing full stop, so that it reads well in a status.
+        remedy: what the operator (or the other charm) has to do; empty when nothing is needed.
+
+    """
+
+    severity: Severity
+    subject: str
+    what: str
+    remedy: str = ""
+
+    def sentence(self) -> str:
+        """The finding as one line: subject, fact, remedy."""
+        line = f"{self.subject}: {self.what}" if self.subject else self.what
+        return f"{line}; {self.remedy}" if self.remedy else line

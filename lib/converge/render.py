@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plans and findings as a table for people and as JSON for programs."""
+
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+from converge.finding import Finding
+from converge.plan import Plan, Step
+
+System = TypeVar("System")
+
+
+def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    widths = [max(len(row[column]) for row in (header, *rows)) for column in range(len(header))]
+    lines = [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in (header, *rows)
+    ]
+    return "\n".join(lines)
+
+
+def plan_as_table(plan: Plan[System]) -> str:
+    """The plan as the ``plan`` action prints it; held steps and findings follow the steps."""
+    parts: list[str] = []
+    if plan.steps:
+        rows = [(str(n), s.what, s.why, s.disruption.label) for n, s in enumerate(plan.steps, 1)]
+        parts.append(_table(("#", "step", "because", "disruption"), rows))
+    elif not plan.held and not plan.blocked:
+        parts.append("Nothing to do: the machine is as declared.")
+    if plan.held:
+        rows = [(h.step.what, h.step.disruption.label, h.reason, h.release) for h in plan.held]
+        parts.append(_table(("held step", "disruption", "held because", "released by"), rows))
+    if plan.findings:
+        parts.append(findings_as_table(plan.findings))
+    return "\n\n".join(parts)
+
+
+def findings_as_table(findings: Sequence[Finding]) -> str:
+    """Findings, worst first, as the ``verify`` action prints them."""
+    if not findings:
+        return "No finding: the machine is as declared."
+    worst_first = sorted(findings, key=lambda finding: -finding.severity)
+    rows = [(f.severity.name.lower(), f.subject, f.what, f.remedy) for f in worst_first]
+    return _table(("severity", "subject", "finding", "remedy"), rows)
+
+
+def _step(step: Step[System]) -> dict[str, Any]:
+    return {"key": step.key, "what": step.what, "why": step.why, "disruption": step.disruption.label}
+
+
+def finding_as_json(finding: Finding) -> dict[str, str]:
+    """One finding with string keys and values."""
+    return {
+        "severity": finding.severity.name.lower(),
+        "subject": finding.subject,
+        "what": finding.what,
+        "remedy": finding.remedy,
+    }
+
+
+def plan_as_json(plan: Plan[System]) -> dict[str, Any]:
+    """The plan as plain data: ``steps``, ``held`` and ``findings``."""
+    return {
+        "steps": [_step(step) for step in plan.steps],
+        "held": [{**_step(h.step), "reason": h.reason, "release": h.release} for h in plan.held],
+        "findings": [finding_as_json(finding) for finding in plan.findings],
+    }

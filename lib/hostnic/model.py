@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a host's offload-capable NICs look like, as read from the machine.
+
+Plain frozen values: reading them is :mod:`hostnic.discover`'s work, changing the machine is
+:mod:`hostnic.ops`'. ``None`` always means "this kernel or driver does not tell", never "off".
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from converge import Finding
+
+EswitchMode = Literal["legacy", "switchdev", "switchdev_inactive"]
+
+
+@dataclass(frozen=True)
+class Vf:
+    """A virtual function.
+
+    Attributes:
+        index: its number on its PF, from 0 (``virtfn<index>``).
+        bdf: PCI address, ``0000:3b:00.2``.
+        driver: the bound driver (``mlx5_core``, ``vfio-pci``), or None while unbound.
+        netdev: its netdev in this network namespace, if it has one.
+        users: who holds it now, in the operator's words (``vfio-pci``, ``instance-0000002a``,
+            ``network namespace``); empty when free.
+
+    """
+
+    index: int
+    bdf: str
+    driver: str | None = None
+    netdev: str | None = None
+    users: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Lag:
+    """Hardware bond of a NIC's two ports (debugfs ``mlx5/<bdf>/lag``, kernel >= 5.19).
+
+    Attributes:
+        active: the NIC itself bonds its ports; None when this kernel has no way to tell.
+        type: ``switchdev`` for VF-LAG, ``roce``, ``multiport_eswitch`` …; None when not active.
+        port_sel_mode: ``hash`` or ``queue_affinity``.
+        shared_fdb: both ports share one forwarding database.
+        source: where this was read: ``debugfs``, ``kernel log``, ``RDMA device``, ``none``.
+
+    """
+
+    active: bool | None
+    type: str | None = None
+    port_sel_mode: str | None = None
+    shared_fdb: bool | None = None
+    source: str = "none"
+
+
+@dataclass(frozen=True)
+class Pf:
+    """A physical function: one port of a NIC.
+
+    Attributes:
+        bdf: PCI address with domain, ``0000:3b:00.0``.
+        driver: bound PCI driver, or None.
+        device: PCI vendor and device id, ``15b3:101d``.
+        netdev: the uplink netdev (never a representor), or None.
+        mac: its permanent MAC address.
+        mtu: bytes.
+        carrier: link up; None when the netdev is down and the kernel does not tell.
+        switch_id: ``phys_switch_id``: equal on both ports of one NIC.
+        port_name: ``phys_port_name``: ``p0``, ``p1``.
+        numa_node: -1 when the machine has none.
+        firmware: running firmware version from devlink info.
+        psid: board id from devlink info (``MT_0000000359``).
+        total_vfs: VFs that the firmware offers since this boot (``sriov_totalvfs``).
+        num_vfs: VFs that exist now.
+        autoprobe: new VFs are bound to a driver as they appear.
+        vfs: the VFs, by index.
+        eswitch_mode: None when the driver has no eswitch.
+        steering_mode: devlink runtime parameter ``flow_steering_mode``: ``smfs`` or ``dmfs``.
+        esw_multiport: devlink runtime parameter; True excludes VF-LAG.
+        hw_tc_offload: ethtool feature ``hw-tc-offload`` of the uplink.
+        bond: the kernel bond it is a member of.
+        bridge: the bridge (Linux or OVS) that it is a direct port of.
+        lag: state of the hardware bond as this port reports it.
+        iommu: it has an IOMMU group.
+
+    """
+
+    bdf: str
+    driver: str | None
+    device: str
+    netdev: str | None
+    mac: str | None
+    mtu: int | None
+    carrier: bool | None
+    switch_id: str | None
+    port_name: str | None
+    numa_node: int
+    firmware: str | None
+    psid: str | None
+    total_vfs: int
+    num_vfs: int
+    autoprobe: bool
+    vfs: tuple[Vf, ...]
+    eswitch_mode: EswitchMode | None
+    steering_mode: str | None
+    esw_multiport: bool | None
+    hw_tc_offload: bool | None
+    bond: str | None
+    bridge: str | None
+    lag: Lag
+    iommu: bool
+
+    @property
+    def card(self) -> str:
+        """Domain, bus and slot, which the ports of one NIC share: ``0000:3b:00``."""
+        return self.bdf.rpartition(".")[0]
+
+
+@dataclass(frozen=True)
+class Bond:
+    """A kernel bond.
+
+    Attributes:
+        name: netdev name.
+        mode: as the kernel spells it: ``802.3ad``, ``active-backup``, ``balance-xor`` …
+        xmit_hash_policy: ``layer3+4`` …
+        members: member netdevs, sorted.
+        partner_mac: LACP partner of the active aggregator; None without one.
+        bridge: the bridge it is a port of.
+
+    """
+
+    name: str
+    mode: str
+    xmit_hash_policy: str | None
+    members: tuple[str, ...]
+    partner_mac: str | None
+    bridge: str | None
+
+
+@dataclass(frozen=True)
+class Host:
+    """Everything that was read, and one finding for each thing that could not be.
+
+    Attributes:
+        pfs: physical functions of SR-IOV capable NICs, by BDF.
+        bonds: kernel bonds, by name.
+        kernel: release string, ``5.15.0-48-generic``.
+        boot_id: changes at each boot.
+        findings: devices or sources that could not be read.
+
+    """
+
+    pfs: tuple[Pf, ...]
+    bonds: tuple[Bond, ...]
+    kernel: str
+    boot_id: str
+    findings: tuple[Finding, ...] = ()
+
+    def pf(self, name: str) -> Pf | None:
+        """The PF with this BDF or netdev name, or None."""
+        return next((pf for pf in self.pfs if name in (pf.bdf, pf.netdev)), None)
+
+    def bond(self, name: str) -> Bond | None:
+        """The bond of this name, or None."""
+        return next((bond for bond in self.bonds if bond.name == name), None)
