@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether the NIC itself bonds its two ports (VF-LAG), read as well as each kernel allows.
+
+1. debugfs ``mlx5/<bdf>/lag`` (kernel 5.19 and later; drivers/net/ethernet/mellanox/mlx5/core/lag/debugfs.c).
+2. The RDMA device ``mlx5_bond_<n>`` of a port: it exists exactly while a LAG is active.
+3. This boot's kernel log: ``lag map`` when a LAG came up, failures when it did not.
+4. Otherwise nobody tells: ``Lag.active`` is None.
+
+The RDMA device goes before the log as it is the present, costs no process, and the log is history.
+"""
+
+import re
+from collections.abc import Callable
+
+from hostnic.model import Lag
+from hostnic.process import CommandError
+from hostnic.system import System
+
+DEBUGFS = "/sys/kernel/debug/mlx5"
+RDMA = "/sys/class/infiniband"
+
+UP = re.compile(r"lag map:? ")
+DOWN = re.compile(r"Failed to (create|activate|deactivate|modify) (VF |RoCE )?LAG|E-Switch: Disable|Deactivat\w+ LAG")
+TROUBLE = re.compile(r"lag|bond|unbound", re.IGNORECASE)
+
+
+def kernel_log(system: System) -> str:
+    """This boot's kernel messages of mlx5, oldest first; empty when they cannot be read."""
+    try:
+        return system.run(
+            ["journalctl", "--dmesg", "--boot", "--output=cat", "--quiet", "--no-pager", "--grep=mlx5_core"]
+        )
+    except CommandError:
+        return ""
+
+
+def read(system: System, bdf: str, log: Callable[[], str] | None = None) -> Lag:
+    """The LAG as the port at ``bdf`` reports it.
+
+    Args:
+        system: the host.
+        bdf: a PF.
+        log: gives the kernel log; called only when nothing better tells.
+
+    """
+    directory = f"{DEBUGFS}/{bdf}/lag"
+    try:
+        state = system.read(f"{directory}/state").strip()
+    except OSError:
+        return _without_debugfs(system, bdf, log or (lambda: kernel_log(system)))
+    if state != "active":
+        return Lag(active=False, source="debugfs")
+    return Lag(
+        active=True,
+        type=_detail(system, f"{directory}/type"),
+        port_sel_mode=_detail(system, f"{directory}/port_sel_mode"),
+        shared_fdb=_shared_fdb(_detail(system, f"{directory}/flags")),
+        source="debugfs",
+    )
+
+
+def reason(system: System, bdf: str) -> str:
+    """The kernel's last word on why no LAG came about, as an insertion in a sentence, or nothing."""
+    for line in reversed(kernel_log(system).splitlines()):
+        if bdf in line and TROUBLE.search(line):
+            return f"; the kernel says: {line.split(bdf, 1)[1].lstrip(': ').strip()}"
+    return ""
+
+
+def _detail(system: System, path: str) -> str | None:
+    """An attribute that only exists, or only answers, while the LAG is active."""
+    try:
+        return system.read(path).strip() or None
+    except OSError:
+        return None
+
+
+def _shared_fdb(flags: str | None) -> bool | None:
+    match = re.search(r"shared_fdb:\s*(on|off)", flags or "")
+    return match.group(1) == "on" if match else None
+
+
+def _without_debugfs(system: System, bdf: str, log: Callable[[], str]) -> Lag:
+    if _rdma_bond(system, bdf):
+        return Lag(active=True, source="RDMA device")
+    state = from_log(log(), bdf)
+    return Lag(active=state, source="none" if state is None else "kernel log")
+
+
+def _rdma_bond(system: System, bdf: str) -> bool:
+    try:
+        names = system.listdir(RDMA)
+    except OSError:
+        return False
+    for name in names:
+        if name.startswith("mlx5_bond_"):
+            try:
+                if system.readlink(f"{RDMA}/{name}/device").endswith(bdf):
+                    return True
+            except OSError:
+                continue
+    return False
+
+
+def from_log(log: str, bdf: str) -> bool | None:
+    """Whether the LAG was active when the log last spoke of it; None when it never did.
+
+    Only the first port of a NIC logs for both: lines of any function in the same slot count.
+    """
+    card = bdf.rpartition(".")[0]
+    state: bool | None = None
+    for line in log.splitlines():
+        if card not in line:
+            continue
+        if DOWN.search(line):
+            state = False
+        elif UP.search(line):
+            state = True
+    return state

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kernel bonds, and the hardware bond (VF-LAG) that mlx5 forms underneath one."""
+
+from dataclasses import dataclass
+
+from converge import StepError
+from hostnic import lag
+from hostnic.model import Lag
+from hostnic.ops import refusal
+from hostnic.ops.waiting import until
+from hostnic.system import Link, System
+
+
+def _link(system: System, name: str) -> Link:
+    found = next((link for link in system.links() if link.name == name), None)
+    if found is None:
+        raise StepError(f"there is no netdev {name}", "check its name with ip link")
+    return found
+
+
+@dataclass(frozen=True)
+class LeaveBond:
+    """Take ``netdev`` out of its bond; the kernel sets it down."""
+
+    netdev: str
+
+    def run(self, system: System) -> None:
+        """Clear its master unless it has none."""
+        if _link(system, self.netdev).master is None:
+            return
+        try:
+            system.set_master(self.netdev, None)
+        except OSError as error:
+            raise StepError(f"{self.netdev} stays in its bond: {refusal.words(error)}") from error
+        if _link(system, self.netdev).master is not None:
+            raise StepError(f"{self.netdev} did not leave its bond")
+
+
+@dataclass(frozen=True)
+class JoinBond:
+    """Make ``netdev`` a member of ``bond``. The bond takes it only while down, and sets it up itself."""
+
+    netdev: str
+    bond: str
+
+    def run(self, system: System) -> None:
+        """Set it down, give it the master, and see that it came up."""
+        link = _link(system, self.netdev)
+        _link(system, self.bond)
+        if link.master == self.bond:
+            return
+        if link.master is not None:
+            raise StepError(f"{self.netdev} belongs to {link.master}", f"take it out of {link.master} first")
+        try:
+            if link.up:
+                system.set_up(self.netdev, False)
+            system.set_master(self.netdev, self.bond)
+            if not _link(system, self.netdev).up:
+                system.set_up(self.netdev, True)
+        except OSError as error:
+            raise StepError(f"{self.bond} does not take {self.netdev}: {refusal.words(error)}") from error
+        if _link(system, self.netdev).master != self.bond:
+            raise StepError(f"{self.netdev} did not join {self.bond}")
+
+
+@dataclass(frozen=True)
+class AwaitLag:
+    """Wait until the NIC with the ports ``bdfs`` bonds them itself (VF-LAG).
+
+    On a kernel that does not tell (see :mod:`hostnic.lag`) this waits for the whole deadline and
+    then lets the plan go on; ``Lag.active`` stays None and ``verify`` says so.
+    """
+
+    bdfs: tuple[str, ...]
+    deadline: float = 10.0
+
+    def run(self, system: System) -> None:
+        """Read the LAG's state until every port reports it."""
+        last: list[Lag] = []
+
+        def active() -> bool:
+            last[:] = [lag.read(system, bdf) for bdf in self.bdfs]
+            return all(port.active is True and port.type in (None, "switchdev") for port in last)
+
+        if until(system, active, self.deadline) or any(port.active is None for port in last):
+            return
+        kinds = {port.type for port in last if port.active}
+        raise StepError(
+            f"the NIC with {' and '.join(self.bdfs)} has no VF-LAG after {self.deadline:g} s"
+            + (f" but one of type {kinds.pop()}" if kinds else "")
+            + lag.reason(system, self.bdfs[0]),
+            "both ports, and nothing else, must be in one bond of mode 802.3ad, balance-xor or "
+            "active-backup, in switchdev mode, with all VFs unbound",
+        )

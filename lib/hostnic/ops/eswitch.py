@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The embedded switch of a PF: devlink parameters and mode, and the uplink's hw-tc-offload."""
+
+import errno
+from dataclasses import dataclass
+
+from converge import StepError
+from hostnic import pci, ports
+from hostnic.ops import refusal
+from hostnic.ops.waiting import until
+from hostnic.system import System
+
+UNSUPPORTED = (errno.EINVAL, errno.ENODEV, errno.EOPNOTSUPP)
+
+
+@dataclass(frozen=True)
+class SetDevlinkParam:
+    """Set the devlink parameter ``name`` of ``bdf`` for this boot (cmode runtime)."""
+
+    bdf: str
+    name: str
+    value: str | bool | int
+
+    def run(self, system: System) -> None:
+        """Write it unless it already is so."""
+        try:
+            if system.devlink_param(self.bdf, self.name) == self.value:
+                return
+            system.set_devlink_param(self.bdf, self.name, self.value)
+            now = system.devlink_param(self.bdf, self.name)
+        except OSError as error:
+            raise StepError(f"{self.name} of {self.bdf} stays as it is: {refusal.words(error)}") from error
+        if now != self.value:
+            raise StepError(f"{self.name} of {self.bdf} reads {now} after {self.value} was set")
+
+
+@dataclass(frozen=True)
+class SetSteeringMode:
+    """Prefer flow steering ``mode`` (``smfs`` or ``dmfs``); only works in eswitch mode legacy.
+
+    A NIC or kernel that does not know it is no failure: the NIC then offloads with its default.
+    """
+
+    bdf: str
+    mode: str
+
+    def run(self, system: System) -> None:
+        """Write it unless it already is so, and carry on where it is not supported."""
+        try:
+            if system.devlink_param(self.bdf, "flow_steering_mode") != self.mode:
+                system.set_devlink_param(self.bdf, "flow_steering_mode", self.mode)
+        except OSError as error:
+            if error.errno not in UNSUPPORTED:
+                raise refusal.of_device(self.bdf, error) from error
+
+
+@dataclass(frozen=True)
+class SetInlineMode:
+    """Set the eswitch's inline mode; ConnectX-4 and -4 Lx need ``transport`` before switchdev."""
+
+    bdf: str
+    mode: str
+
+    def run(self, system: System) -> None:
+        """Write it; the kernel offers no cheap read-back before switchdev, its answer has to do."""
+        try:
+            system.set_inline_mode(self.bdf, self.mode)
+        except OSError as error:
+            raise refusal.of_device(self.bdf, error) from error
+
+
+@dataclass(frozen=True)
+class SetEswitchMode:
+    """Change the eswitch of ``bdf`` to ``mode`` (``legacy`` or ``switchdev``).
+
+    ``switchdev`` is complete when the uplink carries a switch id and each VF has its representor.
+    """
+
+    bdf: str
+    mode: str
+    deadline: float = 30.0
+
+    def run(self, system: System) -> None:
+        """Set it unless it already is so, read it back, and wait for the netdevs that it brings."""
+        try:
+            if system.eswitch_mode(self.bdf) != self.mode:
+                system.set_eswitch_mode(self.bdf, self.mode)
+            now = system.eswitch_mode(self.bdf)
+        except OSError as error:
+            raise refusal.of_eswitch_mode(self.bdf, self.mode, error) from error
+        if now != self.mode:
+            raise StepError(f"the eswitch of {self.bdf} reads {now} after {self.mode} was set")
+        if self.mode == "switchdev" and not until(system, lambda: self._complete(system), self.deadline):
+            raise StepError(
+                f"{self.bdf} is in switchdev mode, but its uplink has no switch id or a VF has no "
+                f"representor after {self.deadline:g} s",
+                "the kernel log says which representor could not be created",
+            )
+
+    def _complete(self, system: System) -> bool:
+        links = system.links()
+        uplink = ports.uplink(links, self.bdf)
+        if uplink is None or uplink.switch_id is None:
+            return False
+        return len(ports.representors(links, self.bdf)) >= pci.num_vfs(system, self.bdf)
+
+
+@dataclass(frozen=True)
+class SetHwTcOffload:
+    """Turn ethtool feature hw-tc-offload of ``netdev`` on or off."""
+
+    netdev: str
+    on: bool
+
+    def run(self, system: System) -> None:
+        """Write it unless it already is so."""
+        try:
+            if system.hw_tc_offload(self.netdev) == self.on:
+                return
+            system.set_hw_tc_offload(self.netdev, self.on)
+            now = system.hw_tc_offload(self.netdev)
+        except OSError as error:
+            raise StepError(
+                f"hw-tc-offload of {self.netdev} stays as it is: {refusal.words(error)}"
+            ) from error
+        if now != self.on:
+            raise StepError(f"hw-tc-offload of {self.netdev} did not turn {'on' if self.on else 'off'}")

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files that outlive a boot."""
+
+from dataclasses import dataclass, field
+
+from converge import StepError
+from hostnic.ops import refusal
+from hostnic.system import System
+
+
+@dataclass(frozen=True)
+class InstallFile:
+    """Put ``content`` at ``path``, replacing it atomically."""
+
+    path: str
+    content: bytes = field(repr=False)
+    mode: int = 0o644
+
+    def run(self, system: System) -> None:
+        """Install it unless it already reads so."""
+        if holds(system, self.path, self.content):
+            return
+        try:
+            system.install(self.path, self.content, self.mode)
+        except OSError as error:
+            raise StepError(f"cannot write {self.path}: {refusal.words(error)}") from error
+        if not holds(system, self.path, self.content):
+            raise StepError(f"{self.path} reads back otherwise than it was written")
+
+
+@dataclass(frozen=True)
+class RemoveFile:
+    """Remove the file at ``path``."""
+
+    path: str
+
+    def run(self, system: System) -> None:
+        """Remove it if it is there."""
+        try:
+            if system.exists(self.path):
+                system.remove(self.path)
+        except OSError as error:
+            raise StepError(f"cannot remove {self.path}: {refusal.words(error)}") from error
+
+
+@dataclass(frozen=True)
+class RemoveTree:
+    """Remove the directory ``path`` with all that is in it."""
+
+    path: str
+
+    def run(self, system: System) -> None:
+        """Remove the files, then the emptied directories."""
+        try:
+            if system.exists(self.path):
+                self._remove(system, self.path)
+        except OSError as error:
+            raise StepError(f"cannot remove {self.path}: {refusal.words(error)}") from error
+
+    def _remove(self, system: System, path: str) -> None:
+        try:
+            entries = system.listdir(path)
+        except NotADirectoryError:
+            entries = []
+        for entry in entries:
+            self._remove(system, f"{path}/{entry}")
+        system.remove(path)
+
+
+def holds(system: System, path: str, content: bytes) -> bool:
+    """Whether the file at ``path`` has exactly this content."""
+    try:
+        return system.read(path).encode("utf-8", "surrogateescape") == content
+    except OSError:
+        return False

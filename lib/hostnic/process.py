@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Child processes: how they are run, how their failures read, and which of them only read."""
+
+import errno
+import os
+import subprocess
+from collections.abc import Sequence
+
+QUERIES: tuple[tuple[str, ...], ...] = (
+    ("systemctl", "is-enabled"),
+    ("systemctl", "is-active"),
+    ("systemctl", "is-failed"),
+    ("systemctl", "show"),
+    ("systemctl", "cat"),
+    ("netplan", "get"),
+    ("netplan", "generate", "--root-dir"),
+    ("mstconfig",),
+    ("journalctl",),
+    ("ovs-vsctl", "--format=json", "list"),
+    ("ovs-vsctl", "--format=json", "find"),
+    ("ovs-vsctl", "port-to-br"),
+    ("ovs-appctl", "dpctl/dump-flows"),
+    ("ovs-appctl", "bond/show"),
+    ("ip", "-json"),
+    ("tc", "-json"),
+    ("ping",),
+)
+"""Beginnings of the commands with which this package reads; ``mstconfig`` only ever queries here."""
+
+
+class CommandError(OSError):
+    """A command that could not be started, ran too long, or ended with a non-zero code.
+
+    Attributes:
+        argv: the command.
+        returncode: its exit code; None when it could not be started or was stopped at its deadline.
+        stdout, stderr: what it printed. Some tools (mstconfig) report errors on standard output.
+
+    """
+
+    def __init__(
+        self, argv: Sequence[str], reason: str, returncode: int | None = None, stdout: str = "", stderr: str = ""
+    ) -> None:
+        super().__init__(errno.EIO, reason)
+        self.argv = tuple(argv)
+        self.reason = reason
+        self.returncode = returncode
+        self.stdout = stdout
+        self.stderr = stderr
+
+    def __str__(self) -> str:
+        return self.reason
+
+
+def only_reads(argv: Sequence[str]) -> bool:
+    """Whether this command changes nothing, so that a recorder need not count it as a write."""
+    return any(tuple(argv[: len(query)]) == query for query in QUERIES)
+
+
+def failure(argv: Sequence[str], returncode: int, stdout: str, stderr: str) -> CommandError:
+    """The error of a command that ended with ``returncode``: its last words make the sentence."""
+    said = (stderr.strip() or stdout.strip()).splitlines()
+    last = said[-1].strip() if said else "no message"
+    return CommandError(argv, f"{argv[0]} failed ({returncode}): {last}", returncode, stdout, stderr)
+
+
+def run(argv: Sequence[str], stdin: str | None = None, timeout: float = 60.0) -> str:
+    """Run ``argv`` without a shell, in the C locale, and return its standard output.
+
+    Args:
+        argv: the command and its arguments.
+        stdin: text for its standard input; none means an empty one.
+        timeout: seconds after which it is killed.
+
+    Raises:
+        CommandError: see there.
+
+    """
+    try:
+        done = subprocess.run(
+            list(argv),
+            input=stdin if stdin is not None else "",
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=timeout,
+            env={**os.environ, "LC_ALL": "C"},
+            check=False,
+        )
+    except FileNotFoundError as error:
+        raise CommandError(argv, f"{argv[0]} is not installed") from error
+    except subprocess.TimeoutExpired as error:
+        raise CommandError(argv, f"{argv[0]} did not end within {timeout:g} s") from error
+    except OSError as error:
+        raise CommandError(argv, f"{argv[0]} could not be started: {error.strerror}") from error
+    if done.returncode:
+        raise failure(argv, done.returncode, done.stdout, done.stderr)
+    return done.stdout

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""systemd units as files: installed under /etc/systemd/system, enabled by a link below a target.
+
+Whether a unit is enabled is read from those links, as systemd itself does at boot: an idle hook
+starts no process for it.
+"""
+
+from hostnic.process import CommandError
+from hostnic.system import System
+
+DIRECTORY = "/etc/systemd/system"
+
+
+def path(name: str) -> str:
+    """Where the unit file ``name`` is installed."""
+    return f"{DIRECTORY}/{name}"
+
+
+def enabled(system: System, name: str) -> bool:
+    """Whether a target wants or requires the unit ``name`` at boot."""
+    try:
+        entries = system.listdir(DIRECTORY)
+    except FileNotFoundError:
+        return False
+    return any(
+        entry.endswith((".wants", ".requires")) and system.exists(f"{DIRECTORY}/{entry}/{name}")
+        for entry in entries
+    )
+
+
+def failed(system: System, name: str) -> bool:
+    """Whether the last run of the unit ``name`` failed."""
+    try:
+        return system.run(["systemctl", "is-failed", name]).strip() == "failed"
+    except CommandError:
+        return False
