@@ -20,7 +20,9 @@ DEBUGFS = "/sys/kernel/debug/mlx5"
 RDMA = "/sys/class/infiniband"
 
 UP = re.compile(r"lag map:? ")
-DOWN = re.compile(r"Failed to (create|activate|deactivate|modify) (VF |RoCE )?LAG|E-Switch: Disable|Deactivat\w+ LAG")
+DOWN = re.compile(
+    r"Failed to (create|activate|deactivate|modify) (VF |RoCE )?LAG|E-Switch: Disable|Deactivat\w+ LAG"
+)
 TROUBLE = re.compile(r"lag|bond|unbound", re.IGNORECASE)
 
 

@@ -39,7 +39,12 @@ class CommandError(OSError):
     """
 
     def __init__(
-        self, argv: Sequence[str], reason: str, returncode: int | None = None, stdout: str = "", stderr: str = ""
+        self,
+        argv: Sequence[str],
+        reason: str,
+        returncode: int | None = None,
+        stdout: str = "",
+        stderr: str = "",
     ) -> None:
         super().__init__(errno.EIO, reason)
         self.argv = tuple(argv)

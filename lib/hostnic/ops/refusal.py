@@ -47,7 +47,8 @@ def of_num_vfs(bdf: str, count: int, total: int, error: OSError) -> StepError:
         )
     if error.errno == errno.ENOENT:
         return StepError(
-            f"no driver that knows SR-IOV is bound to {bdf}", "see the kernel log for why mlx5_core did not bind"
+            f"no driver that knows SR-IOV is bound to {bdf}",
+            "see the kernel log for why mlx5_core did not bind",
         )
     return of_device(bdf, error)
 
@@ -67,5 +68,7 @@ def of_eswitch_mode(bdf: str, mode: str, error: OSError) -> StepError:
             "the kernel log has the syndrome; retried at the next reconcile",
         )
     if error.errno in (errno.EOPNOTSUPP, errno.ENOENT):
-        return StepError(f"{bdf} has no eswitch that changes to mode {mode}: {said}", "remove it from devices")
+        return StepError(
+            f"{bdf} has no eswitch that changes to mode {mode}: {said}", "remove it from devices"
+        )
     return of_device(bdf, error)

@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A modelled host for tests: stateful, refusing what mlx5 refuses, with faults at every call.
+
+host = FakeHost()                                   # two plain PFs in bond0
+host.fail("set_eswitch_mode", "0000:3b:00.1", OSError(errno.EINVAL, "…"))
+host.reboot(boot=[early], after_network=[late])
+assert host.trace == [...]
+"""
+
+from hostnic.testing.files import FakeFiles
+from hostnic.testing.host import FakeHost
+from hostnic.testing.network import FakeBond, FakeNetwork
+from hostnic.testing.nic import FakeCard, FakePort, FakeVf, Firmware, card
+
+__all__ = [
+    "FakeBond",
+    "FakeCard",
+    "FakeFiles",
+    "FakeHost",
+    "FakeNetwork",
+    "FakePort",
+    "FakeVf",
+    "Firmware",
+    "card",
+]

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The modelled host's own file system: files, links and directories, and what a reboot takes away."""
+
+import errno
+import os
+
+VOLATILE = "/run/"
+
+
+def missing(path: str) -> OSError:
+    """The error of a path that does not exist."""
+    return FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
+
+
+class FakeFiles:
+    """Absolute paths to content; links resolve one step, as far as units need it."""
+
+    def __init__(self) -> None:
+        self.content: dict[str, bytes] = {}
+        self.mode: dict[str, int] = {}
+        self.links: dict[str, str] = {}
+        self.directories: set[str] = {"/etc", "/run", "/usr", "/etc/netplan", "/etc/systemd/system"}
+
+    def install(self, path: str, content: bytes, mode: int) -> None:
+        """Put a file there, and the directories above it."""
+        if path in self.directories:
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+        self._make_parents(path)
+        self.content[path] = content
+        self.mode[path] = mode
+
+    def link(self, path: str, target: str) -> None:
+        """Put a symbolic link there."""
+        self._make_parents(path)
+        self.links[path] = target
+
+    def remove(self, path: str) -> None:
+        """Remove a file, a link or an empty directory."""
+        if path in self.links:
+            del self.links[path]
+        elif path in self.content:
+            del self.content[path]
+            del self.mode[path]
+        elif path in self.directories:
+            if self.listdir(path):
+                raise OSError(errno.ENOTEMPTY, os.strerror(errno.ENOTEMPTY), path)
+            self.directories.remove(path)
+        else:
+            raise missing(path)
+
+    def read(self, path: str) -> str:
+        """A file's text."""
+        path = self.links.get(path, path)
+        if path in self.directories:
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+        if path not in self.content:
+            raise missing(path)
+        return self.content[path].decode("utf-8", "surrogateescape")
+
+    def exists(self, path: str) -> bool:
+        """A file or directory is there; a dangling link is not."""
+        path = self.links.get(path, path)
+        return path in self.content or path in self.directories
+
+    def listdir(self, path: str) -> list[str]:
+        """Names in a directory."""
+        if path not in self.directories:
+            if path in self.content:
+                raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), path)
+            raise missing(path)
+        everything = (*self.content, *self.links, *self.directories)
+        return sorted({name.rpartition("/")[2] for name in everything if name.rpartition("/")[0] == path})
+
+    def readlink(self, path: str) -> str:
+        """Where a link points."""
+        if path not in self.links:
+            raise (
+                OSError(errno.EINVAL, os.strerror(errno.EINVAL), path) if self.exists(path) else missing(path)
+            )
+        return self.links[path]
+
+    def boot(self) -> None:
+        """/run is a fresh tmpfs."""
+        for path in [path for path in self.content if path.startswith(VOLATILE)]:
+            self.remove(path)
+        self.directories = {path for path in self.directories if not path.startswith(VOLATILE)}
+
+    def _make_parents(self, path: str) -> None:
+        parent = path.rpartition("/")[0]
+        while parent:
+            self.directories.add(parent)
+            parent = parent.rpartition("/")[0]

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The modelled host's netdevs: uplinks, VFs, representors, bonds and what stands on them."""
+
+import errno
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from hostnic.system import Link
+from hostnic.testing.mlx5 import refuse
+from hostnic.testing.nic import FakeCard, FakePort
+
+LACP_TIME = 1.0
+"""Seconds that the bond needs to find its partner."""
+
+
+@dataclass
+class FakeBond:
+    """A kernel bond; ``carrier_since`` is when its last chain of members became able to carry."""
+
+    name: str = "bond0"
+    mode: str = "802.3ad"
+    xmit_hash_policy: str = "layer3+4"
+    bridge: str | None = "ovs-system"
+    members: list[str] = field(default_factory=list[str])
+    partner: str = "44:38:39:ff:00:01"
+    since: float = 0.0
+
+
+@dataclass
+class FakeNetwork:
+    """Links by name; everything that is not a NIC's own is in ``bonds`` and ``others``."""
+
+    cards: list[FakeCard]
+    bonds: dict[str, FakeBond] = field(default_factory=dict[str, FakeBond])
+    others: dict[str, Link] = field(default_factory=dict[str, Link])
+    down: set[str] = field(default_factory=set[str])
+    unplugged: set[str] = field(default_factory=set[str])
+
+    def ports(self) -> Iterable[FakePort]:
+        """All PFs."""
+        return (port for card in self.cards for port in card.ports)
+
+    def bond_of(self, netdev: str) -> FakeBond | None:
+        """The bond that ``netdev`` is a member of."""
+        return next((bond for bond in self.bonds.values() if netdev in bond.members), None)
+
+    def set_up(self, name: str, up: bool) -> None:
+        """``ip link set … up|down``."""
+        if up:
+            self.down.discard(name)
+        else:
+            self.down.add(name)
+
+    def set_master(self, name: str, master: str | None, now: float) -> None:
+        """``ip link set … master`` and ``nomaster`` (drivers/net/bonding/bond_main.c)."""
+        old = self.bond_of(name)
+        if old is not None:
+            old.members.remove(name)
+            self.down.add(name)
+        if master is None:
+            return
+        bond = self.bonds.get(master)
+        if bond is None:
+            raise refuse(errno.EOPNOTSUPP)
+        if name not in self.down:
+            raise refuse(errno.EPERM, "Device can not be enslaved while up")
+        self.down.discard(name)
+        bond.members = sorted([*bond.members, name])
+        bond.since = now
+
+    def carries(self, bond: FakeBond, now: float) -> bool:
+        """Frames get through: a member is up and wired, and LACP has had its time."""
+        live = any(name not in self.down | self.unplugged for name in bond.members)
+        return live and now >= bond.since + (LACP_TIME if bond.mode == "802.3ad" else 0.0)
+
+    def links(self, now: float) -> list[Link]:
+        """What rtnetlink would report."""
+        found: list[Link] = []
+        for card in self.cards:
+            for port in card.ports:
+                if port.driver == "mlx5_core" and not port.gone:
+                    found += self._links_of(card, port, now)
+        for bond in self.bonds.values():
+            up = bond.name not in self.down
+            partnered = bond.mode == "802.3ad" and self.carries(bond, now)
+            found.append(
+                Link(
+                    bond.name, 0, "10:70:fd:00:00:00", None, 9000, up, self.carries(bond, now) if up else None,
+                    "bond", bond.bridge, None, None, None, bond.mode, bond.xmit_hash_policy,
+                    bond.partner if partnered else None,
+                )
+            )  # fmt: skip
+        found += self.others.values()
+        return [Link(**{**vars(link), "index": index}) for index, link in enumerate(found, 2)]
+
+    def _links_of(self, card: FakeCard, port: FakePort, now: float) -> list[Link]:
+        up = port.netdev not in self.down
+        bond = self.bond_of(port.netdev)
+        uplink = Link(
+            port.netdev, 0, port.mac, port.mac, 9000, up,
+            port.netdev not in self.unplugged if up else None,
+            None, bond.name if bond else None, card.switch_id, f"p{port.number}", port.bdf,
+        )  # fmt: skip
+        found = [uplink]
+        stem = port.netdev.partition("np")[0]
+        for vf in port.present(now):
+            if port.eswitch_mode == "switchdev":
+                found.append(
+                    Link(
+                        f"{stem}_{vf.index}", 0, None, None, 9000, False, None, None, None,
+                        card.switch_id, f"pf{port.number}vf{vf.index}", port.bdf,
+                    )
+                )  # fmt: skip
+            if vf.driver == "mlx5_core" and not vf.netns:
+                found.append(
+                    Link(
+                        f"{stem}v{vf.index}", 0, None, None, 1500, False, None, None, None, None, None, vf.bdf
+                    )
+                )
+        return found

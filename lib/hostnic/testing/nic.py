@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A modelled NIC: what its firmware, its PCI functions and mlx5 hold, and what they refuse.
+
+The refusals are those of the project's virtual card (``tests/lab/card``) with all of its strictness
+on; ``tests/functional/test_hostnic.py`` runs the same scenario on both and compares.
+"""
+
+from dataclasses import dataclass, field
+
+
+@dataclass
+class FakeVf:
+    """A VF: ``ready`` is the time at which its device appears."""
+
+    index: int
+    bdf: str
+    ready: float
+    driver: str | None = None
+    netns: bool = False
+    never_probes: bool = False
+
+
+@dataclass
+class Firmware:
+    """The settings of one PF that matter here, as running and as after the next boot."""
+
+    num_of_vfs: int = 8
+    sriov_en: bool = True
+    next_num_of_vfs: int = 8
+    next_sriov_en: bool = True
+
+    @property
+    def total_vfs(self) -> int:
+        """``sriov_totalvfs``; 0 when SR-IOV is off and the capability is hidden."""
+        return self.num_of_vfs if self.sriov_en else 0
+
+    def boot(self) -> None:
+        """What was set becomes current."""
+        self.num_of_vfs, self.sriov_en = self.next_num_of_vfs, self.next_sriov_en
+
+
+@dataclass
+class FakePort:
+    """A PF with its uplink netdev and its embedded switch."""
+
+    bdf: str
+    number: int
+    netdev: str
+    mac: str
+    firmware: Firmware = field(default_factory=Firmware)
+    driver: str | None = "mlx5_core"
+    autoprobe: bool = True
+    vfs: list[FakeVf] = field(default_factory=list[FakeVf])
+    eswitch_mode: str = "legacy"
+    inline_mode: str = "none"
+    params: dict[str, str | bool | int] = field(default_factory=dict[str, "str | bool | int"])
+    hw_tc_offload: bool = False
+    rules: int = 0
+    gone: bool = False
+    mode_fails: bool = False
+    vf_delay: float = 0.0
+    never_probing: set[int] = field(default_factory=set[int])
+
+    def boot(self) -> None:
+        """Everything that lives in memory is as after power-on."""
+        self.firmware.boot()
+        self.autoprobe = True
+        self.vfs = []
+        self.eswitch_mode, self.inline_mode = "legacy", "none"
+        self.params = {"flow_steering_mode": "smfs", "esw_multiport": False}
+        self.hw_tc_offload = False
+        self.rules = 0
+
+    def present(self, now: float) -> list[FakeVf]:
+        """VFs whose device exists."""
+        return [vf for vf in self.vfs if vf.ready <= now]
+
+    def vf_address(self, index: int) -> str:
+        """BDF of a VF: the VFs of the first port follow both PFs, those of the second follow these."""
+        head, _, rest = self.bdf.partition(":")
+        bus, _, slot_function = rest.partition(":")
+        slot, _, function = slot_function.partition(".")
+        offset = 2 + self.number * (self.firmware.num_of_vfs - 1)
+        routing = (int(bus, 16) << 8) + (int(slot, 16) << 3) + int(function) + offset + index
+        return f"{head}:{routing >> 8:02x}:{(routing >> 3) & 0x1F:02x}.{routing & 7}"
+
+
+@dataclass
+class FakeCard:
+    """A NIC with its ports.
+
+    Attributes:
+        slot: domain, bus and slot: ``0000:3b:00``.
+        ports: its PFs.
+        device, psid, version: PCI ids, board id, running firmware.
+        lag: ``None``, or the type of the LAG that is active (``switchdev``, ``roce``).
+        lag_never: a fault: the firmware refuses every LAG.
+        lag_delay: seconds between a bond's forming and the LAG's becoming active.
+
+    """
+
+    slot: str
+    ports: list[FakePort]
+    device: str = "15b3:101d"
+    psid: str = "MT_0000000359"
+    version: str = "22.39.2048"
+    numa_node: int = 0
+    switch_id: str = "1070fd0300b2a3c4"
+    lag: str | None = None
+    lag_never: bool = False
+    lag_delay: float = 0.2
+
+    def boot(self) -> None:
+        """Power-on state of all ports."""
+        self.lag = None
+        for port in self.ports:
+            port.boot()
+
+
+def card(bus: str = "3b", ports: int = 2, total_vfs: int = 8, device: str = "15b3:101d") -> FakeCard:
+    """A NIC in slot 0 of ``bus`` (hexadecimal), with udev's names: ``enp59s0f0np0`` …"""
+    slot = f"0000:{bus}:00"
+    number = int(bus, 16)
+    made = [
+        FakePort(
+            bdf=f"{slot}.{port}",
+            number=port,
+            netdev=f"enp{number}s0f{port}np{port}",
+            mac=f"10:70:fd:{number:02x}:00:{port:02x}",
+            firmware=Firmware(total_vfs, True, total_vfs, True),
+        )
+        for port in range(ports)
+    ]
+    result = FakeCard(slot, made, device, switch_id=f"1070fd0300{number:02x}0000")
+    result.boot()
+    return result

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The modelled host's /sys, /proc and debugfs, generated from its NICs at each look."""
+
+from dataclasses import dataclass
+
+from hostnic.pci import DEVICES, DRIVERS
+from hostnic.testing.nic import FakeCard, FakePort, FakeVf
+
+
+@dataclass(frozen=True)
+class SymLink:
+    """A symbolic link's target."""
+
+    target: str
+
+
+Node = str | SymLink
+Tree = dict[str, "Node | Tree"]
+"""A directory: names to texts, links, or directories."""
+
+
+def pci_devices(cards: list[FakeCard], iommu: bool, now: float) -> Tree:
+    """``/sys/bus/pci/devices``, with a disk controller that has nothing to do with us."""
+    tree: Tree = {"0000:00:17.0": {"class": "0x010601\n", "vendor": "0x8086\n", "device": "0xa182\n"}}
+    for card in cards:
+        for port in card.ports:
+            if not port.gone:
+                tree[port.bdf] = _pf(card, port, iommu, now)
+                tree.update({vf.bdf: _vf(card, port, vf, iommu) for vf in port.present(now)})
+    return tree
+
+
+def _function(card: FakeCard, device: str, driver: str | None, iommu: bool) -> Tree:
+    vendor, _, model = device.partition(":")
+    tree: Tree = {
+        "class": "0x020000\n",
+        "vendor": f"0x{vendor}\n",
+        "device": f"0x{model}\n",
+        "numa_node": f"{card.numa_node}\n",
+    }
+    if driver:
+        tree["driver"] = SymLink(f"../../../../bus/pci/drivers/{driver}")
+    if iommu:
+        tree["iommu_group"] = SymLink("../../../../kernel/iommu_groups/42")
+    return tree
+
+
+def _pf(card: FakeCard, port: FakePort, iommu: bool, now: float) -> Tree:
+    tree = _function(card, card.device, port.driver, iommu)
+    if port.firmware.sriov_en:
+        tree["sriov_totalvfs"] = f"{port.firmware.total_vfs}\n"
+        tree["sriov_numvfs"] = f"{len(port.vfs)}\n"
+        tree["sriov_drivers_autoprobe"] = f"{int(port.autoprobe)}\n"
+    for vf in port.present(now):
+        tree[f"virtfn{vf.index}"] = SymLink(f"../{vf.bdf}")
+    return tree
+
+
+def _vf(card: FakeCard, port: FakePort, vf: FakeVf, iommu: bool) -> Tree:
+    tree = _function(card, "15b3:101e", vf.driver, iommu)
+    tree["physfn"] = SymLink(f"../{port.bdf}")
+    return tree
+
+
+def lag_debugfs(cards: list[FakeCard], with_lag: bool) -> Tree:
+    """``/sys/kernel/debug/mlx5``; below kernel 5.19 without the ``lag`` directories."""
+    tree: Tree = {}
+    for card in cards:
+        for port in card.ports:
+            if port.driver == "mlx5_core" and not port.gone:
+                tree[port.bdf] = {"lag": _lag(card)} if with_lag else {}
+    return tree
+
+
+def _lag(card: FakeCard) -> Tree:
+    if card.lag is None:
+        return {"state": "disabled\n"}
+    return {
+        "state": "active\n",
+        "type": f"{card.lag}\n",
+        "port_sel_mode": "hash\n",
+        "flags": "shared_fdb:on\nfdb_selection_mode:native\n",
+        "members": "".join(f"{port.bdf}\n" for port in card.ports),
+    }
+
+
+def tree(cards: list[FakeCard], iommu: bool, with_lag: bool, now: float, kernel: str, boot_id: str) -> Tree:
+    """Everything that the kernel shows as files, as one nested directory by absolute path."""
+    return {
+        DEVICES: pci_devices(cards, iommu, now),
+        DRIVERS: {"mlx5_core": {}, "vfio-pci": {}},
+        "/sys/kernel/debug/mlx5": lag_debugfs(cards, with_lag),
+        "/sys/class/infiniband": {},
+        "/proc/sys/kernel": {"osrelease": f"{kernel}\n", "random": {"boot_id": f"{boot_id}\n"}},
+    }
+
+
+def look(root: Tree, path: str) -> "Node | Tree | None":
+    """The node at ``path``, links on the way followed where they stay inside a directory of devices."""
+    for mount, node in root.items():
+        if path == mount:
+            return node
+        if path.startswith(mount + "/"):
+            here: Node | Tree | None = node
+            for part in path[len(mount) + 1 :].split("/"):
+                here = here.get(part) if isinstance(here, dict) else None
+            return here
+    return None

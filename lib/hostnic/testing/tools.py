@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The modelled host's commands: systemctl, mstconfig, journalctl, ping, and what OVS and netplan say."""
+
+from typing import TYPE_CHECKING
+
+from hostnic.process import CommandError, failure
+from hostnic.testing.files import FakeFiles
+
+if TYPE_CHECKING:
+    from hostnic.testing.host import FakeHost
+
+UNITS = "/etc/systemd/system"
+
+
+def run(host: "FakeHost", argv: list[str]) -> str:
+    """The answer of the command, as the real tool gives it.
+
+    Raises:
+        CommandError: the model does not know it, or it fails.
+
+    """
+    if argv[0] == "systemctl":
+        return _systemctl(host.files, argv[1:])
+    if argv[0] == "journalctl":
+        return "".join(f"{line}\n" for line in host.log)
+    if argv[0] == "ping":
+        if host.reachable:
+            return "1 packets transmitted, 1 received, 0% packet loss\n"
+        raise failure(argv, 1, "1 packets transmitted, 0 received, 100% packet loss", "")
+    if argv[0] == "mstconfig":
+        return _mstconfig(host, argv)
+    if argv[0] == "netplan":
+        return "network: {}\n" if argv[1] == "get" else ""
+    raise CommandError(argv, f"{argv[0]} is not installed")
+
+
+def is_enabled(files: FakeFiles, unit: str) -> bool:
+    """A target's link to the unit exists."""
+    return any(path.startswith(f"{UNITS}/") and path.endswith(f"/{unit}") for path in files.links)
+
+
+def _systemctl(files: FakeFiles, arguments: list[str]) -> str:
+    verb, names = arguments[0], [name for name in arguments[1:] if not name.startswith("-")]
+    for unit in names:
+        text = files.content.get(f"{UNITS}/{unit}")
+        if text is None:
+            raise failure(["systemctl", *arguments], 1, "", f"Unit file {unit} does not exist.")
+        if verb == "enable":
+            for line in text.decode().splitlines():
+                if line.startswith("WantedBy="):
+                    for target in line.partition("=")[2].split():
+                        files.link(f"{UNITS}/{target}.wants/{unit}", f"{UNITS}/{unit}")
+        elif verb == "disable":
+            for path in [path for path in files.links if path.endswith(f".wants/{unit}")]:
+                files.remove(path)
+        elif verb == "is-failed":
+            raise failure(["systemctl", *arguments], 1, "active", "")
+    return ""
+
+
+def _mstconfig(host: "FakeHost", argv: list[str]) -> str:
+    """``mstconfig -d BDF -e query`` in the layout of the chosen release."""
+    bdf = argv[argv.index("-d") + 1]
+    port = next((port for port in host.network.ports() if port.bdf.endswith(bdf)), None)
+    if port is None or port.gone:
+        raise failure(argv, 3, f"-E- Failed to open the device {bdf}\n", "")
+    firmware = port.firmware
+    rows = [
+        ("SRIOV_EN", *(f"{on}({int(on)})" for on in (False, firmware.sriov_en, firmware.next_sriov_en))),
+        ("NUM_OF_VFS", "0", str(firmware.num_of_vfs), str(firmware.next_num_of_vfs)),
+    ]
+    read_only = host.mstconfig_version != "4.21"
+    lines = [
+        "",
+        "Device #1:",
+        "----------",
+        "",
+        "Device type:        ConnectX6DX",
+        f"Device:             {bdf}",
+        "",
+    ]
+    lines.append(f"{'Configurations:':<46}{'Default':<16}{'Current':<16}Next Boot")
+    for name, default, current, after in rows:
+        mark = "*" if current != after else " "
+        indent = f"{mark}{'    ' if read_only else ''}    {name}"
+        lines.append(f"{indent:<46}{default:<16}{current:<16}{after}")
+    lines.append("The '*' shows parameters with next value different from default/current value.")
+    return "\n".join(lines) + "\n"
