@@ -3,7 +3,7 @@
 
 import errno
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from hostnic.system import Link
 from hostnic.testing.mlx5 import refuse
@@ -91,7 +91,7 @@ class FakeNetwork:
                 )
             )  # fmt: skip
         found += self.others.values()
-        return [Link(**{**vars(link), "index": index}) for index, link in enumerate(found, 2)]
+        return [replace(link, index=index) for index, link in enumerate(found, 2)]
 
     def _links_of(self, card: FakeCard, port: FakePort, now: float) -> list[Link]:
         up = port.netdev not in self.down
@@ -102,7 +102,7 @@ class FakeNetwork:
             None, bond.name if bond else None, card.switch_id, f"p{port.number}", port.bdf,
         )  # fmt: skip
         found = [uplink]
-        stem = port.netdev.partition("np")[0]
+        stem = port.netdev.rpartition("np")[0] or port.netdev
         for vf in port.present(now):
             if port.eswitch_mode == "switchdev":
                 found.append(

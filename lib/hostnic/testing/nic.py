@@ -118,7 +118,7 @@ class FakeCard:
 
 
 def card(bus: str = "3b", ports: int = 2, total_vfs: int = 8, device: str = "15b3:101d") -> FakeCard:
-    """A NIC in slot 0 of ``bus`` (hexadecimal), with udev's names: ``enp59s0f0np0`` …"""
+    """A NIC in slot 0 of ``bus`` (hexadecimal), with names as udev gives: ``enp59s0f0np0``."""
     slot = f"0000:{bus}:00"
     number = int(bus, 16)
     made = [

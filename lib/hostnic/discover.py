@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reading a host's offload-capable NICs into :mod:`hostnic.model`; never writes.
+
+A device that cannot be read becomes one finding, and the others go on. A kernel that lacks a file
+or a parameter leaves the field None.
+"""
+
+import errno
+from collections.abc import Callable
+from functools import lru_cache
+from typing import TypeVar
+
+from converge import Finding, Severity
+from hostnic import holders, lag, pci, ports
+from hostnic.model import Bond, EswitchMode, Host, Pf, Vf
+from hostnic.system import Link, System
+
+MELLANOX = "0x15b3"
+NETWORK_CLASS = "0x02"
+OSRELEASE = "/proc/sys/kernel/osrelease"
+BOOT_ID = "/proc/sys/kernel/random/boot_id"
+
+Value = TypeVar("Value")
+
+NOT_TOLD = (errno.EOPNOTSUPP, errno.EINVAL, errno.ENOENT)
+"""What the kernel answers when a driver or release does not know a parameter."""
+
+
+def observe(system: System) -> Host:
+    """Read all physical functions of network cards that have, or could have, VFs.
+
+    Mellanox PFs count even when their firmware hides SR-IOV (``total_vfs`` is 0 then), so that
+    the operator hears of it.
+
+    Raises:
+        OSError: the kernel's own basics (/proc, the PCI bus, rtnetlink) cannot be read.
+
+    """
+    links = system.links()
+    log = lru_cache(maxsize=1)(lambda: lag.kernel_log(system))
+    found: list[Pf] = []
+    findings: list[Finding] = []
+    for bdf in sorted(system.listdir(pci.DEVICES)):
+        try:
+            if _is_pf(system, bdf):
+                found.append(_pf(system, bdf, links, log))
+        except OSError as error:
+            findings.append(unreadable(bdf, error))
+    return Host(
+        pfs=tuple(found),
+        bonds=tuple(
+            _bond(link, links) for link in sorted(links, key=lambda link: link.name) if link.kind == "bond"
+        ),
+        kernel=system.read(OSRELEASE).strip(),
+        boot_id=system.read(BOOT_ID).strip(),
+        findings=tuple(findings),
+    )
+
+
+def unreadable(bdf: str, error: OSError) -> Finding:
+    """The finding of a device that does not answer."""
+    return Finding(
+        Severity.WARNING,
+        bdf,
+        f"cannot be read: {error.strerror or error}",
+        "see the kernel log for this device; the other NICs are not affected",
+    )
+
+
+def _is_pf(system: System, bdf: str) -> bool:
+    if not system.read(pci.attribute(bdf, "class")).startswith(NETWORK_CLASS):
+        return False
+    if system.exists(pci.attribute(bdf, "physfn")):
+        return False
+    return (
+        system.exists(pci.attribute(bdf, "sriov_totalvfs"))
+        or system.read(pci.attribute(bdf, "vendor")).strip() == MELLANOX
+    )
+
+
+def _pf(system: System, bdf: str, links: list[Link], log: Callable[[], str]) -> Pf:
+    driver = pci.driver(system, bdf)
+    uplink = ports.uplink(links, bdf)
+    mlx5 = driver == "mlx5_core"
+    info = _told(lambda: system.device_info(bdf)) if mlx5 else None
+    ids = [system.read(pci.attribute(bdf, name)).strip()[2:] for name in ("vendor", "device")]
+    return Pf(
+        bdf=bdf,
+        driver=driver,
+        device=":".join(ids),
+        netdev=uplink.name if uplink else None,
+        mac=(uplink.permanent_mac or uplink.mac) if uplink else None,
+        mtu=uplink.mtu if uplink else None,
+        carrier=uplink.carrier if uplink else None,
+        switch_id=uplink.switch_id if uplink else None,
+        port_name=uplink.port_name if uplink else None,
+        numa_node=pci.number(system, bdf, "numa_node", default=-1),
+        firmware=info.firmware if info else None,
+        psid=info.psid if info else None,
+        total_vfs=pci.total_vfs(system, bdf),
+        num_vfs=pci.num_vfs(system, bdf),
+        autoprobe=pci.number(system, bdf, "sriov_drivers_autoprobe", default=1) == 1,
+        vfs=tuple(_vfs(system, bdf, links)),
+        eswitch_mode=_mode(_told(lambda: system.eswitch_mode(bdf))) if mlx5 else None,
+        steering_mode=_text(_told(lambda: system.devlink_param(bdf, "flow_steering_mode"))) if mlx5 else None,
+        esw_multiport=_flag(_told(lambda: system.devlink_param(bdf, "esw_multiport"))) if mlx5 else None,
+        hw_tc_offload=_told(lambda: system.hw_tc_offload(uplink.name)) if uplink else None,
+        bond=_master(uplink, links, "bond"),
+        bridge=_bridge(uplink, links),
+        lag=lag.read(system, bdf, log) if mlx5 else lag.Lag(active=None),
+        iommu=system.exists(pci.attribute(bdf, "iommu_group")),
+    )
+
+
+def _vfs(system: System, bdf: str, links: list[Link]) -> list[Vf]:
+    found: list[Vf] = []
+    for index, address in pci.vf_addresses(system, bdf).items():
+        driver = pci.driver(system, address)
+        netdev = next((link for link in links if link.pci == address), None)
+        users = holders.of_vf(system, address, driver, netdev)
+        found.append(Vf(index, address, driver, netdev.name if netdev else None, users))
+    return found
+
+
+def _told(read: Callable[[], Value]) -> Value | None:
+    """What the kernel tells, or None where it says that it does not know the question."""
+    try:
+        return read()
+    except OSError as error:
+        if error.errno in NOT_TOLD:
+            return None
+        raise
+
+
+def _mode(value: str | None) -> EswitchMode | None:
+    return value if value in ("legacy", "switchdev", "switchdev_inactive") else None
+
+
+def _text(value: str | bool | int | None) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _flag(value: str | bool | int | None) -> bool | None:
+    return value if isinstance(value, bool) else None
+
+
+def _master(link: Link | None, links: list[Link], kind: str) -> str | None:
+    if link is None or link.master is None:
+        return None
+    return link.master if any(other.name == link.master and other.kind == kind for other in links) else None
+
+
+def _bridge(link: Link | None, links: list[Link]) -> str | None:
+    """A master that is no bond: a Linux bridge, or Open vSwitch's datapath ``ovs-system``."""
+    if link is None or link.master is None or _master(link, links, "bond"):
+        return None
+    return link.master
+
+
+def _bond(link: Link, links: list[Link]) -> Bond:
+    return Bond(
+        name=link.name,
+        mode=link.bond_mode or "unknown",
+        xmit_hash_policy=link.xmit_hash_policy,
+        members=tuple(sorted(other.name for other in links if other.master == link.name)),
+        partner_mac=link.partner_mac,
+        bridge=_bridge(link, links),
+    )
