@@ -2,8 +2,8 @@
 """Who uses a VF now, as far as files and links tell; nothing here starts a process.
 
 Destroying a VF that an instance holds kills the instance's network, so doubt counts as use:
-a VF on vfio-pci is held (libvirt gives it back to mlx5_core when its guest stops), and so is one whose driver made a
-netdev that is not in this network namespace.
+a VF on vfio-pci is held (libvirt gives it back to mlx5_core when its guest stops), and so is one
+whose driver made a netdev that is not in this network namespace.
 """
 
 import re

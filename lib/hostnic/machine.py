@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The real host.
+
+``OVN_OFFLOAD_TRACE=<file>`` in the environment has :class:`Machine` append each write to that file
+before it is made, one JSON object per line: ``{"verb": "write", "arguments": ["/sys/…", "8"]}``. The
+words are those of :class:`hostnic.recorder.Recorder`.
+"""
+
+import json
+import os
+import time
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hostnic import process
+from hostnic.recorder import Recorder
+from hostnic.system import DeviceInfo, Link
+
+if TYPE_CHECKING:
+    from hostnic.genl import Families
+    from hostnic.rtnl import Links
+
+__all__ = ["TRACE", "Machine", "Recorder"]
+
+TRACE = "OVN_OFFLOAD_TRACE"
+
+
+class Machine:
+    """The host that this process runs on. Netlink sockets open at their first use."""
+
+    def __init__(self) -> None:
+        self._trace = os.environ.get(TRACE)
+
+    @cached_property
+    def _links(self) -> "Links":
+        from hostnic.rtnl import Links
+
+        return Links()
+
+    @cached_property
+    def _families(self) -> "Families":
+        from hostnic.genl import Families
+
+        return Families()
+
+    def _note(self, verb: str, *arguments: str) -> None:
+        if self._trace:
+            with Path(self._trace).open("a") as trace:
+                trace.write(json.dumps({"verb": verb, "arguments": arguments}) + "\n")
+
+    def read(self, path: str) -> str:
+        return Path(path).read_bytes().decode("utf-8", "surrogateescape")
+
+    def listdir(self, path: str) -> list[str]:
+        return [entry.name for entry in Path(path).iterdir()]
+
+    def readlink(self, path: str) -> str:
+        return str(Path(path).readlink())
+
+    def exists(self, path: str) -> bool:
+        return Path(path).exists()
+
+    def write(self, path: str, value: str) -> None:
+        self._note("write", path, value)
+        descriptor = os.open(path, os.O_WRONLY | os.O_TRUNC | os.O_CLOEXEC)
+        try:
+            os.write(descriptor, value.encode())
+        finally:
+            os.close(descriptor)
+
+    def install(self, path: str, content: bytes, mode: int = 0o644) -> None:
+        self._note("install", path)
+        target = Path(path)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        draft = target.with_name(f".{target.name}.new")
+        draft.unlink(missing_ok=True)
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(content)
+                os.fchmod(file.fileno(), mode)
+                file.flush()
+                os.fsync(file.fileno())
+            draft.replace(target)
+        except OSError:
+            draft.unlink(missing_ok=True)
+            raise
+        self._sync_directory(target.parent)
+
+    def remove(self, path: str) -> None:
+        self._note("remove", path)
+        target = Path(path)
+        if target.is_dir() and not target.is_symlink():
+            target.rmdir()
+        else:
+            target.unlink()
+        self._sync_directory(target.parent)
+
+    def _sync_directory(self, directory: Path) -> None:
+        """Make the change of a directory entry durable."""
+        descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def run(self, argv: Sequence[str], stdin: str | None = None, timeout: float = 60.0) -> str:
+        if not process.only_reads(argv):
+            self._note("run", *argv)
+        return process.run(argv, stdin, timeout)
+
+    def links(self) -> list[Link]:
+        return self._links.all()
+
+    def set_master(self, link: str, master: str | None) -> None:
+        self._note("set_master", link, master or "none")
+        self._links.set_master(link, master)
+
+    def set_up(self, link: str, up: bool) -> None:
+        self._note("set_up", link, "up" if up else "down")
+        self._links.set_up(link, up)
+
+    def hw_tc_offload(self, link: str) -> bool | None:
+        return self._families.hw_tc_offload(link)
+
+    def set_hw_tc_offload(self, link: str, on: bool) -> None:
+        self._note("set_hw_tc_offload", link, "on" if on else "off")
+        self._families.set_hw_tc_offload(link, on)
+
+    def eswitch_mode(self, bdf: str) -> str | None:
+        return self._families.eswitch_mode(bdf)
+
+    def set_eswitch_mode(self, bdf: str, mode: str) -> None:
+        self._note("set_eswitch_mode", bdf, mode)
+        self._families.set_eswitch_mode(bdf, mode)
+
+    def set_inline_mode(self, bdf: str, mode: str) -> None:
+        self._note("set_inline_mode", bdf, mode)
+        self._families.set_inline_mode(bdf, mode)
+
+    def devlink_param(self, bdf: str, name: str) -> str | bool | int | None:
+        return self._families.param(bdf, name)
+
+    def set_devlink_param(self, bdf: str, name: str, value: str | bool | int) -> None:
+        self._note("set_devlink_param", bdf, name, str(value))
+        self._families.set_param(bdf, name, value)
+
+    def device_info(self, bdf: str) -> DeviceInfo:
+        return self._families.device_info(bdf)
+
+    def now(self) -> float:
+        return time.monotonic()
+
+    def sleep(self, seconds: float) -> None:
+        time.sleep(seconds)

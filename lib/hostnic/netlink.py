@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Netlink requests: pyroute2's message codec over a plain blocking socket.
+
+pyroute2's own sockets bring asyncio, and ``import pyroute2`` itself some 300 modules (0.3 s): more
+than all the rest of an idle hook. Its codec, ``pyroute2.netlink``, loads in a tenth of that when the
+package's umbrella module is left out, and the exchange of one request is the loop below.
+"""
+
+import importlib
+import importlib.util
+import itertools
+import os
+import socket
+import struct
+import sys
+import types
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any, TypeAlias
+
+ROUTE, GENERIC = 0, 16
+REQUEST, ACK, DUMP = 0x1, 0x4, 0x300
+CAPPED, ACK_TLVS = 0x100, 0x200
+ERROR, DONE = 2, 3
+SOL_NETLINK, NETLINK_EXT_ACK = 270, 11
+EXT_ACK_MSG = 1
+HEADER = struct.Struct("IHHII")
+"""nlmsghdr: length, type, flags, sequence number, port id (linux/netlink.h)."""
+Untyped: TypeAlias = Any
+"""An object of pyroute2's, which declares no types."""
+BUFFER = 1 << 17
+ANSWER_TIME = 60.0
+"""Seconds until an answer is given up; a change of eswitch mode takes a real NIC many of them."""
+
+
+@lru_cache(maxsize=1)
+def codec() -> Untyped:
+    """``pyroute2.netlink``: classes that encode and decode messages."""
+    if "pyroute2" in sys.modules:
+        return importlib.import_module("pyroute2.netlink")
+    spec = importlib.util.find_spec("pyroute2")
+    if spec is None or spec.submodule_search_locations is None:
+        raise ModuleNotFoundError("pyroute2 is not installed", name="pyroute2")
+    bare = types.ModuleType("pyroute2")
+    bare.__path__ = list(spec.submodule_search_locations)
+    sys.modules["pyroute2"] = bare
+    try:
+        return importlib.import_module("pyroute2.netlink")
+    finally:
+        del sys.modules["pyroute2"]
+
+
+class Channel:
+    """One netlink socket; every request gets its answer before the next is sent."""
+
+    def __init__(self, family: int) -> None:
+        self._socket = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, family)
+        self._socket.bind((0, 0))
+        self._socket.setsockopt(SOL_NETLINK, NETLINK_EXT_ACK, 1)
+        self._socket.settimeout(ANSWER_TIME)
+        self._numbers = itertools.count(1)
+
+    def request(self, message: Untyped, kind: int, flags: int) -> list[Untyped]:
+        """Send ``message`` and return the answers, decoded by its own class; none for a plain acknowledgement.
+
+        Args:
+            message: an instance of one of pyroute2's message classes.
+            kind: nlmsg_type.
+            flags: besides NLM_F_REQUEST.
+
+        Raises:
+            OSError: the kernel's refusal, with its extended-ack text as ``strerror``.
+
+        """
+        number = next(self._numbers)
+        message["header"].update({"type": kind, "flags": REQUEST | flags, "sequence_number": number})
+        message.encode()
+        self._socket.send(message.data)
+        decoded: list[Untyped] = []
+        for data, offset in self._answers(number):
+            item = type(message)(data, offset=offset)
+            item.decode()
+            decoded.append(item)
+        return decoded
+
+    def _answers(self, number: int) -> Iterator[tuple[bytes, int]]:
+        while True:
+            data = self._socket.recv(BUFFER)
+            offset = 0
+            while offset + HEADER.size <= len(data):
+                length, kind, flags, sequence, _ = HEADER.unpack_from(data, offset)
+                if sequence == number:
+                    if kind in (ERROR, DONE):
+                        _raise_refusal(data[offset : offset + length], kind, flags)
+                        return
+                    yield data, offset
+                offset += (length + 3) & ~3
+
+
+def _raise_refusal(message: bytes, kind: int, flags: int) -> None:
+    """Raise the error of an NLMSG_ERROR or NLMSG_DONE message, unless it only acknowledges."""
+    if len(message) < HEADER.size + 4:
+        return
+    code = -struct.unpack_from("i", message, HEADER.size)[0]
+    if code <= 0:
+        return
+    raise OSError(code, _extended_ack(message, kind, flags) or os.strerror(code))
+
+
+def _extended_ack(message: bytes, kind: int, flags: int) -> str:
+    if not flags & ACK_TLVS:
+        return ""
+    offset = HEADER.size + 4
+    if kind == ERROR:
+        (request_length,) = struct.unpack_from("I", message, offset)
+        offset += HEADER.size if flags & CAPPED else (request_length + 3) & ~3
+    while offset + 4 <= len(message):
+        length, attribute = struct.unpack_from("HH", message, offset)
+        if length < 4:
+            break
+        if attribute & 0x3FFF == EXT_ACK_MSG:
+            return message[offset + 4 : offset + length].rstrip(b"\0").decode(errors="replace")
+        offset += (length + 3) & ~3
+    return ""

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Netdevs through rtnetlink (include/uapi/linux/if_link.h)."""
+
+from functools import lru_cache
+from pathlib import Path
+
+from hostnic import pci
+from hostnic.netlink import ACK, DUMP, ROUTE, Channel, Untyped, codec
+from hostnic.system import Link
+
+GETLINK, SETLINK = 18, 19
+IFF_UP = 1
+SKIP_STATS = 1 << 3
+BOND_MODES = (
+    "balance-rr", "active-backup", "balance-xor", "broadcast", "802.3ad", "balance-tlb", "balance-alb",
+)  # fmt: skip
+HASH_POLICIES = ("layer2", "layer3+4", "layer2+3", "encap2+3", "encap3+4", "vlan+srcmac")
+NO_PARTNER = "00:00:00:00:00:00"
+
+
+@lru_cache(maxsize=1)
+def _message() -> Untyped:
+    """The link message with the attributes that matter here; pyroute2's own decodes all of them."""
+    nl = codec()
+
+    class Info(nl.nla):
+        class Bond(nl.nla):
+            class AdInfo(nl.nla):
+                nla_map = ((5, "PARTNER_MAC", "l2addr"),)
+
+            nla_map = ((1, "MODE", "uint8"), (14, "XMIT_HASH_POLICY", "uint8"), (23, "AD_INFO", "AdInfo"))
+
+        nla_map = ((1, "KIND", "asciiz"), (2, "DATA", "Bond"))
+
+    class LinkMessage(nl.nlmsg):
+        fields = (
+            ("family", "B"),
+            ("pad", "x"),
+            ("type", "H"),
+            ("index", "i"),
+            ("flags", "I"),
+            ("change", "I"),
+        )
+        nla_map = (
+            (1, "ADDRESS", "hex"),
+            (3, "IFNAME", "asciiz"),
+            (4, "MTU", "uint32"),
+            (10, "MASTER", "uint32"),
+            (18, "LINKINFO", "Info"),
+            (29, "EXT_MASK", "uint32"),
+            (33, "CARRIER", "uint8"),
+            (36, "PHYS_SWITCH_ID", "hex"),
+            (38, "PHYS_PORT_NAME", "asciiz"),
+            (54, "PERM_ADDRESS", "hex"),
+            (56, "PARENT_DEV_NAME", "asciiz"),
+            (57, "PARENT_DEV_BUS_NAME", "asciiz"),
+        )
+
+    LinkMessage.Info = Info
+    return LinkMessage
+
+
+class Links:
+    """Reads and changes the netdevs of this network namespace."""
+
+    def __init__(self) -> None:
+        self._channel = Channel(ROUTE)
+
+    def all(self) -> list[Link]:
+        """Every netdev, by index."""
+        message = _message()()
+        message["attrs"] = [("EXT_MASK", SKIP_STATS)]
+        found = self._channel.request(message, GETLINK, DUMP)
+        names: dict[int, str] = {item["index"]: item.get_attr("IFNAME") for item in found}
+        return sorted((_link(item, names) for item in found), key=lambda link: link.index)
+
+    def set_master(self, name: str, master: str | None) -> None:
+        """Enslave ``name``, or release it."""
+        self._change(name, attrs=[("MASTER", self._index(master) if master else 0)])
+
+    def set_up(self, name: str, up: bool) -> None:
+        """Set ``name`` up or down."""
+        self._change(name, flags=IFF_UP if up else 0, change=IFF_UP)
+
+    def _change(self, name: str, attrs: list[tuple[str, int]] | None = None, **fields: int) -> None:
+        message = _message()()
+        message["index"] = self._index(name)
+        message["attrs"] = attrs or []
+        for field, value in fields.items():
+            message[field] = value
+        self._channel.request(message, SETLINK, ACK)
+
+    def _index(self, name: str) -> int:
+        message = _message()()
+        message["attrs"] = [("IFNAME", name), ("EXT_MASK", SKIP_STATS)]
+        return self._channel.request(message, GETLINK, ACK)[0]["index"]
+
+
+def _link(item: Untyped, names: dict[int, str]) -> Link:
+    info = item.get_attr("LINKINFO")
+    kind: str | None = info.get_attr("KIND") if info else None
+    bond = info.get_attr("DATA") if info and kind == "bond" else None
+    name: str = item.get_attr("IFNAME")
+    up = bool(item["flags"] & IFF_UP)
+    switch_id: str | None = item.get_attr("PHYS_SWITCH_ID")
+    return Link(
+        name=name,
+        index=item["index"],
+        mac=item.get_attr("ADDRESS"),
+        permanent_mac=item.get_attr("PERM_ADDRESS"),
+        mtu=item.get_attr("MTU") or 0,
+        up=up,
+        carrier=item.get_attr("CARRIER") == 1 if up else None,
+        kind=kind,
+        master=names.get(item.get_attr("MASTER") or 0),
+        switch_id=switch_id.replace(":", "") if switch_id else None,
+        port_name=item.get_attr("PHYS_PORT_NAME"),
+        pci=_parent(item, name),
+        bond_mode=_name(BOND_MODES, bond.get_attr("MODE")) if bond else None,
+        xmit_hash_policy=_name(HASH_POLICIES, bond.get_attr("XMIT_HASH_POLICY")) if bond else None,
+        partner_mac=_partner(bond),
+    )
+
+
+def _name(names: tuple[str, ...], number: int | None) -> str | None:
+    return names[number] if number is not None and number < len(names) else None
+
+
+def _partner(bond: Untyped) -> str | None:
+    lacp = bond.get_attr("AD_INFO") if bond else None
+    mac: str | None = lacp.get_attr("PARTNER_MAC") if lacp else None
+    return mac if mac != NO_PARTNER else None
+
+
+def _parent(item: Untyped, name: str) -> str | None:
+    """PCI address of the parent: an attribute since kernel 5.14, a link in sysfs before."""
+    parent: str | None = item.get_attr("PARENT_DEV_NAME")
+    if parent:
+        return parent if item.get_attr("PARENT_DEV_BUS_NAME") == "pci" else None
+    try:
+        target = Path(f"/sys/class/net/{name}/device").readlink().name
+    except OSError:
+        return None
+    return target if pci.BDF.fullmatch(target) else None
