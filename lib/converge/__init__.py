@@ -8,9 +8,9 @@ hardware and no Juju.
 """
 
 from converge.execute import Outcome, StepError, execute
-from converge.finding import Finding, Severity
+from converge.finding import Finding, Severity, worst_first
 from converge.plan import Disruption, Held, Op, Plan, Step
-from converge.render import findings_as_table, plan_as_json, plan_as_table
+from converge.render import findings_as_json, findings_as_table, plan_as_json, plan_as_table
 
 __all__ = [
     "Disruption",
@@ -23,7 +23,9 @@ __all__ = [
     "Step",
     "StepError",
     "execute",
+    "findings_as_json",
     "findings_as_table",
     "plan_as_json",
     "plan_as_table",
+    "worst_first",
 ]

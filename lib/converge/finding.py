@@ -2,6 +2,7 @@
 """What differs from the desired state, in the operator's words."""
 
 import enum
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 
@@ -41,3 +42,8 @@ class Finding:
         """The finding as one line: subject, fact, remedy."""
         line = f"{self.subject}: {self.what}" if self.subject else self.what
         return f"{line}; {self.remedy}" if self.remedy else line
+
+
+def worst_first(findings: Iterable[Finding]) -> list[Finding]:
+    """``findings`` by falling severity; equals keep their order."""
+    return sorted(findings, key=lambda finding: -finding.severity)

@@ -4,7 +4,7 @@
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
-from converge.finding import Finding
+from converge.finding import Finding, worst_first
 from converge.plan import Plan, Step
 
 System = TypeVar("System")
@@ -38,8 +38,7 @@ def findings_as_table(findings: Sequence[Finding]) -> str:
     """Findings, worst first, as the ``verify`` action prints them."""
     if not findings:
         return "No finding: the machine is as declared."
-    worst_first = sorted(findings, key=lambda finding: -finding.severity)
-    rows = [(f.severity.name.lower(), f.subject, f.what, f.remedy) for f in worst_first]
+    rows = [(f.severity.name.lower(), f.subject, f.what, f.remedy) for f in worst_first(findings)]
     return _table(("severity", "subject", "finding", "remedy"), rows)
 
 
@@ -47,14 +46,17 @@ def _step(step: Step[System]) -> dict[str, Any]:
     return {"key": step.key, "what": step.what, "why": step.why, "disruption": step.disruption.label}
 
 
-def finding_as_json(finding: Finding) -> dict[str, str]:
-    """One finding with string keys and values."""
-    return {
-        "severity": finding.severity.name.lower(),
-        "subject": finding.subject,
-        "what": finding.what,
-        "remedy": finding.remedy,
-    }
+def findings_as_json(findings: Sequence[Finding]) -> list[dict[str, str]]:
+    """Findings as plain data, worst first: ``severity``, ``subject``, ``what``, ``remedy``."""
+    return [
+        {
+            "severity": finding.severity.name.lower(),
+            "subject": finding.subject,
+            "what": finding.what,
+            "remedy": finding.remedy,
+        }
+        for finding in worst_first(findings)
+    ]
 
 
 def plan_as_json(plan: Plan[System]) -> dict[str, Any]:
@@ -62,5 +64,5 @@ def plan_as_json(plan: Plan[System]) -> dict[str, Any]:
     return {
         "steps": [_step(step) for step in plan.steps],
         "held": [{**_step(h.step), "reason": h.reason, "release": h.release} for h in plan.held],
-        "findings": [finding_as_json(finding) for finding in plan.findings],
+        "findings": findings_as_json(plan.findings),
     }

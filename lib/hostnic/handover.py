@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from converge import Finding, Severity
+
 from hostnic.system import System
 
 DIRECTORY = "/run/ovn-offload"
@@ -113,7 +114,7 @@ def read_others(system: System, charm: str) -> tuple[tuple[Handover, ...], tuple
         return (), ()
     for name in sorted(system.listdir(DIRECTORY)):
         writer = name.removesuffix(".json")
-        if writer == name or writer == charm or not _CHARM.fullmatch(writer):
+        if writer in (name, charm) or not _CHARM.fullmatch(writer):
             continue
         try:
             handover = _decode(writer, system.read(path_of(writer)))

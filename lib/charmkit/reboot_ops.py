@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rolling reboot in a charm: databags in, databags and ``juju-reboot`` out.
+
+charmcraft.yaml needs a peer relation (``reboot``), the options ``reboot-policy`` and ``reboot-settle``, and
+the actions ``approve-reboot`` and ``release-reboot-lock``. The decisions are :mod:`charmkit.reboot`'s.
+"""
+
+import logging
+import time
+from collections.abc import Callable
+
+import ops
+from converge import Finding, Severity
+from hostnic.system import System
+
+from charmkit import reboot_databag
+from charmkit.dispatch import Dispatcher
+from charmkit.reboot import (
+    Cluster,
+    Host,
+    Need,
+    Policy,
+    UnitState,
+    approve_all,
+    approve_one,
+    arbitrate,
+    decide,
+    release,
+)
+from charmkit.reboot_status import SUBJECT, duration, report
+
+logger = logging.getLogger(__name__)
+
+_BOOT_ID = "/proc/sys/kernel/random/boot_id"
+
+
+class RollingReboot(ops.Object):
+    """Reboots the hosts of one application one after the other.
+
+    Args:
+        charm: the charm whose application rolls.
+        system: this host.
+        dispatcher: wakes this unit after an action, and while its host settles.
+        busy: who would feel a reboot of this host; empty when idle. Asked under ``when-idle`` only.
+        stopped: which of the host's containers do not run; empty when all do. Asked after a reboot only.
+        relation: the peer relation.
+
+    """
+
+    def __init__(
+        self,
+        charm: ops.CharmBase,
+        system: System,
+        dispatcher: Dispatcher,
+        *,
+        busy: Callable[[], str],
+        stopped: Callable[[], str],
+        relation: str = "reboot",
+    ) -> None:
+        super().__init__(charm, "rolling-reboot")
+        self._charm = charm
+        self._system = system
+        self._dispatcher = dispatcher
+        self._busy = busy
+        self._stopped = stopped
+        self._relation = relation
+        self.framework.observe(charm.on["approve-reboot"].action, self._on_approve)
+        self.framework.observe(charm.on["release-reboot-lock"].action, self._on_release)
+
+    def roll(self, need: Need, policy: Policy) -> tuple[Finding, ...]:
+        """This unit's turn, at the end of each reconcile: publish, grant, give back, or ask for the reboot.
+
+        Call it in every reconcile, also with an empty ``need``: that is how the lock is given back.
+        """
+        peers = self.model.get_relation(self._relation)
+        if peers is None:
+            if not need.reasons:
+                return ()
+            return (
+                Finding(
+                    Severity.WAITING, SUBJECT, f"needed ({'; '.join(need.reasons)}), waits for the peers"
+                ),
+            )
+        units, findings = self._read_units(peers)
+        cluster = self._read_cluster(peers)
+        if isinstance(cluster, Finding):
+            return (*findings, cluster)
+        own = units.pop(self.model.unit.name)
+        host = self._host(need, policy, own)
+        decision = decide(host, policy, own, units, cluster)
+        self._publish(peers, decision.own, decision.cluster)
+        if decision.reboot:
+            logger.warning("asking Juju for a reboot: %s", "; ".join(decision.own.reasons))
+            self.model.unit.reboot()
+        elif not decision.own.settled:
+            self._dispatcher.in_a_minute()
+        return (*findings, *report(host, policy, decision.own, decision.cluster))
+
+    def _on_approve(self, event: ops.ActionEvent) -> None:
+        try:
+            results = self._approve()
+        except _RefusedError as error:
+            event.fail(str(error))
+            return
+        event.set_results(results)
+        self._dispatcher.now()
+
+    def _approve(self) -> dict[str, str]:
+        peers, units, cluster = self._state()
+        own = units[self.model.unit.name]
+        if own.boot_id != self._boot_id():
+            raise _RefusedError("this unit has not run a hook since the host booted; try again in a minute")
+        asked = units if self.model.unit.is_leader() else {self.model.unit.name: own}
+        needing = sorted(unit for unit, state in asked.items() if state.reasons)
+        futile = sorted(unit for unit, state in asked.items() if state.futile and not state.reasons)
+        if not needing:
+            raise _RefusedError(
+                f"the reboot of {', '.join(futile)} changed nothing and is not repeated; see verify"
+                if futile
+                else f"nothing to approve: no reboot is needed by {', '.join(sorted(asked))}"
+            )
+        units[self.model.unit.name] = own = approve_one(own, self._uptime())
+        if self.model.unit.is_leader():
+            cluster = arbitrate(units, approve_all(units, cluster), self._now())
+        self._publish(peers, own, cluster)
+        return {
+            "approved": ", ".join(needing),
+            "not-repeated": ", ".join(futile) or "none",
+            "first": cluster.holder or "as the leader grants it",
+        }
+
+    def _on_release(self, event: ops.ActionEvent) -> None:
+        try:
+            results = self._release()
+        except _RefusedError as error:
+            event.fail(str(error))
+            return
+        event.set_results(results)
+        self._dispatcher.now()
+
+    def _release(self) -> dict[str, str]:
+        if not self.model.unit.is_leader():
+            raise _RefusedError(
+                f"only the leader can; run: juju run {self.model.app.name}/leader release-reboot-lock"
+            )
+        peers, units, cluster = self._state()
+        if not cluster.holder:
+            raise _RefusedError("no unit holds the reboot lock")
+        now = self._now()
+        freed = release(cluster)
+        granted = arbitrate(units, freed, now)
+        self._publish(peers, units[self.model.unit.name], granted)
+        return {
+            "released": cluster.holder,
+            "held-for": duration(now - cluster.since),
+            "next": granted.holder or "none",
+        }
+
+    def _state(self) -> tuple[ops.Relation, dict[str, UnitState], Cluster]:
+        peers = self.model.get_relation(self._relation)
+        if peers is None:
+            raise _RefusedError("the peer relation is not there yet; try again in a minute")
+        cluster = self._read_cluster(peers)
+        if isinstance(cluster, Finding):
+            raise _RefusedError(cluster.sentence())
+        return peers, self._read_units(peers)[0], cluster
+
+    def _host(self, need: Need, policy: Policy, own: UnitState) -> Host:
+        """This host, now; what costs processes is asked only where the decision needs it."""
+        boot_id = self._boot_id()
+        booted = bool(own.boot_id) and own.boot_id != boot_id
+        return Host(
+            unit=self.model.unit.name,
+            boot_id=boot_id,
+            uptime=self._uptime(),
+            now=self._now(),
+            leader=self.model.unit.is_leader(),
+            need=need,
+            busy=self._busy() if policy.mode == "when-idle" and need.reasons else "",
+            stopped=self._stopped() if booted or not own.settled else "",
+        )
+
+    def _boot_id(self) -> str:
+        return self._system.read(_BOOT_ID).strip()
+
+    def _uptime(self) -> int:
+        # CLOCK_MONOTONIC starts at boot; unlike /proc/uptime it costs no read.
+        return int(self._system.now())
+
+    def _now(self) -> int:
+        return int(time.time())
+
+    def _read_units(self, peers: ops.Relation) -> tuple[dict[str, UnitState], list[Finding]]:
+        """What each unit publishes, this one included. A malformed databag is a finding and no candidate."""
+        units: dict[str, UnitState] = {}
+        findings: list[Finding] = []
+        for unit in sorted({*peers.units, self.model.unit}, key=lambda unit: unit.name):
+            try:
+                units[unit.name] = reboot_databag.decode_unit(peers.data[unit].get(reboot_databag.KEY))
+            except ValueError as error:
+                units[unit.name] = UnitState()
+                findings.append(
+                    Finding(
+                        Severity.WARNING,
+                        SUBJECT,
+                        f"what {unit.name} publishes is unusable: {error}",
+                        "refresh all units to one revision",
+                    )
+                )
+        return units, findings
+
+    def _read_cluster(self, peers: ops.Relation) -> Cluster | Finding:
+        try:
+            return reboot_databag.decode_cluster(peers.data[self.model.app].get(reboot_databag.KEY))
+        except ValueError as error:
+            return Finding(
+                Severity.BLOCKED,
+                SUBJECT,
+                f"no reboot is granted: what the leader publishes is unusable: {error}",
+                "refresh all units to one revision",
+            )
+
+    def _publish(self, peers: ops.Relation, own: UnitState, cluster: Cluster) -> None:
+        bags: list[tuple[ops.Unit | ops.Application, str]] = [(self.model.unit, reboot_databag.encode(own))]
+        if self.model.unit.is_leader():
+            bags.append((self.model.app, reboot_databag.encode(cluster)))
+        for entity, text in bags:
+            if peers.data[entity].get(reboot_databag.KEY) != text:
+                peers.data[entity][reboot_databag.KEY] = text
+
+
+class _RefusedError(Exception):
+    """An action that cannot be done now, and why."""

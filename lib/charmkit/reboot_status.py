@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the rolling reboot waits for, in the operator's words. Does not import ops."""
+
+from converge import Finding, Severity
+
+from charmkit.reboot import NEVER_CAME, Cluster, Host, Policy, UnitState, approved
+
+STUCK = 30 * 60
+"""Seconds beyond ``reboot-settle`` after which a holder is called stuck: twice a slow server's boot."""
+
+SUBJECT = "reboot"
+
+
+def report(host: Host, policy: Policy, own: UnitState, cluster: Cluster) -> tuple[Finding, ...]:
+    """The findings of one unit's turn, after :func:`charmkit.reboot.decide`."""
+    findings = [_futile(own)] if own.futile else []
+    if own.requested_at is not None:
+        findings.append(_requested(host, own, own.requested_at))
+    elif own.reasons:
+        findings.append(_needed(host, policy, own, cluster))
+    if not own.settled:
+        findings.append(_settling(host, policy, own))
+    if host.leader and cluster.holder not in ("", host.unit) and _age(host, cluster) >= STUCK + policy.settle:
+        findings.append(_stuck(host, cluster))
+    return tuple(findings)
+
+
+def duration(seconds: int) -> str:
+    """A time span for people: ``45 s``, ``12 min``, ``3 h 5 min``, ``4 d 2 h``."""
+    minutes, hours, days = seconds // 60, seconds // 3600, seconds // 86400
+    if minutes < 1:
+        return f"{max(seconds, 0)} s"
+    if hours < 1:
+        return f"{minutes} min"
+    if days < 1:
+        return f"{hours} h {minutes % 60} min"
+    return f"{days} d {hours % 24} h"
+
+
+def _futile(own: UnitState) -> Finding:
+    return Finding(
+        Severity.BLOCKED,
+        SUBJECT,
+        f"done, and it changed nothing: {'; '.join(own.futile)}",
+        "it is not repeated; see verify for what to mend, then reboot the host by hand",
+    )
+
+
+def _requested(host: Host, own: UnitState, requested_at: int) -> Finding:
+    elapsed = host.uptime - requested_at
+    if elapsed < NEVER_CAME:
+        return Finding(
+            Severity.WAITING, SUBJECT, f"requested {duration(elapsed)} ago: {'; '.join(own.reasons)}"
+        )
+    return Finding(
+        Severity.BLOCKED,
+        SUBJECT,
+        f"requested {duration(elapsed)} ago, but the host is still in the same boot",
+        f"run: juju ssh {host.unit} sudo systemctl reboot",
+    )
+
+
+def _needed(host: Host, policy: Policy, own: UnitState, cluster: Cluster) -> Finding:
+    why = "; ".join(own.reasons)
+    if host.need.not_ready:
+        return Finding(Severity.WAITING, SUBJECT, f"needed ({why}), not before: {host.need.not_ready}")
+    application = host.unit.partition("/")[0]
+    approve = f"run: juju run {application}/leader approve-reboot"
+    if not own.consent and not approved(host.unit, own, cluster):
+        if policy.mode == "when-idle":
+            return Finding(
+                Severity.WAITING, SUBJECT, f"needed ({why}), waits until idle: {host.busy}", f"or {approve}"
+            )
+        return Finding(Severity.HELD, SUBJECT, f"needed: {why}", approve)
+    if not cluster.holder:
+        return Finding(Severity.WAITING, SUBJECT, f"needed ({why}), waits for the leader to grant it")
+    return Finding(
+        Severity.WAITING,
+        SUBJECT,
+        f"needed ({why}), waits for {cluster.holder}, whose turn began {duration(_age(host, cluster))} ago",
+    )
+
+
+def _settling(host: Host, policy: Policy, own: UnitState) -> Finding:
+    if host.need.unverified:
+        return Finding(
+            Severity.WAITING, SUBJECT, f"done; settles once the host verifies: {host.need.unverified}"
+        )
+    if host.stopped:
+        return Finding(Severity.WAITING, SUBJECT, f"done; settles once its containers run: {host.stopped}")
+    left = policy.settle - (host.uptime - (own.healthy_at or host.uptime))
+    return Finding(Severity.WAITING, SUBJECT, f"done; the host settles for another {duration(left)}")
+
+
+def _stuck(host: Host, cluster: Cluster) -> Finding:
+    application = host.unit.partition("/")[0]
+    return Finding(
+        Severity.HELD,
+        SUBJECT,
+        f"{cluster.holder} has held the lock for {duration(_age(host, cluster))}",
+        f"look at that host, or run: juju run {application}/leader release-reboot-lock",
+    )
+
+
+def _age(host: Host, cluster: Cluster) -> int:
+    return max(host.now - cluster.since, 0)

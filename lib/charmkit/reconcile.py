@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From Juju's events to the four verbs, and from findings back to a status.
+
+A charm owns a :class:`Reconciler`; it inherits nothing but ``ops.CharmBase``::
+
+    class MyCharm(ops.CharmBase):
+        def __init__(self, framework: ops.Framework):
+            super().__init__(framework)
+            self.reconciler = Reconciler(
+                self, converge=self._converge, preview=self._preview, verify=self._verify, stop=self._stop
+            )
+
+        def _converge(self) -> Sequence[Finding]:
+            config = load_config(self, Config)  # a wrong value ends the hook here: blocked, nothing written
+            …
+
+Every event that may change what is wanted or what is there leads to ``converge``; nothing is deferred and
+nothing is stored, since the machine can tell.
+"""
+
+import dataclasses
+import json
+import logging
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import ops
+from converge import Finding, Plan, Severity, findings_as_json, findings_as_table, plan_as_json, plan_as_table
+
+from charmkit.options import OptionError, check, option
+from charmkit.status import unit_status
+
+Data = TypeVar("Data")
+
+logger = logging.getLogger(__name__)
+
+
+class InputError(Exception):
+    """What the operator gave cannot be used; ``finding`` says it in one sentence."""
+
+    def __init__(self, finding: Finding) -> None:
+        super().__init__(finding.sentence())
+        self.finding = finding
+
+
+def load_config(charm: ops.CharmBase, cls: type[Data]) -> Data:
+    """The charm's options as ``cls``, a dataclass that checks itself (see :mod:`charmkit.options`).
+
+    Raises:
+        InputError: names the option, its value and what is allowed.
+
+    """
+    given = {name.replace("-", "_") for name in charm.config}
+    _refuse_missing("option", cls, given)
+    try:
+        return charm.load_config(cls)
+    except ValueError as error:
+        raise _refused("option", error) from None
+
+
+def load_params(event: ops.ActionEvent, cls: type[Data]) -> Data:
+    """An action's parameters as ``cls``; like :func:`load_config`.
+
+    Raises:
+        InputError: names the parameter, its value and what is allowed.
+
+    """
+    given = {name.replace("-", "_") for name in event.params}
+    _refuse_missing("parameter", cls, given)
+    try:
+        return event.load_params(cls)
+    except ValueError as error:
+        raise _refused("parameter", error) from None
+
+
+@dataclasses.dataclass(frozen=True)
+class Output:
+    """Parameters of the actions ``plan`` and ``verify``."""
+
+    format: str = option("table", choices=("table", "json"))
+
+    def __post_init__(self) -> None:
+        check(self)
+
+
+class Reconciler(ops.Object):
+    """Observes a charm's lifecycle and its actions ``plan`` and ``verify``.
+
+    Args:
+        charm: whose events to observe; relations come from its metadata.
+        converge: observe, plan, apply, verify; returns what still differs. Runs at most once in a hook.
+        preview: observe and plan; writes nothing.
+        verify: observe and verify; writes nothing.
+        stop: what to take away when the unit goes; runs in the stop hook.
+
+    All of them may raise :class:`InputError`.
+
+    """
+
+    def __init__(
+        self,
+        charm: ops.CharmBase,
+        *,
+        converge: Callable[[], Sequence[Finding]],
+        preview: Callable[[], Plan[Any]],
+        verify: Callable[[], Sequence[Finding]],
+        stop: Callable[[], None] = lambda: None,
+    ) -> None:
+        super().__init__(charm, "reconciler")
+        self._charm = charm
+        self._converge = converge
+        self._preview = preview
+        self._verify = verify
+        self._stop = stop
+        self._findings: Sequence[Finding] | None = None
+        for event in self._lifecycle():
+            self.framework.observe(event, self._on_lifecycle)
+        self.framework.observe(charm.on.stop, self._on_stop)
+        self.framework.observe(charm.on.collect_unit_status, self._on_collect_unit_status)
+        self.framework.observe(charm.on["plan"].action, self._on_plan)
+        self.framework.observe(charm.on["verify"].action, self._on_verify)
+
+    def _lifecycle(self) -> list[ops.BoundEvent]:
+        on = self._charm.on
+        events = [
+            on.install,
+            on.start,
+            on.config_changed,
+            on.update_status,
+            on.upgrade_charm,
+            on.leader_elected,
+            on.secret_changed,
+        ]
+        for name, relation in self._charm.meta.relations.items():
+            events += [on[name].relation_created, on[name].relation_changed, on[name].relation_departed]
+            # A subordinate whose principal or whose peers are gone is about to stop.
+            if relation.role is not ops.RelationRole.peer and relation.scope != "container":
+                events.append(on[name].relation_broken)
+        return events
+
+    def _on_lifecycle(self, event: ops.EventBase) -> None:
+        if isinstance(event, ops.RelationDepartedEvent) and event.departing_unit == self._charm.unit:
+            return
+        try:
+            self._findings = self._converge()
+        except InputError as error:
+            self._findings = (error.finding,)
+        for finding in self._findings:
+            if finding.severity > Severity.INFO:
+                logger.warning("%s: %s", finding.severity.name.lower(), finding.sentence())
+
+    def _on_stop(self, _: ops.StopEvent) -> None:
+        self._stop()
+
+    def _on_collect_unit_status(self, event: ops.CollectStatusEvent) -> None:
+        # Nothing was looked at in an action or in the stop hook: the status stays.
+        if self._findings is not None:
+            event.add_status(unit_status(self._findings))
+
+    def _on_plan(self, event: ops.ActionEvent) -> None:
+        try:
+            output = load_params(event, Output)
+            plan = self._preview()
+        except InputError as error:
+            event.fail(str(error))
+            return
+        text = json.dumps(plan_as_json(plan)) if output.format == "json" else plan_as_table(plan)
+        event.set_results({"plan": text})
+
+    def _on_verify(self, event: ops.ActionEvent) -> None:
+        try:
+            output = load_params(event, Output)
+            findings = self._verify()
+        except InputError as error:
+            event.fail(str(error))
+            return
+        text = (
+            json.dumps(findings_as_json(findings)) if output.format == "json" else findings_as_table(findings)
+        )
+        holds = all(finding.severity <= Severity.WARNING for finding in findings)
+        event.set_results({"verified": str(holds).lower(), "findings": text})
+
+
+def _refuse_missing(kind: str, cls: type[Any], given: set[str]) -> None:
+    """Refuse before the constructor does, whose error would name no option."""
+    for field in dataclasses.fields(cls):
+        required = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
+        if required and field.name not in given:
+            name = field.name.replace("_", "-")
+            raise InputError(Finding(Severity.BLOCKED, f"{kind} {name}", "is not set", "it has no default"))
+
+
+def _refused(kind: str, error: ValueError) -> InputError:
+    if isinstance(error, OptionError):
+        what = f"{error.shown} is not allowed"
+        return InputError(Finding(Severity.BLOCKED, f"{kind} {error.name}", what, f"set {error.allowed}"))
+    return InputError(Finding(Severity.BLOCKED, f"{kind}s", str(error)))
