@@ -10,7 +10,8 @@ from converge.plan import Plan, Step
 System = TypeVar("System")
 
 
-def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Aligned columns, as wide as their widest cell."""
     widths = [max(len(row[column]) for row in (header, *rows)) for column in range(len(header))]
     lines = [
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in (header, *rows)
@@ -23,12 +24,12 @@ def plan_as_table(plan: Plan[System]) -> str:
     parts: list[str] = []
     if plan.steps:
         rows = [(str(n), s.what, s.why, s.disruption.label) for n, s in enumerate(plan.steps, 1)]
-        parts.append(_table(("#", "step", "because", "disruption"), rows))
+        parts.append(table(("#", "step", "because", "disruption"), rows))
     elif not plan.held and not plan.blocked:
         parts.append("Nothing to do: the machine is as declared.")
     if plan.held:
         rows = [(h.step.what, h.step.disruption.label, h.reason, h.release) for h in plan.held]
-        parts.append(_table(("held step", "disruption", "held because", "released by"), rows))
+        parts.append(table(("held step", "disruption", "held because", "released by"), rows))
     if plan.findings:
         parts.append(findings_as_table(plan.findings))
     return "\n\n".join(parts)
@@ -39,7 +40,7 @@ def findings_as_table(findings: Sequence[Finding]) -> str:
     if not findings:
         return "No finding: the machine is as declared."
     rows = [(f.severity.name.lower(), f.subject, f.what, f.remedy) for f in worst_first(findings)]
-    return _table(("severity", "subject", "finding", "remedy"), rows)
+    return table(("severity", "subject", "finding", "remedy"), rows)
 
 
 def _step(step: Step[System]) -> dict[str, Any]:

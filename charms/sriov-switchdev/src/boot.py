@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the boot units run, from the boot copy: ``early``, ``bind``, ``fallback``; and ``revert`` for the timer.
+
+early     before the network: VFs created unbound, switchdev mode. Whatever fails, the NIC that it
+          concerns is left in legacy mode with zero VFs (VFs in legacy mode would match Nova's
+          whitelist and fail every plug), and the network comes up.
+bind      when the bond has formed: waits for VF-LAG, then binds the VFs, before instances start.
+fallback  after early did not come to its end (crash, timeout): the same legacy mode with zero VFs.
+revert    an armed live change was not confirmed in time.
+
+The outcome is kept for the charm's status (record.py).
+"""
+
+import sys
+from collections.abc import Iterable, Sequence
+import changes
+import desired
+import live
+import record
+import steps as nic
+from converge import Plan, StepError, execute
+from desired import Desired, Port
+from hostnic import discover, ops
+from hostnic.machine import Machine
+from hostnic.ops.waiting import until
+from hostnic.system import System
+from record import Trouble
+from steps import HostStep, Work
+
+DEVICES_DEADLINE = 60.0
+"""Seconds for udev to have loaded the driver and the uplinks to have appeared."""
+
+BOND_DEADLINE = 90.0
+"""Seconds for networkd to have made the bond."""
+
+LAG_DEADLINE = 30.0
+"""Seconds for VF-LAG once both ports are in the bond; others see it within 10 s."""
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run one phase; the exit code is 1 when something went wrong."""
+    phases = {"early": early, "bind": bind, "fallback": fallback, "revert": revert}
+    phase = phases.get(arguments[0]) if len(arguments) == 1 else None
+    if phase is None:
+        print(f"usage: boot.pyz {'|'.join(phases)}", file=sys.stderr)
+        return 5
+    troubles = phase(Machine())
+    for trouble in troubles:
+        print(trouble.finding().sentence(), file=sys.stderr, flush=True)
+    return 1 if troubles else 0
+
+
+def early(system: System) -> tuple[Trouble, ...]:
+    """VFs and switchdev mode of every NIC, before the network; one NIC's failure leaves the others alone."""
+    record.write_boot(system, "early", "running")
+    wanted, troubles = _load(system)
+    troubles += _await_ports(system, wanted)
+    for ports in wanted.cards().values():
+        troubles += _early_card(system, wanted, ports)
+    record.write_boot(system, "early", "failed" if troubles else "done", tuple(troubles))
+    return tuple(troubles)
+
+
+def bind(system: System) -> tuple[Trouble, ...]:
+    """Bind the VFs of each NIC that early has prepared, when its VF-LAG is active."""
+    record.write_boot(system, "bind", "running")
+    try:
+        wanted, troubles = _load(system)
+        for ports in wanted.cards().values():
+            troubles += _bind_card(system, wanted, ports)
+    except OSError as error:
+        troubles = [Trouble("bind", f"the host cannot be read: {error}", "see journalctl -u ovn-offload-sriov-bind")]
+    record.write_boot(system, "bind", "failed" if troubles else "done", tuple(troubles))
+    return tuple(troubles)
+
+
+def fallback(system: System) -> tuple[Trouble, ...]:
+    """Early did not come to its end: bring every NIC that it left half way to legacy mode with zero VFs."""
+    found = record.read_boot(system).phases.get("early")
+    if found is None or found.state != "running":
+        return ()
+    wanted, troubles = _load(system)
+    cut = "the boot step did not come to its end"
+    troubles += [Trouble("early", cut, "see journalctl -u ovn-offload-sriov-early")]
+    for ports in wanted.cards().values():
+        pairs = _pairs(system, ports)
+        if any(pf.num_vfs != port.num_vfs or pf.eswitch_mode != "switchdev" for port, pf in pairs):
+            troubles += to_legacy(system, pairs)
+    record.write_boot(system, "early", "failed", tuple(troubles))
+    return tuple(troubles)
+
+
+def revert(system: System) -> tuple[Trouble, ...]:
+    """Restore what an unconfirmed live change left."""
+    if not live.armed(system):
+        return ()
+    why = f"it was not confirmed within {live.PATIENCE} s"
+    problems = live.revert(system, why)
+    return tuple(Trouble("revert", problem, "look at the node's console") for problem in problems)
+
+
+def to_legacy(system: System, pairs: Sequence[Work]) -> list[Trouble]:
+    """Bring ports to legacy mode with zero VFs, each as far as it lets; what did not work."""
+    troubles: list[Trouble] = []
+    for port, _ in pairs:
+        bdf = port.bdf
+        for op in (
+            changes.UnbindVfs(bdf),
+            ops.SetEswitchMode(bdf, "legacy"),
+            ops.DestroyVfs(bdf),
+            ops.SetAutoprobe(bdf, True),
+        ):
+            try:
+                op.run(system)
+            except StepError as error:
+                troubles.append(Trouble(bdf, f"fallback to legacy mode with zero VFs: {error.reason}", error.remedy))
+            except OSError as error:
+                troubles.append(Trouble(bdf, f"fallback to legacy mode with zero VFs: {error}"))
+    return troubles
+
+
+def _load(system: System) -> tuple[Desired, list[Trouble]]:
+    """The desired state that the last hook left, and what is wrong with it."""
+    try:
+        return desired.from_json(system.read(desired.PATH)), []
+    except FileNotFoundError:
+        return Desired(), []
+    except (OSError, ValueError) as error:
+        trouble = Trouble(desired.PATH, f"the desired state {error}", "the next hook of the charm writes it anew")
+        return Desired(), [trouble]
+
+
+def _await_ports(system: System, wanted: Desired) -> list[Trouble]:
+    """Wait until every port has its driver and its netdev."""
+    missing: list[Port] = []
+
+    def all_there() -> bool:
+        host = discover.observe(system)
+        there = {pf.bdf for pf in host.pfs if pf.driver == "mlx5_core" and pf.netdev}
+        missing[:] = [port for port in wanted.ports if port.bdf not in there]
+        return not missing
+
+    until(system, all_there, DEVICES_DEADLINE)
+    return [
+        Trouble(
+            port.bdf,
+            f"{port.netdev} did not appear within {DEVICES_DEADLINE:g} s of the boot",
+            "see the kernel log for the NIC",
+        )
+        for port in missing
+    ]
+
+
+def _early_card(system: System, wanted: Desired, ports: Iterable[Port]) -> list[Trouble]:
+    pairs = [
+        (port, pf)
+        for port, pf in _pairs(system, ports)
+        if pf.num_vfs != port.num_vfs or pf.eswitch_mode != "switchdev"
+    ]
+    bonded = [pf for _, pf in pairs if pf.bond]
+    if bonded:
+        what = f"{bonded[0].netdev} was in {bonded[0].bond} before the boot step ran; nothing was changed"
+        return [Trouble(bonded[0].bdf, what, "see systemctl list-jobs and systemd-analyze critical-chain")]
+    steps = nic.unbind(pairs)
+    for port, pf in pairs:
+        steps += nic.create(port, pf, wanted.steering_mode, host_network=False)
+    outcome = execute(Plan(tuple(nic.in_order(steps))), system, _announce)
+    if outcome.finding is None:
+        return []
+    failed = outcome.finding
+    trouble = Trouble(failed.subject, f"the boot step {failed.what}", failed.remedy)
+    return [trouble, *to_legacy(system, _pairs(system, ports))]
+
+
+def _bind_card(system: System, wanted: Desired, ports: Sequence[Port]) -> list[Trouble]:
+    pairs = [(port, pf) for port, pf in _pairs(system, ports) if pf.num_vfs and pf.eswitch_mode == "switchdev"]
+    if not pairs or all(vf.driver for _, pf in pairs for vf in pf.vfs):
+        return []
+    troubles: list[Trouble] = []
+    if any(port.lag for port, _ in pairs):
+        troubles += _await_lag(system, pairs)
+    if troubles and wanted.lag_required:
+        return troubles
+    for step in nic.bind(pairs, anew=True):
+        outcome = execute(Plan((step,)), system, _announce)
+        if outcome.finding is not None:
+            failed = outcome.finding
+            troubles.append(Trouble(failed.subject, f"the boot step {failed.what}", failed.remedy))
+    return troubles
+
+
+def _await_lag(system: System, pairs: Sequence[Work]) -> list[Trouble]:
+    """Wait for the bond and then for the NIC's own."""
+
+    def together() -> bool:
+        masters = {link.name: link.master for link in system.links()}
+        return all(masters.get(pf.netdev or port.netdev) == port.bond for port, pf in pairs)
+
+    until(system, together, BOND_DEADLINE)
+    outcome = execute(Plan((nic.await_lag(pairs, LAG_DEADLINE),)), system, _announce)
+    if outcome.finding is None:
+        return []
+    failed = outcome.finding
+    return [Trouble(failed.subject, f"the boot step {failed.what}", failed.remedy)]
+
+
+def _pairs(system: System, ports: Iterable[Port]) -> list[Work]:
+    host = discover.observe(system)
+    return [(port, pf) for port in ports if (pf := host.pf(port.bdf)) and pf.driver == "mlx5_core"]
+
+
+def _announce(step: HostStep) -> None:
+    print(step.what, flush=True)

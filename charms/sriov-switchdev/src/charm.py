@@ -1,0 +1,176 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Juju's events, actions and status for the four verbs; nothing else."""
+
+import json
+import logging
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import ops
+
+import files
+import idle
+import packages
+import tables
+from apply import apply
+from charmkit.dispatch import Dispatcher
+from charmkit.reboot import Need
+from charmkit.reboot import Policy as RebootPolicy
+from charmkit.reboot_ops import RollingReboot
+from charmkit.reconcile import InputError, Reconciler, load_config, load_params
+from config import Options, Output
+from converge import Finding, Plan, Severity, execute
+from desired import Desired
+from hostnic import handover
+from hostnic.handover import Handover
+from hostnic.machine import Machine
+from hostnic.system import System
+from observe import Observed, ask_firmware, observe
+from plan import Policy, plan, reboot_reasons, removal
+from selection import resolve
+from verify import verify, waiting_for_boot
+
+logger = logging.getLogger(__name__)
+
+NAME = "sriov-switchdev"
+NOT_READY = "the boot units and their files are not in place"
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What one look at the host gives."""
+
+    wanted: Desired
+    observed: Observed
+    plan: Plan[System]
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What differs, worst things included."""
+        return verify(self.wanted, self.observed, self.plan)
+
+
+class SriovSwitchdevCharm(ops.CharmBase):
+    """Keeps the VFs, eswitch mode and VF-LAG of one compute node."""
+
+    machine: Callable[[], System] = Machine
+
+    def __init__(self, framework: ops.Framework) -> None:
+        super().__init__(framework)
+        self.system = type(self).machine()
+        framework.observe(self.on.install, self._on_install)
+        framework.observe(self.on.upgrade_charm, self._on_install)
+        framework.observe(self.on["list-devices"].action, self._on_list_devices)
+        framework.observe(self.on["show-offload"].action, self._on_show_offload)
+        self.dispatcher = Dispatcher(self.system, self.unit.name, NAME, listens_to=["nic-firmware"])
+        self.reboot = RollingReboot(
+            self,
+            self.system,
+            self.dispatcher,
+            busy=lambda: idle.busy(self.system, self.unit.name),
+            stopped=lambda: idle.stopped(self.system),
+        )
+        self.reconciler = Reconciler(
+            self,
+            converge=self._converge,
+            preview=lambda: self._survey().plan,
+            verify=lambda: self._survey().findings,
+            stop=self._remove,
+        )
+
+    def _options(self) -> Options:
+        return load_config(self, Options)
+
+    def _survey(self) -> Survey:
+        """Observe and plan; writes nothing."""
+        options = self._options()
+        observed = observe(self.system)
+        wanted, findings = resolve(options, observed)
+        observed = ask_firmware(self.system, observed, wanted)
+        if busy := waiting_for_boot(observed):
+            return Survey(wanted, observed, Plan(findings=(busy,)))
+        policy = Policy(options.allow_live, _controllers())
+        return Survey(wanted, observed, plan(wanted, observed, policy, findings))
+
+    def _converge(self) -> Sequence[Finding]:
+        """All four verbs, and this unit's turn in the rolling reboot."""
+        survey = self._survey()
+        self.dispatcher.install()
+        failure: tuple[Finding, ...] = ()
+        if survey.plan.steps:
+            outcome = apply(survey.plan, self.system, lambda step: logger.info("%s: %s", step.what, step.why))
+            failure = (outcome.finding,) if outcome.finding else ()
+            survey = self._survey()
+        return self._roll(survey, (*failure, *survey.findings))
+
+    def _roll(self, survey: Survey, findings: Sequence[Finding]) -> Sequence[Finding]:
+        """Ask for the reboot that held steps need, and the other charms' of this machine."""
+        options = self._options()
+        others, unreadable = handover.read_others(self.system, NAME)
+        disagreements = handover.disagreements(others, NAME)
+        wishes = [other.reboot for other in others if other.reboot and other.reboot_owner == NAME]
+        worst = [finding for finding in findings if finding.severity >= Severity.HELD]
+        in_place = set(files.UNITS) <= survey.observed.enabled and not any(
+            finding.severity is Severity.BLOCKED for finding in survey.plan.findings
+        )
+        not_ready = "" if in_place and not survey.plan.steps else NOT_READY
+        if not all(wish.ready for wish in wishes):
+            not_ready = "another charm of this machine is not ready for it"
+        if disagreements:
+            not_ready = "the charms of this machine name different reboot owners"
+        need = Need(
+            reasons=(
+                *reboot_reasons(survey.wanted, survey.plan),
+                *(reason for wish in wishes for reason in wish.reasons),
+            ),
+            not_ready=not_ready,
+            unverified=worst[0].sentence() if worst else "",
+        )
+        self._hand_over(survey.wanted, worst)
+        policy = RebootPolicy(options.reboot_policy, options.reboot_settle)
+        return (*disagreements, *unreadable, *self.reboot.roll(need, policy), *findings)
+
+    def _hand_over(self, wanted: Desired, worst: Sequence[Finding]) -> None:
+        """Tell nic-firmware how many VFs each port needs."""
+        vfs = {port.bdf: port.num_vfs for port in wanted.ports}
+        pending = worst[0].what if worst else ""
+        handover.publish(self.system, Handover(NAME, self.unit.name, NAME, vfs=vfs, pending=pending))
+
+    def _remove(self) -> None:
+        """Take away what the charm installed; the NIC stays as it is."""
+        handover.withdraw(self.system, NAME)
+        self.dispatcher.remove()
+        outcome = execute(removal(observe(self.system)), self.system)
+        if outcome.finding:
+            logger.error("%s", outcome.finding.sentence())
+        self.unit.status = ops.MaintenanceStatus("removed; the NIC's VFs vanish at the next boot of this host")
+
+    def _on_install(self, _: ops.EventBase) -> None:
+        packages.ensure_mstflint(self.system)
+
+    def _on_list_devices(self, event: ops.ActionEvent) -> None:
+        self._table(event, "devices", lambda: tables.devices(self.system, self._survey()))
+
+    def _on_show_offload(self, event: ops.ActionEvent) -> None:
+        self._table(event, "offload", lambda: tables.offload(self.system, self._survey()))
+
+    def _table(self, event: ops.ActionEvent, name: str, rows: Callable[[], tables.Table]) -> None:
+        try:
+            output = load_params(event, Output)
+            table = rows()
+        except InputError as error:
+            event.fail(str(error))
+            return
+        event.set_results({name: json.dumps(table.rows) if output.format == "json" else table.text()})
+
+
+def _controllers() -> tuple[str, ...]:
+    """Addresses of the controller that Juju gives each hook (``JUJU_API_ADDRESSES``), without ports."""
+    given = os.environ.get("JUJU_API_ADDRESSES", "").split()
+    return tuple(dict.fromkeys(address.rpartition(":")[0].strip("[]") for address in given))
+
+
+if __name__ == "__main__":
+    ops.main(SriovSwitchdevCharm)

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the charm installs on a host, apart from the boot copy: units, the name rule, the desired state."""
+
+import re
+
+import bootcopy
+import desired
+from desired import Desired
+from hostnic import units
+
+EARLY = "ovn-offload-sriov-early.service"
+BIND = "ovn-offload-sriov-bind.service"
+UNITS = (EARLY, BIND)
+
+RULE = "/etc/udev/rules.d/70-ovn-offload-sriov.rules"
+"""Before 80-net-setup-link.rules, which leaves a name alone that is set already."""
+
+_PYTHON = f"/usr/bin/python3 -I {bootcopy.ARCHIVE}"
+_HEADER = "# Installed by the charm sriov-switchdev; local changes are overwritten.\n"
+
+# The VF wait (120 s per port), mode changes and the wait for VF-LAG end well within this; whatever
+# does not is cut off, and the fallback of the early unit then runs.
+_LONGEST = 600
+
+EARLY_UNIT = f"""{_HEADER}
+[Unit]
+Description=Create VFs and set switchdev mode before the network comes up
+DefaultDependencies=no
+Wants=network-pre.target systemd-udev-settle.service
+After=local-fs.target systemd-udev-settle.service systemd-modules-load.service openibd.service
+Before=network-pre.target shutdown.target
+Conflicts=shutdown.target
+
+[Service]
+Type=oneshot
+RemainAfterExit=yes
+ExecStart={_PYTHON} early
+ExecStopPost=/bin/sh -c 'test "$SERVICE_RESULT" = success || exec {_PYTHON} fallback'
+TimeoutStartSec={_LONGEST}
+
+[Install]
+WantedBy=multi-user.target
+"""
+
+BIND_UNIT = f"""{_HEADER}
+[Unit]
+Description=Bind VFs once the NIC bonds its ports, before instances start
+After=network.target {EARLY}
+Before=libvirtd.service virtqemud.service libvirt-guests.service nova-compute.service
+
+[Service]
+Type=oneshot
+RemainAfterExit=yes
+ExecStart={_PYTHON} bind
+TimeoutStartSec={_LONGEST}
+
+[Install]
+WantedBy=multi-user.target
+"""
+
+_SAFE_NAME = re.compile(r"[A-Za-z0-9_.@-]{1,15}")
+
+
+def name_rule(wanted: Desired) -> str:
+    """The udev rule that keeps each uplink's name when its port name changes with the mode.
+
+    A PF's representors have the PF as parent too: the port name tells the uplink (``p0``, ``p1``).
+    """
+    lines = [
+        f'SUBSYSTEM=="net", ACTION=="add", KERNELS=="{port.bdf}", ATTR{{phys_port_name}}=="p[0-9]*", '
+        f'NAME="{port.netdev}"\n'
+        for port in wanted.ports
+        if _SAFE_NAME.fullmatch(port.netdev)
+    ]
+    return _HEADER + "".join(lines)
+
+
+def wanted_files(wanted: Desired) -> dict[str, str]:
+    """Path and text of every small file, in the order of installation.
+
+    The desired state comes last: units without it do nothing.
+    """
+    return {
+        RULE: name_rule(wanted),
+        units.path(EARLY): EARLY_UNIT,
+        units.path(BIND): BIND_UNIT,
+        desired.PATH: wanted.to_json(),
+    }
+
+
+PATHS = (desired.PATH, RULE, units.path(EARLY), units.path(BIND))
+"""Every small file, in the order of removal."""

@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From desired and observed state to what runs now and what is held. Pure.
+
+What a NIC needs is one chain of steps (see steps.py). It runs whole or is held whole, since a NIC
+half way to switchdev serves nobody. In a running system one port leaves the bond at a time, so that
+the other one carries the node's network.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import bootcopy
+import changes
+import desired
+import files
+import live
+import steps as nic
+from converge import Disruption, Finding, Held, Plan, Step
+from desired import Desired, Port
+from hostnic import ops, units
+from hostnic.model import Pf
+from hostnic.system import System
+from observe import Observed
+from preflight import needs_work, preflight, short_until_reboot, users
+from steps import HostStep, Work
+
+LIVE_ATTEMPTS = 3
+"""Failed live changes towards one desired state after which only a reboot is tried."""
+
+LIVE_LAG_DEADLINE = 30.0
+"""Seconds for VF-LAG to become active once both ports carry traffic; others see it within 10 s."""
+
+REBOOT = "a reboot (action approve-reboot on the leader)"
+
+
+@dataclass(frozen=True)
+class Policy:
+    """What the operator allows now.
+
+    Attributes:
+        allow_live: network cuts without a reboot.
+        controllers: addresses of the Juju controller, for the confirmation of a live change.
+
+    """
+
+    allow_live: bool = False
+    controllers: tuple[str, ...] = ()
+
+
+def plan(
+    wanted: Desired, observed: Observed, policy: Policy, findings: Sequence[Finding] = ()
+) -> Plan[System]:
+    """The steps that bring this host to ``wanted``, those that are held, and what stands in the way."""
+    run, held = install_steps(wanted, observed), list[Held[System]]()
+    for card, ports in wanted.cards().items():
+        pairs = [(port, pf) for port in ports if (pf := observed.host.pf(port.bdf))]
+        chain = _chain(pairs, wanted, observed)
+        reason, release = _why_held(pairs, chain, wanted, observed, policy)
+        if reason:
+            # Whatever else waits: a port that is out of its bond returns to it.
+            back = nic.in_order([step for port, pf in _strays(pairs) for step in nic.join(port, pf)])
+            done = {step.key for step in back}
+            run += back
+            held += [Held(step, reason, release) for step in chain if step.key not in done]
+        elif _cost(chain) > Disruption.LINK_FLAP:
+            run += _confirmed(card, pairs, chain, wanted, policy)
+        else:
+            run += chain
+    everything = (*observed.findings, *findings, *preflight(wanted, observed))
+    result = Plan(tuple(run), tuple(held), everything)
+    return Plan((), (), everything) if result.blocked else result
+
+
+def removal(observed: Observed) -> Plan[System]:
+    """The steps that take away what the charm installed; the NIC stays as it is until the next boot."""
+    why = "the charm is removed"
+    gone: list[HostStep] = [
+        Step(f"{name}/enabled", f"disable {name}", why, Disruption.NONE, ops.DisableUnit(name))
+        for name in files.UNITS
+        if name in observed.enabled
+    ]
+    for path in files.PATHS:
+        if observed.files.get(path) is not None:
+            gone.append(Step(path, f"remove {path}", why, Disruption.NONE, ops.RemoveFile(path)))
+    for path in (bootcopy.DIRECTORY, live.record.DIRECTORY):
+        gone.append(Step(path, f"remove {path}", why, Disruption.NONE, ops.RemoveTree(path)))
+    return Plan(tuple(gone))
+
+
+def digest(wanted: Desired) -> str:
+    """Short name of a desired state, for records."""
+    return hashlib.sha256(wanted.to_json().encode()).hexdigest()[:16]
+
+
+def install_steps(wanted: Desired, observed: Observed) -> list[HostStep]:
+    """What must be on disk for the next boot: it costs nobody anything."""
+    steps: list[HostStep] = []
+    if observed.stamp != bootcopy.stamp():
+        why = "there is none" if observed.stamp is None else "it has other code"
+        copy = changes.InstallBootCopy(bootcopy.stamp())
+        what = f"install the boot copy {bootcopy.ARCHIVE}"
+        steps.append(Step(bootcopy.ARCHIVE, what, why, Disruption.NONE, copy))
+    for path, text in files.wanted_files(wanted).items():
+        now = observed.files.get(path)
+        if now != text:
+            why = "there is none" if now is None else "it reads otherwise"
+            mode = 0o600 if path == desired.PATH else 0o644
+            op = ops.InstallFile(path, text.encode(), mode)
+            steps.append(Step(path, f"install {path}", why, Disruption.NONE, op))
+    for name in files.UNITS:
+        if name not in observed.enabled:
+            why = "it does not start at boot"
+            needs = tuple(step.key for step in steps if step.key == units.path(name))
+            op = ops.EnableUnit(name)
+            steps.append(Step(f"{name}/enabled", f"enable {name}", why, Disruption.NONE, op, needs))
+    return steps
+
+
+def _chain(pairs: Sequence[Work], wanted: Desired, observed: Observed) -> list[HostStep]:
+    """The steps for one NIC; each needs the one before it."""
+    work = [(port, pf) for port, pf in pairs if needs_work(port, pf)]
+    if work:
+        return _rework(pairs, work, wanted, observed)
+    if nic.lag_missing(pairs):
+        return _form_lag_again(pairs)
+    steps = [step for port, pf in pairs for step in nic.offload(port, pf)]
+    steps += [step for port, pf in _strays(pairs) for step in nic.join(port, pf)]
+    return nic.in_order([*steps, *nic.bind(pairs, anew=False)])
+
+
+def _rework(
+    pairs: Sequence[Work], work: Sequence[Work], wanted: Desired, observed: Observed
+) -> list[HostStep]:
+    """VFs or eswitch mode of some ports change. The ports of a bond go through it together."""
+    bonded = any(port.bond for port, _ in pairs)
+    touched = pairs if bonded else work
+    steps = nic.unbind(touched)
+    for port, pf in touched:
+        if (port, pf) in work:
+            steps += nic.leave(port, pf)
+            steps += nic.create(port, pf, wanted.steering_mode, _carries(port, pf, observed))
+        else:
+            steps += nic.offload(port, pf)
+        if (port, pf) in work or (port, pf) in _strays(pairs):
+            steps += nic.join(port, pf)
+    if any(port.lag for port, _ in pairs):
+        steps.append(nic.await_lag(pairs, LIVE_LAG_DEADLINE))
+    return nic.in_order([*steps, *nic.bind(touched, anew=True)])
+
+
+def _form_lag_again(pairs: Sequence[Work]) -> list[HostStep]:
+    """All is in place but VF-LAG: with its VFs unbound, a port that joins makes mlx5 look again."""
+    steps = nic.unbind(pairs)
+    for port, pf in _strays(pairs) or pairs[-1:]:
+        steps += [*nic.leave(port, pf), *nic.join(port, pf)]
+    steps += [step for port, pf in pairs for step in nic.offload(port, pf)]
+    steps.append(nic.await_lag(pairs, LIVE_LAG_DEADLINE))
+    return nic.in_order([*steps, *nic.bind(pairs, anew=True)])
+
+
+def _strays(pairs: Sequence[Work]) -> list[Work]:
+    """Ports that are out of the bond that they belong in."""
+    return [(port, pf) for port, pf in pairs if port.bond and pf.bond != port.bond]
+
+
+def _carries(port: Port, pf: Pf, observed: Observed) -> bool:
+    """Whether a mode change of a port outside any bond hits the node's own network."""
+    return port.bond is None and pf.netdev in observed.host_network
+
+
+def _why_held(
+    pairs: Sequence[Work], chain: Sequence[HostStep], wanted: Desired, observed: Observed, policy: Policy
+) -> tuple[str, str]:
+    """Why a NIC's steps wait, and what lets them run; empty when they may run now."""
+    for port, pf in pairs:
+        after = short_until_reboot(port, pf, observed)
+        if after is not None:
+            return f"the firmware offers {pf.total_vfs} VFs now and {after} after the next boot", REBOOT
+    cost = _cost(chain)
+    if cost <= Disruption.LINK_FLAP:
+        return "", ""
+    busy = ", ".join(filter(None, (users(pf) for _, pf in pairs)))
+    if busy:
+        return f"VFs are in use: {busy}", f"move the instances away, then {REBOOT}"
+    if not policy.allow_live:
+        return f"without a reboot it costs this node: {cost.label}", f"{REBOOT}, or allow-live=true"
+    if observed.live.target == digest(wanted):
+        if observed.live.undone:
+            return f"the live change was undone: {observed.live.undone}", REBOOT
+        if observed.live.failures >= LIVE_ATTEMPTS:
+            return f"the live change failed {observed.live.failures} times", REBOOT
+    return "", ""
+
+
+def _confirmed(
+    card: str, pairs: Sequence[Work], chain: list[HostStep], wanted: Desired, policy: Policy
+) -> list[HostStep]:
+    """A NIC's steps between an armed timer and the confirmation; VFs are bound after it."""
+    before = tuple(live.state_of(pf, port.bond) for port, pf in pairs)
+    arm: HostStep = Step(
+        f"{card}/arm",
+        f"arm a timer that restores {card} in {live.PATIENCE} s",
+        "the node's network is about to change",
+        Disruption.NONE,
+        live.Arm(before, digest(wanted), policy.controllers),
+    )
+    confirm: HostStep = Step(
+        f"{card}/confirm",
+        "see that gateway and controller answer, and stop the timer",
+        "the node's network has changed",
+        Disruption.NONE,
+        live.Confirm(),
+    )
+    binding = [n for n, step in enumerate(chain) if isinstance(step.op, changes.BindVfs)]
+    cut = binding[0] if binding else len(chain)
+    return nic.in_order([arm, *chain[:cut], confirm, *chain[cut:]])
+
+
+def _cost(steps: Sequence[HostStep]) -> Disruption:
+    return max((step.disruption for step in steps), default=Disruption.NONE)
+
+
+def reboot_reasons(wanted: Desired, planned: Plan[System]) -> tuple[str, ...]:
+    """Why this host needs a reboot: one sentence per NIC whose steps are held, the same for the same aim."""
+    return tuple(
+        " and ".join(f"{port.num_vfs} VFs on {port.bdf}" for port in ports)
+        + (" in switchdev mode with VF-LAG" if any(port.lag for port in ports) else " in switchdev mode")
+        for card, ports in wanted.cards().items()
+        if any(item.step.key.startswith(card) for item in planned.held)
+    )

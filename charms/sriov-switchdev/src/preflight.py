@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Why a host cannot be converged, or not well: found before anything is written. Pure."""
+
+from collections.abc import Iterator
+
+from converge import Finding, Severity
+from desired import Desired, Port
+from hostnic.model import Pf
+from observe import OVN_CHASSIS_FILE, NextBoot, Observed
+
+MAX_VFS_WITH_LAG = 64
+"""Some firmware refuses VF-LAG when it offers more (Mellanox/ovs-tests, test-vf-lag-warn-65-vfs.sh)."""
+
+
+def preflight(wanted: Desired, observed: Observed) -> tuple[Finding, ...]:
+    """Everything that stands in the way of ``wanted``, each with its remedy."""
+    findings = [_second_writer(path) for path in observed.vf_writers]
+    for port in wanted.ports:
+        if pf := observed.host.pf(port.bdf):
+            findings += _port(port, pf, observed)
+    return tuple(findings)
+
+
+def needs_work(port: Port, pf: Pf) -> bool:
+    """Whether VFs or eswitch mode of the port must change."""
+    return pf.num_vfs != port.num_vfs or pf.eswitch_mode != "switchdev"
+
+
+def users(pf: Pf) -> str:
+    """Which VFs of a port are in use and by whom, in words; empty when none is."""
+    return ", ".join(f"VF {vf.bdf} by {' and '.join(vf.users)}" for vf in pf.vfs if vf.users)
+
+
+def short_until_reboot(port: Port, pf: Pf, observed: Observed) -> int | None:
+    """VFs offered after the next boot, when they suffice then and do not now; None otherwise."""
+    after = observed.next_boot.get(port.bdf)
+    if pf.total_vfs >= port.num_vfs or after is None or after.vfs is None or after.vfs < port.num_vfs:
+        return None
+    return after.vfs
+
+
+def _second_writer(path: str) -> Finding:
+    if path == OVN_CHASSIS_FILE:
+        return Finding(
+            Severity.BLOCKED,
+            path,
+            "ovn-chassis sets VFs too",
+            "juju config ovn-chassis sriov-numvfs=none:0, so that one charm sets them; existing VFs stay",
+        )
+    return Finding(
+        Severity.BLOCKED,
+        path,
+        "netplan sets VFs or eswitch modes too",
+        "remove virtual-function-count and embedded-switch-mode from this file; do not run netplan apply",
+    )
+
+
+def _port(port: Port, pf: Pf, observed: Observed) -> Iterator[Finding]:
+    if pf.driver != "mlx5_core":
+        bound = f"bound to {pf.driver}" if pf.driver else "bound to no driver"
+        yield Finding(Severity.BLOCKED, port.bdf, f"the port is {bound}, not to mlx5_core", "bind it to mlx5_core")
+        return
+    if pf.netdev is None:
+        yield Finding(
+            Severity.BLOCKED,
+            port.bdf,
+            "the port has no netdev",
+            "see the kernel log; the port must be an Ethernet port (LINK_TYPE, charm nic-firmware)",
+        )
+        return
+    if pf.eswitch_mode is None:
+        yield Finding(
+            Severity.BLOCKED,
+            port.bdf,
+            "the port has no eswitch that the kernel can set",
+            "take it out of option devices",
+        )
+        return
+    if pf.total_vfs < port.num_vfs:
+        yield _too_few(port, pf, observed.next_boot.get(port.bdf, NextBoot(None)))
+    if needs_work(port, pf) and (held := users(pf)):
+        yield Finding(
+            Severity.BLOCKED,
+            port.bdf,
+            f"{_change(port, pf)} would destroy VFs in use: {held}",
+            f"move the instances to another host first, or leave {pf.num_vfs} VFs in mode {pf.eswitch_mode}",
+        )
+    if port.lag and port.num_vfs > MAX_VFS_WITH_LAG:
+        yield Finding(
+            Severity.WARNING,
+            port.bdf,
+            f"{port.num_vfs} VFs: some firmware refuses VF-LAG above {MAX_VFS_WITH_LAG}",
+            f"set num-vfs and NUM_OF_VFS (charm nic-firmware) to {MAX_VFS_WITH_LAG} or less if it does not form",
+        )
+    elif port.lag and pf.total_vfs > MAX_VFS_WITH_LAG and pf.lag.active is False and not needs_work(port, pf):
+        yield Finding(
+            Severity.WARNING,
+            port.bdf,
+            f"the firmware offers {pf.total_vfs} VFs; some firmware refuses VF-LAG above {MAX_VFS_WITH_LAG}",
+            f"set NUM_OF_VFS (charm nic-firmware) to {MAX_VFS_WITH_LAG} or less",
+        )
+    if not pf.iommu:
+        yield Finding(
+            Severity.WARNING,
+            port.bdf,
+            "no IOMMU group: instances cannot take VFs",
+            "enable the IOMMU in the BIOS and boot with intel_iommu=on iommu=pt (MAAS: kernel options of the tag)",
+        )
+    if pf.carrier is False:
+        yield Finding(Severity.WARNING, port.bdf, f"{pf.netdev} has no carrier", "check cable and switch port")
+
+
+def _change(port: Port, pf: Pf) -> str:
+    if pf.num_vfs != port.num_vfs:
+        return f"going from {pf.num_vfs} to {port.num_vfs} VFs"
+    return f"going from mode {pf.eswitch_mode} to switchdev"
+
+
+def _too_few(port: Port, pf: Pf, after: NextBoot) -> Finding:
+    now = f"the firmware offers {pf.total_vfs} VFs, {port.num_vfs} are asked for"
+    raise_it = f"set NUM_OF_VFS to {port.num_vfs} or more and SRIOV_EN on (charm nic-firmware), or lower num-vfs"
+    if after.vfs is None:
+        why = f"; it cannot be asked about the next boot ({after.reason})" if after.reason else ""
+        return Finding(Severity.BLOCKED, port.bdf, now + why, raise_it)
+    if after.vfs < port.num_vfs:
+        return Finding(Severity.BLOCKED, port.bdf, f"{now}, and {after.vfs} after the next boot", raise_it)
+    return Finding(Severity.HELD, port.bdf, f"{now}; from the next boot on it offers {after.vfs}", "reboot")

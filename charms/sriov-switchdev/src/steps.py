@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The steps of a NIC and its ports, for hooks and for boot alike. Pure.
+
+The order is the one that mlx5 needs (see README.md): VFs created unbound, switchdev with every VF
+unbound, both ports in the bond, VF-LAG active, then VFs bound.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import changes
+from converge import Disruption, Op, Step
+from desired import Port
+from hostnic import ops
+from hostnic.model import Pf
+from hostnic.system import System
+
+INLINE_TRANSPORT = ("15b3:1013", "15b3:1015")
+"""ConnectX-4 and -4 Lx: switchdev needs inline mode transport."""
+
+HostStep = Step[System]
+Work = tuple[Port, Pf]
+
+
+def create(port: Port, pf: Pf, steering_mode: str | None, host_network: bool) -> list[HostStep]:
+    """From whatever VFs and mode the port has to unbound VFs in switchdev mode; it is in no bond now.
+
+    Args:
+        port: as it shall be.
+        pf: as it is.
+        steering_mode: ``smfs``, ``dmfs``, or None for the driver's choice.
+        host_network: the port itself carries the node's own network.
+
+    """
+    bdf, steps = port.bdf, list[HostStep]()
+    flap = Disruption.HOST_NETWORK_CUT if host_network else Disruption.LINK_FLAP
+    recreate = pf.num_vfs != port.num_vfs
+
+    def add(key: str, what: str, why: str, disruption: Disruption, op: Op[System]) -> None:
+        steps.append(_step(f"{bdf}/{key}", what, why, op, disruption))
+
+    if recreate and pf.eswitch_mode != "legacy":
+        why = "the number of VFs changes in legacy mode only"
+        add("legacy", f"set {bdf} to legacy mode", why, flap, ops.SetEswitchMode(bdf, "legacy"))
+    if steering_mode and pf.steering_mode != steering_mode:
+        why = f"it is {pf.steering_mode or 'not known'}, and changes in legacy mode only"
+        op = ops.SetSteeringMode(bdf, steering_mode)
+        add("steering", f"set steering mode {steering_mode} on {bdf}", why, Disruption.NONE, op)
+    if pf.autoprobe:
+        why = "VFs stay unbound until the NIC is ready for them"
+        add("autoprobe-off", f"turn VF autoprobe of {bdf} off", why, Disruption.NONE, ops.SetAutoprobe(bdf, False))
+    if recreate and pf.num_vfs:
+        why = f"{port.num_vfs} are wanted, and their number changes through 0 only"
+        what = f"destroy the {pf.num_vfs} VFs of {bdf}"
+        add("destroy", what, why, Disruption.VF_DESTROYING, ops.DestroyVfs(bdf))
+    if recreate:
+        why = f"it has {pf.num_vfs}"
+        add("vfs", f"create {port.num_vfs} VFs on {bdf}", why, Disruption.NONE, ops.CreateVfs(bdf, port.num_vfs))
+    if pf.device in INLINE_TRANSPORT:
+        why = "this NIC needs it for switchdev mode"
+        add("inline", f"set inline mode transport on {bdf}", why, flap, ops.SetInlineMode(bdf, "transport"))
+    why = "its VFs are new" if pf.eswitch_mode == "switchdev" else f"it is in {pf.eswitch_mode} mode"
+    add("switchdev", f"set {bdf} to switchdev mode", why, flap, ops.SetEswitchMode(bdf, "switchdev"))
+    return [*steps, *offload(port, pf, anew=True)]
+
+
+def offload(port: Port, pf: Pf, anew: bool = False) -> list[HostStep]:
+    """hw-tc-offload of the uplink, which a mode change may reset (``anew``)."""
+    if pf.hw_tc_offload is not False and not anew:
+        return []
+    why = "it is off" if pf.hw_tc_offload is False else "the mode change may reset it"
+    netdev = pf.netdev or port.netdev
+    op = ops.SetHwTcOffload(netdev, True)
+    return [_step(f"{port.bdf}/offload", f"turn hw-tc-offload of {netdev} on", why, op)]
+
+
+def unbind(pairs: Sequence[Work]) -> list[HostStep]:
+    """Unbind VFs: mlx5 needs that for a mode change, when VF-LAG goes and when it comes."""
+    why = "the mode change and VF-LAG need all VFs of the NIC unbound"
+    return [
+        _step(
+            f"{pf.bdf}/unbind",
+            f"unbind the VFs of {pf.bdf}",
+            why,
+            changes.UnbindVfs(pf.bdf),
+            Disruption.VF_DESTROYING,
+        )
+        for _, pf in pairs
+        if any(vf.driver for vf in pf.vfs)
+    ]
+
+
+def bind(pairs: Sequence[Work], anew: bool) -> list[HostStep]:
+    """Bind the VFs that have no driver, then let later VFs be bound by themselves.
+
+    Args:
+        pairs: the ports.
+        anew: steps before these create or unbind VFs, or turn autoprobe off.
+
+    """
+    steps: list[HostStep] = []
+    for port, pf in pairs:
+        unbound = sum(vf.driver is None for vf in pf.vfs)
+        if unbound or anew:
+            why = "last, as VF-LAG is active" if port.lag else "last, as the port is in switchdev mode"
+            what = f"bind the VFs of {port.bdf}"
+            steps.append(_step(f"{port.bdf}/bind", what, why, changes.BindVfs(port.bdf)))
+        if anew or not pf.autoprobe:
+            what = f"turn VF autoprobe of {port.bdf} on"
+            steps.append(
+                _step(f"{port.bdf}/autoprobe-on", what, "the VFs are bound", ops.SetAutoprobe(port.bdf, True))
+            )
+    return steps
+
+
+def leave(port: Port, pf: Pf) -> list[HostStep]:
+    """Take the port out of its bond; its neighbour carries the node's network meanwhile."""
+    if pf.bond is None or pf.netdev is None:
+        return []
+    what, why = f"take {pf.netdev} out of {pf.bond}", "the eswitch mode changes outside a bond only"
+    op = ops.LeaveBond(pf.netdev)
+    return [_step(f"{port.bdf}/leave", what, why, op, Disruption.HOST_NETWORK_CUT)]
+
+
+def join(port: Port, pf: Pf) -> list[HostStep]:
+    """Put the port into its bond, and wait until it carries traffic there."""
+    if port.bond is None:
+        return []
+    netdev = pf.netdev or port.netdev
+    what = f"wait until {netdev} carries traffic in {port.bond}"
+    return [
+        _step(
+            f"{port.bdf}/join",
+            f"put {netdev} into {port.bond}",
+            "it belongs there",
+            ops.JoinBond(netdev, port.bond),
+            Disruption.LINK_FLAP,
+        ),
+        _step(
+            f"{port.bdf}/member", what, "its neighbour relies on it", changes.AwaitMember(netdev, port.bond)
+        ),
+    ]
+
+
+def await_lag(pairs: Sequence[Work], deadline: float) -> HostStep:
+    """Wait for the NIC to bond its ports."""
+    bdfs = tuple(port.bdf for port, _ in pairs)
+    what = f"wait for VF-LAG of {' and '.join(bdfs)}"
+    why = "VFs are bound only when it is active"
+    return _step(f"{pairs[0][0].card}/lag", what, why, ops.AwaitLag(bdfs, deadline))
+
+
+def lag_missing(pairs: Sequence[Work]) -> bool:
+    """VF-LAG is declared, and the kernel says that it is not active."""
+    return any(port.lag and pf.lag.active is False for port, pf in pairs)
+
+
+def in_order(steps: Sequence[HostStep]) -> list[HostStep]:
+    """The same steps, each of which needs the one before it."""
+    return [
+        replace(step, needs=tuple(before.key for before in steps[max(n - 1, 0) : n]))
+        for n, step in enumerate(steps)
+    ]
+
+
+def _step(
+    key: str, what: str, why: str, op: Op[System], disruption: Disruption = Disruption.NONE
+) -> HostStep:
+    return Step(key, what, why, disruption, op)

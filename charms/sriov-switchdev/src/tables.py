@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What list-devices and show-offload print: a table for people, the same rows for programs."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from converge.render import table
+from desired import Desired
+from hostnic.model import Pf
+from hostnic.system import System
+from observe import NextBoot, Observed, next_boot
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows with the same keys; ``nothing`` is printed when there is none."""
+
+    rows: Sequence[dict[str, str]]
+    nothing: str
+
+    def text(self) -> str:
+        """Columns as wide as their widest cell."""
+        if not self.rows:
+            return self.nothing
+        return table(list(self.rows[0]), [list(row.values()) for row in self.rows])
+
+
+def devices(system: System, wanted: Desired, observed: Observed) -> Table:
+    """Every SR-IOV capable port, and what the option ``devices`` makes of it."""
+    rows = [_device(pf, wanted, next_boot(system, pf.bdf)) for pf in observed.host.pfs]
+    return Table(rows, "This host has no SR-IOV capable NIC.")
+
+
+def _device(pf: Pf, wanted: Desired, after: NextBoot) -> dict[str, str]:
+    port = wanted.port(pf.bdf)
+    return {
+        "port": pf.bdf,
+        "netdev": pf.netdev or "-",
+        "driver": pf.driver or "-",
+        "firmware": f"{pf.firmware or '-'} ({pf.psid or 'no PSID'})",
+        "numa": str(pf.numa_node),
+        "bond": pf.bond or "-",
+        "vfs": str(pf.num_vfs),
+        "offered": str(pf.total_vfs),
+        "next boot": str(after.vfs) if after.vfs is not None else "unknown",
+        "mode": pf.eswitch_mode or "-",
+        "vf-lag": {True: "active", False: "no", None: "unknown"}[pf.lag.active],
+        "wanted": f"{port.num_vfs} VFs" if port else "not selected",
+    }

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What still differs from the declared state, in the operator's words. Pure."""
+
+from collections.abc import Iterator
+
+from converge import Finding, Plan, Severity
+from desired import Desired, Port
+from hostnic.model import Pf
+from hostnic.system import System
+from observe import Observed
+from plan import install_steps
+from steps import Work
+
+NEXT_HOOK = "the next hook of the charm does it"
+
+
+def verify(wanted: Desired, observed: Observed, plan: Plan[System]) -> tuple[Finding, ...]:
+    """Differences per port and NIC, what the boot units met, and the plan's own findings."""
+    if unfinished := waiting_for_boot(observed):
+        return (unfinished,)
+    differences = [*_differences(wanted, observed, plan)]
+    boot = [trouble.finding() for trouble in observed.boot.troubles] if differences else []
+    return (*boot, *plan.findings, *differences, *_unknown(wanted, observed))
+
+
+def waiting_for_boot(observed: Observed) -> Finding | None:
+    """The boot units are still at work: nobody else touches the NICs meanwhile."""
+    if not observed.boot.unfinished(observed.now):
+        return None
+    what = "the boot units are still at work (VF-LAG, binding of VFs)"
+    return Finding(Severity.WAITING, "boot", what, "see systemctl status 'ovn-offload-sriov-*'")
+
+
+def _differences(wanted: Desired, observed: Observed, plan: Plan[System]) -> Iterator[Finding]:
+    for step in install_steps(wanted, observed):
+        yield Finding(Severity.WAITING, step.key, f"{step.why}, so that the next boot lacks it", NEXT_HOOK)
+    for card, ports in wanted.cards().items():
+        held = next((item for item in plan.held if item.step.key.startswith(card)), None)
+        severity = Severity.HELD if held else Severity.WAITING
+        remedy = f"{held.reason}; released by {held.release}" if held else NEXT_HOOK
+        pairs = [(port, observed.host.pf(port.bdf)) for port in ports]
+        for port, pf in pairs:
+            what = "the port is gone" if pf is None else ", ".join(_port(port, pf))
+            if what:
+                yield Finding(Severity.BLOCKED if pf is None else severity, port.bdf, what, remedy)
+        yield from _lag([(port, pf) for port, pf in pairs if pf], severity, remedy)
+
+
+def _port(port: Port, pf: Pf) -> Iterator[str]:
+    if pf.num_vfs != port.num_vfs:
+        yield f"{pf.num_vfs} of {port.num_vfs} VFs"
+    if pf.eswitch_mode != "switchdev":
+        yield f"eswitch in {pf.eswitch_mode} mode"
+    if pf.hw_tc_offload is False:
+        yield "hw-tc-offload off"
+    if port.bond and pf.bond != port.bond:
+        yield f"out of {port.bond}"
+    unbound = sum(vf.driver is None for vf in pf.vfs)
+    if unbound and pf.num_vfs == port.num_vfs:
+        yield f"{unbound} of {pf.num_vfs} VFs bound to no driver"
+
+
+def _lag(pairs: list[Work], severity: Severity, remedy: str) -> Iterator[Finding]:
+    for port, pf in pairs[:1]:
+        if not port.lag:
+            continue
+        if pf.lag.active is False:
+            yield Finding(severity, port.card, "VF-LAG is not active", remedy)
+        elif pf.lag.active and pf.lag.type not in (None, "switchdev"):
+            what = f"the NIC bonds its ports as {pf.lag.type}, not as VF-LAG"
+            yield Finding(Severity.BLOCKED, port.card, what, "see the kernel log of mlx5_core")
+
+
+def _unknown(wanted: Desired, observed: Observed) -> Iterator[Finding]:
+    kernel = observed.host.kernel
+    for port in wanted.ports:
+        pf = observed.host.pf(port.bdf)
+        if pf and port.lag and pf.lag.active is None and pf.num_vfs == port.num_vfs:
+            what = f"LAG state unknown on kernel {kernel}"
+            yield Finding(Severity.INFO, port.bdf, what, "kernel 5.19 and later tell; deploy hwe-22.04 on jammy")
