@@ -60,9 +60,10 @@ class Dispatcher:
         """
         present = [name for name in self._files() if self._system.exists(f"{UNITS}/{name}")]
         for name in present:
+            if name.endswith(".path"):
+                self._system.run(["systemctl", "disable", name])
             if not name.endswith(".service"):
                 self._system.run(["systemctl", "stop", name])
-                self._system.run(["systemctl", "disable", name])
             self._system.remove(f"{UNITS}/{name}")
         if present:
             self._system.run(["systemctl", "daemon-reload"])

@@ -19,11 +19,11 @@ while charms on hosts are pure Python; and it frees its lock when a callback ret
 host has settled.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from converge import Finding
+from hostnic.handover import Handover, RebootWish
 
 Mode = Literal["manual", "when-idle", "always"]
 
@@ -156,7 +156,25 @@ class Decision:
     own: UnitState
     cluster: Cluster
     reboot: bool
-    findings: tuple[Finding, ...] = ()
+
+
+def with_others(need: Need, others: Iterable[Handover]) -> Need:
+    """What the reboot's owner needs, with what the machine's other charms handed over to it."""
+    reasons, not_ready = list(need.reasons), [need.not_ready] if need.not_ready else []
+    for other in others:
+        if other.reboot is None:
+            continue
+        reasons += [f"{other.charm}: {reason}" for reason in other.reboot.reasons]
+        if not other.reboot.ready:
+            not_ready.append(f"{other.charm}: {other.pending or 'still prepares it'}")
+    return replace(need, reasons=tuple(reasons), not_ready="; ".join(not_ready))
+
+
+def as_wish(need: Need, now: int) -> RebootWish | None:
+    """``need`` as a charm that does not own the reboots hands it over; ``now`` in seconds since the epoch."""
+    if not need.reasons:
+        return None
+    return RebootWish(need.reasons, since=now, ready=not need.not_ready)
 
 
 def decide(
@@ -251,6 +269,7 @@ def _look(host: Host, policy: Policy, own: UnitState) -> UnitState:
         since=own.since if own.reasons and reasons else host.now if reasons else 0,
         ready=bool(reasons) and not need.not_ready,
         consent=_consent(policy, host) if reasons else "",
+        approved=own.approved if reasons else (),
         requested_at=requested,
         futile=futile,
         spent=spent,
@@ -309,7 +328,7 @@ def _forget(units: Mapping[str, UnitState], cluster: Cluster) -> Cluster:
         approvals={
             unit: approval
             for unit, approval in cluster.approvals.items()
-            if unit in units and units[unit].boot_id == approval.boot_id
+            if unit in units and units[unit].reasons and units[unit].boot_id == approval.boot_id
         },
         forced={unit: n for unit, n in cluster.forced.items() if unit in units and units[unit].released < n},
     )

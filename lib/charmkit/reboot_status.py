@@ -3,7 +3,7 @@
 
 from converge import Finding, Severity
 
-from charmkit.reboot import NEVER_CAME, Cluster, Host, Policy, UnitState, approved
+from charmkit.reboot import NEVER_CAME, Cluster, Host, Need, Policy, UnitState, approved
 
 STUCK = 30 * 60
 """Seconds beyond ``reboot-settle`` after which a holder is called stuck: twice a slow server's boot."""
@@ -23,6 +23,14 @@ def report(host: Host, policy: Policy, own: UnitState, cluster: Cluster) -> tupl
     if host.leader and cluster.holder not in ("", host.unit) and _age(host, cluster) >= STUCK + policy.settle:
         findings.append(_stuck(host, cluster))
     return tuple(findings)
+
+
+def handed_over(need: Need, owner: str) -> tuple[Finding, ...]:
+    """What a charm says that does not own this machine's reboots: whom it waits for."""
+    if not need.reasons:
+        return ()
+    why = "; ".join(need.reasons)
+    return (Finding(Severity.WAITING, SUBJECT, f"needed ({why}); {owner} asks for it"),)
 
 
 def duration(seconds: int) -> str:

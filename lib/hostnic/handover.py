@@ -13,7 +13,7 @@ meet a newer one.
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from converge import Finding, Severity
@@ -40,7 +40,7 @@ class RebootWish:
 
     Attributes:
         reasons: why, one stable sentence each; the same text as long as the need is the same.
-        since: seconds since the epoch.
+        since: when it came up, seconds since the epoch.
         ready: everything that has to be in place before the reboot is in place.
 
     """
@@ -82,15 +82,19 @@ def path_of(charm: str) -> str:
 def publish(system: System, handover: Handover) -> bool:
     """Write ``handover`` unless the file already says the same; True when it was written.
 
+    A reboot that the file already wishes for the same reasons keeps its ``since``.
+
     Raises:
         OSError: the file cannot be written.
         ValueError: a field does not hold what it must; a mistake of the caller's.
 
     """
+    path = path_of(handover.charm)
+    present = system.read(path) if system.exists(path) else ""
+    handover = replace(handover, reboot=_as_old_as(handover, present))
     text = _encode(handover)
     _decode(handover.charm, text)
-    path = path_of(handover.charm)
-    if system.exists(path) and _read_or_empty(system, path) == text:
+    if text == present:
         return False
     system.install(path, text.encode(), 0o600)
     return True
@@ -140,11 +144,15 @@ def disagreements(others: Iterable[Handover], reboot_owner: str) -> tuple[Findin
     )
 
 
-def _read_or_empty(system: System, path: str) -> str:
+def _as_old_as(handover: Handover, present: str) -> RebootWish | None:
+    """The wish, with the time of the one that ``present`` says when the reasons are the same."""
     try:
-        return system.read(path)
-    except (OSError, ValueError):
-        return ""
+        before = _decode(handover.charm, present).reboot
+    except (ValueError, RecursionError):
+        return handover.reboot
+    if handover.reboot is None or before is None or before.reasons != handover.reboot.reasons:
+        return handover.reboot
+    return replace(handover.reboot, since=before.since)
 
 
 def _malformed(writer: str, error: Exception) -> Finding:

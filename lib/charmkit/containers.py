@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whom a reboot of this host would hurt, and what has to run again after it. Does not import ops.
+
+The host's LXD containers hold members of clusters (MySQL, RabbitMQ, OVN); Juju starts them at boot.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any, cast
+
+from hostnic import holders
+from hostnic.system import System
+
+LXC = "/snap/bin/lxc"
+_INSTANCES = [LXC, "query", "/1.0/instances?recursion=1"]
+_PAYLOAD = re.compile(r"/lxc\.payload\.([^/\n]+)")
+_PARENT = re.compile(r"^PPid:\s*([0-9]+)$", re.MULTILINE)
+_UNIT = re.compile(r"(?:^|\0)JUJU_UNIT_NAME=([^\0]+)")
+_SHOWN = 3
+
+
+def stopped(system: System) -> str:
+    """Containers that start at boot and do not run; empty when all run, or when there is no LXD."""
+    if not system.exists(LXC):
+        return ""
+    try:
+        answer: object = json.loads(system.run(_INSTANCES, timeout=30))
+    except OSError as error:
+        return f"LXD does not answer: {error.strerror or error}"
+    except ValueError:
+        return "LXD's answer is not JSON"
+    if not isinstance(answer, list):
+        return "LXD's answer is not a list of instances"
+    idle = [
+        str(instance.get("name"))
+        for instance in cast("list[dict[str, Any]]", answer)
+        if instance.get("config", {}).get("boot.autostart") == "true" and instance.get("status") != "Running"
+    ]
+    return _some(sorted(idle), "stopped")
+
+
+def busy(system: System) -> str:
+    """Running instances, and hooks that run in this host's containers; empty when there is none.
+
+    A unit in a container is idle between two hooks; a hook is a child of the unit's agent (``jujud``)
+    with a hook context in its environment. This unit's own hook is on the host and does not count.
+    """
+    instances = _running_instances(system)
+    if instances:
+        return _some(instances, "running")
+    return _some(sorted(set(_hooks_in_containers(system))), "running a hook")
+
+
+def _running_instances(system: System) -> list[str]:
+    if not system.exists(holders.LIBVIRT):
+        return []
+    names = system.listdir(holders.LIBVIRT)
+    return sorted(name.removesuffix(".xml") for name in names if name.endswith(".xml"))
+
+
+def _hooks_in_containers(system: System) -> Iterator[str]:
+    for pid in system.listdir("/proc"):
+        if not pid.isdecimal():
+            continue
+        try:
+            payload = _PAYLOAD.search(system.read(f"/proc/{pid}/cgroup"))
+            if payload is None:
+                continue
+            environment = system.read(f"/proc/{pid}/environ")
+            if "JUJU_CONTEXT_ID=" not in environment:
+                continue
+            parent = _PARENT.search(system.read(f"/proc/{pid}/status"))
+            if parent and system.read(f"/proc/{parent.group(1)}/comm").strip() == "jujud":
+                unit = _UNIT.search(environment)
+                yield f"{unit.group(1) if unit else 'a unit'} in {payload.group(1)}"
+        except OSError:
+            continue  # the process has ended meanwhile
+
+
+def _some(names: list[str], what: str) -> str:
+    if not names:
+        return ""
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return f"{', '.join(names[:_SHOWN])}{more} {what}"
