@@ -61,7 +61,7 @@ class Channel:
         self._numbers = itertools.count(1)
 
     def request(self, message: Untyped, kind: int, flags: int) -> list[Untyped]:
-        """Send ``message`` and return the answers, decoded by its own class; none for a plain acknowledgement.
+        """Send ``message`` and return the answers, decoded by its class; none for a mere acknowledgement.
 
         Args:
             message: an instance of one of pyroute2's message classes.

@@ -14,8 +14,8 @@ REPRESENTOR_NAME = re.compile(r"(c\d+)?pf\d+(vf|sf)\d+")
 def uplink(links: Iterable[Link], bdf: str) -> Link | None:
     """The netdev of the physical port behind ``bdf``.
 
-    A PF's representors have the PF as their parent device too (kernel 5.8 and later), so the parent alone does
-    not tell. Drivers without port names have one netdev, which is it.
+    A PF's representors have the PF as their parent device too (kernel 5.8 and later), so the
+    parent alone does not tell. Drivers without port names have one netdev, which is it.
     """
     own = [link for link in links if link.pci == bdf and link.kind is None]
     named = [link for link in own if link.port_name and UPLINK_NAME.fullmatch(link.port_name)]

@@ -83,10 +83,11 @@ class FakeNetwork:
         for bond in self.bonds.values():
             up = bond.name not in self.down
             partnered = bond.mode == "802.3ad" and self.carries(bond, now)
+            carrier = self.carries(bond, now) if up else None
             found.append(
                 Link(
-                    bond.name, 0, "10:70:fd:00:00:00", None, 9000, up, self.carries(bond, now) if up else None,
-                    "bond", bond.bridge, None, None, None, bond.mode, bond.xmit_hash_policy,
+                    bond.name, 0, "10:70:fd:00:00:00", None, 9000, up, carrier, "bond",
+                    bond.bridge, None, None, None, bond.mode, bond.xmit_hash_policy,
                     bond.partner if partnered else None,
                 )
             )  # fmt: skip
