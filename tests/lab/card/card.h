@@ -46,14 +46,14 @@ struct vcx_preset {
 
 /* Faults of one port, set through /sys/kernel/debug/vcx/<bdf>/fault_*. */
 struct vcx_faults {
-	u32 vf_delay_ms;
-	s32 vf_no_probe;		/* VF index, -1: none */
-	bool mode_fail;
-	bool numvfs_enomem;
-	bool lag_never;
-	bool link_down;
-	bool surprise_remove;
-	bool lockdown;			/* VSC writes refused; tested by vcx_fw_cfg_write's caller */
+	int vf_delay_ms;
+	int vf_no_probe;		/* VF index, -1: none */
+	int mode_fail;
+	int numvfs_enomem;
+	int lag_never;
+	int link_down;
+	int surprise_remove;
+	int lockdown;			/* VSC writes refused before they reach fw*.c */
 };
 
 /* One PF and the network port behind it. */
@@ -61,17 +61,18 @@ struct vcx_port {
 	struct vcx_card *card;
 	unsigned int port;		/* 0 or 1: function number and port number */
 	u8 cfg[PCI_CFG_SPACE_EXP_SIZE];	/* the PF's configuration space */
-	u8 *vf_cfg;			/* total_vfs * PCI_CFG_SPACE_EXP_SIZE */
+	u8 (*vf_cfg)[PCI_CFG_SPACE_SIZE];	/* one per VF */
 	u16 total_vfs;
 	u8 mac[ETH_ALEN];
 	struct vcx_faults faults;
 	struct dentry *debugfs;		/* /sys/kernel/debug/vcx/<bdf>: add your own files here */
+	struct vcx_esw *esw;		/* eswitch: mode, VFs, representors (esw.c) */
+	struct vcx_wire *wire;		/* wire.c */
 
 	/* Below: NULL or empty while no driver is bound to the PF. */
 	struct pci_dev *pdev;
 	struct net_device *netdev;	/* the uplink */
 	struct devlink *devlink;
-	struct vcx_esw *esw;		/* eswitch: mode, VFs, representors (esw.c) */
 
 	/* Owned by fw*.c and dcb.c. */
 	void *fw;
@@ -87,6 +88,7 @@ struct vcx_card {
 	struct vcx_port port[VCX_MAX_PORTS];
 	u8 system_image_guid[8];	/* the switch id of all ports */
 	struct pci_sysdata sysdata;
+	struct resource busn;
 	struct pci_bus *root;
 	struct vcx_lag *lag;
 	void *fw;			/* owned by fw*.c */

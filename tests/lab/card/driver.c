@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The PCI driver: PFs and VFs are bound and unbound, VFs come and go. */
+#include <linux/etherdevice.h>
+#include <linux/module.h>
+#include "core.h"
+
+static struct vcx_port *vcx_pdev_port(struct pci_dev *pdev)
+{
+	struct vcx_card *card = container_of(pdev->bus->sysdata, struct vcx_card, sysdata);
+
+	return &card->port[pci_physfn(pdev)->devfn];
+}
+
+/* --- VFs come and go: the PF's device lock is held ---------------------- */
+
+static int vcx_vfs_enable(struct vcx_port *port, u16 num)
+{
+	int err;
+
+	devl_lock(port->devlink);
+	err = vcx_esw_add_vfs(port, num);
+	devl_unlock(port->devlink);
+	if (err) {
+		vcx_err(port, "failed to enable eswitch SRIOV (%d)\n", err);
+		return err;
+	}
+	err = pci_enable_sriov(port->pdev, num);
+	if (err) {
+		vcx_err(port, "pci_enable_sriov failed : %d\n", err);
+		devl_lock(port->devlink);
+		vcx_esw_remove_vfs(port);
+		devl_unlock(port->devlink);
+	}
+	return err;
+}
+
+static void vcx_vfs_disable(struct vcx_port *port)
+{
+	cancel_delayed_work_sync(&port->esw->late_vfs);
+	WRITE_ONCE(port->esw->pending_vfs, 0);
+	pci_disable_sriov(port->pdev);
+	devl_lock(port->devlink);
+	vcx_esw_remove_vfs(port);
+	devl_unlock(port->devlink);
+}
+
+/* fault vf_delay_ms: the VFs that sriov_numvfs promised appear now */
+void vcx_late_vfs(struct work_struct *work)
+{
+	struct vcx_esw *esw = container_of(to_delayed_work(work), struct vcx_esw, late_vfs);
+	struct vcx_port *port = esw->vf[0].port;
+	u16 num = esw->pending_vfs;
+
+	/* Whoever holds the device may wait for this work: try again later. */
+	if (!device_trylock(&port->pdev->dev)) {
+		schedule_delayed_work(&esw->late_vfs, 1);
+		return;
+	}
+	WRITE_ONCE(esw->pending_vfs, 0);
+	vcx_vfs_enable(port, num);
+	device_unlock(&port->pdev->dev);
+}
+
+static int vcx_sriov_configure(struct pci_dev *pdev, int num)
+{
+	struct vcx_port *port = vcx_pdev_port(pdev);
+	int err;
+
+	if (!num) {
+		vcx_vfs_disable(port);
+		return 0;
+	}
+	if (port->esw->pending_vfs)
+		return -EBUSY;
+	if (READ_ONCE(port->faults.numvfs_enomem)) {
+		dev_err(&pdev->dev, "not enough MMIO resources for SR-IOV\n");
+		vcx_err(port, "pci_enable_sriov failed : %d\n", -ENOMEM);
+		return -ENOMEM;
+	}
+	if (READ_ONCE(port->faults.vf_delay_ms)) {
+		WRITE_ONCE(port->esw->pending_vfs, num);
+		schedule_delayed_work(&port->esw->late_vfs,
+				      msecs_to_jiffies(port->faults.vf_delay_ms));
+		return num;
+	}
+	err = vcx_vfs_enable(port, num);
+	return err ?: num;
+}
+
+/* --- bind and unbind ---------------------------------------------------- */
+
+static int vcx_probe_vf(struct pci_dev *pdev, struct vcx_port *port)
+{
+	struct vcx_vf *vf = &port->esw->vf[pci_iov_vf_id(pdev)];
+	struct net_device *netdev;
+	struct devlink *devlink;
+
+	if (READ_ONCE(port->faults.vf_no_probe) == vf->index) {
+		dev_err(&pdev->dev, "mlx5_function_setup:%d:(pid %d): Firmware over %d MS in pre-initializing state, aborting\n",
+			__LINE__, current->pid, 120000);
+		return -EBUSY;
+	}
+	devlink = vcx_devlink_create(port, vf, &pdev->dev);
+	if (IS_ERR(devlink))
+		return PTR_ERR(devlink);
+	devl_lock(devlink);
+	netdev = vcx_netdev_create(devlink, &pdev->dev, VCX_VF, port, vf);
+	devl_unlock(devlink);
+	if (IS_ERR(netdev)) {
+		vcx_devlink_destroy(devlink);
+		return PTR_ERR(netdev);
+	}
+	pci_set_drvdata(pdev, netdev);
+	WRITE_ONCE(vf->bound, true);
+	devlink_register(devlink);
+	return 0;
+}
+
+static void vcx_remove_vf(struct pci_dev *pdev, struct vcx_port *port)
+{
+	struct net_device *netdev = pci_get_drvdata(pdev);
+	struct vcx_ndev *nd = netdev_priv(netdev);
+	struct devlink *devlink = nd->dl_port.devlink;
+	struct vcx_vf *vf = nd->vf;
+
+	devlink_unregister(devlink);
+	devl_lock(devlink);
+	vcx_netdev_destroy(netdev);
+	devl_unlock(devlink);
+	vcx_devlink_destroy(devlink);
+	WRITE_ONCE(vf->bound, false);
+}
+
+static int vcx_probe_pf(struct pci_dev *pdev, struct vcx_port *port)
+{
+	const u16 *fw = port->card->preset->fw_version;
+	struct net_device *netdev;
+	struct devlink *devlink;
+
+	dev_info(&pdev->dev, "firmware version: %u.%u.%04u\n", fw[0], fw[1], fw[2]);
+	port->pdev = pdev;
+	devlink = vcx_devlink_create(port, NULL, &pdev->dev);
+	if (IS_ERR(devlink)) {
+		port->pdev = NULL;
+		return PTR_ERR(devlink);
+	}
+	port->devlink = devlink;
+	devl_lock(devlink);
+	netdev = vcx_netdev_create(devlink, &pdev->dev, VCX_UPLINK, port, NULL);
+	devl_unlock(devlink);
+	if (IS_ERR(netdev)) {
+		vcx_devlink_destroy(devlink);
+		port->devlink = NULL;
+		port->pdev = NULL;
+		return PTR_ERR(netdev);
+	}
+	devlink_register(devlink);
+	vcx_lag_add_port(port);
+	return 0;
+}
+
+static void vcx_remove_pf(struct pci_dev *pdev, struct vcx_port *port)
+{
+	vcx_vfs_disable(port);
+	vcx_lag_remove_port(port);
+	devlink_unregister(port->devlink);
+	devl_lock(port->devlink);
+	port->esw->mode = DEVLINK_ESWITCH_MODE_LEGACY;
+	vcx_netdev_destroy(port->netdev);
+	devl_unlock(port->devlink);
+	vcx_devlink_destroy(port->devlink);
+	port->devlink = NULL;
+	port->pdev = NULL;
+}
+
+static int vcx_probe(struct pci_dev *pdev, const struct pci_device_id *id)
+{
+	struct vcx_port *port = vcx_pdev_port(pdev);
+	int err;
+
+	err = pci_enable_device(pdev);
+	if (err)
+		return err;
+	if (READ_ONCE(port->faults.surprise_remove))
+		err = -ENODEV;
+	else if (pdev->is_virtfn)
+		err = vcx_probe_vf(pdev, port);
+	else
+		err = vcx_probe_pf(pdev, port);
+	if (err)
+		pci_disable_device(pdev);
+	return err;
+}
+
+static void vcx_remove(struct pci_dev *pdev)
+{
+	struct vcx_port *port = vcx_pdev_port(pdev);
+
+	if (pdev->is_virtfn)
+		vcx_remove_vf(pdev, port);
+	else
+		vcx_remove_pf(pdev, port);
+	pci_disable_device(pdev);
+}
+
+static const struct pci_device_id vcx_ids[] = {
+	{ PCI_VDEVICE(MELLANOX, 0x101d) },
+	{ PCI_VDEVICE(MELLANOX, 0x101e) },
+	{ PCI_VDEVICE(MELLANOX, 0x101f) },
+	{ PCI_VDEVICE(MELLANOX, 0xa2d6) },
+	{ }
+};
+MODULE_DEVICE_TABLE(pci, vcx_ids);
+
+struct pci_driver vcx_driver = {
+	.name = "mlx5_core",
+	.id_table = vcx_ids,
+	.probe = vcx_probe,
+	.remove = vcx_remove,
+	.sriov_configure = vcx_sriov_configure,
+};

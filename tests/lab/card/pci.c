@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The card as the PCI core sees it: a root bus of its own in domain 0, PFs at
+ * functions 0 and 1, VFs behind them, all in configuration space held in memory.
+ * There are no BARs, no interrupts and no root port.
+ */
+#include <linux/bitfield.h>
+#include <linux/etherdevice.h>
+#include <linux/slab.h>
+#include "core.h"
+
+#define EXP_POS		0x60		/* PCI Express capability */
+#define ARI_POS		0x100		/* extended capabilities */
+#define SRIOV_POS	0x180
+
+static void put16(u8 *cfg, int where, u16 val)
+{
+	put_unaligned_le16(val, cfg + where);
+}
+
+static void put32(u8 *cfg, int where, u32 val)
+{
+	put_unaligned_le32(val, cfg + where);
+}
+
+static u16 get16(const u8 *cfg, int where)
+{
+	return get_unaligned_le16(cfg + where);
+}
+
+/* What PFs and VFs have in common; @next follows the Express capability. */
+static void vcx_fill_header(u8 *cfg, u16 vendor, u16 device, u8 next)
+{
+	put16(cfg, PCI_VENDOR_ID, vendor);
+	put16(cfg, PCI_DEVICE_ID, device);
+	put16(cfg, PCI_STATUS, PCI_STATUS_CAP_LIST);
+	put16(cfg, PCI_CLASS_DEVICE, PCI_CLASS_NETWORK_ETHERNET);
+	put16(cfg, PCI_SUBSYSTEM_VENDOR_ID, PCI_VENDOR_ID_MELLANOX);
+	put16(cfg, PCI_SUBSYSTEM_ID, 0x0083);
+	cfg[PCI_CAPABILITY_LIST] = EXP_POS;
+
+	cfg[EXP_POS] = PCI_CAP_ID_EXP;
+	cfg[EXP_POS + 1] = next;
+	put16(cfg, EXP_POS + PCI_EXP_FLAGS, 2 | PCI_EXP_TYPE_ENDPOINT << 4);
+	put32(cfg, EXP_POS + PCI_EXP_DEVCAP, PCI_EXP_DEVCAP_FLR | PCI_EXP_DEVCAP_RBER | 2);
+	put16(cfg, EXP_POS + PCI_EXP_DEVCTL, FIELD_PREP(PCI_EXP_DEVCTL_READRQ, 2));
+	put32(cfg, EXP_POS + PCI_EXP_LNKCAP, PCI_EXP_LNKCAP_SLS_16_0GB | 16 << 4);
+	put16(cfg, EXP_POS + PCI_EXP_LNKSTA, PCI_EXP_LNKSTA_CLS_16_0GB | 16 << 4);
+	put32(cfg, EXP_POS + PCI_EXP_LNKCAP2, PCI_EXP_LNKCAP2_SLS_2_5GB |
+	      PCI_EXP_LNKCAP2_SLS_5_0GB | PCI_EXP_LNKCAP2_SLS_8_0GB | PCI_EXP_LNKCAP2_SLS_16_0GB);
+}
+
+static void vcx_fill_sriov(struct vcx_port *port)
+{
+	u16 total = port->total_vfs;
+	u8 *cap = port->cfg + SRIOV_POS;
+	unsigned int p, first = port->card->nports;
+
+	put32(cap, 0, PCI_EXT_CAP_ID_SRIOV | 1 << 16);
+	put16(cap, PCI_SRIOV_INITIAL_VF, total);
+	put16(cap, PCI_SRIOV_TOTAL_VF, total);
+	cap[PCI_SRIOV_FUNC_LINK] = port->port;
+	/* The VFs of a port follow those of the ports before it. */
+	for (p = 0; p < port->port; p++)
+		first += port->card->port[p].total_vfs;
+	put16(cap, PCI_SRIOV_VF_OFFSET, first - port->port);
+	put16(cap, PCI_SRIOV_VF_STRIDE, 1);
+	put16(cap, PCI_SRIOV_VF_DID, port->card->preset->vf_device);
+	put32(cap, PCI_SRIOV_SUP_PGSIZE, 0x553);
+	put32(cap, PCI_SRIOV_SYS_PGSIZE, 1);
+}
+
+/* A PF and its VFs as they are after a bus reset. Ports in order, firmware first. */
+void vcx_pci_init_config(struct vcx_port *port)
+{
+	u8 *cfg = port->cfg;
+	int i;
+
+	if (vcx_fw_sriov_en(port))
+		port->total_vfs = min_t(u16, vcx_fw_total_vfs(port), VCX_MAX_VFS);
+	memset(cfg, 0, sizeof(port->cfg));
+	vcx_fill_header(cfg, PCI_VENDOR_ID_MELLANOX, port->card->preset->device, VCX_VSC_POS);
+	if (port->card->nports > 1)
+		cfg[PCI_HEADER_TYPE] = 0x80;
+	cfg[VCX_VSC_POS] = PCI_CAP_ID_VNDR;
+	cfg[VCX_VSC_POS + 2] = VCX_VSC_LEN;
+	put32(cfg, ARI_POS, PCI_EXT_CAP_ID_ARI | 1 << 16 | (port->total_vfs ? SRIOV_POS << 20 : 0));
+	if (port->port + 1 < port->card->nports)
+		put16(cfg, ARI_POS + PCI_ARI_CAP, (port->port + 1) << 8);
+	if (port->total_vfs)
+		vcx_fill_sriov(port);
+
+	for (i = 0; i < VCX_MAX_VFS; i++) {
+		memset(port->vf_cfg[i], 0, sizeof(port->vf_cfg[i]));
+		/* The VF's ids read as all ones; the PCI core takes them from the PF. */
+		vcx_fill_header(port->vf_cfg[i], 0xffff, 0xffff, 0);
+	}
+}
+
+/* The card comes back after surprise_remove: nothing that the host wrote is left. */
+void vcx_pci_power_on(struct vcx_port *port)
+{
+	put16(port->cfg, PCI_COMMAND, 0);
+	if (port->total_vfs)
+		put16(port->cfg, SRIOV_POS + PCI_SRIOV_CTRL, 0);
+}
+
+/*
+ * The function at @devfn: its port, and its VF's configuration space in @vf
+ * (NULL for the PF). VFs are there only while the PF's VF Enable is set.
+ */
+static struct vcx_port *vcx_find_function(struct vcx_card *card, unsigned int devfn, u8 **vf)
+{
+	unsigned int p, first, num;
+	struct vcx_port *port;
+	const u8 *cap;
+
+	*vf = NULL;
+	if (devfn < card->nports)
+		return &card->port[devfn];
+	for (p = 0; p < card->nports; p++) {
+		port = &card->port[p];
+		cap = port->cfg + SRIOV_POS;
+		if (!port->total_vfs || !(get16(cap, PCI_SRIOV_CTRL) & PCI_SRIOV_CTRL_VFE))
+			continue;
+		first = p + get16(cap, PCI_SRIOV_VF_OFFSET);
+		num = min(get16(cap, PCI_SRIOV_NUM_VF), port->total_vfs);
+		if (devfn >= first && devfn < first + num) {
+			*vf = port->vf_cfg[devfn - first];
+			return port;
+		}
+	}
+	return NULL;
+}
+
+static bool vcx_in_vsc(int where)
+{
+	return where >= VCX_VSC_POS && where < VCX_VSC_POS + VCX_VSC_LEN;
+}
+
+static int vcx_cfg_read(struct pci_bus *bus, unsigned int devfn, int where, int size, u32 *val)
+{
+	struct vcx_card *card = container_of(bus->sysdata, struct vcx_card, sysdata);
+	struct vcx_port *port;
+	const u8 *cfg;
+	u8 *vf;
+	int i;
+
+	*val = ~0;
+	port = vcx_find_function(card, devfn, &vf);
+	if (!port || READ_ONCE(port->faults.surprise_remove))
+		return PCIBIOS_DEVICE_NOT_FOUND;
+	if (!vf && vcx_in_vsc(where) && vcx_fw_cfg_read(port, where, size, val))
+		return PCIBIOS_SUCCESSFUL;
+
+	*val = 0;
+	if (vf && where >= PCI_CFG_SPACE_SIZE)
+		return PCIBIOS_SUCCESSFUL;
+	cfg = vf ?: port->cfg;
+	for (i = 0; i < size; i++)
+		*val |= (u32)cfg[where + i] << (8 * i);
+	return PCIBIOS_SUCCESSFUL;
+}
+
+/* The bits of a byte that the host may write; everything else is read only. */
+static u8 vcx_writable(const struct vcx_port *port, bool vf, int where)
+{
+	switch (where) {
+	case PCI_COMMAND:
+		return PCI_COMMAND_MEMORY | PCI_COMMAND_MASTER | PCI_COMMAND_PARITY;
+	case PCI_COMMAND + 1:
+		return (PCI_COMMAND_SERR | PCI_COMMAND_INTX_DISABLE) >> 8;
+	case PCI_CACHE_LINE_SIZE:
+	case PCI_INTERRUPT_LINE:
+	case EXP_POS + PCI_EXP_DEVCTL:
+	case EXP_POS + PCI_EXP_LNKCTL:
+	case EXP_POS + PCI_EXP_DEVCTL2:
+		return 0xff;
+	case EXP_POS + PCI_EXP_DEVCTL + 1:
+		return 0x7f;		/* bit 15 starts an FLR and reads as 0 */
+	}
+	if (vf || !port->total_vfs)
+		return 0;
+	switch (where - SRIOV_POS) {
+	case PCI_SRIOV_CTRL:
+		return PCI_SRIOV_CTRL_VFE | PCI_SRIOV_CTRL_MSE | PCI_SRIOV_CTRL_ARI;
+	case PCI_SRIOV_NUM_VF:
+	case PCI_SRIOV_NUM_VF + 1:
+	case PCI_SRIOV_SYS_PGSIZE ... PCI_SRIOV_SYS_PGSIZE + 3:
+		return 0xff;
+	}
+	return 0;
+}
+
+static int vcx_cfg_write(struct pci_bus *bus, unsigned int devfn, int where, int size, u32 val)
+{
+	struct vcx_card *card = container_of(bus->sysdata, struct vcx_card, sysdata);
+	struct vcx_port *port;
+	u8 *vf, *cfg, mask;
+	int i;
+
+	port = vcx_find_function(card, devfn, &vf);
+	if (!port || READ_ONCE(port->faults.surprise_remove))
+		return PCIBIOS_DEVICE_NOT_FOUND;
+	if (!vf && vcx_in_vsc(where)) {
+		if (READ_ONCE(port->faults.lockdown))
+			return PCIBIOS_SET_FAILED;
+		vcx_fw_cfg_write(port, where, size, val);
+		return PCIBIOS_SUCCESSFUL;
+	}
+	if (vf && where >= PCI_CFG_SPACE_SIZE)
+		return PCIBIOS_SUCCESSFUL;
+	cfg = vf ?: port->cfg;
+	for (i = 0; i < size; i++, where++, val >>= 8) {
+		mask = vcx_writable(port, vf, where);
+		cfg[where] = (cfg[where] & ~mask) | (val & mask);
+		if (where == EXP_POS + PCI_EXP_DEVCTL + 1 && (val & 0x80))
+			put16(cfg, PCI_COMMAND, 0);
+	}
+	return PCIBIOS_SUCCESSFUL;
+}
+
+static struct pci_ops vcx_pci_ops = {
+	.read = vcx_cfg_read,
+	.write = vcx_cfg_write,
+};
+
+int vcx_pci_add(struct vcx_card *card, int node)
+{
+	struct resource busn = {
+		.name = "vcx", .start = card->bus, .end = card->bus, .flags = IORESOURCE_BUS,
+	};
+	struct pci_bus *old;
+	LIST_HEAD(windows);
+
+	old = pci_find_bus(0, card->bus);
+	if (old) {
+		pr_err("mlx5_core: cards: bus %02x exists already\n", card->bus);
+		return -EEXIST;
+	}
+	if (node != NUMA_NO_NODE && !(node >= 0 && node < MAX_NUMNODES && node_online(node))) {
+		pr_err("mlx5_core: numa: node %d is not online\n", node);
+		return -EINVAL;
+	}
+	card->busn = busn;
+	card->sysdata.domain = 0;
+	card->sysdata.node = node;
+	pci_add_resource(&windows, &card->busn);
+
+	pci_lock_rescan_remove();
+	card->root = pci_create_root_bus(NULL, card->bus, &vcx_pci_ops, &card->sysdata, &windows);
+	if (!card->root) {
+		pci_unlock_rescan_remove();
+		pci_free_resource_list(&windows);
+		return -ENODEV;
+	}
+	pci_scan_child_bus(card->root);
+	pci_bus_add_devices(card->root);
+	pci_unlock_rescan_remove();
+	return 0;
+}
+
+void vcx_pci_remove(struct vcx_card *card)
+{
+	pci_lock_rescan_remove();
+	pci_stop_root_bus(card->root);
+	pci_remove_root_bus(card->root);
+	card->root = NULL;
+	pci_unlock_rescan_remove();
+}
