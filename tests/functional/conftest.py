@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fixtures: a real kernel in a throw-away guest, booted once per release and put back to its snapshot before each test."""
+
+import os
+from collections.abc import Iterator
+
+import pytest
+from lab.guest import Guest
+
+RELEASES = os.environ.get("LAB_RELEASES", "trixie,bookworm").split(",")
+
+
+@pytest.fixture(scope="session", params=RELEASES)
+def booted(request: pytest.FixtureRequest) -> Iterator[Guest]:
+    """The guest of this release, with a snapshot of its first moment; take ``machine`` instead."""
+    with Guest(request.param) as guest:
+        guest.save("booted")
+        yield guest
+
+
+@pytest.fixture
+def machine(booted: Guest) -> Guest:
+    """A freshly booted guest."""
+    booted.load("booted")
+    return booted

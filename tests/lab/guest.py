@@ -1,0 +1,265 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One throw-away virtual machine: power, files, commands, snapshots."""
+
+import contextlib
+import ctypes
+import fcntl
+import os
+import shlex
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+
+from lab import code, host
+from lab.accel import accelerator
+from lab.channel import Agent, ChannelError, Monitor
+from lab.image import RELEASES, image
+
+MEMORY = 1024  # MiB
+ENVIRONMENT = ["PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "LC_ALL=C.UTF-8"]
+_PR_SET_PDEATHSIG = 1
+_libc = ctypes.CDLL(None)
+
+
+class GuestError(RuntimeError):
+    """A command failed in the guest, or the guest itself did."""
+
+
+@dataclass(frozen=True)
+class Completed:
+    """A finished command of the guest."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def _die_with_parent() -> None:
+    """QEMU ends when its starter does, however that ends."""
+    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+class Guest:
+    """A virtual machine of a release, from ``with`` to its end.
+
+    Its disk is an overlay on the cached image, in a directory of its own that vanishes with it. Two guests, or two runs on
+    one host, share nothing but the image.
+
+    Args:
+        release: ``trixie`` or ``bookworm``.
+        console_log: keep the serial console's log at this path, too, when the guest is gone.
+        shell: open a root shell on :attr:`shell_socket`.
+
+    """
+
+    def __init__(self, release: str = "trixie", *, console_log: Path | None = None, shell: bool = False) -> None:
+        self.release = RELEASES[release]
+        self._keep_log = console_log
+        self._shell = shell
+        self.shell_socket: socket.socket | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+        self._agent: Agent | None = None
+        self._monitor: Monitor | None = None
+
+    def __enter__(self) -> "Guest":
+        self._image = image(self.release.name)
+        self._accelerator = accelerator(self._image)
+        self._image_lock = self._image.kernel.open()
+        fcntl.flock(self._image_lock, fcntl.LOCK_SH)
+        _sweep()
+        self.directory = Path(tempfile.mkdtemp(prefix="guest-", dir=host.cache()))
+        self._directory_lock = (self.directory / "lock").open("w")
+        fcntl.flock(self._directory_lock, fcntl.LOCK_SH)
+        self.console = self.directory / "console.log"
+        try:
+            self._disk = self.directory / "disk.qcow2"
+            create = ["qemu-img", "create", "-q", "-f", "qcow2", "-F", "qcow2", "-b", str(self._image.disk)]
+            subprocess.run([*create, str(self._disk)], check=True, stdin=subprocess.DEVNULL)
+            code.write_disk(self.directory / "code.img")
+            self._start(cold=True)
+        except BaseException:
+            self.__exit__(None, None, None)
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._process and self._process.poll() is None:
+            self._process.kill()
+        self._stopped()
+        if self._keep_log and self.console.exists():
+            self._keep_log.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(self.console, self._keep_log)
+        shutil.rmtree(self.directory)
+        self._directory_lock.close()
+        self._image_lock.close()
+
+    def run(
+        self, command: str | Sequence[str], *, check: bool = True, timeout: float = 60, stdin: str | None = None
+    ) -> Completed:
+        """Run a command as root and wait for its end; a string goes to ``sh -c``.
+
+        Raises:
+            GuestError: it failed (with ``check``), took longer than ``timeout`` seconds, or the guest is gone.
+
+        """
+        argv = ["/bin/sh", "-c", command] if isinstance(command, str) else list(command)
+        try:
+            status, out, err = self.agent.run(argv, stdin.encode() if stdin is not None else None, ENVIRONMENT, timeout)
+        except ChannelError as problem:
+            raise GuestError(f"{problem}\n{self.tail()}") from problem
+        done = Completed(status, out.decode(errors="replace"), err.decode(errors="replace"))
+        if check and status != 0:
+            shown = command if isinstance(command, str) else shlex.join(command)
+            raise GuestError(f"exit status {status}: {shown[:500]}\n{done.stdout[-4000:]}{done.stderr[-4000:]}")
+        return done
+
+    def read(self, path: str) -> str:
+        """A file's text."""
+        return self.run(["cat", path]).stdout
+
+    def write(self, path: str, content: str | bytes, mode: int = 0o644) -> None:
+        """Write a file, and its directory when that is missing."""
+        data = content.encode() if isinstance(content, str) else content
+        script = 'mkdir -p "$(dirname "$1")" && cat >"$1" && chmod "$2" "$1"'
+        status, _, err = self.agent.run(["/bin/sh", "-c", script, "sh", path, f"{mode:o}"], data, ENVIRONMENT, 60)
+        if status != 0:
+            raise GuestError(f"{path}: {err.decode(errors='replace')}")
+
+    @property
+    def boot_id(self) -> str:
+        """Changes at each boot."""
+        return self.read("/proc/sys/kernel/random/boot_id").strip()
+
+    def reboot(self, timeout: float = 180) -> None:
+        """A clean reboot; returns when the guest's boot is complete again."""
+        before = self.boot_id
+        self.run("systemd-run --quiet --no-block systemctl reboot")
+        self._await_exit(timeout)
+        self._start(cold=False)
+        if self.boot_id == before:
+            raise GuestError("the guest came back without a new boot id")
+
+    def power_cycle(self) -> None:
+        """Pull the plug and start again: what was not yet on the disk is lost."""
+        with contextlib.suppress(ChannelError):  # QEMU may be gone before it answers
+            self.monitor.call("quit")
+        self._await_exit(30)
+        self._start(cold=True)
+
+    def save(self, name: str) -> None:
+        """Take a snapshot of the running machine, disk and memory."""
+        self.monitor.human(f"savevm {name}")
+
+    def load(self, name: str) -> None:
+        """Go back to a snapshot, also one taken before a reboot or a power cycle."""
+        self.monitor.human(f"loadvm {name}")
+        if not self.agent.sync(timeout=30):
+            raise GuestError(f"the guest does not answer after going back to {name}")
+
+    def tail(self, lines: int = 25) -> str:
+        """The end of the console log."""
+        return "\n".join(self.console.read_text(errors="replace").splitlines()[-lines:])
+
+    @property
+    def agent(self) -> Agent:
+        if not self._agent:
+            raise GuestError("the guest is not running")
+        return self._agent
+
+    @property
+    def monitor(self) -> Monitor:
+        if not self._monitor:
+            raise GuestError("the guest is not running")
+        return self._monitor
+
+    def _start(self, *, cold: bool) -> None:
+        """Start QEMU and wait until the guest's boot is complete.
+
+        A reboot ends QEMU and starts it anew, so that the kernel command line can tell a cold start from a warm one, as the
+        card's power rails do.
+        """
+        cold_start = " mlx5_core.power_cycle=1" if cold else ""
+        append = (
+            "root=/dev/vda rw console=ttyS0 quiet panic=-1 mitigations=off random.trust_cpu=on audit=0 nowatchdog lsm=capability rodata=off nokaslr cryptomgr.notests no_timer_check  "
+            f"systemd.show_status=false{cold_start}"
+        )
+        agent, agent_far = socket.socketpair()
+        monitor, monitor_far = socket.socketpair()
+        far = [agent_far, monitor_far]
+        command = [
+            "qemu-system-x86_64", *self._accelerator, "-machine", "pc", "-smp", "2", "-m", str(MEMORY),
+            "-nodefaults", "-no-user-config", "-display", "none", "-action", "reboot=shutdown",
+            "-kernel", str(self._image.kernel), "-initrd", str(self._image.initrd), "-append", append,
+            "-chardev", f"file,id=console,path={self.console},append=on", "-serial", "chardev:console",
+            "-chardev", f"socket,id=monitor,fd={monitor_far.fileno()}", "-mon", "chardev=monitor,mode=control",
+            "-drive", f"if=none,id=root,file={self._disk},format=qcow2,cache=unsafe,discard=unmap",
+            "-device", "virtio-blk-pci,drive=root",
+            "-drive", f"if=none,id=code,file={self.directory / 'code.img'},format=raw,readonly=on",
+            "-device", "virtio-blk-pci,drive=code",
+            "-device", "virtio-rng-pci", "-device", "virtio-serial-pci",
+            "-chardev", f"socket,id=agent,fd={agent_far.fileno()}",
+            "-device", "virtserialport,chardev=agent,name=org.qemu.guest_agent.0",
+        ]  # fmt: skip
+        if self._shell:
+            self.shell_socket, shell_far = socket.socketpair()
+            far.append(shell_far)
+            command += ["-chardev", f"socket,id=shell,fd={shell_far.fileno()}", "-device", "virtconsole,chardev=shell"]
+        with (self.directory / "qemu.log").open("wb") as log:
+            self._process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
+                pass_fds=[sock.fileno() for sock in far], preexec_fn=_die_with_parent,
+            )  # fmt: skip
+        for sock in far:
+            sock.close()
+        self._agent = Agent(agent)
+        try:
+            self._monitor = Monitor(monitor)
+            self._await_boot(timeout=240)
+        except ChannelError as problem:
+            messages = (self.directory / "qemu.log").read_text(errors="replace")
+            raise GuestError(f"the guest did not start: {problem}\n{messages}{self.tail()}") from problem
+
+    def _await_boot(self, timeout: float) -> None:
+        deadline = time.monotonic() + timeout
+        _until(lambda: self.agent.sync(timeout=2), deadline, "its agent does not answer")
+        left = max(1.0, deadline - time.monotonic())
+        self.agent.run(["/usr/bin/systemctl", "is-system-running", "--wait"], None, ENVIRONMENT, left)
+
+    def _await_exit(self, timeout: float) -> None:
+        assert self._process
+        try:
+            self._process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            raise GuestError(f"the guest did not go down within {timeout:.0f} s\n{self.tail()}") from None
+        self._stopped()
+
+    def _stopped(self) -> None:
+        if self._process:
+            self._process.wait()
+        for channel in (self._agent, self._monitor, self.shell_socket):
+            if channel:
+                channel.close()
+        self._process = self._agent = self._monitor = self.shell_socket = None
+
+
+def _until(ready: Callable[[], bool], deadline: float, problem: str) -> None:
+    while not ready():
+        if time.monotonic() > deadline:
+            raise ChannelError(problem)
+
+
+def _sweep() -> None:
+    """Remove directories that a killed run left; a living one holds a lock on its own."""
+    for directory in host.cache().glob("guest-*"):
+        with contextlib.suppress(OSError), (directory / "lock").open() as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(directory)

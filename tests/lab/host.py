@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the test machine needs of the host: tools from the distribution, a cache directory, KVM or not."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from lab.progress import Step
+
+TOOLS = {
+    "qemu-system-x86_64": "qemu-system-x86",
+    "qemu-img": "qemu-utils",
+    "mmdebstrap": "mmdebstrap",
+    "mke2fs": "e2fsprogs",
+    "/usr/share/keyrings/debian-archive-keyring.gpg": "debian-archive-keyring",
+}
+"""Program or file, and the Debian and Ubuntu package that brings it."""
+
+USER_TOOLS = {"newuidmap": "uidmap"}
+"""Needed besides when the image is built without root, in a user namespace."""
+
+
+class HostError(RuntimeError):
+    """The host lacks something; the message is one sentence that says what to do."""
+
+
+def cache() -> Path:
+    """Directory for images, outside the source tree."""
+    base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    path = Path(base) / "charmed-ovn-offload"
+    path.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+def _present(tool: str) -> bool:
+    path = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
+    return Path(tool).exists() if tool.startswith("/") else shutil.which(tool, path=path) is not None
+
+
+def missing_packages() -> list[str]:
+    """Distribution packages to install before an image can be built and booted."""
+    tools = TOOLS if os.geteuid() == 0 else {**TOOLS, **USER_TOOLS}
+    return sorted({package for tool, package in tools.items() if not _present(tool)})
+
+
+def require() -> None:
+    """Install what is missing through apt-get, with sudo where needed.
+
+    Raises:
+        HostError: something is missing and may not be installed from here.
+
+    """
+    packages = missing_packages()
+    if not packages:
+        return
+    command = f"sudo apt-get install -y {' '.join(packages)}"
+    if not _present("apt-get"):
+        raise HostError(f"The test machine needs {', '.join(packages)} from a Debian or Ubuntu host.")
+    prefix = [] if os.geteuid() == 0 else ["sudo"] if sys.stdin.isatty() else ["sudo", "-n"]
+    if prefix and not _present("sudo"):
+        raise HostError(f"Missing on this host: {', '.join(packages)}. Install them as root and start again.")
+    install = [*prefix, "env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-qq"]
+    with Step(f"Installing {', '.join(packages)}"):
+        updated = subprocess.run([*install, "update"], capture_output=True, text=True)
+        done = subprocess.run(
+            [*install, "install", "-y", "--no-install-recommends", *packages], capture_output=True, text=True
+        )
+    if done.returncode != 0:
+        reason = (done.stderr or updated.stderr).strip().splitlines()
+        raise HostError(f"Missing on this host, run: {command} ({reason[-1] if reason else 'apt-get failed'})")

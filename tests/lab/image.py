@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The guests' disk images: Debian packages, the virtual card built for their kernel, a slim initial RAM disk.
+
+Two layers, both cached outside the tree. The *base* is what mmdebstrap made of the package list, and is redone when that
+list changes. The *image* adds the files in ``images/root``, the card's module and the Python packages, and is redone
+(about half a minute) when one of these changes. ``python -m lab.image trixie`` builds or finds one and prints its path.
+"""
+
+import fcntl
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from lab import host
+from lab.progress import Step
+
+HERE = Path(__file__).parent
+FILES = HERE / "images"
+CARD = Path(os.environ.get("LAB_CARD") or HERE / "card")
+REQUIREMENTS = HERE.parent / "requirements" / "guest.txt"
+
+PACKAGES = (
+    "systemd-sysv udev dbus kmod linux-image-amd64 linux-headers-amd64 make busybox-static openvswitch-switch "
+    "netplan.io iproute2 iputils-ping ethtool pciutils mstflint python3 python3-yaml qemu-guest-agent tcpdump"
+).split()
+
+KEEP = 2
+"""Images of one release that stay in the cache besides those in use."""
+
+
+@dataclass(frozen=True)
+class Release:
+    """A Debian release, the Ubuntu series that it stands for, and its Python."""
+
+    name: str
+    series: str
+    python: str
+
+
+RELEASES = {r.name: r for r in (Release("trixie", "noble", "3.13"), Release("bookworm", "jammy", "3.11"))}
+
+
+@dataclass(frozen=True)
+class Image:
+    """Files that a guest boots from; read-only, shared by all guests."""
+
+    directory: Path
+
+    @property
+    def disk(self) -> Path:
+        return self.directory / "image.qcow2"
+
+    @property
+    def kernel(self) -> Path:
+        return self.directory / "vmlinuz"
+
+    @property
+    def initrd(self) -> Path:
+        return self.directory / "initrd"
+
+
+def _digest(parts: Iterable[str | Path]) -> str:
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(part.read_bytes() if isinstance(part, Path) else part.encode())
+        digest.update(b"\0")
+    return digest.hexdigest()[:16]
+
+
+def _tree(directory: Path) -> list[str | Path]:
+    sources = sorted(p for p in directory.rglob("*") if p.is_file())
+    return [item for path in sources for item in (str(path.relative_to(directory)), path)]
+
+
+def _card_sources() -> list[Path]:
+    return sorted(p for p in CARD.iterdir() if p.suffix in (".c", ".h") and not p.name.endswith(".mod.c")) + [
+        CARD / "Makefile"
+    ]
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold a file lock, so that of two builds on one host the second finds the first's work."""
+    with path.open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _run(step: Step, command: list[str], env: dict[str, str] | None = None) -> None:
+    """Run a command; its last output line is the step's note, all of it the error's text."""
+    output: list[str] = []
+    with subprocess.Popen(
+        command, text=True, errors="replace", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, env={**os.environ, **(env or {})},
+    ) as process:  # fmt: skip
+        for line in process.stdout or ():
+            output.append(line)
+            step.note(line.strip()[:60])
+    if process.returncode != 0:
+        raise host.HostError(f"{command[0]} failed:\n{''.join(output[-30:])}")
+    step.note("")
+
+
+def _base(release: Release) -> Path:
+    """The release with its packages, as a tar archive."""
+    path = host.cache() / f"base-{release.name}-{_digest([release.name, *PACKAGES])}.tar"
+    if path.exists():
+        return path
+    for old in host.cache().glob(f"base-{release.name}-*.tar"):
+        old.unlink()
+    with (
+        tempfile.TemporaryDirectory(prefix="ovn-lab-", dir=host.cache()) as work,
+        Step(f"Debian {release.name}: installing packages into a new base system") as step,
+    ):
+        partial = Path(work) / "base.tar"
+        without = ("doc", "man", "locale")
+        _run(
+            step,
+            [
+                "mmdebstrap", "--variant=apt", f"--include={','.join(PACKAGES)}",
+                *(f"--dpkgopt=path-exclude=/usr/share/{name}/*" for name in without),
+                release.name, str(partial),
+            ],
+            env={"INITRD": "No"},  # the image brings its own
+        )  # fmt: skip
+        partial.rename(path)
+    return path
+
+
+def _python_packages(release: Release) -> Path:
+    """Pinned Python packages for the release's own Python, whatever the host's is."""
+    path = host.cache() / f"python-{release.python}-{_digest([REQUIREMENTS])}"
+    if path.exists():
+        return path
+    for old in host.cache().glob(f"python-{release.python}-*"):
+        shutil.rmtree(old)
+    with (
+        tempfile.TemporaryDirectory(prefix="ovn-lab-", dir=host.cache()) as work,
+        Step(f"Python packages for the guest's Python {release.python}") as step,
+    ):
+        partial = Path(work) / "packages"
+        platforms = [f"--platform=manylinux{tag}_x86_64" for tag in ("2014", "_2_17", "_2_28")]
+        _run(
+            step,
+            [
+                sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--require-hashes", "--no-compile",
+                "--implementation=cp", f"--python-version={release.python}", *platforms,
+                f"--target={partial}", f"--requirement={REQUIREMENTS}",
+            ],
+        )  # fmt: skip
+        partial.rename(path)
+    return path
+
+
+def _assemble(release: Release, target: Path) -> None:
+    base, packages = _base(release), _python_packages(release)
+    # Not in the cache: under a user namespace other user ids must reach and write this directory.
+    with (
+        tempfile.TemporaryDirectory(prefix="ovn-lab-", dir="/var/tmp") as name,  # noqa: S108
+        Step(f"Debian {release.name}: building the virtual card and the disk image") as step,
+    ):
+        work = Path(name)
+        work.chmod(0o777)
+        shutil.copy(base, work / "base.tar")
+        files = work / "files"
+        shutil.copytree(FILES / "root", files)
+        for script in ("init", "customize.sh"):
+            shutil.copy(FILES / script, files / "usr/lib/lab" / script)
+        shutil.copytree(packages, files / "opt/site-packages")
+        (files / "usr/src/card").mkdir(parents=True)
+        for source in _card_sources():
+            shutil.copy(source, files / "usr/src/card")
+        namespace = ["unshare", "--mount"] if os.geteuid() == 0 else ["mmdebstrap", "--unshare-helper"]
+        _run(step, [*namespace, "/bin/sh", str(FILES / "assemble.sh"), str(work)])
+        partial = target.with_suffix(".partial")
+        shutil.rmtree(partial, ignore_errors=True)
+        partial.mkdir()
+        for boot in ("vmlinuz", "initrd"):
+            shutil.copy(work / boot, partial / boot)
+        step.note("converting")
+        _run(step, ["qemu-img", "convert", "-O", "qcow2", str(work / "image.ext4"), str(partial / "image.qcow2")])
+        partial.rename(target)
+
+
+def _prune(release: Release, current: Path) -> None:
+    """Drop old images that no guest uses; a guest holds a shared lock on its image's kernel."""
+    images = sorted(host.cache().glob(f"image-{release.name}-*[!.partial]"), key=lambda p: p.stat().st_mtime)
+    for image in [image for image in images if image != current][: -(KEEP - 1) or None]:
+        with (image / "vmlinuz").open() as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                continue
+            shutil.rmtree(image)
+
+
+def image(name: str) -> Image:
+    """The image of a release, built now if the cache has none of this recipe.
+
+    Raises:
+        HostError: the host lacks a tool, or a build step failed.
+
+    """
+    release = RELEASES[name]
+    key = _digest([release.name, *PACKAGES, REQUIREMENTS, *_tree(FILES), *_card_sources()])
+    target = host.cache() / f"image-{release.name}-{key}"
+    host.require()
+    with locked(host.cache() / f"{release.name}.lock"):
+        if not target.exists():
+            _assemble(release, target)
+        os.utime(target)
+        _prune(release, target)
+    return Image(target)
+
+
+if __name__ == "__main__":
+    try:
+        for arg in sys.argv[1:] or list(RELEASES):
+            print(image(arg).disk)
+    except host.HostError as problem:
+        sys.exit(str(problem))

@@ -1,0 +1,20 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# usage: assemble.sh WORK   (as root of the host, or of a user namespace; own mount namespace)
+# Makes WORK/image.ext4, WORK/vmlinuz and WORK/initrd from WORK/base.tar and what lies in WORK/files.
+set -eu
+work=$1
+root=$work/root
+mkdir "$root"
+echo "unpacking the base system"
+tar -C "$root" --exclude './dev/*' -xf "$work/base.tar"
+cp -r --no-preserve=ownership "$work/files/." "$root/"
+mount --rbind /dev "$root/dev"
+chroot "$root" /bin/sh /usr/lib/lab/customize.sh
+umount -l "$root/dev"
+cp "$root"/boot/vmlinuz-* "$work/vmlinuz"
+mv "$root/boot/lab-initrd" "$work/initrd"
+echo "writing the file system"
+mke2fs -q -t ext4 -O ^has_journal -d "$root" "$work/image.ext4" 4G
+chmod 644 "$work/vmlinuz" "$work/initrd" "$work/image.ext4"
+rm -rf --one-file-system "$root"

@@ -1,0 +1,50 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Runs in the new system's chroot: builds the card's module and the initial RAM disk, settles what is started at boot.
+set -eu
+kernel=$(ls /lib/modules)
+
+echo "building the virtual card for $kernel"
+if grep -q MODULE_LICENSE /usr/src/card/*.c; then
+make -s -C /usr/src/card KDIR="/lib/modules/$kernel/build"
+install -D -m 644 /usr/src/card/mlx5_core.ko "/lib/modules/$kernel/updates/mlx5_core.ko"
+fi
+depmod "$kernel"
+
+echo "compiling Python packages"
+python3 -m compileall -q -j 0 /opt/site-packages >/dev/null || true # some of setuptools' fixtures are not Python
+
+echo "making the initial RAM disk"
+ram=$(mktemp -d)
+mkdir -p "$ram/bin" "$ram/lib" "$ram/dev" "$ram/proc" "$ram/root"
+cp /bin/busybox "$ram/bin/"
+for tool in sh mount umount cat echo insmod sleep poweroff switch_root; do ln -s busybox "$ram/bin/$tool"; done
+for module in virtio_pci virtio_blk ext4; do modprobe -S "$kernel" --show-depends "$module"; done |
+    while read -r _ path _; do
+        [ -f "$path" ] || continue # "builtin"
+        name=$(basename "$path" .xz)
+        [ -f "$ram/lib/$name" ] && continue
+        case $path in *.xz) busybox xz -dc "$path" ;; *) cat "$path" ;; esac >"$ram/lib/$name"
+        echo "$name" >>"$ram/modules"
+    done
+install -m 755 /usr/lib/lab/init "$ram/init"
+(cd "$ram" && find . | busybox cpio -o -H newc 2>/dev/null) >/boot/lab-initrd
+rm -r "$ram"
+
+echo "settling units"
+systemctl -q enable lab-tor.service
+systemctl -q mask apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer e2scrub_all.timer e2scrub_reap.service \
+    fstrim.timer logrotate.timer getty@tty1.service serial-getty@ttyS0.service systemd-logind.service systemd-pstore.service \
+    systemd-update-utmp.service systemd-random-seed.service systemd-binfmt.service proc-sys-fs-binfmt_misc.automount \
+    systemd-udev-load-credentials.service systemd-hibernate-clear.service systemd-creds.socket sys-fs-fuse-connections.mount \
+    modprobe@drm.service modprobe@fuse.service modprobe@configfs.service modprobe@efi_pstore.service \
+    dev-hugepages.mount dev-mqueue.mount sys-kernel-tracing.mount sys-kernel-config.mount run-lock.mount tmp.mount
+passwd -q -d root
+echo 0b5e0a0fff0a4d6c9c1f5ed6a1a8f0c3 >/etc/machine-id
+touch -d '+1 minute' /etc/.updated /var/.updated # no first-boot updates
+echo node-1 >/etc/hostname
+: >/etc/fstab
+echo "LABEL=ovn-offload /opt/ovn-offload ext4 ro,nofail,x-systemd.device-timeout=20s 0 0" >>/etc/fstab
+mkdir -p /opt/ovn-offload
+rm -rf /usr/src/linux-* /usr/lib/gcc /usr/lib/modules/*/build /usr/lib/modules/*/source /var/cache/apt/*.bin
+rm -rf /boot/initrd.img-* /usr/src/card

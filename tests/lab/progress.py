@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Long work, told calmly: one line per step, with its elapsed time.
+
+On a terminal the running step's line is redrawn once a second; elsewhere (CI, a file) each step
+prints one plain line when it starts and one when it ends.
+"""
+
+import sys
+import threading
+import time
+from types import TracebackType
+from typing import TextIO
+
+
+def seconds(value: float) -> str:
+    """A duration as people say it: ``4.2 s``, ``1 min 05 s``."""
+    return f"{value:.1f} s" if value < 60 else f"{int(value // 60)} min {int(value % 60):02d} s"
+
+
+class Step:
+    """One piece of work, from ``with`` to its end.
+
+    Args:
+        title: what is being done, in a few words.
+        out: where to print.
+
+    """
+
+    def __init__(self, title: str, out: TextIO | None = None) -> None:
+        self.title = title
+        self._out = out or sys.stderr
+        self._live = self._out.isatty()
+        self._note = ""
+        self._done = threading.Event()
+        self._began = 0.0
+        self._ticker = threading.Thread(target=self._tick, daemon=True)
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the step began."""
+        return time.monotonic() - self._began
+
+    def note(self, text: str) -> None:
+        """Show what is happening inside the step; terminals only."""
+        self._note = text
+
+    def __enter__(self) -> "Step":
+        self._began = time.monotonic()
+        if self._live:
+            self._ticker.start()
+        else:
+            print(f"  ... {self.title}", file=self._out, flush=True)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._done.set()
+        if self._live:
+            self._ticker.join()
+            self._out.write("\r\x1b[2K")
+        mark = "ok " if kind is None else "FAILED"
+        end = f" ({self._note})" if kind is None and self._note else ""
+        print(f"  {mark} {self.title}{end}  {seconds(self.elapsed)}", file=self._out, flush=True)
+
+    def _tick(self) -> None:
+        while True:
+            line = f"  ... {self.title}  {seconds(self.elapsed)}  {self._note}"
+            self._out.write(f"\r\x1b[2K{line[:110]}")
+            self._out.flush()
+            if self._done.wait(1.0):
+                return
