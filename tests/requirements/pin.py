@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Resolve each .in file beside this one to a .txt: exact versions with hashes for Python 3.10 and later on Linux.
+"""Resolve each .in file beside this one to a .txt: exact versions with hashes, for Python 3.10 and later.
 
 The result names no index, so that it works through any mirror.
 """
@@ -9,6 +9,10 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
+OPTIONS = (
+    "--upgrade --universal --python-version=3.10 --generate-hashes --no-emit-index-url --no-header --quiet"
+)
+COMMAND = [sys.executable, "-m", "uv", "pip", "compile", *OPTIONS.split()]
 
 
 def main(names: list[str]) -> None:
@@ -16,9 +20,7 @@ def main(names: list[str]) -> None:
         if names and source.stem not in names:
             continue
         print(f"{source.stem}: {source.read_text().split()}", flush=True)
-        options = "--upgrade --universal --python-version=3.10 --generate-hashes --no-emit-index-url --no-header --quiet"
-        command = [sys.executable, "-m", "uv", "pip", "compile", *options.split()]
-        subprocess.run([*command, f"--output-file={source.stem}.txt", source.name], cwd=HERE, check=True)
+        subprocess.run([*COMMAND, f"--output-file={source.stem}.txt", source.name], cwd=HERE, check=True)
 
 
 if __name__ == "__main__":

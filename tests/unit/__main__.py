@@ -16,7 +16,14 @@ NO_TESTS = 5  # pytest's exit status when nothing was selected, as with -k
 def run(title: str, tests: Path, path: list[str], options: list[str]) -> int:
     """Run pytest on one directory, with these directories importable, and return its exit status."""
     print(f"--- {title}", flush=True)
-    command = [sys.executable, "-m", "pytest", f"--override-ini=pythonpath={' '.join(path)}", *options, str(tests)]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        f"--override-ini=pythonpath={' '.join(path)}",
+        *options,
+        str(tests),
+    ]
     status = subprocess.run(command, cwd=ROOT, check=False).returncode
     return 0 if status == NO_TESTS and options else status
 

@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rules of the import graph: who may import ops, which way arrows point, who may touch the machine."""
+
+import sys
+from pathlib import Path
+
+import pytest
+from import_graph import Module, cycle, imports, modules, resolve, uses
+
+ROOT = Path(__file__).parents[2]
+
+LAYERS = {"charmkit": {"converge", "hostnic"}, "hostnic": {"converge"}, "converge": set()}
+"""Each shared package, and the shared packages that it may import. A charm may import all of them."""
+
+LIBRARIES = {"charmkit": {"ops"}, "hostnic": {"pyroute2"}, "converge": set()}
+"""Packages from outside that a shared package may import besides the standard library."""
+
+STDLIB = {*sys.stdlib_module_names, "_typeshed"}
+
+DOORS = {
+    *("open", "io.open", "pathlib.Path", "os", "shutil", "tempfile", "glob", "fcntl", "ctypes", "mmap"),
+    *("subprocess", "multiprocessing", "asyncio", "socket", "ssl", "urllib.request", "http.client"),
+    *("pyroute2", "charmhelpers"),
+}
+"""Names through which Python reaches files, sockets and processes."""
+
+HARMLESS = {
+    *("os.environ", "os.strerror", "os.path", "os.fspath", "os.sep", "os.pathsep"),
+    *("subprocess.CalledProcessError", "subprocess.TimeoutExpired"),
+    *("socket.inet_ntoa", "socket.inet_aton", "socket.inet_ntop", "socket.inet_pton"),
+    *("socket.AF_INET", "socket.AF_INET6"),
+}
+"""Names in those modules that reach nothing."""
+
+OPENERS = {
+    "lib/hostnic/machine.py": "the System of a real host",
+    "lib/hostnic/netlink.py": "its netlink sockets",
+    "lib/hostnic/rtnl.py": "its routing netlink",
+    "lib/hostnic/process.py": "its processes",
+    "charms/*/src/bootcopy.py": "reads the charm's own code, which it copies for boot",
+    "charms/*/src/packages.py": "installs distribution packages through charmhelpers",
+}
+"""Files that may use doors, and why."""
+
+
+def shipped(root: Path) -> list[tuple[Path, dict[str, Module]]]:
+    """For lib/ and for each charm: its own directory, and all modules of this repository that it can import."""
+    lib = modules(root / "lib")
+    charms = [root / "charms" / p.parent.name / "src" for p in sorted(root.glob("charms/*/charmcraft.yaml"))]
+    return [(root / "lib", lib), *((src, lib | modules(src)) for src in charms)]
+
+
+def own(root: Path) -> list[Module]:
+    """Every module that is shipped, once."""
+    return [
+        m for directory, known in shipped(root) for m in known.values() if m.path.is_relative_to(directory)
+    ]
+
+
+def where(root: Path, module: Module, line: int) -> str:
+    return f"{module.path.relative_to(root).as_posix()}:{line}"
+
+
+def ops_outside_its_place(root: Path) -> list[str]:
+    """Imports of ops anywhere but in a charm.py and lib/charmkit."""
+    allowed = list(root.glob("charms/*/src/charm.py"))
+    return [
+        f"{where(root, module, found.line)} imports {found.target}"
+        for module in own(root)
+        if module.path not in allowed and not module.path.is_relative_to(root / "lib/charmkit")
+        for found in imports(module)
+        if found.root == "ops"
+    ]
+
+
+def arrows_against_the_layers(root: Path) -> list[str]:
+    """Imports that a layer may not make: lib/ of a charm, a layer of one above it, a verb of charm.py."""
+    wrong: list[str] = []
+    lib = modules(root / "lib")
+    for directory, known in shipped(root):
+        for module in (m for m in known.values() if m.path.is_relative_to(directory)):
+            for found in imports(module):
+                if not _arrow_allowed(module, found.target, lib, known):
+                    wrong.append(f"{where(root, module, found.line)} imports {found.target}")
+    return wrong
+
+
+def _arrow_allowed(module: Module, target: str, lib: dict[str, Module], known: dict[str, Module]) -> bool:
+    layer, root = module.name.partition(".")[0], target.partition(".")[0]
+    if module.name not in lib:  # a charm's own module
+        return root != "charm"
+    if root in LAYERS:
+        return (root == layer or root in LAYERS[layer]) and resolve(target, known) is not None
+    return root in STDLIB or root in LIBRARIES[layer]
+
+
+def circles(root: Path) -> list[str]:
+    """Modules that import each other in a circle while they load."""
+    wrong: list[str] = []
+    for _, known in shipped(root):
+        graph = {
+            name: {
+                target.name
+                for found in imports(module)
+                if found.at_start and (target := resolve(found.target, known)) and target != module
+            }
+            for name, module in known.items()
+        }
+        if found := cycle(graph):
+            wrong.append(" -> ".join(found))
+    return wrong
+
+
+def doors_opened_elsewhere(root: Path) -> list[str]:
+    """Uses of files, sockets and processes outside the few modules that are there for it."""
+    openers = {path for pattern in OPENERS for path in root.glob(pattern)}
+    return [
+        f"{where(root, module, used.line)} uses {used.name}"
+        for module in own(root)
+        if module.path not in openers
+        for used in uses(module)
+        if _prefixes(used.name) & DOORS and not _prefixes(used.name) & HARMLESS and used.name not in _BARE
+    ]
+
+
+_BARE = {"os", "subprocess", "socket", "urllib", "http"}
+"""The module's own name inside ``os.environ``; what counts is the attribute."""
+
+
+def _prefixes(name: str) -> set[str]:
+    parts = name.split(".")
+    return {".".join(parts[:length]) for length in range(1, len(parts) + 1)}
+
+
+RULES = [ops_outside_its_place, arrows_against_the_layers, circles, doors_opened_elsewhere]
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
+def test_the_repository_keeps_the_rule(rule):
+    assert rule(ROOT) == []
+
+
+def test_every_opener_exists_and_opens_something():
+    unused = [
+        pattern
+        for pattern in OPENERS
+        if not any(
+            _prefixes(used.name) & DOORS
+            for path in ROOT.glob(pattern)
+            for used in uses(Module(path.stem, path))
+        )
+    ]
+    assert unused == []
+
+
+CLEAN = {
+    "lib/converge/__init__.py": "import enum\n",
+    "lib/hostnic/__init__.py": "",
+    "lib/hostnic/system.py": "import converge\n",
+    "lib/hostnic/machine.py": "from pathlib import Path\n\nFILE = Path('/proc/version')\n",
+    "lib/charmkit/__init__.py": "import ops\nfrom hostnic import system\n",
+    "charms/demo/charmcraft.yaml": "name: demo\n",
+    "charms/demo/src/charm.py": "import os\nimport ops\nimport plan\n\nADDRESS = os.environ['A']\n",
+    "charms/demo/src/plan.py": "from converge import Plan\n",
+}
+
+WRONG = [
+    (
+        ops_outside_its_place,
+        "charms/demo/src/plan.py",
+        "import ops\n",
+        "charms/demo/src/plan.py:1 imports ops",
+    ),
+    (
+        ops_outside_its_place,
+        "lib/hostnic/pci.py",
+        "def f():\n    from ops.model import Unit\n",
+        "lib/hostnic/pci.py:2 imports ops.model.Unit",
+    ),
+    (
+        arrows_against_the_layers,
+        "lib/converge/x.py",
+        "import hostnic\n",
+        "lib/converge/x.py:1 imports hostnic",
+    ),
+    (arrows_against_the_layers, "lib/converge/x.py", "import yaml\n", "lib/converge/x.py:1 imports yaml"),
+    (
+        arrows_against_the_layers,
+        "lib/hostnic/x.py",
+        "import charmkit\n",
+        "lib/hostnic/x.py:1 imports charmkit",
+    ),
+    (arrows_against_the_layers, "lib/charmkit/x.py", "import plan\n", "lib/charmkit/x.py:1 imports plan"),
+    (
+        arrows_against_the_layers,
+        "charms/demo/src/plan.py",
+        "import charm\n",
+        "charms/demo/src/plan.py:1 imports charm",
+    ),
+    (circles, "lib/hostnic/system.py", "from hostnic import other\n", ""),
+    (
+        doors_opened_elsewhere,
+        "lib/hostnic/pci.py",
+        "from pathlib import Path as P\n\nX = P('/').iterdir()\n",
+        "lib/hostnic/pci.py:3 uses pathlib.Path",
+    ),
+    (
+        doors_opened_elsewhere,
+        "charms/demo/src/plan.py",
+        "X = open('/x')\n",
+        "charms/demo/src/plan.py:1 uses open",
+    ),
+    (
+        doors_opened_elsewhere,
+        "charms/demo/src/charm.py",
+        "import subprocess as sp\n\nsp.run(['true'])\n",
+        "charms/demo/src/charm.py:3 uses subprocess.run",
+    ),
+    (
+        doors_opened_elsewhere,
+        "lib/charmkit/__init__.py",
+        "from os import remove\n\nremove('/x')\n",
+        "lib/charmkit/__init__.py:3 uses os.remove",
+    ),
+]
+
+
+def write(root: Path, files: dict[str, str]) -> None:
+    for name, text in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
+def test_a_clean_tree_passes(rule, tmp_path):
+    write(tmp_path, CLEAN)
+    assert rule(tmp_path) == []
+
+
+@pytest.mark.parametrize(("rule", "path", "text", "complaint"), WRONG)
+def test_each_rule_bites(rule, path, text, complaint, tmp_path):
+    write(tmp_path, {**CLEAN, "lib/hostnic/other.py": "from hostnic import system\n", path: text})
+    found = rule(tmp_path)
+    assert any(complaint in line for line in found), found
