@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from hostnic import pci
 from hostnic.process import only_reads
 from hostnic.system import DeviceInfo, Link
-from hostnic.testing import mlx5, sysfs, tools
+from hostnic.testing import mlx5, sysfs, tools, vflag
 from hostnic.testing.files import FakeFiles, missing
 from hostnic.testing.network import FakeBond, FakeNetwork
 from hostnic.testing.nic import FakeCard, FakePort, FakeVf, card
@@ -62,16 +62,14 @@ class FakeHost:
         self.services: dict[str, Boot] = {}
         self.answers: dict[tuple[str, ...], str | OSError] = {}
         self.mstconfig_version = "4.26"
-        self.offload_rules_by_ovs = True
         self._clock = 1000.0
         self._faults: list[Fault] = []
         self._lag_due: dict[str, float] = {}
-        self._lag_checked: dict[str, tuple[object, ...]] = {}
+        self._bonded: dict[str, str | None] = {}
         if bonded:
             self.network.bonds["bond0"] = FakeBond(members=sorted(p.netdev for p in self.cards[0].ports))
             self.network.others["br-nvda"] = _plain("br-nvda", "openvswitch")
-        self._clock += 60.0
-        self._after_change()
+        self._members_changed()
         self.sleep(10.0)
 
     # What a test arranges.
@@ -145,14 +143,15 @@ class FakeHost:
             nic.boot()
         for bond in self.network.bonds.values():
             bond.members = []
-        self._lag_checked.clear()
+        self._bonded.clear()
         self._lag_due.clear()
         self._clock += 90.0
         self._start(early=True, extra=boot)
         for name, netdevs in members.items():
             self.network.bonds[name].members = netdevs
             self.network.bonds[name].since = self._clock
-        self._after_change()
+        self._members_changed()
+        self.sleep(5.0)
         self._start(early=False, extra=after_network)
 
     def _start(self, *, early: bool, extra: Sequence[Boot]) -> None:
@@ -183,32 +182,22 @@ class FakeHost:
         self.trace.append(" ".join([verb, *(str(argument) for argument in arguments)]))
         self._call(verb, *arguments)
 
-    def _after_change(self) -> None:
-        """mlx5 looks at its bond anew after each change of membership or mode."""
+    def _members_changed(self) -> None:
+        """mlx5 hears of its bond only when what it has of it changes."""
         for nic in self.cards:
-            bonds = {id(bond): bond for p in nic.ports if (bond := self.network.bond_of(p.netdev))}
-            bond = next(iter(bonds.values())) if len(bonds) == 1 else None
-            complete = bond is not None and all(p.netdev in bond.members for p in nic.ports)
-            alone = bond is not None and len(bond.members) == len(nic.ports)
-            state = (
-                bond.mode if bond and complete else None,
-                alone,
-                *(port.eswitch_mode for port in nic.ports),
-            )
-            if self._lag_checked.get(nic.slot) == state:
-                continue
-            self._lag_checked[nic.slot] = state
-            wanted = mlx5.wanted_lag(nic, bond.mode if bond and complete else None, alone)
-            self._lag_due.pop(nic.slot, None)
-            if wanted is None:
-                if nic.lag and (trouble := mlx5.lag_trouble(nic)):
-                    self._say(nic, "Failed to deactivate VF LAG; driver restart required", trouble)
-                nic.lag = None
-            elif nic.lag != wanted:
-                self._lag_due[nic.slot] = self._clock + nic.lag_delay
+            mode = self.network.bond_mode_of(nic)
+            if self._bonded.get(nic.slot) != mode:
+                self._bonded[nic.slot] = mode
+                self._reconsider(nic)
 
-    def _say(self, nic: FakeCard, *lines: str) -> None:
-        self.log += [f"mlx5_core {nic.ports[0].bdf}: {line}" for line in lines]
+    def _reconsider(self, nic: FakeCard) -> None:
+        self._lag_due[nic.slot] = self._clock + nic.lag_delay
+
+    def _saying(self, nic: FakeCard) -> Callable[[str], None]:
+        return lambda line: self.log.append(f"mlx5_core {nic.ports[0].bdf}: {line}")
+
+    def _card_of(self, port: FakePort) -> FakeCard:
+        return next(nic for nic in self.cards if port in nic.ports)
 
     def _present_port(self, bdf: str) -> FakePort:
         for port in self.network.ports():
@@ -226,7 +215,7 @@ class FakeHost:
     # System: files.
 
     def _look(self, path: str) -> "sysfs.Node | sysfs.Tree | None":
-        root = sysfs.tree(self.cards, self.iommu, self.lag_debugfs, self._clock, self.kernel, self.boot_id)
+        root = sysfs.tree(self.network, self.iommu, self.lag_debugfs, self._clock, self.kernel, self.boot_id)
         return sysfs.look(root, path)
 
     def read(self, path: str) -> str:
@@ -259,14 +248,18 @@ class FakeHost:
             self._set_attribute(bdf, name, value)
         else:
             raise missing(path)
-        self._after_change()
 
     def _set_attribute(self, bdf: str, name: str, value: str) -> None:
         port = next((p for p in self.network.ports() if p.bdf == bdf and not p.gone), None)
-        if port is None or not port.firmware.sriov_en:
+        if port is None or not port.total_vfs:
             raise missing(pci.attribute(bdf, name))
         if name == "sriov_numvfs":
+            had = bool(port.vfs)
             mlx5.set_num_vfs(port, value, self._clock)
+            if port.vfs and not had and port.eswitch_mode == "legacy":
+                nic = self._card_of(port)
+                vflag.dissolve(nic, self._saying(nic))
+                self._reconsider(nic)
         elif name == "sriov_drivers_autoprobe":
             port.autoprobe = value == "1"
         else:
@@ -313,13 +306,12 @@ class FakeHost:
         self._write("set_master", link, master or "none")
         self._need_link(link)
         self.network.set_master(link, master, self._clock)
-        self._after_change()
+        self._members_changed()
 
     def set_up(self, link: str, up: bool) -> None:
         self._write("set_up", link, "up" if up else "down")
         self._need_link(link)
         self.network.set_up(link, up)
-        self._after_change()
 
     def hw_tc_offload(self, link: str) -> bool | None:
         self._call("hw_tc_offload", link)
@@ -342,34 +334,34 @@ class FakeHost:
     def set_eswitch_mode(self, bdf: str, mode: str) -> None:
         self._write("set_eswitch_mode", bdf, mode)
         port = self._present_port(bdf)
-        in_bond = self.network.bond_of(port.netdev) is not None
-        mlx5.set_eswitch_mode(port, mode, self._clock, in_bond)
-        self._after_change()
+        nic = self._card_of(port)
+        if mode not in ("legacy", "switchdev"):
+            raise mlx5.refuse(errno.EINVAL)
+        if mode != port.eswitch_mode and mlx5.busy(nic, port, self.network.bond_of(port.netdev) is not None):
+            raise mlx5.refuse(errno.EBUSY, mlx5.BUSY)
+        vflag.dissolve(nic, self._saying(nic))
+        self._reconsider(nic)
+        if mode != port.eswitch_mode:
+            mlx5.set_eswitch_mode(port, mode, self._clock)
 
     def set_inline_mode(self, bdf: str, mode: str) -> None:
         self._write("set_inline_mode", bdf, mode)
         port = self._present_port(bdf)
-        port.inline_mode = mode
+        mlx5.set_inline_mode(self._card_of(port), port, mode)
 
     def devlink_param(self, bdf: str, name: str) -> str | bool | int | None:
         self._call("devlink_param", bdf, name)
-        return self._present_port(bdf).params.get(name)
+        port = self._present_port(bdf)
+        return mlx5.param(self._card_of(port), port, name)
 
     def set_devlink_param(self, bdf: str, name: str, value: str | bool | int) -> None:
         self._write("set_devlink_param", bdf, name, value)
         port = self._present_port(bdf)
-        if name not in port.params:
-            raise mlx5.refuse(errno.EINVAL)
-        if name == "flow_steering_mode" and port.eswitch_mode != "legacy":
-            raise mlx5.refuse(
-                errno.EOPNOTSUPP, "Software managed steering is not supported when eswitch offloads enabled."
-            )
-        port.params[name] = value
+        mlx5.set_param(self._card_of(port), port, name, value)
 
     def device_info(self, bdf: str) -> DeviceInfo:
         self._call("device_info", bdf)
-        self._present_port(bdf)
-        nic = next(nic for nic in self.cards if bdf.startswith(nic.slot))
+        nic = self._card_of(self._present_port(bdf))
         return DeviceInfo(nic.version, nic.psid)
 
     # System: time.
@@ -383,12 +375,7 @@ class FakeHost:
             due = self._lag_due.get(nic.slot)
             if due is not None and self._clock >= due:
                 del self._lag_due[nic.slot]
-                trouble = mlx5.lag_trouble(nic)
-                if trouble:
-                    self._say(nic, "Failed to create LAG (-22)", "Failed to activate VF LAG", trouble)
-                else:
-                    nic.lag = "switchdev"
-                    self._say(nic, "lag map active ports: 1, 2", "shared_fdb:1 mode:hash")
+                vflag.consider(nic, self.network.bond_mode_of(nic), self._saying(nic))
 
 
 def _plain(name: str, kind: str) -> Link:

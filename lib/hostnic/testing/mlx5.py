@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""mlx5's rules: what the modelled NIC does when asked, and the words in which it refuses.
+"""mlx5's answers: what the modelled NIC does when asked, and the words in which it refuses.
 
-Sources: drivers/pci/iov.c, and eswitch_offloads.c and lag/lag.c of mlx5_core (Linux 6.12), with the
-stricter refusals of newer firmware on, as the project's virtual card has them.
+Sources: drivers/pci/iov.c, and eswitch_offloads.c and fs_core.c of mlx5_core (Linux 6.12), with the
+stricter refusals of newer firmware on, as the project's virtual card has them by default.
 """
 
 import errno
@@ -10,11 +10,16 @@ import os
 
 from hostnic.testing.nic import FakeCard, FakePort, FakeVf
 
-HASHING = ("802.3ad", "balance-xor")
-BUSY = "mlx5_core: E-Switch is busy"
-SYNDROME = "mlx5_core: firmware command failed, status bad parameter(0x3), syndrome (0x98afbb)"
-MANY_VFS = "Can't activate LAG offload, PF is configured with more than 64 VFs"
-BOUND_VFS = "Make sure all VFs are unbound prior to VF LAG activation or deactivation"
+BUSY = "mlx5_core: Can't change mode, E-Switch is busy"
+NO_OFFLOADS = "mlx5_core: Failed setting eswitch to offloads"
+NO_SMFS = "mlx5_core: Software managed steering is not supported when eswitch offloads enabled."
+BAD_STEERING = 'mlx5_core: Bad parameter: supported values are ["dmfs", "smfs"]'
+MULTIPORT = "mlx5_core: Can't enslave while esw_multiport is enabled"
+SYNDROME = (
+    "SET_FLOW_TABLE_ROOT(0x92f) op_mod(0x0) failed, status bad parameter(0x3), syndrome (0x98afbb), err(-22)"
+)
+INLINE_MODELS = ("15b3:1013", "15b3:1015")
+"""ConnectX-4 and ConnectX-4 Lx: the only ones that need, and take, an inline mode."""
 
 
 def refuse(number: int, words: str = "") -> OSError:
@@ -26,20 +31,22 @@ def set_num_vfs(port: FakePort, text: str, now: float) -> None:
     """``echo N > sriov_numvfs``."""
     if not text.isdigit():
         raise refuse(errno.EINVAL)
-    count = int(text)
-    if count > port.firmware.total_vfs:
+    count, present = int(text), len(port.present(now))
+    if count > port.total_vfs:
         raise refuse(errno.ERANGE)
-    if count == len(port.vfs):
+    if count == present:
         return
     if port.driver is None:
         raise refuse(errno.ENOENT)
     if count and port.vfs:
         raise refuse(errno.EBUSY)
+    if count and port.no_mmio:
+        raise refuse(errno.ENOMEM)
     port.vfs = [_new_vf(port, index, now + port.vf_delay) for index in range(count)]
 
 
 def _new_vf(port: FakePort, index: int, ready: float) -> FakeVf:
-    vf = FakeVf(index, port.vf_address(index), ready, never_probes=index in port.never_probing)
+    vf = FakeVf(index, port.vf_address(index), ready, index in port.never_probing)
     if port.autoprobe and not vf.never_probes:
         vf.driver = "mlx5_core"
     return vf
@@ -47,47 +54,52 @@ def _new_vf(port: FakePort, index: int, ready: float) -> FakeVf:
 
 def bind(vf: FakeVf, driver: str) -> None:
     """``echo BDF > drivers/<driver>/bind``."""
-    if vf.driver is not None:
+    if vf.driver is not None or (vf.never_probes and driver == "mlx5_core"):
         raise refuse(errno.EBUSY)
-    if vf.never_probes:
-        raise refuse(errno.EIO)
     vf.driver = driver
 
 
-def set_eswitch_mode(port: FakePort, mode: str, now: float, in_bond: bool) -> None:
-    """``devlink dev eswitch set … mode``."""
-    if mode not in ("legacy", "switchdev"):
-        raise refuse(errno.EOPNOTSUPP)
-    if mode == port.eswitch_mode:
-        return
-    if port.rules or in_bond or any(vf.driver for vf in port.vfs):
-        raise refuse(errno.EBUSY, BUSY)
-    if port.mode_fails or len(port.present(now)) < len(port.vfs):
-        raise refuse(errno.EINVAL, SYNDROME)
+def set_eswitch_mode(port: FakePort, mode: str, now: float) -> None:
+    """The firmware's part of ``devlink dev eswitch set … mode``."""
+    if mode == "switchdev" and (port.mode_fails or len(port.present(now)) < len(port.vfs)):
+        raise refuse(errno.EINVAL, NO_OFFLOADS)
     port.eswitch_mode = mode
+    if mode == "switchdev":
+        port.hw_tc_offload = True
 
 
-def wanted_lag(card: FakeCard, bond_mode: str | None, alone: bool) -> str | None:
-    """The type of LAG that this NIC would form now.
-
-    Args:
-        card: the NIC.
-        bond_mode: of the one bond that all of its ports are in; None when there is none.
-        alone: that bond has no other member.
-
-    """
-    modes = {port.eswitch_mode for port in card.ports}
-    if len(card.ports) != 2 or not alone or bond_mode not in (*HASHING, "active-backup"):
-        return None
-    if card.lag_never or any(port.params.get("esw_multiport") for port in card.ports):
-        return None
-    if any(port.firmware.num_of_vfs > 64 for port in card.ports):
-        return None
-    return "switchdev" if modes == {"switchdev"} else None
+def busy(card: FakeCard, port: FakePort, in_bond: bool) -> bool:
+    """Whether the mode cannot change now."""
+    rules = any(other.rules for other in card.ports)
+    return rules or in_bond or any(vf.driver == "mlx5_core" for vf in port.vfs)
 
 
-def lag_trouble(card: FakeCard) -> str | None:
-    """What the kernel logs when a LAG that should form, or go, does not; None when it does."""
-    if any(vf.driver for port in card.ports for vf in port.vfs):
-        return BOUND_VFS
-    return None
+def param(card: FakeCard, port: FakePort, name: str) -> str | bool:
+    """The runtime value of a devlink parameter."""
+    if name == "flow_steering_mode":
+        return port.steering_mode
+    if name == "esw_multiport":
+        return card.multiport
+    raise refuse(errno.EINVAL)
+
+
+def set_param(card: FakeCard, port: FakePort, name: str, value: str | bool | int) -> None:
+    """Set a devlink parameter."""
+    param(card, port, name)
+    if name == "flow_steering_mode":
+        if value not in ("smfs", "dmfs"):
+            raise refuse(errno.EINVAL, BAD_STEERING)
+        if value == "smfs" and port.eswitch_mode == "switchdev":
+            raise refuse(errno.EOPNOTSUPP, NO_SMFS)
+        port.steering_mode = str(value)
+    elif value and (card.lag or any(other.eswitch_mode != "switchdev" for other in card.ports)):
+        raise refuse(errno.EOPNOTSUPP)
+    else:
+        card.multiport = bool(value)
+
+
+def set_inline_mode(card: FakeCard, port: FakePort, mode: str) -> None:
+    """``devlink dev eswitch set … inline-mode``."""
+    if card.device not in INLINE_MODELS and mode != "none":
+        raise refuse(errno.EOPNOTSUPP, "mlx5_core: Inline mode can't be set")
+    port.inline_mode = mode

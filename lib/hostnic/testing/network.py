@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from hostnic.system import Link
-from hostnic.testing.mlx5 import refuse
+from hostnic.testing.mlx5 import MULTIPORT, refuse
 from hostnic.testing.nic import FakeCard, FakePort
 
 LACP_TIME = 1.0
@@ -62,11 +62,19 @@ class FakeNetwork:
         bond = self.bonds.get(master)
         if bond is None:
             raise refuse(errno.EOPNOTSUPP)
+        port = next((port for port in self.ports() if port.netdev == name), None)
+        if port is not None and any(port in card.ports and card.multiport for card in self.cards):
+            raise refuse(errno.EOPNOTSUPP, MULTIPORT)
         if name not in self.down:
             raise refuse(errno.EPERM, "Device can not be enslaved while up")
         self.down.discard(name)
         bond.members = sorted([*bond.members, name])
         bond.since = now
+
+    def bond_mode_of(self, card: FakeCard) -> str | None:
+        """Mode of the bond whose members are exactly the ports of ``card``; None without one."""
+        ports = sorted(port.netdev for port in card.ports)
+        return next((bond.mode for bond in self.bonds.values() if bond.members == ports), None)
 
     def carries(self, bond: FakeBond, now: float) -> bool:
         """Frames get through: a member is up and wired, and LACP has had its time."""

@@ -15,9 +15,9 @@ class FakeVf:
     index: int
     bdf: str
     ready: float
+    never_probes: bool = False
     driver: str | None = None
     netns: bool = False
-    never_probes: bool = False
 
 
 @dataclass
@@ -29,11 +29,6 @@ class Firmware:
     next_num_of_vfs: int = 8
     next_sriov_en: bool = True
 
-    @property
-    def total_vfs(self) -> int:
-        """``sriov_totalvfs``; 0 when SR-IOV is off and the capability is hidden."""
-        return self.num_of_vfs if self.sriov_en else 0
-
     def boot(self) -> None:
         """What was set becomes current."""
         self.num_of_vfs, self.sriov_en = self.next_num_of_vfs, self.next_sriov_en
@@ -41,33 +36,44 @@ class Firmware:
 
 @dataclass
 class FakePort:
-    """A PF with its uplink netdev and its embedded switch."""
+    """A PF with its uplink netdev and its embedded switch.
+
+    Attributes:
+        total_vfs: what the firmware offers since boot.
+        rules: offloaded rules, which keep the eswitch busy.
+        vf_delay: a fault: seconds until new VFs appear.
+        never_probing: a fault: indexes of VFs whose probe fails.
+        mode_fails, no_mmio, gone: faults: mode switchdev refused, no room for VFs, no device.
+
+    """
 
     bdf: str
     number: int
     netdev: str
     mac: str
     firmware: Firmware = field(default_factory=Firmware)
+    total_vfs: int = 0
     driver: str | None = "mlx5_core"
     autoprobe: bool = True
     vfs: list[FakeVf] = field(default_factory=list[FakeVf])
     eswitch_mode: str = "legacy"
     inline_mode: str = "none"
-    params: dict[str, str | bool | int] = field(default_factory=dict[str, "str | bool | int"])
+    steering_mode: str = "smfs"
     hw_tc_offload: bool = False
     rules: int = 0
-    gone: bool = False
-    mode_fails: bool = False
     vf_delay: float = 0.0
     never_probing: set[int] = field(default_factory=set[int])
+    mode_fails: bool = False
+    no_mmio: bool = False
+    gone: bool = False
 
     def boot(self) -> None:
-        """Everything that lives in memory is as after power-on."""
+        """Everything that lives in memory is as after power-on; faults stay."""
         self.firmware.boot()
+        self.total_vfs = self.firmware.num_of_vfs if self.firmware.sriov_en else 0
         self.autoprobe = True
         self.vfs = []
-        self.eswitch_mode, self.inline_mode = "legacy", "none"
-        self.params = {"flow_steering_mode": "smfs", "esw_multiport": False}
+        self.eswitch_mode, self.inline_mode, self.steering_mode = "legacy", "none", "smfs"
         self.hw_tc_offload = False
         self.rules = 0
 
@@ -80,7 +86,7 @@ class FakePort:
         head, _, rest = self.bdf.partition(":")
         bus, _, slot_function = rest.partition(":")
         slot, _, function = slot_function.partition(".")
-        offset = 2 + self.number * (self.firmware.num_of_vfs - 1)
+        offset = 2 + self.number * (self.total_vfs - 1)
         routing = (int(bus, 16) << 8) + (int(slot, 16) << 3) + int(function) + offset + index
         return f"{head}:{routing >> 8:02x}:{(routing >> 3) & 0x1F:02x}.{routing & 7}"
 
@@ -93,9 +99,12 @@ class FakeCard:
         slot: domain, bus and slot: ``0000:3b:00``.
         ports: its PFs.
         device, psid, version: PCI ids, board id, running firmware.
-        lag: ``None``, or the type of the LAG that is active (``switchdev``, ``roce``).
-        lag_never: a fault: the firmware refuses every LAG.
-        lag_delay: seconds between a bond's forming and the LAG's becoming active.
+        lag: the type of the LAG that is active: ``switchdev``, ``roce``, or None.
+        lag_hash: it selects ports by hash.
+        lag_in_firmware: the firmware has a LAG; outlives a deactivation that failed.
+        multiport: devlink parameter ``esw_multiport``.
+        lag_never: a fault: no LAG ever forms.
+        lag_delay: seconds between an event and what mlx5 makes of it.
 
     """
 
@@ -103,16 +112,19 @@ class FakeCard:
     ports: list[FakePort]
     device: str = "15b3:101d"
     psid: str = "MT_0000000359"
-    version: str = "22.39.2048"
+    version: str = "22.35.2000"
     numa_node: int = 0
     switch_id: str = "1070fd0300b2a3c4"
     lag: str | None = None
+    lag_hash: bool = False
+    lag_in_firmware: bool = False
+    multiport: bool = False
     lag_never: bool = False
     lag_delay: float = 0.2
 
     def boot(self) -> None:
         """Power-on state of all ports."""
-        self.lag = None
+        self.lag, self.lag_hash, self.lag_in_firmware, self.multiport = None, False, False, False
         for port in self.ports:
             port.boot()
 

@@ -4,6 +4,7 @@
 from dataclasses import dataclass
 
 from hostnic.pci import DEVICES, DRIVERS
+from hostnic.testing.network import LACP_TIME, FakeNetwork
 from hostnic.testing.nic import FakeCard, FakePort, FakeVf
 
 
@@ -47,9 +48,9 @@ def _function(card: FakeCard, device: str, driver: str | None, iommu: bool) -> T
 
 def _pf(card: FakeCard, port: FakePort, iommu: bool, now: float) -> Tree:
     tree = _function(card, card.device, port.driver, iommu)
-    if port.firmware.sriov_en:
-        tree["sriov_totalvfs"] = f"{port.firmware.total_vfs}\n"
-        tree["sriov_numvfs"] = f"{len(port.vfs)}\n"
+    if port.total_vfs:
+        tree["sriov_totalvfs"] = f"{port.total_vfs}\n"
+        tree["sriov_numvfs"] = f"{len(port.present(now))}\n"
         tree["sriov_drivers_autoprobe"] = f"{int(port.autoprobe)}\n"
     for vf in port.present(now):
         tree[f"virtfn{vf.index}"] = SymLink(f"../{vf.bdf}")
@@ -78,15 +79,34 @@ def _lag(card: FakeCard) -> Tree:
     return {
         "state": "active\n",
         "type": f"{card.lag}\n",
-        "port_sel_mode": "hash\n",
-        "flags": "shared_fdb:on\nfdb_selection_mode:native\n",
+        "port_sel_mode": "hash\n" if card.lag_hash else "queue_affinity\n",
+        "flags": f"shared_fdb:{'on' if card.lag == 'switchdev' else 'off'}\n",
         "members": "".join(f"{port.bdf}\n" for port in card.ports),
     }
 
 
-def tree(cards: list[FakeCard], iommu: bool, with_lag: bool, now: float, kernel: str, boot_id: str) -> Tree:
+def net_class(network: FakeNetwork, now: float) -> Tree:
+    """``/sys/class/net``: bonds and what they say of their members."""
+    tree: Tree = {link.name: {} for link in network.links(now)}
+    for bond in network.bonds.values():
+        tree[bond.name] = {"bonding": {"mode": bond.mode, "ad_aggregator": "1\n"}}
+        for member in bond.members:
+            live = member not in network.down | network.unplugged
+            joined = now >= bond.since + LACP_TIME or bond.mode != "802.3ad"
+            tree[member] = {
+                "bonding_slave": {
+                    "mii_status": "up\n" if live else "down\n",
+                    "ad_aggregator_id": "1\n" if live and joined else "2\n",
+                }
+            }
+    return tree
+
+
+def tree(network: FakeNetwork, iommu: bool, with_lag: bool, now: float, kernel: str, boot_id: str) -> Tree:
     """Everything that the kernel shows as files, as one nested directory by absolute path."""
+    cards = network.cards
     return {
+        "/sys/class/net": net_class(network, now),
         DEVICES: pci_devices(cards, iommu, now),
         DRIVERS: {"mlx5_core": {}, "vfio-pci": {}},
         "/sys/kernel/debug/mlx5": lag_debugfs(cards, with_lag),
