@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the boot units run, from the boot copy: ``early``, ``bind``, ``fallback``; and ``revert`` for the timer.
+"""What the boot units run from the boot copy: ``early``, ``bind``, ``fallback``; ``revert`` is the timer's.
 
 early     before the network: VFs created unbound, switchdev mode. Whatever fails, the NIC that it
           concerns is left in legacy mode with zero VFs (VFs in legacy mode would match Nova's
@@ -13,6 +13,7 @@ The outcome is kept for the charm's status (record.py).
 
 import sys
 from collections.abc import Iterable, Sequence
+
 import changes
 import desired
 import live
@@ -69,7 +70,9 @@ def bind(system: System) -> tuple[Trouble, ...]:
         for ports in wanted.cards().values():
             troubles += _bind_card(system, wanted, ports)
     except OSError as error:
-        troubles = [Trouble("bind", f"the host cannot be read: {error}", "see journalctl -u ovn-offload-sriov-bind")]
+        troubles = [
+            Trouble("bind", f"the host cannot be read: {error}", "see journalctl -u ovn-offload-sriov-bind")
+        ]
     record.write_boot(system, "bind", "failed" if troubles else "done", tuple(troubles))
     return tuple(troubles)
 
@@ -113,7 +116,9 @@ def to_legacy(system: System, pairs: Sequence[Work]) -> list[Trouble]:
             try:
                 op.run(system)
             except StepError as error:
-                troubles.append(Trouble(bdf, f"fallback to legacy mode with zero VFs: {error.reason}", error.remedy))
+                troubles.append(
+                    Trouble(bdf, f"fallback to legacy mode with zero VFs: {error.reason}", error.remedy)
+                )
             except OSError as error:
                 troubles.append(Trouble(bdf, f"fallback to legacy mode with zero VFs: {error}"))
     return troubles
@@ -126,7 +131,9 @@ def _load(system: System) -> tuple[Desired, list[Trouble]]:
     except FileNotFoundError:
         return Desired(), []
     except (OSError, ValueError) as error:
-        trouble = Trouble(desired.PATH, f"the desired state {error}", "the next hook of the charm writes it anew")
+        trouble = Trouble(
+            desired.PATH, f"the desired state {error}", "the next hook of the charm writes it anew"
+        )
         return Desired(), [trouble]
 
 
@@ -173,7 +180,9 @@ def _early_card(system: System, wanted: Desired, ports: Iterable[Port]) -> list[
 
 
 def _bind_card(system: System, wanted: Desired, ports: Sequence[Port]) -> list[Trouble]:
-    pairs = [(port, pf) for port, pf in _pairs(system, ports) if pf.num_vfs and pf.eswitch_mode == "switchdev"]
+    pairs = [
+        (port, pf) for port, pf in _pairs(system, ports) if pf.num_vfs and pf.eswitch_mode == "switchdev"
+    ]
     if not pairs or all(vf.driver for _, pf in pairs for vf in pf.vfs):
         return []
     troubles: list[Trouble] = []

@@ -7,16 +7,17 @@ import logging
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-
-import ops
+from typing import cast
 
 import files
-import idle
+import offload
+import ops
 import packages
 import tables
 from apply import apply
+from charmkit import containers
 from charmkit.dispatch import Dispatcher
-from charmkit.reboot import Need
+from charmkit.reboot import Mode, Need
 from charmkit.reboot import Policy as RebootPolicy
 from charmkit.reboot_ops import RollingReboot
 from charmkit.reconcile import InputError, Reconciler, load_config, load_params
@@ -55,11 +56,14 @@ class Survey:
 class SriovSwitchdevCharm(ops.CharmBase):
     """Keeps the VFs, eswitch mode and VF-LAG of one compute node."""
 
-    machine: Callable[[], System] = Machine
+    @staticmethod
+    def machine() -> System:
+        """The host that this unit runs on."""
+        return Machine()
 
     def __init__(self, framework: ops.Framework) -> None:
         super().__init__(framework)
-        self.system = type(self).machine()
+        self.system = self.machine()
         framework.observe(self.on.install, self._on_install)
         framework.observe(self.on.upgrade_charm, self._on_install)
         framework.observe(self.on["list-devices"].action, self._on_list_devices)
@@ -69,8 +73,8 @@ class SriovSwitchdevCharm(ops.CharmBase):
             self,
             self.system,
             self.dispatcher,
-            busy=lambda: idle.busy(self.system, self.unit.name),
-            stopped=lambda: idle.stopped(self.system),
+            busy=lambda: containers.busy(self.system),
+            stopped=lambda: containers.stopped(self.system),
         )
         self.reconciler = Reconciler(
             self,
@@ -129,7 +133,7 @@ class SriovSwitchdevCharm(ops.CharmBase):
             unverified=worst[0].sentence() if worst else "",
         )
         self._hand_over(survey.wanted, worst)
-        policy = RebootPolicy(options.reboot_policy, options.reboot_settle)
+        policy = RebootPolicy(cast("Mode", options.reboot_policy), options.reboot_settle)
         return (*disagreements, *unreadable, *self.reboot.roll(need, policy), *findings)
 
     def _hand_over(self, wanted: Desired, worst: Sequence[Finding]) -> None:
@@ -145,22 +149,28 @@ class SriovSwitchdevCharm(ops.CharmBase):
         outcome = execute(removal(observe(self.system)), self.system)
         if outcome.finding:
             logger.error("%s", outcome.finding.sentence())
-        self.unit.status = ops.MaintenanceStatus("removed; the NIC's VFs vanish at the next boot of this host")
+        self.unit.status = ops.MaintenanceStatus(
+            "removed; the NIC's VFs vanish at the next boot of this host"
+        )
 
     def _on_install(self, _: ops.EventBase) -> None:
         packages.ensure_mstflint(self.system)
 
     def _on_list_devices(self, event: ops.ActionEvent) -> None:
-        self._table(event, "devices", lambda: tables.devices(self.system, self._survey()))
+        self._show(event, "devices", tables.devices)
 
     def _on_show_offload(self, event: ops.ActionEvent) -> None:
-        self._table(event, "offload", lambda: tables.offload(self.system, self._survey()))
+        self._show(event, "offload", offload.offload)
 
-    def _table(self, event: ops.ActionEvent, name: str, rows: Callable[[], tables.Table]) -> None:
+    def _show(
+        self, event: ops.ActionEvent, name: str, rows: Callable[[System, Desired, Observed], tables.Table]
+    ) -> None:
+        """Print a table, or fail with the one sentence that says what could not be read."""
         try:
             output = load_params(event, Output)
-            table = rows()
-        except InputError as error:
+            survey = self._survey()
+            table = rows(self.system, survey.wanted, survey.observed)
+        except (InputError, OSError) as error:
             event.fail(str(error))
             return
         event.set_results({name: json.dumps(table.rows) if output.format == "json" else table.text()})

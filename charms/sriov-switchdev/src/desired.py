@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What this host's ports shall be: decided in a hook, kept in a file, and brought about again at each boot."""
+"""What this host's ports shall be: decided in a hook, kept in a file, brought about again at each boot."""
 
 import json
 import re

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A change of a node's network as a confirmed commit: armed timer, change, confirmation or the previous state.
+"""A change of a node's network as a confirmed commit: timer, change, confirmation or the previous state.
 
 Before the first cut the previous state is kept below /run and a systemd timer is armed. When the
 gateway and the controller that answered before answer again, the timer is stopped. When they do not,
@@ -8,8 +8,6 @@ or when the hook dies half way, the previous state is restored, by the hook or b
 
 import contextlib
 import json
-import socket
-import struct
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any, cast
@@ -18,10 +16,9 @@ import bootcopy
 import record
 from changes import MEMBER_DEADLINE, BindVfs, UnbindVfs
 from converge import StepError
-from hostnic import discover
+from hostnic import discover, reachability
 from hostnic.model import Host, Pf
 from hostnic.ops import CreateVfs, DestroyVfs, JoinBond, LeaveBond, RemoveFile, SetAutoprobe, SetEswitchMode
-from hostnic.ops.waiting import until
 from hostnic.system import System
 
 PREVIOUS = f"{record.DIRECTORY}/previous.json"
@@ -66,9 +63,9 @@ class Arm:
 
     def run(self, system: System) -> None:
         """Refuse when nobody answers now: then nothing could confirm the change."""
-        asked = (*gateways(system), *self.controllers)
-        answering = [address for address in asked if _answers(system, address)]
+        answering = reachability.baseline(system, self.controllers)
         if not answering:
+            asked = (*reachability.gateways(system), *self.controllers)
             raise StepError(
                 f"neither gateway nor controller ({', '.join(asked) or 'none is known'}) answers a ping, "
                 "so that a live change could not be confirmed",
@@ -103,13 +100,8 @@ class Confirm:
     def run(self, system: System) -> None:
         """Raise when the node cannot be reached; the timer stays armed."""
         _, answering, _ = _kept(system)
-        missing: list[str] = list(answering)
-
-        def all_answer() -> bool:
-            missing[:] = [address for address in missing if not _answers(system, address)]
-            return not missing
-
-        if not until(system, all_answer, self.deadline):
+        missing = reachability.lost(system, answering, self.deadline)
+        if missing:
             raise StepError(f"{' and '.join(missing)} answered before the change and does not answer now")
         _disarm(system)
 
@@ -170,7 +162,9 @@ def revert(system: System, why: str) -> list[str]:
 
 def _way_back(
     port: PortState, host: Host
-) -> Iterator[LeaveBond | UnbindVfs | SetEswitchMode | DestroyVfs | SetAutoprobe | CreateVfs | JoinBond | BindVfs]:
+) -> Iterator[
+    LeaveBond | UnbindVfs | SetEswitchMode | DestroyVfs | SetAutoprobe | CreateVfs | JoinBond | BindVfs
+]:
     pf = host.pf(port.bdf)
     if pf is None:
         return
@@ -191,28 +185,6 @@ def _way_back(
     yield SetAutoprobe(port.bdf, port.autoprobe)
     if port.num_vfs:
         yield BindVfs(port.bdf)
-
-
-def gateways(system: System) -> tuple[str, ...]:
-    """IPv4 default gateways, from the kernel's table (proc(5): addresses in host byte order)."""
-    found: list[str] = []
-    try:
-        lines = system.read("/proc/net/route").splitlines()[1:]
-    except OSError:
-        return ()
-    for line in lines:
-        _, destination, gateway, *_ = line.split()
-        if destination == "00000000" and gateway != "00000000":
-            found.append(socket.inet_ntoa(struct.pack("=L", int(gateway, 16))))
-    return tuple(dict.fromkeys(found))
-
-
-def _answers(system: System, address: str) -> bool:
-    try:
-        system.run(["ping", "-n", "-q", "-c", "1", "-W", "1", address], timeout=5)
-    except OSError:
-        return False
-    return True
 
 
 def _kept(system: System) -> tuple[list[PortState], list[str], str]:

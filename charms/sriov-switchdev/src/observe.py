@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Read what the plan needs to know about this host. Never writes; spawns no process on a converged host."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 import bootcopy
@@ -10,13 +10,11 @@ import files
 import record
 from converge import Finding, Severity
 from desired import Desired
-from hostnic import discover, units
+from hostnic import discover, mstconfig, netplan, units
 from hostnic.model import Host
 from hostnic.system import System
 
-NETPLAN_DIRECTORIES = ("/etc/netplan", "/run/netplan", "/lib/netplan")
-VF_KEYS = ("virtual-function-count:", "embedded-switch-mode:")
-OVN_CHASSIS_FILE = "/etc/netplan/150-charm-ovn.yaml"
+NETWORKD_DIRECTORIES = ("/etc/systemd/network", "/run/systemd/network")
 
 
 @dataclass(frozen=True)
@@ -40,7 +38,7 @@ class Observed:
         enabled: the charm's units that start at boot.
         boot: what the boot units did.
         live: what live changes did.
-        declared_bonds: netdev to bond by the network configuration; read only while a port is out of its bond.
+        declared_bonds: BDF to bond as networkd is configured; read only while a port is out of its bond.
         vf_writers: netplan files that set VFs or eswitch modes.
         host_network: netdevs of PFs that carry a route or another device (VLAN, bond, bridge).
         next_boot: by BDF, for ports that offer too few VFs now.
@@ -54,8 +52,8 @@ class Observed:
     files: Mapping[str, str | None] = field(default_factory=dict[str, "str | None"])
     stamp: str | None = None
     enabled: frozenset[str] = frozenset()
-    boot: record.BootRecord = record.BootRecord()
-    live: record.LiveRecord = record.LiveRecord()
+    boot: record.BootRecord = field(default_factory=record.BootRecord)
+    live: record.LiveRecord = field(default_factory=record.LiveRecord)
     declared_bonds: Mapping[str, str] = field(default_factory=dict[str, str])
     vf_writers: tuple[str, ...] = ()
     host_network: frozenset[str] = frozenset()
@@ -78,7 +76,7 @@ def observe(system: System) -> Observed:
         enabled=frozenset(name for name in files.UNITS if units.enabled(system, name)),
         boot=record.read_boot(system),
         live=record.read_live(system),
-        declared_bonds=_declared_bonds(system, host, previous, findings),
+        declared_bonds=_declared_bonds(system, host, previous),
         vf_writers=_vf_writers(system),
         host_network=_host_network(system, host),
         findings=tuple(findings),
@@ -100,10 +98,8 @@ def ask_firmware(system: System, observed: Observed, wanted: Desired) -> Observe
 
 def next_boot(system: System, bdf: str) -> NextBoot:
     """Ask the firmware of one port; spawns a process."""
-    from hostnic import mstconfig
-
     try:
-        return NextBoot(mstconfig.next_boot_vfs(system, bdf))
+        return NextBoot(mstconfig.vfs_after_next_boot(system, bdf))
     except OSError as error:
         return NextBoot(None, error.strerror or str(error))
 
@@ -126,37 +122,45 @@ def _previous(text: str | None, findings: list[Finding]) -> Desired | None:
         return None
 
 
-def _declared_bonds(
-    system: System, host: Host, previous: Desired | None, findings: list[Finding]
-) -> dict[str, str]:
-    """Bond memberships by netplan, asked for only when a port is missing from the bond it was in."""
-    if previous is None:
-        return {}
-    strays = [port for port in previous.ports if port.bond and (pf := host.pf(port.bdf)) and pf.bond is None]
-    if not strays:
-        return {}
-    from hostnic import netplan
+def _declared_bonds(system: System, host: Host, previous: Desired | None) -> dict[str, str]:
+    """Bond memberships as networkd is configured, read only when a port is missing from the bond it was in.
 
+    networkd's own files (netplan writes them below /run) name the bond's members by name or MAC address.
+    """
+    before = previous.ports if previous else ()
+    strays = [pf for port in before if port.bond and (pf := host.pf(port.bdf)) and pf.bond is None]
+    declared: dict[str, str] = {}
+    for settings in _networks(system) if strays else ():
+        names = settings.get("Name", "").split()
+        macs = f"{settings.get('PermanentMACAddress', '')} {settings.get('MACAddress', '')}".lower().split()
+        for pf in strays:
+            if "Bond" in settings and (pf.netdev in names or (pf.mac or "").lower() in macs):
+                declared[pf.bdf] = settings["Bond"]
+    return declared
+
+
+def _networks(system: System) -> Iterator[dict[str, str]]:
+    """Each .network file's settings (systemd.network(5)); sections do not matter here."""
+    for directory in NETWORKD_DIRECTORIES:
+        for path in _files(system, directory, ".network"):
+            pairs = (line.partition("=") for line in (_text(system, path) or "").splitlines())
+            yield {key.strip(): value.strip() for key, equals, value in pairs if equals}
+
+
+def _files(system: System, directory: str, suffix: str) -> list[str]:
     try:
-        return netplan.bond_members(system)
-    except OSError as error:
-        findings.append(Finding(Severity.WARNING, "netplan", f"bond members cannot be read: {error}"))
-        return {}
+        return [f"{directory}/{name}" for name in sorted(system.listdir(directory)) if name.endswith(suffix)]
+    except OSError:
+        return []
 
 
 def _vf_writers(system: System) -> tuple[str, ...]:
     """Netplan files that set VFs or eswitch modes; a scan of lines, as idle hooks start no process."""
-    writers: list[str] = []
-    for directory in NETPLAN_DIRECTORIES:
-        try:
-            names = sorted(name for name in system.listdir(directory) if name.endswith(".yaml"))
-        except OSError:
-            continue
-        for path in (f"{directory}/{name}" for name in names):
-            lines = [line.strip() for line in (_text(system, path) or "").splitlines()]
-            owns = path == OVN_CHASSIS_FILE and "ethernets:" in lines
-            if owns or any(line.startswith(VF_KEYS) for line in lines):
-                writers.append(path)
+    writers = [netplan.OVN_CHASSIS_FILE] if netplan.owned_by_ovn_chassis(system) else []
+    for path in (path for place in netplan.PLACES for path in _files(system, place, ".yaml")):
+        lines = (line.strip() for line in (_text(system, path) or "").splitlines())
+        if path not in writers and any(line.startswith(netplan.SRIOV_KEYS) for line in lines):
+            writers.append(path)
     return tuple(writers)
 
 

@@ -31,7 +31,7 @@ LIVE_ATTEMPTS = 3
 LIVE_LAG_DEADLINE = 30.0
 """Seconds for VF-LAG to become active once both ports carry traffic; others see it within 10 s."""
 
-REBOOT = "a reboot (action approve-reboot on the leader)"
+REBOOT = "approve-reboot"
 
 
 @dataclass(frozen=True)
@@ -184,7 +184,7 @@ def _why_held(
     if busy:
         return f"VFs are in use: {busy}", f"move the instances away, then {REBOOT}"
     if not policy.allow_live:
-        return f"without a reboot it costs this node: {cost.label}", f"{REBOOT}, or allow-live=true"
+        return f"it costs a {cost.label} without a reboot", f"{REBOOT}, or allow-live=true"
     if observed.live.target == digest(wanted):
         if observed.live.undone:
             return f"the live change was undone: {observed.live.undone}", REBOOT

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from converge import Finding, Severity
 from desired import Desired, Port
 from hostnic.model import Pf
-from observe import OVN_CHASSIS_FILE, NextBoot, Observed
+from hostnic.netplan import OVN_CHASSIS_FILE
+from observe import NextBoot, Observed
 
 MAX_VFS_WITH_LAG = 64
 """Some firmware refuses VF-LAG when it offers more (Mellanox/ovs-tests, test-vf-lag-warn-65-vfs.sh)."""
@@ -58,7 +59,9 @@ def _second_writer(path: str) -> Finding:
 def _port(port: Port, pf: Pf, observed: Observed) -> Iterator[Finding]:
     if pf.driver != "mlx5_core":
         bound = f"bound to {pf.driver}" if pf.driver else "bound to no driver"
-        yield Finding(Severity.BLOCKED, port.bdf, f"the port is {bound}, not to mlx5_core", "bind it to mlx5_core")
+        yield Finding(
+            Severity.BLOCKED, port.bdf, f"the port is {bound}, not to mlx5_core", "bind it to mlx5_core"
+        )
         return
     if pf.netdev is None:
         yield Finding(
@@ -90,7 +93,7 @@ def _port(port: Port, pf: Pf, observed: Observed) -> Iterator[Finding]:
             Severity.WARNING,
             port.bdf,
             f"{port.num_vfs} VFs: some firmware refuses VF-LAG above {MAX_VFS_WITH_LAG}",
-            f"set num-vfs and NUM_OF_VFS (charm nic-firmware) to {MAX_VFS_WITH_LAG} or less if it does not form",
+            f"if it does not form, set num-vfs and NUM_OF_VFS (charm nic-firmware) to {MAX_VFS_WITH_LAG}",
         )
     elif port.lag and pf.total_vfs > MAX_VFS_WITH_LAG and pf.lag.active is False and not needs_work(port, pf):
         yield Finding(
@@ -104,10 +107,12 @@ def _port(port: Port, pf: Pf, observed: Observed) -> Iterator[Finding]:
             Severity.WARNING,
             port.bdf,
             "no IOMMU group: instances cannot take VFs",
-            "enable the IOMMU in the BIOS and boot with intel_iommu=on iommu=pt (MAAS: kernel options of the tag)",
+            "enable it in the BIOS, and boot with intel_iommu=on iommu=pt (MAAS: kernel options of the tag)",
         )
     if pf.carrier is False:
-        yield Finding(Severity.WARNING, port.bdf, f"{pf.netdev} has no carrier", "check cable and switch port")
+        yield Finding(
+            Severity.WARNING, port.bdf, f"{pf.netdev} has no carrier", "check cable and switch port"
+        )
 
 
 def _change(port: Port, pf: Pf) -> str:
@@ -118,7 +123,9 @@ def _change(port: Port, pf: Pf) -> str:
 
 def _too_few(port: Port, pf: Pf, after: NextBoot) -> Finding:
     now = f"the firmware offers {pf.total_vfs} VFs, {port.num_vfs} are asked for"
-    raise_it = f"set NUM_OF_VFS to {port.num_vfs} or more and SRIOV_EN on (charm nic-firmware), or lower num-vfs"
+    raise_it = (
+        f"set NUM_OF_VFS to {port.num_vfs} or more and SRIOV_EN on (charm nic-firmware), or lower num-vfs"
+    )
     if after.vfs is None:
         why = f"; it cannot be asked about the next boot ({after.reason})" if after.reason else ""
         return Finding(Severity.BLOCKED, port.bdf, now + why, raise_it)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What happened since this boot: the boot units' outcome and live changes. Kept below /run, so it ends with the boot."""
+"""What happened since this boot: what the boot units did, and live changes. Below /run, to end with it."""
 
 import json
 from collections.abc import Mapping

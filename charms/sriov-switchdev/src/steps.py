@@ -48,14 +48,26 @@ def create(port: Port, pf: Pf, steering_mode: str | None, host_network: bool) ->
         add("steering", f"set steering mode {steering_mode} on {bdf}", why, Disruption.NONE, op)
     if pf.autoprobe:
         why = "VFs stay unbound until the NIC is ready for them"
-        add("autoprobe-off", f"turn VF autoprobe of {bdf} off", why, Disruption.NONE, ops.SetAutoprobe(bdf, False))
+        add(
+            "autoprobe-off",
+            f"turn VF autoprobe of {bdf} off",
+            why,
+            Disruption.NONE,
+            ops.SetAutoprobe(bdf, False),
+        )
     if recreate and pf.num_vfs:
         why = f"{port.num_vfs} are wanted, and their number changes through 0 only"
         what = f"destroy the {pf.num_vfs} VFs of {bdf}"
         add("destroy", what, why, Disruption.VF_DESTROYING, ops.DestroyVfs(bdf))
     if recreate:
         why = f"it has {pf.num_vfs}"
-        add("vfs", f"create {port.num_vfs} VFs on {bdf}", why, Disruption.NONE, ops.CreateVfs(bdf, port.num_vfs))
+        add(
+            "vfs",
+            f"create {port.num_vfs} VFs on {bdf}",
+            why,
+            Disruption.NONE,
+            ops.CreateVfs(bdf, port.num_vfs),
+        )
     if pf.device in INLINE_TRANSPORT:
         why = "this NIC needs it for switchdev mode"
         add("inline", f"set inline mode transport on {bdf}", why, flap, ops.SetInlineMode(bdf, "transport"))

@@ -77,4 +77,6 @@ def _unknown(wanted: Desired, observed: Observed) -> Iterator[Finding]:
         pf = observed.host.pf(port.bdf)
         if pf and port.lag and pf.lag.active is None and pf.num_vfs == port.num_vfs:
             what = f"LAG state unknown on kernel {kernel}"
-            yield Finding(Severity.INFO, port.bdf, what, "kernel 5.19 and later tell; deploy hwe-22.04 on jammy")
+            yield Finding(
+                Severity.INFO, port.bdf, what, "kernel 5.19 and later tell; deploy hwe-22.04 on jammy"
+            )
