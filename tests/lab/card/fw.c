@@ -1,0 +1,514 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The firmware store: what mstconfig reads and sets.
+ *
+ * Each configuration TLV has a default, a current and a next value. Tools
+ * write next; it becomes current when the firmware restarts, which is at the
+ * first load of this module after a reboot of the guest. The store outlives
+ * the guest's reboots in the file fwstore=, which holds what differs from the
+ * defaults, one TLV per line.
+ *
+ * Types, sizes and bits are those of mstflint's mlxconfig_host.db.
+ */
+#include <linux/bitfield.h>
+#include <linux/fs.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+#include <linux/spinlock.h>
+#include "fw.h"
+
+static char *fwstore = "";
+module_param(fwstore, charp, 0444);
+MODULE_PARM_DESC(fwstore, "File that keeps the firmware stores of all cards over reboots");
+static bool power_cycle;
+module_param(power_cycle, bool, 0444);
+MODULE_PARM_DESC(power_cycle, "This boot followed a power cycle, not a warm reboot");
+static bool warm_reboot_applies = true;
+module_param(warm_reboot_applies, bool, 0644);
+MODULE_PARM_DESC(warm_reboot_applies, "A warm reboot makes next-boot values current");
+
+enum vcx_tlv_class { GLOBAL = 0, PORT = 1, HOST_FUNCTION = 3, HOST = 7 };
+
+struct vcx_tlv {
+	u8 class;
+	u32 index;
+	u8 size;			/* bytes */
+	u8 version;
+	bool cap;			/* read-only: what the device can do */
+	bool dpu;			/* BlueField only */
+	u32 data[VCX_TLV_DWORDS];	/* default */
+};
+
+/* nv_global_pci_conf and nv_global_pci_cap, dwords 1 and 2 */
+#define TOTAL_VFS	GENMASK(15, 0)
+#define NUM_PFS		GENMASK(23, 16)
+#define SRIOV_EN	BIT(31)
+#define NUM_PF_MSIX	GENMASK(21, 12)
+#define NUM_VF_MSIX	GENMASK(31, 22)
+/* nv_internal_cpu_conf, dword 0 */
+#define ENGINE_DISABLED	BIT(8)
+/* nv_power_conf, dword 0 */
+#define LAG_ALLOCATION	GENMASK(21, 20)
+
+/* What all functions share: 64 VFs of each of two PFs fit it at NUM_VF_MSIX=63. */
+#define MAX_TOTAL_MSIX	8192
+#define MAX_PF_MSIX	63
+#define MAX_VF_MSIX	127
+
+static const struct vcx_tlv tlvs[] = {
+	/* nv_global_pci_conf: valid bits; FPP_EN, SRIOV_EN, NUM_OF_VFS 8; NUM_VF_MSIX 11, NUM_PF_MSIX 63 */
+	{ GLOBAL, 128, 12, .data = {
+		BIT(31) | BIT(29) | BIT(28) | BIT(27) | BIT(26),
+		SRIOV_EN | BIT(29) | 8,
+		11 << 22 | 63 << 12 } },
+	/* nv_global_pci_cap: MAX_ACC_OUT_READ, MSI-X, SR-IOV; dword 3 max_total_msix */
+	{ GLOBAL, 129, 20, .cap = true, .data = {
+		BIT(31) | BIT(30) | BIT(28) | BIT(27) | BIT(26) | BIT(17),
+		BIT(31) | BIT(29) | VCX_MAX_VFS,
+		MAX_VF_MSIX << 22 | MAX_PF_MSIX << 12,
+		MAX_TOTAL_MSIX } },
+	/* nv_global_pci_conf_2: MAX_ACC_OUT_READ */
+	{ GLOBAL, 132, 4 },
+	/* nv_power_conf: LAG_RESOURCE_ALLOCATION, and nv_power_cap */
+	{ GLOBAL, 136, 4 },
+	{ GLOBAL, 137, 4, .cap = true, .data = { BIT(21) } },
+	/* nv_sw_offload_conf: CQE_COMPRESSION, RDMA_SELECTIVE_REPEAT_EN; LRO timeouts */
+	{ GLOBAL, 266, 8, .version = 1, .data = { 0, 0xd876 } },
+	{ GLOBAL, 267, 4, .version = 1, .cap = true, .data = { BIT(18) } },
+	/* nv_internal_cpu_conf: INTERNAL_CPU_MODEL EMBEDDED_CPU, INTERNAL_CPU_OFFLOAD_ENGINE */
+	{ GLOBAL, 12, 16, .dpu = true, .data = { 1 } },
+	{ GLOBAL, 13, 16, .dpu = true, .cap = true, .data = { BIT(30) | BIT(25) } },
+	/* nv_pci_conf: ADVANCED_PCI_SETTINGS, ATS_ENABLED, and nv_pci_cap */
+	{ HOST, 128, 4 },
+	{ HOST, 129, 4, .cap = true, .data = { BIT(31) | BIT(22) } },
+	/* nv_hca_conf: PCI_WR_ORDERING, and nv_hca_cap */
+	{ HOST_FUNCTION, 274, 4 },
+	{ HOST_FUNCTION, 275, 4, .cap = true, .data = { BIT(28) } },
+	/* nv_vpi_link_type: LINK_TYPE ETH */
+	{ PORT, 18, 4, .data = { 2 << 2 } },
+	/* nv_roce_cc: ROCE_CC_PRIO_MASK */
+	{ PORT, 263, 4, .data = { 0xff } },
+	/* nv_roce_cc_ecn: CNP_DSCP 48, CNP_802P_PRIO 6 in the last dword, DCQCN's before */
+	{ PORT, 264, 68, .data = {
+		BIT(30), 300, 32767, 1, 0, 5, 50, 11, 50, 1, 0, 1019, 1, 4, 1023, 4, 48 << 8 | 6 } },
+	/* nv_lldp_nb_conf: LLDP_NB_DCBX, LLDP_NB_RX_MODE, LLDP_NB_TX_MODE, and nv_lldp_nb_cap */
+	{ PORT, 266, 12, .version = 1 },
+	{ PORT, 267, 12, .version = 1, .cap = true, .data = { 2u << 30 | 2 << 28 | BIT(27) } },
+	/* nv_lldp_nb_dcbx: DCBX_WILLING, DCBX_CEE, DCBX_IEEE */
+	{ PORT, 398, 4, .data = { 7 } },
+	/* nv_keep_link_up: KEEP_ETH_LINK_UP */
+	{ PORT, 400, 4, .version = 3, .data = { 1 } },
+};
+
+#define GLOBAL_PCI_CONF	(&tlvs[0])
+#define POWER_CONF	(&tlvs[3])
+#define CPU_CONF	(&tlvs[7])
+
+struct vcx_fw_value {
+	u32 now[VCX_TLV_DWORDS];
+	u32 next[VCX_TLV_DWORDS];
+};
+
+struct vcx_fw {
+	struct list_head node;		/* on fw_stores */
+	struct vcx_card *card;
+	spinlock_t lock;		/* value; taken under the PCI core's lock too */
+	struct vcx_fw_value value[ARRAY_SIZE(tlvs)][VCX_MAX_PORTS];
+};
+
+static LIST_HEAD(fw_stores);
+static DEFINE_MUTEX(fw_stores_lock);
+
+#define BOOT_ID_LEN 36
+static char boot_id[BOOT_ID_LEN + 1];
+
+static bool vcx_tlv_exists(const struct vcx_card *card, const struct vcx_tlv *tlv)
+{
+	return !tlv->dpu || card->preset->dpu;
+}
+
+static unsigned int vcx_tlv_instances(const struct vcx_card *card, const struct vcx_tlv *tlv)
+{
+	return tlv->class == PORT || tlv->class == HOST_FUNCTION ? card->nports : 1;
+}
+
+static void vcx_tlv_default(const struct vcx_card *card, const struct vcx_tlv *tlv, u32 *data)
+{
+	memcpy(data, tlv->data, sizeof(tlv->data));
+	if (tlv->class == GLOBAL && (tlv->index == 128 || tlv->index == 129))
+		data[1] |= FIELD_PREP(NUM_PFS, card->nports);
+}
+
+/*
+ * @type is the TLV type of the PRM: class in the top byte, port, host and
+ * function below it. mstconfig always names host 0 and function 0: the PF that
+ * it talks through.
+ */
+const struct vcx_tlv *vcx_tlv_find(struct vcx_port *port, u32 type, unsigned int *instance)
+{
+	u8 class = type >> 24;
+	u32 index;
+	int i;
+
+	*instance = 0;
+	switch (class) {
+	case GLOBAL:
+		index = type & GENMASK(23, 0);
+		break;
+	case PORT:
+		index = type & GENMASK(15, 0);
+		*instance = (u8)(type >> 16) - 1;
+		break;
+	case HOST_FUNCTION:
+		index = type & GENMASK(9, 0);
+		*instance = port->port;
+		break;
+	case HOST:
+		index = type & GENMASK(17, 0);
+		break;
+	default:
+		return NULL;
+	}
+	for (i = 0; i < ARRAY_SIZE(tlvs); i++)
+		if (tlvs[i].class == class && tlvs[i].index == index &&
+		    vcx_tlv_exists(port->card, &tlvs[i]) &&
+		    *instance < vcx_tlv_instances(port->card, &tlvs[i]))
+			return &tlvs[i];
+	return NULL;
+}
+
+unsigned int vcx_tlv_size(const struct vcx_tlv *tlv)
+{
+	return tlv->size;
+}
+
+unsigned int vcx_tlv_version(const struct vcx_tlv *tlv)
+{
+	return tlv->version;
+}
+
+bool vcx_tlv_writable(const struct vcx_tlv *tlv)
+{
+	return !tlv->cap;
+}
+
+static struct vcx_fw_value *vcx_fw_value(struct vcx_card *card, const struct vcx_tlv *tlv,
+					 unsigned int instance)
+{
+	struct vcx_fw *fw = card->fw;
+
+	return &fw->value[tlv - tlvs][instance];
+}
+
+void vcx_tlv_get(struct vcx_card *card, const struct vcx_tlv *tlv, unsigned int instance,
+		 enum vcx_tlv_when when, u32 *data)
+{
+	struct vcx_fw_value *value = vcx_fw_value(card, tlv, instance);
+	struct vcx_fw *fw = card->fw;
+	unsigned long flags;
+
+	if (when == VCX_TLV_DEFAULT) {
+		vcx_tlv_default(card, tlv, data);
+		return;
+	}
+	spin_lock_irqsave(&fw->lock, flags);
+	memcpy(data, when == VCX_TLV_CURRENT ? value->now : value->next, sizeof(value->next));
+	spin_unlock_irqrestore(&fw->lock, flags);
+}
+
+/* What the firmware itself refuses, also when the tool is told to force it. */
+static bool vcx_tlv_acceptable(const struct vcx_card *card, const struct vcx_tlv *tlv,
+			       const u32 *data)
+{
+	u32 vfs, msix;
+
+	if (tlv != GLOBAL_PCI_CONF)
+		return true;
+	vfs = FIELD_GET(TOTAL_VFS, data[1]);
+	msix = FIELD_GET(NUM_PF_MSIX, data[2]) + vfs * FIELD_GET(NUM_VF_MSIX, data[2]);
+	return vfs <= VCX_MAX_VFS && card->nports * msix <= MAX_TOTAL_MSIX;
+}
+
+enum vcx_reg_status vcx_tlv_set(struct vcx_card *card, const struct vcx_tlv *tlv,
+				unsigned int instance, const u32 *data)
+{
+	struct vcx_fw *fw = card->fw;
+	unsigned long flags;
+
+	if (tlv->cap)
+		return VCX_REG_RES_NOT_AVAILABLE;
+	if (!vcx_tlv_acceptable(card, tlv, data))
+		return VCX_REG_BAD_CONFIG;
+	spin_lock_irqsave(&fw->lock, flags);
+	memcpy(vcx_fw_value(card, tlv, instance)->next, data, tlv->size);
+	spin_unlock_irqrestore(&fw->lock, flags);
+	return VCX_REG_OK;
+}
+
+void vcx_tlv_reset(struct vcx_card *card, const struct vcx_tlv *tlv, unsigned int instance)
+{
+	struct vcx_fw *fw = card->fw;
+	unsigned long flags;
+
+	spin_lock_irqsave(&fw->lock, flags);
+	vcx_tlv_default(card, tlv, vcx_fw_value(card, tlv, instance)->next);
+	spin_unlock_irqrestore(&fw->lock, flags);
+}
+
+void vcx_tlv_reset_all(struct vcx_card *card)
+{
+	int i, n;
+
+	for (i = 0; i < ARRAY_SIZE(tlvs); i++)
+		for (n = 0; n < vcx_tlv_instances(card, &tlvs[i]); n++)
+			vcx_tlv_reset(card, &tlvs[i], n);
+}
+
+void vcx_fw_latch(struct vcx_card *card)
+{
+	struct vcx_fw *fw = card->fw;
+	unsigned long flags;
+	int i, n;
+
+	spin_lock_irqsave(&fw->lock, flags);
+	for (i = 0; i < ARRAY_SIZE(tlvs); i++)
+		for (n = 0; n < VCX_MAX_PORTS; n++)
+			memcpy(fw->value[i][n].now, fw->value[i][n].next, sizeof(fw->value[i][n].next));
+	spin_unlock_irqrestore(&fw->lock, flags);
+}
+
+static u32 vcx_fw_current(struct vcx_card *card, const struct vcx_tlv *tlv, unsigned int dword)
+{
+	u32 data[VCX_TLV_DWORDS];
+
+	vcx_tlv_get(card, tlv, 0, VCX_TLV_CURRENT, data);
+	return data[dword];
+}
+
+/* A BlueField in DPU mode restarts its firmware with its own CPU, not with the host. */
+bool vcx_fw_warm_reboot_applies(struct vcx_card *card)
+{
+	bool dpu_mode = card->preset->dpu && !(vcx_fw_current(card, CPU_CONF, 0) & ENGINE_DISABLED);
+
+	return warm_reboot_applies && !dpu_mode;
+}
+
+u16 vcx_fw_total_vfs(struct vcx_port *port)
+{
+	if (!vcx_fw_sriov_en(port))
+		return 0;
+	return FIELD_GET(TOTAL_VFS, vcx_fw_current(port->card, GLOBAL_PCI_CONF, 1));
+}
+
+bool vcx_fw_sriov_en(struct vcx_port *port)
+{
+	return vcx_fw_current(port->card, GLOBAL_PCI_CONF, 1) & SRIOV_EN;
+}
+
+u32 vcx_fw_lag_prealloc(struct vcx_card *card)
+{
+	return FIELD_GET(LAG_ALLOCATION, vcx_fw_current(card, POWER_CONF, 0));
+}
+
+/*
+ * The file: "boot <boot id of the last write>", then one line per TLV that is
+ * not at its default: "<bus> current|next <class> <index> <instance> <dword>...".
+ */
+static int vcx_fw_format_line(char *buf, size_t size, struct vcx_card *card, const char *when,
+			      const struct vcx_tlv *tlv, unsigned int instance, const u32 *data)
+{
+	u32 def[VCX_TLV_DWORDS];
+	int i, len;
+
+	vcx_tlv_default(card, tlv, def);
+	if (!memcmp(def, data, tlv->size))
+		return 0;
+	len = scnprintf(buf, size, "%02x %s %u %u %u", card->bus, when, tlv->class, tlv->index, instance);
+	for (i = 0; i < tlv->size / 4; i++)
+		len += scnprintf(buf + len, size - len, " %08x", data[i]);
+	return len + scnprintf(buf + len, size - len, "\n");
+}
+
+static int vcx_fw_format(struct vcx_fw *fw, char *buf, size_t size)
+{
+	unsigned long flags;
+	int i, n, len = 0;
+
+	spin_lock_irqsave(&fw->lock, flags);
+	for (i = 0; i < ARRAY_SIZE(tlvs); i++)
+		for (n = 0; n < vcx_tlv_instances(fw->card, &tlvs[i]); n++) {
+			struct vcx_fw_value *value = &fw->value[i][n];
+
+			len += vcx_fw_format_line(buf + len, size - len, fw->card, "current",
+						  &tlvs[i], n, value->now);
+			len += vcx_fw_format_line(buf + len, size - len, fw->card, "next",
+						  &tlvs[i], n, value->next);
+		}
+	spin_unlock_irqrestore(&fw->lock, flags);
+	return len;
+}
+
+/* One card's lines at their longest: every TLV, twice per instance */
+#define FW_FILE_MAX	SZ_64K
+
+int vcx_fw_save(void)
+{
+	struct file *file;
+	struct vcx_fw *fw;
+	loff_t pos = 0;
+	ssize_t done;
+	char *buf;
+	int len;
+
+	if (!*fwstore)
+		return 0;
+	buf = kvzalloc(FW_FILE_MAX, GFP_KERNEL);
+	if (!buf)
+		return -ENOMEM;
+	len = scnprintf(buf, FW_FILE_MAX, "boot %s\n", boot_id);
+	mutex_lock(&fw_stores_lock);
+	list_for_each_entry(fw, &fw_stores, node)
+		len += vcx_fw_format(fw, buf + len, FW_FILE_MAX - len);
+
+	file = filp_open(fwstore, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+	if (IS_ERR(file)) {
+		done = PTR_ERR(file);
+	} else {
+		done = kernel_write(file, buf, len, &pos);
+		if (done == len)
+			done = vfs_fsync(file, 0);
+		filp_close(file, NULL);
+	}
+	mutex_unlock(&fw_stores_lock);
+	kvfree(buf);
+	if (done)
+		pr_err("mlx5_core: cannot write %s: %zd\n", fwstore, done);
+	return done > 0 ? -EIO : done;
+}
+
+static int vcx_read_file(const char *path, char *buf, size_t size)
+{
+	struct file *file = filp_open(path, O_RDONLY, 0);
+	loff_t pos = 0;
+	ssize_t len;
+
+	if (IS_ERR(file))
+		return PTR_ERR(file);
+	len = kernel_read(file, buf, size - 1, &pos);
+	filp_close(file, NULL);
+	if (len >= 0)
+		buf[len] = '\0';
+	return len;
+}
+
+static void vcx_fw_parse_line(struct vcx_card *card, char *line)
+{
+	unsigned int bus, class, index, instance, i;
+	struct vcx_fw_value *value;
+	const struct vcx_tlv *tlv;
+	char when[8];
+	int at;
+	u32 *data;
+
+	if (sscanf(line, "%x %7s %u %u %u%n", &bus, when, &class, &index, &instance, &at) < 5 ||
+	    bus != card->bus)
+		return;
+	for (tlv = tlvs; tlv < tlvs + ARRAY_SIZE(tlvs); tlv++) {
+		if (tlv->class != class || tlv->index != index || !vcx_tlv_exists(card, tlv) ||
+		    instance >= vcx_tlv_instances(card, tlv))
+			continue;
+		value = vcx_fw_value(card, tlv, instance);
+		data = strcmp(when, "next") ? value->now : value->next;
+		for (i = 0; i < tlv->size / 4; i++, at += 9)
+			if (sscanf(line + at, " %8x", &data[i]) != 1)
+				return;
+	}
+}
+
+/* True if the file was last written during this boot. */
+static bool vcx_fw_parse(struct vcx_card *card, char *text)
+{
+	bool same_boot = false;
+	char *line;
+
+	while ((line = strsep(&text, "\n"))) {
+		if (str_has_prefix(line, "boot "))
+			same_boot = !strcmp(line + strlen("boot "), boot_id);
+		else
+			vcx_fw_parse_line(card, line);
+	}
+	return same_boot;
+}
+
+/* Loads the store; after a reboot that restarts the firmware, next becomes current. */
+static int vcx_fw_load(struct vcx_card *card)
+{
+	bool same_boot;
+	char *buf;
+	int len;
+
+	vcx_tlv_reset_all(card);
+	vcx_fw_latch(card);
+	if (!*fwstore)
+		return 0;
+	buf = kvzalloc(FW_FILE_MAX, GFP_KERNEL);
+	if (!buf)
+		return -ENOMEM;
+	len = vcx_read_file("/proc/sys/kernel/random/boot_id", buf, FW_FILE_MAX);
+	if (len > 0)
+		strscpy(boot_id, strim(buf), sizeof(boot_id));
+	len = vcx_read_file(fwstore, buf, FW_FILE_MAX);
+	if (len > 0) {
+		same_boot = vcx_fw_parse(card, buf);
+		if (!same_boot && (power_cycle || vcx_fw_warm_reboot_applies(card)))
+			vcx_fw_latch(card);
+	}
+	kvfree(buf);
+	return 0;
+}
+
+int vcx_fw_init(struct vcx_card *card)
+{
+	struct vcx_fw *fw = kvzalloc(sizeof(*fw), GFP_KERNEL);
+	int i, err;
+
+	if (!fw)
+		return -ENOMEM;
+	fw->card = card;
+	spin_lock_init(&fw->lock);
+	card->fw = fw;
+	err = vcx_fw_load(card);
+	if (err)
+		goto free_fw;
+	for (i = 0; i < card->nports; i++) {
+		err = vcx_vsc_init(&card->port[i]);
+		if (err)
+			goto exit_vsc;
+	}
+	mutex_lock(&fw_stores_lock);
+	list_add_tail(&fw->node, &fw_stores);
+	mutex_unlock(&fw_stores_lock);
+	return 0;
+
+exit_vsc:
+	while (i--)
+		vcx_vsc_exit(&card->port[i]);
+free_fw:
+	kvfree(fw);
+	card->fw = NULL;
+	return err;
+}
+
+void vcx_fw_exit(struct vcx_card *card)
+{
+	struct vcx_fw *fw = card->fw;
+	int i;
+
+	for (i = 0; i < card->nports; i++)
+		vcx_vsc_exit(&card->port[i]);
+	mutex_lock(&fw_stores_lock);
+	list_del(&fw->node);
+	mutex_unlock(&fw_stores_lock);
+	card->fw = NULL;
+	kvfree(fw);
+}

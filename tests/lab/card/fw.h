@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The firmware's two halves: the store (fw.c) and the tools' door to it (fw_vsc.c, fw_reg.c). */
+#ifndef VCX_FW_H
+#define VCX_FW_H
+
+#include "card.h"
+
+#define VCX_TLV_DWORDS	17	/* nv_roce_cc_ecn, the longest: 68 bytes */
+
+/* Status of a register access, as the PRM numbers them. */
+enum vcx_reg_status {
+	VCX_REG_OK = 0x0,
+	VCX_REG_NOT_SUPPORTED = 0x4,
+	VCX_REG_METHOD_NOT_SUPPORTED = 0x6,
+	VCX_REG_BAD_PARAM = 0x7,
+	VCX_REG_RES_NOT_AVAILABLE = 0x8,
+	VCX_REG_BAD_CONFIG = 0x20,
+	VCX_REG_INTERNAL_ERROR = 0x70,
+};
+
+enum vcx_tlv_when { VCX_TLV_DEFAULT, VCX_TLV_CURRENT, VCX_TLV_NEXT };
+
+struct vcx_tlv;
+
+/* fw.c: all but vcx_fw_save() from any context */
+const struct vcx_tlv *vcx_tlv_find(struct vcx_port *port, u32 type, unsigned int *instance);
+unsigned int vcx_tlv_size(const struct vcx_tlv *tlv);	/* bytes */
+unsigned int vcx_tlv_version(const struct vcx_tlv *tlv);
+bool vcx_tlv_writable(const struct vcx_tlv *tlv);
+void vcx_tlv_get(struct vcx_card *card, const struct vcx_tlv *tlv, unsigned int instance,
+		 enum vcx_tlv_when when, u32 *data);
+enum vcx_reg_status vcx_tlv_set(struct vcx_card *card, const struct vcx_tlv *tlv,
+				unsigned int instance, const u32 *data);
+void vcx_tlv_reset(struct vcx_card *card, const struct vcx_tlv *tlv, unsigned int instance);
+void vcx_tlv_reset_all(struct vcx_card *card);
+/* A reset of the firmware: next becomes current. */
+void vcx_fw_latch(struct vcx_card *card);
+/* Whether a warm reboot of the host makes next current. */
+bool vcx_fw_warm_reboot_applies(struct vcx_card *card);
+/* Writes the stores of all cards to fwstore=; sleeps. 0 or a negative errno. */
+int vcx_fw_save(void);
+
+/* fw_vsc.c */
+int vcx_vsc_init(struct vcx_port *port);
+void vcx_vsc_exit(struct vcx_port *port);
+
+/*
+ * fw_reg.c: carries out the access-register command in @mbox (operation TLV,
+ * register TLV, register: dwords in the CPU's order) and puts the answer
+ * there. True: the store has changed and is to be saved before the tool hears
+ * of it.
+ */
+bool vcx_reg_access(struct vcx_port *port, u32 *mbox);
+void vcx_reg_set_status(u32 *mbox, enum vcx_reg_status status);
+
+#endif

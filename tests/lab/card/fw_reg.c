@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Registers of the firmware that mstconfig accesses. Layouts follow the PRM as
+ * mstflint packs them: big-endian dwords, numbered here from the register's
+ * start.
+ */
+#include <linux/bitfield.h>
+#include "fw.h"
+
+#define REG_MGIR	0x9020	/* general information */
+#define REG_MNVDA	0x9024	/* data of one TLV */
+#define REG_MNVDI	0x9025	/* back to default: one TLV */
+#define REG_MFRL	0x9028	/* reset level */
+#define REG_MNVQC	0x9030	/* is a TLV supported */
+#define REG_MNVIA	0x9033	/* back to default: all TLVs */
+#define REG_MNVGC	0x9034	/* can default and current be read */
+#define REG_MQIS	0x9064	/* name and description of the device */
+
+/* Operation TLV: dwords 0 to 3 of the mailbox; register TLV: dword 4. */
+#define OP_STATUS	GENMASK(14, 8)
+#define OP_REGISTER	GENMASK(31, 16)	/* dword 1 */
+#define OP_METHOD	GENMASK(14, 8)	/* dword 1 */
+#define METHOD_GET	1
+#define METHOD_SET	2
+#define REG_DWORD	5
+
+/* MNVDA and MNVDI: header in dwords 0 to 2 */
+#define NV_LENGTH	GENMASK(8, 0)
+#define NV_READ_CURRENT	BIT(22)
+#define NV_DEFAULT	BIT(23)
+#define NV_DATA		3
+/* MNVQC, dword 1 */
+#define NVQC_READ	BIT(0)
+#define NVQC_WRITE	BIT(1)
+#define NVQC_VERSION	GENMASK(7, 4)
+/* MFRL, dword 1 */
+#define MFRL_TRIGGER	GENMASK(7, 0)
+#define MFRL_FIRMWARE	(BIT(0) | BIT(3))	/* restarts the firmware now */
+#define MFRL_WARM	BIT(6)			/* at the next warm reboot */
+/* MQIS */
+#define MQIS_TYPE	GENMASK(7, 0)		/* dword 0: 1 name, 2 description */
+#define MQIS_LENGTH	GENMASK(15, 0)		/* dwords 1 and 2 */
+#define MQIS_OFFSET	GENMASK(31, 16)		/* dword 2 */
+#define MQIS_STRING	4
+#define MQIS_MAX	8
+
+void vcx_reg_set_status(u32 *mbox, enum vcx_reg_status status)
+{
+	mbox[0] = (mbox[0] & ~(u32)OP_STATUS) | FIELD_PREP(OP_STATUS, status);
+}
+
+/* Byte @i of the register's bytes from dword @dword on */
+static void vcx_reg_put_byte(u32 *reg, unsigned int dword, unsigned int i, u8 byte)
+{
+	unsigned int shift = 24 - i % 4 * 8;
+
+	reg[dword + i / 4] = (reg[dword + i / 4] & ~(0xffu << shift)) | (u32)byte << shift;
+}
+
+static enum vcx_reg_status vcx_reg_mgir(struct vcx_port *port, u32 *reg)
+{
+	const struct vcx_preset *preset = port->card->preset;
+	u32 *fw_info = reg + 8;
+	int i;
+
+	memset(reg, 0, 40 * sizeof(*reg));
+	reg[0] = preset->device;
+	reg[1] = FIELD_PREP(GENMASK(23, 16), port->card->nports);
+	reg[2] = preset->hw_id;
+	fw_info[0] = (preset->fw_version[0] & 0xff) << 16 | (preset->fw_version[1] & 0xff) << 8 |
+		     (preset->fw_version[2] & 0xff);
+	for (i = 0; i < 16 && preset->psid[i]; i++)
+		vcx_reg_put_byte(fw_info, 4, i, preset->psid[i]);
+	for (i = 0; i < 3; i++)
+		fw_info[9 + i] = preset->fw_version[i];
+	return VCX_REG_OK;
+}
+
+static enum vcx_reg_status vcx_reg_mqis(struct vcx_port *port, u32 *reg)
+{
+	const char *text[] = { NULL, port->card->preset->part, port->card->preset->description };
+	u32 type = FIELD_GET(MQIS_TYPE, reg[0]), offset = FIELD_GET(MQIS_OFFSET, reg[2]);
+	u32 read = FIELD_GET(MQIS_LENGTH, reg[2]), length, i;
+
+	if (!type || type >= ARRAY_SIZE(text))
+		return VCX_REG_BAD_PARAM;
+	length = strlen(text[type]);
+	if (offset > length)
+		return VCX_REG_BAD_PARAM;
+	read = min3(read, length - offset, (u32)MQIS_MAX);
+	reg[1] = length;
+	reg[2] = FIELD_PREP(MQIS_OFFSET, offset) | read;
+	for (i = 0; i < read; i++)
+		vcx_reg_put_byte(reg, MQIS_STRING, i, text[type][offset + i]);
+	return VCX_REG_OK;
+}
+
+static enum vcx_reg_status vcx_reg_mnvqc(struct vcx_port *port, u32 *reg)
+{
+	const struct vcx_tlv *tlv;
+	unsigned int instance;
+
+	/* Type 0 asks whether there is this register at all. */
+	if (!reg[0])
+		return VCX_REG_OK;
+	tlv = vcx_tlv_find(port, reg[0], &instance);
+	if (!tlv)
+		return VCX_REG_BAD_PARAM;
+	reg[1] = NVQC_READ | FIELD_PREP(NVQC_VERSION, vcx_tlv_version(tlv));
+	if (vcx_tlv_writable(tlv))
+		reg[1] |= NVQC_WRITE;
+	return VCX_REG_OK;
+}
+
+static enum vcx_reg_status vcx_reg_mnvda_get(struct vcx_port *port, u32 *reg)
+{
+	enum vcx_tlv_when when = VCX_TLV_NEXT;
+	const struct vcx_tlv *tlv;
+	u32 data[VCX_TLV_DWORDS];
+	unsigned int instance;
+
+	tlv = vcx_tlv_find(port, reg[1], &instance);
+	if (!tlv)
+		return VCX_REG_RES_NOT_AVAILABLE;
+	if (reg[0] & NV_DEFAULT)
+		when = VCX_TLV_DEFAULT;
+	else if (reg[0] & NV_READ_CURRENT)
+		when = VCX_TLV_CURRENT;
+	vcx_tlv_get(port->card, tlv, instance, when, data);
+	reg[0] = (reg[0] & ~(u32)NV_LENGTH) | vcx_tlv_size(tlv);
+	memcpy(reg + NV_DATA, data, vcx_tlv_size(tlv));
+	return VCX_REG_OK;
+}
+
+static enum vcx_reg_status vcx_reg_mnvda_set(struct vcx_port *port, const u32 *reg)
+{
+	const struct vcx_tlv *tlv;
+	unsigned int instance;
+
+	tlv = vcx_tlv_find(port, reg[1], &instance);
+	if (!tlv)
+		return VCX_REG_RES_NOT_AVAILABLE;
+	if (FIELD_GET(NV_LENGTH, reg[0]) != vcx_tlv_size(tlv))
+		return VCX_REG_BAD_PARAM;
+	return vcx_tlv_set(port->card, tlv, instance, reg + NV_DATA);
+}
+
+static enum vcx_reg_status vcx_reg_mnvdi(struct vcx_port *port, const u32 *reg)
+{
+	const struct vcx_tlv *tlv;
+	unsigned int instance;
+
+	tlv = vcx_tlv_find(port, reg[1], &instance);
+	if (!tlv || !vcx_tlv_writable(tlv))
+		return VCX_REG_RES_NOT_AVAILABLE;
+	vcx_tlv_reset(port->card, tlv, instance);
+	return VCX_REG_OK;
+}
+
+/* mstconfig asks for "warm" after each set; refused, it says "Please power cycle machine". */
+static enum vcx_reg_status vcx_reg_mfrl(struct vcx_port *port, const u32 *reg)
+{
+	u32 trigger = FIELD_GET(MFRL_TRIGGER, reg[1]);
+
+	if (trigger & MFRL_WARM && !vcx_fw_warm_reboot_applies(port->card))
+		return VCX_REG_BAD_PARAM;
+	if (trigger & MFRL_FIRMWARE)
+		vcx_fw_latch(port->card);
+	return VCX_REG_OK;
+}
+
+bool vcx_reg_access(struct vcx_port *port, u32 *mbox)
+{
+	bool set = FIELD_GET(OP_METHOD, mbox[1]) == METHOD_SET;
+	enum vcx_reg_status status = VCX_REG_NOT_SUPPORTED;
+	u32 *reg = mbox + REG_DWORD;
+	bool changed = false;
+
+	switch (FIELD_GET(OP_REGISTER, mbox[1])) {
+	case REG_MGIR:
+		status = set ? VCX_REG_METHOD_NOT_SUPPORTED : vcx_reg_mgir(port, reg);
+		break;
+	case REG_MQIS:
+		status = set ? VCX_REG_METHOD_NOT_SUPPORTED : vcx_reg_mqis(port, reg);
+		break;
+	case REG_MNVQC:
+		status = set ? VCX_REG_METHOD_NOT_SUPPORTED : vcx_reg_mnvqc(port, reg);
+		break;
+	case REG_MNVGC:
+		status = set ? VCX_REG_METHOD_NOT_SUPPORTED : VCX_REG_OK;
+		reg[0] |= BIT(0) | BIT(1);
+		break;
+	case REG_MNVDA:
+		status = set ? vcx_reg_mnvda_set(port, reg) : vcx_reg_mnvda_get(port, reg);
+		changed = set;
+		break;
+	case REG_MNVDI:
+		status = set ? vcx_reg_mnvdi(port, reg) : VCX_REG_METHOD_NOT_SUPPORTED;
+		changed = set;
+		break;
+	case REG_MNVIA:
+		status = set ? VCX_REG_OK : VCX_REG_METHOD_NOT_SUPPORTED;
+		changed = set;
+		if (set)
+			vcx_tlv_reset_all(port->card);
+		break;
+	case REG_MFRL:
+		status = set ? vcx_reg_mfrl(port, reg) : VCX_REG_OK;
+		changed = set;
+		break;
+	}
+	vcx_reg_set_status(mbox, status);
+	return changed && status == VCX_REG_OK;
+}

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The tools' door to the firmware, as mstflint's mtcr uses it: the functional
+ * vendor-specific capability of each PF gives 32-bit accesses to address
+ * spaces, of which three are here: the configuration registers (only the
+ * device's hardware id), the semaphores, and the ICMD mailbox.
+ */
+#include <linux/slab.h>
+#include <linux/spinlock.h>
+#include "fw.h"
+
+/* Registers of the capability */
+#define VSC_CTRL	0x04	/* address space, and in the top bits whether it exists */
+#define VSC_COUNTER	0x08	/* a new ticket at each read */
+#define VSC_SEMAPHORE	0x0c	/* the ticket of the holder, 0: free */
+#define VSC_ADDR	0x10
+#define VSC_DATA	0x14
+
+#define VSC_SPACE	GENMASK(15, 0)
+#define VSC_SUPPORTED	BIT(29)
+#define VSC_FLAG	BIT(31)	/* of the address: a write begins with 1, a read ends with 1 */
+
+#define SPACE_ICMD_EXT	0x1
+#define SPACE_CR	0x2
+#define SPACE_ICMD	0x3
+#define SPACE_SEMAPHORE	0xa
+
+#define CR_HW_ID	0xf0014
+#define SEMAPHORE_ICMD	0x0
+
+#define ICMD_CTRL	0x0
+#define ICMD_SIZE	0x1000
+#define ICMD_MBOX	0x100000
+
+#define ICMD_BUSY	BIT(0)
+#define ICMD_STATUS	GENMASK(15, 8)
+#define ICMD_STATUS_INVALID_OPCODE	(1 << 8)
+#define ICMD_OPCODE_SHIFT	16
+#define ICMD_ACCESS_REGISTER	0x9001
+
+#define MBOX_BYTES	0x300
+
+struct vcx_vsc {
+	struct vcx_port *port;
+	struct list_head saving;	/* on vsc_saving */
+	u32 ctrl, counter, semaphore, addr, data;
+	u32 icmd_semaphore;
+	u32 icmd_ctrl;
+	u32 mbox[MBOX_BYTES / 4];
+};
+
+/*
+ * A command that changes the store is done when the file is on the disk, so
+ * that a power cycle right after "Done!" loses nothing: until then the mailbox
+ * stays busy, and the tool polls.
+ */
+static LIST_HEAD(vsc_saving);
+static DEFINE_SPINLOCK(vsc_saving_lock);
+
+static void vcx_vsc_save(struct work_struct *work)
+{
+	struct vcx_vsc *vsc, *next;
+	LIST_HEAD(saving);
+	int err;
+
+	spin_lock_irq(&vsc_saving_lock);
+	list_splice_init(&vsc_saving, &saving);
+	spin_unlock_irq(&vsc_saving_lock);
+
+	err = vcx_fw_save();
+	list_for_each_entry_safe(vsc, next, &saving, saving) {
+		list_del_init(&vsc->saving);
+		if (err)
+			vcx_reg_set_status(vsc->mbox, VCX_REG_INTERNAL_ERROR);
+		smp_store_release(&vsc->icmd_ctrl, vsc->icmd_ctrl & ~ICMD_BUSY);
+	}
+}
+
+static DECLARE_WORK(vsc_save_work, vcx_vsc_save);
+
+static void vcx_icmd_go(struct vcx_vsc *vsc, u32 ctrl)
+{
+	unsigned long flags;
+
+	ctrl &= ~(u32)ICMD_STATUS;
+	if (ctrl >> ICMD_OPCODE_SHIFT != ICMD_ACCESS_REGISTER) {
+		vsc->icmd_ctrl = (ctrl & ~ICMD_BUSY) | ICMD_STATUS_INVALID_OPCODE;
+		return;
+	}
+	if (!vcx_reg_access(vsc->port, vsc->mbox)) {
+		vsc->icmd_ctrl = ctrl & ~ICMD_BUSY;
+		return;
+	}
+	vsc->icmd_ctrl = ctrl;
+	spin_lock_irqsave(&vsc_saving_lock, flags);
+	list_add_tail(&vsc->saving, &vsc_saving);
+	spin_unlock_irqrestore(&vsc_saving_lock, flags);
+	schedule_work(&vsc_save_work);
+}
+
+static void vcx_icmd_write(struct vcx_vsc *vsc, u32 addr, u32 val)
+{
+	if (smp_load_acquire(&vsc->icmd_ctrl) & ICMD_BUSY)
+		return;
+	if (addr == ICMD_CTRL) {
+		if (val & ICMD_BUSY)
+			vcx_icmd_go(vsc, val);
+		else
+			vsc->icmd_ctrl = val;
+	} else if (addr >= ICMD_MBOX && addr - ICMD_MBOX < MBOX_BYTES) {
+		vsc->mbox[(addr - ICMD_MBOX) / 4] = val;
+	}
+}
+
+static u32 vcx_icmd_read(struct vcx_vsc *vsc, u32 addr)
+{
+	if (addr == ICMD_CTRL)
+		return smp_load_acquire(&vsc->icmd_ctrl);
+	if (addr == ICMD_SIZE)
+		return MBOX_BYTES;
+	if (addr >= ICMD_MBOX && addr - ICMD_MBOX < MBOX_BYTES)
+		return vsc->mbox[(addr - ICMD_MBOX) / 4];
+	return 0;
+}
+
+static u32 vcx_space_read(struct vcx_vsc *vsc, u32 addr)
+{
+	switch (vsc->ctrl & VSC_SPACE) {
+	case SPACE_CR:
+		return addr == CR_HW_ID ? vsc->port->card->preset->hw_id : 0;
+	case SPACE_ICMD:
+	case SPACE_ICMD_EXT:
+		return vcx_icmd_read(vsc, addr);
+	case SPACE_SEMAPHORE:
+		return addr == SEMAPHORE_ICMD ? vsc->icmd_semaphore : 0;
+	}
+	return 0;
+}
+
+static void vcx_space_write(struct vcx_vsc *vsc, u32 addr, u32 val)
+{
+	switch (vsc->ctrl & VSC_SPACE) {
+	case SPACE_ICMD:
+	case SPACE_ICMD_EXT:
+		vcx_icmd_write(vsc, addr, val);
+		break;
+	case SPACE_SEMAPHORE:
+		if (addr == SEMAPHORE_ICMD && (!vsc->icmd_semaphore || !val))
+			vsc->icmd_semaphore = val;
+		break;
+	}
+}
+
+static void vcx_vsc_set_space(struct vcx_vsc *vsc, u32 space)
+{
+	vsc->ctrl = space;
+	switch (space) {
+	case SPACE_CR:
+	case SPACE_ICMD:
+	case SPACE_ICMD_EXT:
+	case SPACE_SEMAPHORE:
+		vsc->ctrl |= VSC_SUPPORTED;
+	}
+}
+
+static void vcx_vsc_access(struct vcx_vsc *vsc, u32 addr)
+{
+	vsc->addr = addr ^ VSC_FLAG;
+	if (addr & VSC_FLAG)
+		vcx_space_write(vsc, addr & ~VSC_FLAG, vsc->data);
+	else
+		vsc->data = vcx_space_read(vsc, addr);
+}
+
+bool vcx_fw_cfg_read(struct vcx_port *port, int where, int size, u32 *val)
+{
+	struct vcx_vsc *vsc = port->fw;
+	unsigned int offset = where - VCX_VSC_POS, shift = offset % 4 * 8;
+	u32 dword;
+
+	switch (offset & ~3) {
+	case VSC_CTRL:
+		dword = vsc->ctrl;
+		break;
+	case VSC_COUNTER:
+		dword = ++vsc->counter ?: ++vsc->counter;
+		break;
+	case VSC_SEMAPHORE:
+		dword = vsc->semaphore;
+		break;
+	case VSC_ADDR:
+		dword = vsc->addr;
+		break;
+	case VSC_DATA:
+		dword = vsc->data;
+		break;
+	default:
+		return false;	/* the capability's header */
+	}
+	*val = dword >> shift;
+	if (size < 4)
+		*val &= GENMASK(size * 8 - 1, 0);
+	return true;
+}
+
+bool vcx_fw_cfg_write(struct vcx_port *port, int where, int size, u32 val)
+{
+	struct vcx_vsc *vsc = port->fw;
+
+	if (size != 4)
+		return true;
+	switch (where - VCX_VSC_POS) {
+	case VSC_CTRL:
+		vcx_vsc_set_space(vsc, val & VSC_SPACE);
+		break;
+	case VSC_SEMAPHORE:
+		if (!vsc->semaphore || !val)
+			vsc->semaphore = val;
+		break;
+	case VSC_ADDR:
+		vcx_vsc_access(vsc, val);
+		break;
+	case VSC_DATA:
+		vsc->data = val;
+		break;
+	}
+	return true;
+}
+
+int vcx_vsc_init(struct vcx_port *port)
+{
+	struct vcx_vsc *vsc = kzalloc(sizeof(*vsc), GFP_KERNEL);
+
+	if (!vsc)
+		return -ENOMEM;
+	vsc->port = port;
+	INIT_LIST_HEAD(&vsc->saving);
+	port->fw = vsc;
+	return 0;
+}
+
+void vcx_vsc_exit(struct vcx_port *port)
+{
+	flush_work(&vsc_save_work);
+	kfree(port->fw);
+	port->fw = NULL;
+}
