@@ -11,6 +11,7 @@ from hostnic.testing.files import FakeFiles
 from hostnic.testing.host import FakeHost
 from hostnic.testing.network import FakeBond, FakeNetwork
 from hostnic.testing.nic import FakeCard, FakePort, FakeVf, Firmware, card
+from hostnic.testing.tools import FakeOvs
 
 __all__ = [
     "FakeBond",
@@ -18,6 +19,7 @@ __all__ = [
     "FakeFiles",
     "FakeHost",
     "FakeNetwork",
+    "FakeOvs",
     "FakePort",
     "FakeVf",
     "Firmware",

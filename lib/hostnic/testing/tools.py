@@ -1,18 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
 """The modelled host's commands: systemctl, mstconfig, journalctl, ping, and what OVS and netplan say."""
 
+import json
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from hostnic.process import CommandError, failure
 from hostnic.testing.files import FakeFiles
 
 if TYPE_CHECKING:
-    from hostnic.testing.host import FakeHost
+    from hostnic.testing.kernel import FakeKernel
 
 UNITS = "/etc/systemd/system"
 
 
-def run(host: "FakeHost", argv: list[str]) -> str:
+@dataclass
+class FakeOvs:
+    """Open vSwitch as ovn-chassis leaves it; ``bonds`` are its own, ``flows`` a datapath dump."""
+
+    other_config: dict[str, str] = field(default_factory=lambda: {"hw-offload": "true"})
+    external_ids: dict[str, str] = field(default_factory=lambda: {"ovn-encap-ip": "172.16.0.10"})
+    bridges: dict[str, list[str]] = field(default_factory=lambda: {"br-nvda": ["bond0"]})
+    bonds: dict[str, list[str]] = field(default_factory=dict[str, "list[str]"])
+    flows: str = ""
+
+
+def run(host: "FakeKernel", argv: list[str]) -> str:
     """The answer of the command, as the real tool gives it.
 
     Raises:
@@ -29,6 +42,10 @@ def run(host: "FakeHost", argv: list[str]) -> str:
         raise failure(argv, 1, "1 packets transmitted, 0 received, 100% packet loss", "")
     if argv[0] == "mstconfig":
         return _mstconfig(host, argv)
+    if argv[0] == "ovs-vsctl":
+        return _ovs_vsctl(host.ovs, argv)
+    if argv[0] == "ovs-appctl":
+        return host.ovs.flows
     if argv[0] == "netplan":
         return "network: {}\n" if argv[1] == "get" else ""
     raise CommandError(argv, f"{argv[0]} is not installed")
@@ -58,7 +75,31 @@ def _systemctl(files: FakeFiles, arguments: list[str]) -> str:
     return ""
 
 
-def _mstconfig(host: "FakeHost", argv: list[str]) -> str:
+def _ovs_vsctl(ovs: FakeOvs, argv: list[str]) -> str:
+    if argv[1] == "port-to-br":
+        for bridge, ports in ovs.bridges.items():
+            if argv[2] in ports:
+                return f"{bridge}\n"
+        raise failure(argv, 1, "", f"ovs-vsctl: no port named {argv[2]}")
+    tables = {
+        "Open_vSwitch": (
+            ["other_config", "external_ids"],
+            [[["map", list(ovs.other_config.items())], ["map", list(ovs.external_ids.items())]]],
+        ),
+        "Interface": (
+            ["_uuid", "name"],
+            [[["uuid", f"id-{name}"], name] for members in ovs.bonds.values() for name in members],
+        ),
+        "Port": (
+            ["name", "interfaces"],
+            [[name, ["set", [["uuid", f"id-{m}"] for m in members]]] for name, members in ovs.bonds.items()],
+        ),
+    }
+    headings, data = tables[argv[-1]]
+    return json.dumps({"headings": headings, "data": data})
+
+
+def _mstconfig(host: "FakeKernel", argv: list[str]) -> str:
     """``mstconfig -d BDF -e query`` in the layout of the chosen release."""
     bdf = argv[argv.index("-d") + 1]
     port = next((port for port in host.network.ports() if port.bdf.endswith(bdf)), None)
