@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import TypeVar
 
 from converge import Finding, Severity
+
 from hostnic import holders, lag, pci, ports
 from hostnic.model import Bond, EswitchMode, Host, Pf, Vf
 from hostnic.system import Link, System

@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass
 
 from converge import Finding, Severity
+
 from hostnic.model import Host, Pf
 
 AUTO = "auto"

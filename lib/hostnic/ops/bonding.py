@@ -4,6 +4,7 @@
 from dataclasses import dataclass
 
 from converge import StepError
+
 from hostnic import lag
 from hostnic.model import Lag
 from hostnic.ops import refusal

@@ -4,6 +4,7 @@
 from dataclasses import dataclass, field
 
 from converge import StepError
+
 from hostnic.ops import refusal
 from hostnic.system import System
 

@@ -5,6 +5,7 @@ import errno
 from dataclasses import dataclass
 
 from converge import StepError
+
 from hostnic import pci
 from hostnic.ops import refusal
 from hostnic.ops.waiting import until
