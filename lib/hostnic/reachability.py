@@ -7,6 +7,7 @@ drops ICMP, say) proves nothing and is left out.
 """
 
 import ipaddress
+import re
 import socket
 import struct
 from collections.abc import Iterable
@@ -35,20 +36,27 @@ def _lines(system: System, path: str) -> list[list[str]]:
 def _gateways4(rows: Iterable[list[str]]) -> list[str]:
     """Columns: iface, destination, gateway, flags, …, mask at 7; addresses in the CPU's byte order."""
     return [
-        socket.inet_ntoa(struct.pack("=I", int(row[2], 16)))
+        socket.inet_ntoa(struct.pack("=I", _hex(row[2], 32)))
         for row in rows
-        if len(row) > 7 and row[1] == row[7] == "00000000" and int(row[3], 16) & GATEWAY_FLAG
+        if len(row) > 7 and row[1] == row[7] == "00000000" and _hex(row[3], 32) & GATEWAY_FLAG
     ]
 
 
 def _gateways6(rows: Iterable[list[str]]) -> list[str]:
-    """Columns: destination, its length, source, its length, next hop, metric, …, flags at 8, iface at 9."""
+    """Columns: destination, its length, source, its length, next hop, …, flags at 8, iface at 9."""
     found: list[str] = []
     for row in rows:
-        if len(row) > 9 and row[1] == "00" and int(row[4], 16) and int(row[8], 16) & GATEWAY_FLAG:
-            address = ipaddress.IPv6Address(int(row[4], 16))
+        if len(row) > 9 and row[1] == "00" and _hex(row[4], 128) and _hex(row[8], 32) & GATEWAY_FLAG:
+            address = ipaddress.IPv6Address(_hex(row[4], 128))
             found.append(f"{address}%{row[9]}" if address.is_link_local else str(address))
     return found
+
+
+def _hex(text: str, bits: int) -> int:
+    """A hexadecimal column; 0, which is no gateway and no flag, when it is none."""
+    digits = re.fullmatch(r"[0-9a-fA-F]+", text)
+    number = int(text, 16) if digits else 0
+    return number if number < 1 << bits else 0
 
 
 def answers(system: System, address: str) -> bool:

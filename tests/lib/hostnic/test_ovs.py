@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Open vSwitch's settings and bonds, and which flows run in the NIC and why not."""
+
+import pytest
+from hostnic import flows, ovs
+from hostnic.process import CommandError
+from hostnic.testing import FakeHost
+from hypothesis import given
+from hypothesis import strategies as st
+
+
+def test_settings() -> None:
+    host = FakeHost()
+    assert ovs.settings(host) == ovs.Settings(True, "none", "172.16.0.10")
+    host.ovs.other_config = {"tc-policy": "skip_hw"}
+    host.ovs.external_ids = {}
+    assert ovs.settings(host) == ovs.Settings(False, "skip_hw", None)
+
+
+def test_a_bond_of_ovs_is_told_from_a_port() -> None:
+    host = FakeHost()
+    assert ovs.bonds(host) == {}
+    host.ovs.bonds["bond-ovs"] = ["enp59s0f1np1", "enp59s0f0np0"]
+    assert ovs.bonds(host) == {"bond-ovs": ("enp59s0f0np0", "enp59s0f1np1")}
+
+
+def test_the_bridge_of_a_port() -> None:
+    assert ovs.bridge_of(FakeHost(), "bond0") == "br-nvda"
+    assert ovs.bridge_of(FakeHost(), "eth0") is None
+
+
+def test_reading_ovs_writes_nothing() -> None:
+    host = FakeHost()
+    ovs.settings(host), ovs.bonds(host), ovs.bridge_of(host, "bond0"), ovs.dump_flows(host, "all")
+    assert host.trace == []
+
+
+@given(
+    st.text()
+    | st.sampled_from(
+        ["null", "[]", "{}", '{"headings": 1, "data": []}', '{"headings": ["a"], "data": [[[]]]}']
+    )
+)
+def test_any_output_is_rows_or_one_sentence(output: str) -> None:
+    try:
+        rows = ovs.rows(output)
+    except CommandError as error:
+        assert str(error) == "ovs-vsctl printed something that is not its JSON"
+    else:
+        assert isinstance(rows, list)
+
+
+UFID = "ufid:0a1b, skb_priority(0/0),skb_mark(0/0),ct_state(0/0),recirc_id(0),dp_hash(0/0),"
+HARDWARE = (
+    f"{UFID}in_port(enp59s0f0_0),packet_type(ns=0,id=0),eth_type(0x0800), packets:7, bytes:686, used:0.1s, "
+    "offloaded:yes, dp:tc, actions:set(tunnel(tun_id=0x3,dst=172.16.0.11)),genev_sys_6081"
+)
+CLASSIFIER = HARDWARE.replace("offloaded:yes", "offloaded:no")
+MODULE = HARDWARE.replace("offloaded:yes, dp:tc", "dp:ovs")
+GOOD = flows.Surroundings(True, "none", (6, 8), internal_endpoint=True)
+
+
+def test_a_flow_in_the_nic() -> None:
+    (flow,) = flows.parse(HARDWARE)
+    assert (flow.in_port, flow.offloaded, flow.datapath, flow.packets, flow.tunnel) == (
+        "enp59s0f0_0",
+        True,
+        "tc",
+        7,
+        True,
+    )
+    assert flows.why_not(flow, GOOD) == ""
+
+
+@pytest.mark.parametrize(
+    ("line", "around", "why"),
+    [
+        (MODULE, flows.Surroundings(False, "none", (6, 8), False), "hw-offload is not true"),
+        (CLASSIFIER, flows.Surroundings(True, "skip_hw", (6, 8), False), "tc-policy is skip_hw"),
+        (MODULE, flows.Surroundings(True, "none", (5, 15), True), "internal port"),
+        (MODULE, flows.Surroundings(True, "none", (5, 15), False), "could not express it"),
+        (MODULE, GOOD, "could not express it"),
+        (CLASSIFIER, GOOD, "driver did not take it"),
+        (MODULE.replace("actions:", "actions:userspace(pid=1),"), GOOD, "user space"),
+        (MODULE.replace("skb_mark(0/0)", "skb_mark(0x1)"), GOOD, "matches skb_mark"),
+        (MODULE.replace("packet_type", "icmp(type=8,code=0/0),packet_type"), GOOD, "matches icmp"),
+        (MODULE.replace("packet_type", "icmp(type=8/0,code=0/0),packet_type"), GOOD, "could not express it"),
+    ],
+)
+def test_why_a_flow_does_not_run_in_the_nic(line: str, around: flows.Surroundings, why: str) -> None:
+    (flow,) = flows.parse(line)
+    assert not flow.offloaded
+    assert why in flows.why_not(flow, around)
+
+
+@given(st.text() | st.text().map(lambda text: f"{HARDWARE}{text}"))
+def test_any_dump_gives_flows_with_a_reason_each(dump: str) -> None:
+    for flow in flows.parse(dump):
+        assert bool(flows.why_not(flow, GOOD)) is not flow.offloaded

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a confirmed change asks: does what answered before still answer?"""
+
+from hostnic import reachability
+from hostnic.ops import JoinBond, LeaveBond
+from hostnic.process import failure
+from hostnic.testing import FakeHost
+from hypothesis import given
+from hypothesis import strategies as st
+
+ROUTES = (
+    "Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT\n"
+    "br-nvda\t00000000\t0119A8C0\t0003\t0\t0\t0\t00000000\t0\t0\t0\n"
+    "br-nvda\t0019A8C0\t00000000\t0001\t0\t0\t0\t00FFFFFF\t0\t0\t0\n"
+)
+ROUTES6 = (
+    "00000000000000000000000000000000 00 00000000000000000000000000000000 00 "
+    "fe800000000000000000000000000001 00000400 00000001 00000000 00000003  br-nvda\n"
+    "00000000000000000000000000000000 00 00000000000000000000000000000000 00 "
+    "00000000000000000000000000000000 ffffffff 00000001 00000000 00200200       lo\n"
+)
+
+
+def node() -> FakeHost:
+    host = FakeHost()
+    host.files.install(reachability.ROUTES, ROUTES.encode(), 0o444)
+    return host
+
+
+def test_the_default_routes_next_hops() -> None:
+    host = node()
+    assert reachability.gateways(host) == ("192.168.25.1",)
+    host.files.install(reachability.ROUTES6, ROUTES6.encode(), 0o444)
+    assert reachability.gateways(host) == ("192.168.25.1", "fe80::1%br-nvda")
+
+
+def test_a_host_without_a_default_route_has_none() -> None:
+    assert reachability.gateways(FakeHost()) == ()
+
+
+word = st.sampled_from(["0003", "fe80", "zz", "-1", "ffffffffff", "0119A8C0", "f" * 40])
+rows4 = st.tuples(st.just("lo"), st.just("00000000"), word, word, word, word, word, st.just("00000000"))
+rows6 = st.tuples(word, st.just("00"), word, word, word, word, word, word, word, st.just("lo"))
+
+
+@given(st.lists((rows4 | rows6 | st.tuples(word)).map(" ".join)).map("\n".join))
+def test_routes_in_any_shape_never_fail(text: str) -> None:
+    host = FakeHost()
+    host.files.install(reachability.ROUTES, text.encode(), 0o444)
+    host.files.install(reachability.ROUTES6, text.encode(), 0o444)
+    reachability.gateways(host)
+
+
+def test_what_did_not_answer_before_proves_nothing() -> None:
+    host = node()
+    silent = ("ping", "-n", "-q", "-c", "1", "-W", "1", "10.0.0.9")
+    host.answers[silent] = failure(silent, 1, "", "")
+    assert reachability.baseline(host, ["10.0.0.9", "10.0.0.8"]) == ("192.168.25.1", "10.0.0.8")
+
+
+def test_lost_while_the_bond_is_cut_and_found_again_when_lacp_is_back() -> None:
+    host = node()
+    before = reachability.baseline(host)
+    for netdev in ("enp59s0f0np0", "enp59s0f1np1"):
+        LeaveBond(netdev).run(host)
+    assert reachability.lost(host, before, deadline=3.0) == before
+    JoinBond("enp59s0f0np0", "bond0").run(host)
+    assert reachability.lost(host, before, deadline=3.0) == ()

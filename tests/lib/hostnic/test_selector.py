@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The device selector: what operators write, what it means on a host, and one sentence for the rest."""
+
+import pytest
+from converge import Severity
+from hostnic import discover, selector
+from hostnic.selector import Entry, SelectorError
+from hostnic.testing import FakeBond, FakeHost, card
+from hypothesis import given
+from hypothesis import strategies as st
+
+
+@pytest.mark.parametrize(
+    ("text", "entries"),
+    [
+        ("auto", ()),
+        ("  auto ", ()),
+        ("enp63s0f0:8 enp63s0f1:8", (Entry("enp63s0f0", 8), Entry("enp63s0f1", 8))),
+        ("enp63s0f0np0", (Entry("enp63s0f0np0", None),)),
+        ("bond0:8", (Entry("bond0", 8),)),
+        ("0000:3F:00.0:8", (Entry("0000:3f:00.0", 8),)),
+        ("3f:00.1", (Entry("0000:3f:00.1", None),)),
+        ("a\n\tb", (Entry("a", None), Entry("b", None))),
+    ],
+)
+def test_what_operators_write(text: str, entries: tuple[Entry, ...]) -> None:
+    assert selector.parse(text) == entries
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "devices is empty"),
+        ("   ", "devices is empty"),
+        ("auto enp63s0f0", "'auto'"),
+        ("enp63s0f0:8,enp63s0f1:8", "'enp63s0f0:8,enp63s0f1:8'"),
+        ("enp63s0f0:", "'enp63s0f0:'"),
+        ("enp63s0f0:-1", "'enp63s0f0:-1'"),
+        ("enp63s0f0:eight", "'enp63s0f0:eight'"),
+        ("enp63s0f0:0", "asks for 0 VFs"),
+        ("enp63s0f0:65536", "asks for 65536 VFs"),
+        ("a-name-longer-than-a-netdev", "'a-name-longer-than-a-netdev'"),
+        ("0000:3f:00.9", "'0000:3f:00.9'"),
+        ("../etc", "'../etc'"),
+        ("..", "'..'"),
+        ("eth0 eth0:4", "names eth0 twice"),
+        ("3f:00.0 0000:3f:00.0", "names 0000:3f:00.0 twice"),
+    ],
+)
+def test_a_wrong_value_is_one_sentence_with_option_value_and_what_is_allowed(text: str, says: str) -> None:
+    with pytest.raises(SelectorError) as error:
+        selector.parse(text)
+    sentence = str(error.value)
+    assert sentence.startswith("devices ")
+    assert says in sentence
+    assert "\n" not in sentence
+    assert "allowed are" in sentence or "name each device once" in sentence
+
+
+@given(st.text())
+def test_any_text_is_a_selector_or_one_sentence(text: str) -> None:
+    try:
+        entries = selector.parse(text)
+    except SelectorError as error:
+        assert "\n" not in str(error)
+    else:
+        assert len({entry.name for entry in entries}) == len(entries)
+        assert all(entry.count is None or 1 <= entry.count <= 65535 for entry in entries)
+
+
+names = st.from_regex(r"[a-z][a-z0-9]{0,9}", fullmatch=True).filter(lambda name: name != "auto")
+
+
+@given(st.dictionaries(names, st.none() | st.integers(1, 65535), min_size=1, max_size=5))
+def test_what_is_printed_is_read_back(entries: dict[str, int | None]) -> None:
+    text = " ".join(name if count is None else f"{name}:{count}" for name, count in entries.items())
+    assert selector.parse(text) == tuple(Entry(name, count) for name, count in entries.items())
+
+
+def resolve(host: FakeHost, text: str, default: int = 4) -> selector.Choice:
+    return selector.resolve(selector.parse(text), discover.observe(host), default)
+
+
+def chosen(choice: selector.Choice) -> dict[str, int]:
+    assert choice.findings == ()
+    return {item.pf.bdf: item.count for item in choice.chosen}
+
+
+P0, P1 = "0000:3b:00.0", "0000:3b:00.1"
+
+
+@pytest.mark.parametrize(
+    ("text", "meaning"),
+    [
+        ("auto", {P0: 4, P1: 4}),
+        ("bond0", {P0: 4, P1: 4}),
+        ("bond0:8", {P0: 8, P1: 8}),
+        ("enp59s0f0np0:2 enp59s0f1np1", {P0: 2, P1: 4}),
+        ("3b:00.1:7", {P1: 7}),
+        ("bond0:8 enp59s0f0np0:8", {P0: 8, P1: 8}),
+    ],
+)
+def test_what_it_means_on_a_host(text: str, meaning: dict[str, int]) -> None:
+    assert chosen(resolve(FakeHost(), text)) == meaning
+
+
+def test_auto_takes_only_ports_in_a_bond() -> None:
+    host = FakeHost([card("3b"), card("5e")])
+    assert chosen(resolve(host, "auto")) == {P0: 4, P1: 4}
+
+
+def test_auto_takes_the_ports_of_every_bond() -> None:
+    host = FakeHost([card("3b"), card("5e")])
+    host.network.bonds["bond1"] = FakeBond("bond1", members=["enp94s0f0np0", "enp94s0f1np1"])
+    assert len(chosen(resolve(host, "auto"))) == 4
+
+
+def test_hosts_of_one_application_name_different_devices() -> None:
+    choice = resolve(FakeHost(), "enp63s0f0:8 enp63s0f1:8 enp59s0f0np0:8 enp59s0f1np1:8")
+    assert chosen(choice) == {P0: 8, P1: 8}
+    assert choice.absent == ("enp63s0f0", "enp63s0f1")
+
+
+def test_a_representor_is_never_chosen() -> None:
+    host = FakeHost()
+    host.port(P0).eswitch_mode = "switchdev"
+    host.write("/sys/bus/pci/devices/0000:3b:00.0/sriov_numvfs", "2")
+    representor = next(link.name for link in host.links() if link.port_name == "pf0vf0")
+    assert resolve(host, representor).chosen == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("enp63s0f0:8", "names nothing that this host has (enp63s0f0)"),
+        ("bond0:8 enp59s0f0np0:4", "asks for both 8 and 4 VFs on 0000:3b:00.0"),
+    ],
+)
+def test_what_means_nothing_here_blocks_with_one_finding(text: str, says: str) -> None:
+    (finding,) = resolve(FakeHost(), text).findings
+    assert finding.severity is Severity.BLOCKED
+    assert says in finding.what
+    assert finding.remedy
+
+
+def test_auto_without_a_bond_says_what_there_is() -> None:
+    (finding,) = resolve(FakeHost(bonded=False), "auto").findings
+    assert "enp59s0f0np0" in finding.what
+
+
+def test_another_vendors_nic_is_refused_by_name() -> None:
+    host = FakeHost([card("3b", device="8086:1572")])
+    (finding,) = resolve(host, "enp59s0f0np0").findings
+    assert "no ConnectX" in finding.what
