@@ -101,13 +101,20 @@ class SriovSwitchdevCharm(ops.CharmBase):
     def _converge(self) -> Sequence[Finding]:
         """All four verbs, and this unit's turn in the rolling reboot."""
         survey = self._survey()
-        self.dispatcher.install()
-        failure: tuple[Finding, ...] = ()
+        failures: list[Finding] = []
         if survey.plan.steps:
             outcome = apply(survey.plan, self.system, lambda step: logger.info("%s: %s", step.what, step.why))
-            failure = (outcome.finding,) if outcome.finding else ()
+            failures += [outcome.finding] if outcome.finding else []
             survey = self._survey()
-        return self._roll(survey, (*failure, *survey.findings))
+        try:
+            self.dispatcher.install()
+            self._hand_over(survey)
+        except OSError as error:
+            remedy = "retried at the next hook"
+            failures.append(
+                Finding(Severity.WARNING, handover.DIRECTORY, f"cannot be written: {error}", remedy)
+            )
+        return self._roll(survey, (*failures, *survey.findings))
 
     def _roll(self, survey: Survey, findings: Sequence[Finding]) -> Sequence[Finding]:
         """Ask for the reboot that held steps need, and the other charms' of this machine."""
@@ -132,14 +139,13 @@ class SriovSwitchdevCharm(ops.CharmBase):
             not_ready=not_ready,
             unverified=worst[0].sentence() if worst else "",
         )
-        self._hand_over(survey.wanted, worst)
         policy = RebootPolicy(cast("Mode", options.reboot_policy), options.reboot_settle)
         return (*disagreements, *unreadable, *self.reboot.roll(need, policy), *findings)
 
-    def _hand_over(self, wanted: Desired, worst: Sequence[Finding]) -> None:
+    def _hand_over(self, survey: Survey) -> None:
         """Tell nic-firmware how many VFs each port needs."""
-        vfs = {port.bdf: port.num_vfs for port in wanted.ports}
-        pending = worst[0].what if worst else ""
+        vfs = {port.bdf: port.num_vfs for port in survey.wanted.ports}
+        pending = next((f.what for f in survey.findings if f.severity >= Severity.HELD), "")
         handover.publish(self.system, Handover(NAME, self.unit.name, NAME, vfs=vfs, pending=pending))
 
     def _remove(self) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 import bootcopy
 import desired
 import files
+import live
 import record
 from converge import Finding, Severity
 from desired import Desired
@@ -38,6 +39,7 @@ class Observed:
         enabled: the charm's units that start at boot.
         boot: what the boot units did.
         live: what live changes did.
+        armed: a live change waits for its confirmation.
         declared_bonds: BDF to bond as networkd is configured; read only while a port is out of its bond.
         vf_writers: netplan files that set VFs or eswitch modes.
         host_network: netdevs of PFs that carry a route or another device (VLAN, bond, bridge).
@@ -54,6 +56,7 @@ class Observed:
     enabled: frozenset[str] = frozenset()
     boot: record.BootRecord = field(default_factory=record.BootRecord)
     live: record.LiveRecord = field(default_factory=record.LiveRecord)
+    armed: bool = False
     declared_bonds: Mapping[str, str] = field(default_factory=dict[str, str])
     vf_writers: tuple[str, ...] = ()
     host_network: frozenset[str] = frozenset()
@@ -76,6 +79,7 @@ def observe(system: System) -> Observed:
         enabled=frozenset(name for name in files.UNITS if units.enabled(system, name)),
         boot=record.read_boot(system),
         live=record.read_live(system),
+        armed=live.armed(system),
         declared_bonds=_declared_bonds(system, host, previous),
         vf_writers=_vf_writers(system),
         host_network=_host_network(system, host),

@@ -67,6 +67,8 @@ def plan(
             run += _confirmed(card, pairs, chain, wanted, policy)
         else:
             run += chain
+    if observed.armed and not any(isinstance(step.op, live.Confirm) for step in run):
+        run.append(_confirm("the hook that changed the node's network did not come to its end"))
     everything = (*observed.findings, *findings, *preflight(wanted, observed))
     result = Plan(tuple(run), tuple(held), everything)
     return Plan((), (), everything) if result.blocked else result
@@ -205,16 +207,16 @@ def _confirmed(
         Disruption.NONE,
         live.Arm(before, digest(wanted), policy.controllers),
     )
-    confirm: HostStep = Step(
-        f"{card}/confirm",
-        "see that gateway and controller answer, and stop the timer",
-        "the node's network has changed",
-        Disruption.NONE,
-        live.Confirm(),
-    )
     binding = [n for n, step in enumerate(chain) if isinstance(step.op, changes.BindVfs)]
     cut = binding[0] if binding else len(chain)
-    return nic.in_order([arm, *chain[:cut], confirm, *chain[cut:]])
+    return nic.in_order(
+        [arm, *chain[:cut], _confirm("the node's network has changed", f"{card}/"), *chain[cut:]]
+    )
+
+
+def _confirm(why: str, prefix: str = "") -> HostStep:
+    what = "see that gateway and controller answer, and stop the timer"
+    return Step(f"{prefix}confirm", what, why, Disruption.NONE, live.Confirm())
 
 
 def _cost(steps: Sequence[HostStep]) -> Disruption:

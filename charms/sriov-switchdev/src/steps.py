@@ -162,9 +162,14 @@ def await_lag(pairs: Sequence[Work], deadline: float) -> HostStep:
     return _step(f"{pairs[0][0].card}/lag", what, why, ops.AwaitLag(bdfs, deadline))
 
 
+def vf_lag(pf: Pf) -> bool | None:
+    """Whether VF-LAG is active, as opposed to no LAG or one for RoCE; None when the kernel does not tell."""
+    return pf.lag.type in (None, "switchdev") if pf.lag.active else pf.lag.active
+
+
 def lag_missing(pairs: Sequence[Work]) -> bool:
     """VF-LAG is declared, and the kernel says that it is not active."""
-    return any(port.lag and pf.lag.active is False for port, pf in pairs)
+    return any(port.lag and vf_lag(pf) is False for port, pf in pairs)
 
 
 def in_order(steps: Sequence[HostStep]) -> list[HostStep]:

@@ -3,6 +3,7 @@
 
 from collections.abc import Iterator
 
+import steps as nic
 from converge import Finding, Plan, Severity
 from desired import Desired, Port
 from hostnic.model import Pf
@@ -61,21 +62,17 @@ def _port(port: Port, pf: Pf) -> Iterator[str]:
 
 
 def _lag(pairs: list[Work], severity: Severity, remedy: str) -> Iterator[Finding]:
-    for port, pf in pairs[:1]:
-        if not port.lag:
-            continue
-        if pf.lag.active is False:
-            yield Finding(severity, port.card, "VF-LAG is not active", remedy)
-        elif pf.lag.active and pf.lag.type not in (None, "switchdev"):
-            what = f"the NIC bonds its ports as {pf.lag.type}, not as VF-LAG"
-            yield Finding(Severity.BLOCKED, port.card, what, "see the kernel log of mlx5_core")
+    if nic.lag_missing(pairs):
+        port, pf = pairs[0]
+        instead = f"; the NIC bonds its ports as {pf.lag.type} instead" if pf.lag.active else ""
+        yield Finding(severity, port.card, f"VF-LAG is not active{instead}", remedy)
 
 
 def _unknown(wanted: Desired, observed: Observed) -> Iterator[Finding]:
     kernel = observed.host.kernel
     for port in wanted.ports:
         pf = observed.host.pf(port.bdf)
-        if pf and port.lag and pf.lag.active is None and pf.num_vfs == port.num_vfs:
+        if pf and port.lag and nic.vf_lag(pf) is None and pf.num_vfs == port.num_vfs:
             what = f"LAG state unknown on kernel {kernel}"
             yield Finding(
                 Severity.INFO, port.bdf, what, "kernel 5.19 and later tell; deploy hwe-22.04 on jammy"

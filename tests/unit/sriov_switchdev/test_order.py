@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The order of writes: what mlx5 needs, in a running system and at boot, asserted as a trace."""
+
+import errno
+
+import pytest
+from hostnic.testing import card
+from unit.sriov_switchdev.node import Node, compute_node, nic
+
+PF0, PF1 = "0000:3b:00.0", "0000:3b:00.1"
+DEVICE = "/sys/bus/pci/devices"
+PORT0, PORT1 = "enp59s0f0np0", "enp59s0f1np1"
+VFS0 = ["0000:3b:00.2", "0000:3b:00.3"]
+VFS1 = ["0000:3b:00.4", "0000:3b:00.5"]
+
+
+def bind(*addresses: str) -> list[str]:
+    return [f"write /sys/bus/pci/drivers/mlx5_core/bind {address}" for address in addresses]
+
+
+def unbind(*addresses: str) -> list[str]:
+    return [f"write /sys/bus/pci/drivers/mlx5_core/unbind {address}" for address in addresses]
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> Node:
+    """A NIC with two VFs per port, so that traces stay short."""
+    return Node(compute_node(cards=[card(total_vfs=2)]), monkeypatch).configure(num_vfs=2)
+
+
+def test_at_boot_vfs_are_created_unbound_before_the_bond_and_bound_last(small: Node) -> None:
+    small.converge()
+    assert nic(small.boot_writes) == [
+        f"write {DEVICE}/{PF0}/sriov_drivers_autoprobe 0",
+        f"write {DEVICE}/{PF0}/sriov_numvfs 2",
+        f"set_eswitch_mode {PF0} switchdev",
+        f"write {DEVICE}/{PF1}/sriov_drivers_autoprobe 0",
+        f"write {DEVICE}/{PF1}/sriov_numvfs 2",
+        f"set_eswitch_mode {PF1} switchdev",
+        # The bond forms here; VF-LAG becomes active; then:
+        *bind(*VFS0),
+        f"write {DEVICE}/{PF0}/sriov_drivers_autoprobe 1",
+        *bind(*VFS1),
+        f"write {DEVICE}/{PF1}/sriov_drivers_autoprobe 1",
+    ]
+    assert nic(small.writes) == []
+    assert small.host.cards[0].lag == "switchdev"
+
+
+def test_live_one_port_leaves_the_bond_at_a_time_and_vfs_are_bound_after_the_confirmation(
+    small: Node,
+) -> None:
+    small.configure(allow_live=True)
+    small.emit("install")
+    timer = next(n for n, line in enumerate(small.writes) if line.startswith("run systemd-run"))
+    last = small.writes.index(f"write {DEVICE}/{PF1}/sriov_drivers_autoprobe 1")
+    assert small.writes[timer + 1 : last + 1] == [
+        f"set_master {PORT0} none",
+        f"write {DEVICE}/{PF0}/sriov_drivers_autoprobe 0",
+        f"write {DEVICE}/{PF0}/sriov_numvfs 2",
+        f"set_eswitch_mode {PF0} switchdev",
+        f"set_master {PORT0} bond0",
+        f"set_master {PORT1} none",
+        f"write {DEVICE}/{PF1}/sriov_drivers_autoprobe 0",
+        f"write {DEVICE}/{PF1}/sriov_numvfs 2",
+        f"set_eswitch_mode {PF1} switchdev",
+        f"set_master {PORT1} bond0",
+        "run systemctl stop ovn-offload-sriov-revert.timer",
+        "remove /run/ovn-offload/sriov-switchdev/previous.json",
+        *bind(*VFS0),
+        f"write {DEVICE}/{PF0}/sriov_drivers_autoprobe 1",
+        *bind(*VFS1),
+        f"write {DEVICE}/{PF1}/sriov_drivers_autoprobe 1",
+    ]
+    assert small.host.cards[0].lag == "switchdev"
+
+
+def test_a_live_resize_unbinds_all_vfs_first_and_goes_through_legacy_mode_and_zero(small: Node) -> None:
+    small.converge(allow_live=True)
+    small.configure(num_vfs=1)
+    small.emit()
+    timer = next(n for n, line in enumerate(small.writes) if line.startswith("run systemd-run"))
+    writes = nic(small.writes[timer + 1 :])
+    assert writes[:11] == [
+        *unbind(*VFS0),
+        *unbind(*VFS1),
+        f"set_master {PORT0} none",
+        f"set_eswitch_mode {PF0} legacy",
+        f"write {DEVICE}/{PF0}/sriov_drivers_autoprobe 0",
+        f"write {DEVICE}/{PF0}/sriov_numvfs 0",
+        f"write {DEVICE}/{PF0}/sriov_numvfs 1",
+        f"set_eswitch_mode {PF0} switchdev",
+        f"set_master {PORT0} bond0",
+    ]
+    assert writes[-4:] == [
+        *bind(VFS0[0]),
+        f"write {DEVICE}/{PF0}/sriov_drivers_autoprobe 1",
+        *bind(VFS1[0]),
+        f"write {DEVICE}/{PF1}/sriov_drivers_autoprobe 1",
+    ]
+
+
+def test_the_steering_mode_is_set_while_the_port_is_in_legacy_mode(small: Node) -> None:
+    small.converge(steering_mode="dmfs")
+    writes = nic(small.boot_writes)
+    assert writes.index(f"set_devlink_param {PF0} flow_steering_mode dmfs") < writes.index(
+        f"set_eswitch_mode {PF0} switchdev"
+    )
+    assert small.host.port(PF0).steering_mode == "dmfs"
+
+
+def test_a_nic_without_the_steering_parameter_goes_on_without_it(small: Node) -> None:
+    small.deploy(reboot_policy="always", steering_mode="dmfs")
+    small.host.fail("set_devlink_param", "", OSError(errno.EOPNOTSUPP, "Operation not supported"), times=None)
+    small.boot()
+    assert [port.eswitch_mode for port in small.host.network.ports()] == ["switchdev", "switchdev"]
+
+
+def test_connectx4_needs_inline_mode_transport_before_switchdev(small: Node) -> None:
+    small.host.cards[0].device = "15b3:1013"
+    small.converge()
+    writes = nic(small.boot_writes)
+    place = writes.index(f"set_inline_mode {PF0} transport")
+    assert writes[place + 1] == f"set_eswitch_mode {PF0} switchdev"
+
+
+def test_free_ports_outside_any_bond_converge_without_a_reboot(small: Node) -> None:
+    small.host.network.bonds.clear()
+    small.configure(devices=f"{PORT0} {PORT1}")
+    status = small.emit("install")
+    assert status.name == "active"
+    assert "sriov_numvfs 2" in " ".join(small.writes)
+    assert small.emit().name == "active"
+    assert nic(small.writes) == []
+
+
+def test_hw_tc_offload_that_somebody_turned_off_is_turned_on_again(small: Node) -> None:
+    small.converge()
+    small.host.port(PF1).hw_tc_offload = False
+    small.emit("update_status")
+    assert nic(small.writes) == [f"set_hw_tc_offload {PORT1} on"]
