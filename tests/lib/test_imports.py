@@ -44,7 +44,7 @@ OPENERS = {
 
 
 def shipped(root: Path) -> list[tuple[Path, dict[str, Module]]]:
-    """For lib/ and for each charm: its own directory, and all modules of this repository that it can import."""
+    """For lib/ and for each charm: its own directory, and all modules here that it can import."""
     lib = modules(root / "lib")
     charms = [root / "charms" / p.parent.name / "src" for p in sorted(root.glob("charms/*/charmcraft.yaml"))]
     return [(root / "lib", lib), *((src, lib | modules(src)) for src in charms)]

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pack every charm for each of its bases with charmcraft, and look into each artifact.
+
+tox -e pack                      # all charms; the artifacts are left in build/
+tox -e pack -- sriov-switchdev   # one
+"""
+
+import sys
+import time
+
+import artifact
+import base
+import stage
+
+
+def main(names: list[str]) -> int:
+    """Pack and inspect; print one line per artifact, and every fault of it below."""
+    charms = sorted(path.parent for path in stage.ROOT.glob("charms/*/charmcraft.yaml"))
+    if unknown := set(names) - {charm.name for charm in charms}:
+        print(f"no such charm: {', '.join(sorted(unknown))}")
+        return 2
+    if reason := base.unfit():
+        print(reason)
+        return 2
+    failed = False
+    for charm in (charm for charm in charms if not names or charm.name in names):
+        for platform in stage.platforms(charm):
+            began = time.monotonic()
+            print(f"packing {charm.name} for {platform.name}", flush=True)
+            directory = stage.stage(charm, platform)
+            packed = base.pack(directory, platform)
+            faults = [*stage.lock_faults(directory), *artifact.faults(packed, platform)]
+            kept = packed.replace(stage.BUILD / packed.name)
+            size = kept.stat().st_size / 1e6
+            print(f"  {kept.relative_to(stage.ROOT)}  {size:.1f} MB  {time.monotonic() - began:.0f} s")
+            for fault in faults:
+                print(f"  FAULT: {fault}")
+            failed = failed or bool(faults)
+    return int(failed)
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except base.PackError as error:
+        sys.exit(f"{error}")

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Run charmcraft where it sees the charm's base.
+
+``pack --destructive-mode`` needs no LXD, but refuses a host that is not the base. In a mount namespace of its
+own, with the base's os-release bound over the host's, it packs in seconds on any Debian or Ubuntu.
+"""
+
+import os
+import platform as host
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+from stage import BUILD, Platform
+
+PACKAGES = ("python3-apt", "python3-dev", "python3-venv", "findutils")
+"""What charmcraft wants installed before the uv plugin packs, and the bindings with which it looks."""
+
+CODENAMES = {"22.04": "jammy", "24.04": "noble"}
+
+
+class PackError(RuntimeError):
+    """Nothing could be packed; the message is one sentence."""
+
+
+def unfit() -> str | None:
+    """Why this machine cannot pack, in one sentence; None where it can."""
+    query = ["dpkg-query", "--show", "--showformat=${Package} ${db:Status-Status}\n", *PACKAGES]
+    shown = subprocess.run(query, capture_output=True, text=True, check=False).stdout.splitlines()
+    missing = [package for package in PACKAGES if f"{package} installed" not in shown]
+    if missing:
+        return f"Packing needs more of the distribution; run: sudo apt-get install -y {' '.join(missing)}"
+    if subprocess.run([*_namespace(), "true"], capture_output=True, check=False).returncode != 0:
+        return (
+            "Packing needs a mount namespace, which this machine gives to root only: run tox -e pack as root."
+        )
+    return None
+
+
+def pack(directory: Path, platform: Platform) -> Path:
+    """Pack a staged charm for one platform and return the artifact.
+
+    Raises:
+        PackError: charmcraft failed, with the end of its output.
+
+    """
+    release = BUILD / platform.version / "os-release"
+    release.write_text(_os_release(platform.version))
+    command = [
+        *_namespace(),
+        "sh",
+        "-c",
+        'mount --bind "$1" /etc/os-release && shift && exec "$@"',
+        "sh",
+        str(release),
+    ]
+    charmcraft = [
+        str(Path(sys.executable).with_name("charmcraft")),
+        "pack",
+        "--destructive-mode",
+        "--verbosity=verbose",
+    ]
+    environment = {**os.environ, "PYTHONPATH": str(_apt_modules())}
+    done = subprocess.run(
+        [*command, *charmcraft, f"--platform={platform.name}"],
+        cwd=directory,
+        env=environment,
+        text=True,
+        check=False,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+    artifacts = sorted(directory.glob("*.charm"))
+    if done.returncode != 0 or len(artifacts) != 1:
+        raise PackError(
+            f"{done.stdout[-4000:]}\ncharmcraft could not pack {directory.name} for {platform.name}."
+        )
+    return artifacts[0]
+
+
+def _namespace() -> list[str]:
+    return ["unshare", "--mount"] if os.geteuid() == 0 else ["unshare", "--mount", "--map-root-user"]
+
+
+def _os_release(version: str) -> str:
+    current = host.freedesktop_os_release()
+    if current.get("ID") == "ubuntu" and current.get("VERSION_ID") == version:
+        return Path("/etc/os-release").read_text()
+    codename = CODENAMES[version]
+    return (
+        f'NAME="Ubuntu"\nID=ubuntu\nID_LIKE=debian\nVERSION_ID="{version}"\nVERSION_CODENAME={codename}\n'
+        f'UBUNTU_CODENAME={codename}\nPRETTY_NAME="Ubuntu {version} LTS"\n'
+    )
+
+
+def _apt_modules() -> Path:
+    """A directory with nothing but the distribution's apt bindings, which PyPI does not have."""
+    directory = BUILD / "apt"
+    directory.mkdir(parents=True, exist_ok=True)
+    suffix = sysconfig.get_config_var("EXT_SUFFIX")
+    for name in ("apt", "aptsources", f"apt_pkg{suffix}"):
+        source = Path("/usr/lib/python3/dist-packages") / name
+        if not source.exists():
+            raise PackError(f"{source} does not exist: run tox with the distribution's own Python.")
+        link = directory / name
+        link.unlink(missing_ok=True)
+        link.symlink_to(source)
+    return directory
