@@ -34,6 +34,7 @@ class FakeKernel:
         self.kernel = kernel
         self.iommu = True
         self.lag_debugfs = True
+        self.rdma_bond: str | None = None
         self.mstconfig_version = "4.26"
         self.reboots = 0
         self.trace: list[str] = []
@@ -117,7 +118,7 @@ class FakeKernel:
     # System: files.
 
     def _look(self, path: str) -> "sysfs.Node | sysfs.Tree | None":
-        root = sysfs.tree(self.network, self.iommu, self.lag_debugfs, self.clock, self.kernel, self.boot_id)
+        root = sysfs.mounts(self.network, self.iommu, self.lag_debugfs, self.clock, self.kernel, self.boot_id)
         return sysfs.look(root, path)
 
     def read(self, path: str) -> str:

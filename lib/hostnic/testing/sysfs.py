@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The modelled host's /sys, /proc and debugfs, generated from its NICs at each look."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from hostnic.pci import DEVICES, DRIVERS
@@ -102,26 +103,32 @@ def net_class(network: FakeNetwork, now: float) -> Tree:
     return tree
 
 
-def tree(network: FakeNetwork, iommu: bool, with_lag: bool, now: float, kernel: str, boot_id: str) -> Tree:
-    """Everything that the kernel shows as files, as one nested directory by absolute path."""
+Mounts = dict[str, Callable[[], Tree]]
+"""Directories by absolute path, each built when something in it is looked at."""
+
+
+def mounts(
+    network: FakeNetwork, iommu: bool, with_lag: bool, now: float, kernel: str, boot_id: str
+) -> Mounts:
+    """Everything that the kernel shows as files."""
     cards = network.cards
     return {
-        "/sys/class/net": net_class(network, now),
-        DEVICES: pci_devices(cards, iommu, now),
-        DRIVERS: {"mlx5_core": {}, "vfio-pci": {}},
-        "/sys/kernel/debug/mlx5": lag_debugfs(cards, with_lag),
-        "/sys/class/infiniband": {},
-        "/proc/sys/kernel": {"osrelease": f"{kernel}\n", "random": {"boot_id": f"{boot_id}\n"}},
+        "/sys/class/net": lambda: net_class(network, now),
+        DEVICES: lambda: pci_devices(cards, iommu, now),
+        DRIVERS: lambda: {"mlx5_core": {}, "vfio-pci": {}},
+        "/sys/kernel/debug/mlx5": lambda: lag_debugfs(cards, with_lag),
+        "/sys/class/infiniband": lambda: {},
+        "/proc/sys/kernel": lambda: {"osrelease": f"{kernel}\n", "random": {"boot_id": f"{boot_id}\n"}},
     }
 
 
-def look(root: Tree, path: str) -> "Node | Tree | None":
+def look(root: Mounts, path: str) -> "Node | Tree | None":
     """The node at ``path``, links on the way followed where they stay inside a directory of devices."""
     for mount, node in root.items():
         if path == mount:
-            return node
+            return node()
         if path.startswith(mount + "/"):
-            here: Node | Tree | None = node
+            here: Node | Tree | None = node()
             for part in path[len(mount) + 1 :].split("/"):
                 here = here.get(part) if isinstance(here, dict) else None
             return here
