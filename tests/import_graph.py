@@ -52,7 +52,7 @@ class Import:
 
 
 def imports(module: Module) -> list[Import]:
-    """All imports of a module, also those inside functions, in the order of the file."""
+    """All imports of a module, also those inside functions and through importlib."""
     return list(_imports(module, ast.parse(module.path.read_text()), at_start=True))
 
 
@@ -65,10 +65,21 @@ def _imports(module: Module, node: ast.AST, *, at_start: bool) -> Iterator[Impor
         base = ".".join([*above, *([node.module] if node.module else [])])
         for alias in node.names:
             yield Import(base if alias.name == "*" else f"{base}.{alias.name}", node.lineno, at_start)
+    elif name := _import_module(node):
+        yield Import(name, node.lineno, at_start)
     elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) or _for_type_checkers(node):
         at_start = False
     for child in ast.iter_child_nodes(node):
         yield from _imports(module, child, at_start=at_start)
+
+
+def _import_module(node: ast.AST) -> str | None:
+    """The module that ``importlib.import_module("…")`` names."""
+    match node:
+        case ast.Call(func=ast.Attribute(attr="import_module"), args=[ast.Constant(value=str(name)), *_]):
+            return name
+        case _:
+            return None
 
 
 def _for_type_checkers(node: ast.AST) -> bool:

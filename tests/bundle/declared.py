@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a charm declares in its files, and what its code says about the same things."""
+
+import ast
+import dataclasses
+import importlib
+import importlib.util
+import re
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import yaml
+from import_graph import Module, imports, modules, resolve
+
+ROOT = Path(__file__).parents[2]
+LIB = modules(ROOT / "lib")
+
+
+class Charm:
+    """One directory of charms/."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.name = directory.name
+
+    @cached_property
+    def charmcraft(self) -> dict[str, Any]:
+        """The content of charmcraft.yaml."""
+        return yaml.safe_load((self.directory / "charmcraft.yaml").read_text())
+
+    @cached_property
+    def modules(self) -> list[Module]:
+        """The charm's own modules, and those of lib/ that they lead to."""
+        src = modules(self.directory / "src")
+        known = {**LIB, **src}
+        seen: dict[str, Module] = {}
+        todo = list(src.values())
+        while todo:
+            module = todo.pop()
+            if module.name not in seen:
+                seen[module.name] = module
+                todo += [found for item in imports(module) if (found := resolve(item.target, known))]
+        return list(seen.values())
+
+    @cached_property
+    def config(self) -> ModuleType:
+        """The charm's config.py, loaded under a name of its own."""
+        path = self.directory / "src/config.py"
+        spec = importlib.util.spec_from_file_location(f"{self.name.replace('-', '_')}_config", path)
+        assert spec is not None and spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return module
+
+    @cached_property
+    def handlers(self) -> dict[str, type | None]:
+        """The actions that the code observes, each with the dataclass of its parameters."""
+        return {name: params for module in self.modules for name, params in self._handlers(module)}
+
+    def _handlers(self, module: Module) -> Iterator[tuple[str, type | None]]:
+        tree = ast.parse(module.path.read_text())
+        functions = {node.name: node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+        for node in ast.walk(tree):
+            match node:
+                case ast.Call(
+                    func=ast.Attribute(attr="observe"),
+                    args=[
+                        ast.Attribute(
+                            value=ast.Subscript(slice=ast.Constant(value=str(name))), attr="action"
+                        ),
+                        ast.Attribute(attr=handler),
+                    ],
+                ):
+                    loaded = _loaded_params(functions, handler)
+                    yield name, getattr(self._namespace(module), loaded) if loaded else None
+
+    def _namespace(self, module: Module) -> ModuleType:
+        return importlib.import_module(module.name) if module.name in LIB else self.config
+
+    @cached_property
+    def dependencies(self) -> dict[str, str]:
+        """Packages and versions pinned in the charm's pyproject.toml."""
+        text = (self.directory / "pyproject.toml").read_text()
+        return dict(re.findall(r'^\s+"([A-Za-z0-9._-]+)==([^";]+)"', text, flags=re.MULTILINE))
+
+
+CHARMS = [Charm(path.parent) for path in sorted(ROOT.glob("charms/*/charmcraft.yaml"))]
+
+
+def _loaded_params(functions: dict[str, ast.FunctionDef], handler: str) -> str | None:
+    """The class that a handler, or a method that it calls, hands to load_params."""
+    seen: set[str] = set()
+    todo = [handler]
+    while todo:
+        name = todo.pop()
+        if name in seen or name not in functions:
+            continue
+        seen.add(name)
+        for node in ast.walk(functions[name]):
+            match node:
+                case ast.Call(func=ast.Name(id="load_params"), args=[_, ast.Name(id=loaded)]):
+                    return loaded
+                case ast.Attribute(value=ast.Name(id="self"), attr=method):
+                    todo.append(method)
+                case _:
+                    pass
+    return None
+
+
+JUJU_TYPES = {"str": "string", "int": "int", "float": "float", "bool": "boolean", "Secret": "secret"}
+JSON_TYPES = {"str": "string", "int": "integer", "float": "number", "bool": "boolean"}
+
+
+def fields(cls: type | None, types: dict[str, str]) -> dict[str, tuple[str, Any, tuple[str, ...]]]:
+    """Per field, by the operator's spelling: type, default, allowed words."""
+    return {
+        field.name.replace("_", "-"): (
+            types[_type_name(field.type)],
+            None if field.default is dataclasses.MISSING else field.default,
+            tuple(field.metadata.get("choices", ())),
+        )
+        for field in (dataclasses.fields(cls) if cls else ())
+    }
+
+
+def _type_name(annotation: Any) -> str:
+    name = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", str(annotation))
+    return name.removesuffix(" | None").rpartition(".")[2]
