@@ -49,6 +49,8 @@ struct vcx_tlv {
 #define ENGINE_DISABLED	BIT(8)
 /* nv_power_conf, dword 0 */
 #define LAG_ALLOCATION	GENMASK(21, 20)
+/* nv_lldp_nb_conf, dword 0 */
+#define LLDP_NB_DCBX	BIT(27)
 
 /* What all functions share: 64 VFs of each of two PFs fit it at NUM_VF_MSIX=63. */
 #define MAX_TOTAL_MSIX	8192
@@ -103,6 +105,7 @@ static const struct vcx_tlv tlvs[] = {
 #define GLOBAL_PCI_CONF	(&tlvs[0])
 #define POWER_CONF	(&tlvs[3])
 #define CPU_CONF	(&tlvs[7])
+#define LLDP_CONF	(&tlvs[16])
 
 struct vcx_fw_value {
 	u32 now[VCX_TLV_DWORDS];
@@ -277,18 +280,19 @@ void vcx_fw_latch(struct vcx_card *card)
 	spin_unlock_irqrestore(&fw->lock, flags);
 }
 
-static u32 vcx_fw_current(struct vcx_card *card, const struct vcx_tlv *tlv, unsigned int dword)
+static u32 vcx_fw_current(struct vcx_card *card, const struct vcx_tlv *tlv, unsigned int instance,
+			  unsigned int dword)
 {
 	u32 data[VCX_TLV_DWORDS];
 
-	vcx_tlv_get(card, tlv, 0, VCX_TLV_CURRENT, data);
+	vcx_tlv_get(card, tlv, instance, VCX_TLV_CURRENT, data);
 	return data[dword];
 }
 
 /* A BlueField in DPU mode restarts its firmware with its own CPU, not with the host. */
 bool vcx_fw_warm_reboot_applies(struct vcx_card *card)
 {
-	bool dpu_mode = card->preset->dpu && !(vcx_fw_current(card, CPU_CONF, 0) & ENGINE_DISABLED);
+	bool dpu_mode = card->preset->dpu && !(vcx_fw_current(card, CPU_CONF, 0, 0) & ENGINE_DISABLED);
 
 	return warm_reboot_applies && !dpu_mode;
 }
@@ -297,17 +301,22 @@ u16 vcx_fw_total_vfs(struct vcx_port *port)
 {
 	if (!vcx_fw_sriov_en(port))
 		return 0;
-	return FIELD_GET(TOTAL_VFS, vcx_fw_current(port->card, GLOBAL_PCI_CONF, 1));
+	return FIELD_GET(TOTAL_VFS, vcx_fw_current(port->card, GLOBAL_PCI_CONF, 0, 1));
 }
 
 bool vcx_fw_sriov_en(struct vcx_port *port)
 {
-	return vcx_fw_current(port->card, GLOBAL_PCI_CONF, 1) & SRIOV_EN;
+	return vcx_fw_current(port->card, GLOBAL_PCI_CONF, 0, 1) & SRIOV_EN;
 }
 
 u32 vcx_fw_lag_prealloc(struct vcx_card *card)
 {
-	return FIELD_GET(LAG_ALLOCATION, vcx_fw_current(card, POWER_CONF, 0));
+	return FIELD_GET(LAG_ALLOCATION, vcx_fw_current(card, POWER_CONF, 0, 0));
+}
+
+bool vcx_fw_dcbx(struct vcx_port *port)
+{
+	return vcx_fw_current(port->card, LLDP_CONF, port->port, 0) & LLDP_NB_DCBX;
 }
 
 /*

@@ -37,6 +37,8 @@ void vcx_tlv_reset_all(struct vcx_card *card);
 void vcx_fw_latch(struct vcx_card *card);
 /* Whether a warm reboot of the host makes next current. */
 bool vcx_fw_warm_reboot_applies(struct vcx_card *card);
+/* Whether the firmware runs DCBX on the port itself: LLDP_NB_DCBX as current */
+bool vcx_fw_dcbx(struct vcx_port *port);
 /* Writes the stores of all cards to fwstore=; sleeps. 0 or a negative errno. */
 int vcx_fw_save(void);
 
