@@ -224,7 +224,7 @@ def approve_all(units: Mapping[str, UnitState], cluster: Cluster) -> Cluster:
     approvals = {
         unit: Approval(state.boot_id, state.reasons) for unit, state in units.items() if state.reasons
     }
-    return replace(cluster, approvals=approvals)
+    return replace(cluster, approvals={**cluster.approvals, **approvals})
 
 
 def approve_one(own: UnitState, uptime: int) -> UnitState:
@@ -322,15 +322,22 @@ def _act(host: Host, own: UnitState, cluster: Cluster) -> tuple[UnitState, bool]
 
 
 def _forget(units: Mapping[str, UnitState], cluster: Cluster) -> Cluster:
-    """Without approvals that are used up, and without taken grants that came back."""
+    """Without approvals that are used up, and without taken grants that came back.
+
+    What concerns a unit that the leader does not see stays: a fresh leader does not see all peers yet.
+    """
     return replace(
         cluster,
         approvals={
             unit: approval
             for unit, approval in cluster.approvals.items()
-            if unit in units and units[unit].reasons and units[unit].boot_id == approval.boot_id
+            if unit not in units or (units[unit].reasons and units[unit].boot_id == approval.boot_id)
         },
-        forced={unit: n for unit, n in cluster.forced.items() if unit in units and units[unit].released < n},
+        forced={
+            unit: grant
+            for unit, grant in cluster.forced.items()
+            if unit not in units or units[unit].released < grant
+        },
     )
 
 

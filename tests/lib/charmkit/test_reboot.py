@@ -1,0 +1,400 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rolling reboot, decision by decision: what is known, then what is published and done."""
+
+from dataclasses import replace
+
+import pytest
+from charmkit.reboot import (
+    GONE_FOR,
+    NEVER_CAME,
+    Approval,
+    Cluster,
+    Decision,
+    Host,
+    Need,
+    Policy,
+    UnitState,
+    approve_all,
+    approve_one,
+    arbitrate,
+    as_wish,
+    decide,
+    release,
+    with_others,
+)
+from hostnic.handover import Handover, RebootWish
+
+ME, PEER = "sriov/0", "sriov/1"
+WHY = ("8 VFs at the next boot",)
+ALWAYS, IDLE, MANUAL = Policy("always"), Policy("when-idle"), Policy("manual")
+HOST = Host(unit=ME, boot_id="boot 1", uptime=5000, now=1_000_000, leader=True)
+NEEDS = replace(HOST, need=Need(WHY))
+SETTLED = UnitState(boot_id="boot 1")
+WANTS = UnitState(boot_id="boot 1", reasons=WHY, since=999_000, ready=True, consent="always")
+
+
+def turn(
+    host: Host,
+    policy: Policy = ALWAYS,
+    own: UnitState = SETTLED,
+    peers: dict[str, UnitState] | None = None,
+    cluster: Cluster | None = None,
+) -> Decision:
+    return decide(host, policy, own, peers or {}, cluster or Cluster())
+
+
+# Asking for it.
+
+
+def test_a_host_that_needs_nothing_does_nothing():
+    decision = turn(HOST)
+
+    assert not decision.reboot
+    assert decision.own == SETTLED
+    assert decision.cluster == Cluster()
+
+
+def test_the_leader_grants_itself_and_reboots_in_the_same_hook():
+    decision = turn(NEEDS)
+
+    assert decision.reboot
+    assert decision.cluster == Cluster(grant=1, holder=ME, since=HOST.now)
+    assert decision.own.requested_at == HOST.uptime
+
+
+def test_another_unit_publishes_its_need_and_waits_for_the_leader():
+    decision = turn(replace(NEEDS, leader=False))
+
+    assert not decision.reboot
+    assert decision.own.reasons == WHY
+    assert decision.own.since == HOST.now
+    assert decision.own.consent == "always"
+    assert decision.cluster == Cluster()
+
+
+def test_it_reboots_once_it_holds_the_lock():
+    decision = turn(replace(NEEDS, leader=False), cluster=Cluster(grant=4, holder=ME, since=999_990))
+
+    assert decision.reboot
+
+
+def test_it_asks_once():
+    first = turn(NEEDS)
+    second = turn(replace(NEEDS, uptime=HOST.uptime + 60), own=first.own, cluster=first.cluster)
+
+    assert not second.reboot
+    assert second.own == first.own
+
+
+def test_a_boot_that_is_not_prepared_yet_waits():
+    decision = turn(replace(HOST, need=Need(WHY, not_ready="boot files are not installed")))
+
+    assert not decision.reboot
+    assert decision.cluster.holder == ""
+
+
+def test_the_need_keeps_its_age_while_it_lasts():
+    later = turn(replace(NEEDS, leader=False, now=HOST.now + 500), own=replace(WANTS, since=HOST.now))
+
+    assert later.own.since == HOST.now
+
+
+# One at a time.
+
+
+def test_a_second_host_waits_while_the_first_holds_the_lock():
+    cluster = Cluster(grant=1, holder=PEER, since=999_000)
+
+    decision = turn(NEEDS, peers={PEER: WANTS}, cluster=cluster)
+
+    assert not decision.reboot
+    assert decision.cluster == cluster
+
+
+def test_the_one_that_waited_longest_goes_first():
+    units = {"sriov/2": replace(WANTS, since=10), "sriov/1": replace(WANTS, since=20), "sriov/0": SETTLED}
+
+    assert arbitrate(units, Cluster(), HOST.now).holder == "sriov/2"
+
+
+def test_the_next_is_granted_when_the_holder_gives_it_back():
+    cluster = Cluster(grant=7, holder=PEER, since=999_000)
+
+    decision = turn(NEEDS, peers={PEER: replace(SETTLED, released=7)}, cluster=cluster)
+
+    assert decision.reboot
+    assert decision.cluster == Cluster(grant=8, holder=ME, since=HOST.now)
+
+
+def test_an_older_grant_given_back_does_not_free_the_lock():
+    cluster = Cluster(grant=7, holder=PEER, since=999_000)
+
+    assert turn(NEEDS, peers={PEER: replace(SETTLED, released=6)}, cluster=cluster).cluster == cluster
+
+
+# Policies.
+
+
+@pytest.mark.parametrize(
+    ("policy", "busy", "goes"),
+    [
+        (ALWAYS, "2 instances", True),
+        (IDLE, "", True),
+        (IDLE, "2 instances", False),
+        (MANUAL, "", False),
+    ],
+)
+def test_policies(policy: Policy, busy: str, goes: bool):
+    assert turn(replace(NEEDS, busy=busy), policy).reboot is goes
+
+
+def test_when_idle_waits_for_every_other_hosts_grace():
+    peers = {PEER: replace(SETTLED, settled=False)}
+
+    assert not turn(NEEDS, IDLE, peers=peers).reboot
+    assert turn(NEEDS, ALWAYS, peers=peers).reboot
+    assert turn(NEEDS, IDLE, peers=peers, cluster=Cluster(grant=1, forced={PEER: 1})).reboot
+
+
+def test_a_holder_that_became_busy_gives_the_lock_back_without_a_reboot():
+    cluster = Cluster(grant=3, holder=ME, since=999_990)
+
+    decision = turn(replace(NEEDS, leader=False, busy="2 instances"), IDLE, own=WANTS, cluster=cluster)
+
+    assert not decision.reboot
+    assert decision.own.released == 3
+
+
+def test_the_operators_approval_on_the_leader_covers_all_that_need_it_now():
+    units = {ME: WANTS, PEER: replace(WANTS, boot_id="boot 9"), "sriov/2": SETTLED}
+
+    approvals = approve_all(units, Cluster()).approvals
+
+    assert approvals == {ME: Approval("boot 1", WHY), PEER: Approval("boot 9", WHY)}
+
+
+@pytest.mark.parametrize("busy", ["", "2 instances"])
+@pytest.mark.parametrize("policy", [MANUAL, IDLE])
+def test_an_approved_host_goes_under_every_policy(policy: Policy, busy: str):
+    cluster = Cluster(approvals={ME: Approval("boot 1", WHY)})
+
+    assert turn(replace(NEEDS, busy=busy), policy, cluster=cluster).reboot
+
+
+@pytest.mark.parametrize(
+    "approval",
+    [Approval("boot 0", WHY), Approval("boot 1", ("something else",)), Approval("boot 1", ())],
+)
+def test_an_approval_of_another_boot_or_for_other_reasons_is_none(approval: Approval):
+    assert not turn(NEEDS, MANUAL, cluster=Cluster(approvals={ME: approval})).reboot
+
+
+def test_an_approval_lapses_with_the_need():
+    own = approve_one(WANTS, HOST.uptime)
+    cluster = Cluster(approvals={ME: Approval("boot 1", WHY)})
+
+    decision = turn(HOST, MANUAL, own=own, cluster=cluster)
+
+    assert decision.own.approved == ()
+    assert decision.cluster.approvals == {}
+
+
+def test_approval_on_the_unit_itself():
+    own = approve_one(replace(WANTS, consent=""), HOST.uptime)
+
+    assert turn(NEEDS, MANUAL, own=own).reboot
+
+
+# After the reboot.
+
+REBOOTED = replace(HOST, boot_id="boot 2", uptime=40, leader=False)
+ASKED = replace(WANTS, requested_at=5000)
+HELD = Cluster(grant=1, holder=ME, since=999_000)
+
+
+def test_the_lock_survives_the_reboot_until_the_host_has_settled():
+    back = turn(REBOOTED, own=ASKED, cluster=HELD)
+    almost = turn(replace(REBOOTED, uptime=339), own=back.own, cluster=HELD)
+    settled = turn(replace(REBOOTED, uptime=340), own=almost.own, cluster=HELD)
+
+    assert (back.own.settled, back.own.healthy_at, back.own.released) == (False, 40, 0)
+    assert (almost.own.settled, almost.own.released) == (False, 0)
+    assert (settled.own.settled, settled.own.released) == (True, 1)
+
+
+@pytest.mark.parametrize(
+    "trouble",
+    [
+        replace(REBOOTED, uptime=200, need=Need(unverified="VF-LAG is not active")),
+        replace(REBOOTED, uptime=200, stopped="juju-0-lxd-1 stopped"),
+    ],
+)
+def test_trouble_starts_the_settle_time_again(trouble: Host):
+    back = turn(REBOOTED, own=ASKED, cluster=HELD)
+    worse = turn(trouble, own=back.own, cluster=HELD)
+    better = turn(replace(REBOOTED, uptime=360), own=worse.own, cluster=HELD)
+
+    assert worse.own.healthy_at is None
+    assert (better.own.settled, better.own.healthy_at) == (False, 360)
+
+
+def test_a_reboot_that_changed_nothing_is_terminal_and_keeps_the_lock():
+    back = turn(replace(REBOOTED, need=Need(WHY)), own=ASKED, cluster=HELD)
+    later = turn(replace(REBOOTED, need=Need(WHY), uptime=9000), own=back.own, cluster=HELD)
+
+    assert (back.own.futile, back.own.reasons, back.reboot) == (WHY, (), False)
+    assert (later.own.futile, later.own.released, later.reboot) == (WHY, 0, False)
+
+
+def test_not_even_for_a_need_that_comes_and_goes():
+    states = turn(replace(REBOOTED, need=Need(WHY)), own=ASKED, cluster=HELD).own
+    for uptime, need in ((400, Need()), (800, Need()), (900, Need(WHY))):
+        states = turn(replace(REBOOTED, need=need, uptime=uptime), own=states, cluster=HELD).own
+
+    assert states.futile == WHY
+
+
+def test_a_reboot_by_hand_that_changed_nothing_counts_too():
+    assert turn(replace(REBOOTED, need=Need(WHY)), own=WANTS).own.futile == WHY
+
+
+def test_a_crash_before_everything_was_in_place_does_not():
+    unprepared = replace(WANTS, ready=False)
+
+    decision = turn(replace(REBOOTED, need=Need(WHY)), own=unprepared)
+
+    assert (decision.own.futile, decision.own.reasons) == ((), WHY)
+
+
+def test_another_reason_may_reboot_once_more_under_the_same_lock():
+    decision = turn(replace(REBOOTED, need=Need(("switchdev at the next boot",))), own=ASKED, cluster=HELD)
+
+    assert decision.reboot
+
+
+def test_a_host_that_converged_forgets_at_the_next_boot():
+    spent = replace(SETTLED, spent={WHY[0]: "boot 1"})
+
+    same = turn(HOST, own=spent)
+    # The boot after: at its first hook the host is in its grace, and once it has settled the memory goes.
+    back = turn(replace(REBOOTED, leader=True), own=same.own)
+    settled = turn(replace(REBOOTED, leader=True, uptime=400), own=back.own)
+    after = turn(replace(REBOOTED, leader=True, uptime=460), own=settled.own)
+
+    assert same.own.spent
+    assert back.own.spent
+    assert after.own.spent == {}
+
+
+def test_the_first_hook_ever_is_no_reboot():
+    decision = turn(replace(NEEDS, leader=False), own=UnitState())
+
+    assert decision.own.settled
+    assert decision.own.spent == {}
+
+
+# When it does not come.
+
+
+def test_a_reboot_that_never_came_is_asked_for_again_on_the_operators_word():
+    stuck = replace(ASKED, requested_at=5000)
+    soon, late = 5000 + NEVER_CAME - 1, 5000 + NEVER_CAME
+
+    assert approve_one(stuck, soon).requested_at == 5000
+    again = approve_one(stuck, late)
+    assert again.requested_at is None
+    assert turn(replace(NEEDS, uptime=late), own=again, cluster=HELD).reboot
+
+
+def test_a_request_without_a_need_lapses_when_it_never_came():
+    soon = turn(replace(HOST, uptime=5000 + NEVER_CAME - 1), own=ASKED, cluster=HELD)
+    late = turn(replace(HOST, uptime=5000 + NEVER_CAME), own=ASKED, cluster=HELD)
+
+    assert (soon.own.requested_at, soon.cluster.holder) == (5000, ME)
+    assert (late.own.requested_at, late.own.released, late.cluster.holder) == (None, 1, "")
+
+
+# A holder that does not come back.
+
+
+def test_a_lock_taken_away_goes_to_the_next_and_not_back_to_the_same():
+    units = {ME: SETTLED, PEER: replace(WANTS, since=10), "sriov/2": replace(WANTS, since=20)}
+
+    freed = release(Cluster(grant=5, holder=PEER, since=999_000))
+    granted = arbitrate(units, freed, HOST.now)
+
+    assert granted.holder == "sriov/2"
+    assert granted.forced == {PEER: 5}
+    assert arbitrate({PEER: WANTS}, freed, HOST.now).holder == ""
+
+
+def test_a_host_whose_lock_was_taken_queues_again_when_it_has_settled():
+    taken = Cluster(grant=5, holder="", forced={ME: 5})
+    unsettled = replace(SETTLED, settled=False)
+
+    away = turn(replace(HOST, leader=False, need=Need(unverified="no")), own=unsettled, cluster=taken)
+    back = turn(replace(HOST, leader=False), own=SETTLED, cluster=taken)
+
+    assert away.own.released == 0
+    assert back.own.released == 5
+    assert arbitrate({ME: back.own}, taken, HOST.now).forced == {}
+
+
+def test_a_removed_units_lock_is_free_after_a_while():
+    held = Cluster(grant=2, holder="sriov/9", since=999_000)
+
+    first = arbitrate({ME: WANTS}, held, HOST.now)
+    early = arbitrate({ME: WANTS}, first, HOST.now + GONE_FOR - 1)
+    late = arbitrate({ME: WANTS}, early, HOST.now + GONE_FOR)
+
+    assert (first.holder, first.missing_since) == ("sriov/9", HOST.now)
+    assert early == first
+    assert (late.holder, late.grant) == (ME, 3)
+
+
+def test_a_fresh_leader_that_does_not_see_the_holder_yet_keeps_the_lock():
+    held = Cluster(grant=2, holder=PEER, since=999_000)
+
+    blind = arbitrate({ME: WANTS}, held, HOST.now)
+    seeing = arbitrate({ME: WANTS, PEER: replace(SETTLED, settled=False)}, blind, HOST.now + 2 * GONE_FOR)
+
+    assert seeing == held
+
+
+def test_a_clock_behind_the_former_leaders_starts_the_wait_again():
+    held = Cluster(grant=2, holder="sriov/9", since=999_000, missing_since=HOST.now + 1000)
+
+    assert arbitrate({ME: WANTS}, held, HOST.now).missing_since == HOST.now
+
+
+def test_a_leaders_approval_of_units_it_does_not_see_stays():
+    known = Cluster(approvals={PEER: Approval("boot 1", WHY)}, forced={PEER: 1})
+
+    assert arbitrate({ME: SETTLED}, known, HOST.now) == known
+    assert set(approve_all({ME: WANTS}, known).approvals) == {ME, PEER}
+
+
+# Several charms on one host.
+
+
+def handed(reboot: RebootWish | None, pending: str = "") -> Handover:
+    return Handover("sriov-switchdev", "sriov-switchdev/0", "nic-firmware", reboot=reboot, pending=pending)
+
+
+def test_the_owner_asks_once_for_everybody_and_after_everybody_is_ready():
+    preparing = handed(RebootWish(("switchdev",), 1, ready=False), "installs its boot files")
+
+    merged = with_others(Need(("NUM_OF_VFS 8",)), [preparing, handed(None)])
+
+    assert merged.reasons == ("NUM_OF_VFS 8", "sriov-switchdev: switchdev")
+    assert merged.not_ready == "sriov-switchdev: installs its boot files"
+
+
+def test_a_ready_wish_does_not_hold_the_owner_up():
+    assert with_others(Need(), [handed(RebootWish(WHY, 1, ready=True))]).not_ready == ""
+
+
+def test_a_need_becomes_a_wish_for_the_owner():
+    assert as_wish(Need(), 5) is None
+    assert as_wish(Need(WHY), 5) == RebootWish(WHY, since=5, ready=True)
+    assert as_wish(Need(WHY, not_ready="x"), 5) == RebootWish(WHY, since=5, ready=False)

@@ -1,0 +1,270 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rolling reboot in a whole application, with everything going wrong in any order.
+
+The world below is Juju as the charm sees it: hooks at any time, databags, a leader that changes, units that come and
+go, reboots that happen, change nothing, or never come. The rules are random; the invariants are what operators count
+on. What the hosts really do is kept beside what the units publish, so that the two cannot agree by construction.
+"""
+
+import dataclasses
+from dataclasses import dataclass, field
+
+from charmkit.reboot import (
+    NEVER_CAME,
+    Cluster,
+    Host,
+    Need,
+    Policy,
+    UnitState,
+    approve_all,
+    approve_one,
+    arbitrate,
+    decide,
+    release,
+)
+from charmkit.reboot_databag import decode_cluster, decode_unit, encode
+from charmkit.reboot_status import report
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+SETTLE = 300
+REASONS = ("8 VFs at the next boot", "switchdev at the next boot", "iommu on the kernel command line")
+
+
+@dataclass
+class Node:
+    """A host and its unit. Times are the world's."""
+
+    boot: int = 1
+    booted: int = 0
+    reasons: set[str] = field(default_factory=set)
+    stubborn: bool = False  # its reboots change nothing
+    deaf: bool = False  # Juju does not reboot it (4.0.11)
+    busy: bool = False
+    not_ready: bool = False
+    sees_peers_at: int = 0  # until then its agent has not run the hooks of its peers' joining
+    healthy: bool = True
+    healthy_since: int = 0
+    unit_data: str = ""
+    # What really went on, for the invariants.
+    rolling: bool = False  # asked for a reboot and not out of its grace yet
+    excused: bool = False  # the operator took its lock away
+    asked: list[tuple[int, frozenset[str]]] = field(default_factory=list)
+
+    def in_grace(self, now: int) -> bool:
+        return not self.healthy or now - self.healthy_since < SETTLE
+
+
+class Application(RuleBasedStateMachine):
+    def __init__(self) -> None:
+        super().__init__()
+        self.now = 1_000_000
+        self.nodes: dict[str, Node] = {}
+        self.app_data = ""
+        self.leader = ""
+        self.policy = Policy("manual", SETTLE)
+        self.names = 0
+
+    # Juju's side.
+
+    def units(self) -> dict[str, UnitState]:
+        return {name: decode_unit(node.unit_data) for name, node in self.nodes.items()}
+
+    def visible_to(self, name: str) -> dict[str, UnitState]:
+        units = self.units()
+        return units if self.now >= self.nodes[name].sees_peers_at else {name: units[name]}
+
+    def cluster(self) -> Cluster:
+        return decode_cluster(self.app_data)
+
+    def hook(self, name: str) -> None:
+        """One reconcile of one unit, and Juju's reboot after it."""
+        node = self.nodes[name]
+        uptime = self.now - node.booted
+        host = Host(
+            unit=name,
+            boot_id=f"{name} boot {node.boot}",
+            uptime=uptime,
+            now=self.now,
+            leader=name == self.leader,
+            need=Need(
+                tuple(sorted(node.reasons)),
+                not_ready="boot files" if node.not_ready else "",
+                unverified="" if node.healthy else "VF-LAG is not active",
+            ),
+            busy="2 instances" if node.busy else "",
+        )
+        units = self.visible_to(name)
+        own = units.pop(name)
+        before = self.cluster()
+        decision = decide(host, self.policy, own, units, before)
+        report(host, self.policy, decision.own, decision.cluster)
+        if name != self.leader:
+            assert decision.cluster == before, "only the leader writes the lock"
+        node.unit_data, self.app_data = encode(decision.own), encode(decision.cluster)
+        assert decode_unit(node.unit_data) == decision.own
+        assert decode_cluster(self.app_data) == decision.cluster
+        if decision.reboot:
+            self.asks(name, node, decision.own)
+        if node.rolling and node.asked[-1][0] < node.boot and not node.in_grace(self.now):
+            node.rolling = False
+
+    def asks(self, name: str, node: Node, own: UnitState) -> None:
+        assert self.cluster().holder == name, "only the holder reboots"
+        others = [n for n, other in self.nodes.items() if n != name and other.rolling and not other.excused]
+        assert not others, f"{name} reboots while {others} have not settled"
+        assert own.reasons and not node.not_ready
+        assert set(own.reasons) <= node.reasons
+        if node.asked and node.asked[-1][0] == node.boot - 1:
+            assert not set(own.reasons) <= node.asked[-1][1], "a reboot that changed nothing is repeated"
+        node.asked.append((node.boot, frozenset(own.reasons)))
+        node.rolling, node.excused = True, False
+        if not node.deaf:
+            self.boot(node)
+
+    def boot(self, node: Node) -> None:
+        node.boot += 1
+        self.now += 120
+        node.booted = self.now
+        if not node.stubborn and not node.not_ready:
+            node.reasons.clear()
+        node.healthy, node.healthy_since = not node.stubborn, self.now
+
+    # What may happen.
+
+    @initialize(count=st.integers(1, 4), mode=st.sampled_from(["manual", "when-idle", "always"]))
+    def deploy(self, count: int, mode: str) -> None:
+        self.policy = Policy(mode, SETTLE)  # type: ignore[arg-type]
+        for _ in range(count):
+            self.add_unit()
+        self.leader = min(self.nodes)
+
+    @rule()
+    @precondition(lambda self: len(self.nodes) < 5)
+    def add_unit(self) -> None:
+        self.nodes[f"sriov/{self.names}"] = Node(
+            booted=self.now - 10_000, healthy_since=self.now - 9_000, sees_peers_at=self.now + 120
+        )
+        self.names += 1
+
+    @rule(data=st.data())
+    @precondition(lambda self: len(self.nodes) > 1)
+    def remove_unit(self, data: st.DataObject) -> None:
+        name = self.pick(data)
+        del self.nodes[name]
+        if name == self.leader:
+            self.leader = self.pick(data)
+
+    @rule(data=st.data())
+    def elect(self, data: st.DataObject) -> None:
+        self.leader = self.pick(data)
+
+    @rule(data=st.data())
+    def any_hook(self, data: st.DataObject) -> None:
+        self.hook(self.pick(data))
+
+    @rule()
+    def everybody_hooks(self) -> None:
+        for name in list(self.nodes):
+            self.hook(name)
+
+    @rule(seconds=st.sampled_from([1, 60, SETTLE - 1, SETTLE, NEVER_CAME, 7200]))
+    def wait(self, seconds: int) -> None:
+        self.now += seconds
+
+    @rule(data=st.data(), reason=st.sampled_from(REASONS))
+    def need_arises(self, data: st.DataObject, reason: str) -> None:
+        self.nodes[self.pick(data)].reasons.add(reason)
+
+    @rule(data=st.data())
+    def need_goes(self, data: st.DataObject) -> None:
+        self.nodes[self.pick(data)].reasons.clear()
+
+    @rule(data=st.data(), what=st.sampled_from(["stubborn", "deaf", "busy", "not_ready"]), on=st.booleans())
+    def becomes(self, data: st.DataObject, what: str, on: bool) -> None:
+        setattr(self.nodes[self.pick(data)], what, on)
+
+    @rule(data=st.data(), healthy=st.booleans())
+    def health_changes(self, data: st.DataObject, healthy: bool) -> None:
+        name = self.pick(data)
+        node = self.nodes[name]
+        if node.healthy != healthy:
+            node.healthy, node.healthy_since = healthy, self.now
+            self.hook(name)  # a glitch between two hooks is seen by nobody
+
+    @rule(data=st.data())
+    def reboots_by_itself(self, data: st.DataObject) -> None:
+        """A crash, or the operator's own hand."""
+        self.boot(self.nodes[self.pick(data)])
+
+    @rule()
+    def approve_on_the_leader(self) -> None:
+        units = self.visible_to(self.leader)
+        own = approve_one(units[self.leader], self.now - self.nodes[self.leader].booted)
+        self.nodes[self.leader].unit_data = encode(own)
+        units[self.leader] = own
+        self.app_data = encode(arbitrate(units, approve_all(units, self.cluster()), self.now))
+
+    @rule(data=st.data())
+    def approve_on_one_unit(self, data: st.DataObject) -> None:
+        node = self.nodes[self.pick(data)]
+        own = decode_unit(node.unit_data)
+        if own.boot_id.endswith(f" {node.boot}"):  # the action refuses before the first hook of a boot
+            node.unit_data = encode(approve_one(own, self.now - node.booted))
+
+    @rule()
+    @precondition(lambda self: self.cluster().holder)
+    def release_the_lock(self) -> None:
+        holder = self.cluster().holder
+        if holder in self.nodes:
+            self.nodes[holder].excused = True
+        self.app_data = encode(arbitrate(self.visible_to(self.leader), release(self.cluster()), self.now))
+
+    def pick(self, data: st.DataObject) -> str:
+        return data.draw(st.sampled_from(sorted(self.nodes)))
+
+    # What operators count on.
+
+    @invariant()
+    def at_most_one_host_is_down(self) -> None:
+        rolling = [name for name, node in self.nodes.items() if node.rolling and not node.excused]
+        assert len(rolling) <= 1, rolling
+
+    @invariant()
+    def a_rolling_host_holds_the_lock(self) -> None:
+        holder = self.cluster().holder
+        for name, node in self.nodes.items():
+            if node.rolling and not node.excused:
+                assert holder == name or name not in self.nodes
+
+    def teardown(self) -> None:
+        """From whatever state: once the trouble ends and the operator says yes, all get their reboot."""
+        if not self.nodes:
+            return
+        for node in self.nodes.values():
+            node.stubborn = node.deaf = node.busy = node.not_ready = False
+            if not node.healthy:
+                node.healthy, node.healthy_since = True, self.now
+        for name, node in self.nodes.items():
+            self.hook(name)
+            state = decode_unit(node.unit_data)
+            if state.requested_at is not None or state.futile:
+                node.reasons.clear()  # mended by hand, and rebooted by hand as the status says
+                self.boot(node)
+        for _ in range(8 * len(self.nodes) + 8):
+            self.now += SETTLE
+            self.approve_on_the_leader()
+            self.everybody_hooks()
+        units, cluster = self.units(), self.cluster()
+        assert not cluster.holder, (cluster, units)
+        assert not set(cluster.forced) & set(units)
+        for name, node in self.nodes.items():
+            assert not node.reasons, (name, node)
+            assert dataclasses.replace(units[name], spent={}, released=0) == UnitState(
+                boot_id=units[name].boot_id
+            ), name
+
+
+TestApplication = Application.TestCase
+TestApplication.settings = settings(max_examples=100, stateful_step_count=40, deadline=None)
