@@ -60,6 +60,9 @@ class Channel:
         self._socket.settimeout(ANSWER_TIME)
         self._numbers = itertools.count(1)
 
+    def __del__(self) -> None:
+        self._socket.close()
+
     def request(self, message: Untyped, kind: int, flags: int) -> list[Untyped]:
         """Send ``message`` and return the answers, decoded by its class; none for a mere acknowledgement.
 

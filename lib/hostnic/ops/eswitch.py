@@ -48,11 +48,16 @@ class SetSteeringMode:
     def run(self, system: System) -> None:
         """Write it unless it already is so, and carry on where it is not supported."""
         try:
-            if system.devlink_param(self.bdf, "flow_steering_mode") != self.mode:
-                system.set_devlink_param(self.bdf, "flow_steering_mode", self.mode)
+            if system.devlink_param(self.bdf, "flow_steering_mode") == self.mode:
+                return
+            system.set_devlink_param(self.bdf, "flow_steering_mode", self.mode)
+            now = system.devlink_param(self.bdf, "flow_steering_mode")
         except OSError as error:
-            if error.errno not in UNSUPPORTED:
-                raise refusal.of_device(self.bdf, error) from error
+            if error.errno in UNSUPPORTED:
+                return
+            raise refusal.of_device(self.bdf, error) from error
+        if now != self.mode:
+            raise StepError(f"flow_steering_mode of {self.bdf} reads {now} after {self.mode} was set")
 
 
 @dataclass(frozen=True)

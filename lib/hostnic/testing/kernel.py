@@ -34,7 +34,6 @@ class FakeKernel:
         self.kernel = kernel
         self.iommu = True
         self.lag_debugfs = True
-        self.rdma_bond: str | None = None
         self.mstconfig_version = "4.26"
         self.reboots = 0
         self.trace: list[str] = []

@@ -99,6 +99,7 @@ class FakeCard:
         slot: domain, bus and slot: ``0000:3b:00``.
         ports: its PFs.
         device, psid, version: PCI ids, board id, running firmware.
+        rdma: RDMA devices exist (``rdma-core`` and mlx5_ib are there).
         lag: the type of the LAG that is active: ``switchdev``, ``roce``, or None.
         lag_hash: it selects ports by hash.
         lag_in_firmware: the firmware has a LAG; outlives a deactivation that failed.
@@ -115,6 +116,7 @@ class FakeCard:
     version: str = "22.35.2000"
     numa_node: int = 0
     switch_id: str = "1070fd0300b2a3c4"
+    rdma: bool = False
     lag: str | None = None
     lag_hash: bool = False
     lag_in_firmware: bool = False

@@ -86,6 +86,16 @@ def _lag(card: FakeCard) -> Tree:
     }
 
 
+def rdma_devices(cards: list[FakeCard]) -> Tree:
+    """``/sys/class/infiniband``: one device for both ports while they are bonded, else one for each."""
+    tree: Tree = {}
+    for card in (card for card in cards if card.rdma):
+        for port in card.ports[:1] if card.lag else card.ports:
+            name = f"mlx5_bond_{len(tree)}" if card.lag else f"mlx5_{len(tree)}"
+            tree[name] = {"device": SymLink(f"../../../{port.bdf}")}
+    return tree
+
+
 def net_class(network: FakeNetwork, now: float) -> Tree:
     """``/sys/class/net``: bonds and what they say of their members."""
     tree: Tree = {link.name: {} for link in network.links(now)}
@@ -117,7 +127,7 @@ def mounts(
         DEVICES: lambda: pci_devices(cards, iommu, now),
         DRIVERS: lambda: {"mlx5_core": {}, "vfio-pci": {}},
         "/sys/kernel/debug/mlx5": lambda: lag_debugfs(cards, with_lag),
-        "/sys/class/infiniband": lambda: {},
+        "/sys/class/infiniband": lambda: rdma_devices(cards),
         "/proc/sys/kernel": lambda: {"osrelease": f"{kernel}\n", "random": {"boot_id": f"{boot_id}\n"}},
     }
 

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is observed of a host, and what one bad device does to the rest."""
+
+import errno
+
+import pytest
+from converge import Severity
+from hostnic import discover
+from hostnic.model import Host, Pf
+from hostnic.testing import FakeHost, card
+from hostnic.testing.states import converged, with_vfs
+
+P0, P1 = "0000:3b:00.0", "0000:3b:00.1"
+UPLINK0, UPLINK1 = "enp59s0f0np0", "enp59s0f1np1"
+VF0 = "0000:3b:00.2"
+
+
+def pf(host: FakeHost, bdf: str = P0) -> Pf:
+    found = discover.observe(host).pf(bdf)
+    assert found is not None
+    return found
+
+
+def test_a_plain_node() -> None:
+    host = FakeHost()
+    seen = discover.observe(host)
+    assert [one.bdf for one in seen.pfs] == [P0, P1]
+    assert seen.findings == ()
+    assert (seen.kernel, seen.boot_id) == ("6.8.0-45-generic", host.boot_id)
+    first = pf(host)
+    assert (first.driver, first.device, first.netdev, first.port_name) == (
+        "mlx5_core",
+        "15b3:101d",
+        UPLINK0,
+        "p0",
+    )
+    assert (first.firmware, first.psid, first.numa_node) == ("22.35.2000", "MT_0000000359", 0)
+    assert (first.total_vfs, first.num_vfs, first.autoprobe, first.vfs) == (8, 0, True, ())
+    assert (first.eswitch_mode, first.steering_mode, first.esw_multiport) == ("legacy", "smfs", False)
+    assert (first.bond, first.bridge, first.carrier, first.hw_tc_offload) == ("bond0", None, True, False)
+    assert first.switch_id == pf(host, P1).switch_id
+    (bond,) = seen.bonds
+    assert (bond.mode, bond.members, bond.bridge) == ("802.3ad", (UPLINK0, UPLINK1), "ovs-system")
+    assert bond.partner_mac is not None
+    assert host.trace == []
+
+
+def test_reading_starts_no_process_where_debugfs_tells() -> None:
+    host = converged(FakeHost())
+    host.spawned.clear()
+    discover.observe(host)
+    assert host.spawned == []
+
+
+def test_a_converged_node_keeps_its_uplinks_among_the_representors() -> None:
+    host = converged(FakeHost())
+    first = pf(host)
+    assert first.netdev == UPLINK0
+    assert sum(link.pci == P0 for link in host.links()) == 3
+    assert (first.eswitch_mode, first.hw_tc_offload, first.num_vfs) == ("switchdev", True, 2)
+    assert (first.lag.active, first.lag.type, first.lag.port_sel_mode, first.lag.shared_fdb) == (
+        True,
+        "switchdev",
+        "hash",
+        True,
+    )
+
+
+def test_vfs_in_order_with_driver_netdev_and_user() -> None:
+    host = with_vfs(FakeHost(), 4, bound=True)
+    host.start_instance("0000:3b:00.3", "instance-00000007")
+    host.move_to_netns("0000:3b:00.4")
+    host.vf("0000:3b:00.5").driver = None
+    free, instance, netns, unbound = pf(host).vfs
+    assert (free.driver, free.users) == ("mlx5_core", ())
+    assert free.netdev is not None
+    assert (instance.driver, instance.users) == ("vfio-pci", ("instance-00000007",))
+    assert (netns.netdev, netns.users) == (None, ("network namespace",))
+    assert (unbound.driver, unbound.users) == (None, ())
+
+
+def test_one_unreadable_device_is_one_finding_and_the_others_go_on() -> None:
+    host = FakeHost([card("3b"), card("5e")])
+    host.fail("device_info", P0, OSError(errno.EIO, "no answer from the firmware"), times=None)
+    seen = discover.observe(host)
+    assert [one.bdf for one in seen.pfs] == [P1, "0000:5e:00.0", "0000:5e:00.1"]
+    (finding,) = seen.findings
+    assert (finding.severity, finding.subject) == (Severity.WARNING, P0)
+    assert "no answer from the firmware" in finding.what
+
+
+@pytest.mark.parametrize(
+    "call", ["read", "eswitch_mode", "devlink_param", "device_info", "hw_tc_offload", "listdir"]
+)
+def test_no_call_that_fails_takes_the_other_nic_along(call: str) -> None:
+    host = FakeHost([card("3b"), card("5e")])
+    target = UPLINK0 if call == "hw_tc_offload" else P0
+    host.fail(call, target, OSError(errno.EIO, "no"), times=None)
+    seen = discover.observe(host)
+    assert seen.pf("0000:5e:00.0") is not None
+    assert [finding.subject for finding in seen.findings] == [P0]
+
+
+def test_what_a_driver_does_not_know_is_unknown_and_no_finding() -> None:
+    host = FakeHost()
+    for call in ("eswitch_mode", "devlink_param"):
+        host.fail(call, P0, OSError(errno.EOPNOTSUPP, "Operation not supported"), times=None)
+    first = pf(host)
+    assert (first.eswitch_mode, first.steering_mode, first.esw_multiport) == (None, None, None)
+    assert discover.observe(host).findings == ()
+
+
+def test_sriov_off_in_firmware_is_seen_and_not_hidden() -> None:
+    host = FakeHost()
+    host.port(P0).firmware.next_sriov_en = False
+    host.reboot()
+    assert (pf(host).total_vfs, pf(host).num_vfs) == (0, 0)
+
+
+def test_a_pf_without_driver_is_seen() -> None:
+    host = FakeHost()
+    host.port(P0).driver = None
+    assert (pf(host).driver, pf(host).netdev, pf(host).eswitch_mode) == (None, None, None)
+
+
+def test_a_host_without_nics() -> None:
+    assert discover.observe(FakeHost([], bonded=False)) == Host(
+        (), (), "6.8.0-45-generic", FakeHost().boot_id
+    )
+
+
+def test_a_vf_is_no_pf() -> None:
+    seen = discover.observe(with_vfs(FakeHost()))
+    assert VF0 not in [one.bdf for one in seen.pfs]

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who holds a VF."""
+
+import pytest
+from hostnic import holders
+from hostnic.system import Link
+from hostnic.testing import FakeHost
+from hostnic.testing.states import with_vfs
+from hypothesis import given
+from hypothesis import strategies as st
+
+VF0 = "0000:3b:00.2"
+
+INTERFACE = """<domstatus state='running' reason='booted' pid='3'>
+  <domain type='kvm' id='3'>
+    <name>instance-0000000b</name>
+    <devices>
+      <disk type='file'><source file='/var/lib/nova/disk'/></disk>
+      <interface type='hostdev' managed='yes'>
+        <mac address='fa:16:3e:00:00:01'/>
+        <source>
+          <address type='pci' domain='0x0000' bus='0x3b' slot='0x00' function='0x2'/>
+        </source>
+        <address type='pci' domain='0x0000' bus='0x05' slot='0x00' function='0x0'/>
+      </interface>
+    </devices>
+  </domain>
+</domstatus>
+"""
+
+
+def link(master: str | None) -> Link:
+    return Link("v0", 9, None, None, 1500, True, True, None, master, None, None, VF0)
+
+
+@pytest.mark.parametrize(
+    ("driver", "netdev", "users"),
+    [
+        (None, None, ()),
+        ("mlx5_core", link(None), ()),
+        ("mlx5_core", link("br-ex"), ("br-ex",)),
+        ("mlx5_core", None, ("network namespace",)),
+        ("vfio-pci", None, ("vfio-pci",)),
+    ],
+)
+def test_drivers_and_netdevs(driver: str | None, netdev: Link | None, users: tuple[str, ...]) -> None:
+    assert holders.of_vf(FakeHost(), VF0, driver, netdev) == users
+
+
+def test_a_running_instance_is_named() -> None:
+    host = with_vfs(FakeHost())
+    host.start_instance(VF0, "instance-00000001")
+    assert holders.of_vf(host, VF0, "vfio-pci", None) == ("instance-00000001",)
+    host.stop_instance(VF0, "instance-00000001")
+    assert holders.domains(host, VF0) == []
+
+
+def test_only_the_hosts_side_of_a_passed_through_function_counts() -> None:
+    assert holders.addresses(INTERFACE) == {VF0}
+    host = FakeHost()
+    host.files.install("/run/libvirt/qemu/instance-0000000b.xml", INTERFACE.encode(), 0o600)
+    assert holders.domains(host, VF0) == ["instance-0000000b"]
+    assert holders.domains(host, "0000:05:00.0") == []
+
+
+def test_an_unreadable_status_hides_no_other() -> None:
+    host = with_vfs(FakeHost())
+    host.files.install("/run/libvirt/qemu/a.xml", b"", 0o600)
+    host.start_instance(VF0)
+    host.fail("read", "/a.xml", OSError(5, "Input/output error"), times=None)
+    assert holders.domains(host, VF0) == ["instance-0000002a"]
+
+
+@given(st.text() | st.lists(st.sampled_from(INTERFACE.splitlines())).map("\n".join))
+def test_any_status_gives_addresses(xml: str) -> None:
+    for address in holders.addresses(xml):
+        assert address.count(":") == 2

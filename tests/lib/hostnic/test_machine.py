@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The real host, as far as neither root nor a NIC is needed: files, processes, and netlink's answers."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hostnic import process
+from hostnic.machine import Machine
+from hostnic.process import CommandError
+
+LIB = Path(__file__).parents[3] / "lib"
+
+
+def test_files(tmp_path: Path) -> None:
+    machine, path = Machine(), str(tmp_path / "a" / "b")
+    machine.install(path, b"\xff\r\n", 0o600)
+    assert machine.read(path).encode("utf-8", "surrogateescape") == b"\xff\r\n"
+    assert Path(path).stat().st_mode & 0o777 == 0o600
+    assert machine.listdir(str(tmp_path / "a")) == ["b"]
+    machine.write(path, "8")
+    assert machine.read(path) == "8"
+    machine.remove(path)
+    machine.remove(str(tmp_path / "a"))
+    assert not machine.exists(str(tmp_path / "a"))
+
+
+def test_an_install_replaces_whole_files_and_leaves_no_draft(tmp_path: Path) -> None:
+    target = tmp_path / "unit"
+    target.write_text("old")
+    before = target.stat().st_ino
+    Machine().install(str(target), b"new")
+    assert target.read_text() == "new"
+    assert target.stat().st_ino != before
+    assert [entry.name for entry in tmp_path.iterdir()] == ["unit"]
+
+
+def test_an_install_that_fails_keeps_the_old_file(tmp_path: Path) -> None:
+    target = tmp_path / "unit"
+    target.mkdir()
+    with pytest.raises(OSError):
+        Machine().install(str(target), b"new")
+    assert [entry.name for entry in tmp_path.iterdir()] == ["unit"]
+
+
+def test_the_trace_has_each_write_before_it_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OVN_OFFLOAD_TRACE", str(tmp_path / "trace"))
+    machine, path = Machine(), str(tmp_path / "x")
+    machine.install(path, b"")
+    machine.write(path, "8")
+    machine.read(path)
+    machine.remove(path)
+    with pytest.raises(CommandError):
+        machine.run(["systemctl-of-nobody", "enable", "x"])
+    with pytest.raises(OSError):
+        machine.set_up("no-such-dev", True)
+    lines = [json.loads(line) for line in (tmp_path / "trace").read_text().splitlines()]
+    assert [(line["verb"], *line["arguments"]) for line in lines] == [
+        ("install", path),
+        ("write", path, "8"),
+        ("remove", path),
+        ("run", "systemctl-of-nobody", "enable", "x"),
+        ("set_up", "no-such-dev", "up"),
+    ]
+
+
+def test_reading_commands_are_no_writes() -> None:
+    assert process.only_reads(["systemctl", "is-enabled", "x"])
+    assert process.only_reads(["mstconfig", "-d", "3b:00.0", "-e", "query"])
+    assert not process.only_reads(["systemctl", "enable", "x"])
+    assert not process.only_reads(["netplan", "generate"])
+
+
+def test_a_process_gets_its_input_and_a_known_locale() -> None:
+    assert Machine().run(["cat"], stdin="x") == "x"
+    assert Machine().run(["sh", "-c", "echo $LC_ALL"]) == "C\n"
+
+
+@pytest.mark.parametrize(
+    ("argv", "says"),
+    [
+        (["no-such-tool"], "no-such-tool is not installed"),
+        (["sh", "-c", "echo first >&2; echo last words >&2; exit 3"], "sh failed (3): last words"),
+        (["sh", "-c", "echo on stdout; exit 1"], "sh failed (1): on stdout"),
+        (["false"], "false failed (1): no message"),
+        (["sleep", "9"], "sleep did not end within 0.1 s"),
+        (["/"], "/ could not be started: Permission denied"),
+    ],
+)
+def test_a_failing_process_is_one_sentence(argv: list[str], says: str) -> None:
+    with pytest.raises(CommandError) as error:
+        Machine().run(argv, timeout=0.1 if argv[0] == "sleep" else 10.0)
+    assert str(error.value) == says
+    assert error.value.strerror == says
+
+
+def test_links_of_the_real_kernel() -> None:
+    (loopback,) = [link for link in Machine().links() if link.name == "lo"]
+    assert (loopback.index, loopback.mtu, loopback.kind, loopback.master) == (1, 65536, None, None)
+
+
+def test_the_kernels_refusal_is_an_oserror() -> None:
+    machine = Machine()
+    with pytest.raises(OSError, match="No such device"):
+        machine.set_master("no-such-dev", None)
+    with pytest.raises(OSError):
+        machine.eswitch_mode("ffff:00:00.0")
+
+
+def test_an_unused_machine_costs_nothing_and_a_used_one_no_asyncio() -> None:
+    script = (
+        "import sys; from hostnic.machine import Machine; machine = Machine();"
+        "assert not any(name.startswith('pyroute2') for name in sys.modules);"
+        "machine.links();"
+        "assert 'asyncio' not in sys.modules;"
+        "import pyroute2.netlink, pyroute2; assert pyroute2.IPRoute"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True, env={"PYTHONPATH": str(LIB)}, timeout=60)

@@ -1,0 +1,359 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Each operation: it writes, reads back, writes nothing the second time, and says why it could not."""
+
+import errno
+from collections.abc import Callable
+
+import pytest
+from converge import StepError
+from hostnic import ops, pci
+from hostnic.process import CommandError
+from hostnic.system import System
+from hostnic.testing import FakeHost, card
+from hostnic.testing.states import converged, free, switchdev, with_vfs
+
+P0, P1 = "0000:3b:00.0", "0000:3b:00.1"
+UPLINK0, UPLINK1 = "enp59s0f0np0", "enp59s0f1np1"
+VF0 = "0000:3b:00.2"
+SYS = "/sys/bus/pci/devices"
+UNIT = b"[Unit]\nDescription=Test\n[Service]\nExecStart=/bin/true\n[Install]\nWantedBy=multi-user.target\n"
+
+
+CHANGES: list[tuple[str, Callable[[], FakeHost], object, list[str]]] = [
+    (
+        "autoprobe",
+        FakeHost,
+        ops.SetAutoprobe(P0, False),
+        [f"write {SYS}/{P0}/sriov_drivers_autoprobe 0"],
+    ),
+    ("create", FakeHost, ops.CreateVfs(P0, 4), [f"write {SYS}/{P0}/sriov_numvfs 4"]),
+    ("destroy", lambda: with_vfs(FakeHost()), ops.DestroyVfs(P0), [f"write {SYS}/{P0}/sriov_numvfs 0"]),
+    (
+        "unbind",
+        lambda: with_vfs(FakeHost(), bound=True),
+        ops.UnbindVf(VF0),
+        [f"write /sys/bus/pci/drivers/mlx5_core/unbind {VF0}"],
+    ),
+    (
+        "bind",
+        lambda: with_vfs(FakeHost()),
+        ops.BindVf(VF0),
+        [f"write /sys/bus/pci/drivers/mlx5_core/bind {VF0}"],
+    ),
+    (
+        "steering",
+        FakeHost,
+        ops.SetSteeringMode(P0, "dmfs"),
+        [f"set_devlink_param {P0} flow_steering_mode dmfs"],
+    ),
+    (
+        "parameter",
+        lambda: switchdev(FakeHost()),
+        ops.SetDevlinkParam(P0, "esw_multiport", True),
+        [f"set_devlink_param {P0} esw_multiport True"],
+    ),
+    (
+        "switchdev",
+        lambda: with_vfs(free(FakeHost())),
+        ops.SetEswitchMode(P0, "switchdev"),
+        [f"set_eswitch_mode {P0} switchdev"],
+    ),
+    (
+        "legacy",
+        lambda: switchdev(FakeHost()),
+        ops.SetEswitchMode(P0, "legacy"),
+        [f"set_eswitch_mode {P0} legacy"],
+    ),
+    ("offload", FakeHost, ops.SetHwTcOffload(UPLINK0, True), [f"set_hw_tc_offload {UPLINK0} on"]),
+    ("leave", FakeHost, ops.LeaveBond(UPLINK0), [f"set_master {UPLINK0} none"]),
+    ("join", lambda: free(FakeHost()), ops.JoinBond(UPLINK0, "bond0"), [f"set_master {UPLINK0} bond0"]),
+    ("install", FakeHost, ops.InstallFile("/etc/x/y", b"\x00z"), ["install /etc/x/y"]),
+]
+
+
+@pytest.mark.parametrize(
+    ("start", "op", "writes"), [row[1:] for row in CHANGES], ids=[row[0] for row in CHANGES]
+)
+def test_it_writes_once_and_never_again(
+    start: Callable[[], FakeHost], op: ops.CreateVfs, writes: list[str]
+) -> None:
+    host = start()
+    op.run(host)
+    assert host.trace == writes
+    op.run(host)
+    assert host.trace == writes
+
+
+@pytest.mark.parametrize(
+    ("start", "op", "writes"), [row[1:] for row in CHANGES], ids=[row[0] for row in CHANGES]
+)
+def test_a_refused_write_is_a_step_error_with_the_kernels_words(
+    start: Callable[[], FakeHost], op: ops.CreateVfs, writes: list[str]
+) -> None:
+    host = start()
+    verb, target = writes[0].split()[:2]
+    host.fail(verb, target, OSError(errno.EIO, "the kernel's words"))
+    with pytest.raises(StepError, match="the kernel's words"):
+        op.run(host)
+
+
+@pytest.mark.parametrize(
+    ("start", "op", "writes"), [row[1:] for row in CHANGES], ids=[row[0] for row in CHANGES]
+)
+def test_a_write_without_effect_is_noticed(
+    start: Callable[[], FakeHost], op: ops.CreateVfs, writes: list[str]
+) -> None:
+    class Deaf:
+        """Passes reads on, and drops every write."""
+
+        def __init__(self, system: System) -> None:
+            self._system = system
+
+        def __getattr__(self, name: str) -> object:
+            if name in ("write", "install", "remove") or name.startswith("set_"):
+                return lambda *arguments: None
+            return getattr(self._system, name)
+
+    with pytest.raises(StepError):
+        op.run(Deaf(start()))
+
+
+def refused(op: ops.CreateVfs, host: FakeHost) -> StepError:
+    with pytest.raises(StepError) as error:
+        op.run(host)
+    return error.value
+
+
+def test_no_room_for_vfs_names_bios_and_kernel_option() -> None:
+    host = FakeHost()
+    host.port(P0).no_mmio = True
+    error = refused(ops.CreateVfs(P0, 4), host)
+    assert "not enough MMIO resources" in error.reason
+    assert "BIOS" in error.remedy and "pci=realloc" in error.remedy
+
+
+def test_more_vfs_than_the_firmware_offers_names_nic_firmware() -> None:
+    error = refused(ops.CreateVfs(P0, 9), FakeHost())
+    assert "offers 8 VFs, not 9" in error.reason
+    assert "nic-firmware" in error.remedy
+
+
+def test_a_resize_is_refused_without_a_write() -> None:
+    host = with_vfs(FakeHost(), 2)
+    assert "only changes through 0" in refused(ops.CreateVfs(P0, 4), host).reason
+    assert host.trace == []
+
+
+def test_a_pf_without_driver_is_named() -> None:
+    host = FakeHost()
+    host.port(P0).driver = None
+    assert "no driver" in refused(ops.CreateVfs(P0, 4), host).reason
+
+
+def test_a_device_that_fell_off_the_bus_is_named() -> None:
+    host = FakeHost()
+    host.port(P0).gone = True
+    error = refused(ops.SetEswitchMode(P0, "switchdev"), host)
+    assert "does not answer" in error.reason
+    assert "kernel log" in error.remedy
+
+
+def test_vfs_that_appear_late_are_waited_for() -> None:
+    host = FakeHost()
+    host.port(P0).vf_delay = 100.0
+    before = host.now()
+    ops.CreateVfs(P0, 4).run(host)
+    assert 100.0 <= host.now() - before < 101.0
+    assert pci.vfs_present(host, P0) == 4
+
+
+def test_vfs_that_never_appear_are_counted() -> None:
+    host = FakeHost()
+    host.port(P0).vf_delay = 1000.0
+    assert "0 of 4 VFs" in refused(ops.CreateVfs(P0, 4, deadline=5.0), host).reason
+
+
+def test_a_vf_on_vfio_is_unbound_through_its_own_driver() -> None:
+    host = with_vfs(FakeHost())
+    host.start_instance(VF0)
+    ops.UnbindVf(VF0).run(host)
+    assert host.trace == [f"write /sys/bus/pci/drivers/vfio-pci/unbind {VF0}"]
+
+
+def test_a_vf_is_not_taken_from_another_driver() -> None:
+    host = with_vfs(FakeHost())
+    host.start_instance(VF0)
+    assert "bound to vfio-pci" in refused(ops.BindVf(VF0), host).reason
+    assert host.trace == []
+
+
+def test_a_vf_that_never_probes_is_named() -> None:
+    host = FakeHost()
+    host.port(P0).never_probing = {0}
+    with_vfs(host)
+    error = refused(ops.BindVf(VF0), host)
+    assert VF0 in error.reason
+    assert "kernel log" in error.remedy
+
+
+@pytest.mark.parametrize("why", ["in a bond", "VF bound", "rules"])
+def test_a_busy_eswitch_says_what_keeps_it(why: str) -> None:
+    host = FakeHost() if why == "in a bond" else free(FakeHost())
+    with_vfs(host, bound=why == "VF bound")
+    host.port(P0).rules = int(why == "rules")
+    error = refused(ops.SetEswitchMode(P0, "switchdev"), host)
+    assert "E-Switch is busy" in error.reason
+    assert "outside a bond" in error.remedy
+    assert host.port(P0).eswitch_mode == "legacy"
+
+
+def test_a_firmware_refusal_points_to_the_syndrome() -> None:
+    host = with_vfs(free(FakeHost()))
+    host.port(P0).mode_fails = True
+    error = refused(ops.SetEswitchMode(P0, "switchdev"), host)
+    assert "refused eswitch mode switchdev" in error.reason
+    assert "syndrome" in error.remedy
+
+
+def test_steering_is_a_preference() -> None:
+    host = FakeHost()
+    for number in (errno.EINVAL, errno.ENODEV, errno.EOPNOTSUPP):
+        host.fail("set_devlink_param", P0, OSError(number, "no"))
+        ops.SetSteeringMode(P0, "dmfs").run(host)
+    assert host.port(P0).steering_mode == "smfs"
+
+
+def test_inline_mode_is_taken_by_the_models_that_need_it() -> None:
+    host = FakeHost([card(device="15b3:1015")])
+    ops.SetInlineMode(P0, "transport").run(host)
+    assert host.port(P0).inline_mode == "transport"
+    assert "Inline mode can't be set" in refused(ops.SetInlineMode(P0, "transport"), FakeHost()).reason
+
+
+def test_a_bond_takes_a_member_only_while_down() -> None:
+    host = free(FakeHost())
+    host.set_up(UPLINK0, True)
+    host.trace.clear()
+    ops.JoinBond(UPLINK0, "bond0").run(host)
+    assert host.trace == [f"set_up {UPLINK0} down", f"set_master {UPLINK0} bond0"]
+
+
+def test_a_member_of_another_bond_is_left_alone() -> None:
+    error = refused(ops.JoinBond(UPLINK0, "br-nvda"), FakeHost())
+    assert error.reason == f"{UPLINK0} belongs to bond0"
+
+
+@pytest.mark.parametrize("op", [ops.LeaveBond("eth7"), ops.JoinBond(UPLINK0, "bond7")])
+def test_a_netdev_that_is_not_there_is_named(op: ops.LeaveBond) -> None:
+    assert "there is no netdev" in refused(op, FakeHost()).reason
+
+
+def test_lag_is_awaited_until_both_ports_report_it() -> None:
+    host = switchdev(FakeHost())
+    host.cards[0].lag_delay = 4.0
+    for netdev in (UPLINK0, UPLINK1):
+        ops.JoinBond(netdev, "bond0").run(host)
+    before = host.now()
+    ops.AwaitLag((P0, P1)).run(host)
+    assert 4.0 <= host.now() - before < 5.0
+
+
+def test_a_lag_that_never_forms_names_its_preconditions() -> None:
+    host = switchdev(FakeHost())
+    host.cards[0].lag_never = True
+    for netdev in (UPLINK0, UPLINK1):
+        ops.JoinBond(netdev, "bond0").run(host)
+    error = refused(ops.AwaitLag((P0, P1)), host)
+    assert "no VF-LAG after 10 s" in error.reason
+    assert "all VFs unbound" in error.remedy
+
+
+def test_a_lag_that_bound_vfs_prevented_carries_the_kernels_reason() -> None:
+    host = switchdev(FakeHost())
+    ops.BindVf(VF0).run(host)
+    for netdev in (UPLINK0, UPLINK1):
+        ops.JoinBond(netdev, "bond0").run(host)
+    assert "Make sure all VFs are unbound" in refused(ops.AwaitLag((P0, P1)), host).reason
+
+
+def test_the_lag_of_plain_ports_is_no_vf_lag() -> None:
+    assert "one of type roce" in refused(ops.AwaitLag((P0, P1)), FakeHost()).reason
+
+
+def test_on_a_kernel_that_does_not_tell_the_deadline_passes_and_the_plan_goes_on() -> None:
+    host = switchdev(FakeHost(kernel="5.15.0-48-generic"))
+    host.lag_debugfs = False
+    before = host.now()
+    host.log.clear()
+    ops.AwaitLag((P0, P1)).run(host)
+    assert host.now() - before >= 10.0
+
+
+def test_units_are_enabled_after_systemd_has_reread_its_files() -> None:
+    host = FakeHost()
+    ops.InstallFile("/etc/systemd/system/x.service", UNIT).run(host)
+    ops.EnableUnit("x.service").run(host)
+    ops.EnableUnit("x.service").run(host)
+    assert host.trace[1:] == ["run systemctl daemon-reload", "run systemctl enable x.service"]
+    ops.DisableUnit("x.service").run(host)
+    ops.DisableUnit("x.service").run(host)
+    assert host.trace[3:] == ["run systemctl disable x.service"]
+
+
+def test_a_unit_that_cannot_be_enabled_carries_systemds_words() -> None:
+    assert "Unit file x.service does not exist" in refused(ops.EnableUnit("x.service"), FakeHost()).reason
+    host = FakeHost()
+    ops.InstallFile("/etc/systemd/system/x.service", b"[Service]\nExecStart=/bin/true\n").run(host)
+    assert "[Install]" in refused(ops.EnableUnit("x.service"), host).remedy
+    host.fail("run", "systemctl", CommandError(["systemctl"], "systemctl is not installed"))
+    assert refused(ops.EnableUnit("x.service"), host).reason == "systemctl is not installed"
+
+
+def test_a_tree_is_removed_from_the_leaves() -> None:
+    host = FakeHost()
+    for path in ("/usr/lib/x/a/b", "/usr/lib/x/c"):
+        ops.InstallFile(path, b"1").run(host)
+    host.trace.clear()
+    ops.RemoveTree("/usr/lib/x").run(host)
+    ops.RemoveTree("/usr/lib/x").run(host)
+    assert host.trace == [
+        "remove /usr/lib/x/a/b",
+        "remove /usr/lib/x/a",
+        "remove /usr/lib/x/c",
+        "remove /usr/lib/x",
+    ]
+    assert not host.exists("/usr/lib/x")
+
+
+def test_removing_what_is_not_there_is_no_write() -> None:
+    host = FakeHost()
+    ops.RemoveFile("/etc/x").run(host)
+    assert host.trace == []
+
+
+def test_a_file_that_cannot_be_written_or_removed_is_named() -> None:
+    host = FakeHost()
+    host.fail("install", "/etc/x", OSError(errno.EROFS, "Read-only file system"))
+    assert (
+        refused(ops.InstallFile("/etc/x", b""), host).reason == "cannot write /etc/x: Read-only file system"
+    )
+    ops.InstallFile("/etc/x", b"").run(host)
+    host.fail("remove", "/etc/x", OSError(errno.EROFS, "Read-only file system"))
+    assert refused(ops.RemoveFile("/etc/x"), host).reason == "cannot remove /etc/x: Read-only file system"
+
+
+def test_a_converged_host_takes_all_operations_again_without_a_write() -> None:
+    host = converged(FakeHost())
+    for bdf in (P0, P1):
+        for op in (
+            ops.SetAutoprobe(bdf, False),
+            ops.CreateVfs(bdf, 2),
+            ops.SetEswitchMode(bdf, "switchdev"),
+            ops.SetSteeringMode(bdf, "smfs"),
+        ):
+            op.run(host)
+    for netdev in (UPLINK0, UPLINK1):
+        ops.SetHwTcOffload(netdev, True).run(host)
+        ops.JoinBond(netdev, "bond0").run(host)
+    ops.AwaitLag((P0, P1)).run(host)
+    assert host.trace == []
