@@ -103,7 +103,10 @@ def revert(system: System) -> tuple[Trouble, ...]:
 
 
 def to_legacy(system: System, pairs: Sequence[Work]) -> list[Trouble]:
-    """Bring ports to legacy mode with zero VFs, each as far as it lets; what did not work."""
+    """Bring ports to legacy mode with zero VFs, each as far as it lets; what did not work.
+
+    Autoprobe stays off: VFs that the firmware brings after all remain unbound.
+    """
     troubles: list[Trouble] = []
     for port, _ in pairs:
         bdf = port.bdf
@@ -111,7 +114,6 @@ def to_legacy(system: System, pairs: Sequence[Work]) -> list[Trouble]:
             changes.UnbindVfs(bdf),
             ops.SetEswitchMode(bdf, "legacy"),
             ops.DestroyVfs(bdf),
-            ops.SetAutoprobe(bdf, True),
         ):
             try:
                 op.run(system)

@@ -63,7 +63,7 @@ def stamp() -> str:
 
 @functools.cache
 def archive() -> bytes:
-    """The archive's content; the same code gives the same bytes."""
+    """The archive's content. Byte code is not the same bytes each time: compare stamps, not archives."""
     buffer = io.BytesIO()
     with (
         tempfile.TemporaryDirectory() as scratch,
@@ -85,7 +85,6 @@ def archive() -> bytes:
 
 
 def _entry(name: str) -> zipfile.ZipInfo:
-    """An entry with a fixed time, so that archives compare."""
     info = zipfile.ZipInfo(name)
     info.compress_type = zipfile.ZIP_DEFLATED
     return info

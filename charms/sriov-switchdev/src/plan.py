@@ -146,7 +146,7 @@ def _rework(
             steps += nic.offload(port, pf)
         if (port, pf) in work or (port, pf) in _strays(pairs):
             steps += nic.join(port, pf)
-    if any(port.lag for port, _ in pairs):
+    if len(pairs) == 2 and any(port.lag for port, _ in pairs):
         steps.append(nic.await_lag(pairs, LIVE_LAG_DEADLINE))
     return nic.in_order([*steps, *nic.bind(touched, anew=True)])
 

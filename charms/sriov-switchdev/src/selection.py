@@ -41,6 +41,10 @@ def resolve(options: Options, observed: Observed) -> tuple[Desired, tuple[Findin
         lag = options.vf_lag != "disabled" and reason is None
         netdev = pf.netdev or names.get(pf.bdf, "")
         ports.append(Port(pf.bdf, netdev, chosen.count, pf.bond, lag))
+    if not options.selected and observed.previous:
+        # "auto" does not forget a port whose NIC fell off the bus.
+        ports += [port for port in observed.previous.ports if host.pf(port.bdf) is None]
+        ports.sort(key=lambda port: port.bdf)
     # A NIC bonds both of its ports or none: with one of them left out, none.
     by_card = Desired(tuple(ports)).cards()
     whole = {card for card, both in by_card.items() if len(both) == 2 and all(port.lag for port in both)}

@@ -168,8 +168,8 @@ def vf_lag(pf: Pf) -> bool | None:
 
 
 def lag_missing(pairs: Sequence[Work]) -> bool:
-    """VF-LAG is declared, and the kernel says that it is not active."""
-    return any(port.lag and vf_lag(pf) is False for port, pf in pairs)
+    """VF-LAG is declared for both ports of a NIC, and the kernel says that it is not active."""
+    return len(pairs) == 2 and any(port.lag and vf_lag(pf) is False for port, pf in pairs)
 
 
 def in_order(steps: Sequence[HostStep]) -> list[HostStep]:

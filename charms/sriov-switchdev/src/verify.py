@@ -13,6 +13,7 @@ from plan import install_steps
 from steps import Work
 
 NEXT_HOOK = "the next hook of the charm does it"
+GONE = "see the kernel log; if the NIC was taken out, name the remaining ports in option devices"
 
 
 def verify(wanted: Desired, observed: Observed, plan: Plan[System]) -> tuple[Finding, ...]:
@@ -41,9 +42,10 @@ def _differences(wanted: Desired, observed: Observed, plan: Plan[System]) -> Ite
         remedy = f"{held.reason}; released by {held.release}" if held else NEXT_HOOK
         pairs = [(port, observed.host.pf(port.bdf)) for port in ports]
         for port, pf in pairs:
-            what = "the port is gone" if pf is None else ", ".join(_port(port, pf))
-            if what:
-                yield Finding(Severity.BLOCKED if pf is None else severity, port.bdf, what, remedy)
+            if pf is None:
+                yield Finding(Severity.BLOCKED, port.bdf, f"the port ({port.netdev}) is gone", GONE)
+            elif what := ", ".join(_port(port, pf)):
+                yield Finding(severity, port.bdf, what, remedy)
         yield from _lag([(port, pf) for port, pf in pairs if pf], severity, remedy)
 
 

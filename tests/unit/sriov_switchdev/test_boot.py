@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The boot units: whatever fails, the network comes up, in legacy mode with zero VFs, and the status says why."""
+
+import errno
+import zipfile
+from pathlib import Path
+
+import boot
+import bootcopy
+import desired
+import files
+import pytest
+import record
+from hostnic.testing import FakeHost, card
+from unit.sriov_switchdev.node import Node, compute_node, nic
+
+REFUSED = OSError(errno.EIO, "Input/output error")
+PF0, PF1 = "0000:3b:00.0", "0000:3b:00.1"
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> Node:
+    """A node that waits for its first boot."""
+    node = Node(compute_node(cards=[card(total_vfs=2)]), monkeypatch)
+    node.deploy(num_vfs=2, reboot_policy="always")
+    return node
+
+
+def early_writes() -> list[str]:
+    with pytest.MonkeyPatch.context() as patch:
+        node = Node(compute_node(cards=[card(total_vfs=2)]), patch)
+        node.converge(num_vfs=2)
+        bound = next(n for n, line in enumerate(node.boot_writes) if "/bind " in line)
+        return nic(node.boot_writes[:bound])
+
+
+def modes(host: FakeHost) -> list[tuple[str, int]]:
+    return [(port.eswitch_mode, len(port.vfs)) for port in host.network.ports()]
+
+
+@pytest.mark.parametrize("line", early_writes())
+def test_a_step_that_fails_early_leaves_legacy_mode_with_zero_vfs_and_the_network_up(
+    small: Node, line: str
+) -> None:
+    verb, _, target = line.partition(" ")
+    small.host.fail(verb, target, REFUSED)
+    status = small.boot()
+    assert modes(small.host) == [("legacy", 0), ("legacy", 0)]
+    assert small.host.reachable
+    assert status.name == "blocked"
+    assert "the boot step failed to" in status.message or "the boot step failed to" in small.log
+    assert "Input/output error" in small.log
+    # One reboot for one reason: it is not repeated by itself.
+    small.emit("update_status")
+    assert small.reboots_asked == 1
+
+
+def test_the_fallback_goes_on_where_one_of_its_own_writes_fails(small: Node) -> None:
+    small.host.fail("set_eswitch_mode", PF1, REFUSED, times=None)
+    small.host.fail("set_eswitch_mode", f"{PF0} legacy", REFUSED)
+    small.boot()
+    # PF0's mode could not be put back, but no VF is left that Nova could hand out.
+    assert modes(small.host) == [("switchdev", 0), ("legacy", 0)]
+    assert "fallback to legacy mode with zero VFs" in small.log
+
+
+def test_after_a_failed_boot_a_live_change_may_finish_the_work(small: Node) -> None:
+    small.host.fail("set_eswitch_mode", PF0, REFUSED)
+    small.boot()
+    small.configure(allow_live=True, reboot_settle=0)
+    small.emit()
+    assert modes(small.host) == [("switchdev", 2), ("switchdev", 2)]
+    assert small.emit("update_status").name == "active"
+
+
+def test_one_nic_that_fails_leaves_the_other_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    host = compute_node(cards=[card("3b", total_vfs=2), card("af", total_vfs=2)])
+    node = Node(host, monkeypatch)
+    ports = [port.netdev for port in host.network.ports()]
+    node.deploy(devices=" ".join(ports), num_vfs=2, reboot_policy="always")
+    host.fail("write", f"{PF0}/sriov_numvfs", OSError(errno.ENOMEM, "Cannot allocate memory"))
+    node.boot()
+    assert modes(host) == [("legacy", 0), ("legacy", 0), ("switchdev", 2), ("switchdev", 2)]
+    assert "not enough MMIO resources for 2 VFs" in node.log
+    assert "pci=realloc" in node.log
+
+
+def test_late_vfs_are_waited_for(small: Node) -> None:
+    small.configure(reboot_settle=0)
+    for port in small.host.network.ports():
+        port.vf_delay = 90.0
+    assert small.boot().name == "active"
+    assert modes(small.host) == [("switchdev", 2), ("switchdev", 2)]
+
+
+def test_vfs_that_never_come_end_in_the_fallback_and_would_stay_unbound(small: Node) -> None:
+    small.host.port(PF1).vf_delay = 1e6
+    assert small.boot().name == "blocked"
+    assert [port.eswitch_mode for port in small.host.network.ports()] == ["legacy", "legacy"]
+    assert not any(vf.driver for port in small.host.network.ports() for vf in port.vfs)
+    assert "0 of 2 VFs of 0000:3b:00.1 appeared within 120 s" in small.log
+
+
+def test_a_port_that_does_not_appear_is_named_and_the_other_one_converges(small: Node) -> None:
+    small.host.port(PF1).gone = True
+    small.boot()
+    assert modes(small.host)[0] == ("switchdev", 2)
+    assert f"{PF1}: enp59s0f1np1 did not appear within 60 s" in small.log
+    assert f"{PF1}: the port (enp59s0f1np1) is gone" in small.log
+    assert small.reboots_asked == 1
+
+
+def test_vf_lag_that_never_activates_in_auto_binds_vfs_and_says_so(small: Node) -> None:
+    small.host.cards[0].lag_never = True
+    status = small.boot()
+    assert all(vf.driver for port in small.host.network.ports() for vf in port.vfs)
+    assert status.name == "blocked"
+    assert "has no VF-LAG after 30 s" in small.log
+
+
+def test_vf_lag_that_never_activates_when_required_keeps_vfs_unbound(small: Node) -> None:
+    small.configure(vf_lag="required")
+    small.emit()
+    small.host.cards[0].lag_never = True
+    assert small.boot().name == "blocked"
+    assert not any(vf.driver for port in small.host.network.ports() for vf in port.vfs)
+
+
+def test_a_vf_that_never_probes_is_named_and_the_others_are_bound(small: Node) -> None:
+    small.host.port(PF0).never_probing = {1}
+    small.boot()
+    drivers = [vf.driver for port in small.host.network.ports() for vf in port.vfs]
+    assert drivers.count("mlx5_core") == 3
+    assert "0000:3b:00.3" in small.log
+
+
+def test_without_lag_debugfs_and_log_vfs_are_bound_at_the_deadline_and_verify_says_so(small: Node) -> None:
+    small.host.lag_debugfs = False
+    small.host.answers[("journalctl",)] = ""
+    small.boot()
+    assert all(vf.driver for port in small.host.network.ports() for vf in port.vfs)
+    assert "LAG state unknown on kernel 6.8.0-45-generic" in small.action("verify")["findings"]
+
+
+def test_bonds_that_came_first_are_left_alone(small: Node) -> None:
+    """The unit was ordered wrongly or restarted by hand: it must not cut a running bond."""
+    assert small.host.reachable
+    small.host.trace.clear()
+    (trouble,) = boot.early(small.host)
+    assert nic(small.host.trace) == []
+    assert "was in bond0 before the boot step ran; nothing was changed" in trouble.what
+
+
+def test_a_boot_step_that_was_cut_off_ends_in_the_fallback(small: Node) -> None:
+    """The process is killed after the first mode change; systemd then runs the fallback (ExecStopPost)."""
+    small.host.services = {files.EARLY: half_of_early, files.BIND: boot.bind}
+    status = small.boot()
+    assert modes(small.host) == [("legacy", 0), ("legacy", 0)]
+    assert "the boot step did not come to its end" in small.log
+    assert status.name == "blocked"
+
+
+def half_of_early(host: FakeHost) -> None:
+    record.write_boot(host, "early", "running")
+    host.write(f"/sys/bus/pci/devices/{PF0}/sriov_drivers_autoprobe", "0")
+    host.write(f"/sys/bus/pci/devices/{PF0}/sriov_numvfs", "2")
+    host.set_eswitch_mode(PF0, "switchdev")
+    boot.fallback(host)
+
+
+def test_the_fallback_does_nothing_after_a_boot_step_that_ended(small: Node) -> None:
+    small.boot()
+    small.host.trace.clear()
+    assert boot.fallback(small.host) == ()
+    assert small.host.trace == []
+
+
+def test_a_desired_state_that_cannot_be_read_boots_legacy_and_the_next_hook_writes_it_anew(small: Node) -> None:
+    small.host.files.install(desired.PATH, b'{"version": 1, "ports": 7}', 0o600)
+    small.boot()
+    assert modes(small.host) == [("legacy", 0), ("legacy", 0)]
+    assert f"{desired.PATH}: the desired state has no list of ports" in small.log
+    assert desired.from_json(small.host.read(desired.PATH)).ports
+
+
+def test_hooks_wait_while_the_boot_units_are_at_work(small: Node) -> None:
+    """The agent starts beside the binding unit: it must neither interfere nor ask for another reboot."""
+    small.host.services = {files.EARLY: boot.early}
+    status = small.boot()
+    assert status.name == "waiting"
+    assert "the boot units are still at work" in status.message
+    assert nic(small.writes) == []
+    assert small.reboots_asked == 1
+    boot.bind(small.host)
+    assert small.emit("update_status").name in ("active", "waiting")
+    assert "Nothing to do" in small.action("plan")["plan"]
+
+
+def test_a_binding_unit_that_vanished_is_not_waited_for_forever(small: Node) -> None:
+    small.host.services = {files.EARLY: boot.early}
+    small.boot()
+    small.host.sleep(1000)
+    small.emit("update_status")
+    assert len([line for line in small.writes if "/bind " in line]) == 4
+
+
+@pytest.mark.parametrize("arguments", [[], ["later"], ["early", "bind"]])
+def test_other_arguments_are_refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert boot.main(arguments) == 5
+    assert "usage: boot.pyz early|bind|fallback|revert" in capsys.readouterr().err
+
+
+def test_the_archive_is_whole_and_has_nothing_of_juju(tmp_path: Path) -> None:
+    path = tmp_path / "boot.pyz"
+    path.write_bytes(bootcopy.archive())
+    names = zipfile.ZipFile(path).namelist()
+    assert {"__main__.py", "boot.py", "boot.pyc", "hostnic/machine.py", "pyroute2/__init__.pyc"} <= {*names}
+    assert not [name for name in names if name.startswith(("charm", "ops/", "config"))]
+
+
+def test_the_stamp_follows_the_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = bootcopy.stamp()
+    bootcopy.stamp.cache_clear()
+    monkeypatch.setattr(bootcopy, "MODULES", (*bootcopy.MODULES, "verify"))
+    assert bootcopy.stamp() != before
+    bootcopy.stamp.cache_clear()
+    monkeypatch.undo()
+    assert bootcopy.stamp() == before
+
+
+def test_the_name_rule_keeps_the_uplinks_name_and_leaves_representors_alone() -> None:
+    wanted = desired.Desired((desired.Port(PF0, "enp59s0f0", 8), desired.Port(PF1, 'x" y', 8)))
+    assert files.name_rule(wanted).splitlines()[1:] == [
+        'SUBSYSTEM=="net", ACTION=="add", KERNELS=="0000:3b:00.0", ATTR{phys_port_name}=="p[0-9]*", '
+        'NAME="enp59s0f0"'
+    ]
+
+
