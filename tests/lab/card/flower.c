@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * tc flower rules that the card takes ("in_hw"): on uplinks, representors and,
+ * through indirect blocks, tunnel devices and Open vSwitch's internal ports.
+ * A bond needs nothing: Open vSwitch binds its block to the uplinks in it.
+ *
+ * Rules are checked as mlx5 does and kept, to be counted. Frames go on through
+ * tc's software path, which also counts them: FLOW_CLS_STATS adds no packets,
+ * for tc would show each of them twice.
+ */
+#include <linux/module.h>
+#include <linux/slab.h>
+#include <net/flow_offload.h>
+#include <net/geneve.h>
+#include <net/gre.h>
+#include <net/pkt_cls.h>
+#include <net/vxlan.h>
+#include "card.h"
+
+struct vcx_rule {
+	struct list_head node;
+	struct vcx_card *card;
+	const struct net_device *dev;
+	unsigned long cookie;
+};
+
+static LIST_HEAD(rules);
+static DEFINE_MUTEX(rules_lock);
+static LIST_HEAD(block_cbs);
+
+static char flower_reject[64];
+module_param_string(flower_reject, flower_reject, sizeof(flower_reject), 0644);
+MODULE_PARM_DESC(flower_reject, "Matches that no rule may have: any of vlan,ports,ip,tcp,ipv4,ipv6,tunnel,ct");
+
+/* What mlx5 can match; of these, what flower_reject can name. */
+static const struct {
+	enum flow_dissector_key_id id;
+	const char *name;
+} keys[] = {
+	{ FLOW_DISSECTOR_KEY_CONTROL },
+	{ FLOW_DISSECTOR_KEY_BASIC },
+	{ FLOW_DISSECTOR_KEY_ETH_ADDRS },
+	{ FLOW_DISSECTOR_KEY_META },
+	{ FLOW_DISSECTOR_KEY_VLAN, "vlan" },
+	{ FLOW_DISSECTOR_KEY_CVLAN, "vlan" },
+	{ FLOW_DISSECTOR_KEY_IPV4_ADDRS, "ipv4" },
+	{ FLOW_DISSECTOR_KEY_IPV6_ADDRS, "ipv6" },
+	{ FLOW_DISSECTOR_KEY_PORTS, "ports" },
+	{ FLOW_DISSECTOR_KEY_TCP, "tcp" },
+	{ FLOW_DISSECTOR_KEY_IP, "ip" },
+	{ FLOW_DISSECTOR_KEY_ICMP },
+	{ FLOW_DISSECTOR_KEY_CT, "ct" },
+	{ FLOW_DISSECTOR_KEY_ENC_KEYID, "tunnel" },
+	{ FLOW_DISSECTOR_KEY_ENC_IPV4_ADDRS },
+	{ FLOW_DISSECTOR_KEY_ENC_IPV6_ADDRS },
+	{ FLOW_DISSECTOR_KEY_ENC_PORTS },
+	{ FLOW_DISSECTOR_KEY_ENC_CONTROL },
+	{ FLOW_DISSECTOR_KEY_ENC_IP },
+	{ FLOW_DISSECTOR_KEY_ENC_OPTS },
+};
+
+/* "ip" is named by "vlan,ip" but not by "ipv4". */
+static bool vcx_flower_rejected(const char *name)
+{
+	size_t len = strlen(name);
+	const char *at;
+
+	for (at = flower_reject; *at; at += strcspn(at, ",\n"), at += *at != '\0')
+		if (strcspn(at, ",\n") == len && !strncmp(at, name, len))
+			return true;
+	return false;
+}
+
+static int vcx_flower_check_keys(const struct flow_rule *rule, struct netlink_ext_ack *extack)
+{
+	u64 left = rule->match.dissector->used_keys;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(keys); i++)
+		if (!keys[i].name || !vcx_flower_rejected(keys[i].name))
+			left &= ~BIT_ULL(keys[i].id);
+	if (!left)
+		return 0;
+	NL_SET_ERR_MSG_MOD(extack, "Unsupported key");
+	return -EOPNOTSUPP;
+}
+
+static bool vcx_is_tunnel(const struct net_device *dev)
+{
+	return netif_is_vxlan(dev) || netif_is_geneve(dev) || netif_is_gretap(dev) ||
+	       netif_is_ip6gretap(dev);
+}
+
+/* The port that stands for a bond: one of its own uplinks. Under rtnl. */
+static struct vcx_port *vcx_bond_port(struct net_device *bond)
+{
+	struct net_device *lower;
+	struct list_head *iter;
+
+	netdev_for_each_lower_dev(bond, lower, iter)
+		if (vcx_is_uplink(lower))
+			return vcx_port_of(lower);
+	return NULL;
+}
+
+/*
+ * Checks the actions of a rule on a device of @card, NULL for a tunnel's, whose
+ * card is the one that the rule forwards to. Puts the card in @card.
+ */
+static int vcx_flower_check_actions(const struct flow_rule *rule, struct vcx_card **card,
+				    struct netlink_ext_ack *extack)
+{
+	const struct flow_action_entry *act;
+	struct vcx_port *port;
+	bool encap = false;
+	int i;
+
+	flow_action_for_each(i, act, &rule->action) {
+		switch (act->id) {
+		case FLOW_ACTION_ACCEPT:
+		case FLOW_ACTION_DROP:
+		case FLOW_ACTION_GOTO:
+		case FLOW_ACTION_VLAN_PUSH:
+		case FLOW_ACTION_VLAN_POP:
+		case FLOW_ACTION_VLAN_MANGLE:
+		case FLOW_ACTION_TUNNEL_DECAP:
+		case FLOW_ACTION_MANGLE:
+		case FLOW_ACTION_ADD:
+		case FLOW_ACTION_CSUM:
+		case FLOW_ACTION_PTYPE:
+		case FLOW_ACTION_CT:
+			break;
+		case FLOW_ACTION_TUNNEL_ENCAP:
+			encap = true;
+			break;
+		case FLOW_ACTION_REDIRECT:
+		case FLOW_ACTION_MIRRED:
+		case FLOW_ACTION_REDIRECT_INGRESS:
+			if ((encap && vcx_is_tunnel(act->dev)) || netif_is_ovs_master(act->dev))
+				break;
+			port = netif_is_lag_master(act->dev) ? vcx_bond_port(act->dev) :
+							       vcx_port_of(act->dev);
+			if (!port || (*card && port->card != *card)) {
+				NL_SET_ERR_MSG_MOD(extack, "devices are not on same switch HW, can't offload forwarding");
+				return -EOPNOTSUPP;
+			}
+			*card = port->card;
+			break;
+		default:
+			NL_SET_ERR_MSG_MOD(extack, "Not implemented offload action");
+			return -EOPNOTSUPP;
+		}
+	}
+	return 0;
+}
+
+static int vcx_flower_replace(struct net_device *dev, struct flow_cls_offload *f)
+{
+	struct flow_rule *flow = flow_cls_offload_flow_rule(f);
+	struct netlink_ext_ack *extack = f->common.extack;
+	struct vcx_port *port = vcx_port_of(dev);
+	struct vcx_card *card = NULL;
+	struct vcx_rule *rule;
+	int err;
+
+	if (port) {
+		if (!tc_can_offload_extack(dev, extack))
+			return -EOPNOTSUPP;
+		if (vcx_esw_mode(port) != DEVLINK_ESWITCH_MODE_SWITCHDEV)
+			return -EOPNOTSUPP;
+		card = port->card;
+	}
+	err = vcx_flower_check_keys(flow, extack) ?: vcx_flower_check_actions(flow, &card, extack);
+	if (err)
+		return err;
+	/* A tunnel's rule that forwards to no card of ours. */
+	if (!card)
+		return -EOPNOTSUPP;
+
+	rule = kzalloc(sizeof(*rule), GFP_KERNEL);
+	if (!rule)
+		return -ENOMEM;
+	rule->card = card;
+	rule->dev = dev;
+	rule->cookie = f->cookie;
+	mutex_lock(&rules_lock);
+	list_add(&rule->node, &rules);
+	mutex_unlock(&rules_lock);
+	return 0;
+}
+
+static int vcx_flower_destroy(const struct net_device *dev, unsigned long cookie)
+{
+	struct vcx_rule *rule;
+	int err = -ENOENT;
+
+	mutex_lock(&rules_lock);
+	list_for_each_entry(rule, &rules, node)
+		if (rule->dev == dev && rule->cookie == cookie) {
+			list_del(&rule->node);
+			kfree(rule);
+			err = 0;
+			break;
+		}
+	mutex_unlock(&rules_lock);
+	return err;
+}
+
+int vcx_flower_rules(struct vcx_card *card)
+{
+	struct vcx_rule *rule;
+	int num = 0;
+
+	mutex_lock(&rules_lock);
+	list_for_each_entry(rule, &rules, node)
+		num += rule->card == card;
+	mutex_unlock(&rules_lock);
+	return num;
+}
+
+/* Under rtnl, since no block says unlocked_driver_cb. */
+static int vcx_flower_cb(enum tc_setup_type type, void *data, void *cb_priv)
+{
+	struct flow_cls_offload *f = data;
+
+	if (type != TC_SETUP_CLSFLOWER)
+		return -EOPNOTSUPP;
+	switch (f->command) {
+	case FLOW_CLS_REPLACE:
+		return vcx_flower_replace(cb_priv, f);
+	case FLOW_CLS_DESTROY:
+		return vcx_flower_destroy(cb_priv, f->cookie);
+	case FLOW_CLS_STATS:
+		flow_stats_update(&f->stats, 0, 0, 0, 0, FLOW_ACTION_HW_STATS_DELAYED);
+		return 0;
+	default:
+		return -EOPNOTSUPP;
+	}
+}
+
+int vcx_flower_setup(struct net_device *dev, enum tc_setup_type type, void *data)
+{
+	if (type != TC_SETUP_BLOCK)
+		return -EOPNOTSUPP;
+	return flow_block_cb_setup_simple(data, &block_cbs, vcx_flower_cb, dev, dev, true);
+}
+
+static void vcx_indr_release(void *cb_priv)
+{
+}
+
+static int vcx_indr_setup(struct net_device *dev, struct Qdisc *sch, void *cb_priv,
+			  enum tc_setup_type type, void *type_data, void *data,
+			  void (*cleanup)(struct flow_block_cb *block_cb))
+{
+	struct flow_block_offload *f = type_data;
+	struct flow_block_cb *block_cb;
+
+	if (!dev || type != TC_SETUP_BLOCK ||
+	    f->binder_type != FLOW_BLOCK_BINDER_TYPE_CLSACT_INGRESS ||
+	    !(vcx_is_tunnel(dev) || netif_is_ovs_master(dev)))
+		return -EOPNOTSUPP;
+	f->driver_block_list = &block_cbs;
+	switch (f->command) {
+	case FLOW_BLOCK_BIND:
+		if (flow_block_cb_is_busy(vcx_flower_cb, dev, &block_cbs))
+			return -EBUSY;
+		block_cb = flow_indr_block_cb_alloc(vcx_flower_cb, dev, dev, vcx_indr_release, f,
+						    dev, sch, data, cb_priv, cleanup);
+		if (IS_ERR(block_cb))
+			return PTR_ERR(block_cb);
+		flow_block_cb_add(block_cb, f);
+		list_add_tail(&block_cb->driver_list, &block_cbs);
+		return 0;
+	case FLOW_BLOCK_UNBIND:
+		block_cb = flow_block_cb_lookup(f->block, vcx_flower_cb, dev);
+		if (!block_cb)
+			return -ENOENT;
+		flow_indr_block_cb_remove(block_cb, f);
+		list_del(&block_cb->driver_list);
+		return 0;
+	default:
+		return -EOPNOTSUPP;
+	}
+}
+
+int vcx_flower_init(void)
+{
+	return flow_indr_dev_register(vcx_indr_setup, &rules);
+}
+
+void vcx_flower_exit(void)
+{
+	flow_indr_dev_unregister(vcx_indr_setup, &rules, vcx_indr_release);
+}
