@@ -354,7 +354,7 @@ def _take_back(units: Mapping[str, UnitState], cluster: Cluster, now: int) -> Cl
 
 
 def _may_be_granted(unit: str, state: UnitState, units: Mapping[str, UnitState], cluster: Cluster) -> bool:
-    if unit in cluster.forced or state.requested_at is not None or not eligible(unit, state, cluster):
+    if unit in cluster.forced or not eligible(unit, state, cluster):
         return False
     if approved(unit, state, cluster) or state.consent != "idle":
         return True

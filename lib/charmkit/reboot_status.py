@@ -18,7 +18,7 @@ def report(host: Host, policy: Policy, own: UnitState, cluster: Cluster) -> tupl
         findings.append(_requested(host, own, own.requested_at))
     elif own.reasons:
         findings.append(_needed(host, policy, own, cluster))
-    if not own.settled:
+    if not own.settled and not own.futile:
         findings.append(_settling(host, policy, own))
     if host.leader and cluster.holder not in ("", host.unit) and _age(host, cluster) >= STUCK + policy.settle:
         findings.append(_stuck(host, cluster))
@@ -50,7 +50,7 @@ def _futile(own: UnitState) -> Finding:
         Severity.BLOCKED,
         SUBJECT,
         f"done, and it changed nothing: {'; '.join(own.futile)}",
-        "it is not repeated; see verify for what to mend, then reboot the host by hand",
+        "it is not repeated; mend what verify names, then reboot by hand",
     )
 
 

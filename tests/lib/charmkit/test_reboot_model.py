@@ -160,6 +160,15 @@ class Application(RuleBasedStateMachine):
     def elect(self, data: st.DataObject) -> None:
         self.leader = self.pick(data)
 
+    @rule()
+    @precondition(lambda self: len(self.nodes) < 5)
+    def elect_a_newcomer(self) -> None:
+        """It sees none of its peers yet, and it needs a reboot itself."""
+        self.leader = f"sriov/{self.names}"
+        self.add_unit()
+        self.nodes[self.leader].reasons.add(REASONS[0])
+        self.hook(self.leader)
+
     @rule(data=st.data())
     def any_hook(self, data: st.DataObject) -> None:
         self.hook(self.pick(data))

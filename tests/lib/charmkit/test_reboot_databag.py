@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Databags carry the rolling reboot's state unchanged, and anything else is one clear ValueError."""
+
+import dataclasses
+import json
+
+import pytest
+from charmkit.reboot import Approval, Cluster, UnitState
+from charmkit.reboot_databag import decode_cluster, decode_unit, encode
+from hypothesis import given
+from hypothesis import strategies as st
+
+counts = st.integers(0, 2**40)
+texts = st.lists(st.text(max_size=20), max_size=3).map(tuple)
+units = st.builds(
+    UnitState,
+    boot_id=st.text(max_size=40),
+    reasons=texts,
+    since=counts,
+    ready=st.booleans(),
+    consent=st.sampled_from(["", "always", "idle"]),
+    approved=texts,
+    requested_at=st.none() | counts,
+    settled=st.booleans(),
+    healthy_at=st.none() | counts,
+    futile=texts,
+    spent=st.dictionaries(st.text(max_size=20), st.text(max_size=20), max_size=3),
+    released=counts,
+)
+clusters = st.builds(
+    Cluster,
+    grant=counts,
+    holder=st.text(max_size=20),
+    since=counts,
+    missing_since=st.none() | counts,
+    approvals=st.dictionaries(
+        st.text(max_size=9), st.builds(Approval, st.text(max_size=9), texts), max_size=3
+    ),
+    forced=st.dictionaries(st.text(max_size=9), counts, max_size=3),
+)
+anything = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=9), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@given(units)
+def test_a_units_state_comes_back_as_it_was(state: UnitState):
+    assert decode_unit(encode(state)) == state
+
+
+@given(clusters)
+def test_the_leaders_state_comes_back_as_it_was(cluster: Cluster):
+    assert decode_cluster(encode(cluster)) == cluster
+
+
+@pytest.mark.parametrize("empty", [None, ""])
+def test_before_the_first_hook_there_is_nothing(empty: str | None):
+    assert decode_unit(empty) == UnitState()
+    assert decode_cluster(empty) == Cluster()
+
+
+def test_equal_states_give_equal_text():
+    one = UnitState(spent={"a": "1", "b": "2"})
+    other = UnitState(spent={"b": "2", "a": "1"})
+
+    assert encode(one) == encode(other)
+
+
+def test_a_later_revision_may_add_fields_and_an_earlier_one_may_lack_them():
+    assert decode_unit('{"version": 1, "boot_id": "b", "mood": "good"}') == UnitState(boot_id="b")
+    assert decode_cluster('{"version": 1, "mood": []}') == Cluster()
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("nonsense", "not JSON"),
+        ("[" * 100_000, "not JSON"),
+        ("[]", "the databag is malformed"),
+        ("{}", "version None is not known here (known: 1)"),
+        ('{"version": 2}', "version 2 is not known here (known: 1)"),
+        ('{"version": 1, "consent": "maybe"}', "consent is not a policy"),
+        ('{"version": 1, "reasons": "because"}', "reasons is malformed"),
+        ('{"version": 1, "reasons": [1]}', "reasons is malformed"),
+        ('{"version": 1, "settled": 1}', "settled is malformed"),
+        ('{"version": 1, "boot_id": null}', "boot_id is malformed"),
+        ('{"version": 1, "requested_at": "soon"}', "requested_at is malformed"),
+        ('{"version": 1, "released": null}', "released is malformed"),
+        ('{"version": 1, "released": -1}', "released is malformed"),
+        ('{"version": 1, "released": true}', "released is malformed"),
+        ('{"version": 1, "spent": {"a": 1}}', "spent is malformed"),
+    ],
+)
+def test_a_malformed_unit_is_one_sentence(text: str, says: str):
+    with pytest.raises(ValueError, match=says.replace("(", r"\(").replace(")", r"\)")):
+        decode_unit(text)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"grant": "7"},
+        {"holder": 3},
+        {"missing_since": True},
+        {"approvals": []},
+        {"approvals": {"u/0": "yes"}},
+        {"approvals": {"u/0": {"boot_id": 1, "reasons": []}}},
+        {"approvals": {"u/0": {"boot_id": "b"}}},
+        {"forced": {"u/0": "7"}},
+        {"forced": None},
+    ],
+)
+def test_a_malformed_leader_is_one_sentence(fields: dict[str, object]):
+    with pytest.raises(ValueError, match="is malformed"):
+        decode_cluster(json.dumps({"version": 1, **fields}))
+
+
+@given(st.sampled_from(sorted(dataclasses.asdict(UnitState()) | dataclasses.asdict(Cluster()))), anything)
+def test_no_field_can_hold_what_raises_anything_else(field: str, value: object):
+    text = json.dumps({"version": 1, field: value})
+    for decode in (decode_unit, decode_cluster):
+        try:
+            decode(text)
+        except ValueError as error:
+            assert str(error)

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What operators read about reboots: who waits for what, for how long, and what to run."""
+
+from dataclasses import replace
+
+import pytest
+from charmkit.reboot import Cluster, Host, Need, Policy, UnitState
+from charmkit.reboot_status import STUCK, duration, handed_over, report
+from converge import Severity
+
+WHY = ("8 VFs at the next boot",)
+HOST = Host("sriov/0", "boot 1", uptime=5000, now=1_000_000, leader=False, need=Need(WHY))
+WANTS = UnitState(boot_id="boot 1", reasons=WHY, since=999_000, ready=True)
+BACK = UnitState(boot_id="boot 1", settled=False)
+HELD_BY_OTHER = Cluster(grant=1, holder="sriov/7", since=1_000_000 - 3 * 3600 - 120)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (-5, "0 s"),
+        (0, "0 s"),
+        (59, "59 s"),
+        (60, "1 min"),
+        (3599, "59 min"),
+        (11_100, "3 h 5 min"),
+        (180_000, "2 d 2 h"),
+    ],
+)
+def test_durations(seconds: int, text: str):
+    assert duration(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("mode", "host", "own", "cluster", "severity", "sentence"),
+    [
+        pytest.param(
+            "manual",
+            HOST,
+            WANTS,
+            Cluster(),
+            Severity.HELD,
+            "reboot: needed: 8 VFs at the next boot; run: juju run sriov/leader approve-reboot",
+            id="needs the operator's word",
+        ),
+        pytest.param(
+            "when-idle",
+            replace(HOST, busy="instance-1 running"),
+            WANTS,
+            Cluster(),
+            Severity.WAITING,
+            "reboot: needed (8 VFs at the next boot), waits until idle: instance-1 running; "
+            "or run: juju run sriov/leader approve-reboot",
+            id="waits until idle",
+        ),
+        pytest.param(
+            "always",
+            replace(HOST, need=Need(WHY, not_ready="boot files are not installed")),
+            replace(WANTS, ready=False),
+            Cluster(),
+            Severity.WAITING,
+            "reboot: needed (8 VFs at the next boot), not before: boot files are not installed",
+            id="not prepared",
+        ),
+        pytest.param(
+            "always",
+            HOST,
+            replace(WANTS, consent="always"),
+            Cluster(),
+            Severity.WAITING,
+            "reboot: needed (8 VFs at the next boot), waits for the leader to grant it",
+            id="waits for the leader",
+        ),
+        pytest.param(
+            "always",
+            HOST,
+            replace(WANTS, consent="always"),
+            HELD_BY_OTHER,
+            Severity.WAITING,
+            "reboot: needed (8 VFs at the next boot), waits for sriov/7, whose turn began 3 h 2 min ago",
+            id="waits for its turn",
+        ),
+        pytest.param(
+            "always",
+            HOST,
+            replace(WANTS, requested_at=4820),
+            Cluster(1, "sriov/0"),
+            Severity.WAITING,
+            "reboot: requested 3 min ago: 8 VFs at the next boot",
+            id="under way",
+        ),
+        pytest.param(
+            "always",
+            HOST,
+            replace(WANTS, requested_at=4000),
+            Cluster(1, "sriov/0"),
+            Severity.BLOCKED,
+            "reboot: requested 16 min ago, but the host is still in the same boot; "
+            "run: juju ssh sriov/0 sudo systemctl reboot",
+            id="never came",
+        ),
+        pytest.param(
+            "always",
+            replace(HOST, need=Need(unverified="VF-LAG is not active")),
+            BACK,
+            Cluster(1, "sriov/0"),
+            Severity.WAITING,
+            "reboot: done; settles once the host verifies: VF-LAG is not active",
+            id="does not verify yet",
+        ),
+        pytest.param(
+            "always",
+            replace(HOST, need=Need(), stopped="juju-0-lxd-1 stopped"),
+            BACK,
+            Cluster(1, "sriov/0"),
+            Severity.WAITING,
+            "reboot: done; settles once its containers run: juju-0-lxd-1 stopped",
+            id="containers",
+        ),
+        pytest.param(
+            "always",
+            replace(HOST, need=Need()),
+            replace(BACK, healthy_at=4940),
+            Cluster(1, "sriov/0"),
+            Severity.WAITING,
+            "reboot: done; the host settles for another 4 min",
+            id="settles",
+        ),
+    ],
+)
+def test_one_sentence_for_each_wait(
+    mode: str, host: Host, own: UnitState, cluster: Cluster, severity: Severity, sentence: str
+):
+    (finding,) = report(host, Policy(mode), own, cluster)  # type: ignore[arg-type]
+
+    assert (finding.severity, finding.sentence()) == (severity, sentence)
+
+
+def test_a_reboot_that_changed_nothing_is_named_and_not_repeated():
+    findings = report(HOST, Policy("always"), replace(BACK, futile=WHY), Cluster(1, "sriov/0"))
+
+    assert [(finding.severity, finding.sentence()) for finding in findings] == [
+        (
+            Severity.BLOCKED,
+            "reboot: done, and it changed nothing: 8 VFs at the next boot; "
+            "it is not repeated; mend what verify names, then reboot by hand",
+        )
+    ]
+
+
+@pytest.mark.parametrize(
+    ("leader", "age", "named"), [(True, 300, True), (True, 299, False), (False, 9000, False)]
+)
+def test_the_leader_names_a_stuck_holder(leader: bool, age: int, named: bool):
+    cluster = Cluster(1, "sriov/7", since=HOST.now - STUCK - age)
+
+    findings = report(
+        replace(HOST, leader=leader, need=Need()), Policy(), UnitState(boot_id="boot 1"), cluster
+    )
+
+    assert [finding.sentence() for finding in findings] == (
+        [
+            f"reboot: sriov/7 has held the lock for {duration(STUCK + age)}; "
+            "look at that host, or run: juju run sriov/leader release-reboot-lock"
+        ]
+        if named
+        else []
+    )
+
+
+def test_nothing_to_say_about_a_host_that_needs_none():
+    assert report(replace(HOST, need=Need()), Policy(), UnitState(boot_id="boot 1"), HELD_BY_OTHER) == ()
+
+
+def test_a_charm_that_does_not_own_the_reboots_names_the_owner():
+    (finding,) = handed_over(Need(WHY), "nic-firmware")
+
+    assert finding.sentence() == "reboot: needed (8 VFs at the next boot); nic-firmware asks for it"
+    assert handed_over(Need(), "nic-firmware") == ()

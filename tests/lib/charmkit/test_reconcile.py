@@ -1,0 +1,304 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From Juju's events to the verbs and back: events in, calls and status out."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import ops
+import pytest
+from charmkit.options import OptionError, check, option
+from charmkit.reconcile import InputError, Reconciler, load_config, load_params
+from converge import Disruption, Finding, Plan, Severity, Step
+from ops import testing
+
+META = {
+    "name": "nic",
+    "subordinate": True,
+    "requires": {
+        "juju-info": {"interface": "juju-info", "scope": "container"},
+        "fabric": {"interface": "host_fabric"},
+    },
+    "peers": {"reboot": {"interface": "rolling_reboot"}},
+}
+FORMAT = {"type": "string", "enum": ["table", "json"]}
+ACTIONS = {
+    "plan": {"params": {"format": FORMAT}},
+    "verify": {"params": {"format": FORMAT}},
+    "burn": {"params": {"image": {"type": "string"}}},
+}
+OPTIONS = {
+    "num-vfs": {"type": "int", "default": 8},
+    "vf-lag": {"type": "string", "default": "auto"},
+    "site": {"type": "string"},
+}
+
+
+@dataclass(frozen=True)
+class Config:
+    site: str
+    num_vfs: int = option(8, minimum=1, maximum=127)
+    vf_lag: str = option("auto", choices=("auto", "required"))
+
+    def __post_init__(self) -> None:
+        check(self)
+        if self.site == "mars":
+            raise ValueError("no site is on mars")
+
+
+@dataclass(frozen=True)
+class Image:
+    image: str
+
+    def __post_init__(self) -> None:
+        if not self.image.endswith(".bin"):
+            raise OptionError("image", self.image, "the name of a .bin file")
+
+
+class Noop:
+    def run(self, system: object) -> None:
+        raise AssertionError("a preview writes nothing")
+
+
+PLAN: Plan[Any] = Plan((Step("vfs", "create 8 VFs", "there are none", Disruption.VF_DESTROYING, Noop()),))
+
+
+class Charm(ops.CharmBase):
+    """A charm whose verbs write down that they ran."""
+
+    calls: list[str]
+    findings: Sequence[Finding] = ()
+
+    def __init__(self, framework: ops.Framework) -> None:
+        super().__init__(framework)
+        self.reconciler = Reconciler(
+            self, converge=self.converge, preview=self.preview, verify=self.verify, stop=self.leave
+        )
+        framework.observe(self.on.burn_action, self.burn)
+
+    def converge(self) -> Sequence[Finding]:
+        config = load_config(self, Config)
+        self.calls.append(f"converge {config.num_vfs}")
+        return self.findings
+
+    def preview(self) -> Plan[Any]:
+        load_config(self, Config)
+        self.calls.append("preview")
+        return PLAN
+
+    def verify(self) -> Sequence[Finding]:
+        self.calls.append("verify")
+        return self.findings
+
+    def leave(self) -> None:
+        self.calls.append("stop")
+
+    def burn(self, event: ops.ActionEvent) -> None:
+        try:
+            self.calls.append(f"burn {load_params(event, Image).image}")
+        except InputError as error:
+            event.fail(str(error))
+
+
+@pytest.fixture
+def charm() -> type[Charm]:
+    return type("Charm", (Charm,), {"calls": [], "findings": ()})
+
+
+@pytest.fixture
+def context(charm: type[Charm]) -> testing.Context[Charm]:
+    return testing.Context(charm, meta=META, actions=ACTIONS, config={"options": OPTIONS}, unit_id=3)
+
+
+def state(**config: Any) -> testing.State:
+    return testing.State(
+        config={"site": "earth", **config},
+        relations=[
+            testing.PeerRelation("reboot", peers_data={1: {}}),
+            testing.Relation("fabric"),
+            testing.SubordinateRelation("juju-info"),
+        ],
+        unit_status=testing.UnknownStatus(),
+    )
+
+
+@pytest.mark.parametrize(
+    "event", ["install", "start", "config_changed", "update_status", "upgrade_charm", "leader_elected"]
+)
+def test_every_lifecycle_event_reconciles_once(
+    context: testing.Context[Charm], charm: type[Charm], event: str
+):
+    out = context.run(getattr(context.on, event)(), state())
+
+    assert charm.calls == ["converge 8"]
+    assert out.unit_status == testing.ActiveStatus()
+
+
+@pytest.mark.parametrize("endpoint", ["reboot", "fabric", "juju-info"])
+@pytest.mark.parametrize("event", ["relation_created", "relation_changed"])
+def test_so_does_every_relation(
+    context: testing.Context[Charm], charm: type[Charm], endpoint: str, event: str
+):
+    before = state()
+    remote = {"remote_unit": 1} if event == "relation_changed" else {}
+
+    context.run(getattr(context.on, event)(before.get_relations(endpoint)[0], **remote), before)
+
+    assert charm.calls == ["converge 8"]
+
+
+@pytest.mark.parametrize(("endpoint", "calls"), [("fabric", ["converge 8"]), ("juju-info", [])])
+def test_a_unit_whose_principal_goes_does_nothing_more(
+    context: testing.Context[Charm], charm: type[Charm], endpoint: str, calls: list[str]
+):
+    before = state()
+
+    context.run(context.on.relation_broken(before.get_relations(endpoint)[0]), before)
+
+    assert charm.calls == calls
+
+
+@pytest.mark.parametrize(("departing", "calls"), [(1, ["converge 8"]), (3, [])])
+def test_a_unit_that_departs_itself_does_nothing_more(
+    context: testing.Context[Charm], charm: type[Charm], departing: int, calls: list[str]
+):
+    peers = testing.PeerRelation("reboot", peers_data={1: {}})
+    before = testing.State(config={"site": "earth"}, relations=[peers])
+
+    context.run(context.on.relation_departed(peers, remote_unit=1, departing_unit=departing), before)
+
+    assert charm.calls == calls
+
+
+def test_the_stop_hook_takes_away_and_leaves_the_status(context: testing.Context[Charm], charm: type[Charm]):
+    out = context.run(context.on.stop(), state())
+
+    assert charm.calls == ["stop"]
+    assert out.unit_status == testing.UnknownStatus()
+
+
+def test_findings_become_the_status_and_a_line_of_the_log_each(
+    context: testing.Context[Charm], charm: type[Charm]
+):
+    charm.findings = (
+        Finding(Severity.INFO, "bond0", "is fine"),
+        Finding(Severity.BLOCKED, "bond0", "has three members", "remove one"),
+    )
+
+    out = context.run(context.on.update_status(), state())
+
+    assert out.unit_status == testing.BlockedStatus("bond0: has three members; remove one")
+    logged = [line.message for line in context.juju_log if line.level == "WARNING"]
+    assert logged == ["blocked: bond0: has three members; remove one"]
+
+
+@pytest.mark.parametrize(
+    ("config", "sentence"),
+    [
+        ({"num-vfs": 0}, "option num-vfs: 0 is not allowed; set a whole number from 1 to 127"),
+        ({"vf-lag": "maybe"}, "option vf-lag: 'maybe' is not allowed; set auto or required"),
+        ({"site": "mars"}, "options: no site is on mars"),
+    ],
+)
+def test_a_wrong_option_blocks_with_one_sentence_and_nothing_runs(
+    context: testing.Context[Charm], charm: type[Charm], config: dict[str, Any], sentence: str
+):
+    out = context.run(context.on.config_changed(), state(**config))
+
+    assert charm.calls == []
+    assert out.unit_status == testing.BlockedStatus(sentence)
+    assert not [line for line in context.juju_log if "Traceback" in line.message or line.level == "ERROR"]
+
+
+def test_an_option_without_a_default_must_be_set(context: testing.Context[Charm], charm: type[Charm]):
+    out = context.run(context.on.config_changed(), testing.State())
+
+    assert charm.calls == []
+    assert out.unit_status == testing.BlockedStatus("option site: is not set; it has no default")
+
+
+def test_plan_prints_and_changes_no_status(context: testing.Context[Charm], charm: type[Charm]):
+    out = context.run(context.on.action("plan"), state())
+
+    assert charm.calls == ["preview"]
+    assert context.action_results is not None
+    assert context.action_results["plan"].splitlines()[1].split() == (
+        ["1", "create", "8", "VFs", "there", "are", "none", "vf-destroying"]
+    )
+    assert out.unit_status == testing.UnknownStatus()
+
+
+def test_plan_as_json(context: testing.Context[Charm]):
+    context.run(context.on.action("plan", params={"format": "json"}), state())
+
+    assert context.action_results is not None
+    assert json.loads(context.action_results["plan"])["steps"][0]["disruption"] == "vf-destroying"
+
+
+@pytest.mark.parametrize(
+    ("severity", "verified"),
+    [
+        (None, "true"),
+        (Severity.INFO, "true"),
+        (Severity.WARNING, "true"),
+        (Severity.HELD, "false"),
+        (Severity.WAITING, "false"),
+        (Severity.BLOCKED, "false"),
+    ],
+)
+def test_verify_says_whether_all_holds(
+    context: testing.Context[Charm], charm: type[Charm], severity: Severity | None, verified: str
+):
+    charm.findings = () if severity is None else (Finding(severity, "bond0", "flaps", "see the cable"),)
+
+    context.run(context.on.action("verify", params={"format": "json"}), state())
+
+    assert charm.calls == ["verify"]
+    assert context.action_results is not None
+    assert context.action_results["verified"] == verified
+    assert [item["what"] for item in json.loads(context.action_results["findings"])] == ["flaps"] * len(
+        charm.findings
+    )
+
+
+def test_verify_as_a_table(context: testing.Context[Charm], charm: type[Charm]):
+    charm.findings = (Finding(Severity.HELD, "bond0", "flaps", "see the cable"),)
+
+    context.run(context.on.action("verify"), state())
+
+    assert context.action_results is not None
+    assert context.action_results["findings"].splitlines()[1].split() == [
+        "held",
+        "bond0",
+        "flaps",
+        "see",
+        "the",
+        "cable",
+    ]
+
+
+def test_an_action_with_a_wrong_option_fails_with_the_same_sentence(context: testing.Context[Charm]):
+    with pytest.raises(testing.ActionFailed, match="option num-vfs: 0 is not allowed"):
+        context.run(context.on.action("plan"), state(**{"num-vfs": 0}))
+
+
+@pytest.mark.parametrize("action", ["plan", "verify"])
+def test_a_format_that_nobody_offers(context: testing.Context[Charm], charm: type[Charm], action: str):
+    sentence = "parameter format: 'yaml' is not allowed; set table or json"
+    with pytest.raises(testing.ActionFailed, match=sentence):
+        context.run(context.on.action(action, params={"format": "yaml"}), state())
+
+    assert charm.calls == []
+
+
+@pytest.mark.parametrize(
+    ("params", "sentence"),
+    [
+        ({}, "parameter image: is not set; it has no default"),
+        ({"image": "fw.txt"}, "parameter image: 'fw.txt' is not allowed; set the name of a .bin file"),
+    ],
+)
+def test_a_wrong_action_parameter(context: testing.Context[Charm], params: dict[str, str], sentence: str):
+    with pytest.raises(testing.ActionFailed, match=sentence):
+        context.run(context.on.action("burn", params=params), state())

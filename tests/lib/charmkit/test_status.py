@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A unit's status: the worst finding in words, the others counted, on one line."""
+
+import ops
+import pytest
+from charmkit.status import LONGEST, unit_status
+from converge import Finding, Severity
+from hypothesis import given
+from hypothesis import strategies as st
+
+
+def finding(severity: Severity, what: str = "is wrong", remedy: str = "") -> Finding:
+    return Finding(severity, "bond0", what, remedy)
+
+
+@pytest.mark.parametrize(
+    ("severities", "status"),
+    [
+        ((), ops.ActiveStatus("")),
+        ((Severity.INFO,), ops.ActiveStatus("")),
+        ((Severity.WARNING,), ops.ActiveStatus("bond0: is wrong")),
+        ((Severity.WARNING, Severity.INFO), ops.ActiveStatus("bond0: is wrong")),
+        ((Severity.HELD,), ops.BlockedStatus("bond0: is wrong")),
+        ((Severity.WAITING, Severity.HELD), ops.WaitingStatus("bond0: is wrong (+1 more, see verify)")),
+        (
+            (Severity.WARNING, Severity.BLOCKED, Severity.HELD),
+            ops.BlockedStatus("bond0: is wrong (+2 more, see verify)"),
+        ),
+    ],
+)
+def test_the_worst_finding_decides(severities: tuple[Severity, ...], status: ops.StatusBase):
+    assert unit_status([finding(severity) for severity in severities]) == status
+
+
+def test_the_first_of_the_worst_is_told_with_its_remedy():
+    findings = [
+        finding(Severity.WARNING, "flaps"),
+        finding(Severity.BLOCKED, "has three members", "remove one"),
+        finding(Severity.BLOCKED, "has no partner"),
+    ]
+
+    assert unit_status(findings).message == "bond0: has three members; remove one (+2 more, see verify)"
+
+
+def test_a_long_sentence_is_cut_and_points_to_verify():
+    message = unit_status([finding(Severity.BLOCKED, "x" * 200)]).message
+
+    assert len(message) <= LONGEST
+    assert message.endswith("x… (see verify)")
+
+
+@given(st.lists(st.builds(finding, st.sampled_from(Severity), st.text(max_size=300)), max_size=30))
+def test_never_longer_than_a_line(findings: list[Finding]):
+    assert len(unit_status(findings).message) <= LONGEST
