@@ -23,7 +23,7 @@ UP = re.compile(r"lag map:? ")
 DOWN = re.compile(
     r"Failed to (create|activate|deactivate|modify) (VF |RoCE )?LAG|E-Switch: Disable|Deactivat\w+ LAG"
 )
-TROUBLE = re.compile(r"lag|bond|unbound", re.IGNORECASE)
+TROUBLE = re.compile(r"Failed to \w+ (VF |RoCE )?LAG|unbound prior to|Can't activate LAG")
 
 
 def kernel_log(system: System) -> str:

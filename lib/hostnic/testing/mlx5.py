@@ -92,10 +92,10 @@ def set_param(card: FakeCard, port: FakePort, name: str, value: str | bool | int
         if value == "smfs" and port.eswitch_mode == "switchdev":
             raise refuse(errno.EOPNOTSUPP, NO_SMFS)
         port.steering_mode = str(value)
-    elif value and (card.lag or any(other.eswitch_mode != "switchdev" for other in card.ports)):
-        raise refuse(errno.EOPNOTSUPP)
-    else:
-        card.multiport = bool(value)
+    elif bool(value) != card.multiport:
+        if value and (card.lag or any(other.eswitch_mode != "switchdev" for other in card.ports)):
+            raise refuse(errno.EOPNOTSUPP)
+        card.lag, card.lag_in_firmware = ("multiport_eswitch", True) if value else (None, False)
 
 
 def set_inline_mode(card: FakeCard, port: FakePort, mode: str) -> None:

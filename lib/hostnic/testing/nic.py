@@ -100,10 +100,9 @@ class FakeCard:
         ports: its PFs.
         device, psid, version: PCI ids, board id, running firmware.
         rdma: RDMA devices exist (``rdma-core`` and mlx5_ib are there).
-        lag: the type of the LAG that is active: ``switchdev``, ``roce``, or None.
+        lag: the type of the LAG that is active (``switchdev``, ``roce``, ``multiport_eswitch``) or None.
         lag_hash: it selects ports by hash.
         lag_in_firmware: the firmware has a LAG; outlives a deactivation that failed.
-        multiport: devlink parameter ``esw_multiport``.
         lag_never: a fault: no LAG ever forms.
         lag_delay: seconds between an event and what mlx5 makes of it.
 
@@ -120,13 +119,17 @@ class FakeCard:
     lag: str | None = None
     lag_hash: bool = False
     lag_in_firmware: bool = False
-    multiport: bool = False
     lag_never: bool = False
     lag_delay: float = 0.2
 
+    @property
+    def multiport(self) -> bool:
+        """One eswitch spans both ports: devlink parameter ``esw_multiport``."""
+        return self.lag == "multiport_eswitch"
+
     def boot(self) -> None:
         """Power-on state of all ports."""
-        self.lag, self.lag_hash, self.lag_in_firmware, self.multiport = None, False, False, False
+        self.lag, self.lag_hash, self.lag_in_firmware = None, False, False
         for port in self.ports:
             port.boot()
 

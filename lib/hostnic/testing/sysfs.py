@@ -80,7 +80,7 @@ def _lag(card: FakeCard) -> Tree:
     return {
         "state": "active\n",
         "type": f"{card.lag}\n",
-        "port_sel_mode": "hash\n" if card.lag_hash else "queue_affinity\n",
+        "port_sel_mode": "mpesw\n" if card.multiport else "hash\n" if card.lag_hash else "queue_affinity\n",
         "flags": f"shared_fdb:{'on' if card.lag == 'switchdev' else 'off'}\n",
         "members": "".join(f"{port.bdf}\n" for port in card.ports),
     }

@@ -27,17 +27,19 @@ def consider(card: FakeCard, bond_mode: str | None, say: Say) -> None:
         say: takes lines of the kernel log.
 
     """
+    if card.multiport:
+        return
     wanted = _wanted(card, bond_mode)
     if wanted and card.lag is None:
         _activate(card, wanted, bond_mode in HASHING, say)
-    elif wanted is None and card.lag is not None and not card.multiport:
+    elif wanted is None and card.lag is not None:
         dissolve(card, say)
 
 
 def _wanted(card: FakeCard, bond_mode: str | None) -> str | None:
     if len(card.ports) != 2 or bond_mode not in (*HASHING, "active-backup"):
         return None
-    if card.lag_never or card.multiport or any(port.total_vfs > MOST_VFS for port in card.ports):
+    if card.lag_never or any(port.total_vfs > MOST_VFS for port in card.ports):
         return None
     modes = {port.eswitch_mode for port in card.ports}
     if modes == {"switchdev"}:

@@ -1,0 +1,264 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Scenarios that must end alike on the modelled host and on a real kernel with the virtual card.
+
+``scenario(system, fault)`` acts on a plain node (both PFs of a NIC in bond0, no VF) and returns what
+it saw, line by line. ``python3 -m hostnic.testing.contract NAME`` prints the lines that the host it
+runs on gives; ``tests/functional/test_hostnic.py`` compares them with :class:`FakeHost`'s.
+"""
+
+import errno
+import sys
+from collections.abc import Callable
+
+from converge import StepError
+
+from hostnic import discover, ops, pci
+from hostnic.machine import Machine
+from hostnic.model import Lag, Pf
+from hostnic.recorder import Recorder
+from hostnic.system import System
+from hostnic.testing.host import FakeHost
+
+Fault = Callable[[str, str, str], None]
+"""``fault(bdf, name, value)`` arranges a fault of the card: ``mode_fail``, ``vf_delay_ms`` …"""
+Scenario = Callable[[System, Fault], list[str]]
+
+P0, P1 = "0000:3b:00.0", "0000:3b:00.1"
+UPLINK0, UPLINK1 = "enp59s0f0np0", "enp59s0f1np1"
+PORTS = ((P0, UPLINK0), (P1, UPLINK1))
+BOND = "bond0"
+SETTLED = 1.5
+"""Seconds in which the kernel's work items are done, also on an emulated machine."""
+
+
+def said(action: Callable[[], object]) -> str:
+    """What came of it: the result, or the error with its name and the kernel's words."""
+    try:
+        return str(action())
+    except StepError as error:
+        return f"step error: {error.reason}"
+    except OSError as error:
+        return f"{errno.errorcode.get(error.errno or 0, '?')}: {error.strerror}"
+
+
+def _lag(lag: Lag) -> str:
+    return f"{lag.active} {lag.type} {lag.port_sel_mode} {lag.shared_fdb} {lag.source}"
+
+
+def _port(pf: Pf) -> list[str]:
+    return [
+        f"{pf.bdf} {pf.driver} {pf.device} {pf.netdev} {pf.port_name} {pf.firmware} {pf.psid}",
+        f"  vfs {pf.num_vfs} of {pf.total_vfs}, autoprobe {pf.autoprobe}, iommu {pf.iommu}",
+        f"  {pf.eswitch_mode} {pf.steering_mode} {pf.esw_multiport} offload {pf.hw_tc_offload}",
+        f"  bond {pf.bond}, bridge {pf.bridge}, carrier {pf.carrier}, lag {_lag(pf.lag)}",
+        *(f"  vf {vf.index} {vf.bdf} {vf.driver} {vf.netdev is not None} {vf.users}" for vf in pf.vfs),
+    ]
+
+
+def look(system: System) -> list[str]:
+    """Everything that is observed, without names and addresses that differ between machines."""
+    system.sleep(SETTLED)
+    host = discover.observe(system)
+    lines = [line for pf in host.pfs for line in _port(pf)]
+    lines.append(f"one switch: {len({pf.switch_id for pf in host.pfs}) == 1}")
+    lines += [
+        f"{bond.name} {bond.mode} {bond.xmit_hash_policy} {bond.members} {bond.bridge}" for bond in host.bonds
+    ]
+    return lines + [finding.sentence() for finding in host.findings]
+
+
+def plain(system: System, fault: Fault) -> list[str]:
+    """A node as it was deployed."""
+    return look(system)
+
+
+def _free(system: System) -> None:
+    for _, netdev in PORTS:
+        ops.LeaveBond(netdev).run(system)
+
+
+def _prepare(system: System, count: int) -> None:
+    for bdf, _ in PORTS:
+        ops.SetAutoprobe(bdf, False).run(system)
+        ops.CreateVfs(bdf, count).run(system)
+
+
+def _switch(system: System) -> None:
+    for bdf, netdev in PORTS:
+        ops.SetEswitchMode(bdf, "switchdev").run(system)
+        ops.SetHwTcOffload(netdev, True).run(system)
+
+
+def _join(system: System) -> None:
+    for _, netdev in PORTS:
+        ops.JoinBond(netdev, BOND).run(system)
+
+
+def _bind(system: System) -> None:
+    for bdf, _ in PORTS:
+        for address in pci.vf_addresses(system, bdf).values():
+            ops.BindVf(address).run(system)
+
+
+def _converge(system: System) -> None:
+    _free(system)
+    _prepare(system, 2)
+    _switch(system)
+    _join(system)
+    ops.AwaitLag((P0, P1)).run(system)
+    _bind(system)
+
+
+def converge(system: System, fault: Fault) -> list[str]:
+    """Both PFs to switchdev and VF-LAG, step by step, and then once more without a write."""
+    seen = ["vfs in a bond:"]
+    _prepare(system, 2)
+    seen += look(system)
+    recorder = Recorder(system)
+    _converge(recorder)
+    seen += ["converged:", *look(system), "written:", *recorder.writes]
+    again = Recorder(system)
+    _prepare(again, 2)
+    _switch(again)
+    _join(again)
+    ops.AwaitLag((P0, P1)).run(again)
+    _bind(again)
+    return [*seen, f"written again: {again.writes}"]
+
+
+def refusals(system: System, fault: Fault) -> list[str]:
+    """What the kernel and mlx5 refuse, and in which words."""
+    num_vfs = pci.attribute(P0, "sriov_numvfs")
+    total = pci.total_vfs(system, P0)
+    seen = [
+        said(lambda: system.write(num_vfs, str(total + 1))),
+        said(lambda: system.write(num_vfs, "many")),
+        said(lambda: system.set_eswitch_mode(P0, "switchdev")),
+        said(lambda: system.set_eswitch_mode(P0, "legacy")),
+        said(lambda: system.set_inline_mode(P0, "transport")),
+        said(lambda: system.devlink_param(P0, "no_such_parameter")),
+        said(lambda: system.set_devlink_param(P0, "flow_steering_mode", "other")),
+        said(lambda: system.set_devlink_param(P0, "esw_multiport", True)),
+        said(lambda: system.set_eswitch_mode("0000:3b:00.7", "switchdev")),
+        said(lambda: system.set_hw_tc_offload("no-such-dev", True)),
+        said(lambda: system.set_master("no-such-dev", None)),
+    ]
+    _free(system)
+    system.write(num_vfs, "1")
+    address = pci.vf_addresses(system, P0)[0]
+    bind, unbind = f"{pci.DRIVERS}/mlx5_core/bind", f"{pci.DRIVERS}/mlx5_core/unbind"
+    seen += [
+        said(lambda: system.write(num_vfs, "2")),
+        said(lambda: system.set_eswitch_mode(P0, "switchdev")),
+        said(lambda: system.write(bind, address)),
+        said(lambda: system.write(unbind, address)),
+        said(lambda: system.write(unbind, address)),
+        said(lambda: system.set_eswitch_mode(P0, "switchdev")),
+        said(lambda: system.set_devlink_param(P0, "flow_steering_mode", "dmfs")),
+        said(lambda: system.set_devlink_param(P0, "flow_steering_mode", "smfs")),
+        said(lambda: system.set_up(UPLINK0, True)),
+        said(lambda: system.set_master(UPLINK0, BOND)),
+        said(lambda: system.set_hw_tc_offload(UPLINK0, False)),
+    ]
+    return seen + look(system)
+
+
+def multiport(system: System, fault: Fault) -> list[str]:
+    """``esw_multiport`` and the bond exclude each other."""
+    _free(system)
+    _switch(system)
+    seen = [said(lambda: ops.SetDevlinkParam(P0, "esw_multiport", True).run(system))]
+    seen.append(said(lambda: ops.JoinBond(UPLINK0, BOND).run(system)))
+    return seen + look(system)
+
+
+def lag_lost(system: System, fault: Fault) -> list[str]:
+    """A bond broken under bound VFs: the LAG does not come back until the driver restarts."""
+    _converge(system)
+    ops.LeaveBond(UPLINK0).run(system)
+    seen = look(system)
+    for bdf, _ in PORTS:
+        for address in pci.vf_addresses(system, bdf).values():
+            ops.UnbindVf(address).run(system)
+    ops.JoinBond(UPLINK0, BOND).run(system)
+    return seen + look(system)
+
+
+def back_to_legacy(system: System, fault: Fault) -> list[str]:
+    """The way back: VFs unbound, out of the bond, legacy mode, VFs destroyed, into the bond."""
+    _converge(system)
+    for bdf, _ in PORTS:
+        for address in pci.vf_addresses(system, bdf).values():
+            ops.UnbindVf(address).run(system)
+    _free(system)
+    for bdf, _ in PORTS:
+        ops.SetEswitchMode(bdf, "legacy").run(system)
+        ops.DestroyVfs(bdf).run(system)
+    _join(system)
+    return look(system)
+
+
+def faults(system: System, fault: Fault) -> list[str]:
+    """The card's faults as the operations report them."""
+    num_vfs = pci.attribute(P0, "sriov_numvfs")
+    _free(system)
+    ops.SetAutoprobe(P0, False).run(system)
+    fault(P0, "numvfs_enomem", "1")
+    seen = [said(lambda: ops.CreateVfs(P0, 2).run(system))]
+    fault(P0, "numvfs_enomem", "0")
+    fault(P0, "vf_delay_ms", "3000")
+    system.write(num_vfs, "2")
+    seen.append(f"promised: {pci.num_vfs(system, P0)}, {pci.vfs_present(system, P0)}")
+    seen.append(said(lambda: system.write(num_vfs, "1")))
+    seen.append(said(lambda: ops.SetEswitchMode(P0, "switchdev").run(system)))
+    system.sleep(4.0)
+    seen.append(f"late: {pci.num_vfs(system, P0)}, {pci.vfs_present(system, P0)}")
+    fault(P0, "vf_delay_ms", "0")
+    fault(P0, "mode_fail", "1")
+    seen.append(said(lambda: ops.SetEswitchMode(P0, "switchdev").run(system)))
+    fault(P0, "mode_fail", "0")
+    seen.append(said(lambda: ops.SetEswitchMode(P0, "switchdev").run(system)))
+    ops.SetEswitchMode(P1, "switchdev").run(system)
+    fault(P0, "lag_never", "1")
+    _join(system)
+    seen.append(said(lambda: ops.AwaitLag((P0, P1), 3.0).run(system)))
+    return seen + look(system)
+
+
+SCENARIOS: dict[str, Scenario] = {
+    scenario.__name__: scenario
+    for scenario in (plain, converge, refusals, multiport, lag_lost, back_to_legacy, faults)
+}
+
+
+def on_model(name: str, host: FakeHost) -> list[str]:
+    """The scenario on a modelled host."""
+
+    def fault(bdf: str, which: str, value: str) -> None:
+        port = host.port(bdf)
+        if which == "numvfs_enomem":
+            port.no_mmio = value == "1"
+        elif which == "vf_delay_ms":
+            port.vf_delay = int(value) / 1000
+        elif which == "mode_fail":
+            port.mode_fails = value == "1"
+        elif which == "lag_never":
+            host.cards[0].lag_never = value == "1"
+        else:
+            raise ValueError(f"the model has no fault {which}")
+
+    return SCENARIOS[name](host, fault)
+
+
+def on_machine(name: str) -> list[str]:
+    """The scenario on the host that this runs on, which has the virtual card."""
+    machine = Machine()
+
+    def fault(bdf: str, which: str, value: str) -> None:
+        machine.write(f"/sys/kernel/debug/vcx/{bdf}/fault_{which}", value)
+
+    return SCENARIOS[name](machine, fault)
+
+
+if __name__ == "__main__":
+    sys.stdout.write("".join(f"{line}\n" for line in on_machine(sys.argv[1])))

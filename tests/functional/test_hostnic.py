@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The real kernel with the virtual card, and the model that unit tests use: alike, line by line."""
+
+import pytest
+from hostnic.testing import FakeHost, contract
+from lab.guest import Guest
+
+PYTHON = "env PYTHONPATH=/opt/ovn-offload/lib:/opt/site-packages python3"
+
+
+def on_guest(guest: Guest, name: str) -> list[str]:
+    done = guest.run(f"{PYTHON} -m hostnic.testing.contract {name}", timeout=240)
+    return done.stdout.splitlines()
+
+
+def model() -> FakeHost:
+    """A modelled host of the guest's kind: no IOMMU, as the virtual card has none."""
+    host = FakeHost()
+    host.iommu = False
+    return host
+
+
+@pytest.mark.parametrize("name", contract.SCENARIOS)
+def test_the_model_does_as_the_card_does(machine: Guest, name: str) -> None:
+    assert contract.on_model(name, model()) == on_guest(machine, name)
+
+
+def test_a_vf_in_a_network_namespace_is_in_use(machine: Guest) -> None:
+    machine.run("echo 1 > /sys/bus/pci/devices/0000:3b:00.0/sriov_numvfs; udevadm settle")
+    netdev = machine.run("ls /sys/bus/pci/devices/0000:3b:00.0/virtfn0/net").stdout.strip()
+    machine.run(f"ip netns add container && ip link set {netdev} netns container")
+    host = model()
+    host.write("/sys/bus/pci/devices/0000:3b:00.0/sriov_numvfs", "1")
+    host.move_to_netns("0000:3b:00.2")
+    seen = on_guest(machine, "plain")
+    assert any("('network namespace',)" in line for line in seen)
+    assert contract.on_model("plain", host) == seen
+
+
+def test_the_firmware_is_asked_for_the_next_boot_through_the_real_mstconfig(machine: Guest) -> None:
+    ask = (
+        "from hostnic.machine import Machine; from hostnic.mstconfig import vfs_after_next_boot;"
+        "print(vfs_after_next_boot(Machine(), '0000:3b:00.0'))"
+    )
+    assert machine.run(f'{PYTHON} -c "{ask}"').stdout == "8\n"
+    machine.run("mstconfig -d 0000:3b:00.0 -y set NUM_OF_VFS=16")
+    assert machine.run(f'{PYTHON} -c "{ask}"').stdout == "16\n"
+    machine.run("mstconfig -d 0000:3b:00.0 -y set SRIOV_EN=0")
+    assert machine.run(f'{PYTHON} -c "{ask}"').stdout == "0\n"
+
+
+def test_openvswitch_and_netplan_of_the_guest_are_understood(machine: Guest) -> None:
+    ask = (
+        "from hostnic import netplan, ovs; from hostnic.machine import Machine; m = Machine();"
+        "print(ovs.bridge_of(m, 'bond0'), ovs.bonds(m), ovs.settings(m).hw_offload);"
+        "print(netplan.sriov_settings(netplan.merged(m)), netplan.ovs_bonds(netplan.merged(m)));"
+        "print(netplan.check(m, '99-good.yaml', b'network: {version: 2}', '/run/check'));"
+        "bad = b'network: {version: 2, ethernets: {x: {mtu: big}}}';"
+        "print(netplan.check(m, '99-bad.yaml', bad, '/run/check'))"
+    )
+    lines = machine.run(f'{PYTHON} -c "{ask}"').stdout.splitlines()
+    assert lines[0] == "br-nvda {} False"
+    assert lines[1].endswith("[]")
+    assert lines[2] == "None"
+    assert "netplan failed" in lines[3]
