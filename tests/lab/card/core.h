@@ -5,16 +5,16 @@
 
 #include "card.h"
 
-/* As mlx5 writes to the kernel log: errors carry function, line and pid. */
-#define vcx_err(port, fmt, ...) \
-	dev_err(&(port)->pdev->dev, "%s:%d:(pid %d): " fmt, \
-		__func__, __LINE__, current->pid, ##__VA_ARGS__)
+/* As mlx5 writes to the kernel log: errors carry (its own) function, line and pid. */
+#define vcx_err(port, func, fmt, ...) \
+	dev_err(&(port)->pdev->dev, func ":%d:(pid %d): " fmt, \
+		__LINE__, current->pid, ##__VA_ARGS__)
 #define vcx_info(port, fmt, ...) dev_info(&(port)->pdev->dev, fmt, ##__VA_ARGS__)
 /* A command that the firmware refuses. */
 #define vcx_cmd_err(port, cmd, op, status, code, syndrome, err) \
-	dev_err(&(port)->pdev->dev, "mlx5_cmd_out_err:%d:(pid %d): %s(0x%x) op_mod(0x0) failed, " \
-		"status %s(0x%x), syndrome (0x%x), err(%d)\n", \
-		__LINE__, current->pid, cmd, op, status, code, syndrome, err)
+	vcx_err(port, "mlx5_cmd_out_err", \
+		"%s(0x%x) op_mod(0x0) failed, status %s(0x%x), syndrome (0x%x), err(%d)\n", \
+		cmd, op, status, code, syndrome, err)
 
 struct vcx_vf {
 	struct vcx_port *port;

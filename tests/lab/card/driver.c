@@ -21,12 +21,13 @@ static int vcx_vfs_enable(struct vcx_port *port, u16 num)
 	err = vcx_esw_add_vfs(port, num);
 	devl_unlock(port->devlink);
 	if (err) {
-		vcx_err(port, "failed to enable eswitch SRIOV (%d)\n", err);
+		vcx_err(port, "mlx5_device_enable_sriov",
+			"failed to enable eswitch SRIOV (%d)\n", err);
 		return err;
 	}
 	err = pci_enable_sriov(port->pdev, num);
 	if (err) {
-		vcx_err(port, "pci_enable_sriov failed : %d\n", err);
+		vcx_err(port, "mlx5_sriov_enable", "pci_enable_sriov failed : %d\n", err);
 		devl_lock(port->devlink);
 		vcx_esw_remove_vfs(port);
 		devl_unlock(port->devlink);
@@ -74,7 +75,7 @@ static int vcx_sriov_configure(struct pci_dev *pdev, int num)
 		return -EBUSY;
 	if (READ_ONCE(port->faults.numvfs_enomem)) {
 		dev_err(&pdev->dev, "not enough MMIO resources for SR-IOV\n");
-		vcx_err(port, "pci_enable_sriov failed : %d\n", -ENOMEM);
+		vcx_err(port, "mlx5_sriov_enable", "pci_enable_sriov failed : %d\n", -ENOMEM);
 		return -ENOMEM;
 	}
 	if (READ_ONCE(port->faults.vf_delay_ms)) {
@@ -96,7 +97,8 @@ static int vcx_probe_vf(struct pci_dev *pdev, struct vcx_port *port)
 	struct devlink *devlink;
 
 	if (READ_ONCE(port->faults.vf_no_probe) == vf->index) {
-		dev_err(&pdev->dev, "mlx5_function_setup:%d:(pid %d): Firmware over %d MS in pre-initializing state, aborting\n",
+		dev_err(&pdev->dev,
+			"mlx5_function_setup:%d:(pid %d): Firmware over %d MS in pre-initializing state, aborting\n",
 			__LINE__, current->pid, 120000);
 		return -EBUSY;
 	}

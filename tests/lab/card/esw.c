@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The embedded switch of a port: its mode, its VFs and their representors. */
+/* The embedded switch of a port: its mode, and the representors of its VFs. */
 #include <linux/etherdevice.h>
 #include <linux/rtnetlink.h>
 #include "core.h"
@@ -156,6 +156,8 @@ int vcx_esw_set_mode(struct vcx_port *port, u16 mode, struct netlink_ext_ack *ex
 
 	if (mode != DEVLINK_ESWITCH_MODE_LEGACY && mode != DEVLINK_ESWITCH_MODE_SWITCHDEV)
 		return -EINVAL;
+	if (READ_ONCE(port->faults.surprise_remove))
+		return -EIO;
 	if (mode != port->esw->mode) {
 		err = vcx_esw_busy(port, extack);
 		if (err)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * LAG of a card's two ports, by the rules of mlx5's lag/lag.c (Linux 6.1):
+ * LAG of a card's two ports, by the rules of mlx5's LAG code in Linux 6.1:
  * events of the bond are tracked under rtnl, a work item acts on them later.
  */
 #include <linux/debugfs.h>
@@ -55,7 +55,7 @@ static struct vcx_tracker vcx_lag_tracker(struct vcx_lag *lag)
 
 static bool vcx_lag_both_ports(const struct vcx_lag *lag)
 {
-	return lag->card->nports == 2 && READ_ONCE(lag->port[0]) && READ_ONCE(lag->port[1]);
+	return !lag->card->preset->dpu && READ_ONCE(lag->port[0]) && READ_ONCE(lag->port[1]);
 }
 
 /* mlx5 has no LAG at all on a card whose firmware offers more than 64 VFs. */
@@ -116,7 +116,7 @@ static void vcx_lag_print_map(struct vcx_lag *lag)
 		vcx_info(lag->port[0], "lag map active ports: 1, 2\n");
 }
 
-/* The firmware creates and destroys a LAG only while no VF's driver runs, or with pre-allocation. */
+/* The firmware wants no VF's driver to run when a LAG comes or goes, unless it pre-allocates. */
 static int vcx_lag_firmware(struct vcx_lag *lag, bool create)
 {
 	struct vcx_port *p0 = lag->port[0];
@@ -145,11 +145,12 @@ static void vcx_lag_activate(struct vcx_lag *lag, const struct vcx_tracker *trac
 	vcx_info(p0, "shared_fdb:%d mode:%s\n", switchdev, lag->hash ? "hash" : "queue_affinity");
 	err = vcx_lag_firmware(lag, true);
 	if (err) {
-		vcx_err(p0, "Failed to create LAG (%d)\n", err);
+		vcx_err(p0, "mlx5_create_lag", "Failed to create LAG (%d)\n", err);
 		if (switchdev)
-			vcx_err(p0, "Failed to activate VF LAG\nMake sure all VFs are unbound prior to VF LAG activation or deactivation\n");
+			vcx_err(p0, "mlx5_activate_lag", "Failed to activate VF LAG\n"
+				"Make sure all VFs are unbound prior to VF LAG activation or deactivation\n");
 		else
-			vcx_err(p0, "Failed to activate RoCE LAG\n");
+			vcx_err(p0, "mlx5_activate_lag", "Failed to activate RoCE LAG\n");
 		return;
 	}
 	if (switchdev)
@@ -165,9 +166,12 @@ static void vcx_lag_deactivate(struct vcx_lag *lag)
 	if (!vcx_lag_firmware(lag, false))
 		return;
 	if (roce)
-		vcx_err(lag->port[0], "Failed to deactivate RoCE LAG; driver restart required\n");
+		vcx_err(lag->port[0], "mlx5_deactivate_lag",
+			"Failed to deactivate RoCE LAG; driver restart required\n");
 	else
-		vcx_err(lag->port[0], "Failed to deactivate VF LAG; driver restart required\nMake sure all VFs are unbound prior to VF LAG activation or deactivation\n");
+		vcx_err(lag->port[0], "mlx5_deactivate_lag",
+			"Failed to deactivate VF LAG; driver restart required\n"
+			"Make sure all VFs are unbound prior to VF LAG activation or deactivation\n");
 }
 
 static void vcx_lag_modify(struct vcx_lag *lag, const struct vcx_tracker *tracker)

@@ -234,6 +234,7 @@ static struct devlink_port *vcx_get_devlink_port(struct net_device *dev)
 
 	return &nd->dl_port;
 }
+
 #define VCX_COMMON_OPS .ndo_get_devlink_port = vcx_get_devlink_port,
 #endif
 
