@@ -46,6 +46,8 @@ class Survey:
     wanted: Desired
     observed: Observed
     plan: Plan[System]
+    selected: bool = True
+    """The options say which ports are meant, and they are fit for it."""
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -96,7 +98,8 @@ class SriovSwitchdevCharm(ops.CharmBase):
         if busy := waiting_for_boot(observed):
             return Survey(wanted, observed, Plan(findings=(busy,)))
         policy = Policy(options.allow_live, _controllers())
-        return Survey(wanted, observed, plan(wanted, observed, policy, findings))
+        selected = not any(finding.severity is Severity.BLOCKED for finding in findings)
+        return Survey(wanted, observed, plan(wanted, observed, policy, findings), selected)
 
     def _converge(self) -> Sequence[Finding]:
         """All four verbs, and this unit's turn in the rolling reboot."""
@@ -107,8 +110,9 @@ class SriovSwitchdevCharm(ops.CharmBase):
             failures += [outcome.finding] if outcome.finding else []
             survey = self._survey()
         try:
-            self.dispatcher.install()
-            self._hand_over(survey)
+            if survey.selected:
+                self.dispatcher.install()
+                self._hand_over(survey)
         except OSError as error:
             remedy = "retried at the next hook"
             failures.append(

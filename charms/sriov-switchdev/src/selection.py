@@ -42,8 +42,9 @@ def resolve(options: Options, observed: Observed) -> tuple[Desired, tuple[Findin
         netdev = pf.netdev or names.get(pf.bdf, "")
         ports.append(Port(pf.bdf, netdev, chosen.count, pf.bond, lag))
     if not options.selected and observed.previous:
-        # "auto" does not forget a port whose NIC fell off the bus.
-        ports += [port for port in observed.previous.ports if host.pf(port.bdf) is None]
+        # "auto" does not forget a port that fell off the bus or lost its driver.
+        known = {pf.bdf for pf in host.pfs if pf.netdev}
+        ports += [port for port in observed.previous.ports if port.bdf not in known]
         ports.sort(key=lambda port: port.bdf)
     # A NIC bonds both of its ports or none: with one of them left out, none.
     by_card = Desired(tuple(ports)).cards()

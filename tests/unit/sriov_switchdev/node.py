@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The charm on a modelled host: ``node`` runs its hooks, actions and boots as Juju and systemd would."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -71,14 +72,18 @@ class Node:
 
     def configure(self, **options: Any) -> "Node":
         """Set options, by their names with ``_`` for ``-``."""
-        given = {name.replace("_", "-"): value for name, value in options.items()}
-        self.state = testing.State(
-            leader=self.state.leader,
-            relations=self.state.relations,
-            config={**self.state.config, **given},
-            unit_status=self.state.unit_status,
-        )
+        self.state = self.with_config({name.replace("_", "-"): value for name, value in options.items()})
         return self
+
+    def with_config(self, given: dict[str, Any]) -> testing.State:
+        """The state with these options, by their own names."""
+        return replace(self.state, config={**self.state.config, **given})
+
+    def failure(self, action: str, **parameters: Any) -> str:
+        """Run an action that must fail; its one sentence."""
+        with pytest.raises(testing.ActionFailed) as failed:
+            self.action(action, **parameters)
+        return failed.value.message
 
     def emit(self, event: str = "config_changed", *arguments: Any) -> ops.StatusBase:
         """Run one hook; ``writes`` then has what it wrote."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The boot units: whatever fails, the network comes up, in legacy mode with zero VFs, and the status says why."""
+"""The boot units: whatever fails, the network comes up, in legacy mode with zero VFs; the status says why."""
 
 import errno
 import zipfile
@@ -175,7 +175,9 @@ def test_the_fallback_does_nothing_after_a_boot_step_that_ended(small: Node) -> 
     assert small.host.trace == []
 
 
-def test_a_desired_state_that_cannot_be_read_boots_legacy_and_the_next_hook_writes_it_anew(small: Node) -> None:
+def test_a_desired_state_that_cannot_be_read_boots_legacy_and_the_next_hook_writes_it_anew(
+    small: Node,
+) -> None:
     small.host.files.install(desired.PATH, b'{"version": 1, "ports": 7}', 0o600)
     small.boot()
     assert modes(small.host) == [("legacy", 0), ("legacy", 0)]
@@ -234,5 +236,3 @@ def test_the_name_rule_keeps_the_uplinks_name_and_leaves_representors_alone() ->
         'SUBSYSTEM=="net", ACTION=="add", KERNELS=="0000:3b:00.0", ATTR{phys_port_name}=="p[0-9]*", '
         'NAME="enp59s0f0"'
     ]
-
-

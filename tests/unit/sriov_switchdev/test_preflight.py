@@ -1,0 +1,298 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What stands in the way is found before anything is written, and each finding has its remedy."""
+
+import errno
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from hostnic.process import CommandError
+from hostnic.system import Link
+from hostnic.testing import FakeHost, card
+from unit.sriov_switchdev.node import Node, compute_node, nic
+
+Arrange = Callable[[FakeHost], object]
+PF0, PF1 = "0000:3b:00.0", "0000:3b:00.1"
+
+
+def firmware(count: int, after: int, on: bool = True, on_after: bool = True) -> Arrange:
+    def arrange(host: FakeHost) -> None:
+        for port in host.network.ports():
+            port.firmware.num_of_vfs, port.firmware.sriov_en = count, on
+            port.total_vfs = count if on else 0
+            port.firmware.next_num_of_vfs, port.firmware.next_sriov_en = after, on_after
+
+    return arrange
+
+
+def both(*arranges: Arrange) -> Arrange:
+    return lambda host: [arrange(host) for arrange in arranges]
+
+
+def file(path: str, text: str) -> Arrange:
+    return lambda host: host.files.install(path, text.encode(), 0o600)
+
+
+def instance_on_a_legacy_vf(host: FakeHost) -> None:
+    host.write(f"/sys/bus/pci/devices/{PF0}/sriov_numvfs", "4")
+    host.start_instance("0000:3b:00.2")
+
+
+OVN_CHASSIS = """\
+network:
+  version: 2
+  ethernets:
+    enp59s0f0np0:
+      virtual-function-count: 8
+      embedded-switch-mode: switchdev
+      delay-virtual-functions-rebind: true
+"""
+SENTINEL = "# Config managed by ovn-chassis charm\nnetwork:\n  version: 2\n"
+
+BLOCKED: dict[str, tuple[Arrange, str, str]] = {
+    "too few VFs now and after the next boot": (
+        firmware(4, 4),
+        "the firmware offers 4 VFs, 8 are asked for, and 4 after the next boot",
+        "set NUM_OF_VFS to 8 or more and SRIOV_EN on (charm nic-firmware)",
+    ),
+    "SR-IOV off in firmware for good": (
+        firmware(8, 8, on=False, on_after=False),
+        "the firmware offers 0 VFs, 8 are asked for, and 0 after the next boot",
+        "SRIOV_EN on (charm nic-firmware)",
+    ),
+    "too few VFs and firmware access denied": (
+        both(
+            firmware(4, 8),
+            lambda host: host.answers.update(
+                {
+                    ("mstconfig",): CommandError(
+                        ["mstconfig"],
+                        "mstconfig failed (3)",
+                        3,
+                        "-E- Failed to open the device 3b:00.0. Operation not permitted\n",
+                    )
+                }
+            ),
+        ),
+        "it cannot be asked about the next boot (mstconfig: Failed to open the device",
+        "charm nic-firmware",
+    ),
+    "ovn-chassis still sets VFs": (
+        file("/etc/netplan/150-charm-ovn.yaml", OVN_CHASSIS),
+        "ovn-chassis sets VFs too",
+        "juju config ovn-chassis sriov-numvfs=none:0",
+    ),
+    "netplan sets VFs": (
+        file("/etc/netplan/60-site.yaml", OVN_CHASSIS),
+        "netplan sets VFs or eswitch modes too",
+        "remove virtual-function-count and embedded-switch-mode",
+    ),
+    "a VF in use in legacy mode": (
+        instance_on_a_legacy_vf,
+        "going from 4 to 8 VFs would destroy VFs in use: VF 0000:3b:00.2 by instance-0000002a",
+        "move the instances to another host first",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BLOCKED)
+def test_what_blocks_is_named_with_its_remedy_and_nothing_is_written(node: Node, case: str) -> None:
+    arrange, fact, remedy = BLOCKED[case]
+    arrange(node.host)
+    status = node.emit("config_changed")
+    assert status.name == "blocked"
+    assert nic(node.writes) == []
+    assert not node.host.files.exists("/etc/systemd/system/ovn-offload-sriov-early.service")
+    findings = node.action("verify")["findings"]
+    assert fact in findings
+    assert remedy in findings
+
+
+LAG: dict[str, tuple[Arrange, str, str]] = {
+    "third member": (
+        lambda host: host.network.bonds["bond0"].members.append("eno1"),
+        "bond0 also has eno1, which is no port of the same NIC",
+        "bond exactly the two ports of one NIC",
+    ),
+    "bond mode": (
+        lambda host: setattr(host.network.bonds["bond0"], "mode", "balance-rr"),
+        "bond0 has mode balance-rr",
+        "use one of 802.3ad, active-backup, balance-xor",
+    ),
+    "one port only": (
+        lambda host: host.network.bonds["bond0"].members.remove("enp59s0f1np1"),
+        "bond0 has only enp59s0f0np0 of the NIC",
+        "bond exactly the two ports of one NIC",
+    ),
+    "esw_multiport": (
+        lambda host: setattr(host.cards[0], "multiport", True),
+        "the devlink parameter esw_multiport is on, which excludes VF-LAG",
+        "devlink dev param set pci/0000:3b:00.0 name esw_multiport value false cmode runtime",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", LAG)
+def test_a_bond_without_vf_lag_is_a_warning_in_auto_and_blocks_when_required(node: Node, case: str) -> None:
+    arrange, fact, remedy = LAG[case]
+    if case == "third member":
+        node.host.network.others["eno1"] = third_member()
+    arrange(node.host)
+    node.emit("config_changed")
+    findings = node.action("verify")["findings"]
+    assert f"VF-LAG cannot form: {fact}" in findings
+    assert remedy in findings
+    assert "wait for VF-LAG" not in node.action("plan")["plan"]
+    status = node.configure(vf_lag="required").emit()
+    assert status.name == "blocked"
+    assert fact in node.log
+    assert nic(node.writes) == []
+    node.configure(vf_lag="disabled").emit()
+    assert fact not in node.action("verify")["findings"]
+
+
+def third_member():
+    return Link("eno1", 0, "00:00:00:00:00:01", None, 9000, True, True, None, "bond0", None, None, None)
+
+
+def test_ports_of_two_nics_in_one_bond(monkeypatch: pytest.MonkeyPatch) -> None:
+    host = compute_node(cards=[card("3b"), card("af")])
+    bond = host.network.bonds["bond0"]
+    first, second = host.cards[0].ports[0].netdev, host.cards[1].ports[0].netdev
+    bond.members = [first, second]
+    node = Node(host, monkeypatch)
+    node.emit("config_changed")
+    assert f"bond0 also has {second}, which is no port of the same NIC" in node.action("verify")["findings"]
+
+
+def test_a_bond_of_open_vswitch_is_no_kernel_bond(monkeypatch: pytest.MonkeyPatch) -> None:
+    host = compute_node(bonded=False)
+    host.network.others["ovs-system"] = ovs_system()
+    monkeypatch.setattr(host, "links", with_master(host, "ovs-system"))
+    node = Node(host, monkeypatch).configure(devices="enp59s0f0np0 enp59s0f1np1", vf_lag="required")
+    status = node.emit("config_changed")
+    assert status.name == "blocked"
+    assert "a bond of Open vSwitch is not a kernel bond" in node.action("verify")["findings"]
+
+
+def ovs_system():
+    return Link("ovs-system", 0, None, None, 1500, False, None, "openvswitch", None, None, None, None)
+
+
+def with_master(host: FakeHost, master: str):
+    links = host.links
+
+    def mastered():
+        names = {port.netdev for port in host.network.ports()}
+        return [replace(link, master=master) if link.name in names else link for link in links()]
+
+    return mastered
+
+
+def test_auto_without_a_bond_says_what_the_host_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    node = Node(compute_node(bonded=False), monkeypatch)
+    status = node.emit("config_changed")
+    assert status.name == "blocked"
+    assert "no port of an mlx5 NIC is in a kernel bond" in status.message
+    assert node.writes == []
+
+
+def test_devices_that_no_host_of_this_kind_has(node: Node) -> None:
+    status = node.configure(devices="enp63s0f0:8 enp63s0f1:8").emit()
+    assert status.name == "blocked"
+    assert "enp63s0f0 enp63s0f1" in status.message
+    assert node.writes == []
+
+
+def test_names_of_other_hosts_are_passed_over(node: Node) -> None:
+    node.configure(devices="enp63s0f0:8 enp63s0f1:8 enp59s0f0np0:4 enp59s0f1np1:4").emit()
+    assert '"num_vfs": 4' in node.host.read("/etc/ovn-offload/sriov-switchdev.json")
+    assert "not on this host: enp63s0f0, enp63s0f1" in node.action("verify")["findings"]
+
+
+@pytest.mark.parametrize("devices", ["bond0:4", "0000:3b:00.0:4 3b:00.1:4", "enp59s0f0np0:4 0000:3B:00.1:4"])
+def test_the_forms_of_devices(node: Node, devices: str) -> None:
+    node.configure(devices=devices).emit()
+    text = node.host.read("/etc/ovn-offload/sriov-switchdev.json")
+    assert text.count('"num_vfs": 4') == 2
+    assert text.count('"lag": true') == 2
+
+
+def test_enough_vfs_only_after_the_next_boot_installs_the_boot_files_and_holds_for_the_reboot(
+    node: Node,
+) -> None:
+    firmware(4, 8)(node.host)
+    status = node.deploy(reboot_policy="manual", allow_live=True)
+    assert status.name == "blocked"
+    assert "reboot" in status.message
+    assert nic(node.writes) == []
+    assert node.host.files.exists("/etc/systemd/system/ovn-offload-sriov-early.service")
+    plan = node.action("plan")["plan"]
+    assert "the firmware offers 4 VFs now and 8 after the next boot" in plan
+    node.configure(reboot_policy="always").emit()
+    assert node.reboots_asked == 1
+    node.configure(reboot_settle=0)
+    assert node.boot().name == "active"
+    assert [len(port.vfs) for port in node.host.network.ports()] == [8, 8]
+
+
+def test_the_firmware_is_not_asked_while_it_offers_enough(node: Node) -> None:
+    node.emit("config_changed")
+    assert not [argv for argv in node.host.spawned if argv[0] == "mstconfig"]
+
+
+def test_no_iommu_is_a_warning(node: Node) -> None:
+    node.host.iommu = False
+    node.emit("config_changed")
+    findings = node.action("verify")["findings"]
+    assert "no IOMMU group: instances cannot take VFs" in findings
+    assert "intel_iommu=on iommu=pt" in findings
+
+
+def test_no_carrier_is_a_warning_and_keeps_nothing_from_running(node: Node) -> None:
+    node.host.network.unplugged.add("enp59s0f1np1")
+    assert node.converge(reboot_settle=0).name == "active"
+    assert "enp59s0f1np1 has no carrier" in node.action("verify")["findings"]
+
+
+def test_more_than_64_vfs_with_vf_lag_is_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+    node = Node(compute_node(cards=[card(total_vfs=100)]), monkeypatch).configure(num_vfs=80)
+    node.emit("config_changed")
+    assert "80 VFs: some firmware refuses VF-LAG above 64" in node.action("verify")["findings"]
+
+
+def test_firmware_with_more_than_64_vfs_that_has_refused_vf_lag_is_a_warning(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    node = Node(compute_node(cards=[card(total_vfs=100)]), monkeypatch)
+    node.converge(num_vfs=4)
+    assert (
+        "the firmware offers 100 VFs; some firmware refuses VF-LAG above 64"
+        in node.action("verify")["findings"]
+    )
+
+
+def test_a_nic_that_cannot_be_read_is_one_finding_and_the_other_goes_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    host = compute_node(cards=[card("3b"), card("af")])
+    host.fail("read", "0000:af:00.1/class", OSError(errno.EIO, "Input/output error"), times=None)
+    node = Node(host, monkeypatch)
+    node.configure(reboot_settle=0)
+    assert node.converge(reboot_settle=0).name == "active"
+    assert host.cards[0].lag == "switchdev"
+    assert "0000:af:00.1" in node.action("verify")["findings"]
+
+
+def test_the_sentinel_of_ovn_chassis_is_no_second_writer(node: Node) -> None:
+    file("/etc/netplan/150-charm-ovn.yaml", SENTINEL)(node.host)
+    node.emit("config_changed")
+    assert "ovn-chassis" not in node.action("verify")["findings"]
+
+
+def test_a_port_that_lost_its_driver_is_named(node: Node) -> None:
+    node.converge(reboot_settle=0)
+    node.host.port(PF1).driver = None
+    node.emit("update_status")
+    assert "the port is bound to no driver, not to mlx5_core" in node.action("verify")["findings"]
+    assert nic(node.writes) == []
