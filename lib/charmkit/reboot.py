@@ -158,11 +158,11 @@ class Decision:
     reboot: bool
 
 
-def with_others(need: Need, others: Iterable[Handover]) -> Need:
-    """What the reboot's owner needs, with what the machine's other charms handed over to it."""
+def with_others(need: Need, others: Iterable[Handover], owner: str) -> Need:
+    """What ``owner`` needs, with what the machine's other charms handed over to it."""
     reasons, not_ready = list(need.reasons), [need.not_ready] if need.not_ready else []
     for other in others:
-        if other.reboot is None:
+        if other.reboot is None or other.reboot_owner != owner:
             continue
         reasons += [f"{other.charm}: {reason}" for reason in other.reboot.reasons]
         if not other.reboot.ready:

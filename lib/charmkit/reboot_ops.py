@@ -76,11 +76,8 @@ class RollingReboot(ops.Object):
         if peers is None:
             if not need.reasons:
                 return ()
-            return (
-                Finding(
-                    Severity.WAITING, SUBJECT, f"needed ({'; '.join(need.reasons)}), waits for the peers"
-                ),
-            )
+            what = f"needed ({'; '.join(need.reasons)}), waits for the peer relation"
+            return (Finding(Severity.WAITING, SUBJECT, what),)
         units, findings = self._read_units(peers)
         cluster = self._read_cluster(peers)
         if isinstance(cluster, Finding):

@@ -384,14 +384,20 @@ def handed(reboot: RebootWish | None, pending: str = "") -> Handover:
 def test_the_owner_asks_once_for_everybody_and_after_everybody_is_ready():
     preparing = handed(RebootWish(("switchdev",), 1, ready=False), "installs its boot files")
 
-    merged = with_others(Need(("NUM_OF_VFS 8",)), [preparing, handed(None)])
+    merged = with_others(Need(("NUM_OF_VFS 8",)), [preparing, handed(None)], "nic-firmware")
 
     assert merged.reasons == ("NUM_OF_VFS 8", "sriov-switchdev: switchdev")
     assert merged.not_ready == "sriov-switchdev: installs its boot files"
 
 
 def test_a_ready_wish_does_not_hold_the_owner_up():
-    assert with_others(Need(), [handed(RebootWish(WHY, 1, ready=True))]).not_ready == ""
+    assert with_others(Need(), [handed(RebootWish(WHY, 1, ready=True))], "nic-firmware").not_ready == ""
+
+
+def test_a_wish_for_another_owner_is_not_the_owners():
+    elsewhere = handed(RebootWish(WHY, 1, ready=False))
+
+    assert with_others(Need(), [elsewhere], "roce-qos") == Need()
 
 
 def test_a_need_becomes_a_wish_for_the_owner():

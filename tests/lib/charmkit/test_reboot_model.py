@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The rolling reboot in a whole application, with everything going wrong in any order.
 
-The world below is Juju as the charm sees it: hooks at any time, databags, a leader that changes, units that come and
-go, reboots that happen, change nothing, or never come. The rules are random; the invariants are what operators count
-on. What the hosts really do is kept beside what the units publish, so that the two cannot agree by construction.
+The world below is Juju as the charm sees it: hooks at any time, databags, a leader that changes, units that
+come and go, reboots that happen, change nothing, or never come. The rules are random; the invariants are what
+operators count on. What the hosts really do is kept beside what the units publish, so that the two cannot
+agree by construction.
 """
 
 import dataclasses
@@ -40,6 +41,7 @@ class Node:
     booted: int = 0
     reasons: set[str] = field(default_factory=set)
     stubborn: bool = False  # its reboots change nothing
+    sick: bool = False  # it comes up, but does not verify
     deaf: bool = False  # Juju does not reboot it (4.0.11)
     busy: bool = False
     not_ready: bool = False
@@ -50,6 +52,7 @@ class Node:
     # What really went on, for the invariants.
     rolling: bool = False  # asked for a reboot and not out of its grace yet
     excused: bool = False  # the operator took its lock away
+    again: bool = False  # the operator said to ask once more
     asked: list[tuple[int, frozenset[str]]] = field(default_factory=list)
 
     def in_grace(self, now: int) -> bool:
@@ -116,10 +119,12 @@ class Application(RuleBasedStateMachine):
         assert not others, f"{name} reboots while {others} have not settled"
         assert own.reasons and not node.not_ready
         assert set(own.reasons) <= node.reasons
+        if node.asked and node.asked[-1][0] == node.boot:
+            assert node.again, "asked twice for a reboot that has not come"
         if node.asked and node.asked[-1][0] == node.boot - 1:
             assert not set(own.reasons) <= node.asked[-1][1], "a reboot that changed nothing is repeated"
         node.asked.append((node.boot, frozenset(own.reasons)))
-        node.rolling, node.excused = True, False
+        node.rolling, node.excused, node.again = True, False, False
         if not node.deaf:
             self.boot(node)
 
@@ -129,7 +134,7 @@ class Application(RuleBasedStateMachine):
         node.booted = self.now
         if not node.stubborn and not node.not_ready:
             node.reasons.clear()
-        node.healthy, node.healthy_since = not node.stubborn, self.now
+        node.healthy, node.healthy_since = not (node.stubborn or node.sick), self.now
 
     # What may happen.
 
@@ -190,7 +195,11 @@ class Application(RuleBasedStateMachine):
     def need_goes(self, data: st.DataObject) -> None:
         self.nodes[self.pick(data)].reasons.clear()
 
-    @rule(data=st.data(), what=st.sampled_from(["stubborn", "deaf", "busy", "not_ready"]), on=st.booleans())
+    @rule(
+        data=st.data(),
+        what=st.sampled_from(["stubborn", "sick", "deaf", "busy", "not_ready"]),
+        on=st.booleans(),
+    )
     def becomes(self, data: st.DataObject, what: str, on: bool) -> None:
         setattr(self.nodes[self.pick(data)], what, on)
 
@@ -211,7 +220,7 @@ class Application(RuleBasedStateMachine):
     def approve_on_the_leader(self) -> None:
         units = self.visible_to(self.leader)
         own = approve_one(units[self.leader], self.now - self.nodes[self.leader].booted)
-        self.nodes[self.leader].unit_data = encode(own)
+        self.nodes[self.leader].unit_data, self.nodes[self.leader].again = encode(own), True
         units[self.leader] = own
         self.app_data = encode(arbitrate(units, approve_all(units, self.cluster()), self.now))
 
@@ -220,7 +229,7 @@ class Application(RuleBasedStateMachine):
         node = self.nodes[self.pick(data)]
         own = decode_unit(node.unit_data)
         if own.boot_id.endswith(f" {node.boot}"):  # the action refuses before the first hook of a boot
-            node.unit_data = encode(approve_one(own, self.now - node.booted))
+            node.unit_data, node.again = encode(approve_one(own, self.now - node.booted)), True
 
     @rule()
     @precondition(lambda self: self.cluster().holder)
@@ -252,7 +261,7 @@ class Application(RuleBasedStateMachine):
         if not self.nodes:
             return
         for node in self.nodes.values():
-            node.stubborn = node.deaf = node.busy = node.not_ready = False
+            node.stubborn = node.sick = node.deaf = node.busy = node.not_ready = False
             if not node.healthy:
                 node.healthy, node.healthy_since = True, self.now
         for name, node in self.nodes.items():

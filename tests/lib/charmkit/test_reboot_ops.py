@@ -1,0 +1,370 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rolling reboot in charms: a whole application on modelled hosts, driven by Juju's events."""
+
+import json
+from typing import Any
+
+import ops
+import pytest
+from charmkit.dispatch import Dispatcher
+from charmkit.reboot import NEVER_CAME, Need, Policy
+from charmkit.reboot_databag import KEY, decode_cluster, decode_unit
+from charmkit.reboot_ops import RollingReboot
+from charmkit.reconcile import Reconciler
+from converge import Finding, Plan
+from hostnic.testing import FakeHost
+from ops import testing
+
+WHY = "8 VFs at the next boot"
+META = {"name": "sriov", "peers": {"reboot": {"interface": "rolling_reboot"}}}
+ACTIONS: dict[str, Any] = {"plan": {}, "verify": {}, "approve-reboot": {}, "release-reboot-lock": {}}
+DISPATCH = ("systemctl", "start", "--no-block", "ovn-offload-sriov-dispatch.service")
+IN_A_MINUTE = ("systemctl", "restart", "ovn-offload-sriov-dispatch.timer")
+
+
+class Node:
+    """A host, what its charm finds there, and what the unit's databag holds."""
+
+    def __init__(self) -> None:
+        self.host = FakeHost()
+        self.needs: tuple[str, ...] = ()
+        self.unverified = ""
+        self.busy = ""
+        self.stopped = ""
+        self.probes: list[str] = []
+        self.reboots = 0
+        self.data: dict[str, str] = {}
+
+    def probe(self, name: str) -> str:
+        self.probes.append(name)
+        return str(getattr(self, name))
+
+    def boot(self, *, changes_nothing: bool = False) -> None:
+        self.host.reboot()
+        if not changes_nothing:
+            self.needs = ()
+
+
+class Application:
+    """Units of one application on a Juju that carries databags and keeps reboots for the test to make."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *, units: int, policy: Policy) -> None:
+        self.nodes = [Node() for _ in range(units)]
+        self.app_data: dict[str, str] = {}
+        self.policy = policy
+        self.leader = 0
+        self.related = True
+        self.results: dict[str, Any] = {}
+        self._asking = False
+        monkeypatch.setattr(ops.Unit, "reboot", lambda *_: self._ask())
+
+    def _ask(self) -> None:
+        self._asking = True
+
+    def hook(self, number: int) -> testing.State:
+        return self._emit(number, lambda on: on.update_status())
+
+    def action(self, number: int, name: str) -> dict[str, Any]:
+        before = self.nodes[number].reboots
+        self._emit(number, lambda on: on.action(name))
+        assert self.nodes[number].reboots == before, "juju-reboot is refused in an action"
+        return self.results
+
+    def _emit(self, number: int, event: Any) -> testing.State:
+        node, application = self.nodes[number], self
+
+        class Charm(ops.CharmBase):
+            def __init__(self, framework: ops.Framework) -> None:
+                super().__init__(framework)
+                self.rolling = RollingReboot(
+                    self,
+                    node.host,
+                    Dispatcher(node.host, self.unit.name, "sriov"),
+                    busy=lambda: node.probe("busy"),
+                    stopped=lambda: node.probe("stopped"),
+                )
+                self.dispatcher = Dispatcher(node.host, self.unit.name, "sriov")
+                self.reconciler = Reconciler(self, converge=self.converge, preview=Plan, verify=lambda: ())
+
+            def converge(self) -> tuple[Finding, ...]:
+                self.dispatcher.install()
+                return self.rolling.roll(Need(node.needs, unverified=node.unverified), application.policy)
+
+        peers = testing.PeerRelation(
+            "reboot",
+            local_unit_data=node.data,
+            local_app_data=self.app_data,
+            peers_data={n: other.data for n, other in enumerate(self.nodes) if n != number},
+        )
+        context = testing.Context(Charm, meta=META, actions=ACTIONS, unit_id=number)
+        node.probes.clear()
+        node.host.spawned.clear()
+        state = testing.State(leader=number == self.leader, relations=[peers] if self.related else [])
+        out = context.run(event(context.on), state)
+        if self.related:
+            after = out.get_relation(peers.id)
+            node.data, self.app_data = dict(after.local_unit_data), dict(after.local_app_data)
+        self.results = dict(context.action_results or {})
+        if self._asking:
+            node.reboots += 1
+            self._asking = False
+        return out
+
+    @property
+    def holder(self) -> str:
+        return decode_cluster(self.app_data.get(KEY)).holder
+
+
+@pytest.fixture
+def application(monkeypatch: pytest.MonkeyPatch) -> Any:
+    def deploy(units: int = 3, mode: Any = "manual", settle: int = 300) -> Application:
+        application = Application(monkeypatch, units=units, policy=Policy(mode, settle))
+        for number in range(units):
+            application.hook(number)
+        return application
+
+    return deploy
+
+
+def test_a_host_that_needs_no_reboot_publishes_once_and_asks_nobody(application: Any):
+    app = application(1)
+    data = dict(app.nodes[0].data)
+
+    out = app.hook(0)
+
+    assert out.unit_status == testing.ActiveStatus()
+    assert app.nodes[0].data == data
+    assert (app.nodes[0].probes, app.nodes[0].host.spawned) == ([], [])
+
+
+def test_one_word_of_the_operators_rolls_through_the_application(application: Any):
+    app = application(3)
+    for node in app.nodes:
+        node.needs = (WHY,)
+    for number in range(3):
+        blocked = app.hook(number)
+        assert blocked.unit_status == testing.BlockedStatus(
+            f"reboot: needed: {WHY}; run: juju run sriov/leader approve-reboot"
+        )
+
+    results = app.action(0, "approve-reboot")
+
+    assert results["approved"] == "sriov/0, sriov/1, sriov/2"
+    assert DISPATCH in app.nodes[0].host.spawned, "the leader's own turn begins outside of the action"
+    down: list[int] = []
+    for _ in range(40):
+        for number, node in enumerate(app.nodes):
+            reboots = node.reboots
+            out = app.hook(number)
+            if node.reboots > reboots:
+                assert app.holder == f"sriov/{number}"
+                down.append(number)
+                node.boot()
+            elif app.holder and app.holder != f"sriov/{number}" and node.needs:
+                assert out.unit_status.message.startswith(f"reboot: needed ({WHY}), waits for {app.holder}")
+            node.host.sleep(60)
+    assert sorted(down) == [0, 1, 2]
+    assert app.holder == ""
+    assert app.hook(0).unit_status == testing.ActiveStatus()
+
+
+def test_the_next_host_waits_until_the_first_one_has_settled(application: Any):
+    app = application(2, "always")
+    first, second = app.nodes
+    first.needs = second.needs = (WHY,)
+    app.hook(0)
+    app.hook(1)
+    first.boot()
+    first.stopped = "juju-0-lxd-1 stopped"
+
+    assert "once its containers run: juju-0-lxd-1 stopped" in app.hook(0).unit_status.message
+    assert IN_A_MINUTE in first.host.spawned
+    first.stopped = ""
+    assert "settles for another 5 min" in app.hook(0).unit_status.message
+    first.host.sleep(299)
+    app.hook(0)
+    app.hook(1)
+    assert second.reboots == 0
+    first.host.sleep(1)
+    app.hook(0)
+    app.hook(1)
+
+    assert (first.reboots, second.reboots) == (1, 1)
+    assert app.holder == "sriov/1"
+
+
+def test_when_idle_asks_who_would_feel_it(application: Any):
+    app = application(1, "when-idle")
+    app.nodes[0].needs = (WHY,)
+    app.nodes[0].busy = "instance-0000002a running"
+
+    waiting = app.hook(0)
+    app.nodes[0].busy = ""
+    app.hook(0)
+
+    assert "waits until idle: instance-0000002a running" in waiting.unit_status.message
+    assert app.nodes[0].reboots == 1
+
+
+def test_a_unit_that_is_not_the_leader_approves_itself_alone(application: Any):
+    app = application(3)
+    for number in (1, 2):
+        app.nodes[number].needs = (WHY,)
+        app.hook(number)
+
+    results = app.action(1, "approve-reboot")
+    app.hook(0)
+    for number in (1, 2):
+        app.hook(number)
+
+    assert (results["approved"], results["first"]) == ("sriov/1", "as the leader grants it")
+    assert DISPATCH in app.nodes[1].host.spawned or app.nodes[1].reboots
+    assert [node.reboots for node in app.nodes] == [0, 1, 0]
+
+
+def test_a_reboot_that_changed_nothing_stops_the_roll_and_is_never_repeated(application: Any):
+    app = application(2, "always")
+    for number, node in enumerate(app.nodes):
+        node.needs = (WHY,)
+        app.hook(number)
+    app.nodes[0].boot(changes_nothing=True)
+
+    for _ in range(30):
+        out = app.hook(0)
+        app.hook(1)
+        app.nodes[0].host.sleep(300)
+
+    assert out.unit_status.name == "blocked"
+    assert out.unit_status.message.startswith(f"reboot: done, and it changed nothing: {WHY}")
+    assert [node.reboots for node in app.nodes] == [1, 0]
+    with pytest.raises(testing.ActionFailed, match="sriov/0 changed nothing and is not repeated"):
+        app.nodes[1].needs = ()
+        app.hook(1)
+        app.action(0, "approve-reboot")
+
+
+def test_the_lock_of_a_host_that_never_came_back_is_freed_by_the_operator(application: Any):
+    app = application(3, "always")
+    for number in (1, 2):
+        app.nodes[number].needs = (WHY,)
+    app.hook(1)
+    app.hook(0)
+    app.hook(1)
+    app.hook(2)
+    assert (app.holder, [node.reboots for node in app.nodes]) == ("sriov/1", [0, 1, 0])
+
+    results = app.action(0, "release-reboot-lock")
+    app.hook(2)
+
+    assert (results["released"], results["next"]) == ("sriov/1", "sriov/2")
+    assert results["held-for"].endswith(" s")
+    assert [node.reboots for node in app.nodes] == [0, 1, 1]
+
+
+def test_a_reboot_that_never_came_names_the_manual_command(application: Any):
+    app = application(1, "always")
+    node = app.nodes[0]
+    node.needs = (WHY,)
+    app.hook(0)
+    node.host.sleep(NEVER_CAME)
+
+    out = app.hook(0)
+
+    assert (node.reboots, out.unit_status.name) == (1, "blocked")
+    assert out.unit_status.message.endswith("run: juju ssh sriov/0 sudo systemctl reboot")
+    app.action(0, "approve-reboot")
+    app.hook(0)
+    assert node.reboots == 2
+
+
+def test_the_lock_outlives_its_leader(application: Any):
+    app = application(3, "always")
+    app.nodes[0].needs = (WHY,)
+    app.hook(0)
+    app.nodes[1].needs = (WHY,)
+    app.hook(1)
+    app.leader = 1
+
+    app.hook(1)
+
+    assert app.holder == "sriov/0"
+    assert app.nodes[1].reboots == 0
+
+
+def test_before_the_peer_relation_there_is_no_reboot(application: Any):
+    app = application(1, "always")
+    app.related = False
+    app.nodes[0].needs = (WHY,)
+
+    out = app.hook(0)
+
+    assert app.nodes[0].reboots == 0
+    assert out.unit_status == testing.WaitingStatus(f"reboot: needed ({WHY}), waits for the peer relation")
+    with pytest.raises(testing.ActionFailed, match="the peer relation is not there yet"):
+        app.action(0, "approve-reboot")
+    app.nodes[0].needs = ()
+    assert app.hook(0).unit_status == testing.ActiveStatus()
+
+
+@pytest.mark.parametrize(
+    ("number", "action", "sentence"),
+    [
+        (0, "approve-reboot", "nothing to approve: no reboot is needed by sriov/0, sriov/1"),
+        (1, "approve-reboot", "nothing to approve: no reboot is needed by sriov/1"),
+        (0, "release-reboot-lock", "no unit holds the reboot lock"),
+        (1, "release-reboot-lock", "only the leader can; run: juju run sriov/leader release-reboot-lock"),
+    ],
+)
+def test_actions_that_make_no_sense_now_say_so(application: Any, number: int, action: str, sentence: str):
+    app = application(2)
+
+    with pytest.raises(testing.ActionFailed, match=sentence):
+        app.action(number, action)
+
+    assert DISPATCH not in app.nodes[number].host.spawned
+
+
+def test_an_action_between_the_boot_and_the_first_hook_says_to_wait(application: Any):
+    app = application(1)
+    app.nodes[0].host.reboot()
+
+    with pytest.raises(testing.ActionFailed, match="has not run a hook since the host booted"):
+        app.action(0, "approve-reboot")
+
+
+def test_a_peer_that_publishes_nonsense_is_named_and_gets_no_grant(application: Any):
+    app = application(2, "always")
+    app.nodes[1].data[KEY] = json.dumps({"version": 9})
+
+    out = app.hook(0)
+
+    assert out.unit_status == testing.ActiveStatus(
+        "reboot: what sriov/1 publishes is unusable: version 9 is not known here (known: 1); "
+        "refresh all units to one revision"
+    )
+    assert app.holder == ""
+
+
+def test_a_lock_that_cannot_be_read_grants_nothing(application: Any):
+    app = application(1, "always")
+    app.app_data[KEY] = "{"
+    app.nodes[0].needs = (WHY,)
+
+    out = app.hook(0)
+
+    assert app.nodes[0].reboots == 0
+    assert out.unit_status.name == "blocked"
+    assert out.unit_status.message.startswith("reboot: no reboot is granted: ")
+    with pytest.raises(testing.ActionFailed, match="no reboot is granted"):
+        app.action(0, "approve-reboot")
+
+
+def test_what_is_published_is_what_the_core_decided(application: Any):
+    app = application(1, "always")
+    app.nodes[0].needs = (WHY,)
+
+    app.hook(0)
+
+    state = decode_unit(app.nodes[0].data[KEY])
+    assert (state.boot_id, state.reasons) == (app.nodes[0].host.boot_id, (WHY,))
+    assert state.requested_at == int(app.nodes[0].host.now())
