@@ -61,5 +61,7 @@ def test_a_power_cycle_is_a_cold_start(machine: Guest) -> None:
 
 
 def test_sees_the_projects_code_and_its_python_packages(machine: Guest) -> None:
-    machine.run("PYTHONPATH=/opt/site-packages:/opt/ovn-offload/lib python3 -c 'import ops.testing, pyroute2, converge'")
+    machine.run(
+        "PYTHONPATH=/opt/site-packages:/opt/ovn-offload/lib python3 -c 'import ops.testing, pyroute2, converge'"
+    )
     assert "ro," in machine.run("findmnt -no OPTIONS /opt/ovn-offload").stdout

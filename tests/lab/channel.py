@@ -98,7 +98,9 @@ class Agent(Channel):
             raise
         return True
 
-    def run(self, argv: list[str], stdin: bytes | None, env: list[str], timeout: float) -> tuple[int, bytes, bytes]:
+    def run(
+        self, argv: list[str], stdin: bytes | None, env: list[str], timeout: float
+    ) -> tuple[int, bytes, bytes]:
         """Run a process to its end; returns its status (128 + signal when killed), output and error output."""
         arguments: dict[str, Any] = {"path": argv[0], "arg": argv[1:], "env": env, "capture-output": True}
         if stdin is not None:

@@ -6,6 +6,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+MOUNTED = "/opt/ovn-offload"
 ROOT = Path(__file__).parents[2]
 PARTS = ("lib", "charms", "tests")
 IGNORED = ("__pycache__", "*.pyc", "*.ko", "*.o", "*.cmd", "*.mod.c", ".venv", "venv", "build", "*.charm")
@@ -19,5 +20,17 @@ def write_disk(path: Path) -> None:
             if (ROOT / part).exists():
                 shutil.copytree(ROOT / part, tree / part, ignore=shutil.ignore_patterns(*IGNORED))
         tree.chmod(0o755)
-        command = ["mke2fs", "-q", "-t", "ext4", "-O", "^has_journal", "-L", "ovn-offload", "-E", "root_owner=0:0"]
-        subprocess.run([*command, "-d", name, str(path), "32M"], check=True, stdin=subprocess.DEVNULL)
+        command = [
+            "mke2fs",
+            "-q",
+            "-F",
+            "-t",
+            "ext4",
+            "-O",
+            "^has_journal",
+            "-L",
+            "ovn-offload",
+            "-E",
+            "root_owner=0:0",
+        ]
+        subprocess.run([*command, "-d", name, str(path), "32M"], check=True, capture_output=True)

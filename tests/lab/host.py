@@ -69,4 +69,6 @@ def require() -> None:
         )
     if done.returncode != 0:
         reason = (done.stderr or updated.stderr).strip().splitlines()
-        raise HostError(f"Missing on this host, run: {command} ({reason[-1] if reason else 'apt-get failed'})")
+        raise HostError(
+            f"Missing on this host, run: {command} ({reason[-1] if reason else 'apt-get failed'})"
+        )

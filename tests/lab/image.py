@@ -163,7 +163,7 @@ def _assemble(release: Release, target: Path) -> None:
     base, packages = _base(release), _python_packages(release)
     # Not in the cache: under a user namespace other user ids must reach and write this directory.
     with (
-        tempfile.TemporaryDirectory(prefix="ovn-lab-", dir="/var/tmp") as name,  # noqa: S108
+        tempfile.TemporaryDirectory(prefix="ovn-lab-", dir="/var/tmp") as name,
         Step(f"Debian {release.name}: building the virtual card and the disk image") as step,
     ):
         work = Path(name)
@@ -185,7 +185,10 @@ def _assemble(release: Release, target: Path) -> None:
         for boot in ("vmlinuz", "initrd"):
             shutil.copy(work / boot, partial / boot)
         step.note("converting")
-        _run(step, ["qemu-img", "convert", "-O", "qcow2", str(work / "image.ext4"), str(partial / "image.qcow2")])
+        _run(
+            step,
+            ["qemu-img", "convert", "-O", "qcow2", str(work / "image.ext4"), str(partial / "image.qcow2")],
+        )
         partial.rename(target)
 
 

@@ -5,10 +5,8 @@ set -eu
 kernel=$(ls /lib/modules)
 
 echo "building the virtual card for $kernel"
-if grep -q MODULE_LICENSE /usr/src/card/*.c; then
 make -s -C /usr/src/card KDIR="/lib/modules/$kernel/build"
 install -D -m 644 /usr/src/card/mlx5_core.ko "/lib/modules/$kernel/updates/mlx5_core.ko"
-fi
 depmod "$kernel"
 
 echo "compiling Python packages"
@@ -44,7 +42,8 @@ echo 0b5e0a0fff0a4d6c9c1f5ed6a1a8f0c3 >/etc/machine-id
 touch -d '+1 minute' /etc/.updated /var/.updated # no first-boot updates
 echo node-1 >/etc/hostname
 : >/etc/fstab
-echo "LABEL=ovn-offload /opt/ovn-offload ext4 ro,nofail,x-systemd.device-timeout=20s 0 0" >>/etc/fstab
-mkdir -p /opt/ovn-offload
+echo "LABEL=ovn-offload /opt/ovn-offload ext4 ro,nofail,x-systemd.device-timeout=300s 0 0" >>/etc/fstab
+mkdir -p /opt/ovn-offload /var/lib/lab
 rm -rf /usr/src/linux-* /usr/lib/gcc /usr/lib/modules/*/build /usr/lib/modules/*/source /var/cache/apt/*.bin
 rm -rf /boot/initrd.img-* /usr/src/card
+chmod 600 /etc/netplan/*.yaml # netplan warns otherwise; git does not keep this mode

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The leaf pair as the host sees it: one LACP partner over both wires, the gateway of the OAM network, and the tagged
-# networks of the RDG's fabric.
+# The leaf pair as the host sees it: one LACP partner over both wires, the gateway of the RDG's OAM
+# network (untagged) and of its overlay (VLAN 40).
 set -eu
 ip netns add tor
 for port in 0 1; do
@@ -15,13 +15,7 @@ link set swp0 master bond1
 link set swp1 master bond1
 link set bond1 up
 addr add 192.168.25.1/24 dev bond1
-link add bond1.9 link bond1 type vlan id 9
-link add bond1.10 link bond1 type vlan id 10
 link add bond1.40 link bond1 type vlan id 40
-link set bond1.9 up
-link set bond1.10 up
 link set bond1.40 up
-addr add 10.7.208.1/24 dev bond1.9
-addr add 172.18.0.1/24 dev bond1.10
 addr add 172.16.0.1/24 dev bond1.40
 EOF
