@@ -9,6 +9,7 @@ from desired import Desired
 from hostnic.model import Pf
 from hostnic.system import System
 from observe import NextBoot, Observed, next_boot
+from steps import vf_lag
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,6 @@ def _device(pf: Pf, wanted: Desired, after: NextBoot) -> dict[str, str]:
         "offered": str(pf.total_vfs),
         "next boot": str(after.vfs) if after.vfs is not None else "unknown",
         "mode": pf.eswitch_mode or "-",
-        "vf-lag": {True: "active", False: "no", None: "unknown"}[pf.lag.active],
+        "vf-lag": {True: "active", False: "no", None: "unknown"}[vf_lag(pf)],
         "wanted": f"{port.num_vfs} VFs" if port else "not selected",
     }

@@ -108,6 +108,18 @@ def test_what_blocks_is_named_with_its_remedy_and_nothing_is_written(node: Node,
     assert remedy in findings
 
 
+def multiport(host: FakeHost) -> None:
+    """The parameter is set only while the ports are in switchdev mode and in no bond."""
+    bond = host.network.bonds["bond0"]
+    members, bond.members = bond.members, []
+    host.cards[0].lag = None
+    for port in host.network.ports():
+        port.eswitch_mode = "switchdev"
+    for port in host.network.ports():
+        host.set_devlink_param(port.bdf, "esw_multiport", True)
+    bond.members = members
+
+
 LAG: dict[str, tuple[Arrange, str, str]] = {
     "third member": (
         lambda host: host.network.bonds["bond0"].members.append("eno1"),
@@ -125,7 +137,7 @@ LAG: dict[str, tuple[Arrange, str, str]] = {
         "bond exactly the two ports of one NIC",
     ),
     "esw_multiport": (
-        lambda host: setattr(host.cards[0], "multiport", True),
+        multiport,
         "the devlink parameter esw_multiport is on, which excludes VF-LAG",
         "devlink dev param set pci/0000:3b:00.0 name esw_multiport value false cmode runtime",
     ),

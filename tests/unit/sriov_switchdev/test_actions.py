@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Actions print what the verbs say, for people and for programs, and write nothing."""
+
+import json
+
+import pytest
+from hostnic.process import CommandError
+from unit.sriov_switchdev.node import Node
+
+READING = ("plan", "verify", "list-devices", "show-offload")
+
+OPEN_VSWITCH = json.dumps(
+    {
+        "headings": ["other_config", "external_ids"],
+        "data": [
+            [["map", [["hw-offload", "true"]]], ["map", [["ovn-encap-ip", "172.16.0.51"]]]],
+        ],
+    }
+)
+ADDRESSES = json.dumps(
+    [
+        {"ifname": "br-nvda", "addr_info": [{"local": "192.168.25.51"}]},
+        {"ifname": "br-nvda.40", "link": "br-nvda", "addr_info": [{"local": "172.16.0.51"}]},
+    ]
+)
+FLOWS = """\
+ufid:1, recirc_id(0),in_port(enp59s0f0_0),eth(src=fa:16:3e:00:00:01),eth_type(0x0800), packets:1200, bytes:9, used:0.1s, offloaded:yes, dp:tc, actions:bond0
+ufid:2, recirc_id(0),in_port(enp59s0f0_0),eth(src=fa:16:3e:00:00:01),eth_type(0x0806), packets:3, bytes:9, used:0.1s, dp:ovs, actions:userspace(pid=1)
+ufid:3, recirc_id(0),in_port(genev_sys_6081),tunnel(tun_id=0x1,dst=172.16.0.51),eth_type(0x0800), packets:7, bytes:9, used:0.1s, dp:tc, actions:enp59s0f0_0
+"""  # noqa: E501
+
+
+def with_ovs(node: Node, flows: str = FLOWS) -> Node:
+    node.host.answers[("ovs-vsctl", "--format=json", "list", "Open_vSwitch")] = OPEN_VSWITCH
+    node.host.answers[("ovs-appctl", "dpctl/dump-flows")] = flows
+    node.host.answers[("ip", "-json", "address")] = ADDRESSES
+    return node
+
+
+@pytest.fixture
+def converged(node: Node) -> Node:
+    node.converge(reboot_settle=0)
+    return with_ovs(node)
+
+
+@pytest.mark.parametrize("action", READING)
+@pytest.mark.parametrize("format", ["table", "json"])
+def test_reading_actions_write_nothing_before_and_after_convergence(
+    node: Node, action: str, format: str
+) -> None:
+    with_ovs(node)
+    assert node.action(action, format=format)
+    assert node.writes == []
+    node.converge(reboot_settle=0)
+    assert node.action(action, format=format)
+    assert node.writes == []
+
+
+def test_the_plan_of_a_new_node_lists_what_runs_and_what_is_held(node: Node) -> None:
+    plan = json.loads(node.action("plan", format="json")["plan"])
+    assert [step["key"] for step in plan["steps"]][-1] == "ovn-offload-sriov-bind.service/enabled"
+    assert {step["disruption"] for step in plan["steps"]} == {"none"}
+    held = [step["key"] for step in plan["held"]]
+    assert (
+        held.index("0000:3b:00.0/vfs") < held.index("0000:3b:00.0/switchdev") < held.index("0000:3b:00/lag")
+    )
+    assert held.index("0000:3b:00/lag") < held.index("0000:3b:00.0/bind")
+    assert {step["release"] for step in plan["held"]} == {"approve-reboot, or allow-live=true"}
+
+
+def test_verify_says_what_differs_and_what_releases_it(node: Node) -> None:
+    node.emit("install")
+    results = node.action("verify")
+    assert results["verified"] == "false"
+    assert "0 of 8 VFs, eswitch in legacy mode" in results["findings"]
+
+
+def test_verify_of_a_converged_node(converged: Node) -> None:
+    assert converged.action("verify") == {
+        "verified": "true",
+        "findings": "No finding: the machine is as declared.",
+    }
+
+
+def test_list_devices_shows_every_port_and_what_is_wanted_of_it(node: Node) -> None:
+    node.host.port("0000:3b:00.1").firmware.next_num_of_vfs = 16
+    node.configure(devices="enp59s0f0np0:4")
+    rows = json.loads(node.action("list-devices", format="json")["devices"])
+    assert rows == [
+        {
+            "port": "0000:3b:00.0", "netdev": "enp59s0f0np0", "driver": "mlx5_core",
+            "firmware": rows[0]["firmware"], "numa": "0", "bond": "bond0", "vfs": "0", "offered": "8",
+            "next boot": "8", "mode": "legacy", "vf-lag": "no", "wanted": "4 VFs",
+        },
+        {
+            "port": "0000:3b:00.1", "netdev": "enp59s0f1np1", "driver": "mlx5_core",
+            "firmware": rows[0]["firmware"], "numa": "0", "bond": "bond0", "vfs": "0", "offered": "8",
+            "next boot": "16", "mode": "legacy", "vf-lag": "no", "wanted": "not selected",
+        },
+    ]  # fmt: skip
+    assert "MT_0000000359" in rows[0]["firmware"]
+    assert node.action("list-devices")["devices"].splitlines()[0].split()[:3] == ["port", "netdev", "driver"]
+
+
+def test_list_devices_without_mstconfig(node: Node) -> None:
+    node.host.answers[("mstconfig",)] = CommandError(["mstconfig"], "mstconfig is not installed")
+    rows = json.loads(node.action("list-devices", format="json")["devices"])
+    assert {row["next boot"] for row in rows} == {"unknown"}
+
+
+def test_show_offload_counts_per_representor_and_says_why_not(converged: Node) -> None:
+    rows = {
+        row["in port"]: row for row in json.loads(converged.action("show-offload", format="json")["offload"])
+    }
+    assert rows["enp59s0f0_0"] == {
+        "in port": "enp59s0f0_0",
+        "representor of": "0000:3b:00.0 pf0vf0",
+        "in NIC": "1",
+        "packets in NIC": "1200",
+        "not in NIC": "1",
+        "why not": "1 flows: its action goes to user space",
+    }
+    assert rows["enp59s0f1_7"]["why not"].startswith("no flow: its instance has sent nothing yet")
+    assert rows["genev_sys_6081"]["representor of"] == "-"
+    assert "the NIC's driver did not take it" in rows["genev_sys_6081"]["why not"]
+
+
+def test_show_offload_names_the_internal_port_on_an_old_kernel(converged: Node) -> None:
+    converged.host.kernel = "5.15.0-48-generic"
+    rows = json.loads(converged.action("show-offload", format="json")["offload"])
+    (tunnel,) = [row for row in rows if row["in port"] == "genev_sys_6081"]
+    assert "the tunnel endpoint is on an OVS internal port" in tunnel["why not"]
+
+
+def test_show_offload_names_hw_offload_that_is_off(converged: Node) -> None:
+    converged.host.answers[("ovs-vsctl", "--format=json", "list", "Open_vSwitch")] = OPEN_VSWITCH.replace(
+        "true", "false"
+    )
+    text = converged.action("show-offload")["offload"]
+    assert "ovn-chassis option enable-hardware-offload" in text
+
+
+def test_show_offload_without_open_vswitch_fails_in_one_sentence(node: Node) -> None:
+    node.host.answers[("ovs-vsctl",)] = CommandError(["ovs-vsctl"], "ovs-vsctl is not installed")
+    assert node.failure("show-offload") == "ovs-vsctl is not installed"
+
+
+def test_show_offload_where_there_is_nothing(node: Node) -> None:
+    with_ovs(node, flows="")
+    assert (
+        node.action("show-offload")["offload"]
+        == "No representor and no datapath flow: nothing to offload yet."
+    )
+
+
+def test_approve_reboot_where_none_is_needed(converged: Node) -> None:
+    assert "no reboot is needed" in converged.failure("approve-reboot")

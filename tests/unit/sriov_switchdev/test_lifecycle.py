@@ -1,0 +1,330 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A unit's life: from a new node to a converged one, idle hooks, refresh, adoption, reboots, removal."""
+
+import json
+import subprocess
+import sys
+from types import ModuleType
+
+import bootcopy
+import files
+import pytest
+from hostnic.testing import FakeHost, card
+from ops import testing
+from unit.sriov_switchdev.node import Node, compute_node, nic
+
+PF0, PF1 = "0000:3b:00.0", "0000:3b:00.1"
+EVENTS = ("config_changed", "update_status", "start", "leader_elected", "upgrade_charm", "install")
+
+
+def state(host: FakeHost) -> list[tuple[str, int, list[str | None]]]:
+    return [
+        (port.eswitch_mode, len(port.vfs), [vf.driver for vf in port.vfs]) for port in host.network.ports()
+    ]
+
+
+@pytest.fixture
+def converged(node: Node) -> Node:
+    node.converge(reboot_settle=0)
+    assert node.emit("update_status").name == "active"
+    return node
+
+
+# From a new node to a converged one.
+
+
+def test_a_new_node_is_prepared_waits_for_approval_reboots_once_and_is_converged(node: Node) -> None:
+    status = node.deploy(reboot_settle=0)
+    assert status.name == "blocked"
+    assert status.message.startswith("reboot: needed: 8 VFs on 0000:3b:00.0 and 8 VFs on 0000:3b:00.1")
+    assert state(node.host) == [("legacy", 0, [])] * 2
+    assert set(files.PATHS) <= set(node.host.files.content)
+    assert node.action("approve-reboot")["approved"] == "sriov-switchdev/0"
+    assert node.reboots_asked == 0, "an action cannot reboot"
+    node.emit("update_status")
+    assert node.reboots_asked == 1
+    assert node.boot().name == "active"
+    assert state(node.host) == [("switchdev", 8, ["mlx5_core"] * 8)] * 2
+    assert node.host.cards[0].lag == "switchdev"
+    assert node.emit("update_status").name == "active"
+    assert node.reboots_asked == 1
+
+
+def test_under_when_idle_a_node_with_an_instance_waits(node: Node) -> None:
+    node.host.files.install("/run/libvirt/qemu/instance-00000007.xml", b"<domstatus/>", 0o600)
+    status = node.deploy(reboot_policy="when-idle")
+    assert node.reboots_asked == 0
+    assert status.name in ("waiting", "blocked")
+    assert "instance-00000007 running" in node.log
+    node.host.files.remove("/run/libvirt/qemu/instance-00000007.xml")
+    node.emit("update_status")
+    assert node.reboots_asked == 1
+
+
+def test_the_lock_is_kept_until_the_settle_time_is_over(node: Node) -> None:
+    node.deploy(reboot_policy="always", reboot_settle=300)
+    status = node.boot()
+    assert status.name == "waiting"
+    assert "settles for another 5 min" in status.message
+    node.host.sleep(301)
+    assert node.emit("update_status").name == "active"
+
+
+def test_the_leader_frees_a_lock_whose_holder_never_came_back(node: Node) -> None:
+    node.deploy(reboot_policy="always")
+    assert node.action("release-reboot-lock")["released"] == "sriov-switchdev/0"
+    assert "no unit holds the reboot lock" in node.failure("release-reboot-lock")
+
+
+def test_reboots_wait_for_another_charm_that_is_not_ready(node: Node) -> None:
+    hand_over(node.host, "nic-firmware", owner="sriov-switchdev", ready=False)
+    node.deploy(reboot_policy="always")
+    assert node.reboots_asked == 0
+    assert "another charm of this machine is not ready for it" in node.log
+    hand_over(node.host, "nic-firmware", owner="sriov-switchdev", ready=True)
+    node.emit("update_status")
+    assert node.reboots_asked == 1
+
+
+def test_another_charms_reboot_is_asked_for_on_a_converged_node(converged: Node) -> None:
+    asked = converged.reboots_asked
+    hand_over(converged.host, "nic-firmware", owner="sriov-switchdev", ready=True)
+    converged.emit("update_status")
+    assert converged.reboots_asked == asked + 1
+    assert nic(converged.writes) == []
+
+
+def test_charms_that_name_different_reboot_owners_reboot_nothing(node: Node) -> None:
+    hand_over(node.host, "nic-firmware", owner="nic-firmware", ready=True)
+    status = node.deploy(reboot_policy="always")
+    assert node.reboots_asked == 0
+    assert status.name == "blocked"
+    assert "nic-firmware" in node.log
+
+
+def hand_over(host: FakeHost, charm: str, *, owner: str, ready: bool) -> None:
+    wish = {"reasons": ["firmware parameters of 0000:3b:00"], "since": 1000, "ready": ready}
+    content = {"version": 1, "unit": f"{charm}/0", "reboot_owner": owner, "reboot": wish}
+    host.files.install(f"/run/ovn-offload/{charm}.json", json.dumps(content).encode(), 0o600)
+    host.files.install(f"/var/lib/juju/agents/unit-{charm}-0/agent.conf", b"", 0o600)
+
+
+def test_the_vfs_that_it_needs_are_handed_over_for_nic_firmware(node: Node) -> None:
+    for port in node.host.network.ports():
+        port.total_vfs = port.firmware.num_of_vfs = port.firmware.next_num_of_vfs = 0
+    assert node.configure(num_vfs=16).emit().name == "blocked"
+    handed = json.loads(node.host.read("/run/ovn-offload/sriov-switchdev.json"))
+    assert handed["vfs"] == {PF0: 16, PF1: 16}
+    assert handed["reboot_owner"] == "sriov-switchdev"
+    assert handed["pending"]
+
+
+# Idle hooks.
+
+
+@pytest.mark.parametrize("event", EVENTS)
+def test_a_hook_on_a_converged_node_writes_nothing_and_starts_no_process(converged: Node, event: str) -> None:
+    before = state(converged.host)
+    assert converged.emit(event).name == "active"
+    assert converged.writes == []
+    assert converged.host.spawned == []
+    assert state(converged.host) == before
+
+
+def test_relation_events_of_a_converged_node_write_nothing(converged: Node) -> None:
+    for relation in list(converged.state.relations):
+        current = next(r for r in converged.state.relations if r.id == relation.id)
+        converged.emit("relation_created", current)
+        assert converged.writes == []
+
+
+# Refresh.
+
+
+def test_a_refresh_with_other_code_replaces_the_boot_copy_and_touches_no_nic(
+    converged: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bootcopy, "stamp", lambda: "0" * 64)
+    assert converged.emit("upgrade_charm").name == "active"
+    assert converged.writes == [f"install {bootcopy.STAMP}"] or converged.writes == [
+        f"install {bootcopy.ARCHIVE}",
+        f"install {bootcopy.STAMP}",
+    ]
+
+
+def test_a_file_that_somebody_changed_is_put_right(converged: Node) -> None:
+    converged.host.files.install(files.RULE, b"", 0o644)
+    converged.emit("update_status")
+    assert converged.writes == [f"install {files.RULE}"]
+
+
+# Adoption of a node that ovn-chassis converged.
+
+
+@pytest.fixture
+def adopted(monkeypatch: pytest.MonkeyPatch) -> Node:
+    """As the RDG leaves a node: netplan made VFs and switchdev at boot, instances use VFs."""
+    host = compute_node()
+    text = "network:\n  version: 2\n  ethernets:\n    enp59s0f0np0:\n      virtual-function-count: 8\n"
+    host.files.install("/etc/netplan/150-charm-ovn.yaml", text.encode(), 0o600)
+    host.reboot(boot=[netplan_at_boot], after_network=[netplan_rebind])
+    host.sleep(10)
+    host.start_instance("0000:3b:00.2")
+    host.trace.clear()
+    return Node(host, monkeypatch)
+
+
+def netplan_at_boot(host: FakeHost) -> None:
+    for bdf in (PF0, PF1):
+        host.write(f"/sys/bus/pci/devices/{bdf}/sriov_drivers_autoprobe", "0")
+        host.write(f"/sys/bus/pci/devices/{bdf}/sriov_numvfs", "8")
+        host.set_eswitch_mode(bdf, "switchdev")
+
+
+def netplan_rebind(host: FakeHost) -> None:
+    host.sleep(5)
+    for port in host.network.ports():
+        for vf in port.vfs:
+            host.write("/sys/bus/pci/drivers/mlx5_core/bind", vf.bdf)
+        host.write(f"/sys/bus/pci/devices/{port.bdf}/sriov_drivers_autoprobe", "1")
+
+
+def test_adoption_waits_for_ovn_chassis_then_takes_over_without_a_nic_write_or_a_reboot(
+    adopted: Node,
+) -> None:
+    assert adopted.host.cards[0].lag == "switchdev"
+    before = state(adopted.host)
+    # 1. Deployed beside ovn-chassis: it says what to do, and leaves the machine alone.
+    assert adopted.deploy(reboot_policy="always", reboot_settle=0).name == "blocked"
+    assert "sriov-numvfs=none:0" in adopted.action("verify")["findings"]
+    # 2. juju config ovn-chassis sriov-numvfs=none:0
+    adopted.host.files.install("/etc/netplan/150-charm-ovn.yaml", b"# comments only\n", 0o600)
+    # 3. The next hook takes over.
+    assert adopted.emit("update_status").name == "active"
+    assert nic(adopted.writes) == []
+    assert adopted.reboots_asked == 0
+    assert state(adopted.host) == before
+    # 4. From the next boot on it is this charm that sets VFs.
+    adopted.host.files.remove("/run/libvirt/qemu/instance-0000002a.xml")
+    assert adopted.boot().name == "active"
+    assert state(adopted.host) == [("switchdev", 8, ["mlx5_core"] * 8)] * 2
+
+
+def test_adoption_with_another_number_of_vfs_is_refused_while_one_is_in_use(adopted: Node) -> None:
+    adopted.host.files.install("/etc/netplan/150-charm-ovn.yaml", b"# comments only\n", 0o600)
+    before = state(adopted.host)
+    for allow_live in (False, True):
+        status = adopted.configure(num_vfs=4, allow_live=allow_live).emit()
+        assert status.name == "blocked"
+        assert "VF 0000:3b:00.2 by instance-0000002a" in adopted.action("verify")["findings"]
+        assert nic(adopted.writes) == []
+        assert state(adopted.host) == before
+
+
+# Resizing.
+
+
+@pytest.mark.parametrize("use", ["instance", "namespace"])
+@pytest.mark.parametrize("allow_live", [False, True])
+def test_a_resize_is_refused_while_a_vf_is_in_use(converged: Node, use: str, allow_live: bool) -> None:
+    if use == "instance":
+        converged.host.start_instance("0000:3b:00.4")
+    else:
+        converged.host.move_to_netns("0000:3b:00.4")
+    before = state(converged.host)
+    status = converged.configure(num_vfs=4, allow_live=allow_live).emit()
+    assert status.name == "blocked"
+    assert "would destroy VFs in use" in status.message
+    assert converged.writes == [] or nic(converged.writes) == []
+    assert '"num_vfs": 8' in converged.host.read("/etc/ovn-offload/sriov-switchdev.json")
+    assert state(converged.host) == before
+    # The word back, and all is well again.
+    assert converged.configure(num_vfs=8).emit().name == "active"
+
+
+def test_a_resize_without_vfs_in_use_waits_for_a_reboot(converged: Node) -> None:
+    converged.configure(num_vfs=4, reboot_policy="manual").emit()
+    assert nic(converged.writes) == []
+    assert state(converged.host)[0][1] == 8
+    converged.configure(reboot_policy="always").emit()
+    assert converged.boot().name == "active"
+    assert state(converged.host) == [("switchdev", 4, ["mlx5_core"] * 4)] * 2
+
+
+def test_vf_lag_that_is_missing_is_never_forced_while_a_vf_is_in_use(converged: Node) -> None:
+    converged.configure(allow_live=True)
+    converged.host.set_master("enp59s0f1np1", None)
+    converged.host.start_instance("0000:3b:00.4")
+    converged.host.trace.clear()
+    converged.emit("update_status")
+    assert not [line for line in converged.writes if "/unbind" in line]
+    assert state(converged.host)[0][2].count("vfio-pci") == 1
+
+
+# Removal.
+
+
+def test_removal_takes_away_what_was_installed_and_leaves_the_nic(converged: Node) -> None:
+    before = state(converged.host)
+    status = converged.emit("stop")
+    assert status.name == "maintenance"
+    assert "the NIC's VFs vanish at the next boot" in status.message
+    assert state(converged.host) == before
+    assert nic(converged.writes) == []
+    left = [*converged.host.files.content, *converged.host.files.links, *converged.host.files.directories]
+    assert not [path for path in left if "ovn-offload/sriov" in path or "ovn-offload-sriov" in path]
+    assert "/etc/ovn-offload/sriov-switchdev.json" not in left
+
+
+def test_removal_of_a_unit_that_never_converged(monkeypatch: pytest.MonkeyPatch) -> None:
+    node = Node(compute_node(bonded=False), monkeypatch)
+    node.emit("install")
+    assert node.emit("stop").name == "maintenance"
+
+
+# The package that asks the firmware.
+
+
+@pytest.fixture
+def apt(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """charmhelpers refuses to be imported outside Ubuntu: a stand-in that notes what is installed."""
+    asked: list[list[str]] = []
+    module = ModuleType("charmhelpers.fetch")
+
+    def apt_install(packages: list[str], fatal: bool = False) -> None:
+        asked.append(packages)
+        if asked == [["mstflint"], ["mstflint"]]:
+            raise subprocess.CalledProcessError(100, ["apt-get"])
+
+    vars(module)["apt_install"] = apt_install
+    monkeypatch.setitem(sys.modules, "charmhelpers.fetch", module)
+    return asked
+
+
+def test_mstflint_is_installed_when_it_is_missing_in_install_and_refresh_only(
+    node: Node, apt: list[list[str]]
+) -> None:
+    node.emit("install")
+    assert apt == []
+    node.host.files.remove("/usr/bin/mstconfig")
+    node.emit("config_changed")
+    assert apt == []
+    node.emit("install")
+    assert apt == [["mstflint"]]
+
+
+def test_a_host_without_mstflint_still_converges(node: Node, apt: list[list[str]]) -> None:
+    node.host.files.remove("/usr/bin/mstconfig")
+    node.emit("install")
+    node.emit("upgrade_charm")
+    assert "mstflint cannot be installed" in node.log
+    assert node.converge(reboot_settle=0).name == "active"
+
+
+def test_a_follower_rolls_with_its_leader(monkeypatch: pytest.MonkeyPatch) -> None:
+    node = Node(compute_node(cards=[card(total_vfs=8)]), monkeypatch)
+    node.state = testing.State(leader=False, relations=node.state.relations)
+    status = node.configure(reboot_policy="always").emit("install")
+    assert node.reboots_asked == 0
+    assert "waits for the leader to grant it" in node.log
+    assert status.name in ("waiting", "blocked")

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files that the charm reads back: whatever they hold, the answer is a value or one sentence."""
+
+import json
+import string
+from typing import Any
+
+import desired
+import pytest
+import record
+from config import Options
+from converge import Disruption
+from desired import Desired, Port
+from hostnic.testing import FakeHost, card
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from observe import observe
+from plan import Policy, plan
+from selection import resolve
+from unit.sriov_switchdev.node import compute_node
+
+NAMES = st.text(string.ascii_lowercase + string.digits + "_.-", min_size=1, max_size=15)
+BDFS = st.builds(
+    "{:04x}:{:02x}:{:02x}.{}".format,
+    st.integers(0, 0xFFFF), st.integers(0, 0xFF), st.integers(0, 0x1F), st.integers(0, 7),
+)  # fmt: skip
+PORTS = st.builds(Port, BDFS, NAMES, st.integers(1, 0xFFFF), st.none() | NAMES, st.booleans())
+DESIRED = st.builds(
+    Desired,
+    st.lists(PORTS, unique_by=lambda port: port.bdf, max_size=4).map(tuple),
+    st.sampled_from([None, "smfs", "dmfs"]),
+    st.booleans(),
+)
+JSON: st.SearchStrategy[Any] = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=12), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@given(DESIRED)
+def test_a_desired_state_survives_its_file(wanted: Desired) -> None:
+    assert desired.from_json(wanted.to_json()) == wanted
+
+
+@given(st.text() | JSON.map(json.dumps))
+def test_any_other_text_is_refused_in_one_sentence(text: str) -> None:
+    with pytest.raises(ValueError, match=r"^[^\n]+$"):
+        desired.from_json(text)
+
+
+@given(DESIRED.filter(lambda wanted: bool(wanted.ports)), st.data())
+def test_a_field_of_another_type_is_refused_or_changes_nothing_else(
+    wanted: Desired, data: st.DataObject
+) -> None:
+    content = json.loads(wanted.to_json())
+    target = data.draw(st.sampled_from([content, content["ports"][0]]))
+    target[data.draw(st.sampled_from(sorted(target)))] = data.draw(JSON)
+    try:
+        read = desired.from_json(json.dumps(content))
+    except ValueError as error:
+        assert "\n" not in str(error)
+    else:
+        assert desired.from_json(read.to_json()) == read
+
+
+def test_a_field_of_a_later_revision_is_passed_over() -> None:
+    content = json.loads(Desired((Port("0000:3b:00.0", "p0", 8),)).to_json())
+    content["later"] = content["ports"][0]["later"] = True
+    assert desired.from_json(json.dumps(content)).ports[0].num_vfs == 8
+
+
+def test_deep_nesting_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"^is nested too deeply$"):
+        desired.from_json("[" * 100_000)
+
+
+@given(st.text() | JSON.map(json.dumps))
+@settings(max_examples=60)
+def test_any_boot_record_is_read_or_named(text: str) -> None:
+    host = FakeHost()
+    host.files.install(record.BOOT, text.encode("utf-8", "replace"), 0o600)
+    read = record.read_boot(host)
+    assert all("\n" not in trouble.what for trouble in read.troubles)
+    read.unfinished(host.now())
+
+
+@given(st.text() | JSON.map(json.dumps))
+@settings(max_examples=60)
+def test_any_live_record_is_read_or_taken_as_none(text: str) -> None:
+    host = FakeHost()
+    host.files.install(record.LIVE, text.encode("utf-8", "replace"), 0o600)
+    assert isinstance(record.read_live(host).failures, int)
+
+
+HOSTS = st.builds(
+    lambda vfs, modes, counts, mode, bonded: arranged(vfs, modes, counts, mode, bonded),
+    st.integers(0, 12),
+    st.tuples(*[st.sampled_from(["legacy", "switchdev"])] * 2),
+    st.tuples(*[st.integers(0, 12)] * 2),
+    st.sampled_from(["802.3ad", "active-backup", "balance-rr", "broadcast"]),
+    st.booleans(),
+)
+
+
+def arranged(vfs: int, modes: tuple[str, ...], counts: tuple[int, ...], mode: str, bonded: bool) -> FakeHost:
+    host = compute_node(cards=[card(total_vfs=vfs)], bonded=bonded)
+    for port, eswitch, count in zip(host.network.ports(), modes, counts):
+        port.autoprobe = False
+        if min(count, vfs):
+            host.write(f"/sys/bus/pci/devices/{port.bdf}/sriov_numvfs", str(min(count, vfs)))
+        port.eswitch_mode = eswitch
+    for bond in host.network.bonds.values():
+        bond.mode = mode
+    return host
+
+
+@given(HOSTS, st.booleans(), st.sampled_from(["auto", "required", "disabled"]), st.integers(1, 12))
+@settings(max_examples=60, deadline=None)
+def test_from_any_state_a_plan_is_ordered_and_never_cuts_without_leave(
+    host: FakeHost, allow_live: bool, vf_lag: str, count: int
+) -> None:
+    options = Options(num_vfs=count, vf_lag=vf_lag, allow_live=allow_live)
+    observed = observe(host)
+    wanted, findings = resolve(options, observed)
+    made = plan(wanted, observed, Policy(allow_live), findings)
+    keys = [step.key for step in made.steps]
+    assert len(set(keys)) == len(keys)
+    for step in made.steps:
+        assert set(step.needs) <= set(keys[: keys.index(step.key)])
+        assert allow_live or step.disruption <= Disruption.LINK_FLAP
+    assert not (made.blocked and made.steps)
+    cut = [n for n, step in enumerate(made.steps) if step.disruption > Disruption.LINK_FLAP]
+    if cut:
+        armed = [n for n, key in enumerate(keys) if key.endswith("/arm")]
+        confirmed = [n for n, key in enumerate(keys) if key.endswith("confirm")]
+        assert armed[0] < cut[0] <= cut[-1] < confirmed[-1]
+    assert plan(wanted, observed, Policy(allow_live), findings) == made
