@@ -194,7 +194,8 @@ def _assemble(release: Release, target: Path) -> None:
 
 def _prune(release: Release, current: Path) -> None:
     """Drop old images that no guest uses; a guest holds a shared lock on its image's kernel."""
-    images = sorted(host.cache().glob(f"image-{release.name}-*[!.partial]"), key=lambda p: p.stat().st_mtime)
+    complete = [path.parent for path in host.cache().glob(f"image-{release.name}-*/image.qcow2")]
+    images = sorted(complete, key=lambda p: p.stat().st_mtime)
     for image in [image for image in images if image != current][: -(KEEP - 1) or None]:
         with (image / "vmlinuz").open() as lock:
             try:
