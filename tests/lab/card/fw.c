@@ -5,8 +5,7 @@
  * Each configuration TLV has a default, a current and a next value. Tools
  * write next; it becomes current when the firmware restarts, which is at the
  * first load of this module after a reboot of the guest. The store outlives
- * the guest's reboots in the file fwstore=, which holds what differs from the
- * defaults, one TLV per line.
+ * the guest's reboots in the file fwstore=, one record per card.
  *
  * Types, sizes and bits are those of mstflint's mlxconfig_host.db.
  */
@@ -29,16 +28,6 @@ MODULE_PARM_DESC(warm_reboot_applies, "A warm reboot makes next-boot values curr
 
 enum vcx_tlv_class { GLOBAL = 0, PORT = 1, HOST_FUNCTION = 3, HOST = 7 };
 
-struct vcx_tlv {
-	u8 class;
-	u32 index;
-	u8 size;			/* bytes */
-	u8 version;
-	bool cap;			/* read-only: what the device can do */
-	bool dpu;			/* BlueField only */
-	u32 data[VCX_TLV_DWORDS];	/* default */
-};
-
 /* nv_global_pci_conf and nv_global_pci_cap, dwords 1 and 2 */
 #define TOTAL_VFS	GENMASK(15, 0)
 #define NUM_PFS		GENMASK(23, 16)
@@ -57,12 +46,21 @@ struct vcx_tlv {
 #define MAX_PF_MSIX	63
 #define MAX_VF_MSIX	127
 
+/* Those that the card itself heeds come first. */
+enum { GLOBAL_PCI_CONF, POWER_CONF, CPU_CONF, LLDP_CONF };
+
 static const struct vcx_tlv tlvs[] = {
 	/* nv_global_pci_conf: valid bits; FPP_EN, SRIOV_EN, NUM_OF_VFS 8; NUM_VF_MSIX 11, NUM_PF_MSIX 63 */
-	{ GLOBAL, 128, 12, .data = {
+	[GLOBAL_PCI_CONF] = { GLOBAL, 128, 12, .data = {
 		BIT(31) | BIT(29) | BIT(28) | BIT(27) | BIT(26),
 		SRIOV_EN | BIT(29) | 8,
 		11 << 22 | 63 << 12 } },
+	/* nv_power_conf: LAG_RESOURCE_ALLOCATION */
+	[POWER_CONF] = { GLOBAL, 136, 4 },
+	/* nv_internal_cpu_conf: INTERNAL_CPU_MODEL EMBEDDED_CPU, INTERNAL_CPU_OFFLOAD_ENGINE */
+	[CPU_CONF] = { GLOBAL, 12, 16, .dpu = true, .data = { 1 } },
+	/* nv_lldp_nb_conf: LLDP_NB_DCBX, LLDP_NB_RX_MODE, LLDP_NB_TX_MODE */
+	[LLDP_CONF] = { PORT, 266, 12, .version = 1 },
 	/* nv_global_pci_cap: MAX_ACC_OUT_READ, MSI-X, SR-IOV; dword 3 max_total_msix */
 	{ GLOBAL, 129, 20, .cap = true, .data = {
 		BIT(31) | BIT(30) | BIT(28) | BIT(27) | BIT(26) | BIT(17),
@@ -71,14 +69,12 @@ static const struct vcx_tlv tlvs[] = {
 		MAX_TOTAL_MSIX } },
 	/* nv_global_pci_conf_2: MAX_ACC_OUT_READ */
 	{ GLOBAL, 132, 4 },
-	/* nv_power_conf: LAG_RESOURCE_ALLOCATION, and nv_power_cap */
-	{ GLOBAL, 136, 4 },
+	/* nv_power_cap: LAG_RESOURCE_ALLOCATION */
 	{ GLOBAL, 137, 4, .cap = true, .data = { BIT(21) } },
 	/* nv_sw_offload_conf: CQE_COMPRESSION, RDMA_SELECTIVE_REPEAT_EN; LRO timeouts */
 	{ GLOBAL, 266, 8, .version = 1, .data = { 0, 0xd876 } },
 	{ GLOBAL, 267, 4, .version = 1, .cap = true, .data = { BIT(18) } },
-	/* nv_internal_cpu_conf: INTERNAL_CPU_MODEL EMBEDDED_CPU, INTERNAL_CPU_OFFLOAD_ENGINE */
-	{ GLOBAL, 12, 16, .dpu = true, .data = { 1 } },
+	/* nv_internal_cpu_cap */
 	{ GLOBAL, 13, 16, .dpu = true, .cap = true, .data = { BIT(30) | BIT(25) } },
 	/* nv_pci_conf: ADVANCED_PCI_SETTINGS, ATS_ENABLED, and nv_pci_cap */
 	{ HOST, 128, 4 },
@@ -93,8 +89,7 @@ static const struct vcx_tlv tlvs[] = {
 	/* nv_roce_cc_ecn: CNP_DSCP 48, CNP_802P_PRIO 6 in the last dword, DCQCN's before */
 	{ PORT, 264, 68, .data = {
 		BIT(30), 300, 32767, 1, 0, 5, 50, 11, 50, 1, 0, 1019, 1, 4, 1023, 4, 48 << 8 | 6 } },
-	/* nv_lldp_nb_conf: LLDP_NB_DCBX, LLDP_NB_RX_MODE, LLDP_NB_TX_MODE, and nv_lldp_nb_cap */
-	{ PORT, 266, 12, .version = 1 },
+	/* nv_lldp_nb_cap */
 	{ PORT, 267, 12, .version = 1, .cap = true, .data = { 2u << 30 | 2 << 28 | BIT(27) } },
 	/* nv_lldp_nb_dcbx: DCBX_WILLING, DCBX_CEE, DCBX_IEEE */
 	{ PORT, 398, 4, .data = { 7 } },
@@ -102,33 +97,24 @@ static const struct vcx_tlv tlvs[] = {
 	{ PORT, 400, 4, .version = 3, .data = { 1 } },
 };
 
-#define GLOBAL_PCI_CONF	(&tlvs[0])
-#define POWER_CONF	(&tlvs[3])
-#define CPU_CONF	(&tlvs[7])
-#define LLDP_CONF	(&tlvs[16])
-
 struct vcx_fw_value {
 	u32 now[VCX_TLV_DWORDS];
 	u32 next[VCX_TLV_DWORDS];
 };
 
-struct vcx_fw {
-	struct list_head node;		/* on fw_stores */
-	struct vcx_card *card;
-	spinlock_t lock;		/* value; taken under the PCI core's lock too */
+/* As in the file: at card->index times its size. Bus and size tell whether it is this card's. */
+struct vcx_fw_record {
+	u32 size;
+	u32 bus;
+	char boot_id[UUID_STRING_LEN + 1];	/* the boot that wrote it */
 	struct vcx_fw_value value[ARRAY_SIZE(tlvs)][VCX_MAX_PORTS];
 };
 
-static LIST_HEAD(fw_stores);
-static DEFINE_MUTEX(fw_stores_lock);
-
-#define BOOT_ID_LEN 36
-static char boot_id[BOOT_ID_LEN + 1];
-
-static bool vcx_tlv_exists(const struct vcx_card *card, const struct vcx_tlv *tlv)
-{
-	return !tlv->dpu || card->preset->dpu;
-}
+struct vcx_fw {
+	spinlock_t lock;		/* value; taken under the PCI core's lock too */
+	struct mutex save_lock;
+	struct vcx_fw_record record;
+};
 
 static unsigned int vcx_tlv_instances(const struct vcx_card *card, const struct vcx_tlv *tlv)
 {
@@ -174,25 +160,10 @@ const struct vcx_tlv *vcx_tlv_find(struct vcx_port *port, u32 type, unsigned int
 	}
 	for (i = 0; i < ARRAY_SIZE(tlvs); i++)
 		if (tlvs[i].class == class && tlvs[i].index == index &&
-		    vcx_tlv_exists(port->card, &tlvs[i]) &&
+		    (port->card->preset->dpu || !tlvs[i].dpu) &&
 		    *instance < vcx_tlv_instances(port->card, &tlvs[i]))
 			return &tlvs[i];
 	return NULL;
-}
-
-unsigned int vcx_tlv_size(const struct vcx_tlv *tlv)
-{
-	return tlv->size;
-}
-
-unsigned int vcx_tlv_version(const struct vcx_tlv *tlv)
-{
-	return tlv->version;
-}
-
-bool vcx_tlv_writable(const struct vcx_tlv *tlv)
-{
-	return !tlv->cap;
 }
 
 static struct vcx_fw_value *vcx_fw_value(struct vcx_card *card, const struct vcx_tlv *tlv,
@@ -200,7 +171,7 @@ static struct vcx_fw_value *vcx_fw_value(struct vcx_card *card, const struct vcx
 {
 	struct vcx_fw *fw = card->fw;
 
-	return &fw->value[tlv - tlvs][instance];
+	return &fw->record.value[tlv - tlvs][instance];
 }
 
 void vcx_tlv_get(struct vcx_card *card, const struct vcx_tlv *tlv, unsigned int instance,
@@ -215,7 +186,7 @@ void vcx_tlv_get(struct vcx_card *card, const struct vcx_tlv *tlv, unsigned int 
 		return;
 	}
 	spin_lock_irqsave(&fw->lock, flags);
-	memcpy(data, when == VCX_TLV_CURRENT ? value->now : value->next, sizeof(value->next));
+	memcpy(data, when == VCX_TLV_CURRENT ? value->now : value->next, sizeof(value->now));
 	spin_unlock_irqrestore(&fw->lock, flags);
 }
 
@@ -225,7 +196,7 @@ static bool vcx_tlv_acceptable(const struct vcx_card *card, const struct vcx_tlv
 {
 	u32 vfs, msix;
 
-	if (tlv != GLOBAL_PCI_CONF)
+	if (tlv != &tlvs[GLOBAL_PCI_CONF])
 		return true;
 	vfs = FIELD_GET(TOTAL_VFS, data[1]);
 	msix = FIELD_GET(NUM_PF_MSIX, data[2]) + vfs * FIELD_GET(NUM_VF_MSIX, data[2]);
@@ -252,40 +223,34 @@ void vcx_tlv_reset(struct vcx_card *card, const struct vcx_tlv *tlv, unsigned in
 {
 	struct vcx_fw *fw = card->fw;
 	unsigned long flags;
-
-	spin_lock_irqsave(&fw->lock, flags);
-	vcx_tlv_default(card, tlv, vcx_fw_value(card, tlv, instance)->next);
-	spin_unlock_irqrestore(&fw->lock, flags);
-}
-
-void vcx_tlv_reset_all(struct vcx_card *card)
-{
-	int i, n;
-
-	for (i = 0; i < ARRAY_SIZE(tlvs); i++)
-		for (n = 0; n < vcx_tlv_instances(card, &tlvs[i]); n++)
-			vcx_tlv_reset(card, &tlvs[i], n);
-}
-
-void vcx_fw_latch(struct vcx_card *card)
-{
-	struct vcx_fw *fw = card->fw;
-	unsigned long flags;
 	int i, n;
 
 	spin_lock_irqsave(&fw->lock, flags);
 	for (i = 0; i < ARRAY_SIZE(tlvs); i++)
 		for (n = 0; n < VCX_MAX_PORTS; n++)
-			memcpy(fw->value[i][n].now, fw->value[i][n].next, sizeof(fw->value[i][n].next));
+			if (!tlv || (tlv == &tlvs[i] && instance == n))
+				vcx_tlv_default(card, &tlvs[i], fw->record.value[i][n].next);
 	spin_unlock_irqrestore(&fw->lock, flags);
 }
 
-static u32 vcx_fw_current(struct vcx_card *card, const struct vcx_tlv *tlv, unsigned int instance,
+void vcx_fw_latch(struct vcx_card *card)
+{
+	struct vcx_fw *fw = card->fw;
+	struct vcx_fw_value *value;
+	unsigned long flags;
+
+	spin_lock_irqsave(&fw->lock, flags);
+	for (value = fw->record.value[0]; value < fw->record.value[ARRAY_SIZE(tlvs)]; value++)
+		memcpy(value->now, value->next, sizeof(value->now));
+	spin_unlock_irqrestore(&fw->lock, flags);
+}
+
+static u32 vcx_fw_current(struct vcx_card *card, unsigned int tlv, unsigned int instance,
 			  unsigned int dword)
 {
 	u32 data[VCX_TLV_DWORDS];
 
-	vcx_tlv_get(card, tlv, instance, VCX_TLV_CURRENT, data);
+	vcx_tlv_get(card, &tlvs[tlv], instance, VCX_TLV_CURRENT, data);
 	return data[dword];
 }
 
@@ -319,205 +284,106 @@ bool vcx_fw_dcbx(struct vcx_port *port)
 	return vcx_fw_current(port->card, LLDP_CONF, port->port, 0) & LLDP_NB_DCBX;
 }
 
-/*
- * The file: "boot <boot id of the last write>", then one line per TLV that is
- * not at its default: "<bus> current|next <class> <index> <instance> <dword>...".
- */
-static int vcx_fw_format_line(char *buf, size_t size, struct vcx_card *card, const char *when,
-			      const struct vcx_tlv *tlv, unsigned int instance, const u32 *data)
+/* Opens fwstore= for the card's record: returns its position, NULL or an ERR_PTR in @file. */
+static loff_t vcx_fw_open(struct vcx_card *card, int flags, struct file **file)
 {
-	u32 def[VCX_TLV_DWORDS];
-	int i, len;
-
-	vcx_tlv_default(card, tlv, def);
-	if (!memcmp(def, data, tlv->size))
-		return 0;
-	len = scnprintf(buf, size, "%02x %s %u %u %u", card->bus, when, tlv->class, tlv->index, instance);
-	for (i = 0; i < tlv->size / 4; i++)
-		len += scnprintf(buf + len, size - len, " %08x", data[i]);
-	return len + scnprintf(buf + len, size - len, "\n");
+	*file = *fwstore ? filp_open(fwstore, flags, 0600) : NULL;
+	return card->index * sizeof(struct vcx_fw_record);
 }
 
-static int vcx_fw_format(struct vcx_fw *fw, char *buf, size_t size)
+int vcx_fw_save(struct vcx_card *card)
 {
-	unsigned long flags;
-	int i, n, len = 0;
-
-	spin_lock_irqsave(&fw->lock, flags);
-	for (i = 0; i < ARRAY_SIZE(tlvs); i++)
-		for (n = 0; n < vcx_tlv_instances(fw->card, &tlvs[i]); n++) {
-			struct vcx_fw_value *value = &fw->value[i][n];
-
-			len += vcx_fw_format_line(buf + len, size - len, fw->card, "current",
-						  &tlvs[i], n, value->now);
-			len += vcx_fw_format_line(buf + len, size - len, fw->card, "next",
-						  &tlvs[i], n, value->next);
-		}
-	spin_unlock_irqrestore(&fw->lock, flags);
-	return len;
-}
-
-/* One card's lines at their longest: every TLV, twice per instance */
-#define FW_FILE_MAX	SZ_64K
-
-int vcx_fw_save(void)
-{
+	struct vcx_fw *fw = card->fw;
+	struct vcx_fw_record *record;
 	struct file *file;
-	struct vcx_fw *fw;
-	loff_t pos = 0;
 	ssize_t done;
-	char *buf;
-	int len;
+	loff_t pos;
 
-	if (!*fwstore)
-		return 0;
-	buf = kvzalloc(FW_FILE_MAX, GFP_KERNEL);
-	if (!buf)
-		return -ENOMEM;
-	len = scnprintf(buf, FW_FILE_MAX, "boot %s\n", boot_id);
-	mutex_lock(&fw_stores_lock);
-	list_for_each_entry(fw, &fw_stores, node)
-		len += vcx_fw_format(fw, buf + len, FW_FILE_MAX - len);
-
-	file = filp_open(fwstore, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-	if (IS_ERR(file)) {
-		done = PTR_ERR(file);
-	} else {
-		done = kernel_write(file, buf, len, &pos);
-		if (done == len)
-			done = vfs_fsync(file, 0);
-		filp_close(file, NULL);
+	mutex_lock(&fw->save_lock);
+	record = kvmalloc(sizeof(*record), GFP_KERNEL);
+	pos = vcx_fw_open(card, O_WRONLY | O_CREAT, &file);
+	done = record ? PTR_ERR_OR_ZERO(file) : -ENOMEM;
+	if (!done && file) {
+		spin_lock_irq(&fw->lock);
+		*record = fw->record;
+		spin_unlock_irq(&fw->lock);
+		done = kernel_write(file, record, sizeof(*record), &pos);
+		if (done >= 0)
+			done = done == sizeof(*record) ? vfs_fsync(file, 0) : -EIO;
 	}
-	mutex_unlock(&fw_stores_lock);
-	kvfree(buf);
+	if (!IS_ERR_OR_NULL(file))
+		filp_close(file, NULL);
+	kvfree(record);
+	mutex_unlock(&fw->save_lock);
 	if (done)
 		pr_err("mlx5_core: cannot write %s: %zd\n", fwstore, done);
-	return done > 0 ? -EIO : done;
+	return done;
 }
 
-static int vcx_read_file(const char *path, char *buf, size_t size)
+static void vcx_read_boot_id(char *id)
 {
-	struct file *file = filp_open(path, O_RDONLY, 0);
+	struct file *file = filp_open("/proc/sys/kernel/random/boot_id", O_RDONLY, 0);
 	loff_t pos = 0;
-	ssize_t len;
 
 	if (IS_ERR(file))
-		return PTR_ERR(file);
-	len = kernel_read(file, buf, size - 1, &pos);
-	filp_close(file, NULL);
-	if (len >= 0)
-		buf[len] = '\0';
-	return len;
-}
-
-static void vcx_fw_parse_line(struct vcx_card *card, char *line)
-{
-	unsigned int bus, class, index, instance, i;
-	struct vcx_fw_value *value;
-	const struct vcx_tlv *tlv;
-	char when[8];
-	int at;
-	u32 *data;
-
-	if (sscanf(line, "%x %7s %u %u %u%n", &bus, when, &class, &index, &instance, &at) < 5 ||
-	    bus != card->bus)
 		return;
-	for (tlv = tlvs; tlv < tlvs + ARRAY_SIZE(tlvs); tlv++) {
-		if (tlv->class != class || tlv->index != index || !vcx_tlv_exists(card, tlv) ||
-		    instance >= vcx_tlv_instances(card, tlv))
-			continue;
-		value = vcx_fw_value(card, tlv, instance);
-		data = strcmp(when, "next") ? value->now : value->next;
-		for (i = 0; i < tlv->size / 4; i++, at += 9)
-			if (sscanf(line + at, " %8x", &data[i]) != 1)
-				return;
-	}
-}
-
-/* True if the file was last written during this boot. */
-static bool vcx_fw_parse(struct vcx_card *card, char *text)
-{
-	bool same_boot = false;
-	char *line;
-
-	while ((line = strsep(&text, "\n"))) {
-		if (str_has_prefix(line, "boot "))
-			same_boot = !strcmp(line + strlen("boot "), boot_id);
-		else
-			vcx_fw_parse_line(card, line);
-	}
-	return same_boot;
+	kernel_read(file, id, UUID_STRING_LEN, &pos);
+	filp_close(file, NULL);
 }
 
 /* Loads the store; after a reboot that restarts the firmware, next becomes current. */
 static int vcx_fw_load(struct vcx_card *card)
 {
-	bool same_boot;
-	char *buf;
-	int len;
+	struct vcx_fw *fw = card->fw;
+	struct vcx_fw_record *stored;
+	struct file *file;
+	loff_t pos;
 
-	vcx_tlv_reset_all(card);
+	fw->record.size = sizeof(fw->record);
+	fw->record.bus = card->bus;
+	vcx_read_boot_id(fw->record.boot_id);
+	vcx_tlv_reset(card, NULL, 0);
 	vcx_fw_latch(card);
-	if (!*fwstore)
-		return 0;
-	buf = kvzalloc(FW_FILE_MAX, GFP_KERNEL);
-	if (!buf)
-		return -ENOMEM;
-	len = vcx_read_file("/proc/sys/kernel/random/boot_id", buf, FW_FILE_MAX);
-	if (len > 0)
-		strscpy(boot_id, strim(buf), sizeof(boot_id));
-	len = vcx_read_file(fwstore, buf, FW_FILE_MAX);
-	if (len > 0) {
-		same_boot = vcx_fw_parse(card, buf);
-		if (!same_boot && (power_cycle || vcx_fw_warm_reboot_applies(card)))
+	pos = vcx_fw_open(card, O_RDONLY, &file);
+	if (IS_ERR_OR_NULL(file))
+		return 0;		/* a new card */
+	stored = kvmalloc(sizeof(*stored), GFP_KERNEL);
+	if (stored && kernel_read(file, stored, sizeof(*stored), &pos) == sizeof(*stored) &&
+	    stored->size == fw->record.size && stored->bus == fw->record.bus) {
+		memcpy(fw->record.value, stored->value, sizeof(stored->value));
+		if (memcmp(stored->boot_id, fw->record.boot_id, sizeof(stored->boot_id)) &&
+		    (power_cycle || vcx_fw_warm_reboot_applies(card)))
 			vcx_fw_latch(card);
 	}
-	kvfree(buf);
-	return 0;
+	filp_close(file, NULL);
+	kvfree(stored);
+	return stored ? 0 : -ENOMEM;
 }
 
 int vcx_fw_init(struct vcx_card *card)
 {
 	struct vcx_fw *fw = kvzalloc(sizeof(*fw), GFP_KERNEL);
-	int i, err;
+	int i = 0, err;
 
 	if (!fw)
 		return -ENOMEM;
-	fw->card = card;
 	spin_lock_init(&fw->lock);
+	mutex_init(&fw->save_lock);
 	card->fw = fw;
 	err = vcx_fw_load(card);
-	if (err)
-		goto free_fw;
-	for (i = 0; i < card->nports; i++) {
+	for (; !err && i < card->nports; i++)
 		err = vcx_vsc_init(&card->port[i]);
-		if (err)
-			goto exit_vsc;
-	}
-	mutex_lock(&fw_stores_lock);
-	list_add_tail(&fw->node, &fw_stores);
-	mutex_unlock(&fw_stores_lock);
-	return 0;
-
-exit_vsc:
-	while (i--)
-		vcx_vsc_exit(&card->port[i]);
-free_fw:
-	kvfree(fw);
-	card->fw = NULL;
+	if (err)
+		vcx_fw_exit(card);
 	return err;
 }
 
 void vcx_fw_exit(struct vcx_card *card)
 {
-	struct vcx_fw *fw = card->fw;
 	int i;
 
 	for (i = 0; i < card->nports; i++)
 		vcx_vsc_exit(&card->port[i]);
-	mutex_lock(&fw_stores_lock);
-	list_del(&fw->node);
-	mutex_unlock(&fw_stores_lock);
+	kvfree(card->fw);
 	card->fw = NULL;
-	kvfree(fw);
 }

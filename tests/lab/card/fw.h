@@ -11,7 +11,6 @@
 enum vcx_reg_status {
 	VCX_REG_OK = 0x0,
 	VCX_REG_NOT_SUPPORTED = 0x4,
-	VCX_REG_METHOD_NOT_SUPPORTED = 0x6,
 	VCX_REG_BAD_PARAM = 0x7,
 	VCX_REG_RES_NOT_AVAILABLE = 0x8,
 	VCX_REG_BAD_CONFIG = 0x20,
@@ -20,27 +19,33 @@ enum vcx_reg_status {
 
 enum vcx_tlv_when { VCX_TLV_DEFAULT, VCX_TLV_CURRENT, VCX_TLV_NEXT };
 
-struct vcx_tlv;
+/* A configuration TLV, or one that tells what can be configured. */
+struct vcx_tlv {
+	u8 class;
+	u32 index;
+	u8 size;			/* bytes */
+	u8 version;
+	bool cap;			/* read-only: what the device can do */
+	bool dpu;			/* BlueField only */
+	u32 data[VCX_TLV_DWORDS];	/* default */
+};
 
-/* fw.c: all but vcx_fw_save() from any context */
+/* fw.c: from any context, all but vcx_fw_save() */
 const struct vcx_tlv *vcx_tlv_find(struct vcx_port *port, u32 type, unsigned int *instance);
-unsigned int vcx_tlv_size(const struct vcx_tlv *tlv);	/* bytes */
-unsigned int vcx_tlv_version(const struct vcx_tlv *tlv);
-bool vcx_tlv_writable(const struct vcx_tlv *tlv);
 void vcx_tlv_get(struct vcx_card *card, const struct vcx_tlv *tlv, unsigned int instance,
 		 enum vcx_tlv_when when, u32 *data);
 enum vcx_reg_status vcx_tlv_set(struct vcx_card *card, const struct vcx_tlv *tlv,
 				unsigned int instance, const u32 *data);
+/* Back to the default; @tlv NULL: all of them. */
 void vcx_tlv_reset(struct vcx_card *card, const struct vcx_tlv *tlv, unsigned int instance);
-void vcx_tlv_reset_all(struct vcx_card *card);
-/* A reset of the firmware: next becomes current. */
+/* A restart of the firmware: next becomes current. */
 void vcx_fw_latch(struct vcx_card *card);
-/* Whether a warm reboot of the host makes next current. */
+/* Whether a warm reboot of the host restarts the firmware. */
 bool vcx_fw_warm_reboot_applies(struct vcx_card *card);
 /* Whether the firmware runs DCBX on the port itself: LLDP_NB_DCBX as current */
 bool vcx_fw_dcbx(struct vcx_port *port);
-/* Writes the stores of all cards to fwstore=; sleeps. 0 or a negative errno. */
-int vcx_fw_save(void);
+/* Writes the card's store to fwstore=; sleeps. 0 or a negative errno. */
+int vcx_fw_save(struct vcx_card *card);
 
 /* fw_vsc.c */
 int vcx_vsc_init(struct vcx_port *port);

@@ -20,8 +20,7 @@
 #define OP_STATUS	GENMASK(14, 8)
 #define OP_REGISTER	GENMASK(31, 16)	/* dword 1 */
 #define OP_METHOD	GENMASK(14, 8)	/* dword 1 */
-#define METHOD_GET	1
-#define METHOD_SET	2
+#define METHOD_SET	2		/* or get, 1 */
 #define REG_DWORD	5
 
 /* MNVDA and MNVDI: header in dwords 0 to 2 */
@@ -33,6 +32,9 @@
 #define NVQC_READ	BIT(0)
 #define NVQC_WRITE	BIT(1)
 #define NVQC_VERSION	GENMASK(7, 4)
+/* MNVGC, dword 0 */
+#define MNVGC_DEFAULT	BIT(0)
+#define MNVGC_CURRENT	BIT(1)
 /* MFRL, dword 1 */
 #define MFRL_TRIGGER	GENMASK(7, 0)
 #define MFRL_FIRMWARE	(BIT(0) | BIT(3))	/* restarts the firmware now */
@@ -106,8 +108,8 @@ static enum vcx_reg_status vcx_reg_mnvqc(struct vcx_port *port, u32 *reg)
 	tlv = vcx_tlv_find(port, reg[0], &instance);
 	if (!tlv)
 		return VCX_REG_BAD_PARAM;
-	reg[1] = NVQC_READ | FIELD_PREP(NVQC_VERSION, vcx_tlv_version(tlv));
-	if (vcx_tlv_writable(tlv))
+	reg[1] = NVQC_READ | FIELD_PREP(NVQC_VERSION, tlv->version);
+	if (!tlv->cap)
 		reg[1] |= NVQC_WRITE;
 	return VCX_REG_OK;
 }
@@ -127,8 +129,8 @@ static enum vcx_reg_status vcx_reg_mnvda_get(struct vcx_port *port, u32 *reg)
 	else if (reg[0] & NV_READ_CURRENT)
 		when = VCX_TLV_CURRENT;
 	vcx_tlv_get(port->card, tlv, instance, when, data);
-	reg[0] = (reg[0] & ~(u32)NV_LENGTH) | vcx_tlv_size(tlv);
-	memcpy(reg + NV_DATA, data, vcx_tlv_size(tlv));
+	reg[0] = (reg[0] & ~(u32)NV_LENGTH) | tlv->size;
+	memcpy(reg + NV_DATA, data, tlv->size);
 	return VCX_REG_OK;
 }
 
@@ -140,7 +142,7 @@ static enum vcx_reg_status vcx_reg_mnvda_set(struct vcx_port *port, const u32 *r
 	tlv = vcx_tlv_find(port, reg[1], &instance);
 	if (!tlv)
 		return VCX_REG_RES_NOT_AVAILABLE;
-	if (FIELD_GET(NV_LENGTH, reg[0]) != vcx_tlv_size(tlv))
+	if (FIELD_GET(NV_LENGTH, reg[0]) != tlv->size)
 		return VCX_REG_BAD_PARAM;
 	return vcx_tlv_set(port->card, tlv, instance, reg + NV_DATA);
 }
@@ -151,7 +153,7 @@ static enum vcx_reg_status vcx_reg_mnvdi(struct vcx_port *port, const u32 *reg)
 	unsigned int instance;
 
 	tlv = vcx_tlv_find(port, reg[1], &instance);
-	if (!tlv || !vcx_tlv_writable(tlv))
+	if (!tlv || tlv->cap)
 		return VCX_REG_RES_NOT_AVAILABLE;
 	vcx_tlv_reset(port->card, tlv, instance);
 	return VCX_REG_OK;
@@ -174,41 +176,38 @@ bool vcx_reg_access(struct vcx_port *port, u32 *mbox)
 	bool set = FIELD_GET(OP_METHOD, mbox[1]) == METHOD_SET;
 	enum vcx_reg_status status = VCX_REG_NOT_SUPPORTED;
 	u32 *reg = mbox + REG_DWORD;
-	bool changed = false;
 
-	switch (FIELD_GET(OP_REGISTER, mbox[1])) {
-	case REG_MGIR:
-		status = set ? VCX_REG_METHOD_NOT_SUPPORTED : vcx_reg_mgir(port, reg);
+	switch (FIELD_GET(OP_REGISTER, mbox[1]) << 1 | set) {
+	case REG_MGIR << 1:
+		status = vcx_reg_mgir(port, reg);
 		break;
-	case REG_MQIS:
-		status = set ? VCX_REG_METHOD_NOT_SUPPORTED : vcx_reg_mqis(port, reg);
+	case REG_MQIS << 1:
+		status = vcx_reg_mqis(port, reg);
 		break;
-	case REG_MNVQC:
-		status = set ? VCX_REG_METHOD_NOT_SUPPORTED : vcx_reg_mnvqc(port, reg);
+	case REG_MNVQC << 1:
+		status = vcx_reg_mnvqc(port, reg);
 		break;
-	case REG_MNVGC:
-		status = set ? VCX_REG_METHOD_NOT_SUPPORTED : VCX_REG_OK;
-		reg[0] |= BIT(0) | BIT(1);
+	case REG_MNVGC << 1:
+		reg[0] |= MNVGC_DEFAULT | MNVGC_CURRENT;
+		status = VCX_REG_OK;
 		break;
-	case REG_MNVDA:
-		status = set ? vcx_reg_mnvda_set(port, reg) : vcx_reg_mnvda_get(port, reg);
-		changed = set;
+	case REG_MNVDA << 1:
+		status = vcx_reg_mnvda_get(port, reg);
 		break;
-	case REG_MNVDI:
-		status = set ? vcx_reg_mnvdi(port, reg) : VCX_REG_METHOD_NOT_SUPPORTED;
-		changed = set;
+	case REG_MNVDA << 1 | 1:
+		status = vcx_reg_mnvda_set(port, reg);
 		break;
-	case REG_MNVIA:
-		status = set ? VCX_REG_OK : VCX_REG_METHOD_NOT_SUPPORTED;
-		changed = set;
-		if (set)
-			vcx_tlv_reset_all(port->card);
+	case REG_MNVDI << 1 | 1:
+		status = vcx_reg_mnvdi(port, reg);
 		break;
-	case REG_MFRL:
-		status = set ? vcx_reg_mfrl(port, reg) : VCX_REG_OK;
-		changed = set;
+	case REG_MNVIA << 1 | 1:
+		vcx_tlv_reset(port->card, NULL, 0);
+		status = VCX_REG_OK;
+		break;
+	case REG_MFRL << 1 | 1:
+		status = vcx_reg_mfrl(port, reg);
 		break;
 	}
 	vcx_reg_set_status(mbox, status);
-	return changed && status == VCX_REG_OK;
+	return set && status == VCX_REG_OK;
 }

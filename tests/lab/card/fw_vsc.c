@@ -6,7 +6,6 @@
  * device's hardware id), the semaphores, and the ICMD mailbox.
  */
 #include <linux/slab.h>
-#include <linux/spinlock.h>
 #include "fw.h"
 
 /* Registers of the capability */
@@ -42,7 +41,7 @@
 
 struct vcx_vsc {
 	struct vcx_port *port;
-	struct list_head saving;	/* on vsc_saving */
+	struct work_struct save;
 	u32 ctrl, counter, semaphore, addr, data;
 	u32 icmd_semaphore;
 	u32 icmd_ctrl;
@@ -54,48 +53,27 @@ struct vcx_vsc {
  * that a power cycle right after "Done!" loses nothing: until then the mailbox
  * stays busy, and the tool polls.
  */
-static LIST_HEAD(vsc_saving);
-static DEFINE_SPINLOCK(vsc_saving_lock);
-
 static void vcx_vsc_save(struct work_struct *work)
 {
-	struct vcx_vsc *vsc, *next;
-	LIST_HEAD(saving);
-	int err;
+	struct vcx_vsc *vsc = container_of(work, struct vcx_vsc, save);
 
-	spin_lock_irq(&vsc_saving_lock);
-	list_splice_init(&vsc_saving, &saving);
-	spin_unlock_irq(&vsc_saving_lock);
-
-	err = vcx_fw_save();
-	list_for_each_entry_safe(vsc, next, &saving, saving) {
-		list_del_init(&vsc->saving);
-		if (err)
-			vcx_reg_set_status(vsc->mbox, VCX_REG_INTERNAL_ERROR);
-		smp_store_release(&vsc->icmd_ctrl, vsc->icmd_ctrl & ~ICMD_BUSY);
-	}
+	if (vcx_fw_save(vsc->port->card))
+		vcx_reg_set_status(vsc->mbox, VCX_REG_INTERNAL_ERROR);
+	smp_store_release(&vsc->icmd_ctrl, vsc->icmd_ctrl & ~ICMD_BUSY);
 }
-
-static DECLARE_WORK(vsc_save_work, vcx_vsc_save);
 
 static void vcx_icmd_go(struct vcx_vsc *vsc, u32 ctrl)
 {
-	unsigned long flags;
-
 	ctrl &= ~(u32)ICMD_STATUS;
 	if (ctrl >> ICMD_OPCODE_SHIFT != ICMD_ACCESS_REGISTER) {
 		vsc->icmd_ctrl = (ctrl & ~ICMD_BUSY) | ICMD_STATUS_INVALID_OPCODE;
 		return;
 	}
-	if (!vcx_reg_access(vsc->port, vsc->mbox)) {
-		vsc->icmd_ctrl = ctrl & ~ICMD_BUSY;
-		return;
-	}
 	vsc->icmd_ctrl = ctrl;
-	spin_lock_irqsave(&vsc_saving_lock, flags);
-	list_add_tail(&vsc->saving, &vsc_saving);
-	spin_unlock_irqrestore(&vsc_saving_lock, flags);
-	schedule_work(&vsc_save_work);
+	if (vcx_reg_access(vsc->port, vsc->mbox))
+		schedule_work(&vsc->save);
+	else
+		vsc->icmd_ctrl &= ~ICMD_BUSY;
 }
 
 static void vcx_icmd_write(struct vcx_vsc *vsc, u32 addr, u32 val)
@@ -234,14 +212,18 @@ int vcx_vsc_init(struct vcx_port *port)
 	if (!vsc)
 		return -ENOMEM;
 	vsc->port = port;
-	INIT_LIST_HEAD(&vsc->saving);
+	INIT_WORK(&vsc->save, vcx_vsc_save);
 	port->fw = vsc;
 	return 0;
 }
 
 void vcx_vsc_exit(struct vcx_port *port)
 {
-	flush_work(&vsc_save_work);
-	kfree(port->fw);
+	struct vcx_vsc *vsc = port->fw;
+
+	if (!vsc)
+		return;
+	flush_work(&vsc->save);
 	port->fw = NULL;
+	kfree(vsc);
 }
