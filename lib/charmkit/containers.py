@@ -25,18 +25,18 @@ def stopped(system: System) -> str:
     if not system.exists(LXC):
         return ""
     try:
-        answer: object = json.loads(system.run(_INSTANCES, timeout=30))
+        answer = system.run(_INSTANCES, timeout=30)
     except OSError as error:
         return f"LXD does not answer: {error.strerror or error}"
-    except ValueError:
-        return "LXD's answer is not JSON"
-    if not isinstance(answer, list):
-        return "LXD's answer is not a list of instances"
-    idle = [
-        str(instance.get("name"))
-        for instance in cast("list[dict[str, Any]]", answer)
-        if instance.get("config", {}).get("boot.autostart") == "true" and instance.get("status") != "Running"
-    ]
+    try:
+        instances = cast("list[dict[str, Any]]", json.loads(answer))
+        idle = [
+            str(instance["name"])
+            for instance in instances
+            if instance["config"].get("boot.autostart") == "true" and instance["status"] != "Running"
+        ]
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return "LXD's answer cannot be read"
     return _some(sorted(idle), "stopped")
 
 

@@ -15,10 +15,8 @@ is set, and a ``juju-reboot`` that it runs takes effect as one in a hook does.
 
 from collections.abc import Sequence
 
-from hostnic import handover
+from hostnic import handover, units
 from hostnic.system import System
-
-UNITS = "/etc/systemd/system"
 
 
 class Dispatcher:
@@ -45,26 +43,29 @@ class Dispatcher:
             OSError: a file cannot be written, or systemd refuses.
 
         """
-        changed = [name for name, text in self._files().items() if self._put(f"{UNITS}/{name}", text)]
-        if changed:
+        watcher = f"{self._name}.path"
+        changed = [name for name, text in self._files().items() if self._put(units.path(name), text)]
+        stale = bool(self._watched) and (watcher in changed or not units.enabled(self._system, watcher))
+        if changed or stale:
             self._system.run(["systemctl", "daemon-reload"])
-        if f"{self._name}.path" in changed:
-            self._system.run(["systemctl", "enable", f"{self._name}.path"])
-            self._system.run(["systemctl", "restart", f"{self._name}.path"])
-        return bool(changed)
+        if stale:
+            # Enabled last: that it is enabled says that all of this was done.
+            self._system.run(["systemctl", "restart", watcher])
+            self._system.run(["systemctl", "enable", watcher])
+        return bool(changed) or stale
 
     def remove(self) -> None:
         """Disable and delete the units; for the stop hook.
 
         A running service is left to end by itself: it may be what dispatched this very hook.
         """
-        present = [name for name in self._files() if self._system.exists(f"{UNITS}/{name}")]
+        present = [name for name in self._files() if self._system.exists(units.path(name))]
         for name in present:
             if name.endswith(".path"):
                 self._system.run(["systemctl", "disable", name])
             if not name.endswith(".service"):
                 self._system.run(["systemctl", "stop", name])
-            self._system.remove(f"{UNITS}/{name}")
+            self._system.remove(units.path(name))
         if present:
             self._system.run(["systemctl", "daemon-reload"])
 

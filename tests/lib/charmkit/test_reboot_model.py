@@ -191,6 +191,11 @@ class Application(RuleBasedStateMachine):
     def need_arises(self, data: st.DataObject, reason: str) -> None:
         self.nodes[self.pick(data)].reasons.add(reason)
 
+    @rule(reason=st.sampled_from(REASONS))
+    def need_arises_everywhere(self, reason: str) -> None:
+        for node in self.nodes.values():
+            node.reasons.add(reason)
+
     @rule(data=st.data())
     def need_goes(self, data: st.DataObject) -> None:
         self.nodes[self.pick(data)].reasons.clear()

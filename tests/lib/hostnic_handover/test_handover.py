@@ -1,0 +1,299 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files in /run/ovn-offload: what one charm writes another one reads, and nothing else gets in."""
+
+import errno
+import json
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+from converge import Severity
+from hostnic import handover
+from hostnic.handover import Handover, RebootWish, disagreements, publish, read_others, withdraw
+from hostnic.machine import Machine
+from hostnic.testing import FakeHost
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+AGENTS = "/var/lib/juju/agents"
+BDF = "0000:3b:00.0"
+WISH = RebootWish(("8 VFs at the next boot",), since=1_000, ready=True)
+FULL = Handover(
+    "roce-qos",
+    "roce-qos/3",
+    "nic-firmware",
+    reboot=WISH,
+    vfs={BDF: 8},
+    parameters={BDF: {"CNP_DSCP_P1": 48, "ROCE_CC_PRIO_MASK_P1": "0xff", "LLDP_NB_DCBX_P1": True}},
+    pending="installs its boot files",
+)
+PLAIN = Handover("nic-firmware", "nic-firmware/0", "nic-firmware")
+CONTENT: dict[str, Any] = {"version": 1, "unit": "nic-firmware/0", "reboot_owner": "nic-firmware"}
+
+
+@pytest.fixture
+def host() -> FakeHost:
+    host = FakeHost()
+    for unit in ("nic-firmware-0", "sriov-switchdev-1", "roce-qos-3"):
+        host.files.install(f"{AGENTS}/unit-{unit}/agent.conf", b"", 0o600)
+    return host
+
+
+def put(host: FakeHost, text: str, charm: str = "nic-firmware") -> None:
+    host.files.install(handover.path_of(charm), text.encode("utf-8", "surrogateescape"), 0o600)
+
+
+def test_what_is_published_is_read_by_the_others(host: FakeHost):
+    assert publish(host, FULL)
+    assert publish(host, PLAIN)
+
+    assert read_others(host, "sriov-switchdev") == ((PLAIN, FULL), ())
+
+
+def test_a_charm_does_not_read_its_own_file(host: FakeHost):
+    publish(host, PLAIN)
+
+    assert read_others(host, "nic-firmware") == ((), ())
+
+
+def test_nothing_handed_over_is_nothing_beyond_the_options(host: FakeHost):
+    assert read_others(host, "sriov-switchdev") == ((), ())
+
+
+def test_only_root_can_read_it(host: FakeHost):
+    publish(host, FULL)
+
+    assert host.files.mode[handover.path_of("roce-qos")] == 0o600
+
+
+def test_on_a_real_file_system_it_is_replaced_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(handover, "DIRECTORY", str(tmp_path / "ovn-offload"))
+    publish(Machine(), PLAIN)
+    path = tmp_path / "ovn-offload/nic-firmware.json"
+    before = path.stat()
+
+    publish(Machine(), Handover("nic-firmware", "nic-firmware/0", "nic-firmware", pending="burns"))
+
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert path.stat().st_ino != before.st_ino
+    assert [entry.name for entry in path.parent.iterdir()] == ["nic-firmware.json"]
+
+
+def test_the_same_again_writes_nothing(host: FakeHost):
+    publish(host, FULL)
+    host.trace.clear()
+
+    assert not publish(host, FULL)
+    assert host.trace == []
+
+
+def test_a_wish_keeps_its_age_while_its_reasons_stay(host: FakeHost):
+    publish(host, FULL)
+    later = RebootWish(WISH.reasons, since=9_000, ready=True)
+    changed = RebootWish(("something else",), since=9_000, ready=True)
+
+    assert not publish(
+        host,
+        Handover("roce-qos", "roce-qos/3", "nic-firmware", later, FULL.vfs, FULL.parameters, FULL.pending),
+    )
+    assert publish(host, Handover("roce-qos", "roce-qos/3", "nic-firmware", changed))
+    ((read,), _) = read_others(host, "sriov-switchdev")
+    assert read.reboot == changed
+
+
+def test_a_malformed_file_of_its_own_is_replaced(host: FakeHost):
+    put(host, "{")
+
+    assert publish(host, PLAIN)
+    assert read_others(host, "sriov-switchdev") == ((PLAIN,), ())
+
+
+def test_a_reboot_of_the_host_takes_it_away(host: FakeHost):
+    publish(host, FULL)
+
+    host.reboot()
+
+    assert read_others(host, "sriov-switchdev") == ((), ())
+
+
+def test_the_stop_hook_takes_it_away(host: FakeHost):
+    publish(host, PLAIN)
+
+    withdraw(host, "nic-firmware")
+    withdraw(host, "nic-firmware")
+
+    assert read_others(host, "sriov-switchdev") == ((), ())
+
+
+def test_the_file_of_a_unit_that_left_the_machine_is_ignored(host: FakeHost):
+    publish(host, Handover("nic-firmware", "nic-firmware/7", "nic-firmware"))
+
+    assert read_others(host, "sriov-switchdev") == ((), ())
+
+
+def test_other_files_of_the_directory_are_none_of_its_business(host: FakeHost):
+    for name in ("boot-outcome", ".nic-firmware.json.new", "NIC.json", "../x.json"):
+        host.files.install(f"{handover.DIRECTORY}/{name}", b"{", 0o600)
+
+    assert read_others(host, "sriov-switchdev") == ((), ())
+
+
+def test_a_field_of_a_later_revision_is_ignored(host: FakeHost):
+    put(host, json.dumps({**CONTENT, "mood": "good"}))
+
+    assert read_others(host, "sriov-switchdev") == ((PLAIN,), ())
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        ({"version": 2}, "version 2 is not known here (known: 1)"),
+        ({"version": "1"}, "version is not a whole number"),
+        ({"version": None}, "version is not a whole number"),
+        ({"unit": "nic-firmware"}, "unit: 'nic-firmware' is malformed"),
+        ({"unit": "../../etc/0"}, "unit: '../../etc/0' is malformed"),
+        ({"unit": 7}, "unit is not one line of text"),
+        ({"reboot_owner": "Me"}, "reboot_owner: 'Me' is malformed"),
+        ({"reboot": []}, "reboot is not a JSON object"),
+        (
+            {"reboot": {"reasons": [], "since": 1, "ready": True}},
+            "reboot.reasons is not a list of at least one sentence",
+        ),
+        (
+            {"reboot": {"reasons": ["a\nb"], "since": 1, "ready": True}},
+            "reboot.reasons is not one line of text",
+        ),
+        ({"reboot": {"reasons": ["a"], "since": -1, "ready": True}}, "reboot.since is not a time in seconds"),
+        ({"reboot": {"reasons": ["a"], "since": 1, "ready": 1}}, "reboot.ready is neither true nor false"),
+        ({"vfs": {"eth0": 8}}, "vfs: 'eth0' is malformed"),
+        ({"vfs": {BDF: "8"}}, f"vfs of {BDF} is not a number of VFs"),
+        ({"vfs": {BDF: 65536}}, f"vfs of {BDF} is not a number of VFs"),
+        ({"parameters": {BDF: {"cnp; rm": 1}}}, f"parameters of {BDF}: 'cnp; rm' is malformed"),
+        (
+            {"parameters": {BDF: {"CNP": [1]}}},
+            f"parameter CNP of {BDF} is neither text nor a whole number nor a boolean",
+        ),
+        ({"parameters": {BDF: 8}}, f"parameters of {BDF} is not a JSON object"),
+        ({"pending": "\x1b[31m"}, "pending is not one line of text"),
+    ],
+)
+def test_a_malformed_file_is_one_finding_and_counts_as_absent(
+    host: FakeHost, fields: dict[str, Any], reason: str
+):
+    put(host, json.dumps({**CONTENT, **fields}))
+    publish(host, FULL)
+
+    handovers, (finding,) = read_others(host, "sriov-switchdev")
+
+    assert handovers == (FULL,)
+    assert finding.severity is Severity.WARNING
+    assert finding.sentence() == (
+        f"/run/ovn-offload/nic-firmware.json: ignored: {reason}; "
+        "refresh the charm nic-firmware and this one to the same revision, or delete the file"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "not JSON (Expecting value in line 1)"),
+        ("{\n'", "not JSON (Expecting property name enclosed in double quotes in line 2)"),
+        ("[]", "the file is not a JSON object"),
+        ("[" * 60_000, "nested too deeply"),
+        ("x" * 65_537, "longer than 65536 characters"),
+        ("\udcff", "not JSON (Expecting value in line 1)"),
+    ],
+)
+def test_what_is_no_handover_at_all(host: FakeHost, text: str, reason: str):
+    put(host, text)
+
+    _, (finding,) = read_others(host, "sriov-switchdev")
+
+    assert finding.what == f"ignored: {reason}"
+
+
+def test_a_file_that_cannot_be_read_is_one_finding(host: FakeHost):
+    publish(host, PLAIN)
+    host.fail("read", handover.path_of("nic-firmware"), OSError(errno.EIO, "Input/output error"))
+
+    assert [finding.what for finding in read_others(host, "sriov-switchdev")[1]] == [
+        "ignored: Input/output error"
+    ]
+
+
+def test_a_mistake_of_the_writers_is_refused_before_it_is_written(host: FakeHost):
+    with pytest.raises(ValueError, match="vfs: 'eth0' is malformed"):
+        publish(host, Handover("nic-firmware", "nic-firmware/0", "nic-firmware", vfs={"eth0": 8}))
+
+    assert host.trace == []
+
+
+def test_charms_that_name_different_owners_are_named():
+    (finding,) = disagreements([PLAIN, FULL, Handover("x", "x/1", "x")], "nic-firmware")
+
+    assert finding.severity is Severity.BLOCKED
+    assert finding.sentence() == (
+        "option reboot-owner: nic-firmware here, but x for x/1 on the same machine; "
+        "let both name the same charm; nothing reboots until they do"
+    )
+
+
+bdfs = st.from_regex(r"[0-9a-f]{4}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7]", fullmatch=True)
+lines = st.text(max_size=30).filter(str.isprintable)
+handovers = st.builds(
+    Handover,
+    charm=st.just("roce-qos"),
+    unit=st.just("roce-qos/3"),
+    reboot_owner=st.sampled_from(["nic-firmware", "sriov-switchdev"]),
+    reboot=st.none()
+    | st.builds(
+        RebootWish, st.lists(lines, min_size=1, max_size=3).map(tuple), st.integers(0, 2**40), st.booleans()
+    ),
+    vfs=st.dictionaries(bdfs, st.integers(0, 1000), max_size=3),
+    parameters=st.dictionaries(
+        bdfs,
+        st.dictionaries(
+            st.from_regex(r"[A-Z][A-Z0-9_]{0,9}", fullmatch=True),
+            lines | st.integers() | st.booleans(),
+            max_size=3,
+        ),
+        max_size=2,
+    ),
+    pending=lines,
+)
+
+
+@given(handovers)
+def test_any_handover_comes_back_as_it_was(published: Handover):
+    host = FakeHost()
+    host.files.install(f"{AGENTS}/unit-roce-qos-3/agent.conf", b"", 0o600)
+
+    publish(host, published)
+
+    assert read_others(host, "nic-firmware") == ((published,), ())
+
+
+@given(
+    st.text(max_size=60)
+    | st.recursive(
+        st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=9),
+        lambda inner: (
+            st.lists(inner, max_size=3)
+            | st.dictionaries(
+                st.sampled_from([*CONTENT, "reboot", "vfs", "parameters", "pending", BDF]), inner
+            )
+        ),
+    ).map(lambda value: json.dumps({**CONTENT, **(value if isinstance(value, dict) else {"reboot": value})}))
+)
+@example("\udcff\x00")
+def test_any_text_is_a_handover_or_one_printable_finding(text: str):
+    host = FakeHost()
+    host.files.install(f"{AGENTS}/unit-nic-firmware-0/agent.conf", b"", 0o600)
+    host.files.install(handover.path_of("nic-firmware"), text.encode("utf-8", "surrogatepass"), 0o600)
+
+    handed, findings = read_others(host, "roce-qos")
+
+    assert len(findings) <= 1
+    assert all(finding.sentence().isprintable() for finding in findings)
+    assert not (handed and findings)
