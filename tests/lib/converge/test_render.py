@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plans and findings as people and as programs read them."""
+
+import json
+
+from converge import (
+    Disruption,
+    Finding,
+    Held,
+    Plan,
+    Severity,
+    Step,
+    findings_as_json,
+    findings_as_table,
+    plan_as_json,
+    plan_as_table,
+    worst_first,
+)
+
+
+class Noop:
+    def run(self, system: object, /) -> None: ...
+
+
+VFS = Step("0000:3b:00.0/vfs", "create 8 VFs on 0000:3b:00.0", "there are none", Disruption.NONE, Noop())
+MODE = Step(
+    "0000:3b:00.0/eswitch",
+    "set switchdev on 0000:3b:00.0",
+    "it is legacy",
+    Disruption.HOST_NETWORK_CUT,
+    Noop(),
+)
+FLAP = Finding(Severity.WARNING, "enp59s0f1np1", "has no carrier", "see the cable")
+THREE = Finding(Severity.BLOCKED, "bond0", "has three members", "remove enp4s0")
+PLAN = Plan((VFS,), (Held(MODE, "allow-live is false", "approve-reboot"),), (FLAP,))
+
+
+def test_a_plan_as_a_table():
+    assert plan_as_table(PLAN).splitlines() == [
+        "#  step                          because         disruption",
+        "1  create 8 VFs on 0000:3b:00.0  there are none  none",
+        "",
+        "held step                      disruption        held because         released by",
+        "set switchdev on 0000:3b:00.0  host-network-cut  allow-live is false  approve-reboot",
+        "",
+        "severity  subject       finding         remedy",
+        "warning   enp59s0f1np1  has no carrier  see the cable",
+    ]
+
+
+def test_a_converged_machine():
+    assert plan_as_table(Plan()) == "Nothing to do: the machine is as declared."
+    assert findings_as_table(()) == "No finding: the machine is as declared."
+
+
+def test_a_blocked_plan_does_not_claim_that_all_is_well():
+    assert plan_as_table(Plan(findings=(THREE,))).splitlines() == [
+        "severity  subject  finding            remedy",
+        "blocked   bond0    has three members  remove enp4s0",
+    ]
+
+
+def test_the_worst_finding_comes_first_and_equals_keep_their_order():
+    other = Finding(Severity.WARNING, "bond0", "has no partner")
+
+    assert worst_first([FLAP, other, THREE]) == [THREE, FLAP, other]
+    assert [line.split()[0] for line in findings_as_table([FLAP, THREE]).splitlines()] == [
+        "severity",
+        "blocked",
+        "warning",
+    ]
+    assert [item["severity"] for item in findings_as_json([FLAP, THREE])] == ["blocked", "warning"]
+
+
+def test_a_plan_as_json():
+    assert json.loads(json.dumps(plan_as_json(PLAN))) == {
+        "steps": [
+            {
+                "key": "0000:3b:00.0/vfs",
+                "what": "create 8 VFs on 0000:3b:00.0",
+                "why": "there are none",
+                "disruption": "none",
+            }
+        ],
+        "held": [
+            {
+                "key": "0000:3b:00.0/eswitch",
+                "what": "set switchdev on 0000:3b:00.0",
+                "why": "it is legacy",
+                "disruption": "host-network-cut",
+                "reason": "allow-live is false",
+                "release": "approve-reboot",
+            }
+        ],
+        "findings": [
+            {
+                "severity": "warning",
+                "subject": "enp59s0f1np1",
+                "what": "has no carrier",
+                "remedy": "see the cable",
+            }
+        ],
+    }
+
+
+def test_a_finding_as_one_sentence():
+    assert THREE.sentence() == "bond0: has three members; remove enp4s0"
+    assert Finding(Severity.INFO, "", "all is well").sentence() == "all is well"
