@@ -186,7 +186,7 @@ def _why_held(
     if busy:
         return f"VFs are in use: {busy}", f"move the instances away, then {REBOOT}"
     if not policy.allow_live:
-        return f"it costs a {cost.label} without a reboot", f"{REBOOT}, or allow-live=true"
+        return f"{cost.label} while the node runs", f"{REBOOT}, or allow-live=true"
     if observed.live.target == digest(wanted):
         if observed.live.undone:
             return f"the live change was undone: {observed.live.undone}", REBOOT
@@ -224,10 +224,10 @@ def _cost(steps: Sequence[HostStep]) -> Disruption:
 
 
 def reboot_reasons(wanted: Desired, planned: Plan[System]) -> tuple[str, ...]:
-    """Why this host needs a reboot: one sentence per NIC whose steps are held, the same for the same aim."""
+    """Why this host needs a reboot: one phrase per NIC whose steps are held, the same for the same aim."""
     return tuple(
-        " and ".join(f"{port.num_vfs} VFs on {port.bdf}" for port in ports)
-        + (" in switchdev mode with VF-LAG" if any(port.lag for port in ports) else " in switchdev mode")
+        f"{card.removeprefix('0000:')} to {'+'.join(str(port.num_vfs) for port in ports)} "
+        + ("VFs and VF-LAG" if any(port.lag for port in ports) else "switchdev VFs")
         for card, ports in wanted.cards().items()
         if any(item.step.key.startswith(card) for item in planned.held)
     )

@@ -36,7 +36,10 @@ def converged(node: Node) -> Node:
 def test_a_new_node_is_prepared_waits_for_approval_reboots_once_and_is_converged(node: Node) -> None:
     status = node.deploy(reboot_settle=0)
     assert status.name == "blocked"
-    assert status.message.startswith("reboot: needed: 8 VFs on 0000:3b:00.0 and 8 VFs on 0000:3b:00.1")
+    assert status.message == (
+        "reboot: needed: 3b:00 to 8+8 VFs and VF-LAG; run: juju run sriov-switchdev/leader approve-reboot "
+        "(+3 more, see verify)"
+    )
     assert state(node.host) == [("legacy", 0, [])] * 2
     assert set(files.PATHS) <= set(node.host.files.content)
     assert node.action("approve-reboot")["approved"] == "sriov-switchdev/0"
