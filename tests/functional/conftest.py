@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fixtures: a real kernel in a throw-away guest, booted once per release and put back to its snapshot before each test."""
+"""Fixtures: a throw-away guest with a real kernel, back at its snapshot before each test."""
 
 import os
 from collections.abc import Iterator
@@ -14,6 +14,7 @@ RELEASES = os.environ.get("LAB_RELEASES", "trixie,bookworm").split(",")
 def booted(request: pytest.FixtureRequest) -> Iterator[Guest]:
     """The guest of this release, with a snapshot of its first moment; take ``machine`` instead."""
     with Guest(request.param) as guest:
+        guest.run("systemctl start lab-juju.service")
         guest.save("booted")
         yield guest
 

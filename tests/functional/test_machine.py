@@ -2,7 +2,9 @@
 """The test machine itself: what every other functional test relies on."""
 
 import pytest
+from lab import site
 from lab.guest import Guest, GuestError
+from lab.juju import HookError, Unit
 
 
 def test_boots_the_release_with_systemd_and_nothing_failed(machine: Guest) -> None:
@@ -22,7 +24,7 @@ def test_a_command_returns_its_status_and_both_outputs(machine: Guest) -> None:
 
 
 def test_a_failed_command_raises_with_its_words(machine: Guest) -> None:
-    with pytest.raises(GuestError, match="exit status 2: ls /nowhere\n.*No such file"):
+    with pytest.raises(GuestError, match=r"exit status 2: ls /nowhere\n.*No such file"):
         machine.run(["ls", "/nowhere"])
 
 
@@ -61,7 +63,112 @@ def test_a_power_cycle_is_a_cold_start(machine: Guest) -> None:
 
 
 def test_sees_the_projects_code_and_its_python_packages(machine: Guest) -> None:
-    machine.run(
-        "PYTHONPATH=/opt/site-packages:/opt/ovn-offload/lib python3 -c 'import ops.testing, pyroute2, converge'"
-    )
+    path = "/opt/site-packages:/opt/ovn-offload/lib"
+    machine.run(f"PYTHONPATH={path} python3 -c 'import ops.testing, pyroute2, charmhelpers, converge'")
     assert "ro," in machine.run("findmnt -no OPTIONS /opt/ovn-offload").stdout
+
+
+TINY = {
+    "charmcraft.yaml": """
+name: tiny
+type: charm
+subordinate: true
+requires: {host: {interface: juju-info, scope: container}}
+peers: {peers: {interface: tiny}}
+config: {options: {size: {type: int, default: 1}}}
+actions: {show: {params: {word: {type: string}}}, forbidden: {}}
+""",
+    "src/charm.py": """
+import os
+from pathlib import Path
+import ops
+from charmhelpers.core.host import lsb_release
+from hostnic.machine import Machine
+
+class Tiny(ops.CharmBase):
+    def __init__(self, framework):
+        super().__init__(framework)
+        framework.observe(self.on.config_changed, self._configure)
+        framework.observe(self.on.update_status, lambda event: self.unit.reboot())
+        framework.observe(self.on.stop, lambda event: 1 / 0)
+        framework.observe(self.on.show_action, self._show)
+        framework.observe(self.on.forbidden_action, lambda event: self.unit.reboot())
+
+    def _configure(self, event):
+        if self.config["size"] > 9:
+            self.unit.status = ops.BlockedStatus(f"size: {self.config['size']} is not 1 to 9")
+            return
+        self.model.get_relation("peers").data[self.unit]["size"] = str(self.config["size"])
+        Machine().install("/etc/tiny", b"x" * self.config["size"])
+        self.unit.status = ops.ActiveStatus()
+
+    def _show(self, event):
+        if "word" not in event.params:
+            event.fail("which word?")
+            return
+        release = lsb_release()["DISTRIB_CODENAME"]
+        event.set_results({"word": event.params["word"], "release": release, "root": os.getcwd()})
+
+if __name__ == "__main__":
+    ops.main(Tiny)
+""",
+}
+
+
+@pytest.fixture
+def tiny(machine: Guest) -> Unit:
+    """A charm of a few lines, deployed."""
+    for path, text in TINY.items():
+        machine.write(f"/root/tiny/{path}", text)
+    return machine.unit("tiny", path="/root/tiny", config={"size": 3})
+
+
+def test_a_hook_runs_on_the_machine_and_its_writes_are_listed(machine: Guest, tiny: Unit) -> None:
+    result = tiny.emit("config_changed")
+    assert result.status == ("active", "")
+    assert machine.read("/etc/tiny") == "xxx"
+    assert [line.split()[:2] for line in result.writes] == [["install", "/etc/tiny"]]
+    assert [r["local_unit_data"]["size"] for r in result.relations if r["endpoint"] == "peers"] == ["3"]
+    assert not result.reboot_requested
+
+
+def test_what_the_operator_sets_reaches_the_next_hook(machine: Guest, tiny: Unit) -> None:
+    tiny.set(config={"size": 12})
+    assert tiny.emit("config_changed").status == ("blocked", "size: 12 is not 1 to 9")
+    tiny.set(config={"size": None})
+    assert tiny.emit("config_changed").status == ("active", "")
+    assert machine.read("/etc/tiny") == "x"
+
+
+def test_an_action_sees_ubuntu_and_returns_results_or_its_failure(machine: Guest, tiny: Unit) -> None:
+    shown = tiny.action("show", {"word": "w"})
+    home = "/var/lib/juju/agents/unit-tiny-0/charm"
+    assert shown.results == {"word": "w", "release": machine.release.series, "root": home}
+    assert tiny.action("show").failure == "which word?"
+    assert "ID=debian" in machine.read("/etc/os-release")
+
+
+def test_a_reboot_request_is_known_until_the_machine_rebooted(machine: Guest, tiny: Unit) -> None:
+    machine.run(["juju-exec", "-u", "tiny/0", "JUJU_DISPATCH_PATH=hooks/update-status ./dispatch"])
+    assert tiny.reboot_requested
+    machine.reboot()
+    assert not tiny.reboot_requested
+    assert tiny.emit("config_changed").status == ("active", "")
+
+
+def test_a_charm_that_raises_is_a_failed_hook(tiny: Unit) -> None:
+    with pytest.raises(HookError, match="ZeroDivisionError"):
+        tiny.emit("stop")
+    with pytest.raises(HookError, match="juju-reboot is not supported when running an action"):
+        tiny.action("forbidden")
+
+
+def test_the_site_has_a_lacp_partner_and_is_reachable(machine: Guest) -> None:
+    assert site.reachable(machine)
+    bond = machine.read(f"/proc/net/bonding/{site.BOND}")
+    assert "Number of ports: 2" in bond
+    assert "Partner Mac Address: 00:00:00:00:00:00" not in bond
+    for bdf, netdev in site.PFS.items():
+        assert machine.run(["ls", f"/sys/bus/pci/devices/{bdf}/net"]).stdout.split() == [netdev]
+    machine.run("ip link set w0 down; ip link set w1 down")
+    assert not site.reachable(machine, seconds=1)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """KVM, when a guest really starts with it; software emulation otherwise.
 
-``/dev/kvm`` may exist and still not run a stock kernel (nested clouds), so the image's own kernel is started with it once;
-the answer holds until the host reboots.
+``/dev/kvm`` may exist and still not run a stock kernel (nested clouds), so the image's own kernel is started
+with it once; the answer holds until the host reboots.
 """
 
 import os
@@ -20,8 +20,9 @@ KVM = ["-accel", "kvm", "-cpu", "max"]
 
 def _starts(image: Image, timeout: float = 20) -> bool:
     command = [
-        "qemu-system-x86_64", *KVM, "-m", "512", "-nodefaults", "-display", "none", "-serial", "stdio", "-no-reboot",
-        "-kernel", str(image.kernel), "-initrd", str(image.initrd), "-append", "console=ttyS0 quiet lab.probe panic=-1",
+        "qemu-system-x86_64", *KVM, "-m", "512", "-nodefaults", "-display", "none", "-serial", "stdio",
+        "-no-reboot", "-kernel", str(image.kernel), "-initrd", str(image.initrd),
+        "-append", "console=ttyS0 quiet lab.probe panic=-1",
     ]  # fmt: skip
     try:
         done = subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL, timeout=timeout)

@@ -101,7 +101,7 @@ class Agent(Channel):
     def run(
         self, argv: list[str], stdin: bytes | None, env: list[str], timeout: float
     ) -> tuple[int, bytes, bytes]:
-        """Run a process to its end; returns its status (128 + signal when killed), output and error output."""
+        """Run a process to its end; returns its status (128 + signal if killed) and both outputs."""
         arguments: dict[str, Any] = {"path": argv[0], "arg": argv[1:], "env": env, "capture-output": True}
         if stdin is not None:
             arguments["input-data"] = base64.b64encode(stdin).decode()

@@ -13,13 +13,16 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 from lab import code, host
 from lab.accel import accelerator
 from lab.channel import Agent, ChannelError, Monitor
-from lab.image import RELEASES, image, locked
+from lab.image import RELEASES, digest, image, locked
+from lab.juju import Unit
 from lab.progress import Step
 
 MEMORY = 1024  # MiB
@@ -54,22 +57,18 @@ def _die_with_parent() -> None:
 class Guest:
     """A virtual machine of a release, from ``with`` to its end.
 
-    Its disk is an overlay on the cached image, in a directory of its own that vanishes with it. Two guests, or two runs on
-    one host, share nothing but the image.
+    Its disk is an overlay on the cached image, in a directory of its own that vanishes with it. Two guests,
+    or two runs on one host, share nothing but the image.
 
     Args:
         release: ``trixie`` or ``bookworm``.
         console_log: keep the serial console's log at this path, too, when the guest is gone.
-        shell: open a root shell on :attr:`shell_socket`.
 
     """
 
-    def __init__(
-        self, release: str = "trixie", *, console_log: Path | None = None, shell: bool = False
-    ) -> None:
+    def __init__(self, release: str = "trixie", *, console_log: Path | None = None) -> None:
         self.release = RELEASES[release]
         self._keep_log = console_log
-        self._shell = shell
         self.shell_socket: socket.socket | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._agent: Agent | None = None
@@ -88,7 +87,7 @@ class Guest:
         try:
             self._disk = self.directory / "disk.qcow2"
             code.write_disk(self.directory / "code.img")
-            with locked(host.cache() / f"{self._image.directory.name}.lock"):
+            with locked(self._image.directory / "first-boot.lock"):
                 if not self._booted.exists():
                     self._boot_first()
             copy = ["cp", "--sparse=always", "--reflink=auto", str(self._booted), str(self._disk)]
@@ -113,17 +112,25 @@ class Guest:
         self._directory_lock.close()
         self._image_lock.close()
 
-    @property
+    @cached_property
     def _booted(self) -> Path:
-        """A disk with the snapshot of a complete first boot, kept beside the image that it belongs to."""
-        kind = self._accelerator[1].partition(",")[0]
-        return self._image.directory / f"booted-{kind}-{MEMORY}.qcow2"
+        """A disk with the snapshot of a complete first boot, kept beside the image that it belongs to.
+
+        A snapshot fits only the QEMU and the devices that it was taken with.
+        """
+        version = subprocess.run(
+            ["qemu-system-x86_64", "--version"], check=True, capture_output=True, text=True
+        )
+        key = digest([version.stdout, *self._accelerator, Path(__file__)])
+        return self._image.directory / f"booted-{key}.qcow2"
 
     def _boot_first(self) -> None:
         """Boot the image for real, once; later guests start from there in seconds.
 
         The code disk differs from run to run, so that it is not mounted in the snapshot.
         """
+        for other in self._image.directory.glob("booted-*.qcow2"):
+            other.unlink()
         create = ["qemu-img", "create", "-q", "-f", "qcow2", "-F", "qcow2", "-b", str(self._image.disk)]
         subprocess.run([*create, str(self._disk)], check=True, stdin=subprocess.DEVNULL)
         with Step(f"Debian {self.release.name}: first boot"):
@@ -146,7 +153,8 @@ class Guest:
         """Run a command as root and wait for its end; a string goes to ``sh -c``.
 
         Raises:
-            GuestError: it failed (with ``check``), took longer than ``timeout`` seconds, or the guest is gone.
+            GuestError: it failed (with ``check``), took longer than ``timeout`` seconds, or the guest is
+            gone.
 
         """
         argv = ["/bin/sh", "-c", command] if isinstance(command, str) else list(command)
@@ -209,6 +217,10 @@ class Guest:
         if not self.agent.sync(timeout=30):
             raise GuestError(f"the guest does not answer after going back to {name}")
 
+    def unit(self, app: str, **known: Any) -> Unit:
+        """Deploy a charm of charms/ as a Juju unit of this machine; see :class:`lab.juju.Unit`."""
+        return Unit(self, app, **known)
+
     def tail(self, lines: int = 25) -> str:
         """The end of the console log."""
         return "\n".join(self.console.read_text(errors="replace").splitlines()[-lines:])
@@ -228,23 +240,28 @@ class Guest:
     def _start(self, *, cold: bool, snapshot: str | None = None) -> None:
         """Start QEMU, and wait until the guest's boot is complete or the snapshot answers.
 
-        A reboot ends QEMU and starts it anew, so that the kernel command line can tell a cold start from a warm one, as the
-        card's power rails do.
+        A reboot ends QEMU and starts it anew, so that the kernel command line can tell a cold start from a
+        warm one, as the card's power rails do.
         """
         cold_start = " mlx5_core.power_cycle=1" if cold else ""
         append = (
-            "root=/dev/vda rw console=ttyS0 quiet panic=-1 mitigations=off random.trust_cpu=on audit=0 nowatchdog lsm=capability rodata=off nokaslr cryptomgr.notests no_timer_check  "
-            f"systemd.show_status=false{cold_start}"
+            "root=/dev/vda rw console=ttyS0 quiet panic=-1 systemd.show_status=false "
+            # What costs time under emulation and protects nothing here.
+            "mitigations=off random.trust_cpu=on audit=0 nowatchdog lsm=capability rodata=off nokaslr "
+            f"cryptomgr.notests no_timer_check{cold_start}"
         )
         agent, agent_far = socket.socketpair()
         monitor, monitor_far = socket.socketpair()
-        far = [agent_far, monitor_far]
+        self.shell_socket, shell_far = socket.socketpair()
+        far = [agent_far, monitor_far, shell_far]
         command = [
             "qemu-system-x86_64", *self._accelerator, "-machine", "pc", "-smp", "2", "-m", str(MEMORY),
             "-nodefaults", "-no-user-config", "-display", "none", "-action", "reboot=shutdown",
             "-kernel", str(self._image.kernel), "-initrd", str(self._image.initrd), "-append", append,
-            "-chardev", f"file,id=console,path={self.console},append=on", "-serial", "chardev:console",
-            "-chardev", f"socket,id=monitor,fd={monitor_far.fileno()}", "-mon", "chardev=monitor,mode=control",
+            "-chardev", f"file,id=console,path={self.console},append=on",
+            "-serial", "chardev:console",
+            "-chardev", f"socket,id=monitor,fd={monitor_far.fileno()}",
+            "-mon", "chardev=monitor,mode=control",
             "-drive", f"if=none,id=root,file={self._disk},format=qcow2,cache=unsafe,discard=unmap",
             "-device", "virtio-blk-pci,drive=root",
             "-drive", f"if=none,id=code,file={self.directory / 'code.img'},format=raw,readonly=on",
@@ -252,18 +269,10 @@ class Guest:
             "-device", "virtio-rng-pci", "-device", "virtio-serial-pci",
             "-chardev", f"socket,id=agent,fd={agent_far.fileno()}",
             "-device", "virtserialport,chardev=agent,name=org.qemu.guest_agent.0",
+            "-chardev", f"socket,id=shell,fd={shell_far.fileno()}", "-device", "virtconsole,chardev=shell",
         ]  # fmt: skip
         if snapshot:
             command += ["-loadvm", snapshot]
-        if self._shell:
-            self.shell_socket, shell_far = socket.socketpair()
-            far.append(shell_far)
-            command += [
-                "-chardev",
-                f"socket,id=shell,fd={shell_far.fileno()}",
-                "-device",
-                "virtconsole,chardev=shell",
-            ]
         with (self.directory / "qemu.log").open("wb") as log:
             self._process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,

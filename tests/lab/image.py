@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The guests' disk images: Debian packages, the virtual card built for their kernel, a slim initial RAM disk.
 
-Two layers, both cached outside the tree. The *base* is what mmdebstrap made of the package list, and is redone when that
-list changes. The *image* adds the files in ``images/root``, the card's module and the Python packages, and is redone
-(about half a minute) when one of these changes. ``python -m lab.image trixie`` builds or finds one and prints its path.
+Two layers, both cached outside the tree. The *base* is what mmdebstrap made of the package list, and is
+redone when that list changes. The *image* adds the files in ``images/root``, the card's module and the Python
+packages, and is redone (about half a minute) when one of these changes. ``python -m lab.image trixie`` builds
+or finds one and prints its path.
 """
 
 import fcntl
@@ -26,13 +27,33 @@ FILES = HERE / "images"
 CARD = Path(os.environ.get("LAB_CARD") or HERE / "card")
 REQUIREMENTS = HERE.parent / "requirements" / "guest.txt"
 
-PACKAGES = (
-    "systemd-sysv udev dbus kmod linux-image-amd64 linux-headers-amd64 make busybox-static openvswitch-switch "
-    "netplan.io iproute2 iputils-ping ethtool pciutils mstflint python3 python3-yaml qemu-guest-agent tcpdump"
-).split()
+PACKAGES = [
+    *(
+        "systemd-sysv",
+        "udev",
+        "dbus",
+        "kmod",
+        "linux-image-amd64",
+        "linux-headers-amd64",
+        "make",
+        "busybox-static",
+    ),
+    *(
+        "openvswitch-switch",
+        "netplan.io",
+        "iproute2",
+        "iputils-ping",
+        "ethtool",
+        "pciutils",
+        "mstflint",
+        "tcpdump",
+    ),
+    *("python3", "python3-yaml", "qemu-guest-agent"),
+]
 
-KEEP = 2
-"""Images of one release that stay in the cache besides those in use."""
+
+KEEP = 3
+"""Images of one release that stay in the cache, besides those in use."""
 
 
 @dataclass(frozen=True)
@@ -66,12 +87,13 @@ class Image:
         return self.directory / "initrd"
 
 
-def _digest(parts: Iterable[str | Path]) -> str:
-    digest = hashlib.sha256()
+def digest(parts: Iterable[str | Path]) -> str:
+    """A short hash over texts and files' contents."""
+    total = hashlib.sha256()
     for part in parts:
-        digest.update(part.read_bytes() if isinstance(part, Path) else part.encode())
-        digest.update(b"\0")
-    return digest.hexdigest()[:16]
+        total.update(part.read_bytes() if isinstance(part, Path) else part.encode())
+        total.update(b"\0")
+    return total.hexdigest()[:16]
 
 
 def _tree(directory: Path) -> list[str | Path]:
@@ -80,9 +102,10 @@ def _tree(directory: Path) -> list[str | Path]:
 
 
 def _card_sources() -> list[Path]:
-    return sorted(p for p in CARD.iterdir() if p.suffix in (".c", ".h") and not p.name.endswith(".mod.c")) + [
-        CARD / "Makefile"
+    sources = [
+        path for path in CARD.iterdir() if path.suffix in (".c", ".h") and not path.name.endswith(".mod.c")
     ]
+    return sorted([*sources, CARD / "Makefile"])
 
 
 @contextmanager
@@ -110,7 +133,7 @@ def _run(step: Step, command: list[str], env: dict[str, str] | None = None) -> N
 
 def _base(release: Release) -> Path:
     """The release with its packages, as a tar archive."""
-    path = host.cache() / f"base-{release.name}-{_digest([release.name, *PACKAGES])}.tar"
+    path = host.cache() / f"base-{release.name}-{digest([release.name, *PACKAGES])}.tar"
     if path.exists():
         return path
     for old in host.cache().glob(f"base-{release.name}-*.tar"):
@@ -136,7 +159,7 @@ def _base(release: Release) -> Path:
 
 def _python_packages(release: Release) -> Path:
     """Pinned Python packages for the release's own Python, whatever the host's is."""
-    path = host.cache() / f"python-{release.python}-{_digest([REQUIREMENTS])}"
+    path = host.cache() / f"python-{release.python}-{digest([REQUIREMENTS])}"
     if path.exists():
         return path
     for old in host.cache().glob(f"python-{release.python}-*"):
@@ -173,6 +196,7 @@ def _assemble(release: Release, target: Path) -> None:
         shutil.copytree(FILES / "root", files)
         for script in ("init", "customize.sh"):
             shutil.copy(FILES / script, files / "usr/lib/lab" / script)
+        shutil.copytree(FILES / release.series, files / "usr/share/lab")
         shutil.copytree(packages, files / "opt/site-packages")
         (files / "usr/src/card").mkdir(parents=True)
         for source in _card_sources():
@@ -213,10 +237,10 @@ def image(name: str) -> Image:
 
     """
     release = RELEASES[name]
-    key = _digest([release.name, *PACKAGES, REQUIREMENTS, *_tree(FILES), *_card_sources()])
-    target = host.cache() / f"image-{release.name}-{key}"
     host.require()
     with locked(host.cache() / f"{release.name}.lock"):
+        key = digest([release.name, *PACKAGES, REQUIREMENTS, *_tree(FILES), *_card_sources()])
+        target = host.cache() / f"image-{release.name}-{key}"
         if not target.exists():
             _assemble(release, target)
         os.utime(target)

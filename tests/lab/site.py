@@ -22,7 +22,8 @@ OVERLAY_NODE, OVERLAY_GATEWAY = "172.16.0.51", "172.16.0.1"
 def reachable(guest: Guest, seconds: int = 10) -> bool:
     """Whether the switch reaches the node, and the node its gateway, within this time."""
     script = (
-        'end=$(($(date +%s) + $1)); until ip netns exec tor ping -nq -c 1 -W 1 "$2" && ping -nq -c 1 -W 1 "$3"; do '
+        "end=$(($(date +%s) + $1)); "
+        'until ip netns exec tor ping -nq -c 1 -W 1 "$2" && ping -nq -c 1 -W 1 "$3"; do '
         '[ "$(date +%s)" -lt "$end" ] || exit 1; sleep 0.2; done'
     )
     command = ["sh", "-c", script, "sh", str(seconds), NODE, GATEWAY]

@@ -2,26 +2,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """Juju's part for the units of one machine; runs inside the guest and knows no charm by name.
 
-``unit.py serve`` waits on a socket, so that a hook does not pay for importing ops each time: each request runs in a
-forked child that imports the charm anew, under ``flock`` as Juju's machine lock has it, and with Ubuntu's os-release in
-a mount namespace of its own. ``unit.py`` with a request on standard input is the client; installed as
-``/usr/bin/juju-exec`` it takes that program's arguments.
+``unit.py serve`` is a service that systemd starts at the first request, so that a hook does not pay for
+importing ops each time: each request runs in a forked child that imports the charm anew, under ``flock`` as
+Juju's machine lock has it, and with Ubuntu's os-release in a mount namespace of its own. ``unit.py`` with a
+request on standard input is the client, ``unit.py juju-exec`` the one that charms' own services use.
 
-A unit is ``/var/lib/juju/agents/unit-<app>-0/charm``, the charm with the shared packages staged into its lib/, as packing
-does it, and ``/var/lib/lab/units/<app>.json``: what a controller would know of it.
+A unit is ``/var/lib/juju/agents/unit-<app>-0/charm``, the charm with the shared packages staged into its
+lib/, as packing does it, and ``/var/lib/lab/units/<app>.json``: what a controller would know of it.
 """
 
-import contextlib
 import ctypes
 import fcntl
+import importlib
 import inspect
 import json
 import os
 import re
 import shutil
+import signal
 import socket
 import struct
-import subprocess
 import sys
 import traceback
 from pathlib import Path
@@ -35,10 +35,11 @@ SOURCES = Path("/opt/ovn-offload")
 PACKAGES = "/opt/site-packages"
 SERIES = Path("/usr/share/lab")
 CONTROLLER = "192.168.25.1:17070"
+SYSTEMD_FIRST_SOCKET = 3  # sd_listen_fds(3)
 CLONE_NEWNS, MS_BIND, MS_REC, MS_PRIVATE = 0x20000, 0x1000, 0x4000, 1 << 18
 
 
-class Problem(Exception):
+class RequestError(Exception):
     """The request cannot be served; the message says why."""
 
 
@@ -51,7 +52,7 @@ def deploy(request: dict[str, Any]) -> dict[str, Any]:
     app, source = request["app"], SOURCES / "charms" / request.get("charm", request["app"])
     source = Path(request.get("path", source))
     if not (source / "charmcraft.yaml").exists():
-        raise Problem(f"{source} holds no charm")
+        raise RequestError(f"{source} holds no charm")
     target = charm_directory(app)
     shutil.rmtree(target, ignore_errors=True)
     shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__"))
@@ -101,11 +102,11 @@ def load(app: str) -> dict[str, Any]:
     try:
         return json.loads((UNITS / f"{app}.json").read_text())
     except FileNotFoundError:
-        raise Problem(f"no unit {app} on this machine") from None
+        raise RequestError(f"no unit {app} on this machine") from None
 
 
 def change(request: dict[str, Any]) -> dict[str, Any]:
-    """Set what an operator or another unit would: config, leadership, planned units, relations' remote data."""
+    """Set what an operator or another unit would: config, leadership, units, relations' remote data."""
     known = load(request["app"])
     for name, value in (request.get("config") or {}).items():
         known["config"][name] = value
@@ -139,7 +140,7 @@ def as_state(testing: Any, known: dict[str, Any], meta: dict[str, Any]) -> Any:
             return testing.PeerRelation(**numbered)
         ends = {**meta.get("requires", {}), **meta.get("provides", {})}
         if endpoint not in ends:
-            raise Problem(f"the charm has no endpoint {endpoint}")
+            raise RequestError(f"the charm has no endpoint {endpoint}")
         return (testing.SubordinateRelation if container(ends[endpoint]) else testing.Relation)(**numbered)
 
     return testing.State(
@@ -168,7 +169,7 @@ def charm_class(ops: Any, directory: Path) -> Any:
         if issubclass(kind, ops.CharmBase) and kind.__module__ == "charm"
     ]  # fmt: skip
     if len(found) != 1:
-        raise Problem(f"{directory}/src/charm.py defines {len(found)} charm classes")
+        raise RequestError(f"{directory}/src/charm.py defines {len(found)} charm classes")
     return found[0]
 
 
@@ -188,7 +189,7 @@ def dispatch(request: dict[str, Any]) -> dict[str, Any]:
 
     def reboot(unit: Any, now: bool = False) -> None:
         if now:
-            raise Problem("the test machine does not model juju-reboot --now")
+            raise RequestError("the test machine does not model juju-reboot --now")
         if "action" in request:
             raise ops.ModelError("juju-reboot is not supported when running an action.")
         reboots.append(now)
@@ -237,7 +238,7 @@ def event_of(context: Any, state: Any, request: dict[str, Any]) -> Any:
         return getattr(context.on, event)()
     relation = next((r for r in state.relations if r.endpoint.replace("-", "_") == endpoint), None)
     if relation is None:
-        raise Problem(f"no relation {endpoint}, and no event {event}")
+        raise RequestError(f"no relation {endpoint}, and no event {event}")
     return getattr(context.on, f"relation_{verb}")(relation)
 
 
@@ -277,7 +278,7 @@ def serve_one(connection: socket.socket) -> None:
             if request["verb"] == "dispatch":
                 present_ubuntu()
             answer = {"answer": VERBS[request["verb"]](request)}
-        except Problem as problem:
+        except RequestError as problem:
             answer = {"problem": str(problem)}
         except BaseException:
             answer = {"problem": traceback.format_exc()}
@@ -298,26 +299,16 @@ def receive(connection: socket.socket) -> Any:
 def serve() -> None:
     """Import what every hook needs, then fork for each request."""
     sys.path.insert(0, PACKAGES)
-    import ops.testing
-    import yaml  # noqa: F401
-
-    with contextlib.suppress(FileNotFoundError):
-        Path(SOCKET).unlink()
-    with socket.socket(socket.AF_UNIX) as server:
-        server.bind(SOCKET)
-        server.listen()
-        subprocess.run(["systemd-notify", "--ready"], check=False)
+    importlib.import_module("ops.testing")
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for the children
+    with socket.socket(fileno=SYSTEMD_FIRST_SOCKET) as server:
         while True:
             connection, _ = server.accept()
-            with contextlib.suppress(ChildProcessError):
-                while os.waitpid(-1, os.WNOHANG)[0]:
-                    pass
-            if os.fork() == 0:
-                server.close()
-                with connection:
+            with connection:
+                if os.fork() == 0:
+                    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
                     serve_one(connection)
-                os._exit(0)
-            connection.close()
+                    os._exit(0)
 
 
 def ask(request: dict[str, Any]) -> Any:
@@ -340,8 +331,8 @@ def juju_exec(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    if Path(sys.argv[0]).name == "juju-exec":
-        sys.exit(juju_exec(sys.argv[1:]))
+    if sys.argv[1:2] == ["juju-exec"]:
+        sys.exit(juju_exec(sys.argv[2:]))
     elif sys.argv[1:] == ["serve"]:
         serve()
     else:

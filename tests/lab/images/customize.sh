@@ -30,9 +30,9 @@ install -m 755 /usr/lib/lab/init "$ram/init"
 rm -r "$ram"
 
 echo "settling units"
-systemctl -q enable lab-tor.service
+systemctl -q enable lab-tor.service lab-juju.socket
 systemctl -q mask apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer e2scrub_all.timer e2scrub_reap.service \
-    fstrim.timer logrotate.timer getty@tty1.service serial-getty@ttyS0.service systemd-logind.service systemd-pstore.service \
+    fstrim.timer logrotate.timer getty@tty1.service serial-getty@ttyS0.service serial-getty@hvc0.service systemd-logind.service systemd-pstore.service \
     systemd-update-utmp.service systemd-random-seed.service systemd-binfmt.service proc-sys-fs-binfmt_misc.automount \
     systemd-udev-load-credentials.service systemd-hibernate-clear.service systemd-creds.socket sys-fs-fuse-connections.mount \
     modprobe@drm.service modprobe@fuse.service modprobe@configfs.service modprobe@efi_pstore.service \
@@ -41,6 +41,7 @@ passwd -q -d root
 echo 0b5e0a0fff0a4d6c9c1f5ed6a1a8f0c3 >/etc/machine-id
 touch -d '+1 minute' /etc/.updated /var/.updated # no first-boot updates
 echo node-1 >/etc/hostname
+: >/etc/lsb-release # Ubuntu has it: the place to mount it on
 : >/etc/fstab
 echo "LABEL=ovn-offload /opt/ovn-offload ext4 ro,nofail,x-systemd.device-timeout=300s 0 0" >>/etc/fstab
 mkdir -p /opt/ovn-offload /var/lib/lab

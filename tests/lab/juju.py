@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A Juju unit on a guest, as seen from the host; :mod:`lab.unit` does the work inside the guest."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from lab.guest import Guest
+
+RUNNER = ["/usr/bin/python3", "-E", "-S", "/opt/ovn-offload/tests/lab/unit.py"]
+
+
+class HookError(RuntimeError):
+    """The charm raised; Juju would show ``hook failed``. The message is the traceback."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """What one event or action did.
+
+    Attributes:
+        status: the unit's, as ``("active", "message")``.
+        reboot_requested: it asked Juju for a reboot after this hook.
+        relations: all relations afterwards, with the unit's own data.
+        logs: ``(level, message)`` of what it logged to Juju.
+        writes: what it wrote to the machine, one line each, in order.
+        results, failure: an action's.
+
+    """
+
+    status: tuple[str, str]
+    reboot_requested: bool
+    relations: list[dict[str, Any]]
+    logs: list[tuple[str, str]]
+    writes: list[str]
+    results: dict[str, Any]
+    failure: str | None
+
+
+class Unit:
+    """Unit 0 of an application on this guest.
+
+    Args:
+        app: the application's name, and its charm's directory under charms/ unless ``path`` (in the guest)
+        names another. known: ``config``, ``leader``, ``planned_units``, ``relations`` (dicts of ``endpoint``
+        and what ops.testing's
+            relation classes take), ``secrets``. Peer relations, and for a subordinate its principal, come by
+            themselves.
+
+    """
+
+    def __init__(self, guest: "Guest", app: str, **known: Any) -> None:
+        self._guest = guest
+        self.app = app
+        self._ask("deploy", **known)
+
+    def set(self, **known: Any) -> None:
+        """Change config (None resets an option), leadership or remote data; emits nothing."""
+        self._ask("change", **known)
+
+    def refresh(self) -> None:
+        """Unpack the charm anew, as ``juju refresh`` does before it emits upgrade-charm."""
+        self._ask("deploy", refresh=True)
+
+    def emit(self, event: str, timeout: float = 300) -> Result:
+        """Run one event: ``config_changed``, ``update_status``, ``<endpoint>_relation_changed`` …
+
+        Raises:
+            HookError: the charm raised.
+
+        """
+        return self._dispatch(timeout, event=event)
+
+    def action(self, action: str, params: Mapping[str, Any] | None = None, timeout: float = 300) -> Result:
+        """Run an action; see the result's ``failure``.
+
+        Raises:
+            HookError: the charm raised.
+
+        """
+        return self._dispatch(timeout, action=action, params=dict(params or {}))
+
+    def start(self) -> Result:
+        """The events of a new unit, in Juju's order; the last one's result."""
+        events: Sequence[str] = ("install", "leader_elected", "config_changed", "start")
+        if not self.known["leader"]:
+            events = [event for event in events if event != "leader_elected"]
+        return [self.emit(event) for event in events][-1]
+
+    @property
+    def known(self) -> dict[str, Any]:
+        """What a controller would know of this unit."""
+        return self._ask("known")
+
+    @property
+    def reboot_requested(self) -> bool:
+        """A hook of this boot, also one that the charm itself had dispatched, asked Juju for a reboot."""
+        return self.known.get("reboot_requested") == self._guest.boot_id
+
+    def _dispatch(self, timeout: float, **request: Any) -> Result:
+        answer = self._ask("dispatch", timeout=timeout, **request)
+        if answer["error"]:
+            raise HookError(answer["error"])
+        return Result(
+            status=(answer["status"][0], answer["status"][1]),
+            reboot_requested=answer["reboot_requested"],
+            relations=answer["relations"],
+            logs=[(level, message) for level, message in answer["logs"]],
+            writes=answer["writes"],
+            results=answer["results"],
+            failure=answer["failure"],
+        )
+
+    def _ask(self, verb: str, timeout: float = 120, **request: Any) -> Any:
+        message = json.dumps({"verb": verb, "app": self.app, **request})
+        answer = json.loads(self._guest.run(RUNNER, stdin=message, timeout=timeout).stdout)
+        if "problem" in answer:
+            raise RuntimeError(f"{self.app}: {answer['problem']}")
+        return answer["answer"]
