@@ -135,7 +135,8 @@ class Cluster:
         grant: number of the last grant.
         holder: the unit that holds the lock; empty when it is free.
         since: when it was granted, seconds since the epoch.
-        missing_since: when the leader first missed the holder among its peers.
+        missing_since: when a leader first missed the holder among its peers.
+        missed_by: that leader; another one starts anew.
         approvals: by unit.
         forced: grants that the operator took away, by unit, until the unit gives them back itself.
 
@@ -145,6 +146,7 @@ class Cluster:
     holder: str = ""
     since: int = 0
     missing_since: int | None = None
+    missed_by: str = ""
     approvals: Mapping[str, Approval] = field(default_factory=lambda: {})
     forced: Mapping[str, int] = field(default_factory=lambda: {})
 
@@ -192,18 +194,18 @@ def decide(
     """
     own = _look(host, policy, own)
     if host.leader:
-        cluster = arbitrate({**peers, host.unit: own}, cluster, host.now)
+        cluster = arbitrate(host.unit, {**peers, host.unit: own}, cluster, host.now)
     own, reboot = _act(host, own, cluster)
     if host.leader and not reboot:
-        cluster = arbitrate({**peers, host.unit: own}, cluster, host.now)
+        cluster = arbitrate(host.unit, {**peers, host.unit: own}, cluster, host.now)
     return Decision(own, cluster, reboot)
 
 
-def arbitrate(units: Mapping[str, UnitState], cluster: Cluster, now: int) -> Cluster:
+def arbitrate(leader: str, units: Mapping[str, UnitState], cluster: Cluster, now: int) -> Cluster:
     """The leader's part: take the lock back, and grant it to the one that has waited longest."""
     cluster = _forget(units, cluster)
     if cluster.holder:
-        cluster = _take_back(units, cluster, now)
+        cluster = _take_back(leader, units, cluster, now)
     if cluster.holder:
         return cluster
     waiting = [unit for unit, state in units.items() if _may_be_granted(unit, state, units, cluster)]
@@ -216,7 +218,7 @@ def arbitrate(units: Mapping[str, UnitState], cluster: Cluster, now: int) -> Clu
 def release(cluster: Cluster) -> Cluster:
     """The operator takes the lock away from a holder that does not give it back."""
     forced = {**cluster.forced, cluster.holder: cluster.grant}
-    return replace(cluster, holder="", missing_since=None, forced=forced)
+    return replace(cluster, holder="", missing_since=None, missed_by="", forced=forced)
 
 
 def approve_all(units: Mapping[str, UnitState], cluster: Cluster) -> Cluster:
@@ -310,10 +312,10 @@ def _consent(policy: Policy, host: Host) -> Literal["", "always", "idle"]:
 
 
 def _act(host: Host, own: UnitState, cluster: Cluster) -> tuple[UnitState, bool]:
-    """Use the lock, keep it, or give it back."""
+    """Use the lock, keep it, or give it back; once given back it is not used even while it still names us."""
     if own.requested_at is not None:
         return own, False
-    if cluster.holder == host.unit:
+    if cluster.holder == host.unit and own.released < cluster.grant:
         if eligible(host.unit, own, cluster):
             return replace(own, requested_at=host.uptime), True
         return (replace(own, released=cluster.grant) if own.settled else own), False
@@ -341,15 +343,14 @@ def _forget(units: Mapping[str, UnitState], cluster: Cluster) -> Cluster:
     )
 
 
-def _take_back(units: Mapping[str, UnitState], cluster: Cluster, now: int) -> Cluster:
-    free = replace(cluster, holder="", missing_since=None)
+def _take_back(leader: str, units: Mapping[str, UnitState], cluster: Cluster, now: int) -> Cluster:
+    seen = replace(cluster, missing_since=None, missed_by="")
+    free = replace(seen, holder="")
     if cluster.holder in units:
-        if units[cluster.holder].released >= cluster.grant:
-            return free
-        return replace(cluster, missing_since=None)
+        return free if units[cluster.holder].released >= cluster.grant else seen
     missed = cluster.missing_since
-    if missed is None or missed > now:
-        return replace(cluster, missing_since=now)
+    if missed is None or missed > now or cluster.missed_by != leader:
+        return replace(cluster, missing_since=now, missed_by=leader)
     return free if now - missed >= GONE_FOR else cluster
 
 

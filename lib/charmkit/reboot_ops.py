@@ -118,7 +118,7 @@ class RollingReboot(ops.Object):
             )
         units[self.model.unit.name] = own = approve_one(own, self._uptime())
         if self.model.unit.is_leader():
-            cluster = arbitrate(units, approve_all(units, cluster), self._now())
+            cluster = arbitrate(self.model.unit.name, units, approve_all(units, cluster), self._now())
         self._publish(peers, own, cluster)
         return {
             "approved": ", ".join(needing),
@@ -145,7 +145,7 @@ class RollingReboot(ops.Object):
             raise _RefusedError("no unit holds the reboot lock")
         now = self._now()
         freed = release(cluster)
-        granted = arbitrate(units, freed, now)
+        granted = arbitrate(self.model.unit.name, units, freed, now)
         self._publish(peers, units[self.model.unit.name], granted)
         return {
             "released": cluster.holder,

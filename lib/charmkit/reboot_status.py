@@ -80,7 +80,7 @@ def _needed(host: Host, policy: Policy, own: UnitState, cluster: Cluster) -> Fin
                 Severity.WAITING, SUBJECT, f"needed ({why}), waits until idle: {host.busy}", f"or {approve}"
             )
         return Finding(Severity.HELD, SUBJECT, f"needed: {why}", approve)
-    if not cluster.holder:
+    if cluster.holder in ("", host.unit):
         return Finding(Severity.WAITING, SUBJECT, f"needed ({why}), waits for the leader to grant it")
     return Finding(
         Severity.WAITING,

@@ -31,7 +31,7 @@ def test_defaults_pass():
 
 
 def test_numbers_take_the_type_of_their_option():
-    config = Config(num_vfs=16.0, load=1)  # type: ignore[arg-type]
+    config = Config(num_vfs=16.0, load=1)
 
     assert (config.num_vfs, type(config.num_vfs)) == (16, int)
     assert (config.load, type(config.load)) == (1.0, float)
@@ -69,14 +69,14 @@ def test_other_types_are_left_to_their_owner():
 )
 def test_a_wrong_value_is_one_sentence(name: str, value: object, sentence: str):
     with pytest.raises(OptionError) as error:
-        Config(**{name: value})  # type: ignore[arg-type]
+        Config(**{name: value})
 
     assert str(error.value) == sentence
 
 
 def test_the_first_of_several_wrong_values_is_named():
     with pytest.raises(OptionError, match=r"^vf-lag: "):
-        Config(devices=1, vf_lag="no")  # type: ignore[arg-type]
+        Config(devices=1, vf_lag="no")
 
 
 anything = (
@@ -88,7 +88,7 @@ anything = (
 def test_any_value_either_has_its_type_or_is_one_printable_line(name: str, value: object):
     kinds = {"num_vfs": int, "settle": int, "vf_lag": str, "devices": str, "allow_live": bool, "load": float}
     try:
-        config = Config(**{name: value})  # type: ignore[arg-type]
+        config = Config(**{name: value})
     except OptionError as error:
         assert str(error).isprintable()
         assert str(error).startswith(name.replace("_", "-"))

@@ -114,7 +114,7 @@ def test_a_second_host_waits_while_the_first_holds_the_lock():
 def test_the_one_that_waited_longest_goes_first():
     units = {"sriov/2": replace(WANTS, since=10), "sriov/1": replace(WANTS, since=20), "sriov/0": SETTLED}
 
-    assert arbitrate(units, Cluster(), HOST.now).holder == "sriov/2"
+    assert arbitrate(ME, units, Cluster(), HOST.now).holder == "sriov/2"
 
 
 def test_the_next_is_granted_when_the_holder_gives_it_back():
@@ -321,11 +321,11 @@ def test_a_lock_taken_away_goes_to_the_next_and_not_back_to_the_same():
     units = {ME: SETTLED, PEER: replace(WANTS, since=10), "sriov/2": replace(WANTS, since=20)}
 
     freed = release(Cluster(grant=5, holder=PEER, since=999_000))
-    granted = arbitrate(units, freed, HOST.now)
+    granted = arbitrate(ME, units, freed, HOST.now)
 
     assert granted.holder == "sriov/2"
     assert granted.forced == {PEER: 5}
-    assert arbitrate({PEER: WANTS}, freed, HOST.now).holder == ""
+    assert arbitrate(ME, {PEER: WANTS}, freed, HOST.now).holder == ""
 
 
 def test_a_host_whose_lock_was_taken_queues_again_when_it_has_settled():
@@ -337,17 +337,17 @@ def test_a_host_whose_lock_was_taken_queues_again_when_it_has_settled():
 
     assert away.own.released == 0
     assert back.own.released == 5
-    assert arbitrate({ME: back.own}, taken, HOST.now).forced == {}
+    assert arbitrate(ME, {ME: back.own}, taken, HOST.now).forced == {}
 
 
 def test_a_removed_units_lock_is_free_after_a_while():
     held = Cluster(grant=2, holder="sriov/9", since=999_000)
 
-    first = arbitrate({ME: WANTS}, held, HOST.now)
-    early = arbitrate({ME: WANTS}, first, HOST.now + GONE_FOR - 1)
-    late = arbitrate({ME: WANTS}, early, HOST.now + GONE_FOR)
+    first = arbitrate(ME, {ME: WANTS}, held, HOST.now)
+    early = arbitrate(ME, {ME: WANTS}, first, HOST.now + GONE_FOR - 1)
+    late = arbitrate(ME, {ME: WANTS}, early, HOST.now + GONE_FOR)
 
-    assert (first.holder, first.missing_since) == ("sriov/9", HOST.now)
+    assert (first.holder, first.missing_since, first.missed_by) == ("sriov/9", HOST.now, ME)
     assert early == first
     assert (late.holder, late.grant) == (ME, 3)
 
@@ -355,22 +355,38 @@ def test_a_removed_units_lock_is_free_after_a_while():
 def test_a_fresh_leader_that_does_not_see_the_holder_yet_keeps_the_lock():
     held = Cluster(grant=2, holder=PEER, since=999_000)
 
-    blind = arbitrate({ME: WANTS}, held, HOST.now)
-    seeing = arbitrate({ME: WANTS, PEER: replace(SETTLED, settled=False)}, blind, HOST.now + 2 * GONE_FOR)
+    blind = arbitrate(ME, {ME: WANTS}, held, HOST.now)
+    seeing = arbitrate(ME, {ME: WANTS, PEER: replace(SETTLED, settled=False)}, blind, HOST.now + 2 * GONE_FOR)
 
     assert seeing == held
 
 
-def test_a_clock_behind_the_former_leaders_starts_the_wait_again():
-    held = Cluster(grant=2, holder="sriov/9", since=999_000, missing_since=HOST.now + 1000)
+def test_another_fresh_leader_starts_the_wait_again():
+    missed = Cluster(grant=2, holder=PEER, since=999_000, missing_since=HOST.now - 7200, missed_by="sriov/2")
 
-    assert arbitrate({ME: WANTS}, held, HOST.now).missing_since == HOST.now
+    again = arbitrate(ME, {ME: WANTS}, missed, HOST.now)
+
+    assert (again.holder, again.missing_since, again.missed_by) == (PEER, HOST.now, ME)
+
+
+def test_a_lock_that_was_given_back_is_not_used_again_while_the_leader_has_not_noticed():
+    given_back = replace(SETTLED, released=1)
+
+    decision = turn(replace(NEEDS, leader=False), own=given_back, cluster=HELD)
+
+    assert not decision.reboot
+
+
+def test_a_clock_behind_the_former_leaders_starts_the_wait_again():
+    held = Cluster(grant=2, holder="sriov/9", since=999_000, missing_since=HOST.now + 1000, missed_by=ME)
+
+    assert arbitrate(ME, {ME: WANTS}, held, HOST.now).missing_since == HOST.now
 
 
 def test_a_leaders_approval_of_units_it_does_not_see_stays():
     known = Cluster(approvals={PEER: Approval("boot 1", WHY)}, forced={PEER: 1})
 
-    assert arbitrate({ME: SETTLED}, known, HOST.now) == known
+    assert arbitrate(ME, {ME: SETTLED}, known, HOST.now) == known
     assert set(approve_all({ME: WANTS}, known).approvals) == {ME, PEER}
 
 

@@ -33,6 +33,7 @@ clusters = st.builds(
     holder=st.text(max_size=20),
     since=counts,
     missing_since=st.none() | counts,
+    missed_by=st.text(max_size=20),
     approvals=st.dictionaries(
         st.text(max_size=9), st.builds(Approval, st.text(max_size=9), texts), max_size=3
     ),

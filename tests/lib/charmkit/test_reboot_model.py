@@ -140,7 +140,7 @@ class Application(RuleBasedStateMachine):
 
     @initialize(count=st.integers(1, 4), mode=st.sampled_from(["manual", "when-idle", "always"]))
     def deploy(self, count: int, mode: str) -> None:
-        self.policy = Policy(mode, SETTLE)  # type: ignore[arg-type]
+        self.policy = Policy(mode, SETTLE)
         for _ in range(count):
             self.add_unit()
         self.leader = min(self.nodes)
@@ -181,6 +181,11 @@ class Application(RuleBasedStateMachine):
     @rule()
     def everybody_hooks(self) -> None:
         for name in list(self.nodes):
+            self.hook(name)
+
+    @rule()
+    def everybody_but_the_leader_hooks(self) -> None:
+        for name in sorted(set(self.nodes) - {self.leader}):
             self.hook(name)
 
     @rule(seconds=st.sampled_from([1, 60, SETTLE - 1, SETTLE, NEVER_CAME, 7200]))
@@ -227,7 +232,7 @@ class Application(RuleBasedStateMachine):
         own = approve_one(units[self.leader], self.now - self.nodes[self.leader].booted)
         self.nodes[self.leader].unit_data, self.nodes[self.leader].again = encode(own), True
         units[self.leader] = own
-        self.app_data = encode(arbitrate(units, approve_all(units, self.cluster()), self.now))
+        self.app_data = encode(arbitrate(self.leader, units, approve_all(units, self.cluster()), self.now))
 
     @rule(data=st.data())
     def approve_on_one_unit(self, data: st.DataObject) -> None:
@@ -242,7 +247,9 @@ class Application(RuleBasedStateMachine):
         holder = self.cluster().holder
         if holder in self.nodes:
             self.nodes[holder].excused = True
-        self.app_data = encode(arbitrate(self.visible_to(self.leader), release(self.cluster()), self.now))
+        self.app_data = encode(
+            arbitrate(self.leader, self.visible_to(self.leader), release(self.cluster()), self.now)
+        )
 
     def pick(self, data: st.DataObject) -> str:
         return data.draw(st.sampled_from(sorted(self.nodes)))

@@ -131,7 +131,7 @@ def test_durations(seconds: int, text: str):
 def test_one_sentence_for_each_wait(
     mode: str, host: Host, own: UnitState, cluster: Cluster, severity: Severity, sentence: str
 ):
-    (finding,) = report(host, Policy(mode), own, cluster)  # type: ignore[arg-type]
+    (finding,) = report(host, Policy(mode), own, cluster)
 
     assert (finding.severity, finding.sentence()) == (severity, sentence)
 
