@@ -143,10 +143,14 @@ def as_state(testing: Any, known: dict[str, Any], meta: dict[str, Any]) -> Any:
             raise RequestError(f"the charm has no endpoint {endpoint}")
         return (testing.SubordinateRelation if container(ends[endpoint]) else testing.Relation)(**numbered)
 
+    name, message = known.get("status", ["unknown", ""])
+    kinds = (testing.ActiveStatus, testing.BlockedStatus, testing.MaintenanceStatus, testing.WaitingStatus)
+    kept = next((kind(message) for kind in kinds if kind.name == name), testing.UnknownStatus())
     return testing.State(
         config=known["config"],
         leader=known["leader"],
         planned_units=known["planned_units"],
+        unit_status=kept,
         relations=[relation(saved) for saved in known["relations"]],
         secrets=[testing.Secret(**saved) for saved in known["secrets"]],
     )
@@ -229,17 +233,21 @@ def dispatch(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def event_of(context: Any, state: Any, request: dict[str, Any]) -> Any:
+    """``config_changed``, or ``<endpoint>_relation_changed`` by ``remote_unit``, else the first other unit."""
     event = request["event"].replace("-", "_")
-    endpoint, found, verb = re.sub(r"_(created|joined|changed|departed|broken)$", r" \1", event).partition(
-        " "
-    )
-    endpoint = endpoint.removesuffix("_relation")
-    if not found or hasattr(context.on, event):
+    found = re.fullmatch(r"(.+)_relation_(created|joined|changed|departed|broken)", event)
+    if not found:
+        if not hasattr(context.on, event):
+            raise RequestError(f"no event {event}")
         return getattr(context.on, event)()
-    relation = next((r for r in state.relations if r.endpoint.replace("-", "_") == endpoint), None)
+    relation = next((r for r in state.relations if r.endpoint.replace("-", "_") == found[1]), None)
     if relation is None:
-        raise RequestError(f"no relation {endpoint}, and no event {event}")
-    return getattr(context.on, f"relation_{verb}")(relation)
+        raise RequestError(f"no relation {found[1]}")
+    if found[2] in ("created", "broken"):
+        return getattr(context.on, f"relation_{found[2]}")(relation)
+    others = getattr(relation, "peers_data", None) or getattr(relation, "remote_units_data", None)
+    other = request.get("remote_unit", next(iter(others or [0])))
+    return getattr(context.on, f"relation_{found[2]}")(relation, remote_unit=other)
 
 
 def written(entry: dict[str, Any]) -> str:
