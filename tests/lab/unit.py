@@ -233,7 +233,7 @@ def dispatch(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def event_of(context: Any, state: Any, request: dict[str, Any]) -> Any:
-    """``config_changed``, or ``<endpoint>_relation_changed`` by ``remote_unit``, else the first other unit."""
+    """``config_changed``, or ``<endpoint>_relation_changed`` by ``remote_unit`` or the first other unit."""
     event = request["event"].replace("-", "_")
     found = re.fullmatch(r"(.+)_relation_(created|joined|changed|departed|broken)", event)
     if not found:
