@@ -115,6 +115,7 @@ class Application(RuleBasedStateMachine):
 
     def asks(self, name: str, node: Node, own: UnitState) -> None:
         assert self.cluster().holder == name, "only the holder reboots"
+        assert own.released < self.cluster().grant, "it gave the lock back already"
         others = [n for n, other in self.nodes.items() if n != name and other.rolling and not other.excused]
         assert not others, f"{name} reboots while {others} have not settled"
         assert own.reasons and not node.not_ready
