@@ -117,7 +117,11 @@ class UnbindVf:
 
 @dataclass(frozen=True)
 class BindVf:
-    """Bind the VF at ``bdf`` to ``driver``."""
+    """Bind the VF at ``bdf`` to ``driver``.
+
+    Only after :class:`SetAutoprobe` has turned its PF's autoprobe on: until then the PCI core probes
+    no VF, asked for or not (drivers/pci/pci-driver.c pci_device_can_probe).
+    """
 
     bdf: str
     deadline: float = 30.0
@@ -144,6 +148,11 @@ class BindVf:
     def _refused(self, error: OSError) -> StepError:
         if error.errno == errno.ENOENT:
             return StepError(f"driver {self.driver} is not loaded", f"modprobe {self.driver}")
+        if error.errno == errno.ENODEV:
+            return StepError(
+                f"the kernel binds no driver to VF {self.bdf}: {refusal.words(error)}",
+                "turn sriov_drivers_autoprobe of its PF on; the kernel log says more",
+            )
         return StepError(
             f"{self.driver} refused VF {self.bdf}: {refusal.words(error)}",
             "the kernel log says why its probe failed",

@@ -96,6 +96,7 @@ def _join(system: System) -> None:
 
 def _bind(system: System) -> None:
     for bdf, _ in PORTS:
+        ops.SetAutoprobe(bdf, True).run(system)
         for address in pci.vf_addresses(system, bdf).values():
             ops.BindVf(address).run(system)
 
@@ -118,7 +119,8 @@ def converge(system: System, fault: Fault) -> list[str]:
     _converge(recorder)
     seen += ["converged:", *look(system), "written:", *recorder.writes]
     again = Recorder(system)
-    _prepare(again, 2)
+    for bdf, _ in PORTS:
+        ops.CreateVfs(bdf, 2).run(again)
     _switch(again)
     _join(again)
     ops.AwaitLag((P0, P1)).run(again)
@@ -140,7 +142,7 @@ def refusals(system: System, fault: Fault) -> list[str]:
         said(lambda: system.set_devlink_param(P0, "flow_steering_mode", "other")),
         said(lambda: system.set_devlink_param(P0, "esw_multiport", True)),
         said(lambda: system.set_eswitch_mode("0000:3b:00.7", "switchdev")),
-        said(lambda: system.set_hw_tc_offload("no-such-dev", True)),
+        said(lambda: system.hw_tc_offload("no-such-dev"))[:6],
         said(lambda: system.set_master("no-such-dev", None)),
     ]
     _free(system)
@@ -153,6 +155,8 @@ def refusals(system: System, fault: Fault) -> list[str]:
         said(lambda: system.write(bind, address)),
         said(lambda: system.write(unbind, address)),
         said(lambda: system.write(unbind, address)),
+        said(lambda: ops.SetAutoprobe(P0, False).run(system)),
+        said(lambda: ops.BindVf(address).run(system)),
         said(lambda: system.set_eswitch_mode(P0, "switchdev")),
         said(lambda: system.set_devlink_param(P0, "flow_steering_mode", "dmfs")),
         said(lambda: system.set_devlink_param(P0, "flow_steering_mode", "smfs")),

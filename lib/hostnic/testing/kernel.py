@@ -168,13 +168,14 @@ class FakeKernel:
             raise missing(pci.attribute(bdf, name))
 
     def _bind(self, driver: str, action: str, bdf: str) -> None:
-        vf = next((vf for p in self.network.ports() for vf in p.present(self.clock) if vf.bdf == bdf), None)
-        if vf is None or (action == "unbind" and vf.driver != driver):
+        found = [(p, vf) for p in self.network.ports() for vf in p.present(self.clock) if vf.bdf == bdf]
+        if not found or (action == "unbind" and found[0][1].driver != driver):
             raise mlx5.refuse(errno.ENODEV)
+        port, vf = found[0]
         if action == "unbind":
             vf.driver, vf.netns = None, False
         elif action == "bind":
-            mlx5.bind(vf, driver)
+            mlx5.bind(port, vf, driver)
         else:
             raise missing(f"{pci.DRIVERS}/{driver}/{action}")
 

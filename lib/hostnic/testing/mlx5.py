@@ -52,8 +52,10 @@ def _new_vf(port: FakePort, index: int, ready: float) -> FakeVf:
     return vf
 
 
-def bind(vf: FakeVf, driver: str) -> None:
-    """``echo BDF > drivers/<driver>/bind``."""
+def bind(port: FakePort, vf: FakeVf, driver: str) -> None:
+    """``echo BDF > drivers/<driver>/bind``; PCI probes no VF while autoprobe is off (pci-driver.c)."""
+    if not port.autoprobe:
+        raise refuse(errno.ENODEV)
     if vf.driver is not None or (vf.never_probes and driver == "mlx5_core"):
         raise refuse(errno.EBUSY)
     vf.driver = driver

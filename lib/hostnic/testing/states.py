@@ -41,8 +41,10 @@ def converged(host: FakeHost, count: int = 2, *, bound: bool = True) -> FakeHost
     for port in ports:
         ops.JoinBond(port.netdev, "bond0").run(host)
     ops.AwaitLag(tuple(port.bdf for port in ports)).run(host)
-    for vf in [vf for port in ports for vf in port.vfs if bound]:
-        ops.BindVf(vf.bdf).run(host)
+    for port in ports:
+        ops.SetAutoprobe(port.bdf, True).run(host)
+        for vf in port.vfs if bound else ():
+            ops.BindVf(vf.bdf).run(host)
     host.sleep(2.0)
     host.trace.clear()
     return host

@@ -159,6 +159,7 @@ def test_the_recorder_and_the_model_use_the_same_words() -> None:
     ops.SetSteeringMode(P0, "dmfs").run(recorder)
     ops.SetEswitchMode(P0, "switchdev").run(recorder)
     ops.SetHwTcOffload(UPLINK0, False).run(recorder)
+    ops.SetAutoprobe(P0, True).run(recorder)
     ops.BindVf(VF0).run(recorder)
     ops.UnbindVf(VF0).run(recorder)
     ops.JoinBond(UPLINK0, "bond0").run(recorder)
@@ -169,4 +170,4 @@ def test_the_recorder_and_the_model_use_the_same_words() -> None:
     ops.RemoveFile("/etc/systemd/system/x.service").run(recorder)
     recorder.set_up(UPLINK0, True)
     assert recorder.writes == host.trace
-    assert len(recorder.writes) == 15
+    assert len(recorder.writes) == 16

@@ -19,6 +19,13 @@ SYS = "/sys/bus/pci/devices"
 UNIT = b"[Unit]\nDescription=Test\n[Service]\nExecStart=/bin/true\n[Install]\nWantedBy=multi-user.target\n"
 
 
+def probing(host: FakeHost) -> FakeHost:
+    """With autoprobe on again, as binding wants it."""
+    for port in host.network.ports():
+        port.autoprobe = True
+    return host
+
+
 CHANGES: list[tuple[str, Callable[[], FakeHost], object, list[str]]] = [
     (
         "autoprobe",
@@ -36,7 +43,7 @@ CHANGES: list[tuple[str, Callable[[], FakeHost], object, list[str]]] = [
     ),
     (
         "bind",
-        lambda: with_vfs(FakeHost()),
+        lambda: probing(with_vfs(FakeHost())),
         ops.BindVf(VF0),
         [f"write /sys/bus/pci/drivers/mlx5_core/bind {VF0}"],
     ),
@@ -190,10 +197,15 @@ def test_a_vf_is_not_taken_from_another_driver() -> None:
 def test_a_vf_that_never_probes_is_named() -> None:
     host = FakeHost()
     host.port(P0).never_probing = {0}
-    with_vfs(host)
+    probing(with_vfs(host))
     error = refused(ops.BindVf(VF0), host)
     assert VF0 in error.reason
     assert "kernel log" in error.remedy
+
+
+def test_a_vf_is_not_bound_while_autoprobe_is_off() -> None:
+    error = refused(ops.BindVf(VF0), with_vfs(FakeHost()))
+    assert "sriov_drivers_autoprobe" in error.remedy
 
 
 @pytest.mark.parametrize("why", ["in a bond", "VF bound", "rules"])
@@ -269,7 +281,7 @@ def test_a_lag_that_never_forms_names_its_preconditions() -> None:
 
 
 def test_a_lag_that_bound_vfs_prevented_carries_the_kernels_reason() -> None:
-    host = switchdev(FakeHost())
+    host = probing(switchdev(FakeHost()))
     ops.BindVf(VF0).run(host)
     for netdev in (UPLINK0, UPLINK1):
         ops.JoinBond(netdev, "bond0").run(host)
@@ -346,7 +358,7 @@ def test_a_converged_host_takes_all_operations_again_without_a_write() -> None:
     host = converged(FakeHost())
     for bdf in (P0, P1):
         for op in (
-            ops.SetAutoprobe(bdf, False),
+            ops.SetAutoprobe(bdf, True),
             ops.CreateVfs(bdf, 2),
             ops.SetEswitchMode(bdf, "switchdev"),
             ops.SetSteeringMode(bdf, "smfs"),
