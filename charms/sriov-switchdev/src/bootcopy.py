@@ -10,10 +10,6 @@ compile. A Python of another version passes the byte code over and uses the sour
 import functools
 import hashlib
 import importlib.util
-import io
-import py_compile
-import tempfile
-import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -64,14 +60,19 @@ def stamp() -> str:
 @functools.cache
 def archive() -> bytes:
     """The archive's content. Byte code is not the same bytes each time: compare stamps, not archives."""
+    import io
+    import py_compile  # none of these is worth its time in a hook that installs nothing
+    import tempfile
+    import zipfile
+
     buffer = io.BytesIO()
     with (
         tempfile.TemporaryDirectory() as scratch,
         zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as target,
     ):
-        target.writestr(zipfile.ZipInfo("__main__.py"), MAIN)
+        target.writestr("__main__.py", MAIN)
         for name, path in (*_own(), *_tree("pyroute2")):
-            target.writestr(_entry(name), path.read_bytes())
+            target.writestr(name, path.read_bytes())
             compiled = Path(scratch) / "module.pyc"
             py_compile.compile(
                 str(path),
@@ -80,11 +81,5 @@ def archive() -> bytes:
                 doraise=True,
                 invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH,
             )
-            target.writestr(_entry(f"{name}c"), compiled.read_bytes())
+            target.writestr(f"{name}c", compiled.read_bytes())
     return buffer.getvalue()
-
-
-def _entry(name: str) -> zipfile.ZipInfo:
-    info = zipfile.ZipInfo(name)
-    info.compress_type = zipfile.ZIP_DEFLATED
-    return info

@@ -7,13 +7,11 @@ import logging
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import files
-import offload
 import ops
 import packages
-import tables
 from apply import apply
 from charmkit import containers
 from charmkit.dispatch import Dispatcher
@@ -32,6 +30,9 @@ from observe import Observed, ask_firmware, observe
 from plan import Policy, plan, reboot_reasons, removal
 from selection import resolve
 from verify import verify, waiting_for_boot
+
+if TYPE_CHECKING:
+    from tables import Table
 
 logger = logging.getLogger(__name__)
 
@@ -167,13 +168,17 @@ class SriovSwitchdevCharm(ops.CharmBase):
         packages.ensure_mstflint(self.system)
 
     def _on_list_devices(self, event: ops.ActionEvent) -> None:
+        import tables  # only actions need it: hooks stay fast
+
         self._show(event, "devices", tables.devices)
 
     def _on_show_offload(self, event: ops.ActionEvent) -> None:
+        import offload  # only actions need it: hooks stay fast
+
         self._show(event, "offload", offload.offload)
 
     def _show(
-        self, event: ops.ActionEvent, name: str, rows: Callable[[System, Desired, Observed], tables.Table]
+        self, event: ops.ActionEvent, name: str, rows: "Callable[[System, Desired, Observed], Table]"
     ) -> None:
         """Print a table, or fail with the one sentence that says what could not be read."""
         try:
