@@ -1,80 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A node with the charm, prepared for its first boot or converged; made once per guest, then a snapshot."""
 
-from dataclasses import dataclass
-
 import pytest
-from lab import site
+from functional.sriov_switchdev.node import CONFIG, Node, is_converged
 from lab.guest import Guest
-from lab.juju import Result, Unit
-
-VFS = 2
-CONFIG = {"num-vfs": VFS, "reboot-policy": "always", "reboot-settle": 0}
-
-STATE = """
-for pf in 0000:3b:00.0 0000:3b:00.1; do
-    cd /sys/bus/pci/devices/$pf || continue
-    echo "$pf numvfs $(cat sriov_numvfs) autoprobe $(cat sriov_drivers_autoprobe)" \\
-        "$(devlink dev eswitch show pci/$pf | grep -o 'mode [a-z]*' | head -1)" \\
-        "lag $(cat /sys/kernel/debug/mlx5/$pf/lag/state)"
-    for vf in $(ls -d virtfn* 2>/dev/null | sort -V); do
-        driver=$(readlink $vf/driver)
-        echo "$pf $vf ${driver##*/}"
-    done
-done
-echo "bond0 $(cat /sys/class/net/bond0/bonding/slaves)"
-ip -br link show type bond | cut -d' ' -f1
-"""
-
-
-@dataclass
-class Node:
-    """The guest, the unit on it, and what the last hook gave."""
-
-    guest: Guest
-    unit: Unit
-
-    def state(self) -> str:
-        """VFs and their drivers, modes, LAG and bond as the kernel has them."""
-        return self.guest.run(STATE).stdout
-
-    def hook(self, event: str = "update_status") -> Result:
-        return self.unit.emit(event)
-
-    def configure(self, **options: object) -> Result:
-        """Set options (``_`` for ``-``), and run config-changed."""
-        self.unit.set(config={name.replace("_", "-"): value for name, value in options.items()})
-        return self.unit.emit("config_changed")
-
-    def reboot(self) -> Result:
-        """Reboot the guest, and run the hook that Juju runs then."""
-        self.guest.reboot()
-        return self.unit.emit("start")
-
-    def reachable(self) -> bool:
-        return site.reachable(self.guest, seconds=20)
-
-    def findings(self) -> str:
-        return self.unit.action("verify").results["findings"]
-
-
-def nic(writes: list[str]) -> list[str]:
-    """Only the writes that change a NIC or the network."""
-    return [line for line in writes if line.startswith(("write ", "set_"))]
-
-
-def is_converged(state: str, vfs: int = VFS) -> bool:
-    """Both ports as declared."""
-    ports = [line for line in state.splitlines() if " numvfs " in line]
-    bound = [line for line in state.splitlines() if line.endswith(" mlx5_core")]
-    return (
-        len(ports) == 2
-        and all(f"numvfs {vfs} autoprobe 1 mode switchdev lag active" in line for line in ports)
-        and len(bound) == 2 * vfs
-        and "bond0 enp59s0f0np0 enp59s0f1np1"
-        in state.replace("enp59s0f1np1 enp59s0f0np0", "enp59s0f0np0 enp59s0f1np1")
-    )
-
+from lab.juju import Unit
 
 _made: dict[tuple[int, str], Unit] = {}
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """One node converges through a reboot, stays as it is, is adopted, resized and left, on a real kernel."""
 
-from functional.sriov_switchdev.conftest import VFS, Node, is_converged, nic
+from functional.sriov_switchdev.node import VFS, Node, is_converged, nic
 from lab.guest import Guest
 
 USE_A_VF = "ip netns add guest; ip link set $(ls /sys/bus/pci/devices/0000:3b:00.0/virtfn0/net) netns guest"

@@ -4,7 +4,7 @@
 import json
 
 import pytest
-from functional.sriov_switchdev.conftest import Node, is_converged, nic
+from functional.sriov_switchdev.node import Node, is_converged, nic
 from lab.guest import Guest
 
 FAULT_AT = "/opt/ovn-offload/tests/functional/sriov_switchdev/fault_at.py"
