@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The virtual card on its own: no bond, no bridge, no network manager; two PFs cabled to the switch in namespace tor."""
+
+from collections.abc import Iterator
+
+import pytest
+from lab.guest import Completed, Guest
+
+PFS = ("0000:3b:00.0", "0000:3b:00.1")
+UPLINKS = ("enp59s0f0np0", "enp59s0f1np1")
+DEVICES = "/sys/bus/pci/devices"
+DRIVER = "/sys/bus/pci/drivers/mlx5_core"
+# Written by the kernel when something in it, or in a module, went wrong.
+ALARMS = "WARNING:|BUG:|Oops|Call Trace|INFO: task|unregister_netdevice: waiting"
+
+ALONE = """
+systemctl -q stop systemd-networkd.socket systemd-networkd-varlink.socket systemd-networkd 2>/dev/null
+ovs-vsctl --if-exists del-br br-nvda
+ip link del bond0
+for i in enp59s0f0np0 enp59s0f1np1; do ip link set $i down; done
+dmesg -C
+"""
+
+
+class Card:
+    """One virtual ConnectX-6 Dx in a guest, handled with the tools that a user of the real one has."""
+
+    pfs = PFS
+    uplinks = UPLINKS
+
+    def __init__(self, machine: Guest) -> None:
+        self.machine = machine
+        self.run = machine.run
+
+    def read(self, bdf: str, attribute: str) -> str:
+        """An attribute of a PCI function, without the newline."""
+        return self.run(["cat", f"{DEVICES}/{bdf}/{attribute}"]).stdout.rstrip("\n")
+
+    def write(self, path: str, value: object, check: bool = True) -> Completed:
+        """Write to a file of sysfs or debugfs; the shell's words tell what the kernel answered."""
+        return self.run(["sh", "-c", 'echo "$1" >"$2"', "sh", str(value), path], check=check)
+
+    def vfs(self, count: int, *, pfs: tuple[str, ...] = PFS, bound: bool = False) -> None:
+        """Create VFs on each PF; unbound unless told."""
+        for bdf in pfs:
+            self.write(f"{DEVICES}/{bdf}/sriov_drivers_autoprobe", int(bound))
+            self.write(f"{DEVICES}/{bdf}/sriov_numvfs", count)
+
+    def bind(self, *vfs: str) -> None:
+        """Bind VFs to the driver; the PCI core refuses as long as autoprobe is off."""
+        for bdf in PFS:
+            self.write(f"{DEVICES}/{bdf}/sriov_drivers_autoprobe", 1)
+        for vf in vfs:
+            self.write(f"{DRIVER}/bind", vf)
+
+    def set_mode(self, mode: str, *, pfs: tuple[str, ...] = PFS) -> None:
+        for bdf in pfs:
+            self.run(["devlink", "dev", "eswitch", "set", f"pci/{bdf}", "mode", mode])
+
+    def try_mode(self, bdf: str, mode: str) -> Completed:
+        return self.run(["devlink", "dev", "eswitch", "set", f"pci/{bdf}", "mode", mode], check=False)
+
+    def mode(self, bdf: str) -> str:
+        words = self.run(["devlink", "dev", "eswitch", "show", f"pci/{bdf}"]).stdout.split()
+        return words[words.index("mode") + 1]
+
+    def bond(self, options: str = "mode 802.3ad lacp_rate fast", members: tuple[str, ...] = UPLINKS) -> Completed:
+        """A bond of the uplinks, as the switch at the other end of the wires expects it. Returns what `ip` said last."""
+        self.run(f"ip link add bond0 type bond miimon 50 {options}")
+        for member in members:
+            self.run(f"ip link set {member} down")
+            done = self.run(f"ip link set {member} master bond0", check=False)
+            if done.returncode:
+                return done
+        self.run("ip link set bond0 up && ip address add 192.168.25.51/24 dev bond0")
+        return done
+
+    def lag(self, name: str, bdf: str = PFS[0]) -> str:
+        """A file of mlx5's lag directory; those that have nothing to say while LAG is off answer "invalid"."""
+        done = self.run(["cat", f"/sys/kernel/debug/mlx5/{bdf}/lag/{name}"], check=False)
+        return done.stdout.rstrip("\n") if done.returncode == 0 else "invalid"
+
+    def await_output(self, command: str, wanted: str, seconds: int = 20) -> None:
+        """Wait until a command's output contains this text."""
+        script = (
+            'end=$(($(date +%s) + $3)); until eval "$1" 2>&1 | grep -qF "$2"; do '
+            '[ "$(date +%s)" -lt "$end" ] || { eval "$1"; exit 1; }; sleep 0.1; done'
+        )
+        self.run(["sh", "-c", script, "sh", command, wanted, str(seconds)], timeout=seconds + 30)
+
+    def await_lag(self, state: str) -> None:
+        self.await_output(f"cat /sys/kernel/debug/mlx5/{PFS[0]}/lag/state", state)
+
+    def fault(self, name: str, value: object, bdf: str = PFS[0]) -> None:
+        self.write(f"/sys/kernel/debug/vcx/{bdf}/fault_{name}", value)
+
+    def parameter(self, name: str, value: str) -> None:
+        """Set a module parameter at run time."""
+        self.write(f"/sys/module/mlx5_core/parameters/{name}", value)
+
+    def reload(self, *parameters: str) -> None:
+        """Load the module anew, with these parameters in place of the machine's."""
+        self.run("rmmod mlx5_core")
+        self.run(["modprobe", "mlx5_core", *parameters])
+        self.run("udevadm settle")
+
+    def log(self) -> str:
+        """What the kernel said since the test began."""
+        return self.run(["dmesg"]).stdout
+
+    def alarms(self) -> str:
+        return self.run(f"dmesg | grep -E -A30 '{ALARMS}'", check=False).stdout
+
+    def ports(self) -> dict[str, str]:
+        """The netdevs by their port names: p0, p1, pf0vf0, …"""
+        script = 'for n in /sys/class/net/*; do echo "$(cat $n/phys_port_name 2>/dev/null) ${n##*/}"; done'
+        pairs = (line.split(" ") for line in self.run(script).stdout.splitlines())
+        return {port: name for port, name in pairs if port}
+
+    def vf_netdev(self, bdf: str) -> str:
+        return self.run(f"ls {DEVICES}/{bdf}/net").stdout.strip()
+
+
+@pytest.fixture(scope="session")
+def alone(booted: Guest) -> Guest:
+    booted.load("booted")
+    booted.run(ALONE)
+    booted.save("card-alone")
+    return booted
+
+
+@pytest.fixture
+def card(alone: Guest) -> Iterator[Card]:
+    """A freshly booted guest's card. The test fails if the kernel warned of anything."""
+    alone.load("card-alone")
+    card = Card(alone)
+    yield card
+    assert card.alarms() == ""

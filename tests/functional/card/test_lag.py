@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0
+"""LAG by mlx5's rules: when it activates, when not, what debugfs and the kernel log then say."""
+
+import pytest
+
+UNBIND_FIRST = "Make sure all VFs are unbound prior to VF LAG activation or deactivation"
+
+
+def switchdev(card, count=2):
+    card.vfs(count)
+    card.set_mode("switchdev")
+
+
+def stays_off(card):
+    """LAG is still off some time after the bond is complete."""
+    card.await_output("cat /sys/class/net/bond0/carrier", "1")
+    card.run("sleep 1")
+    return card.lag("state") == "disabled"
+
+
+def test_both_ports_in_switchdev_and_in_one_bond_activate_vf_lag(card):
+    assert card.lag("state") == "disabled"
+    switchdev(card)
+    card.bond()
+    card.await_lag("active")
+    for bdf in card.pfs:
+        assert card.lag("state", bdf) == "active"
+        assert card.lag("type", bdf) == "switchdev"
+        assert card.lag("port_sel_mode", bdf) == "hash"
+        assert card.lag("flags", bdf) == "shared_fdb:on\nfdb_selection_mode:native"
+        assert card.lag("members", bdf) == "0000:3b:00.0\n0000:3b:00.1"
+    assert "mlx5_core 0000:3b:00.0: lag map active ports: 1, 2\n" in card.log()
+    assert "mlx5_core 0000:3b:00.0: shared_fdb:1 mode:hash\n" in card.log()
+    card.bind("0000:3b:00.2")
+    assert card.lag("state") == "active"
+
+
+def test_active_backup_selects_ports_by_queue_affinity(card):
+    switchdev(card)
+    card.bond("mode active-backup")
+    card.await_lag("active")
+    assert card.lag("port_sel_mode") == "queue_affinity"
+    assert "mlx5_core 0000:3b:00.0: lag map: port 1:" in card.log()
+
+
+def test_the_mapping_follows_the_links(card):
+    switchdev(card)
+    card.bond()
+    mapping = "cat /sys/kernel/debug/mlx5/0000:3b:00.0/lag/mapping | tr '\\n' ' '"
+    card.await_output(mapping, "1 2 ")
+    card.fault("link_down", "Y")
+    card.await_output(f"[ \"$({mapping})\" = '2 ' ] && echo alone", "alone")
+    assert "lag map active ports: 2\n" in card.log()
+
+
+def test_without_vfs_in_legacy_mode_the_lag_is_of_roce_and_ends_with_the_first_vf(card):
+    card.bond()
+    card.await_lag("active")
+    assert card.lag("type") == "roce"
+    card.vfs(1)
+    card.await_lag("disabled")
+    assert card.lag("type") == "invalid"
+
+
+def test_bound_vfs_fail_the_activation(card):
+    switchdev(card)
+    card.bind("0000:3b:00.2")
+    card.bond()
+    card.await_output("dmesg", UNBIND_FIRST)
+    assert stays_off(card)
+    log = card.log()
+    assert "CREATE_LAG(0x840) op_mod(0x0) failed, status bad parameter(0x3), syndrome (0x7d49cb), err(-22)" in log
+    assert "Failed to create LAG (-22)" in log
+    assert "Failed to activate VF LAG\n" in log
+
+
+def test_vfs_bound_while_it_ends_need_a_driver_restart(card):
+    switchdev(card)
+    card.bond()
+    card.await_lag("active")
+    card.bind("0000:3b:01.2")
+    card.run("ip link set enp59s0f1np1 nomaster")
+    card.await_output("dmesg", "Failed to deactivate VF LAG; driver restart required")
+    card.write("/sys/bus/pci/drivers/mlx5_core/unbind", "0000:3b:01.2")
+    card.run("ip link set enp59s0f1np1 down; ip link set enp59s0f1np1 master bond0")
+    assert stays_off(card)
+    card.run("ip link del bond0")
+    card.reload()
+    switchdev(card)
+    card.bond()
+    card.await_lag("active")
+
+
+@pytest.mark.parametrize("switched", [0, 1])
+def test_one_port_in_switchdev_is_not_enough(card, switched):
+    card.vfs(1)
+    card.set_mode("switchdev", pfs=(card.pfs[switched],))
+    card.bond()
+    assert stays_off(card)
+
+
+def test_vfs_in_legacy_mode_prevent_it(card):
+    card.vfs(1)
+    card.bond()
+    assert stays_off(card)
+
+
+def test_a_third_member_prevents_it_and_a_leaving_one_ends_it(card):
+    switchdev(card)
+    card.run("ip link add third type veth peer name other")
+    card.bond(members=(*card.uplinks, "third"))
+    card.await_lag("disabled")
+    assert stays_off(card)
+    card.run("ip link set third nomaster")
+    card.await_lag("active")
+    card.run("ip link set enp59s0f0np0 nomaster")
+    card.await_lag("disabled")
+
+
+def test_ports_of_two_cards_are_no_lag(card):
+    card.reload("cards=3b:cx6dx:2,5e:cx6dx:2", "wires=w0,none,w1,none")
+    for bdf in ("0000:3b:00.0", "0000:5e:00.0"):
+        card.set_mode("switchdev", pfs=(bdf,))
+    card.bond(members=("enp59s0f0np0", "enp94s0f0np0"))
+    assert stays_off(card)
+
+
+def test_broadcast_bonds_are_refused_in_words(card):
+    switchdev(card)
+    done = card.bond("mode broadcast")
+    assert "Can't activate LAG offload, TX type isn't supported" in done.stderr
+    assert stays_off(card)
+
+
+@pytest.mark.parametrize("strict", ["Y", "N"])
+def test_a_firmware_that_offers_more_than_64_vfs(card, strict):
+    card.parameter("strict_vf64", strict)
+    card.run("mstconfig -d 3b:00.0 -y set NUM_OF_VFS=65")
+    card.run("rmmod mlx5_core && modprobe mlx5_core && udevadm settle")
+    card.parameter("strict_vf64", strict)
+    assert card.read("0000:3b:00.0", "sriov_totalvfs") == "65"
+    switchdev(card)
+    done = card.bond()
+    if strict == "Y":
+        assert "Can't activate LAG offload, PF is configured with more than 64 VFs" in done.stderr
+        assert stays_off(card)
+    else:
+        card.await_lag("active")
+
+
+def test_esw_multiport_excludes_the_bond(card):
+    name = "pci/0000:3b:00.0 name esw_multiport"
+    done = card.run(f"devlink dev param set {name} value true cmode runtime", check=False)
+    assert "Operation not supported" in done.stderr
+    card.set_mode("switchdev")
+    card.run(f"devlink dev param set {name} value true cmode runtime")
+    assert card.lag("type") == "multiport_eswitch"
+    done = card.bond()
+    assert "Can't enslave while esw_multiport is enabled" in done.stderr
+    assert "master bond0" not in card.run("ip link show enp59s0f0np0").stdout
+    card.run(f"devlink dev param set {name} value false cmode runtime")
+    assert card.lag("state") == "disabled"
+
+
+def test_a_mode_change_takes_an_active_lag_down_and_setting_the_same_mode_too(card):
+    switchdev(card)
+    card.bond()
+    card.await_lag("active")
+    card.run("dmesg -C")
+    card.set_mode("switchdev", pfs=card.pfs[:1])
+    card.await_output("dmesg", "shared_fdb:1 mode:hash")
+    card.await_lag("active")
+
+
+def test_an_old_kernel_has_no_lag_directory_but_the_log(card):
+    card.reload("lag_debugfs=N")
+    switchdev(card)
+    card.bond()
+    card.await_output("dmesg", "lag map active ports")
+    assert card.run("ls /sys/kernel/debug/mlx5/0000:3b:00.0").stdout == ""

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The card on the PCI bus: what lspci and sysfs show, VFs created and destroyed, functions bound, removed and reset."""
+
+import pytest
+
+DEVICES = "/sys/bus/pci/devices"
+DRIVER = "/sys/bus/pci/drivers/mlx5_core"
+
+
+def test_lspci_names_the_card(card):
+    listed = card.run("lspci -nn -s 3b:").stdout.splitlines()
+    assert [line.split(" ")[0] for line in listed] == ["3b:00.0", "3b:00.1"]
+    assert all("Ethernet controller [0200]: Mellanox" in line and "[15b3:101d]" in line for line in listed)
+
+
+def test_lspci_decodes_the_capabilities(card):
+    shown = card.run("lspci -vvv -s 3b:00.1").stdout
+    assert "Express (v2) Endpoint" in shown
+    assert "FLReset+" in shown
+    assert "Vendor Specific Information: Len=18" in shown
+    assert "Alternative Routing-ID Interpretation (ARI)" in shown
+    assert "Single Root I/O Virtualization (SR-IOV)" in shown
+    assert "Initial VFs: 8, Total VFs: 8, Number of VFs: 0" in shown
+    assert "Kernel driver in use: mlx5_core" in shown
+
+
+def test_the_two_ports_share_a_card_without_numa_node_unless_told(card):
+    assert card.read("0000:3b:00.0", "numa_node") == "-1"
+    card.reload("numa=0")
+    assert card.read("0000:3b:00.1", "numa_node") == "0"
+
+
+def test_vfs_of_both_ports_have_addresses_of_their_own(card):
+    card.vfs(8)
+    assert card.read("0000:3b:00.0", "sriov_numvfs") == "8"
+    links = card.run(f"readlink {DEVICES}/0000:3b:00.0/virtfn* {DEVICES}/0000:3b:00.1/virtfn*").stdout.split()
+    functions = [f"../0000:3b:{n // 8:02x}.{n % 8}" for n in range(2, 18)]
+    assert sorted(links) == functions
+    assert card.run("lspci -d 15b3:101e | wc -l").stdout == "16\n"
+
+
+def test_a_vf_knows_its_pf(card):
+    card.vfs(2, bound=True)
+    assert card.run(f"readlink {DEVICES}/0000:3b:00.2/physfn").stdout == "../0000:3b:00.0\n"
+    assert card.run(f"basename $(readlink {DEVICES}/0000:3b:00.3/driver)").stdout == "mlx5_core\n"
+
+
+def test_autoprobe_off_leaves_vfs_unbound_and_refuses_to_bind_them(card):
+    card.vfs(1)
+    assert card.run(f"ls {DEVICES}/0000:3b:00.2/driver", check=False).returncode != 0
+    assert "No such device" in card.write(f"{DRIVER}/bind", "0000:3b:00.2", check=False).stderr
+    card.bind("0000:3b:00.2")
+    assert card.vf_netdev("0000:3b:00.2").startswith("enp59s0f")
+
+
+def test_more_vfs_than_the_firmware_offers_are_refused(card):
+    done = card.write(f"{DEVICES}/0000:3b:00.0/sriov_numvfs", 9, check=False)
+    assert "Numerical result out of range" in done.stderr
+
+
+def test_a_resize_without_zero_between_is_refused(card):
+    card.vfs(2)
+    done = card.write(f"{DEVICES}/0000:3b:00.0/sriov_numvfs", 4, check=False)
+    assert "Device or resource busy" in done.stderr
+    assert "2 VFs already enabled. Disable before enabling 4 VFs" in card.log()
+
+
+def test_zero_vfs_takes_them_away(card):
+    card.vfs(4, bound=True)
+    card.vfs(0)
+    assert card.run("lspci -d 15b3:101e").stdout == ""
+
+
+def test_unbinding_a_pf_takes_its_vfs_and_netdev_away_and_binding_brings_it_back_plain(card):
+    card.vfs(2, bound=True)
+    card.write(f"{DRIVER}/unbind", "0000:3b:00.0")
+    assert card.run("lspci -d 15b3:101e | wc -l").stdout == "2\n"
+    assert "enp59s0f0np0" not in card.run("ip -br link").stdout
+    card.write(f"{DRIVER}/bind", "0000:3b:00.0")
+    card.await_output("ls /sys/class/net", "enp59s0f0np0")
+    assert card.read("0000:3b:00.0", "sriov_numvfs") == "0"
+    assert card.mode("0000:3b:00.0") == "legacy"
+
+
+def test_a_removed_pf_comes_back_with_a_rescan(card):
+    card.write(f"{DEVICES}/0000:3b:00.1/remove", 1)
+    assert card.run("lspci -s 3b:00.1").stdout == ""
+    card.write("/sys/bus/pci/rescan", 1)
+    card.await_output("ls /sys/class/net", "enp59s0f1np1")
+
+
+def test_a_function_level_reset_returns_at_once(card):
+    assert "flr" in card.read("0000:3b:00.0", "reset_method")
+    card.write(f"{DEVICES}/0000:3b:00.0/reset", 1)
+
+
+@pytest.mark.parametrize(
+    ("description", "device", "psid", "ports"),
+    [
+        ("5e:cx6lx:2", "15b3:101f", "MT_0000000532", 2),
+        ("5e:bf2:1", "15b3:a2d6", "MT_0000000560", 1),
+        ("5e:cx6dx-oem:2", "15b3:101d", "DEL0000000027", 2),
+    ],
+)
+def test_a_second_card_of_another_model(card, description, device, psid, ports):
+    card.reload(f"cards=3b:cx6dx:2,{description}")
+    assert card.run(f"lspci -n -s 5e: -d {device} | wc -l").stdout == f"{ports}\n"
+    assert psid in card.run("devlink dev info pci/0000:5e:00.0").stdout
+    assert "MT_0000000359" in card.run("devlink dev info pci/0000:3b:00.0").stdout
+
+
+@pytest.mark.parametrize(
+    "description", ["3b", "3b:cx7", "zz:cx6dx", "0:cx6dx", "3b:cx6dx:3", "3b:cx6dx:2:1", "3b:cx6dx,3b:cx6lx"]
+)
+def test_a_wrong_description_is_refused_in_words(card, description):
+    card.run("rmmod mlx5_core")
+    assert card.run(["modprobe", "mlx5_core", f"cards={description}"], check=False).returncode != 0
+    assert "is not <bus hex>:<preset>[:ports] of its own bus" in card.log()
+    card.run("modprobe mlx5_core && udevadm settle")
