@@ -64,7 +64,7 @@ def test_a_power_cycle_is_a_cold_start(machine: Guest) -> None:
 
 def test_sees_the_projects_code_and_its_python_packages(machine: Guest) -> None:
     path = "/opt/site-packages:/opt/ovn-offload/lib"
-    machine.run(f"PYTHONPATH={path} python3 -c 'import ops.testing, pyroute2, charmhelpers, converge'")
+    machine.run(f"PYTHONPATH={path} python3 -c 'import ops.testing, pyroute2, converge'")
     assert "ro," in machine.run("findmnt -no OPTIONS /opt/ovn-offload").stdout
 
 

@@ -20,6 +20,7 @@ import os
 import re
 import shutil
 import signal
+import site
 import socket
 import struct
 import sys
@@ -307,6 +308,7 @@ def receive(connection: socket.socket) -> Any:
 def serve() -> None:
     """Import what every hook needs, then fork for each request."""
     sys.path.insert(0, PACKAGES)
+    site.addsitedir(PACKAGES)  # runs its .pth files: distutils comes from setuptools, as in a charm's venv
     importlib.import_module("ops.testing")
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for the children
     with socket.socket(fileno=SYSTEMD_FIRST_SOCKET) as server:
