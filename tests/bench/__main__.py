@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ratios, from one run: an idle hook against an empty charm, the boot units against a bare shell script.
+
+They compare two ways on one machine, so that they mean the same in a slow guest and on a fast host. Times are
+printed, never asserted.
+"""
+
+import json
+import sys
+import time
+from typing import Any
+
+from lab import site
+from lab.guest import Guest, GuestError
+from lab.host import HostError
+from lab.progress import Step
+
+CHARM = "sriov-switchdev"
+CONFIG = {"num-vfs": 8, "reboot-policy": "always", "reboot-settle": 0}
+DIRECTORY = f"/var/lib/juju/agents/unit-{CHARM}-0/charm"
+ARCHIVE = f"/usr/lib/ovn-offload/{CHARM}/boot.pyz"
+PYTHON = ["/usr/bin/python3"]
+ATTEMPTS = 20
+
+
+def converge(guest: Guest) -> None:
+    """Bring the node to where an update-status hook has nothing to do."""
+    unit = guest.unit(CHARM, config=CONFIG)
+    result = unit.start()
+    for _ in range(ATTEMPTS):
+        if unit.reboot_requested:
+            guest.reboot()
+            unit.emit("start")
+        result = unit.emit("update_status")
+        if result.status[0] == "active" and not result.writes:
+            return
+        time.sleep(2)
+    raise GuestError(f"the node did not converge: {result.status} {result.writes}")
+
+
+def measure(guest: Guest, script: str, *arguments: str) -> dict[str, Any]:
+    """Run one of this directory's scripts in the guest and return what it prints."""
+    command = [*PYTHON, f"/opt/ovn-offload/tests/bench/{script}.py", *arguments]
+    return json.loads(guest.run(command, timeout=900).stdout)
+
+
+def row(what: str, seconds: float, ratio: float | None = None) -> None:
+    """One line of the result."""
+    print(f"{what:58} {seconds:7.2f} s" + (f"   ratio {ratio:.2f}" if ratio else ""))
+
+
+def main() -> int:
+    """Converge one node, measure both, print a table."""
+    try:
+        with Guest("trixie") as guest:
+            with Step("Converging one node"):
+                converge(guest)
+            with Step("Idle hooks"):
+                idle = measure(guest, "idle", DIRECTORY, json.dumps(CONFIG))
+            with Step("VFs and switchdev mode"):
+                orchestration = measure(guest, "orchestrate", ARCHIVE, json.dumps(site.PFS), site.BOND)
+    except (HostError, GuestError) as problem:
+        print(problem, file=sys.stderr)
+        return 1
+    row("update-status of an empty ops charm", idle["empty"])
+    row(f"update-status of {CHARM}, nothing to do", idle["charm"], idle["ratio"])
+    print(f"processes that it starts besides Juju's hook tools: {', '.join(idle['processes']) or 'none'}\n")
+    row(
+        f"a shell script of {orchestration['writes']} writes: VFs, switchdev, binding", orchestration["shell"]
+    )
+    row("the boot units, which make the same writes", orchestration["units"], orchestration["ratio"])
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

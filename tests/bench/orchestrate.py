@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Time the boot units' work on the card against a shell script of the same writes.
+
+Runs in the guest, on a converged node. The shell script is made from the writes that the boot units traced,
+so that both do the same to the same card. Both start from two plain PFs in no bond.
+Prints one JSON object.
+"""
+
+import json
+import os
+import shlex
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROUNDS = 3
+SYSFS = Path("/sys/bus/pci/devices")
+
+
+def run(*command: str, environment: dict[str, str] | None = None) -> None:
+    """Run a command; its output is shown when it fails."""
+    done = subprocess.run(
+        command, env={**os.environ, **(environment or {})}, capture_output=True, text=True, check=False
+    )
+    if done.returncode != 0:
+        raise SystemExit(f"{shlex.join(command)}: {done.stdout[-1000:]}{done.stderr[-1000:]}")
+
+
+def timed(*command: str, environment: dict[str, str] | None = None) -> float:
+    """Seconds that a command takes."""
+    began = time.monotonic()
+    run(*command, environment=environment)
+    return time.monotonic() - began
+
+
+class Card:
+    """The PFs of the node, and the bond that they came from."""
+
+    def __init__(self, pfs: dict[str, str], bond: str) -> None:
+        self.pfs = pfs
+        self.bond = bond
+
+    def plain(self) -> None:
+        """Two PFs outside the bond, without VFs, in legacy mode."""
+        for bdf, netdev in self.pfs.items():
+            run("ip", "link", "set", netdev, "nomaster")
+            for link in sorted(SYSFS.joinpath(bdf).glob("virtfn*")):
+                if (link / "driver").exists():
+                    (link / "driver/unbind").write_text(link.resolve().name)
+            run("devlink", "dev", "eswitch", "set", f"pci/{bdf}", "mode", "legacy")
+            SYSFS.joinpath(bdf, "sriov_numvfs").write_text("0")
+            SYSFS.joinpath(bdf, "sriov_drivers_autoprobe").write_text("1")
+
+    def bonded(self) -> None:
+        """Both PFs in the bond again, as networkd would do between the boot units."""
+        for netdev in self.pfs.values():
+            run("ip", "link", "set", netdev, "down")
+            run("ip", "link", "set", netdev, "master", self.bond)
+            run("ip", "link", "set", netdev, "up")
+
+    def state(self) -> list[str]:
+        """What the writes lead to, to see that both ways lead to the same."""
+        return [
+            f"{bdf} {SYSFS.joinpath(bdf, 'sriov_numvfs').read_text().strip()} "
+            f"{sum((link / 'driver').exists() for link in SYSFS.joinpath(bdf).glob('virtfn*'))} "
+            + subprocess.check_output(["devlink", "dev", "eswitch", "show", f"pci/{bdf}"], text=True).strip()
+            for bdf in self.pfs
+        ]
+
+
+def as_shell(trace: Path) -> str:
+    """The traced writes to the card, as a shell script; the units' own records are left out."""
+    lines = ["set -e"]
+    for entry in map(json.loads, trace.read_text().splitlines()):
+        match entry["verb"], entry["arguments"]:
+            case "write", [path, value]:
+                lines.append(f"echo {shlex.quote(value)} >{shlex.quote(path)}")
+            case "set_eswitch_mode", [bdf, mode]:
+                lines.append(f"devlink dev eswitch set pci/{bdf} mode {mode}")
+            case "set_inline_mode", [bdf, mode]:
+                lines.append(f"devlink dev eswitch set pci/{bdf} inline-mode {mode}")
+            case "set_devlink_param", [bdf, name, value]:
+                lines.append(f"devlink dev param set pci/{bdf} name {name} value {value} cmode runtime")
+            case "set_hw_tc_offload", [link, state]:
+                lines.append(f"ethtool -K {link} hw-tc-offload {state}")
+            case (("install" | "remove"), [path]):
+                assert path.startswith("/run/ovn-offload/"), path
+            case verb, arguments:
+                raise SystemExit(
+                    f"the boot units wrote {verb} {arguments}, which this benchmark does not know"
+                )
+    return "\n".join(lines) + "\n"
+
+
+def main(archive: str, pfs: dict[str, str], bond: str) -> None:
+    """Alternate both ways; the bond is formed again between the two phases, outside the measured time."""
+    card = Card(pfs, bond)
+    work = Path("/var/lib/bench")
+    work.mkdir(parents=True, exist_ok=True)
+    run("systemctl", "stop", "systemd-networkd.socket", "systemd-networkd.service")
+    times: list[tuple[float, float]] = []
+    for number in range(ROUNDS + 1):  # the first round makes the script and warms the caches
+        unit, shell, states = 0.0, 0.0, []
+        card.plain()
+        for phase in ("early", "bind"):
+            trace = work / f"{phase}.trace"
+            trace.unlink(missing_ok=True)
+            traced = {"OVN_OFFLOAD_TRACE": str(trace)} if number == 0 else None
+            unit += timed(sys.executable, archive, phase, environment=traced)
+            if number == 0:
+                (work / f"{phase}.sh").write_text(as_shell(trace))
+            if phase == "early":
+                card.bonded()
+        states.append(card.state())
+        card.plain()
+        for phase in ("early", "bind"):
+            shell += timed("/bin/sh", str(work / f"{phase}.sh"))
+            if phase == "early":
+                card.bonded()
+        states.append(card.state())
+        if states[0] != states[1]:
+            raise SystemExit(f"the two ways end differently: {states}")
+        if number:
+            times.append((unit, shell))
+    script = "".join((work / f"{phase}.sh").read_text() for phase in ("early", "bind"))
+    print(
+        json.dumps(
+            {
+                "units": statistics.median(pair[0] for pair in times),
+                "shell": statistics.median(pair[1] for pair in times),
+                "ratio": statistics.median(pair[0] / pair[1] for pair in times),
+                "writes": len(script.splitlines()) - 2,
+            }
+        )
+    )
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], json.loads(sys.argv[2]), sys.argv[3])
