@@ -8,6 +8,8 @@ agree by construction.
 """
 
 import dataclasses
+import random
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from charmkit.reboot import (
@@ -25,11 +27,12 @@ from charmkit.reboot import (
 )
 from charmkit.reboot_databag import decode_cluster, decode_unit, encode
 from charmkit.reboot_status import report
-from hypothesis import settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 SETTLE = 300
+FLAGS = ("stubborn", "sick", "deaf", "busy", "not_ready")
 REASONS = ("8 VFs at the next boot", "switchdev at the next boot", "iommu on the kernel command line")
 
 
@@ -111,6 +114,10 @@ class Application(RuleBasedStateMachine):
         if decision.reboot:
             self.asks(name, node, decision.own)
         if node.rolling and node.asked[-1][0] < node.boot and not node.in_grace(self.now):
+            node.rolling = False
+        if node.rolling and node.asked[-1][0] == node.boot and decision.own.requested_at is None:
+            # Without a need, or on the operator's word, a request that never came true lapses.
+            assert own.requested_at is None or uptime - own.requested_at >= NEVER_CAME
             node.rolling = False
 
     def asks(self, name: str, node: Node, own: UnitState) -> None:
@@ -208,7 +215,7 @@ class Application(RuleBasedStateMachine):
 
     @rule(
         data=st.data(),
-        what=st.sampled_from(["stubborn", "sick", "deaf", "busy", "not_ready"]),
+        what=st.sampled_from(FLAGS),
         on=st.booleans(),
     )
     def becomes(self, data: st.DataObject, what: str, on: bool) -> None:
@@ -298,4 +305,46 @@ class Application(RuleBasedStateMachine):
 
 
 TestApplication = Application.TestCase
-TestApplication.settings = settings(max_examples=100, stateful_step_count=40, deadline=None)
+TestApplication.settings = settings(max_examples=50, stateful_step_count=40, deadline=None)
+
+
+@settings(max_examples=150, phases=[Phase.reuse, Phase.generate], deadline=None)
+@given(st.randoms(use_true_random=True))
+def test_long_histories(chance: random.Random):
+    """Random walks by the same rules, with many hooks between incidents: some faults need a long history."""
+    walk(Application(), chance)
+
+
+def walk(application: Application, chance: random.Random) -> None:
+    application.pick = lambda data: chance.choice(sorted(application.nodes))
+    application.deploy(count=chance.randint(1, 3), mode=chance.choice(["manual", "when-idle", "always"]))
+    for _ in range(60):
+        move(application, chance)
+        application.at_most_one_host_is_down()
+        application.a_rolling_host_holds_the_lock()
+    application.teardown()
+
+
+def move(application: Application, chance: random.Random) -> None:
+    moves: list[tuple[int, Callable[[], object]]] = [
+        (30, lambda: application.any_hook(None)),
+        (8, application.everybody_hooks),
+        (8, application.everybody_but_the_leader_hooks),
+        (14, lambda: application.wait(chance.choice([1, 60, SETTLE - 1, SETTLE, NEVER_CAME, 7200]))),
+        (10, lambda: application.need_arises(None, chance.choice(REASONS))),
+        (3, lambda: application.need_arises_everywhere(chance.choice(REASONS))),
+        (2, lambda: application.need_goes(None)),
+        (5, lambda: application.becomes(None, chance.choice(FLAGS), chance.random() < 0.3)),
+        (4, lambda: application.health_changes(None, chance.random() < 0.8)),
+        (2, lambda: application.reboots_by_itself(None)),
+        (4, application.approve_on_the_leader),
+        (2, lambda: application.approve_on_one_unit(None)),
+        (2, lambda: application.elect(None)),
+    ]
+    if len(application.nodes) < 5:
+        moves += [(2, application.elect_a_newcomer), (1, application.add_unit)]
+    if len(application.nodes) > 1:
+        moves.append((1, lambda: application.remove_unit(None)))
+    if application.cluster().holder:
+        moves.append((1, application.release_the_lock))
+    chance.choices([what for _, what in moves], [weight for weight, _ in moves])[0]()

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The smallest charm that rolls: it needs a reboot while /run/needs-reboot exists."""
+
+from collections.abc import Sequence
+
+import ops
+from charmkit import containers
+from charmkit.dispatch import Dispatcher
+from charmkit.reboot import Need, Policy, with_others
+from charmkit.reboot_ops import RollingReboot
+from charmkit.reconcile import Reconciler
+from converge import Finding, Plan
+from hostnic import handover
+from hostnic.machine import Machine
+
+NEEDED = "/run/needs-reboot"
+
+
+class RollerCharm(ops.CharmBase):
+    def __init__(self, framework: ops.Framework) -> None:
+        super().__init__(framework)
+        self.system = Machine()
+        self.dispatcher = Dispatcher(self.system, self.unit.name, "roller", listens_to=["nic-firmware"])
+        self.rolling = RollingReboot(
+            self,
+            self.system,
+            self.dispatcher,
+            busy=lambda: containers.busy(self.system),
+            stopped=lambda: containers.stopped(self.system),
+        )
+        self.reconciler = Reconciler(
+            self, converge=self.converge, preview=Plan, verify=lambda: (), stop=self.dispatcher.remove
+        )
+
+    def converge(self) -> Sequence[Finding]:
+        self.dispatcher.install()
+        others, malformed = handover.read_others(self.system, "roller")
+        own = Need(("a test wants it",) if self.system.exists(NEEDED) else ())
+        need = with_others(own, others, owner="roller")
+        return (*malformed, *self.rolling.roll(need, Policy("manual", settle=2)))
+
+
+if __name__ == "__main__":
+    ops.main(RollerCharm)

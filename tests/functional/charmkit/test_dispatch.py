@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Real systemd does what no hook can: other charms, approved reboots and settled hosts wake a unit."""
+
+import json
+import time
+from collections.abc import Callable
+
+import pytest
+from charmkit.reboot_databag import KEY, decode_cluster
+from lab.guest import Guest
+from lab.juju import Unit
+
+CHARM = "/opt/ovn-offload/tests/functional/charmkit/roller"
+NAME = "ovn-offload-roller-dispatch"
+WISH = {
+    "version": 1,
+    "unit": "nic-firmware/0",
+    "reboot_owner": "roller",
+    "reboot": {"reasons": ["NUM_OF_VFS is 8 at the next boot"], "since": 1, "ready": True},
+}
+PUBLISH = """
+import sys
+sys.path.insert(0, "/opt/ovn-offload/lib")
+from hostnic.handover import Handover, RebootWish, publish
+from hostnic.machine import Machine
+wish = RebootWish(("NUM_OF_VFS is 8 at the next boot",), since=1, ready=True)
+publish(Machine(), Handover("nic-firmware", "nic-firmware/0", "roller", reboot=wish))
+"""
+
+
+@pytest.fixture
+def unit(machine: Guest) -> Unit:
+    """The unit, converged, and an agent of nic-firmware beside it."""
+    machine.run("mkdir -p /var/lib/juju/agents/unit-nic-firmware-0")
+    unit = machine.unit("roller", path=CHARM)
+    assert unit.start().status == ("active", "")
+    return unit
+
+
+def status(unit: Unit) -> str:
+    return unit.known["status"][1]
+
+
+def holder(unit: Unit) -> str:
+    (peers,) = unit.known["relations"]
+    return decode_cluster(peers["local_app_data"].get(KEY)).holder
+
+
+def soon(holds: Callable[[], bool], seconds: float = 60) -> bool:
+    deadline = time.monotonic() + seconds
+    while not holds():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.5)
+    return True
+
+
+def test_a_charm_that_hands_something_over_wakes_the_other(machine: Guest, unit: Unit) -> None:
+    machine.run(["python3", "-"], stdin=PUBLISH)
+
+    assert soon(lambda: "nic-firmware: NUM_OF_VFS is 8 at the next boot" in status(unit))
+    machine.run("rm /run/ovn-offload/nic-firmware.json")
+    assert soon(lambda: status(unit) == "")
+
+
+def test_it_still_does_after_a_reboot(machine: Guest, unit: Unit) -> None:
+    machine.reboot()
+    machine.run(["python3", "-"], stdin=PUBLISH)
+
+    assert soon(lambda: "NUM_OF_VFS" in status(unit))
+
+
+def test_a_malformed_file_is_a_warning_of_the_reader(machine: Guest, unit: Unit) -> None:
+    machine.run("mkdir -p /run/ovn-offload")
+    machine.write("/run/ovn-offload/nic-firmware.json", json.dumps({**WISH, "version": 9}))
+
+    assert soon(lambda: "ignored: version 9 is not known here (known: 1)" in status(unit))
+
+
+def test_an_approved_reboot_rolls_without_a_hook_of_jujus(machine: Guest, unit: Unit) -> None:
+    machine.run("touch /run/needs-reboot")
+    assert unit.emit("update_status").status[0] == "blocked"
+
+    approved = unit.action("approve-reboot")
+    assert (approved.results["approved"], approved.reboot_requested) == ("roller/0", False)
+    assert soon(lambda: unit.reboot_requested), "no hook was dispatched after the action"
+    assert holder(unit) == "roller/0"
+
+    machine.reboot()
+    machine.run(f"mkdir -p /run/systemd/system/{NAME}.timer.d")
+    machine.write(f"/run/systemd/system/{NAME}.timer.d/soon.conf", "[Timer]\nOnActiveSec=\nOnActiveSec=3\n")
+    machine.run("systemctl daemon-reload")
+    assert unit.emit("start").status[0] == "waiting"
+    assert holder(unit) == "roller/0"
+    assert soon(lambda: holder(unit) == ""), "nobody came back when the host had settled"
+    assert status(unit) == ""
+
+
+def test_an_idle_hook_writes_and_starts_nothing(unit: Unit) -> None:
+    assert unit.emit("update_status").writes == []
+
+
+def test_the_stop_hook_leaves_no_unit_behind(machine: Guest, unit: Unit) -> None:
+    unit.emit("stop")
+
+    assert machine.run("ls /etc/systemd/system").stdout.count("ovn-offload") == 0
+    assert machine.run(f"systemctl is-active {NAME}.path", check=False).stdout == "inactive\n"
+    assert machine.run("systemctl list-units --failed --plain --no-legend").stdout == ""
