@@ -3,15 +3,18 @@
 
 One zip archive that Python runs as it is: it is replaced in one atomic rename, outlives a refresh
 and the removal of the charm's directory, and needs nothing but the system's Python. It holds the
-verbs, the shared packages and pyroute2 as source, and as byte code too, so that boot does not
-compile. A Python of another version passes the byte code over and uses the source (zipimport).
+verbs, the shared packages and the part of pyroute2 that they use as source, and as byte code too, so
+that boot does not compile. A Python of another version passes the byte code over and uses the source.
 """
 
 import functools
 import hashlib
 import importlib.util
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+
+from hostnic import netlink
 
 DIRECTORY = "/usr/lib/ovn-offload/sriov-switchdev"
 ARCHIVE = f"{DIRECTORY}/boot.pyz"
@@ -45,6 +48,16 @@ def _own() -> Iterator[tuple[str, Path]]:
         yield from _tree(package)
 
 
+def _codec() -> Iterator[tuple[str, Path]]:
+    """The modules of pyroute2 that hostnic's netlink loads: four of some three hundred."""
+    netlink.codec()
+    root = _origin("pyroute2")
+    yield "pyroute2/__init__.py", root / "__init__.py"
+    for name in sorted(name for name in sys.modules if name.startswith("pyroute2.")):
+        path = Path(str(sys.modules[name].__file__))
+        yield f"pyroute2/{path.relative_to(root).as_posix()}", path
+
+
 @functools.cache
 def stamp() -> str:
     """Digest of the code that the archive would hold now; cheap enough for every hook.
@@ -71,7 +84,7 @@ def archive() -> bytes:
         zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as target,
     ):
         target.writestr("__main__.py", MAIN)
-        for name, path in (*_own(), *_tree("pyroute2")):
+        for name, path in (*_own(), *_codec()):
             target.writestr(name, path.read_bytes())
             compiled = Path(scratch) / "module.pyc"
             py_compile.compile(

@@ -182,9 +182,10 @@ def _way_back(
             yield SetEswitchMode(port.bdf, port.mode)
     if port.bond:
         yield JoinBond(netdev, port.bond)
-    yield SetAutoprobe(port.bdf, port.autoprobe)
     if port.num_vfs:
+        yield SetAutoprobe(port.bdf, True)  # the kernel binds no VF while it is off
         yield BindVfs(port.bdf)
+    yield SetAutoprobe(port.bdf, port.autoprobe)
 
 
 def _kept(system: System) -> tuple[list[PortState], list[str], str]:

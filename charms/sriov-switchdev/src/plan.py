@@ -207,8 +207,8 @@ def _confirmed(
         Disruption.NONE,
         live.Arm(before, digest(wanted), policy.controllers),
     )
-    binding = [n for n, step in enumerate(chain) if isinstance(step.op, changes.BindVfs)]
-    cut = binding[0] if binding else len(chain)
+    binding = {step.key for step in nic.bind(pairs, anew=True)}
+    cut = next((n for n, step in enumerate(chain) if step.key in binding), len(chain))
     return nic.in_order(
         [arm, *chain[:cut], _confirm("the node's network has changed", f"{card}/"), *chain[cut:]]
     )

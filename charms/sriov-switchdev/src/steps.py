@@ -103,7 +103,10 @@ def unbind(pairs: Sequence[Work]) -> list[HostStep]:
 
 
 def bind(pairs: Sequence[Work], anew: bool) -> list[HostStep]:
-    """Bind the VFs that have no driver, then let later VFs be bound by themselves.
+    """Bind the VFs that have no driver.
+
+    Autoprobe comes first: while it is off the kernel refuses explicit binding too (pci_device_can_probe in
+    drivers/pci/pci-driver.c). Turning it on binds no VF that exists already.
 
     Args:
         pairs: the ports.
@@ -113,15 +116,14 @@ def bind(pairs: Sequence[Work], anew: bool) -> list[HostStep]:
     steps: list[HostStep] = []
     for port, pf in pairs:
         unbound = sum(vf.driver is None for vf in pf.vfs)
+        if anew or not pf.autoprobe:
+            what = f"turn VF autoprobe of {port.bdf} on"
+            why = "while it is off no VF can be bound"
+            steps.append(_step(f"{port.bdf}/autoprobe-on", what, why, ops.SetAutoprobe(port.bdf, True)))
         if unbound or anew:
             why = "last, as VF-LAG is active" if port.lag else "last, as the port is in switchdev mode"
             what = f"bind the VFs of {port.bdf}"
             steps.append(_step(f"{port.bdf}/bind", what, why, changes.BindVfs(port.bdf)))
-        if anew or not pf.autoprobe:
-            what = f"turn VF autoprobe of {port.bdf} on"
-            steps.append(
-                _step(f"{port.bdf}/autoprobe-on", what, "the VFs are bound", ops.SetAutoprobe(port.bdf, True))
-            )
     return steps
 
 

@@ -124,10 +124,10 @@ def test_a_node_that_ovn_chassis_converged_is_adopted_with_a_vf_in_use(machine: 
         ip link set $port down; ip link set $port master bond0; ip link set $port up
     done
     until grep -q active /sys/kernel/debug/mlx5/0000:3b:00.0/lag/state; do sleep 0.2; done
+    for pf in 0000:3b:00.0 0000:3b:00.1; do echo 1 > /sys/bus/pci/devices/$pf/sriov_drivers_autoprobe; done
     for vf in /sys/bus/pci/devices/0000:3b:00.[01]/virtfn*; do
         basename $(readlink $vf) > /sys/bus/pci/drivers/mlx5_core/bind
     done
-    for pf in 0000:3b:00.0 0000:3b:00.1; do echo 1 > /sys/bus/pci/devices/$pf/sriov_drivers_autoprobe; done
     """
     machine.run(make.replace("VFS", str(VFS)))
     machine.run(USE_A_VF)

@@ -2,6 +2,8 @@
 """The boot units: whatever fails, the network comes up, in legacy mode with zero VFs; the status says why."""
 
 import errno
+import subprocess
+import sys
 import zipfile
 from pathlib import Path
 
@@ -30,7 +32,7 @@ def early_writes() -> list[str]:
     with pytest.MonkeyPatch.context() as patch:
         node = Node(compute_node(cards=[card(total_vfs=2)]), patch)
         node.converge(num_vfs=2)
-        bound = next(n for n, line in enumerate(node.boot_writes) if "/bind " in line)
+        bound = next(n for n, line in enumerate(node.boot_writes) if line.endswith("autoprobe 1"))
         return nic(node.boot_writes[:bound])
 
 
@@ -218,6 +220,18 @@ def test_the_archive_is_whole_and_has_nothing_of_juju(tmp_path: Path) -> None:
     names = zipfile.ZipFile(path).namelist()
     assert {"__main__.py", "boot.py", "boot.pyc", "hostnic/machine.py", "pyroute2/__init__.pyc"} <= {*names}
     assert not [name for name in names if name.startswith(("charm", "ops/", "config"))]
+    # The system's Python runs it, with nothing of the charm's environment in reach.
+    isolated = [sys.executable, "-I", "-S"]
+    done = subprocess.run([*isolated, str(path)], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (5, "usage: boot.pyz early|bind|fallback|revert\n")
+    script = (
+        "import sys; sys.path.insert(0, sys.argv[1]); "
+        "from hostnic.machine import Machine; names = [link.name for link in Machine().links()]; "
+        "from hostnic.netlink import codec; used = codec(); "
+        "print('lo' in names, used.__file__.startswith(sys.argv[1]))"
+    )
+    done = subprocess.run([*isolated, "-c", script, str(path)], capture_output=True, text=True)
+    assert done.stdout == "True True\n", done.stderr
 
 
 def test_the_stamp_follows_the_code(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -187,9 +187,9 @@ def netplan_at_boot(host: FakeHost) -> None:
 def netplan_rebind(host: FakeHost) -> None:
     host.sleep(5)
     for port in host.network.ports():
+        host.write(f"/sys/bus/pci/devices/{port.bdf}/sriov_drivers_autoprobe", "1")
         for vf in port.vfs:
             host.write("/sys/bus/pci/drivers/mlx5_core/bind", vf.bdf)
-        host.write(f"/sys/bus/pci/devices/{port.bdf}/sriov_drivers_autoprobe", "1")
 
 
 def test_adoption_waits_for_ovn_chassis_then_takes_over_without_a_nic_write_or_a_reboot(

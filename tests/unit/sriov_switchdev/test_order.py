@@ -38,10 +38,10 @@ def test_at_boot_vfs_are_created_unbound_before_the_bond_and_bound_last(small: N
         f"write {DEVICE}/{PF1}/sriov_numvfs 2",
         f"set_eswitch_mode {PF1} switchdev",
         # The bond forms here; VF-LAG becomes active; then:
-        *bind(*VFS0),
         f"write {DEVICE}/{PF0}/sriov_drivers_autoprobe 1",
-        *bind(*VFS1),
+        *bind(*VFS0),
         f"write {DEVICE}/{PF1}/sriov_drivers_autoprobe 1",
+        *bind(*VFS1),
     ]
     assert nic(small.writes) == []
     assert small.host.cards[0].lag == "switchdev"
@@ -53,7 +53,7 @@ def test_live_one_port_leaves_the_bond_at_a_time_and_vfs_are_bound_after_the_con
     small.configure(allow_live=True)
     small.emit("install")
     timer = next(n for n, line in enumerate(small.writes) if line.startswith("run systemd-run"))
-    last = small.writes.index(f"write {DEVICE}/{PF1}/sriov_drivers_autoprobe 1")
+    last = small.writes.index(bind(*VFS1)[-1])
     assert small.writes[timer + 1 : last + 1] == [
         f"set_master {PORT0} none",
         f"write {DEVICE}/{PF0}/sriov_drivers_autoprobe 0",
@@ -67,10 +67,10 @@ def test_live_one_port_leaves_the_bond_at_a_time_and_vfs_are_bound_after_the_con
         f"set_master {PORT1} bond0",
         "run systemctl stop ovn-offload-sriov-revert.timer",
         "remove /run/ovn-offload/sriov-switchdev/previous.json",
-        *bind(*VFS0),
         f"write {DEVICE}/{PF0}/sriov_drivers_autoprobe 1",
-        *bind(*VFS1),
+        *bind(*VFS0),
         f"write {DEVICE}/{PF1}/sriov_drivers_autoprobe 1",
+        *bind(*VFS1),
     ]
     assert small.host.cards[0].lag == "switchdev"
 
@@ -93,10 +93,10 @@ def test_a_live_resize_unbinds_all_vfs_first_and_goes_through_legacy_mode_and_ze
         f"set_master {PORT0} bond0",
     ]
     assert writes[-4:] == [
-        *bind(VFS0[0]),
         f"write {DEVICE}/{PF0}/sriov_drivers_autoprobe 1",
-        *bind(VFS1[0]),
+        *bind(VFS0[0]),
         f"write {DEVICE}/{PF1}/sriov_drivers_autoprobe 1",
+        *bind(VFS1[0]),
     ]
 
 
