@@ -90,31 +90,45 @@ class RollingReboot(ops.Object):
             logger.warning("asking Juju for a reboot: %s", "; ".join(decision.own.reasons))
             self.model.unit.reboot()
         elif not decision.own.settled:
-            self._dispatcher.in_a_minute()
+            findings += self._wake(self._dispatcher.in_a_minute)
         return (*findings, *report(host, policy, decision.own, decision.cluster))
 
     def _on_approve(self, event: ops.ActionEvent) -> None:
+        self._act(event, self._approve)
+
+    def _on_release(self, event: ops.ActionEvent) -> None:
+        self._act(event, self._release)
+
+    def _act(self, event: ops.ActionEvent, action: Callable[[], dict[str, str]]) -> None:
+        """Do it, and go on outside of the action, where Juju does reboot."""
         try:
-            results = self._approve()
+            event.set_results(action())
         except _RefusedError as error:
             event.fail(str(error))
             return
-        event.set_results(results)
-        self._dispatcher.now()
+        for finding in self._wake(self._dispatcher.now):
+            event.log(finding.sentence())
+
+    def _wake(self, later: Callable[[], None]) -> list[Finding]:
+        try:
+            later()
+        except OSError as error:
+            remedy = "it goes on at the next update-status"
+            return [Finding(Severity.WARNING, SUBJECT, f"this unit cannot wake itself: {error}", remedy)]
+        return []
 
     def _approve(self) -> dict[str, str]:
         peers, units, cluster = self._state()
         own = units[self.model.unit.name]
         if own.boot_id != self._boot_id():
             raise _RefusedError("this unit has not run a hook since the host booted; try again in a minute")
-        asked = units if self.model.unit.is_leader() else {self.model.unit.name: own}
-        needing = sorted(unit for unit, state in asked.items() if state.reasons)
-        futile = sorted(unit for unit, state in asked.items() if state.futile and not state.reasons)
+        needing = sorted(unit for unit, state in units.items() if state.reasons)
+        futile = sorted(unit for unit, state in units.items() if state.futile and not state.reasons)
         if not needing:
             raise _RefusedError(
                 f"the reboot of {', '.join(futile)} changed nothing and is not repeated; see verify"
                 if futile
-                else f"nothing to approve: no reboot is needed by {', '.join(sorted(asked))}"
+                else f"nothing to approve: no reboot is needed by {', '.join(sorted(units))}"
             )
         units[self.model.unit.name] = own = approve_one(own, self._uptime())
         if self.model.unit.is_leader():
@@ -125,15 +139,6 @@ class RollingReboot(ops.Object):
             "not-repeated": ", ".join(futile) or "none",
             "first": cluster.holder or "as the leader grants it",
         }
-
-    def _on_release(self, event: ops.ActionEvent) -> None:
-        try:
-            results = self._release()
-        except _RefusedError as error:
-            event.fail(str(error))
-            return
-        event.set_results(results)
-        self._dispatcher.now()
 
     def _release(self) -> dict[str, str]:
         if not self.model.unit.is_leader():
@@ -188,10 +193,14 @@ class RollingReboot(ops.Object):
         return int(time.time())
 
     def _read_units(self, peers: ops.Relation) -> tuple[dict[str, UnitState], list[Finding]]:
-        """What each unit publishes, this one included. A malformed databag is a finding and no candidate."""
+        """What this unit publishes and, on the leader, what its peers do: each costs a ``relation-get``.
+
+        A malformed databag is a finding and no candidate.
+        """
         units: dict[str, UnitState] = {}
         findings: list[Finding] = []
-        for unit in sorted({*peers.units, self.model.unit}, key=lambda unit: unit.name):
+        seen = {self.model.unit, *peers.units} if self.model.unit.is_leader() else {self.model.unit}
+        for unit in sorted(seen, key=lambda unit: unit.name):
             try:
                 units[unit.name] = reboot_databag.decode_unit(peers.data[unit].get(reboot_databag.KEY))
             except ValueError as error:

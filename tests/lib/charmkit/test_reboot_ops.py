@@ -12,6 +12,7 @@ from charmkit.reboot_databag import KEY, decode_cluster, decode_unit
 from charmkit.reboot_ops import RollingReboot
 from charmkit.reconcile import Reconciler
 from converge import Finding, Plan
+from hostnic.process import CommandError
 from hostnic.testing import FakeHost
 from ops import testing
 
@@ -343,6 +344,41 @@ def test_a_peer_that_publishes_nonsense_is_named_and_gets_no_grant(application: 
         "refresh all units to one revision"
     )
     assert app.holder == ""
+
+
+def test_only_the_leader_reads_what_its_peers_publish(application: Any):
+    app = application(3)
+    app.nodes[2].data[KEY] = "{"
+
+    assert app.hook(0).unit_status.message.startswith("reboot: what sriov/2 publishes is unusable")
+    assert app.hook(1).unit_status == testing.ActiveStatus()
+
+
+def test_without_systemd_the_roll_goes_on_at_the_next_update_status(application: Any):
+    app = application(1, "always")
+    node = app.nodes[0]
+    node.needs = (WHY,)
+    app.hook(0)
+    node.boot()
+    node.host.fail("run", "dispatch", CommandError(["systemctl"], "systemctl failed (1): no bus"), times=None)
+
+    out = app.hook(0)
+    node.host.sleep(300)
+    app.hook(0)
+
+    assert out.unit_status.message.endswith("settles for another 5 min (+1 more, see verify)")
+    assert app.holder == ""
+
+
+def test_an_approval_counts_although_the_unit_cannot_wake_itself(application: Any):
+    app = application(1)
+    app.nodes[0].needs = (WHY,)
+    app.hook(0)
+    app.nodes[0].host.fail("run", "dispatch", CommandError(["systemctl"], "systemctl failed (1): no bus"))
+
+    assert app.action(0, "approve-reboot")["approved"] == "sriov/0"
+    app.hook(0)
+    assert app.nodes[0].reboots == 1
 
 
 def test_a_lock_that_cannot_be_read_grants_nothing(application: Any):
