@@ -174,7 +174,7 @@ class Families:
         kind: int = param.get_attr("TYPE")
         for value in param.get_attr("VALUES").get_attrs("VALUE"):
             if value.get_attr("VALUE_CMODE") == RUNTIME:
-                return kind, _decoded(kind, value.get_attr("VALUE_DATA"))
+                return kind, decoded(kind, value.get_attr("VALUE_DATA"))
         return kind, None
 
     def hw_tc_offload(self, netdev: str) -> bool | None:
@@ -202,7 +202,8 @@ class Families:
         self._channel.request(message, self._family("ethtool"), ACK)
 
 
-def _decoded(kind: int, data: bytes | None) -> str | bool | int | None:
+def decoded(kind: int, data: bytes | None) -> str | bool | int | None:
+    """A parameter's value from its attribute; a flag is true by being there at all."""
     if kind == FLAG:
         return data is not None
     if data is None:

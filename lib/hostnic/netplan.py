@@ -8,8 +8,6 @@ re-creates VFs that are in use: the plan has to know where they are set.
 import re
 from typing import TypeAlias
 
-from hostnic.ops.files import RemoveTree
-from hostnic.process import CommandError
 from hostnic.system import System
 
 DIRECTORY = "/etc/netplan"
@@ -55,14 +53,6 @@ def sriov_settings(tree: Tree) -> dict[str, Tree]:
     return found
 
 
-def ovs_bonds(tree: Tree) -> list[str]:
-    """Bonds that Open vSwitch makes, of which no NIC can form a VF-LAG."""
-    bonds = _section(_section(tree, "network"), "bonds")
-    return [
-        name for name, settings in bonds.items() if isinstance(settings, dict) and "openvswitch" in settings
-    ]
-
-
 def _section(tree: Tree, key: str) -> Tree:
     value = tree.get(key)
     return value if isinstance(value, dict) else {}
@@ -90,28 +80,3 @@ def parse(text: str) -> Tree:
         else:
             here[key] = value.strip("\"'")
     return root
-
-
-def check(system: System, name: str, content: bytes, scratch: str) -> str | None:
-    """What ``netplan generate`` has against ``content`` as ``/etc/netplan/<name>``; None if nothing.
-
-    Args:
-        system: the host.
-        name: of the file.
-        content: of the file.
-        scratch: an absent directory that is filled with a copy of netplan's files and removed again.
-
-    """
-    try:
-        for place in PLACES:
-            for file in system.listdir(place) if system.exists(place) else []:
-                if file.endswith(".yaml"):
-                    text = system.read(f"{place}/{file}").encode("utf-8", "surrogateescape")
-                    system.install(f"{scratch}{place}/{file}", text, 0o600)
-        system.install(f"{scratch}{DIRECTORY}/{name}", content, 0o600)
-        system.run(["netplan", "generate", "--root-dir", scratch])
-    except CommandError as error:
-        return error.reason
-    finally:
-        RemoveTree(scratch).run(system)
-    return None

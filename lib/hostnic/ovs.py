@@ -77,27 +77,6 @@ def settings(system: System) -> Settings:
     )
 
 
-def bonds(system: System) -> dict[str, tuple[str, ...]]:
-    """OVS' own bonds: port to its interfaces. No NIC forms a VF-LAG of those."""
-    names = {row["_uuid"]: str(row["name"]) for row in _list(system, "Interface", "_uuid", "name")}
-    found: dict[str, tuple[str, ...]] = {}
-    for row in _list(system, "Port", "name", "interfaces"):
-        members = row["interfaces"]
-        if isinstance(members, list):
-            found[str(row["name"])] = tuple(
-                sorted(names.get(member, "") for member in cast("list[str]", members))
-            )
-    return found
-
-
-def bridge_of(system: System, port: str) -> str | None:
-    """The bridge that ``port`` is a port of."""
-    try:
-        return system.run(["ovs-vsctl", "port-to-br", port]).strip() or None
-    except CommandError:
-        return None
-
-
 def dump_flows(system: System, kind: str) -> str:
     """Datapath flows as text; ``kind`` is ``offloaded``, ``non-offloaded`` or ``all``."""
     return system.run([*DUMP, f"type={kind}"])

@@ -9,21 +9,15 @@ from collections.abc import Sequence
 QUERIES: tuple[tuple[str, ...], ...] = (
     ("systemctl", "is-enabled"),
     ("systemctl", "is-active"),
-    ("systemctl", "is-failed"),
     ("systemctl", "show"),
-    ("systemctl", "cat"),
     ("netplan", "get"),
-    ("netplan", "generate", "--root-dir"),
     ("mstconfig",),
     ("journalctl",),
     ("ovs-vsctl", "--format=json", "list"),
-    ("ovs-vsctl", "--format=json", "find"),
-    ("ovs-vsctl", "port-to-br"),
     ("ovs-appctl", "dpctl/dump-flows"),
-    ("ovs-appctl", "bond/show"),
     ("ip", "-json"),
-    ("tc", "-json"),
     ("ping",),
+    ("/snap/bin/lxc", "query"),
 )
 """Beginnings of the commands with which this package reads; ``mstconfig`` only ever queries here."""
 

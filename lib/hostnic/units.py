@@ -5,7 +5,6 @@ Whether a unit is enabled is read from those links, as systemd itself does at bo
 starts no process for it.
 """
 
-from hostnic.process import CommandError
 from hostnic.system import System
 
 DIRECTORY = "/etc/systemd/system"
@@ -26,11 +25,3 @@ def enabled(system: System, name: str) -> bool:
         entry.endswith((".wants", ".requires")) and system.exists(f"{DIRECTORY}/{entry}/{name}")
         for entry in entries
     )
-
-
-def failed(system: System, name: str) -> bool:
-    """Whether the last run of the unit ``name`` failed."""
-    try:
-        return system.run(["systemctl", "is-failed", name]).strip() == "failed"
-    except CommandError:
-        return False

@@ -15,9 +15,6 @@ NO_OFFLOADS = "mlx5_core: Failed setting eswitch to offloads"
 NO_SMFS = "mlx5_core: Software managed steering is not supported when eswitch offloads enabled."
 BAD_STEERING = 'mlx5_core: Bad parameter: supported values are ["dmfs", "smfs"]'
 MULTIPORT = "mlx5_core: Can't enslave while esw_multiport is enabled"
-SYNDROME = (
-    "SET_FLOW_TABLE_ROOT(0x92f) op_mod(0x0) failed, status bad parameter(0x3), syndrome (0x98afbb), err(-22)"
-)
 INLINE_MODELS = ("15b3:1013", "15b3:1015")
 """ConnectX-4 and ConnectX-4 Lx: the only ones that need, and take, an inline mode."""
 

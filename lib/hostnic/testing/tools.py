@@ -16,12 +16,10 @@ UNITS = "/etc/systemd/system"
 
 @dataclass
 class FakeOvs:
-    """Open vSwitch as ovn-chassis leaves it; ``bonds`` are its own, ``flows`` a datapath dump."""
+    """Open vSwitch as ovn-chassis leaves it; ``flows`` is a dump of its datapath."""
 
     other_config: dict[str, str] = field(default_factory=lambda: {"hw-offload": "true"})
     external_ids: dict[str, str] = field(default_factory=lambda: {"ovn-encap-ip": "172.16.0.10"})
-    bridges: dict[str, list[str]] = field(default_factory=lambda: {"br-nvda": ["bond0"]})
-    bonds: dict[str, list[str]] = field(default_factory=dict[str, "list[str]"])
     flows: str = ""
 
 
@@ -70,33 +68,14 @@ def _systemctl(files: FakeFiles, arguments: list[str]) -> str:
         elif verb == "disable":
             for path in [path for path in files.links if path.endswith(f".wants/{unit}")]:
                 files.remove(path)
-        elif verb == "is-failed":
-            raise failure(["systemctl", *arguments], 1, "active", "")
     return ""
 
 
 def _ovs_vsctl(ovs: FakeOvs, argv: list[str]) -> str:
-    if argv[1] == "port-to-br":
-        for bridge, ports in ovs.bridges.items():
-            if argv[2] in ports:
-                return f"{bridge}\n"
-        raise failure(argv, 1, "", f"ovs-vsctl: no port named {argv[2]}")
-    tables = {
-        "Open_vSwitch": (
-            ["other_config", "external_ids"],
-            [[["map", list(ovs.other_config.items())], ["map", list(ovs.external_ids.items())]]],
-        ),
-        "Interface": (
-            ["_uuid", "name"],
-            [[["uuid", f"id-{name}"], name] for members in ovs.bonds.values() for name in members],
-        ),
-        "Port": (
-            ["name", "interfaces"],
-            [[name, ["set", [["uuid", f"id-{m}"] for m in members]]] for name, members in ovs.bonds.items()],
-        ),
-    }
-    headings, data = tables[argv[-1]]
-    return json.dumps({"headings": headings, "data": data})
+    if argv[1:] != ["--format=json", "list", "Open_vSwitch"]:
+        raise failure(argv, 1, "", f"ovs-vsctl: unknown command '{argv[-1]}'")
+    row = [["map", list(ovs.other_config.items())], ["map", list(ovs.external_ids.items())]]
+    return json.dumps({"headings": ["other_config", "external_ids"], "data": [row]})
 
 
 def _mstconfig(host: "FakeKernel", argv: list[str]) -> str:

@@ -13,7 +13,6 @@ from hostnic.testing.nic import FakeCard
 HASHING = ("802.3ad", "balance-xor")
 MOST_VFS = 64
 UNBOUND = "Make sure all VFs are unbound prior to VF LAG activation or deactivation"
-MANY_VFS = "Can't activate LAG offload, PF is configured with more than 64 VFs"
 
 Say = Callable[[str], None]
 

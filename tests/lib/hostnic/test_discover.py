@@ -2,6 +2,7 @@
 """What is observed of a host, and what one bad device does to the rest."""
 
 import errno
+from dataclasses import replace
 
 import pytest
 from converge import Severity
@@ -132,3 +133,36 @@ def test_a_host_without_nics() -> None:
 def test_a_vf_is_no_pf() -> None:
     seen = discover.observe(with_vfs(FakeHost()))
     assert VF0 not in [one.bdf for one in seen.pfs]
+
+
+def test_a_port_that_is_itself_in_a_bridge_says_in_which() -> None:
+    host = FakeHost(bonded=False)
+    uplink = next(link for link in host.links() if link.name == UPLINK0)
+    host.cards[0].ports[0].driver = None
+    host.network.others[UPLINK0] = replace(uplink, master="br-ex")
+    host.network.others["br-ex"] = replace(uplink, name="br-ex", kind="bridge", pci=None, port_name=None)
+    first = pf(host)
+    assert (first.bond, first.bridge) == (None, "br-ex")
+
+
+def test_a_driver_without_port_names_has_one_netdev() -> None:
+    host = FakeHost([card(device="8086:1572")], bonded=False)
+    uplink = next(link for link in host.links() if link.name == UPLINK0)
+    host.cards[0].ports[0].driver = "i40e"
+    host.network.others[UPLINK0] = replace(uplink, port_name=None, switch_id=None)
+    first = pf(host)
+    assert (first.driver, first.netdev, first.eswitch_mode, first.lag.active) == (
+        "i40e",
+        UPLINK0,
+        None,
+        None,
+    )
+
+
+def test_pfs_and_bonds_are_found_by_name() -> None:
+    seen = discover.observe(FakeHost())
+    assert seen.pf(UPLINK1) == seen.pf(P1)
+    assert seen.pf("eth0") is None
+    assert seen.bond("bond0") is not None
+    assert seen.bond("bond1") is None
+    assert [one.card for one in seen.pfs] == ["0000:3b:00", "0000:3b:00"]

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What netplan's files and its command say of VFs, bonds and Open vSwitch."""
+"""What netplan's files and its command say of VFs."""
 
 import pytest
 from hostnic import netplan
-from hostnic.process import failure
 from hostnic.testing import FakeHost
 from hypothesis import given
 from hypothesis import strategies as st
@@ -42,7 +41,6 @@ def test_the_merged_definition() -> None:
     assert netplan.sriov_settings(tree) == {
         "enp63s0f0": {"virtual-function-count": "8", "embedded-switch-mode": "switchdev"}
     }
-    assert netplan.ovs_bonds(tree) == ["bond1"]
     assert host.trace == []
 
 
@@ -52,9 +50,7 @@ def test_no_configuration_has_no_settings() -> None:
 
 @given(st.text() | st.lists(st.sampled_from(MERGED.splitlines())).map("\n".join))
 def test_any_text_gives_a_tree(text: str) -> None:
-    tree = netplan.parse(text)
-    netplan.sriov_settings(tree)
-    netplan.ovs_bonds(tree)
+    netplan.sriov_settings(netplan.parse(text))
 
 
 @pytest.mark.parametrize(
@@ -75,26 +71,3 @@ def test_ovn_chassis_owns_vfs_while_its_file_has_ethernets(text: str, owned: boo
 
 def test_without_its_file_ovn_chassis_owns_nothing() -> None:
     assert not netplan.owned_by_ovn_chassis(FakeHost())
-
-
-SCRATCH = "/run/ovn-offload/netplan"
-GENERATE = ("netplan", "generate", "--root-dir", SCRATCH)
-
-
-def test_a_good_file_passes_together_with_those_that_are_there_and_leaves_nothing_behind() -> None:
-    host = FakeHost()
-    host.files.install("/etc/netplan/50-maas.yaml", MERGED.encode(), 0o600)
-    before = set(host.files.content)
-    assert netplan.check(host, "99-mine.yaml", b"network: {}\n", SCRATCH) is None
-    assert set(host.files.content) == before
-    assert f"install {SCRATCH}/etc/netplan/50-maas.yaml" in host.trace
-    assert GENERATE in host.spawned
-
-
-def test_a_bad_file_is_netplans_own_sentence() -> None:
-    host = FakeHost()
-    host.answers[GENERATE] = failure(GENERATE, 1, "", "99-mine.yaml:1:1: unknown key 'x'")
-    assert netplan.check(host, "99-mine.yaml", b"x: 1\n", SCRATCH) == (
-        "netplan failed (1): 99-mine.yaml:1:1: unknown key 'x'"
-    )
-    assert not host.exists(SCRATCH)

@@ -227,6 +227,43 @@ def test_a_firmware_refusal_points_to_the_syndrome() -> None:
     assert "syndrome" in error.remedy
 
 
+@pytest.mark.parametrize(
+    ("number", "says"),
+    [(errno.EPERM, "does not permit"), (errno.EACCES, "does not permit"), (errno.EIO, "the kernel refused")],
+)
+def test_other_refusals_keep_the_kernels_words(number: int, says: str) -> None:
+    for verb, op in (
+        ("set_devlink_param", ops.SetSteeringMode(P0, "dmfs")),
+        ("set_inline_mode", ops.SetInlineMode(P0, "transport")),
+        ("read", ops.DestroyVfs(P0)),
+        ("read", ops.CreateVfs(P0, 1)),
+    ):
+        host = FakeHost()
+        host.fail(verb, P0, OSError(number, "its words"))
+        reason = refused(op, host).reason
+        assert says in reason and "its words" in reason
+
+
+def test_a_port_without_an_eswitch_is_no_device_for_this() -> None:
+    host = with_vfs(free(FakeHost()))
+    host.fail("set_eswitch_mode", P0, OSError(errno.EOPNOTSUPP, "Operation not supported"))
+    assert refused(ops.SetEswitchMode(P0, "switchdev"), host).remedy == "remove it from devices"
+
+
+def test_an_attribute_that_is_no_number_is_named() -> None:
+    class Odd(FakeHost):
+        def read(self, path: str) -> str:
+            return "many" if path.endswith("sriov_numvfs") else super().read(path)
+
+    assert "holds 'many', not a number" in refused(ops.CreateVfs(P0, 1), Odd()).reason
+
+
+def test_a_driver_that_is_not_loaded_is_named() -> None:
+    host = probing(with_vfs(FakeHost()))
+    host.fail("write", "/bind", OSError(errno.ENOENT, "No such file or directory"))
+    assert refused(ops.BindVf(VF0), host).remedy == "modprobe mlx5_core"
+
+
 def test_steering_is_a_preference() -> None:
     host = FakeHost()
     for number in (errno.EINVAL, errno.ENODEV, errno.EOPNOTSUPP):
@@ -335,6 +372,13 @@ def test_a_tree_is_removed_from_the_leaves() -> None:
         "remove /usr/lib/x",
     ]
     assert not host.exists("/usr/lib/x")
+
+
+def test_a_tree_that_cannot_be_removed_is_named() -> None:
+    host = FakeHost()
+    ops.InstallFile("/usr/lib/x/a", b"1").run(host)
+    host.fail("remove", "/usr/lib/x/a", OSError(errno.EROFS, "Read-only file system"))
+    assert "cannot remove /usr/lib/x" in refused(ops.RemoveTree("/usr/lib/x"), host).reason
 
 
 def test_removing_what_is_not_there_is_no_write() -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Open vSwitch's settings and bonds, and which flows run in the NIC and why not."""
+"""Open vSwitch's settings, and which flows run in the NIC and why not."""
 
 import pytest
 from hostnic import flows, ovs
@@ -17,21 +17,18 @@ def test_settings() -> None:
     assert ovs.settings(host) == ovs.Settings(False, "skip_hw", None)
 
 
-def test_a_bond_of_ovs_is_told_from_a_port() -> None:
-    host = FakeHost()
-    assert ovs.bonds(host) == {}
-    host.ovs.bonds["bond-ovs"] = ["enp59s0f1np1", "enp59s0f0np0"]
-    assert ovs.bonds(host) == {"bond-ovs": ("enp59s0f0np0", "enp59s0f1np1")}
-
-
-def test_the_bridge_of_a_port() -> None:
-    assert ovs.bridge_of(FakeHost(), "bond0") == "br-nvda"
-    assert ovs.bridge_of(FakeHost(), "eth0") is None
+def test_rows_of_its_json() -> None:
+    output = (
+        '{"headings": ["_uuid", "name", "interfaces"], "data": [[["uuid", "1"], "bond0", '
+        '["set", [["uuid", "2"], ["uuid", "3"]]]]]}'
+    )
+    assert ovs.rows(output) == [{"_uuid": "1", "name": "bond0", "interfaces": ["2", "3"]}]
 
 
 def test_reading_ovs_writes_nothing() -> None:
     host = FakeHost()
-    ovs.settings(host), ovs.bonds(host), ovs.bridge_of(host, "bond0"), ovs.dump_flows(host, "all")
+    ovs.settings(host)
+    assert ovs.dump_flows(host, "all") == ""
     assert host.trace == []
 
 

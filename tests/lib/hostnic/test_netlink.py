@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Netlink's refusals: the kernel's extended-ack text comes out as the error's words."""
+
+import errno
+import os
+import socket
+import struct
+
+import pytest
+from hostnic import genl, netlink
+from hypothesis import given
+from hypothesis import strategies as st
+
+REQUEST = struct.pack("IHHII", 20, 18, 5, 7, 0) + b"\0" * 4
+TEXT = b"Device can not be enslaved while up\0"
+
+
+def attribute(kind: int, content: bytes) -> bytes:
+    return struct.pack("HH", 4 + len(content), kind) + content + b"\0" * (-len(content) % 4)
+
+
+def refusal(body: bytes, *, flags: int, kind: int = netlink.ERROR, code: int = errno.EPERM) -> bytes:
+    payload = struct.pack("i", -code) + body
+    return struct.pack("IHHII", 16 + len(payload), kind, flags, 1, 0) + payload
+
+
+def answer(message: bytes) -> OSError | None:
+    """What a request raises that is answered with ``message``."""
+    near, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+    with near, far:
+        channel = netlink.Channel.__new__(netlink.Channel)
+        channel._socket, channel._numbers = near, iter([1])
+        far.send(message)
+        request = netlink.codec().nlmsg()
+        try:
+            channel.request(request, 18, netlink.ACK)
+        except OSError as error:
+            return error
+    return None
+
+
+@pytest.mark.parametrize(
+    ("body", "flags"),
+    [
+        (REQUEST + attribute(2, b"\0" * 4) + attribute(1, TEXT), netlink.ACK_TLVS),
+        (REQUEST[:16] + attribute(1, TEXT), netlink.ACK_TLVS | netlink.CAPPED),
+    ],
+)
+def test_the_kernels_words(body: bytes, flags: int) -> None:
+    error = answer(refusal(body, flags=flags))
+    assert error is not None
+    assert (error.errno, error.strerror) == (errno.EPERM, "Device can not be enslaved while up")
+
+
+def test_without_words_the_standard_ones_do() -> None:
+    error = answer(refusal(REQUEST, flags=0))
+    assert error is not None
+    assert error.strerror == os.strerror(errno.EPERM)
+
+
+def test_a_dump_that_fails_at_its_end_has_words_too() -> None:
+    error = answer(refusal(attribute(1, TEXT), flags=netlink.ACK_TLVS, kind=netlink.DONE))
+    assert error is not None
+    assert "enslaved" in str(error.strerror)
+
+
+def test_an_acknowledgement_is_no_error() -> None:
+    assert answer(refusal(REQUEST, flags=0, code=0)) is None
+
+
+@given(st.binary(max_size=60), st.sampled_from([netlink.ACK_TLVS, netlink.ACK_TLVS | netlink.CAPPED]))
+def test_any_trailer_is_words_or_none(trailer: bytes, flags: int) -> None:
+    error = answer(refusal(REQUEST + trailer, flags=flags))
+    assert error is not None and error.errno == errno.EPERM
+
+
+@pytest.mark.parametrize(
+    ("kind", "data", "value"),
+    [
+        (genl.STRING, b"smfs\0", "smfs"),
+        (genl.FLAG, b"", True),
+        (genl.FLAG, None, False),
+        (3, b"\x08\0\0\0", 8),
+        (3, None, None),
+    ],
+)
+def test_values_of_devlink_parameters(kind: int, data: bytes | None, value: object) -> None:
+    assert genl.decoded(kind, data) == value
