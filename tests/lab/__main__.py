@@ -61,62 +61,63 @@ def main() -> int:
 def converge(guest: Guest, charm: str) -> bool:
     """Deploy, follow every hook and reboot until the unit has settled, then verify."""
     with Step(f"Deploying {charm}"):
-        unit = guest.unit(charm, config=CONFIG)
-    print("\nThe plan, before anything is written:\n")
-    hook(unit, "install")
-    hook(unit, "leader_elected")
-    print_action(unit, "plan")
-    result = hook(unit, "config_changed")
-    result = hook(unit, "start")
+        node = Node(guest, guest.unit(charm, config=CONFIG))
+    print("\n  What would be done, before anything is written:")
+    node.show("plan")
+    for event in ("install", "leader_elected", "config_changed", "start"):
+        node.hook(event)
     deadline = time.monotonic() + PATIENCE
-    while time.monotonic() < deadline:
-        if unit.reboot_requested:
-            with Step("Rebooting the node"):
-                guest.reboot()
-            result = hook(unit, "start")
-        elif result.status[0] == "active":
-            break
-        else:
-            time.sleep(2)
-            result = hook(unit, "update_status")
+    while node.status != "active" and time.monotonic() < deadline:
+        time.sleep(2)
+        node.hook("update_status")
     with Step("A second run, which must write nothing") as step:
-        again = unit.emit("update_status")
-        step.note("no write" if not again.writes else f"{len(again.writes)} writes: {again.writes[0]}")
+        again = node.unit.emit("update_status").writes
+        step.note("no write" if not again else f"{len(again)} writes: {again[0]}")
     for action in MORE:
-        print_action(unit, action)
-    verified = print_action(unit, "verify").get("verified") == "true"
+        node.show(action)
+    verified = node.show("verify").get("verified") == "true"
     with Step("Asking the kernel"):
         found = checks.converged(guest, VFS)
-    print()
     width = max(len(check.subject) for check in found)
     for check in found:
-        mark = "ok " if check.holds else "BAD"
         wrong = "" if check.holds else f"   wanted: {check.wanted}"
-        print(f"  {mark} {check.subject.ljust(width)}  {check.found}{wrong}")
-    return (
-        verified and not again.writes and result.status[0] == "active" and all(check.holds for check in found)
-    )
+        print(f"  {'ok ' if check.holds else 'BAD'} {check.subject.ljust(width)}  {check.found}{wrong}")
+    return verified and not again and node.status == "active" and all(check.holds for check in found)
 
 
-def hook(unit: juju.Unit, event: str) -> juju.Result:
-    """Emit an event, and show what the charm did and says."""
-    with Step(f"{unit.app}/0 {event.replace('_', '-')}") as step:
-        result = unit.emit(event)
-        step.note(": ".join(part for part in result.status if part))
-    for level, message in result.logs:
-        if level != "DEBUG":
-            print(f"        {message}")
-    return result
+class Node:
+    """The unit and its machine, told as they go along."""
 
+    def __init__(self, guest: Guest, unit: juju.Unit) -> None:
+        self.guest = guest
+        self.unit = unit
+        self.status = "unknown"
+        self._told: set[str] = set()
 
-def print_action(unit: juju.Unit, name: str) -> dict[str, str]:
-    """Run an action and print its results."""
-    result = unit.action(name)
-    print(f"\n  {unit.app}/0 {name}" + (f": {result.failure}" if result.failure else ""))
-    for key, text in result.results.items():
-        print("\n".join(f"    {line}" for line in (text if "\n" in text else f"{key}: {text}").splitlines()))
-    print()
-    return result.results
+    def hook(self, event: str) -> None:
+        """Emit an event, show what the charm did and says, and reboot if it asked for that."""
+        with Step(f"{self.unit.app}/0 {event.replace('_', '-')}") as step:
+            result = self.unit.emit(event)
+            self.status = result.status[0]
+            step.note(": ".join(part for part in result.status if part))
+        for level, message in result.logs:
+            # What a charm warns of at each hook is news only once.
+            if level == "INFO" or (level != "DEBUG" and message not in self._told):
+                print(f"        {message}", flush=True)
+            self._told.add(message)
+        if self.unit.reboot_requested:
+            with Step("Rebooting the node"):
+                self.guest.reboot()
+
+    def show(self, action: str) -> dict[str, str]:
+        """Run an action and print its results."""
+        result = self.unit.action(action)
+        print(f"\n  {self.unit.app}/0 {action}" + (f": {result.failure}" if result.failure else ""))
+        for key, text in result.results.items():
+            lines = (text if "\n" in text else f"{key}: {text}").splitlines()
+            print("\n".join(f"    {line}".rstrip() for line in lines))
+        print(flush=True)
+        return result.results
 
 
 if __name__ == "__main__":
