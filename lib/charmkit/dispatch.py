@@ -80,7 +80,8 @@ class Dispatcher:
     def _files(self) -> dict[str, str]:
         command = f'/usr/bin/juju-exec -u {self._unit} "JUJU_DISPATCH_PATH=hooks/update-status ./dispatch"'
         service = _sections(
-            Unit=[f"Description=Dispatch {self._unit} outside of any hook"],
+            # Many changes in a row are no failure; a start limit would stop the .path unit for good.
+            Unit=[f"Description=Dispatch {self._unit} outside of any hook", "StartLimitIntervalSec=0"],
             # The unit's agent may be on its way up, or restarting for an upgrade: try again.
             Service=["Type=oneshot", f"ExecStart={command}", "Restart=on-failure", "RestartSec=30"],
         )
