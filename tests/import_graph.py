@@ -132,6 +132,18 @@ def resolve(target: str, known: Mapping[str, Module]) -> Module | None:
     return None
 
 
+def reachable(start: Mapping[str, Module], known: Mapping[str, Module]) -> list[Module]:
+    """These modules, and all those that their imports lead to, also late ones."""
+    seen: dict[str, Module] = {}
+    todo = list(start.values())
+    while todo:
+        module = todo.pop()
+        if module.name not in seen:
+            seen[module.name] = module
+            todo += [found for item in imports(module) if (found := resolve(item.target, known))]
+    return list(seen.values())
+
+
 def cycle(graph: Mapping[str, set[str]]) -> list[str]:
     """A closed walk through the graph, its first node repeated at the end; empty where there is none."""
     finished: set[str] = set()

@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any
 
 import yaml
-from import_graph import Module, imports, modules, resolve
+from import_graph import Module, modules, reachable
 
 ROOT = Path(__file__).parents[2]
 LIB = modules(ROOT / "lib")
@@ -35,15 +35,7 @@ class Charm:
     def modules(self) -> list[Module]:
         """The charm's own modules, and those of lib/ that they lead to."""
         src = modules(self.directory / "src")
-        known = {**LIB, **src}
-        seen: dict[str, Module] = {}
-        todo = list(src.values())
-        while todo:
-            module = todo.pop()
-            if module.name not in seen:
-                seen[module.name] = module
-                todo += [found for item in imports(module) if (found := resolve(item.target, known))]
-        return list(seen.values())
+        return reachable(src, {**LIB, **src})
 
     @cached_property
     def config(self) -> ModuleType:

@@ -9,7 +9,7 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-from import_graph import Module, imports, modules, resolve
+from import_graph import Module, imports, modules, reachable, resolve
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from stage import Platform
@@ -57,7 +57,7 @@ def _missing_modules(root: Path, site: Path) -> list[str]:
     installed = {path.name.partition(".")[0] for path in site.iterdir()}
     shared = {name.partition(".")[0] for name in modules(root / "lib")}
     lacking: list[str] = []
-    for module in _reachable(modules(root / "src"), own):
+    for module in reachable(modules(root / "src"), own):
         for found in imports(module):
             if found.root in sys.stdlib_module_names or found.root in installed or found.root == "_typeshed":
                 continue
@@ -67,19 +67,6 @@ def _missing_modules(root: Path, site: Path) -> list[str]:
                 where = f"{module.path.relative_to(root)}:{found.line}"
                 lacking.append(f"{where} imports {found.target}, which the artifact lacks")
     return lacking
-
-
-def _reachable(start: dict[str, Module], own: dict[str, Module]) -> list[Module]:
-    """The charm's modules, and those of lib/ that they lead to."""
-    seen: dict[str, Module] = {}
-    todo = list(start.values())
-    while todo:
-        module = todo.pop()
-        if module.name in seen:
-            continue
-        seen[module.name] = module
-        todo += [answer for found in imports(module) if (answer := resolve(found.target, own))]
-    return list(seen.values())
 
 
 def _names(module: Module, target: str) -> bool:
