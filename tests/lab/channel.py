@@ -25,6 +25,7 @@ class Channel:
         self._sock.close()
 
     def send(self, message: dict[str, Any], prefix: bytes = b"") -> None:
+        self._sock.settimeout(60)  # not what an earlier receive() left
         try:
             self._sock.sendall(prefix + json.dumps(message).encode() + b"\n")
         except OSError as error:
