@@ -15,7 +15,10 @@ COLUMNS = ("Default", "Current", "Next Boot", "New")
 ROW = re.compile(r"\*?\s*(?:RO\s+)?(?P<name>[A-Z][A-Z0-9_]*(?:\[[0-9.]+\])?)\s+(?P<values>\S.*)")
 """Rows of mstflint 4.21, 4.26 (which may flag a row RO) and 4.31; widths of columns differ."""
 NUMBER = re.compile(r"(?:\w*\()?(0x[0-9a-fA-F]+|\d+)\)?")
-SUPPORT = "does not support reading default and current configurations"
+NO_CURRENT = "does not support reading default and current configurations"
+LACKS = "The Device doesn't support"
+PATIENCE = 120.0
+"""Seconds; each parameter is a handful of slow accesses to the configuration space."""
 
 
 @dataclass(frozen=True)
@@ -54,8 +57,8 @@ def number(value: str | None) -> int | None:
     return int(match.group(1), 0) if match else None
 
 
-def query(system: System, bdf: str) -> dict[str, Parameter]:
-    """All parameters of the PF at ``bdf``.
+def query(system: System, bdf: str, *names: str) -> dict[str, Parameter]:
+    """The parameters ``names`` of the PF at ``bdf``; fewer when its firmware lacks one of them.
 
     Some firmware answers for a part of them only, with exit code 3; what it answered counts.
 
@@ -63,15 +66,15 @@ def query(system: System, bdf: str) -> dict[str, Parameter]:
         CommandError: not installed, or no table; the sentence is mstconfig's own.
 
     """
-    argv = ["mstconfig", "-d", bdf, "-e", "query"]
+    argv = ["mstconfig", "-d", bdf, "-e", "query", *names]
     try:
-        return parse(system.run(argv))
+        return parse(system.run(argv, timeout=PATIENCE))
     except CommandError as error:
         found = parse(error.stdout)
-        if found:
+        if found or LACKS in error.stdout:
             return found
-        if SUPPORT in error.stdout:
-            return parse(system.run(["mstconfig", "-d", bdf, "query"]))
+        if NO_CURRENT in error.stdout:
+            return parse(system.run(["mstconfig", "-d", bdf, "query", *names], timeout=PATIENCE))
         raise CommandError(argv, _sentence(error), error.returncode, error.stdout, error.stderr) from error
 
 
@@ -88,7 +91,7 @@ def vfs_after_next_boot(system: System, bdf: str) -> int | None:
         CommandError: mstconfig could not ask.
 
     """
-    parameters = query(system, bdf)
+    parameters = query(system, bdf, "NUM_OF_VFS", "SRIOV_EN")
     if "NUM_OF_VFS" not in parameters:
         return None
     enabled = parameters.get("SRIOV_EN")

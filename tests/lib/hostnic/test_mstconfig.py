@@ -102,7 +102,7 @@ def test_vfs_after_the_next_boot(version: str) -> None:
     assert host.trace == []
 
 
-ARGV = ("mstconfig", "-d", BDF, "-e", "query")
+ARGV = ("mstconfig", "-d", BDF, "-e", "query", "NUM_OF_VFS", "SRIOV_EN")
 
 
 def test_a_partial_answer_counts() -> None:
@@ -113,14 +113,14 @@ def test_a_partial_answer_counts() -> None:
 
 def test_firmware_too_old_for_current_values_is_asked_for_the_next_ones() -> None:
     host = FakeHost()
-    host.answers[ARGV] = failure(ARGV, 3, f"-E- Device Firmware {mstconfig.SUPPORT}\n", "")
-    host.answers["mstconfig", "-d", BDF, "query"] = NO_CURRENT
+    host.answers[ARGV] = failure(ARGV, 3, f"-E- Device Firmware {mstconfig.NO_CURRENT}\n", "")
+    host.answers[(*ARGV[:3], *ARGV[4:])] = NO_CURRENT
     assert mstconfig.vfs_after_next_boot(host, BDF) == 16
 
 
 def test_a_parameter_that_the_firmware_lacks_is_unknown() -> None:
     host = FakeHost()
-    host.answers[ARGV] = V4_21.replace("NUM_OF_VFS", "OTHER_VALUE")
+    host.answers[ARGV] = failure(ARGV, 3, "-E- The Device doesn't support NUM_OF_VFS parameter\n", "")
     assert mstconfig.vfs_after_next_boot(host, BDF) is None
 
 
