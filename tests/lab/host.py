@@ -22,6 +22,10 @@ USER_TOOLS = {"newuidmap": "uidmap"}
 """Needed besides when the image is built without root, in a user namespace."""
 
 
+# Where chroot and mke2fs are; Debian's users do not have it on their PATH.
+os.environ["PATH"] = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"])
+
+
 class HostError(RuntimeError):
     """The host lacks something; the message is one sentence that says what to do."""
 
@@ -35,8 +39,7 @@ def cache() -> Path:
 
 
 def _present(tool: str) -> bool:
-    path = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
-    return Path(tool).exists() if tool.startswith("/") else shutil.which(tool, path=path) is not None
+    return Path(tool).exists() if tool.startswith("/") else shutil.which(tool) is not None
 
 
 def missing_packages() -> list[str]:

@@ -202,9 +202,8 @@ def _assemble(release: Release, target: Path) -> None:
         for source in _card_sources():
             shutil.copy(source, files / "usr/src/card")
         namespace = ["unshare", "--mount"] if os.geteuid() == 0 else ["mmdebstrap", "--unshare-helper"]
-        path = f"{os.environ['PATH']}:/usr/sbin:/sbin"  # not on the PATH of Debian's users
         try:
-            _run(step, [*namespace, "/bin/sh", str(FILES / "assemble.sh"), str(work)], env={"PATH": path})
+            _run(step, [*namespace, "/bin/sh", str(FILES / "assemble.sh"), str(work)])
         finally:  # after a failure: what other user ids own in there
             subprocess.run(
                 [*namespace, "/bin/rm", "-rf", "--one-file-system", str(work / "root")], check=False
