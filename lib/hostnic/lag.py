@@ -16,6 +16,9 @@ from hostnic.model import Lag
 from hostnic.process import CommandError
 from hostnic.system import System
 
+ENTRY = re.compile(r"\n(?=mlx5_core )")
+"""Between two messages: one of several lines carries driver and device on its first only."""
+PLACE = re.compile(r"\w+:\d+:\(pid \d+\): ")
 DEBUGFS = "/sys/kernel/debug/mlx5"
 RDMA = "/sys/class/infiniband"
 
@@ -63,9 +66,10 @@ def read(system: System, bdf: str, log: Callable[[], str] | None = None) -> Lag:
 
 def reason(system: System, bdf: str) -> str:
     """The kernel's last word on why no LAG came about, as an insertion in a sentence, or nothing."""
-    for line in reversed(kernel_log(system).splitlines()):
-        if bdf in line and TROUBLE.search(line):
-            return f"; the kernel says: {line.split(bdf, 1)[1].lstrip(': ').strip()}"
+    for entry in reversed(ENTRY.split(kernel_log(system))):
+        if bdf in entry and TROUBLE.search(entry):
+            words = PLACE.sub("", entry.split(bdf, 1)[1].lstrip(": ")).split("\n")
+            return f"; the kernel says: {': '.join(word.strip() for word in words if word.strip())}"
     return ""
 
 

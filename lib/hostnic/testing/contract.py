@@ -188,6 +188,16 @@ def lag_lost(system: System, fault: Fault) -> list[str]:
     return seen + look(system)
 
 
+def bound_too_early(system: System, fault: Fault) -> list[str]:
+    """A VF that is bound before the bond is formed keeps VF-LAG from coming about."""
+    _free(system)
+    _prepare(system, 1)
+    _switch(system)
+    _bind(system)
+    _join(system)
+    return [said(lambda: ops.AwaitLag((P0, P1), 3.0).run(system)), *look(system)]
+
+
 def back_to_legacy(system: System, fault: Fault) -> list[str]:
     """The way back: VFs unbound, out of the bond, legacy mode, VFs destroyed, into the bond."""
     _converge(system)
@@ -231,7 +241,16 @@ def faults(system: System, fault: Fault) -> list[str]:
 
 SCENARIOS: dict[str, Scenario] = {
     scenario.__name__: scenario
-    for scenario in (plain, converge, refusals, multiport, lag_lost, back_to_legacy, faults)
+    for scenario in (
+        plain,
+        converge,
+        refusals,
+        multiport,
+        bound_too_early,
+        lag_lost,
+        back_to_legacy,
+        faults,
+    )
 }
 
 

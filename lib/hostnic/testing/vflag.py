@@ -53,9 +53,7 @@ def _activate(card: FakeCard, kind: str, hashing: bool, say: Say) -> None:
     if _vfs_bound(card) or card.lag_in_firmware:
         say("CREATE_LAG(0x840) op_mod(0x0) failed, status bad parameter(0x3), syndrome (0x7d49cb), err(-22)")
         say("Failed to create LAG (-22)")
-        say(f"Failed to activate {'VF' if kind == 'switchdev' else 'RoCE'} LAG")
-        if kind == "switchdev":
-            say(UNBOUND)
+        say(f"Failed to activate VF LAG\n{UNBOUND}" if kind == "switchdev" else "Failed to activate RoCE LAG")
         return
     card.lag_in_firmware = True
     card.lag, card.lag_hash = kind, hashing
@@ -70,9 +68,8 @@ def dissolve(card: FakeCard, say: Say) -> None:
         card.lag_in_firmware = False
         return
     say("DESTROY_LAG(0x843) op_mod(0x0) failed, status bad parameter(0x3), syndrome (0x7d49cb), err(-22)")
-    say(f"Failed to deactivate {'RoCE' if kind == 'roce' else 'VF'} LAG; driver restart required")
-    if kind != "roce":
-        say(UNBOUND)
+    what = f"Failed to deactivate {'RoCE' if kind == 'roce' else 'VF'} LAG; driver restart required"
+    say(what if kind == "roce" else f"{what}\n{UNBOUND}")
 
 
 def _vfs_bound(card: FakeCard) -> bool:

@@ -75,8 +75,17 @@ def test_the_reason_is_the_kernels_last_word_on_it() -> None:
     host.set_master(UPLINK0, None)
     host.sleep(1.0)
     assert lag.reason(host, P0) == (
-        "; the kernel says: Make sure all VFs are unbound prior to VF LAG activation or deactivation"
+        "; the kernel says: Failed to deactivate VF LAG; driver restart required: "
+        "Make sure all VFs are unbound prior to VF LAG activation or deactivation"
     )
+
+
+def test_the_place_in_the_drivers_code_is_left_out() -> None:
+    host = FakeHost()
+    host.answers[("journalctl",)] = (
+        f"{SAYS}mlx5_activate_lag:710:(pid 9): Failed to activate VF LAG\nMake sure\n"
+    )
+    assert lag.reason(host, P0) == "; the kernel says: Failed to activate VF LAG: Make sure"
 
 
 @given(st.text() | st.lists(st.sampled_from([UP, FAILED, "\n", SAYS])).map("".join))
