@@ -8,6 +8,7 @@ Ends with what the kernel says. Exit status 0 only if all of it holds.
 import argparse
 import sys
 import time
+from contextlib import ExitStack
 
 from lab import checks, juju
 from lab.accel import accelerator
@@ -37,10 +38,9 @@ def main() -> int:
         print(f"One compute node: Debian {release.name} for Ubuntu {release.series}; {options.charm}\n")
         with Step("Image and accelerator") as step:
             step.note(accelerator(image(release.name))[1].partition(",")[0])
-        with Step("Starting the node"):
-            guest = Guest(release.name)
-            guest.__enter__()
-        with guest:
+        with ExitStack() as stack:
+            with Step("Starting the node"):
+                guest = stack.enter_context(Guest(release.name))
             holds = converge(guest, options.charm)
             print(
                 f"\n{'All holds' if holds else 'NOT all holds'}; {seconds(time.monotonic() - began)} in all."
