@@ -150,7 +150,8 @@ class SriovSwitchdevCharm(ops.CharmBase):
     def _hand_over(self, survey: Survey) -> None:
         """Tell nic-firmware how many VFs each port needs."""
         vfs = {port.bdf: port.num_vfs for port in survey.wanted.ports}
-        pending = next((f.what for f in survey.findings if f.severity >= Severity.HELD), "")
+        worst = next((finding.what for finding in survey.findings if finding.severity >= Severity.HELD), "")
+        pending = " ".join(worst.split())
         handover.publish(self.system, Handover(NAME, self.unit.name, NAME, vfs=vfs, pending=pending))
 
     def _remove(self) -> None:
