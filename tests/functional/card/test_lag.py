@@ -69,7 +69,8 @@ def test_bound_vfs_fail_the_activation(card):
     card.await_output("dmesg", UNBIND_FIRST)
     assert stays_off(card)
     log = card.log()
-    assert "CREATE_LAG(0x840) op_mod(0x0) failed, status bad parameter(0x3), syndrome (0x7d49cb), err(-22)" in log
+    refusal = "CREATE_LAG(0x840) op_mod(0x0) failed, status bad parameter(0x3), syndrome (0x7d49cb), err(-22)"
+    assert refusal in log
     assert "Failed to create LAG (-22)" in log
     assert "Failed to activate VF LAG\n" in log
 

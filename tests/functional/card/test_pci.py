@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The card on the PCI bus: what lspci and sysfs show, VFs created and destroyed, functions bound, removed and reset."""
+"""The card on the PCI bus: what lspci and sysfs show, VFs, functions bound, removed and reset."""
 
 import pytest
 
