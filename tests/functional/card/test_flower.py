@@ -21,8 +21,8 @@ def reps(card):
 
 
 def rule(card, dev, *words):
-    """Adds a rule and returns whether the card took it: "in_hw" or "not_in_hw", and why not."""
-    card.run(["tc", "filter", "add", "dev", dev, "ingress", "verbose", *words])
+    """Adds a rule and returns the words that tell whether the card took it: "in_hw" or "not_in_hw"."""
+    card.run(["tc", "filter", "add", "dev", dev, "ingress", *words])
     return card.run(f"tc filter show dev {dev} ingress").stdout.split()
 
 
@@ -97,11 +97,16 @@ def test_a_block_shared_by_both_uplinks_is_in_hardware_twice(card, reps):
     assert "in_hw_count 2" in card.run("tc filter show block 7").stdout
 
 
+def add_geneve(card):
+    card.run("ip link add gnv type geneve external dstport 6081 && ip link set gnv up")
+    card.run("tc qdisc add dev gnv ingress")
+
+
 def test_geneve_both_ways(card, reps):
-    card.run("ip link add gnv type geneve external dstport 6081 && ip link set gnv up && tc qdisc add dev gnv ingress")
+    add_geneve(card)
     encap = ["action", "tunnel_key", "set", "id", "7", "dst_ip", "192.0.2.1", "dst_port", "6081"]
     assert "in_hw" in rule(card, reps[0], *IPV4, *encap, *to("gnv"))
-    decap = ["enc_dst_ip", "192.0.2.2", "enc_key_id", "7", "enc_dst_port", "6081", "action", "tunnel_key", "unset"]
+    decap = ["enc_dst_ip", "192.0.2.2", "enc_key_id", "7", "action", "tunnel_key", "unset"]
     assert "in_hw" in rule(card, "gnv", *IPV4, *decap, *to(reps[0]))
     card.parameter("flower_reject", "tunnel")
     assert "Unsupported key" in refused(card, "gnv", *["prio", "2", *IPV4[2:]], *decap, *to(reps[0]))
@@ -118,7 +123,7 @@ def test_busy_while_rules_are_in_hardware_and_no_longer(card, reps):
 
 
 def test_rules_vanish_with_the_module(card, reps):
-    card.run("ip link add gnv type geneve external dstport 6081 && ip link set gnv up && tc qdisc add dev gnv ingress")
+    add_geneve(card)
     decap = ["enc_key_id", "7", "action", "tunnel_key", "unset"]
     rule(card, "gnv", *IPV4, *decap, *to(reps[0]))
     card.reload()

@@ -40,9 +40,8 @@ def flows(card, kind="offloaded"):
 
 def await_flow(card, contained, kind="offloaded"):
     """The one IPv4 flow of this kind with this text in its match and packets counted."""
-    card.await_output(
-        f"ovs-appctl dpctl/dump-flows -m type={kind} | grep -F 'eth_type(0x0800)' | grep -v 'packets:0,'", contained
-    )
+    dump = f"ovs-appctl dpctl/dump-flows -m type={kind}"
+    card.await_output(f"{dump} | grep -F 'eth_type(0x0800)' | grep -v 'packets:0,'", contained)
     (flow,) = (flow for flow in flows(card, kind) if contained in flow.match)
     return flow
 
@@ -52,7 +51,7 @@ def rep(card):
 
 
 def make_overlay(card):
-    """A VF in namespace vm, its representor and a Geneve port in br-int, a peer in namespace tor beyond the bond."""
+    """A VF in namespace vm, its representor and a Geneve port in br-int, a peer in tor beyond the bond."""
     card.vfs(1)
     card.set_mode("switchdev")
     for uplink in card.uplinks:
@@ -118,7 +117,8 @@ def test_a_bond_as_port_is_offloaded_on_both_uplinks(overlay):
     assert await_flow(overlay, f"in_port({rep(overlay)})").actions == "bond0"
     assert await_flow(overlay, "in_port(bond0)").actions == rep(overlay)
     for uplink in overlay.uplinks:
-        block = re.search(r"ingress_block (\d+)", overlay.run(f"tc qdisc show dev {uplink} ingress").stdout)[1]
+        qdisc = overlay.run(f"tc qdisc show dev {uplink} ingress").stdout
+        block = re.search(r"ingress_block (\d+)", qdisc)[1]
         assert "in_hw_count 2" in overlay.run(f"tc filter show block {block}").stdout
 
 

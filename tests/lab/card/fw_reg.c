@@ -23,6 +23,8 @@
 #define METHOD_SET	2		/* or get, 1 */
 #define REG_DWORD	5
 
+/* MGIR, dword 1 */
+#define MGIR_PORTS	GENMASK(23, 16)
 /* MNVDA and MNVDI: header in dwords 0 to 2 */
 #define NV_LENGTH	GENMASK(8, 0)
 #define NV_READ_CURRENT	BIT(22)
@@ -51,49 +53,30 @@ void vcx_reg_set_status(u32 *mbox, enum vcx_reg_status status)
 	mbox[0] = (mbox[0] & ~(u32)OP_STATUS) | FIELD_PREP(OP_STATUS, status);
 }
 
-/* Byte @i of the register's bytes from dword @dword on */
-static void vcx_reg_put_byte(u32 *reg, unsigned int dword, unsigned int i, u8 byte)
-{
-	unsigned int shift = 24 - i % 4 * 8;
-
-	reg[dword + i / 4] = (reg[dword + i / 4] & ~(0xffu << shift)) | (u32)byte << shift;
-}
-
+/* mstconfig wants the number of ports of it. */
 static enum vcx_reg_status vcx_reg_mgir(struct vcx_port *port, u32 *reg)
 {
-	const struct vcx_preset *preset = port->card->preset;
-	u32 *fw_info = reg + 8;
-	int i;
-
-	memset(reg, 0, 40 * sizeof(*reg));
-	reg[0] = preset->device;
-	reg[1] = FIELD_PREP(GENMASK(23, 16), port->card->nports);
-	reg[2] = preset->hw_id;
-	fw_info[0] = (preset->fw_version[0] & 0xff) << 16 | (preset->fw_version[1] & 0xff) << 8 |
-		     (preset->fw_version[2] & 0xff);
-	for (i = 0; i < 16 && preset->psid[i]; i++)
-		vcx_reg_put_byte(fw_info, 4, i, preset->psid[i]);
-	for (i = 0; i < 3; i++)
-		fw_info[9 + i] = preset->fw_version[i];
+	reg[0] = port->card->preset->device;
+	reg[1] = FIELD_PREP(MGIR_PORTS, port->card->nports);
+	reg[2] = port->card->preset->hw_id;
 	return VCX_REG_OK;
 }
 
 static enum vcx_reg_status vcx_reg_mqis(struct vcx_port *port, u32 *reg)
 {
-	const char *text[] = { NULL, port->card->preset->part, port->card->preset->description };
-	u32 type = FIELD_GET(MQIS_TYPE, reg[0]), offset = FIELD_GET(MQIS_OFFSET, reg[2]);
-	u32 read = FIELD_GET(MQIS_LENGTH, reg[2]), length, i;
+	const struct vcx_preset *preset = port->card->preset;
+	const char *text = FIELD_GET(MQIS_TYPE, reg[0]) == 1 ? preset->part : preset->description;
+	u32 offset = FIELD_GET(MQIS_OFFSET, reg[2]), read = FIELD_GET(MQIS_LENGTH, reg[2]);
+	u32 length = strlen(text), i;
 
-	if (!type || type >= ARRAY_SIZE(text))
-		return VCX_REG_BAD_PARAM;
-	length = strlen(text[type]);
 	if (offset > length)
 		return VCX_REG_BAD_PARAM;
 	read = min3(read, length - offset, (u32)MQIS_MAX);
 	reg[1] = length;
 	reg[2] = FIELD_PREP(MQIS_OFFSET, offset) | read;
+	memset(reg + MQIS_STRING, 0, MQIS_MAX);
 	for (i = 0; i < read; i++)
-		vcx_reg_put_byte(reg, MQIS_STRING, i, text[type][offset + i]);
+		reg[MQIS_STRING + i / 4] |= (u32)text[offset + i] << (24 - i % 4 * 8);
 	return VCX_REG_OK;
 }
 
