@@ -28,19 +28,23 @@ def small(monkeypatch: pytest.MonkeyPatch) -> Node:
     return node
 
 
-def early_writes() -> list[str]:
+def writes_at_boot() -> tuple[list[str], list[str]]:
+    """Those of the early unit, and those of the binding unit."""
     with pytest.MonkeyPatch.context() as patch:
         node = Node(compute_node(cards=[card(total_vfs=2)]), patch)
         node.converge(num_vfs=2)
         bound = next(n for n, line in enumerate(node.boot_writes) if line.endswith("autoprobe 1"))
-        return nic(node.boot_writes[:bound])
+        return nic(node.boot_writes[:bound]), nic(node.boot_writes[bound:])
+
+
+EARLY_WRITES, BIND_WRITES = writes_at_boot()
 
 
 def modes(host: FakeHost) -> list[tuple[str, int]]:
     return [(port.eswitch_mode, len(port.vfs)) for port in host.network.ports()]
 
 
-@pytest.mark.parametrize("line", early_writes())
+@pytest.mark.parametrize("line", EARLY_WRITES)
 def test_a_step_that_fails_early_leaves_legacy_mode_with_zero_vfs_and_the_network_up(
     small: Node, line: str
 ) -> None:
@@ -55,6 +59,20 @@ def test_a_step_that_fails_early_leaves_legacy_mode_with_zero_vfs_and_the_networ
     # One reboot for one reason: it is not repeated by itself.
     small.emit("update_status")
     assert small.reboots_asked == 1
+
+
+@pytest.mark.parametrize("line", BIND_WRITES)
+def test_a_binding_step_that_fails_is_finished_by_the_next_hook(small: Node, line: str) -> None:
+    small.configure(reboot_settle=0)
+    verb, _, target = line.partition(" ")
+    small.host.fail(verb, target, REFUSED)
+    status = small.boot()
+    assert status.name == "active", small.log
+    assert small.host.reachable
+    assert all(vf.driver == "mlx5_core" for port in small.host.network.ports() for vf in port.vfs)
+    assert all(port.autoprobe for port in small.host.network.ports())
+    small.emit("update_status")
+    assert nic(small.writes) == []
 
 
 def test_the_fallback_goes_on_where_one_of_its_own_writes_fails(small: Node) -> None:
