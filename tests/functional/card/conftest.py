@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The virtual card on its own: no bond, no bridge, no network manager; two PFs cabled to the switch in namespace tor."""
+"""The virtual card alone: no bond, no bridge, no network manager; two PFs cabled to the switch in tor."""
 
 from collections.abc import Iterator
 
@@ -37,8 +37,8 @@ class Card:
         return self.run(["cat", f"{DEVICES}/{bdf}/{attribute}"]).stdout.rstrip("\n")
 
     def write(self, path: str, value: object, check: bool = True) -> Completed:
-        """Write to a file of sysfs or debugfs; the shell's words tell what the kernel answered."""
-        return self.run(["sh", "-c", 'echo "$1" >"$2"', "sh", str(value), path], check=check)
+        """Write to a file of sysfs or debugfs; bash, unlike other shells, says what the kernel answered."""
+        return self.run(["bash", "-c", 'echo "$1" >"$2"', "bash", str(value), path], check=check)
 
     def vfs(self, count: int, *, pfs: tuple[str, ...] = PFS, bound: bool = False) -> None:
         """Create VFs on each PF; unbound unless told."""
@@ -64,8 +64,10 @@ class Card:
         words = self.run(["devlink", "dev", "eswitch", "show", f"pci/{bdf}"]).stdout.split()
         return words[words.index("mode") + 1]
 
-    def bond(self, options: str = "mode 802.3ad lacp_rate fast", members: tuple[str, ...] = UPLINKS) -> Completed:
-        """A bond of the uplinks, as the switch at the other end of the wires expects it. Returns what `ip` said last."""
+    def bond(
+        self, options: str = "mode 802.3ad lacp_rate fast", members: tuple[str, ...] = UPLINKS
+    ) -> Completed:
+        """A bond of the uplinks, as the switch at the wires' other end expects it; what `ip` said last."""
         self.run(f"ip link add bond0 type bond miimon 50 {options}")
         for member in members:
             self.run(f"ip link set {member} down")
@@ -76,7 +78,7 @@ class Card:
         return done
 
     def lag(self, name: str, bdf: str = PFS[0]) -> str:
-        """A file of mlx5's lag directory; those that have nothing to say while LAG is off answer "invalid"."""
+        """A file of mlx5's lag directory; some have nothing to say while LAG is off: "invalid"."""
         done = self.run(["cat", f"/sys/kernel/debug/mlx5/{bdf}/lag/{name}"], check=False)
         return done.stdout.rstrip("\n") if done.returncode == 0 else "invalid"
 
@@ -113,6 +115,7 @@ class Card:
 
     def ports(self) -> dict[str, str]:
         """The netdevs by their port names: p0, p1, pf0vf0, …"""
+        self.run("udevadm settle")
         script = 'for n in /sys/class/net/*; do echo "$(cat $n/phys_port_name 2>/dev/null) ${n##*/}"; done'
         pairs = (line.split(" ") for line in self.run(script).stdout.splitlines())
         return {port: name for port, name in pairs if port}

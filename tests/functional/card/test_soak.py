@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random sequences of operations without a kernel warning; see soak.py for what they are.
+
+``LAB_SOAK_SEED=<seed>`` repeats a run; ``pytest -m soak`` runs five hundred sequences instead of thirty.
+"""
+
+import os
+import secrets
+from pathlib import Path
+
+import pytest
+
+SEED = os.environ.get("LAB_SOAK_SEED") or secrets.token_hex(4)
+AT_ONCE = 10  # sequences per command, so that a hang is noticed
+
+
+def soak(card, sequences):
+    print(f"LAB_SOAK_SEED={SEED}")
+    card.machine.write("/root/soak.py", Path(__file__).with_name("soak.py").read_text())
+    for first in range(0, sequences, AT_ONCE):
+        done = card.run(
+            ["python3", "/root/soak.py", SEED, str(first), str(AT_ONCE)], check=False, timeout=900
+        )
+        print(done.stdout, done.stderr)
+        assert done.returncode == 0, f"LAB_SOAK_SEED={SEED}"
+        card.run("modprobe mlx5_core && udevadm settle")
+
+
+def test_thirty_random_sequences(card):
+    soak(card, 30)
+
+
+@pytest.mark.soak
+def test_five_hundred_random_sequences(card):
+    soak(card, 500)
