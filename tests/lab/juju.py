@@ -64,7 +64,7 @@ class Unit:
         """Unpack the charm anew, as ``juju refresh`` does before it emits upgrade-charm."""
         self._ask("deploy", refresh=True)
 
-    def emit(self, event: str, timeout: float = 300) -> Result:
+    def emit(self, event: str, timeout: float = 900) -> Result:
         """Run one event: ``config_changed``, ``update_status``, ``<endpoint>_relation_changed`` …
 
         Raises:
@@ -73,7 +73,7 @@ class Unit:
         """
         return self._dispatch(timeout, event=event)
 
-    def action(self, action: str, params: Mapping[str, Any] | None = None, timeout: float = 300) -> Result:
+    def action(self, action: str, params: Mapping[str, Any] | None = None, timeout: float = 900) -> Result:
         """Run an action; see the result's ``failure``.
 
         Raises:
@@ -113,7 +113,7 @@ class Unit:
             failure=answer["failure"],
         )
 
-    def _ask(self, verb: str, timeout: float = 120, **request: Any) -> Any:
+    def _ask(self, verb: str, timeout: float = 300, **request: Any) -> Any:
         message = json.dumps({"verb": verb, "app": self.app, **request})
         answer = json.loads(self._guest.run(RUNNER, stdin=message, timeout=timeout).stdout)
         if "problem" in answer:
