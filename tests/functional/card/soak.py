@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs in the guest: random sequences of what users do to a card, until done or until the kernel warns.
 
-Usage: soak.py SEED FIRST COUNT. Sequence n of a seed is always the same operations; each starts from what the one before
-left. Prints one line per sequence, the kernel's words and exit status 1 at the first warning.
+Usage: soak.py SEED FIRST COUNT. Sequence n of a seed is always the same operations; each starts from what the
+one before left. Prints one line per sequence, the kernel's words and exit status 1 at the first warning.
 """
 
 import contextlib
-import os
 import random
 import re
 import subprocess
@@ -45,7 +44,7 @@ def netdev(bdf):
 
 def a_vf(chance):
     links = [link for pf in PFS for link in (DEVICES / pf).glob("virtfn*")]
-    return Path(os.readlink(chance.choice(sorted(links)))).name if links else None
+    return chance.choice(sorted(links)).readlink().name if links else None
 
 
 def bind(chance, pf):
