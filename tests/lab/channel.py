@@ -28,6 +28,8 @@ class Channel:
         self._sock.settimeout(60)  # not what an earlier receive() left
         try:
             self._sock.sendall(prefix + json.dumps(message).encode() + b"\n")
+        except TimeoutError:
+            raise ChannelError("no answer in time") from None
         except OSError as error:
             raise ChannelError(f"QEMU is gone: {error}") from error
 
@@ -88,9 +90,9 @@ class Agent(Channel):
     def sync(self, timeout: float) -> bool:
         """Resynchronise, which drops whatever came before; False when nobody answers in time."""
         token = secrets.randbits(31)
-        self.send({"execute": "guest-sync-delimited", "arguments": {"id": token}}, prefix=b"\xff")
-        deadline = time.monotonic() + timeout
         try:
+            self.send({"execute": "guest-sync-delimited", "arguments": {"id": token}}, prefix=b"\xff")
+            deadline = time.monotonic() + timeout
             while self.receive(deadline).get("return") != token:
                 pass
         except ChannelError as error:
