@@ -37,6 +37,9 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 NAME = "sriov-switchdev"
+LOOK_AGAIN = 30
+"""Seconds until a hook that met the boot units at work is run again."""
+
 NOT_READY = "the boot units and their files are not in place"
 
 
@@ -114,6 +117,8 @@ class SriovSwitchdevCharm(ops.CharmBase):
             if survey.selected:
                 self.dispatcher.install()
                 self._hand_over(survey)
+            if waiting_for_boot(survey.observed):
+                self.dispatcher.later(LOOK_AGAIN)
         except OSError as error:
             remedy = "retried at the next hook"
             failures.append(
