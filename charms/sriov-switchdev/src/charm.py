@@ -37,9 +37,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 NAME = "sriov-switchdev"
-LOOK_AGAIN = 30
-"""Seconds until a hook that met the boot units at work is run again."""
-
 NOT_READY = "the boot units and their files are not in place"
 
 
@@ -118,7 +115,7 @@ class SriovSwitchdevCharm(ops.CharmBase):
                 self.dispatcher.install()
                 self._hand_over(survey)
             if waiting_for_boot(survey.observed):
-                self.dispatcher.later(LOOK_AGAIN)
+                self.dispatcher.in_a_minute()
         except OSError as error:
             remedy = "retried at the next hook"
             failures.append(
