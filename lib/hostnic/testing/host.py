@@ -90,7 +90,7 @@ class FakeHost(FakeKernel):
         Enabled units with an entry in ``services`` start: those ordered before network-pre.target
         (and ``boot``) while the PFs are in no bond yet, the others (and ``after_network``) after.
         """
-        members = {bond.name: bond.members for bond in self.network.bonds.values()}
+        members = {bond.name: sorted({*bond.declared, *bond.members}) for bond in self.network.bonds.values()}
         self.reboots += 1
         self.power_on()
         for bond in self.network.bonds.values():

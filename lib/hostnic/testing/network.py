@@ -15,7 +15,14 @@ LACP_TIME = 1.0
 
 @dataclass
 class FakeBond:
-    """A kernel bond; ``carrier_since`` is when its last chain of members became able to carry."""
+    """A kernel bond.
+
+    Attributes:
+        members: netdevs in it now, sorted.
+        declared: members that the network configuration names; they are back after a boot.
+        since: when a member last joined; LACP takes its time from then.
+
+    """
 
     name: str = "bond0"
     mode: str = "802.3ad"
@@ -24,6 +31,10 @@ class FakeBond:
     members: list[str] = field(default_factory=list[str])
     partner: str = "44:38:39:ff:00:01"
     since: float = 0.0
+    declared: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        self.declared = tuple(self.members)
 
 
 @dataclass

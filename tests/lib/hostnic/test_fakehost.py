@@ -109,6 +109,12 @@ def test_a_reboot_keeps_installed_files_and_the_bond_and_takes_the_rest() -> Non
     assert host.reachable
 
 
+def test_a_reboot_brings_back_a_member_that_the_network_configuration_names() -> None:
+    host = free(FakeHost())
+    host.reboot()
+    assert host.network.bonds["bond0"].members == [UPLINK0, UPLINK1]
+
+
 def test_a_reboot_makes_the_firmwares_next_values_current() -> None:
     host = FakeHost()
     host.port(P0).firmware.next_num_of_vfs = 16
