@@ -135,6 +135,8 @@ class Guest:
         subprocess.run([*create, str(self._disk)], check=True, stdin=subprocess.DEVNULL)
         with Step(f"Debian {self.release.name}: first boot"):
             self._start(cold=True)
+            if failed := self.run("systemctl list-units --failed --plain --no-legend").stdout:
+                raise GuestError(f"not a boot to start from:\n{failed}{self.tail()}")
             self.run(f"umount -q {code.MOUNTED}; sync && echo 3 >/proc/sys/vm/drop_caches")
             self.save(BOOTED)
         with contextlib.suppress(ChannelError):  # QEMU may be gone before it answers
