@@ -104,7 +104,8 @@ def add_geneve(card):
 
 def test_geneve_both_ways(card, reps):
     add_geneve(card)
-    encap = ["action", "tunnel_key", "set", "id", "7", "dst_ip", "192.0.2.1", "dst_port", "6081"]
+    ends = ["src_ip", "192.0.2.2", "dst_ip", "192.0.2.1", "dst_port", "6081"]
+    encap = ["action", "tunnel_key", "set", "id", "7", *ends]
     assert "in_hw" in rule(card, reps[0], *IPV4, *encap, *to("gnv"))
     decap = ["enc_dst_ip", "192.0.2.2", "enc_key_id", "7", "action", "tunnel_key", "unset"]
     assert "in_hw" in rule(card, "gnv", *IPV4, *decap, *to(reps[0]))

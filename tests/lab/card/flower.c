@@ -136,6 +136,9 @@ static int vcx_flower_check_actions(const struct flow_rule *rule, struct vcx_car
 		case FLOW_ACTION_REDIRECT:
 		case FLOW_ACTION_MIRRED:
 		case FLOW_ACTION_REDIRECT_INGRESS:
+			/* Rules are replayed to a module that comes back; their devices may be gone. */
+			if (!act->dev)
+				return -EINVAL;
 			if ((encap && vcx_is_tunnel(act->dev)) || netif_is_ovs_master(act->dev))
 				break;
 			port = netif_is_lag_master(act->dev) ? vcx_bond_port(act->dev) :
