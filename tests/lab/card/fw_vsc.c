@@ -59,6 +59,7 @@ static void vcx_vsc_save(struct work_struct *work)
 
 	if (vcx_fw_save(vsc->port->card))
 		vcx_reg_set_status(vsc->mbox, VCX_REG_INTERNAL_ERROR);
+	/* The mailbox's status before the end of busy; pairs with the loads below. */
 	smp_store_release(&vsc->icmd_ctrl, vsc->icmd_ctrl & ~ICMD_BUSY);
 }
 
@@ -78,6 +79,7 @@ static void vcx_icmd_go(struct vcx_vsc *vsc, u32 ctrl)
 
 static void vcx_icmd_write(struct vcx_vsc *vsc, u32 addr, u32 val)
 {
+	/* Pairs with the release in vcx_vsc_save(). */
 	if (smp_load_acquire(&vsc->icmd_ctrl) & ICMD_BUSY)
 		return;
 	if (addr == ICMD_CTRL) {
@@ -92,6 +94,7 @@ static void vcx_icmd_write(struct vcx_vsc *vsc, u32 addr, u32 val)
 
 static u32 vcx_icmd_read(struct vcx_vsc *vsc, u32 addr)
 {
+	/* Pairs with the release in vcx_vsc_save(). */
 	if (addr == ICMD_CTRL)
 		return smp_load_acquire(&vsc->icmd_ctrl);
 	if (addr == ICMD_SIZE)
