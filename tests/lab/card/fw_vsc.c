@@ -94,9 +94,8 @@ static void vcx_icmd_write(struct vcx_vsc *vsc, u32 addr, u32 val)
 
 static u32 vcx_icmd_read(struct vcx_vsc *vsc, u32 addr)
 {
-	/* Pairs with the release in vcx_vsc_save(). */
 	if (addr == ICMD_CTRL)
-		return smp_load_acquire(&vsc->icmd_ctrl);
+		return smp_load_acquire(&vsc->icmd_ctrl);	/* pairs with vcx_vsc_save() */
 	if (addr == ICMD_SIZE)
 		return MBOX_BYTES;
 	if (addr >= ICMD_MBOX && addr - ICMD_MBOX < MBOX_BYTES)
