@@ -50,7 +50,7 @@ enum vcx_tlv_class { GLOBAL = 0, PORT = 1, HOST_FUNCTION = 3, HOST = 7 };
 enum { GLOBAL_PCI_CONF, POWER_CONF, CPU_CONF, LLDP_CONF };
 
 static const struct vcx_tlv tlvs[] = {
-	/* nv_global_pci_conf: valid bits; FPP_EN, SRIOV_EN, NUM_OF_VFS 8; NUM_VF_MSIX 11, NUM_PF_MSIX 63 */
+	/* nv_global_pci_conf: valid bits; FPP_EN, SRIOV_EN, NUM_OF_VFS; NUM_VF_MSIX, NUM_PF_MSIX */
 	[GLOBAL_PCI_CONF] = { GLOBAL, 128, 12, .data = {
 		BIT(31) | BIT(29) | BIT(28) | BIT(27) | BIT(26),
 		SRIOV_EN | BIT(29) | 8,
@@ -88,7 +88,8 @@ static const struct vcx_tlv tlvs[] = {
 	{ PORT, 263, 4, .data = { 0xff } },
 	/* nv_roce_cc_ecn: CNP_DSCP 48, CNP_802P_PRIO 6 in the last dword, DCQCN's before */
 	{ PORT, 264, 68, .data = {
-		BIT(30), 300, 32767, 1, 0, 5, 50, 11, 50, 1, 0, 1019, 1, 4, 1023, 4, 48 << 8 | 6 } },
+		BIT(30), 300, 32767, 1, 0, 5, 50, 11, 50, 1, 0, 1019, 1, 4, 1023, 4,
+		48 << 8 | 6 } },
 	/* nv_lldp_nb_cap */
 	{ PORT, 267, 12, .version = 1, .cap = true, .data = { 2u << 30 | 2 << 28 | BIT(27) } },
 	/* nv_lldp_nb_dcbx: DCBX_WILLING, DCBX_CEE, DCBX_IEEE */
@@ -257,9 +258,9 @@ static u32 vcx_fw_current(struct vcx_card *card, unsigned int tlv, unsigned int 
 /* A BlueField in DPU mode restarts its firmware with its own CPU, not with the host. */
 bool vcx_fw_warm_reboot_applies(struct vcx_card *card)
 {
-	bool dpu_mode = card->preset->dpu && !(vcx_fw_current(card, CPU_CONF, 0, 0) & ENGINE_DISABLED);
+	bool nic_mode = vcx_fw_current(card, CPU_CONF, 0, 0) & ENGINE_DISABLED;
 
-	return warm_reboot_applies && !dpu_mode;
+	return warm_reboot_applies && (nic_mode || !card->preset->dpu);
 }
 
 u16 vcx_fw_total_vfs(struct vcx_port *port)
