@@ -40,10 +40,10 @@ def test_a_second_run_writes_nothing_and_changes_nothing(converged: Node) -> Non
     before = converged.state()
     for event in ("config_changed", "update_status", "upgrade_charm", "start"):
         result = converged.hook(event)
-        assert result.status == ("active", "")
+        assert result.status[0] == "active"
         assert result.writes == []
     assert converged.state() == before
-    assert converged.unit.action("plan").results["plan"] == "Nothing to do: the machine is as declared."
+    assert "Nothing to do: the machine is as declared." in converged.unit.action("plan").results["plan"]
     assert converged.unit.action("verify").results["verified"] == "true"
 
 
@@ -56,7 +56,7 @@ def test_a_refresh_on_a_converged_node_writes_nothing(converged: Node) -> None:
 
 def test_another_reboot_ends_in_the_same_state_with_nothing_to_do(converged: Node) -> None:
     result = converged.reboot()
-    assert result.status == ("active", "")
+    assert result.status[0] == "active"
     assert nic(result.writes) == []
     assert not result.reboot_requested
     assert is_converged(converged.state())
@@ -68,14 +68,14 @@ def test_a_resize_is_refused_while_a_vf_is_in_use(machine: Guest, converged: Nod
     for allow_live in (False, True):
         result = converged.configure(num_vfs=1, allow_live=allow_live)
         assert result.status[0] == "blocked"
-        assert "would destroy VFs in use" in result.status[1]
+        assert "would destroy VFs in use" in converged.findings()
         assert nic(result.writes) == []
         assert converged.state() == before
 
 
 def test_a_live_resize_of_free_vfs_keeps_the_node_reachable(converged: Node) -> None:
     result = converged.configure(num_vfs=1, allow_live=True)
-    assert result.status == ("active", ""), result.logs
+    assert result.status[0] == "active", result.logs
     assert is_converged(converged.state(), vfs=1)
     assert converged.reachable()
     assert converged.hook().writes == []
@@ -140,15 +140,15 @@ def test_a_node_that_ovn_chassis_converged_is_adopted_with_a_vf_in_use(machine: 
     # Beside ovn-chassis it says what to do and touches nothing.
     result = unit.start()
     assert result.status[0] == "blocked"
-    assert "sriov-numvfs=none:0" in result.status[1]
+    assert "sriov-numvfs=none:0" in node.findings()
     assert node.state() == before
     # The sentinel leaves comments only; the next hook takes over, without a NIC write and without a reboot.
     machine.write("/etc/netplan/150-charm-ovn.yaml", "# Config managed by ovn-chassis charm\n", 0o600)
     result = node.hook()
-    assert result.status == ("active", "")
+    assert result.status[0] == "active"
     assert nic(result.writes) == []
     assert not result.reboot_requested
     assert node.state() == before
     # From the next boot on this charm sets the VFs.
-    assert node.reboot().status == ("active", "")
+    assert node.reboot().status[0] == "active"
     assert is_converged(node.state())

@@ -102,7 +102,7 @@ def test_a_boot_step_that_fails_leaves_legacy_mode_zero_vfs_and_the_network_up(
 
 def test_vfs_that_come_late_are_waited_for_at_boot(machine: Guest, prepared: Node) -> None:
     at_boot(machine, f"echo 15000 > {VCX}/0000:3b:00.0/fault_vf_delay_ms")
-    assert prepared.reboot().status == ("active", "")
+    assert prepared.reboot().status[0] == "active"
     assert is_converged(prepared.state())
 
 
