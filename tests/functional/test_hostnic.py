@@ -3,12 +3,14 @@
 
 import pytest
 from hostnic.testing import FakeHost, contract
+from lab import site
 from lab.guest import Guest
 
 PYTHON = "env PYTHONPATH=/opt/ovn-offload/lib:/opt/site-packages python3"
 
 
 def on_guest(guest: Guest, name: str) -> list[str]:
+    assert site.reachable(guest, 60), "the site's network, bridge included, never came up"
     done = guest.run(f"{PYTHON} -m hostnic.testing.contract {name}", timeout=600)
     return done.stdout.splitlines()
 
