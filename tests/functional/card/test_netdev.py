@@ -99,18 +99,21 @@ def test_legacy_vfs_reach_each_other_the_host_and_the_wire(card):
     ping(card, "tor", "10.1.0.4")
 
 
-def test_in_switchdev_a_vf_reaches_only_its_representor(card):
-    card.vfs(1, pfs=card.pfs[:1])
+def test_in_switchdev_vfs_reach_each_other_only_through_what_joins_their_representors(card):
+    card.vfs(2, pfs=card.pfs[:1])
     card.set_mode("switchdev", pfs=card.pfs[:1])
-    card.bind("0000:3b:00.2")
-    representor = card.ports()["pf0vf0"]
-    card.run("ip link set enp59s0f0np0 up; ip address add 10.1.0.2/24 dev enp59s0f0np0")
+    card.bind("0000:3b:00.2", "0000:3b:00.3")
+    ports = card.ports()
     in_namespace(card, "0000:3b:00.2", "vm1", "10.1.0.3")
-    assert card.run("ip -n vm1 -br link show up").stdout.count("NO-CARRIER") == 1
-    card.run(f"ip link set {representor} up")
-    assert card.run("ip netns exec vm1 ping -c 1 -W 1 10.1.0.2", check=False).returncode != 0
-    card.run(f"ip address add 10.1.0.9/24 dev {representor}")
-    ping(card, "vm1", "10.1.0.9")
+    in_namespace(card, "0000:3b:00.3", "vm2", "10.1.0.4")
+    assert "NO-CARRIER" in card.run("ip -n vm1 -br link show up").stdout
+    card.run(f"ip link set {ports['pf0vf0']} up; ip link set {ports['pf0vf1']} up")
+    assert "NO-CARRIER" not in card.run("ip -n vm1 -br link show up").stdout
+    assert card.run("ip netns exec vm1 ping -c 1 -W 1 10.1.0.4", check=False).returncode != 0
+    card.run("ovs-vsctl add-br br-vf")
+    for port in ("pf0vf0", "pf0vf1"):
+        card.run(["ovs-vsctl", "add-port", "br-vf", ports[port]])
+    ping(card, "vm1", "10.1.0.4")
 
 
 def test_the_pf_chooses_a_vfs_mac(card):
