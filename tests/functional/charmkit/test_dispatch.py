@@ -46,7 +46,7 @@ def holder(unit: Unit) -> str:
     return decode_cluster(peers["local_app_data"].get(KEY)).holder
 
 
-def soon(holds: Callable[[], bool], seconds: float = 60) -> bool:
+def soon(holds: Callable[[], bool], seconds: float = 180) -> bool:
     deadline = time.monotonic() + seconds
     while not holds():
         if time.monotonic() > deadline:
