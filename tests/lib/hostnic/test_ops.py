@@ -7,7 +7,6 @@ from collections.abc import Callable
 import pytest
 from converge import StepError
 from hostnic import ops, pci
-from hostnic.process import CommandError
 from hostnic.system import System
 from hostnic.testing import FakeHost, card
 from hostnic.testing.states import converged, free, switchdev, with_vfs
@@ -16,7 +15,6 @@ P0, P1 = "0000:3b:00.0", "0000:3b:00.1"
 UPLINK0, UPLINK1 = "enp59s0f0np0", "enp59s0f1np1"
 VF0 = "0000:3b:00.2"
 SYS = "/sys/bus/pci/devices"
-UNIT = b"[Unit]\nDescription=Test\n[Service]\nExecStart=/bin/true\n[Install]\nWantedBy=multi-user.target\n"
 
 
 def probing(host: FakeHost) -> FakeHost:
@@ -277,125 +275,6 @@ def test_inline_mode_is_taken_by_the_models_that_need_it() -> None:
     ops.SetInlineMode(P0, "transport").run(host)
     assert host.port(P0).inline_mode == "transport"
     assert "Inline mode can't be set" in refused(ops.SetInlineMode(P0, "transport"), FakeHost()).reason
-
-
-def test_a_bond_takes_a_member_only_while_down() -> None:
-    host = free(FakeHost())
-    host.set_up(UPLINK0, True)
-    host.trace.clear()
-    ops.JoinBond(UPLINK0, "bond0").run(host)
-    assert host.trace == [f"set_up {UPLINK0} down", f"set_master {UPLINK0} bond0"]
-
-
-def test_a_member_of_another_bond_is_left_alone() -> None:
-    error = refused(ops.JoinBond(UPLINK0, "br-nvda"), FakeHost())
-    assert error.reason == f"{UPLINK0} belongs to bond0"
-
-
-@pytest.mark.parametrize("op", [ops.LeaveBond("eth7"), ops.JoinBond(UPLINK0, "bond7")])
-def test_a_netdev_that_is_not_there_is_named(op: ops.LeaveBond) -> None:
-    assert "there is no netdev" in refused(op, FakeHost()).reason
-
-
-def test_lag_is_awaited_until_both_ports_report_it() -> None:
-    host = switchdev(FakeHost())
-    host.cards[0].lag_delay = 4.0
-    for netdev in (UPLINK0, UPLINK1):
-        ops.JoinBond(netdev, "bond0").run(host)
-    before = host.now()
-    ops.AwaitLag((P0, P1)).run(host)
-    assert 4.0 <= host.now() - before < 5.0
-
-
-def test_a_lag_that_never_forms_names_its_preconditions() -> None:
-    host = switchdev(FakeHost())
-    host.cards[0].lag_never = True
-    for netdev in (UPLINK0, UPLINK1):
-        ops.JoinBond(netdev, "bond0").run(host)
-    error = refused(ops.AwaitLag((P0, P1)), host)
-    assert "no VF-LAG after 10 s" in error.reason
-    assert "all VFs unbound" in error.remedy
-
-
-def test_a_lag_that_bound_vfs_prevented_carries_the_kernels_reason() -> None:
-    host = probing(switchdev(FakeHost()))
-    ops.BindVf(VF0).run(host)
-    for netdev in (UPLINK0, UPLINK1):
-        ops.JoinBond(netdev, "bond0").run(host)
-    assert "Make sure all VFs are unbound" in refused(ops.AwaitLag((P0, P1)), host).reason
-
-
-def test_the_lag_of_plain_ports_is_no_vf_lag() -> None:
-    assert "one of type roce" in refused(ops.AwaitLag((P0, P1)), FakeHost()).reason
-
-
-def test_on_a_kernel_that_does_not_tell_the_deadline_passes_and_the_plan_goes_on() -> None:
-    host = switchdev(FakeHost(kernel="5.15.0-48-generic"))
-    host.lag_debugfs = False
-    before = host.now()
-    host.log.clear()
-    ops.AwaitLag((P0, P1)).run(host)
-    assert host.now() - before >= 10.0
-
-
-def test_units_are_enabled_after_systemd_has_reread_its_files() -> None:
-    host = FakeHost()
-    ops.InstallFile("/etc/systemd/system/x.service", UNIT).run(host)
-    ops.EnableUnit("x.service").run(host)
-    ops.EnableUnit("x.service").run(host)
-    assert host.trace[1:] == ["run systemctl daemon-reload", "run systemctl enable x.service"]
-    ops.DisableUnit("x.service").run(host)
-    ops.DisableUnit("x.service").run(host)
-    assert host.trace[3:] == ["run systemctl disable x.service"]
-
-
-def test_a_unit_that_cannot_be_enabled_carries_systemds_words() -> None:
-    assert "Unit file x.service does not exist" in refused(ops.EnableUnit("x.service"), FakeHost()).reason
-    host = FakeHost()
-    ops.InstallFile("/etc/systemd/system/x.service", b"[Service]\nExecStart=/bin/true\n").run(host)
-    assert "[Install]" in refused(ops.EnableUnit("x.service"), host).remedy
-    host.fail("run", "systemctl", CommandError(["systemctl"], "systemctl is not installed"))
-    assert refused(ops.EnableUnit("x.service"), host).reason == "systemctl is not installed"
-
-
-def test_a_tree_is_removed_from_the_leaves() -> None:
-    host = FakeHost()
-    for path in ("/usr/lib/x/a/b", "/usr/lib/x/c"):
-        ops.InstallFile(path, b"1").run(host)
-    host.trace.clear()
-    ops.RemoveTree("/usr/lib/x").run(host)
-    ops.RemoveTree("/usr/lib/x").run(host)
-    assert host.trace == [
-        "remove /usr/lib/x/a/b",
-        "remove /usr/lib/x/a",
-        "remove /usr/lib/x/c",
-        "remove /usr/lib/x",
-    ]
-    assert not host.exists("/usr/lib/x")
-
-
-def test_a_tree_that_cannot_be_removed_is_named() -> None:
-    host = FakeHost()
-    ops.InstallFile("/usr/lib/x/a", b"1").run(host)
-    host.fail("remove", "/usr/lib/x/a", OSError(errno.EROFS, "Read-only file system"))
-    assert "cannot remove /usr/lib/x" in refused(ops.RemoveTree("/usr/lib/x"), host).reason
-
-
-def test_removing_what_is_not_there_is_no_write() -> None:
-    host = FakeHost()
-    ops.RemoveFile("/etc/x").run(host)
-    assert host.trace == []
-
-
-def test_a_file_that_cannot_be_written_or_removed_is_named() -> None:
-    host = FakeHost()
-    host.fail("install", "/etc/x", OSError(errno.EROFS, "Read-only file system"))
-    assert (
-        refused(ops.InstallFile("/etc/x", b""), host).reason == "cannot write /etc/x: Read-only file system"
-    )
-    ops.InstallFile("/etc/x", b"").run(host)
-    host.fail("remove", "/etc/x", OSError(errno.EROFS, "Read-only file system"))
-    assert refused(ops.RemoveFile("/etc/x"), host).reason == "cannot remove /etc/x: Read-only file system"
 
 
 def test_a_converged_host_takes_all_operations_again_without_a_write() -> None:
