@@ -214,8 +214,17 @@ class Guest:
         self.monitor.human(f"savevm {name}")
 
     def load(self, name: str) -> None:
-        """Go back to a snapshot, also one taken before a reboot or a power cycle."""
-        self.monitor.human(f"loadvm {name}")
+        """Go back to a snapshot, also one taken before a reboot or a power cycle.
+
+        QEMU 7.2 now and then dies in the attempt; the snapshot is on the disk, and a new QEMU starts there.
+        """
+        try:
+            self.monitor.human(f"loadvm {name}")
+        except ChannelError:
+            if self._process and self._process.poll() is None:
+                raise
+            self._stopped()
+            self._start(cold=True, snapshot=name)
         if not self.agent.sync(timeout=30):
             raise GuestError(f"the guest does not answer after going back to {name}")
 
