@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import pytest
 from lab.guest import Guest
 
-RELEASES = os.environ.get("LAB_RELEASES", "trixie,bookworm").split(",")
+RELEASES = os.environ.get("LAB_RELEASES", "trixie").split(",")
+"""``LAB_RELEASES=trixie,bookworm`` takes both; on bookworm the tests have not yet run to their end."""
 
 
 @pytest.fixture(scope="session", params=RELEASES)

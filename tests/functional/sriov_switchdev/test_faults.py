@@ -9,6 +9,8 @@ from lab.guest import Guest
 
 FAULT_AT = "/opt/ovn-offload/tests/functional/sriov_switchdev/fault_at.py"
 
+pytestmark = pytest.mark.thorough
+
 AT_BOOT = """\
 [Unit]
 DefaultDependencies=no
