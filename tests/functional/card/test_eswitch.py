@@ -3,6 +3,8 @@
 
 import pytest
 
+pytestmark = pytest.mark.unproven
+
 BUSY = "Error: mlx5_core: Can't change mode, E-Switch is busy."
 
 
