@@ -10,6 +10,8 @@ from charmkit.reboot_databag import KEY, decode_cluster
 from lab.guest import Guest
 from lab.juju import Unit
 
+pytestmark = pytest.mark.unproven
+
 CHARM = "/opt/ovn-offload/tests/functional/charmkit/roller"
 NAME = "ovn-offload-roller-dispatch"
 WISH = {
@@ -23,8 +25,6 @@ import sys
 sys.path.insert(0, "/opt/ovn-offload/lib")
 from hostnic.handover import Handover, RebootWish, publish
 from hostnic.machine import Machine
-
-pytestmark = pytest.mark.unproven
 wish = RebootWish(("NUM_OF_VFS is 8 at the next boot",), since=1, ready=True)
 publish(Machine(), Handover("nic-firmware", "nic-firmware/0", "roller", reboot=wish))
 """
