@@ -123,6 +123,8 @@ class Card:
         return {port: name for port, name in pairs if port}
 
     def vf_netdev(self, bdf: str) -> str:
+        """The VF's netdev, by the name that udev gave it."""
+        self.run("udevadm settle")
         return self.run(f"ls {DEVICES}/{bdf}/net").stdout.strip()
 
 
