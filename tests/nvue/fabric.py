@@ -1,0 +1,274 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What several switches, wired together, see of each other: links, LLDP, BGP, Ethernet segments.
+
+A model for tests of reads, not of packets: a session is up when both ends are configured for it and the link
+between them is up; two leaves are peers of a segment when both have it and hear each other through EVPN.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from nvue.rules import Issue, Rules
+from nvue.trees import Tree
+
+Port = tuple[str, str]
+"""A switch's host name and one of its ports: ``("leaf0-1", "swp31")``."""
+
+
+@dataclass
+class HostPort:
+    """One port of a host at the end of a cable.
+
+    Attributes:
+        host: its name, as its LLDP says it.
+        mac: of the port.
+        speaks: whether it runs LLDP; a silent host port tells nothing.
+        named: whether its LLDP port-id is the interface's name instead of its MAC.
+        netdev: that name.
+
+    """
+
+    host: str
+    mac: str
+    speaks: bool = True
+    named: bool = False
+    netdev: str = "enp59s0f0np0"
+
+
+@dataclass
+class Fabric:
+    """Switches, their cables, and what hangs on them."""
+
+    cables: dict[Port, Port] = field(default_factory=dict)
+    hosts: dict[Port, HostPort] = field(default_factory=dict)
+    cut: set[Port] = field(default_factory=set)
+    """Ports whose link is down whatever is configured."""
+    refuse: dict[str, Issue] = field(default_factory=dict)
+    """Switches whose next applies fail, and why."""
+    members: dict[str, "Member"] = field(default_factory=dict)
+
+    def cable(self, one: Port, other: Port) -> None:
+        """Connect two switch ports."""
+        self.cables[one] = other
+        self.cables[other] = one
+
+    def host(self, port: Port, host: HostPort) -> None:
+        """Connect a host's port to a switch port."""
+        self.hosts[port] = host
+
+    def member(self, name: str, new: bool = False) -> "Member":
+        """The backend of one switch."""
+        self.members[name] = Member(self, name, Rules(new))
+        return self.members[name]
+
+    def up(self, port: Port) -> bool:
+        """Whether the link at ``port`` is up: cabled, and not cut at either end."""
+        far = self.cables.get(port)
+        if port in self.cut or far in self.cut:
+            return False
+        return far in self.cables if far else port in self.hosts
+
+    def session(self, port: Port) -> tuple[bool, bool]:
+        """Whether BGP, and EVPN over it, is up between the two ends of a cable."""
+        far = self.cables.get(port)
+        if far is None or not self.up(port) or far[0] not in self.members:
+            return False, False
+        ends = [self.members[name].speaker(interface) for name, interface in (port, far)]
+        asns = [asn for asn, _ in ends]
+        if None in asns or asns[0] == asns[1]:
+            return False, False
+        return True, all(evpn for _, evpn in ends)
+
+    def hears(self, name: str) -> set[str]:
+        """The switches whose EVPN routes reach this one, through any number of others."""
+        heard, todo = {name}, [name]
+        while todo:
+            here = todo.pop()
+            for port, far in self.cables.items():
+                if port[0] == here and far[0] not in heard and self.session(port)[1]:
+                    heard.add(far[0])
+                    todo.append(far[0])
+        return heard - {name}
+
+
+@dataclass
+class Member:
+    """One switch of a fabric, as a backend."""
+
+    fabric: Fabric
+    name: str
+    rules: Rules
+    tree: Tree = field(default_factory=dict)
+
+    def apply(self, tree: Tree) -> Issue | None:
+        issue = self.fabric.refuse.get(self.name)
+        if issue is None:
+            self.tree = tree
+        return issue
+
+    def operational(self) -> Tree:
+        return {
+            "interface": self._interfaces(),
+            "bridge": {"domain": self._bridges()},
+            "vrf": {"default": {"router": {"bgp": {"neighbor": self._neighbors()}}}},
+            "evpn": {"multihoming": {"esi": self._segments()}, "vni": self._vnis()},
+            "qos": {"roce": self._roce()},
+        }
+
+    def _bgp(self) -> Tree:
+        return self.tree.get("vrf", {}).get("default", {}).get("router", {}).get("bgp", {})
+
+    def speaker(self, interface: str) -> tuple[int | None, bool]:
+        """The ASN that this switch speaks BGP with on an interface, and whether it offers EVPN there."""
+        bgp, general = self._bgp(), self.tree.get("router", {}).get("bgp", {})
+        neighbor = bgp.get("neighbor", {}).get(interface)
+        if neighbor is None or interface not in self.tree.get("interface", {}) or not self.rules.on(general):
+            return None, False
+        group = bgp.get("peer-group", {}).get(neighbor.get("peer-group"), {})
+        evpn = {**group.get("address-family", {}), **neighbor.get("address-family", {})}.get("l2vpn-evpn")
+        offered = self.rules.on(evpn) and self.rules.on(bgp.get("address-family", {}).get("l2vpn-evpn"))
+        return bgp.get("autonomous-system", general.get("autonomous-system")), offered
+
+    def _configured(self, interface: str) -> Tree:
+        return self.tree.get("interface", {}).get(interface, {})
+
+    def _members(self, bond: str) -> list[str]:
+        return list(self._configured(bond).get("bond", {}).get("member", {}))
+
+    def _ports(self) -> list[str]:
+        wired = [port for name, port in (*self.fabric.cables, *self.fabric.hosts) if name == self.name]
+        configured = [name for name in self.tree.get("interface", {}) if name.startswith("swp")]
+        return list(dict.fromkeys([*wired, *configured]))
+
+    def _interfaces(self) -> Tree:
+        shown: Tree = {
+            "lo": _interface("loopback", 65536, True),
+            "eth0": _interface("eth", 1500, True),
+        }
+        master = {member: bond for bond in self.tree.get("interface", {}) for member in self._members(bond)}
+        for port in self._ports():
+            owner = self._configured(master.get(port, port))
+            mtu = owner.get("link", {}).get("mtu", self._configured(port).get("link", {}).get("mtu", 9216))
+            up = self.fabric.up((self.name, port))
+            shown[port] = _interface("swp", mtu, up) | {"lldp": {"neighbor": self._lldp(port) if up else {}}}
+        for bond, content in self.tree.get("interface", {}).items():
+            if content.get("type") == "bond":
+                members = self._members(bond)
+                up = any(self.fabric.up((self.name, member)) for member in members)
+                shown[bond] = _interface("bond", content.get("link", {}).get("mtu", 9216), up)
+                shown[bond]["bond"] = {"member": {member: {} for member in members}, "mode": "lacp"}
+        if "bridge" in self.tree:
+            shown["br_default"] = _interface("bridge", 9216, True)
+        return shown
+
+    def _lldp(self, port: str) -> Tree:
+        far = self.fabric.cables.get((self.name, port))
+        if far:
+            return {far[0]: _neighbor(far[0], "44:38:39:00:00:01", far[1], "ifname")}
+        host = self.fabric.hosts[self.name, port]
+        if not host.speaks:
+            return {}
+        seen = (host.netdev, "ifname") if host.named else (host.mac, "mac")
+        return {host.host: _neighbor(host.host, host.mac, *seen)}
+
+    def _bridges(self) -> Tree:
+        ports: Tree = {}
+        for name, content in self.tree.get("interface", {}).items():
+            domain = content.get("bridge", {}).get("domain", {}).get("br_default")
+            if domain is not None:
+                untagged = str(domain.get("untagged", ""))
+                vlans = list(dict.fromkeys([*domain.get("vlan", {}), *([untagged] if untagged else [])]))
+                tags = {vlan: "untagged" if vlan == untagged else "tagged" for vlan in vlans}
+                ports[name] = {
+                    "vlan": {
+                        vlan: {"tag-state": tag, "fwd-state": "forwarding"} for vlan, tag in tags.items()
+                    }
+                }
+        return {"br_default": {"port": ports, "type": "vlan-aware"}} if ports else {}
+
+    def _neighbors(self) -> Tree:
+        shown: Tree = {}
+        for interface in self._bgp().get("neighbor", {}):
+            up, evpn = self.fabric.session((self.name, interface))
+            shown[interface] = {"state": "established" if up else "idle", "type": "unnumbered"}
+            if up:
+                far = self.fabric.cables[self.name, interface]
+                families: Tree = {"ipv4-unicast": {"pfx-rcd": 6, "pfx-sent": 4}}
+                families |= {"l2vpn-evpn": {"pfx-rcd": 124, "pfx-sent": 192}} if evpn else {}
+                asn = self.fabric.members[far[0]].speaker(far[1])[0]
+                shown[interface] |= {"remote-as": asn, "address-family": families}
+        return shown
+
+    def vtep(self) -> str | None:
+        """The address that this switch's VXLAN starts from."""
+        return self.tree.get("nve", {}).get("vxlan", {}).get("source", {}).get("address")
+
+    def segments(self) -> dict[str, str]:
+        """The ESI of each bond that has one; type 3: segment MAC and local-id."""
+        found: dict[str, str] = {}
+        if not self.rules.on(self.tree.get("evpn", {}).get("multihoming")):
+            return found
+        for name, content in self.tree.get("interface", {}).items():
+            segment = content.get("evpn", {}).get("multihoming", {}).get("segment")
+            if segment and self.rules.on(segment):
+                tail = f"{int(segment['local-id']):06x}"
+                mac = str(segment["mac-address"]).lower()
+                found[name] = f"03:{mac}:{tail[:2]}:{tail[2:4]}:{tail[4:]}"
+        return found
+
+    def bond_up(self, bond: str) -> bool:
+        """Whether any member of a bond has its link."""
+        return any(self.fabric.up((self.name, member)) for member in self._members(bond))
+
+    def _segments(self) -> Tree:
+        shown: Tree = {}
+        heard = [self.fabric.members[name] for name in sorted(self.fabric.hears(self.name))]
+        for bond, esi in self.segments().items():
+            up = self.bond_up(bond)
+            peers = [
+                vtep
+                for other in heard
+                if (vtep := other.vtep())
+                and any(esi == theirs and other.bond_up(name) for name, theirs in other.segments().items())
+            ]
+            flags = {"local": "on", **({"oper-up": "on", "ready-for-bgp": "on"} if up else {})}
+            shown[esi] = {
+                "local-interface": bond,
+                "flags": flags | ({"remote": "on"} if peers else {}),
+                "remote-vtep": {peer: {"df-algorithm": "preference"} for peer in peers},
+                "vni-count": len(
+                    self.tree.get("bridge", {}).get("domain", {}).get("br_default", {}).get("vlan", {})
+                ),
+            }
+        return shown
+
+    def _vnis(self) -> Tree:
+        vlans = self.tree.get("bridge", {}).get("domain", {}).get("br_default", {}).get("vlan", {})
+        if not self.rules.on(self.tree.get("evpn")) or self.vtep() is None:
+            return {}
+        return {
+            vni: {"type": "L2", "vlan": int(vlan), "local-vtep": self.vtep()}
+            for vlan, content in vlans.items()
+            for vni in content.get("vni", {})
+        }
+
+    def _roce(self) -> Tree:
+        roce = self.tree.get("qos", {}).get("roce", {})
+        if not self.rules.on(roce):
+            return {}
+        mode = roce.get("mode", "lossless")
+        pfc = {"pfc-priority": "3", "rx-enabled": "yes", "tx-enabled": "yes"} if mode == "lossless" else {}
+        return {"mode": mode, "congestion-control": {"congestion-mode": "ECN"}, "pfc": pfc}
+
+
+def _interface(kind: str, mtu: int, up: bool) -> Tree:
+    state: dict[str, Any] = {"up": {}} if up else {"down": {}}
+    return {"type": kind, "link": {"mtu": mtu, "state": state, "oper-status": "up" if up else "down"}}
+
+
+def _neighbor(name: str, chassis: str, port: str, kind: str) -> Tree:
+    return {
+        "age": "120",
+        "chassis": {"chassis-id": chassis, "system-name": name},
+        "port": {"name": port, "type": kind, "ttl": 120},
+    }

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What may go wrong with one REST call."""
+
+from dataclasses import dataclass
+
+KINDS = ("hang", "500", "500-after", "reset", "reset-after", "partial", "certificate")
+"""``-after``: the switch does what it was asked, and the answer is lost.
+
+``hang`` answers after the client has given up, ``partial`` stops in the middle of the body, ``certificate``
+closes the connection and presents another certificate from then on, as a switch that was exchanged would.
+"""
+
+AFTER = ("500-after", "reset-after", "partial")
+
+
+@dataclass
+class Fault:
+    """One fault.
+
+    Attributes:
+        kind: one of :data:`KINDS`.
+        at: the call that it hits, counted from 0 since the fault was set.
+        times: how many calls it hits from there on; 0 for all.
+
+    """
+
+    kind: str
+    at: int = 0
+    times: int = 1
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise ValueError(f"{self.kind} is no fault")
+
+    def hits(self, number: int) -> bool:
+        """Whether it hits the call with this number."""
+        return number >= self.at and (not self.times or number < self.at + self.times)

@@ -1,0 +1,307 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One switch's revisions: created, patched, applied, confirmed or rolled back, as NVUE does it.
+
+Facts: Cumulus Linux user guide, "NVUE API" (5.5 to 5.15), and what REST clients of real switches rely on.
+"""
+
+import threading
+from copy import deepcopy
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from nvue.rules import Issue, Rules
+from nvue.trees import Tree, diff, merge, nested
+
+DONE = ("applied", "applied_and_saved")
+BUSY = ("apply", "checking", "ays")
+TITLES = {400: "Bad Request", 403: "Forbidden", 404: "Not Found", 409: "Conflict"}
+
+
+class Backend(Protocol):
+    """What is behind the REST interface: a model, or the real thing."""
+
+    def apply(self, tree: Tree) -> Issue | None:
+        """Make the box as ``tree`` says, and return None; or leave it as it was and say why.
+
+        Called from a thread, once at a time; also with an earlier tree, for a rollback.
+        """
+
+    def operational(self) -> Tree:
+        """What ``rev=operational`` shows, in NVUE's own layout (see README.md)."""
+
+
+class Box:
+    """A backend without anything behind it: every tree applies, and nothing is to be seen."""
+
+    def apply(self, tree: Tree) -> Issue | None:
+        return None
+
+    def operational(self) -> Tree:
+        return {}
+
+
+@dataclass
+class Revision:
+    """A candidate configuration and how far it has come."""
+
+    tree: Tree
+    state: str = "pending"
+    progress: str = ""
+    issues: list[Issue] = field(default_factory=list)
+
+    def as_json(self) -> Tree:
+        issues = {f"{number:05}": issue.as_json() for number, issue in enumerate(self.issues)}
+        return {"state": self.state, "transition": {"issue": issues, "progress": self.progress}}
+
+
+class RefusedError(Exception):
+    """An answer with an HTTP status of 400 and above."""
+
+    def __init__(self, status: int, detail: str) -> None:
+        super().__init__(detail)
+        self.status = status
+        self.detail = detail
+
+
+def factory(hostname: str, new: bool) -> Tree:
+    """The configuration of a switch as it comes: management by DHCP, a host name."""
+    dhcp = {"ipv4": {"dhcp-client": {"state": "enabled"}}} if new else {"ip": {"address": {"dhcp": {}}}}
+    vrf = {"vrf": "mgmt"} if new else {"ip": {"vrf": "mgmt"}}
+    return {
+        "interface": {"eth0": merge(merge({"type": "eth"}, dhcp), vrf)},
+        "system": {"hostname": hostname, "timezone": "Etc-UTC"},
+    }
+
+
+class Switch:
+    """Revisions of one switch, safe for many threads.
+
+    Args:
+        hostname: its name, also for its LLDP neighbours.
+        release: of Cumulus Linux; from 5.15 on the tree has its new spelling.
+        backend: what applies the tree.
+        tree: the configuration applied at the start; the factory's when None.
+        pace: seconds between two states of an apply.
+        numbered: ids such as ``7`` instead of ``changeset/cumulus/…``.
+
+    """
+
+    def __init__(
+        self,
+        hostname: str = "cumulus",
+        release: str = "5.9.2",
+        backend: Backend | None = None,
+        tree: Tree | None = None,
+        pace: float = 0.0,
+        numbered: bool | None = None,
+    ) -> None:
+        self.hostname, self.release = hostname, release
+        self.version = tuple(int(part) for part in release.split(".")[:2])
+        self.rules = Rules(new=self.version >= (5, 15))
+        self.backend: Backend = backend or Box()
+        self.pace = pace
+        self.numbered = self.rules.new if numbered is None else numbered
+        self.revisions: dict[str, Revision] = {}
+        self.applied_id = "startup"
+        self.saved: Tree = {}
+        self.rolled_back = 0
+        self.lock = threading.RLock()
+        self._serial = 0
+        self._timer: threading.Timer | None = None
+        self._stopped = threading.Event()
+        start = factory(hostname, self.rules.new) if tree is None else tree
+        self.revisions["startup"] = Revision(deepcopy(start), "applied_and_saved")
+        self.saved = start
+
+    @property
+    def applied(self) -> Tree:
+        """The configuration that the switch runs."""
+        return self.revisions[self.applied_id].tree
+
+    def close(self) -> None:
+        """Stop the clock of a commit that waits for its confirmation."""
+        self._stopped.set()
+        if self._timer:
+            self._timer.cancel()
+
+    def cut_off(self) -> bool:
+        """Whether the configuration that runs leaves the switch without management."""
+        return "down" in self.applied.get("interface", {}).get("eth0", {}).get("link", {}).get("state", {})
+
+    # -- revisions as a client sees them
+
+    def create(self) -> Tree:
+        """POST /revision."""
+        with self.lock:
+            self._serial += 1
+            name = (
+                str(self._serial)
+                if self.numbered
+                else f"changeset/cumulus/2026-01-01_00.00.00_{self._serial:04X}"
+            )
+            self.revisions[name] = Revision(deepcopy(self.applied))
+            return {name: self.revisions[name].as_json()}
+
+    def shown(self) -> Tree:
+        """GET /revision: all of them; the applied one also under that name."""
+        with self.lock:
+            everything = {name: revision.as_json() for name, revision in self.revisions.items()}
+            everything["applied"] = self.revisions[self.applied_id].as_json()
+            everything["empty"] = {"state": "inactive", "transition": {"issue": {}, "progress": ""}}
+            return everything
+
+    def show(self, name: str) -> Tree:
+        """GET /revision/ID."""
+        with self.lock:
+            return self._get(name).as_json()
+
+    def drop(self, name: str) -> None:
+        """DELETE /revision/ID."""
+        with self.lock:
+            self._pending(name)
+            del self.revisions[name]
+
+    def patch(self, name: str, path: tuple[str, ...], value: Any) -> None:
+        """PATCH /PATH?rev=ID: merge, null unsets."""
+        with self.lock:
+            revision = self._pending(name)
+            if not self.rules.known(path):
+                raise RefusedError(404, f"The requested URL was not found: /{'/'.join(path)}")
+            patch = nested(path, value)
+            if wrong := self.rules.refuse(patch):
+                raise RefusedError(400, wrong)
+            revision.tree = self.rules.prune(merge(revision.tree, patch))
+
+    def clear(self, name: str, path: tuple[str, ...]) -> None:
+        """DELETE /PATH?rev=ID."""
+        with self.lock:
+            revision = self._pending(name)
+            if not path:
+                revision.tree = {}
+                return
+            revision.tree = self.rules.prune(merge(revision.tree, nested(path, None)))
+
+    def tree(self, name: str) -> Tree:
+        """The configuration of a revision."""
+        with self.lock:
+            return {} if name == "empty" else deepcopy(self._get(name).tree)
+
+    def difference(self, target: str, base: str) -> Tree:
+        """GET /?rev=TARGET&diff=BASE&filled=false."""
+        return diff(self.tree(base), self.tree(target))
+
+    def operational(self) -> Tree:
+        """What ``rev=operational`` shows, the release included."""
+        # 5.14 moved the release from system.build to system.version.
+        build = f"Cumulus Linux {self.release}"
+        system: Tree = {"hostname": self.hostname, "uptime": 4711, "timezone": "Etc/UTC"}
+        system |= {"version": {"image": build}} if self.version >= (5, 14) else {"build": build}
+        return merge({"system": system}, self.backend.operational())
+
+    # -- applying
+
+    def request(self, name: str, body: Any) -> Tree:
+        """PATCH /revision/ID: apply, confirm, or save."""
+        if not isinstance(body, dict) or body.get("state") not in ("apply", "save"):
+            raise RefusedError(400, f"{body!r} is not a state transition")
+        with self.lock:
+            revision = self._get(name)
+            if body["state"] == "save":
+                self.saved = deepcopy(self.applied)
+                return revision.as_json()
+            if revision.state == "ays":
+                return self._answer(name, revision, body)
+            busy = [other for other, each in self.revisions.items() if each.state in BUSY and other != name]
+            if busy:
+                raise RefusedError(409, f"revision {busy[0]} is being applied")
+            if revision.state in ("apply", "checking"):
+                return revision.as_json()
+            if not diff(self.applied, revision.tree):
+                # Nothing to do: NVUE leaves the revision as it is.
+                return revision.as_json()
+            if body.get("auto-prompt", {}).get("ays") != "ays_yes":
+                revision.state, revision.progress = "ays_fail", "Are you sure?"
+                return revision.as_json()
+            confirm = self._confirm_seconds(body)
+            revision.state, revision.progress, revision.issues = "apply", "Executing", []
+            threading.Thread(target=self._apply, args=(name, confirm), daemon=True).start()
+            return revision.as_json()
+
+    @staticmethod
+    def _confirm_seconds(body: Tree) -> float | None:
+        if body.get("auto-prompt", {}).get("confirm") != "confirm_yes":
+            return None
+        seconds = body.get("state-controls", {}).get("confirm", 600)
+        if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds <= 86400:
+            raise RefusedError(400, f"{seconds!r} is not of type 'integer' - 'state-controls.confirm'")
+        return seconds
+
+    def _answer(self, name: str, revision: Revision, body: Tree) -> Tree:
+        """A plain apply confirms what waits for it."""
+        if "confirm" in body.get("state-controls", {}):
+            raise RefusedError(409, f"revision {name} waits for its confirmation")
+        if self._timer:
+            self._timer.cancel()
+        self._finish(revision)
+        return revision.as_json()
+
+    def _finish(self, revision: Revision) -> None:
+        # From 5.9 on what is applied is saved without being asked.
+        saves = self.version >= (5, 9)
+        revision.state, revision.progress = ("applied_and_saved" if saves else "applied"), ""
+        if saves:
+            self.saved = deepcopy(revision.tree)
+
+    def _apply(self, name: str, confirm: float | None) -> None:
+        revision = self.revisions[name]
+        before = self.applied_id
+        self._stopped.wait(self.pace)
+        self._step(revision, "checking", "Checking config")
+        if issues := self.rules.contradictions(revision.tree):
+            self._step(revision, "invalid", "Invalid config", issues)
+            return
+        self._stopped.wait(self.pace)
+        issue = self.backend.apply(deepcopy(revision.tree))
+        if issue is not None:
+            self._step(revision, "apply_fail", "Failed to apply", [issue])
+            return
+        with self.lock:
+            self.applied_id = name
+            if confirm is None:
+                self._finish(revision)
+                return
+            revision.state, revision.progress = "ays", "Waiting for confirmation"
+            self._timer = threading.Timer(confirm, self._roll_back, (name, before))
+            self._timer.daemon = True
+            self._timer.start()
+
+    def _step(self, revision: Revision, state: str, progress: str, issues: list[Issue] | None = None) -> None:
+        with self.lock:
+            revision.state, revision.progress, revision.issues = state, progress, issues or []
+
+    def _roll_back(self, name: str, before: str) -> None:
+        """Nobody confirmed in time: back to what ran before."""
+        with self.lock:
+            revision = self.revisions[name]
+            if revision.state != "ays" or self._stopped.is_set():
+                return
+            self.backend.apply(deepcopy(self.revisions[before].tree))
+            self.applied_id = before
+            self.rolled_back += 1
+            said = "the commit was not confirmed in time; rolled back"
+            revision.state, revision.progress = "apply_fail", "Rolled back"
+            revision.issues = [Issue("rollback", said)]
+
+    def _get(self, name: str) -> Revision:
+        name = self.applied_id if name == "applied" else name
+        if name not in self.revisions:
+            raise RefusedError(404, f"revision {name} does not exist")
+        return self.revisions[name]
+
+    def _pending(self, name: str) -> Revision:
+        if name in ("applied", "startup", "operational", "empty"):
+            raise RefusedError(403, f"revision {name} cannot be changed")
+        revision = self._get(name)
+        if revision.state in (*BUSY, *DONE):
+            raise RefusedError(403, f"revision {name} is {revision.state} and cannot be changed")
+        return revision
