@@ -7,10 +7,13 @@ the actions ``approve-reboot`` and ``release-reboot-lock``. The decisions are :m
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import ops
 from converge import Finding, Severity
+from hostnic import handover
+from hostnic.handover import Handover
 from hostnic.system import System
 
 from charmkit import reboot_databag
@@ -24,10 +27,12 @@ from charmkit.reboot import (
     approve_all,
     approve_one,
     arbitrate,
+    as_wish,
     decide,
     release,
+    with_others,
 )
-from charmkit.reboot_status import SUBJECT, duration, report
+from charmkit.reboot_status import SUBJECT, duration, handed_over, report
 
 logger = logging.getLogger(__name__)
 
@@ -67,6 +72,39 @@ class RollingReboot(ops.Object):
         self.framework.observe(charm.on["approve-reboot"].action, self._on_approve)
         self.framework.observe(charm.on["release-reboot-lock"].action, self._on_release)
 
+    def turn(
+        self,
+        need: Need,
+        policy: Policy,
+        given: Handover,
+        others: Sequence[Handover],
+        *,
+        publish: bool = True,
+    ) -> tuple[Finding, ...]:
+        """This unit's turn on a machine of several charms; call it in every reconcile.
+
+        The charm that owns the machine's reboots asks for the others' too. Any other charm hands its own
+        over and gives back what lock it holds.
+
+        Args:
+            need: what this charm needs itself.
+            policy: its options.
+            given: what it hands over apart from the reboot.
+            others: what the machine's other charms hand over.
+            publish: write ``given``; not while an input is refused, when what was given last stays.
+
+        """
+        differing = handover.disagreements(others, given.reboot_owner)
+        if differing:
+            need = replace(need, not_ready="the charms of this machine name different reboot owners")
+        owns = given.reboot_owner == given.charm
+        wish = None if owns else as_wish(need, self._now())
+        findings = [*differing, *(self._hand_over(replace(given, reboot=wish)) if publish else [])]
+        if owns:
+            return (*findings, *self.roll(with_others(need, others, given.charm), policy))
+        elsewhere = Need(unverified=need.unverified)
+        return (*findings, *handed_over(need, given.reboot_owner), *self.roll(elsewhere, policy))
+
     def roll(self, need: Need, policy: Policy) -> tuple[Finding, ...]:
         """This unit's turn, at the end of each reconcile: publish, grant, give back, or ask for the reboot.
 
@@ -92,6 +130,14 @@ class RollingReboot(ops.Object):
         elif not decision.own.settled:
             findings += self._wake(self._dispatcher.in_a_minute)
         return (*findings, *report(host, policy, decision.own, decision.cluster))
+
+    def _hand_over(self, given: Handover) -> list[Finding]:
+        try:
+            handover.publish(self._system, given)
+        except OSError as error:
+            what = f"cannot be written: {error}"
+            return [Finding(Severity.WARNING, handover.DIRECTORY, what, "retried at the next hook")]
+        return []
 
     def _on_approve(self, event: ops.ActionEvent) -> None:
         self._act(event, self._approve)

@@ -130,8 +130,13 @@ def read_others(system: System, charm: str) -> tuple[tuple[Handover, ...], tuple
     return tuple(handovers), tuple(findings)
 
 
+def owner_by(others: Iterable[Handover], charm: str) -> str | None:
+    """Who asks for this machine's reboots as ``charm`` is configured; None when it hands nothing over."""
+    return next((other.reboot_owner for other in others if other.charm == charm), None)
+
+
 def disagreements(others: Iterable[Handover], reboot_owner: str) -> tuple[Finding, ...]:
-    """One finding for each charm that takes another charm for the one that reboots this machine."""
+    """One finding for each charm that wants a reboot from another charm than ``reboot_owner``."""
     return tuple(
         Finding(
             Severity.BLOCKED,
@@ -140,7 +145,7 @@ def disagreements(others: Iterable[Handover], reboot_owner: str) -> tuple[Findin
             "let both name the same charm; nothing reboots until they do",
         )
         for other in others
-        if other.reboot_owner != reboot_owner
+        if other.reboot is not None and other.reboot_owner != reboot_owner
     )
 
 

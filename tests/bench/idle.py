@@ -36,16 +36,24 @@ if __name__ == "__main__":
 """
 
 HOOK_TOOL = """#!/bin/sh
-case "${0##*/}" in
-config-get) cat "$JUJU_CHARM_DIR/options.json" ;;
-relation-ids) echo '[]' ;;
-is-leader) echo false ;;
-juju-log) echo "$*" >>/var/lib/bench/juju-log ;;
-status-get) echo '{"status": "active", "message": ""}' ;;
+case "$*" in *--app*) bag=app ;; *) bag=unit ;; esac
+bag="$JUJU_CHARM_DIR/$bag-databag.json"
+case "${0##*/} $1" in
+"config-get "*) cat "$JUJU_CHARM_DIR/options.json" ;;
+"relation-ids reboot") echo '["reboot:0"]' ;;
+relation-ids* | relation-list*) echo '[]' ;;
+relation-get*) cat "$bag" 2>/dev/null || echo '{}' ;;
+relation-set*) cat >"$bag" ;;
+is-leader*) echo true ;;
+juju-log*) echo "$*" >>/var/lib/bench/juju-log ;;
+status-get*) echo '{"status": "active", "message": ""}' ;;
 esac
 """
+"""What Juju would answer the one unit of an application: it leads, and has a peer relation."""
+
 HOOK_TOOLS = (
-    "config-get is-leader juju-log relation-ids status-get status-set application-version-set goal-state"
+    "application-version-set config-get goal-state is-leader juju-log "
+    "relation-get relation-ids relation-list relation-set status-get status-set"
 )
 
 COUNTER = """
@@ -62,9 +70,9 @@ sys.addaudithook(_count)
 
 def unpack(source: Path, config: dict[str, object]) -> Path:
     """The charm as it is packed: charmcraft.yaml apart in the files that ops reads, and its options."""
-    charm = WORK / source.parent.name
+    content = yaml.safe_load((source / "charmcraft.yaml").read_text())
+    charm = WORK / content["name"]
     shutil.copytree(source, charm)
-    content = yaml.safe_load((charm / "charmcraft.yaml").read_text())
     for key in ("config", "actions"):
         (charm / f"{key}.yaml").write_text(yaml.safe_dump(content.pop(key, {})))
     (charm / "metadata.yaml").write_text(yaml.safe_dump(content))
@@ -102,7 +110,7 @@ def hook(charm: Path, environment: dict[str, str], python_path: str = "") -> flo
     given = {
         **environment,
         "JUJU_CHARM_DIR": str(charm),
-        "JUJU_UNIT_NAME": "bench/0",
+        "JUJU_UNIT_NAME": f"{charm.name}/0",
         "PYTHONPATH": f"{python_path}{charm}/lib:{charm}/src:{PACKAGES}",
     }
     began = time.monotonic()
@@ -140,6 +148,7 @@ def main(source: Path, config: dict[str, object]) -> None:
     empty, environment = prepare()
     charm = unpack(source, config)
     hook(empty, environment)
+    hook(charm, environment)  # publishes what a unit publishes once
     if written := writes(charm, environment):
         raise SystemExit(f"the hook is not idle, it wrote {written}")
     times = [(hook(empty, environment), hook(charm, environment)) for _ in range(ROUNDS)]

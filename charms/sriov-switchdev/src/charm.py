@@ -51,6 +51,12 @@ class Survey:
     """The options say which ports are meant, and they are fit for it."""
 
     @property
+    def ready(self) -> bool:
+        """A reboot leads to the desired state: what it needs is installed, and nothing stands in its way."""
+        blocked = any(finding.severity is Severity.BLOCKED for finding in self.plan.findings)
+        return set(files.UNITS) <= self.observed.enabled and not self.plan.steps and not blocked
+
+    @property
     def findings(self) -> tuple[Finding, ...]:
         """What differs, worst things included."""
         return verify(self.wanted, self.observed, self.plan)
@@ -113,48 +119,36 @@ class SriovSwitchdevCharm(ops.CharmBase):
         try:
             if survey.selected:
                 self.dispatcher.install()
-                self._hand_over(survey)
             if waiting_for_boot(survey.observed):
                 self.dispatcher.in_a_minute()
         except OSError as error:
-            remedy = "retried at the next hook"
-            failures.append(
-                Finding(Severity.WARNING, handover.DIRECTORY, f"cannot be written: {error}", remedy)
-            )
-        return self._roll(survey, (*failures, *survey.findings))
+            what, remedy = f"cannot be started: {error}", "retried at the next hook"
+            failures.append(Finding(Severity.WARNING, "the service that wakes this unit", what, remedy))
+        return self._reboot(survey, (*failures, *survey.findings))
 
-    def _roll(self, survey: Survey, findings: Sequence[Finding]) -> Sequence[Finding]:
-        """Ask for the reboot that held steps need, and the other charms' of this machine."""
+    def _reboot(self, survey: Survey, findings: Sequence[Finding]) -> Sequence[Finding]:
+        """Tell nic-firmware how many VFs each port needs, and ask for the reboot that held steps need.
+
+        nic-firmware's option says which charm asks; without nic-firmware it is this one.
+        """
         options = self._options()
-        others, unreadable = handover.read_others(self.system, NAME)
-        disagreements = handover.disagreements(others, NAME)
-        wishes = [other.reboot for other in others if other.reboot and other.reboot_owner == NAME]
-        worst = [finding for finding in findings if finding.severity >= Severity.HELD]
-        in_place = set(files.UNITS) <= survey.observed.enabled and not any(
-            finding.severity is Severity.BLOCKED for finding in survey.plan.findings
-        )
-        not_ready = "" if in_place and not survey.plan.steps else NOT_READY
-        if not all(wish.ready for wish in wishes):
-            not_ready = "another charm of this machine is not ready for it"
-        if disagreements:
-            not_ready = "the charms of this machine name different reboot owners"
+        worst = next((finding for finding in findings if finding.severity >= Severity.HELD), None)
         need = Need(
-            reasons=(
-                *reboot_reasons(survey.wanted, survey.plan),
-                *(reason for wish in wishes for reason in wish.reasons),
-            ),
-            not_ready=not_ready,
-            unverified=worst[0].sentence() if worst else "",
+            reasons=reboot_reasons(survey.wanted, survey.plan),
+            not_ready="" if survey.ready else NOT_READY,
+            unverified=worst.sentence() if worst else "",
+        )
+        others, malformed = handover.read_others(self.system, NAME)
+        given = Handover(
+            NAME,
+            self.unit.name,
+            reboot_owner=handover.owner_by(others, "nic-firmware") or NAME,
+            vfs={port.bdf: port.num_vfs for port in survey.wanted.ports},
+            pending=" ".join(worst.what.split()) if worst else "",
         )
         policy = RebootPolicy(cast("Mode", options.reboot_policy), options.reboot_settle)
-        return (*disagreements, *unreadable, *self.reboot.roll(need, policy), *findings)
-
-    def _hand_over(self, survey: Survey) -> None:
-        """Tell nic-firmware how many VFs each port needs."""
-        vfs = {port.bdf: port.num_vfs for port in survey.wanted.ports}
-        worst = next((finding.what for finding in survey.findings if finding.severity >= Severity.HELD), "")
-        pending = " ".join(worst.split())
-        handover.publish(self.system, Handover(NAME, self.unit.name, NAME, vfs=vfs, pending=pending))
+        asked = self.reboot.turn(need, policy, given, others, publish=survey.selected)
+        return (*malformed, *asked, *findings)
 
     def _remove(self) -> None:
         """Take away what the charm installed; the NIC stays as it is."""

@@ -17,12 +17,9 @@ from charmkit.reboot import (
     approve_all,
     approve_one,
     arbitrate,
-    as_wish,
     decide,
     release,
-    with_others,
 )
-from hostnic.handover import Handover, RebootWish
 
 ME, PEER = "sriov/0", "sriov/1"
 WHY = ("8 VFs at the next boot",)
@@ -388,35 +385,3 @@ def test_a_leaders_approval_of_units_it_does_not_see_stays():
 
     assert arbitrate(ME, {ME: SETTLED}, known, HOST.now) == known
     assert set(approve_all({ME: WANTS}, known).approvals) == {ME, PEER}
-
-
-# Several charms on one host.
-
-
-def handed(reboot: RebootWish | None, pending: str = "") -> Handover:
-    return Handover("sriov-switchdev", "sriov-switchdev/0", "nic-firmware", reboot=reboot, pending=pending)
-
-
-def test_the_owner_asks_once_for_everybody_and_after_everybody_is_ready():
-    preparing = handed(RebootWish(("switchdev",), 1, ready=False), "installs its boot files")
-
-    merged = with_others(Need(("NUM_OF_VFS 8",)), [preparing, handed(None)], "nic-firmware")
-
-    assert merged.reasons == ("NUM_OF_VFS 8", "sriov-switchdev: switchdev")
-    assert merged.not_ready == "sriov-switchdev: installs its boot files"
-
-
-def test_a_ready_wish_does_not_hold_the_owner_up():
-    assert with_others(Need(), [handed(RebootWish(WHY, 1, ready=True))], "nic-firmware").not_ready == ""
-
-
-def test_a_wish_for_another_owner_is_not_the_owners():
-    elsewhere = handed(RebootWish(WHY, 1, ready=False))
-
-    assert with_others(Need(), [elsewhere], "roce-qos") == Need()
-
-
-def test_a_need_becomes_a_wish_for_the_owner():
-    assert as_wish(Need(), 5) is None
-    assert as_wish(Need(WHY), 5) == RebootWish(WHY, since=5, ready=True)
-    assert as_wish(Need(WHY, not_ready="x"), 5) == RebootWish(WHY, since=5, ready=False)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from converge import Severity
 from hostnic import handover
-from hostnic.handover import Handover, RebootWish, disagreements, publish, read_others, withdraw
+from hostnic.handover import Handover, RebootWish, disagreements, owner_by, publish, read_others, withdraw
 from hostnic.machine import Machine
 from hostnic.testing import FakeHost
 from hypothesis import example, given
@@ -229,14 +229,21 @@ def test_a_mistake_of_the_writers_is_refused_before_it_is_written(host: FakeHost
     assert host.trace == []
 
 
-def test_charms_that_name_different_owners_are_named():
-    (finding,) = disagreements([PLAIN, FULL, Handover("x", "x/1", "x")], "nic-firmware")
+def test_a_charm_that_wants_a_reboot_from_another_owner_is_named():
+    silent, other = Handover("y", "y/1", "x"), Handover("x", "x/1", "x", reboot=WISH)
+
+    (finding,) = disagreements([PLAIN, FULL, silent, other], "nic-firmware")
 
     assert finding.severity is Severity.BLOCKED
     assert finding.sentence() == (
         "option reboot-owner: nic-firmware here, but x for x/1 on the same machine; "
         "let both name the same charm; nothing reboots until they do"
     )
+
+
+def test_the_owner_is_learned_from_the_charm_that_is_configured_with_it():
+    assert owner_by([PLAIN, FULL], "roce-qos") == "nic-firmware"
+    assert owner_by([PLAIN, FULL], "x") is None
 
 
 bdfs = st.from_regex(r"[0-9a-f]{4}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7]", fullmatch=True)

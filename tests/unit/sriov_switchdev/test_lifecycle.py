@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A unit's life: from a new node to a converged one, idle hooks, refresh, adoption, reboots, removal."""
 
-import json
 import subprocess
 import sys
 from types import ModuleType
@@ -77,49 +76,6 @@ def test_the_leader_frees_a_lock_whose_holder_never_came_back(node: Node) -> Non
     node.deploy(reboot_policy="always")
     assert node.action("release-reboot-lock")["released"] == "sriov-switchdev/0"
     assert "no unit holds the reboot lock" in node.failure("release-reboot-lock")
-
-
-def test_reboots_wait_for_another_charm_that_is_not_ready(node: Node) -> None:
-    hand_over(node.host, "nic-firmware", owner="sriov-switchdev", ready=False)
-    node.deploy(reboot_policy="always")
-    assert node.reboots_asked == 0
-    assert "another charm of this machine is not ready for it" in node.log
-    hand_over(node.host, "nic-firmware", owner="sriov-switchdev", ready=True)
-    node.emit("update_status")
-    assert node.reboots_asked == 1
-
-
-def test_another_charms_reboot_is_asked_for_on_a_converged_node(converged: Node) -> None:
-    asked = converged.reboots_asked
-    hand_over(converged.host, "nic-firmware", owner="sriov-switchdev", ready=True)
-    converged.emit("update_status")
-    assert converged.reboots_asked == asked + 1
-    assert nic(converged.writes) == []
-
-
-def test_charms_that_name_different_reboot_owners_reboot_nothing(node: Node) -> None:
-    hand_over(node.host, "nic-firmware", owner="nic-firmware", ready=True)
-    status = node.deploy(reboot_policy="always")
-    assert node.reboots_asked == 0
-    assert status.name == "blocked"
-    assert "nic-firmware" in node.log
-
-
-def hand_over(host: FakeHost, charm: str, *, owner: str, ready: bool) -> None:
-    wish = {"reasons": ["firmware parameters of 0000:3b:00"], "since": 1000, "ready": ready}
-    content = {"version": 1, "unit": f"{charm}/0", "reboot_owner": owner, "reboot": wish}
-    host.files.install(f"/run/ovn-offload/{charm}.json", json.dumps(content).encode(), 0o600)
-    host.files.install(f"/var/lib/juju/agents/unit-{charm}-0/agent.conf", b"", 0o600)
-
-
-def test_the_vfs_that_it_needs_are_handed_over_for_nic_firmware(node: Node) -> None:
-    for port in node.host.network.ports():
-        port.total_vfs = port.firmware.num_of_vfs = port.firmware.next_num_of_vfs = 0
-    assert node.configure(num_vfs=16).emit().name == "blocked"
-    handed = json.loads(node.host.read("/run/ovn-offload/sriov-switchdev.json"))
-    assert handed["vfs"] == {PF0: 16, PF1: 16}
-    assert handed["reboot_owner"] == "sriov-switchdev"
-    assert handed["pending"]
 
 
 # Idle hooks.

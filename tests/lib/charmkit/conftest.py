@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A whole application on modelled hosts, driven by Juju's events."""
+
+from typing import Any
+
+import ops
+import pytest
+from charmkit.dispatch import Dispatcher
+from charmkit.reboot import Need, Policy
+from charmkit.reboot_databag import KEY, decode_cluster
+from charmkit.reboot_ops import RollingReboot
+from charmkit.reconcile import Reconciler
+from converge import Finding, Plan
+from hostnic.handover import Handover
+from hostnic.testing import FakeHost
+from ops import testing
+
+META = {"name": "sriov", "peers": {"reboot": {"interface": "rolling_reboot"}}}
+ACTIONS: dict[str, Any] = {"plan": {}, "verify": {}, "approve-reboot": {}, "release-reboot-lock": {}}
+
+
+class Node:
+    """A host, what its charm finds there, and what the unit's databag holds."""
+
+    def __init__(self) -> None:
+        self.host = FakeHost()
+        self.others: tuple[Handover, ...] = ()
+        self.owner = "sriov"
+        self.needs: tuple[str, ...] = ()
+        self.unverified = ""
+        self.busy = ""
+        self.stopped = ""
+        self.probes: list[str] = []
+        self.reboots = 0
+        self.data: dict[str, str] = {}
+
+    def probe(self, name: str) -> str:
+        self.probes.append(name)
+        return str(getattr(self, name))
+
+    def boot(self, *, changes_nothing: bool = False) -> None:
+        self.host.reboot()
+        if not changes_nothing:
+            self.needs = ()
+
+
+class Application:
+    """Units of one application on a Juju that carries databags and keeps reboots for the test to make."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *, units: int, policy: Policy) -> None:
+        self.nodes = [Node() for _ in range(units)]
+        self.app_data: dict[str, str] = {}
+        self.policy = policy
+        self.leader = 0
+        self.related = True
+        self.results: dict[str, Any] = {}
+        self._asking = False
+        monkeypatch.setattr(ops.Unit, "reboot", lambda *_: self._ask())
+
+    def _ask(self) -> None:
+        self._asking = True
+
+    def hook(self, number: int) -> testing.State:
+        return self._emit(number, lambda on: on.update_status())
+
+    def action(self, number: int, name: str) -> dict[str, Any]:
+        before = self.nodes[number].reboots
+        self._emit(number, lambda on: on.action(name))
+        assert self.nodes[number].reboots == before, "juju-reboot is refused in an action"
+        return self.results
+
+    def _emit(self, number: int, event: Any) -> testing.State:
+        node, application = self.nodes[number], self
+
+        class Charm(ops.CharmBase):
+            def __init__(self, framework: ops.Framework) -> None:
+                super().__init__(framework)
+                self.rolling = RollingReboot(
+                    self,
+                    node.host,
+                    Dispatcher(node.host, self.unit.name, "sriov"),
+                    busy=lambda: node.probe("busy"),
+                    stopped=lambda: node.probe("stopped"),
+                )
+                self.dispatcher = Dispatcher(node.host, self.unit.name, "sriov")
+                self.reconciler = Reconciler(self, converge=self.converge, preview=Plan, verify=lambda: ())
+
+            def converge(self) -> tuple[Finding, ...]:
+                self.dispatcher.install()
+                need = Need(node.needs, unverified=node.unverified)
+                given = Handover("sriov", self.unit.name, node.owner)
+                return self.rolling.turn(need, application.policy, given, node.others)
+
+        peers = testing.PeerRelation(
+            "reboot",
+            local_unit_data=node.data,
+            local_app_data=self.app_data,
+            peers_data={n: other.data for n, other in enumerate(self.nodes) if n != number},
+        )
+        context = testing.Context(Charm, meta=META, actions=ACTIONS, unit_id=number)
+        node.probes.clear()
+        node.host.spawned.clear()
+        state = testing.State(leader=number == self.leader, relations=[peers] if self.related else [])
+        out = context.run(event(context.on), state)
+        if self.related:
+            after = out.get_relation(peers.id)
+            node.data, self.app_data = dict(after.local_unit_data), dict(after.local_app_data)
+        self.results = dict(context.action_results or {})
+        if self._asking:
+            node.reboots += 1
+            self._asking = False
+        return out
+
+    @property
+    def holder(self) -> str:
+        return decode_cluster(self.app_data.get(KEY)).holder
+
+
+@pytest.fixture
+def application(monkeypatch: pytest.MonkeyPatch) -> Any:
+    def deploy(units: int = 3, mode: Any = "manual", settle: int = 300) -> Application:
+        application = Application(monkeypatch, units=units, policy=Policy(mode, settle))
+        for number in range(units):
+            application.hook(number)
+        return application
+
+    return deploy

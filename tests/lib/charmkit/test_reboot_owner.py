@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Several charms on one machine: one of them asks for everybody's reboot."""
+
+import errno
+from typing import Any
+
+import pytest
+from charmkit.reboot import Need, as_wish, with_others
+from hostnic import handover
+from hostnic.handover import Handover, RebootWish
+from ops import testing
+
+WHY = ("8 VFs at the next boot",)
+
+
+def handed(reboot: RebootWish | None, pending: str = "") -> Handover:
+    return Handover("sriov-switchdev", "sriov-switchdev/0", "nic-firmware", reboot=reboot, pending=pending)
+
+
+def test_the_owner_asks_once_for_everybody_and_after_everybody_is_ready():
+    preparing = handed(RebootWish(("switchdev",), 1, ready=False), "installs its boot files")
+
+    merged = with_others(Need(("NUM_OF_VFS 8",)), [preparing, handed(None)], "nic-firmware")
+
+    assert merged.reasons == ("NUM_OF_VFS 8", "sriov-switchdev: switchdev")
+    assert merged.not_ready == "sriov-switchdev: installs its boot files"
+
+
+def test_a_ready_wish_does_not_hold_the_owner_up():
+    assert with_others(Need(), [handed(RebootWish(WHY, 1, ready=True))], "nic-firmware").not_ready == ""
+
+
+def test_a_wish_for_another_owner_is_not_the_owners():
+    elsewhere = handed(RebootWish(WHY, 1, ready=False))
+
+    assert with_others(Need(), [elsewhere], "roce-qos") == Need()
+
+
+def test_a_need_becomes_a_wish_for_the_owner():
+    assert as_wish(Need(), 5) is None
+    assert as_wish(Need(WHY), 5) == RebootWish(WHY, since=5, ready=True)
+    assert as_wish(Need(WHY, not_ready="x"), 5) == RebootWish(WHY, since=5, ready=False)
+
+
+# A charm's turn.
+
+
+def published(app: Any) -> Handover | None:
+    """What unit 0 hands over, as another charm of its machine reads it."""
+    host = app.nodes[0].host
+    host.files.install("/var/lib/juju/agents/unit-sriov-0/agent.conf", b"", 0o600)
+    found, malformed = handover.read_others(host, "nic-firmware")
+    assert not malformed
+    return found[0] if found else None
+
+
+def test_the_owner_asks_for_what_another_charm_wants(application: Any):
+    app = application(1, mode="always")
+    app.nodes[0].others = (Handover("nic-firmware", "nic-firmware/0", "sriov", RebootWish(WHY, 1, True)),)
+
+    app.hook(0)
+
+    assert app.nodes[0].reboots == 1
+    assert published(app) == Handover("sriov", "sriov/0", "sriov")
+
+
+@pytest.mark.parametrize("mode", ["manual", "when-idle", "always"])
+def test_another_charms_reboot_is_handed_over_under_every_policy(application: Any, mode: str):
+    app = application(1, mode=mode)
+    app.nodes[0].owner, app.nodes[0].needs = "nic-firmware", WHY
+
+    out = app.hook(0)
+
+    assert app.nodes[0].reboots == 0
+    assert app.holder == ""
+    assert published(app).reboot.reasons == WHY
+    said = "reboot: needed (8 VFs at the next boot); nic-firmware asks for it"
+    assert out.unit_status == testing.WaitingStatus(said)
+
+
+def test_a_lock_that_was_held_goes_back_when_another_charm_becomes_the_owner(application: Any):
+    app = application(1, mode="always", settle=0)
+    app.nodes[0].needs = WHY
+    app.hook(0)
+    assert app.holder == "sriov/0"
+    app.nodes[0].boot()
+    app.nodes[0].owner = "nic-firmware"
+
+    for _ in range(2):
+        app.hook(0)
+
+    assert app.holder == ""
+    assert app.nodes[0].reboots == 1
+
+
+def test_nothing_reboots_while_two_charms_name_two_owners(application: Any):
+    app = application(1, mode="always")
+    app.nodes[0].needs = WHY
+    app.nodes[0].others = (Handover("roce-qos", "roce-qos/0", "nic-firmware", RebootWish(WHY, 1, True)),)
+
+    out = app.hook(0)
+
+    assert app.nodes[0].reboots == 0
+    assert out.unit_status.name == "blocked"
+    assert "sriov here, but nic-firmware for roce-qos/0" in out.unit_status.message
+
+
+def test_a_file_that_cannot_be_written_is_a_warning_and_written_by_the_next_hook(application: Any):
+    app = application(1)
+    host, path = app.nodes[0].host, handover.path_of("sriov")
+    host.files.remove(path)
+    host.fail("install", path, OSError(errno.ENOSPC, "No space left on device"))
+
+    assert "/run/ovn-offload: cannot be written" in app.hook(0).unit_status.message
+    app.hook(0)
+
+    assert host.exists(path)
