@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""YAML without the traps of YAML 1.1, for the intent.
+
+Read as in YAML 1.2's core: only true and false are booleans, ``on`` is text, 44:38:39:22:01:18 is text and no
+number of minutes, 5.15 is text. A key given twice is an error: the parser would silently take the last one.
+"""
+
+import re
+from typing import Any, Protocol
+
+import yaml
+from shape import IntentError
+
+
+class _Loader(yaml.SafeLoader):
+    """PyYAML's safe loader; its resolvers are replaced below."""
+
+
+class _Constructor(Protocol):
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> object: ...
+
+
+def _mapping(loader: _Constructor, node: yaml.MappingNode) -> dict[object, object]:
+    found: dict[object, object] = {}
+    for key_node, value_node in node.value:
+        key = loader.construct_object(key_node, deep=True)
+        if not isinstance(key, str | int | None) or key in found:
+            line = key_node.start_mark.line + 1
+            raise IntentError("", key, f"plain keys, each once, instead of that one in line {line}")
+        found[key] = loader.construct_object(value_node, deep=True)
+    return found
+
+
+_LOADER: Any = _Loader
+_LOADER.yaml_implicit_resolvers = {}
+_LOADER.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile(r"^(?:true|false)$"), list("tf"))
+_LOADER.add_implicit_resolver("tag:yaml.org,2002:null", re.compile(r"^(?:~|null|)$"), ["~", "n", ""])
+_WHOLE = re.compile(r"^(?:0|-?[1-9][0-9]*)$")
+_LOADER.add_implicit_resolver("tag:yaml.org,2002:int", _WHOLE, list("-0123456789"))
+_LOADER.add_constructor("tag:yaml.org,2002:map", _mapping)
+
+
+def read(text: str) -> object:
+    """The document as plain data.
+
+    Raises:
+        IntentError: it is not YAML; the sentence names line and column.
+
+    """
+    try:
+        return _LOADER(text).get_single_data()
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark
+        place = f" at line {mark.line + 1}, column {mark.column + 1}" if mark else ""
+        raise IntentError("", f"{error.problem}{place}", "a YAML document") from error
+    except yaml.YAMLError as error:
+        raise IntentError("", str(error).partition("\n")[0], "a YAML document") from error
+    except RecursionError as error:
+        raise IntentError("", f"{text[:20]}…", "a YAML document that is not nested without end") from error

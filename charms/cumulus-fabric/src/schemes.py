@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Numbers that a scheme counts up from its first: addresses, AS numbers, MACs. Pure."""
+
+import ipaddress
+
+from declaration import Asns
+from shape import IntentError
+
+
+def address(path: str, first: str | None, number: int) -> str:
+    """The address ``number`` above ``first``; empty without a first one."""
+    if first is None:
+        return ""
+    try:
+        return str(ipaddress.IPv4Address(first) + number)
+    except ipaddress.AddressValueError:
+        raise IntentError(path, first, f"an address with {number} more above it") from None
+
+
+def asn(path: str, scheme: Asns, number: int) -> int:
+    """The AS number of switch ``number`` of a role."""
+    if scheme.all is not None and scheme.first is None:
+        return scheme.all
+    if scheme.first is not None and scheme.all is None:
+        return scheme.first + number
+    raise IntentError(path, scheme.first, "either first or all")
+
+
+def mac(path: str, first: str, number: int) -> str:
+    """The MAC address ``number`` above ``first``, upper case."""
+    value = int(first.replace(":", ""), 16) + number
+    if value >= 1 << 48:
+        raise IntentError(path, first, f"a MAC address with {number} more above it")
+    return ":".join(f"{byte:02X}" for byte in value.to_bytes(6, "big"))

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Intents of the charm's examples, whole or with something changed."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import document
+import expand
+import intent
+from model import Fabric
+
+CHARM = Path(__file__).parents[3] / "charms/cumulus-fabric"
+GUIDE = Path(__file__).parent / "rdg"
+SIX = ["Leaf0-1", "Leaf0-2", "Leaf1-1", "Leaf1-2", "Spine0", "Spine1"]
+
+
+def text(name: str) -> str:
+    """One of the charm's examples."""
+    return (CHARM / "examples" / f"{name}.yaml").read_text()
+
+
+def data(name: str = "rdg") -> dict[str, Any]:
+    """An example as plain data, to be changed."""
+    return document.read(text(name))
+
+
+def fabric(name: str = "rdg", change: Callable[[dict[str, Any]], object] | None = None) -> Fabric:
+    """An example spelled out, after ``change`` has changed its data."""
+    content = data(name)
+    if change:
+        change(content)
+    return expand.expand(intent.INTENT.read("", content))
+
+
+def guide(switch: str) -> list[str]:
+    """The reference deployment guide's commands for one of its six switches, without the final apply."""
+    lines = (GUIDE / f"{switch}.txt").read_text().splitlines()
+    assert lines[-1] == "nv config apply -y"
+    return lines[:-1]
