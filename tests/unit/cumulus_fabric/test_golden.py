@@ -115,7 +115,7 @@ def test_the_tree_in_both_dialects():
     ],
 )
 def test_a_command_that_the_charm_does_not_render_is_refused_by_name(line):
-    with pytest.raises(commands.PathError, match="nv set|no path"):
+    with pytest.raises(commands.PathError, match=r"nv set|no path"):
         commands.read([line], OLD)
 
 
