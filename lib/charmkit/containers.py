@@ -31,11 +31,11 @@ def stopped(system: System) -> str:
     try:
         instances = cast("list[dict[str, Any]]", json.loads(answer))
         idle = [
-            str(instance["name"])
+            " ".join(str(instance["name"]).split())
             for instance in instances
             if instance["config"].get("boot.autostart") == "true" and instance["status"] != "Running"
         ]
-    except (ValueError, TypeError, KeyError, AttributeError):
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return "LXD's answer cannot be read"
     return _some(sorted(idle), "stopped")
 

@@ -171,10 +171,10 @@ def _vf_writers(system: System) -> tuple[str, ...]:
 def _host_network(system: System, host: Host) -> frozenset[str]:
     routed: set[str] = set()
     for line in (_text(system, "/proc/net/route") or "").splitlines()[1:]:
-        routed.add(line.split()[0])
+        routed.update(line.split()[:1])
     for line in (_text(system, "/proc/net/ipv6_route") or "").splitlines():
         words = line.split()
-        if not words[0].startswith(("fe80", "ff00")):
+        if words and not words[0].startswith(("fe80", "ff00")):
             routed.add(words[-1])
     return frozenset(
         pf.netdev for pf in host.pfs if pf.netdev and (pf.netdev in routed or _has_upper(system, pf.netdev))

@@ -94,7 +94,7 @@ def read_boot(system: System) -> BootRecord:
                 phases[name] = PhaseRecord(item["state"], float(item["at"]), troubles)
     except FileNotFoundError:
         return BootRecord()
-    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         trouble = Trouble(BOOT, f"the record of this boot cannot be read: {error}", "reboot writes it anew")
         return BootRecord({"early": PhaseRecord("failed", 0.0, (trouble,))})
     return BootRecord(phases)
@@ -112,7 +112,7 @@ def read_live(system: System) -> LiveRecord:
     try:
         raw = cast("dict[str, Any]", json.loads(system.read(LIVE)))
         return LiveRecord(str(raw["target"]), int(raw["failures"]), str(raw["undone"]))
-    except (OSError, ValueError, TypeError, KeyError):
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
         return LiveRecord()
 
 

@@ -1,26 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs in the guest: apply the charm's live plan through a System that refuses the first write of one step.
 
-``fault_at.py KEY`` prints ``{"steps": [keys], "failed": key, "reason": sentence}``.
+``fault_at.py KEY``, with the charm's modules on PYTHONPATH, prints
+``{"steps": [keys], "failed": key, "reason": sentence}``.
 """
 
 import errno
 import json
 import sys
-from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).parents[3]
-sys.path[:0] = [str(ROOT / "lib"), str(ROOT / "charms/sriov-switchdev/src"), "/opt/site-packages"]
-
-from apply import apply  # noqa: E402
-from config import Options  # noqa: E402
-from hostnic.machine import Machine  # noqa: E402
-from hostnic.process import CommandError  # noqa: E402
-from observe import observe  # noqa: E402
-from plan import Policy, plan  # noqa: E402
-from selection import resolve  # noqa: E402
-from steps import HostStep  # noqa: E402
+from apply import apply
+from config import Options
+from hostnic.machine import Machine
+from hostnic.process import CommandError
+from observe import observe
+from plan import Policy, plan
+from selection import resolve
+from steps import HostStep
 
 
 class Faulty(Machine):

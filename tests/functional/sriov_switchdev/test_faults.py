@@ -7,7 +7,13 @@ import pytest
 from functional.sriov_switchdev.node import Node, is_converged, nic
 from lab.guest import Guest
 
-FAULT_AT = "/opt/ovn-offload/tests/functional/sriov_switchdev/fault_at.py"
+HERE = "/opt/ovn-offload"
+FAULT_AT = [
+    "env",
+    f"PYTHONPATH={HERE}/lib:{HERE}/charms/sriov-switchdev/src:/opt/site-packages",
+    "python3",
+    f"{HERE}/tests/functional/sriov_switchdev/fault_at.py",
+]
 
 pytestmark = pytest.mark.thorough
 
@@ -67,7 +73,7 @@ def test_a_fault_at_a_step_leaves_the_node_reachable_and_the_next_hook_finishes(
     prepared: Node, key: str
 ) -> None:
     """The charm's own plan, applied to the real kernel through a System that refuses one write."""
-    done = json.loads(prepared.guest.run(["python3", FAULT_AT, key], timeout=300).stdout)
+    done = json.loads(prepared.guest.run([*FAULT_AT, key], timeout=300).stdout)
     assert key in done["steps"]
     assert done["failed"] == key
     assert "Input/output error" in done["reason"]

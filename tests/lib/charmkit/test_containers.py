@@ -3,14 +3,25 @@
 
 import errno
 import json
+from typing import Any
 
 import pytest
 from charmkit.containers import LXC, busy, stopped
 from hostnic.process import CommandError
 from hostnic.testing import FakeHost
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 QUERY = (LXC, "query", "/1.0/instances?recursion=1")
 CONTAINER = "juju-3f1a2b-0-lxd-1"
+JSON: st.SearchStrategy[Any] = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=20),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["name", "status", "config", "boot.autostart"]), inner)
+    ),
+    max_leaves=12,
+)
 
 
 @pytest.fixture
@@ -80,6 +91,17 @@ def test_an_lxd_that_does_not_tell_counts_as_not_running(host: FakeHost, said: s
     host.answers[QUERY] = said
 
     assert stopped(host) == reason
+
+
+@given(st.text() | JSON.map(json.dumps))
+@example("[" * 100_000)
+@example('[{"name": "a\\nb", "status": "Stopped", "config": {"boot.autostart": "true"}}]')
+def test_whatever_lxd_answers_is_read_or_said_in_one_line(said: str):
+    host = FakeHost()
+    host.files.install(LXC, b"", 0o755)
+    host.answers[QUERY] = said
+
+    assert "\n" not in stopped(host)
 
 
 # Before one.

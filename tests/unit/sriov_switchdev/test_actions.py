@@ -23,11 +23,14 @@ ADDRESSES = json.dumps(
         {"ifname": "br-nvda.40", "link": "br-nvda", "addr_info": [{"local": "172.16.0.51"}]},
     ]
 )
-FLOWS = """\
-ufid:1, recirc_id(0),in_port(enp59s0f0_0),eth(src=fa:16:3e:00:00:01),eth_type(0x0800), packets:1200, bytes:9, used:0.1s, offloaded:yes, dp:tc, actions:bond0
-ufid:2, recirc_id(0),in_port(enp59s0f0_0),eth(src=fa:16:3e:00:00:01),eth_type(0x0806), packets:3, bytes:9, used:0.1s, dp:ovs, actions:userspace(pid=1)
-ufid:3, recirc_id(0),in_port(genev_sys_6081),tunnel(tun_id=0x1,dst=172.16.0.51),eth_type(0x0800), packets:7, bytes:9, used:0.1s, dp:tc, actions:enp59s0f0_0
-"""  # noqa: E501
+HIT = "recirc_id(0),in_port(enp59s0f0_0),eth(src=fa:16:3e:00:00:01),eth_type(0x0800), packets:1200, bytes:9"
+ARP = "recirc_id(0),in_port(enp59s0f0_0),eth(src=fa:16:3e:00:00:01),eth_type(0x0806), packets:3, bytes:9"
+TUNNEL = "recirc_id(0),in_port(genev_sys_6081),tunnel(tun_id=0x1,dst=172.16.0.51),eth_type(0x0800), packets:7"
+FLOWS = f"""\
+ufid:1, {HIT}, used:0.1s, offloaded:yes, dp:tc, actions:bond0
+ufid:2, {ARP}, used:0.1s, dp:ovs, actions:userspace(pid=1)
+ufid:3, {TUNNEL}, bytes:9, used:0.1s, dp:tc, actions:enp59s0f0_0
+"""
 
 
 def with_ovs(node: Node, flows: str = FLOWS) -> Node:

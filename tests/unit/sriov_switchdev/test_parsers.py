@@ -12,7 +12,7 @@ from config import Options
 from converge import Disruption
 from desired import Desired, Port
 from hostnic.testing import FakeHost, card
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from observe import observe
 from plan import Policy, plan
@@ -76,6 +76,7 @@ def test_deep_nesting_is_refused() -> None:
 
 
 @given(st.text() | JSON.map(json.dumps))
+@example("[" * 100_000)
 @settings(max_examples=60)
 def test_any_boot_record_is_read_or_named(text: str) -> None:
     host = FakeHost()
@@ -86,11 +87,30 @@ def test_any_boot_record_is_read_or_named(text: str) -> None:
 
 
 @given(st.text() | JSON.map(json.dumps))
+@example("[" * 100_000)
 @settings(max_examples=60)
 def test_any_live_record_is_read_or_taken_as_none(text: str) -> None:
     host = FakeHost()
     host.files.install(record.LIVE, text.encode("utf-8", "replace"), 0o600)
     assert isinstance(record.read_live(host).failures, int)
+
+
+NETWORK = "[Match]\nName=enp59s0f1np1\nPermanentMACAddress=0c:42:a1:00:3b:01\n[Network]\nBond=bond0\n"
+
+
+@given(st.text() | st.text("=[]#:\n bondNameBond", max_size=60).map(lambda text: NETWORK + text))
+@settings(max_examples=60, deadline=None)
+def test_whatever_networkd_and_netplan_files_hold_the_host_is_read(text: str) -> None:
+    host = compute_node()
+    before = Desired(tuple(Port(port.bdf, port.netdev, 8, "bond0") for port in host.network.ports()))
+    host.files.install(desired.PATH, before.to_json().encode(), 0o644)
+    host.set_master("enp59s0f1np1", None)
+    written = ("/run/systemd/network/10-netplan-x.network", "/etc/netplan/99-x.yaml")
+    for path in (*written, "/proc/net/route", "/proc/net/ipv6_route"):
+        host.files.install(path, text.encode("utf-8", "replace"), 0o600)
+    seen = observe(host)
+    assert set(seen.declared_bonds) <= {"0000:3b:00.1"}
+    assert set(seen.vf_writers) <= {"/etc/netplan/99-x.yaml"}
 
 
 HOSTS = st.builds(
