@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`tox -e bundle`: check the bundle that is named; without one, run the tests."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+from bundle import check
+
+if any(argument.endswith((".yaml", ".yml")) or argument == "--help" for argument in sys.argv[1:]):
+    sys.exit(check.main(sys.argv[1:]))
+TESTS = Path(__file__).parent
+sys.exit(subprocess.run([sys.executable, "-m", "pytest", str(TESTS), *sys.argv[1:]], check=False).returncode)

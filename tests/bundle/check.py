@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The checker: a bundle and its overlays, merged as Juju merges them, against every rule."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from bundle import rules_juju, rules_offload, rules_space
+from bundle.merge import merge, parts
+from bundle.model import Bundle
+from bundle.rule import RULES, Finding
+from bundle.source import FileError
+from maas.sitefile import Site, SiteError
+
+MODULES = (rules_juju, rules_space, rules_offload)
+"""Where the rules are; importing them fills RULES."""
+
+
+def load(paths: list[Path], site: Site | None = None) -> Bundle:
+    """The merged bundle of a base and its overlays."""
+    documents = parts(paths)
+    return Bundle(merge(documents), documents, site)
+
+
+def check(bundle: Bundle) -> list[Finding]:
+    """What all rules find, by place."""
+    found = {finding for rule in RULES for finding in rule.findings(bundle)}
+    return sorted(found, key=lambda finding: (finding.place, finding.rule, finding.what))
+
+
+def main(arguments: list[str]) -> int:
+    """Check what the command line names; 0 when nothing but warnings was found."""
+    parser = argparse.ArgumentParser(prog="tox -e bundle --", description=__doc__)
+    parser.add_argument("bundle", type=Path)
+    parser.add_argument("--overlay", type=Path, action="append", default=[], help="as for juju deploy")
+    parser.add_argument("--site", type=Path, help="the site file of bundles/maas")
+    options = parser.parse_args(arguments)
+    try:
+        site = _site(options.site) if options.site else None
+        bundle = load([options.bundle, *options.overlay], site)
+    except FileError as error:
+        print(error, file=sys.stderr)
+        return 2
+    found = check(bundle)
+    for finding in found:
+        print(finding)
+    errors = [finding for finding in found if not finding.warning]
+    skipped = [] if site else [rule.name for rule in RULES if rule.site]
+    size = f"{len(bundle.applications)} applications, {len(bundle.written)} relations"
+    checked = f"{len(RULES) - len(skipped)} rules"
+    print(
+        f"{size}, {checked}: {len(errors)} errors, {len(found) - len(errors)} warnings."
+        + (f" Not checked without --site: {', '.join(skipped)}." if skipped else "")
+    )
+    return 1 if errors else 0
+
+
+def _site(path: Path) -> Site:
+    try:
+        return Site.read(path)
+    except SiteError as error:
+        raise FileError(str(error)) from error

@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What charms offer: endpoints, scopes, interfaces, extra bindings, options and their types.
+
+`facts.yaml` holds the upstream charms of the bundles. It is derived from a folder of charms, laid out as
+`<charm>/<branch>/{metadata,config}.yaml` or `<charm>/<branch>/charmcraft.yaml`:
+
+    python tests/bundle/facts.py FOLDER > tests/bundle/facts.yaml
+
+This project's own charms are read from charms/ each time.
+"""
+
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+TABLE = HERE / "facts.yaml"
+ROLES = ("provides", "requires", "peers")
+BASES = {"focal": "20.04", "jammy": "22.04", "mantic": "23.10", "noble": "24.04"}
+TRACKS = {
+    ("mysql-innodb-cluster", "stable_jammy"): ["8.0"],
+    ("mysql-router", "stable_jammy"): ["8.0"],
+    ("rabbitmq-server", "stable_jammy"): ["3.9", "3.12"],
+    ("hacluster", "stable_jammy"): ["2.4"],
+}
+"""Channel tracks of the branches that are not named after theirs; the others are `stable_<track>`."""
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """One endpoint: its role (provides, requires, peers), interface and scope (global, container)."""
+
+    role: str
+    interface: str
+    scope: str
+
+
+@dataclass(frozen=True)
+class Facts:
+    """One charm in one track. Options map to their Juju type, `defaults` is known for own charms only."""
+
+    charm: str
+    track: str
+    subordinate: bool
+    bases: frozenset[str]
+    endpoints: Mapping[str, Endpoint]
+    extra_bindings: frozenset[str]
+    options: Mapping[str, str]
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def bindable(self) -> set[str]:
+        """What may stand in `bindings:`."""
+        return {"", *self.endpoints, *self.extra_bindings}
+
+
+def of_charm(name: str, track: str, metadata: Mapping[str, Any], config: Mapping[str, Any]) -> Facts:
+    """The facts of a charm from its metadata (or charmcraft.yaml) and config."""
+    endpoints = {
+        endpoint: Endpoint(role, body["interface"], body.get("scope", "global"))
+        for role in ROLES
+        for endpoint, body in (metadata.get(role) or {}).items()
+    }
+    options = config.get("options") or {}
+    return Facts(
+        name,
+        track,
+        bool(metadata.get("subordinate")),
+        frozenset(_bases(metadata)),
+        endpoints,
+        frozenset(metadata.get("extra-bindings") or ()),
+        {option: body.get("type", "string") for option, body in options.items()},
+        {option: body["default"] for option, body in options.items() if body.get("default") is not None},
+    )
+
+
+def _bases(metadata: Mapping[str, Any]) -> Iterable[str]:
+    yield from (f"ubuntu@{BASES[series]}" for series in metadata.get("series", ()))
+    yield from (platform.rpartition(":")[0] for platform in metadata.get("platforms", ()) if "@" in platform)
+
+
+def from_folder(folder: Path) -> list[Facts]:
+    """The facts of each charm and branch of a folder."""
+    found = []
+    for branch in sorted(path for path in folder.glob("*/*") if path.is_dir()):
+        charm = branch.parent.name
+        tracks = TRACKS.get((charm, branch.name), [branch.name.removeprefix("stable_")])
+        files = {path.stem: yaml.safe_load(path.read_text()) for path in branch.glob("*.yaml")}
+        metadata = files.get("metadata") or files["charmcraft"]
+        config = files.get("config") or metadata.get("config", {})
+        found += [of_charm(charm, track, metadata, config) for track in tracks]
+    return found
+
+
+@cache
+def own() -> dict[str, Facts]:
+    """This project's charms, by name."""
+    found = {}
+    for path in sorted(ROOT.glob("charms/*/charmcraft.yaml")):
+        data = yaml.safe_load(path.read_text())
+        found[data["name"]] = of_charm(data["name"], "local", data, data.get("config", {}))
+    return found
+
+
+@cache
+def upstream() -> dict[tuple[str, str], Facts]:
+    """The upstream charms of the table, by name and track."""
+    return {(facts.charm, facts.track): facts for facts in load(yaml.safe_load(TABLE.read_text()))}
+
+
+def _flat(facts: Facts) -> set[tuple[str, ...]]:
+    """The facts as a set of records, so that tracks can be compared."""
+    return {
+        *(("base", base) for base in facts.bases),
+        *((e.role, name, f"{e.interface} {e.scope}") for name, e in facts.endpoints.items()),
+        *(("extra-bindings", name) for name in facts.extra_bindings),
+        *(("options", kind, name) for name, kind in facts.options.items()),
+    }
+
+
+def _nested(records: set[tuple[str, ...]]) -> dict[str, Any]:
+    """Records as they stand in the table: endpoints by role, options by type, `global` left out."""
+    result: dict[str, Any] = {}
+    for key, *rest in sorted(records):
+        if key in ROLES:
+            result.setdefault(key, {})[rest[0]] = rest[1].removesuffix(" global")
+        elif key == "options":
+            result.setdefault(key, {}).setdefault(rest[0], []).append(rest[1])
+        else:
+            result.setdefault(key, []).append(rest[0])
+    return {key: result[key] for key in ("base", "extra-bindings", *ROLES, "options") if key in result}
+
+
+def _records(nested: Mapping[str, Any]) -> set[tuple[str, ...]]:
+    """The inverse of `_nested`."""
+    return {
+        *(("base", base) for base in nested.get("base", ())),
+        *(("extra-bindings", name) for name in nested.get("extra-bindings", ())),
+        *(
+            (role, name, body if body.endswith(" container") else f"{body} global")
+            for role in ROLES
+            for name, body in nested.get(role, {}).items()
+        ),
+        *(("options", kind, name) for kind, names in nested.get("options", {}).items() for name in names),
+    }
+
+
+def table(found: Iterable[Facts]) -> dict[str, Any]:
+    """The table: per charm what all its tracks share, and under `only` what one of them has alone."""
+    by_charm: dict[str, list[Facts]] = {}
+    for facts in found:
+        by_charm.setdefault(facts.charm, []).append(facts)
+    result = {}
+    for charm, tracks in by_charm.items():
+        common = set.intersection(*map(_flat, tracks))
+        only = {facts.track: _nested(_flat(facts) - common) for facts in tracks if _flat(facts) - common}
+        entry: dict[str, Any] = {"tracks": [facts.track for facts in tracks]}
+        if tracks[0].subordinate:
+            entry["subordinate"] = True
+        result[charm] = {**entry, **_nested(common), **({"only": only} if only else {})}
+    return result
+
+
+def load(table: Mapping[str, Any]) -> list[Facts]:
+    """The facts of a table."""
+    found = []
+    for charm, entry in table.items():
+        for track in entry["tracks"]:
+            records = _records(entry) | _records(entry.get("only", {}).get(track, {}))
+            endpoints = {
+                record[1]: Endpoint(record[0], *record[2].split()) for record in records if record[0] in ROLES
+            }
+            found.append(
+                Facts(
+                    charm,
+                    track,
+                    entry.get("subordinate", False),
+                    frozenset(record[1] for record in records if record[0] == "base"),
+                    endpoints,
+                    frozenset(record[1] for record in records if record[0] == "extra-bindings"),
+                    {record[2]: record[1] for record in records if record[0] == "options"},
+                )
+            )
+    return found
+
+
+class _Dumper(yaml.SafeDumper):
+    """Lists of words in flow style, so that a page holds a charm."""
+
+    def represent_sequence(self, tag: str, sequence: Any, flow_style: bool | None = None) -> yaml.Node:
+        return super().represent_sequence(tag, sequence, flow_style=True)
+
+
+def main(arguments: list[str]) -> int:
+    """Print the table of the folder that the argument names."""
+    if len(arguments) != 1 or not Path(arguments[0]).is_dir():
+        print("usage: python tests/bundle/facts.py FOLDER", file=sys.stderr)
+        return 2
+    print("# SPDX-License-Identifier: Apache-2.0")
+    print("# Derived by tests/bundle/facts.py from the metadata of the charms; do not edit.")
+    print(
+        yaml.dump(table(from_folder(Path(arguments[0]))), Dumper=_Dumper, sort_keys=False, width=110), end=""
+    )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

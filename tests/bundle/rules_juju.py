@@ -1,0 +1,366 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What Juju and the charms' metadata ask of a bundle: keys, relations, options, units, channels, overlays."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from bundle.facts import own
+from bundle.model import Bundle, machine_of
+from bundle.rule import Wrong, listed, near, rule
+from bundle.source import Map, Place, Seq
+
+TOP_KEYS = {
+    *("applications", "machines", "relations", "saas", "series", "default-base", "variables"),
+    *("name", "bundle", "description", "tags", "type", "docs", "issues", "source", "website"),
+}
+APPLICATION_KEYS = {
+    *("charm", "channel", "revision", "series", "base", "resources", "num_units", "to", "expose", "plan"),
+    *("exposed-endpoints", "options", "annotations", "constraints", "storage", "devices", "bindings"),
+    *("offers", "trust", "scale", "placement"),
+}
+OVERLAY_ONLY = ("offers", "exposed-endpoints")
+TYPES: dict[str, tuple[type, ...]] = {
+    "string": (str,),
+    "secret": (str,),
+    "boolean": (bool,),
+    "int": (int,),
+    "float": (int, float),
+}
+REQUIRED = {
+    "ovn-chassis": ("nova-compute", "ovsdb", "certificates"),
+    "ovn-central": ("certificates", "ovsdb-cms"),
+    "neutron-api-plugin-ovn": ("neutron-plugin", "ovsdb-cms", "certificates"),
+    "mysql-router": ("shared-db", "db-router"),
+}
+DATABASE_USERS = (
+    *("keystone", "glance", "placement", "neutron-api", "nova-cloud-controller", "openstack-dashboard"),
+    "vault",
+)
+OPENSTACK = (
+    *("keystone", "glance", "placement", "neutron-api", "neutron-api-plugin-ovn", "nova-cloud-controller"),
+    *("nova-compute", "openstack-dashboard"),
+)
+OVN = ("ovn-central", "ovn-chassis")
+OVN_TRACK = {"yoga": "22.03", "2024.1": "24.03"}
+ORIGINS = {"yoga": ("distro", "cloud:jammy-yoga", "yoga"), "2024.1": ("cloud:jammy-caracal", "caracal")}
+"""Package sources on jammy of each OpenStack track; `distro` is Ubuntu 22.04's own, which is Yoga."""
+
+
+@rule("key-twice", "No key stands twice in one mapping: the first would be lost without a word.")
+def key_twice(bundle: Bundle) -> Iterator[Wrong]:
+    seen: set[Place] = set()
+    for part in bundle.documents:
+        for mapping in _maps(part.data):
+            for key, place in mapping.twice.items():
+                if place not in seen:
+                    seen.add(place)
+                    yield place, f"{key} stands here a second time", f"Keep one {key}"
+
+
+def _maps(value: Any) -> Iterator[Map]:
+    if isinstance(value, Map):
+        yield value
+        for item in value.values():
+            yield from _maps(item)
+    elif isinstance(value, Seq):
+        for item in value:
+            yield from _maps(item)
+
+
+@rule("key-known", "Every key is one that Juju knows: it passes over the others without a word.")
+def key_known(bundle: Bundle) -> Iterator[Wrong]:
+    for part in bundle.documents:
+        for key in part.data.keys() - TOP_KEYS:
+            yield part.data.places[key], f"Juju knows no key {key} here", near(key, TOP_KEYS)
+    for application in bundle.applications.values():
+        for key in application.body.keys() - APPLICATION_KEYS:
+            what = f"Juju knows no key {key} in an application"
+            yield application.place(key), what, near(key, APPLICATION_KEYS)
+
+
+@rule("base", "The bundle names its base, and every charm is published for it.")
+def base(bundle: Bundle) -> Iterator[Wrong]:
+    if not bundle.base:
+        place = bundle.data.places.get("series", bundle.data.place)
+        yield place, "the bundle names no default-base", "Write default-base: ubuntu@22.04/stable"
+        return
+    for application in bundle.applications.values():
+        known = application.facts
+        if known and known.bases and application.base not in known.bases:
+            what = f"{application.charm} {application.channel} is not published for {application.base}"
+            yield bundle.data.places["default-base"], what, f"Write one of {listed(known.bases)}"
+
+
+@rule("charm-known", "Every charm is in the facts table; nothing is checked of others.", warning=True)
+def charm_known(bundle: Bundle) -> Iterator[Wrong]:
+    for application in bundle.applications.values():
+        if application.facts is None:
+            what = f"{application.name}: nothing is known of charm {application.charm or '(none)'}"
+            yield application.place("charm"), what, "Derive its facts with tests/bundle/facts.py"
+
+
+@rule("relation-application", "Both applications of a relation are in the bundle.")
+def relation_application(bundle: Bundle) -> Iterator[Wrong]:
+    remote = bundle.data.get("saas") or {}
+    for ends, place in bundle.written:
+        if len(ends) != 2:
+            yield place, f"a relation has 2 ends, this has {len(ends)}", "Write [application:endpoint, …:…]"
+            continue
+        for end in ends:
+            name = end.partition(":")[0]
+            if name not in bundle.applications and name not in remote:
+                yield place, f"{name} is no application of this bundle", near(name, bundle.applications)
+
+
+@rule("relation-endpoint", "Each end of a relation names an endpoint that its charm has.")
+def relation_endpoint(bundle: Bundle) -> Iterator[Wrong]:
+    for ends, place in bundle.written:
+        for name, _, endpoint in (end.partition(":") for end in ends):
+            application = bundle.applications.get(name)
+            if application is None:
+                continue
+            if not endpoint:
+                yield place, f"{name} is related without an endpoint", f"Write {name}:ENDPOINT"
+            elif application.facts and endpoint not in (*application.facts.endpoints, "juju-info"):
+                what = f"{application.charm} {application.channel} has no endpoint {endpoint}".replace(
+                    "  ", " "
+                )
+                yield place, what, near(endpoint, application.facts.endpoints)
+
+
+@rule("relation-role", "One end of a relation provides and the other requires.")
+def relation_role(bundle: Bundle) -> Iterator[Wrong]:
+    for relation in bundle.relations:
+        left, right = (end.facts for end in relation.ends)
+        if left and right and {left.role, right.role} != {"provides", "requires"}:
+            what = f"{relation}: one end {left.role} and the other {right.role}"
+            yield relation.place, what, f"Relate {_partners(bundle, relation.ends[0])}"
+
+
+@rule("relation-interface", "Both ends of a relation speak the same interface.")
+def relation_interface(bundle: Bundle) -> Iterator[Wrong]:
+    for relation in bundle.relations:
+        left, right = (end.facts for end in relation.ends)
+        if left and right and left.interface != right.interface and left.role != right.role:
+            what = f"{relation}: interface {left.interface} on one end, {right.interface} on the other"
+            yield relation.place, what, f"Relate {_partners(bundle, relation.ends[0])}"
+
+
+def _partners(bundle: Bundle, end: Any) -> str:
+    """The endpoints of the bundle that this one can be related to."""
+    wanted = {"provides": "requires", "requires": "provides"}.get(end.facts.role)
+    found = {
+        f"{application.name}:{name}"
+        for application in bundle.applications.values()
+        if application.facts
+        for name, endpoint in application.facts.endpoints.items()
+        if (endpoint.role, endpoint.interface) == (wanted, end.facts.interface)
+    }
+    return f"{end.application.name}:{end.endpoint} to " + (" or ".join(sorted(found)[:3]) or "nothing here")
+
+
+@rule(
+    "relation-scope",
+    "A container-scoped relation has a subordinate on one end, and subordinates do not chain.",
+)
+def relation_scope(bundle: Bundle) -> Iterator[Wrong]:
+    for relation in bundle.relations:
+        charms = [end.application.facts for end in relation.ends]
+        if not all(end.facts for end in relation.ends) or not all(charms):
+            continue
+        if "container" not in [end.facts.scope for end in relation.ends if end.facts]:
+            continue
+        subordinate = [charm.subordinate for charm in charms if charm]
+        names = " and ".join(end.application.name for end in relation.ends)
+        if not any(subordinate):
+            yield relation.place, f"{names} share no machine: neither is a subordinate", "Remove the relation"
+        elif all(subordinate):
+            what = f"{names} are both subordinates: this relation creates no unit"
+            yield relation.place, what, "Relate each to its principal"
+
+
+@rule("relation-twice", "No relation stands twice.")
+def relation_twice(bundle: Bundle) -> Iterator[Wrong]:
+    seen: dict[frozenset[str], Place] = {}
+    for ends, place in bundle.written:
+        first = seen.setdefault(frozenset(ends), place)
+        if first is not place:
+            yield place, f"{' - '.join(ends)} stands already at {first}", "Remove one of the two"
+
+
+@rule("relation-required", "Charms have the relations without which they stay blocked.")
+def relation_required(bundle: Bundle) -> Iterator[Wrong]:
+    for charm, endpoints in REQUIRED.items():
+        for application in bundle.of(charm):
+            for endpoint in endpoints:
+                if not bundle.related(application, endpoint):
+                    what = f"{application.name} has no relation on {endpoint}"
+                    yield application.place(), what, f"Add a relation of {application.name}:{endpoint}"
+
+
+@rule("database-router", "Every database user has a mysql-router of its own.")
+def database_router(bundle: Bundle) -> Iterator[Wrong]:
+    for application in bundle.of(*DATABASE_USERS):
+        routers = bundle.related(application, "shared-db")
+        if len(routers) != 1 or routers[0].charm != "mysql-router":
+            what = f"{application.name} reaches no database through a router"
+            yield (
+                application.place(),
+                what,
+                f"Relate {application.name}:shared-db to a mysql-router:shared-db",
+            )
+    for router in bundle.of("mysql-router"):
+        users = bundle.related(router, "shared-db")
+        if len(users) > 1:
+            names = listed(user.name for user in users)
+            yield router.place(), f"{router.name} serves {names}", "Give each a mysql-router of its own"
+
+
+@rule("principal", "This project's host charms are related to a principal through juju-info.")
+def principal(bundle: Bundle) -> Iterator[Wrong]:
+    for application in bundle.of(*(name for name, known in own().items() if known.subordinate)):
+        others = bundle.related(application, "juju-info")
+        if not any(other.facts is None or not other.facts.subordinate for other in others):
+            what = f"{application.name} gets no unit: it is related to no principal"
+            yield application.place(), what, f"Add [{application.name}:juju-info, nova-compute:juju-info]"
+
+
+@rule("option-name", "Every option exists in the charm's channel.")
+def option_name(bundle: Bundle) -> Iterator[Wrong]:
+    for application in bundle.applications.values():
+        for name in application.section("options"):
+            if application.facts and name not in application.facts.options:
+                what = f"{application.charm} {application.channel}".rstrip() + f" has no option {name}"
+                yield application.place("options", name), what, near(name, application.facts.options)
+
+
+@rule("option-type", "Every option's value has the option's type.")
+def option_type(bundle: Bundle) -> Iterator[Wrong]:
+    for application in bundle.applications.values():
+        for name, value in application.section("options").items():
+            kind = application.facts.options.get(name) if application.facts else None
+            if kind is None or value is None:
+                continue
+            right = isinstance(value, TYPES[kind]) and (kind == "boolean" or not isinstance(value, bool))
+            if not right:
+                what = f"{application.name}: {name} is of type {kind}, {value!r} is not"
+                yield application.place("options", name), what, _as_type(kind, value)
+
+
+def _as_type(kind: str, value: Any) -> str:
+    if kind in ("string", "secret"):
+        return f'Write "{str(value).lower() if isinstance(value, bool) else value}", in quotes'
+    return {"boolean": "Write true or false", "int": "Write a whole number"}.get(kind, "Write a number")
+
+
+@rule("units", "Principals say how many units they have, and `to:` places no more than those.")
+def units(bundle: Bundle) -> Iterator[Wrong]:
+    for application in bundle.applications.values():
+        known = application.facts
+        if known and not known.subordinate and application.count < 1:
+            yield application.place(), f"{application.name} has no units", "Write num_units: 1"
+        elif len(application.targets) > application.count and not (known and known.subordinate):
+            what = f"{application.name} has {application.count} units and {len(application.targets)} places"
+            yield application.place("to"), what, f"Write num_units: {len(application.targets)}"
+
+
+@rule("subordinate-placement", "Subordinates have no units, places or constraints of their own.")
+def subordinate_placement(bundle: Bundle) -> Iterator[Wrong]:
+    for application in bundle.applications.values():
+        for key in ("num_units", "to", "constraints"):
+            if application.facts and application.facts.subordinate and application.body.get(key):
+                what = f"{application.name} is a subordinate and goes where its principal is"
+                yield application.place(key), what, f"Remove {key}"
+
+
+@rule("placement-target", "Every place in `to:` is a machine or an application of the bundle.")
+def placement_target(bundle: Bundle) -> Iterator[Wrong]:
+    for application in bundle.applications.values():
+        for target, place in application.targets:
+            machine = machine_of(target)[0]
+            known = (*bundle.machines, "new")
+            if machine not in known and machine.partition("/")[0] not in bundle.applications:
+                what = f"{application.name} goes to {target}, but there is no machine {machine}"
+                yield place, what, f"Declare machine {machine}, or write one of {listed(bundle.machines)}"
+
+
+@rule("channel", "Every charm from Charmhub has an explicit channel.")
+def channel(bundle: Bundle) -> Iterator[Wrong]:
+    for application in bundle.applications.values():
+        known = application.facts
+        if application.local or known is None:
+            continue
+        if "/" not in application.channel:
+            what = f"{application.name} follows whatever Charmhub's default channel is"
+            yield application.place("channel"), what, f"Write channel: {known.track}/stable"
+
+
+@rule("channel-openstack", "All OpenStack charms are of one track, and install that release.")
+def channel_openstack(bundle: Bundle) -> Iterator[Wrong]:
+    charms = bundle.of(*OPENSTACK)
+    tracks = [application.track for application in charms]
+    track = max(tracks, key=tracks.count, default="")
+    for application in charms:
+        if application.track != track:
+            what = f"{application.name} is of track {application.track}, the others of {track}"
+            yield application.place("channel"), what, f"Write channel: {track}/stable"
+        origin = application.option("openstack-origin")
+        known = ORIGINS.get(application.track, ())
+        if origin is not None and application.base == "ubuntu@22.04" and known and origin not in known:
+            what = (
+                f"{application.name} of track {application.track} does not install {origin} on Ubuntu 22.04"
+            )
+            yield application.place("options", "openstack-origin"), what, f"Write {known[0]}"
+
+
+@rule("channel-ovn", "The OVN charms are of the track that belongs to OpenStack's.")
+def channel_ovn(bundle: Bundle) -> Iterator[Wrong]:
+    tracks = [application.track for application in bundle.of(*OPENSTACK)]
+    track = max(tracks, key=tracks.count, default="")
+    wanted = OVN_TRACK.get(track)
+    for application in bundle.of(*OVN):
+        if wanted and application.track != wanted:
+            what = f"{application.name} is of track {application.track}, OpenStack {track} goes with {wanted}"
+            yield application.place("channel"), what, f"Write channel: {wanted}/stable"
+
+
+@rule("overlay-relation", "An overlay relates only applications that it or the base defines.")
+def overlay_relation(bundle: Bundle) -> Iterator[Wrong]:
+    base, *overlays = bundle.documents
+    for part in overlays:
+        known = {*(base.data.get("applications") or ()), *(part.data.get("applications") or ())}
+        relations = part.data.get("relations")
+        for relation, place in zip(relations, relations.places) if isinstance(relations, Seq) else ():
+            for end in relation if isinstance(relation, Seq) else ():
+                name = str(end).partition(":")[0]
+                if name in bundle.applications and name not in known:
+                    yield place, f"{name} is defined in another overlay only", f"Define {name} in this file"
+
+
+@rule("overlay-machines", "An overlay that places units on machines declares the machines again.")
+def overlay_machines(bundle: Bundle) -> Iterator[Wrong]:
+    for part in bundle.documents[1:]:
+        declared = part.data.get("machines") or {}
+        for body in (part.data.get("applications") or {}).values():
+            to = body.get("to") if isinstance(body, Map) else None
+            for target, place in zip(to, to.places) if isinstance(to, Seq) else ():
+                machine = machine_of(str(target))[0]
+                if machine.isdigit() and machine not in declared:
+                    what = f"machine {machine} means what the last file says: this one does not declare it"
+                    yield place, what, "Repeat machines: with all machines of the bundle"
+
+
+@rule("overlay-base", "Offers stand in overlays only; default-base in the base only, Juju does not merge it.")
+def overlay_base(bundle: Bundle) -> Iterator[Wrong]:
+    base, *overlays = bundle.documents
+    for part in overlays:
+        if "default-base" in part.data:
+            yield part.data.places["default-base"], "Juju does not merge default-base", "Write it in the base"
+    for name, body in (base.data.get("applications") or {}).items():
+        for key in OVERLAY_ONLY:
+            if isinstance(body, Map) and key in body:
+                yield (
+                    body.places[key],
+                    f"{name}: Juju takes {key} from overlays only",
+                    "Move it to an overlay",
+                )

@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hardware offload: one writer per setting, and values that must agree across applications."""
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from bundle.model import Application, Bundle, cpus, json_list, pairs
+from bundle.rule import Wrong, listed, near, rule
+from bundle.rules_space import tags_of
+
+SENTINEL = "none:0"
+"""ovn-chassis' sriov-numvfs that names no port: it then leaves every VF alone (charm-layer-ovn)."""
+SELECTORS = ("vendor_id", "product_id", "address", "devname")
+
+
+@rule("offload", "Hardware offload is on for both neutron-api and ovn-chassis.")
+def offload(bundle: Bundle) -> Iterator[Wrong]:
+    for application in bundle.of("neutron-api", "ovn-chassis"):
+        if application.option("enable-hardware-offload") is not True:
+            what = f"{application.name} does not offload"
+            place = application.place("options", "enable-hardware-offload")
+            yield place, what, "Write enable-hardware-offload: true"
+
+
+@rule("offload-alone", "SR-IOV agent and DPDK are off: neither goes with hardware offload.")
+def offload_alone(bundle: Bundle) -> Iterator[Wrong]:
+    for application in bundle.of("neutron-api", "ovn-chassis"):
+        for name in ("enable-sriov", "enable-dpdk"):
+            if application.option(name):
+                what = f"{application.name}: {name} excludes hardware offload"
+                yield application.place("options", name), what, f"Remove {name}"
+
+
+@rule("vf-owner", "One charm creates the VFs: ovn-chassis names ports only where sriov-switchdev is not.")
+def vf_owner(bundle: Bundle) -> Iterator[Wrong]:
+    ours = bundle.of("sriov-switchdev")
+    for application in bundle.of("ovn-chassis"):
+        value = application.option("sriov-numvfs")
+        place = application.place("options", "sriov-numvfs")
+        if ours and value != SENTINEL:
+            said = "unset, which means all VFs of every port" if value is None else json.dumps(value)
+            what = f"{application.name}: sriov-numvfs is {said}; {ours[0].name} and it would both write"
+            yield place, what, f'Write sriov-numvfs: "{SENTINEL}"'
+        elif not ours and not re.fullmatch(r"[\w.-]+:\d+( +[\w.-]+:\d+)*", str(value)):
+            what = f"{application.name}: sriov-numvfs {value!r} is no list of PORT:COUNT"
+            yield place, what, 'Write as in "enp63s0f0:8 enp63s0f1:8"'
+
+
+@rule("vf-count", "The firmware offers as many VFs as the driver shall create.")
+def vf_count(bundle: Bundle) -> Iterator[Wrong]:
+    for driver in bundle.of("sriov-switchdev"):
+        for firmware in _beside(bundle, driver, "nic-firmware"):
+            has, wants = firmware.option("num-vfs"), driver.option("num-vfs")
+            if isinstance(has, int) and isinstance(wants, int) and has != wants:
+                what = f"{driver.name} wants {wants} VFs per port, {firmware.name} says {has}"
+                yield firmware.place("options", "num-vfs"), what, f"Write num-vfs: {wants} in both"
+            for port, count in pairs(driver.option("devices")):
+                if isinstance(has, int) and count.isdigit() and int(count) > has:
+                    what = f"{driver.name} wants {count} VFs on {port}, {firmware.name} offers {has}"
+                    yield (
+                        driver.place("options", "devices"),
+                        what,
+                        f"Write num-vfs: {count} for {firmware.name}",
+                    )
+
+
+@rule("reboot-owner", "Where both charms are on a machine, sriov-switchdev owns the reboot.")
+def reboot_owner(bundle: Bundle) -> Iterator[Wrong]:
+    for firmware in bundle.of("nic-firmware"):
+        wanted = "sriov-switchdev" if _beside(bundle, firmware, "sriov-switchdev") else "self"
+        found = firmware.option("reboot-owner")
+        if found is not None and found != wanted:
+            both = "both charms are on its machines" if wanted != "self" else "no sriov-switchdev is there"
+            what = f"{firmware.name}: reboot-owner is {found}, but {both}"
+            yield firmware.place("options", "reboot-owner"), what, f"Write reboot-owner: {wanted}"
+
+
+def _beside(bundle: Bundle, application: Application, charm: str) -> list[Application]:
+    """The applications of a charm that have the same principal."""
+    principals = {other.name for other in bundle.related(application, "juju-info")}
+    return [
+        other
+        for other in bundle.of(charm)
+        if principals & {found.name for found in bundle.related(other, "juju-info")}
+    ]
+
+
+def _bridges(application: Application) -> dict[str, str]:
+    """ovn-bridge-mappings: bridge by physnet."""
+    return dict(pairs(application.option("ovn-bridge-mappings")))
+
+
+@rule("bridge", "Bridges that get an interface are mapped to a physnet.")
+def bridge(bundle: Bundle) -> Iterator[Wrong]:
+    for application in bundle.of("ovn-chassis"):
+        mapped = set(_bridges(application).values())
+        for name, _ in pairs(application.option("bridge-interface-mappings")):
+            if name not in mapped:
+                what = f"{application.name}: bridge {name} is in no ovn-bridge-mappings"
+                yield application.place("options", "bridge-interface-mappings"), what, near(name, mapped)
+
+
+@rule("physnet", "VLAN and flat networks, and the whitelist, name physnets that a bridge is mapped to.")
+def physnet(bundle: Bundle) -> Iterator[Wrong]:
+    known = {name for application in bundle.of("ovn-chassis") for name in _bridges(application)}
+    for application in bundle.of("neutron-api"):
+        for option in ("vlan-ranges", "flat-network-providers"):
+            for name, _ in pairs(application.option(option)):
+                if name not in known and name != "*":
+                    what = f"{application.name}: {option} names physnet {name}, which no chassis has"
+                    yield application.place("options", option), what, near(name, known)
+    for application in bundle.of("nova-compute"):
+        for entry in _entries(application, "pci-passthrough-whitelist"):
+            name = entry.get("physical_network")
+            if name is not None and name not in known:
+                what = f"{application.name}: the whitelist names physnet {name}, which no chassis has"
+                yield application.place("options", "pci-passthrough-whitelist"), what, near(str(name), known)
+
+
+PCI_OPTIONS = ("pci-passthrough-whitelist", "pci-alias")
+
+
+def _entries(application: Application, option: str) -> list[dict[str, Any]]:
+    """The objects of a PCI option; none where it is not JSON, which another rule says."""
+    try:
+        return [entry for entry in json_list(application.option(option) or "[]") if isinstance(entry, dict)]
+    except ValueError:
+        return []
+
+
+@rule("pci-json", "Whitelist and alias are JSON objects.")
+def pci_json(bundle: Bundle) -> Iterator[Wrong]:
+    for application in bundle.of("nova-compute", "nova-cloud-controller"):
+        for option in PCI_OPTIONS:
+            value = application.option(option)
+            place = application.place("options", option)
+            try:
+                if value and not all(isinstance(entry, dict) for entry in json_list(value)):
+                    yield place, f"{application.name}: {option} is no list of objects", "Write [{…}, {…}]"
+            except json.JSONDecodeError as error:
+                what = f"{application.name}: {option} is no JSON: {error.msg} at character {error.pos}"
+                yield place, what, "Write [{…}, {…}] with every name in double quotes"
+
+
+@rule("pci-selector", "A whitelist entry selects by address or devname or IDs, not by address and devname.")
+def pci_selector(bundle: Bundle) -> Iterator[Wrong]:
+    for application in bundle.of("nova-compute"):
+        for entry in _entries(application, "pci-passthrough-whitelist"):
+            place = application.place("options", "pci-passthrough-whitelist")
+            if "address" in entry and "devname" in entry:
+                what = f"{application.name}: an entry has both address {entry['address']} and devname"
+                yield place, what, "Keep one of the two"
+            elif not set(SELECTORS) & set(entry):
+                what = f"{application.name}: an entry selects no device, so it selects every device"
+                yield place, what, f"Add one of {listed(SELECTORS)}"
+
+
+@rule("pci-alias", "The PCI alias is the same for nova-compute and nova-cloud-controller.")
+def pci_alias(bundle: Bundle) -> Iterator[Wrong]:
+    def names(application: Application) -> set[str]:
+        return {json.dumps(entry, sort_keys=True) for entry in _entries(application, "pci-alias")}
+
+    for controller in bundle.of("nova-cloud-controller"):
+        wanted = set[str]().union(*(names(compute) for compute in bundle.of("nova-compute")))
+        if names(controller) != wanted:
+            what = f"the PCI aliases of {controller.name} are not those of nova-compute"
+            yield controller.place("options", "pci-alias"), what, "Write the same pci-alias in both"
+
+
+@rule("cpu-isolation", "Nova's dedicated CPUs are the isolated ones of the machines' tag.", site=True)
+def cpu_isolation(bundle: Bundle) -> Iterator[Wrong]:
+    for application in bundle.of("nova-compute"):
+        value = application.option("cpu-dedicated-set")
+        place = application.place("options", "cpu-dedicated-set")
+        tags = set[str]().union(*(tags_of(bundle, unit.machine) for unit in bundle.units(application)))
+        for tag in sorted(tags & set(bundle.site.tags)):
+            isolated = bundle.site.dedicated_cpus(tag)
+            try:
+                same = cpus(value) == cpus(isolated) if value and isolated else not value and not isolated
+            except ValueError:
+                yield place, f"{application.name}: {value!r} is no set of CPUs", f"Write {isolated}"
+                continue
+            if not same:
+                what = f"{application.name} dedicates CPUs {value}, tag {tag} isolates {isolated or 'none'}"
+                yield place, what, f"Write cpu-dedicated-set: {isolated or '(nothing)'}"
+
+
+@rule("mtu", "Neutron's MTU is that of the site's VLANs.", site=True)
+def mtu(bundle: Bundle) -> Iterator[Wrong]:
+    for chassis in bundle.of("ovn-chassis"):
+        for application in bundle.of("neutron-api"):
+            found, space = application.option("global-physnet-mtu"), chassis.space("data")
+            carried = bundle.site.mtu(space)
+            if carried is not None and found != carried:
+                what = f"{application.name}: global-physnet-mtu is {found}, {space} carries {carried}"
+                yield application.place("options", "global-physnet-mtu"), what, f"Write {carried}"

@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Spaces and machines: bindings, what a machine must reach, what a reboot takes with it."""
+
+from collections.abc import Iterator
+
+from bundle.model import Bundle, words
+from bundle.rule import Wrong, listed, near, rule
+
+QUORUM = ("mysql-innodb-cluster", "ovn-central")
+GATEWAY_SPACE = "oam-space"
+"""The space with the default gateway, unless `variables: reach-gateway: spaces=…` names another."""
+
+
+def gateway_space(bundle: Bundle) -> str:
+    """The space through which a container reaches the outside."""
+    variables = bundle.data.get("variables") or {}
+    return str(variables.get("reach-gateway", GATEWAY_SPACE)).rpartition("=")[2]
+
+
+@rule("binding-name", "Bindings name endpoints or extra bindings of the charm.")
+def binding_name(bundle: Bundle) -> Iterator[Wrong]:
+    for application in bundle.applications.values():
+        for name in application.section("bindings"):
+            if application.facts and name not in application.facts.bindable:
+                what = (
+                    f"{application.charm} {application.channel}".rstrip()
+                    + f" has nothing to bind named {name}"
+                )
+                yield application.place("bindings", name), what, near(name, application.facts.bindable - {""})
+
+
+@rule(
+    "binding-database", "A database and its users meet in one space: shared-db and db-router are bound alike."
+)
+def binding_database(bundle: Bundle) -> Iterator[Wrong]:
+    for router in bundle.of("mysql-router"):
+        for endpoint in ("shared-db", "db-router"):
+            for other in bundle.related(router, endpoint):
+                wanted = router.space("db-router")
+                for application in {router, other}:
+                    found = application.space(endpoint)
+                    if found != wanted:
+                        what = f"{application.name}: {endpoint} is in {found or 'no space'}, not in {wanted}"
+                        yield application.place("bindings", endpoint), what, f"Bind {endpoint} to {wanted}"
+
+
+@rule("binding-data", "ovn-chassis binds data: without it Geneve takes the default space.")
+def binding_data(bundle: Bundle) -> Iterator[Wrong]:
+    for application in bundle.of("ovn-chassis"):
+        if "data" not in application.section("bindings"):
+            yield (
+                application.place("bindings"),
+                f"{application.name} binds no data",
+                "Write data: overlay-space",
+            )
+
+
+@rule("machine-spaces", "A machine is in every space that what runs on it, containers included, is bound to.")
+def machine_spaces(bundle: Bundle) -> Iterator[Wrong]:
+    for machine in bundle.machines:
+        if "spaces" not in bundle.machine_constraints(machine):
+            continue
+        has = words(bundle.machine_constraints(machine)["spaces"])
+        for application, container in bundle.on_machine(machine):
+            extra = words(application.constraints.get("spaces")) if container else set()
+            for space in sorted((application.spaces | extra) - has):
+                what = f"machine {machine} is not in {space}, which {application.name} is bound to"
+                instead = f"Write spaces={','.join(sorted(has | {space}))}"
+                yield bundle.machines.places[machine], what, instead
+
+
+@rule("container-gateway", "A container is bound to the space of the default gateway, or constrained to it.")
+def container_gateway(bundle: Bundle) -> Iterator[Wrong]:
+    space = gateway_space(bundle)
+    for application in bundle.applications.values():
+        inside = any(unit.container for unit in bundle.units(application))
+        if not inside or (application.facts and application.facts.subordinate):
+            continue
+        reached = application.spaces | words(application.constraints.get("spaces"))
+        if application.spaces and space not in reached:
+            what = f"the containers of {application.name} have no way out: none of their spaces is {space}"
+            yield application.place(), what, f"Write constraints: spaces={space}"
+
+
+@rule("quorum", "MySQL and OVN have three units, or more of an odd number, each on a host of its own.")
+def quorum(bundle: Bundle) -> Iterator[Wrong]:
+    for application in bundle.of(*QUORUM):
+        machines = [unit.machine for unit in bundle.units(application)]
+        if application.count < 3 or application.count % 2 == 0:
+            what = f"{application.name} has {application.count} units and cannot lose one"
+            yield application.place("num_units"), what, "Write num_units: 3"
+        elif len(set(machines)) < len(machines):
+            what = f"{application.name} has several units on one host"
+            yield application.place("to"), what, "Place each unit on another machine"
+
+
+@rule("compute-tag", "Machines of one nova-compute application are chosen by one MAAS tag.")
+def compute_tag(bundle: Bundle) -> Iterator[Wrong]:
+    for application in bundle.of("nova-compute"):
+        tags = {unit.machine: tags_of(bundle, unit.machine) for unit in bundle.units(application)}
+        for machine, own in tags.items():
+            shared = set.intersection(*tags.values())
+            if not own:
+                what = f"machine {machine} runs {application.name}, and any machine will do for it"
+                yield bundle.machines.places[machine], what, "Write constraints: tags=compute_sriov …"
+            elif not shared:
+                what = f"machine {machine} has none of the tags of the others that run {application.name}"
+                yield (
+                    bundle.machines.places[machine],
+                    what,
+                    f"Give all the same tag, such as {sorted(own)[0]}",
+                )
+
+
+def tags_of(bundle: Bundle, machine: str) -> set[str]:
+    """The MAAS tags that a machine is chosen by; a leading ^ excludes one."""
+    return {tag for tag in words(bundle.machine_constraints(machine).get("tags")) if not tag.startswith("^")}
+
+
+@rule("site-tag", "Machine tags are tags of the site.", site=True)
+def site_tag(bundle: Bundle) -> Iterator[Wrong]:
+    for machine in bundle.machines:
+        for tag in sorted(tags_of(bundle, machine) - set(bundle.site.tags)):
+            what = f"machine {machine} is chosen by tag {tag}, which the site does not have"
+            yield bundle.machines.places[machine], what, near(tag, bundle.site.tags, "Add it to the site")
+
+
+@rule("site-space", "Spaces are spaces of the site.", site=True)
+def site_space(bundle: Bundle) -> Iterator[Wrong]:
+    for application in bundle.applications.values():
+        for name, space in application.section("bindings").items():
+            if space and space not in bundle.site.spaces:
+                what = f"{application.name} is bound to {space}, which the site does not have"
+                yield application.place("bindings", name), what, near(str(space), bundle.site.spaces)
+
+
+@rule(
+    "hwe-kernel",
+    "Compute nodes on jammy have the HWE kernel: 5.15 cannot tell VF-LAG.",
+    warning=True,
+    site=True,
+)
+def hwe_kernel(bundle: Bundle) -> Iterator[Wrong]:
+    for application in bundle.of("nova-compute"):
+        for machine in sorted({unit.machine for unit in bundle.units(application)}):
+            for tag in tags_of(bundle, machine) & set(bundle.site.tags):
+                if application.base == "ubuntu@22.04" and bundle.site.hwe_kernel(tag) in ("", "ga-22.04"):
+                    what = f"machine {machine} (tag {tag}) gets kernel 5.15, which cannot tell VF-LAG"
+                    yield (
+                        bundle.machines.places[machine],
+                        what,
+                        "Write hwe-kernel: hwe-22.04 in the site's role",
+                    )
+
+
+@rule(
+    "reboot-vault",
+    "A reboot of a compute node takes no Vault with it: it would come back sealed.",
+    warning=True,
+)
+def reboot_vault(bundle: Bundle) -> Iterator[Wrong]:
+    rebooting = {
+        unit.machine
+        for application in bundle.of("sriov-switchdev", "nic-firmware")
+        for unit in bundle.units(application)
+    }
+    for application in bundle.of("vault"):
+        for number, unit in enumerate(bundle.units(application)):
+            if unit.machine in rebooting:
+                what = f"a reboot of machine {unit.machine} seals {application.name}/{number}"
+                others = listed(set(bundle.machines) - rebooting)
+                instead = f"Place it on machine {others}" if others else "Unseal it after each reboot"
+                yield application.place("to"), what, instead

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Each rule bites: broken bundles, and what the checker says of each, at its line."""
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+from bundle import check
+from bundle.rule import RULES
+from maas.sitefile import Site
+
+ROOT = Path(__file__).parents[2]
+GOOD = ROOT / "bundles/ovn-offload-jammy-yoga.yaml"
+SITE = ROOT / "bundles/maas/site-example.yaml"
+CASES = yaml.safe_load((Path(__file__).parent / "broken.yaml").read_text())
+
+
+@pytest.fixture
+def broken(tmp_path):
+    """Write the files of a case and return its bundle."""
+
+    def write(case):
+        text = _replaced(GOOD.read_text(), case.get("replace", {}))
+        paths = [tmp_path / "bundle.yaml"]
+        paths[0].write_text(text)
+        if "overlay" in case:
+            paths.append(tmp_path / "overlay.yaml")
+            paths[1].write_text(case["overlay"])
+        (tmp_path / "site.yaml").write_text(_replaced(SITE.read_text(), case.get("site", {})))
+        return check.load(paths, Site.read(tmp_path / "site.yaml"))
+
+    return write
+
+
+def _replaced(text, changes):
+    for old, new in changes.items():
+        assert text.count(old) == 1, f"{old!r} stands {text.count(old)} times"
+        text = text.replace(old, new)
+    return text
+
+
+@pytest.fixture(scope="session")
+def accepted():
+    """What is found in the bundle as it is."""
+    return {finding.what for finding in check.check(check.load([GOOD], Site.read(SITE)))}
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case['rule']}: {case['case']}")
+def test_a_broken_bundle_is_found_at_its_line_and_nothing_else_is(case, broken, accepted):
+    found = [finding for finding in check.check(broken(case)) if finding.what not in accepted]
+    matching = [finding for finding in found if finding.rule == case["rule"] and case["says"] in str(finding)]
+    assert matching, "\n".join(map(str, found))
+    assert {finding.rule for finding in found} == {case["rule"], *case.get("also", ())}
+    if "at" in case:
+        file, line = matching[0].place.file, matching[0].place.line
+        assert Path(file).read_text().splitlines()[line - 1].strip().removeprefix("- ") == case["at"]
+    for finding in found:
+        assert re.fullmatch(r"/\S+\.yaml:\d+: (warning: )?[a-z-]+: .+\. [A-Z].+\.", str(finding))
+
+
+def test_every_rule_has_a_broken_bundle():
+    assert {rule.name for rule in RULES} == {case["rule"] for case in CASES}
+    assert len({rule.name for rule in RULES}) == len(RULES)
+
+
+def test_the_command_line_checks_a_users_files(tmp_path, capsys):
+    overlay = tmp_path / "mine.yaml"
+    overlay.write_text("applications: {sriov-switchdev: {options: {num-vfs: 16}}}\n")
+    assert check.main([str(GOOD), "--overlay", str(overlay), "--site", str(SITE)]) == 1
+    assert "vf-count: sriov-switchdev wants 16 VFs per port" in capsys.readouterr().out
+
+
+def test_without_a_site_it_says_what_was_not_checked(capsys):
+    assert check.main([str(GOOD)]) == 0
+    assert (
+        "Not checked without --site: site-tag, site-space, hwe-kernel, cpu-isolation, mtu."
+        in capsys.readouterr().out
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("applications: [", "1: this is no YAML"),
+        ("- a\n- b\n", "a bundle is a mapping"),
+        ("", "There is no bundle"),
+        ("applications: {a: {options: {b: include-file://none}}}", "include-file://none cannot be read"),
+    ],
+)
+def test_a_file_that_is_no_bundle_is_said_in_one_sentence(tmp_path, capsys, text, says):
+    path = tmp_path / "bundle.yaml"
+    path.write_text(text)
+    assert check.main([str(path)]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert says in line
+
+
+def test_a_file_that_is_not_there(capsys):
+    assert check.main(["none.yaml"]) == 2
+    assert capsys.readouterr().err == "none.yaml cannot be read: No such file or directory.\n"
