@@ -5,13 +5,14 @@ import errno
 from functools import lru_cache
 
 from hostnic.netlink import ACK, GENERIC, Channel, Untyped, codec
-from hostnic.system import DeviceInfo
+from hostnic.system import DeviceInfo, Pause
 
 CONTROL, GET_FAMILY = 16, 3
 ESWITCH_GET, ESWITCH_SET = 29, 30
 PARAM_GET, PARAM_SET = 38, 39
 INFO_GET = 51
 FEATURES_GET, FEATURES_SET = 11, 12
+PAUSE_GET, PAUSE_SET = 21, 22
 ESWITCH_MODES = ("legacy", "switchdev", "switchdev_inactive")
 INLINE_MODES = ("none", "link", "network", "transport")
 RUNTIME = 0
@@ -99,6 +100,21 @@ def _features() -> Untyped:
     Bits.Bit, BitSet.Bits = Bit, Bits
     Features.Header, Features.BitSet = Header, BitSet
     return Features
+
+
+@lru_cache(maxsize=1)
+def _pause() -> Untyped:
+    nl = codec()
+
+    class Header(nl.nla):
+        nla_flags = 0x8000
+        nla_map = ((2, "DEV_NAME", "asciiz"),)
+
+    class PauseMessage(nl.genlmsg):
+        nla_map = ((1, "HEADER", "Header"), (2, "AUTONEG", "uint8"), (3, "RX", "uint8"), (4, "TX", "uint8"))
+
+    PauseMessage.Header = Header
+    return PauseMessage
 
 
 class Families:
@@ -200,6 +216,26 @@ class Families:
             ("WANTED", {"attrs": [("BITS", bits)]}),
         ]
         self._channel.request(message, self._family("ethtool"), ACK)
+
+    def pause(self, netdev: str) -> Pause | None:
+        """Global pause frames; None where the driver does not tell."""
+        try:
+            (answer,) = self._pause_request(PAUSE_GET, netdev)
+        except OSError as error:
+            if error.errno == errno.EOPNOTSUPP:
+                return None
+            raise
+        return Pause(bool(answer.get_attr("RX")), bool(answer.get_attr("TX")))
+
+    def set_pause(self, netdev: str, rx: bool, tx: bool) -> None:
+        """Turn global pause frames on or off."""
+        self._pause_request(PAUSE_SET, netdev, ("RX", int(rx)), ("TX", int(tx)))
+
+    def _pause_request(self, command: int, netdev: str, *attrs: tuple[str, int]) -> list[Untyped]:
+        message = _pause()()
+        message["cmd"], message["version"] = command, 1
+        message["attrs"] = [("HEADER", {"attrs": [("DEV_NAME", netdev)]}), *attrs]
+        return self._channel.request(message, self._family("ethtool"), ACK)
 
 
 def decoded(kind: int, data: bytes | None) -> str | bool | int | None:

@@ -15,10 +15,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hostnic import process
+from hostnic.dcb import App, Dcb, dcbx_words, setting_names
 from hostnic.recorder import Recorder
-from hostnic.system import DeviceInfo, Link
+from hostnic.system import DeviceInfo, Link, Pause
 
 if TYPE_CHECKING:
+    from hostnic.dcbnl import Dcbnl
     from hostnic.genl import Families
     from hostnic.rtnl import Links
 
@@ -44,6 +46,12 @@ class Machine:
         from hostnic.genl import Families
 
         return Families()
+
+    @cached_property
+    def _dcbnl(self) -> "Dcbnl":
+        from hostnic.dcbnl import Dcbnl
+
+        return Dcbnl()
 
     def _note(self, verb: str, *arguments: str) -> None:
         if self._trace:
@@ -98,6 +106,10 @@ class Machine:
             target.unlink()
         self._sync_directory(target.parent)
 
+    def mkdir(self, path: str) -> None:
+        self._note("mkdir", path)
+        Path(path).mkdir()
+
     def _sync_directory(self, directory: Path) -> None:
         """Make the change of a directory entry durable."""
         descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -128,6 +140,28 @@ class Machine:
     def set_hw_tc_offload(self, link: str, on: bool) -> None:
         self._note("set_hw_tc_offload", link, "on" if on else "off")
         self._families.set_hw_tc_offload(link, on)
+
+    def pause(self, link: str) -> Pause | None:
+        return self._families.pause(link)
+
+    def set_pause(self, link: str, rx: bool, tx: bool) -> None:
+        self._note("set_pause", link, "on" if rx else "off", "on" if tx else "off")
+        self._families.set_pause(link, rx, tx)
+
+    def dcb(self, link: str) -> Dcb:
+        return self._dcbnl.get(link)
+
+    def set_dcb(self, link: str, wanted: Dcb) -> None:
+        self._note("set_dcb", link, *setting_names(wanted))
+        self._dcbnl.set(link, wanted)
+
+    def delete_dcb_apps(self, link: str, apps: Sequence[App]) -> None:
+        self._note("delete_dcb_apps", link, str(len(apps)))
+        self._dcbnl.delete_apps(link, apps)
+
+    def set_dcbx(self, link: str, mode: int) -> None:
+        self._note("set_dcbx", link, dcbx_words(mode))
+        self._dcbnl.set_dcbx(link, mode)
 
     def eswitch_mode(self, bdf: str) -> str | None:
         return self._families.eswitch_mode(bdf)

@@ -4,7 +4,8 @@
 from collections.abc import Sequence
 
 from hostnic import process
-from hostnic.system import DeviceInfo, Link, System
+from hostnic.dcb import App, Dcb, dcbx_words, setting_names
+from hostnic.system import DeviceInfo, Link, Pause, System
 
 
 class Recorder:
@@ -48,6 +49,10 @@ class Recorder:
         self._note("remove", path)
         self._system.remove(path)
 
+    def mkdir(self, path: str) -> None:
+        self._note("mkdir", path)
+        self._system.mkdir(path)
+
     def run(self, argv: Sequence[str], stdin: str | None = None, timeout: float = 60.0) -> str:
         self.spawned.append(tuple(argv))
         if not process.only_reads(argv):
@@ -71,6 +76,28 @@ class Recorder:
     def set_hw_tc_offload(self, link: str, on: bool) -> None:
         self._note("set_hw_tc_offload", link, "on" if on else "off")
         self._system.set_hw_tc_offload(link, on)
+
+    def pause(self, link: str) -> Pause | None:
+        return self._system.pause(link)
+
+    def set_pause(self, link: str, rx: bool, tx: bool) -> None:
+        self._note("set_pause", link, "on" if rx else "off", "on" if tx else "off")
+        self._system.set_pause(link, rx, tx)
+
+    def dcb(self, link: str) -> Dcb:
+        return self._system.dcb(link)
+
+    def set_dcb(self, link: str, wanted: Dcb) -> None:
+        self._note("set_dcb", link, *setting_names(wanted))
+        self._system.set_dcb(link, wanted)
+
+    def delete_dcb_apps(self, link: str, apps: Sequence[App]) -> None:
+        self._note("delete_dcb_apps", link, str(len(apps)))
+        self._system.delete_dcb_apps(link, apps)
+
+    def set_dcbx(self, link: str, mode: int) -> None:
+        self._note("set_dcbx", link, dcbx_words(mode))
+        self._system.set_dcbx(link, mode)
 
     def eswitch_mode(self, bdf: str) -> str | None:
         return self._system.eswitch_mode(bdf)

@@ -14,11 +14,12 @@ from typing import Any, cast
 
 import bootcopy
 import record
-from changes import MEMBER_DEADLINE, BindVfs, UnbindVfs
+from changes import BindVfs, UnbindVfs
 from converge import StepError
 from hostnic import discover, reachability
 from hostnic.model import Host, Pf
 from hostnic.ops import CreateVfs, DestroyVfs, JoinBond, LeaveBond, RemoveFile, SetAutoprobe, SetEswitchMode
+from hostnic.ops.bonding import MEMBER_DEADLINE
 from hostnic.system import System
 
 PREVIOUS = f"{record.DIRECTORY}/previous.json"

@@ -150,9 +150,7 @@ def join(port: Port, pf: Pf) -> list[HostStep]:
             ops.JoinBond(netdev, port.bond),
             Disruption.LINK_FLAP,
         ),
-        _step(
-            f"{port.bdf}/member", what, "its neighbour relies on it", changes.AwaitMember(netdev, port.bond)
-        ),
+        _step(f"{port.bdf}/member", what, "its neighbour relies on it", ops.AwaitMember(netdev, port.bond)),
     ]
 
 

@@ -6,7 +6,7 @@ did, and raises :class:`converge.StepError` otherwise. Deadlines are seconds; th
 through ``System.sleep``, so that a modelled host spends no real time.
 """
 
-from hostnic.ops.bonding import AwaitLag, JoinBond, LeaveBond
+from hostnic.ops.bonding import AwaitLag, AwaitMember, JoinBond, LeaveBond
 from hostnic.ops.eswitch import (
     SetDevlinkParam,
     SetEswitchMode,
@@ -20,6 +20,7 @@ from hostnic.ops.vf import BindVf, CreateVfs, DestroyVfs, SetAutoprobe, UnbindVf
 
 __all__ = [
     "AwaitLag",
+    "AwaitMember",
     "BindVf",
     "CreateVfs",
     "DestroyVfs",

@@ -11,6 +11,9 @@ from hostnic.ops import refusal
 from hostnic.ops.waiting import until
 from hostnic.system import Link, System
 
+MEMBER_DEADLINE = 45.0
+"""Seconds for a port to carry traffic in its bond again: a slow LACP partner speaks every 30 s."""
+
 
 def _link(system: System, name: str) -> Link:
     found = next((link for link in system.links() if link.name == name), None)
@@ -62,6 +65,39 @@ class JoinBond:
             raise StepError(f"{self.bond} does not take {self.netdev}: {refusal.words(error)}") from error
         if _link(system, self.netdev).master != self.bond:
             raise StepError(f"{self.netdev} did not join {self.bond}")
+
+
+@dataclass(frozen=True)
+class AwaitMember:
+    """Wait until ``netdev`` carries traffic in ``bond`` again, before its neighbour leaves."""
+
+    netdev: str
+    bond: str
+    deadline: float = MEMBER_DEADLINE
+
+    def run(self, system: System) -> None:
+        """Look at the bonding driver's own view of the member."""
+        if not until(system, lambda: carries(system, self.bond, self.netdev), self.deadline):
+            raise StepError(
+                f"{self.netdev} does not carry traffic in {self.bond} within {self.deadline:g} s",
+                "check cable, switch port and LACP; the other port carries on",
+            )
+
+
+def carries(system: System, bond: str, netdev: str) -> bool:
+    """Whether the member is up and in the active aggregator (Documentation/networking/bonding.rst)."""
+    member = f"/sys/class/net/{netdev}/bonding_slave"
+    if _attribute(system, f"{member}/mii_status", "") != "up":
+        return False
+    active = _attribute(system, f"/sys/class/net/{bond}/bonding/ad_aggregator", "")
+    return not active or _attribute(system, f"{member}/ad_aggregator_id", active) == active
+
+
+def _attribute(system: System, path: str, absent: str) -> str:
+    try:
+        return system.read(path).strip()
+    except OSError:
+        return absent
 
 
 @dataclass(frozen=True)

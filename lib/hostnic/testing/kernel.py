@@ -7,9 +7,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from hostnic import pci
+from hostnic.dcb import App, Dcb, dcbx_words, setting_names
 from hostnic.process import only_reads
-from hostnic.system import DeviceInfo, Link
-from hostnic.testing import mlx5, sysfs, tools, vflag
+from hostnic.system import DeviceInfo, Link, Pause
+from hostnic.testing import mlx5, rdma, sysfs, tools, vflag
+from hostnic.testing.dcb import FakeDcb
 from hostnic.testing.files import FakeFiles, missing
 from hostnic.testing.network import FakeNetwork
 from hostnic.testing.nic import FakeCard, FakePort
@@ -42,6 +44,8 @@ class FakeKernel:
         self.files = FakeFiles()
         self.network = FakeNetwork(cards)
         self.ovs = tools.FakeOvs()
+        self.rdma = rdma.FakeRdma()
+        self.blackouts = 0
         self.answers: dict[tuple[str, ...], str | OSError] = {}
         self.faults: list[Fault] = []
         self.clock = 1000.0
@@ -66,6 +70,7 @@ class FakeKernel:
         self.network.down.clear()
         for nic in self.cards:
             nic.boot()
+        self.rdma.power_on()
         self._bonded.clear()
         self._lag_due.clear()
 
@@ -118,7 +123,7 @@ class FakeKernel:
 
     def _look(self, path: str) -> "sysfs.Node | sysfs.Tree | None":
         root = sysfs.mounts(self.network, self.iommu, self.lag_debugfs, self.clock, self.kernel, self.boot_id)
-        return sysfs.look(root, path)
+        return sysfs.look({**self.rdma.mounts(self.network), **root}, path)
 
     def read(self, path: str) -> str:
         self._call("read", path)
@@ -148,6 +153,10 @@ class FakeKernel:
         elif path.startswith(pci.DEVICES):
             bdf, _, name = path[len(pci.DEVICES) + 1 :].partition("/")
             self._set_attribute(bdf, name, value)
+        elif path.startswith(rdma.CONFIGFS):
+            self.rdma.write(self.network, path, value)
+        elif self._look(path) is not None:
+            self.rdma.write_attribute(path, value)
         else:
             raise missing(path)
 
@@ -186,6 +195,10 @@ class FakeKernel:
     def remove(self, path: str) -> None:
         self._write("remove", path)
         self.files.remove(path)
+
+    def mkdir(self, path: str) -> None:
+        self._write("mkdir", path)
+        self.rdma.mkdir(self.network, path)
 
     # System: processes.
 
@@ -230,6 +243,47 @@ class FakeKernel:
             raise mlx5.refuse(errno.EOPNOTSUPP)
         port.hw_tc_offload = on
 
+    def pause(self, link: str) -> Pause | None:
+        self._call("pause", link)
+        self._need_link(link)
+        port = self._uplink(link)
+        return Pause(port.pause, port.pause) if port else None
+
+    def set_pause(self, link: str, rx: bool, tx: bool) -> None:
+        self._write("set_pause", link, "on" if rx else "off", "on" if tx else "off")
+        self._need_link(link)
+        port = self._uplink(link)
+        if port is None:
+            raise mlx5.refuse(errno.EOPNOTSUPP)
+        port.pause = rx
+
+    # System: dcbnl.
+
+    def _dcb(self, link: str) -> FakeDcb:
+        self._need_link(link)
+        port = self._uplink(link)
+        if port is None:
+            raise mlx5.refuse(errno.EOPNOTSUPP)
+        return port.dcb
+
+    def dcb(self, link: str) -> Dcb:
+        self._call("dcb", link)
+        return self._dcb(link).get()
+
+    def set_dcb(self, link: str, wanted: Dcb) -> None:
+        self._write("set_dcb", link, *setting_names(wanted))
+        if self._dcb(link).set(wanted):
+            self.network.flap(link, self.clock)
+            self.blackouts += not self.reachable
+
+    def delete_dcb_apps(self, link: str, apps: Sequence[App]) -> None:
+        self._write("delete_dcb_apps", link, len(apps))
+        self._dcb(link).delete_apps(apps)
+
+    def set_dcbx(self, link: str, mode: int) -> None:
+        self._write("set_dcbx", link, dcbx_words(mode))
+        self._dcb(link).set_dcbx(mode)
+
     def eswitch_mode(self, bdf: str) -> str | None:
         self._call("eswitch_mode", bdf)
         return self._present_port(bdf).eswitch_mode
@@ -246,6 +300,7 @@ class FakeKernel:
         self._reconsider(nic)
         if mode != port.eswitch_mode:
             mlx5.set_eswitch_mode(port, mode, self.clock)
+            port.dcb.driver_restarts()
 
     def set_inline_mode(self, bdf: str, mode: str) -> None:
         self._write("set_inline_mode", bdf, mode)

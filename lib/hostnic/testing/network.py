@@ -12,6 +12,9 @@ from hostnic.testing.nic import FakeCard, FakePort
 LACP_TIME = 1.0
 """Seconds that the bond needs to find its partner."""
 
+FLAP_TIME = 0.5
+"""Seconds without carrier after a change of the PFC priorities."""
+
 
 @dataclass
 class FakeBond:
@@ -46,6 +49,7 @@ class FakeNetwork:
     others: dict[str, Link] = field(default_factory=dict[str, Link])
     down: set[str] = field(default_factory=set[str])
     unplugged: set[str] = field(default_factory=set[str])
+    flaps: dict[str, float] = field(default_factory=dict[str, float])
 
     def ports(self) -> Iterable[FakePort]:
         """All PFs."""
@@ -54,6 +58,19 @@ class FakeNetwork:
     def bond_of(self, netdev: str) -> FakeBond | None:
         """The bond that ``netdev`` is a member of."""
         return next((bond for bond in self.bonds.values() if netdev in bond.members), None)
+
+    def flap(self, name: str, now: float) -> None:
+        """The link goes down and comes up again by itself."""
+        self.flaps[name] = now + FLAP_TIME
+
+    def has_carrier(self, name: str, now: float) -> bool:
+        """Up, wired, and not in the middle of a flap."""
+        return name not in self.down | self.unplugged and now >= self.flaps.get(name, 0.0)
+
+    def joined(self, bond: FakeBond, name: str, now: float) -> bool:
+        """LACP has had its time since the member joined and since its link last came up."""
+        since = max(bond.since, self.flaps.get(name, 0.0))
+        return now >= since + (LACP_TIME if bond.mode == "802.3ad" else 0.0)
 
     def set_up(self, name: str, up: bool) -> None:
         """``ip link set … up|down``."""
@@ -89,15 +106,14 @@ class FakeNetwork:
 
     def carries(self, bond: FakeBond, now: float) -> bool:
         """Frames get through: a member is up and wired, and LACP has had its time."""
-        live = any(name not in self.down | self.unplugged for name in bond.members)
-        return live and now >= bond.since + (LACP_TIME if bond.mode == "802.3ad" else 0.0)
+        return any(self.has_carrier(name, now) and self.joined(bond, name, now) for name in bond.members)
 
     def links(self, now: float) -> list[Link]:
         """What rtnetlink would report."""
         found: list[Link] = []
         for card in self.cards:
             for port in card.ports:
-                if port.driver == "mlx5_core" and not port.gone:
+                if port.driver not in (None, "vfio-pci") and not port.gone:
                     found += self._links_of(card, port, now)
         for bond in self.bonds.values():
             up = bond.name not in self.down
@@ -118,7 +134,7 @@ class FakeNetwork:
         bond = self.bond_of(port.netdev)
         uplink = Link(
             port.netdev, 0, port.mac, port.mac, 9000, up,
-            port.netdev not in self.unplugged if up else None,
+            self.has_carrier(port.netdev, now) if up else None,
             None, bond.name if bond else None, card.switch_id, f"p{port.number}", port.bdf,
         )  # fmt: skip
         found = [uplink]

@@ -7,6 +7,8 @@ on; ``tests/functional/test_hostnic.py`` runs the same scenario on both and comp
 
 from dataclasses import dataclass, field
 
+from hostnic.testing.dcb import FakeDcb
+
 
 @dataclass
 class FakeVf:
@@ -41,6 +43,8 @@ class FakePort:
     Attributes:
         total_vfs: what the firmware offers since boot.
         rules: offloaded rules, which keep the eswitch busy.
+        pause: global pause frames, which mlx5 has on at start.
+        dcb: its data centre bridging.
         vf_delay: a fault: seconds until new VFs appear.
         never_probing: a fault: indexes of VFs whose probe fails.
         mode_fails, no_mmio, gone: faults: mode switchdev refused, no room for VFs, no device.
@@ -61,6 +65,8 @@ class FakePort:
     steering_mode: str = "smfs"
     hw_tc_offload: bool = False
     rules: int = 0
+    pause: bool = True
+    dcb: FakeDcb = field(default_factory=FakeDcb)
     vf_delay: float = 0.0
     never_probing: set[int] = field(default_factory=set[int])
     mode_fails: bool = False
@@ -76,6 +82,8 @@ class FakePort:
         self.eswitch_mode, self.inline_mode, self.steering_mode = "legacy", "none", "smfs"
         self.hw_tc_offload = False
         self.rules = 0
+        self.pause = True
+        self.dcb.power_on()
 
     def present(self, now: float) -> list[FakeVf]:
         """VFs whose device exists."""
@@ -134,7 +142,13 @@ class FakeCard:
             port.boot()
 
 
-def card(bus: str = "3b", ports: int = 2, total_vfs: int = 8, device: str = "15b3:101d") -> FakeCard:
+def card(
+    bus: str = "3b",
+    ports: int = 2,
+    total_vfs: int = 8,
+    device: str = "15b3:101d",
+    driver: str = "mlx5_core",
+) -> FakeCard:
     """A NIC in slot 0 of ``bus`` (hexadecimal), with names as udev gives: ``enp59s0f0np0``."""
     slot = f"0000:{bus}:00"
     number = int(bus, 16)
@@ -145,6 +159,8 @@ def card(bus: str = "3b", ports: int = 2, total_vfs: int = 8, device: str = "15b
             netdev=f"enp{number}s0f{port}np{port}",
             mac=f"10:70:fd:{number:02x}:00:{port:02x}",
             firmware=Firmware(total_vfs, True, total_vfs, True),
+            driver=driver,
+            dcb=FakeDcb(driver),
         )
         for port in range(ports)
     ]

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from hostnic.pci import DEVICES, DRIVERS
-from hostnic.testing.network import LACP_TIME, FakeNetwork
+from hostnic.testing.network import FakeNetwork
 from hostnic.testing.nic import FakeCard, FakePort, FakeVf
 
 
@@ -86,24 +86,14 @@ def _lag(card: FakeCard) -> Tree:
     }
 
 
-def rdma_devices(cards: list[FakeCard]) -> Tree:
-    """``/sys/class/infiniband``: one device for both ports while they are bonded, else one for each."""
-    tree: Tree = {}
-    for card in (card for card in cards if card.rdma):
-        for port in card.ports[:1] if card.lag else card.ports:
-            name = f"mlx5_bond_{len(tree)}" if card.lag else f"mlx5_{len(tree)}"
-            tree[name] = {"device": SymLink(f"../../../{port.bdf}")}
-    return tree
-
-
 def net_class(network: FakeNetwork, now: float) -> Tree:
     """``/sys/class/net``: bonds and what they say of their members."""
     tree: Tree = {link.name: {} for link in network.links(now)}
     for bond in network.bonds.values():
         tree[bond.name] = {"bonding": {"mode": bond.mode, "ad_aggregator": "1\n"}}
         for member in bond.members:
-            live = member not in network.down | network.unplugged
-            joined = now >= bond.since + LACP_TIME or bond.mode != "802.3ad"
+            live = network.has_carrier(member, now)
+            joined = network.joined(bond, member, now)
             tree[member] = {
                 "bonding_slave": {
                     "mii_status": "up\n" if live else "down\n",
@@ -127,7 +117,6 @@ def mounts(
         DEVICES: lambda: pci_devices(cards, iommu, now),
         DRIVERS: lambda: {"mlx5_core": {}, "vfio-pci": {}},
         "/sys/kernel/debug/mlx5": lambda: lag_debugfs(cards, with_lag),
-        "/sys/class/infiniband": lambda: rdma_devices(cards),
         "/proc/sys/kernel": lambda: {"osrelease": f"{kernel}\n", "random": {"boot_id": f"{boot_id}\n"}},
     }
 

@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Data centre bridging of a port. Each change is read back: dcbnl accepts what a driver cannot do."""
+
+import errno
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from converge import StepError
+
+from hostnic import dcb
+from hostnic.dcb import App, Dcb, Ets, Pfc
+from hostnic.ops import refusal
+from hostnic.ops.bonding import carries
+from hostnic.system import Pause, System
+
+KEEPS = "the driver accepts the setting and does not keep it"
+NO_OPERATION = "this driver or firmware cannot do it; leave the port out of option devices"
+
+
+@dataclass(frozen=True)
+class SetEts:
+    """Set traffic classes and their shares."""
+
+    netdev: str
+    ets: Ets
+
+    def run(self, system: System) -> None:
+        """Set them unless they are so."""
+        if read(system, self.netdev).ets == self.ets:
+            return
+        _set(system, self.netdev, Dcb(ets=self.ets))
+        if read(system, self.netdev).ets != self.ets:
+            raise StepError(f"ETS of {self.netdev} reads back otherwise: {KEEPS}", NO_OPERATION)
+
+
+@dataclass(frozen=True)
+class SetApps:
+    """Make the entries of some selectors exactly ``apps``; entries of other selectors stay.
+
+    mlx5 replaces an entry for the same packets in place; it trusts DSCP from the first DSCP entry on, and the
+    VLAN tag when the last one goes. Elsewhere the kernel keeps both entries, or says EEXIST to the new one.
+    """
+
+    netdev: str
+    selectors: tuple[int, ...]
+    apps: tuple[App, ...]
+
+    def run(self, system: System) -> None:
+        """Delete what is in the way, add what is missing."""
+        now = {app for app in read(system, self.netdev).apps if app.selector in self.selectors}
+        wanted = set(self.apps)
+        if now == wanted:
+            return
+        stale = tuple(sorted(now - wanted))
+        try:
+            missing = tuple(sorted(wanted - now))
+            # First those that nothing replaces; the others stay until their successors are in.
+            replaced = {(app.selector, app.protocol) for app in missing}
+            self._delete(system, [app for app in stale if (app.selector, app.protocol) not in replaced])
+            self._add(system, missing, stale)
+        except OSError as error:
+            raise _refused(self.netdev, error) from error
+        now = {app for app in read(system, self.netdev).apps if app.selector in self.selectors}
+        if now != wanted:
+            raise StepError(f"APP entries of {self.netdev} read back otherwise: {KEEPS}", NO_OPERATION)
+
+    def _add(self, system: System, missing: tuple[App, ...], stale: Iterable[App]) -> None:
+        if not missing:
+            return
+        try:
+            system.set_dcb(self.netdev, Dcb(apps=missing))
+        except OSError as error:
+            if error.errno != errno.EEXIST:
+                raise
+            # Entries in front of the refused one may be in; what is there now decides.
+            now = set(read(system, self.netdev).apps)
+            self._delete(system, [app for app in stale if app in now])
+            system.set_dcb(self.netdev, Dcb(apps=tuple(app for app in missing if app not in now)))
+            return
+        now = set(read(system, self.netdev).apps)
+        self._delete(system, [app for app in stale if app in now])
+
+    def _delete(self, system: System, apps: list[App]) -> None:
+        if apps:
+            system.delete_dcb_apps(self.netdev, apps)
+
+
+@dataclass(frozen=True)
+class SetPfc:
+    """Set the lossless priorities and the cable length of a port.
+
+    A change of the priorities takes the link down for a moment, so that no port is touched unless another one
+    of its bond carries traffic.
+
+    Attributes:
+        netdev: the port.
+        priorities: ascending.
+        delay: metres; 0 leaves the cable length as it is.
+        bond: the bond that the port is in, and that stays up.
+        others: the bond's other members.
+
+    """
+
+    netdev: str
+    priorities: tuple[int, ...]
+    delay: int = 0
+    bond: str | None = None
+    others: tuple[str, ...] = ()
+
+    def run(self, system: System) -> None:
+        """Set them unless they are so."""
+        now = read(system, self.netdev).pfc
+        if now is not None and now.priorities == self.priorities and self.delay in (0, now.delay):
+            return
+        changes = now is None or now.priorities != self.priorities
+        if changes and self.bond and not any(carries(system, self.bond, other) for other in self.others):
+            raise StepError(
+                f"no other port of {self.bond} carries traffic, and a change of PFC takes the link of "
+                f"{self.netdev} down for a moment",
+                f"bring up {' or '.join(self.others) or 'a second port'} first",
+            )
+        _set(system, self.netdev, Dcb(pfc=Pfc(self.priorities, self.delay)))
+        now = read(system, self.netdev).pfc
+        if now is None or now.priorities != self.priorities:
+            raise StepError(f"PFC of {self.netdev} reads back otherwise: {KEEPS}", NO_OPERATION)
+        if self.delay not in (0, now.delay):
+            raise StepError(
+                f"the cable length of {self.netdev} reads {now.delay} m after {self.delay} m was set",
+                "set cable-length=0 to leave it to the driver",
+            )
+
+
+@dataclass(frozen=True)
+class TakeDcbx:
+    """Have the host, not the NIC's firmware, decide about data centre bridging."""
+
+    netdev: str
+    mode: int
+    bits: int
+
+    def run(self, system: System) -> None:
+        """Ask for ``mode`` unless its ``bits`` are there."""
+        if _has(read(system, self.netdev), self.bits):
+            return
+        try:
+            system.set_dcbx(self.netdev, self.mode)
+        except OSError as error:
+            raise StepError(
+                f"the firmware keeps DCBX of {self.netdev}: {refusal.words(error)}",
+                "switch off LLDP and DCBX in the NIC's firmware (charm nic-firmware), then reboot",
+            ) from error
+        now = read(system, self.netdev)
+        if not _has(now, self.bits):
+            words = dcb.dcbx_words(now.dcbx or 0)
+            raise StepError(f"DCBX of {self.netdev} reads {words} after it was taken over", NO_OPERATION)
+
+
+@dataclass(frozen=True)
+class SetPause:
+    """Turn global pause frames of ``netdev`` on or off; they exclude PFC."""
+
+    netdev: str
+    on: bool
+
+    def run(self, system: System) -> None:
+        """Set it unless it is so."""
+        try:
+            if system.pause(self.netdev) in (None, Pause(self.on, self.on)):
+                return
+            system.set_pause(self.netdev, self.on, self.on)
+            now = system.pause(self.netdev)
+        except OSError as error:
+            raise StepError(f"pause frames of {self.netdev}: {refusal.words(error)}") from error
+        if now != Pause(self.on, self.on):
+            raise StepError(f"pause frames of {self.netdev} did not turn {'on' if self.on else 'off'}")
+
+
+def read(system: System, netdev: str) -> Dcb:
+    """What the driver of ``netdev`` tells.
+
+    Raises:
+        StepError: nothing.
+
+    """
+    try:
+        return system.dcb(netdev)
+    except OSError as error:
+        raise _refused(netdev, error) from error
+
+
+def _has(found: Dcb, bits: int) -> bool:
+    return found.dcbx is None or found.dcbx & bits == bits
+
+
+def _set(system: System, netdev: str, wanted: Dcb) -> None:
+    try:
+        system.set_dcb(netdev, wanted)
+    except OSError as error:
+        raise _refused(netdev, error) from error
+
+
+def _refused(netdev: str, error: OSError) -> StepError:
+    words = refusal.words(error)
+    if error.errno == errno.EOPNOTSUPP:
+        return StepError(f"{netdev} cannot do it ({words})", NO_OPERATION)
+    if error.errno == errno.EINVAL:
+        return StepError(
+            f"the driver of {netdev} refused: {words}",
+            "see the kernel log; DCBX in the hands of the firmware or of lldpad is a common cause",
+        )
+    if error.errno in refusal.GONE:
+        return StepError(f"{netdev} is gone ({words})", "see the kernel log for the NIC")
+    return StepError(f"the kernel refused for {netdev}: {words}")

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The RDMA device that a port has now, its defaults for new connections, and its counters.
+
+The name changes with the machine's state (``mlx5_0``, and ``mlx5_bond_0`` for both ports of a NIC under LAG),
+so it is looked up each time. Sources: Documentation/ABI/stable/sysfs-class-infiniband and
+Documentation/ABI/testing/configfs-rdma_cm in the kernel.
+"""
+
+from dataclasses import dataclass
+
+from hostnic.system import System
+
+CLASS = "/sys/class/infiniband"
+CONFIGFS = "/sys/kernel/config/rdma_cm"
+MODES = {"v1": "IB/RoCE v1", "v2": "RoCE v2"}
+"""Default RoCE mode by the option's word, as configfs spells it."""
+
+
+@dataclass(frozen=True)
+class RdmaPort:
+    """One port of an RDMA device, and the netdevs of its GIDs."""
+
+    device: str
+    number: int
+    pci: str | None
+    netdevs: frozenset[str]
+
+    @property
+    def directory(self) -> str:
+        """Its directory in configfs; exists once the device's was made."""
+        return f"{CONFIGFS}/{self.device}/ports/{self.number}"
+
+
+@dataclass(frozen=True)
+class Defaults:
+    """What new connections of the RDMA connection manager use.
+
+    Attributes:
+        mode: as configfs spells it, one of ``MODES``' values.
+        tos: type of service, 0 to 255: DSCP times four, plus the two ECN bits.
+
+    """
+
+    mode: str
+    tos: int
+
+
+def ports(system: System) -> tuple[RdmaPort, ...]:
+    """All ports of all RDMA devices, by name."""
+    found: list[RdmaPort] = []
+    for device in sorted(_names(system, CLASS)):
+        try:
+            pci = system.readlink(f"{CLASS}/{device}/device").rpartition("/")[2]
+        except OSError:
+            pci = None  # rdma_rxe and siw have no device of their own
+        directory = f"{CLASS}/{device}/ports"
+        for number in sorted(int(name) for name in _names(system, directory) if name.isdigit()):
+            netdevs = _netdevs(system, f"{directory}/{number}/gid_attrs/ndevs")
+            found.append(RdmaPort(device, number, pci, netdevs))
+    return tuple(found)
+
+
+def of_port(found: tuple[RdmaPort, ...], bdf: str, netdev: str | None, bond: str | None) -> RdmaPort | None:
+    """The one that carries RoCE of the port at ``bdf`` now, or None.
+
+    Under LAG the second port has no device of its own; the first one's then has the bond's netdev, or is the
+    only one of that NIC.
+    """
+    own = [port for port in found if port.pci == bdf]
+    names = {name for name in (netdev, bond) if name}
+    sharing = [port for port in found if port.netdevs & names]
+    card = bdf.rpartition(".")[0]
+    bonded = [
+        port for port in found if port.device.startswith("mlx5_bond_") and (port.pci or "").startswith(card)
+    ]
+    return next(iter((*own, *sharing, *bonded)), None)
+
+
+def defaults(system: System, port: RdmaPort) -> Defaults | None:
+    """What is set, or None while the device has no directory in configfs.
+
+    Raises:
+        OSError: the device is gone, or the kernel says something else than a number.
+
+    """
+    if not system.exists(port.directory):
+        return None
+    mode = system.read(f"{port.directory}/default_roce_mode").strip()
+    text = system.read(f"{port.directory}/default_roce_tos").strip()
+    try:
+        return Defaults(mode, int(text, 0))
+    except ValueError:
+        raise OSError(f"{port.directory}/default_roce_tos holds {text!r}, not a number") from None
+
+
+def counters(system: System, port: RdmaPort) -> dict[str, int]:
+    """The driver's own counters; what cannot be read is left out."""
+    directory = f"{CLASS}/{port.device}/ports/{port.number}/hw_counters"
+    found: dict[str, int] = {}
+    for name in sorted(_names(system, directory)):
+        try:
+            found[name] = int(system.read(f"{directory}/{name}").strip())
+        except (OSError, ValueError):
+            continue  # "lifespan" of some kernels, or a counter that the firmware lacks
+    return found
+
+
+def _netdevs(system: System, directory: str) -> frozenset[str]:
+    found: set[str] = set()
+    for index in _names(system, directory):
+        try:
+            found.add(system.read(f"{directory}/{index}").strip())
+        except OSError:
+            continue  # an empty GID entry answers EINVAL
+    return frozenset(found - {""})
+
+
+def _names(system: System, directory: str) -> list[str]:
+    try:
+        return system.listdir(directory)
+    except OSError:
+        return []
