@@ -1,0 +1,329 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bring switches to the intent as one confirmed commit: all of them, or none.
+
+Each wave of switches (a canary first) is changed at once. A changed switch waits for its confirmation and
+goes back by itself without it, so that one that loses its management comes back. Nothing is confirmed before
+what is seen afterwards is at least as good as what was seen before. Whatever fails takes the whole run back.
+"""
+
+import enum
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from client import Nvue, Progress, SwitchError
+from converge import Finding, Plan, Severity, execute
+from fleet import Fleet
+from owned import at, inverse, leaves, same, spread
+from plan import Candidate, Change
+
+ATTEMPTS = 3
+"""Requests to start or to confirm, when their answers are lost."""
+
+
+class Result(enum.Enum):
+    """What became of one switch."""
+
+    UNCHANGED = "unchanged"
+    APPLIED = "applied"
+    ROLLED_BACK = "rolled back"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True)
+class Policy:
+    """How a run goes.
+
+    Attributes:
+        confirm: seconds after which a switch goes back without a confirmation.
+        settle: seconds that sessions may take to come up.
+        deadline: seconds that one switch may take to apply.
+        poll: seconds between two looks.
+
+    """
+
+    confirm: int = 300
+    settle: float = 90.0
+    deadline: float = 120.0
+    poll: float = 1.0
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a run did.
+
+    Attributes:
+        results: by switch.
+        reasons: why it was taken back; empty after a success.
+
+    """
+
+    results: Mapping[str, Result] = field(default_factory=dict[str, Result])
+    reasons: tuple[Finding, ...] = ()
+
+    @property
+    def applied(self) -> bool:
+        """Every switch is as the intent says."""
+        return not any(reason.severity >= Severity.WAITING for reason in self.reasons)
+
+    @property
+    def verdict(self) -> str:
+        """One sentence: fully applied, fully rolled back, or where that is not known."""
+        unknown = self._with(Result.UNKNOWN)
+        if self.applied:
+            return f"fully applied: {len(self._with(Result.APPLIED))} switches changed"
+        if not unknown:
+            return "fully rolled back: every switch runs what it ran before"
+        return f"rolled back, but not known of {', '.join(unknown)}; look at it when it answers again"
+
+    def _with(self, result: Result) -> list[str]:
+        return sorted(name for name, each in self.results.items() if each is result)
+
+
+Check = Callable[[Collection[str]], Sequence[Finding]]
+"""Looks at the fabric now. Its argument are the switches whose turn is still to come; it leaves out findings
+that were there before the run."""
+
+
+def apply(
+    changes: Mapping[str, Change],
+    waves: Sequence[Sequence[str]],
+    fleet: Fleet,
+    check: Check,
+    policy: Policy,
+    announce: Callable[[str], None] = lambda text: None,
+) -> Report:
+    """Make ``changes``, wave by wave.
+
+    Args:
+        changes: what each switch needs; see plan.changes.
+        waves: names of the switches that are changed together, in order.
+        fleet: the switches.
+        check: what is wrong with the fabric now that was not before.
+        policy: how long things may take.
+        announce: progress, one line at a time.
+
+    """
+    return _Run(changes, fleet, check, policy, announce).go(waves)
+
+
+def by_wave(names: Sequence[str], canary: str, roles: Sequence[Sequence[str]]) -> list[list[str]]:
+    """The canary alone, then the others: role by role, or all at once when ``roles`` is empty."""
+    first = [name for name in names if name == canary]
+    rest = [name for name in names if name != canary]
+    groups = [[name for name in rest if name in role] for role in roles] if roles else [rest]
+    return [wave for wave in (first, *groups) if wave]
+
+
+class _Run:
+    """One run; knows the revision that it made on each switch."""
+
+    def __init__(
+        self,
+        changes: Mapping[str, Change],
+        fleet: Fleet,
+        check: Check,
+        policy: Policy,
+        announce: Callable[[str], None],
+    ) -> None:
+        self.changes, self.fleet, self.check, self.policy = changes, fleet, check, policy
+        self.announce = announce
+        self.revisions: dict[str, str] = {}
+        self.unsaved: list[str] = []
+        self.started: list[str] = []
+        self.results: dict[str, Result] = {}
+
+    def go(self, waves: Sequence[Sequence[str]]) -> Report:
+        for wave in waves:
+            self.announce(f"applying on {', '.join(wave)}")
+            reasons = self._wave(wave)
+            if reasons:
+                self.announce(f"rolling back: {reasons[0].sentence()}")
+                return self._take_back(reasons)
+        return Report(dict(self.results), tuple(self._save()))
+
+    def _wave(self, wave: Sequence[str]) -> list[Finding]:
+        """Change a wave, look, and confirm; what went wrong, if anything did."""
+        self.started += wave
+        waiting, failed = self.fleet.each(wave, self._start)
+        if failed:
+            return _blocked(failed)
+        changed = [name for name, yes in waiting.items() if yes]
+        if not changed:
+            return []
+        if worse := self._settle():
+            return worse
+        _, failed = self.fleet.each(changed, self._confirm)
+        return _blocked(failed)
+
+    def _start(self, switch: Nvue) -> bool:
+        """Prepare a revision and apply it up to its confirmation; False when there was nothing to apply."""
+        change = self.changes[switch.name]
+        revision = self.revisions[switch.name] = switch.create()
+        outcome = execute(Plan(change.steps), Candidate(switch, revision))
+        if outcome.error is not None:
+            raise outcome.error
+        if not switch.difference(revision):
+            self.results[switch.name] = Result.UNCHANGED
+            return False
+        self._until(
+            switch,
+            lambda: switch.apply(revision, self.policy.confirm),
+            started=lambda seen: seen.state != "pending",
+            reached=lambda seen: seen.state == "ays" or seen.applied,
+        )
+        return True
+
+    def _confirm(self, switch: Nvue) -> None:
+        revision = self.revisions[switch.name]
+        seen = self._until(
+            switch,
+            lambda: switch.apply(revision),
+            started=lambda seen: seen.state != "ays",
+            reached=lambda seen: seen.applied,
+        )
+        self.results[switch.name] = Result.APPLIED
+        if seen.state == "applied":  # up to 5.8 a reboot loses what is not saved
+            self.unsaved.append(switch.name)
+
+    def _until(
+        self,
+        switch: Nvue,
+        ask: Callable[[], None],
+        *,
+        started: Callable[[Progress], bool],
+        reached: Callable[[Progress], bool],
+    ) -> Progress:
+        """Ask for a transition and wait for it; ask again where the request was lost on its way."""
+        revision = self.revisions[switch.name]
+        deadline = self.fleet.now() + self.policy.deadline
+        lost = self._try(ask)
+        for_good = ATTEMPTS - 1
+        while True:
+            seen = self._look(switch, revision)
+            if seen is not None:
+                if reached(seen):
+                    return seen
+                if seen.failed:
+                    raise SwitchError(
+                        "refused", f"{seen.state}: {'; '.join(seen.issues) or 'no reason given'}"
+                    )
+                if lost and for_good and not started(seen):
+                    for_good -= 1
+                    lost = self._try(ask)
+                    continue
+            if self.fleet.now() > deadline:
+                state = seen.state if seen else "no answer"
+                raise SwitchError(
+                    "unreachable",
+                    f"not done within {self.policy.deadline:g} s: {state}",
+                    "see nv config history",
+                )
+            self.fleet.sleep(self.policy.poll)
+
+    @staticmethod
+    def _try(ask: Callable[[], None]) -> bool:
+        """Ask; True when it is not known whether the switch heard it."""
+        try:
+            ask()
+        except SwitchError as error:
+            if error.kind != "unreachable":
+                raise
+            return True
+        return False
+
+    @staticmethod
+    def _look(switch: Nvue, revision: str) -> Progress | None:
+        """How far a revision is; None while the switch does not answer, as it may while it changes itself."""
+        try:
+            return switch.progress(revision)
+        except SwitchError as error:
+            if error.kind != "unreachable":
+                raise
+            return None
+
+    def _settle(self) -> list[Finding]:
+        """Wait until nothing is worse than before; what still is when the time is over."""
+        deadline = self.fleet.now() + self.policy.settle
+        pending = self.changes.keys() - set(self.started)
+        while True:
+            worse = [finding for finding in self.check(pending) if finding.severity >= Severity.WAITING]
+            if not worse or self.fleet.now() >= deadline:
+                return worse
+            self.fleet.sleep(self.policy.poll)
+
+    # -- taking back
+
+    def _take_back(self, reasons: Sequence[Finding]) -> Report:
+        done, failed = self.fleet.each(self.started, self._back)
+        results = {**done, **dict.fromkeys(failed, Result.UNKNOWN)}
+        lost = [
+            Finding(
+                Severity.BLOCKED,
+                name,
+                f"not seen to be rolled back: {error.reason}",
+                f"an unconfirmed change is undone by the switch within {self.policy.confirm} s",
+            )
+            for name, error in failed.items()
+        ]
+        return Report(results, (*reasons, *lost))
+
+    def _back(self, switch: Nvue) -> Result:
+        """Wait for the switch's own rollback, or undo what was confirmed."""
+        revision = self.revisions.get(switch.name)
+        deadline = self.fleet.now() + self.policy.confirm + self.policy.deadline
+        while True:
+            try:
+                seen = switch.progress(revision) if revision else None
+                if revision and seen and seen.state == "pending":
+                    switch.drop(revision)  # so that a request that is still under way cannot apply it
+                if seen is None or seen.failed or seen.applied or seen.state == "pending":
+                    return self._restore(switch)
+                reason = f"revision {revision} is still {seen.state}"
+            except SwitchError as error:
+                if error.kind not in ("unreachable", "certificate"):
+                    raise
+                reason = error.reason
+            if self.fleet.now() > deadline:
+                raise SwitchError("unreachable", reason)
+            self.fleet.sleep(self.policy.poll)
+
+    def _restore(self, switch: Nvue) -> Result:
+        """See that the switch runs what it ran before; bring it there where it does not."""
+        change = self.changes[switch.name]
+        if self.results.get(switch.name) is Result.UNCHANGED:
+            return Result.UNCHANGED
+        if not self._remains(switch):
+            return Result.ROLLED_BACK
+        revision = self.revisions[switch.name] = switch.create()
+        switch.patch(revision, inverse(change.before, change.patch))
+        self._until(
+            switch,
+            lambda: switch.apply(revision),
+            started=lambda seen: seen.state != "pending",
+            reached=lambda seen: seen.applied,
+        )
+        if self._remains(switch):
+            raise SwitchError("refused", "it still runs what this run has set", "see nv config diff")
+        return Result.ROLLED_BACK
+
+    def _remains(self, switch: Nvue) -> bool:
+        """Whether anything that this run has set or unset is still so on the switch."""
+        change = self.changes[switch.name]
+        now = spread(switch.applied())
+        return any(not same(at(now, path), at(change.before, path)) for path, _ in leaves(change.patch))
+
+    def _save(self) -> list[Finding]:
+        """Save where the release does not do so by itself."""
+        _, failed = self.fleet.each(self.unsaved, lambda switch: switch.save())
+        remedy = "run nv config save on it: a reboot would lose the change"
+        return [
+            Finding(Severity.WARNING, name, f"applied, but not saved: {error.reason}", remedy)
+            for name, error in failed.items()
+        ]
+
+
+def _blocked(failed: Mapping[str, SwitchError]) -> list[Finding]:
+    return [
+        Finding(Severity.BLOCKED, name, error.reason, error.remedy or "apply again once it is mended")
+        for name, error in failed.items()
+    ]

@@ -1,0 +1,323 @@
+# SPDX-License-Identifier: Apache-2.0
+"""NVUE's REST interface of one switch: requests, revisions, and errors that name the remedy.
+
+Facts: Cumulus Linux user guide, "NVUE API". The password is in the request's header and nowhere else: not in
+a log, an exception, an argument or an address.
+"""
+
+import base64
+import hashlib
+import hmac
+import http.client
+import ipaddress
+import json
+import ssl
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+from urllib.parse import quote, unquote, urlencode, urlsplit
+
+from converge import StepError
+
+Tree = dict[str, Any]
+
+PORT = 8765
+RETRIED = (500, 502, 503, 504)
+"""Statuses after which the same request may well succeed: nvued restarts, or is busy."""
+
+PAUSES = (0.5, 1.0, 2.0, 4.0, 8.0)
+"""Seconds between two attempts."""
+
+
+class SwitchError(StepError):
+    """What kept a request from being done; ``kind`` says what sort of trouble it is.
+
+    ``unreachable`` may be over a moment later, and what was asked may have been done all the same;
+    ``refused`` is the switch's own word; ``certificate`` and ``credentials`` are for the operator.
+    """
+
+    def __init__(self, kind: str, reason: str, remedy: str = "", status: int = 0) -> None:
+        super().__init__(reason, remedy)
+        self.kind = kind
+        self.status = status
+
+
+@dataclass(frozen=True)
+class Credentials:
+    """Who logs in. Neither ``repr`` nor ``str`` shows the password."""
+
+    user: str
+    password: str = field(repr=False)
+
+    @property
+    def header(self) -> str:
+        """The value of ``Authorization``."""
+        return "Basic " + base64.b64encode(f"{self.user}:{self.password}".encode()).decode()
+
+
+@dataclass(frozen=True)
+class Access:
+    """How switches are reached.
+
+    Attributes:
+        credentials: of a user who may use NVUE.
+        ca: PEM of the authorities that switches' certificates are checked against; the system's when empty.
+        pins: by switch name, the SHA-256 of the one certificate that it may present, in hex without colons.
+        timeout: seconds for one request.
+        proxy: URL of an HTTP proxy, which is asked for a tunnel; empty for none.
+        no_proxy: hosts, suffixes and subnets that are reached without it, separated by commas.
+        pauses: seconds before each further attempt after a status of 5xx.
+
+    """
+
+    credentials: Credentials
+    ca: str = ""
+    pins: Mapping[str, str] = field(default_factory=dict[str, str])
+    timeout: float = 30.0
+    proxy: str = ""
+    no_proxy: str = ""
+    pauses: Sequence[float] = PAUSES
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a revision has come: its state, and what NVUE says about it."""
+
+    state: str
+    issues: tuple[str, ...] = ()
+    codes: tuple[str, ...] = ()
+
+    @property
+    def failed(self) -> bool:
+        """NVUE has given up. A state that is not known is one in progress."""
+        return self.state in ("invalid", "ays_fail", "apply_fail") or "ignore_fail" in self.state
+
+    @property
+    def applied(self) -> bool:
+        """It runs, and nothing is awaited any more."""
+        return self.state in ("applied", "applied_and_saved")
+
+
+class Nvue:
+    """One switch. Used by one thread at a time; keeps its connection between requests."""
+
+    def __init__(self, name: str, address: str, access: Access, port: int = PORT) -> None:
+        self.name, self.address, self.port = name, address, port
+        self._access = access
+        self._connection: http.client.HTTPSConnection | None = None
+
+    # -- what NVUE offers
+
+    def get(self, path: str, revision: str = "operational", include: Sequence[str] = ()) -> Tree:
+        """A part of the tree; empty where the switch has nothing there."""
+        query = [("rev", revision), *(("include", pattern) for pattern in include)]
+        if revision != "operational":
+            query.append(("filled", "false"))
+        try:
+            return self.request("GET", path, query)
+        except SwitchError as error:
+            if error.status == http.client.NOT_FOUND:
+                return {}
+            raise
+
+    def applied(self) -> Tree:
+        """The configuration that runs, without defaults."""
+        return self.get("/", "applied")
+
+    def create(self) -> str:
+        """A new revision, which starts as what is applied."""
+        return next(iter(self.request("POST", "/revision")), "")
+
+    def patch(self, revision: str, tree: Tree) -> None:
+        """Lay ``tree`` over a revision; null unsets."""
+        self.request("PATCH", "/", [("rev", revision)], tree)
+
+    def difference(self, revision: str) -> Tree:
+        """What applying a revision would change; NVUE does not apply one that changes nothing."""
+        return self.request("GET", "/", [("rev", revision), ("diff", "applied"), ("filled", "false")])
+
+    def apply(self, revision: str, confirm: int | None = None) -> None:
+        """Start to apply; with ``confirm`` the switch goes back by itself after so many seconds.
+
+        Raises:
+            SwitchError: also where the switch may have started all the same: ask :meth:`progress`.
+
+        """
+        prompt = {"ays": "ays_yes"} if confirm is None else {"ays": "ays_yes", "confirm": "confirm_yes"}
+        body: Tree = {"state": "apply", "auto-prompt": prompt}
+        if confirm is not None:
+            body["state-controls"] = {"confirm": confirm}
+        # Asked once: a second request could meet a revision that waits for its confirmation.
+        self.request("PATCH", _revision(revision), body=body, pauses=())
+
+    def save(self) -> None:
+        """Keep what is applied across a reboot; releases from 5.9 on do so by themselves."""
+        self.request("PATCH", "/revision/applied", body={"state": "save", "auto-prompt": {"ays": "ays_yes"}})
+
+    def progress(self, revision: str) -> Progress:
+        """How far a revision has come."""
+        answer = self.request("GET", _revision(revision))
+        issues = [issue for issue in answer.get("transition", {}).get("issue", {}).values() if issue]
+        said = tuple(dict.fromkeys(_said(issue) for issue in issues))
+        return Progress(str(answer.get("state", "")), said, tuple(str(issue.get("code")) for issue in issues))
+
+    def drop(self, revision: str) -> None:
+        """Forget a revision that was not applied."""
+        self.request("DELETE", _revision(revision), body={})
+
+    def revisions(self) -> list[str]:
+        """Ids of the revisions that were applied at some time, the newest first."""
+        answer = self.request("GET", "/revision")
+        states = {name: str(cast("Tree", each).get("state", "")) for name, each in answer.items()}
+        names = [name for name, state in states.items() if Progress(state).applied and name != "applied"]
+        return sorted(names, key=_age, reverse=True)
+
+    # -- HTTP
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        query: Sequence[tuple[str, str]] = (),
+        body: Tree | None = None,
+        pauses: Sequence[float] | None = None,
+    ) -> Tree:
+        """One request, repeated only after a status of 5xx.
+
+        Raises:
+            SwitchError: what went wrong, and what helps.
+
+        """
+        target = f"/nvue_v1{path}" + (f"?{urlencode(query)}" if query else "")
+        status, content = self._send(method, target, body)
+        for pause in self._access.pauses if pauses is None else pauses:
+            if status not in RETRIED:
+                break
+            time.sleep(pause)
+            status, content = self._send(method, target, body)
+        return self._answer(f"{method} {path}", status, content)
+
+    def close(self) -> None:
+        """End the connection; the next request opens a new one."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _send(self, method: str, target: str, body: Tree | None) -> tuple[int, bytes]:
+        headers = {"Authorization": self._access.credentials.header, "Accept": "application/json"}
+        content = None
+        if body is not None:
+            content = json.dumps(body).encode()
+            headers["Content-Type"] = "application/json"
+        try:
+            connection = self._connection or self._connect()
+            connection.request(method, target, content, headers)
+            answer = connection.getresponse()
+            return answer.status, answer.read()
+        except ssl.SSLCertVerificationError as error:
+            self.close()
+            raise self._certificate(error.verify_message) from None
+        except TimeoutError:
+            self.close()
+            said = f"no answer within {self._access.timeout:g} s"
+            raise SwitchError("unreachable", f"{said} to {method} {_short(target)}") from None
+        except (OSError, http.client.HTTPException) as error:
+            self.close()
+            said = str(error) or type(error).__name__
+            raise SwitchError("unreachable", f"{self.address}:{self.port}: {said}") from None
+
+    def _connect(self) -> http.client.HTTPSConnection:
+        pin = self._access.pins.get(self.name)
+        context = ssl.create_default_context(cadata=self._access.ca or None)
+        if pin is not None:
+            # The certificate itself is compared below, before anything is sent.
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
+        proxy = proxy_for(self.address, self._access.proxy, self._access.no_proxy)
+        if proxy:
+            through = urlsplit(proxy)
+            connection = http.client.HTTPSConnection(
+                through.hostname or "", through.port or 3128, timeout=self._access.timeout, context=context
+            )
+            connection.set_tunnel(self.address, self.port, _proxy_headers(through.username, through.password))
+        else:
+            connection = http.client.HTTPSConnection(
+                self.address, self.port, timeout=self._access.timeout, context=context
+            )
+        connection.connect()
+        if pin is not None:
+            presented = connection.sock.getpeercert(binary_form=True)
+            if not hmac.compare_digest(hashlib.sha256(presented or b"").hexdigest(), pin):
+                connection.close()
+                raise self._certificate("it is not the pinned one")
+        self._connection = connection
+        return connection
+
+    def _certificate(self, said: str) -> SwitchError:
+        remedy = "set ca-certificate to the authority that signed it, or pin it with pinned-certificates"
+        return SwitchError("certificate", f"the certificate of {self.address} is refused: {said}", remedy)
+
+    def _answer(self, what: str, status: int, content: bytes) -> Tree:
+        try:
+            answer: object = json.loads(content) if content.strip() else {}
+        except ValueError:
+            answer = None
+        if status < http.client.BAD_REQUEST and isinstance(answer, dict):
+            return cast("Tree", answer)
+        if status == http.client.UNAUTHORIZED:
+            user = self._access.credentials.user
+            said = f"user {user} is not let in"
+            raise SwitchError("credentials", said, "correct the user or password in the secret", status)
+        if status == http.client.FORBIDDEN and what.startswith("GET "):
+            said = "the default password was never changed"
+            remedy = "log in to the switch once, change it, and put the new one into the secret"
+            raise SwitchError("credentials", said, remedy, status)
+        if status < http.client.BAD_REQUEST:
+            raise SwitchError("unreachable", f"the answer to {what} cannot be read", status=status)
+        detail = cast("Tree", answer).get("detail") if isinstance(answer, dict) else None
+        said = str(detail or http.client.responses.get(status, "no reason given"))
+        kind = "unreachable" if status in RETRIED else "refused"
+        raise SwitchError(kind, f"the switch answers {status} to {what}: {said}", status=status)
+
+
+def proxy_for(host: str, proxy: str, no_proxy: str) -> str:
+    """The proxy for a host, or nothing. ``no_proxy`` holds names, domains and, as Juju's does, subnets."""
+    passed = any(_covers(item.strip().lower(), host.lower()) for item in no_proxy.split(","))
+    return "" if passed else proxy
+
+
+def _covers(item: str, host: str) -> bool:
+    if item == "*":
+        return True
+    try:
+        return ipaddress.ip_address(host) in ipaddress.ip_network(item, strict=False)
+    except ValueError:
+        domain = item.lstrip(".")
+        return bool(domain) and (host == domain or host.endswith(f".{domain}"))
+
+
+def _proxy_headers(user: str | None, password: str | None) -> dict[str, str]:
+    if user is None:
+        return {}
+    return {"Proxy-Authorization": Credentials(unquote(user), unquote(password or "")).header}
+
+
+def _revision(name: str) -> str:
+    """The path of a revision; ids such as ``changeset/cumulus/…`` are one part of it."""
+    return f"/revision/{quote(name, safe='')}"
+
+
+def _short(target: str) -> str:
+    return target.partition("?")[0].removeprefix("/nvue_v1")
+
+
+def _said(issue: Tree) -> str:
+    location = issue.get("data", {}).get("location") if isinstance(issue.get("data"), dict) else None
+    message = str(issue.get("message") or issue.get("code") or "no reason given")
+    return f"{location}: {message}" if location else message
+
+
+def _age(name: str) -> tuple[int, str]:
+    """Ids sort by age: names before numbers of the same age do not occur on one switch."""
+    return (int(name), "") if name.isdecimal() else (0 if "/" in name else -1, name)

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""All switches side by side, under a limit."""
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TypeVar
+
+from client import Nvue, SwitchError
+
+Result = TypeVar("Result")
+
+LIMIT = 64
+"""Switches that are talked to at once."""
+
+
+@dataclass(frozen=True)
+class Fleet:
+    """The switches of a site by name, and the clock that waiting goes by."""
+
+    switches: Mapping[str, Nvue]
+    limit: int = LIMIT
+    now: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], None] = time.sleep
+
+    def each(
+        self, names: Iterable[str], work: Callable[[Nvue], Result]
+    ) -> tuple[dict[str, Result], dict[str, SwitchError]]:
+        """Do ``work`` on every switch of ``names`` at once: what came of it, and what went wrong where."""
+        done: dict[str, Result] = {}
+        failed: dict[str, SwitchError] = {}
+        wanted = list(names)
+        with ThreadPoolExecutor(max_workers=max(1, min(self.limit, len(wanted)))) as pool:
+            running = {name: pool.submit(work, self.switches[name]) for name in wanted}
+        for name, future in running.items():
+            try:
+                done[name] = future.result()
+            except SwitchError as error:
+                failed[name] = error
+        return done, failed
+
+    def close(self) -> None:
+        """End all connections."""
+        for switch in self.switches.values():
+            switch.close()

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the switches run and see; reads only."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from client import Nvue, SwitchError
+from converge import Finding, Severity
+from fleet import Fleet
+from owned import Tree, spread
+
+OLDEST, NEWEST = (5, 5), (5, 99)
+"""Releases of Cumulus Linux whose tree is known: 5.5 is the first one that shows Ethernet segments."""
+
+INTERFACES = ("type", "link/mtu", "link/state", "link/oper-status", "lldp/neighbor", "bond/member")
+"""What is read of each interface: unfiltered reads have brought down nvued on large switches."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One switch.
+
+    Attributes:
+        release: of Cumulus Linux: ``5.9.2``.
+        applied: the configuration that runs, without defaults, ranges opened.
+        state: what it sees, as ``nv show`` has it; empty where only the configuration was asked for.
+
+    """
+
+    name: str
+    release: str
+    applied: Tree
+    state: Tree = field(default_factory=dict[str, Any])
+
+    @property
+    def version(self) -> tuple[int, int]:
+        """The first two numbers of the release."""
+        major, minor = self.release.split(".")[:2]
+        return int(major), int(minor)
+
+
+@dataclass(frozen=True)
+class Observed:
+    """The switches that answered, and why the others did not."""
+
+    switches: Mapping[str, Seen] = field(default_factory=dict[str, Seen])
+    troubles: Mapping[str, SwitchError] = field(default_factory=dict[str, SwitchError])
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """One for each switch that could not be read."""
+        return tuple(
+            Finding(Severity.BLOCKED, name, error.reason, error.remedy or "see that it answers")
+            for name, error in self.troubles.items()
+        )
+
+
+def observe(fleet: Fleet, names: Iterable[str], state: bool = True) -> Observed:
+    """Read these switches; ``state`` also what they see of links, neighbours and sessions."""
+
+    def look(switch: Nvue) -> Seen:
+        release = release_of(switch)
+        applied = spread(switch.applied())
+        return Seen(switch.name, release, applied, _state(switch) if state else {})
+
+    return Observed(*fleet.each(names, look))
+
+
+def release_of(switch: Nvue) -> str:
+    """The release of Cumulus Linux.
+
+    Raises:
+        SwitchError: ``release`` when this charm does not know its tree.
+
+    """
+    system = switch.get("/system", include=("/build", "/version"))
+    version: object = system.get("version")
+    told = [
+        system.get("build"),
+        *(cast("Tree", version).values() if isinstance(version, dict) else [version]),
+    ]
+    for text in told:
+        if found := re.search(r"\b(\d+)\.(\d+)(?:\.\d+)*", str(text or "")):
+            if not OLDEST <= (int(found[1]), int(found[2])) <= NEWEST:
+                raise _unsupported(f"Cumulus Linux {found[0]} is not supported")
+            return found[0]
+    raise _unsupported("it does not tell its release of Cumulus Linux")
+
+
+def _unsupported(said: str) -> SwitchError:
+    return SwitchError("release", said, "bring it to 5.5 or a later 5.x")
+
+
+def _state(switch: Nvue) -> Tree:
+    """What a switch sees, one filtered read for each part."""
+    interfaces = switch.get("/interface", include=[f"/*/{part}" for part in INTERFACES])
+    return {
+        "interface": interfaces,
+        "neighbor": switch.get("/vrf/default/router/bgp/neighbor"),
+        "esi": switch.get("/evpn/multihoming/esi"),
+        "vni": switch.get("/evpn/vni"),
+        "port": switch.get("/bridge/domain/br_default/port"),
+        "roce": switch.get("/qos/roce"),
+    }

@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The four verbs on a whole site: what the charm's actions and the command line have in common."""
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import render
+from apply import Policy, Report, Result, apply, by_wave
+from client import Access, Nvue, SwitchError
+from converge import Finding, Plan, Severity
+from fleet import Fleet
+from model import Dialect, Fabric, Role
+from observe import Observed, observe
+from owned import Tree, patch_between, spread
+from plan import Candidate, Change, changes, plan
+from verify import verify
+
+ORDERS = ("all", "role")
+"""Which switches are changed at once after the canary: all, or spines first and then leaves."""
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What one look at the switches gives.
+
+    Attributes:
+        wanted: by switch that answered, its tree in its own dialect.
+        observed: what the switches say.
+        findings: what keeps a plan from running, besides switches that do not answer.
+
+    """
+
+    wanted: Mapping[str, Tree]
+    observed: Observed
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def plan(self) -> Plan[Candidate]:
+        """What would be done."""
+        return plan(self.wanted, self.observed, self.findings)
+
+    @property
+    def changes(self) -> dict[str, Change]:
+        """The same by switch, with patches."""
+        return changes(self.wanted, self.observed)
+
+
+@dataclass(frozen=True)
+class Site:
+    """A fabric and the way to its switches.
+
+    Attributes:
+        fabric: what the intent says.
+        fleet: its switches.
+        audit: what is wrong with the intent itself; a blocking finding keeps everything from being sent.
+
+    """
+
+    fabric: Fabric
+    fleet: Fleet
+    audit: tuple[Finding, ...] = ()
+
+    @property
+    def names(self) -> list[str]:
+        """The switches that NVUE configures, in the intent's order."""
+        return [switch.name for switch in self.fabric.switches if switch.platform == "cumulus"]
+
+    def survey(self, names: Collection[str] = (), state: bool = False) -> Survey:
+        """Look at these switches, or at all; ``state`` also at what they see of each other."""
+        observed = observe(self.fleet, names or self.names, state)
+        wanted: dict[str, Tree] = {}
+        findings: list[Finding] = []
+        for name, seen in observed.switches.items():
+            switch = self.fabric.switch(name)
+            if switch is None:
+                continue
+            speaks = Dialect.of_release(seen.release)
+            if switch.dialect not in (None, speaks):
+                what = f"the intent's dialect is {switch.dialect.value}, Cumulus Linux {seen.release} speaks"
+                what += f" that of {speaks.value}"
+                findings.append(Finding(Severity.BLOCKED, name, what, "leave the dialect to auto"))
+                continue
+            wanted[name] = render.tree(self.fabric, switch, speaks)
+        return Survey(wanted, observed, (*self.audit, *findings))
+
+    def verify(self) -> list[Finding]:
+        """What differs from the intent, in configuration and in what the switches see."""
+        survey = self.survey(state=True)
+        return [*survey.findings, *verify(self.fabric, survey.wanted, survey.observed)]
+
+    def apply(
+        self,
+        names: Collection[str] = (),
+        canary: str = "",
+        order: str = "all",
+        policy: Policy | None = None,
+        announce: Callable[[str], None] = lambda text: None,
+    ) -> Report:
+        """Bring these switches, or all, to the intent; see apply.apply.
+
+        Nothing is sent when the audit blocks or a switch does not answer. Without a canary the first switch
+        that needs a change goes first.
+        """
+        survey = self.survey(names, state=True)
+        stopped = [each for each in survey.plan.findings if each.severity is Severity.BLOCKED]
+        if stopped:
+            return Report({}, tuple(stopped))
+        return self._run(survey, survey.changes, canary, order, policy or Policy(), announce)
+
+    def rollback(
+        self,
+        names: Collection[str] = (),
+        order: str = "all",
+        policy: Policy | None = None,
+        announce: Callable[[str], None] = lambda text: None,
+    ) -> Report:
+        """Bring these switches, or all, back to what they ran before their last change."""
+        survey = self.survey(names, state=True)
+        if survey.observed.findings:
+            return Report({}, survey.observed.findings)
+        earlier, failed = self.fleet.each(survey.observed.switches, self._earlier)
+        if failed:
+            return Report({}, Observed({}, failed).findings)
+        back: dict[str, Change] = {}
+        for name, tree in earlier.items():
+            now = survey.observed.switches[name].applied
+            if tree is not None:
+                back[name] = Change(name, now, patch_between(now, tree))
+        return self._run(survey, back, "", order, policy or Policy(), announce, reachable_only=True)
+
+    def _run(
+        self,
+        survey: Survey,
+        needed: Mapping[str, Change],
+        canary: str,
+        order: str,
+        policy: Policy,
+        announce: Callable[[str], None],
+        reachable_only: bool = False,
+    ) -> Report:
+        names = [name for name in self.names if name in needed]
+        if not names:
+            return Report(dict.fromkeys(survey.observed.switches, Result.UNCHANGED))
+        before = {(each.subject, each.what) for each in verify(self.fabric, survey.wanted, survey.observed)}
+
+        def check(pending: Collection[str]) -> list[Finding]:
+            """What is worse than before; after a rollback only that every switch answers."""
+            now = self.survey(survey.observed.switches, state=not reachable_only)
+            if reachable_only:
+                return list(now.observed.findings)
+            found = verify(self.fabric, now.wanted, now.observed, pending)
+            return [each for each in found if (each.subject, each.what) not in before]
+
+        roles = self._roles() if order == "role" else ()
+        waves = by_wave(names, canary or names[0], roles)
+        return apply(needed, waves, self.fleet, check, policy, announce)
+
+    def _roles(self) -> Sequence[Sequence[str]]:
+        return [[switch.name for switch in self.fabric.by_role(role)] for role in Role]
+
+    @staticmethod
+    def _earlier(switch: Nvue) -> Tree | None:
+        """The newest applied revision that differs from what runs; None when there is none."""
+        now = spread(switch.applied())
+        for revision in switch.revisions():
+            tree = spread(switch.get("/", revision))
+            if patch_between(now, tree):
+                return tree
+        return None
+
+
+def fleet(fabric: Fabric, access: Access, limit: int) -> Fleet:
+    """The way to every switch that NVUE configures."""
+    switches = [switch for switch in fabric.switches if switch.platform == "cumulus"]
+    return Fleet({each.name: Nvue(each.name, each.management, access) for each in switches}, limit)
+
+
+def without_address(fabric: Fabric, names: Iterable[str] = ()) -> list[Finding]:
+    """Switches whose management address the intent does not tell."""
+    remedy = "give spines.management and leaves.management, or switches.<name>.management"
+    return [
+        Finding(Severity.BLOCKED, each.name, "has no management address", remedy)
+        for each in fabric.switches
+        if each.platform == "cumulus" and not each.management and (not names or each.name in names)
+    ]
+
+
+__all__ = [
+    "ORDERS",
+    "Access",
+    "Policy",
+    "Report",
+    "Site",
+    "Survey",
+    "SwitchError",
+    "fleet",
+    "without_address",
+]

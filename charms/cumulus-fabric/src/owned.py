@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What separates a switch from the intent: the patch to lay over what it runs. Pure.
+
+The intent decides on a part of a switch's configuration only. Users, management, time, optics and whatever
+else it has no words for stay as they are. Within its part, what it does not want is unset.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+Tree = dict[str, Any]
+Path = tuple[str, ...]
+
+FABRIC_PORTS = (
+    "interface/*/bridge/domain/br_default",
+    "interface/*/evpn/multihoming",
+)
+"""What makes an interface part of the fabric: the intent decides on it on every interface."""
+
+DECLARED_PORTS = (
+    "interface/lo/ip/address",
+    "interface/lo/ipv4/address",
+    "interface/*/link/mtu",
+    "interface/*/bond/member",
+    "interface/*/bond/lacp-bypass",
+)
+"""What it decides on where it declares the interface."""
+
+EVERYWHERE = (
+    "bridge/domain/br_default/vlan",
+    "nve/vxlan/enable",
+    "nve/vxlan/state",
+    "nve/vxlan/source",
+    "nve/vxlan/arp-nd-suppress",
+    "system/global/anycast-mac",
+    "evpn/enable",
+    "evpn/state",
+    "evpn/multihoming/enable",
+    "evpn/multihoming/state",
+    "router/bgp/enable",
+    "router/bgp/state",
+    "router/bgp/autonomous-system",
+    "router/bgp/router-id",
+    "vrf/default/router/bgp/address-family",
+    "qos/roce",
+)
+"""What it decides on besides interfaces, whether it wants something there or not; both dialects."""
+
+NOT_OURS = re.compile(r"eth\d+|mgmt")
+"""Interfaces through which a switch is managed."""
+
+_MAC = re.compile(r"(?i)(?:[0-9a-f]{2}:){5}[0-9a-f]{2}")
+_RANGE = re.compile(r"^(.*?)(\d+)-(\d+)$")
+_MISSING = object()
+
+
+def difference(applied: Tree, wanted: Tree) -> Tree:
+    """The patch that brings ``applied`` to ``wanted``; null unsets. Empty when nothing differs."""
+    applied = spread(applied)
+    return merged(_unwanted(applied, wanted), _missing(applied, wanted))
+
+
+def spread(tree: Tree) -> Tree:
+    """``tree`` with the interfaces and VLANs that a switch has folded into ranges (``swp1-4``) one by one."""
+    opened: Tree = {}
+    for key, value in tree.items():
+        below: Any = spread(cast("Tree", value)) if isinstance(value, dict) else value
+        for name in _names(key):
+            known: object = opened.get(name)
+            both = isinstance(known, dict) and isinstance(below, dict)
+            opened[name] = merged(cast("Tree", known), cast("Tree", below)) if both else below
+    return opened
+
+
+def leaves(tree: Tree, path: Path = ()) -> Iterator[tuple[Path, Any]]:
+    """Every leaf and every empty instance with its path, as ``nv set`` would name them."""
+    for key, value in tree.items():
+        if isinstance(value, dict) and value:
+            yield from leaves(cast("Tree", value), (*path, key))
+        else:
+            yield (*path, key), value
+
+
+def same(one: object, other: object) -> bool:
+    """Whether two leaves mean the same; MAC addresses do in any case of letters."""
+    if isinstance(one, str) and isinstance(other, str) and _MAC.fullmatch(one):
+        return one.lower() == other.lower()
+    return one == other
+
+
+def _names(key: str) -> list[str]:
+    """``swp1-3,swp9`` and ``10,20-22`` one by one; any other key alone."""
+    if not re.fullmatch(
+        r"(?:(?:swp|bond)?\d+(?:s\d+)?(?:-\d+)?)(?:,(?:(?:swp|bond)?\d+(?:s\d+)?(?:-\d+)?))*", key
+    ):
+        return [key]
+    names: list[str] = []
+    for part in key.split(","):
+        if found := _RANGE.match(part):
+            stem, low, high = found.group(1), int(found.group(2)), int(found.group(3))
+            names += [f"{stem}{number}" for number in range(low, high + 1)]
+        else:
+            names.append(part)
+    return names
+
+
+def _missing(applied: Tree, wanted: Tree) -> Tree:
+    patch: Tree = {}
+    for key, want in wanted.items():
+        have: object = applied.get(key, _MISSING)
+        one, other = _tree(have), _tree(want)
+        if one is not None and other is not None:
+            if below := _missing(one, other):
+                patch[key] = below
+        elif have is _MISSING or not same(have, want):
+            patch[key] = want
+    return patch
+
+
+def _unwanted(applied: Tree, wanted: Tree) -> Tree:
+    groups = at(wanted, ("vrf", "default", "router", "bgp", "peer-group"))
+    scope = _Scope(_keys(wanted.get("interface")), _keys(groups))
+    return _surplus(applied, wanted, (), scope)[0]
+
+
+@dataclass(frozen=True)
+class _Scope:
+    """The interfaces and peer groups that the intent declares."""
+
+    interfaces: frozenset[str]
+    groups: frozenset[str]
+
+    def owns(self, path: Path, value: object) -> bool:
+        """Whether a node that the intent does not want is to go."""
+        kind, *rest = path
+        if kind == "interface":
+            return self._owns_interface(path, rest, value)
+        if path[:-1] == ("vrf", "default", "router", "bgp", "neighbor"):
+            # Sessions to others, as a border leaf has them, belong to groups of their own.
+            return isinstance(value, dict) and cast("Tree", value).get("peer-group") in self.groups
+        return _any_covers(EVERYWHERE, path)
+
+    def _owns_interface(self, path: Path, rest: list[str], value: object) -> bool:
+        if not rest or NOT_OURS.fullmatch(rest[0]):
+            return False
+        declared = rest[0] in self.interfaces
+        if len(rest) == 1:
+            return not declared and isinstance(value, dict) and cast("Tree", value).get("type") == "bond"
+        return _any_covers((*FABRIC_PORTS, *DECLARED_PORTS) if declared else FABRIC_PORTS, path)
+
+
+def _surplus(have: Tree, want: object, path: Path, scope: _Scope) -> tuple[Tree, bool]:
+    """What to unset below ``path``, and whether nothing of it would be left."""
+    patch: Tree = {}
+    everything = True
+    for key, value in have.items():
+        here = (*path, key)
+        wanted: object = cast("Tree", want).get(key, _MISSING) if isinstance(want, dict) else _MISSING
+        if wanted is _MISSING and scope.owns(here, value):
+            patch[key] = None
+            continue
+        if isinstance(value, dict) and value:
+            below, all_of_it = _surplus(cast("Tree", value), wanted, here, scope)
+            if all_of_it and wanted is _MISSING and len(here) > 1:
+                patch[key] = None
+                continue
+            if below:
+                patch[key] = below
+        everything = False
+    return patch, everything
+
+
+def _any_covers(patterns: tuple[str, ...], path: Path) -> bool:
+    return any(_covers(pattern.split("/"), path) for pattern in patterns)
+
+
+def _covers(pattern: Sequence[str], path: Path) -> bool:
+    words = path[: len(pattern)]
+    return len(words) == len(pattern) and all(word in ("*", key) for word, key in zip(pattern, words))
+
+
+def _keys(node: object) -> frozenset[str]:
+    return frozenset(cast("Tree", node)) if isinstance(node, dict) else frozenset()
+
+
+def merged(base: Tree, patch: Tree) -> Tree:
+    """``base`` with ``patch`` laid over it; null stays null."""
+    result = dict(base)
+    for key, value in patch.items():
+        one, other = _tree(result.get(key)), _tree(value)
+        result[key] = value if one is None or other is None else merged(one, other)
+    return result
+
+
+def inverse(before: Tree, patch: Tree) -> Tree:
+    """The patch that takes ``patch`` back from a switch that ran ``before``."""
+    back: Tree = {}
+    for key, value in patch.items():
+        old: object = before.get(key, _MISSING)
+        if old is _MISSING:
+            if value is not None:
+                back[key] = None
+        elif isinstance(old, dict) and isinstance(value, dict):
+            if below := inverse(cast("Tree", old), cast("Tree", value)):
+                back[key] = below
+        else:
+            back[key] = old
+    return back
+
+
+def at(tree: Tree, path: Path) -> object:
+    """The node at ``path``, or None."""
+    node: object = tree
+    for key in path:
+        node = (_tree(node) or {}).get(key)
+    return node
+
+
+def _tree(node: object) -> Tree | None:
+    return cast("Tree", node) if isinstance(node, dict) else None
+
+
+def patch_between(base: Tree, target: Tree) -> Tree:
+    """The patch that makes the whole of ``base`` into ``target``, owned or not."""
+    patch: Tree = {key: None for key in base if key not in target}
+    for key, value in target.items():
+        have: object = base.get(key, _MISSING)
+        one, other = _tree(have), _tree(value)
+        if one is not None and other is not None:
+            if below := patch_between(one, other):
+                patch[key] = below
+        elif have is _MISSING or not same(have, value):
+            patch[key] = value
+    return patch

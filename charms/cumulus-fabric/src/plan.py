@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From intent and observed switches to the steps that bring them together, by switch and area. Pure.
+
+A step lays its area's part of the patch over a candidate revision; what runs on the switch changes when the
+candidate is applied (apply.py), all areas at once.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from client import Nvue
+from converge import Disruption, Finding, Plan, Step
+from observe import Observed, Seen
+from owned import Path, Tree, at, difference, leaves
+
+
+@dataclass
+class Candidate:
+    """A revision of one switch that is being prepared."""
+
+    switch: Nvue
+    revision: str
+
+
+@dataclass(frozen=True)
+class Lay:
+    """Lay a patch over the candidate; NVUE refuses an unknown path or a wrong value at once."""
+
+    patch: Tree
+
+    def run(self, candidate: Candidate) -> None:
+        candidate.switch.patch(candidate.revision, self.patch)
+
+
+SwitchStep = Step[Candidate]
+
+AREAS = {
+    "system": ("system",),
+    "interfaces": ("interface",),
+    "VLANs": ("bridge",),
+    "EVPN": ("nve", "evpn"),
+    "BGP": ("router", "vrf"),
+    "RoCE": ("qos",),
+}
+"""Areas in the order in which they are shown, and the parts of the tree that each takes."""
+
+CUTTING = (
+    "router/bgp/autonomous-system",
+    "router/bgp/router-id",
+    "router/bgp/enable",
+    "router/bgp/state",
+    "vrf/default/router/bgp/neighbor/*",
+    "nve/vxlan/source/address",
+    "bridge/domain/br_default/vlan/*",
+    "interface/*/bridge/domain/br_default/*",
+    "interface/*/evpn/multihoming/segment/*",
+    "interface/lo/*",
+)
+"""What, changed or taken away on a fabric that runs, costs hosts their network for a moment."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """What one switch needs.
+
+    Attributes:
+        before: the configuration that it runs.
+        patch: to lay over it.
+
+    """
+
+    name: str
+    before: Tree
+    patch: Tree
+
+    @property
+    def steps(self) -> tuple[SwitchStep, ...]:
+        """One step for each area that differs."""
+        return tuple(self._steps())
+
+    def _steps(self) -> Iterator[SwitchStep]:
+        for area, parts in AREAS.items():
+            patch = {part: self.patch[part] for part in parts if part in self.patch}
+            if patch:
+                what, why = _words(area, patch, self.before)
+                cost = _disruption(patch, self.before)
+                yield Step(f"{self.name}/{area}", f"{self.name}: {what}", why, cost, Lay(patch))
+
+    @property
+    def commands(self) -> list[str]:
+        """The patch as ``nv`` commands, the way an operator would type it."""
+        return [_command(path, value) for path, value in leaves(self.patch)]
+
+
+def changes(wanted: Mapping[str, Tree], observed: Observed) -> dict[str, Change]:
+    """What each switch needs; switches as they should be are left out."""
+    found = {
+        name: Change(name, seen.applied, difference(seen.applied, wanted[name]))
+        for name, seen in _in_order(observed)
+        if name in wanted
+    }
+    return {name: change for name, change in found.items() if change.patch}
+
+
+def plan(wanted: Mapping[str, Tree], observed: Observed, findings: Sequence[Finding] = ()) -> Plan[Candidate]:
+    """The steps for all switches, and what keeps them from running: the audit's findings, silent switches."""
+    everything = (*findings, *observed.findings)
+    needed = changes(wanted, observed).values()
+    result = Plan[Candidate](tuple(step for change in needed for step in change.steps), (), everything)
+    return Plan((), (), everything) if result.blocked else result
+
+
+def fold(names: Sequence[str]) -> str:
+    """Names with their numbers folded: ``bond1-2, swp9-10, swp22``."""
+    groups: dict[str, list[int]] = {}
+    for name in names:
+        stem, number = cast("re.Match[str]", re.fullmatch(r"(.*?)(\d*)", name)).groups()
+        groups.setdefault(stem if number else name, []).extend([int(number)] if number else [])
+    parts: list[str] = []
+    for stem, numbers in groups.items():
+        parts += [f"{stem}{run}" for run in _runs(sorted(set(numbers)))] if numbers else [stem]
+    return ", ".join(parts)
+
+
+def _runs(numbers: list[int]) -> list[str]:
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    return [str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs]
+
+
+def _in_order(observed: Observed) -> list[tuple[str, Seen]]:
+    return sorted(observed.switches.items())
+
+
+def _words(area: str, patch: Tree, before: Tree) -> tuple[str, str]:
+    """What a step does, and the difference that makes it necessary."""
+    gone = [path for path, value in leaves(patch) if value is None]
+    changed = [path for path, value in leaves(patch) if value is not None and at(before, path) is not None]
+    added = [path for path, value in leaves(patch) if value is not None and at(before, path) is None]
+    what = [f"{verb} {_objects(paths)}" for verb, paths in _verbs(added, changed, gone) if paths]
+    why = [f"{' '.join(path[-2:])} is {at(before, path)}" for path in changed]
+    why += [f"{_objects(added)} not set"] if added else []
+    why += [f"{_objects(gone)} not in the intent"] if gone else []
+    return f"{area}: {'; '.join(what)}", "; ".join(_few(why))
+
+
+def _verbs(added: list[Path], changed: list[Path], gone: list[Path]) -> list[tuple[str, list[Path]]]:
+    return [("set", added), ("change", changed), ("unset", gone)]
+
+
+def _few(items: list[str], most: int = 4) -> list[str]:
+    return items if len(items) <= most else [*items[:most], f"{len(items) - most} more"]
+
+
+def _objects(paths: Sequence[Path]) -> str:
+    """What paths are about: interfaces, VLANs and neighbours by name, other settings by their words."""
+    names: dict[str, list[str]] = {}
+    for path in paths:
+        kind, name = _object(path)
+        names.setdefault(kind, [])
+        if name not in names[kind]:
+            names[kind].append(name)
+    return "; ".join(f"{kind} {fold(each)}".strip() for kind, each in names.items())
+
+
+def _object(path: Path) -> tuple[str, str]:
+    match path:
+        case ("interface", name, *_):
+            return "", name
+        case ("bridge", "domain", _, "vlan", vlan, *_):
+            return "VLAN", vlan
+        case ("vrf", _, "router", "bgp", "neighbor", name, *_):
+            return "neighbor", name
+        case ("vrf", _, "router", "bgp", *rest):
+            return " ".join(word for word in rest if word not in ("enable", "state")), ""
+        case _:
+            return " ".join(word for word in path if word not in ("enable", "state")), ""
+
+
+def _command(path: Path, value: object) -> str:
+    if value is None:
+        return f"nv unset {' '.join(path)}"
+    return f"nv set {' '.join(path)}" + ("" if isinstance(value, dict) else f" {value}")
+
+
+def _disruption(patch: Tree, before: Tree) -> Disruption:
+    """Nothing for what is new; more where what runs is changed."""
+    cost = Disruption.NONE
+    for path, value in leaves(patch):
+        if value is not None and at(before, path) is None and not at(before, path[:2]):
+            continue
+        if value is None or at(before, path) is not None:
+            cutting = any(_covers(pattern.split("/"), path) for pattern in CUTTING)
+            cost = max(cost, Disruption.HOST_NETWORK_CUT if cutting else Disruption.LINK_FLAP)
+        elif path[0] == "interface" and path[2:4] == ("bond", "member"):
+            cost = max(cost, Disruption.LINK_FLAP)
+    return cost
+
+
+def _covers(pattern: Sequence[str], path: Path) -> bool:
+    shorter = min(len(pattern), len(path))
+    return all(word in ("*", key) for word, key in zip(pattern[:shorter], path[:shorter]))
