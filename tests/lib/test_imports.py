@@ -37,7 +37,7 @@ OPENERS = {
     "lib/hostnic/netlink.py": "its netlink sockets",
     "lib/hostnic/rtnl.py": "its routing netlink",
     "lib/hostnic/process.py": "its processes",
-    "charms/*/src/bootcopy.py": "reads the charm's own code, which it copies for boot",
+    "lib/hostnic/bootcopy.py": "reads the charm's own code, which it copies for boot",
     "charms/*/src/packages.py": "installs distribution packages through charmhelpers",
 }
 """Files that may use doors, and why."""

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Steps' operations that only this charm needs: all VFs of a port at once, and the boot copy."""
+"""Steps' operations that only this charm needs: all VFs of a port at once."""
 
 from dataclasses import dataclass
 
-import bootcopy
 from hostnic import pci
-from hostnic.ops import BindVf, InstallFile, UnbindVf
+from hostnic.ops import BindVf, UnbindVf
 from hostnic.system import System
 
 
@@ -39,15 +38,3 @@ class BindVfs:
         for address in pci.vf_addresses(system, self.bdf).values():
             if pci.driver(system, address) is None:
                 BindVf(address, self.deadline).run(system)
-
-
-@dataclass(frozen=True)
-class InstallBootCopy:
-    """Put this code where the boot units run it. The archive first, then its stamp."""
-
-    stamp: str
-
-    def run(self, system: System) -> None:
-        """Each file is replaced atomically."""
-        InstallFile(bootcopy.ARCHIVE, bootcopy.archive()).run(system)
-        InstallFile(bootcopy.STAMP, self.stamp.encode()).run(system)

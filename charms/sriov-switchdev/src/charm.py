@@ -54,7 +54,7 @@ class Survey:
     def ready(self) -> bool:
         """A reboot leads to the desired state: what it needs is installed, and nothing stands in its way."""
         blocked = any(finding.severity is Severity.BLOCKED for finding in self.plan.findings)
-        return set(files.UNITS) <= self.observed.enabled and not self.plan.steps and not blocked
+        return set(files.UNITS) <= self.observed.installed.enabled and not self.plan.steps and not blocked
 
     @property
     def findings(self) -> tuple[Finding, ...]:

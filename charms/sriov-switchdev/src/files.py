@@ -15,7 +15,7 @@ UNITS = (EARLY, BIND)
 RULE = "/etc/udev/rules.d/70-ovn-offload-sriov.rules"
 """Before 80-net-setup-link.rules, which leaves a name alone that is set already."""
 
-_PYTHON = f"/usr/bin/python3 -I {bootcopy.ARCHIVE}"
+_PYTHON = bootcopy.COPY.command
 _HEADER = "# Installed by the charm sriov-switchdev; local changes are overwritten.\n"
 
 # The VF wait (120 s per port), mode changes and the wait for VF-LAG end well within this; whatever

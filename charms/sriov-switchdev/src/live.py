@@ -86,7 +86,7 @@ class Arm:
                 f"--on-active={PATIENCE}",
                 "/usr/bin/python3",
                 "-I",
-                bootcopy.ARCHIVE,
+                bootcopy.COPY.path,
                 "revert",
             ]
         )

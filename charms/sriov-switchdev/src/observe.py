@@ -11,7 +11,8 @@ import live
 import record
 from converge import Finding, Severity
 from desired import Desired
-from hostnic import discover, mstconfig, netplan, units
+from hostnic import discover, installed, mstconfig, netplan
+from hostnic.installed import Installed
 from hostnic.model import Host
 from hostnic.system import System
 
@@ -34,9 +35,7 @@ class Observed:
         host: NICs and bonds.
         now: monotonic seconds.
         previous: the desired state that was installed last.
-        files: path and text of each small file that the charm installs; None where there is none.
-        stamp: digest of the installed boot copy; None without one.
-        enabled: the charm's units that start at boot.
+        installed: what the charm keeps on disk for the next boot.
         boot: what the boot units did.
         live: what live changes did.
         armed: a live change waits for its confirmation.
@@ -51,9 +50,7 @@ class Observed:
     host: Host
     now: float = 0.0
     previous: Desired | None = None
-    files: Mapping[str, str | None] = field(default_factory=dict[str, "str | None"])
-    stamp: str | None = None
-    enabled: frozenset[str] = frozenset()
+    installed: Installed = field(default_factory=Installed)
     boot: record.BootRecord = field(default_factory=record.BootRecord)
     live: record.LiveRecord = field(default_factory=record.LiveRecord)
     armed: bool = False
@@ -68,15 +65,13 @@ def observe(system: System) -> Observed:
     """Read the host."""
     host = discover.observe(system)
     findings = list(host.findings)
-    texts = {path: _text(system, path) for path in files.PATHS}
-    previous = _previous(texts[desired.PATH], findings)
+    kept = installed.look(system, bootcopy.COPY, files.PATHS, files.UNITS)
+    previous = _previous(kept.files[desired.PATH], findings)
     return Observed(
         host=host,
         now=system.now(),
         previous=previous,
-        files=texts,
-        stamp=_text(system, bootcopy.STAMP) if system.exists(bootcopy.ARCHIVE) else None,
-        enabled=frozenset(name for name in files.UNITS if units.enabled(system, name)),
+        installed=kept,
         boot=record.read_boot(system),
         live=record.read_live(system),
         armed=live.armed(system),

@@ -11,14 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import bootcopy
-import changes
 import desired
 import files
 import live
 import steps as nic
 from converge import Disruption, Finding, Held, Plan, Step
 from desired import Desired, Port
-from hostnic import ops, units
+from hostnic import installed
 from hostnic.model import Pf
 from hostnic.system import System
 from observe import Observed
@@ -76,18 +75,8 @@ def plan(
 
 def removal(observed: Observed) -> Plan[System]:
     """The steps that take away what the charm installed; the NIC stays as it is until the next boot."""
-    why = "the charm is removed"
-    gone: list[HostStep] = [
-        Step(f"{name}/enabled", f"disable {name}", why, Disruption.NONE, ops.DisableUnit(name))
-        for name in files.UNITS
-        if name in observed.enabled
-    ]
-    for path in files.PATHS:
-        if observed.files.get(path) is not None:
-            gone.append(Step(path, f"remove {path}", why, Disruption.NONE, ops.RemoveFile(path)))
-    for path in (bootcopy.DIRECTORY, live.record.DIRECTORY):
-        gone.append(Step(path, f"remove {path}", why, Disruption.NONE, ops.RemoveTree(path)))
-    return Plan(tuple(gone))
+    directories = (bootcopy.COPY.directory, live.record.DIRECTORY)
+    return Plan(tuple(installed.removal(observed.installed, files.UNITS, files.PATHS, directories)))
 
 
 def digest(wanted: Desired) -> str:
@@ -97,26 +86,9 @@ def digest(wanted: Desired) -> str:
 
 def install_steps(wanted: Desired, observed: Observed) -> list[HostStep]:
     """What must be on disk for the next boot: it costs nobody anything."""
-    steps: list[HostStep] = []
-    if observed.stamp != bootcopy.stamp():
-        why = "there is none" if observed.stamp is None else "it has other code"
-        copy = changes.InstallBootCopy(bootcopy.stamp())
-        what = f"install the boot copy {bootcopy.ARCHIVE}"
-        steps.append(Step(bootcopy.ARCHIVE, what, why, Disruption.NONE, copy))
-    for path, text in files.wanted_files(wanted).items():
-        now = observed.files.get(path)
-        if now != text:
-            why = "there is none" if now is None else "it reads otherwise"
-            mode = 0o600 if path == desired.PATH else 0o644
-            op = ops.InstallFile(path, text.encode(), mode)
-            steps.append(Step(path, f"install {path}", why, Disruption.NONE, op))
-    for name in files.UNITS:
-        if name not in observed.enabled:
-            why = "it does not start at boot"
-            needs = tuple(step.key for step in steps if step.key == units.path(name))
-            op = ops.EnableUnit(name)
-            steps.append(Step(f"{name}/enabled", f"enable {name}", why, Disruption.NONE, op, needs))
-    return steps
+    return installed.steps(
+        observed.installed, bootcopy.COPY, files.wanted_files(wanted), files.UNITS, desired.PATH
+    )
 
 
 def _chain(pairs: Sequence[Work], wanted: Desired, observed: Observed) -> list[HostStep]:

@@ -8,6 +8,7 @@ from types import ModuleType
 import bootcopy
 import files
 import pytest
+from hostnic import bootcopy as bootcopies
 from hostnic.testing import FakeHost, card
 from ops import testing
 from unit.sriov_switchdev.node import Node, compute_node, nic
@@ -103,11 +104,11 @@ def test_relation_events_of_a_converged_node_write_nothing(converged: Node) -> N
 def test_a_refresh_with_other_code_replaces_the_boot_copy_and_touches_no_nic(
     converged: Node, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bootcopy, "stamp", lambda: "0" * 64)
+    monkeypatch.setattr(bootcopies, "stamp", lambda copy: "0" * 64)
     assert converged.emit("upgrade_charm").name == "active"
-    assert converged.writes == [f"install {bootcopy.STAMP}"] or converged.writes == [
-        f"install {bootcopy.ARCHIVE}",
-        f"install {bootcopy.STAMP}",
+    assert converged.writes == [f"install {bootcopy.COPY.stamp_path}"] or converged.writes == [
+        f"install {bootcopy.COPY.path}",
+        f"install {bootcopy.COPY.stamp_path}",
     ]
 
 

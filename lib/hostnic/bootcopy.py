@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The copy of a charm's code that its boot units run.
+
+One zip archive that Python runs as it is: it is replaced in one atomic rename, outlives a refresh and the
+removal of the charm's directory, and needs nothing but the system's Python. It holds the charm's modules that
+boot needs, the shared packages and the part of pyroute2 that they use as source, and as byte code too, so
+that boot does not compile. A Python of another version passes the byte code over and uses the source.
+"""
+
+import functools
+import hashlib
+import importlib.util
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from converge import Disruption, Step
+
+from hostnic import netlink
+from hostnic.ops.files import InstallFile
+from hostnic.system import System
+
+PACKAGES = ("converge", "hostnic")
+MAIN = "import sys\n\nimport boot\n\nsys.exit(boot.main(sys.argv[1:]))\n"
+
+
+@dataclass(frozen=True)
+class BootCopy:
+    """Where a charm's copy is, and what it holds.
+
+    Attributes:
+        charm: the charm's name.
+        modules: its modules that boot needs: ``boot`` with its function ``main``, and nothing that speaks to
+            Juju or reads options.
+
+    """
+
+    charm: str
+    modules: tuple[str, ...]
+
+    @property
+    def directory(self) -> str:
+        """All that is installed is in here."""
+        return f"/usr/lib/ovn-offload/{self.charm}"
+
+    @property
+    def path(self) -> str:
+        """The archive."""
+        return f"{self.directory}/boot.pyz"
+
+    @property
+    def stamp_path(self) -> str:
+        """Digest of the code in the archive; written after it, so that a half-done change is done again."""
+        return f"{self.directory}/stamp"
+
+    @property
+    def command(self) -> str:
+        """What a unit's ExecStart runs; the phase follows."""
+        return f"/usr/bin/python3 -I {self.path}"
+
+    def installed(self, system: System) -> str | None:
+        """The stamp on disk; None without an archive."""
+        try:
+            return system.read(self.stamp_path) if system.exists(self.path) else None
+        except OSError:
+            return None
+
+    def steps(self, installed: str | None) -> list[Step[System]]:
+        """The step that installs the copy, unless the one with stamp ``installed`` has the same code."""
+        if installed == stamp(self):
+            return []
+        why = "there is none" if installed is None else "it has other code"
+        op = InstallBootCopy(self, stamp(self))
+        return [Step(self.path, f"install the boot copy {self.path}", why, Disruption.NONE, op)]
+
+
+@dataclass(frozen=True)
+class InstallBootCopy:
+    """Put this code where the boot units run it. The archive first, then its stamp."""
+
+    copy: BootCopy
+    stamp: str
+
+    def run(self, system: System) -> None:
+        """Each file is replaced atomically."""
+        InstallFile(self.copy.path, archive(self.copy)).run(system)
+        InstallFile(self.copy.stamp_path, self.stamp.encode()).run(system)
+
+
+def _origin(module: str) -> Path:
+    spec = importlib.util.find_spec(module)
+    if spec is None or spec.origin is None:
+        raise ModuleNotFoundError(f"the charm was packed without {module}")
+    return Path(spec.origin)
+
+
+def _own(copy: BootCopy) -> Iterator[tuple[str, Path]]:
+    for module in copy.modules:
+        yield f"{module}.py", _origin(module)
+    for package in PACKAGES:
+        root = _origin(package).parent
+        for path in sorted(root.rglob("*.py")):
+            yield f"{package}/{path.relative_to(root).as_posix()}", path
+
+
+def _codec() -> Iterator[tuple[str, Path]]:
+    """The modules of pyroute2 that hostnic's netlink loads: four of some three hundred."""
+    netlink.codec()
+    root = _origin("pyroute2").parent
+    yield "pyroute2/__init__.py", root / "__init__.py"
+    for name in sorted(name for name in sys.modules if name.startswith("pyroute2.")):
+        path = Path(str(sys.modules[name].__file__))
+        yield f"pyroute2/{path.relative_to(root).as_posix()}", path
+
+
+@functools.cache
+def stamp(copy: BootCopy) -> str:
+    """Digest of the code that the archive would hold now; cheap enough for every hook.
+
+    Of pyroute2 only the version counts: its files are pinned.
+    """
+    version = _origin("pyroute2").parent / "config" / "version.py"
+    digest = hashlib.sha256(version.read_bytes())
+    for name, path in _own(copy):
+        digest.update(f"\0{name}\0".encode() + path.read_bytes())
+    return digest.hexdigest()
+
+
+@functools.cache
+def archive(copy: BootCopy) -> bytes:
+    """The archive's content. Byte code is not the same bytes each time: compare stamps, not archives."""
+    import io
+    import py_compile  # none of these is worth its time in a hook that installs nothing
+    import tempfile
+    import zipfile
+
+    buffer = io.BytesIO()
+    with (
+        tempfile.TemporaryDirectory() as scratch,
+        zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as target,
+    ):
+        target.writestr("__main__.py", MAIN)
+        for name, path in (*_own(copy), *_codec()):
+            target.writestr(name, path.read_bytes())
+            compiled = Path(scratch) / "module.pyc"
+            py_compile.compile(
+                str(path),
+                str(compiled),
+                dfile=f"{copy.path}/{name}",
+                doraise=True,
+                invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH,
+            )
+            target.writestr(f"{name}c", compiled.read_bytes())
+    return buffer.getvalue()
