@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the NIC's firmware will offer after the next boot, asked of the distribution's ``mstconfig``.
+"""The NIC's firmware parameters through the distribution's own ``mstconfig`` (mstflint 4.21 to 4.31).
 
-Only queries: the one writer of firmware parameters is the charm nic-firmware.
+Values are text as mstconfig prints it: ``8``, ``True(1)``, ``ETH(2)``, ``N/A``. A parameter has a default, a
+current value, and one for the next boot. The one writer is the charm nic-firmware; others only query.
 """
 
 import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from hostnic import msterrors
+from hostnic.msterrors import MstError
 from hostnic.process import CommandError
 from hostnic.system import System
 
@@ -14,9 +18,12 @@ HEADER = "Configurations:"
 COLUMNS = ("Default", "Current", "Next Boot", "New")
 ROW = re.compile(r"\*?\s*(?:RO\s+)?(?P<name>[A-Z][A-Z0-9_]*(?:\[[0-9.]+\])?)\s+(?P<values>\S.*)")
 """Rows of mstflint 4.21, 4.26 (which may flag a row RO) and 4.31; widths of columns differ."""
+FACT = re.compile(r"(?P<name>Device type|Name|Description|Device):\s+(?P<value>\S.*)")
 NUMBER = re.compile(r"(?:\w*\()?(0x[0-9a-fA-F]+|\d+)\)?")
+SAVED = re.compile(r"(?P<name>[A-Z][A-Z0-9_]*)=(?P<value>\S+)")
 NO_CURRENT = "does not support reading default and current configurations"
-LACKS = "The Device doesn't support"
+POWER_CYCLE = "power cycle machine"
+"""What ``set`` prints, with exit code 0, when the firmware says that a warm reboot is not enough."""
 PATIENCE = 120.0
 """Seconds; each parameter is a handful of slow accesses to the configuration space."""
 
@@ -28,6 +35,15 @@ class Parameter:
     default: str | None
     current: str | None
     next_boot: str | None
+
+
+@dataclass(frozen=True)
+class Device:
+    """What the lines above the table say of the card; empty where firmware or release say nothing."""
+
+    type: str = ""
+    name: str = ""
+    description: str = ""
 
 
 def parse(text: str) -> dict[str, Parameter]:
@@ -51,44 +67,127 @@ def parse(text: str) -> dict[str, Parameter]:
     return found
 
 
+def device(text: str) -> Device:
+    """The card that a query's output is about."""
+    facts = {
+        match["name"]: match["value"].strip()
+        for line in text.partition(HEADER)[0].splitlines()
+        if (match := FACT.fullmatch(line.strip()))
+    }
+    return Device(facts.get("Device type", ""), facts.get("Name", ""), facts.get("Description", ""))
+
+
 def number(value: str | None) -> int | None:
     """``8`` and ``True(1)`` as numbers; None for ``N/A`` and the like."""
     match = NUMBER.fullmatch(value or "")
     return int(match.group(1), 0) if match else None
 
 
-def query(system: System, bdf: str, *names: str) -> dict[str, Parameter]:
-    """The parameters ``names`` of the PF at ``bdf``; fewer when its firmware lacks one of them.
+def show(system: System, bdf: str, *names: str) -> str:
+    """The output of a query of ``names``, or of all parameters that the firmware has, as printed.
 
-    Some firmware answers for a part of them only, with exit code 3; what it answered counts.
+    Names that the firmware or this release of mstconfig does not have are left out: mstconfig refuses the
+    whole query for one of them, and names the first. Some firmware answers for a part only, with exit code 3.
 
     Raises:
-        CommandError: not installed, or no table; the sentence is mstconfig's own.
+        MstError: not installed, or no table.
 
     """
-    argv = ["mstconfig", "-d", bdf, "-e", "query", *names]
+    asked, columns = list(names), ["-e"]
+    while asked or not names:
+        argv = ["mstconfig", "-d", bdf, *columns, "query", *asked]
+        try:
+            return system.run(argv, timeout=PATIENCE)
+        except CommandError as error:
+            lacking = msterrors.lacking(error.stdout)
+            if lacking in asked:
+                asked.remove(lacking)
+            elif NO_CURRENT in error.stdout and columns:
+                columns = []
+            elif parse(error.stdout):
+                return error.stdout
+            else:
+                raise msterrors.explain(system, error) from error
+    return ""
+
+
+def query(system: System, bdf: str, *names: str) -> dict[str, Parameter]:
+    """The parameters ``names`` of the PF at ``bdf``, or all; fewer when its firmware lacks one of them.
+
+    Raises:
+        MstError: see :func:`show`.
+
+    """
+    found = parse(show(system, bdf, *names))
+    return {name: found[name] for name in names if name in found} if names else found
+
+
+def set_next_boot(system: System, bdf: str, settings: Mapping[str, str]) -> bool:
+    """Set ``settings`` (name to value) for the next boot in one call; the firmware takes all or none.
+
+    Returns:
+        Whether the firmware says that only a power cycle applies them, not a warm reboot.
+
+    Raises:
+        MstError: refused; in one sentence.
+
+    """
+    words = [f"{name}={value}" for name, value in settings.items()]
+    return POWER_CYCLE in _change(system, ["mstconfig", "-d", bdf, "-y", "set", *words])
+
+
+def reset(system: System, bdf: str) -> bool:
+    """Set every parameter back to its default for the next boot; returns as :func:`set_next_boot` does.
+
+    Raises:
+        MstError: refused; in one sentence.
+
+    """
+    return POWER_CYCLE in _change(system, ["mstconfig", "-d", bdf, "-y", "reset"])
+
+
+def _change(system: System, argv: list[str]) -> str:
     try:
-        return parse(system.run(argv, timeout=PATIENCE))
+        return system.run(argv, timeout=PATIENCE)
     except CommandError as error:
-        found = parse(error.stdout)
-        if found or LACKS in error.stdout:
-            return found
-        if NO_CURRENT in error.stdout:
-            return parse(system.run(["mstconfig", "-d", bdf, "query", *names], timeout=PATIENCE))
-        raise CommandError(argv, _sentence(error), error.returncode, error.stdout, error.stderr) from error
+        raise msterrors.explain(system, error) from error
 
 
-def _sentence(error: CommandError) -> str:
-    """The tool reports on standard output, in lines that begin with ``-E-``."""
-    lines = [line.partition("-E-")[2].strip() for line in error.stdout.splitlines() if "-E-" in line]
-    return f"mstconfig: {lines[0]}" if lines else error.reason
+def backup(parameters: Mapping[str, Parameter]) -> str:
+    """What is set for the next boot as lines ``NAME=value``, without arrays and values that nobody knows."""
+    lines: list[str] = []
+    for name, parameter in sorted(parameters.items()):
+        value = number(parameter.next_boot)
+        if value is not None and "[" not in name:
+            lines.append(f"{name}={value}\n")
+    return "".join(lines)
+
+
+def parse_backup(text: str) -> dict[str, str]:
+    """Read what :func:`backup` wrote; empty lines and those that begin with ``#`` are passed over.
+
+    Raises:
+        ValueError: one sentence that names the line.
+
+    """
+    return dict(_saved(text))
+
+
+def _saved(text: str) -> Iterator[tuple[str, str]]:
+    for count, line in enumerate(text.splitlines(), 1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        match = SAVED.fullmatch(line.strip())
+        if match is None:
+            raise ValueError(f"line {count} is no NAME=value: {line.strip()[:40]!r}")
+        yield match["name"], match["value"]
 
 
 def vfs_after_next_boot(system: System, bdf: str) -> int | None:
     """VFs that ``bdf`` will offer after the next boot: 0 with SR-IOV off; None if nobody can say.
 
     Raises:
-        CommandError: mstconfig could not ask.
+        MstError: mstconfig could not ask.
 
     """
     parameters = query(system, bdf, "NUM_OF_VFS", "SRIOV_EN")
@@ -98,3 +197,20 @@ def vfs_after_next_boot(system: System, bdf: str) -> int | None:
     if enabled is not None and number(enabled.next_boot) == 0:
         return 0
     return number(parameters["NUM_OF_VFS"].next_boot)
+
+
+__all__ = [
+    "Device",
+    "MstError",
+    "Parameter",
+    "backup",
+    "device",
+    "number",
+    "parse",
+    "parse_backup",
+    "query",
+    "reset",
+    "set_next_boot",
+    "show",
+    "vfs_after_next_boot",
+]

@@ -11,7 +11,6 @@ QUERIES: tuple[tuple[str, ...], ...] = (
     ("systemctl", "is-active"),
     ("systemctl", "show"),
     ("netplan", "get"),
-    ("mstconfig",),
     ("journalctl",),
     ("ovs-vsctl", "--format=json", "list"),
     ("ovs-appctl", "dpctl/dump-flows"),
@@ -19,7 +18,10 @@ QUERIES: tuple[tuple[str, ...], ...] = (
     ("ping",),
     ("/snap/bin/lxc", "query"),
 )
-"""Beginnings of the commands with which this package reads; ``mstconfig`` only ever queries here."""
+"""Beginnings of the commands with which this package reads."""
+
+READERS = {"mstconfig": ("query",), "mstflint": ("query", "verify"), "mstfwreset": ("query",)}
+"""mstflint's tools, whose verb follows their options: the verbs that only read."""
 
 
 class CommandError(OSError):
@@ -53,7 +55,8 @@ class CommandError(OSError):
 
 def only_reads(argv: Sequence[str]) -> bool:
     """Whether this command changes nothing, so that a recorder need not count it as a write."""
-    return any(tuple(argv[: len(query)]) == query for query in QUERIES)
+    verbs = READERS.get(argv[0], ())
+    return any(verb in argv for verb in verbs) or any(tuple(argv[: len(query)]) == query for query in QUERIES)
 
 
 def failure(argv: Sequence[str], returncode: int, stdout: str, stderr: str) -> CommandError:

@@ -20,6 +20,7 @@ STDLIB = {*sys.stdlib_module_names, "_typeshed"}
 DOORS = {
     *("open", "io.open", "pathlib.Path", "os", "shutil", "tempfile", "glob", "fcntl", "ctypes", "mmap"),
     *("subprocess", "multiprocessing", "asyncio", "socket", "ssl", "urllib.request", "http.client"),
+    "sqlite3.connect",
     *("pyroute2", "charmhelpers"),
 }
 """Names through which Python reaches files, sockets and processes."""
@@ -38,6 +39,7 @@ OPENERS = {
     "lib/hostnic/rtnl.py": "its routing netlink",
     "lib/hostnic/process.py": "its processes",
     "lib/hostnic/bootcopy.py": "reads the charm's own code, which it copies for boot",
+    "lib/hostnic/mstdatabase.py": "mstflint's database of parameters, which SQLite itself opens",
     "charms/*/src/packages.py": "installs distribution packages through charmhelpers",
 }
 """Files that may use doors, and why."""

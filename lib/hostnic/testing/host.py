@@ -17,7 +17,7 @@ class FakeHost(FakeKernel):
 
     Attributes:
         cards, network, files, ovs: its parts, for tests to look at and to change.
-        kernel, iommu, lag_debugfs, mstconfig_version: what kind of machine it is.
+        kernel, iommu, lag_debugfs, locked_down, mstconfig_version: what kind of machine it is.
         trace: every write in order: ``write /sys/… 8``, ``set_eswitch_mode 0000:3b:00.0 switchdev``.
         spawned: every command that ran, reading ones too.
         log: this boot's kernel messages.

@@ -36,6 +36,7 @@ class FakeKernel:
         self.kernel = kernel
         self.iommu = True
         self.lag_debugfs = True
+        self.locked_down = False
         self.mstconfig_version = "4.26"
         self.reboots = 0
         self.trace: list[str] = []
@@ -122,7 +123,15 @@ class FakeKernel:
     # System: files.
 
     def _look(self, path: str) -> "sysfs.Node | sysfs.Tree | None":
-        root = sysfs.mounts(self.network, self.iommu, self.lag_debugfs, self.clock, self.kernel, self.boot_id)
+        root = sysfs.mounts(
+            self.network,
+            self.iommu,
+            self.lag_debugfs,
+            self.clock,
+            self.kernel,
+            self.boot_id,
+            self.locked_down,
+        )
         return sysfs.look({**self.rdma.mounts(self.network), **root}, path)
 
     def read(self, path: str) -> str:

@@ -8,6 +8,7 @@ on; ``tests/functional/test_hostnic.py`` runs the same scenario on both and comp
 from dataclasses import dataclass, field
 
 from hostnic.testing.dcb import FakeDcb
+from hostnic.testing.mst import FakeParameter, factory
 
 
 @dataclass
@@ -31,7 +32,7 @@ class Firmware:
     next_num_of_vfs: int = 8
     next_sriov_en: bool = True
 
-    def boot(self) -> None:
+    def apply(self) -> None:
         """What was set becomes current."""
         self.num_of_vfs, self.sriov_en = self.next_num_of_vfs, self.next_sriov_en
 
@@ -75,7 +76,6 @@ class FakePort:
 
     def boot(self) -> None:
         """Everything that lives in memory is as after power-on; faults stay."""
-        self.firmware.boot()
         self.total_vfs = self.firmware.num_of_vfs if self.firmware.sriov_en else 0
         self.autoprobe = True
         self.vfs = []
@@ -113,6 +113,9 @@ class FakeCard:
         lag_in_firmware: the firmware has a LAG; outlives a deactivation that failed.
         lag_never: a fault: no LAG ever forms.
         lag_delay: seconds between an event and what mlx5 makes of it.
+        settings: the firmware's parameters by name, apart from those of ``FakePort.firmware``.
+        lacks: parameters that mstconfig knows and this firmware does not have.
+        stuck: a warm reboot does not apply what is set for the next boot.
 
     """
 
@@ -129,6 +132,12 @@ class FakeCard:
     lag_in_firmware: bool = False
     lag_never: bool = False
     lag_delay: float = 0.2
+    settings: dict[str, FakeParameter] = field(default_factory=dict[str, FakeParameter])
+    lacks: set[str] = field(default_factory=set[str])
+    stuck: bool = False
+
+    def __post_init__(self) -> None:
+        self.settings = self.settings or factory(len(self.ports))
 
     @property
     def multiport(self) -> bool:
@@ -138,8 +147,17 @@ class FakeCard:
     def boot(self) -> None:
         """Power-on state of all ports."""
         self.lag, self.lag_hash, self.lag_in_firmware = None, False, False
+        if not self.stuck:
+            self.apply()
         for port in self.ports:
             port.boot()
+
+    def apply(self) -> None:
+        """The firmware restarts: what was set becomes current."""
+        for port in self.ports:
+            port.firmware.apply()
+        for parameter in self.settings.values():
+            parameter.current = parameter.next_boot
 
 
 def card(

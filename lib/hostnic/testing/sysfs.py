@@ -16,6 +16,8 @@ class SymLink:
     target: str
 
 
+LOCKED, UNLOCKED = "none [integrity] confidentiality", "[none] integrity confidentiality"
+
 Node = str | SymLink
 Tree = dict[str, "Node | Tree"]
 """A directory: names to texts, links, or directories."""
@@ -49,6 +51,8 @@ def _function(card: FakeCard, device: str, driver: str | None, iommu: bool) -> T
 
 def _pf(card: FakeCard, port: FakePort, iommu: bool, now: float) -> Tree:
     tree = _function(card, card.device, port.driver, iommu)
+    if port.driver == "mlx5_core":
+        tree["net"] = {port.netdev: {}}
     if port.total_vfs:
         tree["sriov_totalvfs"] = f"{port.total_vfs}\n"
         tree["sriov_numvfs"] = f"{len(port.present(now))}\n"
@@ -95,10 +99,11 @@ def net_class(network: FakeNetwork, now: float) -> Tree:
             live = network.has_carrier(member, now)
             joined = network.joined(bond, member, now)
             tree[member] = {
+                "master": SymLink(f"../{bond.name}"),
                 "bonding_slave": {
                     "mii_status": "up\n" if live else "down\n",
                     "ad_aggregator_id": "1\n" if live and joined else "2\n",
-                }
+                },
             }
     return tree
 
@@ -108,7 +113,13 @@ Mounts = dict[str, Callable[[], Tree]]
 
 
 def mounts(
-    network: FakeNetwork, iommu: bool, with_lag: bool, now: float, kernel: str, boot_id: str
+    network: FakeNetwork,
+    iommu: bool,
+    with_lag: bool,
+    now: float,
+    kernel: str,
+    boot_id: str,
+    locked_down: bool = False,
 ) -> Mounts:
     """Everything that the kernel shows as files."""
     cards = network.cards
@@ -117,6 +128,7 @@ def mounts(
         DEVICES: lambda: pci_devices(cards, iommu, now),
         DRIVERS: lambda: {"mlx5_core": {}, "vfio-pci": {}},
         "/sys/kernel/debug/mlx5": lambda: lag_debugfs(cards, with_lag),
+        "/sys/kernel/security": lambda: {"lockdown": f"{LOCKED if locked_down else UNLOCKED}\n"},
         "/proc/sys/kernel": lambda: {"osrelease": f"{kernel}\n", "random": {"boot_id": f"{boot_id}\n"}},
     }
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from hostnic.process import CommandError, failure
+from hostnic.testing import mst
 from hostnic.testing.files import FakeFiles
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def run(host: "FakeKernel", argv: list[str]) -> str:
             return "1 packets transmitted, 1 received, 0% packet loss\n"
         raise failure(argv, 1, "1 packets transmitted, 0 received, 100% packet loss", "")
     if argv[0] == "mstconfig":
-        return _mstconfig(host, argv)
+        return mst.mstconfig(host, argv)
     if argv[0] == "ovs-vsctl":
         return _ovs_vsctl(host.ovs, argv)
     if argv[0] == "ovs-appctl":
@@ -76,33 +77,3 @@ def _ovs_vsctl(ovs: FakeOvs, argv: list[str]) -> str:
         raise failure(argv, 1, "", f"ovs-vsctl: unknown command '{argv[-1]}'")
     row = [["map", list(ovs.other_config.items())], ["map", list(ovs.external_ids.items())]]
     return json.dumps({"headings": ["other_config", "external_ids"], "data": [row]})
-
-
-def _mstconfig(host: "FakeKernel", argv: list[str]) -> str:
-    """``mstconfig -d BDF -e query`` in the layout of the chosen release."""
-    bdf = argv[argv.index("-d") + 1]
-    port = next((port for port in host.network.ports() if port.bdf.endswith(bdf)), None)
-    if port is None or port.gone:
-        raise failure(argv, 3, f"-E- Failed to open the device {bdf}\n", "")
-    firmware = port.firmware
-    rows = [
-        ("SRIOV_EN", *(f"{on}({int(on)})" for on in (False, firmware.sriov_en, firmware.next_sriov_en))),
-        ("NUM_OF_VFS", "0", str(firmware.num_of_vfs), str(firmware.next_num_of_vfs)),
-    ]
-    read_only = host.mstconfig_version != "4.21"
-    lines = [
-        "",
-        "Device #1:",
-        "----------",
-        "",
-        "Device type:        ConnectX6DX",
-        f"Device:             {bdf}",
-        "",
-    ]
-    lines.append(f"{'Configurations:':<46}{'Default':<16}{'Current':<16}Next Boot")
-    for name, default, current, after in rows:
-        mark = "*" if current != after else " "
-        indent = f"{mark}{'    ' if read_only else ''}    {name}"
-        lines.append(f"{indent:<46}{default:<16}{current:<16}{after}")
-    lines.append("The '*' shows parameters with next value different from default/current value.")
-    return "\n".join(lines) + "\n"

@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the actions do that are not one of the four verbs."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import selection
+from config import Devices, Options, Output, Query, ResetParameters, Restore, SetParameters
+from converge import Finding, Severity, execute
+from converge.render import table
+from desired import Desired
+from hostnic import mstconfig
+from hostnic.mstconfig import MstError
+from hostnic.mstdatabase import Database
+from hostnic.nics import Card
+from hostnic.selector import Entry, parse
+from hostnic.system import System
+from observe import BLUEFIELD, Answer, Observed, ask, ask_ports, observe
+from plan import Policy, plan
+from verify import verify
+
+Results = dict[str, Any]
+"""An action's results: text, or rows for programs."""
+
+
+class RefusedError(Exception):
+    """An action that cannot be done, and why, in one sentence."""
+
+
+class Actions:
+    """The actions of one unit.
+
+    Args:
+        system: the host.
+        database: of parameters.
+        options: the charm's.
+
+    """
+
+    def __init__(self, system: System, database: Database, options: Options) -> None:
+        self._system = system
+        self._database = database
+        self._options = options
+
+    def list_devices(self, given: Output) -> Results:
+        """Every port: what it is, who uses it, and whether the options select it."""
+        observed = observe(self._system)
+        chosen = selection.choose(self._options.selected, observed.cards)
+        slots = {card.slot for card in chosen.cards}
+        rows = [
+            {
+                "port": port.bdf,
+                "netdev": port.netdev or "-",
+                "device": port.device,
+                "driver": port.driver or "-",
+                "member of": port.master or "-",
+                "vfs": str(port.vfs),
+                "offered": str(port.total_vfs),
+                "selected": "yes" if card.slot in slots else "no",
+            }
+            for card in observed.cards
+            for port in card.ports
+        ]
+        return {"devices": rows if given.format == "json" else _table(rows, "This host has no Mellanox NIC.")}
+
+    def query(self, given: Query) -> Results:
+        """All parameters that the firmware has: default, current, next boot; differences marked."""
+        cards = self._cards(parse(given.devices))
+        answers = ask_ports(self._system, cards, {port.bdf: () for card in cards for port in card.ports})
+        _refuse_silent(answers)
+        rows = [
+            {
+                "port": bdf,
+                "parameter": name,
+                "default": parameter.default or "-",
+                "current": parameter.current or "-",
+                "next boot": parameter.next_boot or "-",
+                "differs": _differs(parameter),
+            }
+            for bdf, answer in answers.items()
+            for name, parameter in answer.parameters.items()
+        ]
+        return {"parameters": rows if given.format == "json" else _table(rows, "No parameter.")}
+
+    def set_parameters(self, given: SetParameters) -> Results:
+        """Set parameters once; refused for those that an option sets: the next hook would set them back."""
+        cards = self._cards(parse(given.devices))
+        observed = observe(self._system)
+        declared, _ = selection.resolve(self._options, cards, observed.others, self._database)
+        for settings in declared.ports.values():
+            for name in given.settings:
+                if name in settings:
+                    raise RefusedError(
+                        f"{name} is set by {settings[name].source}, and would be set back; change it there"
+                    )
+        return self._set(given.settings, cards, "parameters")
+
+    def reset_parameters(self, given: ResetParameters) -> Results:
+        """Every parameter of a NIC back to its default; what is declared is set again by the next hook."""
+        cards = self._cards(parse(given.devices))
+        slots = ", ".join(card.short for card in cards)
+        if not given.confirm:
+            raise RefusedError(f"this resets every parameter of {slots} to its default; say confirm=true")
+        for card in cards:
+            if card.ports[0].device in BLUEFIELD:
+                raise RefusedError(
+                    f"{card.short} is a BlueField, whose reset may switch it from NIC to DPU mode; "
+                    "set single parameters with set-parameters"
+                )
+        for card in cards:
+            try:
+                mstconfig.reset(self._system, card.ports[0].bdf)
+            except MstError as error:
+                raise RefusedError(_sentence(error)) from error
+        return {"reset": slots, "then": "the next hook sets what is declared; a restart applies it"}
+
+    def backup(self, given: Devices) -> Results:
+        """By port, what is set for the next boot, as lines that ``restore`` takes."""
+        cards = self._cards(parse(given.devices))
+        answers = ask_ports(self._system, cards, {port.bdf: () for card in cards for port in card.ports})
+        _refuse_silent(answers)
+        return {_key(bdf): f"# {bdf}\n{mstconfig.backup(found.parameters)}" for bdf, found in answers.items()}
+
+    def restore(self, given: Restore) -> Results:
+        """Set what a backup holds and differs, on one port's NIC."""
+        try:
+            saved = mstconfig.parse_backup(given.backup)
+        except ValueError as error:
+            raise RefusedError(f"backup: {error}") from None
+        if not saved:
+            raise RefusedError("backup: it holds no NAME=value line")
+        return self._set(saved, self._cards(parse(given.device)), "backup")
+
+    def _set(self, given: Mapping[str, str], cards: tuple[Card, ...], source: str) -> Results:
+        wanted, findings = selection.explicit(given, cards, self._database, source)
+        observed = ask(self._system, observe(self._system), wanted)
+        planned = plan(wanted, observed, Policy(), findings)
+        worst = _worst(wanted, observed, findings)
+        if worst:
+            raise RefusedError(worst)
+        outcome = execute(planned, self._system)
+        if outcome.finding:
+            raise RefusedError(outcome.finding.sentence())
+        done = "; ".join(step.what for step in outcome.done)
+        return {"done": done or "nothing to do: the next boot has these values already"}
+
+    def _cards(self, entries: tuple[Entry, ...]) -> tuple[Card, ...]:
+        choice = selection.choose(entries, observe(self._system).cards)
+        blocked = [finding for finding in choice.findings if finding.severity is Severity.BLOCKED]
+        if blocked:
+            raise RefusedError(blocked[0].sentence())
+        return choice.cards
+
+
+def _worst(wanted: Desired, observed: Observed, findings: tuple[Finding, ...]) -> str:
+    """The first thing that stands in the way, as a sentence; empty when nothing does."""
+    planned = plan(wanted, observed, Policy(), findings)
+    everything = (*findings, *verify(wanted, observed, planned, Policy()))
+    return next((f.sentence() for f in everything if f.severity is Severity.BLOCKED), "")
+
+
+def _refuse_silent(answers: Mapping[str, Answer]) -> None:
+    for bdf, answer in answers.items():
+        if answer.reason:
+            raise RefusedError(f"{bdf}: {answer.reason}" + (f"; {answer.remedy}" if answer.remedy else ""))
+
+
+def _key(bdf: str) -> str:
+    """A name for a result, which takes neither colon nor dot."""
+    return f"backup-{bdf.replace(':', '-').replace('.', '-')}"
+
+
+def _differs(parameter: mstconfig.Parameter) -> str:
+    if parameter.current != parameter.next_boot:
+        return "next boot"
+    return "default" if parameter.default is not None and parameter.default != parameter.current else ""
+
+
+def _table(rows: "list[dict[str, str]]", nothing: str) -> str:
+    return table(list(rows[0]), [list(row.values()) for row in rows]) if rows else nothing
+
+
+def _sentence(error: MstError) -> str:
+    return f"{error.reason}; {error.remedy}" if error.remedy else error.reason

@@ -1,0 +1,210 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Juju's events, actions and status for the four verbs; nothing else."""
+
+import json
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+import ops
+import packages
+import record
+from charmkit import containers
+from charmkit.dispatch import Dispatcher
+from charmkit.reboot import Mode, Need
+from charmkit.reboot import Policy as RebootPolicy
+from charmkit.reboot_ops import RollingReboot
+from charmkit.reconcile import InputError, Reconciler, load_config, load_params
+from config import Devices, Options, Output, Query, ResetParameters, Restore, SetParameters
+from converge import Finding, Plan, Severity, execute
+from desired import Desired
+from hostnic import handover, mstdatabase
+from hostnic.handover import Handover
+from hostnic.machine import Machine
+from hostnic.mstdatabase import Database
+from hostnic.system import System
+from observe import NAME, Observed, ask, observe
+from plan import Policy, plan, reboot_reasons, remembered
+from selection import resolve
+from verify import verify
+
+if TYPE_CHECKING:
+    from actions import Actions, Results
+
+logger = logging.getLogger(__name__)
+
+LISTENS_TO = ("sriov-switchdev", "roce-qos")
+STEPS_LEFT = "firmware parameters are not set yet"
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What one look at the host gives."""
+
+    wanted: Desired
+    observed: Observed
+    plan: Plan[System]
+    policy: Policy
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What differs, worst things included."""
+        return verify(self.wanted, self.observed, self.plan, self.policy)
+
+
+class NicFirmwareCharm(ops.CharmBase):
+    """Keeps the firmware parameters of one machine's NICs."""
+
+    @staticmethod
+    def machine() -> System:
+        """The host that this unit runs on."""
+        return Machine()
+
+    @staticmethod
+    def database() -> Database:
+        """What mstflint knows of parameters."""
+        return mstdatabase.read()
+
+    def __init__(self, framework: ops.Framework) -> None:
+        super().__init__(framework)
+        self.system = self.machine()
+        framework.observe(self.on.install, self._on_install)
+        framework.observe(self.on.upgrade_charm, self._on_install)
+        framework.observe(self.on["list-devices"].action, self._on_list_devices)
+        framework.observe(self.on["query"].action, self._on_query)
+        framework.observe(self.on["set-parameters"].action, self._on_set_parameters)
+        framework.observe(self.on["reset-parameters"].action, self._on_reset_parameters)
+        framework.observe(self.on["backup"].action, self._on_backup)
+        framework.observe(self.on["restore"].action, self._on_restore)
+        self.dispatcher = Dispatcher(self.system, self.unit.name, NAME, listens_to=LISTENS_TO)
+        self.reboot = RollingReboot(
+            self,
+            self.system,
+            self.dispatcher,
+            busy=lambda: containers.busy(self.system),
+            stopped=lambda: containers.stopped(self.system),
+        )
+        self.reconciler = Reconciler(
+            self,
+            converge=self._converge,
+            preview=lambda: self._survey().plan,
+            verify=lambda: self._survey().findings,
+            stop=self._remove,
+        )
+
+    def _options(self) -> Options:
+        return load_config(self, Options)
+
+    def _owner(self, options: Options) -> str:
+        return NAME if options.reboot_owner == "self" else options.reboot_owner
+
+    def _survey(self) -> Survey:
+        """Observe and plan; writes nothing."""
+        options = self._options()
+        observed = observe(self.system)
+        wanted, findings = resolve(options, observed.cards, observed.others, self.database())
+        observed = ask(self.system, observed, wanted)
+        own = options.reboot_owner == "self"
+        application = self.app.name if own else options.reboot_owner
+        policy = Policy(options.activation == "reset", f"juju run {application}/leader approve-reboot", own)
+        return Survey(wanted, observed, plan(wanted, observed, policy, findings), policy)
+
+    def _converge(self) -> Sequence[Finding]:
+        """All four verbs, and this unit's turn in the rolling reboot."""
+        survey = self._survey()
+        failures: list[Finding] = []
+        if survey.plan.steps:
+            outcome = execute(
+                survey.plan, self.system, lambda step: logger.info("%s: %s", step.what, step.why)
+            )
+            failures += [outcome.finding] if outcome.finding else []
+            survey = self._survey()
+        try:
+            record.write(self.system, remembered(survey.wanted, survey.observed))
+            self.dispatcher.install()
+        except OSError as error:
+            what, remedy = f"cannot be written: {error}", "retried at the next hook"
+            failures.append(Finding(Severity.WARNING, record.PATH, what, remedy))
+        return self._reboot(survey, (*failures, *survey.findings))
+
+    def _reboot(self, survey: Survey, findings: Sequence[Finding]) -> Sequence[Finding]:
+        """Ask for the reboot that activates what is set, or hand that wish to the charm that asks."""
+        options, observed = self._options(), survey.observed
+        worst = next((finding for finding in findings if finding.severity >= Severity.HELD), None)
+        need = Need(
+            reasons=reboot_reasons(survey.wanted, observed, survey.plan),
+            not_ready=STEPS_LEFT if survey.plan.steps else _silent(self.system, observed),
+            unverified=worst.sentence() if worst else "",
+        )
+        given = Handover(
+            NAME,
+            self.unit.name,
+            reboot_owner=self._owner(options),
+            pending=" ".join(worst.what.split()) if worst else "",
+        )
+        policy = RebootPolicy(cast("Mode", options.reboot_policy), options.reboot_settle)
+        asked = self.reboot.turn(need, policy, given, observed.others)
+        return (*asked, *findings)
+
+    def _remove(self) -> None:
+        """Take away what the charm installed; the firmware keeps what it was set to."""
+        handover.withdraw(self.system, NAME)
+        self.dispatcher.remove()
+        if self.system.exists(record.PATH):
+            self.system.remove(record.PATH)
+        self.unit.status = ops.MaintenanceStatus("removed; the firmware keeps its parameters")
+
+    def _on_install(self, _: ops.EventBase) -> None:
+        packages.ensure_mstflint(self.system)
+
+    def _on_list_devices(self, event: ops.ActionEvent) -> None:
+        self._answer(event, lambda act: act.list_devices(load_params(event, Output)))
+
+    def _on_query(self, event: ops.ActionEvent) -> None:
+        self._answer(event, lambda act: act.query(load_params(event, Query)))
+
+    def _on_backup(self, event: ops.ActionEvent) -> None:
+        self._answer(event, lambda act: act.backup(load_params(event, Devices)))
+
+    def _on_set_parameters(self, event: ops.ActionEvent) -> None:
+        self._change(event, lambda act: act.set_parameters(load_params(event, SetParameters)))
+
+    def _on_reset_parameters(self, event: ops.ActionEvent) -> None:
+        self._change(event, lambda act: act.reset_parameters(load_params(event, ResetParameters)))
+
+    def _on_restore(self, event: ops.ActionEvent) -> None:
+        self._change(event, lambda act: act.restore(load_params(event, Restore)))
+
+    def _change(self, event: ops.ActionEvent, act: "Callable[[Actions], Results]") -> None:
+        """Run an action that changes something; a hook outside of it then sees to the restart."""
+        if self._answer(event, act):
+            self.dispatcher.now()
+
+    def _answer(self, event: ops.ActionEvent, act: "Callable[[Actions], Results]") -> bool:
+        """Run an action of actions.py; a refusal is its one sentence."""
+        import actions  # only actions need it: hooks stay fast
+
+        try:
+            results = act(actions.Actions(self.system, self.database(), self._options()))
+        except (InputError, actions.RefusedError, OSError) as error:
+            event.fail(str(error))
+            return False
+        event.set_results({k: v if isinstance(v, str) else json.dumps(v) for k, v in results.items()})
+        return True
+
+
+def _silent(system: System, observed: Observed) -> str:
+    """A charm of this machine that has not said yet what it needs, so that one reboot serves both."""
+    heard = {other.charm for other in observed.others}
+    for charm in LISTENS_TO:
+        prefix = f"unit-{charm}-"
+        there = system.listdir("/var/lib/juju/agents") if system.exists("/var/lib/juju/agents") else []
+        if charm not in heard and any(name.startswith(prefix) for name in there):
+            return f"{charm} on this machine has not said yet what it needs"
+    return ""
+
+
+if __name__ == "__main__":
+    ops.main(NicFirmwareCharm)

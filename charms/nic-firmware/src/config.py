@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The charm's options and action parameters: a wrong value is refused in one sentence."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from charmkit.options import OptionError, check, option
+from hostnic import selector
+
+MAX_VFS = 1000
+"""More than any ConnectX offers; what the firmware at hand takes, it says itself."""
+
+PROFILES = ("ovn-offload", "gpudirect", "throughput")
+
+_SETTING = re.compile(r"(?P<name>[A-Z][A-Z0-9_]*)=(?P<value>[A-Za-z0-9_.+-]{1,64})")
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+_URL = re.compile(r"https?://[^\s/]+/\S*")
+_SETTINGS = "NAME=value words, such as 'CQE_COMPRESSION=AGGRESSIVE CNP_DSCP_P1=48', each name once"
+
+
+def settings(name: str, text: str) -> dict[str, str]:
+    """``A=1 B=2`` as a dictionary.
+
+    Raises:
+        OptionError: names the option or action parameter ``name``, the word, and what is allowed.
+
+    """
+    found: dict[str, str] = {}
+    for word in text.split():
+        match = _SETTING.fullmatch(word)
+        if match is None or match["name"] in found:
+            raise OptionError(name, word, _SETTINGS)
+        found[match["name"]] = match["value"]
+    return found
+
+
+def entries(name: str, text: str) -> tuple[selector.Entry, ...]:
+    """Devices as :func:`hostnic.selector.parse` has them; a number of VFs has no meaning here."""
+    found = selector.parse(text, name)
+    if any(entry.count is not None for entry in found):
+        raise OptionError(name, text, "names without a number of VFs; num-vfs has the number")
+    return found
+
+
+@dataclass(frozen=True)
+class Options:
+    """The options of ``charmcraft.yaml``, with ``-`` spelled ``_``."""
+
+    devices: str = option("auto")
+    num_vfs: int = option(8, minimum=1, maximum=MAX_VFS)
+    profile: str = option("ovn-offload")
+    parameters: str = option("")
+    activation: str = option("reboot", choices=("reboot", "reset"))
+    reboot_owner: str = option("self", choices=("self", "sriov-switchdev"))
+    reboot_policy: str = option("manual", choices=("manual", "when-idle", "always"))
+    reboot_settle: int = option(300, minimum=0, maximum=3600)
+
+    def __post_init__(self) -> None:
+        check(self)
+        entries("devices", self.devices)
+        settings("parameters", self.parameters)
+        for word in self.profiles:
+            if word not in PROFILES:
+                raise OptionError("profile", word, f"a comma list of {', '.join(PROFILES)}, or nothing")
+
+    @property
+    def profiles(self) -> tuple[str, ...]:
+        """The profiles, in order, each once."""
+        words = (word.strip() for word in self.profile.split(","))
+        return tuple(dict.fromkeys(words)) if self.profile.strip() else ()
+
+    @property
+    def selected(self) -> tuple[selector.Entry, ...]:
+        """What ``devices`` names; empty for ``auto``."""
+        return entries("devices", self.devices)
+
+    @property
+    def explicit(self) -> Mapping[str, str]:
+        """What ``parameters`` sets."""
+        return settings("parameters", self.parameters)
+
+
+@dataclass(frozen=True)
+class Output:
+    """The parameter of the actions that print a table."""
+
+    format: str = option("table", choices=("table", "json"))
+
+    def __post_init__(self) -> None:
+        check(self)
+
+
+@dataclass(frozen=True)
+class Query:
+    """Parameters of the action ``query``."""
+
+    devices: str = option("auto")
+    format: str = option("table", choices=("table", "json"))
+
+    def __post_init__(self) -> None:
+        check(self)
+        entries("devices", self.devices)
+
+
+@dataclass(frozen=True)
+class Devices:
+    """The parameter of actions that work on some NICs."""
+
+    devices: str = option("auto")
+
+    def __post_init__(self) -> None:
+        check(self)
+        entries("devices", self.devices)
+
+
+@dataclass(frozen=True)
+class SetParameters:
+    """Parameters of the action ``set-parameters``."""
+
+    parameters: str
+    devices: str = option("auto")
+
+    def __post_init__(self) -> None:
+        check(self)
+        if not self.settings:
+            raise OptionError("parameters", self.parameters, _SETTINGS)
+        entries("devices", self.devices)
+
+    @property
+    def settings(self) -> Mapping[str, str]:
+        """What to set."""
+        return settings("parameters", self.parameters)
+
+
+@dataclass(frozen=True)
+class ResetParameters:
+    """Parameters of the action ``reset-parameters``: one NIC, named."""
+
+    devices: str
+    confirm: bool = option(False)
+
+    def __post_init__(self) -> None:
+        check(self)
+        if not entries("devices", self.devices):
+            raise OptionError("devices", self.devices, "the name of a NIC's port, not auto")
+
+
+@dataclass(frozen=True)
+class Restore:
+    """Parameters of the action ``restore``: the text that ``backup`` gave, and the port that it is for."""
+
+    device: str
+    backup: str
+
+    def __post_init__(self) -> None:
+        check(self)
+        if len(entries("device", self.device)) != 1:
+            raise OptionError("device", self.device, "the name of one port")

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Read the NICs, what other charms hand over, and what the firmware says of itself. Never writes."""
+
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+
+import record
+from converge import Finding
+from desired import Desired
+from hostnic import discover, handover, mstconfig, msterrors, nics
+from hostnic.handover import Handover
+from hostnic.mstconfig import MstError, Parameter
+from hostnic.nics import Card
+from hostnic.system import System
+from record import Record
+
+NAME = "nic-firmware"
+ENGINE = "INTERNAL_CPU_OFFLOAD_ENGINE"
+BLUEFIELD = ("15b3:a2d2", "15b3:a2d6", "15b3:a2dc", "15b3:a2df")
+"""BlueField 1 to 4 as the host sees them."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the firmware of one port said.
+
+    Attributes:
+        parameters: those that were asked for and that it has.
+        reason: why it said nothing, in one sentence; empty when it answered.
+        remedy: what helps.
+
+    """
+
+    parameters: Mapping[str, Parameter] = field(default_factory=dict[str, Parameter])
+    reason: str = ""
+    remedy: str = ""
+
+    @property
+    def dpu(self) -> bool:
+        """A BlueField in DPU mode: its own system runs the NIC."""
+        engine = self.parameters.get(ENGINE)
+        return engine is not None and mstconfig.number(engine.current) == 0
+
+
+@dataclass(frozen=True)
+class Observed:
+    """The host.
+
+    Attributes:
+        cards: its Mellanox NICs.
+        boot_id: of this boot.
+        record: what waits for its activation, and since when.
+        others: what the machine's other charms hand over.
+        answers: by BDF, of the ports that were asked.
+        lockdown: the kernel's lockdown mode; empty when there is none.
+        findings: what could not be read.
+
+    """
+
+    cards: tuple[Card, ...] = ()
+    boot_id: str = ""
+    record: Record = field(default_factory=Record)
+    others: tuple[Handover, ...] = ()
+    answers: Mapping[str, Answer] = field(default_factory=dict[str, Answer])
+    lockdown: str = ""
+    findings: tuple[Finding, ...] = ()
+
+    def card(self, bdf: str) -> Card | None:
+        """The card that has the port ``bdf``."""
+        return next((card for card in self.cards for port in card.ports if port.bdf == bdf), None)
+
+
+def observe(system: System) -> Observed:
+    """Read everything that costs no process."""
+    cards, unreadable = nics.find(system)
+    others, malformed = handover.read_others(system, NAME)
+    return Observed(
+        cards=cards,
+        boot_id=system.read(discover.BOOT_ID).strip(),
+        record=record.read(system),
+        others=others,
+        lockdown=msterrors.locked_down(system),
+        findings=(*unreadable, *malformed),
+    )
+
+
+def ask(system: System, observed: Observed, wanted: Desired) -> Observed:
+    """Add what the firmware of each wanted port says of the parameters that are wanted of it.
+
+    NICs are asked side by side; the ports of one NIC share its mailbox, and are asked one after the other.
+    """
+    names = {bdf: tuple(settings) for bdf, settings in wanted.ports.items() if settings}
+    return replace(observed, answers=ask_ports(system, observed.cards, names))
+
+
+def ask_ports(
+    system: System, cards: Iterable[Card], names: Mapping[str, tuple[str, ...]]
+) -> dict[str, Answer]:
+    """By BDF, what the firmware says; an empty tuple of names asks for all parameters."""
+    chosen = [card for card in cards if any(port.bdf in names for port in card.ports)]
+    if not chosen:
+        return {}
+
+    def one_card(card: Card) -> dict[str, Answer]:
+        return {p.bdf: _ask(system, p.bdf, p.device, names[p.bdf]) for p in card.ports if p.bdf in names}
+
+    with ThreadPoolExecutor(max_workers=len(chosen)) as pool:
+        return {bdf: answer for answers in pool.map(one_card, chosen) for bdf, answer in answers.items()}
+
+
+def _ask(system: System, bdf: str, device: str, names: tuple[str, ...]) -> Answer:
+    more = (ENGINE,) if names and device in BLUEFIELD and ENGINE not in names else ()
+    try:
+        return Answer(mstconfig.query(system, bdf, *names, *more))
+    except MstError as error:
+        return Answer(reason=error.reason, remedy=error.remedy)

@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From desired and observed state to what is set now and what waits for a restart of the firmware. Pure."""
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import changes
+from converge import Disruption, Finding, Held, Plan, Severity, Step
+from desired import Desired, Setting, State
+from hostnic.nics import Card, Port
+from hostnic.system import System
+from observe import Answer, Observed
+from record import Record, Waiting
+from selection import optional
+
+HostStep = Step[System]
+
+POWER_CYCLE = (
+    "a reboot is not enough: power-cycle the machine "
+    "(maas PROFILE machine power-off SYSTEM_ID, then maas PROFILE machine power-on SYSTEM_ID)"
+)
+
+
+@dataclass(frozen=True)
+class Policy:
+    """What the operator allows.
+
+    Attributes:
+        reset: restart the firmware in place where nobody notices (``activation=reset``).
+        release: what lets the reboot happen, in words.
+        own: this charm asks for the reboot, so that the operator waits for nobody else.
+
+    """
+
+    reset: bool = False
+    release: str = "approve-reboot"
+    own: bool = True
+
+    @property
+    def severity(self) -> Severity:
+        """How much a restart matters that is only due: held by us, or somebody else's turn."""
+        return Severity.HELD if self.own else Severity.WAITING
+
+
+def plan(
+    wanted: Desired, observed: Observed, policy: Policy, findings: Sequence[Finding] = ()
+) -> Plan[System]:
+    """The steps that bring the firmware to ``wanted``, what waits, and what stands in the way.
+
+    A NIC that cannot be brought there is left alone; the others go on.
+    """
+    run, held = list[HostStep](), list[Held[System]]()
+    troubled = troubles(wanted, observed)
+    for card in cards(wanted, observed):
+        if any(finding.severity is Severity.BLOCKED for finding in troubled.get(card.slot, ())):
+            continue
+        steps = [step for port in card.ports for step in _set_steps(port.bdf, wanted, observed)]
+        run += steps
+        activation = _activation(card, wanted, observed, policy, tuple(step.key for step in steps))
+        if isinstance(activation, Held):
+            held.append(activation)
+        elif activation:
+            run.append(activation)
+    about = [finding for each in troubled.values() for finding in each]
+    notes = [replace(finding, severity=min(finding.severity, Severity.WARNING)) for finding in about]
+    everything = (*observed.findings, *findings, *notes)
+    result = Plan(tuple(run), tuple(held), everything)
+    return Plan((), (), everything) if result.blocked else result
+
+
+def _activation(
+    card: Card, wanted: Desired, observed: Observed, policy: Policy, needs: tuple[str, ...]
+) -> "HostStep | Held[System] | None":
+    """What makes next-boot values current: a reset where that is allowed and nobody notices, or a reboot."""
+    waits = {port.bdf: waiting(port.bdf, wanted, observed) for port in card.ports}
+    names = sorted({setting.name for settings in waits.values() for setting in settings})
+    if not names:
+        return None
+    listed, why = ", ".join(names), "set for the next boot"
+    key, used = f"{card.slot}/activate", changes.in_use(card)
+    if policy.reset and not used:
+        op = changes.ResetFirmware(card.ports[0].bdf, {bdf: s for bdf, s in waits.items() if s})
+        return Step(key, f"reset {card.short} to activate {listed}", why, Disruption.LINK_FLAP, op, needs)
+    what = f"activate {listed} on {card.short}"
+    step: HostStep = Step(key, what, why, Disruption.REBOOT, changes.Reboot(card.slot), needs)
+    return Held(step, f"no reset while {used}" if policy.reset else "it restarts the host", policy.release)
+
+
+def cards(wanted: Desired, observed: Observed) -> Iterator[Card]:
+    """The cards of which something is wanted."""
+    return (card for card in observed.cards if any(wanted.ports.get(port.bdf) for port in card.ports))
+
+
+def states(bdf: str, wanted: Desired, observed: Observed) -> Iterator[tuple[Setting, State]]:
+    """Each setting of a port that answered, and where it stands; a gated one that is hidden is to be set."""
+    answer = observed.answers.get(bdf, Answer())
+    if answer.reason:
+        return
+    settings = wanted.ports.get(bdf, {})
+    for setting in settings.values():
+        state = setting.state(answer.parameters.get(setting.name))
+        if state is State.ABSENT and _opens(setting, settings, answer):
+            state = State.SET
+        yield setting, state
+
+
+def waiting(bdf: str, wanted: Desired, observed: Observed) -> tuple[Setting, ...]:
+    """Settings of a port that a restart of the firmware will apply, those to be set included.
+
+    Not those for which a reboot was in vain, or of which the tool says that it will be.
+    """
+    return tuple(
+        setting
+        for setting, state in states(bdf, wanted, observed)
+        if state is State.SET or (state is State.ACTIVATE and not futile(bdf, setting, observed))
+    )
+
+
+def futile(bdf: str, setting: Setting, observed: Observed) -> str:
+    """Why a reboot does not apply a setting that waits; empty when one may."""
+    parameter = observed.answers[bdf].parameters[setting.name]
+    known = observed.record.get(bdf, setting.name)
+    if known is None or known.value != parameter.next_boot:
+        return ""
+    if known.boot_id != observed.boot_id:
+        return "a restart of the host did not apply it"
+    return "the firmware says that a warm reboot does not apply it" if known.power_cycle else ""
+
+
+def reboot_reasons(wanted: Desired, observed: Observed, planned: Plan[System]) -> tuple[str, ...]:
+    """Why this host needs a reboot: one phrase per card, short for a status, the same for the same change."""
+    held = {item.step.key for item in planned.held if item.step.disruption is Disruption.REBOOT}
+    return tuple(
+        f"{card.short}: {_phrase(card, wanted, observed)}"
+        for card in cards(wanted, observed)
+        if f"{card.slot}/activate" in held
+    )
+
+
+def _phrase(card: Card, wanted: Desired, observed: Observed) -> str:
+    words = sorted({str(setting) for port in card.ports for setting in waiting(port.bdf, wanted, observed)})
+    if len(words) == 1:
+        return words[0]
+    digest = hashlib.sha256(" ".join(words).encode()).hexdigest()[:4]
+    return f"{len(words)} parameters ({digest})"
+
+
+def troubles(wanted: Desired, observed: Observed) -> dict[str, tuple[Finding, ...]]:
+    """By card, what keeps it from becoming as wanted; found before anything is written."""
+    found = {
+        card.slot: tuple(finding for port in card.ports for finding in _port(port, wanted, observed))
+        for card in cards(wanted, observed)
+    }
+    return {slot: findings for slot, findings in found.items() if findings}
+
+
+def _port(port: Port, wanted: Desired, observed: Observed) -> Iterator[Finding]:
+    answer = observed.answers.get(port.bdf)
+    if answer is None:
+        return
+    if answer.reason:
+        vfs = wanted.ports[port.bdf].get("NUM_OF_VFS")
+        enough = vfs is None or vfs.matches(str(port.total_vfs))
+        if observed.lockdown and enough:
+            what = f"{answer.reason}; it offers {port.total_vfs} VFs, and the rest is taken as it is"
+            yield Finding(Severity.WARNING, port.bdf, what, answer.remedy)
+        else:
+            yield Finding(Severity.BLOCKED, port.bdf, answer.reason, answer.remedy)
+        return
+    found = dict(states(port.bdf, wanted, observed))
+    yield from _absent(port.bdf, found)
+    changed = [str(setting) for setting, state in found.items() if state is State.SET]
+    if answer.dpu and changed:
+        what = f"the BlueField is in DPU mode, where its own system owns the firmware: {', '.join(changed)}"
+        remedy = "set it from the DPU, or take the port out of option devices; nothing is changed here"
+        yield Finding(Severity.BLOCKED, port.bdf, f"{what} is not set", remedy)
+
+
+def _absent(bdf: str, found: dict[Setting, State]) -> Iterator[Finding]:
+    for setting, state in found.items():
+        if state is not State.ABSENT or (optional(setting.name) and not setting.required):
+            continue
+        severity = Severity.BLOCKED if setting.required else Severity.WARNING
+        what = f"the firmware does not offer {setting.name} ({setting.source})"
+        remedy = "drop it, or update the firmware; action query shows what there is"
+        if setting.gate:
+            remedy = f"set {setting.gate}=1 too, which shows it; else drop it"
+        yield Finding(severity, bdf, what, remedy)
+
+
+def _set_steps(bdf: str, wanted: Desired, observed: Observed) -> Iterator[HostStep]:
+    """One step for what can be set at once, and one for what only that makes settable."""
+    different = [setting for setting, state in states(bdf, wanted, observed) if state is State.SET]
+    answer = observed.answers.get(bdf, Answer())
+    later = [s for s in different if s.name not in answer.parameters]
+    now = [s for s in different if s not in later]
+    key = ""
+    for number, settings in enumerate((now, later)):
+        if settings:
+            words = " ".join(str(setting) for setting in settings)
+            was = ", ".join(_was(setting, answer) for setting in settings)
+            needs = (key,) if key else ()
+            key = f"{bdf}/parameters" if not number else f"{bdf}/hidden-parameters"
+            op = changes.SetParameters(bdf, tuple(settings))
+            yield Step(key, f"set {words} on {bdf}", f"next boot has {was}", Disruption.NONE, op, needs)
+
+
+def _was(setting: Setting, answer: Answer) -> str:
+    parameter = answer.parameters.get(setting.name)
+    return (parameter.next_boot or "nothing") if parameter else "it hidden"
+
+
+def _opens(setting: Setting, settings: Mapping[str, Setting], answer: Answer) -> bool:
+    """Whether a hidden parameter shows once the one before it is set."""
+    gate = settings.get(setting.gate)
+    if gate is None or not gate.matches("1"):
+        return False
+    return gate.state(answer.parameters.get(setting.gate)) is State.SET
+
+
+def remembered(wanted: Desired, observed: Observed) -> Record:
+    """The record as it is to be now: what waits, and since which boot."""
+    ports: dict[str, dict[str, Waiting]] = {}
+    for bdf in wanted.ports:
+        answer = observed.answers.get(bdf, Answer())
+        if answer.reason:
+            ports[bdf] = dict(observed.record.waiting.get(bdf, {}))
+            continue
+        for setting, state in states(bdf, wanted, observed):
+            if state is State.ACTIVATE:
+                value = answer.parameters[setting.name].next_boot or ""
+                known = observed.record.get(bdf, setting.name)
+                fresh = Waiting(value, observed.boot_id)
+                kept = known if known and known.value == value else fresh
+                ports.setdefault(bdf, {})[setting.name] = kept
+    return replace(observed.record, waiting={bdf: names for bdf, names in ports.items() if names})

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What still differs from the declared state, in the operator's words. Pure."""
+
+from collections.abc import Iterator
+
+from converge import Finding, Plan, Severity
+from desired import Desired, State
+from hostnic.system import System
+from observe import Observed
+from plan import POWER_CYCLE, Policy, futile, states, troubles
+
+NEXT_HOOK = "the next hook of the charm does it"
+
+
+def verify(wanted: Desired, observed: Observed, planned: Plan[System], policy: Policy) -> tuple[Finding, ...]:
+    """Differences per port, and the plan's own findings; those about one NIC with their full weight."""
+    troubled = [finding for findings in troubles(wanted, observed).values() for finding in findings]
+    about = {(finding.subject, finding.what) for finding in troubled}
+    others = [finding for finding in planned.findings if (finding.subject, finding.what) not in about]
+    return (*others, *troubled, *_differences(wanted, observed, policy), *_burns(observed))
+
+
+def _differences(wanted: Desired, observed: Observed, policy: Policy) -> Iterator[Finding]:
+    for bdf in wanted.ports:
+        waiting: list[str] = []
+        in_vain: dict[str, list[str]] = {}
+        for setting, state in states(bdf, wanted, observed):
+            parameter = observed.answers[bdf].parameters.get(setting.name)
+            if state is State.SET:
+                shown = parameter.next_boot if parameter else "hidden"
+                what = f"{setting.name} is {shown} at the next boot, not {setting.value} ({setting.source})"
+                yield Finding(Severity.WAITING, bdf, what, NEXT_HOOK)
+            elif state is State.ACTIVATE and parameter:
+                why = futile(bdf, setting, observed)
+                words = f"{setting.name} (now {parameter.current}, then {parameter.next_boot})"
+                in_vain.setdefault(why, []).append(words) if why else waiting.append(words)
+        if waiting:
+            what = f"set for the next boot, not active yet: {', '.join(waiting)}"
+            yield Finding(policy.severity, bdf, what, f"released by {policy.release}")
+        for why, words in in_vain.items():
+            yield Finding(Severity.BLOCKED, bdf, f"{why}: {', '.join(words)}", POWER_CYCLE)
+
+
+def _burns(observed: Observed) -> Iterator[Finding]:
+    for card, version in observed.record.burns.items():
+        what = f"the burn of firmware {version} did not come to its end; the flash still has a bootable image"
+        yield Finding(Severity.BLOCKED, card, what, "run action burn again before the host reboots")

@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0
+import pytest
+from hostnic.mstdatabase import Database, read
+from hostnic.testing import FakeHost
+from mstdb import build
+from unit.nic_firmware.node import Node, machine
+
+
+@pytest.fixture(scope="session")
+def database(tmp_path_factory: pytest.TempPathFactory) -> Database:
+    """What a release of mstflint knows."""
+    return read(str(build(tmp_path_factory.mktemp("mst") / "mlxconfig_host.db")))
+
+
+@pytest.fixture
+def host() -> FakeHost:
+    """A compute node whose NIC has its factory settings: no SR-IOV."""
+    return machine()
+
+
+@pytest.fixture
+def node(host: FakeHost, database: Database, monkeypatch: pytest.MonkeyPatch) -> Node:
+    """A unit of the charm on it."""
+    return Node(host, database, monkeypatch)

@@ -1,0 +1,260 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A unit's life: from factory settings to declared ones by one reboot, idle hooks, hand-over, removal."""
+
+import json
+
+import pytest
+from hostnic.mstdatabase import Database
+from unit.nic_firmware.node import PF0, PF1, Node, machine, nics, rdg
+
+EVENTS = ("config_changed", "update_status", "start", "leader_elected", "upgrade_charm", "install")
+
+
+def test_from_factory_settings_to_the_rdgs_with_one_reboot(node: Node) -> None:
+    status = node.deploy(profile="ovn-offload,throughput,gpudirect", reboot_settle=0)
+    assert status.name == "blocked"
+    assert "run: juju run nic-firmware/leader approve-reboot" in status.message
+    wanted = {
+        "SRIOV_EN": 1,
+        "NUM_OF_VFS": 8,
+        "NUM_VF_MSIX": 63,
+        "LINK_TYPE_P1": 2,
+        "ADVANCED_PCI_SETTINGS": 1,
+        "MAX_ACC_OUT_READ": 44,
+        "ATS_ENABLED": 1,
+    }
+    assert {name: node.next_boot(name) for name in wanted} == wanted
+    node.action("approve-reboot")
+    assert node.reboots_asked == 0, "an action cannot reboot"
+    node.emit("update_status")
+    assert node.reboots_asked == 1
+    assert node.boot().name == "active"
+    assert node.action("verify")["verified"] == "true"
+    assert node.action("plan")["plan"] == "Nothing to do: the machine is as declared."
+    node.emit("update_status")
+    assert node.reboots_asked == 1
+    assert node.writes == []
+
+
+def test_what_hides_another_parameter_is_set_in_a_call_before_it(node: Node) -> None:
+    node.emit("install")
+    node.configure(profile="throughput").emit()
+    assert node.mst() == [
+        f"run mstconfig -d {PF0} -y set ADVANCED_PCI_SETTINGS=1",
+        f"run mstconfig -d {PF0} -y set MAX_ACC_OUT_READ=44",
+    ]
+
+
+def test_all_that_can_be_set_at_once_is_one_call_and_shared_parameters_are_set_on_one_port(
+    node: Node,
+) -> None:
+    node.emit()
+    assert node.mst() == [f"run mstconfig -d {PF0} -y set NUM_VF_MSIX=63 SRIOV_EN=1 NUM_OF_VFS=8"]
+
+
+@pytest.mark.parametrize("event", EVENTS)
+def test_a_hook_on_a_converged_node_writes_nothing(node: Node, event: str) -> None:
+    node.converge()
+    assert node.emit(event).name == "active"
+    assert node.writes == []
+    assert {argv[0] for argv in node.host.spawned} == {"mstconfig"}
+
+
+def test_a_node_that_is_right_already_needs_no_write_and_no_reboot(node: Node) -> None:
+    rdg(node.host)
+    assert node.deploy(reboot_policy="always").name == "active"
+    assert node.reboots_asked == 0
+    assert not node.host.files.exists("/var/lib/ovn-offload/nic-firmware.json")
+    assert node.mst() == []
+
+
+def test_more_vfs_than_asked_for_are_kept(node: Node) -> None:
+    rdg(node.host)
+    for port in node.host.network.ports():
+        port.firmware.num_of_vfs = port.firmware.next_num_of_vfs = 32
+    assert node.deploy().name == "active"
+    assert node.next_boot("NUM_OF_VFS") == 32
+
+
+def test_a_wish_that_goes_away_does_not_shrink_what_was_set(node: Node) -> None:
+    node.hand_over("sriov-switchdev", vfs={PF0: 16})
+    node.converge()
+    node.host.files.remove("/var/lib/juju/agents/unit-sriov-switchdev-0/agent.conf")
+    node.emit()
+    assert node.next_boot("NUM_OF_VFS") == 16
+    assert node.mst() == []
+
+
+# Hand-over.
+
+
+@pytest.mark.parametrize(("asked", "option", "set_to"), [(16, 8, 16), (4, 8, 8), (0, 12, 12)])
+def test_the_larger_of_the_option_and_what_sriov_switchdev_needs(
+    node: Node, asked: int, option: int, set_to: int
+) -> None:
+    node.hand_over("sriov-switchdev", vfs={PF1: asked})
+    node.configure(num_vfs=option).emit()
+    assert node.next_boot("NUM_OF_VFS", PF0) == set_to
+    assert node.next_boot("NUM_OF_VFS", PF1) == set_to
+
+
+def test_what_sriov_switchdev_needs_counts_without_the_profile_too(node: Node) -> None:
+    node.hand_over("sriov-switchdev", vfs={PF0: 6})
+    node.configure(profile="").emit()
+    assert node.mst() == [f"run mstconfig -d {PF0} -y set SRIOV_EN=1 NUM_OF_VFS=6"]
+
+
+def test_roce_qos_wishes_are_set(node: Node) -> None:
+    node.hand_over("roce-qos", parameters={PF0: {"CNP_DSCP_P1": 26}, PF1: {"LLDP_NB_DCBX_P2": True}})
+    node.configure(profile="").emit()
+    assert node.next_boot("CNP_DSCP_P1") == 26
+    assert node.next_boot("LLDP_NB_DCBX_P2") == 1
+
+
+def test_an_option_wins_over_a_wish_and_the_conflict_is_named(node: Node) -> None:
+    node.hand_over("roce-qos", parameters={PF0: {"CNP_DSCP_P1": 26}})
+    node.configure(profile="", parameters="CNP_DSCP_P1=40").emit()
+    assert node.next_boot("CNP_DSCP_P1") == 40
+    found = node.findings()
+    assert "roce-qos needs CNP_DSCP_P1=26, option parameters says CNP_DSCP_P1=40, which is set" in found
+
+
+def test_an_option_wins_over_a_profile(node: Node) -> None:
+    node.configure(parameters="NUM_VF_MSIX=31").emit()
+    assert node.next_boot("NUM_VF_MSIX") == 31
+
+
+def test_fewer_vfs_by_option_than_sriov_switchdev_needs_is_refused(node: Node) -> None:
+    node.hand_over("sriov-switchdev", vfs={PF0: 16})
+    status = node.configure(parameters="NUM_OF_VFS=8").emit()
+    assert status.name == "blocked"
+    assert "NUM_OF_VFS=8 is fewer than the 16 VFs that sriov-switchdev needs" in node.log
+    assert node.mst() == []
+
+
+def test_a_malformed_file_is_a_warning(node: Node) -> None:
+    node.host.files.install("/run/ovn-offload/roce-qos.json", b"{", 0o600)
+    node.emit()
+    assert "/run/ovn-offload/roce-qos.json" in node.findings()
+
+
+# Reboots.
+
+
+def test_the_wish_is_handed_to_sriov_switchdev_when_that_asks_for_reboots(node: Node) -> None:
+    node.hand_over("sriov-switchdev", owner="sriov-switchdev", vfs={PF0: 8})
+    status = node.deploy(reboot_owner="sriov-switchdev", reboot_policy="always", reboot_settle=0)
+    assert node.reboots_asked == 0
+    assert status.name == "waiting"
+    assert "sriov-switchdev asks for it" in status.message
+    given = json.loads(node.host.read("/run/ovn-offload/nic-firmware.json"))
+    assert given["reboot_owner"] == "sriov-switchdev"
+    assert given["reboot"]["ready"] is True
+    assert given["reboot"]["reasons"][0].startswith("3b:00: 3 parameters (")
+    assert node.boot().name == "active"
+    assert json.loads(node.host.read("/run/ovn-offload/nic-firmware.json"))["reboot"] is None
+
+
+def test_one_reboot_waits_until_the_other_charms_have_spoken(node: Node) -> None:
+    node.beside("sriov-switchdev")
+    node.deploy(reboot_policy="always")
+    assert node.reboots_asked == 0
+    assert "sriov-switchdev on this machine has not said yet what it needs" in node.log
+    node.hand_over("sriov-switchdev", vfs={PF0: 16})
+    node.emit("update_status")
+    assert node.reboots_asked == 1
+    assert node.next_boot("NUM_OF_VFS") == 16
+
+
+def test_another_charms_reboot_is_asked_for(node: Node) -> None:
+    rdg(node.host)
+    wish = {"reasons": ["3b:00 to 8+8 VFs and VF-LAG"], "since": 1, "ready": True}
+    node.hand_over("sriov-switchdev", reboot=wish)
+    node.deploy(reboot_policy="always")
+    assert node.reboots_asked == 1
+
+
+def test_a_reboot_that_did_not_apply_is_terminal_and_names_the_power_cycle(node: Node) -> None:
+    node.deploy(reboot_policy="always", reboot_settle=0)
+    assert node.reboots_asked == 1
+    node.host.cards[0].stuck = True
+    status = node.boot()
+    assert status.name == "blocked"
+    assert "a restart of the host did not apply it: " in node.findings()
+    assert "maas PROFILE machine power-off SYSTEM_ID" in node.findings()
+    for _ in range(3):
+        node.emit("update_status")
+    node.boot()
+    assert node.reboots_asked == 1, "never a second automatic reboot"
+    node.host.cards[0].stuck = False
+    assert node.boot().name == "active"
+    assert not node.host.files.exists("/var/lib/ovn-offload/nic-firmware.json")
+
+
+def test_the_loop_breaker_works_for_the_other_owner_too(node: Node) -> None:
+    node.hand_over("sriov-switchdev", owner="sriov-switchdev")
+    node.deploy(reboot_owner="sriov-switchdev")
+    node.host.cards[0].stuck = True
+    node.host.reboot()
+    node.hand_over("sriov-switchdev", owner="sriov-switchdev")
+    assert node.emit("start").name == "blocked"
+    assert json.loads(node.host.read("/run/ovn-offload/nic-firmware.json"))["reboot"] is None
+
+
+def test_please_power_cycle_asks_for_no_reboot(node: Node) -> None:
+    node.host.cards[0].stuck = True
+    status = node.deploy(reboot_policy="always")
+    assert node.reboots_asked == 0
+    assert status.name == "blocked"
+    assert "the firmware says that a warm reboot does not apply it" in node.findings()
+
+
+def test_a_new_value_after_a_reboot_in_vain_gets_its_own_reboot(node: Node) -> None:
+    node.deploy(reboot_policy="always", reboot_settle=0)
+    node.host.reboot()
+    node.host.cards[0].settings["NUM_VF_MSIX"].current = 11
+    assert node.emit("start").name == "blocked"
+    node.configure(parameters="NUM_VF_MSIX=31").emit()
+    assert "NUM_VF_MSIX" in node.action("plan")["plan"]
+
+
+def test_removal_takes_its_files_away_and_leaves_the_firmware(node: Node) -> None:
+    node.deploy()
+    node.emit("stop")
+    assert not [
+        path for path in node.host.files.content if "nic-firmware" in path and path.startswith("/run")
+    ]
+    assert not node.host.files.exists("/var/lib/ovn-offload/nic-firmware.json")
+    assert node.mst() == []
+    assert node.next_boot("NUM_OF_VFS") == 8
+
+
+# Several NICs.
+
+
+def test_eight_nics_are_each_set_and_share_one_reboot(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    buses = ["3b", "5e", "86", "af", "17", "18", "d8", "d9"]
+    node = Node(machine(cards=nics(*buses)), database, monkeypatch)
+    node.deploy(reboot_policy="always", reboot_settle=0)
+    assert [node.next_boot("NUM_OF_VFS", f"0000:{bus}:00.0") for bus in buses] == [8] * 8
+    assert node.reboots_asked == 1
+    assert node.boot().name == "active"
+
+
+def test_a_nic_that_vanished_is_named_and_the_others_go_on(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node = Node(machine(cards=nics("3b", "5e")), database, monkeypatch)
+    node.host.fail("run", "-d 0000:5e:00", vanished(), times=None)
+    status = node.deploy()
+    assert status.name == "blocked"
+    assert "0000:5e:00.0" in node.findings()
+    assert node.next_boot("NUM_OF_VFS", PF0) == 8
+
+
+def vanished() -> OSError:
+    from hostnic.process import failure
+
+    return failure(["mstconfig"], 3, "-E- Failed to open the device\n", "")
