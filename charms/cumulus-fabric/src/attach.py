@@ -14,6 +14,14 @@ FIRST_PREFERENCE, PREFERENCE_STEP = 50000, 10000
 
 
 @dataclass(frozen=True)
+class Mac:
+    """A rack's segment MAC, and where the intent has it."""
+
+    address: str
+    path: str
+
+
+@dataclass(frozen=True)
 class Attachments:
     """Makes the bonds and ports of one leaf.
 
@@ -30,7 +38,7 @@ class Attachments:
     host_mtu: int
     preferences: int | tuple[int, ...] | None
 
-    def bonds(self, rack: declaration.Rack, path: str, mac: str, leaf: int, leaves: int) -> tuple[Bond, ...]:
+    def bonds(self, rack: declaration.Rack, path: str, mac: Mac, leaf: int, leaves: int) -> tuple[Bond, ...]:
         """The bonds of leaf number ``leaf`` (from 0) of ``leaves`` in a rack."""
         found: list[Bond] = []
         preference = self._preference(leaf, leaves)
@@ -41,7 +49,7 @@ class Attachments:
             if any(other.name == name for other in found):
                 raise IntentError(where, name, "each bond of a rack a name of its own")
             members = _members(bond.ports, at(where, "ports"), leaf, leaves)
-            segment = Segment(mac, bond.local_id, preference)
+            segment = Segment(mac.address, bond.local_id, preference, mac.path)
             carried, untagged = self._carried(where, bond.networks, bond.untagged)
             found.append(
                 Bond(
@@ -59,7 +67,7 @@ class Attachments:
         return tuple(found)
 
     def _hosts(
-        self, hosts: declaration.Hosts, racks: int, path: str, mac: str, preference: int
+        self, hosts: declaration.Hosts, racks: int, path: str, mac: Mac, preference: int
     ) -> Iterator[Bond]:
         names = ports.expand(at(path, "ports"), hosts.ports)
         if hosts.names and (len(hosts.names) != len(names) or racks > 1):
@@ -73,7 +81,7 @@ class Attachments:
             bond = hosts.bond.format(n=number)
             host = hosts.names[number - 1] if hosts.names else ""
             mtu = hosts.mtu or self.host_mtu
-            segment = Segment(mac, number, preference)
+            segment = Segment(mac.address, number, preference, mac.path)
             yield Bond(bond, carried, untagged, mtu, "", host, path, (port,), segment)
 
     def single(self, rack: declaration.Rack, path: str, leaf: int, leaves: int) -> Iterator[Port]:

@@ -51,9 +51,10 @@ def read(text: str) -> object:
         return _LOADER(text).get_single_data()
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
-        place = f" at line {mark.line + 1}, column {mark.column + 1}" if mark else ""
-        raise IntentError("", f"{error.problem}{place}", "a YAML document") from error
+        line = text.splitlines()[mark.line : mark.line + 1] if mark else []
+        place = f" (line {mark.line + 1}, column {mark.column + 1})" if mark else ""
+        raise IntentError("", "".join(line), f"a YAML document: {error.problem}{place}") from error
     except yaml.YAMLError as error:
-        raise IntentError("", str(error).partition("\n")[0], "a YAML document") from error
+        raise IntentError("", text, f"a YAML document: {str(error).partition(chr(10))[0]}") from error
     except RecursionError as error:
-        raise IntentError("", f"{text[:20]}…", "a YAML document that is not nested without end") from error
+        raise IntentError("", text, "a YAML document that is not nested without end") from error

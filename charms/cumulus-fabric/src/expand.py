@@ -7,7 +7,7 @@ from dataclasses import replace
 import declaration
 import ports
 import schemes
-from attach import Attachments, named
+from attach import Attachments, Mac, named
 from declaration import Intent, Leaves
 from model import Dialect, Fabric, Network, Port, Role, Switch
 from shape import IntentError, at
@@ -112,10 +112,12 @@ def _leaf_names(scheme: Leaves, rack: declaration.Rack, path: str, number: int) 
     return rack.leaves
 
 
-def _segment_mac(scheme: Leaves, rack: declaration.Rack, path: str, number: int, repeat: int) -> str:
+def _segment_mac(scheme: Leaves, rack: declaration.Rack, path: str, number: int, repeat: int) -> Mac:
     if rack.segment_mac:
-        return schemes.mac(at(path, "segment-mac"), rack.segment_mac, repeat)
-    return schemes.mac("leaves.segment-mac", scheme.segment_mac, number)
+        own = at(path, "segment-mac")
+        return Mac(schemes.mac(own, rack.segment_mac, repeat), own)
+    common = "leaves.segment-mac"
+    return Mac(schemes.mac(common, scheme.segment_mac, number), common)
 
 
 def _standalone(intent: Intent, networks: dict[str, Network]) -> Iterator[Switch]:

@@ -47,9 +47,7 @@ QOS_PORTS = Text(
     "ports such as 1/1-8 or Ten-GigabitEthernet1/0/1-4",
 )
 NAME = Text(r"[a-z][a-z0-9-]{0,30}", "a name of small letters, digits and dashes")
-NETWORK_NAME = Text(
-    r"(?!none$)[a-z][a-z0-9-]{0,30}", "a name of small letters, digits and dashes other than none"
-)
+NETWORK_NAME = Text(r"(?!none$)[a-z][a-z0-9-]{0,30}", "a name such as oam, but not none")
 SWITCH = Text(_LABEL, "a switch's host name")
 SPINE_NAME = Text(r"[A-Za-z][A-Za-z0-9-]{0,40}\{n\}", "a name that ends in {n}, such as Spine{n}")
 LEAF_NAME = Text(

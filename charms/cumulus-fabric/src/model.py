@@ -73,12 +73,13 @@ class Link:
 class Segment:
     """An Ethernet segment: the same on every leaf that its bond ends on.
 
-    ``mac``, in upper case, is also the LACP system that the host sees.
+    ``mac``, in upper case, is also the LACP system that the host sees; ``path`` is where the intent has it.
     """
 
     mac: str
     local_id: int
     df_preference: int
+    path: str
 
     @property
     def esi(self) -> str:

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Audits of RoCE: the same everywhere, and only what each platform can do. Pure."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from audit_attachments import few
+from converge import Finding, Severity
+from model import Fabric
+
+CUMULUS_PRIORITY, CUMULUS_CNP_PRIORITY, CUMULUS_BANDWIDTH = 3, 6, 50
+"""What ``qos roce`` sets; it takes no other (NVIDIA: Quality of Service, RDMA over Converged Ethernet)."""
+
+
+def everywhere_or_nowhere(fabric: Fabric) -> Iterator[Finding]:
+    """One switch without it drops what all others promise to keep."""
+    modes: dict[str, list[str]] = defaultdict(list)
+    for switch in fabric.switches:
+        modes[switch.roce].append(switch.name)
+    if len(modes) > 1:
+        usual = max(modes, key=lambda mode: len(modes[mode]))
+        for mode in sorted(set(modes) - {usual}):
+            for name in modes[mode]:
+                what = f"RoCE is {mode} on {name}, but {usual} on {few(modes[usual])}"
+                yield Finding(
+                    Severity.BLOCKED, f"switches.{name}.roce", what, f"use {usual} or {mode} everywhere"
+                )
+
+
+def what_cumulus_can(fabric: Fabric) -> Iterator[Finding]:
+    """``qos roce`` comes with its own priorities, bandwidth and thresholds."""
+    roce = fabric.roce
+    cumulus = [s.name for s in fabric.switches if s.platform == "cumulus" and s.roce != "off"]
+    if not cumulus:
+        return
+    fixed = (
+        ("priority", roce.priority, CUMULUS_PRIORITY),
+        ("cnp-priority", roce.cnp_priority, CUMULUS_CNP_PRIORITY),
+        ("bandwidth", roce.bandwidth or CUMULUS_BANDWIDTH, CUMULUS_BANDWIDTH),
+    )
+    for key, wanted, given in fixed:
+        if wanted != given:
+            what = f"{wanted} is not what qos roce sets on {few(cumulus)}: {given}"
+            yield Finding(Severity.BLOCKED, f"roce.{key}", what, f"use {given}")
+    if roce.ecn:
+        what = f"qos roce takes no thresholds on {few(cumulus)}"
+        yield Finding(Severity.BLOCKED, "roce.ecn", what, "leave them out")
+    for key, dscp, priority in (
+        ("dscp", roce.dscp, CUMULUS_PRIORITY),
+        ("cnp-dscp", roce.cnp_dscp, CUMULUS_CNP_PRIORITY),
+    ):
+        if dscp // 8 != priority:
+            what = f"DSCP {dscp} is priority {dscp // 8} on {few(cumulus)}, not {priority}"
+            yield Finding(
+                Severity.BLOCKED, f"roce.{key}", what, f"use one from {priority * 8} to {priority * 8 + 7}"
+            )
+
+
+def marks(fabric: Fabric) -> Iterator[Finding]:
+    """RoCE, its notifications and everything else must be told apart."""
+    roce = fabric.roce
+    if roce.mode == "off":
+        return
+    if roce.priority == 0:
+        what = "priority 0 is that of all other traffic, which would become lossless too"
+        yield Finding(Severity.BLOCKED, "roce.priority", what, "use one from 1 to 7")
+    if roce.priority == roce.cnp_priority:
+        what = f"RoCE and its congestion notifications both have priority {roce.priority}"
+        yield Finding(Severity.BLOCKED, "roce.cnp-priority", what, "use two priorities")
+    if roce.dscp == roce.cnp_dscp:
+        what = f"RoCE and its congestion notifications both have DSCP {roce.dscp}"
+        yield Finding(Severity.BLOCKED, "roce.cnp-dscp", what, "use two values")
+    if roce.ecn and roce.ecn.low >= roce.ecn.high:
+        what = f"marking starts at {roce.ecn.low}, not below {roce.ecn.high}, where it is complete"
+        yield Finding(Severity.BLOCKED, "roce.ecn.low", what, "use a low below high")
