@@ -46,29 +46,28 @@ def measure(guest: Guest, script: str, *arguments: str) -> dict[str, Any]:
 
 def row(what: str, seconds: float, ratio: float | None = None) -> None:
     """One line of the result."""
-    print(f"{what:58} {seconds:7.2f} s" + (f"   ratio {ratio:.2f}" if ratio else ""))
+    print(f"{what:58} {seconds:7.2f} s" + (f"   ratio {ratio:.2f}" if ratio else ""), flush=True)
 
 
 def main() -> int:
-    """Converge one node, measure both, print a table."""
+    """Converge one node, measure both, print each result as it comes."""
     try:
         with Guest("trixie") as guest:
             with Step("Converging one node"):
                 converge(guest)
             with Step("Idle hooks"):
                 idle = measure(guest, "idle", DIRECTORY, json.dumps(CONFIG))
+            row("update-status of an empty ops charm", idle["empty"])
+            row(f"update-status of {CHARM}, nothing to do", idle["charm"], idle["ratio"])
+            spawned = ", ".join(idle["processes"]) or "none"
+            print(f"processes that it starts besides Juju's hook tools: {spawned}", flush=True)
             with Step("VFs and switchdev mode"):
-                orchestration = measure(guest, "orchestrate", ARCHIVE, json.dumps(site.PFS), site.BOND)
+                boot = measure(guest, "orchestrate", ARCHIVE, json.dumps(site.PFS), site.BOND)
+            row(f"a shell script of {boot['writes']} writes: VFs, switchdev, binding", boot["shell"])
+            row("the boot units, which make the same writes", boot["units"], boot["ratio"])
     except (HostError, GuestError) as problem:
         print(problem, file=sys.stderr)
         return 1
-    row("update-status of an empty ops charm", idle["empty"])
-    row(f"update-status of {CHARM}, nothing to do", idle["charm"], idle["ratio"])
-    print(f"processes that it starts besides Juju's hook tools: {', '.join(idle['processes']) or 'none'}\n")
-    row(
-        f"a shell script of {orchestration['writes']} writes: VFs, switchdev, binding", orchestration["shell"]
-    )
-    row("the boot units, which make the same writes", orchestration["units"], orchestration["ratio"])
     return 0
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import yaml
 
-ROUNDS = 9
+ROUNDS = 5
 WORK = Path("/var/lib/bench")
 PACKAGES = "/opt/site-packages"
 

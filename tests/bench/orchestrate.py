@@ -43,12 +43,17 @@ class Card:
         self.bond = bond
 
     def plain(self) -> None:
-        """Two PFs outside the bond, without VFs, in legacy mode."""
-        for bdf, netdev in self.pfs.items():
-            run("ip", "link", "set", netdev, "nomaster")
+        """Two PFs outside the bond, without VFs, in legacy mode.
+
+        All VFs are unbound before the first port leaves the bond: mlx5 takes VF-LAG down in no other way.
+        """
+        for bdf in self.pfs:
             for link in sorted(SYSFS.joinpath(bdf).glob("virtfn*")):
                 if (link / "driver").exists():
                     (link / "driver/unbind").write_text(link.resolve().name)
+        for netdev in self.pfs.values():
+            run("ip", "link", "set", netdev, "nomaster")
+        for bdf in self.pfs:
             run("devlink", "dev", "eswitch", "set", f"pci/{bdf}", "mode", "legacy")
             SYSFS.joinpath(bdf, "sriov_numvfs").write_text("0")
             SYSFS.joinpath(bdf, "sriov_drivers_autoprobe").write_text("1")
