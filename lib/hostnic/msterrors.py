@@ -35,10 +35,14 @@ KNOWN: tuple[tuple[str, str, str], ...] = (
         "{fact}",
         "newer firmware may, or another parameter hides it",
     ),
-    (r"(?P<fact>Unknown value \S+.*)", "{fact}", "see action query for how this NIC spells values"),
-    (r"(?P<fact>.*larger than maximum allowed.*)", "{fact}", "set a smaller value"),
     (
-        r"(?P<fact>Illegal constraint.*)",
+        r"-E- (?P<fact>Unknown value .*|Cannot parse the value|The value .* is not valid.*)",
+        "{fact}",
+        "see action query for how this NIC spells values",
+    ),
+    (r"-E- (?P<fact>.*larger than maximum allowed.*)", "{fact}", "set a smaller value"),
+    (
+        r"-E- (?P<fact>.*Illegal constraint)",
         "the values do not go together ({fact})",
         "lower NUM_OF_VFS or NUM_VF_MSIX: all PFs share the NIC's interrupt vectors and BAR space",
     ),

@@ -64,7 +64,7 @@ def mstconfig(host: "FakeKernel", argv: list[str]) -> str:
     bdf = argv[argv.index("-d") + 1]
     port = next((port for port in host.network.ports() if port.bdf.endswith(bdf)), None)
     if port is None or port.gone or host.locked_down:
-        raise failure(argv, 3, f"-E- Failed to open the device {bdf}\n", "")
+        raise failure(argv, 3, "-E- Failed to open the device\n", "")
     nic = next(nic for nic in host.cards if port in nic.ports)
     tool = _Tool(host, nic, port, argv)
     verb = next(word for word in argv if word in ("query", "set", "reset"))
@@ -147,16 +147,16 @@ class _Tool:
         if text.lower() in named:
             return named[text.lower()]
         if not text.isdigit() or (found.words and int(text) not in named.values()):
-            raise self.refuse(f"Unknown value {text} for {name}")
+            raise self.refuse(f"Unknown value {text}")
         if int(text) > found.most:
-            raise self.refuse(f"{name}: {text} is larger than maximum allowed {found.most}")
+            raise self.refuse(f"Parameter {name}' value is larger than maximum allowed {found.most}")
         return int(text)
 
     def check_budget(self, there: dict[str, FakeParameter], wanted: dict[str, int]) -> None:
         after = {name: wanted.get(name, found.next_boot) for name, found in there.items()}
         each = after["NUM_PF_MSIX"] + after["NUM_OF_VFS"] * after["NUM_VF_MSIX"]
         if len(self.nic.ports) * each > MAX_VECTORS:
-            raise self.refuse("Illegal constraint: NUM_VF_MSIX exceeds the total of MSI-X vectors")
+            raise self.refuse("The Parameter NUM_OF_VFS has Illegal constraint.")
 
     def store(self, name: str, value: int) -> None:
         if name == "NUM_OF_VFS":

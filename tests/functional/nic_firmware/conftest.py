@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Two charms on one machine, as nova-compute has them; made once per guest, then a snapshot."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pytest
+from lab.guest import Guest
+from lab.juju import Result, Unit
+
+PF = "0000:3b:00.0"
+OPTIONS = {
+    "profile": "ovn-offload,throughput",
+    "parameters": "ATS_ENABLED=true",
+    "num-vfs": 4,
+    "reboot-policy": "always",
+    "reboot-settle": 0,
+}
+SRIOV = {"num-vfs": 8, "reboot-policy": "always", "reboot-settle": 0}
+
+_made: dict[tuple[int, str], "Pair"] = {}
+
+
+def soon(holds: Callable[[], bool], seconds: float = 300) -> bool:
+    """Whether it comes to hold; the units are dispatched by systemd, without a hook of Juju's."""
+    deadline = time.monotonic() + seconds
+    while not holds():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(1)
+    return True
+
+
+def firmware_writes(writes: list[str]) -> list[str]:
+    """Only what goes to the NIC's firmware."""
+    return [line for line in writes if line.startswith(("run mst", "run setpci"))]
+
+
+@dataclass
+class Pair:
+    """nic-firmware and sriov-switchdev on one guest."""
+
+    guest: Guest
+    firmware: Unit
+    sriov: Unit
+
+    def mstconfig(self, *arguments: str) -> str:
+        """What the distribution's own tool says."""
+        done = self.guest.run(["mstconfig", "-d", PF, "-y", *arguments], check=False, timeout=300)
+        return done.stdout
+
+    def start(self) -> tuple[Result, Result]:
+        """Reboot the guest, and run the hooks that Juju runs then."""
+        self.guest.reboot()
+        return self.firmware.emit("start"), self.sriov.emit("start")
+
+
+@pytest.fixture
+def pair(machine: Guest) -> Pair:
+    """Both deployed, no hook run yet: a NIC with its factory settings."""
+    found = _made.get((id(machine), "firmware-new"))
+    if found:
+        machine.load("firmware-new")
+        return found
+    firmware = machine.unit("nic-firmware", config=OPTIONS)
+    pair = Pair(machine, firmware, machine.unit("sriov-switchdev", config=SRIOV))
+    machine.save("firmware-new")
+    _made[id(machine), "firmware-new"] = pair
+    return pair

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From factory settings to the RDG's with one reboot, through the distribution's own mstconfig."""
+
+import json
+
+from functional.nic_firmware.conftest import PF, Pair, soon
+
+WANTED = {
+    "SRIOV_EN": "True(1)",
+    "NUM_OF_VFS": "8",
+    "NUM_VF_MSIX": "63",
+    "ADVANCED_PCI_SETTINGS": "True(1)",
+    "MAX_ACC_OUT_READ": "44",
+    "ATS_ENABLED": "True(1)",
+}
+
+
+def current(pair: Pair) -> dict[str, str]:
+    """The wanted parameters as they are active, by the charm's own action."""
+    rows = json.loads(pair.firmware.action("query", {"format": "json"}).results["parameters"])
+    return {
+        row["parameter"]: row["current"] for row in rows if row["port"] == PF and row["parameter"] in WANTED
+    }
+
+
+def test_one_reboot_serves_both_charms_and_a_second_run_writes_nothing(pair: Pair) -> None:
+    plan = pair.firmware.action("plan").results["plan"]
+    print(f"\nplan before:\n{plan}")
+    first = pair.firmware.start()
+    assert not first.reboot_requested, "sriov-switchdev has not said yet what it needs"
+    print(f"\nnic-firmware: {first.status}\nwrites: {first.writes}")
+    handed = json.loads(pair.guest.read("/run/ovn-offload/nic-firmware.json"))
+    assert handed["reboot_owner"] == "nic-firmware"
+    result = pair.sriov.start()
+    print(f"\nsriov-switchdev: {result.status}")
+    assert not pair.sriov.reboot_requested
+    assert soon(lambda: pair.firmware.reboot_requested), pair.firmware.known["status"]
+    print(f"\nplan, set:\n{pair.firmware.action('plan').results['plan']}")
+    print(f"\nverify, set:\n{pair.firmware.action('verify').results['findings']}")
+
+    firmware, sriov = pair.start()
+    assert current(pair) == WANTED
+    assert soon(lambda: pair.sriov.emit("update_status").status[0] == "active"), pair.sriov.known["status"]
+    assert (firmware.reboot_requested, sriov.reboot_requested) == (False, False)
+    again = pair.firmware.emit("config_changed")
+    assert again.status == ("active", "")
+    assert again.writes == []
+    assert pair.firmware.action("verify").results["verified"] == "true"
+    assert pair.firmware.action("plan").results["plan"] == "Nothing to do: the machine is as declared."
+    assert pair.guest.read("/sys/bus/pci/devices/0000:3b:00.0/sriov_numvfs") == "8\n"
+    print(f"\nlist-devices:\n{pair.firmware.action('list-devices').results['devices']}")
+    query = pair.firmware.action("query").results["parameters"]
+    print(
+        "\nquery:\n"
+        + "\n".join(line for line in query.splitlines() if "default" in line[60:] or "port" in line[:5])
+    )

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the real tool refuses, and what a NIC in trouble looks like: each one sentence, nothing half done."""
+
+import pytest
+from functional.nic_firmware.conftest import PF, Pair, firmware_writes
+
+FAULTS = "/sys/kernel/debug/vcx"
+
+
+@pytest.fixture
+def alone(pair: Pair) -> Pair:
+    """nic-firmware alone: no reboot waits for anybody."""
+    pair.guest.run("rm -r /var/lib/juju/agents/unit-sriov-switchdev-0")
+    return pair
+
+
+@pytest.mark.parametrize(
+    ("parameters", "says"),
+    [
+        ("NUM_VF_MSIX=2000", "'2000' is not allowed; it takes a whole number from 0 to 1023"),
+        ("LINK_TYPE_P1=fast", "'fast' is not allowed; it takes IB (1), ETH (2)"),
+        ("NUM_OF_VFS=1000", "larger than maximum allowed 127"),
+        ("NUM_OF_VFS=65 NUM_VF_MSIX=63", "Illegal constraint"),
+        ("NUM_OF_VF=8", "mstflint's database has no NUM_OF_VF; near: NUM_OF_VFS"),
+        ("INTERNAL_CPU_OFFLOAD_ENGINE=1", "the firmware does not offer INTERNAL_CPU_OFFLOAD_ENGINE"),
+        ("MAX_ACC_OUT_READ=44", "set ADVANCED_PCI_SETTINGS=1 too, which shows it"),
+    ],
+)
+def test_a_setting_that_cannot_be_is_refused_in_one_sentence(alone: Pair, parameters: str, says: str) -> None:
+    before = alone.mstconfig("query")
+    alone.firmware.set(config={"profile": "", "parameters": parameters})
+    result = alone.firmware.emit("config_changed")
+    assert result.status[0] == "blocked", result.status
+    assert not [line for _, line in result.logs if "Traceback" in line]
+    assert any(says in line for _, line in result.logs), result.logs
+    assert alone.mstconfig("query") == before
+
+
+def test_a_locked_down_nic_and_one_that_vanished_are_named_and_nothing_is_written(alone: Pair) -> None:
+    for fault in ("lockdown", "surprise_remove"):
+        alone.guest.run(f"echo Y > {FAULTS}/{PF}/fault_{fault}")
+        result = alone.firmware.emit("config_changed")
+        assert result.status[0] == "blocked", (fault, result.status)
+        assert PF in result.status[1]
+        assert firmware_writes(result.writes) == []
+        alone.guest.run(f"echo N > {FAULTS}/{PF}/fault_{fault}")
+
+
+def test_please_power_cycle_is_terminal_and_asks_for_no_reboot(alone: Pair) -> None:
+    alone.guest.run("echo N > /sys/module/mlx5_core/parameters/warm_reboot_applies")
+    result = alone.firmware.start()
+    assert result.status[0] == "blocked", result.status
+    assert not alone.firmware.reboot_requested
+    findings = alone.firmware.action("verify").results["findings"]
+    assert "the firmware says that a warm reboot does not apply it" in findings
+    assert "maas PROFILE machine power-off SYSTEM_ID" in findings
+
+
+def test_actions_set_back_up_reset_and_restore(alone: Pair) -> None:
+    alone.firmware.set(config={"profile": "", "parameters": ""})
+    assert alone.firmware.emit("config_changed").status[0] == "active"
+    saved = alone.firmware.action("backup").results["backup-0000-3b-00-0"]
+    assert "NUM_VF_MSIX=11\n" in saved
+    done = alone.firmware.action("set-parameters", {"parameters": "NUM_VF_MSIX=31 CNP_DSCP_P2=26"})
+    assert "set NUM_VF_MSIX=31 CNP_DSCP_P2=26" in done.results["done"]
+    assert "31" in alone.mstconfig("query", "NUM_VF_MSIX")
+    restored = alone.firmware.action("restore", {"device": PF, "backup": saved})
+    assert restored.failure is None, restored.failure
+    assert "NUM_VF_MSIX=11" in restored.results["done"]
+    alone.firmware.action("set-parameters", {"parameters": "CNP_DSCP_P1=20"})
+    assert alone.firmware.action("reset-parameters", {"devices": PF}).failure.endswith("say confirm=true")
+    alone.firmware.action("reset-parameters", {"devices": PF, "confirm": True})
+    assert " 48" in alone.mstconfig("query", "CNP_DSCP_P1")
