@@ -49,8 +49,5 @@ def test_one_reboot_serves_both_charms_and_a_second_run_writes_nothing(pair: Pai
     assert pair.firmware.action("plan").results["plan"] == "Nothing to do: the machine is as declared."
     assert pair.guest.read("/sys/bus/pci/devices/0000:3b:00.0/sriov_numvfs") == "8\n"
     print(f"\nlist-devices:\n{pair.firmware.action('list-devices').results['devices']}")
-    query = pair.firmware.action("query").results["parameters"]
-    print(
-        "\nquery:\n"
-        + "\n".join(line for line in query.splitlines() if "default" in line[60:] or "port" in line[:5])
-    )
+    rows = pair.firmware.action("query").results["parameters"].splitlines()
+    print("\nquery:", *(row for row in rows if row.startswith("port") or row.endswith("default")), sep="\n")
