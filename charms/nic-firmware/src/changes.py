@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import record
 from converge import StepError
 from desired import Setting
-from hostnic import discover, mstconfig, nics
+from hostnic import discover, mstconfig, msterrors, nics
 from hostnic.mstconfig import MstError, Parameter
 from hostnic.process import CommandError
 from hostnic.system import System
@@ -92,12 +92,22 @@ class ResetFirmware:
         used = in_use(card)
         if used:
             raise StepError(f"{used} meanwhile", "reboot instead: activation=reboot")
+        argv = ["mstfwreset", "-d", self.bdf, "-y", "--level", "3", "reset"]
         try:
-            system.run(["mstfwreset", "-d", self.bdf, "-y", "--level", "3", "reset"], timeout=RESET_DEADLINE)
+            system.run(argv, timeout=RESET_DEADLINE)
+            for bdf, settings in self.settings.items():
+                self._check(system, bdf, settings)
         except CommandError as error:
-            raise StepError(error.reason, "reboot instead: activation=reboot") from error
-        for bdf, settings in self.settings.items():
-            self._check(system, bdf, settings)
+            self._note(system, card.slot)
+            said = msterrors.explain(system, error)
+            raise StepError(said.reason, "a reboot does it; there is no second reset before it") from error
+        except StepError:
+            self._note(system, card.slot)
+            raise
+
+    def _note(self, system: System, slot: str) -> None:
+        known, boot_id = record.read(system), system.read(discover.BOOT_ID).strip()
+        record.write(system, replace(known, resets={**known.resets, slot: boot_id}))
 
     def _check(self, system: System, bdf: str, settings: tuple[Setting, ...]) -> None:
         try:

@@ -79,12 +79,14 @@ def _activation(
         return None
     listed, why = ", ".join(names), "set for the next boot"
     key, used = f"{card.slot}/activate", changes.in_use(card)
+    if observed.record.resets.get(card.slot) == observed.boot_id:
+        used = "one has failed in this boot"
     if policy.reset and not used:
         op = changes.ResetFirmware(card.ports[0].bdf, {bdf: s for bdf, s in waits.items() if s})
         return Step(key, f"reset {card.short} to activate {listed}", why, Disruption.LINK_FLAP, op, needs)
     what = f"activate {listed} on {card.short}"
     step: HostStep = Step(key, what, why, Disruption.REBOOT, changes.Reboot(card.slot), needs)
-    return Held(step, f"no reset while {used}" if policy.reset else "it restarts the host", policy.release)
+    return Held(step, f"no reset: {used}" if policy.reset else "it restarts the host", policy.release)
 
 
 def cards(wanted: Desired, observed: Observed) -> Iterator[Card]:
@@ -234,4 +236,6 @@ def remembered(wanted: Desired, observed: Observed) -> Record:
                 fresh = Waiting(value, observed.boot_id)
                 kept = known if known and known.value == value else fresh
                 ports.setdefault(bdf, {})[setting.name] = kept
-    return replace(observed.record, waiting={bdf: names for bdf, names in ports.items() if names})
+    waits = {bdf: names for bdf, names in ports.items() if names}
+    resets = {slot: boot for slot, boot in observed.record.resets.items() if boot == observed.boot_id}
+    return replace(observed.record, waiting=waits, resets=resets)

@@ -39,11 +39,13 @@ class Record:
     Attributes:
         waiting: BDF to parameter name to what waits.
         burns: card to the version whose burn was begun and is not known to have ended.
+        resets: card to the boot in which a reset of its firmware failed; there is no second one in that boot.
 
     """
 
     waiting: Mapping[str, Mapping[str, Waiting]] = field(default_factory=dict[str, Mapping[str, Waiting]])
     burns: Mapping[str, str] = field(default_factory=dict[str, str])
+    resets: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def get(self, bdf: str, name: str) -> Waiting | None:
         """What is known of a parameter."""
@@ -66,7 +68,7 @@ def write(system: System, record: Record) -> bool:
         OSError: it cannot be written.
 
     """
-    if not record.waiting and not record.burns:
+    if record == Record():
         if system.exists(PATH):
             system.remove(PATH)
             return True
@@ -89,4 +91,5 @@ def _decode(raw: dict[str, Any]) -> Record:
         }
         for bdf, names in raw["waiting"].items()
     }
-    return Record(waiting, {str(card): str(version) for card, version in raw["burns"].items()})
+    burns, resets = ({str(k): str(v) for k, v in raw[name].items()} for name in ("burns", "resets"))
+    return Record(waiting, burns, resets)

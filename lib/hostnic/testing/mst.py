@@ -72,6 +72,26 @@ def mstconfig(host: "FakeKernel", argv: list[str]) -> str:
     return tool.query(words) if verb == "query" else tool.set(words) if verb == "set" else tool.reset()
 
 
+def mstfwreset(host: "FakeKernel", argv: list[str]) -> str:
+    """Restart the firmware of a NIC, which the real tool refuses while there are VFs.
+
+    Raises:
+        CommandError: as the tool refuses, on standard output.
+
+    """
+    bdf = argv[argv.index("-d") + 1]
+    nic = next((nic for nic in host.cards if any(p.bdf == bdf and not p.gone for p in nic.ports)), None)
+    if nic is None:
+        raise failure(
+            argv, 1, f"-E- Failed to Identify Device: {bdf}, mopen: No such file or directory\n", ""
+        )
+    if any(port.vfs for port in nic.ports):
+        raise failure(argv, 1, "-E- Reset is not supported while there are VFs\n", "")
+    nic.apply()
+    nic.boot()
+    return "-I- Sending Reset Command To Fw             -Done\n-I- FW was loaded successfully.\n"
+
+
 class _Tool:
     """One invocation."""
 

@@ -39,6 +39,8 @@ def run(host: "FakeKernel", argv: list[str]) -> str:
         if host.reachable:
             return "1 packets transmitted, 1 received, 0% packet loss\n"
         raise failure(argv, 1, "1 packets transmitted, 0 received, 100% packet loss", "")
+    if argv[0] == "mstfwreset":
+        return mst.mstfwreset(host, argv)
     if argv[0] == "mstconfig":
         return mst.mstconfig(host, argv)
     if argv[0] == "ovs-vsctl":

@@ -88,6 +88,71 @@ def test_lines_in_any_order_never_fail(lines: list[str]) -> None:
         mstconfig.number(parameter.next_boot)
 
 
+V4_31 = """
+Device #1:
+----------
+
+Device type:        ConnectX6DX         
+Name:               MCX623106AC-CDA_Ax  
+Description:        ConnectX-6 Dx EN adapter card; 100GbE; Dual-port QSFP56; PCIe 4.0 x16; Crypto and Secure Boot
+Device:             3b:00.0             
+
+Configurations:                                          Default             Current         Next Boot
+*       NUM_OF_VFS                                  0                    8                    16                  
+        SRIOV_EN                                    False(0)             True(1)              True(1)             
+        PCI_ATOMIC_MODE                             PCI_ATOMIC_DISABLED(0) PCI_ATOMIC_DISABLED(0) PCI_ATOMIC_DISABLED(0)
+The '*' shows parameters with next value different from default/current value.
+"""  # noqa: W291, E501 - as recorded
+LAYOUTS = {
+    "4.21": ("{mark:9}{name:44}{default:20}{current:16}{after}", "Default", "Current", "Next Boot"),
+    "4.26": ("{mark:5}{flag:7}{name:44}{default:20}{current:21}{after}", "Default", "Current", "Next Boot"),
+    "4.31": ("{mark:8}{name:44}{default:21}{current:21}{after:20}", "Default", "Current", "Next Boot"),
+}
+NAMES = st.from_regex(r"[A-Z][A-Z0-9_]{2,38}", fullmatch=True)
+VALUES = st.one_of(
+    st.integers(0, 1 << 32).map(str),
+    st.booleans().map(lambda on: f"{on}({int(on)})"),
+    st.builds(
+        "{}({})".format, st.from_regex(r"[A-Za-z][A-Za-z0-9_]{1,40}", fullmatch=True), st.integers(0, 9)
+    ),
+    st.sampled_from(["N/A", "Array[0..7]", "0x0"]),
+)
+ROWS = st.dictionaries(
+    NAMES.filter(lambda name: name != "RO"), st.tuples(VALUES, VALUES, VALUES), max_size=12
+)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@given(rows=ROWS, marked=st.booleans(), read_only=st.booleans())
+def test_whatever_a_release_prints_is_read_back(layout: str, rows, marked: bool, read_only: bool) -> None:
+    form, *columns = LAYOUTS[layout]
+    lines = ["Device #1:", "----------", "", "Device type:    ConnectX6DX", ""]
+    lines.append("Configurations:".ljust(56) + "    ".join(columns))
+    for name, (default, current, after) in rows.items():
+        # Wide values push the later columns to the right, and leave one blank at least.
+        cells = {
+            key: f"{value} " for key, value in (("default", default), ("current", current), ("name", name))
+        }
+        flag = "RO " if read_only else ""
+        lines.append(form.format(mark="*" if marked else " ", flag=flag, after=after, **cells))
+    lines.append("The '*' shows parameters with next value different from default/current value.")
+    parsed = mstconfig.parse("\n".join(lines))
+    assert parsed == {name: mstconfig.Parameter(*values) for name, values in rows.items()}
+
+
+def test_the_layout_of_4_31_as_recorded() -> None:
+    assert mstconfig.parse(V4_31)["NUM_OF_VFS"] == mstconfig.Parameter("0", "8", "16")
+    assert mstconfig.parse(V4_31)["PCI_ATOMIC_MODE"].current == "PCI_ATOMIC_DISABLED(0)"
+
+
+@pytest.mark.parametrize("text", [V4_21, V4_31])
+def test_the_lines_above_the_table_say_what_card_it_is(text: str) -> None:
+    card = mstconfig.device(text)
+    assert (card.type, card.name) == ("ConnectX6DX", "MCX623106AC-CDA_Ax")
+    assert card.description.startswith("ConnectX-6 Dx EN adapter card; 100GbE")
+    assert mstconfig.device("") == mstconfig.Device()
+
+
 BDF = "0000:3b:00.0"
 
 
@@ -137,3 +202,63 @@ def test_a_failure_is_one_sentence(error: CommandError, says: str) -> None:
     with pytest.raises(CommandError) as raised:
         mstconfig.vfs_after_next_boot(host, BDF)
     assert str(raised.value) == says
+
+
+def test_names_that_the_firmware_lacks_are_left_out_of_the_query() -> None:
+    host = FakeHost()
+    host.cards[0].lacks.add("LACKING")
+    found = mstconfig.query(host, BDF, "LACKING", "NUM_OF_VFS", "NONSUCH", "MAX_ACC_OUT_READ")
+    assert list(found) == ["NUM_OF_VFS"]
+    assert mstconfig.query(host, BDF, "NONSUCH") == {}
+
+
+def test_all_parameters() -> None:
+    found = mstconfig.query(FakeHost(), BDF)
+    assert {"NUM_OF_VFS", "SRIOV_EN", "LINK_TYPE_P2"} < set(found)
+
+
+def test_set_reads_back_and_reset_takes_it_away() -> None:
+    host = FakeHost()
+    assert mstconfig.set_next_boot(host, BDF, {"NUM_VF_MSIX": "63", "LINK_TYPE_P1": "IB"}) is False
+    assert mstconfig.query(host, BDF, "LINK_TYPE_P1")["LINK_TYPE_P1"].next_boot == "IB(1)"
+    assert host.trace == [f"run mstconfig -d {BDF} -y set NUM_VF_MSIX=63 LINK_TYPE_P1=IB"]
+    mstconfig.reset(host, BDF)
+    assert mstconfig.query(host, BDF, "NUM_VF_MSIX")["NUM_VF_MSIX"].next_boot == "11"
+
+
+def test_please_power_cycle_is_heard() -> None:
+    host = FakeHost()
+    host.cards[0].stuck = True
+    assert mstconfig.set_next_boot(host, BDF, {"NUM_VF_MSIX": "63"}) is True
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({"NUM_OF_VFS": "1000"}, "Parameter NUM_OF_VFS' value is larger than maximum allowed 127"),
+        ({"LINK_TYPE_P1": "fast"}, "Unknown value fast"),
+        ({"NONSUCH": "1"}, "Unknown Parameter: NONSUCH"),
+        ({"MAX_ACC_OUT_READ": "44"}, "The Device doesn't support MAX_ACC_OUT_READ parameter"),
+        ({"NUM_OF_VFS": "100", "NUM_VF_MSIX": "63"}, "Illegal constraint"),
+    ],
+)
+def test_a_refusal_is_one_sentence_with_a_remedy(settings: dict[str, str], says: str) -> None:
+    with pytest.raises(mstconfig.MstError) as refused:
+        mstconfig.set_next_boot(FakeHost(), BDF, settings)
+    assert says in refused.value.reason
+    assert "\n" not in refused.value.reason
+    assert refused.value.remedy
+
+
+def test_a_backup_is_read_back() -> None:
+    text = mstconfig.backup(mstconfig.parse(V4_21))
+    assert text == "NUM_OF_VFS=16\nSRIOV_EN=1\n"
+    assert mstconfig.parse_backup(f"# of a day\n\n{text}") == {"NUM_OF_VFS": "16", "SRIOV_EN": "1"}
+
+
+@given(st.text())
+def test_any_text_is_a_backup_or_names_a_line(text: str) -> None:
+    try:
+        assert all(mstconfig.parse_backup(text))
+    except ValueError as error:
+        assert str(error).startswith("line ")

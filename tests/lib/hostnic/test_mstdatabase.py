@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""mstflint's parameter database: names, types, allowed values, near matches."""
+
+from pathlib import Path
+
+import pytest
+from hostnic import mstdatabase
+from hostnic.mstdatabase import Database, ValueRefused, plain
+from hypothesis import given
+from hypothesis import strategies as st
+from mstdb import PARAMS, build
+
+REAL = Path(mstdatabase.PATH)
+
+
+@pytest.fixture(scope="module")
+def database(tmp_path_factory: pytest.TempPathFactory) -> Database:
+    return mstdatabase.read(str(build(tmp_path_factory.mktemp("mst") / "host.db")))
+
+
+def test_every_named_parameter_is_known(database: Database) -> None:
+    assert set(database.entries) == {row[0] for row in PARAMS}
+
+
+@pytest.mark.parametrize(
+    ("name", "known"),
+    [("NUM_OF_VFS", True), ("CNP_DSCP_P1", True), ("CNP_DSCP", False), ("NUM_OF_VFS_P1", False)],
+)
+def test_a_port_is_named_exactly_where_there_is_one_value_for_each(
+    database: Database, name: str, known: bool
+) -> None:
+    assert (database.get(name) is not None) is known
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "number"),
+    [
+        ("SRIOV_EN", "true", 1), ("SRIOV_EN", "False", 0), ("SRIOV_EN", "1", 1), ("NUM_VF_MSIX", "0x3f", 63),
+        ("LINK_TYPE_P1", "eth", 2), ("LINK_TYPE_P2", "1", 1), ("PCI_WR_ORDERING", "force_relax", 1),
+        ("ROCE_CC_PRIO_MASK_P1", "255", 255),
+    ],
+)  # fmt: skip
+def test_values_as_people_write_them(database: Database, name: str, text: str, number: int) -> None:
+    entry = database.get(name)
+    assert entry is not None
+    assert entry.number(text) == number
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "takes"),
+    [
+        ("SRIOV_EN", "on", "true or false"), ("NUM_VF_MSIX", "1024", "a whole number from 0 to 1023"),
+        ("NUM_VF_MSIX", "", "a whole number"), ("LINK_TYPE_P1", "FC", "IB (1), ETH (2)"),
+        ("LINK_TYPE_P1", "0", "IB (1), ETH (2)"), ("MODULE_SPLIT", "1", "nothing that this charm can set"),
+        ("HOST_CHAINING_DESCRIPTORS", "1", "a whole number"),
+    ],
+)  # fmt: skip
+def test_a_refused_value_is_one_sentence(database: Database, name: str, text: str, takes: str) -> None:
+    entry = database.get(name)
+    assert entry is not None
+    with pytest.raises(ValueRefused) as refused:
+        entry.number(text)
+    assert takes in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_what_advanced_pci_settings_hides_says_so(database: Database) -> None:
+    gated = {name for name, entry in database.entries.items() if entry.gate}
+    assert gated == {"MAX_ACC_OUT_READ"}
+    assert database.entries["MAX_ACC_OUT_READ"].gate == "ADVANCED_PCI_SETTINGS"
+
+
+@pytest.mark.parametrize(
+    ("name", "near"), [("NUM_OF_VF", "NUM_OF_VFS"), ("CNP_DSCP", "CNP_DSCP_P1"), ("SRIOVEN", "SRIOV_EN")]
+)
+def test_near_names(database: Database, name: str, near: str) -> None:
+    assert near in database.near(name)
+
+
+@pytest.mark.parametrize("content", [None, b"", b"not a database", b"SQLite format 3\0" + b"x" * 100])
+def test_a_database_that_cannot_be_read_is_an_empty_one(tmp_path: Path, content: bytes | None) -> None:
+    path = tmp_path / "host.db"
+    if content is not None:
+        path.write_bytes(content)
+    assert mstdatabase.read(str(path)) == Database()
+
+
+@given(st.text())
+def test_any_text_is_a_number_or_none(text: str) -> None:
+    value = plain(text)
+    assert value is None or value >= 0
+
+
+@pytest.mark.skipif(
+    not REAL.exists(), reason="mstflint is not installed here; the functional tests read its database"
+)
+def test_mstflints_own_database_has_what_the_profiles_use() -> None:
+    database = mstdatabase.read()
+    names = [
+        "SRIOV_EN", "NUM_OF_VFS", "NUM_VF_MSIX", "LINK_TYPE_P1", "ADVANCED_PCI_SETTINGS", "MAX_ACC_OUT_READ",
+        "ATS_ENABLED", "CNP_DSCP_P2", "LLDP_NB_DCBX_P1",
+    ]  # fmt: skip
+    assert [name for name in names if database.get(name) is None] == []
+    assert database.entries["MAX_ACC_OUT_READ"].gate == "ADVANCED_PCI_SETTINGS"
+    assert database.entries["NUM_OF_VFS"].per_card
+    assert not database.entries["ATS_ENABLED"].per_card

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Actions: what they print, what they set, and what they refuse."""
+
+import json
+
+import pytest
+from unit.nic_firmware.node import PF0, PF1, Node
+
+READING = ("plan", "verify", "list-devices", "query", "backup")
+
+
+@pytest.mark.parametrize("action", READING)
+def test_reading_actions_write_nothing_before_and_after_convergence(node: Node, action: str) -> None:
+    assert node.action(action)
+    assert node.writes == []
+    node.converge()
+    assert node.action(action)
+    assert node.writes == []
+
+
+@pytest.mark.parametrize("action", READING)
+def test_actions_refuse_a_wrong_option_in_one_sentence(node: Node, action: str) -> None:
+    node.configure(num_vfs=0)
+    assert "num-vfs" in node.failure(action)
+
+
+def test_list_devices_shows_every_port(node: Node) -> None:
+    rows = json.loads(node.action("list-devices", format="json")["devices"])
+    assert rows[0] == {
+        "port": PF0, "netdev": "enp59s0f0np0", "device": "15b3:101d", "driver": "mlx5_core",
+        "member of": "bond0", "vfs": "0", "offered": "0", "selected": "yes",
+    }  # fmt: skip
+    assert node.action("list-devices")["devices"].startswith("port")
+
+
+def test_query_marks_what_differs(node: Node) -> None:
+    node.emit()
+    rows = json.loads(node.action("query", format="json", devices=PF0)["parameters"])
+    found = {row["parameter"]: row for row in rows if row["port"] == PF0}
+    assert found["NUM_VF_MSIX"] == {
+        "port": PF0, "parameter": "NUM_VF_MSIX", "default": "11", "current": "11", "next boot": "63",
+        "differs": "next boot",
+    }  # fmt: skip
+    assert found["NUM_PF_MSIX"]["differs"] == ""
+
+
+def test_query_of_a_nic_that_does_not_answer_fails_in_one_sentence(node: Node) -> None:
+    node.host.port(PF0).gone = True
+    assert "names nothing that this host has" in node.failure("query", devices=PF0)
+    node.host.port(PF0).gone = False
+    node.host.locked_down = True
+    assert "the kernel is locked down" in node.failure("query")
+
+
+def test_the_plan_names_what_is_set_and_what_waits(node: Node) -> None:
+    plan = json.loads(node.action("plan", format="json")["plan"])
+    (step,), (held,) = plan["steps"], plan["held"]
+    assert step["what"] == f"set NUM_VF_MSIX=63 SRIOV_EN=1 NUM_OF_VFS=8 on {PF0}"
+    assert step["why"] == "next boot has 11, False(0), 4"
+    assert held["what"] == "activate NUM_OF_VFS, NUM_VF_MSIX, SRIOV_EN on 3b:00"
+    assert held["disruption"] == "reboot"
+
+
+def test_set_parameters_sets_once_and_wakes_the_unit(node: Node) -> None:
+    node.emit()
+    node.host.trace.clear()
+    done = node.action("set-parameters", parameters="CNP_DSCP_P1=26 LLDP_NB_DCBX_P2=true", devices=PF1)
+    assert done["done"] == f"set CNP_DSCP_P1=26 LLDP_NB_DCBX_P2=1 on {PF0}"
+    assert node.next_boot("CNP_DSCP_P1") == 26
+    assert node.writes[-1] == "run systemctl start --no-block ovn-offload-nic-firmware-dispatch.service"
+    again = node.action("set-parameters", parameters="CNP_DSCP_P1=26")
+    assert again["done"] == "nothing to do: the next boot has these values already"
+
+
+def test_set_parameters_sets_what_hides_another_one_first(node: Node) -> None:
+    node.configure(profile="").emit()
+    node.action("set-parameters", parameters="MAX_ACC_OUT_READ=44 ADVANCED_PCI_SETTINGS=1")
+    assert node.next_boot("MAX_ACC_OUT_READ") == 44
+
+
+@pytest.mark.parametrize(
+    ("parameters", "says"),
+    [
+        ("NUM_VF_MSIX=31", "NUM_VF_MSIX is set by profile ovn-offload, and would be set back"),
+        ("NUM_OF_VFS=31", "NUM_OF_VFS is set by option num-vfs"),
+        ("CNP_DSCP_P1=64", "'64' is not allowed"),
+        ("CNP_DSCP_P3=6", "the firmware does not offer CNP_DSCP_P3"),
+        ("MAX_ACC_OUT_READ=44", "set ADVANCED_PCI_SETTINGS=1 too"),
+        ("", "parameters"),
+    ],
+)
+def test_set_parameters_refuses(node: Node, parameters: str, says: str) -> None:
+    node.emit()
+    assert says in node.failure("set-parameters", parameters=parameters)
+    assert node.host.cards[0].settings["CNP_DSCP_P1"].next_boot == 48
+
+
+def test_reset_wants_confirmation_and_resets(node: Node) -> None:
+    node.configure(profile="").emit()
+    node.action("set-parameters", parameters="CNP_DSCP_P1=26")
+    assert "say confirm=true" in node.failure("reset-parameters", devices="enp59s0f0np0")
+    assert node.next_boot("CNP_DSCP_P1") == 26
+    assert node.action("reset-parameters", devices="bond0", confirm=True)["reset"] == "3b:00"
+    assert node.next_boot("CNP_DSCP_P1") == 48
+
+
+def test_a_backup_restores(node: Node) -> None:
+    node.configure(profile="").emit()
+    node.action("set-parameters", parameters="CNP_DSCP_P1=26 ATS_ENABLED=1")
+    saved = node.action("backup")["backup-0000-3b-00-0"]
+    assert "CNP_DSCP_P1=26\n" in saved
+    assert "ATS_ENABLED=1\n" in saved
+    node.action("reset-parameters", devices=PF0, confirm=True)
+    node.action("restore", device=PF0, backup=saved)
+    assert (node.next_boot("CNP_DSCP_P1"), node.next_boot("ATS_ENABLED")) == (26, 1)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "# nothing", "NUM_OF_VFS", "NUM_OF_VFS: 8", "num=1", "A=", "=1", "A 1", "A=1 B=2", "{}"]
+)
+def test_a_malformed_backup_is_refused(node: Node, text: str) -> None:
+    assert "backup:" in node.failure("restore", device=PF0, backup=text)
+
+
+def test_a_backup_of_another_nic_is_refused_whole(node: Node) -> None:
+    message = node.failure("restore", device=PF0, backup="NUM_VF_MSIX=31\nCNP_DSCP_P4=3\n")
+    assert "the firmware does not offer CNP_DSCP_P4" in message
+    assert node.next_boot("NUM_VF_MSIX") == 11
+
+
+def test_approve_reboot_where_none_is_needed(node: Node) -> None:
+    node.converge()
+    assert "no reboot is needed" in node.failure("approve-reboot")

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Options and action parameters: ten wrong values each give one sentence, and not one write to a NIC."""
+
+from typing import Any
+
+import pytest
+from config import Options, Output, Query, ResetParameters, Restore, SetParameters
+from unit.nic_firmware.node import METADATA, Node
+
+WRONG_TEXT = {
+    "devices": [
+        "", "   ", "auto enp63s0f0", "enp63s0f0:8", "enp63s0f0:-1", "enp63s0f0:many", "3b:00.0:8",
+        "enp63s0f0 enp63s0f0", "a-name-of-20-letters", "/dev/net",
+    ],
+    "profile": [
+        "ovn", "OVN-OFFLOAD", "ovn-offload throughput", "ovn-offload;throughput", "ovn-offload,",
+        ",gpudirect", "all", "none", "gpu-direct", "ovn-offload,rdg",
+    ],
+    "parameters": [
+        "NUM_OF_VFS", "NUM_OF_VFS=", "=8", "num_of_vfs=8", "NUM_OF_VFS=8 NUM_OF_VFS=9", "NUM_OF_VFS = 8",
+        "NUM_OF_VFS:8", "NUM_OF_VFS=8,SRIOV_EN=1", "$(reboot)=1", "NUM_OF_VFS=8;reboot",
+    ],
+    "activation": ["", "Reboot", "now", "none", "reset ", "reboot,reset", "mstfwreset", "yes", "true", "3"],
+    "reboot-owner": ["", "nic-firmware", "Self", "me", "roce-qos", "none", "self ", "both", "true", "0"],
+    "reboot-policy": ["", "never", "Manual", "idle", "when_idle", "when idle", "auto", "yes", "rolling", "0"],
+}  # fmt: skip
+WRONG_NUMBERS = {
+    "num-vfs": [0, -1, -8, 1001, 1024, 4096, 65535, 65536, 10**9, -(2**31)],
+    "reboot-settle": [-1, -2, -60, -3600, 3601, 3660, 7200, 86400, 10**9, -(2**31)],
+}
+WRONG = [(name, value) for name, values in {**WRONG_TEXT, **WRONG_NUMBERS}.items() for value in values]
+
+
+@pytest.mark.parametrize(("name", "value"), WRONG)
+def test_a_wrong_value_is_one_sentence_a_blocked_unit_and_no_write(node: Node, name: str, value: Any) -> None:
+    status = node.configure(**{name: value}).emit("config_changed")
+    assert status.name == "blocked"
+    assert name in status.message
+    assert "\n" not in status.message
+    assert node.writes == []
+    assert "Traceback" not in node.log
+
+
+VALUES = [
+    ("NUM_VF_MSIX=many", "'many' is not allowed; it takes a whole number from 0 to 1023"),
+    ("NUM_VF_MSIX=1024", "'1024' is not allowed; it takes a whole number from 0 to 1023"),
+    ("NUM_VF_MSIX=-1", "'-1' is not allowed; it takes a whole number"),
+    ("SRIOV_EN=yes", "'yes' is not allowed; it takes true or false"),
+    ("SRIOV_EN=2", "'2' is not allowed; it takes true or false"),
+    ("LINK_TYPE_P1=ethernet", "'ethernet' is not allowed; it takes IB (1), ETH (2)"),
+    ("LINK_TYPE_P1=3", "'3' is not allowed; it takes IB (1), ETH (2)"),
+    ("CNP_DSCP_P2=64", "'64' is not allowed; it takes a whole number from 0 to 63"),
+    ("MODULE_SPLIT=1", "it takes nothing that this charm can set"),
+    ("HOST_CHAINING_DESCRIPTORS=1", "HOST_CHAINING_DESCRIPTORS: '1' is not allowed"),
+]
+
+
+@pytest.mark.parametrize(("parameters", "says"), VALUES)
+def test_a_value_that_the_database_refuses_blocks_before_any_write(
+    node: Node, parameters: str, says: str
+) -> None:
+    status = node.configure(parameters=parameters).emit()
+    assert status.name == "blocked"
+    assert node.mst() == []
+    assert "option parameters" in node.findings()
+    assert says in node.findings()
+
+
+NAMES = [
+    ("NUM_OF_VF=8", "near: NUM_OF_VFS"),
+    ("CNP_DSCP=48", "near: CNP_DSCP_P"),
+    ("NUM_OF_VFS_P1=8", "mstflint's database has no NUM_OF_VFS_P1"),
+    ("QUITE_OTHER=1", "mstflint's database has no QUITE_OTHER"),
+]
+
+
+@pytest.mark.parametrize(("parameters", "says"), NAMES)
+def test_an_unknown_name_is_a_warning_with_near_ones_since_databases_age(
+    node: Node, parameters: str, says: str
+) -> None:
+    node.configure(profile="", parameters=parameters).emit()
+    assert says in node.findings()
+    assert "the firmware does not offer" in node.findings()
+    assert node.mst() == []
+
+
+def test_a_name_that_only_the_nic_knows_is_set(node: Node) -> None:
+    node.known = type(node.known)({k: v for k, v in node.known.entries.items() if k != "NUM_VF_MSIX"})
+    node.configure(profile="", parameters="NUM_VF_MSIX=31").emit()
+    assert node.next_boot("NUM_VF_MSIX") == 31
+    assert "mstflint's database has no NUM_VF_MSIX" in node.findings()
+
+
+def test_without_a_database_the_firmware_itself_decides(node: Node) -> None:
+    node.known = type(node.known)()
+    assert node.deploy(profile="ovn-offload,throughput").name == "blocked"
+    assert (node.next_boot("NUM_VF_MSIX"), node.next_boot("MAX_ACC_OUT_READ")) == (63, 44)
+    status = node.configure(parameters="NUM_VF_MSIX=2000").emit()
+    assert status.name == "blocked"
+    assert "larger than maximum allowed" in node.log
+
+
+@pytest.mark.parametrize("value", ["true", "TRUE", "1", "True"])
+def test_spellings_of_one_value(node: Node, value: str) -> None:
+    node.configure(profile="", parameters=f"ATS_ENABLED={value}").emit()
+    assert node.next_boot("ATS_ENABLED") == 1
+    assert node.emit().name != "error"
+    assert node.mst() == []
+
+
+@pytest.mark.parametrize(
+    "value", ["", "text", "TABLE", "yaml", "csv", "table ", "json,table", "0", "none", "xml"]
+)
+def test_a_wrong_format_is_refused(value: str) -> None:
+    for params in (Output, Query):
+        with pytest.raises(ValueError, match=r"^format: .* is not allowed; set table or json$"):
+            params(format=value)
+
+
+@pytest.mark.parametrize("value", WRONG_TEXT["parameters"])
+def test_set_parameters_refuses_what_the_option_refuses(value: str) -> None:
+    with pytest.raises(ValueError, match=r"^parameters: .* is not allowed; set NAME=value words"):
+        SetParameters(parameters=value)
+
+
+@pytest.mark.parametrize("value", ["auto", *WRONG_TEXT["devices"][:9]])
+def test_reset_and_restore_want_a_port_by_name(value: str) -> None:
+    with pytest.raises(ValueError, match="device"):
+        ResetParameters(devices=value)
+    with pytest.raises(ValueError, match="device"):
+        Restore(device=value, backup="A=1")
+
+
+def test_options_and_charmcraft_yaml_agree() -> None:
+    declared = METADATA["config"]["options"]
+    ours = Options()
+    assert {name.replace("-", "_"): option["default"] for name, option in declared.items()} == vars(ours)

@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: Apache-2.0
+"""NICs and firmware in trouble: each said in one sentence, with what helps, and nothing half done."""
+
+import json
+
+import pytest
+from hostnic.mstdatabase import Database
+from hostnic.process import CommandError, failure
+from hostnic.testing.mst import FakeParameter
+from unit.nic_firmware.node import PF0, PF1, Node, machine, nics, rdg
+
+SAID = {
+    "-E- Failed to open the device": "see the kernel log for this NIC",
+    "-E- Failed to identify the device": "mstflint does not know this device",
+    "-E- Unsupported device": "mstflint does not know this device",
+    "-E- Device in Livefish mode is not supported": "the NIC is in livefish mode",
+    "-E- Device doesn't support any configuration changes.": "its firmware lets nobody change parameters",
+    "write counter to semaphore: Permission denied": "another tool holds the NIC's semaphore",
+    "-E- The Rule TLV configuration nv_x is not supported by FW": "update the firmware",
+    "-E- Something quite new": "mstconfig: Something quite new",
+}
+
+
+@pytest.mark.parametrize("said", SAID)
+def test_what_mstconfig_says_is_a_sentence_and_a_remedy(node: Node, said: str) -> None:
+    node.host.answers[("mstconfig",)] = failure(["mstconfig"], 3, f"{said}\n", "")
+    status = node.emit()
+    assert status.name == "blocked"
+    assert SAID[said] in node.findings()
+    assert node.mst() == []
+
+
+def test_mstflint_is_not_installed(node: Node) -> None:
+    node.host.answers[("mstconfig",)] = CommandError(["mstconfig"], "mstconfig is not installed")
+    assert node.emit().name == "blocked"
+    assert "mstconfig is not installed" in node.findings()
+
+
+def test_secure_boot_is_named_when_something_must_change(node: Node) -> None:
+    node.host.locked_down = True
+    status = node.emit()
+    assert status.name == "blocked"
+    assert "the kernel is locked down (integrity, Secure Boot)" in node.findings()
+    assert "mstflint-dkms" in node.findings()
+
+
+def test_under_secure_boot_a_nic_that_offers_enough_vfs_carries_on(node: Node) -> None:
+    rdg(node.host)
+    node.host.locked_down = True
+    status = node.emit()
+    assert status.name == "active"
+    assert "it offers 8 VFs, and the rest is taken as it is" in node.findings()
+
+
+def dpu(node: Node) -> None:
+    nic = node.host.cards[0]
+    nic.device = "15b3:a2d6"
+    nic.settings["INTERNAL_CPU_OFFLOAD_ENGINE"] = FakeParameter(0, ("ENABLED", "DISABLED"))
+
+
+def test_a_bluefield_in_dpu_mode_is_left_alone(node: Node) -> None:
+    dpu(node)
+    status = node.emit()
+    assert status.name == "blocked"
+    assert "the BlueField is in DPU mode, where its own system owns the firmware" in node.findings()
+    assert node.mst() == []
+
+
+def test_a_bluefield_in_dpu_mode_that_is_right_carries_on(node: Node) -> None:
+    rdg(node.host)
+    dpu(node)
+    assert node.emit().name == "active"
+
+
+def test_a_bluefield_is_never_reset_to_defaults(node: Node) -> None:
+    dpu(node)
+    assert "may switch it from NIC to DPU mode" in node.failure("reset-parameters", devices=PF0, confirm=True)
+    assert node.mst() == []
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"parameters": "ADVANCED_PCI_SETTINGS=0 MAX_ACC_OUT_READ=44"}, "needs ADVANCED_PCI_SETTINGS=1"),
+        (
+            {"profile": "throughput", "parameters": "ADVANCED_PCI_SETTINGS=false"},
+            "needs ADVANCED_PCI_SETTINGS=1",
+        ),
+        ({"parameters": "SRIOV_EN=0"}, "NUM_OF_VFS=8 (option num-vfs) and SRIOV_EN=0 (option parameters)"),
+        (
+            {"profile": "", "parameters": "MAX_ACC_OUT_READ=44"},
+            "set ADVANCED_PCI_SETTINGS=1 too, which shows it",
+        ),
+        ({"devices": "enp1s0f0 bond7"}, "names nothing that this host has (enp1s0f0 bond7)"),
+    ],
+)
+def test_what_does_not_go_together_blocks_before_any_write(node: Node, options: dict, says: str) -> None:
+    assert node.configure(**options).emit().name == "blocked"
+    assert says in node.findings()
+    assert node.mst() == []
+
+
+def test_more_vectors_than_the_nic_has_is_the_firmwares_refusal_and_sets_nothing(node: Node) -> None:
+    status = node.configure(num_vfs=120).emit()
+    assert status.name == "blocked"
+    assert "the values do not go together (The Parameter NUM_OF_VFS has Illegal constraint)" in node.log
+    assert "lower NUM_OF_VFS or NUM_VF_MSIX" in node.log
+    assert node.next_boot("NUM_VF_MSIX") == 11
+
+
+def test_more_than_64_vfs_on_bonded_ports_is_a_warning(node: Node) -> None:
+    node.configure(num_vfs=100, parameters="NUM_VF_MSIX=11").emit()
+    assert "some firmware refuses VF-LAG above 64 VFs" in node.findings()
+    assert node.next_boot("NUM_OF_VFS") == 100
+
+
+def test_a_profiles_parameter_that_the_firmware_lacks_is_a_warning(node: Node) -> None:
+    node.host.cards[0].lacks.add("ATS_ENABLED")
+    del node.host.cards[0].settings["ATS_ENABLED"]
+    node.configure(profile="ovn-offload,gpudirect").emit()
+    assert "the firmware does not offer ATS_ENABLED (profile gpudirect)" in node.findings()
+    assert node.next_boot("NUM_OF_VFS") == 8
+
+
+def test_a_nic_without_link_type_is_ethernet_only_and_no_word_is_lost(node: Node) -> None:
+    for name in ("LINK_TYPE_P1", "LINK_TYPE_P2"):
+        node.host.cards[0].lacks.add(name)
+        del node.host.cards[0].settings[name]
+    node.converge()
+    assert node.action("verify") == {
+        "verified": "true",
+        "findings": "No finding: the machine is as declared.",
+    }
+
+
+def test_an_infiniband_port_is_set_to_ethernet(node: Node) -> None:
+    port = node.host.cards[0].settings["LINK_TYPE_P2"]
+    port.current = port.next_boot = 1
+    node.emit()
+    assert node.next_boot("LINK_TYPE_P2") == 2
+
+
+def test_a_set_that_fails_is_named_and_finished_by_the_next_hook(node: Node) -> None:
+    node.host.fail("run", "-y set", failure(["mstconfig"], 3, "-E- Failed to open the device\n", ""))
+    assert node.emit().name == "blocked"
+    assert "failed to set" in node.log
+    node.emit("update_status")
+    assert node.next_boot("NUM_OF_VFS") == 8
+
+
+def test_a_failure_between_the_two_calls_leaves_the_first_one_set_and_asks_for_no_reboot(node: Node) -> None:
+    node.configure(profile="throughput", reboot_policy="always")
+    node.host.fail("run", "MAX_ACC_OUT_READ=44", failure(["mstconfig"], 3, "-E- Failed\n", ""))
+    node.emit()
+    assert (node.next_boot("ADVANCED_PCI_SETTINGS"), node.next_boot("MAX_ACC_OUT_READ")) == (1, 0)
+    assert node.reboots_asked == 0
+    node.emit("update_status")
+    assert node.next_boot("MAX_ACC_OUT_READ") == 44
+    assert node.reboots_asked == 1
+
+
+def test_a_value_that_reads_back_otherwise_is_named(node: Node) -> None:
+    node.host.answers[("mstconfig", "-d", PF0, "-y", "set")] = "Applying... Done!\n"
+    assert node.emit().name == "blocked"
+    assert "read back otherwise than they were set" in node.log
+
+
+def test_a_record_that_cannot_be_read_counts_as_none(node: Node) -> None:
+    for text in (b"{", b"[]", b'{"version": 9}', b'{"version": 1, "waiting": 3, "burns": {}}'):
+        node.host.files.install("/var/lib/ovn-offload/nic-firmware.json", text, 0o600)
+        assert node.emit().name == "blocked"
+        assert json.loads(node.host.read("/var/lib/ovn-offload/nic-firmware.json"))["version"] == 1
+
+
+def test_a_host_without_a_nic_says_so(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    node = Node(machine(cards=[], bonded=False), database, monkeypatch)
+    assert node.emit().name == "blocked"
+    assert "this host has no Mellanox NIC" in node.findings()
+
+
+def test_a_function_that_cannot_be_read_is_one_finding(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node = Node(machine(cards=nics("3b", "5e")), database, monkeypatch)
+    node.host.fail("read", "0000:5e:00.0/vendor", OSError(5, "Input/output error"), times=None)
+    node.emit()
+    assert "0000:5e:00.0" in node.findings()
+    assert node.next_boot("NUM_OF_VFS", "0000:5e:00.1") == 8
+
+
+def test_names_of_other_hosts_are_passed_over(node: Node) -> None:
+    node.configure(devices=f"enp1s0f0 {PF1}").emit()
+    assert node.next_boot("NUM_OF_VFS") == 8
+    assert "not on this host: enp1s0f0" in node.findings()
+
+
+# Activation by reset.
+
+
+def test_a_nic_that_nobody_uses_is_reset_in_place(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node = Node(machine(bonded=False), database, monkeypatch)
+    status = node.deploy(activation="reset")
+    assert status.name == "active"
+    assert f"run mstfwreset -d {PF0} -y --level 3 reset" in node.host.trace or node.reboots_asked == 0
+    assert node.host.cards[0].settings["NUM_VF_MSIX"].current == 63
+
+
+def test_a_nic_in_a_bond_waits_for_the_reboot(node: Node) -> None:
+    status = node.deploy(activation="reset")
+    assert status.name == "blocked"
+    assert "no reset: enp59s0f0np0 is in bond0" in node.action("plan")["plan"]
+
+
+def test_a_reset_that_fails_falls_back_to_the_reboot_and_is_named(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node = Node(machine(bonded=False), database, monkeypatch)
+    said = "-E- The reset flow encountered a failure due to a reset state error\n"
+    node.host.answers[("mstfwreset",)] = failure(["mstfwreset"], 1, said, "")
+    assert node.configure(activation="reset").emit().name == "blocked"
+    assert "mstfwreset: The reset flow encountered a failure due to a reset state error" in node.log
+    node.emit()
+    assert node.mst() == [], "never a second reset in one boot"
+    assert "no reset: one has failed in this boot" in node.action("plan")["plan"]
+    del node.host.answers[("mstfwreset",)]
+    assert node.boot().name == "active"
+
+
+def test_a_reset_that_applies_nothing_is_named_and_not_repeated(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node = Node(machine(bonded=False), database, monkeypatch)
+    node.host.answers[("mstfwreset",)] = "-I- FW was loaded successfully.\n"
+    assert node.configure(activation="reset").emit().name == "blocked"
+    assert "the reset did not apply NUM_VF_MSIX, SRIOV_EN, NUM_OF_VFS on 0000:3b:00.0" in node.log
+    node.emit()
+    assert node.mst() == []
