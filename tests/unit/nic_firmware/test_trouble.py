@@ -219,7 +219,7 @@ def test_a_reset_that_fails_falls_back_to_the_reboot_and_is_named(
     node = Node(machine(bonded=False), database, monkeypatch)
     said = "-E- The reset flow encountered a failure due to a reset state error\n"
     node.host.answers[("mstfwreset",)] = failure(["mstfwreset"], 1, said, "")
-    assert node.configure(activation="reset").emit().name == "blocked"
+    assert node.configure(activation="reset", reboot_settle=0).emit().name == "blocked"
     assert "mstfwreset: The reset flow encountered a failure due to a reset state error" in node.log
     node.emit()
     assert node.mst() == [], "never a second reset in one boot"
