@@ -9,5 +9,5 @@ from bundle import check
 
 if any(argument.endswith((".yaml", ".yml")) or argument == "--help" for argument in sys.argv[1:]):
     sys.exit(check.main(sys.argv[1:]))
-TESTS = Path(__file__).parent
-sys.exit(subprocess.run([sys.executable, "-m", "pytest", str(TESTS), *sys.argv[1:]], check=False).returncode)
+TESTS = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "maas")]
+sys.exit(subprocess.run([sys.executable, "-m", "pytest", *TESTS, *sys.argv[1:]], check=False).returncode)

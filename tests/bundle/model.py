@@ -241,17 +241,6 @@ def json_list(text: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
-def cpus(text: Any) -> set[int]:
-    """`2-5,8` as numbers; ^N takes one out, as Nova has it. ValueError for anything else."""
-    found: set[int] = set()
-    out: set[int] = set()
-    for word in str(text).split(","):
-        first, _, last = word.strip().lstrip("^").partition("-")
-        target = out if word.strip().startswith("^") else found
-        target.update(range(int(first), int(last or first) + 1))
-    return found - out
-
-
 def _charm_name(charm: str) -> str:
     if "/" in charm or charm.endswith(".charm"):
         return Path(charm).name.removesuffix(".charm").partition("_")[0]

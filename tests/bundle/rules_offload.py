@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from bundle.model import Application, Bundle, cpus, json_list, pairs
+from bundle.model import Application, Bundle, json_list, pairs
 from bundle.rule import Wrong, listed, near, rule
 from bundle.rules_space import tags_of
+from maas.sitefile import cpus
 
 SENTINEL = "none:0"
 """ovn-chassis' sriov-numvfs that names no port: it then leaves every VF alone (charm-layer-ovn)."""
@@ -178,7 +179,7 @@ def cpu_isolation(bundle: Bundle) -> Iterator[Wrong]:
         for tag in sorted(tags & set(bundle.site.tags)):
             isolated = bundle.site.dedicated_cpus(tag)
             try:
-                same = cpus(value) == cpus(isolated) if value and isolated else not value and not isolated
+                same = cpus(str(value or "")) == cpus(isolated)
             except ValueError:
                 yield place, f"{application.name}: {value!r} is no set of CPUs", f"Write {isolated}"
                 continue
@@ -192,7 +193,7 @@ def mtu(bundle: Bundle) -> Iterator[Wrong]:
     for chassis in bundle.of("ovn-chassis"):
         for application in bundle.of("neutron-api"):
             found, space = application.option("global-physnet-mtu"), chassis.space("data")
-            carried = bundle.site.mtu(space)
-            if carried is not None and found != carried:
-                what = f"{application.name}: global-physnet-mtu is {found}, {space} carries {carried}"
-                yield application.place("options", "global-physnet-mtu"), what, f"Write {carried}"
+            network = bundle.site.networks.get(space)
+            if network and found != network.mtu:
+                what = f"{application.name}: global-physnet-mtu is {found}, {space} carries {network.mtu}"
+                yield application.place("options", "global-physnet-mtu"), what, f"Write {network.mtu}"

@@ -129,9 +129,9 @@ def site_tag(bundle: Bundle) -> Iterator[Wrong]:
 def site_space(bundle: Bundle) -> Iterator[Wrong]:
     for application in bundle.applications.values():
         for name, space in application.section("bindings").items():
-            if space and space not in bundle.site.spaces:
+            if space and space not in bundle.site.networks:
                 what = f"{application.name} is bound to {space}, which the site does not have"
-                yield application.place("bindings", name), what, near(str(space), bundle.site.spaces)
+                yield application.place("bindings", name), what, near(str(space), bundle.site.networks)
 
 
 @rule(

@@ -1,0 +1,308 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The MAAS command against a simulated region: plan, apply, verify, overlay."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+from maas import __main__ as command
+from maas.simulator import KEY, Simulator
+
+SITE = Path(__file__).parents[2] / "bundles/maas/site-example.yaml"
+PASSWORD = "calvin-and-hobbes"
+WRONG = yaml.safe_load((Path(__file__).parent / "wrong.yaml").read_text())
+PORTS = ["enp63s0f0", "enp63s0f1"]
+ALL = "networks: [oam-space, public-space, internal-space, overlay-space]\n  control"
+WITHOUT_OVERLAY = "networks: [oam-space, public-space, internal-space]\n  control"
+NUMA = [
+    {"index": 0, "cores": list(range(24)), "memory": 128784},
+    {"index": 1, "cores": list(range(24, 48)), "memory": 129012},
+]
+
+
+@pytest.fixture
+def maas():
+    with Simulator() as simulator:
+        simulator.region.discover("192.168.25.0/24")
+        yield simulator
+
+
+@pytest.fixture
+def site(maas, tmp_path):
+    """The example site, for this region."""
+    text = SITE.read_text().replace("http://192.168.25.1:5240/MAAS", maas.address)
+    for name, value in {"maas-api-key": KEY, "bmc-user": "root", "bmc-password": PASSWORD}.items():
+        secret = tmp_path / name
+        secret.write_text(f"{value}\n")
+        secret.chmod(0o600)
+    text = text.replace("file:~/.config/ovn-offload/", f"file:{tmp_path}/").replace(
+        "api-key #", "maas-api-key #"
+    )
+    text = text.replace("maas-maas-", "maas-")
+    path = tmp_path / "site.yaml"
+    path.write_text(text)
+    return path
+
+
+def edit(site, old, new):
+    text = site.read_text()
+    assert old in text
+    site.write_text(text.replace(old, new))
+
+
+@pytest.fixture
+def run(site, capsys):
+    def run(verb, expected=0):
+        status = command.main([verb, str(site)])
+        said = capsys.readouterr()
+        assert status == expected, said
+        assert PASSWORD not in said.out + said.err
+        assert KEY not in said.out + said.err
+        return said.out + said.err
+
+    return run
+
+
+@pytest.fixture
+def built(maas, run):
+    """A region to which the site was applied, before and after commissioning."""
+    run("apply", expected=1)
+    maas.region.commission("controller", PORTS[:1])
+    for name in ("node1", "node2", "node3"):
+        maas.region.commission(name, PORTS, NUMA)
+    run("apply")
+    return maas
+
+
+def writes(maas):
+    return [(method, path, data) for method, path, data in maas.region.requests if method != "GET"]
+
+
+def machine(maas, name):
+    return next(m for m in maas.region.machines if m["hostname"] == name)
+
+
+def interfaces(maas, name):
+    return {i["name"]: i for i in machine(maas, name)["interface_set"]}
+
+
+def test_plan_shows_every_step_and_writes_nothing(maas, run):
+    said = run("plan")
+    for step in (
+        "name of fabric-0 to fabric-high-speed",
+        "create space overlay-space",
+        "mtu of VLAN 0 to 9000",
+        "create VLAN 40 v40-overlay",
+        "create subnet 172.16.0.0/24",
+        "create reserved range 10.7.208.65-10.7.208.99",
+        "turn DHCP on for VLAN 0",
+        "create tag compute_sriov",
+        "create machine node1",
+        "tag node1 as compute_sriov",
+    ):
+        assert step in said
+    assert writes(maas) == []
+
+
+def test_apply_makes_the_networks_of_the_site(built):
+    vlans = {v["vid"]: v for v in built.region.vlans}
+    assert {vid: (v["name"], v["mtu"], v["space"], v["dhcp_on"]) for vid, v in vlans.items()} == {
+        0: ("untagged-pxe-oam", 9000, "oam-space", True),
+        9: ("v9-public", 9000, "public-space", False),
+        10: ("v10-internal", 9000, "internal-space", False),
+        40: ("v40-overlay", 9000, "overlay-space", False),
+    }
+    assert {f["name"] for f in built.region.fabrics} == {"fabric-high-speed"}
+    subnets = {s["cidr"]: (s["name"], s["vlan"]["vid"], s["gateway_ip"]) for s in built.region.subnets}
+    assert subnets["192.168.25.0/24"] == ("pxe-oam-subnet", 0, "192.168.25.1")
+    assert subnets["172.16.0.0/24"] == ("overlay-subnet", 40, None)
+    assert built.region.config["upstream_dns"] == "8.8.8.8"
+
+
+def test_the_tag_has_the_rdgs_kernel_options_with_the_dedicated_cpus(built):
+    assert next(t for t in built.region.tags if t["name"] == "compute_sriov")["kernel_opts"] == (
+        "default_hugepagesz=1G hugepagesz=1G hugepages=96 "
+        "intel_iommu=on iommu=pt blacklist=nouveau rd.blacklist=nouveau isolcpus=2-23"
+    )
+
+
+def test_machines_are_known_tagged_and_not_powered_on(maas, run):
+    run("apply", expected=1)
+    node1 = machine(maas, "node1")
+    assert (node1["tag_names"], node1["min_hwe_kernel"], node1["status_name"]) == (
+        ["compute_sriov"],
+        "hwe-22.04",
+        "New",
+    )
+    assert maas.region.power[node1["system_id"]] == {
+        **{"power_driver": "LAN_2_0", "power_address": "192.168.0.11"},
+        **{"power_user": "root", "power_pass": PASSWORD},
+    }
+
+
+def test_a_machine_that_was_not_commissioned_is_said_with_its_remedy(run):
+    said = run("apply", expected=1)
+    assert "its ports enp63s0f0, enp63s0f1 are not known yet" in said
+    assert "commission it: maas PROFILE machine commission SYSTEM_ID" in said
+
+
+def test_two_ports_become_a_bond_an_ovs_bridge_and_its_vlans(built):
+    found = interfaces(built, "node1")
+    assert set(found) == {*PORTS, "bond0", "br-nvda", "br-nvda.9", "br-nvda.10", "br-nvda.40"}
+    assert found["bond0"]["parents"] == PORTS
+    assert found["bond0"]["params"]["bond_mode"] == "802.3ad"
+    assert found["br-nvda"]["parents"] == ["bond0"]
+    assert found["br-nvda"]["params"] == {"bridge_type": "ovs"}
+    addresses = {
+        name: [(link["mode"], link["subnet"]["cidr"]) for link in i["links"]] for name, i in found.items()
+    }
+    assert addresses == {
+        **{"enp63s0f0": [], "enp63s0f1": [], "bond0": [], "br-nvda": [("auto", "192.168.25.0/24")]},
+        **{"br-nvda.9": [("auto", "10.7.208.0/24")], "br-nvda.10": [("auto", "172.18.0.0/24")]},
+        "br-nvda.40": [("auto", "172.16.0.0/24")],
+    }
+
+
+def test_the_juju_controller_has_its_vlan_on_the_port(built):
+    assert set(interfaces(built, "controller")) == {"enp63s0f0", "enp63s0f0.9"}
+
+
+def test_a_second_run_writes_nothing(built, run):
+    built.region.requests.clear()
+    assert "0 steps done" in run("apply")
+    assert writes(built) == []
+    assert "Nothing to do" in run("plan")
+    assert "No finding: MAAS is as the site file says" in run("verify")
+
+
+def test_only_what_differs_is_written(built, site, run):
+    edit(site, "dedicated-cpus: 2-23", "dedicated-cpus: 4-23")
+    built.region.requests.clear()
+    run("apply")
+    ((method, path, data),) = writes(built)
+    assert (method, path, set(data)) == ("PUT", "tags/compute_sriov/", {"kernel_opts"})
+
+
+def test_a_changed_password_is_written_and_never_shown(built, tmp_path, run):
+    (tmp_path / "bmc-password").write_text("another\n")
+    said = run("plan")
+    assert "set how node1 is powered" in said
+    assert "pass differ" in said
+    assert "another" not in said
+    run("apply")
+    assert built.region.power[machine(built, "node1")["system_id"]]["power_pass"] == "another"
+
+
+@pytest.mark.parametrize("number", range(1, 30))
+def test_a_fault_at_any_write_is_said_and_the_next_run_finishes(maas, run, number):
+    maas.region.faults[number] = "The region is restarting."
+    said = run("apply", expected=1)
+    if number <= len(writes(maas)):
+        assert "MAAS answers 503" in said
+        assert "The region is restarting." in said
+    assert "steps done" in run("apply", expected=1)
+    assert "not yet" not in run("verify", expected=1)
+
+
+def test_a_deployed_machine_is_left_alone(built, run):
+    machine(built, "node2")["status_name"] = "Deployed"
+    machine(built, "node2")["interface_set"].pop()
+    built.region.requests.clear()
+    said = run("apply", expected=1)
+    assert "its network differs (create vlan br-nvda.40 on node2), but it is Deployed" in said
+    assert "release it in MAAS first" in said
+    assert writes(built) == []
+
+
+def test_nothing_is_deleted(built, site, run):
+    edit(site, ALL, WITHOUT_OVERLAY)
+    assert "vlan br-nvda.40 is not in the site file and stays" in run("apply")
+    assert "br-nvda.40" in interfaces(built, "node1")
+
+
+def test_a_bond_of_other_ports_is_held(built, run):
+    interfaces(built, "node1")["bond0"]["parents"] = ["enp1s0"]
+    said = run("verify", expected=1)
+    assert "bond0 has ports enp1s0, not enp63s0f0, enp63s0f1" in said
+
+
+def test_a_second_port_on_another_fabric_joins_the_first_before_the_bond(maas, run):
+    run("apply", expected=1)
+    maas.region.commission("node1", PORTS, NUMA)
+    run("apply", expected=1)
+    paths = [path for method, path, _ in writes(maas) if "interfaces" in path]
+    assert paths[0].count("/") == 4
+    assert interfaces(maas, "node1")["enp63s0f1"]["vlan"]["vid"] == 0
+
+
+def test_ports_of_two_nics_are_warned_about(maas, run):
+    run("apply", expected=1)
+    maas.region.commission("node1", PORTS, NUMA, slots={"enp63s0f1": "0000:af:00.0"})
+    said = run("apply", expected=1)
+    assert "its ports are on different NICs (enp63s0f0 is 0000:3f:00, enp63s0f1 is 0000:af:00)" in said
+
+
+def test_dead_links_foreign_cpus_and_huge_huge_pages_are_named(built, run):
+    interfaces(built, "node1")["enp63s0f1"]["link_connected"] = False
+    for port in PORTS:
+        interfaces(built, "node1")[port]["numa_node"] = 1
+    machine(built, "node2")["memory"] = 65536
+    said = run("verify", expected=1)
+    assert "enp63s0f1 has no link" in said
+    assert "are not on NUMA node 1, where its ports are" in said
+    assert "96 GiB of huge pages leave nothing of its 64 GiB" in said
+
+
+def test_a_stranger_with_a_tag_of_the_site_is_named(built, run):
+    built.region.post_machines({"hostname": "stray", "commission": "false", "power_type": "ipmi"})[
+        "tag_names"
+    ].append("controller")
+    assert "it has tag controller and is not in the site file" in run("verify")
+
+
+def test_a_site_without_anything_in_maas(site, run, maas):
+    maas.region.__init__()
+    said = run("plan")
+    assert "create fabric fabric-high-speed" in said
+    assert "create subnet 192.168.25.0/24" in said
+    run("apply", expected=1)
+    assert {s["cidr"] for s in maas.region.subnets} >= {
+        "192.168.25.0/24",
+        "172.16.0.0/24",
+    }
+
+
+@pytest.mark.parametrize("case", WRONG, ids=lambda case: case["says"])
+def test_a_wrong_site_is_named_in_one_sentence(site, run, case):
+    edit(site, case["old"], case["new"])
+    said = run("plan", expected=2)
+    assert case["says"] in said
+    assert len(said.splitlines()) == 1
+
+
+def test_secrets_that_others_can_read_are_refused(tmp_path, run):
+    (tmp_path / "maas-api-key").chmod(0o644)
+    assert f"api-key: {tmp_path}/maas-api-key can be read by others; run chmod 600" in run("plan", expected=2)
+
+
+@pytest.mark.parametrize(
+    ("key", "says"),
+    [("one:two:three", "MAAS answers 401 to GET machines/"), ("nonsense", "the API key has not three parts")],
+)
+def test_a_wrong_key(tmp_path, run, key, says):
+    (tmp_path / "maas-api-key").write_text(key)
+    assert says in run("plan", expected=2)
+
+
+def test_a_region_that_does_not_answer(site, maas, run):
+    maas.server.shutdown()
+    maas.server.server_close()
+    assert "cannot be reached: [Errno 111] Connection refused" in run("plan", expected=2)
+
+
+def test_the_overlay_has_the_machines_of_the_example_and_the_cpus_of_the_tag(run):
+    printed = yaml.safe_load(run("overlay"))
+    example = yaml.safe_load((SITE.parents[2] / "overlays/site-example.yaml").read_text())
+    assert printed["machines"] == example["machines"]
+    cpus = printed["applications"]["nova-compute"]["options"]["cpu-dedicated-set"]
+    assert cpus == example["applications"]["nova-compute"]["options"]["cpu-dedicated-set"]
