@@ -184,7 +184,7 @@ class Region:
         require(name not in by_name, "name", message)
         if kind == "vlan":
             require(vlan["vid"], "vlan", "A VLAN interface can only belong to a tagged VLAN.")
-            message = "A VLAN interface can only belong to a tagged VLAN on the same fabric as its parent interface."
+            message = "A VLAN interface can only belong to a tagged VLAN on the same fabric as its parent."
             require(vlan["fabric_id"] == parents[0]["vlan"]["fabric_id"], "vlan", message)
             message = "A VLAN interface can't have a parent that is already in a bond."
             require("bond" not in children, "parents", message)
