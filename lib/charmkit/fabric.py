@@ -106,6 +106,28 @@ class Qos:
             shown = {str(tc): share for tc, share in self.ets.items()}
             raise FabricError("ets", shown, "a share for class 0, and percentages that total 100")
 
+    @staticmethod
+    def from_plain(raw: object) -> "Qos":
+        """Read it out of JSON that was loaded already.
+
+        Raises:
+            FabricError: see there.
+
+        """
+        item = _object("", raw)
+        ets: dict[int, Share] = {}
+        for tc, share in _object("ets", item.get("ets")).items():
+            if tc not in tuple("01234567"):
+                raise FabricError("ets", tc, "traffic classes 0 to 7")
+            ets[int(tc)] = cast("Share", share)
+        return Qos(
+            trust=cast("str", item.get("trust")),
+            pfc=cast("tuple[int, ...]", tuple(_list("pfc", item.get("pfc")))),
+            roce=_within("roce", item.get("roce"), _marking),
+            cnp=_within("cnp", item.get("cnp"), _marking),
+            ets=ets,
+        )
+
 
 @dataclass(frozen=True)
 class Mtu:
@@ -300,7 +322,7 @@ def _policy(raw: object) -> Policy:
     item = _object("", raw)
     macs = _object("segment_macs", item.get("segment_macs", {}))
     return Policy(
-        qos=_maybe("qos", item.get("qos"), _qos),
+        qos=_maybe("qos", item.get("qos"), Qos.from_plain),
         mtu=_within("mtu", item.get("mtu"), _mtu),
         segment_macs=cast("dict[str, str]", macs),
         vlans=_each("vlans", item.get("vlans", []), _vlan),
@@ -316,22 +338,6 @@ def _host(raw: object) -> Host:
     )
 
 
-def _qos(raw: object) -> Qos:
-    item = _object("", raw)
-    ets: dict[int, Share] = {}
-    for tc, share in _object("ets", item.get("ets")).items():
-        if tc not in tuple("01234567"):
-            raise FabricError("ets", tc, "traffic classes 0 to 7")
-        ets[int(tc)] = cast("Share", share)
-    return Qos(
-        trust=cast("str", item.get("trust")),
-        pfc=cast("tuple[int, ...]", tuple(_list("pfc", item.get("pfc")))),
-        roce=_within("roce", item.get("roce"), _marking),
-        cnp=_within("cnp", item.get("cnp"), _marking),
-        ets=ets,
-    )
-
-
 def _port(raw: object) -> Port:
     item = cast("dict[str, Any]", _object("", raw))
     return Port(
@@ -342,7 +348,7 @@ def _port(raw: object) -> Port:
         bond=item.get("bond"),
         partner_mac=item.get("partner_mac"),
         neighbour=_maybe("neighbour", item.get("neighbour"), _neighbour),
-        qos=_maybe("qos", item.get("qos"), _qos),
+        qos=_maybe("qos", item.get("qos"), Qos.from_plain),
     )
 
 

@@ -97,7 +97,9 @@ def _origin(module: str) -> Path:
 
 def _own(copy: BootCopy) -> Iterator[tuple[str, Path]]:
     for module in copy.modules:
-        yield f"{module}.py", _origin(module)
+        path = _origin(module)
+        stem = module.replace(".", "/")
+        yield (f"{stem}/__init__.py" if path.name == "__init__.py" else f"{stem}.py"), path
     for package in PACKAGES:
         root = _origin(package).parent
         for path in sorted(root.rglob("*.py")):

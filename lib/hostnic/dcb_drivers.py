@@ -17,7 +17,7 @@ class Driver:
     Attributes:
         name: as the PCI device's ``driver`` link has it.
         dscp: APP entries may map a DSCP to a priority, and the first one makes the port trust DSCP.
-        ports: APP entries may map RoCE's ethertype and UDP port to a priority.
+        ports: APP entries are to map RoCE's ethertype and UDP port to its priority.
         dcbx: bits of the DCBX mode without which the driver refuses to be set.
         dcbx_ask: the mode to ask for when those are missing.
         limit: what it cannot do, in one sentence; empty when nothing is missing here.
@@ -26,7 +26,7 @@ class Driver:
 
     name: str
     dscp: bool = True
-    ports: bool = True
+    ports: bool = False
     dcbx: int = HOST
     dcbx_ask: int = HOST | IEEE
     limit: str = ""
@@ -37,9 +37,10 @@ class Driver:
 
 
 DRIVERS = (
-    Driver("mlx5_core", ports=False, dcbx_ask=HOST | CEE | IEEE),
+    Driver("mlx5_core", dcbx_ask=HOST | CEE | IEEE),
     Driver(
         "bnxt_en",
+        ports=True,
         dcbx=HOST | IEEE,
         limit="bnxt_en takes settings only while the NIC's own LLDP agent is off, and has no buffers and no "
         "rate limits to set",
@@ -47,6 +48,7 @@ DRIVERS = (
     Driver(
         "qede",
         dscp=False,
+        ports=True,
         dcbx=IEEE,
         dcbx_ask=IEEE,
         limit="qede maps no DSCP: RoCE gets its priority from the VLAN tag and from UDP port 4791",

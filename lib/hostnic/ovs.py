@@ -21,12 +21,14 @@ class Settings:
         hw_offload: ``other_config:hw-offload`` is true.
         tc_policy: ``other_config:tc-policy``: none, skip_sw or skip_hw.
         encap_ip: this chassis' tunnel endpoint, from ``external_ids:ovn-encap-ip``.
+        encap_tos: what its tunnels' outer header gets, from ``external_ids:ovn-encap-tos``.
 
     """
 
     hw_offload: bool
     tc_policy: str = "none"
     encap_ip: str | None = None
+    encap_tos: str | None = None
 
 
 def rows(output: str) -> list[Row]:
@@ -74,6 +76,7 @@ def settings(system: System) -> Settings:
         hw_offload=config.get("hw-offload", "false").lower() == "true",
         tc_policy=config.get("tc-policy", "none"),
         encap_ip=ids.get("ovn-encap-ip"),
+        encap_tos=ids.get("ovn-encap-tos"),
     )
 
 

@@ -14,6 +14,7 @@ QUERIES: tuple[tuple[str, ...], ...] = (
     ("journalctl",),
     ("ovs-vsctl", "--format=json", "list"),
     ("ovs-appctl", "dpctl/dump-flows"),
+    ("networkctl", "lldp"),
     ("ip", "-json"),
     ("ping",),
     ("/snap/bin/lxc", "query"),

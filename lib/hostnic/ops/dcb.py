@@ -35,19 +35,25 @@ class SetEts:
 
 @dataclass(frozen=True)
 class SetApps:
-    """Make the entries of some selectors exactly ``apps``; entries of other selectors stay.
+    """Make the entries of the selectors ``whole``, and those for the packets of ``apps``, exactly ``apps``.
 
+    Everything else stays.
     mlx5 replaces an entry for the same packets in place; it trusts DSCP from the first DSCP entry on, and the
     VLAN tag when the last one goes. Elsewhere the kernel keeps both entries, or says EEXIST to the new one.
     """
 
     netdev: str
-    selectors: tuple[int, ...]
+    whole: tuple[int, ...]
     apps: tuple[App, ...]
+
+    def ours(self, found: Iterable[App]) -> set[App]:
+        """Those of the entries that this change is about."""
+        packets = {(app.selector, app.protocol) for app in self.apps}
+        return {app for app in found if app.selector in self.whole or (app.selector, app.protocol) in packets}
 
     def run(self, system: System) -> None:
         """Delete what is in the way, add what is missing."""
-        now = {app for app in read(system, self.netdev).apps if app.selector in self.selectors}
+        now = self.ours(read(system, self.netdev).apps)
         wanted = set(self.apps)
         if now == wanted:
             return
@@ -60,8 +66,7 @@ class SetApps:
             self._add(system, missing, stale)
         except OSError as error:
             raise _refused(self.netdev, error) from error
-        now = {app for app in read(system, self.netdev).apps if app.selector in self.selectors}
-        if now != wanted:
+        if self.ours(read(system, self.netdev).apps) != wanted:
             raise StepError(f"APP entries of {self.netdev} read back otherwise: {KEEPS}", NO_OPERATION)
 
     def _add(self, system: System, missing: tuple[App, ...], stale: Iterable[App]) -> None:
@@ -89,8 +94,8 @@ class SetApps:
 class SetPfc:
     """Set the lossless priorities and the cable length of a port.
 
-    A change of the priorities takes the link down for a moment, so that no port is touched unless another one
-    of its bond carries traffic.
+    A change of the priorities takes the link down for a moment: the only port of a bond that carries traffic
+    is left alone.
 
     Attributes:
         netdev: the port.
@@ -113,7 +118,7 @@ class SetPfc:
         if now is not None and now.priorities == self.priorities and self.delay in (0, now.delay):
             return
         changes = now is None or now.priorities != self.priorities
-        if changes and self.bond and not any(carries(system, self.bond, other) for other in self.others):
+        if changes and self._alone(system):
             raise StepError(
                 f"no other port of {self.bond} carries traffic, and a change of PFC takes the link of "
                 f"{self.netdev} down for a moment",
@@ -128,6 +133,11 @@ class SetPfc:
                 f"the cable length of {self.netdev} reads {now.delay} m after {self.delay} m was set",
                 "set cable-length=0 to leave it to the driver",
             )
+
+    def _alone(self, system: System) -> bool:
+        if not self.bond or not carries(system, self.bond, self.netdev):
+            return False
+        return not any(carries(system, self.bond, other) for other in self.others)
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from hostnic.testing.kernel import FakeKernel
 
 UNITS = "/etc/systemd/system"
+VLANS = "/proc/net/vlan"
 
 
 @dataclass
@@ -45,11 +46,39 @@ def run(host: "FakeKernel", argv: list[str]) -> str:
         return mst.mstconfig(host, argv)
     if argv[0] == "ovs-vsctl":
         return _ovs_vsctl(host.ovs, argv)
+    if argv[:3] == ["ip", "link", "set"] and "egress-qos-map" in argv:
+        return _egress_map(host.files, argv)
     if argv[0] == "ovs-appctl":
         return host.ovs.flows
     if argv[0] == "netplan":
         return "network: {}\n" if argv[1] == "get" else ""
     raise CommandError(argv, f"{argv[0]} is not installed")
+
+
+def add_vlan(files: FakeFiles, name: str, vlan: int, lower: str) -> None:
+    """``ip link add``: what /proc/net/vlan shows of a VLAN device."""
+    head = "VLAN Dev name\t | VLAN ID\nName-Type: VLAN_NAME_TYPE_RAW_PLUS_VID_NO_PAD\n"
+    before = files.content.get(f"{VLANS}/config", head.encode())
+    files.install(f"{VLANS}/config", before + f"{name:<15}| {vlan}  | {lower}\n".encode(), 0o444)
+    text = (
+        f"{name}  VID: {vlan}\t REORDER_HDR: 1  dev->priv_flags: 81021\n         total frames received  12\n"
+        f"Device: {lower}\nINGRESS priority mappings: 0:0  1:0  2:0  3:0  4:0  5:0  6:0 7:0\n"
+        " EGRESS priority mappings: \n"
+    )
+    files.install(f"{VLANS}/{name}", text.encode(), 0o444)
+
+
+def _egress_map(files: FakeFiles, argv: list[str]) -> str:
+    """Pairs that are given replace those of the same priority, the others stay (net/8021q/vlan_dev.c)."""
+    name = argv[argv.index("dev") + 1]
+    if f"{VLANS}/{name}" not in files.content:
+        raise failure(argv, 1, "", f'Cannot find device "{name}"')
+    head, mark, pairs = files.read(f"{VLANS}/{name}").partition("EGRESS priority mappings: ")
+    now = dict(pair.split(":") for pair in pairs.split())
+    now.update(pair.split(":") for pair in argv[argv.index("egress-qos-map") + 1 :])
+    text = head + mark + " ".join(f"{key}:{value}" for key, value in sorted(now.items())) + " \n"
+    files.install(f"{VLANS}/{name}", text.encode(), 0o444)
+    return ""
 
 
 def is_enabled(files: FakeFiles, unit: str) -> bool:
@@ -75,6 +104,11 @@ def _systemctl(files: FakeFiles, arguments: list[str]) -> str:
 
 
 def _ovs_vsctl(ovs: FakeOvs, argv: list[str]) -> str:
+    if argv[1:4] == ["set", "Open_vSwitch", "."]:
+        for column, _, setting in (word.partition(":") for word in argv[4:]):
+            key, _, value = setting.partition("=")
+            getattr(ovs, column)[key] = value
+        return ""
     if argv[1:] != ["--format=json", "list", "Open_vSwitch"]:
         raise failure(argv, 1, "", f"ovs-vsctl: unknown command '{argv[-1]}'")
     row = [["map", list(ovs.other_config.items())], ["map", list(ovs.external_ids.items())]]

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Neighbours as networkd tells them, in files or through networkctl; noise says nothing."""
+
+import json
+import struct
+
+import pytest
+from converge import StepError
+from hostnic import lldp
+from hostnic.lldp import Neighbour, SetLldp
+from hostnic.process import CommandError
+from hostnic.testing import FakeHost
+from hypothesis import given
+from hypothesis import strategies as st
+
+P0 = "enp59s0f0np0"
+KEYS = ["Neighbors", "InterfaceName", "ChassisID", "PortID"]
+LEAF = Neighbour("44:38:39:00:00:01", "swp3", "leaf0-0")
+MAC = bytes.fromhex("443839000001")
+DROP_IN = "/etc/systemd/network/10-netplan-enp59s0f0np0.network.d/50-ovn-offload-lldp.conf"
+
+
+def tlv(kind: int, value: bytes) -> bytes:
+    return struct.pack("!H", kind << 9 | len(value)) + value
+
+
+def kept(*tlvs: bytes) -> bytes:
+    """One frame as networkd keeps it."""
+    frame = bytes.fromhex("0180c200000e") + MAC + b"\x88\xcc" + b"".join(tlvs) + tlv(0, b"")
+    return struct.pack("<Q", len(frame)) + frame
+
+
+FRAME = kept(
+    tlv(1, b"\x04" + MAC), tlv(2, b"\x05swp3"), tlv(3, b"\0\x78"), tlv(5, b"leaf0-0"), tlv(127, b"\0\x80\xc2")
+)
+
+
+@pytest.fixture
+def host() -> FakeHost:
+    host = FakeHost()
+    for link in host.links():
+        text = f"NETWORK_FILE=/run/systemd/network/10-netplan-{link.name}.network\nADMIN_STATE=configured\n"
+        host.files.install(f"{lldp.LINKS}/{link.index}", text.encode(), 0o644)
+    host.answers["networkctl", "reload"] = ""
+    return host
+
+
+def index(host: FakeHost, name: str) -> int:
+    return next(link.index for link in host.links() if link.name == name)
+
+
+def test_neighbours_in_networkds_files(host: FakeHost) -> None:
+    host.files.install(f"{lldp.FRAMES}/{index(host, P0)}", FRAME, 0o644)
+    assert lldp.neighbours(host, host.links()) == {P0: LEAF}
+    assert host.spawned == []
+
+
+def test_neighbours_through_networkctl(host: FakeHost) -> None:
+    told = {
+        "ChassisID": LEAF.chassis,
+        "PortID": LEAF.port,
+        "SystemName": LEAF.system,
+        "EnabledCapabilities": 20,
+    }
+    both = [
+        {"InterfaceIndex": 2, "InterfaceName": P0, "Neighbors": [told]},
+        {"InterfaceIndex": 9, "InterfaceName": "eno1", "Neighbors": [told]},
+    ]
+    host.answers["networkctl", "lldp"] = json.dumps({"Neighbors": both})
+    assert lldp.neighbours(host, host.links()) == {P0: LEAF}
+
+
+def test_without_networkd_nobody_is_told(host: FakeHost) -> None:
+    host.answers["networkctl", "lldp"] = CommandError(["networkctl"], "networkctl is not installed")
+    assert lldp.neighbours(host, host.links()) == {}
+
+
+@pytest.mark.parametrize(
+    ("tlvs", "told"),
+    [
+        ((tlv(1, b"\x07leaf"), tlv(2, b"\x03" + MAC)), Neighbour("leaf", "44:38:39:00:00:01")),
+        ((tlv(1, b"\x04" + MAC[:5]), tlv(2, b"\x05swp3")), None),
+        ((tlv(1, b"\x07leaf"),), None),
+        ((tlv(1, b"\x07a\nb"), tlv(2, b"\x05swp3")), None),
+        ((), None),
+    ],
+)
+def test_identifiers_are_addresses_or_text(tlvs: tuple[bytes, ...], told: Neighbour | None) -> None:
+    assert next(lldp.from_frames(kept(*tlvs)), None) == told
+
+
+@given(st.binary(max_size=200))
+def test_any_file_is_read(content: bytes) -> None:
+    for told in lldp.from_frames(content):
+        assert told.chassis.isprintable() and told.port.isprintable()
+
+
+@given(st.binary(max_size=30), st.integers(0, len(FRAME)))
+def test_any_damaged_file_is_read(noise: bytes, at: int) -> None:
+    list(lldp.from_frames(FRAME[:at] + noise + FRAME[at + len(noise) :]))
+
+
+@given(
+    st.recursive(
+        st.none() | st.integers() | st.text(max_size=3),
+        lambda inner: (
+            st.lists(inner, max_size=2)
+            | st.dictionaries(
+                st.sampled_from(["Neighbors", "InterfaceName", "ChassisID", "PortID"]), inner, max_size=3
+            )
+        ),
+    )
+)
+def test_any_json_is_read(value: object) -> None:
+    assert isinstance(lldp.from_json(json.dumps(value), {P0}), dict)
+
+
+@pytest.mark.parametrize("text", ["", "null", "{", "[" * 9999])
+def test_what_is_no_json_says_nothing(text: str) -> None:
+    assert lldp.from_json(text, {P0}) == {}
+
+
+def test_the_drop_in_amends_the_file_that_networkd_uses(host: FakeHost) -> None:
+    link = next(link for link in host.links() if link.name == P0)
+    assert lldp.drop_in(host, link) == DROP_IN
+    host.files.install(f"{lldp.LINKS}/{link.index}", b"ADMIN_STATE=unmanaged\n", 0o644)
+    assert lldp.drop_in(host, link) is None
+    host.files.remove(f"{lldp.LINKS}/{link.index}")
+    assert lldp.drop_in(host, link) is None
+
+
+def test_lldp_is_switched_on_and_off_once(host: FakeHost) -> None:
+    for on in (True, False):
+        host.trace.clear()
+        SetLldp(DROP_IN, on).run(host)
+        SetLldp(DROP_IN, on).run(host)
+        assert lldp.speaks(host, DROP_IN) is on
+        verb = "install" if on else "remove"
+        assert host.trace == [f"{verb} {DROP_IN}", "run networkctl reload"]
+
+
+def test_a_networkd_that_does_not_answer_is_said(host: FakeHost) -> None:
+    host.answers["networkctl", "reload"] = CommandError(
+        ["networkctl"], "networkctl failed (1): Connection refused"
+    )
+    with pytest.raises(StepError, match="Connection refused"):
+        SetLldp(DROP_IN, on=True).run(host)

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kernel VLAN devices: read from /proc, their egress map set as a whole."""
+
+import pytest
+from converge import StepError
+from hostnic import vlan
+from hostnic.process import CommandError
+from hostnic.testing import FakeHost
+from hostnic.testing.tools import add_vlan
+from hostnic.vlan import SetEgressMap, Vlan
+from hypothesis import given
+from hypothesis import strategies as st
+
+
+@pytest.fixture
+def host() -> FakeHost:
+    host = FakeHost()
+    add_vlan(host.files, "storage", 2, "bond0")
+    add_vlan(host.files, "bond0.77", 77, "bond0")
+    return host
+
+
+def test_devices_by_name(host: FakeHost) -> None:
+    assert vlan.devices(host) == (Vlan("bond0.77", 77, "bond0"), Vlan("storage", 2, "bond0"))
+    assert vlan.devices(FakeHost()) == ()
+
+
+def test_the_whole_map_is_set_once(host: FakeHost) -> None:
+    for _ in range(2):
+        SetEgressMap("storage", 5).run(host)
+    assert vlan.devices(host)[1].egress == (5,) * 8
+    (command,) = host.spawned
+    assert command[:9] == ("ip", "link", "set", "dev", "storage", "type", "vlan", "egress-qos-map", "0:5")
+
+
+def test_a_refusal_and_a_map_that_does_not_take_are_said(host: FakeHost) -> None:
+    host.answers["ip", "link"] = CommandError(["ip"], "ip failed (2): Operation not permitted")
+    with pytest.raises(StepError, match=r"the egress map of storage: .*Operation not permitted"):
+        SetEgressMap("storage", 5).run(host)
+    host.answers["ip", "link"] = ""
+    with pytest.raises(StepError, match="reads back otherwise"):
+        SetEgressMap("storage", 5).run(host)
+
+
+@given(st.text(max_size=200))
+def test_whatever_the_kernel_prints_is_read(text: str) -> None:
+    host = FakeHost()
+    host.files.install("/proc/net/vlan/config", f"eth0.5 | 5 | eth0\n{text}".encode(errors="replace"), 0o444)
+    host.files.install("/proc/net/vlan/eth0.5", text.encode(errors="replace"), 0o444)
+    assert all(len(device.egress) == 8 for device in vlan.devices(host))
