@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a deployment needs: a Juju controller that answers, and packed charms. Without them, tests say so."""
+"""What a deployment needs: a Juju controller that answers, and packed charms. Without them, tests say so.
+
+JUJU_MAAS_CLOUD names a MAAS cloud of that controller; the whole bundle is deployed there.
+"""
 
 import asyncio
+import os
 import shutil
 from pathlib import Path
 
@@ -13,27 +17,59 @@ ANSWER = 20
 """Seconds for the controller to answer."""
 
 
-async def _connect() -> None:
+def pytest_configure(config: pytest.Config) -> None:
+    """Let pytest-operator make its models on the MAAS cloud, if one is named."""
+    if os.environ.get("JUJU_MAAS_CLOUD"):
+        config.option.cloud = os.environ["JUJU_MAAS_CLOUD"]
+
+
+async def _cloud_types() -> dict[str, str]:
+    """Each cloud of the controller and its type."""
     controller = Controller()
     await controller.connect()
-    await controller.disconnect()
+    try:
+        return {
+            name.removeprefix("cloud-"): cloud.type_
+            for name, cloud in (await controller.clouds()).clouds.items()
+        }
+    finally:
+        await controller.disconnect()
 
 
 @pytest.fixture(scope="session", autouse=True)
-def controller() -> None:
+def clouds() -> dict[str, str]:
     """Skip everything where no controller can be reached; pytest-operator would fail in the middle."""
     if shutil.which("juju") is None:
         pytest.skip("No juju client is installed on this machine.")
     try:
-        asyncio.run(asyncio.wait_for(_connect(), ANSWER))
+        return asyncio.run(asyncio.wait_for(_cloud_types(), ANSWER))
     except Exception as error:  # python-libjuju lets through whatever its parts raise
         pytest.skip(f"No Juju controller can be reached ({type(error).__name__}: {error}).")
 
 
 @pytest.fixture(scope="session")
-def charm() -> Path:
-    """The packed charm for nova-compute's base."""
-    path = ROOT / "build/sriov-switchdev_ubuntu@22.04-amd64.charm"
-    if not path.exists():
-        pytest.skip("The charm is not packed: run tox -e pack first.")
-    return path
+def maas(clouds: dict[str, str]) -> str:
+    """The MAAS cloud that the environment names."""
+    name = os.environ.get("JUJU_MAAS_CLOUD")
+    if not name:
+        pytest.skip("JUJU_MAAS_CLOUD names no MAAS cloud of the controller.")
+    if clouds.get(name) != "maas":
+        pytest.skip(f"JUJU_MAAS_CLOUD is {name}, but the controller's clouds are {clouds}.")
+    return name
+
+
+@pytest.fixture(scope="session")
+def charms() -> dict[str, Path]:
+    """The packed charms for jammy, by name; all of this repository."""
+    names = [path.parent.name for path in ROOT.glob("charms/*/charmcraft.yaml")]
+    found = {name: ROOT / f"build/{name}_ubuntu@22.04-amd64.charm" for name in names}
+    missing = sorted(name for name, path in found.items() if not path.exists())
+    if missing:
+        pytest.skip(f"Not packed: {', '.join(missing)}; run tox -e pack first.")
+    return found
+
+
+@pytest.fixture(scope="session")
+def charm(charms: dict[str, Path]) -> Path:
+    """sriov-switchdev, packed."""
+    return charms["sriov-switchdev"]
