@@ -40,6 +40,7 @@ OPENERS = {
     "lib/hostnic/process.py": "its processes",
     "lib/hostnic/bootcopy.py": "reads the charm's own code, which it copies for boot",
     "lib/hostnic/mstdatabase.py": "mstflint's database of parameters, which SQLite itself opens",
+    "charms/cumulus-fabric/src/client.py": "the REST interface of the switches",
     "charms/*/src/packages.py": "installs distribution packages through charmhelpers",
 }
 """Files that may use doors, and why."""

@@ -7,7 +7,7 @@ KINDS = ("hang", "500", "500-after", "reset", "reset-after", "partial", "certifi
 """``-after``: the switch does what it was asked, and the answer is lost.
 
 ``hang`` answers after the client has given up, ``partial`` stops in the middle of the body, ``certificate``
-closes the connection and presents another certificate from then on, as a switch that was exchanged would.
+closes the connection, and the next one sees another certificate, as if somebody stood in between.
 """
 
 AFTER = ("500-after", "reset-after", "partial")

@@ -81,7 +81,7 @@ class Server:
         self._stopping = threading.Event()
         self._context = certificate.context()
         self._other = other.context() if other else None
-        self.exchanged = False
+        self._strange = 0
         self._http = _Http((address, port), _Handler)
         self._http.owner = self
         self._thread = threading.Thread(target=self._http.serve_forever, args=(0.05,), daemon=True)
@@ -109,11 +109,18 @@ class Server:
     def inject(self, *faults: Fault) -> None:
         """Let these faults hit the calls that follow, and forget the earlier ones."""
         with self._lock:
-            self.faults, self._count, self.exchanged = list(faults), 0, False
+            self.faults, self._count, self._strange = list(faults), 0, 0
 
     def context(self) -> ssl.SSLContext:
-        """The certificate that the next connection sees."""
-        return self._other if self.exchanged and self._other else self._context
+        """What this connection sees as certificate."""
+        with self._lock:
+            strange, self._strange = self._strange > 0, max(0, self._strange - 1)
+        return self._other if strange and self._other else self._context
+
+    def exchange(self) -> None:
+        """Let the next connection see another certificate."""
+        with self._lock:
+            self._strange += 1
 
     def fault(self) -> str:
         """The fault that hits this call, if one does."""
@@ -261,7 +268,7 @@ class _Handler(BaseHTTPRequestHandler):
         if kind == "hang":
             owner.hang()
         if kind == "certificate":
-            owner.exchanged = True
+            owner.exchange()
         if kind == "500":
             self._send(500, {"title": "Internal Server Error", "status": 500, "detail": "nvued is busy"})
             return

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import render
 from apply import Policy, Report, Result, apply, by_wave
-from client import Access, Nvue, SwitchError
+from client import Access, Nvue
 from converge import Finding, Plan, Severity
 from fleet import Fleet
 from model import Dialect, Fabric, Role
@@ -14,9 +14,6 @@ from observe import Observed, observe
 from owned import Tree, patch_between, spread
 from plan import Candidate, Change, changes, plan
 from verify import verify
-
-ORDERS = ("all", "role")
-"""Which switches are changed at once after the canary: all, or spines first and then leaves."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +82,10 @@ class Site:
 
     def verify(self) -> list[Finding]:
         """What differs from the intent, in configuration and in what the switches see."""
-        survey = self.survey(state=True)
+        return self.findings(self.survey(state=True))
+
+    def findings(self, survey: Survey) -> list[Finding]:
+        """The same of a look that was taken with ``state``."""
         return [*survey.findings, *verify(self.fabric, survey.wanted, survey.observed)]
 
     def apply(
@@ -183,16 +183,3 @@ def without_address(fabric: Fabric, names: Iterable[str] = ()) -> list[Finding]:
         for each in fabric.switches
         if each.platform == "cumulus" and not each.management and (not names or each.name in names)
     ]
-
-
-__all__ = [
-    "ORDERS",
-    "Access",
-    "Policy",
-    "Report",
-    "Site",
-    "Survey",
-    "SwitchError",
-    "fleet",
-    "without_address",
-]

@@ -6,13 +6,15 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+import render
 from apply import Policy
 from client import Access, Credentials, Nvue
 from fleet import Fleet
-from model import Fabric
-from nvue import Certificate, Server, Switch
+from model import Dialect, Fabric
+from nvue import Certificate, Server, Switch, merge
 from nvue.fabric import Fabric as Wires
 from nvue.fabric import HostPort
+from nvue.switch import factory
 from online import Site
 
 USER, PASSWORD = "cumulus", "Correct-Horse-9"
@@ -77,14 +79,24 @@ def rack(
     other: Certificate | None = None,
     latency: float = 0.0,
     timeout: float = 5.0,
+    applied: bool = False,
 ) -> Iterator[Rack]:
-    """Simulated switches for every one of the fabric's, and a site that reaches them."""
+    """Simulated switches for every one of the fabric's, and a site that reaches them.
+
+    ``applied``: they run the intent already, instead of what they come with.
+    """
     wires = wired(fabric)
     servers: dict[str, Server] = {}
     new = tuple(int(part) for part in release.split(".")[:2]) >= (5, 15)
     with ExitStack() as stack:
         for switch in fabric.switches:
-            box = Switch(switch.name, release, wires.member(switch.name, new))
+            member = wires.member(switch.name, new)
+            tree = None
+            if applied:
+                dialect = Dialect.of_release(release)
+                tree = merge(factory(switch.name, new), render.tree(fabric, switch, dialect))
+                member.apply(tree)
+            box = Switch(switch.name, release, member, tree)
             server = Server(box, certificate, other=other, latency=latency, user=USER, password=PASSWORD)
             servers[switch.name] = stack.enter_context(server)
         access = Access(Credentials(USER, PASSWORD), ca=certificate.pem, timeout=timeout, pauses=(0.01, 0.01))

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The charm's options and action parameters: a wrong value is refused in one sentence."""
+
+import re
+from dataclasses import dataclass
+from typing import Protocol
+
+from charmkit.options import OptionError, check, option
+
+FINGERPRINT = "pairs of a switch and the SHA-256 of its certificate, such as Leaf0-1=9F:86:…"
+_PEM = re.compile(
+    r"\s*(?:-----BEGIN CERTIFICATE-----\s[A-Za-z0-9+/=\s]+-----END CERTIFICATE-----\s*)+", re.ASCII
+)
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,62}", re.ASCII)
+
+
+class Secret(Protocol):
+    """A Juju secret, as an option of that type gives it."""
+
+    def get_content(self, *, refresh: bool = False) -> dict[str, str]: ...
+
+
+@dataclass(frozen=True)
+class Options:
+    """The options of ``charmcraft.yaml``, with ``-`` spelled ``_``."""
+
+    intent: str = option("")
+    credentials: Secret | None = None
+    ca_certificate: str = option("")
+    pinned_certificates: str = option("")
+    apply_policy: str = option("manual", choices=("manual", "auto"))
+    apply_order: str = option("all", choices=("all", "role"))
+    canary: str = option("")
+    request_timeout: int = option(30, minimum=1, maximum=300)
+    settle_timeout: int = option(90, minimum=5, maximum=900)
+    confirm_timeout: int = option(300, minimum=60, maximum=3600)
+    parallel: int = option(64, minimum=1, maximum=256)
+
+    def __post_init__(self) -> None:
+        check(self)
+        if self.ca_certificate and not _PEM.fullmatch(self.ca_certificate):
+            raise OptionError("ca_certificate", self.ca_certificate, "certificates in PEM form")
+        if self.canary and not _NAME.fullmatch(self.canary):
+            raise OptionError("canary", self.canary, "the name of a switch, or nothing for the first one")
+        if self.confirm_timeout < self.settle_timeout + 30:
+            least = f"at least {self.settle_timeout + 30}, 30 s more than settle-timeout"
+            raise OptionError("confirm_timeout", self.confirm_timeout, least)
+        pins(self.pinned_certificates)
+
+
+def pins(text: str) -> dict[str, str]:
+    """The option pinned-certificates: by switch, 64 hexadecimal digits in lower case."""
+    found: dict[str, str] = {}
+    for item in text.split():
+        name, _, fingerprint = item.partition("=")
+        digits = fingerprint.replace(":", "").lower()
+        if not _NAME.fullmatch(name) or not re.fullmatch(r"[0-9a-f]{64}", digits) or name in found:
+            raise OptionError("pinned_certificates", item, FINGERPRINT)
+        found[name] = digits
+    return found
+
+
+@dataclass(frozen=True)
+class Switches:
+    """Parameters of ``apply`` and ``rollback``."""
+
+    switch: str = option("")
+
+    def __post_init__(self) -> None:
+        check(self)
+        _names(self.switch)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The switches; none means all."""
+        return _names(self.switch)
+
+
+@dataclass(frozen=True)
+class Output:
+    """Parameters of ``audit``."""
+
+    format: str = option("table", choices=("table", "json"))
+
+    def __post_init__(self) -> None:
+        check(self)
+
+
+@dataclass(frozen=True)
+class Rendering:
+    """Parameters of ``render``."""
+
+    switch: str = option("")
+    format: str = option("nv", choices=("nv", "yaml", "json"))
+    dialect: str = option("auto", choices=("auto", "5.14", "5.15"))
+
+    def __post_init__(self) -> None:
+        check(self)
+        _names(self.switch)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The switches; none means all."""
+        return _names(self.switch)
+
+
+@dataclass(frozen=True)
+class Showing:
+    """Parameters of ``show-fabric``."""
+
+    format: str = option("text", choices=("text", "svg"))
+    health: bool = option(False)
+
+    def __post_init__(self) -> None:
+        check(self)
+
+
+def _names(text: str) -> tuple[str, ...]:
+    names = tuple(text.replace(",", " ").split())
+    if wrong := [name for name in names if not _NAME.fullmatch(name)]:
+        raise OptionError("switch", wrong[0], "names of switches, or nothing for all")
+    return names
