@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Type a script on an Onyx or Comware switch, through netmiko.
+
+These switches have no revisions: there is no diff and no rollback. What is refused stops the script there,
+and nothing is saved, so that a reboot of the switch brings back what it had saved before.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from converge import StepError
+from script import Script
+
+DRIVERS = {"onyx": "mellanox_mlnxos", "comware": "hp_comware"}
+"""netmiko's name of each platform."""
+
+REFUSED = r"^\s*%.*$"
+"""Both platforms start a refusal with a percent sign."""
+
+QUESTION = r"\[Y/N\]:?\s*$"
+LONGEST = 4
+"""Questions in a row that saving may ask: to continue, to overwrite."""
+
+
+@dataclass(frozen=True)
+class Login:
+    """How to log in by SSH. Neither ``repr`` nor ``str`` shows the password.
+
+    Attributes:
+        user: who may configure the switch.
+        password: of the user.
+        known_hosts: file with the switches' host keys; the user's own when empty. An unknown key is refused.
+        port: of SSH.
+        timeout: seconds to connect, and for each command.
+
+    """
+
+    user: str
+    password: str = field(repr=False)
+    known_hosts: str = ""
+    port: int = 22
+    timeout: float = 30.0
+
+
+def type_in(platform: str, address: str, script: Script, login: Login) -> None:
+    """Log in to ``address``, type the script, and save.
+
+    Raises:
+        StepError: the switch cannot be reached, or refused a command; names the command and its answer.
+
+    """
+    import netmiko  # a second to load, and needed only where such switches are
+    import paramiko
+
+    try:
+        with netmiko.ConnectHandler(**_parameters(platform, address, login)) as connection:
+            connection.enable()
+            connection.send_config_set(
+                script.lines, error_pattern=REFUSED, read_timeout=login.timeout, exit_config_mode=False
+            )
+            _save(connection, script.save, login.timeout)
+            connection.exit_config_mode()
+    except netmiko.NetmikoAuthenticationException:
+        remedy = "correct the credentials; the password was sent nowhere else"
+        raise StepError(f"{address} refused the login of {login.user}", remedy) from None
+    except netmiko.ConfigInvalidException as error:
+        command, _, answer = (
+            str(error).removeprefix("Invalid input detected at command: ").partition(", matched")
+        )
+        remedy = "nothing was saved; correct the intent, or the switch, and apply again"
+        said = answer.removeprefix(" error: ").strip()
+        raise StepError(f"{address} refused '{command}': {said}", remedy) from None
+    except (netmiko.NetmikoBaseException, paramiko.SSHException, OSError, ValueError) as error:
+        if "known_hosts" in str(error) or isinstance(error, paramiko.BadHostKeyException):
+            reason = f"{address} presents a host key that is not the known one"
+            raise StepError(reason, "check the key at the switch, then add it to the known hosts") from None
+        said = str(error).strip().partition("\n")[0] or type(error).__name__
+        raise StepError(f"{address} cannot be configured: {said}", "see that it answers by SSH") from None
+
+
+def _parameters(platform: str, address: str, login: Login) -> dict[str, Any]:
+    return {
+        "device_type": DRIVERS[platform],
+        "host": address,
+        "port": login.port,
+        "username": login.user,
+        "password": login.password,
+        "conn_timeout": login.timeout,
+        "ssh_strict": True,
+        "system_host_keys": not login.known_hosts,
+        "alt_host_keys": bool(login.known_hosts),
+        "alt_key_file": login.known_hosts,
+        "allow_agent": False,
+        "use_keys": False,
+        # Each command is awaited by its echo, so that a refusal is seen before the next one is sent.
+        "global_cmd_verify": True,
+    }
+
+
+class _Connection(Protocol):
+    def send_command(
+        self, command_string: str, *, expect_string: str, read_timeout: float, strip_prompt: bool
+    ) -> object: ...
+
+
+def _save(connection: _Connection, command: str, timeout: float) -> None:
+    def say(line: str) -> str:
+        prompt = rf"[>\]#]\s*$|{QUESTION}"
+        return str(
+            connection.send_command(line, expect_string=prompt, read_timeout=timeout, strip_prompt=False)
+        )
+
+    answer = say(command)
+    for _ in range(LONGEST):
+        if not _asks(answer):
+            break
+        answer = say("Y")
+    if refusal := next((line for line in answer.splitlines() if line.lstrip().startswith("%")), None):
+        raise StepError(f"the configuration could not be saved: {refusal.strip()}", "save it on the switch")
+
+
+def _asks(answer: str) -> bool:
+    return answer.rstrip().rstrip(":").endswith("[Y/N]")

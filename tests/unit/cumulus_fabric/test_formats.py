@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Trees as files and the fabric as text and picture: what other programs, and people, make of them."""
+
+import json
+import re
+from xml.etree import ElementTree
+
+import document
+import formats
+import picture
+import pytest
+import render
+import show
+import yaml
+from converge import Severity
+from model import Dialect
+from unit.cumulus_fabric.fabrics import SIX, fabric
+
+OLD, NEW = Dialect.UNTIL_5_14, Dialect.FROM_5_15
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def digits(data):
+    """Values that YAML 1.1 takes for something else."""
+    data["leaves"]["segment-mac"] = "44:38:39:22:01:18"
+    data["leaves"]["anycast-mac"] = "00:00:00:00:00:01"
+    for number, text in enumerate(["on", "1e3", "0x1F", "12:30", "~", "null", "- x", "a: b", "#1", "y"]):
+        port = {"leaf": 1, "port": f"swp{number + 1}", "description": text}
+        data["racks"][0]["single-homed"][f"trap-{number}"] = port
+
+
+@pytest.mark.parametrize("dialect", Dialect)
+def test_yaml_means_the_same_to_yaml_1_1_and_1_2(dialect):
+    traps = fabric("rdg", digits)
+    for name in SIX:
+        tree = render.tree(traps, traps.switch(name), dialect)
+        text = formats.as_yaml(tree)
+        assert yaml.safe_load(text) == [{"set": tree}]
+        assert document.read(text) == [{"set": tree}]
+
+
+def test_what_reads_as_a_number_is_quoted():
+    traps = fabric("rdg", digits)
+    text = formats.as_yaml(render.tree(traps, traps.switch("Leaf0-1"), OLD))
+    assert "mac-address: '44:38:39:22:01:18'" in text
+    assert "anycast-mac: '00:00:00:00:00:01'" in text
+    assert "enable: 'on'" in text
+    assert "description: '1e3'" in text
+    assert re.search(r"^ +'3000': \{\}$", text, flags=re.MULTILINE)
+    assert "autonomous-system: 65101" in text
+    assert "&id" not in text
+
+
+def test_json_is_the_tree():
+    rdg = fabric()
+    tree = render.tree(rdg, rdg.switch("Spine0"), NEW)
+    assert json.loads(formats.as_json(tree)) == tree
+
+
+def test_commands_to_type_come_first_and_implied_ones_are_comments():
+    rdg = fabric()
+    typed, implied = formats.write(rdg, rdg.switch("Spine0"), OLD, "nv").split("\n\n")
+    assert all(line.startswith("nv set ") for line in typed.splitlines())
+    assert all(line.startswith("# ") for line in implied.splitlines())
+
+
+def test_a_description_with_blanks_survives_the_shell():
+    def spaced(data):
+        data["racks"][0]["bonds"]["bond_ext"]["description"] = "to the 'outside' world"
+
+    rdg = fabric("rdg", spaced)
+    text = formats.write(rdg, rdg.switch("Leaf0-1"), OLD, "nv")
+    assert """nv set interface bond_ext description 'to the '"'"'outside'"'"' world'""" in text
+
+
+# The fabric as text.
+
+HEALTH = {
+    "Leaf0-2": Severity.HELD,
+    "Leaf1-1 swp32": Severity.BLOCKED,
+    "Leaf0-1 bond2": Severity.WARNING,
+    "Spine0": Severity.INFO,
+}
+
+
+def test_the_text_names_every_switch_link_and_host():
+    rdg = fabric()
+    text = show.as_text(rdg)
+    for switch in rdg.switches:
+        assert f"\n{switch.name} " in text
+        for link in switch.links:
+            assert f"{link.port} {link.peer}" in text
+    assert re.search(r"bond_ext +Leaf0-1 swp22, Leaf0-2 swp22 +public\* +03:44:38:39:be:ef:01:00:00:09", text)
+    assert re.search(r"Leaf0-1 swp23 +Leaf0-1 swp23 +public oam\* +- +juju", text)
+
+
+def test_the_text_says_what_is_not_well():
+    text = show.as_text(fabric(), HEALTH)
+    assert "Leaf0-2 (held)" in text
+    assert "swp32 Spine1 (blocked)" in text
+    assert "Leaf0-1 swp10 (warning)" in text
+    assert "Spine0 (" not in text
+
+
+# The picture.
+
+
+def drawn(name="rdg", health=None):
+    return ElementTree.fromstring(picture.as_svg(fabric(name), health))
+
+
+def titles(svg) -> dict[str, str]:
+    """The lines of a picture by what they are, with their colours."""
+    return {line.findtext(f"{SVG}title"): line.get("stroke") for line in svg.iter(f"{SVG}line")}
+
+
+@pytest.mark.parametrize("name", ["rdg", "rdg-max"])
+def test_every_cable_is_a_line_and_every_port_of_a_host_a_dot(name):
+    svg, whole = drawn(name), fabric(name)
+    cables = [title for title in titles(svg) if " to " in title]
+    leaves = [switch for switch in whole.switches if switch.rack is not None]
+    assert len(cables) == sum(len(leaf.links) for leaf in leaves)
+    dots = list(svg.iter(f"{SVG}circle"))
+    assert len(dots) == sum(len(leaf.bonds) + len(leaf.single_homed) for leaf in leaves)
+
+
+def test_names_of_switches_hosts_and_ports_are_written():
+    written = {text.text for text in drawn().iter(f"{SVG}text")}
+    assert {"Spine0", "Leaf1-2", "bond_ext", "juju", "swp13", "swp31", "rack 1"} <= written
+
+
+def test_nothing_lies_outside_the_picture():
+    for name in ("rdg", "rdg-max", "demartek"):
+        svg = drawn(name)
+        width, height = float(svg.get("width")), float(svg.get("height"))
+        for element in svg.iter():
+            for key, limit in (("x", width), ("x1", width), ("x2", width), ("y", height), ("cy", height)):
+                if element.get(key):
+                    assert 0 <= float(element.get(key)) <= limit, (name, element.attrib)
+
+
+def test_health_has_colours():
+    lines = titles(drawn(health=HEALTH))
+    assert lines["Leaf1-1 swp32 to Spine1 swp15"] == picture.COLOURS[Severity.BLOCKED]
+    assert lines["Leaf0-1 swp10"] == picture.COLOURS[Severity.WARNING]
+    assert lines["Leaf0-1 swp31 to Spine0 swp13"] == picture.COLOURS[Severity.INFO]
+    assert picture.COLOURS[Severity.BLOCKED] not in titles(drawn()).values()
+
+
+def test_names_cannot_break_the_picture():
+    def odd(data):
+        data["racks"][0]["bonds"]["bond_ext"]["description"] = "<a> & 'b'"
+
+    assert ElementTree.fromstring(picture.as_svg(fabric("rdg", odd)))

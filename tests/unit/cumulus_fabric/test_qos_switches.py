@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0
+"""RoCE on the switches of Demartek's guide, typed on a command line that knows no other commands."""
+
+import json
+from pathlib import Path
+
+import comware
+import formats
+import pytest
+import qos_commands
+import ssh
+from converge import StepError
+from model import Dialect
+from script import Script
+from unit.cumulus_fabric.fabrics import fabric
+from unit.cumulus_fabric.sshswitch import COMWARE, ONYX, SshSwitch
+
+PRINTED = Path(__file__).parent / "demartek"
+PLATFORMS = {"sn2410": ONYX, "hpe5900": COMWARE}
+USER, PASSWORD = "admin", "Correct-Horse-9"
+
+
+def printed(name: str) -> list[str]:
+    """The guide's commands for two ports with its optional part; words that its layout breaks are joined."""
+    return (PRINTED / f"{name}.txt").read_text().splitlines()
+
+
+def script(name: str, change=None) -> Script:
+    demartek = fabric("demartek", change)
+    return qos_commands.script(demartek, demartek.switch(name))
+
+
+def typed(name: str, change=None) -> list[str]:
+    made = script(name, change)
+    return [*made.lines, made.save]
+
+
+def test_onyx_gets_the_guides_commands_in_its_order():
+    assert typed("sn2410") == printed("sn2410")
+
+
+def test_comware_gets_the_guides_commands_with_its_queue_corrected():
+    """The guide marks queue 5, where its own map sends nothing, and forgets to leave the table's view."""
+    guide = printed("hpe5900")
+    start = guide.index("queue 5 low-limit 150 high-limit 1500")
+    assert guide[start : start + 2] == ["queue 5 low-limit 150 high-limit 1500", "queue 5 ecn"]
+    corrected = ["queue 1 low-limit 150 high-limit 1500", "queue 1 ecn", "quit"]
+    assert typed("hpe5900") == [*guide[:start], *corrected, *guide[start + 2 :]]
+    assert "import 5 export 1" in guide
+
+
+def test_the_correction_is_said():
+    (note,) = script("hpe5900").notes
+    assert note.startswith("Demartek's guide turns ECN on for queue 5")
+    assert "queue 1 is used here" in note
+    demartek = fabric("demartek")
+    text = formats.write(demartek, demartek.switch("hpe5900"), Dialect.UNTIL_5_14, "nv")
+    assert text.startswith(f"! {note}\nvlan 2\n")
+    assert script("sn2410").notes == ()
+
+
+def test_without_ets_and_ecn_the_guides_optional_part_is_left_out():
+    def basic(data):
+        del data["roce"]["bandwidth"], data["roce"]["ecn"], data["standalone"]["hpe5900"]["bandwidth"]
+
+    assert not [line for line in typed("sn2410", basic) if "ets" in line or "ecn" in line]
+    assert typed("hpe5900", basic) == [*printed("hpe5900")[:16], "save RoCEConfiguration.cfg"]
+    assert script("hpe5900", basic).notes == ()
+
+
+def test_another_priority_moves_everywhere():
+    def four(data):
+        data["roce"]["priority"] = 4
+
+    assert [
+        line.replace("pg4", "pg5").replace("priority 4", "priority 5") for line in typed("sn2410", four)
+    ] == (printed("sn2410"))
+    made = typed("hpe5900", four)
+    assert {"priority-flow-control no-drop dot1p 4", "import 4 export 1", "import 5 export 0"} <= set(made)
+
+
+def test_lossy_needs_no_flow_control():
+    def lossy(data):
+        data["roce"]["mode"] = "lossy"
+
+    for name in PLATFORMS:
+        made = typed(name, lossy)
+        assert not [line for line in made if "priority-flow-control" in line or "lossless" in line]
+        assert [line for line in made if "ecn" in line]
+
+
+def test_roce_off_leaves_vlans():
+    def off(data):
+        data["roce"]["mode"] = "off"
+        data["networks"]["storage"] = {"vlan": 7}
+
+    assert typed("sn2410", off)[:9] == [
+        *("vlan 2", "exit", "vlan 7", "exit", "interface ethernet 1/1"),
+        *("switchport mode trunk", "switchport trunk allowed-vlan 2", "switchport trunk allowed-vlan add 7"),
+        "exit",
+    ]
+    assert "port trunk permit vlan 2 7" in typed("hpe5900", off)
+    assert not [line for name in PLATFORMS for line in typed(name, off) if "qos" in line or "pool" in line]
+
+
+@pytest.mark.parametrize(("percent", "weights"), [(87, (2, 13)), (90, (1, 9)), (50, (1, 1)), (99, (1, 15))])
+def test_weights_of_queues_come_nearest_to_the_percentage(percent, weights):
+    assert comware.weights(percent) == weights
+
+
+def test_yaml_and_json_are_for_nvue_only():
+    demartek = fabric("demartek")
+    with pytest.raises(formats.FormatError, match="sn2410 runs onyx, which takes commands only"):
+        formats.write(demartek, demartek.switch("sn2410"), Dialect.UNTIL_5_14, "yaml")
+
+
+# Typed on a command line.
+
+
+def login(switch, tmp_path, **other) -> ssh.Login:
+    keys = switch.known_hosts(tmp_path / "known_hosts")
+    return ssh.Login(
+        **{
+            "user": USER,
+            "password": PASSWORD,
+            "known_hosts": keys,
+            "port": switch.port,
+            "timeout": 5.0,
+            **other,
+        }
+    )
+
+
+@pytest.mark.parametrize("name", PLATFORMS)
+def test_a_switch_that_knows_no_other_command_takes_all_of_them(name, tmp_path):
+    made = script(name)
+    with SshSwitch(PLATFORMS[name], name) as switch:
+        ssh.type_in(_platform(name), "127.0.0.1", made, login(switch, tmp_path))
+    assert switch.shell.refused == []
+    configured = [line for _, line in switch.shell.taken]
+    leaving = ("exit", "quit")
+    views = ("interface ethernet 1/1", "interface ethernet 1/2")
+    sent = [line for line in made.lines if line not in leaving and line not in views]
+    sent = [line for line in sent if not line.startswith("interface Ten-GigabitEthernet")]
+    assert configured == [*sent, made.save]
+    ports = {at for at, line in switch.shell.taken if "trunk" in line}
+    assert len(ports) == 2
+
+
+@pytest.mark.parametrize("name", PLATFORMS)
+def test_a_refused_command_stops_the_script_unsaved(name, tmp_path):
+    made = script(name)
+    middle = made.lines[len(made.lines) // 2]
+    with SshSwitch(PLATFORMS[name], name, broken=[middle]) as switch, pytest.raises(StepError) as caught:
+        ssh.type_in(_platform(name), "127.0.0.1", made, login(switch, tmp_path))
+    assert caught.value.reason.startswith(f"127.0.0.1 refused '{middle}': % Operation failed")
+    assert "nothing was saved" in caught.value.remedy
+    assert switch.shell.refused == [middle]
+    assert made.save not in [line for _, line in switch.shell.taken]
+
+
+def test_a_misspelled_command_is_refused_in_the_switchs_words(tmp_path):
+    wrong = Script(("vlan 2", "exit", "traffic-clas 2 bind switch-priority 5"), "config write to RoCEconfig")
+    with SshSwitch(ONYX, "sn2410") as switch, pytest.raises(StepError, match="% Unrecognized command"):
+        ssh.type_in("onyx", "127.0.0.1", wrong, login(switch, tmp_path))
+    assert switch.shell.taken == [("", "vlan 2")]
+
+
+def test_a_wrong_password_is_named_and_not_shown(tmp_path):
+    with SshSwitch(ONYX, "sn2410") as switch, pytest.raises(StepError) as caught:
+        ssh.type_in("onyx", "127.0.0.1", script("sn2410"), login(switch, tmp_path, password="Wrong-Donkey-1"))
+    assert caught.value.reason == "127.0.0.1 refused the login of admin"
+    assert "Donkey" not in f"{caught.value!r}{caught.value.remedy}{caught.value.__context__!r}"
+
+
+def test_an_unknown_host_key_is_refused(tmp_path):
+    with SshSwitch(ONYX, "sn2410") as switch, SshSwitch(ONYX, "other") as other:
+        keys = other.known_hosts(tmp_path / "other")
+        with pytest.raises(StepError, match="a host key that is not the known one"):
+            ssh.type_in("onyx", "127.0.0.1", script("sn2410"), login(switch, tmp_path, known_hosts=keys))
+    assert switch.shell.taken == []
+
+
+def test_a_switch_that_does_not_answer(tmp_path):
+    with SshSwitch(ONYX, "sn2410") as switch:
+        gone = login(switch, tmp_path)
+    with pytest.raises(StepError, match=r"127\.0\.0\.1 cannot be configured"):
+        ssh.type_in("onyx", "127.0.0.1", script("sn2410"), gone)
+
+
+def test_a_login_does_not_show_its_password():
+    secret = ssh.Login(USER, PASSWORD)
+    assert PASSWORD not in f"{secret}{secret!r}"
+    assert json.dumps({"user": secret.user})
+
+
+def _platform(name: str) -> str:
+    return fabric("demartek").switch(name).platform
