@@ -235,6 +235,12 @@ def pairs(text: Any) -> list[tuple[str, str]]:
     return [(left, right) for left, _, right in (word.partition(":") for word in str(text or "").split())]
 
 
+def vlan_ranges(text: Any) -> list[tuple[str, int, int]]:
+    """`physnet:100:200 other` as (physnet, first, last); words without a range are left out."""
+    found = re.findall(r"([^\s:,]+):(\d+):(\d+)", str(text or ""))
+    return [(physnet, int(first), int(last)) for physnet, first, last in found]
+
+
 def json_list(text: Any) -> list[Any]:
     """The JSON object or list of objects of a PCI option; ValueError when it is neither."""
     value = json.loads(str(text))

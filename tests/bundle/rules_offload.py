@@ -13,6 +13,8 @@ from maas.sitefile import cpus
 
 SENTINEL = "none:0"
 """ovn-chassis' sriov-numvfs that names no port: it then leaves every VF alone (charm-layer-ovn)."""
+MOST_WITH_LAG = 64
+"""Mellanox/ovs-tests, test-vf-lag-warn-65-vfs.sh; newer firmware is not known."""
 SELECTORS = ("vendor_id", "product_id", "address", "devname")
 
 
@@ -65,6 +67,19 @@ def vf_count(bundle: Bundle) -> Iterator[Wrong]:
                         what,
                         f"Write num-vfs: {count} for {firmware.name}",
                     )
+
+
+@rule("vf-lag-count", "VF-LAG goes with at most 64 VFs in the firmware.", warning=True)
+def vf_lag_count(bundle: Bundle) -> Iterator[Wrong]:
+    for application in bundle.of("sriov-switchdev"):
+        count = application.option("num-vfs")
+        if isinstance(count, int) and count > MOST_WITH_LAG and application.option("vf-lag") != "disabled":
+            what = f"{application.name} wants {count} VFs per port: VF-LAG did not form with 65 or more"
+            yield (
+                application.place("options", "num-vfs"),
+                what,
+                f"Write num-vfs: {MOST_WITH_LAG}, or see if it does",
+            )
 
 
 @rule("reboot-owner", "Where both charms are on a machine, sriov-switchdev owns the reboot.")

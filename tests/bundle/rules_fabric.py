@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The fabric's intent against the hosts' side: VLANs, MTU and RoCE are written twice, and must agree."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import yaml
+from bundle.model import Application, Bundle, vlan_ranges
+from bundle.rule import Wrong, rule
+from bundle.source import Place
+
+Intent = dict[str, Any]
+
+
+def _intents(bundle: Bundle) -> Iterator[tuple[Application, Intent, Place]]:
+    """Each fabric with its intent; one that is no YAML mapping is the charm's to name."""
+    for application in bundle.of("cumulus-fabric"):
+        try:
+            intent = yaml.safe_load(str(application.option("intent") or ""))
+        except yaml.YAMLError:
+            intent = None
+        if isinstance(intent, dict):
+            yield application, intent, application.place("options", "intent")
+
+
+def _networks(intent: Intent) -> list[dict[str, Any]]:
+    networks = intent.get("networks")
+    return (
+        [body for body in networks.values() if isinstance(body, dict)] if isinstance(networks, dict) else []
+    )
+
+
+@rule("fabric-vlan", "The fabric carries every VLAN that Neutron may give to a tenant.")
+def fabric_vlan(bundle: Bundle) -> Iterator[Wrong]:
+    for fabric, intent, _ in _intents(bundle):
+        carried = {network.get("vlan") for network in _networks(intent)}
+        for application in bundle.of("neutron-api"):
+            for physnet, first, last in vlan_ranges(application.option("vlan-ranges")):
+                missing = [vlan for vlan in range(first, last + 1) if vlan not in carried]
+                if missing:
+                    what = (
+                        f"{application.name} may use VLANs {first} to {last} of {physnet}, and {fabric.name}"
+                    )
+                    what += f" does not carry {missing[0]}" + (
+                        f" and {len(missing) - 1} more" if missing[1:] else ""
+                    )
+                    yield (
+                        application.place("options", "vlan-ranges"),
+                        what,
+                        "Narrow vlan-ranges, or add networks",
+                    )
+
+
+@rule(
+    "fabric-space", "A space is on the same VLAN in the fabric and in MAAS; MAAS' untagged is 0.", site=True
+)
+def fabric_space(bundle: Bundle) -> Iterator[Wrong]:
+    for fabric, intent, place in _intents(bundle):
+        for network in _networks(intent):
+            known = bundle.site.networks.get(network.get("space"))
+            vid = 0 if network.get("untagged") else network.get("vlan")
+            if known and known.vid != vid:
+                what = f"{fabric.name} has {known.name} on VLAN {vid}, MAAS on {known.vid}"
+                yield place, what, "Write the same VLAN in the intent and in the site file"
+
+
+@rule("fabric-mtu", "The fabric's host ports carry what the site's VLANs carry.", site=True)
+def fabric_mtu(bundle: Bundle) -> Iterator[Wrong]:
+    for fabric, intent, place in _intents(bundle):
+        host = (intent.get("mtu") or {}).get("host")
+        largest = max(network.mtu for network in bundle.site.networks.values())
+        if isinstance(host, int) and host < largest:
+            what = f"{fabric.name} carries {host} bytes to hosts, the site's VLANs {largest}"
+            yield place, what, f"Write mtu: {{host: {largest}}} in the intent"
+
+
+@rule("fabric-roce", "Hosts and switches agree on what is lossless.")
+def fabric_roce(bundle: Bundle) -> Iterator[Wrong]:
+    for fabric, intent, _ in _intents(bundle):
+        roce = intent.get("roce") or {}
+        for qos in bundle.of("roce-qos"):
+            words = str(qos.option("pfc-priorities") or "").replace(",", " ").split()
+            lossless = [] if words == ["none"] else words
+            wanted = [str(roce.get("priority", 3))] if roce.get("mode") == "lossless" else []
+            if words and lossless != wanted:
+                said = " ".join(lossless) or "no priority"
+                what = f"{qos.name} pauses {said}, {fabric.name} {' '.join(wanted) or 'none'}"
+                place = qos.place("options", "pfc-priorities")
+                yield place, what, f'Write pfc-priorities: "{" ".join(wanted) or "none"}"'
