@@ -58,14 +58,26 @@ KEEP = 3
 
 @dataclass(frozen=True)
 class Release:
-    """A Debian release, the Ubuntu series that it stands for, and its Python."""
+    """A Debian release, the Ubuntu series that it stands for, its Python, and what it alone has."""
 
     name: str
     series: str
     python: str
+    extra: tuple[str, ...] = ()
+
+    @property
+    def packages(self) -> list[str]:
+        return [*PACKAGES, *self.extra]
 
 
-RELEASES = {r.name: r for r in (Release("trixie", "noble", "3.13"), Release("bookworm", "jammy", "3.11"))}
+RELEASES = {
+    r.name: r
+    for r in (
+        # The twin of the fabric (twin/) needs trixie's kernel and FRR.
+        Release("trixie", "noble", "3.13", extra=("frr", "lldpd")),
+        Release("bookworm", "jammy", "3.11"),
+    )
+}
 
 
 @dataclass(frozen=True)
@@ -133,7 +145,7 @@ def _run(step: Step, command: list[str], env: dict[str, str] | None = None) -> N
 
 def _base(release: Release) -> Path:
     """The release with its packages, as a tar archive."""
-    path = host.cache() / f"base-{release.name}-{digest([release.name, *PACKAGES])}.tar"
+    path = host.cache() / f"base-{release.name}-{digest([release.name, *release.packages])}.tar"
     if path.exists():
         return path
     for old in host.cache().glob(f"base-{release.name}-*.tar"):
@@ -147,7 +159,7 @@ def _base(release: Release) -> Path:
         _run(
             step,
             [
-                "mmdebstrap", "--variant=apt", f"--include={','.join(PACKAGES)}",
+                "mmdebstrap", "--variant=apt", f"--include={','.join(release.packages)}",
                 *(f"--dpkgopt=path-exclude=/usr/share/{name}/*" for name in without),
                 release.name, str(partial),
             ],
@@ -244,7 +256,7 @@ def image(name: str) -> Image:
     release = RELEASES[name]
     host.require()
     with locked(host.cache() / f"{release.name}.lock"):
-        key = digest([release.name, *PACKAGES, REQUIREMENTS, *_tree(FILES), *_card_sources()])
+        key = digest([release.name, *release.packages, REQUIREMENTS, *_tree(FILES), *_card_sources()])
         target = host.cache() / f"image-{release.name}-{key}"
         if not target.exists():
             _assemble(release, target)

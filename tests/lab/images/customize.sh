@@ -31,6 +31,7 @@ rm -r "$ram"
 
 echo "settling units"
 systemctl -q enable lab-tor.service lab-juju.socket
+systemctl -q disable frr.service lldpd.service 2>/dev/null || true # only trixie has them, for the twin
 systemctl -q mask apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer e2scrub_all.timer e2scrub_reap.service \
     fstrim.timer logrotate.timer getty@tty1.service serial-getty@ttyS0.service serial-getty@hvc0.service systemd-logind.service systemd-pstore.service \
     systemd-update-utmp.service systemd-random-seed.service systemd-binfmt.service proc-sys-fs-binfmt_misc.automount \

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs where the twin runs: cumulus-fabric's own verbs on its switches, with the reference design's intent.
+
+``apply`` and ``verify`` print what the charm's verbs say; ``read`` each switch's operational tree. ``patch
+SWITCH [CONFIRM]`` lays the tree on standard input over what one switch runs and prints the revision when it
+has come to rest, or when the switch no longer answers; ``revision SWITCH ID`` prints it later. All is JSON.
+"""
+
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[3]
+sys.path[:0] = [str(ROOT / "charms/cumulus-fabric/src"), str(ROOT / "lib")]
+
+import expand  # noqa: E402
+import intent  # noqa: E402
+from client import Access, Credentials, Nvue, SwitchError  # noqa: E402
+from converge import Finding  # noqa: E402
+from fleet import Fleet  # noqa: E402
+from online import Policy, Site  # noqa: E402
+
+BUSY = ("pending", "apply", "checking")
+PATIENCE = Policy(confirm=180, settle=60.0, deadline=120.0)
+
+
+def site(timeout: float = 60) -> Site:
+    rack = json.loads(Path("/run/twin.json").read_text())
+    ca = Path(rack["certificate"]).read_text()
+    access = Access(Credentials("cumulus", "CumulusLinux!"), ca=ca, timeout=timeout)
+    fabric = expand.expand(intent.parse((ROOT / "charms/cumulus-fabric/examples/rdg.yaml").read_text()))
+    addresses = {name: url.split("/")[2].split(":")[0] for name, url in rack["switches"].items()}
+    return Site(fabric, Fleet({name: Nvue(name, address, access) for name, address in addresses.items()}))
+
+
+def told(findings: list[Finding]) -> list[dict[str, str]]:
+    return [{"severity": f.severity.name, "subject": f.subject, "what": f.what} for f in findings]
+
+
+def patch(switch: Nvue, tree: Any, confirm: int) -> Any:
+    """Apply a patch without looking at what comes of it, as an operator would."""
+    revision = switch.create()
+    try:
+        switch.patch(revision, tree)
+        switch.apply(revision, confirm or None)
+        return look(switch, revision)
+    except SwitchError as error:
+        return {"revision": revision, "state": error.kind, "said": [error.reason]}
+
+
+def look(switch: Nvue, revision: str) -> Any:
+    """The revision when it has come to rest."""
+    while (progress := switch.progress(revision)).state in BUSY:
+        time.sleep(0.3)
+    return {
+        "revision": revision,
+        "state": progress.state,
+        "said": progress.issues,
+        "codes": progress.codes,
+    }
+
+
+def main(verb: str, rest: list[str]) -> Any:
+    if verb in ("patch", "revision"):
+        switch = site(timeout=8).fleet.switches[rest[0]]
+        if verb == "revision":
+            return look(switch, rest[1])
+        return patch(switch, json.load(sys.stdin), int(rest[1]) if rest[1:] else 0)
+    here = site()
+    if verb == "apply":
+        report = here.apply(policy=PATIENCE, announce=lambda line: print(line, file=sys.stderr))
+        return {"verdict": report.verdict, "applied": report.applied, "reasons": told([*report.reasons])}
+    if verb == "verify":
+        return told(here.verify())
+    found, failed = here.fleet.each(here.names, lambda switch: switch.get("/"))
+    return found | {name: str(error) for name, error in failed.items()}
+
+
+if __name__ == "__main__":
+    print(json.dumps(main(sys.argv[1], sys.argv[2:])))

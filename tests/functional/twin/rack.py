@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A rack of twins in a guest, and cumulus-fabric's verbs on it."""
+
+import json
+import time
+from collections.abc import Callable
+from typing import Any
+
+from lab.guest import Guest
+
+HERE = "/opt/ovn-offload/tests/functional/twin"
+START = (
+    "systemd-run --quiet --unit=twin --setenv=PYTHONPATH=/opt/ovn-offload/tests "
+    "--property=RequiresMountsFor=/opt/ovn-offload --property=StandardOutput=truncate:/run/twin.json "
+    "python3 -m lab.twin"
+)
+
+
+class Rack:
+    """A rack of twins in a guest."""
+
+    def __init__(self, guest: Guest) -> None:
+        self.guest = guest
+
+    def start(self) -> None:
+        """Start it, and return when every switch answers."""
+        self.guest.run(START)
+        self.until(lambda: bool(self.guest.read("/run/twin.json").strip()), 300, "the twin does not start")
+
+    def operate(self, *args: str, tree: Any = None, timeout: float = 300) -> Any:
+        """See operate.py."""
+        stdin = json.dumps(tree) if tree is not None else None
+        done = self.guest.run(["python3", f"{HERE}/operate.py", *args], stdin=stdin, timeout=timeout)
+        return json.loads(done.stdout)
+
+    def on(self, name: str, command: str, check: bool = True, timeout: float = 60) -> str:
+        """Run a command in the namespace of a switch or host."""
+        return self.guest.run(f"ip netns exec {name} {command}", check=check, timeout=timeout).stdout
+
+    def ping(self, host: str, address: str, count: int = 3, size: int = 56) -> int:
+        """How many of ``count`` unfragmented pings are answered."""
+        command = f"ping -q -n -M do -s {size} -i 0.2 -W 2 -c {count} {address}"
+        return int(self.on(host, command, check=False).partition(" packets transmitted, ")[2].split()[0])
+
+    def until(self, holds: Callable[[], bool], seconds: float, problem: str) -> None:
+        """Wait until something holds."""
+        deadline = time.monotonic() + seconds
+        while not holds():
+            assert time.monotonic() < deadline, f"{problem}\n{self.log()}"
+            time.sleep(1)
+
+    def log(self) -> str:
+        """What the twin itself says."""
+        return self.guest.run("journalctl -q -u twin | tail -30", check=False).stdout

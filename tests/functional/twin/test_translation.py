@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the twin makes of a tree, without a switch: what it refuses, FRR's lines, the filters."""
+
+from copy import deepcopy
+from typing import Any
+
+import pytest
+from lab.twin import asic, frr, model
+
+LEAF: dict[str, Any] = {
+    "interface": {
+        "lo": {"type": "loopback", "ip": {"address": {"10.10.10.1/32": {}}}},
+        "eth0": {"type": "eth", "ip": {"address": {"dhcp": {}}, "vrf": "mgmt"}},
+        "swp31": {"type": "swp", "evpn": {"multihoming": {"uplink": "on"}}},
+        "swp9": {"type": "swp"},
+        "bond1": {
+            "type": "bond",
+            "bond": {"member": {"swp9": {}}, "lacp-bypass": "on"},
+            "link": {"mtu": 9000},
+            "bridge": {"domain": {"br_default": {"vlan": {"10": {}, "3000": {}}, "untagged": 3000}}},
+            "evpn": {
+                "multihoming": {
+                    "segment": {"enable": "on", "local-id": 1, "mac-address": "44:38:39:BE:EF:01"}
+                }
+            },
+        },
+    },
+    "bridge": {"domain": {"br_default": {"vlan": {"10": {"vni": {"1010": {}}}}}}},
+    "nve": {"vxlan": {"enable": "on", "source": {"address": "10.10.10.1"}, "arp-nd-suppress": "on"}},
+    "evpn": {"enable": "on", "multihoming": {"enable": "on"}},
+    "router": {"bgp": {"enable": "on", "autonomous-system": 65101, "router-id": "10.10.10.1"}},
+    "vrf": {
+        "default": {
+            "router": {
+                "bgp": {
+                    "enable": "on",
+                    "neighbor": {"swp31": {"peer-group": "underlay", "type": "unnumbered"}},
+                    "peer-group": {
+                        "underlay": {
+                            "remote-as": "external",
+                            "address-family": {"l2vpn-evpn": {"enable": "on"}},
+                        }
+                    },
+                    "address-family": {
+                        "ipv4-unicast": {"enable": "on", "redistribute": {"connected": {"enable": "on"}}},
+                        "l2vpn-evpn": {"enable": "on"},
+                    },
+                }
+            }
+        }
+    },
+}
+
+
+def new(node: Any) -> Any:
+    """A tree in the words of 5.15 and later."""
+    if not isinstance(node, dict):
+        return {"on": "enabled"}.get(node, node)
+    if "address" in node.get("ip", {}) and "dhcp" in node["ip"]["address"]:
+        return {**node, "ip": None, "vrf": "mgmt", "ipv4": {"dhcp-client": {"state": "enabled"}}}
+    names = {"enable": "state", "ip": "ipv4"}
+    return {names.get(key, key): new(value) for key, value in node.items()}
+
+
+def changed(path: str, value: Any) -> dict[str, Any]:
+    tree = deepcopy(LEAF)
+    node = tree
+    *above, last = path.split("/")
+    for key in above:
+        node = node.setdefault(key, {})
+    node[last] = value
+    return tree
+
+
+def test_both_dialects_mean_the_same_switch() -> None:
+    old = model.parse(LEAF)
+    assert model.parse(new(LEAF)) == old
+    assert old.vnis == {10: 1010}
+    assert old.interfaces["bond1"].vlans == {10, 3000}
+    assert old.segments["bond1"] == model.Segment("44:38:39:be:ef:01", 1, 32767)
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "said"),
+    [
+        ("acl/deny", {"type": "ipv4"}, "acl.deny.type: the twin does not translate this path"),
+        ("interface/swp9/link/speed", "100G", "interface.swp9.link.speed: the twin does not translate"),
+        ("interface/swp9/ptp", {}, "interface.swp9.ptp: the twin does not translate this path"),
+        ("interface/vlan10", {"type": "svi"}, "interface.vlan10.type: the twin has loopback, swp, bond, eth"),
+        ("vrf/red/router/bgp/enable", "on", "vrf.red.router.bgp.enable: the twin does not translate"),
+        ("vrf/default/router/bgp/neighbor/swp31/type", "numbered", "unnumbered only"),
+        ("interface/bond1/evpn/multihoming/segment/local-id", None, "needs local-id and mac-address"),
+        ("interface/swp9/evpn/multihoming/segment/enable", "on", "only a bond can be one"),
+    ],
+)
+def test_anything_else_is_refused_by_its_path(path: str, value: Any, said: str) -> None:
+    with pytest.raises(model.Untranslatable) as refused:
+        model.parse(changed(path, value))
+    assert said in str(refused.value)
+
+
+def test_frr_gets_only_what_differs() -> None:
+    runs = frr.configuration(model.parse(LEAF))
+    assert frr.delta([], runs)[-4:] == [
+        "address-family l2vpn evpn",
+        "advertise-all-vni",
+        "exit-address-family",
+        "exit",
+    ]
+    assert frr.delta(runs, runs) == []
+    moved = model.parse(changed("interface/bond1/evpn/multihoming/segment/local-id", 7))
+    assert frr.delta(runs, frr.configuration(moved)) == [
+        *("interface bond1", "no evpn mh es-id 1", "exit"),
+        *("interface bond1", "evpn mh es-id 7", "exit"),
+    ]
+
+
+def test_another_asn_replaces_the_whole_router() -> None:
+    runs = frr.configuration(model.parse(LEAF))
+    wanted = frr.configuration(model.parse(changed("router/bgp/autonomous-system", 65009)))
+    lines = frr.delta(runs, wanted)
+    assert lines[0] == "no router bgp 65101"
+    assert [line for line in lines if "65101" in line] == lines[:1]
+    assert lines.count("router bgp 65009") == len([s for s, _ in wanted if s[:1] == ("router bgp 65009",)])
+
+
+def test_filters_know_the_peer_of_each_segment() -> None:
+    said = [
+        {"accessPort": "bond1", "flags": ["local", "df"], "vteps": [{"vtep": "10.10.10.2"}]},
+        {"accessPort": "bond2", "flags": ["local", "nonDF"], "vteps": [{"vtep": "10.10.10.2"}]},
+        {"flags": ["remote"], "vteps": [{"vtep": "10.10.10.3"}]},
+    ]
+    rules = asic.rules(["swp31"], said)
+    assert rules.peers == ("10.10.10.2",)
+    assert rules.segments == (("bond1", ("10.10.10.2",), True), ("bond2", ("10.10.10.2",), False))
+    drops = [line for line in asic.filters(rules) if "drop" in line]
+    assert ["match mark 257 65535" in drops[0], "match mark 256 256" in drops[1]] == [True, True]

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The twin: Cumulus switches as network namespaces, behind the simulator's NVUE API. See README.md."""

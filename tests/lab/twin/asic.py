@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a leaf's ASIC does for EVPN multihoming and the Linux kernel does not (FRR issue 9574).
+
+A frame that came through VXLAN and is broadcast or multicast must not go out on a segment when
+
+- the leaf that sent it has that segment, too: the host has it already, or sent it (split horizon, RFC 8365);
+- this leaf is not the segment's designated forwarder: the other one sends it.
+
+So the uplinks' ingress marks what arrives by VXLAN with the leaf that sent it, and the segments' egress looks
+at the mark. And a leaf that has lost all its uplinks takes its segments' ports down, so that the hosts use
+the other leaf (uplink tracking): FRR asks the kernel for protodown, which veth does not have.
+"""
+
+import threading
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from lab.twin.commands import CommandError, batch, listed
+from lab.twin.frr import Frr
+from lab.twin.model import Switch
+
+PAUSE = 1.0  # seconds between two looks
+FROM_VXLAN = 0x100
+"""The mark's bit for all VXLAN; the low byte is the sending leaf's number."""
+
+VXLAN_PORT = 4789
+
+
+@dataclass(frozen=True)
+class Rules:
+    """The filters that one leaf needs.
+
+    Attributes:
+        uplinks: where VXLAN arrives.
+        peers: leaves that share a segment with this one, in order: the first has number 1.
+        segments: per bond up in FRR, the peers on it and whether this leaf is its designated forwarder.
+
+    """
+
+    uplinks: tuple[str, ...] = ()
+    peers: tuple[str, ...] = ()
+    segments: tuple[tuple[str, tuple[str, ...], bool], ...] = ()
+
+    def devices(self) -> list[str]:
+        return [*self.uplinks, *(bond for bond, _, _ in self.segments)]
+
+
+def rules(uplinks: Iterable[str], segments: list[dict[str, Any]]) -> Rules:
+    """From what FRR says of its Ethernet segments (``show evpn es detail json``)."""
+    local = [
+        (s["accessPort"], tuple(sorted(v["vtep"] for v in s.get("vteps", []))), "df" in s["flags"])
+        for s in segments
+        if "local" in s.get("flags", [])
+    ]
+    peers = tuple(sorted({peer for _, on_it, _ in local for peer in on_it}))
+    return Rules(tuple(uplinks), peers, tuple(sorted(local)))
+
+
+def filters(wanted: Rules) -> list[str]:
+    """tc's lines for a leaf without filters."""
+    lines = [f"qdisc add dev {device} clsact" for device in wanted.devices()]
+    vxlan = f"protocol ip flower ip_proto udp dst_port {VXLAN_PORT}"
+    for uplink in wanted.uplinks:
+        for number, peer in enumerate(wanted.peers, start=1):
+            source = f"pref {number} {vxlan} src_ip {peer}"
+            lines.append(
+                f"filter add dev {uplink} ingress {source} action skbedit mark {FROM_VXLAN + number}"
+            )
+        others = f"pref {len(wanted.peers) + 1} {vxlan}"
+        lines.append(f"filter add dev {uplink} ingress {others} action skbedit mark {FROM_VXLAN}")
+    group = "match u8 0x01 0x01 at -14"  # the group bit of the destination address
+    for bond, on_it, forwards in wanted.segments:
+        marks = [(FROM_VXLAN + wanted.peers.index(peer) + 1, 0xFFFF) for peer in on_it]
+        if not forwards:
+            marks = [(FROM_VXLAN, FROM_VXLAN)]
+        for number, (mark, mask) in enumerate(marks, start=1):
+            match = f"protocol all u32 match mark {mark} {mask} {group}"
+            lines.append(f"filter add dev {bond} egress pref {number} {match} action drop")
+    return lines
+
+
+class Asic:
+    """Keeps one leaf's filters and ports in step with FRR and with the uplinks, in a thread of its own."""
+
+    def __init__(self, namespace: str, frr: Frr) -> None:
+        self.namespace = namespace
+        self._frr = frr
+        self._switch = Switch()
+        self._rules: Rules | None = None  # None: not known
+        self._isolated = False
+        self._lock = threading.Lock()
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=f"asic-{namespace}", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stopped.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def follow(self, switch: Switch) -> None:
+        """The switch has a new configuration: its links are as configured, new bonds have no filters."""
+        with self._lock:
+            self._switch, self._rules, self._isolated = switch, None, False
+
+    def _run(self) -> None:
+        while not self._stopped.wait(PAUSE):
+            # Such as a bond that has just gone: the next look sees it.
+            with self._lock, suppress(CommandError):
+                if self._switch.uplinks:
+                    self._look()
+
+    def _look(self) -> None:
+        """Compare once with what FRR says, and change what differs."""
+        uplinks = self._frr.show("zebra", "evpn")
+        self._track(bool(uplinks.get("uplinkConfigCount")) and not uplinks.get("uplinkActiveCount"))
+        wanted = rules(self._switch.uplinks, self._frr.show("zebra", "evpn es detail"))
+        if wanted != self._rules:
+            self._rules = None
+            there = [q["dev"] for q in listed(self.namespace, "tc", "qdisc", "show") if q["kind"] == "clsact"]
+            batch(self.namespace, "tc", [f"qdisc del dev {device} clsact" for device in there])
+            batch(self.namespace, "tc", filters(wanted))
+            self._rules = wanted
+
+    def _track(self, isolated: bool) -> None:
+        if isolated != self._isolated:
+            bonds = [self._switch.interfaces[name] for name in self._switch.segments]
+            ports = sorted(port for bond in bonds for port in bond.members)
+            batch(self.namespace, "ip", [f"link set {p} {'down' if isolated else 'up'}" for p in ports])
+            self._isolated = isolated

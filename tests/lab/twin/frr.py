@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""FRR of one switch: its daemons in the switch's namespace, its configuration, what it says."""
+
+import json
+import shutil
+import socket
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+from lab.twin.commands import CommandError, daemon, run
+from lab.twin.model import Bgp, Switch
+
+DAEMONS = ("mgmtd", "zebra", "bgpd")
+PROGRAMS = Path("/usr/lib/frr")
+CONFIG, STATE = Path("/etc/frr"), Path("/run/frr")
+PATIENCE = 120  # seconds: six switches start side by side under emulation
+
+Section = tuple[str, ...]
+"""Headers from the outermost in, such as ``("router bgp 65101", "address-family l2vpn evpn")``."""
+
+
+class Frr:
+    """FRR of one switch; its daemons know the switch's namespace by its name (``-N``)."""
+
+    def __init__(self, namespace: str) -> None:
+        self.namespace = namespace
+        self._log = Path(f"/var/log/frr/{namespace}.log")
+        self._daemons: list[subprocess.Popen[bytes]] = []
+        self._runs: list[tuple[Section, str]] = []
+
+    def start(self) -> None:
+        """Start the daemons, and return when they listen."""
+        for directory in (CONFIG / self.namespace, STATE / self.namespace):
+            directory.mkdir(parents=True, exist_ok=True)
+            shutil.chown(directory, "frr", "frr")
+        shutil.chown(STATE, "frr", "frr")
+        (CONFIG / self.namespace / "vtysh.conf").write_text("service integrated-vtysh-config\n")
+        options = ["-N", self.namespace, "-F", "datacenter", "-A", "127.0.0.1", "--log", f"file:{self._log}"]
+        self._daemons = [daemon(self.namespace, [str(PROGRAMS / name), *options]) for name in DAEMONS]
+        deadline = time.monotonic() + PATIENCE
+        while not all((STATE / self.namespace / f"{name}.vty").exists() for name in DAEMONS):
+            if time.monotonic() > deadline:
+                raise CommandError(f"{self.namespace}: FRR's daemons do not listen; see {self._log}")
+            time.sleep(0.1)
+
+    def stop(self) -> None:
+        """End the daemons."""
+        for process in self._daemons:
+            process.terminate()
+        for process in self._daemons:
+            process.wait()
+
+    def apply(self, switch: Switch) -> None:
+        """Change the running configuration by what differs; the same configuration again costs nothing."""
+        wanted = configuration(switch)
+        changes = delta(self._runs, wanted)
+        if changes:
+            path = STATE / self.namespace / "delta.conf"
+            path.write_text("\n".join(changes) + "\n")
+            run(["vtysh", "-N", self.namespace, "-f", str(path)])
+            self._runs = wanted
+
+    def show(self, daemon: str, command: str) -> Any:
+        """What a daemon answers to ``show … json``, asked on its socket as vtysh does: that costs no process.
+
+        The command goes in with a NUL behind it; the text comes back with three NULs and a status behind.
+        """
+        with socket.socket(socket.AF_UNIX) as vty:
+            vty.settimeout(PATIENCE)
+            said = b""
+            try:
+                vty.connect(str(STATE / self.namespace / f"{daemon}.vty"))
+                vty.sendall(f"show {command} json".encode() + b"\0")
+                while said[-4:-1] != b"\0\0\0":
+                    if not (part := vty.recv(1 << 16)):
+                        raise CommandError(f"{self.namespace}: {daemon} closed its socket")
+                    said += part
+            except OSError as error:
+                raise CommandError(f"{self.namespace}: {daemon}: {error}") from error
+        text = said[:-4].decode()
+        try:
+            return json.loads(text or "{}")
+        except ValueError:
+            raise CommandError(f"{self.namespace}: {daemon}: show {command}: {text.strip()}") from None
+
+
+def configuration(switch: Switch) -> list[tuple[Section, str]]:
+    """FRR's lines, each with the section that it stands in."""
+    lines: list[tuple[Section, str]] = []
+    if switch.segments or switch.uplinks:
+        lines.append(((), "evpn mh startup-delay 1"))
+    for uplink in switch.uplinks:
+        lines.append(((f"interface {uplink}",), "evpn mh uplink"))
+    for bond, segment in sorted(switch.segments.items()):
+        lines += [
+            ((f"interface {bond}",), f"evpn mh es-df-pref {segment.df_preference}"),
+            ((f"interface {bond}",), f"evpn mh es-id {segment.local_id}"),
+            ((f"interface {bond}",), f"evpn mh es-sys-mac {segment.mac}"),
+        ]
+    if switch.bgp:
+        lines += _bgp(switch.bgp, advertise=bool(switch.vnis) and switch.evpn)
+    return lines
+
+
+def _bgp(bgp: Bgp, *, advertise: bool) -> list[tuple[Section, str]]:
+    router = (f"router bgp {bgp.asn}",)
+    ipv4 = (*router, "address-family ipv4 unicast")
+    evpn = (*router, "address-family l2vpn evpn")
+    lines: list[tuple[Section, str]] = [(router, "bgp bestpath as-path multipath-relax")]
+    if bgp.router_id:
+        lines.append((router, f"bgp router-id {bgp.router_id}"))
+    for group, remote_as in sorted(bgp.remote_as.items()):
+        lines.append((router, f"neighbor {group} peer-group"))
+        lines.append((router, f"neighbor {group} remote-as {remote_as}"))
+    for port, group in sorted(bgp.neighbours.items()):
+        lines.append((router, f"neighbor {port} interface" + (f" peer-group {group}" if group else "")))
+    if bgp.ipv4 and bgp.redistribute_connected:
+        lines.append((ipv4, "redistribute connected"))
+    if bgp.evpn:
+        lines += [(evpn, f"neighbor {group} activate") for group in sorted(bgp.evpn_groups)]
+        if advertise:
+            lines.append((evpn, "advertise-all-vni"))
+    return lines
+
+
+def delta(runs: list[tuple[Section, str]], wanted: list[tuple[Section, str]]) -> list[str]:
+    """Lines that turn one configuration into the other: first what goes, the last first, then what comes."""
+    changes: list[str] = []
+    routers = {section[0] for section, _ in wanted if section and section[0].startswith("router")}
+    gone: set[str] = set()
+    for section, line in reversed(runs):
+        if section and section[0].startswith("router") and section[0] not in routers:
+            if section[0] not in gone:  # a whole router goes at once
+                changes += [f"no {section[0]}"]
+                gone.add(section[0])
+        elif (section, line) not in wanted:
+            changes += [*section, f"no {line}", *_leave(section)]
+    for section, line in wanted:
+        if (section, line) not in runs:
+            changes += [*section, line, *_leave(section)]
+    return changes
+
+
+def _leave(section: Section) -> list[str]:
+    return ["exit-address-family" if part.startswith("address-family") else "exit" for part in section[::-1]]

@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The kernel's part of a switch: ports, LACP bonds, the VLAN-aware bridge and its single VXLAN device.
+
+What is there is read first and only what differs is written, so that a change flaps no link that it does not
+concern.
+"""
+
+from typing import Any
+
+from lab.twin.commands import batch, listed
+from lab.twin.model import BRIDGE, FABRIC_MTU, MANAGEMENT, Interface, Switch
+
+VXLAN = "vxlan48"
+"""The name that Cumulus gives its single VXLAN device."""
+
+NO_SEGMENT = "00:00:00:00:00:00"
+Link = dict[str, Any]
+
+
+class Links:
+    """The links of one namespace.
+
+    Args:
+        namespace: its name.
+        ports: its front-panel ports, with a cable or without.
+        lease: what DHCP gives the management port, with prefix length.
+
+    """
+
+    def __init__(self, namespace: str, ports: frozenset[str], lease: str) -> None:
+        self.namespace = namespace
+        self.ports = ports
+        self.lease = lease
+
+    def missing(self, switch: Switch) -> list[str]:
+        """Ports that the tree names and this switch does not have."""
+        named = {i.name for i in switch.interfaces.values() if i.kind == "swp"}
+        named |= {member for i in switch.interfaces.values() for member in i.members}
+        return sorted(named - self.ports)
+
+    def apply(self, switch: Switch) -> None:
+        """Make the links as the switch shall have them."""
+        self._remove(switch)
+        self._create(switch)
+        self._addresses(switch)
+        self._vlans(switch)
+
+    def read(self) -> dict[str, Link]:
+        """All links by name, with their addresses."""
+        return {link["ifname"]: link for link in listed(self.namespace, "ip", "-d", "address")}
+
+    def vnis(self) -> dict[int, int]:
+        """The VNI of each VLAN, as the bridge has them."""
+        return {
+            vlan: tunnel["tunid"] + vlan - tunnel["vlan"]
+            for port in listed(self.namespace, "bridge", "vlan", "tunnelshow")
+            for tunnel in port["tunnels"]
+            for vlan in range(tunnel["vlan"], tunnel.get("vlanEnd", tunnel["vlan"]) + 1)
+        }
+
+    def _remove(self, switch: Switch) -> None:
+        lines = []
+        for name, link in self.read().items():
+            kind, data = _kind(link), _data(link)
+            wanted = switch.interfaces.get(name)
+            if kind == "bond" and (not wanted or data.get("ad_actor_system", NO_SEGMENT) != _actor(wanted)):
+                lines.append(f"link del {name}")  # the LACP system cannot change while the bond is up
+            elif kind == "vxlan" and (not switch.vtep or data.get("local") != switch.vtep):
+                lines.append(f"link del {name}")
+        batch(self.namespace, "ip", lines)
+
+    def _create(self, switch: Switch) -> None:
+        there = self.read()
+        lines = []
+        if BRIDGE not in there:
+            lines += [
+                f"link add {BRIDGE} type bridge vlan_filtering 1 vlan_default_pvid 0 mcast_snooping 0",
+                # Set, not given at birth: else the kernel lets it follow its ports'.
+                f"link set {BRIDGE} mtu {FABRIC_MTU} addrgenmode none up",
+            ]
+        if switch.vtep and VXLAN not in there:
+            lines += [
+                f"link add {VXLAN} mtu {FABRIC_MTU} type vxlan external vnifilter local {switch.vtep} "
+                "dstport 4789 nolearning",
+                f"link set {VXLAN} master {BRIDGE} addrgenmode none",
+                f"link set {VXLAN} type bridge_slave vlan_tunnel on learning off",
+                f"link set {VXLAN} up",
+            ]
+        if switch.vtep:
+            suppress = "on" if switch.suppress_arp else "off"
+            lines.append(f"link set {VXLAN} type bridge_slave neigh_suppress {suppress}")
+        # A port that nobody configures is down.
+        ports = {name: Interface(name, "swp", up=False) for name in self.ports}
+        masters = {m: i.name for i in switch.interfaces.values() for m in i.members}
+        used = {*switch.interfaces, *masters}
+        wanted = {n: i for n, i in {**ports, **switch.interfaces}.items() if n in there or n in used}
+        # Bonds before their members.
+        for interface in sorted(wanted.values(), key=lambda i: i.kind != "bond"):
+            if interface.kind == "bond" and interface.name not in there:
+                lines.append(_bond(interface))
+            if interface.kind == "swp" and interface.name not in there:
+                # No cable.
+                lines.append(f"link add {interface.name} type veth peer name {interface.name}-open")
+            lines += _settings(interface, there.get(interface.name, {}), masters.get(interface.name))
+        batch(self.namespace, "ip", lines)
+
+    def _addresses(self, switch: Switch) -> None:
+        lines = []
+        for name, link in self.read().items():
+            if name == BRIDGE or _kind(link) in ("vxlan", "vrf"):
+                continue
+            interface = switch.interfaces.get(name)
+            wanted = {self.lease if a == "dhcp" else a for a in interface.addresses} if interface else set()
+            if name == MANAGEMENT and not interface:
+                wanted = {self.lease}  # the factory's setting, which a tree need not repeat
+            has = {f"{a['local']}/{a['prefixlen']}" for a in link["addr_info"] if a["scope"] == "global"}
+            lines += [f"address del {a} dev {name}" for a in sorted(has - wanted)]
+            lines += [f"address add {a} dev {name}" for a in sorted(wanted - has)]
+        batch(self.namespace, "ip", lines)
+
+    def _vlans(self, switch: Switch) -> None:
+        lines = []
+        has = {
+            port["ifname"]: {
+                vlan: frozenset(entry.get("flags", []))
+                for entry in port["vlans"]
+                for vlan in range(entry["vlan"], entry.get("vlanEnd", entry["vlan"]) + 1)
+            }
+            for port in listed(self.namespace, "bridge", "vlan", "show")
+        }
+        for interface in switch.interfaces.values():
+            if interface.bridged:
+                wanted = {
+                    vlan: frozenset({"PVID", "Egress Untagged"} if vlan == interface.untagged else ())
+                    for vlan in interface.vlans
+                }
+                lines += _membership(interface.name, has.get(interface.name, {}), wanted)
+        if switch.vtep:
+            tagged = {vlan: frozenset[str]() for vlan in switch.vnis}
+            lines += _membership(VXLAN, has.get(VXLAN, {}), tagged)
+            lines += self._tunnels(switch)
+        batch(self.namespace, "bridge", lines)
+
+    def _tunnels(self, switch: Switch) -> list[str]:
+        """VLAN to VNI: the bridge's map, and the filter of what the VXLAN device takes."""
+        has, wanted = set(self.vnis().items()), set(switch.vnis.items())
+        lines = []
+        for vlan, vni in sorted(has - wanted):
+            lines.append(f"vlan del dev {VXLAN} vid {vlan} tunnel_info id {vni}")
+            lines.append(f"vni del dev {VXLAN} vni {vni}")
+        for vlan, vni in sorted(wanted - has):
+            lines.append(f"vni add dev {VXLAN} vni {vni}")
+            lines.append(f"vlan add dev {VXLAN} vid {vlan} tunnel_info id {vni}")
+        return lines
+
+
+def _kind(link: Link) -> str:
+    return link.get("linkinfo", {}).get("info_kind", "")
+
+
+def _data(link: Link) -> Link:
+    return link.get("linkinfo", {}).get("info_data", {})
+
+
+def _actor(interface: Interface) -> str:
+    return interface.segment.mac if interface.segment else NO_SEGMENT
+
+
+def _bond(interface: Interface) -> str:
+    return (
+        f"link add {interface.name} mtu {interface.mtu} type bond mode 802.3ad lacp_rate fast miimon 100 "
+        "min_links 1 xmit_hash_policy layer3+4"
+        + (f" ad_actor_system {interface.segment.mac}" if interface.segment else "")
+    )
+
+
+def _settings(interface: Interface, link: Link, bond: str | None) -> list[str]:
+    """What differs between an interface and its link; the members of a bond follow the bond's MTU."""
+    name = interface.name
+    lines = []
+    master = bond or (BRIDGE if interface.bridged else "mgmt" if interface.kind == "eth" else None)
+    if link.get("master") != master:
+        if link.get("master"):
+            lines.append(f"link set {name} nomaster")
+        if bond:
+            lines.append(f"link set {name} down")  # the kernel enslaves no port that is up
+        if master:
+            quiet = " addrgenmode none" if master == BRIDGE else ""
+            lines.append(f"link set {name} master {master}{quiet}")
+    if interface.kind != "loopback" and not bond and link.get("mtu") != interface.mtu:
+        lines.append(f"link set {name} mtu {interface.mtu}")
+    if link.get("ifalias", "") != interface.description:
+        lines.append(f'link set {name} alias "{interface.description}"')
+    up = interface.up or bool(bond)
+    if ("UP" in link.get("flags", [])) != up or link.get("master") != master:
+        lines.append(f"link set {name} {'up' if up else 'down'}")
+    return lines
+
+
+def _membership(port: str, has: dict[int, frozenset[str]], wanted: dict[int, frozenset[str]]) -> list[str]:
+    lines = [f"vlan del dev {port} vid {vlan}" for vlan in sorted(has.keys() - wanted.keys())]
+    for vlan, flags in sorted(wanted.items()):
+        if has.get(vlan) != flags:
+            lines.append(f"vlan add dev {port} vid {vlan}" + (" pvid untagged" if flags else ""))
+    return lines

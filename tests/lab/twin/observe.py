@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a switch shows under ``rev=operational``, each part read from whatever really does it.
+
+Interfaces and VLANs come from the kernel, neighbours from lldpd, sessions, segments and VNIs from FRR. Only
+the RoCE mode is what was applied: a namespace has no buffers. The layout is tests/nvue/README.md's.
+"""
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from lab.twin.commands import listed
+from lab.twin.links import VXLAN, Link
+from lab.twin.model import BRIDGE, MANAGEMENT, Tree
+
+if TYPE_CHECKING:
+    from lab.twin.switch import TwinSwitch
+
+KINDS = {"bond": "bond", "bridge": "bridge", "vrf": "vrf", "vxlan": "vxlan"}
+
+
+def operational(switch: "TwinSwitch") -> Tree:
+    """The whole operational tree of one switch."""
+    links = switch.links.read()
+    bgp = switch.frr.show("bgpd", "bgp summary")
+    return {
+        "interface": _interfaces(links, switch.lldp.neighbours()),
+        "bridge": {"domain": _bridge(switch.name)},
+        "vrf": {"default": {"router": {"bgp": {"neighbor": _neighbours(bgp)}}}},
+        "evpn": {
+            "multihoming": {"esi": _segments(switch.frr.show("zebra", "evpn es detail"))},
+            "vni": _vnis(switch.frr.show("zebra", "evpn vni detail"), switch.links.vnis()),
+        },
+        "qos": {"roce": {"mode": switch.roce} if switch.roce else {}},
+    }
+
+
+def _interfaces(links: dict[str, Link], neighbours: dict[str, list[dict[str, Any]]]) -> Tree:
+    shown: Tree = {}
+    for name, link in links.items():
+        # A port without its cable is administratively up, and LOWERLAYERDOWN or DOWN.
+        up = link["operstate"] in ("UP", "UNKNOWN") and "UP" in link["flags"]
+        shown[name] = {
+            "type": _type(name, link),
+            "link": {
+                "mtu": link["mtu"],
+                "state": {"up": {}} if up else {"down": {}},
+                "oper-status": "up" if up else "down",
+                "mac": link["address"],
+            },
+        }
+        if addresses := [a for a in link["addr_info"] if a["scope"] == "global"]:
+            shown[name]["ip"] = {"address": {f"{a['local']}/{a['prefixlen']}": {} for a in addresses}}
+        if name.startswith("swp"):
+            shown[name]["lldp"] = {"neighbor": dict(map(_lldp, neighbours.get(name, [])))}
+        if shown[name]["type"] == "bond":
+            members = [port for port, member in links.items() if member.get("master") == name]
+            shown[name]["bond"] = {"member": {port: {} for port in members}, "mode": "lacp"}
+    return shown
+
+
+def _type(name: str, link: Link) -> str:
+    kind = link.get("linkinfo", {}).get("info_kind", "")
+    return "loopback" if name == "lo" else "eth" if name == MANAGEMENT else KINDS.get(kind, "swp")
+
+
+def _lldp(said: dict[str, Any]) -> tuple[str, Tree]:
+    (chassis,), (port,) = said["chassis"], said["port"]
+    name = chassis["name"][0]["value"] if "name" in chassis else chassis["id"][0]["value"]
+    return name, {
+        "chassis": {"chassis-id": chassis["id"][0]["value"], "system-name": name},
+        "port": {"name": port["id"][0]["value"], "type": port["id"][0]["type"]},
+    }
+
+
+def _bridge(namespace: str) -> Tree:
+    ports: Tree = {}
+    for port in listed(namespace, "bridge", "vlan", "show"):
+        if port["ifname"] in (BRIDGE, VXLAN):
+            continue
+        ports[port["ifname"]] = {
+            "vlan": {
+                str(vlan): {
+                    "tag-state": "untagged" if "Egress Untagged" in entry.get("flags", []) else "tagged"
+                }
+                for entry in port["vlans"]
+                for vlan in range(entry["vlan"], entry.get("vlanEnd", entry["vlan"]) + 1)
+            }
+        }
+    return {BRIDGE: {"port": ports, "type": "vlan-aware"}} if ports else {}
+
+
+def _neighbours(summary: dict[str, Any]) -> Tree:
+    shown: Tree = {}
+    for key, family in (("ipv4Unicast", "ipv4-unicast"), ("l2VpnEvpn", "l2vpn-evpn")):
+        for name, peer in summary.get(key, {}).get("peers", {}).items():
+            node = shown.setdefault(
+                name,
+                {
+                    "state": peer["state"].lower(),
+                    "type": "unnumbered",
+                    "remote-as": peer["remoteAs"],
+                    "address-family": {},
+                },
+            )
+            if peer["state"] == "Established":
+                counts = {"pfx-rcd": peer.get("pfxRcd", 0), "pfx-sent": peer.get("pfxSnt", 0)}
+                node["address-family"][family] = counts
+    return shown
+
+
+def _segments(segments: list[dict[str, Any]]) -> Tree:
+    shown: Tree = {}
+    for segment in segments:
+        # FRR says operUp and nonDF where NVUE says oper-up and non-df.
+        flags = {re.sub("([a-z])([A-Z])", r"\1-\2", flag).lower(): "on" for flag in segment.get("flags", [])}
+        shown[segment["esi"]] = {
+            "flags": flags,
+            "remote-vtep": {vtep["vtep"]: {} for vtep in segment.get("vteps", [])},
+        }
+        if segment.get("accessPort"):
+            shown[segment["esi"]]["local-interface"] = segment["accessPort"]
+    return shown
+
+
+def _vnis(vnis: list[dict[str, Any]], bridged: dict[int, int]) -> Tree:
+    vlans = {vni: vlan for vlan, vni in bridged.items()}
+    return {
+        str(vni["vni"]): {"type": "L2", "vlan": vlans.get(vni["vni"]), "local-vtep": vni.get("vtepIp")}
+        for vni in vnis
+    }
