@@ -74,8 +74,8 @@ def _egress_map(files: FakeFiles, argv: list[str]) -> str:
     if f"{VLANS}/{name}" not in files.content:
         raise failure(argv, 1, "", f'Cannot find device "{name}"')
     head, mark, pairs = files.read(f"{VLANS}/{name}").partition("EGRESS priority mappings: ")
-    now = dict(pair.split(":") for pair in pairs.split())
-    now.update(pair.split(":") for pair in argv[argv.index("egress-qos-map") + 1 :])
+    asked = argv[argv.index("egress-qos-map") + 1 :]
+    now = {key: value for key, _, value in (pair.partition(":") for pair in (*pairs.split(), *asked))}
     text = head + mark + " ".join(f"{key}:{value}" for key, value in sorted(now.items())) + " \n"
     files.install(f"{VLANS}/{name}", text.encode(), 0o444)
     return ""

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the boot units run from the boot copy: the plan that a hook would run, without Juju.
+
+boot    after the network and sriov-switchdev's units: waits for the ports and their bonds first.
+again   after a netdev or an RDMA device was added anew, which then has forgotten everything.
+"""
+
+import sys
+from collections.abc import Sequence
+
+import desired
+import record
+from converge import Severity, execute
+from desired import Desired
+from hostnic.machine import Machine
+from hostnic.ops.waiting import until
+from hostnic.system import System
+from observe import Observed, observe
+from plan import plan
+from steps import HostStep
+
+DEADLINE = 90.0
+"""Seconds for the ports to appear and for their bonds to carry traffic."""
+
+AGAIN_DEADLINE = 20.0
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run one phase; the exit code is 1 when something went wrong."""
+    deadlines = {"boot": DEADLINE, "again": AGAIN_DEADLINE}
+    deadline = deadlines.get(arguments[0]) if len(arguments) == 1 else None
+    if deadline is None:
+        print(f"usage: boot.pyz {'|'.join(deadlines)}", file=sys.stderr)
+        return 5
+    troubles = converge(Machine(), deadline)
+    for trouble in troubles:
+        print(trouble, file=sys.stderr, flush=True)
+    return 1 if troubles else 0
+
+
+def converge(system: System, deadline: float) -> tuple[str, ...]:
+    """Bring the ports to the state that the last hook left on disk; what went wrong, one sentence each."""
+    try:
+        wanted = desired.from_json(system.read(desired.PATH))
+    except FileNotFoundError:
+        return ()
+    except (OSError, ValueError) as error:
+        return (f"{desired.PATH} {error}; the next hook of the charm writes it anew",)
+    record.write(system, running=True)
+    try:
+        troubles = _converge(system, wanted, deadline)
+    except OSError as error:
+        troubles = (f"the host cannot be read: {error.strerror or error}",)
+    record.write(system, running=False, troubles=troubles)
+    return troubles
+
+
+def _converge(system: System, wanted: Desired, deadline: float) -> tuple[str, ...]:
+    # With a port still missing or out of its bond the others are served, and the rest is the next hook's.
+    until(system, lambda: _formed(wanted, _look(system, wanted)), deadline)
+    found = plan(wanted, _look(system, wanted))
+    outcome = execute(found, system, _announce) if found.steps else None
+    failed = outcome.finding if outcome else None
+    blocking = [finding for finding in found.findings if finding.severity is Severity.BLOCKED]
+    held = [f"held: {item.step.what}: {item.reason}; {item.release}" for item in found.held]
+    return (*(finding.sentence() for finding in (*blocking, *([failed] if failed else []))), *held)
+
+
+def _look(system: System, wanted: Desired) -> Observed:
+    return observe(system, (name for name, _ in wanted.knobs), wanted.qos.roce.priority)
+
+
+def _formed(wanted: Desired, observed: Observed) -> bool:
+    ports = [observed.port(bdf) for bdf in wanted.ports]
+    return all(port is not None and port.carries for port in ports)
+
+
+def _announce(step: HostStep) -> None:
+    print(step.what, flush=True)

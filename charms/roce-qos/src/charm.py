@@ -1,0 +1,180 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Juju's events, actions and status for the four verbs; nothing else."""
+
+import json
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import ops
+import wiring
+import wishes
+from charmkit import fabric
+from charmkit.dispatch import Dispatcher
+from charmkit.reconcile import InputError, Reconciler, load_config, load_params
+from config import Options, Output, Reading
+from converge import Finding, Plan, Severity, execute
+from desired import Desired
+from hostnic import handover
+from hostnic.handover import Handover
+from hostnic.machine import Machine
+from hostnic.system import System
+from observe import Observed, observe
+from plan import plan, removal
+from selection import knobs, resolve
+from tables import Table, counters, qos
+from verify import disagreements, verify, waiting_for_boot
+
+logger = logging.getLogger(__name__)
+
+NAME = "roce-qos"
+RELATION = "fabric"
+REBOOT_OWNER = "sriov-switchdev"
+"""Named in the hand-over while no other charm of the machine names one: this charm never needs a reboot."""
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What one look at the host gives."""
+
+    wanted: Desired
+    observed: Observed
+    plan: Plan[System]
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What differs, worst things included."""
+        return verify(self.wanted, self.observed, self.plan)
+
+
+class RoceQosCharm(ops.CharmBase):
+    """Keeps the ports of one compute node lossless for RoCE."""
+
+    @staticmethod
+    def machine() -> System:
+        """The host that this unit runs on."""
+        return Machine()
+
+    def __init__(self, framework: ops.Framework) -> None:
+        super().__init__(framework)
+        self.system = self.machine()
+        framework.observe(self.on["show-qos"].action, self._on_show_qos)
+        framework.observe(self.on["show-counters"].action, self._on_show_counters)
+        listens_to = ["sriov-switchdev", "nic-firmware"]
+        self.dispatcher = Dispatcher(self.system, self.unit.name, NAME, listens_to)
+        self.reconciler = Reconciler(
+            self,
+            converge=self._converge,
+            preview=lambda: self._survey().plan,
+            verify=self._verify,
+            stop=self._remove,
+        )
+
+    def _look(self, options: Options) -> Observed:
+        names = (name for name, _ in knobs(options))
+        ask_ovs = options.ovn_encap_tos != "keep"
+        return observe(self.system, names, options.roce_priority, ask_ovs=ask_ovs)
+
+    def _survey(self) -> Survey:
+        """Observe and plan; writes nothing."""
+        options = load_config(self, Options)
+        observed = self._look(options)
+        wanted, findings = resolve(options, observed)
+        if busy := waiting_for_boot(observed):
+            return Survey(wanted, observed, Plan(findings=(busy,)))
+        return Survey(wanted, observed, plan(wanted, observed, findings))
+
+    def _converge(self) -> Sequence[Finding]:
+        """All four verbs, and what the other charms and the fabric are told."""
+        survey = self._survey()
+        failures: list[Finding] = []
+        if survey.plan.steps:
+            outcome = execute(
+                survey.plan, self.system, lambda step: logger.info("%s: %s", step.what, step.why)
+            )
+            failures += [outcome.finding] if outcome.finding else []
+            survey = self._survey()
+        try:
+            self.dispatcher.install()
+            self._hand_over(survey)
+            if waiting_for_boot(survey.observed):
+                self.dispatcher.in_a_minute()
+        except OSError as error:
+            what = f"cannot be written: {error}"
+            failures.append(Finding(Severity.WARNING, handover.DIRECTORY, what, "retried at the next hook"))
+        return (*failures, *survey.findings, *self._fabric(survey, publish=True))
+
+    def _verify(self) -> Sequence[Finding]:
+        survey = self._survey()
+        return (*survey.findings, *self._fabric(survey, publish=False))
+
+    def _fabric(self, survey: Survey, *, publish: bool) -> tuple[Finding, ...]:
+        """Tell the fabric of this host, and compare with what the fabric says."""
+        relation = self.model.get_relation(RELATION)
+        if relation is None or not relation.app:
+            return ()
+        try:
+            name = self.system.read("/proc/sys/kernel/hostname").strip()
+            host = wiring.host(self.system, name, survey.wanted, survey.observed)
+            if publish:
+                relation.data[self.unit][fabric.HOST] = host.to_json()
+            text = relation.data[relation.app].get(fabric.POLICY)
+            return disagreements(fabric.Policy.from_json(text) if text else None, host)
+        except (fabric.FabricError, OSError) as error:
+            remedy = "refresh both charms to revisions that know each other"
+            return (Finding(Severity.WARNING, f"relation {RELATION}", str(error), remedy),)
+
+    def _hand_over(self, survey: Survey) -> None:
+        """Tell nic-firmware what the firmware shall keep."""
+        others, _ = handover.read_others(self.system, NAME)
+        owner = next((other.reboot_owner for other in others), REBOOT_OWNER)
+        worst = next((finding.what for finding in survey.findings if finding.severity >= Severity.HELD), "")
+        handover.publish(
+            self.system,
+            Handover(
+                NAME,
+                self.unit.name,
+                owner,
+                parameters=wishes.parameters(survey.wanted, survey.observed),
+                pending=" ".join(worst.split()),
+            ),
+        )
+
+    def _remove(self) -> None:
+        """Take away what the charm installed; the ports stay as they are."""
+        handover.withdraw(self.system, NAME)
+        self.dispatcher.remove()
+        outcome = execute(removal(observe(self.system)), self.system)
+        if outcome.finding:
+            logger.error("%s", outcome.finding.sentence())
+        self.unit.status = ops.MaintenanceStatus(
+            "removed; lossless RoCE ends with the next boot of this host"
+        )
+
+    def _on_show_qos(self, event: ops.ActionEvent) -> None:
+        try:
+            output = load_params(event, Output)
+            survey = self._survey()
+        except (InputError, OSError) as error:
+            event.fail(str(error))
+            return
+        self._show(event, "qos", qos(survey.wanted, survey.observed), output.format)
+
+    def _on_show_counters(self, event: ops.ActionEvent) -> None:
+        try:
+            reading = load_params(event, Reading)
+            options = load_config(self, Options)
+            wanted, _ = resolve(options, self._look(options))
+            table = counters(self.system, wanted, lambda: self._look(options), reading.seconds)
+        except (InputError, OSError) as error:
+            event.fail(str(error))
+            return
+        self._show(event, "counters", table, reading.format)
+
+    def _show(self, event: ops.ActionEvent, name: str, table: Table, format: str) -> None:
+        event.set_results({name: json.dumps(table.rows) if format == "json" else table.text()})
+
+
+if __name__ == "__main__":
+    ops.main(RoceQosCharm)

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the charm installs on a host, apart from the boot copy: units, the udev rule, the desired state."""
+
+import bootcopy
+import desired
+from desired import Desired
+from hostnic import units
+
+BOOT = "ovn-offload-roce-qos.service"
+AGAIN = "ovn-offload-roce-qos-again.service"
+ENABLED = (BOOT,)
+
+RULE = "/etc/udev/rules.d/71-ovn-offload-roce-qos.rules"
+
+_HEADER = "# Installed by the charm roce-qos; local changes are overwritten.\n"
+
+# Two ports that roll wait up to 45 s each for LACP; the bond itself may take 90 s to form.
+_LONGEST = 300
+
+BOOT_UNIT = f"""{_HEADER}
+[Unit]
+Description=Lossless RoCE on the ports of this host
+After=network.target ovn-offload-sriov-early.service ovn-offload-sriov-bind.service sys-kernel-config.mount
+Before=libvirt-guests.service nova-compute.service
+
+[Service]
+Type=oneshot
+RemainAfterExit=yes
+ExecStart={bootcopy.COPY.command} boot
+TimeoutStartSec={_LONGEST}
+
+[Install]
+WantedBy=multi-user.target
+"""
+
+AGAIN_UNIT = f"""{_HEADER}
+[Unit]
+Description=Lossless RoCE again, after a port or an RDMA device was added anew
+After={BOOT}
+StartLimitIntervalSec=0
+
+[Service]
+Type=oneshot
+ExecStart={bootcopy.COPY.command} again
+TimeoutStartSec={_LONGEST}
+"""
+
+
+def rule(wanted: Desired) -> str:
+    """The udev rule that has systemd start the second unit for an uplink or RDMA device that appears."""
+    lines: list[str] = []
+    for bdf in wanted.ports:
+        starts = f'TAG+="systemd", ENV{{SYSTEMD_WANTS}}+="{AGAIN}"'
+        own = f'ACTION=="add", KERNELS=="{bdf}"'
+        # A PF's representors have the PF as parent too, and port names with "vf" or "sf" in them.
+        lines.append(f'SUBSYSTEM=="net", {own}, ATTR{{phys_port_name}}!="*vf*|*sf*", {starts}\n')
+        lines.append(f'SUBSYSTEM=="infiniband", {own}, {starts}\n')
+    return _HEADER + "".join(lines)
+
+
+def wanted_files(wanted: Desired) -> dict[str, str]:
+    """Path and text of every small file, in the order of installation.
+
+    The desired state comes last: units without it do nothing.
+    """
+    return {
+        units.path(BOOT): BOOT_UNIT,
+        units.path(AGAIN): AGAIN_UNIT,
+        RULE: rule(wanted),
+        desired.PATH: wanted.to_json(),
+    }
+
+
+PATHS = (desired.PATH, RULE, units.path(AGAIN), units.path(BOOT))
+"""Every small file, in the order of removal."""

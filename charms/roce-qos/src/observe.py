@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Read what the plan needs to know about this host. Never writes."""
+
+import errno
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+import bootcopy
+import files
+import record
+from converge import Finding, Severity
+from hostnic import installed, lldp, ovs, pci, ports, rdma, units, vlan
+from hostnic.dcb import Dcb
+from hostnic.dcb_drivers import Driver, driver
+from hostnic.installed import Installed
+from hostnic.ops import bonding
+from hostnic.ops.rdma import number
+from hostnic.process import CommandError
+from hostnic.rdma import Defaults, RdmaPort
+from hostnic.system import Link, Pause, System
+from hostnic.vlan import Vlan
+
+LLDPAD = "lldpad.service"
+LLDPAD_PROCESS = "/run/lldpad.pid"
+
+
+@dataclass(frozen=True)
+class Port:
+    """One port of a NIC.
+
+    Attributes:
+        bdf: PCI address.
+        netdev: its uplink's name now.
+        driver: what the table says of its driver.
+        mac: permanent MAC address.
+        mtu: bytes.
+        number: from 1, as the firmware's parameters count the ports of a NIC.
+        bond: the kernel bond that it is in.
+        carries: it carries traffic there; True outside a bond.
+        dcb: what the driver tells; None without data centre bridging.
+        pause: global pause frames; None where the driver does not tell.
+        rdma: its RDMA device's port now.
+        defaults: of new RDMA connections there; None while they were never set.
+        knobs: path to value of those attributes that exist of the ones asked for.
+        drop_in: where networkd is told to speak LLDP here; None when it does not manage the port.
+        lldp: it was told so.
+
+    """
+
+    bdf: str
+    netdev: str
+    driver: Driver
+    mac: str | None = None
+    mtu: int = 0
+    number: int = 1
+    bond: str | None = None
+    carries: bool = True
+    dcb: Dcb | None = None
+    pause: Pause | None = None
+    rdma: RdmaPort | None = None
+    defaults: Defaults | None = None
+    knobs: Mapping[str, int | None] = field(default_factory=dict[str, "int | None"])
+    drop_in: str | None = None
+    lldp: bool = False
+
+
+@dataclass(frozen=True)
+class Observed:
+    """The host, and what the charm has installed on it.
+
+    Attributes:
+        ports: uplinks of PCI functions, by PCI address.
+        partners: LACP partner's MAC address by bond.
+        vlans: kernel VLAN devices.
+        lldpad: the daemon that would fight over data centre bridging runs, or starts at boot.
+        encap_tos: ``ovn-encap-tos`` in Open vSwitch's database; empty when unset, None when it was not asked
+            or does not answer.
+        installed: what the charm keeps on disk.
+        boot: what its boot units did.
+        now: monotonic seconds.
+        findings: what could not be read.
+
+    """
+
+    ports: tuple[Port, ...] = ()
+    partners: Mapping[str, str | None] = field(default_factory=dict[str, "str | None"])
+    vlans: tuple[Vlan, ...] = ()
+    lldpad: bool = False
+    encap_tos: str | None = None
+    installed: Installed = field(default_factory=Installed)
+    boot: record.Record = field(default_factory=record.Record)
+    now: float = 0.0
+    findings: tuple[Finding, ...] = ()
+
+    def port(self, name: str) -> Port | None:
+        """The port with this PCI address or netdev, or None."""
+        return next((port for port in self.ports if name in (port.bdf, port.netdev)), None)
+
+    def members(self, bond: str) -> tuple[Port, ...]:
+        """The ports that are in this bond."""
+        return tuple(port for port in self.ports if port.bond == bond)
+
+
+def observe(
+    system: System, knobs: Iterable[str] = (), priority: int = 0, *, ask_ovs: bool = False
+) -> Observed:
+    """Read the host; spawns one process, and that only when Open vSwitch is to be asked.
+
+    Args:
+        system: the host.
+        knobs: congestion control parameters whose values matter.
+        priority: RoCE's; its congestion notification matters.
+        ask_ovs: read Open vSwitch's database.
+
+    """
+    links = system.links()
+    findings: list[Finding] = []
+    devices = rdma.ports(system)
+    names = tuple(knobs)
+    found: list[Port] = []
+    for bdf in sorted({link.pci for link in links if link.pci}):
+        uplink = ports.uplink(links, bdf)
+        # A VF has no data centre bridging of its own.
+        if uplink is None or system.exists(pci.attribute(bdf, "physfn")):
+            continue
+        paths = [*(knob_path(bdf, name) for name in names), *ecn_attributes(uplink.name, priority)]
+        try:
+            found.append(_port(system, bdf, uplink, links, devices, paths))
+        except OSError as error:
+            what = f"cannot be read: {error.strerror or error}"
+            findings.append(Finding(Severity.WARNING, bdf, what, "retried at the next hook"))
+    return Observed(
+        ports=tuple(found),
+        partners={link.name: link.partner_mac for link in links if link.kind == "bond"},
+        vlans=vlan.devices(system),
+        lldpad=system.exists(LLDPAD_PROCESS) or units.enabled(system, LLDPAD),
+        encap_tos=_encap_tos(system, findings) if ask_ovs else None,
+        installed=installed.look(system, bootcopy.COPY, files.PATHS, files.ENABLED),
+        boot=record.read(system),
+        now=system.now(),
+        findings=tuple(findings),
+    )
+
+
+def ecn_attributes(netdev: str, priority: int) -> tuple[str, ...]:
+    """MLNX_OFED's switches for congestion notification, reaction and notification point."""
+    return tuple(f"/sys/class/net/{netdev}/ecn/roce_{point}/enable/{priority}" for point in ("rp", "np"))
+
+
+def knob_path(bdf: str, name: str) -> str:
+    """A congestion control parameter in mlx5's debugfs."""
+    return f"/sys/kernel/debug/mlx5/{bdf}/cc_params/{name}"
+
+
+def _port(
+    system: System,
+    bdf: str,
+    uplink: Link,
+    links: list[Link],
+    devices: tuple[RdmaPort, ...],
+    attributes: Iterable[str],
+) -> Port:
+    master = next((link for link in links if link.name == uplink.master and link.kind == "bond"), None)
+    bond = master.name if master else None
+    drop_in = lldp.drop_in(system, uplink)
+    device = rdma.of_port(devices, bdf, uplink.name, bond)
+    return Port(
+        bdf=bdf,
+        netdev=uplink.name,
+        driver=driver(pci.driver(system, bdf)),
+        mac=uplink.permanent_mac or uplink.mac,
+        mtu=uplink.mtu,
+        number=_number(uplink, bdf),
+        bond=bond,
+        carries=bonding.carries(system, bond, uplink.name) if bond else True,
+        dcb=_dcb(system, uplink.name),
+        pause=system.pause(uplink.name),
+        rdma=device,
+        defaults=rdma.defaults(system, device) if device else None,
+        knobs=_values(system, attributes),
+        drop_in=drop_in,
+        lldp=drop_in is not None and lldp.speaks(system, drop_in),
+    )
+
+
+def _number(uplink: Link, bdf: str) -> int:
+    digits = (uplink.port_name or "").removeprefix("p")
+    return int(digits if digits.isdigit() else bdf[-1]) + 1
+
+
+def _dcb(system: System, netdev: str) -> Dcb | None:
+    try:
+        return system.dcb(netdev)
+    except OSError as error:
+        if error.errno == errno.EOPNOTSUPP:
+            return None
+        raise
+
+
+def _values(system: System, paths: Iterable[str]) -> dict[str, int | None]:
+    values: dict[str, int | None] = {}
+    for path in paths:
+        try:
+            values[path] = number(system, path)
+        except OSError:
+            continue  # another driver, another kernel, or lockdown: the firmware keeps it
+    return values
+
+
+def _encap_tos(system: System, findings: list[Finding]) -> str | None:
+    try:
+        return ovs.settings(system).encap_tos or ""
+    except CommandError as error:
+        what = f"ovn-encap-tos is unknown: {error.reason}"
+        findings.append(Finding(Severity.INFO, "Open vSwitch", what, "ovn-chassis installs it"))
+        return None

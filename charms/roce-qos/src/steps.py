@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The steps for one port: only those whose settings differ. Pure."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from converge import Disruption, Op, Step, StepError
+from desired import Desired
+from hostnic import dcb, ops
+from hostnic.dcb_drivers import Driver
+from hostnic.lldp import SetLldp
+from hostnic.ops import refusal
+from hostnic.ops.dcb import SetApps, SetEts, SetPause, SetPfc, TakeDcbx
+from hostnic.ops.rdma import SetAttribute, SetRoceDefaults
+from hostnic.rdma import MODES, Defaults
+from hostnic.system import Pause, System
+from observe import LLDPAD, Observed, Port, ecn_attributes, knob_path
+
+HostStep = Step[System]
+
+ENCAP_TOS = "ovn-encap-tos"
+
+
+def settle_owner(observed: Observed, ports: tuple[Port, ...]) -> list[HostStep]:
+    """Take data centre bridging from lldpad and from the firmware; only for a plan that may."""
+    steps: list[HostStep] = []
+    if observed.lldpad:
+        why = "it would fight over data centre bridging"
+        steps.append(_step("lldpad", "stop lldpad, and keep it from starting", why, StopLldpad()))
+    for port in ports:
+        if port.dcb is not None and not port.driver.may_set(port.dcb):
+            mode = dcb.dcbx_words(port.dcb.dcbx or 0)
+            op = TakeDcbx(port.netdev, port.driver.dcbx_ask, port.driver.dcbx)
+            what = f"take DCBX of {port.netdev} over from the firmware"
+            steps.append(_step(f"{port.bdf}/dcbx", what, f"its mode is {mode}", op))
+    return steps
+
+
+def classes(wanted: Desired, port: Port) -> list[HostStep]:
+    """Shares, the map of DSCPs, pause frames: what disturbs nobody."""
+    steps: list[HostStep] = []
+    found, netdev = port.dcb, port.netdev
+    if found is None:
+        return []
+    if found.ets != wanted.ets:
+        what = f"set traffic classes and shares of {netdev}"
+        why = f"they are {ets_words(found.ets)}"
+        steps.append(_step(f"{port.bdf}/ets", what, why, SetEts(netdev, wanted.ets)))
+    apps = apps_op(wanted, port)
+    missing = set(apps.apps) ^ apps.ours(found.apps)
+    if missing:
+        what = f"map {packets(port.driver)} of {netdev} to priorities"
+        why = f"trust is {trust(port)}, {len(missing)} entries differ"
+        steps.append(_step(f"{port.bdf}/apps", what, why, apps))
+    if wanted.qos.pfc and port.pause not in (None, Pause(rx=False, tx=False)):
+        what = f"turn global pause frames of {netdev} off"
+        op = SetPause(netdev, on=False)
+        steps.append(_step(f"{port.bdf}/pause", what, "they exclude PFC", op))
+    return steps
+
+
+def lldp(wanted: Desired, port: Port) -> list[HostStep]:
+    """LLDP through networkd, one port at a time: networkd configures the link again."""
+    if port.drop_in is None or port.lldp == wanted.lldp:
+        return []
+    what = f"have networkd send and receive LLDP on {port.netdev}"
+    if not wanted.lldp:
+        what = f"have networkd leave LLDP on {port.netdev}"
+    why = "the fabric's wiring is checked with it" if wanted.lldp else "option lldp is off"
+    steps = [_step(port.drop_in, what, why, SetLldp(port.drop_in, wanted.lldp))]
+    if port.bond and port.carries:
+        what = f"see that {port.netdev} carries traffic in {port.bond}"
+        why = "networkd has configured it again"
+        steps.append(_step(f"{port.bdf}/lldp", what, why, ops.AwaitMember(port.netdev, port.bond)))
+    return steps
+
+
+def pfc(wanted: Desired, observed: Observed, port: Port) -> list[HostStep]:
+    """The lossless priorities; with a change of them the port's return to its bond is waited for."""
+    now = port.dcb.pfc if port.dcb else None
+    if port.dcb is None or (now and now.priorities == wanted.qos.pfc and wanted.cable in (0, now.delay)):
+        return []
+    others = tuple(other.netdev for other in observed.members(port.bond or "") if other != port)
+    op = SetPfc(port.netdev, wanted.qos.pfc, wanted.cable, port.bond, others)
+    if now and now.priorities == wanted.qos.pfc:
+        what, why = f"set the cable length of {port.netdev} to {wanted.cable} m", f"it is {now.delay} m"
+        return [_step(f"{port.bdf}/pfc", what, why, op)]
+    what = f"set lossless priorities of {port.netdev} to {pfc_words(wanted.qos.pfc)}"
+    why = f"they are {pfc_words(now.priorities if now else ())}"
+    steps = [_step(f"{port.bdf}/pfc", what, why, op, Disruption.LINK_FLAP)]
+    if port.bond and port.carries:
+        what = f"wait until {port.netdev} carries traffic in {port.bond}"
+        why = "its link has flapped, and the next port relies on it"
+        steps.append(_step(f"{port.bdf}/member", what, why, ops.AwaitMember(port.netdev, port.bond)))
+    return steps
+
+
+def connections(wanted: Desired, port: Port) -> list[HostStep]:
+    """Defaults of RDMA connections, and congestion control as far as it can be set at run time."""
+    steps: list[HostStep] = []
+    defaults = Defaults(MODES[wanted.mode], wanted.tos)
+    if port.rdma and port.defaults != defaults:
+        what = f"set {defaults.mode} and ToS {defaults.tos} for new connections of {port.rdma.device}"
+        why = f"ToS is {port.defaults.tos}, {port.defaults.mode}" if port.defaults else "they were never set"
+        key = f"{port.rdma.device}/{port.rdma.number}/defaults"
+        steps.append(_step(key, what, why, SetRoceDefaults(port.rdma, defaults)))
+    for path, value in knobs(wanted, port):
+        now = port.knobs[path]
+        if now != value:
+            steps.append(_step(path, f"set {path} to {value}", f"it is {now}", SetAttribute(path, value)))
+    return steps
+
+
+def knobs(wanted: Desired, port: Port) -> Iterator[tuple[str, int]]:
+    """Path and value of each congestion control attribute that this port has."""
+    for name, value in wanted.knobs:
+        if (path := knob_path(port.bdf, name)) in port.knobs:
+            yield path, value
+    if wanted.ecn is not None:
+        for path in ecn_attributes(port.netdev, wanted.qos.roce.priority):
+            if path in port.knobs:
+                yield path, int(wanted.ecn)
+
+
+def apps_op(wanted: Desired, port: Port) -> SetApps:
+    """The change that makes the port's APP entries right."""
+    whole = (dcb.DSCP,) if port.driver.dscp else ()
+    return SetApps(port.netdev, whole, wanted.apps(port.driver))
+
+
+def trust(port: Port) -> str:
+    """Which marking decides the priority now: the first DSCP entry turns it."""
+    apps = port.dcb.apps if port.dcb else ()
+    return "dscp" if any(app.selector == dcb.DSCP for app in apps) else "pcp"
+
+
+def packets(driver: Driver) -> str:
+    """What a driver maps, in words."""
+    words = ["DSCPs"] * driver.dscp + ["RoCE's ethertype and UDP port"] * driver.ports
+    return " and ".join(words)
+
+
+def ets_words(ets: dcb.Ets | None) -> str:
+    """``0:50% 3:50% 6:strict``: classes that have a priority, and their shares."""
+    if ets is None:
+        return "not told"
+    if set(ets.tsa) == {dcb.VENDOR}:
+        return "the vendor's own"
+    used = sorted(set(ets.prio_tc) & set(range(dcb.CLASSES)))
+    shares = (f"{ets.bandwidth[tc]}%" if ets.tsa[tc] == dcb.ETS else ets.tsa[tc] for tc in used)
+    return " ".join(f"{tc}:{share}" for tc, share in zip(used, shares))
+
+
+def pfc_words(priorities: tuple[int, ...]) -> str:
+    """``3`` or ``none``."""
+    return " ".join(map(str, priorities)) or "none"
+
+
+@dataclass(frozen=True)
+class StopLldpad:
+    """Stop lldpad now, and at boot."""
+
+    def run(self, system: System) -> None:
+        """Disable and stop it; its socket, too, would start it again."""
+        try:
+            system.run(["systemctl", "disable", "--now", LLDPAD, "lldpad.socket"])
+        except OSError as error:
+            raise StepError(f"lldpad stays: {refusal.words(error)}", "remove the package lldpad") from error
+
+
+@dataclass(frozen=True)
+class SetEncapTos:
+    """Set what OVN gives the outer header of its tunnels, in Open vSwitch's database."""
+
+    value: str
+
+    def run(self, system: System) -> None:
+        """Set it; ovn-controller takes it over by itself."""
+        try:
+            system.run(["ovs-vsctl", "set", "Open_vSwitch", ".", f"external_ids:{ENCAP_TOS}={self.value}"])
+        except OSError as error:
+            raise StepError(f"{ENCAP_TOS} stays: {refusal.words(error)}") from error
+
+
+def _step(
+    key: str, what: str, why: str, op: Op[System], disruption: Disruption = Disruption.NONE
+) -> HostStep:
+    return Step(key, what, why, disruption, op)

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What show-qos and show-counters print: a table for people, the same rows for programs."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import steps
+from converge.render import table
+from desired import Desired
+from hostnic import dcb, rdma
+from hostnic.rdma import MODES, Defaults
+from hostnic.system import System
+from observe import Observed, Port
+
+COUNTERS = (
+    "np_cnp_sent",
+    "np_ecn_marked_roce_packets",
+    "rp_cnp_handled",
+    "rp_cnp_ignored",
+    "out_of_sequence",
+    "packet_seq_err",
+    "roce_adp_retrans",
+)
+"""What tells of congestion among an RDMA device's counters."""
+
+SOFTWARE_COUNTERS = ("out_of_seq_request", "rcvd_seq_err")
+"""The same of rdma_rxe, which counts otherwise."""
+
+Reading = dict[tuple[str, str], int]
+"""By port and counter."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows with the same keys; ``nothing`` is printed when there is none."""
+
+    rows: Sequence[dict[str, str]]
+    nothing: str
+
+    def text(self) -> str:
+        """Columns as wide as their widest cell."""
+        if not self.rows:
+            return self.nothing
+        return table(list(self.rows[0]), [list(row.values()) for row in self.rows])
+
+
+def qos(wanted: Desired, observed: Observed) -> Table:
+    """Each setting of each port: what runs, and what is wanted."""
+    ports = [port for bdf in wanted.ports if (port := observed.port(bdf))]
+    rows = [
+        {
+            "port": port.netdev,
+            "setting": name,
+            "runs": runs,
+            "wanted": want,
+            "": "" if runs == want else "differs",
+        }
+        for port in ports
+        for name, runs, want in _settings(wanted, port)
+    ]
+    return Table(rows, "No port is selected.")
+
+
+def _settings(wanted: Desired, port: Port) -> Iterator[tuple[str, str, str]]:
+    found, scheme = port.dcb, wanted.qos
+    if found is None:
+        return
+    if found.dcbx is not None:
+        mode = dcb.dcbx_words(found.dcbx)
+        yield "DCBX", mode, mode if port.driver.may_set(found) else dcb.dcbx_words(port.driver.dcbx_ask)
+    if port.driver.dscp:
+        yield "trust", steps.trust(port), scheme.trust
+        if scheme.trust == "dscp":
+            for name, mark in (("RoCE", scheme.roce), ("CNP", scheme.cnp)):
+                yield f"{name} DSCP {mark.dscp}", _priority(port, mark.dscp), f"priority {mark.priority}"
+            yield "DSCP map", _map(port), _map_words(wanted)
+    yield "ETS", steps.ets_words(found.ets), steps.ets_words(wanted.ets)
+    yield "PFC", steps.pfc_words(found.pfc.priorities if found.pfc else ()), steps.pfc_words(scheme.pfc)
+    if found.pfc and found.pfc.delay:
+        length = f"{found.pfc.delay} m"
+        yield "cable length", length, f"{wanted.cable} m" if wanted.cable else length
+    if port.pause is not None:
+        off = "off" if not (port.pause.rx or port.pause.tx) else "on"
+        yield "global pause", off, "off" if scheme.pfc else off
+    if port.rdma:
+        yield f"RDMA ToS ({port.rdma.device})", _defaults(port.defaults), _defaults(_wanted_defaults(wanted))
+    for path, value in steps.knobs(wanted, port):
+        yield path.rpartition("/")[2], str(port.knobs[path]), str(value)
+    if port.drop_in:
+        yield "LLDP", "on" if port.lldp else "off", "on" if wanted.lldp else "off"
+
+
+def _priority(port: Port, dscp: int) -> str:
+    apps = port.dcb.apps if port.dcb else ()
+    mapped = {app.protocol: app.priority for app in apps if app.selector == dcb.DSCP}
+    return f"priority {mapped[dscp]}" if dscp in mapped else "not mapped"
+
+
+def _map(port: Port) -> str:
+    apps = port.dcb.apps if port.dcb else ()
+    return _words({app.protocol: app.priority for app in apps if app.selector == dcb.DSCP})
+
+
+def _map_words(wanted: Desired) -> str:
+    return _words({dscp: wanted.priority(dscp) for dscp in range(dcb.DSCPS)})
+
+
+def _words(mapped: dict[int, int]) -> str:
+    """``0-7:0 8-15:1``: runs of DSCPs with the same priority."""
+    runs: list[tuple[int, int, int]] = []
+    for dscp, priority in sorted(mapped.items()):
+        if runs and runs[-1][1] == dscp - 1 and runs[-1][2] == priority:
+            runs[-1] = (runs[-1][0], dscp, priority)
+        else:
+            runs.append((dscp, dscp, priority))
+    words = (f"{first}:{p}" if first == last else f"{first}-{last}:{p}" for first, last, p in runs)
+    return " ".join(words) or "none"
+
+
+def _wanted_defaults(wanted: Desired) -> Defaults:
+    return Defaults(MODES[wanted.mode], wanted.tos)
+
+
+def _defaults(defaults: Defaults | None) -> str:
+    return f"{defaults.tos}, {defaults.mode}" if defaults else "never set"
+
+
+def counters(system: System, wanted: Desired, look: Callable[[], Observed], seconds: int) -> Table:
+    """Pause frames of lossless priorities, signs of congestion; rates, too, unless ``seconds`` is 0."""
+    first = _read(system, wanted, look())
+    if not seconds:
+        rows = [{"port": port, "counter": name, "value": str(value)} for (port, name), value in first.items()]
+        return Table(rows, "No port is selected.")
+    begin = system.now()
+    system.sleep(seconds)
+    second, elapsed = _read(system, wanted, look()), system.now() - begin
+    rows = [
+        {
+            "port": port,
+            "counter": name,
+            "value": str(value),
+            "per second": f"{(value - first.get((port, name), value)) / elapsed:.1f}",
+        }
+        for (port, name), value in second.items()
+    ]
+    return Table(rows, "No port is selected.")
+
+
+def _read(system: System, wanted: Desired, observed: Observed) -> Reading:
+    found: Reading = {}
+    for port in (port for bdf in wanted.ports if (port := observed.port(bdf))):
+        pfc = port.dcb.pfc if port.dcb else None
+        if pfc is not None:
+            for priority in wanted.qos.pfc:
+                found[port.netdev, f"tx_prio{priority}_pause"] = pfc.sent[priority]
+                found[port.netdev, f"rx_prio{priority}_pause"] = pfc.received[priority]
+        told = rdma.counters(system, port.rdma) if port.rdma else {}
+        for name in (*COUNTERS, *SOFTWARE_COUNTERS):
+            if name in told and port.rdma:
+                found[port.rdma.device, name] = told[name]
+    return found

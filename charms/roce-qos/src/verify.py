@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What still differs from the declared state, in the operator's words. Pure."""
+
+from collections.abc import Iterator
+
+from charmkit.agreement import differences
+from charmkit.fabric import Host, Policy
+from converge import Finding, Plan, Severity
+from desired import Desired
+from hostnic.system import System
+from observe import Observed
+
+NEXT_HOOK = "the next hook of the charm does it"
+GONE = "see the kernel log; if the NIC was taken out, name the remaining ports in option devices"
+
+
+def verify(wanted: Desired, observed: Observed, plan: Plan[System]) -> tuple[Finding, ...]:
+    """What the plan would still do, what it holds and what stands in its way; what the boot unit met."""
+    if unfinished := waiting_for_boot(observed):
+        return (unfinished,)
+    left = [*_left(wanted, observed, plan)]
+    boot = [Finding(Severity.WARNING, "boot", trouble) for trouble in observed.boot.troubles] if left else []
+    return (*plan.findings, *left, *boot)
+
+
+def waiting_for_boot(observed: Observed) -> Finding | None:
+    """A boot unit is at work: nobody else touches the ports meanwhile."""
+    if not observed.boot.busy(observed.now):
+        return None
+    what = "a boot unit is at work"
+    return Finding(Severity.WAITING, "boot", what, "see systemctl status 'ovn-offload-roce-qos*'")
+
+
+def disagreements(policy: Policy | None, host: Host) -> tuple[Finding, ...]:
+    """In what this host and the fabric differ; the fabric's charm names the same."""
+    remedy = "change the option here or the intent of cumulus-fabric, so that both say the same"
+    found = differences(policy, host) if policy else ()
+    return tuple(Finding(Severity.WARNING, item.subject, item.what, remedy) for item in found)
+
+
+def _left(wanted: Desired, observed: Observed, plan: Plan[System]) -> Iterator[Finding]:
+    for bdf in wanted.ports:
+        if observed.port(bdf) is None:
+            yield Finding(Severity.BLOCKED, bdf, "the port is gone", GONE)
+    for step in plan.steps:
+        # The wait behind a change is no difference of its own.
+        if not step.key.endswith(("/member", "/lldp")):
+            yield Finding(Severity.WAITING, step.key, f"to do: {step.what}; {step.why}", NEXT_HOOK)
+    for item in plan.held:
+        yield Finding(Severity.HELD, item.step.key, f"{item.step.what}: {item.reason}", item.release)

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the fabric is told of this host: where its ports are plugged in, and how they treat traffic."""
+
+import ipaddress
+import struct
+from collections.abc import Mapping
+from dataclasses import replace
+
+from charmkit.fabric import STRICT, FabricError, Host, Marking, Neighbour, Port, Qos, Share, Vlan
+from desired import Desired
+from hostnic import dcb, lldp
+from hostnic.system import System
+from observe import Observed
+from observe import Port as Observation
+from steps import trust
+
+ROUTES = "/proc/net/route"
+_GATEWAY = 0x2
+
+
+def host(system: System, hostname: str, wanted: Desired, observed: Observed) -> Host:
+    """This host as the relation ``fabric`` has it; spawns a process on systemd 257 and later."""
+    links = [link for link in system.links() if link.pci in wanted.ports]
+    neighbours = lldp.neighbours(system, links)
+    ports = (port for bdf in wanted.ports if (port := observed.port(bdf)) and port.mac)
+    return Host(
+        hostname=hostname,
+        ports=tuple(_port(port, wanted, observed, neighbours.get(port.netdev)) for port in ports),
+        vlans=vlans(system, observed),
+    )
+
+
+def qos(port: Observation, wanted: Desired) -> Qos | None:
+    """How the port treats traffic now; None where that has no words in the fabric's scheme."""
+    found = port.dcb
+    if found is None or found.ets is None or found.pfc is None:
+        return None
+    ets, classes = found.ets, set(found.ets.prio_tc)
+    own = {tc for priority, tc in enumerate(ets.prio_tc) if priority == tc}
+    shares: dict[int, Share] = {
+        tc: STRICT if ets.tsa[tc] == dcb.STRICT else ets.bandwidth[tc] for tc in sorted(classes & own)
+    }
+    if classes != own or any(ets.tsa[tc] not in (dcb.STRICT, dcb.ETS) for tc in own):
+        return None
+    marks = (replace(mark, priority=_priority(port, mark)) for mark in (wanted.qos.roce, wanted.qos.cnp))
+    roce, cnp = marks
+    try:
+        return Qos(trust(port), found.pfc.priorities, roce, cnp, shares)
+    except FabricError:
+        return None
+
+
+def _priority(port: Observation, mark: Marking) -> int:
+    """Where packets with this DSCP are now; without a map the tag decides, whatever the mark."""
+    apps = port.dcb.apps if port.dcb else ()
+    mapped = {app.protocol: app.priority for app in apps if app.selector == dcb.DSCP}
+    return mapped.get(mark.dscp, mark.dscp >> 3) if mapped else mark.priority
+
+
+def _port(port: Observation, wanted: Desired, observed: Observed, neighbour: lldp.Neighbour | None) -> Port:
+    return Port(
+        netdev=port.netdev,
+        bdf=port.bdf,
+        mac=(port.mac or "").lower(),
+        mtu=port.mtu,
+        bond=port.bond,
+        partner_mac=observed.partners.get(port.bond) if port.bond else None,
+        neighbour=Neighbour(neighbour.chassis, neighbour.port, neighbour.system) if neighbour else None,
+        qos=qos(port, wanted),
+    )
+
+
+def vlans(system: System, observed: Observed) -> tuple[Vlan, ...]:
+    """The subnets that this host is in, and their VLANs; 0 where the kernel does not tag."""
+    ids: Mapping[str, int] = {device.netdev: device.id for device in observed.vlans}
+    subnets: dict[str, list[str]] = {}
+    try:
+        lines = system.read(ROUTES).splitlines()[1:]
+    except OSError:
+        lines = []
+    for line in lines:
+        words = line.split()
+        subnet = _subnet(words) if len(words) > 7 else None
+        if subnet:
+            subnets.setdefault(words[0], []).append(subnet)
+    return tuple(
+        Vlan(ids.get(name, 0), name, tuple(sorted(found))) for name, found in sorted(subnets.items())
+    )
+
+
+def _subnet(words: list[str]) -> str | None:
+    """A directly connected network: columns iface, destination, gateway, flags, …, mask at 7."""
+    try:
+        if int(words[3], 16) & _GATEWAY:
+            return None
+        # Addresses are in the CPU's byte order.
+        address, mask = (struct.pack("=I", int(words[column], 16)) for column in (1, 7))
+        network = ipaddress.IPv4Network((address, str(ipaddress.IPv4Address(mask))))
+    except (ValueError, struct.error):
+        return None
+    return str(network)

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Options: ten wrong values each give one sentence, a blocked unit, and not one write."""
+
+from typing import Any
+
+import pytest
+from config import Options, Output, Reading
+from unit.roce_qos.node import METADATA, Node
+
+WRONG_TEXT = {
+    "devices": [
+        "", "   ", "auto enp63s0f0", "enp63s0f0:8", "bond0:1", "enp63s0f0:many", "enp63s0f0 enp63s0f0",
+        "enp63s0f0,enp63s0f1", "a-name-of-20-letters", "/dev/net",
+    ],
+    "trust": ["", "DSCP", "dscp ", "both", "pcp,dscp", "cos", "none", "port", "l3", "0"],
+    "pfc-priorities": ["", "8", "-1", "3 3", "three", "0b00001000", "4", "none 3", "0,0,0,1,0,0,0,0", "3;4"],
+    "ets": [
+        "", "3:50", "0:50 3:40", "0:50 3:60", "0:50 0:50", "8:100", "0:100%", "0:x", "50,0,0,50", "0:0 3:100",
+    ],
+    "roce-mode": ["", "V2", "2", "rocev2", "RoCE v2", "v3", "ib", "v1,v2", "auto", "none"],
+    "vlan-egress-map": [
+        "2", "2:8", "0:3", "4095:3", "2:3 2:4", "a:3", "2:3,4:5", "2=3", "-2:3", "2:3:4",
+    ],
+    "ecn": ["", "ON", "true", "yes", "1", "enabled", "auto", "on ", "none", "off,on"],
+    "dcqcn": [
+        "rp_ai_rate", "rp_ai_rate=", "rp_ai_rate=-1", "rp_ai_rate=fast", "ai_rate=5", "rp_gd=5 rp_gd=6",
+        "rp_ai_rate:5", "rp_ai_rate=99999999999", "../x=1", "rp_ai_rate=5,np_x=1",
+    ],
+    "ovn-encap-tos": ["", "Inherit", "256", "-1", "0x6a", "on", "none", "26.5", "inherit keep", "1000"],
+}  # fmt: skip
+WRONG_NUMBERS = {
+    "roce-dscp": [-1, 64, 65, 100, 106, 255, 256, 1000, 10**9, -(2**31)],
+    "roce-priority": [-1, 8, 9, 10, 26, 64, 255, 4, 10**9, -(2**31)],
+    "cnp-dscp": [-1, 64, 65, 100, 192, 255, 26, 1000, 10**9, -(2**31)],
+    "cnp-priority": [-1, 8, 9, 10, 48, 64, 255, 256, 10**9, -(2**31)],
+    "cable-length": [-1, 1000, 1001, 5000, 65535, 65536, 99999, -100, 10**9, -(2**31)],
+    "rdma-tos": [-1, 256, 257, 300, 1000, 65535, 65536, -106, 10**9, -(2**31)],
+}
+WRONG = [(name, value) for name, values in {**WRONG_TEXT, **WRONG_NUMBERS}.items() for value in values]
+NAMED_OTHERWISE = {("roce-priority", 4): "pfc-priorities"}
+"""A priority that is a good one, but that pfc-priorities lacks: that option's sentence names both."""
+
+
+@pytest.mark.parametrize(("name", "value"), WRONG)
+def test_a_wrong_value_is_one_sentence_a_blocked_unit_and_no_write(node: Node, name: str, value: Any) -> None:
+    status = node.set({name: value}).emit("config_changed")
+    assert status.name == "blocked"
+    assert NAMED_OTHERWISE.get((name, value), name) in status.message
+    assert "\n" not in status.message
+    assert node.writes == []
+    assert not [line for line in node.context.juju_log if "Traceback" in line.message]
+
+
+@pytest.mark.parametrize(("name", "value"), [(name, values[0]) for name, values in WRONG_NUMBERS.items()])
+@pytest.mark.parametrize("action", ["plan", "verify", "show-qos", "show-counters"])
+def test_actions_refuse_a_wrong_option_in_one_sentence(
+    node: Node, action: str, name: str, value: Any
+) -> None:
+    assert name in node.set({name: value}).failure(action)
+
+
+def test_a_wrong_value_on_a_converged_node_touches_nothing(converged: Node) -> None:
+    assert converged.configure(rdma_tos=300).emit().name == "blocked"
+    assert converged.writes == []
+    assert converged.configure(rdma_tos=106).emit().name == "active"
+
+
+@pytest.mark.parametrize("value", ["", "yes", "true", "no", 0, 1, -1, 1.0, None, [True]])
+@pytest.mark.parametrize("name", ["lldp", "dcbx_takeover"])
+def test_flags_take_only_true_and_false(name: str, value: Any) -> None:
+    with pytest.raises(ValueError, match=r": .* is not allowed; set true or false$"):
+        Options(**{name: value})
+
+
+@pytest.mark.parametrize(
+    "value", ["", "text", "TABLE", "yaml", "csv", "table ", "json,table", "0", "none", "xml"]
+)
+def test_a_wrong_format_is_refused(value: str) -> None:
+    for parameters in (Output, Reading):
+        with pytest.raises(ValueError, match=r"^format: .* is not allowed; set table or json$"):
+            parameters(format=value)
+
+
+@pytest.mark.parametrize("value", [-1, 301, 3600, "5", "", 0.5, None, True, [1], 10**9])
+def test_a_wrong_number_of_seconds_is_refused(value: Any) -> None:
+    with pytest.raises(ValueError, match=r"^seconds: .* is not allowed; set a whole number from 0 to 300$"):
+        Reading(seconds=value)
+
+
+@pytest.mark.parametrize(
+    ("options", "pfc"), [({"pfc_priorities": "4,3"}, (3, 4)), ({"pfc_priorities": "none"}, ())]
+)
+def test_lists_are_read_however_they_are_separated(options: dict[str, Any], pfc: tuple[int, ...]) -> None:
+    assert Options(**options).qos.pfc == pfc
+
+
+def test_options_and_charmcraft_yaml_agree() -> None:
+    declared = METADATA["config"]["options"]
+    ours = Options()
+    assert {name.replace("-", "_"): option["default"] for name, option in declared.items()} == vars(ours)
+    for option in declared.values():
+        assert len(option["description"].split()) > 10
+
+
+def test_every_action_is_described_and_takes_nothing_else() -> None:
+    for action in METADATA["actions"].values():
+        assert action["additionalProperties"] is False
+        assert action["description"]

@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the fabric is told, what it says, and where the two disagree; what the firmware shall keep."""
+
+import json
+import struct
+from typing import Any
+
+import pytest
+import wiring
+from charmkit.fabric import STRICT, Host, Marking, Mtu, Neighbour, Policy, Qos, Vlan
+from hostnic import handover, lldp
+from hostnic.handover import Handover
+from hypothesis import given
+from hypothesis import strategies as st
+from unit.roce_qos.node import P0, P1, PF0, PF1, Node, compute_node, nic
+
+QOS = Qos("dscp", (3,), Marking(26, 3), Marking(48, 6), {0: 50, 3: 50, 6: STRICT})
+POLICY = Policy(QOS, Mtu(9000, 9216), {"rack0": "44:38:39:ff:00:01"})
+MAC = bytes.fromhex("443839000001")
+
+
+def tlv(kind: int, value: bytes) -> bytes:
+    return struct.pack("!H", kind << 9 | len(value)) + value
+
+
+def plug_in(node: Node, netdev: str, port: str) -> None:
+    """networkd has heard the switch at the other end of the cable."""
+    index = next(link.index for link in node.host.links() if link.name == netdev)
+    frame = bytes(14) + tlv(1, b"\x04" + MAC) + tlv(2, b"\x05" + port.encode()) + tlv(5, b"leaf0-0")
+    node.host.files.install(f"{lldp.FRAMES}/{index}", struct.pack("<Q", len(frame)) + frame, 0o644)
+
+
+def test_a_host_that_follows_the_policy(node: Node) -> None:
+    plug_in(node, P0, "swp3")
+    node.emit()
+    node.relate(POLICY.to_json())
+    assert node.emit("relation_changed", node.fabric).name == "active"
+    host = Host.from_json(node.published())
+    assert host.hostname == "node1"
+    first, second = host.ports
+    assert (first.netdev, first.bdf, first.bond, first.mtu) == (P0, PF0, "bond0", 9000)
+    assert first.partner_mac == second.partner_mac == "44:38:39:ff:00:01"
+    assert first.neighbour == Neighbour("44:38:39:00:00:01", "swp3", "leaf0-0")
+    assert second.neighbour is None
+    assert first.qos == second.qos == QOS
+    assert host.vlans == (Vlan(0, "br-nvda", ("192.168.25.0/24",)),)
+    assert node.findings() == "No finding: the machine is as declared."
+
+
+def test_the_fabric_costs_an_idle_hook_no_write(node: Node) -> None:
+    node.relate(POLICY.to_json()).deploy()
+    before = node.published()
+    node.emit("update_status")
+    assert node.writes == []
+    assert node.published() == before
+
+
+@pytest.mark.parametrize(
+    ("policy", "says"),
+    [
+        (Policy(Qos("pcp", (3,), *[QOS.roce, QOS.cnp], QOS.ets), POLICY.mtu), "trusts dscp, the fabric pcp"),
+        (Policy(QOS, Mtu(1500, 9216)), "MTU 9000, the fabric expects 1500"),
+        (Policy(QOS, POLICY.mtu, {"rack1": "44:38:39:ff:00:02"}), "LACP partner 44:38:39:ff:00:01 is no"),
+    ],
+)
+def test_a_disagreement_is_a_warning_and_changes_no_port(converged: Node, policy: Policy, says: str) -> None:
+    converged.relate(policy.to_json())
+    status = converged.emit("relation_changed", converged.fabric)
+    assert status.name == "active"
+    assert says in status.message or says in converged.findings()
+    assert nic(converged.writes) == []
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"version": 2}', '{"version": 1, "qos": 3, "mtu": {}}'])
+def test_a_malformed_policy_is_one_sentence(converged: Node, text: str) -> None:
+    status = converged.relate(text).emit("relation_changed", converged.fabric)
+    assert status.name == "active"
+    assert ("relation fabric: policy" in status.message) == bool(text)
+    assert converged.published()
+
+
+def test_a_fabric_that_has_said_nothing_yet_is_told_all_the_same(converged: Node) -> None:
+    assert converged.relate(None).emit("relation_created", converged.fabric).name == "active"
+    assert Host.from_json(converged.published()).ports
+
+
+def test_a_port_with_settings_that_have_no_words_has_none(converged: Node) -> None:
+    converged.host.port(P1).dcb.driver_restarts()
+    converged.host.port(P1).dcb.refuses = True
+    converged.relate(POLICY.to_json()).emit("relation_changed", converged.fabric)
+    first, second = Host.from_json(converged.published()).ports
+    assert first.qos == QOS
+    assert second.qos is None
+
+
+def test_under_trust_pcp_the_tag_decides_and_the_marks_stand_for_themselves(converged: Node) -> None:
+    converged.configure(trust="pcp").relate(POLICY.to_json())
+    converged.emit("relation_changed", converged.fabric)
+    found = Host.from_json(converged.published()).ports[0].qos
+    assert found is not None
+    assert (found.trust, found.roce) == ("pcp", QOS.roce)
+
+
+@given(st.text(max_size=200))
+def test_any_route_table_is_read(text: str) -> None:
+    host = compute_node()
+    host.files.install("/proc/net/route", f"Iface\n{text}".encode(errors="replace"), 0o444)
+    from observe import Observed
+
+    for vlan in wiring.vlans(host, Observed()):
+        assert vlan.subnets
+
+
+# The firmware's part.
+
+
+def wishes(node: Node) -> dict[str, Any]:
+    return json.loads(node.host.files.read(handover.path_of("roce-qos")))
+
+
+def test_nic_firmware_is_told_what_to_keep(converged: Node) -> None:
+    assert wishes(converged)["parameters"] == {
+        PF0: {"CNP_DSCP_P1": 48, "CNP_802P_PRIO_P1": 6, "ROCE_CC_PRIO_MASK_P1": 255},
+        PF1: {"CNP_DSCP_P2": 48, "CNP_802P_PRIO_P2": 6, "ROCE_CC_PRIO_MASK_P2": 255},
+    }
+    converged.configure(cnp_dscp=50, cnp_priority=7, ecn="off").emit()
+    assert wishes(converged)["parameters"][PF0] == {
+        "CNP_DSCP_P1": 50, "CNP_802P_PRIO_P1": 7, "ROCE_CC_PRIO_MASK_P1": 0,
+    }  # fmt: skip
+    converged.configure(ecn="keep").emit()
+    assert "ROCE_CC_PRIO_MASK_P1" not in wishes(converged)["parameters"][PF0]
+
+
+def test_a_dcbx_that_the_firmware_keeps_is_a_wish(node: Node) -> None:
+    for name in (P0, P1):
+        node.host.port(name).dcb.dcbx = 0x0C
+        node.host.port(name).dcb.firmware_agent = True
+    node.configure(dcbx_takeover=True).emit()
+    assert wishes(node)["parameters"][PF0]["LLDP_NB_DCBX_P1"] is False
+    assert wishes(node)["pending"]
+
+
+def test_only_connectx_has_such_parameters(monkeypatch: pytest.MonkeyPatch) -> None:
+    node = Node(compute_node("bnxt_en"), monkeypatch)
+    node.emit()
+    assert wishes(node)["parameters"] == {}
+
+
+@pytest.mark.parametrize("owner", ["nic-firmware", "sriov-switchdev"])
+def test_the_reboot_owner_is_whom_the_others_name(node: Node, owner: str) -> None:
+    node.host.files.directories.add("/var/lib/juju/agents/unit-nic-firmware-0")
+    handover.publish(node.host, Handover("nic-firmware", "nic-firmware/0", owner))
+    node.emit()
+    assert wishes(node)["reboot_owner"] == owner
+
+
+def test_the_hand_over_goes_with_the_unit(converged: Node) -> None:
+    converged.emit("stop")
+    assert not converged.host.files.exists(handover.path_of("roce-qos"))
+
+
+def test_congestion_control_is_set_at_run_time_where_the_kernel_lets_it(converged: Node) -> None:
+    cc = converged.host.rdma.cc
+    cc.update({(PF0, name): 0 for name in ("np_cnp_dscp", "np_cnp_prio", "rp_ai_rate", "rp_gd")})
+    converged.configure(dcqcn="rp_ai_rate=5 rp_unknown=7").emit()
+    assert {name: value for (_, name), value in cc.items()} == {
+        "np_cnp_dscp": 48, "np_cnp_prio": 6, "rp_ai_rate": 5, "rp_gd": 0,
+    }  # fmt: skip
+    assert converged.emit("update_status").name == "active"
+    assert converged.writes == []
+
+
+def test_lockdown_is_said_and_stops_nothing_that_was_done(converged: Node) -> None:
+    converged.host.rdma.cc[PF0, "np_cnp_dscp"] = 0
+    converged.host.fail("write", "cc_params", OSError(1, "Operation not permitted"), times=None)
+    assert converged.emit().name == "blocked"
+    assert "kernel lockdown forbids debugfs" in converged.log
+
+
+def test_a_directory_that_cannot_be_written_is_a_warning(converged: Node) -> None:
+    converged.configure(cnp_dscp=50)
+    converged.host.fail("install", handover.DIRECTORY, OSError(28, "No space left on device"))
+    status = converged.emit()
+    assert status.name == "active"
+    assert "No space left on device" in status.message

@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A unit's life: from a new node to a lossless one, idle hooks, reboots, mode changes, refresh, removal."""
+
+import errno
+
+import boot
+import bootcopy
+import desired
+import files
+import pytest
+import record
+from hostnic import bootcopy as bootcopies
+from hostnic import dcb
+from hostnic.dcb import App
+from hostnic.testing import FakeHost
+from unit.roce_qos.node import P0, P1, PF0, PF1, Node, nic
+
+EVENTS = ("config_changed", "update_status", "start", "upgrade_charm", "install")
+DROP_IN = "/etc/systemd/network/10-netplan-{}.network.d/50-ovn-offload-lldp.conf"
+
+
+def ports(host: FakeHost) -> list[tuple[object, ...]]:
+    found = [host.port(name).dcb for name in (P0, P1)]
+    return [(port.ets, port.pfc, sorted(port.apps), host.port(P0).pause) for port in found]
+
+
+def test_the_first_hook_brings_everything_about_in_order(node: Node) -> None:
+    assert node.emit("config_changed").name == "active"
+    installs = [line for line in node.writes if line.startswith("install") and "handover" not in line]
+    assert installs[:2] == [f"install {bootcopy.COPY.path}", f"install {bootcopy.COPY.stamp_path}"]
+    assert nic(node.writes) == [
+        f"set_dcb {P0} ets",
+        f"set_dcb {P0} apps 64",
+        f"set_pause {P0} off off",
+        f"set_dcb {P1} ets",
+        f"set_dcb {P1} apps 64",
+        f"set_pause {P1} off off",
+        "run networkctl reload",
+        "run networkctl reload",
+        f"set_dcb {P0} pfc 3",
+        f"set_dcb {P1} pfc 3",
+        "mkdir /sys/kernel/config/rdma_cm/mlx5_bond_0",
+        "write /sys/kernel/config/rdma_cm/mlx5_bond_0/ports/1/default_roce_tos 106",
+        "run ovs-vsctl set Open_vSwitch . external_ids:ovn-encap-tos=inherit",
+    ]
+    assert node.host.blackouts == 0
+    (first, second) = (node.host.port(name).dcb for name in (P0, P1))
+    assert first.pfc == second.pfc == (3,)
+    assert first.ets.bandwidth == (50, 0, 0, 50, 0, 0, 0, 0)
+    assert {app.priority for app in first.apps if 24 <= app.protocol < 32} == {3}
+    assert App(dcb.DSCP, 48, 6) in first.apps
+
+
+@pytest.mark.parametrize("event", EVENTS)
+def test_an_idle_hook_writes_nothing_and_asks_open_vswitch_once(converged: Node, event: str) -> None:
+    before = ports(converged.host)
+    assert converged.emit(event).name == "active"
+    assert converged.writes == []
+    assert converged.host.spawned == [("ovs-vsctl", "--format=json", "list", "Open_vSwitch")]
+    assert ports(converged.host) == before
+
+
+def test_without_tunnels_to_mark_an_idle_hook_starts_no_process(converged: Node) -> None:
+    converged.configure(ovn_encap_tos="keep").emit()
+    assert converged.emit("update_status").name == "active"
+    assert converged.host.spawned == []
+
+
+def test_a_reboot_is_made_good_before_any_hook(converged: Node) -> None:
+    before = ports(converged.host)
+    assert converged.boot().name == "active"
+    assert f"set_dcb {P1} pfc 3" in converged.boot_writes
+    assert nic(converged.writes) == []
+    assert ports(converged.host) == before
+    assert converged.host.blackouts == 0
+
+
+def test_an_eswitch_mode_change_is_followed(converged: Node) -> None:
+    before = ports(converged.host)
+    for name in (P0, P1):
+        converged.host.port(name).dcb.driver_restarts()
+    assert converged.action("verify")["verified"] == "false"
+    assert f"to do: set traffic classes and shares of {P0}; they are the vendor's own" in converged.findings()
+    assert converged.emit("update_status").name == "active"
+    assert nic(converged.writes) == [f"set_dcb {P0} ets", f"set_dcb {P1} ets"]
+    assert ports(converged.host) == before
+
+
+def test_an_rdma_device_that_was_added_anew_gets_its_tos_again(converged: Node) -> None:
+    converged.host.rdma.re_add("mlx5_bond_0")
+    boot.converge(converged.host, boot.AGAIN_DEADLINE)
+    assert [line for line in converged.host.trace if "roce" in line and "write" in line] == [
+        "write /sys/kernel/config/rdma_cm/mlx5_bond_0/ports/1/default_roce_tos 106"
+    ]
+
+
+def test_a_refresh_with_other_code_touches_no_port(converged: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bootcopies, "stamp", lambda copy: "0" * 64)
+    assert converged.emit("upgrade_charm").name == "active"
+    assert nic(converged.writes) == []
+    assert f"install {bootcopy.COPY.stamp_path}" in converged.writes
+
+
+def test_a_changed_option_writes_only_what_it_is_about(converged: Node) -> None:
+    assert converged.configure(ets="0:40 3:60 6:strict").emit().name == "active"
+    assert nic(converged.writes) == [f"set_dcb {P0} ets", f"set_dcb {P1} ets"]
+    assert converged.configure(cable_length=30).emit().name == "active"
+    assert nic(converged.writes) == [f"set_dcb {P0} pfc 3", f"set_dcb {P1} pfc 3"]
+    assert converged.host.network.flaps[P1] < converged.host.now() - 0.5  # a cable length flaps no link
+
+
+def test_demarteks_scheme(converged: Node) -> None:
+    converged.configure(
+        trust="pcp", roce_priority=5, pfc_priorities="5", ets="0:10 5:90", vlan_egress_map="2:5"
+    )
+    assert converged.emit().name == "active"
+    port = converged.host.port(P0).dcb
+    assert (port.pfc, port.apps, port.ets.bandwidth) == ((5,), set(), (10, 0, 0, 0, 0, 90, 0, 0))
+    assert "VLAN 2 has no kernel device on these ports" in converged.findings()
+    assert converged.emit().name == "active"
+    assert converged.writes == []
+
+
+def test_a_kernel_vlan_gets_its_egress_map(converged: Node) -> None:
+    from hostnic.testing.tools import add_vlan
+
+    add_vlan(converged.host.files, "storage", 2, "bond0")
+    add_vlan(converged.host.files, "other", 2, "eno1")
+    converged.configure(vlan_egress_map="2:5").emit()
+    assert [line for line in converged.writes if line.startswith("run ip")] == [
+        "run ip link set dev storage type vlan egress-qos-map " + " ".join(f"{n}:5" for n in range(8))
+    ]
+    assert converged.emit("update_status").name == "active"
+    assert converged.writes == []
+
+
+def test_lldp_is_left_again_when_the_option_says_so(converged: Node) -> None:
+    assert converged.host.files.exists(DROP_IN.format(P0))
+    assert converged.configure(lldp=False).emit().name == "active"
+    assert not converged.host.files.exists(DROP_IN.format(P0))
+    assert nic(converged.writes) == ["run networkctl reload"] * 2
+
+
+def test_removal_leaves_the_ports_and_takes_away_the_rest(converged: Node) -> None:
+    before = ports(converged.host)
+    status = converged.emit("stop")
+    assert "lossless RoCE ends with the next boot" in status.message
+    assert nic(converged.writes) == []
+    assert ports(converged.host) == before
+    left = [path for path in converged.host.files.content if "roce-qos" in path or "ovn-offload-lldp" in path]
+    assert left == []
+    converged.host.reboot()
+    assert converged.host.port(P0).dcb.pfc == ()
+
+
+# Boot.
+
+
+def test_boot_without_a_desired_state_does_nothing(host: FakeHost) -> None:
+    assert boot.converge(host, 1.0) == ()
+    assert host.trace == []
+
+
+@pytest.mark.parametrize(
+    "text", ["{", "[]", '{"version": 9}', '{"version": 1}', '{"version": 1, "ports": 3}']
+)
+def test_boot_with_a_damaged_desired_state_says_so(host: FakeHost, text: str) -> None:
+    host.files.install(desired.PATH, text.encode(), 0o600)
+    (trouble,) = boot.converge(host, 1.0)
+    assert trouble.startswith(desired.PATH)
+    assert nic(host.trace) == []
+
+
+def test_boot_waits_for_the_bond(converged: Node) -> None:
+    host = converged.host
+    host.power_on()
+    host.network.flap(P0, host.now() + 20)
+    host.network.flap(P1, host.now() + 30)
+    assert boot.converge(host, boot.DEADLINE) == ()
+    assert host.port(P0).dcb.pfc == host.port(P1).dcb.pfc == (3,)
+
+
+def test_boot_with_one_dark_port_serves_both_as_far_as_nothing_is_cut(converged: Node) -> None:
+    host = converged.host
+    host.power_on()
+    host.network.unplugged.add(P1)
+    (trouble,) = boot.converge(host, boot.DEADLINE)
+    assert trouble.startswith(f"held: set lossless priorities of {P0} to 3: no other port of bond0 carries")
+    assert host.port(P1).dcb.pfc == (3,)
+    assert host.port(P0).dcb.pfc == ()
+    assert converged.emit("start").name == "blocked"
+    host.network.unplugged.clear()
+    host.sleep(5)
+    assert converged.emit("update_status").name == "active"
+    assert host.blackouts == 0
+
+
+def test_what_boot_met_is_said_until_it_is_mended(converged: Node) -> None:
+    converged.host.fail("set_dcb", f"{P1} ets", OSError(errno.EIO, "ETS: Input/output error"))
+    converged.host.reboot()
+    assert "ETS: Input/output error" in converged.findings()
+    assert converged.emit("start").name == "active"
+    assert "Input/output" not in converged.findings()
+
+
+def test_while_a_boot_unit_is_at_work_a_hook_waits(converged: Node) -> None:
+    converged.host.port(P0).dcb.driver_restarts()
+    record.write(converged.host, running=True)
+    status = converged.emit("update_status")
+    assert (status.name, "a boot unit is at work" in status.message) == ("waiting", True)
+    assert nic(converged.writes) == []
+    assert ("systemctl", "restart", "ovn-offload-roce-qos-dispatch.timer") in converged.host.spawned
+    converged.host.sleep(record.PATIENCE)
+    assert converged.emit("update_status").name == "active"
+
+
+@pytest.mark.parametrize("arguments", [[], ["later"], ["boot", "again"]])
+def test_other_arguments_are_refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert boot.main(arguments) == 5
+    assert "usage: boot.pyz boot|again" in capsys.readouterr().err
+
+
+def test_units_come_after_those_of_sriov_switchdev_and_the_rule_starts_the_second() -> None:
+    assert "After=network.target ovn-offload-sriov-early.service ovn-offload-sriov-bind" in files.BOOT_UNIT
+    assert f"After={files.BOOT}" in files.AGAIN_UNIT
+
+
+def test_the_rule_names_every_port(converged: Node) -> None:
+    rule = converged.host.files.read(files.RULE)
+    for bdf in (PF0, PF1):
+        assert f'SUBSYSTEM=="infiniband", ACTION=="add", KERNELS=="{bdf}", TAG+="systemd"' in rule
+        assert f'SUBSYSTEM=="net", ACTION=="add", KERNELS=="{bdf}"' in rule
+    assert rule.count(files.AGAIN) == 4

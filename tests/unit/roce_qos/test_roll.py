@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Changes that take a link down roll over a bond; whatever fails, the node answers and the rest stops."""
+
+import errno
+
+import pytest
+from hostnic.dcb import App
+from hostnic.testing import FakeHost
+from unit.roce_qos.node import P0, P1, PF0, PF1, Node, compute_node, nic
+
+REFUSED = OSError(errno.EIO, "PFC: Input/output error")
+
+
+def pfc(host: FakeHost) -> list[tuple[int, ...]]:
+    return [host.port(name).dcb.pfc for name in (P0, P1)]
+
+
+def test_each_member_carries_again_before_the_next_ones_turn(node: Node) -> None:
+    seen: list[tuple[str, bool]] = []
+    change = node.host.set_dcb
+
+    def watched(link: str, wanted: object) -> None:
+        if getattr(wanted, "pfc", None) is not None:
+            others = [name for name in (P0, P1) if name != link]
+            now = node.host.now()
+            seen.append((link, node.host.network.has_carrier(others[0], now)))
+        change(link, wanted)
+
+    node.host.set_dcb = watched
+    assert node.emit().name == "active"
+    assert seen == [(P0, True), (P1, True)]
+    assert node.host.blackouts == 0
+
+
+def test_a_member_that_does_not_come_back_stops_the_roll(node: Node) -> None:
+    """LACP does not take the port back: the second port keeps its link, and carries on."""
+    flap = node.host.network.flap
+
+    def for_good(name: str, now: float) -> None:
+        flap(name, now)
+        node.host.network.unplugged.add(name)
+
+    node.host.network.flap = for_good
+    status = node.emit()
+    assert status.name == "blocked"
+    assert f"{P0} does not carry traffic in bond0 within 45 s" in node.log
+    assert pfc(node.host) == [(3,), ()]
+    assert node.host.blackouts == 0
+    # The next hook leaves the last port alone, and says what it waits for.
+    node.host.network.flap = flap
+    assert node.emit("update_status").name == "blocked"
+    assert pfc(node.host) == [(3,), ()]
+    assert f"bring up {P0}" in node.findings()
+    node.host.network.unplugged.clear()
+    node.host.sleep(5)
+    assert node.emit("update_status").name == "active"
+    assert pfc(node.host) == [(3,), (3,)]
+
+
+@pytest.mark.parametrize(
+    ("verb", "target"),
+    [
+        ("set_dcb", f"{P0} ets"),
+        ("set_dcb", f"{P0} apps"),
+        ("set_pause", P0),
+        ("set_dcb", f"{P1} ets"),
+        ("set_dcb", f"{P0} pfc"),
+        ("set_dcb", f"{P1} pfc"),
+        ("mkdir", "rdma_cm"),
+        ("write", "default_roce_tos"),
+        ("run", "ovs-vsctl set"),
+        ("run", "networkctl reload"),
+        ("install", "/etc/ovn-offload/roce-qos.json"),
+    ],
+)
+def test_a_fault_at_any_write_is_said_and_the_next_hook_finishes(node: Node, verb: str, target: str) -> None:
+    node.host.fail(verb, target, REFUSED)
+    status = node.emit()
+    assert status.name == "blocked"
+    assert "Input/output error" in node.log
+    assert node.host.reachable
+    assert "Traceback" not in node.log
+    node.host.sleep(60)
+    assert node.emit("update_status").name == "active"
+    assert node.host.blackouts == 0
+    node.emit("update_status")
+    assert node.writes == []
+
+
+def test_with_one_dark_port_pfc_is_held_and_the_rest_runs(node: Node) -> None:
+    node.host.network.unplugged.add(P1)
+    status = node.emit()
+    assert status.name == "blocked"
+    assert pfc(node.host) == [(), (3,)]
+    assert f"held: {PF0}/pfc" in node.log
+    assert "no other port of bond0 carries traffic" in node.log
+    assert node.host.port(P0).dcb.ets.bandwidth[3] == 50
+    plan = node.action("plan")["plan"]
+    assert f"bring up {P1}" in plan
+    node.host.network.unplugged.clear()
+    node.host.sleep(5)
+    assert node.emit("update_status").name == "active"
+
+
+def test_a_port_outside_any_bond_is_set_when_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    node = Node(compute_node(bonded=False), monkeypatch)
+    assert node.configure(devices=P0).emit().name == "active"
+    assert pfc(node.host) == [(3,), ()]
+
+
+def test_steps_of_a_bond_need_each_other(node: Node) -> None:
+    import json
+
+    plan = json.loads(node.action("plan", format="json")["plan"])
+    keys = [step["key"] for step in plan["steps"]]
+    order = [f"{PF0}/pfc", f"{PF0}/member", f"{PF1}/pfc", f"{PF1}/member"]
+    assert [key for key in keys if key in order] == order
+    flaps = {step["key"] for step in plan["steps"] if step["disruption"] == "link-flap"}
+    assert flaps == {f"{PF0}/pfc", f"{PF1}/pfc"}
+
+
+# Who else has data centre bridging in hand.
+
+
+def test_lldpad_is_named_and_stopped_only_where_allowed(node: Node) -> None:
+    node.host.files.install("/run/lldpad.pid", b"812\n", 0o644)
+    status = node.emit()
+    assert status.name == "blocked"
+    assert "lldpad" in status.message
+    assert nic(node.writes) == []
+    node.host.answers["systemctl", "disable", "--now"] = ""
+    node.configure(dcbx_takeover=True).emit()
+    assert "run systemctl disable --now lldpad.service lldpad.socket" in node.writes
+    node.host.files.remove("/run/lldpad.pid")
+    assert node.emit().name == "active"
+
+
+def test_dcbx_in_the_firmwares_hands_is_named_and_taken_only_where_allowed(node: Node) -> None:
+    for name in (P0, P1):
+        node.host.port(name).dcb.dcbx = 0x0C
+    status = node.emit()
+    assert status.name == "blocked"
+    assert "DCBX mode cee ieee" in status.message
+    assert nic(node.writes) == []
+    assert node.configure(dcbx_takeover=True).emit().name == "active"
+    assert node.host.port(P0).dcb.dcbx == 0x0D
+    assert nic(node.writes)[0] == f"set_dcbx {P0} host cee ieee"
+
+
+def test_a_firmware_that_keeps_dcbx_is_said(node: Node) -> None:
+    node.host.port(P0).dcb.dcbx = 0x0C
+    node.host.port(P0).dcb.firmware_agent = True
+    status = node.configure(dcbx_takeover=True).emit()
+    assert status.name == "blocked"
+    assert "the firmware keeps DCBX" in node.log
+    assert "switch off LLDP and DCBX in the NIC's firmware" in node.log
+
+
+# Other drivers.
+
+
+@pytest.mark.parametrize("driver", ["bnxt_en", "qede", "ice"])
+def test_every_driver_converges_and_its_limit_is_said(driver: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    node = Node(compute_node(driver), monkeypatch)
+    assert node.emit().name == "active", node.log
+    assert pfc(node.host) == [(3,), (3,)]
+    apps = node.host.port(P0).dcb.apps
+    if driver == "qede":
+        assert apps == {App(1, 0x8915, 3), App(3, 4791, 3)}
+        assert "qede maps no DSCP" in node.findings()
+    else:
+        assert App(5, 26, 3) in apps
+    if driver == "bnxt_en":
+        assert App(3, 4791, 3) in apps
+        assert "bnxt_en takes settings only while" in node.findings()
+    assert node.emit("update_status").name == "active"
+    assert node.writes == []
+    assert node.host.blackouts == 0
+
+
+def test_the_firmware_agent_of_bnxt_blocks_with_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    node = Node(compute_node("bnxt_en"), monkeypatch)
+    for name in (P0, P1):
+        port = node.host.port(name).dcb
+        port.firmware_agent = True
+        port.driver_restarts()
+    status = node.emit()
+    assert status.name == "blocked"
+    assert "DCBX mode firmware ieee" in status.message
+    assert nic(node.writes) == []
+
+
+def test_a_port_whose_driver_keeps_nothing_is_said(node: Node) -> None:
+    node.host.port(P1).dcb.deaf.add("ets")
+    assert node.emit().name == "blocked"
+    assert f"ETS of {P1} reads back otherwise" in node.log
+    assert pfc(node.host) == [(), ()]
+
+
+def test_a_driver_that_refuses_is_said_with_the_settings_name(node: Node) -> None:
+    node.host.port(P0).dcb.refuses = True
+    assert node.emit().name == "blocked"
+    assert f"the driver of {P0} refused: ETS: Invalid argument" in node.log
+
+
+# Selection.
+
+
+def test_ports_without_data_centre_bridging_are_passed_over_or_named(node: Node) -> None:
+    node.host.port(P1).dcb.no_ops = True
+    assert node.emit().name == "active"
+    assert node.host.port(P0).dcb.pfc == (3,)
+    status = node.configure(devices="bond0").emit()
+    assert status.name == "blocked"
+    assert f"{P1}: driver mlx5_core has no data centre bridging" in status.message
+
+
+@pytest.mark.parametrize("devices", ["eno1", "0000:af:00.0", "bond7"])
+def test_names_that_mean_nothing_here_block(node: Node, devices: str) -> None:
+    status = node.configure(devices=devices).emit()
+    assert status.name == "blocked"
+    assert "names nothing that this host has" in status.message
+    assert node.writes == [] or nic(node.writes) == []
+
+
+def test_some_absent_names_are_passed_over(node: Node) -> None:
+    assert node.configure(devices=f"{PF0} enp175s0f0np0").emit().name == "active"
+    assert pfc(node.host) == [(3,), ()]
+    assert "not on this host: enp175s0f0np0" in node.findings()
+
+
+def test_auto_without_a_bond_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    node = Node(compute_node(bonded=False), monkeypatch)
+    status = node.emit()
+    assert status.name == "blocked"
+    assert "no port with data centre bridging is in a kernel bond" in status.message
+
+
+def test_a_port_that_is_gone_is_said_and_the_other_is_served(converged: Node) -> None:
+    converged.configure(devices=f"{PF0} {PF1}").emit()
+    converged.host.port(P1).gone = True
+    assert converged.emit().name == "active"
+    assert f"not on this host: {PF1}" in converged.findings()
