@@ -7,7 +7,9 @@ from pathlib import Path
 
 from bundle import check
 
-if any(argument.endswith((".yaml", ".yml")) or argument == "--help" for argument in sys.argv[1:]):
+if any(
+    argument.endswith((".yaml", ".yml")) or argument in ("--help", "--rules") for argument in sys.argv[1:]
+):
     sys.exit(check.main(sys.argv[1:]))
 TESTS = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "maas")]
 sys.exit(subprocess.run([sys.executable, "-m", "pytest", *TESTS, *sys.argv[1:]], check=False).returncode)

@@ -73,6 +73,13 @@ def test_the_command_line_checks_a_users_files(tmp_path, capsys):
     assert "vf-count: sriov-switchdev wants 16 VFs per port" in capsys.readouterr().out
 
 
+def test_the_rules_are_listed(capsys):
+    assert check.main(["--rules"]) == 0
+    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == sorted(
+        rule.name for rule in RULES
+    )
+
+
 def test_without_a_site_it_says_what_was_not_checked(capsys):
     assert check.main([str(GOOD)]) == 0
     (said,) = re.findall(r"Not checked without --site: (.*)\.$", capsys.readouterr().out, re.MULTILINE)

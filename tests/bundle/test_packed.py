@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What charmcraft made of the charms' metadata is what the checker holds bundles against."""
+
+import zipfile
+from pathlib import Path
+
+import pytest
+import yaml
+from bundle import facts
+
+ROOT = Path(__file__).parents[2]
+PACKED = sorted(ROOT.glob("build/*.charm"))
+
+
+@pytest.mark.skipif(not PACKED, reason="No charm is packed: run tox -e pack first.")
+@pytest.mark.parametrize("path", PACKED, ids=lambda path: path.name)
+def test_a_packed_charm_declares_what_its_charmcraft_yaml_does(path):
+    with zipfile.ZipFile(path) as archive:
+        metadata, config = (yaml.safe_load(archive.read(f"{name}.yaml")) for name in ("metadata", "config"))
+    found = facts.of_charm(metadata["name"], "local", metadata, config)
+    declared = facts.own()[metadata["name"]]
+    assert found.subordinate == declared.subordinate
+    assert found.endpoints == declared.endpoints
+    assert found.extra_bindings == declared.extra_bindings
+    assert (found.options, found.defaults) == (declared.options, declared.defaults)
