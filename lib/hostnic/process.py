@@ -17,6 +17,8 @@ QUERIES: tuple[tuple[str, ...], ...] = (
     ("networkctl", "lldp"),
     ("ip", "-json"),
     ("ping",),
+    ("sha256sum",),
+    ("python3", "-m", "zipfile", "-t"),
     ("/snap/bin/lxc", "query"),
 )
 """Beginnings of the commands with which this package reads."""

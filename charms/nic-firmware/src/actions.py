@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the actions do that are not one of the four verbs."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
+import burning
+import images
+import record
 import selection
-from config import Devices, Options, Output, Query, ResetParameters, Restore, SetParameters
-from converge import Finding, Severity, execute
+from config import BurnImages, Devices, Options, Output, Query, ResetParameters, Restore, SetParameters
+from converge import Finding, Plan, Severity, StepError, execute
 from converge.render import table
 from desired import Desired
 from hostnic import mstconfig
@@ -130,6 +133,32 @@ class Actions:
         if not saved:
             raise RefusedError("backup: it holds no NAME=value line")
         return self._set(saved, self._cards(parse(given.device)), "backup")
+
+    def burn(self, given: BurnImages, resource: str | None, progress: Callable[[str], None]) -> Results:
+        """Burn the image into each of these NICs that has another version; progress goes to the log."""
+        if self._options.firmware_policy == "never":
+            raise RefusedError("option firmware-policy is never")
+        cards = self._cards(parse(given.devices))
+        try:
+            found = images.fetch(self._system, self._options, resource)
+        except StepError as error:
+            raise RefusedError(f"{error.reason}; {error.remedy}") from error
+        if not found:
+            raise RefusedError("there is no image: set firmware-url and firmware-sha256, or attach one")
+        flashes = burning.read(self._system, cards)
+        cut_off = record.read(self._system).burns
+        todo, findings = burning.steps(
+            cards, flashes, found, cut_off, older=given.allow_older, progress=progress
+        )
+        if findings and not todo:
+            raise RefusedError(findings[0].sentence())
+        outcome = execute(Plan(tuple(todo)), self._system, lambda step: progress(f"{step.what}: {step.why}"))
+        if outcome.finding:
+            raise RefusedError(outcome.finding.sentence())
+        return {
+            "burned": "; ".join(step.what for step in outcome.done) or "nothing: flash has this version",
+            "left-alone": "; ".join(finding.sentence() for finding in findings) or "none",
+        }
 
     def _set(self, given: Mapping[str, str], cards: tuple[Card, ...], source: str) -> Results:
         wanted, findings = selection.explicit(given, cards, self._database, source)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
+import images
 import ops
 import packages
 import record
@@ -17,15 +18,15 @@ from charmkit.reboot import Mode, Need
 from charmkit.reboot import Policy as RebootPolicy
 from charmkit.reboot_ops import RollingReboot
 from charmkit.reconcile import InputError, Reconciler, load_config, load_params
-from config import Devices, Options, Output, Query, ResetParameters, Restore, SetParameters
-from converge import Finding, Plan, Severity, execute
+from config import BurnImages, Devices, Options, Output, Query, ResetParameters, Restore, SetParameters
+from converge import Finding, Plan, Severity, StepError, execute
 from desired import Desired
 from hostnic import handover, mstdatabase
 from hostnic.handover import Handover
 from hostnic.machine import Machine
 from hostnic.mstdatabase import Database
 from hostnic.system import System
-from observe import NAME, Observed, ask, observe
+from observe import NAME, Observed, ask, ask_flash, observe
 from plan import Policy, plan, reboot_reasons, remembered
 from selection import resolve
 from verify import verify
@@ -76,6 +77,7 @@ class NicFirmwareCharm(ops.CharmBase):
         framework.observe(self.on["query"].action, self._on_query)
         framework.observe(self.on["set-parameters"].action, self._on_set_parameters)
         framework.observe(self.on["reset-parameters"].action, self._on_reset_parameters)
+        framework.observe(self.on["burn"].action, self._on_burn)
         framework.observe(self.on["backup"].action, self._on_backup)
         framework.observe(self.on["restore"].action, self._on_restore)
         self.dispatcher = Dispatcher(self.system, self.unit.name, NAME, listens_to=LISTENS_TO)
@@ -100,21 +102,46 @@ class NicFirmwareCharm(ops.CharmBase):
     def _owner(self, options: Options) -> str:
         return NAME if options.reboot_owner == "self" else options.reboot_owner
 
+    def _resource(self) -> str | None:
+        """Path of the attached resource; None when there is none, or an address is given instead."""
+        if self._options().firmware_url:
+            return None
+        try:
+            path = str(self.model.resources.fetch("firmware"))
+        except (ops.ModelError, NameError):
+            return None
+        return path if self.system.exists(path) else None
+
     def _survey(self) -> Survey:
         """Observe and plan; writes nothing."""
         options = self._options()
         observed = observe(self.system)
         wanted, findings = resolve(options, observed.cards, observed.others, self.database())
         observed = ask(self.system, observed, wanted)
+        auto = options.firmware_policy == "auto"
+        try:
+            found = images.at_hand(self.system, options, self._resource()) if auto else ()
+        except StepError as error:
+            found, trouble = (), Finding(Severity.BLOCKED, "firmware image", error.reason, error.remedy)
+            findings = (*findings, trouble)
+        observed = ask_flash(self.system, observed, wanted, found, every=bool(found))
         own = options.reboot_owner == "self"
         application = self.app.name if own else options.reboot_owner
-        policy = Policy(options.activation == "reset", f"juju run {application}/leader approve-reboot", own)
+        release = f"juju run {application}/leader approve-reboot"
+        policy = Policy(reset=options.activation == "reset", burn=auto, release=release, own=own)
         return Survey(wanted, observed, plan(wanted, observed, policy, findings), policy)
 
     def _converge(self) -> Sequence[Finding]:
         """All four verbs, and this unit's turn in the rolling reboot."""
-        survey = self._survey()
         failures: list[Finding] = []
+        options = self._options()
+        if options.firmware_policy == "auto":
+            try:
+                images.fetch(self.system, options, self._resource())
+            except (StepError, OSError) as error:
+                remedy = error.remedy if isinstance(error, StepError) else images.HELPS
+                failures.append(Finding(Severity.BLOCKED, "firmware image", str(error), remedy))
+        survey = self._survey()
         if survey.plan.steps:
             outcome = execute(
                 survey.plan, self.system, lambda step: logger.info("%s: %s", step.what, step.why)
@@ -173,6 +200,9 @@ class NicFirmwareCharm(ops.CharmBase):
 
     def _on_reset_parameters(self, event: ops.ActionEvent) -> None:
         self._change(event, lambda act: act.reset_parameters(load_params(event, ResetParameters)))
+
+    def _on_burn(self, event: ops.ActionEvent) -> None:
+        self._change(event, lambda act: act.burn(load_params(event, BurnImages), self._resource(), event.log))
 
     def _on_restore(self, event: ops.ActionEvent) -> None:
         self._change(event, lambda act: act.restore(load_params(event, Restore)))

@@ -51,6 +51,9 @@ class Options:
     num_vfs: int = option(8, minimum=1, maximum=MAX_VFS)
     profile: str = option("ovn-offload")
     parameters: str = option("")
+    firmware_policy: str = option("action", choices=("never", "action", "auto"))
+    firmware_url: str = option("")
+    firmware_sha256: str = option("")
     activation: str = option("reboot", choices=("reboot", "reset"))
     reboot_owner: str = option("self", choices=("self", "sriov-switchdev"))
     reboot_policy: str = option("manual", choices=("manual", "when-idle", "always"))
@@ -63,6 +66,12 @@ class Options:
         for word in self.profiles:
             if word not in PROFILES:
                 raise OptionError("profile", word, f"a comma list of {', '.join(PROFILES)}, or nothing")
+        if self.firmware_url and not _URL.fullmatch(self.firmware_url):
+            raise OptionError("firmware-url", self.firmware_url, "an http or https address, or nothing")
+        if self.firmware_sha256 and not _SHA256.fullmatch(self.firmware_sha256):
+            raise OptionError("firmware-sha256", self.firmware_sha256, "64 hexadecimal digits in lower case")
+        if self.firmware_url and not self.firmware_sha256:
+            raise OptionError("firmware-sha256", "", "the sha256 of what firmware-url names")
 
     @property
     def profiles(self) -> tuple[str, ...]:
@@ -144,6 +153,18 @@ class ResetParameters:
         check(self)
         if not entries("devices", self.devices):
             raise OptionError("devices", self.devices, "the name of a NIC's port, not auto")
+
+
+@dataclass(frozen=True)
+class BurnImages:
+    """Parameters of the action ``burn``."""
+
+    devices: str = option("auto")
+    allow_older: bool = option(False)
+
+    def __post_init__(self) -> None:
+        check(self)
+        entries("devices", self.devices)
 
 
 @dataclass(frozen=True)

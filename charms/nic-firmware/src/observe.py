@@ -5,12 +5,15 @@ from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
+import burning
 import record
+from burning import FIRMWARE
 from converge import Finding
 from desired import Desired
 from hostnic import discover, handover, mstconfig, msterrors, nics
 from hostnic.handover import Handover
 from hostnic.mstconfig import MstError, Parameter
+from hostnic.mstflint import Flash, Image
 from hostnic.nics import Card
 from hostnic.system import System
 from record import Record
@@ -53,6 +56,8 @@ class Observed:
         record: what waits for its activation, and since when.
         others: what the machine's other charms hand over.
         answers: by BDF, of the ports that were asked.
+        images: firmware images at hand.
+        flashes: by card, what flash has, or why it cannot be asked; of the cards where that matters.
         lockdown: the kernel's lockdown mode; empty when there is none.
         findings: what could not be read.
 
@@ -63,6 +68,8 @@ class Observed:
     record: Record = field(default_factory=Record)
     others: tuple[Handover, ...] = ()
     answers: Mapping[str, Answer] = field(default_factory=dict[str, Answer])
+    images: tuple[Image, ...] = ()
+    flashes: Mapping[str, Flash | str] = field(default_factory=dict[str, "Flash | str"])
     lockdown: str = ""
     findings: tuple[Finding, ...] = ()
 
@@ -92,6 +99,19 @@ def ask(system: System, observed: Observed, wanted: Desired) -> Observed:
     """
     names = {bdf: tuple(settings) for bdf, settings in wanted.ports.items() if settings}
     return replace(observed, answers=ask_ports(system, observed.cards, names))
+
+
+def ask_flash(
+    system: System, observed: Observed, wanted: Desired, images: tuple[Image, ...], every: bool
+) -> Observed:
+    """Add what flash has, of every wanted card or of those whose burn or restart may not have ended."""
+    cards = [
+        card
+        for card in observed.cards
+        if any(port.bdf in wanted.ports for port in card.ports)
+        and (every or card.slot in observed.record.burns or observed.record.get(card.ports[0].bdf, FIRMWARE))
+    ]
+    return replace(observed, images=images, flashes=burning.read(system, cards))
 
 
 def ask_ports(

@@ -5,9 +5,12 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import burning
 import changes
+from burning import FIRMWARE
 from converge import Disruption, Finding, Held, Plan, Severity, Step
 from desired import Desired, Setting, State
+from hostnic.mstflint import Flash
 from hostnic.nics import Card, Port
 from hostnic.system import System
 from observe import Answer, Observed
@@ -27,6 +30,7 @@ class Policy:
     """What the operator allows.
 
     Attributes:
+        burn: burn images without being asked (``firmware-policy=auto``).
         reset: restart the firmware in place where nobody notices (``activation=reset``).
         release: what lets the reboot happen, in words.
         own: this charm asks for the reboot, so that the operator waits for nobody else.
@@ -34,6 +38,7 @@ class Policy:
     """
 
     reset: bool = False
+    burn: bool = False
     release: str = "approve-reboot"
     own: bool = True
 
@@ -50,12 +55,15 @@ def plan(
 
     A NIC that cannot be brought there is left alone; the others go on.
     """
-    run, held = list[HostStep](), list[Held[System]]()
+    run, held, notes = list[HostStep](), list[Held[System]](), list[Finding]()
     troubled = troubles(wanted, observed)
     for card in cards(wanted, observed):
         if any(finding.severity is Severity.BLOCKED for finding in troubled.get(card.slot, ())):
             continue
         steps = [step for port in card.ports for step in _set_steps(port.bdf, wanted, observed)]
+        burns, said = _burns(card, observed, policy)
+        steps += burns
+        notes += said
         run += steps
         activation = _activation(card, wanted, observed, policy, tuple(step.key for step in steps))
         if isinstance(activation, Held):
@@ -63,7 +71,7 @@ def plan(
         elif activation:
             run.append(activation)
     about = [finding for each in troubled.values() for finding in each]
-    notes = [replace(finding, severity=min(finding.severity, Severity.WARNING)) for finding in about]
+    notes += [replace(finding, severity=min(finding.severity, Severity.WARNING)) for finding in about]
     everything = (*observed.findings, *findings, *notes)
     result = Plan(tuple(run), tuple(held), everything)
     return Plan((), (), everything) if result.blocked else result
@@ -75,6 +83,8 @@ def _activation(
     """What makes next-boot values current: a reset where that is allowed and nobody notices, or a reboot."""
     waits = {port.bdf: waiting(port.bdf, wanted, observed) for port in card.ports}
     names = sorted({setting.name for settings in waits.values() for setting in settings})
+    version = pending_version(card, observed, f"{card.slot}/burn" in needs)
+    names += [f"firmware {version}"] if version else []
     if not names:
         return None
     listed, why = ", ".join(names), "set for the next boot"
@@ -142,6 +152,8 @@ def reboot_reasons(wanted: Desired, observed: Observed, planned: Plan[System]) -
 
 def _phrase(card: Card, wanted: Desired, observed: Observed) -> str:
     words = sorted({str(setting) for port in card.ports for setting in waiting(port.bdf, wanted, observed)})
+    version = pending_version(card, observed)
+    words += [f"firmware {version}"] if version else []
     if len(words) == 1:
         return words[0]
     digest = hashlib.sha256(" ".join(words).encode()).hexdigest()[:4]
@@ -221,6 +233,32 @@ def _opens(setting: Setting, settings: Mapping[str, Setting], answer: Answer) ->
     return gate.state(answer.parameters.get(setting.gate)) is State.SET
 
 
+def _burns(card: Card, observed: Observed, policy: Policy) -> tuple[list[HostStep], list[Finding]]:
+    if not policy.burn:
+        return [], []
+    cut_off = observed.record.burns
+    return burning.steps([card], observed.flashes, observed.images, cut_off, older=False)
+
+
+def pending_version(card: Card, observed: Observed, burns: bool = False) -> str:
+    """The version in flash that a restart will run; empty when it runs, or a restart was in vain."""
+    flash = observed.flashes.get(card.slot)
+    if not isinstance(flash, Flash):
+        return ""
+    if burns:
+        return next(image.version for image in observed.images if image.psid == flash.psid)
+    return flash.version if flash.version != flash.running and not futile_version(card, observed) else ""
+
+
+def futile_version(card: Card, observed: Observed) -> str:
+    """The version in flash that a restart of the host did not bring up; empty when there is none."""
+    flash = observed.flashes.get(card.slot)
+    known = observed.record.get(card.ports[0].bdf, FIRMWARE)
+    if not isinstance(flash, Flash) or flash.version == flash.running or known is None:
+        return ""
+    return flash.version if known.value == flash.version and known.boot_id != observed.boot_id else ""
+
+
 def remembered(wanted: Desired, observed: Observed) -> Record:
     """The record as it is to be now: what waits, and since which boot."""
     ports: dict[str, dict[str, Waiting]] = {}
@@ -236,6 +274,13 @@ def remembered(wanted: Desired, observed: Observed) -> Record:
                 fresh = Waiting(value, observed.boot_id)
                 kept = known if known and known.value == value else fresh
                 ports.setdefault(bdf, {})[setting.name] = kept
+    for card in observed.cards:
+        flash, bdf = observed.flashes.get(card.slot), card.ports[0].bdf
+        known = observed.record.get(bdf, FIRMWARE)
+        if isinstance(flash, Flash) and flash.version != flash.running:
+            fresh = Waiting(flash.version, observed.boot_id)
+            kept = known if known and known.value == flash.version else fresh
+            ports.setdefault(bdf, {})[FIRMWARE] = kept
     waits = {bdf: names for bdf, names in ports.items() if names}
     resets = {slot: boot for slot, boot in observed.record.resets.items() if boot == observed.boot_id}
     return replace(observed.record, waiting=waits, resets=resets)

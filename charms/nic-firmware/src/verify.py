@@ -5,9 +5,10 @@ from collections.abc import Iterator
 
 from converge import Finding, Plan, Severity
 from desired import Desired, State
+from hostnic.mstflint import Flash
 from hostnic.system import System
 from observe import Observed
-from plan import POWER_CYCLE, Policy, futile, states, troubles
+from plan import POWER_CYCLE, Policy, futile, futile_version, states, troubles
 
 NEXT_HOOK = "the next hook of the charm does it"
 
@@ -17,7 +18,7 @@ def verify(wanted: Desired, observed: Observed, planned: Plan[System], policy: P
     troubled = [finding for findings in troubles(wanted, observed).values() for finding in findings]
     about = {(finding.subject, finding.what) for finding in troubled}
     others = [finding for finding in planned.findings if (finding.subject, finding.what) not in about]
-    return (*others, *troubled, *_differences(wanted, observed, policy), *_burns(observed))
+    return (*others, *troubled, *_differences(wanted, observed, policy), *_burns(observed, policy))
 
 
 def _differences(wanted: Desired, observed: Observed, policy: Policy) -> Iterator[Finding]:
@@ -41,7 +42,18 @@ def _differences(wanted: Desired, observed: Observed, policy: Policy) -> Iterato
             yield Finding(Severity.BLOCKED, bdf, f"{why}: {', '.join(words)}", POWER_CYCLE)
 
 
-def _burns(observed: Observed) -> Iterator[Finding]:
-    for card, version in observed.record.burns.items():
-        what = f"the burn of firmware {version} did not come to its end; the flash still has a bootable image"
-        yield Finding(Severity.BLOCKED, card, what, "run action burn again before the host reboots")
+def _burns(observed: Observed, policy: Policy) -> Iterator[Finding]:
+    for slot, version in observed.record.burns.items():
+        what = f"the burn of firmware {version} did not come to its end; flash still has a bootable image"
+        yield Finding(Severity.BLOCKED, slot, what, "run action burn again")
+    for card in observed.cards:
+        flash = observed.flashes.get(card.slot)
+        if not isinstance(flash, Flash) or flash.version == flash.running:
+            continue
+        what = f"firmware {flash.version} is in flash, {flash.running} runs"
+        if futile_version(card, observed):
+            yield Finding(
+                Severity.BLOCKED, card.slot, f"a restart of the host did not help: {what}", POWER_CYCLE
+            )
+        else:
+            yield Finding(policy.severity, card.slot, what, f"released by {policy.release}")

@@ -13,6 +13,7 @@ from hostnic.system import DeviceInfo, Link, Pause
 from hostnic.testing import mlx5, rdma, sysfs, tools, vflag
 from hostnic.testing.dcb import FakeDcb
 from hostnic.testing.files import FakeFiles, missing
+from hostnic.testing.flash import FakeFlash
 from hostnic.testing.network import FakeNetwork
 from hostnic.testing.nic import FakeCard, FakePort
 
@@ -37,6 +38,7 @@ class FakeKernel:
         self.iommu = True
         self.lag_debugfs = True
         self.locked_down = False
+        self.flash = FakeFlash()
         self.mstconfig_version = "4.26"
         self.reboots = 0
         self.trace: list[str] = []

@@ -115,6 +115,7 @@ class FakeCard:
         lag_delay: seconds between an event and what mlx5 makes of it.
         settings: the firmware's parameters by name, apart from those of ``FakePort.firmware``.
         lacks: parameters that mstconfig knows and this firmware does not have.
+        flash: version in flash when it is another than the one that runs; empty otherwise.
         stuck: a warm reboot does not apply what is set for the next boot.
 
     """
@@ -134,6 +135,7 @@ class FakeCard:
     lag_delay: float = 0.2
     settings: dict[str, FakeParameter] = field(default_factory=dict[str, FakeParameter])
     lacks: set[str] = field(default_factory=set[str])
+    flash: str = ""
     stuck: bool = False
 
     def __post_init__(self) -> None:
@@ -154,6 +156,7 @@ class FakeCard:
 
     def apply(self) -> None:
         """The firmware restarts: what was set becomes current."""
+        self.version, self.flash = self.flash or self.version, ""
         for port in self.ports:
             port.firmware.apply()
         for parameter in self.settings.values():

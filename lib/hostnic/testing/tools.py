@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from hostnic.process import CommandError, failure
-from hostnic.testing import mst
+from hostnic.testing import flash, mst
 from hostnic.testing.files import FakeFiles
 
 if TYPE_CHECKING:
@@ -14,6 +14,13 @@ if TYPE_CHECKING:
 
 UNITS = "/etc/systemd/system"
 VLANS = "/proc/net/vlan"
+FILE_TOOLS = {
+    "mstflint": flash.mstflint,
+    "systemd-run": flash.systemd_run,
+    "cp": flash.copy,
+    "curl": flash.curl,
+    "sha256sum": flash.sha256sum,
+}
 
 
 @dataclass
@@ -32,6 +39,8 @@ def run(host: "FakeKernel", argv: list[str]) -> str:
         CommandError: the model does not know it, or it fails.
 
     """
+    if argv[0] == "systemctl" and "ovn-offload-burn" in argv[-1]:
+        return flash.show(host, argv[-1]) if argv[1] == "show" else ""
     if argv[0] == "systemctl":
         return _systemctl(host.files, argv[1:])
     if argv[0] == "journalctl":
@@ -40,6 +49,10 @@ def run(host: "FakeKernel", argv: list[str]) -> str:
         if host.reachable:
             return "1 packets transmitted, 1 received, 0% packet loss\n"
         raise failure(argv, 1, "1 packets transmitted, 0 received, 100% packet loss", "")
+    if argv[0] in FILE_TOOLS:
+        return FILE_TOOLS[argv[0]](host, argv)
+    if argv[:3] == ["python3", "-m", "zipfile"]:
+        return flash.unzip(host, argv)
     if argv[0] == "mstfwreset":
         return mst.mstfwreset(host, argv)
     if argv[0] == "mstconfig":

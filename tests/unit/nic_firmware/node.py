@@ -16,6 +16,9 @@ from ops import testing
 
 ROOT = Path(__file__).parents[3]
 METADATA = yaml.safe_load((ROOT / "charms/nic-firmware/charmcraft.yaml").read_text())
+RESOURCE = "/var/lib/juju/agents/unit-nic-firmware-0/resources/firmware/firmware.zip"
+"""Where Juju would put the charm's resource; nothing is there unless a test attaches it."""
+KEYS = ("name", "subordinate", "requires", "peers", "assumes", "resources")
 PF0, PF1 = "0000:3b:00.0", "0000:3b:00.1"
 
 
@@ -63,14 +66,16 @@ class Node:
         monkeypatch.setattr(charm.NicFirmwareCharm, "database", staticmethod(lambda: self.known))
         self.context = testing.Context(
             charm.NicFirmwareCharm,
-            meta={key: METADATA[key] for key in ("name", "subordinate", "requires", "peers", "assumes")},
+            meta={key: METADATA[key] for key in KEYS},
             config=METADATA["config"],
             actions=METADATA["actions"],
             juju_version="3.6.0",
         )
         self.peer = testing.PeerRelation("reboot")
         principal = testing.SubordinateRelation("juju-info", remote_app_name="nova-compute")
-        self.state = testing.State(leader=True, relations={self.peer, principal})
+        attached = testing.Resource(name="firmware", path=RESOURCE)
+        relations = {self.peer, principal}
+        self.state = testing.State(leader=True, relations=relations, resources={attached})
         self.writes: list[str] = []
 
     def _count_reboot(self, now: bool = False) -> None:

@@ -20,6 +20,15 @@ WRONG_TEXT = {
         "NUM_OF_VFS", "NUM_OF_VFS=", "=8", "num_of_vfs=8", "NUM_OF_VFS=8 NUM_OF_VFS=9", "NUM_OF_VFS = 8",
         "NUM_OF_VFS:8", "NUM_OF_VFS=8,SRIOV_EN=1", "$(reboot)=1", "NUM_OF_VFS=8;reboot",
     ],
+    "firmware-policy": ["", "Auto", "always", "manual", "yes", "burn", "never ", "auto,action", "0", "none"],
+    "firmware-url": [
+        "ftp://host/fw.bin", "fw.bin", "/srv/fw.bin", "http:/host/fw.bin", "https://", "http://host", " ",
+        "file:///srv/fw.bin", "https:// host/fw.bin", "javascript:1",
+    ],
+    "firmware-sha256": [
+        "abc", "A" * 64, "g" * 64, "0" * 63, "0" * 65, "sha256:" + "0" * 64, " " + "0" * 64, "0x" + "0" * 62,
+        "-" * 64, "true",
+    ],
     "activation": ["", "Reboot", "now", "none", "reset ", "reboot,reset", "mstfwreset", "yes", "true", "3"],
     "reboot-owner": ["", "nic-firmware", "Self", "me", "roce-qos", "none", "self ", "both", "true", "0"],
     "reboot-policy": ["", "never", "Manual", "idle", "when_idle", "when idle", "auto", "yes", "rolling", "0"],

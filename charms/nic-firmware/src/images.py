@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where firmware images come from: a URL with its digest, or the charm's resource; one, or a zip of them."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from config import Options
+from converge import StepError
+from hostnic import mstflint
+from hostnic.mstflint import Image
+from hostnic.process import CommandError
+from hostnic.system import System
+
+DIRECTORY = "/var/lib/ovn-offload/firmware"
+DOWNLOAD = f"{DIRECTORY}/download"
+HELPS = "see options firmware-url and firmware-sha256, or resource firmware"
+
+
+def at_hand(system: System, options: Options, resource: str | None) -> tuple[Image, ...]:
+    """The images that were fetched before, by PSID at most one each; writes nothing.
+
+    Raises:
+        StepError: the resource cannot be read.
+
+    """
+    digest = options.firmware_sha256
+    if resource and not options.firmware_url:
+        digest = _digest(system, resource, digest)
+    return _known(system, digest) if digest and system.exists(_index(digest)) else ()
+
+
+def fetch(system: System, options: Options, resource: str | None) -> tuple[Image, ...]:
+    """The images, fetched where they are not at hand; none where neither option nor resource names any.
+
+    What is fetched once is kept, by its digest, with what mstflint said of it.
+
+    Args:
+        system: the host.
+        options: the charm's.
+        resource: path of the charm's resource; None when none is attached.
+
+    Raises:
+        StepError: it cannot be fetched, has another digest, or holds no image.
+
+    """
+    found = at_hand(system, options, resource)
+    if found or not (options.firmware_url or resource):
+        return found
+    try:
+        path = _download(system, options.firmware_url) if options.firmware_url else str(resource)
+        digest = _digest(system, path, options.firmware_sha256)
+        found = tuple(_look(system, path, f"{DIRECTORY}/{digest}"))
+    except CommandError as error:
+        raise StepError(error.reason, HELPS) from error
+    psids = [image.psid for image in found]
+    twice = next((psid for psid in psids if psids.count(psid) > 1), None)
+    if twice or not psids:
+        what = f"the archive has more than one image for {twice}" if twice else "the archive has no .bin file"
+        raise StepError(what, "attach one image for each PSID")
+    rows = [[image.path, image.psid, image.version] for image in found]
+    system.install(_index(digest), json.dumps(rows).encode())
+    return found
+
+
+def _digest(system: System, path: str, wanted: str) -> str:
+    """The file's sha256, which must be the one that is wanted if one is."""
+    try:
+        found = system.run(["sha256sum", path], timeout=120).split()[0]
+    except CommandError as error:
+        raise StepError(error.reason, HELPS) from error
+    if wanted and found != wanted:
+        raise StepError(f"the image has sha256 {found}, not {wanted}", HELPS)
+    return found
+
+
+def _index(digest: str) -> str:
+    return f"{DIRECTORY}/{digest}.json"
+
+
+def _known(system: System, digest: str) -> tuple[Image, ...]:
+    rows: list[Any] = json.loads(system.read(_index(digest)))
+    return tuple(Image(str(path), str(psid), str(version)) for path, psid, version in rows)
+
+
+def _download(system: System, url: str) -> str:
+    system.install(DOWNLOAD, b"")
+    limits = ["--fail", "--silent", "--show-error", "--location", "--max-time", "900"]
+    system.run(["curl", *limits, "--output", DOWNLOAD, url], timeout=960)
+    return DOWNLOAD
+
+
+def _look(system: System, path: str, directory: str) -> Iterator[Image]:
+    """Each image of a zip, or the one that the file is; copied to where the next download leaves it alone."""
+    try:
+        system.run(["python3", "-m", "zipfile", "-t", path])
+    except CommandError:
+        target = f"{directory}/image.bin"
+        system.install(target, b"")
+        system.run(["cp", path, target])
+        yield mstflint.read_image(system, target)
+        return
+    system.run(["python3", "-m", "zipfile", "-e", path, directory], timeout=300)
+    for name in sorted(system.listdir(directory)) if system.exists(directory) else ():
+        if name.endswith(".bin"):
+            yield mstflint.read_image(system, f"{directory}/{name}")

@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Firmware images and the NIC's flash, through the distribution's ``mstflint`` (4.21 to 4.31).
+
+Flash holds two images; a burn writes the one that does not run, so that a burn that is cut off leaves a NIC
+that boots the old one. What is in flash runs after the next restart of the firmware.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from hostnic import msterrors
+from hostnic.msterrors import MstError
+from hostnic.process import CommandError, failure
+from hostnic.system import System
+
+FACT = re.compile(r"(?P<name>FW Version\(Running\)|FW Version|PSID):\s+(?P<value>\S+)")
+PROGRESS = re.compile(r"(?P<what>[A-Z][A-Za-z0-9_ ]+?)\s*-\s+(?P<done>[0-9]+%|OK)")
+PATIENCE = 120.0
+LONGEST_BURN = 1800.0
+"""Seconds; a slow flash takes some ten minutes."""
+LOOK_EVERY = 2.0
+LOGS = "/run/ovn-offload/nic-firmware"
+
+VENDORS = {
+    "MT": "NVIDIA", "DEL": "Dell", "HP": "HPE", "LNV": "Lenovo", "SM": "Supermicro", "CIS": "Cisco",
+    "IBM": "IBM", "FJT": "Fujitsu", "ORC": "Oracle", "INP": "Inspur", "HUA": "Huawei",
+}  # fmt: skip
+"""First letters of a PSID, which its maker chooses."""
+
+
+@dataclass(frozen=True)
+class Image:
+    """A firmware image file.
+
+    Attributes:
+        path: where it is.
+        psid: the board that it is for.
+        version: ``22.35.2000``.
+
+    """
+
+    path: str
+    psid: str
+    version: str
+
+
+@dataclass(frozen=True)
+class Flash:
+    """What is in a NIC's flash.
+
+    Attributes:
+        psid: the board.
+        version: of the image that starts next.
+        running: of the firmware that runs now.
+
+    """
+
+    psid: str
+    version: str
+    running: str
+
+    @property
+    def vendor(self) -> str:
+        """Who made the board, by its PSID."""
+        return vendor(self.psid)
+
+
+def vendor(psid: str) -> str:
+    """Who chose a PSID: ``NVIDIA`` for ``MT_0000000359``; an OEM's cards take that OEM's images only."""
+    return next((name for letters, name in VENDORS.items() if psid.startswith(letters)), "an unknown vendor")
+
+
+def newer(version: str, than: str) -> bool:
+    """Whether a firmware version is newer than another; its parts are numbers."""
+    return _parts(version) > _parts(than)
+
+
+def _parts(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"[0-9]+", version))
+
+
+def read_flash(system: System, bdf: str) -> Flash:
+    """Ask the NIC at ``bdf``.
+
+    Raises:
+        MstError: it cannot be asked.
+
+    """
+    facts = _facts(system, ["mstflint", "-d", bdf, "-qq", "query"])
+    version = facts["FW Version"]
+    return Flash(facts["PSID"], version, facts.get("FW Version(Running)", version))
+
+
+def read_image(system: System, path: str) -> Image:
+    """Look into an image file.
+
+    Raises:
+        MstError: it is no image.
+
+    """
+    facts = _facts(system, ["mstflint", "-i", path, "query"])
+    return Image(path, facts["PSID"], facts["FW Version"])
+
+
+def verify_image(system: System, path: str) -> None:
+    """Check every section of an image file.
+
+    Raises:
+        MstError: it is damaged.
+
+    """
+    _run(system, ["mstflint", "-i", path, "verify"])
+
+
+def burn(system: System, bdf: str, path: str, progress: Callable[[str], None]) -> None:
+    """Burn an image; returns when it is in flash.
+
+    It runs as a unit of systemd's: what started it may be killed meanwhile, and finds it again.
+
+    Args:
+        system: the host.
+        bdf: a port of the NIC.
+        path: the image.
+        progress: called with ``Writing Boot image component 40%`` and the like.
+
+    Raises:
+        MstError: refused, or failed.
+
+    """
+    unit = f"ovn-offload-burn-{bdf.rpartition('.')[0].replace(':', '-')}.service"
+    log = f"{LOGS}/{unit}.log"
+    if _state(system, unit)["ActiveState"] in ("inactive", "failed"):
+        system.install(log, b"")
+        argv = ["mstflint", "-d", bdf, "-i", path, "-y", "burn"]
+        _run(
+            system,
+            ["systemd-run", f"--unit={unit}", "--property=RemainAfterExit=yes",
+             f"--property=StandardOutput=append:{log}", "--property=StandardError=inherit", "--", *argv],
+        )  # fmt: skip
+    state = _follow(system, unit, log, progress)
+    system.run(["systemctl", "stop", unit])
+    if state["ActiveState"] == "failed":
+        system.run(["systemctl", "reset-failed", unit])
+        status = int(state["ExecMainStatus"] or 1)
+        error = failure(["mstflint", "-d", bdf, "burn"], status, system.read(log), "")
+        raise msterrors.explain(system, error)
+
+
+def _follow(system: System, unit: str, log: str, progress: Callable[[str], None]) -> dict[str, str]:
+    """Wait for the unit's end, and say how far it is whenever that changes by a tenth."""
+    end, said = system.now() + LONGEST_BURN, ""
+    while True:
+        state = _state(system, unit)
+        steps = list(PROGRESS.finditer(system.read(log)))
+        if steps:
+            far = steps[-1]["done"]
+            tenth = f"{far[:-2] or '0'}0%" if far.endswith("%") and far != "100%" else far
+            now = f"{steps[-1]['what'].strip()} {tenth}"
+            if now != said:
+                progress(now)
+                said = now
+        if state["ActiveState"] == "failed" or state["SubState"] == "exited":
+            return state
+        if system.now() > end:
+            argv = ["mstflint", "burn"]
+            raise MstError(
+                CommandError(argv, "mstflint burn"),
+                f"the burn has not ended within {LONGEST_BURN / 60:.0f} min, and goes on as {unit}",
+                "do not restart the host; see systemctl status of that unit",
+            )
+        system.sleep(LOOK_EVERY)
+
+
+def _state(system: System, unit: str) -> dict[str, str]:
+    shown = system.run(["systemctl", "show", "-p", "ActiveState,SubState,ExecMainStatus", unit])
+    pairs = (line.partition("=") for line in shown.splitlines())
+    return {
+        "ActiveState": "inactive",
+        "SubState": "dead",
+        "ExecMainStatus": "",
+        **{k: v for k, _, v in pairs},
+    }
+
+
+def _facts(system: System, argv: list[str]) -> dict[str, str]:
+    text = _run(system, argv)
+    facts = {match["name"]: match["value"] for match in FACT.finditer(text)}
+    if not {"FW Version", "PSID"} <= set(facts):
+        raise MstError(CommandError(argv, "mstflint"), f"mstflint says neither version nor PSID of {argv[2]}")
+    return facts
+
+
+def _run(system: System, argv: list[str]) -> str:
+    try:
+        return system.run(argv, timeout=PATIENCE)
+    except CommandError as error:
+        raise msterrors.explain(system, error) from error

@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Firmware images: fetched, checked, burned once, active after one restart; what is cut off is finished."""
+
+import hashlib
+import json
+
+import pytest
+from hostnic.mstdatabase import Database
+from hostnic.testing.flash import image
+from ops import testing
+from unit.nic_firmware.node import RESOURCE, Node, machine, nics, rdg
+
+URL = "https://images.example/fw.bin"
+NEW, OLD = "22.39.1002", "22.31.1014"
+
+
+def offer(node: Node, content: bytes = image(), **options: object) -> Node:
+    """An image on a web server, and the options that name it; parameters are right already."""
+    rdg(node.host)
+    node.host.flash.web[URL] = content
+    digest = hashlib.sha256(content).hexdigest()
+    return node.configure(**{"firmware-url": URL, "firmware-sha256": digest, "reboot_settle": 0, **options})
+
+
+def flash(node: Node, card: int = 0) -> tuple[str, str]:
+    """Version in flash, and the one that runs."""
+    nic = node.host.cards[card]
+    return nic.flash or nic.version, nic.version
+
+
+def spawned(node: Node, *words: str) -> list[tuple[str, ...]]:
+    return [argv for argv in node.host.spawned if all(word in argv for word in words)]
+
+
+def test_the_action_burns_and_one_reboot_runs_it(node: Node) -> None:
+    offer(node).emit()
+    assert node.action("burn")["burned"] == f"burn firmware {NEW} into 3b:00"
+    assert flash(node) == (NEW, "22.35.2000")
+    log = node.context.action_logs
+    assert any("verifying" in line for line in log)
+    assert [line for line in log if "Writing Boot image component" in line][-1].endswith("100%")
+    status = node.emit("update_status")
+    assert status.name == "blocked"
+    assert f"3b:00: firmware {NEW}" in status.message
+    node.action("approve-reboot")
+    node.emit("update_status")
+    assert node.reboots_asked == 1
+    assert node.boot().name == "active"
+    assert flash(node) == (NEW, NEW)
+    assert node.emit().name == "active"
+    assert node.writes == []
+
+
+def test_auto_burns_sets_parameters_and_needs_one_reboot_for_both(node: Node) -> None:
+    offer(node, firmware_policy="auto", reboot_policy="always", parameters="ATS_ENABLED=1").emit()
+    assert flash(node)[0] == NEW
+    assert node.next_boot("ATS_ENABLED") == 1
+    assert node.reboots_asked == 1
+    assert node.boot().name == "active"
+    assert node.reboots_asked == 1
+    assert node.emit().name == "active"
+    assert node.writes == []
+    assert not spawned(node, "curl")
+
+
+def test_the_plan_shows_the_burn_and_fetches_nothing(node: Node) -> None:
+    offer(node, firmware_policy="auto")
+    node.action("plan")
+    assert node.writes == []
+    node.host.flash.breaks = "-E- Burning FS4 image failed: flash is write protected\n"
+    assert node.emit().name == "blocked"
+    plan = json.loads(node.action("plan", format="json")["plan"])
+    assert [step["what"] for step in plan["steps"]] == [f"burn firmware {NEW} into 3b:00"]
+    assert "firmware 22.39.1002" in plan["held"][0]["what"]
+
+
+def test_the_resource_works_like_the_url(node: Node) -> None:
+    rdg(node.host)
+    node.host.files.install(RESOURCE, image(), 0o600)
+    node.emit()
+    assert node.action("burn")["burned"] == f"burn firmware {NEW} into 3b:00"
+
+
+def test_a_zip_gives_each_nic_the_image_for_its_psid(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node = Node(machine(cards=nics("3b", "5e")), database, monkeypatch)
+    node.host.cards[1].psid = "MT_0000000547"
+    archive = b"PK\n" + image() + b"\n" + image("MT_0000000547", "26.39.1002")
+    offer(node, archive).emit()
+    node.action("burn")
+    assert flash(node, 0)[0] == NEW
+    assert flash(node, 1)[0] == "26.39.1002"
+
+
+def test_two_images_for_one_psid_are_refused(node: Node) -> None:
+    offer(node, b"PK\n" + image() + b"\n" + image(version=OLD)).emit()
+    assert "more than one image for MT_0000000359" in node.failure("burn")
+
+
+def test_the_same_version_is_not_burned_again(node: Node) -> None:
+    offer(node, image(version="22.35.2000")).emit()
+    assert node.action("burn")["burned"] == "nothing: flash has this version"
+    assert not spawned(node, "systemd-run")
+
+
+def test_a_failed_reset_is_no_reason_to_burn_again(node: Node) -> None:
+    offer(node, firmware_policy="auto", reboot_policy="always").emit()
+    node.host.cards[0].stuck = True
+    status = node.boot()
+    assert status.name == "blocked"
+    assert (
+        f"a restart of the host did not help: firmware {NEW} is in flash, 22.35.2000 runs" in node.findings()
+    )
+    for _ in range(3):
+        node.emit()
+        assert not [line for line in node.writes if "systemd-run" in line]
+    assert node.reboots_asked == 1
+
+
+def test_an_older_image_needs_the_word(node: Node) -> None:
+    offer(node, image(version=OLD), firmware_policy="auto").emit()
+    assert flash(node)[0] == "22.35.2000"
+    assert "flash has 22.35.2000, newer than the image's 22.31.1014" in node.findings()
+    assert "newer than the image's" in node.failure("burn")
+    node.action("burn", allow_older=True)
+    assert flash(node)[0] == OLD
+
+
+def test_an_oem_card_is_named_with_its_vendor(node: Node) -> None:
+    node.host.cards[0].psid = "DEL0000000015"
+    offer(node, firmware_policy="auto").emit()
+    said = "the image is for MT_0000000359, the NIC is DEL0000000015, a card of Dell"
+    assert said in node.findings()
+    assert said in node.failure("burn")
+    assert flash(node) == ("22.35.2000", "22.35.2000")
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (image(damaged=True), "FW image verification failed: Bad CRC"),
+        (b"<html>login</html>", "is in the right format"),
+        (b"PK\n", "the archive has no .bin file"),
+        (b"", "is in the right format"),
+    ],
+)
+def test_what_is_no_image_is_not_burned(node: Node, content: bytes, says: str) -> None:
+    offer(node, content).emit()
+    assert says in node.failure("burn")
+    assert not spawned(node, "systemd-run")
+    assert flash(node)[0] == "22.35.2000"
+
+
+def test_another_digest_is_refused(node: Node) -> None:
+    offer(node, **{"firmware-sha256": "0" * 64}).emit()
+    assert f"not {'0' * 64}" in node.failure("burn")
+
+
+def test_an_image_that_cannot_be_fetched_blocks_under_auto(node: Node) -> None:
+    offer(node, firmware_policy="auto")
+    node.host.flash.web.clear()
+    assert node.emit().name == "blocked"
+    assert "The requested URL returned error: 404" in node.log
+    assert "see options firmware-url" in node.log
+
+
+def test_never_means_never(node: Node) -> None:
+    offer(node, firmware_policy="never").emit()
+    assert node.failure("burn") == "option firmware-policy is never"
+
+
+def test_no_image_at_all(node: Node) -> None:
+    assert "there is no image" in node.failure("burn")
+
+
+def test_a_burn_that_fails_is_named_and_done_again(node: Node) -> None:
+    offer(node).emit()
+    node.host.flash.breaks = "-E- Burning FS4 image failed: flash is write protected\n"
+    assert "Burning FS4 image failed: flash is write protected" in node.failure("burn")
+    assert node.emit().name == "blocked"
+    assert f"the burn of firmware {NEW} did not come to its end" in node.findings()
+    node.action("burn")
+    assert flash(node)[0] == NEW
+    assert "did not come to its end" not in node.findings()
+
+
+def test_power_loss_in_the_middle_is_told_and_finished(node: Node) -> None:
+    offer(node).emit()
+    node.host.fail("run", "systemctl show", OSError(4, "Interrupted system call"), skip=3)
+    with pytest.raises(testing.ActionFailed):
+        node.action("burn")
+    node.host.flash.burns.clear()
+    node.boot()
+    assert flash(node)[0] == "22.35.2000", "the other image of the flash is whole"
+    assert (
+        f"the burn of firmware {NEW} did not come to its end; flash still has a bootable image"
+        in node.findings()
+    )
+    node.action("burn")
+    assert flash(node)[0] == NEW
+
+
+def test_a_burn_that_goes_on_is_found_again(node: Node) -> None:
+    offer(node).emit()
+    node.host.fail("run", "systemctl show", OSError(4, "Interrupted system call"), skip=3)
+    with pytest.raises(testing.ActionFailed):
+        node.action("burn")
+    node.host.trace.clear()
+    node.action("burn")
+    assert not [line for line in node.writes if "systemd-run" in line]
+    assert flash(node)[0] == NEW
+
+
+def test_hooks_ask_no_flash_unless_an_image_or_a_burn_is_at_hand(node: Node) -> None:
+    rdg(node.host)
+    node.emit()
+    assert not [argv for argv in node.host.spawned if argv[0] == "mstflint"]
