@@ -41,6 +41,8 @@ OPENERS = {
     "lib/hostnic/bootcopy.py": "reads the charm's own code, which it copies for boot",
     "lib/hostnic/mstdatabase.py": "mstflint's database of parameters, which SQLite itself opens",
     "charms/cumulus-fabric/src/client.py": "the REST interface of the switches",
+    "charms/cumulus-fabric/src/cli.py": "reads the intent that the command line names",
+    "charms/cumulus-fabric/src/cli_online.py": "reads the credentials and authorities that it names",
     "charms/*/src/packages.py": "installs distribution packages through charmhelpers",
 }
 """Files that may use doors, and why."""

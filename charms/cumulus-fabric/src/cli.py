@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The verbs from a shell, without Juju: for previews, for CI, and for the day when nothing else runs yet.
+
+``render``, ``audit`` and ``show`` need no switch; ``plan``, ``apply``, ``verify`` and ``rollback`` need them.
+Exit status: 0 when all is well, 1 when something is wrong with the fabric, 2 when the command was.
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import cli_online
+import expand
+import formats
+import intent
+import picture
+import show
+from audit import audit
+from cli_errors import UsageError
+from converge import Finding, Severity, findings_as_json
+from converge.render import table
+from model import Dialect, Fabric, Switch
+from shape import IntentError
+
+WORKED, WRONG, MISUSED = 0, 1, 2
+ONLINE = {
+    "plan": "what would change on each switch; writes nothing",
+    "apply": "bring the switches to the intent, under confirmation",
+    "verify": "compare the switches, and what they see, with the intent; writes nothing",
+    "rollback": "bring the switches back to what they ran before their last change",
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit status."""
+    options = _parser().parse_args(arguments)
+    try:
+        fabric = expand.expand(intent.parse(_read(options.intent)))
+        return _VERBS[options.verb](options, fabric)
+    except (IntentError, UsageError, formats.FormatError) as error:
+        print(error, file=sys.stderr)
+        return MISUSED
+    except BrokenPipeError:
+        sys.stderr.close()
+        return WORKED
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="fabric", description="An EVPN-multihoming fabric from one intent.")
+    verbs = parser.add_subparsers(dest="verb", required=True)
+    common = argparse.ArgumentParser(add_help=False)
+    common.add_argument(
+        "--intent", required=True, metavar="FILE", help="the intent, YAML; - reads standard input"
+    )
+    one = argparse.ArgumentParser(add_help=False)
+    one.add_argument(
+        "--switch", action="append", default=[], metavar="NAME", help="only this one; repeatable"
+    )
+
+    render = verbs.add_parser("render", parents=[common, one], help="each switch's configuration")
+    render.add_argument("--format", choices=formats.FORMATS, default="nv", help="default: nv set commands")
+    dialects = [dialect.value for dialect in Dialect]
+    render.add_argument(
+        "--dialect", choices=dialects, help="for switches whose dialect the intent leaves to auto"
+    )
+
+    checks = verbs.add_parser("audit", parents=[common], help="what is wrong with the intent")
+    checks.add_argument("--format", choices=("table", "json"), default="table")
+
+    picture_ = verbs.add_parser("show", parents=[common], help="the fabric as text, or as a picture")
+    picture_.add_argument("--format", choices=("text", "svg"), default="text")
+
+    for verb, words in ONLINE.items():
+        cli_online.arguments(verbs.add_parser(verb, parents=[common, one], help=words), verb)
+    return parser
+
+
+def _read(name: str) -> str:
+    try:
+        return sys.stdin.read() if name == "-" else Path(name).read_text()
+    except OSError as error:
+        raise UsageError(f"--intent: {name} cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"--intent: {name} is no UTF-8 text") from error
+
+
+def _render(options: argparse.Namespace, fabric: Fabric) -> int:
+    chosen = cli_online.chosen(fabric, options.switch)
+    written = {switch.name: _written(options, fabric, switch) for switch in chosen}
+    if len(written) == 1:
+        print(*written.values(), end="")
+    elif options.format == "json":
+        print(json.dumps({name: json.loads(text) for name, text in written.items()}, indent=2))
+    else:
+        mark = "---\n# " if options.format == "yaml" else "# "
+        print("\n".join(f"{mark}{name}\n{text}" for name, text in written.items()), end="")
+    return WORKED
+
+
+def _written(options: argparse.Namespace, fabric: Fabric, switch: Switch) -> str:
+    dialect = switch.dialect
+    if dialect is None:
+        if options.dialect is None and switch.platform == "cumulus":
+            note = f"{switch.name}: the intent does not tell its dialect; written for releases up to 5.14"
+            print(note, file=sys.stderr)
+        dialect = Dialect(options.dialect or Dialect.UNTIL_5_14.value)
+    return formats.write(fabric, switch, dialect, options.format)
+
+
+def _audit(options: argparse.Namespace, fabric: Fabric) -> int:
+    found = audit(fabric)
+    if options.format == "json":
+        print(json.dumps(findings_as_json(found), indent=2))
+    elif found:
+        rows = [(each.severity.name.lower(), each.subject, each.what, each.remedy) for each in found]
+        print(table(("severity", "path", "finding", "remedy"), rows))
+    else:
+        print("No finding: the intent can be applied.")
+    return WRONG if any(each.severity is Severity.BLOCKED for each in found) else WORKED
+
+
+def _show(options: argparse.Namespace, fabric: Fabric) -> int:
+    print((picture.as_svg if options.format == "svg" else show.as_text)(fabric), end="")
+    return WORKED
+
+
+def _online(options: argparse.Namespace, fabric: Fabric) -> int:
+    findings: list[Finding] = audit(fabric)
+    return WORKED if cli_online.run(options, fabric, findings) else WRONG
+
+
+_VERBS: dict[str, Callable[[argparse.Namespace, Fabric], int]] = {
+    "render": _render,
+    "audit": _audit,
+    "show": _show,
+    **dict.fromkeys(ONLINE, _online),
+}
+
+
+if __name__ == "__main__":
+    sys.exit(main())

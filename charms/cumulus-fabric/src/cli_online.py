@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The verbs of the command line that talk to switches: credentials, the way to them, and what is printed."""
+
+import argparse
+import json
+import os
+import ssl
+import stat
+import sys
+from collections.abc import Collection, Sequence
+from pathlib import Path
+
+import online
+import ssh
+import standalone
+from charmkit.options import OptionError
+from cli_errors import UsageError
+from client import Access, Credentials
+from config import pins
+from converge import Finding, Severity, findings_as_json, findings_as_table, plan_as_json, plan_as_table
+from fleet import LIMIT
+from model import Fabric, Switch
+
+CREDENTIALS = "one line user:password, in a file that only you can read, or - for standard input"
+
+
+def arguments(parser: argparse.ArgumentParser, verb: str) -> None:
+    """Add what the verb takes."""
+    parser.add_argument("--credentials", required=True, metavar="FILE", help=CREDENTIALS)
+    parser.add_argument("--ca", metavar="FILE", help="PEM of the authorities that signed the certificates")
+    parser.add_argument(
+        "--pin", action="append", default=[], metavar="NAME=SHA256", help="trust this certificate"
+    )
+    parser.add_argument("--timeout", type=float, default=30.0, metavar="SECONDS", help="of one request (30)")
+    parser.add_argument(
+        "--parallel", type=int, default=LIMIT, metavar="N", help=f"switches at once ({LIMIT})"
+    )
+    if verb in ("plan", "verify"):
+        parser.add_argument("--format", choices=("table", "json"), default="table")
+        return
+    parser.add_argument("--order", choices=("all", "role"), default="all", help="after the canary")
+    parser.add_argument(
+        "--confirm", type=int, default=300, metavar="SECONDS", help="goes back without it (300)"
+    )
+    parser.add_argument("--settle", type=float, default=90.0, metavar="SECONDS", help="for sessions (90)")
+    if verb == "apply":
+        parser.add_argument("--canary", default="", metavar="NAME", help="the switch that goes first")
+        parser.add_argument("--known-hosts", default="", metavar="FILE", help="of Onyx and Comware switches")
+
+
+def chosen(fabric: Fabric, names: Sequence[str]) -> list[Switch]:
+    """The switches of these names, or all.
+
+    Raises:
+        UsageError: the fabric has no such switch.
+
+    """
+    known = [switch.name for switch in fabric.switches]
+    if stranger := next((name for name in names if name not in known), None):
+        shown = ", ".join(known[:8]) + (", …" if len(known) > 8 else "")
+        raise UsageError(f"--switch: {stranger} is no switch of the intent; it has {shown}")
+    return [switch for switch in fabric.switches if not names or switch.name in names]
+
+
+def run(options: argparse.Namespace, fabric: Fabric, audit: Sequence[Finding]) -> bool:
+    """Do one verb; whether all is well afterwards.
+
+    Raises:
+        UsageError: an argument cannot be used.
+
+    """
+    names = [switch.name for switch in chosen(fabric, options.switch)]
+    credentials = _credentials(options.credentials)
+    site = _site(options, fabric, names, credentials, audit)
+    try:
+        if options.verb == "plan":
+            return _plan(options, site, names)
+        if options.verb == "verify":
+            return _verify(options, site)
+        return _change(options, site, names, credentials)
+    finally:
+        site.fleet.close()
+
+
+def _plan(options: argparse.Namespace, site: online.Site, names: Collection[str]) -> bool:
+    plan = site.survey(_nvue(site, names)).plan
+    print(json.dumps(plan_as_json(plan), indent=2) if options.format == "json" else plan_as_table(plan))
+    return not plan.blocked
+
+
+def _verify(options: argparse.Namespace, site: online.Site) -> bool:
+    # What is wrong with the intent itself is for audit to say.
+    found = [finding for finding in site.verify() if finding not in site.audit]
+    as_json = options.format == "json"
+    print(json.dumps(findings_as_json(found), indent=2) if as_json else findings_as_table(found))
+    return all(finding.severity < Severity.WARNING for finding in found)
+
+
+def _change(
+    options: argparse.Namespace, site: online.Site, names: Collection[str], credentials: Credentials
+) -> bool:
+    policy = online.Policy(options.confirm, options.settle, deadline=options.settle + 30.0)
+    only = _nvue(site, names)
+    well = True
+    if only:
+        if options.verb == "apply":
+            report = site.apply(only, options.canary, options.order, policy, _announce)
+        else:
+            report = site.rollback(only, options.order, policy, _announce)
+        for name, result in report.results.items():
+            print(f"{name}: {result.value}")
+        if report.reasons:
+            print(findings_as_table(report.reasons))
+        print(report.verdict)
+        well = report.applied
+    if well and options.verb == "apply" and standalone.switches(site.fabric, names):
+        well = _type_in(options, site, names, credentials)
+    return well
+
+
+def _type_in(
+    options: argparse.Namespace, site: online.Site, names: Collection[str], credentials: Credentials
+) -> bool:
+    if any(finding.severity is Severity.BLOCKED for finding in site.audit):
+        print(findings_as_table(site.audit))
+        return False
+    login = ssh.Login(credentials.user, credentials.password, options.known_hosts, timeout=options.timeout)
+    found = standalone.apply(site.fabric, names, login, _announce)
+    if found:
+        print(findings_as_table(found))
+    return all(finding.severity < Severity.WARNING for finding in found)
+
+
+def _nvue(site: online.Site, names: Collection[str]) -> list[str]:
+    return [name for name in site.names if name in names]
+
+
+def _announce(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def _site(
+    options: argparse.Namespace,
+    fabric: Fabric,
+    names: Collection[str],
+    credentials: Credentials,
+    audit: Sequence[Finding],
+) -> online.Site:
+    if missing := online.without_address(fabric, names):
+        raise UsageError(missing[0].sentence())
+    try:
+        fingerprints = pins(" ".join(options.pin))
+    except OptionError as error:
+        raise UsageError(f"--pin: {error.shown} is not allowed; give {error.allowed}") from None
+    access = Access(
+        credentials,
+        _authorities(options.ca),
+        fingerprints,
+        options.timeout,
+        os.environ.get("https_proxy") or os.environ.get("HTTPS_PROXY", ""),
+        os.environ.get("no_proxy") or os.environ.get("NO_PROXY", ""),
+    )
+    return online.Site(fabric, online.fleet(fabric, access, options.parallel), tuple(audit))
+
+
+def _authorities(name: str | None) -> str:
+    if name is None:
+        return ""
+    try:
+        pem = Path(name).read_text()
+        ssl.create_default_context(cadata=pem)
+    except (ssl.SSLError, ValueError):
+        raise UsageError(f"--ca: {name} is no certificate in PEM form") from None
+    except OSError as error:
+        raise UsageError(f"--ca: {name} cannot be read: {error.strerror}") from None
+    return pem
+
+
+def _credentials(name: str) -> Credentials:
+    try:
+        text = sys.stdin.readline() if name == "-" else _private(Path(name))
+    except (OSError, UnicodeDecodeError) as error:
+        said = getattr(error, "strerror", None) or "it is no text"
+        raise UsageError(f"--credentials: {name} cannot be read: {said}") from None
+    user, colon, password = text.partition("\n")[0].partition(":")
+    if not (user and colon and password and password.isprintable()):
+        raise UsageError(f"--credentials: {name} does not hold what is allowed: {CREDENTIALS}")
+    return Credentials(user, password)
+
+
+def _private(path: Path) -> str:
+    if path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+        raise UsageError(f"--credentials: others can read {path}; run: chmod 600 {path}")
+    return path.read_text()

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Onyx and Comware switches of a fabric: typed in one after the other, after everything else."""
+
+from collections.abc import Callable, Collection
+
+import qos_commands
+import ssh
+from converge import Finding, Severity, StepError
+from model import Fabric, Role, Switch
+
+
+def switches(fabric: Fabric, names: Collection[str] = ()) -> tuple[Switch, ...]:
+    """Those of these names, or all."""
+    return tuple(s for s in fabric.by_role(Role.STANDALONE) if not names or s.name in names)
+
+
+def apply(
+    fabric: Fabric,
+    names: Collection[str],
+    login: ssh.Login,
+    announce: Callable[[str], None] = lambda text: None,
+) -> list[Finding]:
+    """Type each switch's script; what one refused does not keep the next from its own.
+
+    They cannot be asked for a difference, so that every run types everything, which changes nothing where it
+    is set already.
+
+    Returns:
+        What went wrong, and what was corrected of the guide that the scripts follow.
+
+    """
+    found: list[Finding] = []
+    for switch in switches(fabric, names):
+        script = qos_commands.script(fabric, switch)
+        found += [Finding(Severity.INFO, switch.name, note) for note in script.notes]
+        if not switch.management:
+            what = "has no management address"
+            found.append(Finding(Severity.BLOCKED, switch.name, what, f"give {switch.path}.management"))
+            continue
+        announce(f"{switch.name}: typing {len(script.lines)} commands")
+        try:
+            ssh.type_in(switch.platform, switch.management, script, login)
+        except StepError as error:
+            found.append(Finding(Severity.BLOCKED, switch.name, error.reason, error.remedy))
+    return found

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command line: what needs no switch; what it refuses; its exit status."""
+
+import io
+import json
+import re
+
+import cli
+import formats
+import paths
+import pytest
+import render
+import yaml
+from model import Dialect
+from unit.cumulus_fabric.fabrics import CHARM, SIX, data, fabric, guide, text
+
+RDG = str(CHARM / "examples/rdg.yaml")
+OLD, NEW = Dialect.UNTIL_5_14, Dialect.FROM_5_15
+
+
+@pytest.fixture
+def run(capsys):
+    """Run the command line; its exit status, and what it printed."""
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        try:
+            status = cli.main(arguments)
+        except SystemExit as left:  # argparse
+            status = left.code
+        return status, *capsys.readouterr()
+
+    return run
+
+
+@pytest.mark.parametrize("name", SIX)
+def test_render_prints_the_guides_commands(run, name):
+    status, out, _ = run("render", "--intent", RDG, "--switch", name)
+    typed = [line for line in out.splitlines() if line.startswith("nv set")]
+    single = {path for line in typed for path in paths.of_command(line, OLD)}
+    assert status == 0
+    assert single == {path for line in guide(name) for path in paths.of_command(line, OLD)}
+
+
+def test_render_says_when_it_had_to_choose_the_dialect(run):
+    _, _, err = run("render", "--intent", RDG, "--switch", "Spine0")
+    assert err == "Spine0: the intent does not tell its dialect; written for releases up to 5.14\n"
+    _, out, err = run("render", "--intent", RDG, "--switch", "Spine0", "--dialect", "5.15")
+    assert err == ""
+    assert "nv set interface lo ipv4 address 10.10.10.101/32" in out
+
+
+def test_render_of_all_as_json_is_one_document(run):
+    status, out, _ = run("render", "--intent", RDG, "--format", "json", "--dialect", "5.15")
+    rdg = fabric()
+    assert status == 0
+    assert json.loads(out) == {switch.name: render.tree(rdg, switch, NEW) for switch in rdg.switches}
+
+
+def test_render_of_all_as_yaml_is_one_document_for_each(run):
+    _, out, _ = run("render", "--intent", RDG, "--format", "yaml", "--dialect", "5.14")
+    documents = list(yaml.safe_load_all(out))
+    assert len(documents) == 6
+    assert documents[0] == [{"set": render.tree(fabric(), fabric().switch("Spine0"), OLD)}]
+
+
+def test_the_intents_own_dialect_wins(run, tmp_path):
+    mine = tmp_path / "intent.yaml"
+    mine.write_text(text("rdg") + "dialect: 5.15\n")
+    _, out, _ = run("render", "--intent", str(mine), "--switch", "Spine0", "--dialect", "5.14")
+    assert "ipv4 address" in out
+
+
+def test_audit_passes_the_guide_and_fails_a_ninth_host(run, tmp_path):
+    status, out, _ = run("audit", "--intent", RDG)
+    assert status == 0
+    assert re.search(r"^warning +leaves\.df-preference ", out, flags=re.MULTILINE)
+    nine = data()
+    nine["racks"][0]["hosts"] = "swp1-9"
+    (tmp_path / "nine.json").write_text(json.dumps(nine))
+    status, out, _ = run("audit", "--intent", str(tmp_path / "nine.json"), "--format", "json")
+    assert status == 1
+    assert json.loads(out)[0]["subject"] == "racks[0].bonds.bond_ext"
+
+
+def test_the_intent_may_come_from_standard_input(run, monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.StringIO(text("demartek")))
+    status, out, _ = run("audit", "--intent", "-")
+    assert (status, out) == (0, "No finding: the intent can be applied.\n")
+
+
+def test_show_draws_and_writes(run):
+    assert run("show", "--intent", RDG)[1].startswith("Fabric rdg: 2 spines, 4 leaves, 2 racks")
+    assert run("show", "--intent", RDG, "--format", "svg")[1].startswith("<svg ")
+
+
+def test_demartek_renders_with_its_correction(run):
+    demartek = str(CHARM / "examples/demartek.yaml")
+    _, out, _ = run("render", "--intent", demartek, "--switch", "hpe5900")
+    assert out.startswith("! Demartek's guide turns ECN on for queue 5")
+    status, _, err = run("render", "--intent", demartek, "--format", "yaml")
+    assert (status, err) == (2, "sn2410 runs onyx, which takes commands only: use format nv\n")
+    assert issubclass(formats.FormatError, ValueError)
+
+
+PLAN, GOOD = ("plan", "--intent", RDG, "--credentials"), ("--intent", "{managed}", "--credentials", "{good}")
+MISUSED = [
+    (("render", "--intent", "/none"), "--intent: /none cannot be read: No such file or directory"),
+    (
+        ("render", "--intent", RDG, "--switch", "Leaf9"),
+        "--switch: Leaf9 is no switch of the intent; it has Sp",
+    ),
+    (("render", "--intent", RDG, "--format", "xml"), "invalid choice: 'xml'"),
+    (("render",), "the following arguments are required: --intent"),
+    (("frobnicate",), "invalid choice: 'frobnicate'"),
+    ((*PLAN, "{open}"), "--credentials: others can read"),
+    ((*PLAN, "{empty}"), "does not hold what is allowed: one line user:password"),
+    ((*PLAN, "/none"), "--credentials: /none cannot be read: No such file or directory"),
+    ((*PLAN, "{good}"), "Spine0: has no management address; give spines"),
+    (("plan", *GOOD, "--pin", "x"), "--pin: 'x' is not allowed"),
+    (("plan", *GOOD, "--ca", "{good}"), "is no certificate in PEM"),
+    (("plan", *GOOD, "--ca", "/none"), "--ca: /none cannot be read"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "sentence"), MISUSED, ids=range(len(MISUSED)))
+def test_a_misused_command_says_how_in_one_sentence(run, tmp_path, arguments, sentence):
+    names = {name: str(tmp_path / name) for name in ("open", "empty", "good", "managed")}
+    for name, content, mode in (
+        ("open", "cumulus:x", 0o644),
+        ("empty", "", 0o600),
+        ("good", "cumulus:Correct-Horse-9\n", 0o600),
+        ("managed", json.dumps(_managed()), 0o644),
+    ):
+        (tmp_path / name).write_text(content)
+        (tmp_path / name).chmod(mode)
+    status, out, err = run(*(argument.format(**names) for argument in arguments))
+    assert (status, out) == (2, "")
+    assert sentence in err
+    assert "Traceback" not in err
+    assert "Correct-Horse" not in err
+
+
+def _managed() -> dict:
+    content = data()
+    content["spines"]["management"] = "192.0.2.1"
+    content["leaves"]["management"] = "192.0.2.11"
+    return content
+
+
+def test_an_intent_that_is_wrong_is_one_sentence(run, tmp_path):
+    (tmp_path / "wrong.yaml").write_text("networks: {oam: {vlan: 5000}}")
+    status, _, err = run("audit", "--intent", str(tmp_path / "wrong.yaml"))
+    assert status == 2
+    assert err == "networks.oam.vlan: 5000 is not allowed; give a VLAN from 1 to 4094\n"
