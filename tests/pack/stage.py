@@ -18,7 +18,8 @@ import yaml
 
 ROOT = Path(__file__).parents[2]
 BUILD = ROOT / "build"
-PINS = ROOT / "tests/requirements/guest.txt"
+PINS = [ROOT / "tests/requirements" / name for name in ("guest.txt", "fabric.txt")]
+"""What tests run with: the charms of hosts in the guest, cumulus-fabric's switches by SSH."""
 
 PYTHON = {"22.04": "3.10", "24.04": "3.12"}
 """The system's Python of each Ubuntu release, with which Juju runs a charm there."""
@@ -84,7 +85,7 @@ def _adapt(charmcraft: Path, platform: Platform) -> None:
 
 
 def _lock(directory: Path) -> None:
-    pins = [pin for pin in _pins(PINS.read_text()) if "==" in pin]
+    pins = [pin for pin in _pinned() if "==" in pin]
     with (directory / "pyproject.toml").open("a") as project:
         linux = ["sys_platform == 'linux'"]
         project.write(f"\n[tool.uv]\nconstraint-dependencies = {pins!r}\nenvironments = {linux!r}\n")
@@ -94,16 +95,18 @@ def _lock(directory: Path) -> None:
 def lock_faults(directory: Path) -> list[str]:
     """Packages of the lock that are pinned nowhere, or to other files."""
     exported = _uv("export", "--frozen", "--no-emit-project", "--no-header", "--no-annotate", cwd=directory)
-    known = _pins(PINS.read_text())
+    known = _pinned()
     faults: list[str] = []
     for pin, hashes in _pins(exported).items():
         if pin not in known:
-            faults.append(f"{pin} is not pinned in {PINS.relative_to(ROOT)}: run tox -e pins")
+            faults.append(f"{pin} is pinned nowhere in tests/requirements: run tox -e pins")
         elif not hashes <= known[pin]:
-            faults.append(
-                f"{pin}: the index offers other files than those pinned in {PINS.relative_to(ROOT)}"
-            )
+            faults.append(f"{pin}: the index offers other files than those pinned in tests/requirements")
     return faults
+
+
+def _pinned() -> dict[str, frozenset[str]]:
+    return {pin: hashes for path in PINS for pin, hashes in _pins(path.read_text()).items()}
 
 
 def _pins(requirements: str) -> dict[str, frozenset[str]]:

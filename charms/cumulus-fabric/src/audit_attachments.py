@@ -102,7 +102,7 @@ def equal_preferences(fabric: Fabric) -> Iterator[Finding]:
         if any(len(set(found)) < len(found) for found in _preferences(rack))
     ]
     if equal:
-        others = f", as in {len(equal) - 1} other racks," if len(equal) > 1 else ""
+        others = f" (so in {len(equal)} racks)" if len(equal) > 1 else ""
         what = f"{' and '.join(equal[0])} share a df-preference{others}: the lowest loopback forwards"
         remedy = "list one for each leaf, such as [50000, 40000]"
         yield Finding(Severity.WARNING, "leaves.df-preference", what, remedy)

@@ -49,9 +49,13 @@ def type_in(platform: str, address: str, script: Script, login: Login) -> None:
         StepError: the switch cannot be reached, or refused a command; names the command and its answer.
 
     """
-    import netmiko  # a second to load, and needed only where such switches are
-    import paramiko
-
+    try:
+        import netmiko  # a second to load, and needed only where such switches are
+        import paramiko
+    except ImportError as error:
+        raise StepError(
+            f"netmiko cannot be loaded: {error}", "pack the charm on the base that it runs on"
+        ) from None
     try:
         with netmiko.ConnectHandler(**_parameters(platform, address, login)) as connection:
             connection.enable()

@@ -100,7 +100,7 @@ def test_segment_macs_in_nvidias_range_raise_no_warning():
 def test_equal_df_preference(preference):
     warnings = dict(found(WARNING, lambda data: data["leaves"].update({"df-preference": preference})))
     assert warnings["leaves.df-preference"].startswith(
-        "Leaf0-1 and Leaf0-2 share a df-preference, as in 1 other"
+        "Leaf0-1 and Leaf0-2 share a df-preference (so in 2 racks)"
     )
 
 
