@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bundle.shape import check_shape
 from bundle.source import FileError, Map, Place, Seq, parse, read
 
 MAPS = {
@@ -55,6 +56,8 @@ def merge(documents: list[Part]) -> Map:
     """The bundle that Juju would deploy."""
     if not documents:
         raise FileError("There is no bundle: every document is empty.")
+    for part in documents:
+        check_shape(part.data)
     base, *overlays = [Part(part.path, _resolved(part)) for part in documents]
     for overlay in overlays:
         _apply(base.data, overlay.data)

@@ -66,6 +66,8 @@ class _Loader(yaml.SafeLoader):
         yield result
         seen: set[str] = set()
         for key, _ in node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                raise FileError(f"{self.placed(key)}: a key is a word, not a mapping or a list.")
             if key.value in seen and key.tag != MERGE:
                 result.twice[key.value] = self.placed(key)
             seen.add(key.value)
@@ -107,6 +109,9 @@ def parse(text: str, file: str) -> list[Map]:
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         raise FileError(f"{Place(file, line)}: this is no YAML: {error.problem}.") from error
+    except (yaml.YAMLError, ValueError) as error:
+        said = " ".join(str(error).split())
+        raise FileError(f"{Place(file, 1)}: this is no YAML: {said}.") from error
     finally:
         loader.dispose()
     for document in documents:
@@ -114,7 +119,17 @@ def parse(text: str, file: str) -> list[Map]:
             raise FileError(
                 f"{Place(file, 1)}: a bundle is a mapping of applications, relations, machines, …."
             )
+        _refuse_loops(document, [])
     return [document for document in documents if document]
+
+
+def _refuse_loops(value: Any, above: list[Any]) -> None:
+    """An alias inside of what it stands for would have no end."""
+    if isinstance(value, Map | Seq):
+        if any(value is known for known in above):
+            raise FileError(f"{value.place}: an alias contains itself.")
+        for item in value.values() if isinstance(value, Map) else value:
+            _refuse_loops(item, [*above, value])
 
 
 def read(path: Path) -> list[Map]:

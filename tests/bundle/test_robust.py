@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whatever a user's files hold, the checker says what is wrong; it never falls over."""
+
+import re
+from pathlib import Path
+
+import yaml
+from bundle import check
+from bundle.merge import Part, merge
+from bundle.model import Bundle
+from bundle.source import FileError, Map, Place, Seq, parse
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from maas.sitefile import Site
+
+ROOT = Path(__file__).parents[2]
+SITE = Site.read(ROOT / "bundles/maas/site-example.yaml")
+GOOD = yaml.safe_load((ROOT / "tests/bundle/rdg.yaml").read_text())
+WORDS = st.sampled_from(
+    ["", "0", "lxd:9", "a:b", "glance:amqp", "^x", "[{", '["x"]', "{}", "1-", "none:0", "on"]
+)
+JUNK = st.recursive(
+    st.none() | st.booleans() | st.integers(-1, 70000) | st.floats(allow_nan=False) | WORDS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(WORDS, inner, max_size=3),
+    max_leaves=4,
+)
+
+
+def places(value, path=()):
+    """Every place of a tree."""
+    yield path
+    children = (
+        value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    )
+    for key, item in children:
+        yield from places(item, (*path, key))
+
+
+PLACES = [path for path in places(GOOD) if path]
+
+
+def replaced(value, path, junk):
+    if not path:
+        return junk
+    copy = value.copy()
+    copy[path[0]] = replaced(value[path[0]], path[1:], junk)
+    return copy
+
+
+def tree(value):
+    """The value as the reader would give it."""
+    here = Place("x.yaml", 1)
+    if isinstance(value, dict):
+        result = Map(here)
+        for key, item in value.items():
+            result.put(str(key), tree(item), here)
+        return result
+    if isinstance(value, list):
+        items = Seq(here)
+        items.extend(map(tree, value))
+        items.places = [here] * len(value)
+        return items
+    return value
+
+
+@settings(deadline=None, max_examples=300)
+@given(st.sampled_from(PLACES), JUNK, st.booleans())
+def test_a_bundle_with_anything_anywhere_is_checked(path, junk, as_overlay):
+    """Also as an overlay on the good bundle."""
+    broken = replaced(GOOD, path, junk)
+    documents = [
+        Part(Path("x.yaml"), tree(document)) for document in ([GOOD] if as_overlay else []) + [broken]
+    ]
+    try:
+        found = check.check(Bundle(merge(documents), documents, SITE))
+    except FileError as error:
+        assert re.fullmatch(r"x\.yaml:1: .+ is .+\. Write .+\.", str(error))
+    else:
+        assert all(finding.what and finding.instead for finding in found)
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.text(alphabet="ab:-[]{}'\"&*!|>#\n \t0~<", max_size=40))
+def test_any_text_is_a_bundle_or_one_sentence(text):
+    try:
+        parse(text, "x.yaml")
+    except FileError as error:
+        assert str(error).startswith("x.yaml:")
+        assert "\n" not in str(error)
