@@ -4,10 +4,12 @@
 from collections.abc import Iterator
 from typing import Any
 
+from bundle.declared import CHARMS
 from bundle.facts import own
 from bundle.model import Bundle, machine_of
 from bundle.rule import Wrong, listed, near, rule
 from bundle.source import Map, Place, Seq
+from charmkit.options import OptionError
 
 TOP_KEYS = {
     *("applications", "machines", "relations", "saas", "series", "default-base", "variables"),
@@ -241,10 +243,31 @@ def option_type(bundle: Bundle) -> Iterator[Wrong]:
             kind = application.facts.options.get(name) if application.facts else None
             if kind is None or value is None:
                 continue
-            right = isinstance(value, TYPES[kind]) and (kind == "boolean" or not isinstance(value, bool))
-            if not right:
+            if not _fits(kind, value):
                 what = f"{application.name}: {name} is of type {kind}, {value!r} is not"
                 yield application.place("options", name), what, _as_type(kind, value)
+
+
+@rule("option-value", "This project's charms accept the values of their options.")
+def option_value(bundle: Bundle) -> Iterator[Wrong]:
+    codes = {charm.name: charm.config.Options for charm in CHARMS}
+    for application in bundle.of(*codes):
+        kinds = application.facts.options if application.facts else {}
+        options = application.section("options")
+        given = {
+            name.replace("-", "_"): value
+            for name, value in options.items()
+            if name in kinds and kinds[name] != "secret" and _fits(kinds[name], value)
+        }
+        try:
+            codes[application.charm](**given)
+        except OptionError as error:
+            what = f"{application.name}: {error.name} {error.shown} is not allowed"
+            yield application.place("options", error.name), what, f"Write {error.allowed}"
+
+
+def _fits(kind: str, value: Any) -> bool:
+    return isinstance(value, TYPES[kind]) and (kind == "boolean" or not isinstance(value, bool))
 
 
 def _as_type(kind: str, value: Any) -> str:

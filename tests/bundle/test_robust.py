@@ -63,7 +63,7 @@ def tree(value):
     return value
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=100)
 @given(st.sampled_from(PLACES), JUNK, st.booleans())
 def test_a_bundle_with_anything_anywhere_is_checked(path, junk, as_overlay):
     """Also as an overlay on the good bundle."""
@@ -79,7 +79,7 @@ def test_a_bundle_with_anything_anywhere_is_checked(path, junk, as_overlay):
         assert all(finding.what and finding.instead for finding in found)
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=100)
 @given(st.text(alphabet="ab:-[]{}'\"&*!|>#\n \t0~<", max_size=40))
 def test_any_text_is_a_bundle_or_one_sentence(text):
     try:
