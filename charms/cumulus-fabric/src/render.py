@@ -127,8 +127,9 @@ def _routing(switch: Switch, say: _Words) -> Tree:
             "l2vpn-evpn": say.on,
         },
         **say.on,
-        "neighbor": {link.port: {"peer-group": GROUP, "type": "unnumbered"} for link in switch.links},
         "peer-group": {GROUP: {"remote-as": "external", "address-family": {"l2vpn-evpn": say.on}}},
     }
+    if switch.links:
+        bgp["neighbor"] = {link.port: {"peer-group": GROUP, "type": "unnumbered"} for link in switch.links}
     own: Tree = {**say.on, "autonomous-system": switch.asn, "router-id": switch.loopback}
     return {"router": {"bgp": own}, "vrf": {"default": {"router": {"bgp": bgp}}}}
