@@ -17,8 +17,7 @@ from pathlib import Path
 
 from converge import Disruption, Step
 
-from hostnic import netlink
-from hostnic.ops.files import InstallFile
+from hostnic import netlink, ops
 from hostnic.system import System
 
 PACKAGES = ("converge", "hostnic")
@@ -84,8 +83,8 @@ class InstallBootCopy:
 
     def run(self, system: System) -> None:
         """Each file is replaced atomically."""
-        InstallFile(self.copy.path, archive(self.copy)).run(system)
-        InstallFile(self.copy.stamp_path, self.stamp.encode()).run(system)
+        ops.InstallFile(self.copy.path, archive(self.copy)).run(system)
+        ops.InstallFile(self.copy.stamp_path, self.stamp.encode()).run(system)
 
 
 def _origin(module: str) -> Path:

@@ -15,18 +15,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hostnic import process
-from hostnic.dcb import App, Dcb, dcbx_words, setting_names
-from hostnic.recorder import Recorder
 from hostnic.system import DeviceInfo, Link, Pause
 
 if TYPE_CHECKING:
+    from hostnic.dcb import App, Dcb
     from hostnic.dcbnl import Dcbnl
     from hostnic.genl import Families
     from hostnic.rtnl import Links
 
-__all__ = ["TRACE", "Machine", "Recorder"]
-
 TRACE = "OVN_OFFLOAD_TRACE"
+_CHUNK = 1 << 16
 
 
 class Machine:
@@ -58,17 +56,24 @@ class Machine:
             with Path(self._trace).open("a") as trace:
                 trace.write(json.dumps({"verb": verb, "arguments": arguments}) + "\n")
 
+    # A hook reads some hundred attributes: pathlib, with an object for each, takes longer than the kernel.
     def read(self, path: str) -> str:
-        return Path(path).read_bytes().decode("utf-8", "surrogateescape")
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            parts = list(iter(lambda: os.read(descriptor, _CHUNK), b""))
+        finally:
+            os.close(descriptor)
+        return b"".join(parts).decode("utf-8", "surrogateescape")
 
     def listdir(self, path: str) -> list[str]:
-        return [entry.name for entry in Path(path).iterdir()]
+        with os.scandir(path) as entries:
+            return [entry.name for entry in entries]
 
     def readlink(self, path: str) -> str:
         return str(Path(path).readlink())
 
     def exists(self, path: str) -> bool:
-        return Path(path).exists()
+        return os.access(path, os.F_OK)
 
     def write(self, path: str, value: str) -> None:
         self._note("write", path, value)
@@ -148,18 +153,22 @@ class Machine:
         self._note("set_pause", link, "on" if rx else "off", "on" if tx else "off")
         self._families.set_pause(link, rx, tx)
 
-    def dcb(self, link: str) -> Dcb:
+    def dcb(self, link: str) -> "Dcb":
         return self._dcbnl.get(link)
 
-    def set_dcb(self, link: str, wanted: Dcb) -> None:
+    def set_dcb(self, link: str, wanted: "Dcb") -> None:
+        from hostnic.dcb import setting_names
+
         self._note("set_dcb", link, *setting_names(wanted))
         self._dcbnl.set(link, wanted)
 
-    def delete_dcb_apps(self, link: str, apps: Sequence[App]) -> None:
+    def delete_dcb_apps(self, link: str, apps: "Sequence[App]") -> None:
         self._note("delete_dcb_apps", link, str(len(apps)))
         self._dcbnl.delete_apps(link, apps)
 
     def set_dcbx(self, link: str, mode: int) -> None:
+        from hostnic.dcb import dcbx_words
+
         self._note("set_dcbx", link, dcbx_words(mode))
         self._dcbnl.set_dcbx(link, mode)
 

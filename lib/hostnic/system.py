@@ -11,9 +11,10 @@ extended-ack text when there is one.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from hostnic.dcb import App, Dcb
+if TYPE_CHECKING:
+    from hostnic.dcb import App, Dcb
 
 
 @dataclass(frozen=True)
@@ -90,9 +91,9 @@ class System(Protocol):
 
     # Data centre bridging (dcbnl). What is None is left as it is; a driver without an operation for
     # something accepts it silently, so that reading back is the caller's duty.
-    def dcb(self, link: str) -> Dcb: ...
-    def set_dcb(self, link: str, wanted: Dcb) -> None: ...
-    def delete_dcb_apps(self, link: str, apps: Sequence[App]) -> None: ...
+    def dcb(self, link: str) -> "Dcb": ...
+    def set_dcb(self, link: str, wanted: "Dcb") -> None: ...
+    def delete_dcb_apps(self, link: str, apps: "Sequence[App]") -> None: ...
     def set_dcbx(self, link: str, mode: int) -> None: ...
 
     # devlink, by PCI address.

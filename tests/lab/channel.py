@@ -108,7 +108,8 @@ class Agent(Channel):
         arguments: dict[str, Any] = {"path": argv[0], "arg": argv[1:], "env": env, "capture-output": True}
         if stdin is not None:
             arguments["input-data"] = base64.b64encode(stdin).decode()
-        deadline = time.monotonic() + timeout
+        began = time.monotonic()
+        deadline = began + timeout
         pid = self.call("guest-exec", arguments, timeout=30)["pid"]
         pause = 0.01
         while True:
@@ -118,7 +119,8 @@ class Agent(Channel):
             if time.monotonic() > deadline:
                 raise ChannelError(f"still running after {timeout:.0f} s: {' '.join(argv)[:300]}")
             time.sleep(pause)
-            pause = min(pause * 1.5, 0.2)
+            # Each question costs the guest time, too: the longer it takes, the less often it is asked.
+            pause = min(pause * 1.5, max(0.2, (time.monotonic() - began) / 30))
         status = state["exitcode"] if "exitcode" in state else 128 + state.get("signal", 0)
         out, err = (base64.b64decode(state.get(key, "")) for key in ("out-data", "err-data"))
         return status, out, err

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import live
+import record
 from converge import Outcome, Plan, StepError, execute
 from hostnic.system import System
 from steps import HostStep
@@ -15,7 +16,7 @@ def apply(
 ) -> Outcome[System]:
     """Run the plan's steps; stop at the first failure, and make sure of the node's network then."""
     outcome = execute(plan, system, announce)
-    if outcome.error is None or not live.armed(system):
+    if outcome.error is None or not record.armed(system):
         return outcome
     note = live.after_failure(system)
     return replace(outcome, error=StepError(outcome.error.reason + note, outcome.error.remedy))

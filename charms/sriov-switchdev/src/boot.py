@@ -95,7 +95,7 @@ def fallback(system: System) -> tuple[Trouble, ...]:
 
 def revert(system: System) -> tuple[Trouble, ...]:
     """Restore what an unconfirmed live change left."""
-    if not live.armed(system):
+    if not record.armed(system):
         return ()
     why = f"it was not confirmed within {live.PATIENCE} s"
     problems = live.revert(system, why)

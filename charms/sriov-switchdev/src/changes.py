@@ -3,8 +3,7 @@
 
 from dataclasses import dataclass
 
-from hostnic import pci
-from hostnic.ops import BindVf, UnbindVf
+from hostnic import ops, pci
 from hostnic.system import System
 
 
@@ -17,7 +16,7 @@ class UnbindVfs:
     def run(self, system: System) -> None:
         """Unbind in order of index."""
         for address in pci.vf_addresses(system, self.bdf).values():
-            UnbindVf(address).run(system)
+            ops.UnbindVf(address).run(system)
 
 
 @dataclass(frozen=True)
@@ -37,4 +36,4 @@ class BindVfs:
         """Bind in order of index; a VF that an instance took meanwhile keeps its driver."""
         for address in pci.vf_addresses(system, self.bdf).values():
             if pci.driver(system, address) is None:
-                BindVf(address, self.deadline).run(system)
+                ops.BindVf(address, self.deadline).run(system)

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, cast
 import files
 import ops
 import packages
-from apply import apply
 from charmkit import containers
 from charmkit.dispatch import Dispatcher
 from charmkit.reboot import Mode, Need
@@ -113,6 +112,8 @@ class SriovSwitchdevCharm(ops.CharmBase):
         survey = self._survey()
         failures: list[Finding] = []
         if survey.plan.steps:
+            from apply import apply  # an idle hook does without it
+
             outcome = apply(survey.plan, self.system, lambda step: logger.info("%s: %s", step.what, step.why))
             failures += [outcome.finding] if outcome.finding else []
             survey = self._survey()

@@ -22,7 +22,6 @@ from hostnic.ops import CreateVfs, DestroyVfs, JoinBond, LeaveBond, RemoveFile, 
 from hostnic.ops.bonding import MEMBER_DEADLINE
 from hostnic.system import System
 
-PREVIOUS = f"{record.DIRECTORY}/previous.json"
 TIMER = "ovn-offload-sriov-revert"
 PATIENCE = 600
 """Seconds until the timer restores. Longer than the slowest change; for a hook that died, as one
@@ -73,9 +72,9 @@ class Arm:
                 "let them answer, or let a reboot do it: allow-live=false and approve-reboot",
             )
         # A state that a hook left unconfirmed when it died is the one to go back to.
-        before = _kept(system)[0] if armed(system) else self.before
+        before = _kept(system)[0] if record.armed(system) else self.before
         kept = {"ports": [asdict(port) for port in before], "answering": answering, "target": self.target}
-        system.install(PREVIOUS, json.dumps(kept, indent=1).encode(), 0o600)
+        system.install(record.PREVIOUS, json.dumps(kept, indent=1).encode(), 0o600)
         _stop_timer(system)
         system.run(
             [
@@ -105,11 +104,6 @@ class Confirm:
         if missing:
             raise StepError(f"{' and '.join(missing)} answered before the change and does not answer now")
         _disarm(system)
-
-
-def armed(system: System) -> bool:
-    """Whether a change waits for its confirmation."""
-    return system.exists(PREVIOUS)
 
 
 def after_failure(system: System) -> str:
@@ -190,7 +184,7 @@ def _way_back(
 
 
 def _kept(system: System) -> tuple[list[PortState], list[str], str]:
-    kept = cast("dict[str, Any]", json.loads(system.read(PREVIOUS)))
+    kept = cast("dict[str, Any]", json.loads(system.read(record.PREVIOUS)))
     return [PortState(**port) for port in kept["ports"]], list(kept["answering"]), str(kept["target"])
 
 
@@ -201,4 +195,4 @@ def _stop_timer(system: System) -> None:
 
 def _disarm(system: System) -> None:
     _stop_timer(system)
-    RemoveFile(PREVIOUS).run(system)
+    RemoveFile(record.PREVIOUS).run(system)

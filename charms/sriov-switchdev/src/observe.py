@@ -7,11 +7,10 @@ from dataclasses import dataclass, field, replace
 import bootcopy
 import desired
 import files
-import live
 import record
 from converge import Finding, Severity
 from desired import Desired
-from hostnic import discover, installed, mstconfig, netplan
+from hostnic import discover, installed, netplan
 from hostnic.installed import Installed
 from hostnic.model import Host
 from hostnic.system import System
@@ -74,7 +73,7 @@ def observe(system: System) -> Observed:
         installed=kept,
         boot=record.read_boot(system),
         live=record.read_live(system),
-        armed=live.armed(system),
+        armed=record.armed(system),
         declared_bonds=_declared_bonds(system, host, previous),
         vf_writers=_vf_writers(system),
         host_network=_host_network(system, host),
@@ -97,6 +96,8 @@ def ask_firmware(system: System, observed: Observed, wanted: Desired) -> Observe
 
 def next_boot(system: System, bdf: str) -> NextBoot:
     """Ask the firmware of one port; spawns a process."""
+    from hostnic import mstconfig  # not on a host in order: hooks stay fast
+
     try:
         return NextBoot(mstconfig.vfs_after_next_boot(system, bdf))
     except OSError as error:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import bootcopy
 import desired
 import files
-import live
+import record
 import steps as nic
 from converge import Disruption, Finding, Held, Plan, Step
 from desired import Desired, Port
@@ -31,6 +31,9 @@ LIVE_LAG_DEADLINE = 30.0
 """Seconds for VF-LAG to become active once both ports carry traffic; others see it within 10 s."""
 
 REBOOT = "approve-reboot"
+
+CONFIRM = "confirm"
+"""How the key of the step ends that confirms a live change."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +69,7 @@ def plan(
             run += _confirmed(card, pairs, chain, wanted, policy)
         else:
             run += chain
-    if observed.armed and not any(isinstance(step.op, live.Confirm) for step in run):
+    if observed.armed and not any(step.key.endswith(CONFIRM) for step in run):
         run.append(_confirm("the hook that changed the node's network did not come to its end"))
     everything = (*observed.findings, *findings, *preflight(wanted, observed))
     result = Plan(tuple(run), tuple(held), everything)
@@ -75,7 +78,7 @@ def plan(
 
 def removal(observed: Observed) -> Plan[System]:
     """The steps that take away what the charm installed; the NIC stays as it is until the next boot."""
-    directories = (bootcopy.COPY.directory, live.record.DIRECTORY)
+    directories = (bootcopy.COPY.directory, record.DIRECTORY)
     return Plan(tuple(installed.removal(observed.installed, files.UNITS, files.PATHS, directories)))
 
 
@@ -171,6 +174,8 @@ def _confirmed(
     card: str, pairs: Sequence[Work], chain: list[HostStep], wanted: Desired, policy: Policy
 ) -> list[HostStep]:
     """A NIC's steps between an armed timer and the confirmation; VFs are bound after it."""
+    import live  # a hook that cuts no network does without it
+
     before = tuple(live.state_of(pf, port.bond) for port, pf in pairs)
     arm: HostStep = Step(
         f"{card}/arm",
@@ -187,8 +192,10 @@ def _confirmed(
 
 
 def _confirm(why: str, prefix: str = "") -> HostStep:
+    import live  # a hook that cuts no network does without it
+
     what = "see that gateway and controller answer, and stop the timer"
-    return Step(f"{prefix}confirm", what, why, Disruption.NONE, live.Confirm())
+    return Step(f"{prefix}{CONFIRM}", what, why, Disruption.NONE, live.Confirm())
 
 
 def _cost(steps: Sequence[HostStep]) -> Disruption:

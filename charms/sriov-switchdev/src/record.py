@@ -12,6 +12,8 @@ from hostnic.system import System
 DIRECTORY = "/run/ovn-offload/sriov-switchdev"
 BOOT = f"{DIRECTORY}/boot.json"
 LIVE = f"{DIRECTORY}/live.json"
+PREVIOUS = f"{DIRECTORY}/previous.json"
+"""The state before a live change that waits for its confirmation."""
 VERSION = 1
 
 Phase = Literal["early", "bind"]
@@ -105,6 +107,11 @@ def write_boot(system: System, phase: Phase, state: State, troubles: tuple[Troub
     phases = {**read_boot(system).phases, phase: PhaseRecord(state, system.now(), troubles)}
     plain = {name: asdict(record) for name, record in phases.items()}
     _install(system, BOOT, {"version": VERSION, "phases": plain})
+
+
+def armed(system: System) -> bool:
+    """Whether a live change waits for its confirmation."""
+    return system.exists(PREVIOUS)
 
 
 def read_live(system: System) -> LiveRecord:

@@ -6,17 +6,21 @@ did, and raises :class:`converge.StepError` otherwise. Deadlines are seconds; th
 through ``System.sleep``, so that a modelled host spends no real time.
 """
 
-from hostnic.ops.bonding import AwaitLag, AwaitMember, JoinBond, LeaveBond
-from hostnic.ops.eswitch import (
-    SetDevlinkParam,
-    SetEswitchMode,
-    SetHwTcOffload,
-    SetInlineMode,
-    SetSteeringMode,
-)
-from hostnic.ops.files import InstallFile, RemoveFile, RemoveTree
-from hostnic.ops.services import DisableUnit, EnableUnit
-from hostnic.ops.vf import BindVf, CreateVfs, DestroyVfs, SetAutoprobe, UnbindVf
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from hostnic.ops.bonding import AwaitLag, AwaitMember, JoinBond, LeaveBond
+    from hostnic.ops.eswitch import (
+        SetDevlinkParam,
+        SetEswitchMode,
+        SetHwTcOffload,
+        SetInlineMode,
+        SetSteeringMode,
+    )
+    from hostnic.ops.files import InstallFile, RemoveFile, RemoveTree
+    from hostnic.ops.services import DisableUnit, EnableUnit
+    from hostnic.ops.vf import BindVf, CreateVfs, DestroyVfs, SetAutoprobe, UnbindVf
 
 __all__ = [
     "AwaitLag",
@@ -39,3 +43,43 @@ __all__ = [
     "SetSteeringMode",
     "UnbindVf",
 ]
+
+_HOMES = {
+    "bonding": (
+        "AwaitLag",
+        "AwaitMember",
+        "JoinBond",
+        "LeaveBond",
+    ),
+    "eswitch": (
+        "SetDevlinkParam",
+        "SetEswitchMode",
+        "SetHwTcOffload",
+        "SetInlineMode",
+        "SetSteeringMode",
+    ),
+    "files": (
+        "InstallFile",
+        "RemoveFile",
+        "RemoveTree",
+    ),
+    "services": (
+        "DisableUnit",
+        "EnableUnit",
+    ),
+    "vf": (
+        "BindVf",
+        "CreateVfs",
+        "DestroyVfs",
+        "SetAutoprobe",
+        "UnbindVf",
+    ),
+}
+
+
+def __getattr__(name: str) -> object:
+    """Import an operation's module when it is first used: a hook that changes nothing uses none."""
+    for home, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(f"hostnic.ops.{home}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)

@@ -6,7 +6,6 @@ import json
 from dataclasses import replace
 
 import boot
-import live
 import pytest
 import record
 from converge import execute
@@ -64,7 +63,7 @@ def test_a_node_that_no_longer_answers_gets_its_previous_state_back(small: Node)
     assert [port.eswitch_mode for port in small.host.network.ports()] == ["legacy", "legacy"]
     assert [len(port.vfs) for port in small.host.network.ports()] == [0, 0]
     assert small.host.network.bonds["bond0"].members == ["enp59s0f0np0", "enp59s0f1np1"]
-    assert not small.host.files.exists(live.PREVIOUS)
+    assert not small.host.files.exists(record.PREVIOUS)
 
 
 def test_a_live_change_that_was_undone_is_not_tried_again_in_this_boot(small: Node) -> None:
@@ -107,7 +106,7 @@ def hook_that_dies_before(node: Node, key: str) -> None:
 def test_the_timer_restores_what_a_dead_hook_left(small: Node) -> None:
     """The hook dies between two writes: nothing confirms, nothing cleans up, then the timer runs."""
     hook_that_dies_before(small, "0000:3b:00.1/switchdev")
-    assert json.loads(small.host.read(live.PREVIOUS))["answering"] == ["192.168.25.1"]
+    assert json.loads(small.host.read(record.PREVIOUS))["answering"] == ["192.168.25.1"]
     assert small.host.network.bonds["bond0"].members == ["enp59s0f0np0"]
     assert small.host.reachable
     assert boot.revert(small.host) == ()
@@ -119,7 +118,7 @@ def test_the_timer_restores_what_a_dead_hook_left(small: Node) -> None:
 def test_the_hook_after_one_that_died_finishes_and_stops_the_timer(small: Node) -> None:
     hook_that_dies_before(small, "0000:3b:00.1/switchdev")
     assert small.emit("update_status").name == "active"
-    assert not small.host.files.exists(live.PREVIOUS)
+    assert not small.host.files.exists(record.PREVIOUS)
 
 
 def test_without_allow_live_a_stray_port_returns_to_its_bond(small: Node) -> None:

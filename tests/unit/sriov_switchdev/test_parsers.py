@@ -99,7 +99,7 @@ NETWORK = "[Match]\nName=enp59s0f1np1\nPermanentMACAddress=0c:42:a1:00:3b:01\n[N
 
 
 @given(st.text() | st.text("=[]#:\n bondNameBond", max_size=60).map(lambda text: NETWORK + text))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_whatever_networkd_and_netplan_files_hold_the_host_is_read(text: str) -> None:
     host = compute_node()
     before = Desired(tuple(Port(port.bdf, port.netdev, 8, "bond0") for port in host.network.ports()))
@@ -136,7 +136,7 @@ def arranged(vfs: int, modes: tuple[str, ...], counts: tuple[int, ...], mode: st
 
 
 @given(HOSTS, st.booleans(), st.sampled_from(["auto", "required", "disabled"]), st.integers(1, 12))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_from_any_state_a_plan_is_ordered_and_never_cuts_without_leave(
     host: FakeHost, allow_live: bool, vf_lag: str, count: int
 ) -> None:

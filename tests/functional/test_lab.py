@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What ``python -m lab`` does once the node has converged: keep it running, or hand over its shell."""
+
+import os
+import pty
+import sys
+import termios
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import nullcontext
+from pathlib import Path
+
+import pytest
+from lab import __main__ as lab_main
+from lab import shell
+from lab.guest import Guest
+
+
+class Terminal:
+    """Both ends of a pseudo terminal; the near one is this process's standard input and output."""
+
+    def __init__(self) -> None:
+        self.far, self.near = pty.openpty()
+        self.shown = b""
+
+    def type(self, text: bytes) -> None:
+        os.write(self.far, text)
+
+    def shows(self, text: bytes, seconds: float = 60) -> bool:
+        deadline = time.monotonic() + seconds
+        os.set_blocking(self.far, False)
+        while text not in self.shown and time.monotonic() < deadline:
+            try:
+                self.shown += os.read(self.far, 4096)
+            except BlockingIOError:
+                time.sleep(0.05)
+        return text in self.shown
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> Iterator[Terminal]:
+    terminal = Terminal()
+    with os.fdopen(terminal.near, "r+b", buffering=0) as near:
+        monkeypatch.setattr(sys, "stdin", near)
+        monkeypatch.setattr(sys, "stdout", os.fdopen(os.dup(terminal.near), "w"))
+        yield terminal
+        sys.stdout.close()
+    os.close(terminal.far)
+
+
+def test_the_shell_is_roots_on_the_node_and_gives_the_terminal_back(
+    machine: Guest, terminal: Terminal
+) -> None:
+    before = termios.tcgetattr(terminal.near)
+    session = threading.Thread(target=shell.interact, args=(machine,))
+    session.start()
+    try:
+        assert terminal.shows(b"Ctrl-] leaves")
+        assert terminal.shows(b"# ")
+        terminal.type(b"echo $(id -un) at $(uname -n) $((6 * 7))\r")
+        assert terminal.shows(b"root at node-1 42"), terminal.shown
+    finally:
+        terminal.type(shell.ESCAPE)
+        session.join(30)
+    assert not session.is_alive()
+    assert termios.tcgetattr(terminal.near) == before
+    assert machine.run(["id", "-un"]).stdout == "root\n"
+
+
+def test_without_a_terminal_there_is_no_shell(machine: Guest, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Path(os.devnull).open() as nothing:
+        monkeypatch.setattr(sys, "stdin", nothing)
+        shell.interact(machine)
+
+
+@pytest.fixture
+def converged(machine: Guest, monkeypatch: pytest.MonkeyPatch) -> Guest:
+    """``python -m lab`` at the point where its node has converged."""
+    monkeypatch.setattr(lab_main, "Guest", lambda release: nullcontext(machine))
+    monkeypatch.setattr(lab_main, "converge", lambda guest, charm: True)
+    return machine
+
+
+def test_keep_leaves_the_node_running_until_enter(converged: Guest, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[str] = []
+    monkeypatch.setattr("builtins.input", lambda prompt: seen.append(converged.run("echo runs").stdout))
+    monkeypatch.setattr(sys, "argv", ["lab", "--release", converged.release.name, "--keep"])
+    assert lab_main.main() == 0
+    assert seen == ["runs\n"]
+
+
+def test_the_shell_comes_after_the_verdict(
+    converged: Guest, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given: list[Guest] = []
+    monkeypatch.setattr(lab_main, "interact", given.append)
+    monkeypatch.setattr(sys, "argv", ["lab", "--release", converged.release.name, "--shell"])
+    assert lab_main.main() == 0
+    assert given == [converged]
+    assert "All holds; " in capsys.readouterr().out
