@@ -20,6 +20,9 @@ HostStep = Step[System]
 
 ENCAP_TOS = "ovn-encap-tos"
 
+SETTLE = 2.0
+"""Seconds until a bond has surely seen a member's link go down: the driver's event, and its own polling."""
+
 
 def settle_owner(observed: Observed, ports: tuple[Port, ...]) -> list[HostStep]:
     """Take data centre bridging from lldpad and from the firmware; only for a plan that may."""
@@ -71,7 +74,7 @@ def lldp(wanted: Desired, port: Port) -> list[HostStep]:
     if port.bond and port.carries:
         what = f"see that {port.netdev} carries traffic in {port.bond}"
         why = "networkd has configured it again"
-        steps.append(_step(f"{port.bdf}/lldp", what, why, ops.AwaitMember(port.netdev, port.bond)))
+        steps.append(_step(f"{port.bdf}/lldp", what, why, _back(port.netdev, port.bond)))
     return steps
 
 
@@ -91,7 +94,7 @@ def pfc(wanted: Desired, observed: Observed, port: Port) -> list[HostStep]:
     if port.bond and port.carries:
         what = f"wait until {port.netdev} carries traffic in {port.bond}"
         why = "its link has flapped, and the next port relies on it"
-        steps.append(_step(f"{port.bdf}/member", what, why, ops.AwaitMember(port.netdev, port.bond)))
+        steps.append(_step(f"{port.bdf}/member", what, why, _back(port.netdev, port.bond)))
     return steps
 
 
@@ -180,6 +183,10 @@ class SetEncapTos:
             system.run(["ovs-vsctl", "set", "Open_vSwitch", ".", f"external_ids:{ENCAP_TOS}={self.value}"])
         except OSError as error:
             raise StepError(f"{ENCAP_TOS} stays: {refusal.words(error)}") from error
+
+
+def _back(netdev: str, bond: str) -> ops.AwaitMember:
+    return ops.AwaitMember(netdev, bond, settle=SETTLE)
 
 
 def _step(

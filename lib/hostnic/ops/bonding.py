@@ -69,14 +69,25 @@ class JoinBond:
 
 @dataclass(frozen=True)
 class AwaitMember:
-    """Wait until ``netdev`` carries traffic in ``bond`` again, before its neighbour leaves."""
+    """Wait until ``netdev`` carries traffic in ``bond`` again, before its neighbour leaves.
+
+    Attributes:
+        netdev: the member.
+        bond: its bond.
+        deadline: seconds.
+        settle: seconds until the first look; a bond hears of a flap only after the change that made it.
+
+    """
 
     netdev: str
     bond: str
     deadline: float = MEMBER_DEADLINE
+    settle: float = 0.0
 
     def run(self, system: System) -> None:
         """Look at the bonding driver's own view of the member."""
+        if self.settle:
+            system.sleep(self.settle)
         if not until(system, lambda: carries(system, self.bond, self.netdev), self.deadline):
             raise StepError(
                 f"{self.netdev} does not carry traffic in {self.bond} within {self.deadline:g} s",

@@ -174,7 +174,7 @@ class FakeDcb:
 
     def _set_app(self, app: App) -> None:
         self._may_set("APP")
-        if app.selector not in self.quirks.selectors:
+        if app.selector not in self.quirks.selectors or (app.selector == dcb.DSCP and app.protocol > 63):
             raise _error("APP", errno.EINVAL)
         twins = {old for old in self.apps if (old.selector, old.protocol) == (app.selector, app.protocol)}
         if self.quirks.replaces:

@@ -285,7 +285,12 @@ class FakeKernel:
         self._write("set_dcb", link, *setting_names(wanted))
         if self._dcb(link).set(wanted):
             self.network.flap(link, self.clock)
-            self.blackouts += not self.reachable
+            bonds = [bond for bond in self.network.bonds.values() if link in bond.members]
+            begin, _ = self.network.flaps[link]
+            self.blackouts += sum(
+                self.network.carries(bond, self.clock) and not self.network.carries(bond, begin)
+                for bond in bonds
+            )
 
     def delete_dcb_apps(self, link: str, apps: Sequence[App]) -> None:
         self._write("delete_dcb_apps", link, len(apps))

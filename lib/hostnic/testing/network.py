@@ -12,8 +12,8 @@ from hostnic.testing.nic import FakeCard, FakePort
 LACP_TIME = 1.0
 """Seconds that the bond needs to find its partner."""
 
-FLAP_TIME = 0.5
-"""Seconds without carrier after a change of the PFC priorities."""
+FLAP_BEGINS, FLAP_TIME = 0.3, 0.5
+"""Seconds from a change of the PFC priorities until the link goes down, and seconds without carrier."""
 
 
 @dataclass
@@ -49,7 +49,7 @@ class FakeNetwork:
     others: dict[str, Link] = field(default_factory=dict[str, Link])
     down: set[str] = field(default_factory=set[str])
     unplugged: set[str] = field(default_factory=set[str])
-    flaps: dict[str, float] = field(default_factory=dict[str, float])
+    flaps: dict[str, tuple[float, float]] = field(default_factory=dict[str, tuple[float, float]])
 
     def ports(self) -> Iterable[FakePort]:
         """All PFs."""
@@ -59,17 +59,19 @@ class FakeNetwork:
         """The bond that ``netdev`` is a member of."""
         return next((bond for bond in self.bonds.values() if netdev in bond.members), None)
 
-    def flap(self, name: str, now: float) -> None:
-        """The link goes down and comes up again by itself."""
-        self.flaps[name] = now + FLAP_TIME
+    def flap(self, name: str, now: float, time: float = FLAP_TIME) -> None:
+        """The link goes down in a moment, and comes up again by itself."""
+        self.flaps[name] = (now + FLAP_BEGINS, now + FLAP_BEGINS + time)
 
     def has_carrier(self, name: str, now: float) -> bool:
         """Up, wired, and not in the middle of a flap."""
-        return name not in self.down | self.unplugged and now >= self.flaps.get(name, 0.0)
+        begin, end = self.flaps.get(name, (0.0, 0.0))
+        return name not in self.down | self.unplugged and not begin <= now < end
 
     def joined(self, bond: FakeBond, name: str, now: float) -> bool:
         """LACP has had its time since the member joined and since its link last came up."""
-        since = max(bond.since, self.flaps.get(name, 0.0))
+        begin, end = self.flaps.get(name, (0.0, 0.0))
+        since = max(bond.since, end) if now >= begin else bond.since
         return now >= since + (LACP_TIME if bond.mode == "802.3ad" else 0.0)
 
     def set_up(self, name: str, up: bool) -> None:

@@ -92,13 +92,21 @@ def test_pfc_leaves_the_last_port_that_carries_alone(host: FakeHost) -> None:
 
 def test_pfc_rolls_over_a_bond_without_a_blackout(host: FakeHost) -> None:
     SetPfc(P0, (3,), bond="bond0", others=(P1,)).run(host)
+    host.sleep(0.5)
     # Its neighbour may not follow before it carries again.
     assert "no other port" in refused(SetPfc(P1, (3,), bond="bond0", others=(P0,)), host).reason
-    AwaitMember(P0, "bond0").run(host)
+    AwaitMember(P0, "bond0", settle=2.0).run(host)
     SetPfc(P1, (3,), bond="bond0", others=(P0,)).run(host)
-    AwaitMember(P1, "bond0").run(host)
+    AwaitMember(P1, "bond0", settle=2.0).run(host)
     assert host.blackouts == 0
     assert host.trace == [f"set_dcb {P0} pfc 3", f"set_dcb {P1} pfc 3"]
+
+
+def test_without_the_pause_before_the_first_look_the_model_notices_the_blackout(host: FakeHost) -> None:
+    SetPfc(P0, (3,), bond="bond0", others=(P1,)).run(host)
+    AwaitMember(P0, "bond0").run(host)
+    SetPfc(P1, (3,), bond="bond0", others=(P0,)).run(host)
+    assert host.blackouts == 1
 
 
 def test_a_cable_length_alone_flaps_no_link(host: FakeHost) -> None:

@@ -104,9 +104,10 @@ def test_a_refresh_with_other_code_touches_no_port(converged: Node, monkeypatch:
 def test_a_changed_option_writes_only_what_it_is_about(converged: Node) -> None:
     assert converged.configure(ets="0:40 3:60 6:strict").emit().name == "active"
     assert nic(converged.writes) == [f"set_dcb {P0} ets", f"set_dcb {P1} ets"]
+    flaps = dict(converged.host.network.flaps)
     assert converged.configure(cable_length=30).emit().name == "active"
     assert nic(converged.writes) == [f"set_dcb {P0} pfc 3", f"set_dcb {P1} pfc 3"]
-    assert converged.host.network.flaps[P1] < converged.host.now() - 0.5  # a cable length flaps no link
+    assert converged.host.network.flaps == flaps  # a cable length flaps no link
 
 
 def test_demarteks_scheme(converged: Node) -> None:
@@ -174,8 +175,8 @@ def test_boot_with_a_damaged_desired_state_says_so(host: FakeHost, text: str) ->
 def test_boot_waits_for_the_bond(converged: Node) -> None:
     host = converged.host
     host.power_on()
-    host.network.flap(P0, host.now() + 20)
-    host.network.flap(P1, host.now() + 30)
+    host.network.flap(P0, host.now(), 20)
+    host.network.flap(P1, host.now(), 30)
     assert boot.converge(host, boot.DEADLINE) == ()
     assert host.port(P0).dcb.pfc == host.port(P1).dcb.pfc == (3,)
 

@@ -36,8 +36,8 @@ def test_a_member_that_does_not_come_back_stops_the_roll(node: Node) -> None:
     """LACP does not take the port back: the second port keeps its link, and carries on."""
     flap = node.host.network.flap
 
-    def for_good(name: str, now: float) -> None:
-        flap(name, now)
+    def for_good(name: str, now: float, time: float = 0.5) -> None:
+        flap(name, now, time)
         node.host.network.unplugged.add(name)
 
     node.host.network.flap = for_good
