@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Audits of ports, bonds and Ethernet segments. Pure."""
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -36,20 +37,18 @@ def ports_used_twice(fabric: Fabric) -> Iterator[Finding]:
     """One front-panel port in two places, or whole and split at once."""
     found: dict[tuple[str, str], list[str]] = defaultdict(list)
     for switch in fabric.switches:
-        used: dict[str, str] = {}
+        used: dict[str, dict[str, str]] = defaultdict(dict)
+        # By front-panel port: the whole or its parts, and what uses them.
         for port, path in switch.used_ports():
-            taken = next((name for name in used if _overlap(name, port)), None)
-            if taken:
-                by = f" by {used[taken]}" if used[taken] != path else ""
-                whole = "" if taken == port else f" as {taken}"
-                found[path, f"{port} is used{whole}{by} too"].append(switch.name)
-            used.setdefault(port, path)
+            whole = re.sub(r"(?<=\d)s\d$", "", port)
+            users = used[whole]
+            if taken := next((name for name in users if whole in (name, port) or name == port), None):
+                by = f" by {users[taken]}" if users[taken] != path else ""
+                other = "" if taken == port else f" as {taken}"
+                found[path, f"{port} is used{other}{by} too"].append(switch.name)
+            users.setdefault(port, path)
     for (path, what), switches in found.items():
         yield Finding(Severity.BLOCKED, path, f"{what}, on {few(switches)}", "give each a port of its own")
-
-
-def _overlap(one: str, two: str) -> bool:
-    return one == two or one.startswith(f"{two}s") or two.startswith(f"{one}s")
 
 
 def ports_beyond_the_switch(fabric: Fabric) -> Iterator[Finding]:

@@ -67,7 +67,15 @@ def _forms(dialect: Dialect) -> list[Path]:
     return [tuple(line.split()) for line in text.split("\n") if line]
 
 
-_KNOWN = {dialect: _forms(dialect) for dialect in Dialect}
+def _by_shape(dialect: Dialect) -> dict[tuple[str, int], list[tuple[int, Path]]]:
+    """The forms and their ranks, by first part and length: few are left to compare with."""
+    found: dict[tuple[str, int], list[tuple[int, Path]]] = {}
+    for rank, known in enumerate(_forms(dialect)):
+        found.setdefault((known[0], len(known)), []).append((rank, known))
+    return found
+
+
+_KNOWN = {dialect: _by_shape(dialect) for dialect in Dialect}
 
 
 def form(path: Path, dialect: Dialect) -> Path:
@@ -77,9 +85,13 @@ def form(path: Path, dialect: Dialect) -> Path:
         PathError: none of them.
 
     """
-    for known in _KNOWN[dialect]:
-        if len(path) == len(known) and all(map(_takes, known, path, [dialect] * len(path))):
-            return known
+    return _ranked(path, dialect)[1]
+
+
+def _ranked(path: Path, dialect: Dialect) -> tuple[int, Path]:
+    for rank, known in _KNOWN[dialect].get((path[0] if path else "", len(path)), ()):
+        if all(part == token or _takes(part, token, dialect) for part, token in zip(known, path)):
+            return rank, known
     raise PathError(f"{' '.join(path)} is no path that this charm renders for NVUE {dialect.value}")
 
 
@@ -90,7 +102,7 @@ def rank(path: Path, dialect: Dialect) -> tuple[int, tuple[tuple[tuple[int, str 
         PathError: as ``form``.
 
     """
-    return _KNOWN[dialect].index(form(path, dialect)), tuple(map(ports.natural, path))
+    return _ranked(path, dialect)[0], tuple(map(ports.natural, path))
 
 
 def _takes(part: str, token: str, dialect: Dialect) -> bool:
@@ -98,7 +110,7 @@ def _takes(part: str, token: str, dialect: Dialect) -> bool:
         return token.isdigit()
     if part == "=switch":
         return token in (("enabled", "disabled") if dialect is Dialect.FROM_5_15 else ("on", "off"))
-    return part in ("*", "#", "=word", token)
+    return part in ("*", "#", "=word")
 
 
 def of_command(line: str, dialect: Dialect) -> list[Path]:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Port names and their ranges: ``swp9-10,swp22`` as NVUE writes it, ``1/1-8`` on Onyx. Pure."""
 
+import functools
 import re
 from collections.abc import Iterable
 
@@ -33,6 +34,7 @@ def expand(path: str, ranges: str) -> tuple[str, ...]:
     return tuple(names)
 
 
+@functools.lru_cache(maxsize=4096)
 def natural(name: str) -> tuple[tuple[int, str | int], ...]:
     """A sort key by which swp9 comes before swp10, and names with digits beside names without compare."""
     parts = re.split(r"(\d+)", name)
