@@ -26,8 +26,8 @@ from hostnic.handover import Handover
 from hostnic.machine import Machine
 from hostnic.mstdatabase import Database
 from hostnic.system import System
-from observe import NAME, Observed, ask, ask_flash, observe
-from plan import Policy, plan, reboot_reasons, remembered
+from observe import NAME, Observed, ask, ask_flash, look_at_host, observe
+from plan import Policy, plan, reboot_reasons, remembered, removal
 from selection import resolve
 from verify import verify
 
@@ -117,7 +117,7 @@ class NicFirmwareCharm(ops.CharmBase):
         options = self._options()
         observed = observe(self.system)
         wanted, findings = resolve(options, observed.cards, observed.others, self.database())
-        observed = ask(self.system, observed, wanted)
+        observed = look_at_host(self.system, ask(self.system, observed, wanted), wanted)
         auto = options.firmware_policy == "auto"
         try:
             found = images.at_hand(self.system, options, self._resource()) if auto else ()
@@ -179,12 +179,13 @@ class NicFirmwareCharm(ops.CharmBase):
         """Take away what the charm installed; the firmware keeps what it was set to."""
         handover.withdraw(self.system, NAME)
         self.dispatcher.remove()
+        execute(removal(self.system), self.system)
         if self.system.exists(record.PATH):
             self.system.remove(record.PATH)
         self.unit.status = ops.MaintenanceStatus("removed; the firmware keeps its parameters")
 
     def _on_install(self, _: ops.EventBase) -> None:
-        packages.ensure_mstflint(self.system)
+        packages.ensure_tools(self.system)
 
     def _on_list_devices(self, event: ops.ActionEvent) -> None:
         self._answer(event, lambda act: act.list_devices(load_params(event, Output)))

@@ -6,9 +6,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
 import burning
+import gpu
 import record
 from burning import FIRMWARE
-from converge import Finding
+from converge import Finding, Severity
 from desired import Desired
 from hostnic import discover, handover, mstconfig, msterrors, nics
 from hostnic.handover import Handover
@@ -58,6 +59,7 @@ class Observed:
         answers: by BDF, of the ports that were asked.
         images: firmware images at hand.
         flashes: by card, what flash has, or why it cannot be asked; of the cards where that matters.
+        gpudirect: what the profile of that name needs of the host.
         lockdown: the kernel's lockdown mode; empty when there is none.
         findings: what could not be read.
 
@@ -70,6 +72,7 @@ class Observed:
     answers: Mapping[str, Answer] = field(default_factory=dict[str, Answer])
     images: tuple[Image, ...] = ()
     flashes: Mapping[str, Flash | str] = field(default_factory=dict[str, "Flash | str"])
+    gpudirect: gpu.Host = field(default_factory=gpu.Host)
     lockdown: str = ""
     findings: tuple[Finding, ...] = ()
 
@@ -99,6 +102,16 @@ def ask(system: System, observed: Observed, wanted: Desired) -> Observed:
     """
     names = {bdf: tuple(settings) for bdf, settings in wanted.ports.items() if settings}
     return replace(observed, answers=ask_ports(system, observed.cards, names))
+
+
+def look_at_host(system: System, observed: Observed, wanted: Desired) -> Observed:
+    """Add registers of PCI bridges and NICs where the profile gpudirect is on."""
+    try:
+        return replace(observed, gpudirect=gpu.observe(system, wanted.ports, wanted.gpudirect))
+    except OSError as error:
+        what = f"registers for GPUDirect cannot be read: {error}"
+        finding = Finding(Severity.BLOCKED, "gpudirect", what, "see the kernel log, or drop the profile")
+        return replace(observed, findings=(*observed.findings, finding))
 
 
 def ask_flash(

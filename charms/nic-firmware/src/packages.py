@@ -6,22 +6,19 @@ import subprocess
 
 from hostnic.system import System
 
-MSTCONFIG = "/usr/bin/mstconfig"
+NEEDED = {"/usr/bin/mstconfig": "mstflint", "/usr/bin/setpci": "pciutils", "/usr/bin/curl": "curl"}
 
 logger = logging.getLogger(__name__)
 
 
-def ensure_mstflint(system: System) -> None:
-    """Install mstflint, with which the firmware is asked what it offers after the next boot.
-
-    Without it the charm still works where the firmware offers enough VFs now; where it does not, the
-    status says that the firmware cannot be asked.
-    """
-    if system.exists(MSTCONFIG):
+def ensure_tools(system: System) -> None:
+    """Install the tools that are missing; without mstflint the status says what cannot be asked."""
+    missing = [package for path, package in NEEDED.items() if not system.exists(path)]
+    if not missing:
         return
     from charmhelpers.fetch import apt_install
 
     try:
-        apt_install(["mstflint"], fatal=True)
+        apt_install(missing, fatal=True)
     except (subprocess.CalledProcessError, OSError) as error:
-        logger.warning("mstflint cannot be installed: %s", error)
+        logger.warning("%s cannot be installed: %s", " ".join(missing), error)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import burning
 import changes
+import gpu
 from burning import FIRMWARE
 from converge import Disruption, Finding, Held, Plan, Severity, Step
 from desired import Desired, Setting, State
@@ -70,6 +71,11 @@ def plan(
             held.append(activation)
         elif activation:
             run.append(activation)
+    for item in gpu.steps(observed.gpudirect, wanted.ports, wanted.gpudirect):
+        if isinstance(item, Held):
+            held.append(item)
+        else:
+            run.append(item)
     about = [finding for each in troubled.values() for finding in each]
     notes += [replace(finding, severity=min(finding.severity, Severity.WARNING)) for finding in about]
     everything = (*observed.findings, *findings, *notes)
@@ -284,3 +290,9 @@ def remembered(wanted: Desired, observed: Observed) -> Record:
     waits = {bdf: names for bdf, names in ports.items() if names}
     resets = {slot: boot for slot, boot in observed.record.resets.items() if boot == observed.boot_id}
     return replace(observed.record, waiting=waits, resets=resets)
+
+
+def removal(system: System) -> Plan[System]:
+    """The steps that take away what the profile gpudirect installed; registers stay until the next boot."""
+    there = gpu.observe(system, (), wanted=False)
+    return Plan(tuple(step for step in gpu.steps(there, (), wanted=False) if isinstance(step, Step)))

@@ -18,7 +18,13 @@ def verify(wanted: Desired, observed: Observed, planned: Plan[System], policy: P
     troubled = [finding for findings in troubles(wanted, observed).values() for finding in findings]
     about = {(finding.subject, finding.what) for finding in troubled}
     others = [finding for finding in planned.findings if (finding.subject, finding.what) not in about]
-    return (*others, *troubled, *_differences(wanted, observed, policy), *_burns(observed, policy))
+    return (
+        *others,
+        *troubled,
+        *_differences(wanted, observed, policy),
+        *_burns(observed, policy),
+        *_gpudirect(observed),
+    )
 
 
 def _differences(wanted: Desired, observed: Observed, policy: Policy) -> Iterator[Finding]:
@@ -40,6 +46,18 @@ def _differences(wanted: Desired, observed: Observed, policy: Policy) -> Iterato
             yield Finding(policy.severity, bdf, what, f"released by {policy.release}")
         for why, words in in_vain.items():
             yield Finding(Severity.BLOCKED, bdf, f"{why}: {', '.join(words)}", POWER_CYCLE)
+
+
+def _gpudirect(observed: Observed) -> Iterator[Finding]:
+    for wrong in observed.gpudirect.wrong:
+        what = f"{wrong.register} is {wrong.value:#x}, GPUDirect needs {wrong.wanted:#x}"
+        names = ", ".join(observed.gpudirect.instances[:3])
+        if names:
+            yield Finding(
+                Severity.WARNING, wrong.bdf, what, f"set at the next boot, as instances run: {names}"
+            )
+        else:
+            yield Finding(Severity.WAITING, wrong.bdf, what, NEXT_HOOK)
 
 
 def _burns(observed: Observed, policy: Policy) -> Iterator[Finding]:

@@ -16,6 +16,7 @@ from hostnic.testing.files import FakeFiles, missing
 from hostnic.testing.flash import FakeFlash
 from hostnic.testing.network import FakeNetwork
 from hostnic.testing.nic import FakeCard, FakePort
+from hostnic.testing.pcispace import FakeBridge
 
 
 @dataclass
@@ -39,12 +40,14 @@ class FakeKernel:
         self.lag_debugfs = True
         self.locked_down = False
         self.flash = FakeFlash()
+        self.bridges: dict[str, FakeBridge] = {}
         self.mstconfig_version = "4.26"
         self.reboots = 0
         self.trace: list[str] = []
         self.spawned: list[tuple[str, ...]] = []
         self.log: list[str] = []
         self.files = FakeFiles()
+        self.files.install("/proc/cpuinfo", b"vendor_id\t: GenuineIntel\n", 0o444)
         self.network = FakeNetwork(cards)
         self.ovs = tools.FakeOvs()
         self.rdma = rdma.FakeRdma()
@@ -74,6 +77,8 @@ class FakeKernel:
         for nic in self.cards:
             nic.boot()
         self.rdma.power_on()
+        for bridge in self.bridges.values():
+            bridge.acs = 0
         self._bonded.clear()
         self._lag_due.clear()
 
@@ -133,6 +138,7 @@ class FakeKernel:
             self.kernel,
             self.boot_id,
             self.locked_down,
+            self.bridges,
         )
         return sysfs.look({**self.rdma.mounts(self.network), **root}, path)
 

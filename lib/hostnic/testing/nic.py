@@ -48,6 +48,7 @@ class FakePort:
         dcb: its data centre bridging.
         vf_delay: a fault: seconds until new VFs appear.
         never_probing: a fault: indexes of VFs whose probe fails.
+        mrrs: read request size, 2 for 512 bytes, 5 for 4096.
         mode_fails, no_mmio, gone: faults: mode switchdev refused, no room for VFs, no device.
 
     """
@@ -73,6 +74,7 @@ class FakePort:
     mode_fails: bool = False
     no_mmio: bool = False
     gone: bool = False
+    mrrs: int = 2
 
     def boot(self) -> None:
         """Everything that lives in memory is as after power-on; faults stay."""
@@ -82,6 +84,7 @@ class FakePort:
         self.eswitch_mode, self.inline_mode, self.steering_mode = "legacy", "none", "smfs"
         self.hw_tc_offload = False
         self.rules = 0
+        self.mrrs = 2
         self.pause = True
         self.dcb.power_on()
 
@@ -115,6 +118,7 @@ class FakeCard:
         lag_delay: seconds between an event and what mlx5 makes of it.
         settings: the firmware's parameters by name, apart from those of ``FakePort.firmware``.
         lacks: parameters that mstconfig knows and this firmware does not have.
+        atc: the register of its ATC that GPUDirect needs on AMD hosts.
         flash: version in flash when it is another than the one that runs; empty otherwise.
         stuck: a warm reboot does not apply what is set for the next boot.
 
@@ -135,6 +139,7 @@ class FakeCard:
     lag_delay: float = 0.2
     settings: dict[str, FakeParameter] = field(default_factory=dict[str, FakeParameter])
     lacks: set[str] = field(default_factory=set[str])
+    atc: int = 0
     flash: str = ""
     stuck: bool = False
 
@@ -149,6 +154,7 @@ class FakeCard:
     def boot(self) -> None:
         """Power-on state of all ports."""
         self.lag, self.lag_hash, self.lag_in_firmware = None, False, False
+        self.atc = 0
         if not self.stuck:
             self.apply()
         for port in self.ports:

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The modelled host's /sys, /proc and debugfs, generated from its NICs at each look."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from hostnic.pci import DEVICES, DRIVERS
 from hostnic.testing.network import FakeNetwork
 from hostnic.testing.nic import FakeCard, FakePort, FakeVf
+from hostnic.testing.pcispace import FakeBridge, nic_config
 
 
 @dataclass(frozen=True)
@@ -23,9 +24,14 @@ Tree = dict[str, "Node | Tree"]
 """A directory: names to texts, links, or directories."""
 
 
-def pci_devices(cards: list[FakeCard], iommu: bool, now: float) -> Tree:
+def pci_devices(
+    cards: list[FakeCard], iommu: bool, now: float, bridges: Mapping[str, FakeBridge] | None = None
+) -> Tree:
     """``/sys/bus/pci/devices``, with a disk controller that has nothing to do with us."""
     tree: Tree = {"0000:00:17.0": {"class": "0x010601\n", "vendor": "0x8086\n", "device": "0xa182\n"}}
+    for bdf, bridge in (bridges or {}).items():
+        ids: Tree = {"class": "0x060400\n", "vendor": "0x8086\n", "device": "0x2030\n"}
+        tree[bdf] = {**ids, "config": bridge.config()}
     for card in cards:
         for port in card.ports:
             if not port.gone:
@@ -53,6 +59,7 @@ def _pf(card: FakeCard, port: FakePort, iommu: bool, now: float) -> Tree:
     tree = _function(card, card.device, port.driver, iommu)
     if port.driver == "mlx5_core":
         tree["net"] = {port.netdev: {}}
+    tree["config"] = nic_config(port.mrrs)
     if port.total_vfs:
         tree["sriov_totalvfs"] = f"{port.total_vfs}\n"
         tree["sriov_numvfs"] = f"{len(port.present(now))}\n"
@@ -120,12 +127,13 @@ def mounts(
     kernel: str,
     boot_id: str,
     locked_down: bool = False,
+    bridges: Mapping[str, FakeBridge] | None = None,
 ) -> Mounts:
     """Everything that the kernel shows as files."""
     cards = network.cards
     return {
         "/sys/class/net": lambda: net_class(network, now),
-        DEVICES: lambda: pci_devices(cards, iommu, now),
+        DEVICES: lambda: pci_devices(cards, iommu, now, bridges),
         DRIVERS: lambda: {"mlx5_core": {}, "vfio-pci": {}},
         "/sys/kernel/debug/mlx5": lambda: lag_debugfs(cards, with_lag),
         "/sys/kernel/security": lambda: {"lockdown": f"{LOCKED if locked_down else UNLOCKED}\n"},

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from hostnic.process import CommandError, failure
-from hostnic.testing import flash, mst
+from hostnic.testing import flash, mst, pcispace
 from hostnic.testing.files import FakeFiles
 
 if TYPE_CHECKING:
@@ -17,6 +17,8 @@ VLANS = "/proc/net/vlan"
 FILE_TOOLS = {
     "mstflint": flash.mstflint,
     "systemd-run": flash.systemd_run,
+    "setpci": pcispace.setpci,
+    "mstmcra": pcispace.mstmcra,
     "cp": flash.copy,
     "curl": flash.curl,
     "sha256sum": flash.sha256sum,

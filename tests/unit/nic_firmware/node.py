@@ -25,7 +25,8 @@ PF0, PF1 = "0000:3b:00.0", "0000:3b:00.1"
 def machine(**arguments: Any) -> FakeHost:
     """A FakeHost with mstflint, whose NIC offers 4 VFs and has SR-IOV off for all future boots."""
     host = FakeHost(**arguments)
-    host.files.install("/usr/bin/mstconfig", b"", 0o755)
+    for tool in ("mstconfig", "setpci", "curl"):
+        host.files.install(f"/usr/bin/{tool}", b"", 0o755)
     factory(host)
     return host
 

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the unit runs from the boot copy: set the registers that GPUDirect needs, before instances start.
+
+It never fails the boot: what it could not set stays in the journal, and the charm's next hook names it.
+"""
+
+import sys
+from collections.abc import Sequence
+
+import gpu
+from converge import StepError
+from hostnic import gpudirect
+from hostnic.machine import Machine
+from hostnic.system import System
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run; the exit code is 1 when something could not be set."""
+    if arguments:
+        print("usage: boot.pyz", file=sys.stderr)
+        return 5
+    troubles = gpudirect_at_boot(Machine())
+    for trouble in troubles:
+        print(trouble, file=sys.stderr, flush=True)
+    return 1 if troubles else 0
+
+
+def gpudirect_at_boot(system: System) -> list[str]:
+    """Set every register that is not as wanted; what did not work, one sentence each."""
+    running = gpu.instances(system)
+    if running:
+        return [f"nothing is set while instances run: {', '.join(running)}"]
+    try:
+        wrong = gpudirect.differences(system, gpu.from_json(system.read(gpu.WANTED)))
+    except (OSError, ValueError) as error:
+        return [str(error)]
+    troubles: list[str] = []
+    for difference in wrong:
+        try:
+            gpudirect.SetRegister(difference).run(system)
+        except (StepError, OSError) as error:
+            troubles.append(f"{difference.bdf}: {error}")
+    return troubles

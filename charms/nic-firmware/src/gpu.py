@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The profile gpudirect on the host's side: registers that each boot loses, and the unit that sets them."""
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from converge import Disruption, Held, Step
+from hostnic import gpudirect, holders, installed, units
+from hostnic.bootcopy import BootCopy
+from hostnic.gpudirect import Difference
+from hostnic.installed import Installed
+from hostnic.system import System
+
+COPY = BootCopy("nic-firmware", ("boot", "gpu"))
+WANTED = "/etc/ovn-offload/nic-firmware.json"
+UNIT = "ovn-offload-gpudirect.service"
+PATHS = (WANTED, units.path(UNIT))
+VERSION = 1
+
+UNIT_TEXT = f"""# Installed by the charm nic-firmware; local changes are overwritten.
+[Unit]
+Description=Make PCI bridges and NICs fit for GPUDirect before instances start
+After=local-fs.target systemd-udev-settle.service
+Wants=systemd-udev-settle.service
+Before=libvirtd.service virtqemud.service libvirt-guests.service nova-compute.service
+
+[Service]
+Type=oneshot
+RemainAfterExit=yes
+ExecStart={COPY.command}
+TimeoutStartSec=120
+
+[Install]
+WantedBy=multi-user.target
+"""
+
+
+@dataclass(frozen=True)
+class Host:
+    """What there is of it.
+
+    Attributes:
+        installed: unit, its file and the boot copy.
+        wrong: registers that are not as wanted.
+        instances: names of running instances.
+
+    """
+
+    installed: Installed = field(default_factory=Installed)
+    wrong: tuple[Difference, ...] = ()
+    instances: tuple[str, ...] = ()
+
+
+def observe(system: System, nics: Iterable[str], wanted: bool) -> Host:
+    """Read it; registers only where the profile is on.
+
+    Raises:
+        OSError: a register cannot be read.
+
+    """
+    there = installed.look(system, COPY, PATHS, (UNIT,))
+    if not wanted:
+        return Host(there)
+    return Host(there, gpudirect.differences(system, nics), instances(system))
+
+
+def instances(system: System) -> tuple[str, ...]:
+    """Instances that run now, by libvirt's status files."""
+    if not system.exists(holders.LIBVIRT):
+        return ()
+    names = (name for name in system.listdir(holders.LIBVIRT) if name.endswith(".xml"))
+    return tuple(sorted(name.removesuffix(".xml") for name in names))
+
+
+def steps(host: Host, nics: Iterable[str], wanted: bool) -> Iterator["Step[System] | Held[System]"]:
+    """Install the unit and set the registers, which waits while an instance runs; or take the unit away."""
+    if not wanted:
+        there = host.installed
+        if there.enabled or there.stamp or any(there.files.values()):
+            yield from installed.removal(there, (UNIT,), PATHS, (COPY.directory,))
+        return
+    files = {WANTED: to_json(nics), units.path(UNIT): UNIT_TEXT}
+    yield from installed.steps(host.installed, COPY, files, (UNIT,), private=WANTED)
+    for wrong in host.wrong:
+        what = f"set {wrong.register} of {wrong.bdf} to {wrong.wanted:#x}"
+        op = gpudirect.SetRegister(wrong)
+        key = f"{wrong.bdf}/{wrong.register.lower()}"
+        step: Step[System] = Step(key, what, f"it is {wrong.value:#x}", Disruption.NONE, op)
+        if host.instances:
+            yield Held(
+                step, f"instances run: {', '.join(host.instances[:3])}", "the next boot, or none running"
+            )
+        else:
+            yield step
+
+
+def to_json(nics: Iterable[str]) -> str:
+    """What the unit reads at boot."""
+    return json.dumps({"version": VERSION, "nics": sorted(nics)}) + "\n"
+
+
+def from_json(text: str) -> tuple[str, ...]:
+    """Read what :func:`to_json` wrote.
+
+    Raises:
+        ValueError: says what is wrong.
+
+    """
+    try:
+        raw: Any = json.loads(text)
+        if raw["version"] == VERSION and all(isinstance(bdf, str) for bdf in raw["nics"]):
+            return tuple(raw["nics"])
+    except (ValueError, TypeError, KeyError) as error:
+        raise ValueError(f"{WANTED} cannot be read: {error}") from None
+    raise ValueError(f"{WANTED} has a version or a list of NICs that this code does not know")

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The profile gpudirect on the host's side: registers set now and at each boot, never while instances run."""
+
+import json
+
+import boot
+import gpu
+import pytest
+from hostnic.testing.pcispace import FakeBridge
+from unit.nic_firmware.node import PF0, PF1, Node, rdg
+
+ROOT, OLD = "0000:00:01.0", "0000:00:02.0"
+AMD = b"processor\t: 0\nvendor_id\t: AuthenticAMD\n"
+
+
+@pytest.fixture
+def direct(node: Node) -> Node:
+    """A host with a bridge that has ACS and one that has not, and the profile on."""
+    rdg(node.host)
+    node.host.cards[0].settings["ATS_ENABLED"].current = 1
+    node.host.cards[0].settings["ATS_ENABLED"].next_boot = 1
+    node.host.bridges = {ROOT: FakeBridge(), OLD: FakeBridge(acs_offers=None)}
+    node.host.services = {gpu.UNIT: boot.gpudirect_at_boot}
+    return node.configure(profile="ovn-offload,gpudirect", reboot_settle=0)
+
+
+def registers(node: Node) -> tuple[int, list[int], int]:
+    """ACS of the bridge, MRRS of the ports, ATC of the NIC."""
+    nic = node.host.cards[0]
+    return node.host.bridges[ROOT].acs, [port.mrrs for port in nic.ports], nic.atc
+
+
+def test_registers_are_set_and_a_unit_sets_them_at_each_boot(direct: Node) -> None:
+    assert direct.emit().name == "active"
+    assert registers(direct) == (0x5D, [5, 5], 0)
+    assert direct.mst() == [
+        f"run setpci -s {ROOT} ECAP_ACS+0x6.w=005d",
+        f"run setpci -s {PF0} CAP_EXP+08.w=5000:f000",
+        f"run setpci -s {PF1} CAP_EXP+08.w=5000:f000",
+    ]
+    assert json.loads(direct.host.read(gpu.WANTED)) == {"version": 1, "nics": [PF0, PF1]}
+    assert "Before=libvirtd.service" in direct.host.read(f"/etc/systemd/system/{gpu.UNIT}")
+    direct.host.reboot()
+    assert registers(direct) == (0x5D, [5, 5], 0)
+    assert direct.emit("start").name == "active"
+    assert direct.mst() == []
+
+
+def test_on_amd_the_nics_atc_register_too(direct: Node) -> None:
+    direct.host.files.install("/proc/cpuinfo", AMD, 0o444)
+    assert direct.emit().name == "active"
+    assert f"run mstmcra {PF0} 0xa1334.16:5 24" in direct.mst()
+    assert registers(direct)[2] == 24
+    assert direct.emit().name == "active"
+    assert direct.writes == []
+
+
+def test_only_bits_that_the_bridge_has(direct: Node) -> None:
+    direct.host.bridges[ROOT] = FakeBridge(acs_offers=0x1F)
+    assert direct.emit().name == "active"
+    assert direct.host.bridges[ROOT].acs == 0x1D
+
+
+def test_while_an_instance_runs_registers_wait_for_the_next_boot(direct: Node) -> None:
+    path = "/run/libvirt/qemu/instance-00000007.xml"
+    direct.host.files.install(path, b"<domstatus/>", 0o600)
+    assert direct.emit().name == "active"
+    assert direct.mst() == []
+    assert "set at the next boot, as instances run: instance-00000007" in direct.findings()
+    plan = direct.action("plan")["plan"]
+    assert "instances run: instance-00000007" in plan
+    direct.host.reboot()
+    assert registers(direct)[0] == 0x5D
+
+
+def test_the_boot_unit_touches_nothing_while_an_instance_runs(direct: Node) -> None:
+    direct.emit()
+    direct.host.bridges[ROOT].acs = 0
+    direct.host.files.install("/run/libvirt/qemu/instance-00000007.xml", b"<domstatus/>", 0o600)
+    (said,) = boot.gpudirect_at_boot(direct.host)
+    assert said == "nothing is set while instances run: instance-00000007"
+    assert direct.host.bridges[ROOT].acs == 0
+
+
+def test_a_register_that_does_not_take_is_named(direct: Node) -> None:
+    direct.host.answers[("setpci",)] = ""
+    assert direct.emit().name == "blocked"
+    assert f"ACS of {ROOT} does not take 0x5d" in direct.log
+    assert "the BIOS may own it" in direct.log
+    assert len(boot.gpudirect_at_boot(direct.host)) == 3
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"version": 2, "nics": []}', '{"version": 1, "nics": [1]}'])
+def test_the_boot_unit_names_a_file_that_it_cannot_read(direct: Node, text: str) -> None:
+    direct.emit()
+    direct.host.files.install(gpu.WANTED, text.encode(), 0o600)
+    (said,) = boot.gpudirect_at_boot(direct.host)
+    assert gpu.WANTED in said
+
+
+def test_without_the_profile_nothing_is_installed_and_what_was_is_taken_away(direct: Node) -> None:
+    direct.emit()
+    assert direct.host.files.exists(gpu.COPY.path)
+    direct.configure(profile="ovn-offload").emit()
+    for path in (*gpu.PATHS, gpu.COPY.path, gpu.COPY.directory):
+        assert not direct.host.files.exists(path)
+    assert direct.emit().name == "active"
+    assert direct.writes == []
+
+
+def test_removal_takes_the_unit_away(direct: Node) -> None:
+    direct.emit()
+    direct.emit("stop")
+    assert not [path for path in direct.host.files.content if "ovn-offload" in path and "/etc/" in path]
+    assert not direct.host.files.exists(gpu.COPY.directory)
+
+
+def test_a_wrong_argument_of_the_boot_copy() -> None:
+    assert boot.main(["early"]) == 5
