@@ -87,6 +87,7 @@ def test_both_dialects_mean_the_same_switch() -> None:
         ("interface/swp9/link/speed", "100G", "interface.swp9.link.speed: the twin does not translate"),
         ("interface/swp9/ptp", {}, "interface.swp9.ptp: the twin does not translate this path"),
         ("interface/vlan10", {"type": "svi"}, "interface.vlan10.type: the twin has loopback, swp, bond, eth"),
+        ("interface/swp9/description", 'to "h1"', "interface.swp9.description: the twin has no quotes"),
         ("vrf/red/router/bgp/enable", "on", "vrf.red.router.bgp.enable: the twin does not translate"),
         ("vrf/default/router/bgp/neighbor/swp31/type", "numbered", "unnumbered only"),
         ("interface/bond1/evpn/multihoming/segment/local-id", None, "needs local-id and mac-address"),
@@ -101,8 +102,9 @@ def test_anything_else_is_refused_by_its_path(path: str, value: Any, said: str) 
 
 def test_frr_gets_only_what_differs() -> None:
     runs = frr.configuration(model.parse(LEAF))
-    assert frr.delta([], runs)[-4:] == [
+    assert frr.delta([], runs)[-5:] == [
         "address-family l2vpn evpn",
+        "neighbor underlay activate",
         "advertise-all-vni",
         "exit-address-family",
         "exit",
@@ -110,8 +112,10 @@ def test_frr_gets_only_what_differs() -> None:
     assert frr.delta(runs, runs) == []
     moved = model.parse(changed("interface/bond1/evpn/multihoming/segment/local-id", 7))
     assert frr.delta(runs, frr.configuration(moved)) == [
-        *("interface bond1", "no evpn mh es-id 1", "exit"),
-        *("interface bond1", "evpn mh es-id 7", "exit"),
+        "interface bond1",
+        "no evpn mh es-id 1",
+        "evpn mh es-id 7",
+        "exit",
     ]
 
 
@@ -121,7 +125,7 @@ def test_another_asn_replaces_the_whole_router() -> None:
     lines = frr.delta(runs, wanted)
     assert lines[0] == "no router bgp 65101"
     assert [line for line in lines if "65101" in line] == lines[:1]
-    assert lines.count("router bgp 65009") == len([s for s, _ in wanted if s[:1] == ("router bgp 65009",)])
+    assert lines.count("router bgp 65009") == 3  # itself, and once for each address family
 
 
 def test_filters_know_the_peer_of_each_segment() -> None:

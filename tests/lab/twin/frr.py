@@ -6,6 +6,7 @@ import shutil
 import socket
 import subprocess
 import time
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -127,21 +128,20 @@ def _bgp(bgp: Bgp, *, advertise: bool) -> list[tuple[Section, str]]:
 
 def delta(runs: list[tuple[Section, str]], wanted: list[tuple[Section, str]]) -> list[str]:
     """Lines that turn one configuration into the other: first what goes, the last first, then what comes."""
-    changes: list[str] = []
     routers = {section[0] for section, _ in wanted if section and section[0].startswith("router")}
-    gone: set[str] = set()
+    changes: list[tuple[Section, str]] = []
     for section, line in reversed(runs):
         if section and section[0].startswith("router") and section[0] not in routers:
-            if section[0] not in gone:  # a whole router goes at once
-                changes += [f"no {section[0]}"]
-                gone.add(section[0])
+            whole: tuple[Section, str] = ((), f"no {section[0]}")
+            if whole not in changes:
+                changes.append(whole)
         elif (section, line) not in wanted:
-            changes += [*section, f"no {line}", *_leave(section)]
-    for section, line in wanted:
-        if (section, line) not in runs:
-            changes += [*section, line, *_leave(section)]
-    return changes
-
-
-def _leave(section: Section) -> list[str]:
-    return ["exit-address-family" if part.startswith("address-family") else "exit" for part in section[::-1]]
+            changes.append((section, f"no {line}"))
+    changes += [each for each in wanted if each not in runs]
+    lines: list[str] = []
+    for section, each in groupby(changes, key=lambda change: change[0]):
+        leave = [
+            "exit-address-family" if part.startswith("address-family") else "exit" for part in section[::-1]
+        ]
+        lines += [*section, *(line for _, line in each), *leave]
+    return lines

@@ -8,7 +8,7 @@ concern.
 from typing import Any
 
 from lab.twin.commands import batch, listed
-from lab.twin.model import BRIDGE, FABRIC_MTU, MANAGEMENT, Interface, Switch
+from lab.twin.model import BRIDGE, FABRIC_MTU, MANAGEMENT, MANAGEMENT_MTU, Interface, Switch
 
 VXLAN = "vxlan48"
 """The name that Cumulus gives its single VXLAN device."""
@@ -89,11 +89,9 @@ class Links:
         if switch.vtep:
             suppress = "on" if switch.suppress_arp else "off"
             lines.append(f"link set {VXLAN} type bridge_slave neigh_suppress {suppress}")
-        # A port that nobody configures is down.
-        ports = {name: Interface(name, "swp", up=False) for name in self.ports}
         masters = {m: i.name for i in switch.interfaces.values() for m in i.members}
-        used = {*switch.interfaces, *masters}
-        wanted = {n: i for n, i in {**ports, **switch.interfaces}.items() if n in there or n in used}
+        used = {*there, *switch.interfaces, *masters}
+        wanted = {name: each for name, each in self._all(switch).items() if name in used}
         # Bonds before their members.
         for interface in sorted(wanted.values(), key=lambda i: i.kind != "bond"):
             if interface.kind == "bond" and interface.name not in there:
@@ -104,15 +102,22 @@ class Links:
             lines += _settings(interface, there.get(interface.name, {}), masters.get(interface.name))
         batch(self.namespace, "ip", lines)
 
+    def _all(self, switch: Switch) -> dict[str, Interface]:
+        """The interfaces of the tree, and those that are there without it: a port is then down."""
+        factory = [
+            Interface("lo", "loopback"),
+            Interface(MANAGEMENT, "eth", mtu=MANAGEMENT_MTU, addresses=frozenset({"dhcp"})),
+            *(Interface(port, "swp", up=False) for port in self.ports),
+        ]
+        return {**{each.name: each for each in factory}, **switch.interfaces}
+
     def _addresses(self, switch: Switch) -> None:
         lines = []
-        for name, link in self.read().items():
-            if name == BRIDGE or _kind(link) in ("vxlan", "vrf"):
+        there = self.read()
+        for name, interface in self._all(switch).items():
+            if not (link := there.get(name)):
                 continue
-            interface = switch.interfaces.get(name)
-            wanted = {self.lease if a == "dhcp" else a for a in interface.addresses} if interface else set()
-            if name == MANAGEMENT and not interface:
-                wanted = {self.lease}  # the factory's setting, which a tree need not repeat
+            wanted = {self.lease if a == "dhcp" else a for a in interface.addresses}
             has = {f"{a['local']}/{a['prefixlen']}" for a in link["addr_info"] if a["scope"] == "global"}
             lines += [f"address del {a} dev {name}" for a in sorted(has - wanted)]
             lines += [f"address add {a} dev {name}" for a in sorted(wanted - has)]

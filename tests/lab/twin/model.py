@@ -13,7 +13,7 @@ BRIDGE = "br_default"
 FABRIC_MTU = 9216
 """Cumulus' default for switch ports, bonds and the bridge."""
 
-MANAGEMENT = "eth0"
+MANAGEMENT, MANAGEMENT_MTU = "eth0", 1500
 
 Tree = dict[str, Any]
 Path = tuple[str, ...]
@@ -223,6 +223,8 @@ def _interface(name: str, node: Tree, multihoming: bool) -> Interface:
     addresses = {*_at(node, "ip/address"), *_at(node, "ipv4/address")}
     if _is_on(_at(node, "ipv4/dhcp-client")):
         addresses.add("dhcp")
+    if '"' in str(node.get("description", "")):
+        raise Untranslatable(f"{path}.description: the twin has no quotes in a description")
     bridge = _at(node, "bridge/domain").get(BRIDGE)
     # A VLAN-aware bridge's port has VLAN 1 untagged unless told otherwise.
     untagged = _vlan((bridge or {}).get("untagged", 1), f"{path}.bridge.domain.{BRIDGE}.untagged")
@@ -234,7 +236,7 @@ def _interface(name: str, node: Tree, multihoming: bool) -> Interface:
         name=name,
         kind=kind,
         up="up" in state,
-        mtu=int(link.get("mtu", 1500 if kind == "eth" else FABRIC_MTU)),
+        mtu=int(link.get("mtu", MANAGEMENT_MTU if kind == "eth" else FABRIC_MTU)),
         description=str(node.get("description", "")),
         addresses=frozenset(addresses),
         members=frozenset(_at(node, "bond/member")),

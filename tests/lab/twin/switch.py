@@ -4,6 +4,7 @@
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 from nvue import Issue
 
@@ -69,7 +70,8 @@ class TwinSwitch:
             try:
                 self._become(wanted)
             except CommandError as problem:
-                self._become(self._runs)
+                with suppress(CommandError):  # what failed may fail again
+                    self._become(self._runs)
                 return Issue("twin_failed", str(problem), "")
             self._runs = wanted
         return None
