@@ -10,6 +10,7 @@ import sys
 import time
 from typing import Any
 
+import fabric
 from lab import site
 from lab.guest import Guest, GuestError
 from lab.host import HostError
@@ -50,7 +51,8 @@ def row(what: str, seconds: float, ratio: float | None = None) -> None:
 
 
 def main() -> int:
-    """Converge one node, measure both, print each result as it comes."""
+    """Measure cumulus-fabric here and a converged node in its guest; print each result as it comes."""
+    fabric.main()
     try:
         with Guest("trixie") as guest:
             with Step("Converging one node"):

@@ -14,7 +14,7 @@ import show
 import yaml
 from converge import Severity
 from model import Dialect
-from unit.cumulus_fabric.fabrics import SIX, fabric
+from unit.cumulus_fabric.fabrics import CHARM, SIX, fabric
 
 OLD, NEW = Dialect.UNTIL_5_14, Dialect.FROM_5_15
 SVG = "{http://www.w3.org/2000/svg}"
@@ -152,3 +152,8 @@ def test_names_cannot_break_the_picture():
         data["racks"][0]["bonds"]["bond_ext"]["description"] = "<a> & 'b'"
 
     assert ElementTree.fromstring(picture.as_svg(fabric("rdg", odd)))
+
+
+def test_the_readmes_picture_is_drawn_from_the_guides_intent():
+    assert (CHARM / "examples/rdg.svg").read_text() == picture.as_svg(fabric())
+    assert "(examples/rdg.svg)" in (CHARM / "README.md").read_text()
