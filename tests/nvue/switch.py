@@ -100,6 +100,7 @@ class Switch:
         self.rules = Rules(new=self.version >= (5, 15))
         self.backend: Backend = backend or Box()
         self.pace = pace
+        self.haste = 1.0  # seconds of a confirmation that pass in one
         self.numbered = self.rules.new if numbered is None else numbered
         self.revisions: dict[str, Revision] = {}
         self.applied_id = "startup"
@@ -271,7 +272,7 @@ class Switch:
                 self._finish(revision)
                 return
             revision.state, revision.progress = "ays", "Waiting for confirmation"
-            self._timer = threading.Timer(confirm, self._roll_back, (name, before))
+            self._timer = threading.Timer(confirm / self.haste, self._roll_back, (name, before))
             self._timer.daemon = True
             self._timer.start()
 

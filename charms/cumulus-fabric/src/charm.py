@@ -5,7 +5,8 @@
 import json
 import logging
 import os
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Generator, Iterator, Sequence
+from contextlib import contextmanager
 
 import expand
 import formats
@@ -75,14 +76,12 @@ class CumulusFabricCharm(ops.CharmBase):
         except (ops.ModelError, NameError, OSError, UnicodeDecodeError):
             return ""  # nothing, or nothing that is text, is attached
 
-    def _site(self, options: Options, fabric: Fabric, names: Collection[str] = ()) -> online.Site:
-        known = [switch.name for switch in fabric.switches]
-        for name in (*names, *([options.canary] if options.canary else [])):
-            if name not in known:
-                what = f"{name} is no switch of the intent"
-                raise InputError(
-                    Finding(Severity.BLOCKED, "switch", what, f"it has {', '.join(known[:6])}, …")
-                )
+    @contextmanager
+    def _site(
+        self, options: Options, fabric: Fabric, names: Collection[str] = ()
+    ) -> Generator[online.Site, None, None]:
+        """The switches for the length of a ``with``."""
+        _known(fabric, (*names, *filter(None, [options.canary])))
         if missing := online.without_address(fabric, names):
             raise InputError(missing[0])
         environ = os.environ
@@ -94,8 +93,9 @@ class CumulusFabricCharm(ops.CharmBase):
             environ.get("JUJU_CHARM_HTTPS_PROXY") or environ.get("HTTPS_PROXY", ""),
             environ.get("JUJU_CHARM_NO_PROXY") or environ.get("NO_PROXY", ""),
         )
-        fleet = self.connect(fabric, access, options.parallel)
-        return online.Site(fabric, fleet, tuple(audit(fabric, self._hosts()[0])))
+        found = tuple(audit(fabric, self._hosts()[0]))
+        with self.connect(fabric, access, options.parallel) as fleet:
+            yield online.Site(fabric, fleet, found)
 
     # -- the verbs
 
@@ -107,23 +107,25 @@ class CumulusFabricCharm(ops.CharmBase):
         fabric = self._fabric(options)
         for relation in self.model.relations[RELATION]:
             relation.data[self.app][POLICY] = hosts.policy(fabric).to_json()
-        site = self._site(options, fabric)
-        survey = site.survey(state=True)
-        taken_back: tuple[Finding, ...] = ()
-        if options.apply_policy == "auto" and not self._only_looking and survey.plan.steps:
-            report = site.apply((), options.canary, options.apply_order, _policy(options), logger.info)
-            taken_back = report.reasons
+        with self._site(options, fabric) as site:
             survey = site.survey(state=True)
-        return (*taken_back, *site.findings(survey), *self._host_findings(fabric))
+            taken_back: tuple[Finding, ...] = ()
+            if options.apply_policy == "auto" and not self._only_looking and survey.plan.steps:
+                report = site.apply((), options.canary, options.apply_order, _policy(options), logger.info)
+                taken_back = report.reasons
+                survey = site.survey(state=True)
+            return (*taken_back, *site.findings(survey), *self._host_findings(fabric))
 
     def _preview(self) -> Plan[Candidate]:
         options = self._options()
-        return self._site(options, self._fabric(options)).survey().plan
+        with self._site(options, self._fabric(options)) as site:
+            return site.survey().plan
 
     def _verify(self) -> Sequence[Finding]:
         options = self._options()
         fabric = self._fabric(options)
-        return (*self._site(options, fabric).verify(), *self._host_findings(fabric))
+        with self._site(options, fabric) as site:
+            return (*site.verify(), *self._host_findings(fabric))
 
     def _stop(self) -> None:
         self.unit.status = ops.MaintenanceStatus("removed; the switches stay as they are")
@@ -155,29 +157,33 @@ class CumulusFabricCharm(ops.CharmBase):
 
     def _on_apply(self, event: ops.ActionEvent) -> None:
         try:
-            params, options, site = self._acting(event)
+            params, options = self._acting(event)
+            with self._site(options, self._fabric(options), params.names) as site:
+                policy = _policy(options)
+                report = site.apply(params.names, options.canary, options.apply_order, policy, event.log)
         except InputError as error:
             event.fail(str(error))
             return
-        policy = _policy(options)
-        _tell(event, site.apply(params.names, options.canary, options.apply_order, policy, event.log))
+        _tell(event, report)
 
     def _on_rollback(self, event: ops.ActionEvent) -> None:
         try:
-            params, options, site = self._acting(event)
+            params, options = self._acting(event)
             if options.apply_policy == "auto":
                 what = "is auto: the next hook would apply the intent again"
                 raise InputError(Finding(Severity.BLOCKED, "option apply-policy", what, "set it to manual"))
+            with self._site(options, self._fabric(options), params.names) as site:
+                report = site.rollback(params.names, options.apply_order, _policy(options), event.log)
         except InputError as error:
             event.fail(str(error))
             return
-        _tell(event, site.rollback(params.names, options.apply_order, _policy(options), event.log))
+        _tell(event, report)
 
-    def _acting(self, event: ops.ActionEvent) -> tuple[Switches, Options, online.Site]:
+    def _acting(self, event: ops.ActionEvent) -> tuple[Switches, Options]:
         params, options = load_params(event, Switches), self._options()
         if not self.unit.is_leader():
             raise InputError(Finding(Severity.BLOCKED, self.unit.name, "is not the leader", NOT_LEADER))
-        return params, options, self._site(options, self._fabric(options), params.names)
+        return params, options
 
     def _on_audit(self, event: ops.ActionEvent) -> None:
         try:
@@ -195,6 +201,7 @@ class CumulusFabricCharm(ops.CharmBase):
         try:
             params, options = load_params(event, Rendering), self._options()
             fabric = self._fabric(options)
+            _known(fabric, params.names)
             chosen = [each for each in fabric.switches if not params.names or each.name in params.names]
             dialects = self._dialects(options, fabric, chosen, params)
             texts = {
@@ -226,7 +233,8 @@ class CumulusFabricCharm(ops.CharmBase):
         found = {each.name: Dialect.UNTIL_5_14 for each in chosen if each.platform != "cumulus"}
         found |= {name: dialect for name, dialect in known.items() if dialect}
         if unknown := [name for name in known if name not in found]:
-            seen = observe(self._site(options, fabric, unknown).fleet, unknown, state=False)
+            with self._site(options, fabric, unknown) as site:
+                seen = observe(site.fleet, unknown, state=False)
             if seen.findings:
                 raise InputError(seen.findings[0])
             found |= {name: Dialect.of_release(each.release) for name, each in seen.switches.items()}
@@ -246,6 +254,15 @@ class CumulusFabricCharm(ops.CharmBase):
         health = {finding.subject: finding.severity for finding in reversed(found)} if params.health else None
         draw = picture.as_svg if params.format == "svg" else show.as_text
         event.set_results({"fabric": draw(fabric, health)})
+
+
+def _known(fabric: Fabric, names: Collection[str]) -> None:
+    known = [switch.name for switch in fabric.switches]
+    for name in names:
+        if name not in known:
+            what = f"{name} is no switch of the intent"
+            remedy = f"it has {', '.join(known[:6])}{', …' if len(known) > 6 else ''}"
+            raise InputError(Finding(Severity.BLOCKED, "switch", what, remedy))
 
 
 def _policy(options: Options) -> Policy:

@@ -17,7 +17,7 @@ LIMIT = 64
 
 @dataclass(frozen=True)
 class Fleet:
-    """The switches of a site by name, and the clock that waiting goes by."""
+    """The switches of a site by name, and the clock that waiting goes by; ``with`` ends connections."""
 
     switches: Mapping[str, Nvue]
     limit: int = LIMIT
@@ -40,7 +40,10 @@ class Fleet:
                 failed[name] = error
         return done, failed
 
-    def close(self) -> None:
+    def __enter__(self) -> "Fleet":
+        return self
+
+    def __exit__(self, *_: object) -> None:
         """End all connections."""
         for switch in self.switches.values():
             switch.close()

@@ -35,8 +35,10 @@ def verify(
     for name in wanted:
         switch, seen = fabric.switch(name), observed.switches.get(name)
         if switch is not None and seen is not None:
-            found += drift(seen, wanted[name])
-            found += _Look(fabric, switch, observed, frozenset(pending)).findings()
+            settings = drift(seen, wanted[name])
+            looked = _Look(fabric, switch, observed, frozenset(pending)).findings()
+            # What the missing settings bring with them is not told one by one.
+            found += [*settings, *(each for each in looked if not settings or each.remedy != NEXT)]
     return found
 
 

@@ -101,6 +101,5 @@ def rack(
             servers[switch.name] = stack.enter_context(server)
         access = Access(Credentials(USER, PASSWORD), ca=certificate.pem, timeout=timeout, pauses=(0.01, 0.01))
         switches = {name: Nvue(name, "127.0.0.1", access, server.port) for name, server in servers.items()}
-        fleet = Fleet(switches)
-        stack.callback(fleet.close)
+        fleet = stack.enter_context(Fleet(switches))
         yield Rack(fabric, wires, servers, Site(fabric, fleet))

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Actions: what they print, what they write, and where they refuse."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import yaml
+from nvue import Certificate, Issue
+from ops import testing
+from unit.cumulus_fabric.online.unit import Unit, intent, site
+
+READING = ("plan", "verify", "audit", "render", "show-fabric")
+
+
+@pytest.fixture
+def fresh(certificate: Certificate, monkeypatch: pytest.MonkeyPatch) -> Iterator[Unit]:
+    with site(certificate, monkeypatch) as unit:
+        yield unit
+
+
+@pytest.fixture
+def running(certificate: Certificate, monkeypatch: pytest.MonkeyPatch) -> Iterator[Unit]:
+    with site(certificate, monkeypatch, applied=True) as unit:
+        yield unit
+
+
+def with_storage(content: dict[str, Any]) -> None:
+    content["networks"]["storage"] = {"vlan": 50}
+
+
+@pytest.mark.parametrize("action", READING)
+def test_reading_actions_write_nothing(fresh: Unit, action: str) -> None:
+    assert fresh.action(action)
+    assert fresh.writes == []
+
+
+def test_the_plan_names_each_switch_and_area(fresh: Unit) -> None:
+    plan = json.loads(fresh.action("plan", format="json")["plan"])
+    keys = [step["key"] for step in plan["steps"]]
+    assert [key for key in keys if key.startswith("Leaf0-1")] == [
+        f"Leaf0-1/{area}" for area in ("system", "interfaces", "VLANs", "EVPN", "BGP", "RoCE")
+    ]
+    assert {step["disruption"] for step in plan["steps"]} == {"none"}
+    (interfaces,) = [step for step in plan["steps"] if step["key"] == "Leaf0-1/interfaces"]
+    assert interfaces["what"] == "Leaf0-1: interfaces: set lo, swp9-10, swp31, bond1-2"
+
+
+def test_the_plan_of_a_change_says_what_it_takes_away(running: Unit) -> None:
+    def another(content: dict[str, Any]) -> None:
+        with_storage(content)
+        del content["networks"]["provider"]
+        content["roce"]["mode"] = "lossy"
+
+    running.configure(intent=intent(another))
+    rows = {row["key"]: row for row in json.loads(running.action("plan", format="json")["plan"])["steps"]}
+    assert rows["Leaf0-1/VLANs"]["what"] == "Leaf0-1: VLANs: set VLAN 50; unset VLAN 101"
+    assert rows["Leaf0-1/VLANs"]["why"] == "VLAN 50 not set; VLAN 101 not in the intent"
+    assert rows["Leaf0-1/VLANs"]["disruption"] == "host-network-cut"
+    assert rows["Spine0/RoCE"]["why"] == "roce mode is lossless"
+    assert "Leaf0-1/BGP" not in rows
+
+
+def test_apply_verify_rollback(fresh: Unit) -> None:
+    before = fresh.rack.applied
+    results = fresh.action("apply")
+    assert results["result"] == "fully applied: 3 switches changed"
+    assert results["switches"].splitlines() == ["Leaf0-1: applied", "Leaf0-2: applied", "Spine0: applied"]
+    assert fresh.context.action_logs == ["applying on Spine0", "applying on Leaf0-1, Leaf0-2"]
+    assert fresh.action("verify")["verified"] == "true"
+    assert fresh.action("rollback")["switches"].splitlines()[0] == "Leaf0-1: applied"
+    assert fresh.rack.applied == before
+
+
+def test_rollback_goes_back_one_change(running: Unit) -> None:
+    before = running.rack.applied
+    running.configure(intent=intent(with_storage)).action("apply")
+    assert running.rack.applied != before
+    running.action("rollback")
+    assert running.rack.applied == before
+
+
+def test_one_switch_alone(running: Unit) -> None:
+    running.configure(intent=intent(with_storage))
+    running.action("apply", switch="Leaf0-2")
+    assert {write.split()[0] for write in running.writes} == {"Leaf0-2"}
+    assert "Leaf9-1 is no switch of the intent" in running.failure("apply", switch="Leaf9-1")
+
+
+def test_a_failing_apply_fails_the_action_and_says_that_all_is_as_before(fresh: Unit) -> None:
+    before = fresh.rack.applied
+    fresh.rack.wires.refuse["Leaf0-1"] = Issue("systemctl", "frr.service failed")
+    for server in fresh.rack.servers.values():
+        server.switch.haste = 300.0
+    fresh.configure(canary="Leaf0-1")
+    said = fresh.failure("apply")
+    assert said.startswith("fully rolled back: every switch runs what it ran before: Leaf0-1: apply_fail")
+    assert fresh.rack.applied == before
+
+
+def test_rollback_is_refused_under_the_auto_policy(running: Unit) -> None:
+    assert "set it to manual" in running.configure(apply_policy="auto").failure("rollback")
+
+
+def test_audit_asks_no_switch(running: Unit) -> None:
+    assert running.action("audit")["sound"] == "true"
+    assert all(not server.calls for server in running.rack.servers.values())
+
+
+def test_render_asks_the_switch_for_its_dialect_unless_told(running: Unit) -> None:
+    text = running.action("render", switch="Leaf0-1")["rendered"]
+    assert "nv set qos roce" in text
+    assert running.rack.servers["Leaf0-1"].calls
+    assert not running.rack.servers["Leaf0-2"].calls
+    running.rack.forget()
+    tree = json.loads(running.action("render", switch="Leaf0-1", format="json", dialect="5.15")["rendered"])
+    assert tree["qos"]["roce"]["state"] == "enabled"
+    assert not running.rack.servers["Leaf0-1"].calls
+
+
+def test_render_of_all(running: Unit) -> None:
+    every = json.loads(running.action("render", format="json", dialect="5.14")["rendered"])
+    assert list(every) == ["Spine0", "Leaf0-1", "Leaf0-2"]
+    assert running.action("render", dialect="5.14")["rendered"].count("# Leaf0-") == 2
+    one = running.action("render", format="yaml", dialect="5.14", switch="Spine0")["rendered"]
+    assert yaml.safe_load(one)[0]["set"]["router"]["bgp"]["enable"] == "on"
+
+
+def test_show_fabric(running: Unit) -> None:
+    assert "Leaf0-1" in running.action("show-fabric")["fabric"]
+    assert all(not server.calls for server in running.rack.servers.values())
+    assert running.action("show-fabric", format="svg")["fabric"].startswith("<svg")
+    running.rack.wires.cut.add(("Leaf0-1", "swp31"))
+    assert "(blocked)" in running.action("show-fabric", health=True)["fabric"]
+
+
+@pytest.mark.parametrize("action", ["plan", "verify", "apply", "rollback", "audit", "render", "show-fabric"])
+def test_actions_refuse_a_wrong_option_in_one_sentence(running: Unit, action: str) -> None:
+    running.configure(apply_policy="sometimes")
+    assert "apply-policy" in running.failure(action)
+
+
+WRONG = [
+    ("apply", {"switch": "../x"}, "switch"),
+    ("rollback", {"switch": "Leaf0-1;reboot"}, "switch"),
+    ("render", {"switch": "Leaf 0/1"}, "switch"),
+]
+
+
+@pytest.mark.parametrize(("action", "parameters", "said"), WRONG)
+def test_actions_refuse_wrong_parameters(
+    running: Unit, action: str, parameters: dict[str, Any], said: str
+) -> None:
+    assert running.failure(action, **parameters).startswith(f"parameter {said}")
+    assert running.writes == []
+
+
+def test_a_switch_that_is_no_switch_of_the_intent_is_not_rendered(running: Unit) -> None:
+    with pytest.raises(testing.ActionFailed, match="Leaf7-7 is no switch of the intent"):
+        running.action("render", switch="Leaf7-7", dialect="5.14")

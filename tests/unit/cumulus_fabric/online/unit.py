@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The charm in front of simulated switches: ``unit`` runs its hooks and actions as Juju would."""
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import charm
+import ops
+import pytest
+import yaml
+from client import Access, Nvue
+from fleet import Fleet
+from model import Fabric
+from nvue import Certificate
+from ops import testing
+from unit.cumulus_fabric.fabrics import data
+from unit.cumulus_fabric.fabrics import fabric as spelled_out
+from unit.cumulus_fabric.online.site import PASSWORD, Rack, rack
+
+ROOT = Path(__file__).parents[4]
+METADATA = yaml.safe_load((ROOT / "charms/cumulus-fabric/charmcraft.yaml").read_text())
+KEYS = ("name", "provides", "resources", "assumes", "extra-bindings")
+
+
+def managed(content: dict[str, Any]) -> None:
+    """The smallest fabric with two leaves, and where its switches are managed."""
+    content["spines"] |= {"count": 1, "downlinks": "swp13-14", "management": "192.0.2.1"}
+    content["leaves"] |= {"uplinks": "swp31", "management": "192.0.2.11"}
+    content["leaves"] |= {"segment-mac": "44:38:39:FF:00:01", "df-preference": [50000, 40000]}
+    content["racks"] = [{"hosts": {"ports": "swp9-10", "names": ["node1", "node2"]}}]
+
+
+def intent(change: Callable[[dict[str, Any]], object] | None = None) -> str:
+    """That fabric's intent, after ``change`` has changed it."""
+    content = data()
+    managed(content)
+    if change:
+        change(content)
+    return json.dumps(content)
+
+
+class Unit:
+    """One unit of the charm, the switches of its site, and its Juju state."""
+
+    def __init__(
+        self, rack: Rack, certificate: Certificate, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        self.rack = rack
+        self.access: Access | None = None
+        monkeypatch.setattr(charm.CumulusFabricCharm, "connect", staticmethod(self._connect))
+        self.context = testing.Context(
+            charm.CumulusFabricCharm,
+            meta={key: METADATA[key] for key in KEYS},
+            config=METADATA["config"],
+            actions=METADATA["actions"],
+            juju_version="3.6.0",
+        )
+        self.secret = testing.Secret({"user": "cumulus", "password": PASSWORD})
+        self.relation = testing.Relation("fabric", remote_app_name="roce-qos")
+        nothing = tmp_path / "intent.yaml"
+        nothing.write_text("")
+        self.state = testing.State(
+            leader=True,
+            resources={testing.Resource(name="intent", path=nothing)},
+            secrets={self.secret},
+            relations={self.relation},
+            config={
+                "intent": intent(),
+                "credentials": self.secret.id,
+                "ca-certificate": certificate.pem,
+            },
+        )
+
+    def _connect(self, fabric: Fabric, access: Access, limit: int) -> Fleet:
+        """To the simulated switches, wherever the intent has them; waiting is cut short."""
+        self.access = access
+        quick = replace(access, pauses=(0.01,))
+        servers = self.rack.servers
+        switches = {
+            each.name: Nvue(each.name, "127.0.0.1", quick, servers[each.name].port)
+            for each in fabric.switches
+        }
+        return Fleet(switches, limit, sleep=lambda seconds: time.sleep(min(seconds, 0.02)))
+
+    def configure(self, **options: Any) -> "Unit":
+        """Set options, by their names with ``_`` for ``-``; None unsets."""
+        given = {**self.state.config, **{name.replace("_", "-"): value for name, value in options.items()}}
+        self.state = replace(
+            self.state, config={name: value for name, value in given.items() if value is not None}
+        )
+        return self
+
+    def hosts(self, *reports: str) -> "Unit":
+        """What units of roce-qos publish."""
+        told = {number: {"host": report} for number, report in enumerate(reports)}
+        self.relation = replace(self.state.get_relation(self.relation.id), remote_units_data=told or {0: {}})
+        self.state = replace(self.state, relations={self.relation})
+        return self
+
+    def emit(self, event: str = "config_changed", *arguments: Any) -> ops.StatusBase:
+        """Run one hook."""
+        self.rack.forget()
+        self.context.juju_log.clear()
+        self.state = self.context.run(getattr(self.context.on, event)(*arguments), self.state)
+        return self.state.unit_status
+
+    def action(self, name: str, **parameters: Any) -> dict[str, Any]:
+        """Run one action; raises ``testing.ActionFailed`` as Juju would say it."""
+        self.rack.forget()
+        self.context.juju_log.clear()
+        self.state = self.context.run(self.context.on.action(name, params=parameters), self.state)
+        return self.context.action_results or {}
+
+    def failure(self, name: str, **parameters: Any) -> str:
+        """Run an action that must fail; its one sentence."""
+        with pytest.raises(testing.ActionFailed) as failed:
+            self.action(name, **parameters)
+        return failed.value.message
+
+    @property
+    def writes(self) -> list[str]:
+        """What the last hook or action wrote to switches."""
+        return self.rack.writes()
+
+    @property
+    def log(self) -> str:
+        """What the last hook or action logged."""
+        return "\n".join(entry.message for entry in self.context.juju_log)
+
+
+@contextmanager
+def site(
+    certificate: Certificate,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    applied: bool = False,
+    release: str = "5.9.2",
+) -> Iterator[Unit]:
+    """A unit and its three switches, as they come or with the intent applied."""
+    with rack(spelled_out(change=managed), certificate, applied=applied, release=release) as made:
+        yield Unit(made, certificate, monkeypatch, certificate.key.parent)
