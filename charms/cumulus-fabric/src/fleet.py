@@ -44,6 +44,9 @@ class Fleet:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """End all connections."""
+        self.close()
+
+    def close(self) -> None:
+        """End all connections; the next request opens a new one."""
         for switch in self.switches.values():
             switch.close()
