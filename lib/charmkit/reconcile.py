@@ -145,9 +145,13 @@ class Reconciler(ops.Object):
             self._findings = self._converge()
         except InputError as error:
             self._findings = (error.finding,)
-        for finding in self._findings:
-            if finding.severity > Severity.INFO:
-                logger.warning("%s: %s", finding.severity.name.lower(), finding.sentence())
+        told = [
+            f"{finding.severity.name.lower()}: {finding.sentence()}"
+            for finding in self._findings
+            if finding.severity > Severity.INFO
+        ]
+        if told:  # at once: each call starts a process of Juju's
+            logger.warning("%s", "\n".join(told))
 
     def _on_stop(self, _: ops.StopEvent) -> None:
         self._stop()

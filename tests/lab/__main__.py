@@ -101,10 +101,11 @@ class Node:
             self.status = result.status[0]
             step.note(": ".join(part for part in result.status if part))
         for level, message in result.logs:
-            # What a charm warns of at each hook is news only once.
-            if level == "INFO" or (level != "DEBUG" and message not in self._told):
-                print(f"        {message}", flush=True)
-            self._told.add(message)
+            for line in message.splitlines():
+                # What a charm warns of at each hook is news only once.
+                if level == "INFO" or (level != "DEBUG" and line not in self._told):
+                    print(f"        {line}", flush=True)
+                self._told.add(line)
         if self.unit.reboot_requested:
             with Step("Rebooting the node"):
                 self.guest.reboot()
