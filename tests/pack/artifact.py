@@ -12,10 +12,7 @@ from pathlib import Path
 from import_graph import Module, imports, modules, reachable, resolve
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
-from stage import Platform
-
-COMPILED_ALLOWED = {"cumulus-fabric"}
-"""Charms that do not run on hosts, and may need a compiled module."""
+from stage import COMPILED_ALLOWED, Platform
 
 PROBE = """
 import importlib, importlib.machinery as machinery, json, sys

@@ -21,6 +21,9 @@ BUILD = ROOT / "build"
 PINS = [ROOT / "tests/requirements" / name for name in ("guest.txt", "fabric.txt")]
 """What tests run with: the charms of hosts in the guest, cumulus-fabric's switches by SSH."""
 
+COMPILED_ALLOWED = frozenset({"cumulus-fabric"})
+"""Charms that do not run on hosts, and may need compiled modules."""
+
 PYTHON = {"22.04": "3.10", "24.04": "3.12"}
 """The system's Python of each Ubuntu release, with which Juju runs a charm there."""
 
@@ -58,16 +61,17 @@ def stage(charm: Path, platform: Platform) -> Path:
     for package in sorted(path for path in (ROOT / "lib").iterdir() if path.is_dir()):
         tests_only = shutil.ignore_patterns("__pycache__", "*.pyc", "testing")
         shutil.copytree(package, target / "lib" / package.name, ignore=tests_only)
-    _adapt(target / "charmcraft.yaml", platform)
+    _adapt(target / "charmcraft.yaml", platform, compiled=charm.name in COMPILED_ALLOWED)
     _lock(target)
     return target
 
 
-def _adapt(charmcraft: Path, platform: Platform) -> None:
+def _adapt(charmcraft: Path, platform: Platform, *, compiled: bool) -> None:
     """Take uv from the test environment, not from a snap, and put packages where the base's Python looks.
 
     Without the base's own Python at hand, the uv plugin installs for the Python that runs here. Pure Python
-    packages work on the other one too, once they are in its directory; compiled modules are left out.
+    packages work on the other one too, once they are in its directory; compiled modules are left out, or, for
+    a charm that needs them, the packages are installed once more from the files for the base's Python.
     """
     content = yaml.safe_load(charmcraft.read_text())
     here = f"{sys.version_info.major}.{sys.version_info.minor}"
@@ -76,16 +80,34 @@ def _adapt(charmcraft: Path, platform: Platform) -> None:
             continue
         part["build-snaps"] = [snap for snap in part.get("build-snaps", []) if snap != "astral-uv"]
         if here != platform.python:
-            part["override-build"] = (
-                'craftctl default\ncd "$CRAFT_PART_INSTALL/venv/lib"\n'
-                "find . -name '*.so' -delete\nfind . -name '*.pyc' -delete\n"
-                f"mv python{here} python{platform.python}\n"
-            )
+            script = FOR_BASE if compiled else WITHOUT_COMPILED
+            part["override-build"] = script.format(here=here, base=platform.python)
     charmcraft.write_text(yaml.safe_dump(content, sort_keys=False))
 
 
+WITHOUT_COMPILED = """\
+craftctl default
+cd "$CRAFT_PART_INSTALL/venv/lib"
+find . -name '*.so' -delete
+find . -name '*.pyc' -delete
+mv python{here} python{base}
+"""
+
+FOR_BASE = """\
+craftctl default
+wanted="$CRAFT_PART_BUILD/requirements.txt"
+libraries="$CRAFT_PART_INSTALL/venv/lib"
+uv export --quiet --frozen --no-emit-project --output-file="$wanted"
+rm -r "$libraries/python{here}"
+unset VIRTUAL_ENV
+uv pip install --quiet --no-deps --no-build --require-hashes --requirement="$wanted" --python=python{here} \\
+    --python-version={base} --python-platform=x86_64-manylinux_2_28 --target="$libraries/python{base}/site-packages"
+"""
+
+
 def _lock(directory: Path) -> None:
-    pins = [pin for pin in _pinned() if "==" in pin]
+    lines = [line for path in PINS for line in path.read_text().splitlines()]
+    pins = sorted({line.rstrip(" \\") for line in lines if re.match(r"[A-Za-z0-9]", line)})
     with (directory / "pyproject.toml").open("a") as project:
         linux = ["sys_platform == 'linux'"]
         project.write(f"\n[tool.uv]\nconstraint-dependencies = {pins!r}\nenvironments = {linux!r}\n")
