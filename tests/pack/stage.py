@@ -101,7 +101,8 @@ uv export --quiet --frozen --no-emit-project --output-file="$wanted"
 rm -r "$libraries/python{here}"
 unset VIRTUAL_ENV
 uv pip install --quiet --no-deps --no-build --require-hashes --requirement="$wanted" --python=python{here} \\
-    --python-version={base} --python-platform=x86_64-manylinux_2_28 --target="$libraries/python{base}/site-packages"
+    --python-version={base} --python-platform=x86_64-manylinux_2_28 \\
+    --target="$libraries/python{base}/site-packages"
 """
 
 
