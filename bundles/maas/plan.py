@@ -21,6 +21,8 @@ OPEN = ("New", "Ready", "Failed testing", "Allocated", "Broken")
 """Statuses in which MAAS lets a network be changed (maasserver/api/interfaces.py, ALLOWED_STATES)."""
 POWER = {"driver": "power_driver", "address": "power_address", "user": "power_user", "pass": "power_pass"}
 MaasStep = Step[Maas]
+Path = tuple[str | Ref, ...]
+Values = dict[str, Value]
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,7 @@ def plan(site: Site, observed: Observed) -> Plan[Maas]:
                 Finding(Severity.WAITING, machine.name, what.format(", ".join(machine.ports)), remedy)
             )
             continue
-        wanted = [*_interface_steps(site, machine, interfaces)]
+        wanted = [*_interface_steps(site, machine, found["system_id"], interfaces)]
         foreign = [*_foreign(site, machine, interfaces)]
         findings += foreign
         if wanted and found["status_name"] not in OPEN:
@@ -77,35 +79,32 @@ def plan(site: Site, observed: Observed) -> Plan[Maas]:
     return Plan(tuple(steps), findings=tuple(findings))
 
 
-def _create(
-    key: str,
-    what: str,
-    path: tuple[str | Ref, ...],
-    values: dict[str, Value],
-    expect: dict[str, Any] | None = None,
+def _step(
+    key: str, what: str, why: str, method: str, path: Path, values: Values, expect: Any = None, read: str = ""
 ) -> MaasStep:
-    op = Write("POST", path, values, values if expect is None else expect)
-    return Step(key, f"create {what}", "there is none", Disruption.NONE, op)
+    """A step that expects to read back what it wrote, unless told what else."""
+    op = Write(method, path, values, values if expect is None else expect, read)
+    return Step(key, what, why, Disruption.NONE, op)
 
 
-def _change(
-    key: str, name: str, path: tuple[str | Ref, ...], wanted: dict[str, Any], found: Any
-) -> Iterator[MaasStep]:
+def _create(key: str, what: str, path: Path, values: Values, expect: Any = None) -> MaasStep:
+    return _step(key, f"create {what}", "there is none", "POST", path, values, expect)
+
+
+def _change(key: str, name: str, path: Path, wanted: Values, found: Any) -> Iterator[MaasStep]:
     differing = {field: value for field, value in wanted.items() if found.get(field) != value}
     if differing:
         what = ", ".join(f"{field} of {name} to {value}" for field, value in differing.items())
         why = ", ".join(f"{field} is {found.get(field) or 'not set'}" for field in differing)
-        yield Step(key, f"set {what}", why, Disruption.NONE, Write("PUT", path, differing, differing))
+        yield _step(key, f"set {what}", why, "PUT", path, differing)
 
 
 def _site_steps(site: Site, observed: Observed) -> Iterator[MaasStep]:
     dns = " ".join(site.dns)
     if dns and observed.dns != dns:
-        read = "maas/?op=get_config&name=upstream_dns"
-        op = Write("POST", ("maas/?op=set_config",), {"name": "upstream_dns", "value": dns}, {"": dns}, read)
-        yield Step(
-            "dns", f"set upstream DNS to {dns}", f"it is {observed.dns or 'not set'}", Disruption.NONE, op
-        )
+        values, read = {"name": "upstream_dns", "value": dns}, "maas/?op=get_config&name=upstream_dns"
+        what, why = f"set upstream DNS to {dns}", f"it is {observed.dns or 'not set'}"
+        yield _step("dns", what, why, "POST", ("maas/?op=set_config",), values, {"": dns}, read)
     subnets = {subnet["cidr"]: subnet for subnet in observed.subnets}
     fabrics = {fabric["name"]: fabric for fabric in observed.fabrics}
     boot = subnets.get(next(iter(site.networks.values())).cidr)
@@ -134,7 +133,7 @@ def _site_steps(site: Site, observed: Observed) -> Iterator[MaasStep]:
 
 def _vlan_steps(site: Site, network: Network, vlan: Any) -> Iterator[MaasStep]:
     path = ("fabrics/", Ref("fabric", site.fabric), "/vlans/")
-    values: dict[str, Value] = {"name": network.vlan, "mtu": network.mtu, "space": network.name}
+    values: Values = {"name": network.vlan, "mtu": network.mtu, "space": network.name}
     if vlan is None and network.vid:  # MAAS makes VLAN 0 with the fabric
         yield _create(
             network.vlan, f"VLAN {network.vid} {network.vlan}", path, {"vid": network.vid, **values}
@@ -148,130 +147,109 @@ def _vlan_steps(site: Site, network: Network, vlan: Any) -> Iterator[MaasStep]:
 def _subnet_steps(
     site: Site, observed: Observed, network: Network, vlan: Any, subnet: Any
 ) -> Iterator[MaasStep]:
-    place = Ref("vlan", str(network.vid), site.fabric)
-    values: dict[str, Value] = {
-        "name": network.subnet,
-        **({"gateway_ip": network.gateway} if network.gateway else {}),
-    }
+    key, cidr, place = network.subnet, network.cidr, Ref("vlan", str(network.vid), site.fabric)
+    values: Values = {"name": network.subnet, **({"gateway_ip": network.gateway} if network.gateway else {})}
     if subnet is None:
-        made, expect = (
-            {**values, "cidr": network.cidr},
-            {"vlan.vid": network.vid, "cidr": network.cidr, **values},
-        )
-        yield _create(
-            network.subnet, f"subnet {network.cidr}", ("subnets/",), {**made, "vlan": place}, expect
-        )
+        expect = {"vlan.vid": network.vid, "cidr": cidr, **values}
+        yield _create(key, f"subnet {cidr}", ("subnets/",), {**values, "cidr": cidr, "vlan": place}, expect)
     else:
         path = (f"subnets/{subnet['id']}/",)
-        yield from _change(network.subnet, f"subnet {network.cidr}", path, values, subnet)
+        yield from _change(key, f"subnet {cidr}", path, values, subnet)
         if subnet["vlan"]["vid"] != network.vid:
-            op = Write("PUT", path, {"vlan": place}, {"vlan.vid": network.vid})
-            what, why = (
-                f"move subnet {network.cidr} to VLAN {network.vid}",
-                f"it is on {subnet['vlan']['vid']}",
-            )
-            yield Step(f"{network.subnet}/vlan", what, why, Disruption.NONE, op)
+            what, why = f"move subnet {cidr} to VLAN {network.vid}", f"it is on {subnet['vlan']['vid']}"
+            yield _step(f"{key}/vlan", what, why, "PUT", path, {"vlan": place}, {"vlan.vid": network.vid})
     known = {(found["type"], found["start_ip"], found["end_ip"]) for found in observed.ranges}
-    wanted = [*(("reserved", text) for text in network.reserved), ("dynamic", network.dhcp)]
-    for kind, text in wanted:
+    for kind, text in (*(("reserved", text) for text in network.reserved), ("dynamic", network.dhcp)):
         first, dash, last = text.partition("-")
         if dash and (kind, first, last) not in known:
-            made = {"type": kind, "start_ip": first, "end_ip": last}
-            values = {**made, "subnet": Ref("subnet", network.cidr)}
-            yield _create(f"{network.subnet}/{text}", f"{kind} range {text}", ("ipranges/",), values, made)
+            made: Values = {"type": kind, "start_ip": first, "end_ip": last}
+            values = {**made, "subnet": Ref("subnet", cidr)}
+            yield _create(f"{key}/{text}", f"{kind} range {text}", ("ipranges/",), values, made)
     if network.dhcp and not (vlan or {}).get("dhcp_on"):
         racks = [rack["system_id"] for rack in observed.racks]
-        path = ("fabrics/", Ref("fabric", site.fabric), f"/vlans/{network.vid}/")
         rack = (vlan or {}).get("primary_rack") or (racks[0] if len(racks) == 1 else "")
-        op = Write("PUT", path, {"dhcp_on": True, "primary_rack": rack}, {"dhcp_on": True})
-        what = f"turn DHCP on for VLAN {network.vid} (rack controller {rack})"
-        yield Step(f"{network.vlan}/dhcp", what, "it is off", Disruption.NONE, op)
+        values = {"dhcp_on": True, "primary_rack": rack}
+        path = ("fabrics/", Ref("fabric", site.fabric), f"/vlans/{network.vid}/")
+        what = f"turn DHCP on for VLAN {network.vid}, by rack controller {rack or '(MAAS has several)'}"
+        yield _step(f"{network.vlan}/dhcp", what, "it is off", "PUT", path, values, {"dhcp_on": True})
 
 
 def _machine_steps(site: Site, observed: Observed, machine: Machine) -> Iterator[MaasStep]:
-    role, found, ref = (
-        site.roles[machine.role],
-        observed.machines.get(machine.name),
-        Ref("machine", machine.name),
-    )
-    kernel: dict[str, Any] = {"min_hwe_kernel": role.hwe_kernel} if role.hwe_kernel else {}
-    power: dict[str, Value] = {"power_type": machine.power["type"]}
+    name, role, found = machine.name, site.roles[machine.role], observed.machines.get(machine.name)
+    ref = found["system_id"] if found else Ref("machine", name)
+    kernel: Values = {"min_hwe_kernel": role.hwe_kernel} if role.hwe_kernel else {}
+    power: Values = {"power_type": machine.power["type"]}
     for key, value in machine.power.items():
         if key != "type":
-            sent = Secret(value, machine.name) if value.startswith("file:") else value
+            sent = Secret(value, name) if value.startswith("file:") else value
             power[f"power_parameters_{POWER.get(key, key)}"] = sent
     if found is None:  # without commissioning, which would power it on
-        values = {
-            "hostname": machine.name,
-            "architecture": "amd64/generic",
-            "commission": False,
-            **power,
-            **kernel,
-        }
-        expect = {"hostname": machine.name, **kernel}
-        yield _create(machine.name, f"machine {machine.name}", ("machines/",), values, expect)
+        values = {"hostname": name, "architecture": "amd64/generic", "commission": False, **power, **kernel}
+        yield _create(name, f"machine {name}", ("machines/",), values, {"hostname": name, **kernel})
     else:
-        differing = _power_differs(found, observed.power[machine.name], machine)
+        path, expect = (f"machines/{ref}/",), {"power_type": machine.power["type"]}
+        differing = _power_differs(found, observed.power[name], machine)
         if differing:
-            op = Write("PUT", ("machines/", ref, "/"), power, {"power_type": machine.power["type"]})
-            what, why = f"set how {machine.name} is powered", f"{', '.join(differing)} differ"
-            yield Step(f"{machine.name}/power", what, why, Disruption.NONE, op)
-        yield from _change(f"{machine.name}/kernel", machine.name, ("machines/", ref, "/"), kernel, found)
+            what, why = f"set how {name} is powered", f"{', '.join(differing)} differ"
+            yield _step(f"{name}/power", what, why, "PUT", path, power, expect)
+        yield from _change(f"{name}/kernel", name, path, kernel, found)
     if found is None or role.tag not in found["tag_names"]:
         path, read = (f"tags/{role.tag}/?op=update_nodes",), f"tags/{role.tag}/?op=machines"
-        op = Write("POST", path, {"add": ref}, {"*.hostname": machine.name}, read)
-        what, why = f"tag {machine.name} as {role.tag}", f"its role is {role.name}"
-        yield Step(f"{machine.name}/tag", what, why, Disruption.NONE, op)
+        what, why = f"tag {name} as {role.tag}", f"its role is {role.name}"
+        yield _step(f"{name}/tag", what, why, "POST", path, {"add": ref}, {"*.hostname": name}, read)
 
 
 def _power_differs(found: Any, parameters: Any, machine: Machine) -> list[str]:
     """Which power settings differ, by name only."""
-    known = {
-        "type": found["power_type"],
-        **{key: parameters.get(POWER.get(key, key)) for key in machine.power if key != "type"},
-    }
-    read = {
-        key: secret(value, machine.name) if value.startswith("file:") else value
-        for key, value in machine.power.items()
-    }
-    return [key for key in read if read[key] != known[key]]
+    differing = [] if found["power_type"] == machine.power["type"] else ["type"]
+    for key, value in machine.power.items():
+        wanted = secret(value, machine.name) if value.startswith("file:") else value
+        if key != "type" and parameters.get(POWER.get(key, key)) != wanted:
+            differing.append(key)
+    return differing
 
 
-def _interface_steps(site: Site, machine: Machine, known: dict[str, Any]) -> Iterator[MaasStep]:
-    role = site.roles[machine.role]
+def _interface_steps(
+    site: Site, machine: Machine, system_id: str, known: dict[str, Any]
+) -> Iterator[MaasStep]:
+    host, role = machine.name, site.roles[machine.role]
     first, *tagged = (site.networks[space] for space in role.networks)
-    path = ("nodes/", Ref("machine", machine.name), "/interfaces/")
+    path = (f"nodes/{system_id}/interfaces/",)
 
     def ref(name: str) -> Ref:
-        return Ref("interface", name, machine.name)
+        return Ref("interface", name, system_id)
 
-    def create(name: str, kind: str, values: dict[str, Value], expect: dict[str, Any]) -> Iterator[MaasStep]:
+    def create(name: str, kind: str, values: Values, expect: Any) -> Iterator[MaasStep]:
         if name not in known:
             where = (*path, f"?op=create_{kind}")
-            yield _create(f"{machine.name}/{name}", f"{kind} {name} on {machine.name}", where, values, expect)
+            yield _create(f"{host}/{name}", f"{kind} {name} on {host}", where, values, expect)
 
     def link(name: str, cidr: str) -> Iterator[MaasStep]:
         links = known[name]["links"] if name in known else []
         if not any(
             item["mode"] == "auto" and (item.get("subnet") or {}).get("cidr") == cidr for item in links
         ):
-            values: dict[str, Value] = {"mode": "auto", "subnet": Ref("subnet", cidr)}
-            op = Write("POST", (*path, ref(name), "/?op=link_subnet"), values, {"links.*.subnet.cidr": cidr})
-            what = f"give {name} of {machine.name} an address in {cidr}"
-            yield Step(f"{machine.name}/{name}/link", what, "it has none", Disruption.NONE, op)
+            values: Values = {"mode": "auto", "subnet": Ref("subnet", cidr)}
+            where, what = (
+                (*path, ref(name), "/?op=link_subnet"),
+                f"give {name} of {host} an address in {cidr}",
+            )
+            expect = {"links.*.subnet.cidr": cidr}
+            yield _step(f"{host}/{name}/link", what, "it has none", "POST", where, values, expect)
 
     for port in machine.ports:
         vlan = known[port]["vlan"] or {}
         if (vlan.get("fabric"), vlan.get("vid")) != (site.fabric, first.vid) and role.bond not in known:
-            values: dict[str, Value] = {"vlan": Ref("vlan", str(first.vid), site.fabric)}
-            op = Write("PUT", (*path, ref(port), "/"), values, {"vlan.vid": first.vid})
-            what = f"put {port} of {machine.name} on VLAN {first.vid}"
-            yield Step(f"{machine.name}/{port}", what, "it is elsewhere", Disruption.NONE, op)
+            values: Values = {"vlan": Ref("vlan", str(first.vid), site.fabric)}
+            where, what = (*path, ref(port), "/"), f"put {port} of {host} on VLAN {first.vid}"
+            yield _step(
+                f"{host}/{port}", what, "it is elsewhere", "PUT", where, values, {"vlan.vid": first.vid}
+            )
     top = role.bridge or machine.ports[0]
     if role.bond:
-        expect = {f"params.{key}": value for key, value in BOND.items()}
         values = {"name": role.bond, "parents": tuple(map(ref, machine.ports)), **BOND}
-        yield from create(role.bond, "bond", values, {"parents": sorted(machine.ports), **expect})
+        expect = {"parents": sorted(machine.ports), **{f"params.{key}": BOND[key] for key in BOND}}
+        yield from create(role.bond, "bond", values, expect)
         values = {"name": role.bridge, "parent": ref(role.bond), "bridge_type": "ovs"}
         yield from create(
             role.bridge, "bridge", values, {"parents": [role.bond], "params.bridge_type": "ovs"}

@@ -11,7 +11,10 @@ from maas.sitefile import secret
 
 @dataclass(frozen=True)
 class Ref:
-    """An object by the name that people give it; MAAS' own id is looked up when the step runs."""
+    """An object by the name that people give it; MAAS' own id is looked up when the step runs.
+
+    A VLAN is `within` a fabric, by its name; an interface within a machine, by its system id.
+    """
 
     kind: str
     name: str
@@ -30,11 +33,10 @@ Value = str | int | bool | Ref | Secret | tuple[Ref, ...]
 LISTS = {
     "fabric": ("fabrics/", "name", "id"),
     "subnet": ("subnets/", "cidr", "id"),
-    "machine": ("machines/", "hostname", "system_id"),
+    "machine": ("machines/?hostname={}", "hostname", "system_id"),
     "vlan": ("fabrics/{}/vlans/", "vid", "id"),
     "interface": ("nodes/{}/interfaces/", "name", "id"),
 }
-WITHIN = {"vlan": "fabric", "interface": "machine"}
 
 
 @dataclass(frozen=True)
@@ -80,7 +82,7 @@ def resolve(maas: Maas, value: Value) -> Any:
             return secret(reference, where)
         case Ref(kind, name, within):
             path, key, number = LISTS[kind]
-            outer = resolve(maas, Ref(WITHIN[kind], within)) if kind in WITHIN else ""
+            outer = resolve(maas, Ref("fabric", within)) if kind == "vlan" else within or name
             found = [item[number] for item in maas.get(path.format(outer)) if str(item[key]) == name]
             if not found:
                 raise StepError(f"MAAS has no {kind} {name}")

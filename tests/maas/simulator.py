@@ -242,6 +242,8 @@ class Region:
                 return [machine for machine in self.machines if item["name"] in machine["tag_names"]]
             case "GET", "machines", [] if op == "power_parameters":
                 return self.power[item["system_id"]]
+            case "GET", "machines", [] if "hostname" in query:
+                return [machine for machine in self.machines if machine["hostname"] == query["hostname"]]
             case "GET", _, []:
                 return item if rest else getattr(self, kind)
             case "POST", _, []:
