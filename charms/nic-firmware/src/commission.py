@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The same verbs while MAAS commissions a machine, so that its firmware is right before it is ever deployed.
+
+``tox -e commissioning`` makes one self-contained script of this and what it needs. MAAS takes the metadata at
+its top, the exit code, and what is written to the file that ``RESULT_PATH`` names. The machine is powered off
+after commissioning: what is set for the next boot is active when it is deployed.
+"""
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from charmkit.options import OptionError
+from config import MAX_VFS, Options
+from converge import Finding, Severity, execute, findings_as_table, plan_as_table
+from hostnic import mstdatabase
+from hostnic.machine import Machine
+from hostnic.mstdatabase import Database
+from hostnic.system import System
+from observe import ask, observe
+from plan import Policy, plan
+from selection import resolve
+from verify import verify
+
+METADATA = """\
+# --- Start MAAS 1.0 script metadata ---
+# name: 50-nic-firmware
+# title: Firmware parameters of ConnectX NICs
+# description: Sets SR-IOV, the number of VFs and further firmware parameters of ConnectX NICs
+# script_type: commissioning
+# hardware_type: network
+# parallel: disabled
+# may_reboot: false
+# timeout: 00:20:00
+# packages: {apt: mstflint}
+# parameters:
+#   profile:
+#     type: string
+#     description: Sets of parameters, a comma list of ovn-offload, gpudirect, throughput
+#     default: ovn-offload
+#     argument_format: --profile={input}
+#   num_vfs:
+#     type: string
+#     description: VFs per port that the firmware is to offer
+#     default: "8"
+#     argument_format: --num-vfs={input}
+#   parameters:
+#     type: string
+#     description: Further parameters as NAME=value words
+#     required: false
+#     argument_format: --parameters={input}
+# --- End MAAS 1.0 script metadata ---
+"""
+RESULT = "RESULT_PATH"
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run; the exit code is MAAS's: 0 passed or skipped, 1 failed, 2 wrong parameters."""
+    parser = argparse.ArgumentParser(description="Set firmware parameters of ConnectX NICs for the next boot")
+    parser.add_argument("--profile", default="ovn-offload")
+    parser.add_argument("--num-vfs", default="8")
+    parser.add_argument("--parameters", default="")
+    parser.add_argument("--dry-run", action="store_true", help="show the plan and write nothing")
+    given = parser.parse_args(arguments)
+    try:
+        options = Options(profile=given.profile, num_vfs=_number(given.num_vfs), parameters=given.parameters)
+    except ValueError as error:
+        print(error, file=sys.stderr)
+        return 2
+    system = Machine()
+    status, results = commission(system, mstdatabase.read(), options, dry_run=given.dry_run)
+    if os.environ.get(RESULT):
+        text = json.dumps({"status": status, "results": results})  # YAML, as MAAS wants it
+        system.install(os.environ[RESULT], text.encode())
+    return 1 if status == "failed" else 0
+
+
+def commission(
+    system: System, database: Database, options: Options, *, dry_run: bool = False
+) -> tuple[str, Mapping[str, str]]:
+    """Bring every NIC's next boot to what the options declare.
+
+    Returns:
+        MAAS's word for it (``passed``, ``failed``, ``skipped``), and what to show beside it.
+
+    """
+    observed = observe(system)
+    if not observed.cards:
+        print("This machine has no Mellanox NIC.")
+        return "skipped", {"nics": "none"}
+    wanted, findings = resolve(options, observed.cards, (), database)
+    # Registers for GPUDirect are lost at each boot: the charm sets them once the machine is deployed.
+    wanted = replace(wanted, gpudirect=False)
+    observed = ask(system, observed, wanted)
+    planned = plan(wanted, observed, Policy(), findings)
+    print(plan_as_table(planned))
+    failures: list[Finding] = [f for f in planned.findings if f.severity is Severity.BLOCKED]
+    if not dry_run and not failures:
+        outcome = execute(planned, system, lambda step: print(f"{step.what}: {step.why}", flush=True))
+        failures += [outcome.finding] if outcome.finding else []
+        observed = ask(system, observe(system), wanted)
+        planned = plan(wanted, observed, Policy(), findings)
+        found = verify(wanted, observed, planned, Policy())
+        failures += [finding for finding in found if finding.severity >= Severity.WAITING]
+    unique = tuple(dict.fromkeys(failures))
+    if unique:
+        print(f"\n{findings_as_table(unique)}")
+    nics = ", ".join(card.short for card in observed.cards)
+    left = "; ".join(finding.sentence() for finding in unique)
+    return ("failed" if unique else "passed"), {"nics": nics, "left": left or "nothing"}
+
+
+def _number(text: str) -> int:
+    if not text.strip().isdecimal():
+        raise OptionError("num-vfs", text, f"a whole number from 1 to {MAX_VFS}")
+    return int(text)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
