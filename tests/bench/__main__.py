@@ -11,6 +11,7 @@ import time
 from typing import Any
 
 import fabric
+import switches
 from lab import site
 from lab.guest import Guest, GuestError
 from lab.host import HostError
@@ -53,6 +54,7 @@ def row(what: str, seconds: float, ratio: float | None = None) -> None:
 def main() -> int:
     """Measure cumulus-fabric here and a converged node in its guest; print each result as it comes."""
     fabric.main()
+    switches.main()
     try:
         with Guest("trixie") as guest:
             with Step("Converging one node"):

@@ -46,6 +46,9 @@ AREAS = {
 }
 """Areas in the order in which they are shown, and the parts of the tree that each takes."""
 
+FEW = 4
+"""Settings that are told one by one; more are told by the objects that they are about."""
+
 CUTTING = (
     "router/bgp/autonomous-system",
     "router/bgp/router-id",
@@ -87,11 +90,6 @@ class Change:
                 what, why = _words(area, patch, self.before)
                 cost = _disruption(patch, self.before)
                 yield Step(f"{self.name}/{area}", f"{self.name}: {what}", why, cost, Lay(patch))
-
-    @property
-    def commands(self) -> list[str]:
-        """The patch as ``nv`` commands, the way an operator would type it."""
-        return [_command(path, value) for path, value in leaves(self.patch)]
 
 
 def changes(wanted: Mapping[str, Tree], observed: Observed) -> dict[str, Change]:
@@ -139,11 +137,13 @@ def _in_order(observed: Observed) -> list[tuple[str, Seen]]:
 
 
 def _words(area: str, patch: Tree, before: Tree) -> tuple[str, str]:
-    """What a step does, and the difference that makes it necessary."""
+    """What a step does, setting by setting where they are few, and the difference that makes it necessary."""
     gone = [path for path, value in leaves(patch) if value is None]
     changed = [path for path, value in leaves(patch) if value is not None and at(before, path) is not None]
     added = [path for path, value in leaves(patch) if value is not None and at(before, path) is None]
-    what = [f"{verb} {_objects(paths)}" for verb, paths in _verbs(added, changed, gone) if paths]
+    what = [_command(path, value) for path, value in leaves(patch)]
+    if len(what) > FEW:
+        what = [f"{verb} {_objects(paths)}" for verb, paths in _verbs(added, changed, gone) if paths]
     why = [f"{' '.join(path[-2:])} is {at(before, path)}" for path in changed]
     why += [f"{_objects(added)} not set"] if added else []
     why += [f"{_objects(gone)} not in the intent"] if gone else []
@@ -154,8 +154,8 @@ def _verbs(added: list[Path], changed: list[Path], gone: list[Path]) -> list[tup
     return [("set", added), ("change", changed), ("unset", gone)]
 
 
-def _few(items: list[str], most: int = 4) -> list[str]:
-    return items if len(items) <= most else [*items[:most], f"{len(items) - most} more"]
+def _few(items: list[str]) -> list[str]:
+    return items if len(items) <= FEW else [*items[:FEW], f"{len(items) - FEW} more"]
 
 
 def _objects(paths: Sequence[Path]) -> str:
@@ -185,8 +185,8 @@ def _object(path: Path) -> tuple[str, str]:
 
 def _command(path: Path, value: object) -> str:
     if value is None:
-        return f"nv unset {' '.join(path)}"
-    return f"nv set {' '.join(path)}" + ("" if isinstance(value, dict) else f" {value}")
+        return f"unset {' '.join(path)}"
+    return f"set {' '.join(path)}" + ("" if isinstance(value, dict) else f" {value}")
 
 
 def _disruption(patch: Tree, before: Tree) -> Disruption:

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An apply on one switch against an apply on 48, each switch 200 ms away.
+
+The switches are simulated (tests/nvue), in processes of their own, and come as from the factory. Both applies
+have one wave, so that the ratio shows what the other 47 switches cost. ``python tests/bench/switches.py``
+prints it; it needs no virtual machine.
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+SPINES, LEAVES, HOSTS = 16, 32, 64
+LATENCY = 0.2
+PROCESSES = 4
+
+SERVE = """
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+from nvue import Certificate, Server, Switch
+directory, latency, names = Path(sys.argv[1]), float(sys.argv[2]), sys.argv[3:]
+certificate = Certificate(directory / "cumulus.pem", directory / "cumulus.key")
+with ExitStack() as stack:
+    servers = [stack.enter_context(Server(Switch(name), certificate, latency=latency)) for name in names]
+    print(*(server.port for server in servers), flush=True)
+    sys.stdin.read()
+"""
+
+APPLY = """
+import sys, time
+from pathlib import Path
+import expand, intent, online
+from apply import Policy, apply
+from client import Access, Credentials, Nvue
+from fleet import Fleet
+ca, text, *pairs = sys.argv[1:]
+fabric = expand.expand(intent.parse(Path(text).read_text()))
+access = Access(Credentials("cumulus", "CumulusLinux!"), ca=Path(ca).read_text())
+ports = dict(pair.split("=") for pair in pairs)
+fleet = Fleet({name: Nvue(name, "127.0.0.1", access, int(port)) for name, port in ports.items()})
+site = online.Site(fabric, fleet)
+with fleet:
+    began = time.monotonic()
+    needed = site.survey(list(ports)).changes
+    report = apply(needed, [list(ports)], fleet, lambda pending: [], Policy(poll=0.2))
+    took = time.monotonic() - began
+assert report.applied and len(needed) == len(ports), report
+assert site.survey(list(ports)).plan.empty
+fleet.close()
+print(took)
+"""
+
+
+def environment() -> dict[str, str]:
+    """Where the scripts find what they import."""
+    path = os.pathsep.join(str(ROOT / part) for part in ("lib", "tests", "charms/cumulus-fabric/src"))
+    return {**os.environ, "PYTHONPATH": path}
+
+
+def serve(directory: Path, names: list[str]) -> tuple[subprocess.Popen[str], dict[str, int]]:
+    """A process with these switches, and their ports."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", SERVE, str(directory), str(LATENCY), *names],
+        env=environment(),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    return process, dict(zip(names, map(int, process.stdout.readline().split())))
+
+
+def seconds(directory: Path, intent: Path, names: list[str]) -> float:
+    """How long an apply on these switches takes."""
+    started = [serve(directory, names[part::PROCESSES]) for part in range(min(PROCESSES, len(names)))]
+    try:
+        ports = [f"{name}={port}" for _, found in started for name, port in found.items()]
+        done = subprocess.run(
+            [sys.executable, "-c", APPLY, str(directory / "cumulus.pem"), str(intent), *ports],
+            env=environment(),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode:
+            raise RuntimeError(done.stderr)
+        return float(done.stdout)
+    finally:
+        for process, _ in started:
+            process.communicate("")
+
+
+def main() -> None:
+    """Print both times and their ratio."""
+    import fabric
+    from nvue import Certificate
+
+    names = [f"Spine{n}" for n in range(SPINES)]
+    names += [f"Leaf{rack}-{leaf}" for rack in range(LEAVES // 2) for leaf in (1, 2)]
+    with tempfile.TemporaryDirectory() as name:
+        directory = Path(name)
+        Certificate.make(directory)
+        intent = directory / "intent.yaml"
+        intent.write_text(fabric.intent(SPINES, LEAVES, HOSTS))
+        one = seconds(directory, intent, names[-1:])
+        every = seconds(directory, intent, names)
+    away = f"{LATENCY * 1000:.0f} ms away"
+    print(f"{f'apply on one leaf, {away}':58} {one:7.2f} s")
+    print(f"{f'apply on {len(names)} switches, each {away}':58} {every:7.2f} s   ratio {every / one:.2f}")
+
+
+if __name__ == "__main__":
+    sys.path[:0] = [str(ROOT / "tests"), str(Path(__file__).parent)]
+    main()

@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The client of one switch: what it sends, what it repeats, whom it trusts, and what it says of trouble."""
+
+import logging
+import socket
+import threading
+from collections.abc import Iterator
+
+import pytest
+from client import Access, Credentials, Nvue, Progress, SwitchError, proxy_for
+from nvue import Certificate, Fault, Server, Switch
+
+SECRET = "Correct-Horse-9"
+
+
+@pytest.fixture
+def server(certificate: Certificate, other_certificate: Certificate) -> Iterator[Server]:
+    with Server(Switch("leaf"), certificate, password=SECRET, other=other_certificate) as server:
+        yield server
+
+
+@pytest.fixture
+def access(certificate: Certificate) -> Access:
+    return Access(Credentials("cumulus", SECRET), ca=certificate.pem, timeout=1.0, pauses=(0.01, 0.01))
+
+
+@pytest.fixture
+def nvue(server: Server, access: Access) -> Iterator[Nvue]:
+    client = Nvue("leaf", "127.0.0.1", access, server.port)
+    yield client
+    client.close()
+
+
+def test_one_connection_serves_many_requests(nvue: Nvue, server: Server) -> None:
+    for _ in range(5):
+        nvue.applied()
+    assert server.connections == 1
+
+
+def test_a_revision_with_slashes_goes_all_the_way(nvue: Nvue, server: Server) -> None:
+    revision = nvue.create()
+    assert "/" in revision
+    nvue.patch(revision, {"system": {"hostname": "new"}})
+    assert nvue.difference(revision) == {"system": {"hostname": "new"}}
+    nvue.apply(revision)
+    while not nvue.progress(revision).applied:
+        pass
+    assert nvue.applied()["system"]["hostname"] == "new"
+    assert nvue.revisions()[0] == revision
+
+
+def test_what_is_not_there_is_empty(nvue: Nvue) -> None:
+    assert nvue.get("/qos/roce") == {}
+
+
+@pytest.mark.parametrize(("times", "calls"), [(1, 2), (2, 3)])
+def test_a_status_of_5xx_is_asked_again(nvue: Nvue, server: Server, times: int, calls: int) -> None:
+    server.inject(Fault("500", times=times))
+    assert nvue.applied()
+    assert len(server.calls) == calls
+
+
+def test_after_the_last_attempt_it_says_so(nvue: Nvue, server: Server) -> None:
+    server.inject(Fault("500", times=0))
+    with pytest.raises(SwitchError, match="answers 500 to GET /: nvued is busy") as failed:
+        nvue.applied()
+    assert (failed.value.kind, len(server.calls)) == ("unreachable", 3)
+
+
+@pytest.mark.parametrize("kind", ["reset", "hang", "partial"])
+def test_nothing_else_is_asked_again(nvue: Nvue, server: Server, kind: str) -> None:
+    server.inject(Fault(kind))
+    with pytest.raises(SwitchError) as failed:
+        nvue.create()
+    assert (failed.value.kind, len(server.calls)) == ("unreachable", 1)
+
+
+def test_an_apply_is_asked_once_even_after_5xx(nvue: Nvue, server: Server) -> None:
+    revision = nvue.create()
+    nvue.patch(revision, {"system": {"hostname": "new"}})
+    server.inject(Fault("500-after"))
+    with pytest.raises(SwitchError):
+        nvue.apply(revision, 60)
+    assert [call.name for call in server.calls].count("apply") == 1
+
+
+def test_a_refusal_has_the_switchs_words(nvue: Nvue) -> None:
+    with pytest.raises(
+        SwitchError, match=r"400 to PATCH /: 'yes' is not one of .* - 'qos.roce.enable'"
+    ) as failed:
+        nvue.patch(nvue.create(), {"qos": {"roce": {"enable": "yes"}}})
+    assert failed.value.kind == "refused"
+
+
+def test_an_invalid_configuration_names_place_and_reason(nvue: Nvue) -> None:
+    revision = nvue.create()
+    nvue.patch(
+        revision,
+        {"router": {"bgp": {"enable": "on"}}, "vrf": {"default": {"router": {"bgp": {"enable": "on"}}}}},
+    )
+    nvue.apply(revision)
+    while not (seen := nvue.progress(revision)).failed:
+        pass
+    assert seen.issues == ("vrf.default.router.bgp: BGP requires autonomous-system to be set",)
+
+
+@pytest.mark.parametrize(
+    ("state", "failed", "applied"),
+    [
+        ("pending", False, False), ("apply", False, False), ("checking", False, False), ("ays", False, False),
+        ("something_new", False, False), ("applied", False, True), ("applied_and_saved", False, True),
+        ("invalid", True, False), ("ays_fail", True, False), ("apply_fail", True, False),
+        ("ignore_fail", True, False),
+    ],
+)  # fmt: skip
+def test_states(state: str, failed: bool, applied: bool) -> None:
+    assert (Progress(state).failed, Progress(state).applied) == (failed, applied)
+
+
+def test_a_certificate_that_no_authority_signed_is_refused_before_anything_is_sent(
+    server: Server, access: Access, other_certificate: Certificate
+) -> None:
+    stranger = Access(access.credentials, ca=other_certificate.pem, timeout=1.0)
+    with pytest.raises(SwitchError, match=r"certificate of 127\.0\.0\.1 is refused") as failed:
+        Nvue("leaf", "127.0.0.1", stranger, server.port).applied()
+    assert failed.value.kind == "certificate"
+    assert "pinned-certificates" in failed.value.remedy
+    assert server.calls == []
+
+
+def test_a_certificate_for_another_address_is_refused(server: Server, access: Access) -> None:
+    with pytest.raises(SwitchError, match=r"refused: .*mismatch"):
+        Nvue("leaf", "localhost", access, server.port).applied()
+
+
+def test_a_pinned_certificate_is_the_only_one(
+    server: Server, access: Access, certificate: Certificate
+) -> None:
+    pin = certificate.fingerprint.replace(":", "").lower()
+    pinned = Access(access.credentials, pins={"leaf": pin}, timeout=1.0)
+    client = Nvue("leaf", "127.0.0.1", pinned, server.port)
+    assert client.applied()
+    client.close()
+    server.exchange()
+    with pytest.raises(SwitchError, match="it is not the pinned one"):
+        client.applied()
+    assert len(server.calls) == 1
+
+
+def test_the_password_is_nowhere_but_in_the_request(
+    server: Server, access: Access, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    server.password = "another"
+    client = Nvue("leaf", "127.0.0.1", access, server.port)
+    with pytest.raises(SwitchError) as failed:
+        client.applied()
+    client.close()
+    said = [
+        str(failed.value),
+        repr(failed.value),
+        failed.value.remedy,
+        repr(access),
+        repr(client),
+        caplog.text,
+    ]
+    assert SECRET not in " ".join(said)
+    assert access.credentials.header not in " ".join(said)
+    assert "user cumulus is not let in" in said[0]
+
+
+PROXY = "http://squid:3128"
+
+
+@pytest.mark.parametrize(
+    ("host", "no_proxy", "used"),
+    [
+        ("10.0.0.5", "", True), ("10.0.0.5", "10.0.0.0/8", False), ("10.0.0.5", "10.0.0.5", False),
+        ("10.0.0.5", "192.168.0.0/16,localhost", True), ("leaf.example.com", ".example.com", False),
+        ("leaf.example.com", "example.com", False), ("leaf.example.com", "ample.com", True),
+        ("leaf", "*", False),
+    ],
+)  # fmt: skip
+def test_which_proxy(host: str, no_proxy: str, used: bool) -> None:
+    assert proxy_for(host, PROXY, no_proxy) == (PROXY if used else "")
+
+
+def test_a_proxy_is_asked_for_a_tunnel_and_never_sees_the_request(
+    server: Server, certificate: Certificate
+) -> None:
+    seen: list[bytes] = []
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def proxy() -> None:
+        near, _ = listener.accept()
+        head = near.recv(4096)
+        seen.append(head)
+        far = socket.create_connection(("127.0.0.1", server.port))
+        near.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")
+        back = threading.Thread(target=_copy, args=(far, near, None))
+        back.start()
+        _copy(near, far, seen)
+        back.join()
+        near.close()
+        far.close()
+
+    thread = threading.Thread(target=proxy)
+    thread.start()
+    access = Access(
+        Credentials("cumulus", SECRET),
+        ca=certificate.pem,
+        timeout=3.0,
+        proxy=f"http://me:word@127.0.0.1:{listener.getsockname()[1]}",
+    )
+    client = Nvue("leaf", "127.0.0.1", access, server.port)
+    assert client.applied()
+    client.close()
+    thread.join(5)
+    listener.close()
+    assert seen[0].startswith(f"CONNECT 127.0.0.1:{server.port} HTTP/1.".encode())
+    assert b"Proxy-Authorization: Basic bWU6d29yZA==" in seen[0]
+    assert b"nvue_v1" not in b"".join(seen)
+
+
+def _copy(near: socket.socket, far: socket.socket, kept: list[bytes] | None) -> None:
+    try:
+        while data := near.recv(4096):
+            if kept is not None:
+                kept.append(data)
+            far.sendall(data)
+        far.shutdown(socket.SHUT_WR)
+    except OSError:
+        return

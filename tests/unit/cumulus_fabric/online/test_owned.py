@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is the intent's on a switch, what is not, and the patch between the two."""
+
+from typing import Any
+
+import pytest
+import render
+from hypothesis import given
+from hypothesis import strategies as st
+from model import Dialect
+from nvue import diff, merge
+from nvue.switch import factory
+from owned import difference, inverse, patch_between, spread
+from plan import fold
+from unit.cumulus_fabric.fabrics import SIX, fabric
+
+RDG = fabric()
+
+
+def tree(name: str = "Leaf0-1", dialect: Dialect = Dialect.UNTIL_5_14) -> dict[str, Any]:
+    switch = RDG.switch(name)
+    assert switch is not None
+    return render.tree(RDG, switch, dialect)
+
+
+@pytest.mark.parametrize("dialect", Dialect)
+@pytest.mark.parametrize("name", SIX)
+def test_nothing_differs_on_a_switch_that_runs_the_intent(name: str, dialect: Dialect) -> None:
+    new = dialect is Dialect.FROM_5_15
+    assert difference(merge(factory(name, new), tree(name, dialect)), tree(name, dialect)) == {}
+
+
+@pytest.mark.parametrize("name", SIX)
+def test_laid_over_a_fresh_switch_the_patch_makes_the_intent_and_keeps_the_rest(name: str) -> None:
+    fresh = factory(name, new=False)
+    assert merge(fresh, difference(fresh, tree(name))) == merge(fresh, tree(name))
+
+
+FOREIGN = [
+    {"system": {"hostname": "other", "timezone": "Europe-Berlin"}},
+    {"interface": {"eth0": {"ip": {"address": {"192.0.2.5/24": {}}}, "link": {"mtu": 9000}}}},
+    {"interface": {"swp31": {"link": {"speed": "100G", "fec": "rs"}}}},
+    {"interface": {"swp31": {"description": "to the first spine"}}},
+    {"interface": {"swp20": {"type": "swp", "description": "spare", "link": {"mtu": 1500}}}},
+    {"nve": {"vxlan": {"encapsulation": {"dscp": {"action": "derive"}}}}},
+    {"vrf": {"default": {"router": {"bgp": {"peer-group": {"border": {"remote-as": 64999}}}}}}},
+    {"vrf": {"default": {"router": {"bgp": {"neighbor": {"swp28": {"peer-group": "border"}}}}}}},
+    {"service": {"ntp": {"mgmt": {"server": {"192.0.2.1": {}}}}}},
+]
+
+
+@pytest.mark.parametrize("foreign", FOREIGN)
+def test_what_the_intent_has_no_words_for_stays(foreign: dict[str, Any]) -> None:
+    assert difference(merge(tree(), foreign), tree()) == {}
+
+
+SURPLUS = [
+    (
+        {"interface": {"bond7": {"type": "bond", "bond": {"member": {"swp15": {}}}}}},
+        {"interface": {"bond7": None}},
+    ),
+    (
+        {"interface": {"bond1": {"bridge": {"domain": {"br_default": {"vlan": {"77": {}}}}}}}},
+        {"interface": {"bond1": {"bridge": {"domain": {"br_default": {"vlan": {"77": None}}}}}}},
+    ),
+    ({"interface": {"swp31": {"link": {"mtu": 1500}}}}, {"interface": {"swp31": {"link": None}}}),
+    ({"interface": {"lo": {"ip": {"address": {"10.9.9.9/32": {}}}}}},
+     {"interface": {"lo": {"ip": {"address": {"10.9.9.9/32": None}}}}}),
+    ({"bridge": {"domain": {"br_default": {"vlan": {"77": {"vni": {"77": {}}}}}}}},
+     {"bridge": {"domain": {"br_default": {"vlan": {"77": None}}}}}),
+    ({"vrf": {"default": {"router": {"bgp": {"neighbor": {"swp30": {"peer-group": "underlay"}}}}}}},
+     {"vrf": {"default": {"router": {"bgp": {"neighbor": {"swp30": None}}}}}}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("surplus", "patch"), SURPLUS)
+def test_what_it_has_words_for_and_does_not_want_goes(surplus: dict[str, Any], patch: dict[str, Any]) -> None:
+    assert difference(merge(tree(), surplus), tree()) == patch
+
+
+def test_mac_addresses_are_the_same_in_any_case_of_letters() -> None:
+    now = merge(tree(), {"system": {"global": {"anycast-mac": "44:38:39:be:ef:aa"}}})
+    assert difference(now, tree()) == {}
+
+
+def test_ranges_that_a_switch_folds_are_opened() -> None:
+    folded = {
+        "interface": {"swp9-10,swp22": {"type": "swp"}, "bond1-2": {"link": {"mtu": 9000}}},
+        "vlan": {"9,20-21": {}},
+    }
+    assert spread(folded) == {
+        "interface": {
+            **{name: {"type": "swp"} for name in ("swp9", "swp10", "swp22")},
+            **{name: {"link": {"mtu": 9000}} for name in ("bond1", "bond2")},
+        },
+        "vlan": {"9": {}, "20": {}, "21": {}},
+    }
+
+
+def test_fold_is_the_other_way() -> None:
+    assert (
+        fold(["swp9", "swp10", "bond_ext", "swp22", "bond1", "bond2", "lo"])
+        == "swp9-10, swp22, bond_ext, bond1-2, lo"
+    )
+
+
+leaf = st.one_of(st.text("abc", max_size=2), st.integers(0, 3))
+trees = st.recursive(
+    leaf, lambda below: st.dictionaries(st.text("xyz", min_size=1, max_size=1), below), max_leaves=12
+)
+nodes = st.dictionaries(st.text("xyz", min_size=1, max_size=1), trees, max_size=3)
+
+
+@given(nodes, nodes)
+def test_a_patch_laid_over_makes_the_target_and_its_inverse_takes_it_back(
+    base: dict[str, Any], target: dict[str, Any]
+) -> None:
+    patch = patch_between(base, target)
+    assert merge(base, patch) == target
+    assert patch == diff(base, target)
+    assert merge(target, inverse(base, patch)) == base
