@@ -132,6 +132,12 @@ def site_space(bundle: Bundle) -> Iterator[Wrong]:
             if space and space not in bundle.site.networks:
                 what = f"{application.name} is bound to {space}, which the site does not have"
                 yield application.place("bindings", name), what, near(str(space), bundle.site.networks)
+    for machine in bundle.machines:
+        for space in sorted(
+            words(bundle.machine_constraints(machine).get("spaces")) - set(bundle.site.networks)
+        ):
+            what = f"machine {machine} is to be in {space}, which the site does not have"
+            yield bundle.machines.places[machine], what, near(space, bundle.site.networks)
 
 
 @rule(

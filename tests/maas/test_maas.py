@@ -204,6 +204,12 @@ def test_a_fault_at_any_write_is_said_and_the_next_run_finishes(maas, run, numbe
     assert "not yet" not in run("verify", expected=1)
 
 
+def test_a_look_takes_eight_requests_and_one_for_each_machine(built, run):
+    built.region.requests.clear()
+    run("plan")
+    assert len(built.region.requests) == 8 + 4
+
+
 def test_a_deployed_machine_is_left_alone(built, run):
     machine(built, "node2")["status_name"] = "Deployed"
     machine(built, "node2")["interface_set"].pop()
