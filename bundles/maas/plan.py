@@ -60,15 +60,12 @@ def plan(site: Site, observed: Observed) -> Plan[Maas]:
         steps += _machine_steps(site, observed, machine)
         interfaces = {item["name"]: item for item in found["interface_set"]} if found else {}
         if found is None or not set(machine.ports) <= set(interfaces):
-            what, remedy = (
-                "its ports {} are not known yet",
-                "commission it: maas PROFILE machine commission SYSTEM_ID",
-            )
-            findings.append(
-                Finding(Severity.WAITING, machine.name, what.format(", ".join(machine.ports)), remedy)
-            )
+            what = f"its ports {', '.join(machine.ports)} are not known yet"
+            remedy = "commission it: maas PROFILE machine commission SYSTEM_ID"
+            findings.append(Finding(Severity.WAITING, machine.name, what, remedy))
             continue
-        wanted = [*_interface_steps(site, machine, found["system_id"], interfaces)]
+        fabric = (_fabric(site, observed) or {}).get("id")
+        wanted = [*_interface_steps(site, machine, found["system_id"], interfaces, fabric)]
         foreign = [*_foreign(site, machine, interfaces)]
         findings += foreign
         if wanted and found["status_name"] not in OPEN:
@@ -99,6 +96,14 @@ def _change(key: str, name: str, path: Path, wanted: Values, found: Any) -> Iter
         yield _step(key, f"set {what}", why, "PUT", path, differing)
 
 
+def _fabric(site: Site, observed: Observed) -> Any:
+    """The fabric of that name, or the one that machines boot from, which will get it; or None."""
+    first = next(iter(site.networks.values()))
+    boot = [subnet["vlan"]["fabric"] for subnet in observed.subnets if subnet["cidr"] == first.cidr]
+    fabrics = {fabric["name"]: fabric for fabric in observed.fabrics}
+    return next((fabrics[name] for name in (site.fabric, *boot) if name in fabrics), None)
+
+
 def _site_steps(site: Site, observed: Observed) -> Iterator[MaasStep]:
     dns = " ".join(site.dns)
     if dns and observed.dns != dns:
@@ -106,9 +111,7 @@ def _site_steps(site: Site, observed: Observed) -> Iterator[MaasStep]:
         what, why = f"set upstream DNS to {dns}", f"it is {observed.dns or 'not set'}"
         yield _step("dns", what, why, "POST", ("maas/?op=set_config",), values, {"": dns}, read)
     subnets = {subnet["cidr"]: subnet for subnet in observed.subnets}
-    fabrics = {fabric["name"]: fabric for fabric in observed.fabrics}
-    boot = subnets.get(next(iter(site.networks.values())).cidr)
-    fabric = fabrics.get(site.fabric) or (fabrics[boot["vlan"]["fabric"]] if boot else None)
+    fabric = _fabric(site, observed)
     if fabric is None:
         yield _create("fabric", f"fabric {site.fabric}", ("fabrics/",), {"name": site.fabric})
     else:
@@ -210,7 +213,7 @@ def _power_differs(found: Any, parameters: Any, machine: Machine) -> list[str]:
 
 
 def _interface_steps(
-    site: Site, machine: Machine, system_id: str, known: dict[str, Any]
+    site: Site, machine: Machine, system_id: str, known: dict[str, Any], fabric: int | None
 ) -> Iterator[MaasStep]:
     host, role = machine.name, site.roles[machine.role]
     first, *tagged = (site.networks[space] for space in role.networks)
@@ -239,7 +242,7 @@ def _interface_steps(
 
     for port in machine.ports:
         vlan = known[port]["vlan"] or {}
-        if (vlan.get("fabric"), vlan.get("vid")) != (site.fabric, first.vid) and role.bond not in known:
+        if (vlan.get("fabric_id"), vlan.get("vid")) != (fabric, first.vid) and role.bond not in known:
             values: Values = {"vlan": Ref("vlan", str(first.vid), site.fabric)}
             where, what = (*path, ref(port), "/"), f"put {port} of {host} on VLAN {first.vid}"
             yield _step(

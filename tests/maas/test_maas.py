@@ -241,6 +241,15 @@ def test_a_second_port_on_another_fabric_joins_the_first_before_the_bond(maas, r
     assert interfaces(maas, "node1")["enp63s0f1"]["vlan"]["vid"] == 0
 
 
+def test_a_machine_that_booted_before_the_fabric_had_its_name_is_not_moved(maas, run):
+    maas.region.post_machines({"hostname": "node1", "commission": "false", "power_type": "ipmi"})
+    maas.region.commission("node1", PORTS, NUMA)
+    run("apply", expected=1)
+    moved = [path for method, path, _ in writes(maas) if method == "PUT" and "interfaces" in path]
+    first, second = (interfaces(maas, "node1")[port]["id"] for port in PORTS)
+    assert [path.split("/")[-2] for path in moved] == [str(second)] != [str(first)]
+
+
 def test_ports_of_two_nics_are_warned_about(maas, run):
     run("apply", expected=1)
     maas.region.commission("node1", PORTS, NUMA, slots={"enp63s0f1": "0000:af:00.0"})
