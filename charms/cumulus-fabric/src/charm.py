@@ -14,6 +14,8 @@ import hosts
 import intent
 import online
 import ops
+import ssh
+import standalone
 from apply import Policy, Report
 from audit import audit
 from charmkit.fabric import HOST, POLICY, FabricError, Host
@@ -159,12 +161,26 @@ class CumulusFabricCharm(ops.CharmBase):
         try:
             params, options = self._acting(event)
             with self._site(options, self._fabric(options), params.names) as site:
-                policy = _policy(options)
-                report = site.apply(params.names, options.canary, options.apply_order, policy, event.log)
+                policy, report = _policy(options), Report()
+                by_nvue = [name for name in site.names if name in params.names]
+                if by_nvue or not params.names:
+                    report = site.apply(by_nvue, options.canary, options.apply_order, policy, event.log)
+                by_ssh = self._typed_in(event, params, options, site) if report.applied else ()
         except InputError as error:
             event.fail(str(error))
             return
-        _tell(event, report)
+        _tell(event, report, by_ssh)
+
+    @staticmethod
+    def _typed_in(
+        event: ops.ActionEvent, params: Switches, options: Options, site: online.Site
+    ) -> Sequence[Finding]:
+        """Onyx and Comware switches follow the others; what they refused, and what was corrected."""
+        if not standalone.switches(site.fabric, params.names):
+            return ()
+        by = _credentials(options.credentials)
+        login = ssh.Login(by.user, by.password, options.known_hosts, timeout=options.request_timeout)
+        return standalone.apply(site.fabric, params.names, login, site.audit, event.log)
 
     def _on_rollback(self, event: ops.ActionEvent) -> None:
         try:
@@ -286,18 +302,21 @@ def _credentials(secret: Secret | None) -> Credentials:
     return Credentials(user, password)
 
 
-def _tell(event: ops.ActionEvent, report: Report) -> None:
+def _tell(event: ops.ActionEvent, report: Report, by_ssh: Sequence[Finding] = ()) -> None:
+    reasons = (*report.reasons, *by_ssh)
     rows = [f"{name}: {result.value}" for name, result in sorted(report.results.items())]
     event.set_results(
         {
             "applied": str(report.applied).lower(),
             "result": report.verdict,
             "switches": "\n".join(rows),
-            "reasons": findings_as_table(report.reasons) if report.reasons else "",
+            "reasons": findings_as_table(reasons) if reasons else "",
         }
     )
     if not report.applied:
         event.fail(f"{report.verdict}: {worst_first(report.reasons)[0].sentence()}")
+    elif refused := [each for each in by_ssh if each.severity is Severity.BLOCKED]:
+        event.fail(f"{report.verdict}; then {refused[0].sentence()}")
 
 
 if __name__ == "__main__":

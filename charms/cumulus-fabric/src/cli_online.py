@@ -121,11 +121,9 @@ def _change(
 def _type_in(
     options: argparse.Namespace, site: online.Site, names: Collection[str], credentials: Credentials
 ) -> bool:
-    if any(finding.severity is Severity.BLOCKED for finding in site.audit):
-        print(findings_as_table(site.audit))
-        return False
-    login = ssh.Login(credentials.user, credentials.password, options.known_hosts, timeout=options.timeout)
-    found = standalone.apply(site.fabric, names, login, _announce)
+    keys = _text("--known-hosts", options.known_hosts) if options.known_hosts else ""
+    login = ssh.Login(credentials.user, credentials.password, keys, timeout=options.timeout)
+    found = standalone.apply(site.fabric, names, login, site.audit, _announce)
     if found:
         print(findings_as_table(found))
     return all(finding.severity < Severity.WARNING for finding in found)
@@ -166,14 +164,21 @@ def _site(
 def _authorities(name: str | None) -> str:
     if name is None:
         return ""
+    pem = _text("--ca", name)
     try:
-        pem = Path(name).read_text()
         ssl.create_default_context(cadata=pem)
     except (ssl.SSLError, ValueError):
         raise UsageError(f"--ca: {name} is no certificate in PEM form") from None
-    except OSError as error:
-        raise UsageError(f"--ca: {name} cannot be read: {error.strerror}") from None
     return pem
+
+
+def _text(option: str, name: str) -> str:
+    try:
+        return Path(name).read_text()
+    except OSError as error:
+        raise UsageError(f"{option}: {name} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"{option}: {name} is no text") from None
 
 
 def _credentials(name: str) -> Credentials:

@@ -5,8 +5,9 @@ These switches have no revisions: there is no diff and no rollback. What is refu
 and nothing is saved, so that a reboot of the switch brings back what it had saved before.
 """
 
+import tempfile
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import IO, Any, Protocol
 
 from converge import StepError
 from script import Script
@@ -29,7 +30,8 @@ class Login:
     Attributes:
         user: who may configure the switch.
         password: of the user.
-        known_hosts: file with the switches' host keys; the user's own when empty. An unknown key is refused.
+        known_hosts: lines with the switches' host keys; without any, ~/.ssh/known_hosts is asked. A switch
+            whose key is not among them is refused.
         port: of SSH.
         timeout: seconds to connect, and for each command.
 
@@ -57,7 +59,10 @@ def type_in(platform: str, address: str, script: Script, login: Login) -> None:
             f"netmiko cannot be loaded: {error}", "pack the charm on the base that it runs on"
         ) from None
     try:
-        with netmiko.ConnectHandler(**_parameters(platform, address, login)) as connection:
+        with (
+            tempfile.NamedTemporaryFile("w", prefix="known-hosts-") as keys,
+            netmiko.ConnectHandler(**_parameters(platform, address, login, keys)) as connection,
+        ):
             connection.enable()
             connection.send_config_set(
                 script.lines, error_pattern=REFUSED, read_timeout=login.timeout, exit_config_mode=False
@@ -82,7 +87,9 @@ def type_in(platform: str, address: str, script: Script, login: Login) -> None:
         raise StepError(f"{address} cannot be configured: {said}", "see that it answers by SSH") from None
 
 
-def _parameters(platform: str, address: str, login: Login) -> dict[str, Any]:
+def _parameters(platform: str, address: str, login: Login, keys: IO[str]) -> dict[str, Any]:
+    keys.write(login.known_hosts)
+    keys.flush()
     return {
         "device_type": DRIVERS[platform],
         "host": address,
@@ -93,7 +100,7 @@ def _parameters(platform: str, address: str, login: Login) -> dict[str, Any]:
         "ssh_strict": True,
         "system_host_keys": not login.known_hosts,
         "alt_host_keys": bool(login.known_hosts),
-        "alt_key_file": login.known_hosts,
+        "alt_key_file": keys.name,
         "allow_agent": False,
         "use_keys": False,
         # Each command is awaited by its echo, so that a refusal is seen before the next one is sent.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Onyx and Comware switches of a fabric: typed in one after the other, after everything else."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 
 import qos_commands
 import ssh
@@ -18,6 +18,7 @@ def apply(
     fabric: Fabric,
     names: Collection[str],
     login: ssh.Login,
+    audit: Sequence[Finding] = (),
     announce: Callable[[str], None] = lambda text: None,
 ) -> list[Finding]:
     """Type each switch's script; what one refused does not keep the next from its own.
@@ -26,10 +27,13 @@ def apply(
     is set already.
 
     Returns:
-        What went wrong, and what was corrected of the guide that the scripts follow.
+        What went wrong, and what was corrected of the guide that the scripts follow. Nothing was typed where
+        the audit blocks.
 
     """
-    found: list[Finding] = []
+    found = [each for each in audit if each.severity is Severity.BLOCKED]
+    if found:
+        return found
     for switch in switches(fabric, names):
         script = qos_commands.script(fabric, switch)
         found += [Finding(Severity.INFO, switch.name, note) for note in script.notes]

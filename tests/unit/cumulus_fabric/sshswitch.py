@@ -216,11 +216,21 @@ class _Server(paramiko.ServerInterface):
 class SshSwitch:
     """A listening switch; ``shell`` is what it keeps, over all its sessions."""
 
-    def __init__(self, dialect: Dialect, name: str, user="admin", password="Correct-Horse-9", broken=()):
+    def __init__(
+        self,
+        dialect: Dialect,
+        name: str,
+        user="admin",
+        password="Correct-Horse-9",
+        broken=(),
+        address="127.0.0.1",
+        port=0,
+    ):
         self.shell = Shell(dialect, name, broken=tuple(broken))
         self.key = paramiko.ECDSAKey.generate()
         self._user, self._password = user, password
-        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._listener = socket.create_server((address, port))
+        self.address = address
         self.port = self._listener.getsockname()[1]
         self._threads = [threading.Thread(target=self._accept, daemon=True)]
         self._transports = []
@@ -237,10 +247,10 @@ class SshSwitch:
         for thread in self._threads:
             thread.join(10)
 
-    def known_hosts(self, path):
-        """Write a known_hosts file that has this switch's key."""
-        path.write_text(f"[127.0.0.1]:{self.port} {self.key.get_name()} {self.key.get_base64()}\n")
-        return str(path)
+    @property
+    def known_host(self) -> str:
+        """The line of a known_hosts file that has this switch's key."""
+        return f"[{self.address}]:{self.port} {self.key.get_name()} {self.key.get_base64()}\n"
 
     def _accept(self):
         while True:

@@ -2,6 +2,7 @@
 """RoCE on the switches of Demartek's guide, typed on a command line that knows no other commands."""
 
 import json
+from contextlib import ExitStack
 from pathlib import Path
 
 import comware
@@ -9,7 +10,9 @@ import formats
 import pytest
 import qos_commands
 import ssh
-from converge import StepError
+import standalone
+from audit import audit
+from converge import Severity, StepError
 from model import Dialect
 from script import Script
 from unit.cumulus_fabric.fabrics import fabric
@@ -117,25 +120,16 @@ def test_yaml_and_json_are_for_nvue_only():
 # Typed on a command line.
 
 
-def login(switch, tmp_path, **other) -> ssh.Login:
-    keys = switch.known_hosts(tmp_path / "known_hosts")
-    return ssh.Login(
-        **{
-            "user": USER,
-            "password": PASSWORD,
-            "known_hosts": keys,
-            "port": switch.port,
-            "timeout": 5.0,
-            **other,
-        }
-    )
+def login(switch, **other) -> ssh.Login:
+    given = {"user": USER, "password": PASSWORD, "known_hosts": switch.known_host, "port": switch.port}
+    return ssh.Login(**{"timeout": 5.0, **given, **other})
 
 
 @pytest.mark.parametrize("name", PLATFORMS)
-def test_a_switch_that_knows_no_other_command_takes_all_of_them(name, tmp_path):
+def test_a_switch_that_knows_no_other_command_takes_all_of_them(name):
     made = script(name)
     with SshSwitch(PLATFORMS[name], name) as switch:
-        ssh.type_in(_platform(name), "127.0.0.1", made, login(switch, tmp_path))
+        ssh.type_in(_platform(name), "127.0.0.1", made, login(switch))
     assert switch.shell.refused == []
     configured = [line for _, line in switch.shell.taken]
     leaving = ("exit", "quit")
@@ -148,42 +142,42 @@ def test_a_switch_that_knows_no_other_command_takes_all_of_them(name, tmp_path):
 
 
 @pytest.mark.parametrize("name", PLATFORMS)
-def test_a_refused_command_stops_the_script_unsaved(name, tmp_path):
+def test_a_refused_command_stops_the_script_unsaved(name):
     made = script(name)
     middle = made.lines[len(made.lines) // 2]
     with SshSwitch(PLATFORMS[name], name, broken=[middle]) as switch, pytest.raises(StepError) as caught:
-        ssh.type_in(_platform(name), "127.0.0.1", made, login(switch, tmp_path))
+        ssh.type_in(_platform(name), "127.0.0.1", made, login(switch))
     assert caught.value.reason.startswith(f"127.0.0.1 refused '{middle}': % Operation failed")
     assert "nothing was saved" in caught.value.remedy
     assert switch.shell.refused == [middle]
     assert made.save not in [line for _, line in switch.shell.taken]
 
 
-def test_a_misspelled_command_is_refused_in_the_switchs_words(tmp_path):
+def test_a_misspelled_command_is_refused_in_the_switchs_words():
     wrong = Script(("vlan 2", "exit", "traffic-clas 2 bind switch-priority 5"), "config write to RoCEconfig")
     with SshSwitch(ONYX, "sn2410") as switch, pytest.raises(StepError, match="% Unrecognized command"):
-        ssh.type_in("onyx", "127.0.0.1", wrong, login(switch, tmp_path))
+        ssh.type_in("onyx", "127.0.0.1", wrong, login(switch))
     assert switch.shell.taken == [("", "vlan 2")]
 
 
-def test_a_wrong_password_is_named_and_not_shown(tmp_path):
+def test_a_wrong_password_is_named_and_not_shown():
     with SshSwitch(ONYX, "sn2410") as switch, pytest.raises(StepError) as caught:
-        ssh.type_in("onyx", "127.0.0.1", script("sn2410"), login(switch, tmp_path, password="Wrong-Donkey-1"))
+        ssh.type_in("onyx", "127.0.0.1", script("sn2410"), login(switch, password="Wrong-Donkey-1"))
     assert caught.value.reason == "127.0.0.1 refused the login of admin"
     assert "Donkey" not in f"{caught.value!r}{caught.value.remedy}{caught.value.__context__!r}"
 
 
-def test_an_unknown_host_key_is_refused(tmp_path):
+def test_an_unknown_host_key_is_refused():
     with SshSwitch(ONYX, "sn2410") as switch, SshSwitch(ONYX, "other") as other:
-        keys = other.known_hosts(tmp_path / "other")
+        keys = other.known_host
         with pytest.raises(StepError, match="a host key that is not the known one"):
-            ssh.type_in("onyx", "127.0.0.1", script("sn2410"), login(switch, tmp_path, known_hosts=keys))
+            ssh.type_in("onyx", "127.0.0.1", script("sn2410"), login(switch, known_hosts=keys))
     assert switch.shell.taken == []
 
 
-def test_a_switch_that_does_not_answer(tmp_path):
+def test_a_switch_that_does_not_answer():
     with SshSwitch(ONYX, "sn2410") as switch:
-        gone = login(switch, tmp_path)
+        gone = login(switch)
     with pytest.raises(StepError, match=r"127\.0\.0\.1 cannot be configured"):
         ssh.type_in("onyx", "127.0.0.1", script("sn2410"), gone)
 
@@ -196,3 +190,60 @@ def test_a_login_does_not_show_its_password():
 
 def _platform(name: str) -> str:
     return fabric("demartek").switch(name).platform
+
+
+# Both of them, as apply does it.
+
+
+@pytest.fixture
+def pair():
+    """The guide's two switches at addresses of their own, and one port for both."""
+    with ExitStack() as stack:
+        one = stack.enter_context(SshSwitch(ONYX, "sn2410"))
+        yield one, stack.enter_context(SshSwitch(COMWARE, "hpe5900", address="127.0.0.2", port=one.port))
+
+
+def managed(data):
+    data["standalone"]["sn2410"]["management"] = "127.0.0.1"
+    data["standalone"]["hpe5900"]["management"] = "127.0.0.2"
+
+
+def both(pair) -> ssh.Login:
+    return login(pair[0], known_hosts="".join(switch.known_host for switch in pair))
+
+
+def test_both_are_typed_in_and_the_correction_is_told(pair):
+    told = []
+    found = standalone.apply(fabric("demartek", managed), (), both(pair), announce=told.append)
+    assert [(each.severity, each.subject) for each in found] == [(Severity.INFO, "hpe5900")]
+    assert found[0].what == script("hpe5900").notes[0]
+    assert told == ["sn2410: typing 58 commands", "hpe5900: typing 54 commands"]
+    assert all(switch.shell.refused == [] and switch.shell.taken for switch in pair)
+
+
+def test_what_one_refuses_does_not_keep_the_other(pair):
+    pair[0].shell.broken = ("vlan 2",)
+    found = standalone.apply(fabric("demartek", managed), (), both(pair))
+    assert [(each.severity, each.subject) for each in found][:1] == [(Severity.BLOCKED, "sn2410")]
+    assert "refused 'vlan 2'" in found[0].what
+    assert pair[1].shell.taken
+
+
+def test_only_the_named_one_is_touched(pair):
+    standalone.apply(fabric("demartek", managed), ["hpe5900"], both(pair))
+    assert not pair[0].shell.taken
+    assert pair[1].shell.taken
+
+
+def test_nothing_is_typed_where_the_audit_blocks(pair):
+    wrong = fabric("demartek", lambda data: (managed(data), data["roce"].update(priority=0)))
+    found = standalone.apply(wrong, (), both(pair), audit(wrong))
+    assert [each.subject for each in found] == ["roce.priority"]
+    assert not pair[0].shell.taken
+
+
+def test_a_switch_without_an_address_is_named():
+    found = standalone.apply(fabric("demartek"), ["sn2410"], ssh.Login(USER, PASSWORD))
+    assert [(each.subject, each.remedy) for each in found] == [
+        ("sn2410", "give standalone.sn2410.management")
+    ]
