@@ -63,7 +63,14 @@ def test_actions_set_back_up_reset_and_restore(alone: Pair) -> None:
     assert "NUM_VF_MSIX=11\n" in saved
     done = alone.firmware.action("set-parameters", {"parameters": "NUM_VF_MSIX=31 CNP_DSCP_P2=26"})
     assert "set NUM_VF_MSIX=31 CNP_DSCP_P2=26" in done.results["done"]
-    assert "31" in alone.mstconfig("query", "NUM_VF_MSIX")
+    query = alone.firmware.action("query", {"devices": PF}).results["parameters"].splitlines()
+    (changed,) = [line for line in query if line.startswith(f"{PF}  NUM_VF_MSIX ")]
+    assert changed.split() == [PF, "NUM_VF_MSIX", "11", "11", "31", "next", "boot"]
+    print(
+        "",
+        *(line for line in query if line.startswith("port") or "NUM_" in line or "CNP_DSCP" in line),
+        sep="\n",
+    )
     restored = alone.firmware.action("restore", {"device": PF, "backup": saved})
     assert restored.failure is None, restored.failure
     assert "NUM_VF_MSIX=11" in restored.results["done"]
