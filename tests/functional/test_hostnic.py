@@ -6,6 +6,8 @@ from hostnic.testing import FakeHost, contract
 from lab import site
 from lab.guest import Guest
 
+pytestmark = pytest.mark.every_release
+
 PYTHON = "env PYTHONPATH=/opt/ovn-offload/lib:/opt/site-packages python3"
 
 

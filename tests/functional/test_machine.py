@@ -7,12 +7,14 @@ from lab.guest import Guest, GuestError
 from lab.juju import HookError, Unit
 
 
+@pytest.mark.every_release
 def test_boots_the_release_with_systemd_and_nothing_failed(machine: Guest) -> None:
     assert f"VERSION_CODENAME={machine.release.name}" in machine.read("/etc/os-release")
     assert machine.run("systemctl is-system-running").stdout == "running\n"
     assert machine.run("systemctl list-units --failed --plain --no-legend").stdout == ""
 
 
+@pytest.mark.every_release
 @pytest.mark.parametrize("module", ["openvswitch", "bonding", "8021q", "vxlan", "geneve", "rdma_rxe"])
 def test_has_the_kernel_module(machine: Guest, module: str) -> None:
     machine.run(["modprobe", module])
@@ -44,6 +46,7 @@ def test_a_snapshot_restores_disk_and_memory(machine: Guest) -> None:
     assert machine.run("ip link show later", check=False).returncode == 1
 
 
+@pytest.mark.every_release
 def test_a_reboot_keeps_the_disk_and_changes_the_boot_id(machine: Guest) -> None:
     before = machine.boot_id
     machine.write("/root/kept", "yes")

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """One node converges through a reboot, stays as it is, is adopted, resized and left, on a real kernel."""
 
+import pytest
 from functional.sriov_switchdev.node import VFS, Node, is_converged, nic
 from lab.guest import Guest
 
 USE_A_VF = "ip netns add guest; ip link set $(ls /sys/bus/pci/devices/0000:3b:00.0/virtfn0/net) netns guest"
 
 
+@pytest.mark.every_release
 def test_the_first_hooks_install_boot_files_and_leave_the_nic_alone(machine: Guest, prepared: Node) -> None:
     state = prepared.state()
     assert "numvfs 0 autoprobe 1 mode legacy" in state
@@ -18,6 +20,7 @@ def test_the_first_hooks_install_boot_files_and_leave_the_nic_alone(machine: Gue
     assert machine.run("stat -c %a /etc/ovn-offload/sriov-switchdev.json").stdout == "600\n"
 
 
+@pytest.mark.every_release
 def test_a_reboot_converges_the_node_in_the_right_order(machine: Guest, converged: Node) -> None:
     assert is_converged(converged.state())
     assert converged.reachable()
@@ -36,6 +39,7 @@ def test_a_reboot_converges_the_node_in_the_right_order(machine: Guest, converge
     assert "enp59s0f1np1 " in links
 
 
+@pytest.mark.every_release
 def test_a_second_run_writes_nothing_and_changes_nothing(converged: Node) -> None:
     before = converged.state()
     for event in ("config_changed", "update_status", "upgrade_charm", "start"):
@@ -54,6 +58,7 @@ def test_a_refresh_on_a_converged_node_writes_nothing(converged: Node) -> None:
     assert converged.state() == before
 
 
+@pytest.mark.every_release
 def test_another_reboot_ends_in_the_same_state_with_nothing_to_do(converged: Node) -> None:
     result = converged.reboot()
     assert result.status[0] == "active"
@@ -62,6 +67,7 @@ def test_another_reboot_ends_in_the_same_state_with_nothing_to_do(converged: Nod
     assert is_converged(converged.state())
 
 
+@pytest.mark.every_release
 def test_a_resize_is_refused_while_a_vf_is_in_use(machine: Guest, converged: Node) -> None:
     machine.run(USE_A_VF)
     before = converged.state()
@@ -73,6 +79,7 @@ def test_a_resize_is_refused_while_a_vf_is_in_use(machine: Guest, converged: Nod
         assert converged.state() == before
 
 
+@pytest.mark.every_release
 def test_a_live_resize_of_free_vfs_keeps_the_node_reachable(converged: Node) -> None:
     result = converged.configure(num_vfs=1, allow_live=True)
     assert result.status[0] == "active", result.logs
