@@ -61,7 +61,7 @@ def plan(site: Site, observed: Observed) -> Plan[Maas]:
         interfaces = {item["name"]: item for item in found["interface_set"]} if found else {}
         if found is None or not set(machine.ports) <= set(interfaces):
             what = f"its ports {', '.join(machine.ports)} are not known yet"
-            remedy = "commission it: maas PROFILE machine commission SYSTEM_ID"
+            remedy = "commission it: maas PROFILE machine commission SYSTEM_ID skip_bmc_config=1"
             findings.append(Finding(Severity.WAITING, machine.name, what, remedy))
             continue
         fabric = (_fabric(site, observed) or {}).get("id")
@@ -89,10 +89,11 @@ def _create(key: str, what: str, path: Path, values: Values, expect: Any = None)
 
 
 def _change(key: str, name: str, path: Path, wanted: Values, found: Any) -> Iterator[MaasStep]:
-    differing = {field: value for field, value in wanted.items() if found.get(field) != value}
+    have = {field: found.get(field) or "" for field in wanted}  # MAAS has null for what is empty
+    differing = {field: value for field, value in wanted.items() if have[field] != value}
     if differing:
         what = ", ".join(f"{field} of {name} to {value}" for field, value in differing.items())
-        why = ", ".join(f"{field} is {found.get(field) or 'not set'}" for field in differing)
+        why = ", ".join(f"{field} is {have[field] or 'not set'}" for field in differing)
         yield _step(key, f"set {what}", why, "PUT", path, differing)
 
 

@@ -65,14 +65,14 @@ class Write:
 
 
 def holds(found: Any, where: str, wanted: Any) -> bool:
-    """Whether a dotted path of an answer has a value, or, after a `*`, has it somewhere."""
+    """Whether a dotted path of an answer has a value, or has it after a `*`; null is empty text."""
     values = [found]
     for key in filter(None, where.split(".")):
         if key == "*":
             values = [item for value in values for item in value or ()]
         else:
             values = [value.get(key) for value in values if isinstance(value, dict)]
-    return wanted in values
+    return wanted in values or (wanted == "" and None in values)
 
 
 def resolve(maas: Maas, value: Value) -> Any:

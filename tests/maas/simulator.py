@@ -131,7 +131,8 @@ class Region:
     # Machines.
 
     def post_tags(self, data):
-        return self.add("tags", data["name"], **{"comment": "", "kernel_opts": "", **data})
+        fields = {key: value or None for key, value in data.items()}
+        return self.add("tags", data["name"], **{"comment": None, "kernel_opts": None, **fields})
 
     def post_machines(self, data):
         taken = data["hostname"] in [machine["hostname"] for machine in self.machines]
@@ -255,7 +256,7 @@ class Region:
             case "PUT", "subnets" | "machines", []:
                 return getattr(self, f"put_{kind[:-1]}")(item, data)
             case "PUT", "tags", []:
-                item.update(data)
+                item.update({key: value or None for key, value in data.items()})
         return item
 
     def node(self, method, machine, words, op, data):

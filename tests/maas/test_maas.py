@@ -143,7 +143,7 @@ def test_machines_are_known_tagged_and_not_powered_on(maas, run):
 def test_a_machine_that_was_not_commissioned_is_said_with_its_remedy(run):
     said = run("apply", expected=1)
     assert "its ports enp63s0f0, enp63s0f1 are not known yet" in said
-    assert "commission it: maas PROFILE machine commission SYSTEM_ID" in said
+    assert "commission it: maas PROFILE machine commission SYSTEM_ID skip_bmc_config=1" in said
 
 
 def test_two_ports_become_a_bond_an_ovs_bridge_and_its_vlans(built):
