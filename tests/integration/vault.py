@@ -5,12 +5,13 @@ import http.client
 import json
 from typing import Any
 
+PORT = 8200
 SHARES, THRESHOLD = 5, 3
 TOKEN_LIFE = "10m"
 
 
 def _ask(address: str, path: str, body: dict[str, Any], token: str = "") -> dict[str, Any]:
-    connection = http.client.HTTPConnection(address, 8200, timeout=60)
+    connection = http.client.HTTPConnection(address, PORT, timeout=60)
     headers = {"X-Vault-Token": token} if token else {}
     connection.request("POST", f"/v1/{path}", json.dumps(body), headers)
     answer = connection.getresponse()
