@@ -6,7 +6,7 @@ import subprocess
 
 from hostnic.system import System
 
-NEEDED = {"/usr/bin/mstconfig": "mstflint", "/usr/bin/setpci": "pciutils", "/usr/bin/curl": "curl"}
+NEEDED = {"/usr/bin/mstconfig": "mstflint", "/usr/bin/setpci": "pciutils"}
 
 logger = logging.getLogger(__name__)
 

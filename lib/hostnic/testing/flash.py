@@ -30,7 +30,7 @@ class Burn:
 
 @dataclass
 class FakeFlash:
-    """Burns by unit, and what ``curl`` finds.
+    """Burns by unit, and what the web has.
 
     Attributes:
         burns: by the name of their unit.
@@ -125,11 +125,11 @@ def show(host: "FakeKernel", unit: str) -> str:
     return "ActiveState=active\nSubState=exited\nExecMainStatus=0\n"
 
 
-def curl(host: "FakeKernel", argv: list[str]) -> str:
-    """``curl … --output FILE URL``."""
-    url, target = argv[-1], argv[argv.index("--output") + 1]
+def download(host: "FakeKernel", argv: list[str]) -> str:
+    """``python3 -I -c PROGRAM URL FILE``: the program that fetches."""
+    url, target = argv[-2:]
     if url not in host.flash.web:
-        raise failure(argv, 22, "", "curl: (22) The requested URL returned error: 404")
+        raise failure(argv, 1, "", "urllib.error.HTTPError: HTTP Error 404: Not Found")
     host.files.install(target, host.flash.web[url], 0o644)
     return ""
 

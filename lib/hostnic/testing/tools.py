@@ -20,7 +20,6 @@ FILE_TOOLS = {
     "setpci": pcispace.setpci,
     "mstmcra": pcispace.mstmcra,
     "cp": flash.copy,
-    "curl": flash.curl,
     "sha256sum": flash.sha256sum,
 }
 
@@ -53,6 +52,8 @@ def run(host: "FakeKernel", argv: list[str]) -> str:
         raise failure(argv, 1, "1 packets transmitted, 0 received, 100% packet loss", "")
     if argv[0] in FILE_TOOLS:
         return FILE_TOOLS[argv[0]](host, argv)
+    if argv[:3] == ["python3", "-I", "-c"]:
+        return flash.download(host, argv)
     if argv[:3] == ["python3", "-m", "zipfile"]:
         return flash.unzip(host, argv)
     if argv[0] == "mstfwreset":

@@ -25,7 +25,7 @@ PF0, PF1 = "0000:3b:00.0", "0000:3b:00.1"
 def machine(**arguments: Any) -> FakeHost:
     """A FakeHost with mstflint, whose NIC offers 4 VFs and has SR-IOV off for all future boots."""
     host = FakeHost(**arguments)
-    for tool in ("mstconfig", "setpci", "curl"):
+    for tool in ("mstconfig", "setpci"):
         host.files.install(f"/usr/bin/{tool}", b"", 0o755)
     factory(host)
     return host

@@ -60,7 +60,7 @@ def test_auto_burns_sets_parameters_and_needs_one_reboot_for_both(node: Node) ->
     assert node.reboots_asked == 1
     assert node.emit().name == "active"
     assert node.writes == []
-    assert not spawned(node, "curl")
+    assert not spawned(node, "-c")
 
 
 def test_the_plan_shows_the_burn_and_fetches_nothing(node: Node) -> None:
@@ -161,7 +161,7 @@ def test_an_image_that_cannot_be_fetched_blocks_under_auto(node: Node) -> None:
     offer(node, firmware_policy="auto")
     node.host.flash.web.clear()
     assert node.emit().name == "blocked"
-    assert "The requested URL returned error: 404" in node.log
+    assert "HTTP Error 404: Not Found" in node.log
     assert "see options firmware-url" in node.log
 
 
