@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What may go wrong with one REST call."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 KINDS = ("hang", "500", "500-after", "reset", "reset-after", "partial", "certificate")
 """``-after``: the switch does what it was asked, and the answer is lost.
@@ -21,17 +21,25 @@ class Fault:
         kind: one of :data:`KINDS`.
         at: the call that it hits, counted from 0 since the fault was set.
         times: how many calls it hits from there on; 0 for all.
+        call: where given, calls are counted from the first one of this name (see Call.name).
 
     """
 
     kind: str
     at: int = 0
     times: int = 1
+    call: str = ""
+    start: int | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
             raise ValueError(f"{self.kind} is no fault")
 
-    def hits(self, number: int) -> bool:
-        """Whether it hits the call with this number."""
+    def hits(self, number: int, name: str) -> bool:
+        """Whether it hits the call with this number and name."""
+        if self.start is None and self.call in ("", name):
+            self.start = number if self.call else 0
+        if self.start is None:
+            return False
+        number -= self.start
         return number >= self.at and (not self.times or number < self.at + self.times)

@@ -122,11 +122,11 @@ class Server:
         with self._lock:
             self._strange += 1
 
-    def fault(self) -> str:
+    def fault(self, call: Call) -> str:
         """The fault that hits this call, if one does."""
         with self._lock:
             number, self._count = self._count, self._count + 1
-            return next((fault.kind for fault in self.faults if fault.hits(number)), "")
+            return next((fault.kind for fault in self.faults if fault.hits(number, call.name)), "")
 
     def hang(self) -> None:
         """Keep a client waiting, until the server stops."""
@@ -263,7 +263,7 @@ class _Handler(BaseHTTPRequestHandler):
             return
         call = Call(self.command, url.path[len(ROOT) :] or "/", parse_qs(url.query), body)
         owner.calls.append(call)
-        kind = owner.fault()
+        kind = owner.fault(call)
         time.sleep(owner.latency)
         if kind == "hang":
             owner.hang()

@@ -8,14 +8,13 @@ import os
 from collections.abc import Collection, Generator, Iterator, Sequence
 from contextlib import contextmanager
 
+import answers
 import expand
 import formats
 import hosts
 import intent
 import online
 import ops
-import ssh
-import standalone
 from apply import Policy, Report
 from audit import audit
 from charmkit.fabric import HOST, POLICY, FabricError, Host
@@ -24,7 +23,7 @@ from client import Access, Credentials
 from config import Options, Output, Rendering, Secret, Showing, Switches, pins
 from converge import Finding, Plan, Severity, findings_as_json, findings_as_table, worst_first
 from fleet import Fleet
-from model import Dialect, Fabric, Switch
+from model import Dialect, Fabric, Role, Switch
 from observe import observe
 from plan import Candidate
 from shape import IntentError
@@ -176,8 +175,11 @@ class CumulusFabricCharm(ops.CharmBase):
         event: ops.ActionEvent, params: Switches, options: Options, site: online.Site
     ) -> Sequence[Finding]:
         """Onyx and Comware switches follow the others; what they refused, and what was corrected."""
-        if not standalone.switches(site.fabric, params.names):
+        if not site.fabric.by_role(Role.STANDALONE):
             return ()
+        import ssh  # netmiko is slow to import, and few sites need it
+        import standalone
+
         by = _credentials(options.credentials)
         login = ssh.Login(by.user, by.password, options.known_hosts, timeout=options.request_timeout)
         return standalone.apply(site.fabric, params.names, login, site.audit, event.log)
@@ -220,25 +222,9 @@ class CumulusFabricCharm(ops.CharmBase):
             _known(fabric, params.names)
             chosen = [each for each in fabric.switches if not params.names or each.name in params.names]
             dialects = self._dialects(options, fabric, chosen, params)
-            texts = {
-                each.name: formats.write(fabric, each, dialects[each.name], params.format) for each in chosen
-            }
+            event.set_results({"rendered": answers.rendered(fabric, chosen, dialects, params)})
         except (InputError, formats.FormatError) as error:
             event.fail(str(error))
-            return
-        if params.format == "json" and len(texts) > 1:
-            event.set_results(
-                {"rendered": json.dumps({name: json.loads(text) for name, text in texts.items()})}
-            )
-        else:
-            heads = len(texts) > 1
-            event.set_results(
-                {
-                    "rendered": "\n".join(
-                        (f"# {name}\n" if heads else "") + text for name, text in texts.items()
-                    )
-                }
-            )
 
     def _dialects(
         self, options: Options, fabric: Fabric, chosen: Sequence[Switch], params: Rendering
@@ -257,19 +243,14 @@ class CumulusFabricCharm(ops.CharmBase):
         return found
 
     def _on_show_fabric(self, event: ops.ActionEvent) -> None:
-        import picture  # only this action needs them: hooks stay fast
-        import show
-
         try:
             params = load_params(event, Showing)
             fabric = self._fabric(self._options())
-            found = worst_first(self._verify()) if params.health else []
+            found = self._verify() if params.health else ()
         except InputError as error:
             event.fail(str(error))
             return
-        health = {finding.subject: finding.severity for finding in reversed(found)} if params.health else None
-        draw = picture.as_svg if params.format == "svg" else show.as_text
-        event.set_results({"fabric": draw(fabric, health)})
+        event.set_results({"fabric": answers.drawn(fabric, found, params)})
 
 
 def _known(fabric: Fabric, names: Collection[str]) -> None:
@@ -303,16 +284,7 @@ def _credentials(secret: Secret | None) -> Credentials:
 
 
 def _tell(event: ops.ActionEvent, report: Report, by_ssh: Sequence[Finding] = ()) -> None:
-    reasons = (*report.reasons, *by_ssh)
-    rows = [f"{name}: {result.value}" for name, result in sorted(report.results.items())]
-    event.set_results(
-        {
-            "applied": str(report.applied).lower(),
-            "result": report.verdict,
-            "switches": "\n".join(rows),
-            "reasons": findings_as_table(reasons) if reasons else "",
-        }
-    )
+    event.set_results(answers.told(report, by_ssh))
     if not report.applied:
         event.fail(f"{report.verdict}: {worst_first(report.reasons)[0].sentence()}")
     elif refused := [each for each in by_ssh if each.severity is Severity.BLOCKED]:

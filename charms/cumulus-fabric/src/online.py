@@ -64,7 +64,7 @@ class Site:
 
     def survey(self, names: Collection[str] = (), state: bool = False) -> Survey:
         """Look at these switches, or at all; ``state`` also at what they see of each other."""
-        observed = observe(self.fleet, names or self.names, state)
+        observed = observe(self.fleet, [each for each in self.names if not names or each in names], state)
         wanted: dict[str, Tree] = {}
         findings: list[Finding] = []
         for name, seen in observed.switches.items():

@@ -18,7 +18,7 @@ from nvue.switch import factory
 from online import Site
 
 USER, PASSWORD = "cumulus", "Correct-Horse-9"
-QUICK = Policy(confirm=2, settle=1.0, deadline=3.0, poll=0.02)
+QUICK = Policy(confirm=60, settle=20.0, deadline=20.0, poll=0.02)
 
 
 @dataclass

@@ -81,10 +81,8 @@ class Unit:
         self.access = access
         quick = replace(access, pauses=(0.01,))
         servers = self.rack.servers
-        switches = {
-            each.name: Nvue(each.name, "127.0.0.1", quick, servers[each.name].port)
-            for each in fabric.switches
-        }
+        cumulus = [each.name for each in fabric.switches if each.platform == "cumulus"]
+        switches = {name: Nvue(name, "127.0.0.1", quick, servers[name].port) for name in cumulus}
         return Fleet(switches, limit, sleep=lambda seconds: time.sleep(min(seconds, 0.02)))
 
     def configure(self, **options: Any) -> "Unit":

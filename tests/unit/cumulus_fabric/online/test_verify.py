@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Verify: whatever is otherwise than the intent says is named, with its switch, port and remedy."""
+
+from collections.abc import Callable, Iterator
+from copy import deepcopy
+from typing import Any
+
+import pytest
+from converge import Finding, Severity
+from nvue import Certificate, merge
+from unit.cumulus_fabric.fabrics import fabric
+from unit.cumulus_fabric.online.site import Rack, rack
+
+
+def named(content: dict[str, Any]) -> None:
+    """The guide's fabric with names for the hosts of its first rack."""
+    content["racks"][0]["hosts"] = {"ports": "swp9-10", "names": ["node1", "node2"]}
+
+
+@pytest.fixture(scope="module")
+def made(certificate: Certificate) -> Iterator[Rack]:
+    with rack(fabric(change=named), certificate, applied=True) as made:
+        yield made
+
+
+@pytest.fixture
+def rdg(made: Rack) -> Iterator[Rack]:
+    """The guide's six switches, all as the intent says; what a test breaks is mended after it."""
+    trees = {name: deepcopy(member.tree) for name, member in made.wires.members.items()}
+    cables, hosts = dict(made.wires.cables), deepcopy(made.wires.hosts)
+    yield made
+    for name, tree in trees.items():
+        made.wires.members[name].apply(tree)
+    made.wires.cables, made.wires.hosts, made.wires.cut = cables, hosts, set()
+
+
+def found(rdg: Rack) -> list[Finding]:
+    return [each for each in rdg.site.verify() if each.severity > Severity.INFO]
+
+
+def kernel(rdg: Rack, name: str, change: dict[str, Any]) -> None:
+    """Change what runs on a switch behind NVUE's back: its configuration does not show it."""
+    member = rdg.wires.members[name]
+    member.apply(merge(member.tree, change))
+
+
+def test_nothing_is_found_where_all_is_as_it_should_be(rdg: Rack) -> None:
+    assert found(rdg) == []
+
+
+def wrong_cable(rdg: Rack) -> None:
+    for leaf, port in (("Leaf0-1", "swp14"), ("Leaf0-2", "swp13")):
+        rdg.wires.cable((leaf, "swp31"), ("Spine0", port))
+
+
+def bgp(change: dict[str, Any]) -> dict[str, Any]:
+    return {"vrf": {"default": {"router": {"bgp": change}}}}
+
+
+BRIDGE = {"bridge": {"domain": {"br_default": {"vlan": {"40": None, "77": {}}}}}}
+BROKEN: dict[str, tuple[Callable[[Rack], object], list[str]]] = {
+    "one wrong VLAN": (
+        lambda rdg: kernel(rdg, "Leaf1-1", {"interface": {"bond1": BRIDGE}}),
+        [
+            "Leaf1-1 bond1: VLAN 40 is missing, the intent says tagged; "
+            "VLAN 77 is tagged, the intent says none"
+        ],
+    ),
+    "the wrong untagged VLAN": (
+        lambda rdg: kernel(
+            rdg, "Leaf0-1", {"interface": {"swp23": {"bridge": {"domain": {"br_default": {"untagged": 9}}}}}}
+        ),
+        [
+            "Leaf0-1 swp23: VLAN 9 is untagged, the intent says tagged; "
+            "VLAN 3000 is tagged, the intent says untagged"
+        ],
+    ),
+    "an MTU": (
+        lambda rdg: kernel(rdg, "Leaf0-2", {"interface": {"bond2": {"link": {"mtu": 1500}}}}),
+        ["Leaf0-2 bond2: MTU is 1500, the intent says 9000"],
+    ),
+    "an uplink's MTU": (
+        lambda rdg: kernel(rdg, "Leaf0-2", {"interface": {"swp31": {"link": {"mtu": 9000}}}}),
+        ["Leaf0-2 swp31: MTU is 9000, the intent says 9216"],
+    ),
+    "two uplinks exchanged": (
+        wrong_cable,
+        [
+            "Leaf0-1 swp31: is wired to Spine0 swp14, the intent says Spine0 swp13",
+            "Leaf0-2 swp31: is wired to Spine0 swp13, the intent says Spine0 swp14",
+            "Spine0 swp13: is wired to Leaf0-2 swp31, the intent says Leaf0-1 swp31",
+            "Spine0 swp14: is wired to Leaf0-1 swp31, the intent says Leaf0-2 swp31",
+        ],
+    ),
+    "a cut uplink": (
+        lambda rdg: rdg.wires.cut.add(("Leaf1-2", "swp32")),
+        ["Leaf1-2 swp32: the link to Spine1 is down", "Spine1 swp16: the link to Leaf1-2 is down"],
+    ),
+    "BGP without EVPN": (
+        lambda rdg: kernel(
+            rdg,
+            "Spine0",
+            bgp({"peer-group": {"underlay": {"address-family": {"l2vpn-evpn": {"enable": "off"}}}}}),
+        ),
+        [
+            f"{one}: the BGP session with {other} carries no EVPN"
+            for port, leaf in ((13, "Leaf0-1"), (14, "Leaf0-2"), (15, "Leaf1-1"), (16, "Leaf1-2"))
+            for one, other in ((f"Spine0 swp{port}", leaf), (f"{leaf} swp31", "Spine0"))
+        ],
+    ),
+    "a session that does not come up": (
+        lambda rdg: kernel(rdg, "Leaf0-1", {"router": {"bgp": {"autonomous-system": 65199}}}),
+        [
+            f"{one}: the BGP session with {other} is not established"
+            for port, spine in ((31, "Spine0"), (32, "Spine1"))
+            for one, other in ((f"Leaf0-1 swp{port}", spine), (f"{spine} swp13", "Leaf0-1"))
+        ]
+        + [
+            f"{one} {bond}: {other} is not seen as peer of its Ethernet segment"
+            for bond in ("bond1", "bond2", "bond_ext")
+            for one, other in (("Leaf0-1", "Leaf0-2"), ("Leaf0-2", "Leaf0-1"))
+        ],
+    ),
+    "a missing VNI": (
+        lambda rdg: kernel(rdg, "Leaf0-1", {"bridge": {"domain": {"br_default": {"vlan": {"40": None}}}}}),
+        ["Leaf0-1 VNI 40: does not exist (VLAN 40, overlay)"],
+    ),
+    "another segment": (
+        lambda rdg: kernel(
+            rdg, "Leaf0-2", {"interface": {"bond1": {"evpn": {"multihoming": {"segment": {"local-id": 77}}}}}}
+        ),
+        [
+            "Leaf0-1 bond1: Leaf0-2 is not seen as peer of its Ethernet segment",
+            "Leaf0-2 bond1: its Ethernet segment 03:44:38:39:be:ef:01:00:00:01 does not exist",
+        ],
+    ),
+    "no RoCE": (
+        lambda rdg: kernel(rdg, "Spine1", {"qos": None}),
+        ["Spine1 RoCE: is off, the intent says lossless"],
+    ),
+    "a host's link": (
+        lambda rdg: rdg.wires.cut.add(("Leaf0-1", "swp9")),
+        ["Leaf0-1 swp9: the link to node1 is down"],
+    ),
+    "another host": (
+        lambda rdg: setattr(rdg.wires.hosts["Leaf0-1", "swp9"], "host", "node2.example.com"),
+        ["Leaf0-1 swp9: is wired to node2.example.com, the intent says node1"],
+    ),
+}
+
+
+@pytest.mark.parametrize(("breaks", "said"), BROKEN.values(), ids=BROKEN)
+def test_what_is_otherwise_is_named(rdg: Rack, breaks: Callable[[Rack], object], said: list[str]) -> None:
+    breaks(rdg)
+    seen = found(rdg)
+    assert sorted(f"{each.subject}: {each.what}" for each in seen) == sorted(said)
+    assert all(each.remedy for each in seen)
+
+
+def test_a_silent_host_port_is_unknown_and_not_wrong(rdg: Rack) -> None:
+    rdg.wires.hosts["Leaf0-1", "swp9"].speaks = False
+    assert found(rdg) == []
+    assert any(
+        each.sentence() == "Leaf0-1 swp9: node1 is not seen by LLDP: unknown, not wrong"
+        for each in rdg.site.verify()
+    )
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_a_hosts_port_id_may_be_a_name_or_a_mac(rdg: Rack, named: bool) -> None:
+    rdg.wires.hosts["Leaf0-1", "swp9"].named = named
+    rdg.wires.hosts["Leaf0-1", "swp9"].host = "NODE1.maas"
+    assert found(rdg) == []
+
+
+def test_settings_that_differ_are_one_finding_for_each_switch(rdg: Rack) -> None:
+    box = rdg.servers["Leaf0-1"].switch
+    before = box.revisions["startup"].tree
+    box.revisions["startup"].tree = merge(before, {"interface": {"bond1": {"link": {"mtu": 1500}}}})
+    try:
+        (only,) = found(rdg)
+    finally:
+        box.revisions["startup"].tree = before
+    assert only.sentence() == "Leaf0-1: 1 setting differs from the intent; the action apply brings it there"
+
+
+def test_a_switch_that_does_not_answer_is_one_finding(rdg: Rack) -> None:
+    rdg.servers["Spine1"].password, kept = "other", rdg.servers["Spine1"].password
+    try:
+        (only,) = found(rdg)
+    finally:
+        rdg.servers["Spine1"].password = kept
+    assert only.subject == "Spine1"
