@@ -25,19 +25,18 @@ HEADER = (
 
 
 def overlay(site: Site) -> dict[str, Any]:
-    """The overlay: compute machines first, as the bundles number them, then those of the control plane."""
-    offloading = [
-        m
-        for m in site.machines.values()
-        if site.roles[m.role].bond and site.tags[site.roles[m.role].tag].dedicated_cpus
-    ]
-    control = [m for m in site.machines.values() if site.roles[m.role].bond and m not in offloading]
-    machines = {}
-    for number, machine in enumerate(offloading + control):
-        role = site.roles[machine.role]
-        machines[str(number)] = {"constraints": f"tags={role.tag} spaces={','.join(role.networks)}"}
-    dedicated = {site.tags[site.roles[m.role].tag].dedicated_cpus for m in offloading}
-    options = {"cpu-dedicated-set": ",".join(sorted(dedicated))}
+    """The overlay: the machines of each role with a bond, in the file's order of roles: compute first."""
+    machines: dict[str, Any] = {}
+    dedicated: set[str] = set()
+    for role in site.roles.values():
+        for machine in site.machines.values():
+            if machine.role == role.name and role.bond:
+                constraints = f"tags={role.tag} spaces={','.join(role.networks)}"
+                machines[str(len(machines))] = {"constraints": constraints}
+                dedicated |= {site.tags[role.tag].dedicated_cpus} - {""}
+    if len(dedicated) != 1:
+        return {"machines": machines}
+    options = {"cpu-dedicated-set": dedicated.pop()}
     return {"machines": machines, "applications": {"nova-compute": {"options": options}}}
 
 
