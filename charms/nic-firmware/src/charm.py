@@ -162,7 +162,7 @@ class NicFirmwareCharm(ops.CharmBase):
         worst = next((finding for finding in findings if finding.severity >= Severity.HELD), None)
         need = Need(
             reasons=reboot_reasons(survey.wanted, observed, survey.plan),
-            not_ready=STEPS_LEFT if survey.plan.steps else _silent(self.system, observed),
+            not_ready=_not_ready(self.system, survey),
             unverified=worst.sentence() if worst else "",
         )
         given = Handover(
@@ -226,9 +226,16 @@ class NicFirmwareCharm(ops.CharmBase):
         return True
 
 
-def _silent(system: System, observed: Observed) -> str:
-    """A charm of this machine that has not said yet what it needs, so that one reboot serves both."""
-    heard = {other.charm for other in observed.others}
+def _not_ready(system: System, survey: Survey) -> str:
+    """What has to be in place before the reboot; empty when all is.
+
+    A charm of this machine that has not said yet what it needs is waited for, so that one reboot serves both.
+    """
+    if survey.plan.steps:
+        return STEPS_LEFT
+    if survey.observed.record.burns:
+        return "a burn of firmware has not come to its end"
+    heard = {other.charm for other in survey.observed.others}
     for charm in LISTENS_TO:
         prefix = f"unit-{charm}-"
         there = system.listdir("/var/lib/juju/agents") if system.exists("/var/lib/juju/agents") else []

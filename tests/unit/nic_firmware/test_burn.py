@@ -176,12 +176,16 @@ def test_no_image_at_all(node: Node) -> None:
 
 def test_a_burn_that_fails_is_named_and_done_again(node: Node) -> None:
     offer(node).emit()
+    node.configure(parameters="ATS_ENABLED=1", reboot_policy="always")
     node.host.flash.breaks = "-E- Burning FS4 image failed: flash is write protected\n"
     assert "Burning FS4 image failed: flash is write protected" in node.failure("burn")
     assert node.emit().name == "blocked"
     assert f"the burn of firmware {NEW} did not come to its end" in node.findings()
+    assert node.reboots_asked == 0, "not while a burn may go on"
     node.action("burn")
     assert flash(node)[0] == NEW
+    node.emit("update_status")
+    assert node.reboots_asked == 1
     assert "did not come to its end" not in node.findings()
 
 

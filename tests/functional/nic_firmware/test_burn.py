@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Images under real systemd: a burn, a reboot that runs it, and power that is lost in the middle."""
+
+import hashlib
+
+import pytest
+from functional.nic_firmware.conftest import PF, Pair, soon
+from lab import mstflint
+from lab.guest import GuestError
+
+pytestmark = pytest.mark.unproven
+
+NEW = "22.39.1002"
+URL = "http://127.0.0.1:8080/fw.bin"
+TOOL = """#!/bin/sh
+LAB_BURN_SECONDS=$(cat /root/burn-seconds) exec python3 /opt/ovn-offload/tests/lab/mstflint.py "$@"
+"""
+
+
+@pytest.fixture
+def site(pair: Pair) -> Pair:
+    """nic-firmware alone, the stand-in in mstflint's place, and an image on a web server."""
+    guest, content = pair.guest, mstflint.image("MT_0000000359", NEW)
+    guest.run("rm -r /var/lib/juju/agents/unit-sriov-switchdev-0")
+    # A transient unit's command is looked up in systemd's own path, where /usr/local comes first.
+    guest.write("/usr/local/bin/mstflint", TOOL, 0o755)
+    guest.write("/root/burn-seconds", "3")
+    guest.write("/srv/fw/fw.bin", content)
+    guest.run("systemd-run --unit=images python3 -m http.server --directory /srv/fw 8080")
+    digest = hashlib.sha256(content).hexdigest()
+    options = {"profile": "", "parameters": "", "firmware-url": URL, "firmware-sha256": digest}
+    pair.firmware.set(config=options)
+    assert pair.firmware.emit("config_changed").status[0] == "active"
+    return pair
+
+
+def flash(site: Pair) -> str:
+    return site.guest.run(["mstflint", "-d", PF, "-qq", "query"]).stdout
+
+
+def test_a_burn_runs_after_one_reboot(site: Pair) -> None:
+    burned = site.firmware.action("burn")
+    assert burned.results["burned"] == f"burn firmware {NEW} into 3b:00"
+    assert NEW in flash(site)
+    assert soon(lambda: site.firmware.reboot_requested)
+    site.guest.reboot()
+    assert site.firmware.emit("start").status[0] == "active"
+    assert "Running" not in flash(site)
+    assert site.firmware.emit("update_status").writes == []
+
+
+def test_power_loss_in_the_middle_is_told_and_finished(site: Pair) -> None:
+    site.guest.write("/root/burn-seconds", "600")
+    with pytest.raises(GuestError):
+        site.firmware.action("burn", timeout=60)
+    site.guest.power_cycle()
+    assert NEW not in flash(site)
+    assert "did not come to its end" in site.firmware.action("verify").results["findings"]
+    site.guest.write("/root/burn-seconds", "3")
+    site.guest.run("systemd-run --unit=images python3 -m http.server --directory /srv/fw 8080")
+    site.firmware.action("burn")
+    assert NEW in flash(site)
