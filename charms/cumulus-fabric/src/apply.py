@@ -67,10 +67,12 @@ class Report:
 
     @property
     def verdict(self) -> str:
-        """One sentence: fully applied, fully rolled back, or where that is not known."""
-        unknown = self._with(Result.UNKNOWN)
+        """One sentence: fully applied, fully rolled back, nothing sent, or where that is not known."""
         if self.applied:
             return f"fully applied: {len(self._with(Result.APPLIED))} switches changed"
+        if not self.results:
+            return "nothing was sent to any switch"
+        unknown = self._with(Result.UNKNOWN)
         if not unknown:
             return "fully rolled back: every switch runs what it ran before"
         return f"rolled back, but not known of {', '.join(unknown)}; look at it when it answers again"

@@ -106,8 +106,7 @@ class CumulusFabricCharm(ops.CharmBase):
             return ()
         options = self._options()
         fabric = self._fabric(options)
-        for relation in self.model.relations[RELATION]:
-            relation.data[self.app][POLICY] = hosts.policy(fabric).to_json()
+        self._tell_hosts(fabric)
         with self._site(options, fabric) as site:
             survey = site.survey(state=True)
             taken_back: tuple[Finding, ...] = ()
@@ -133,6 +132,13 @@ class CumulusFabricCharm(ops.CharmBase):
 
     # -- hosts
 
+    def _tell_hosts(self, fabric: Fabric) -> None:
+        """Publish the policy; what an audit refuses is not told to anybody."""
+        if any(finding.severity is Severity.BLOCKED for finding in audit(fabric)):
+            return
+        for relation in self.model.relations[RELATION]:
+            relation.data[self.app][POLICY] = hosts.policy(fabric).to_json()
+
     def _hosts(self) -> tuple[list[Host], list[Finding]]:
         """What hosts report, and reports that cannot be read."""
         read: list[Host] = []
@@ -149,7 +155,8 @@ class CumulusFabricCharm(ops.CharmBase):
     def _host_findings(self, fabric: Fabric) -> Iterator[Finding]:
         read, wrong = self._hosts()
         yield from wrong
-        yield from hosts.verify(fabric, read)
+        if not any(finding.severity is Severity.BLOCKED for finding in audit(fabric)):
+            yield from hosts.verify(fabric, read)
 
     # -- actions
 

@@ -26,6 +26,9 @@ PORT = 8765
 RETRIED = (500, 502, 503, 504)
 """Statuses after which the same request may well succeed: nvued restarts, or is busy."""
 
+IDLE = 20.0
+"""Seconds after which a connection is opened anew: a switch's web server closes idle ones after a while."""
+
 PAUSES = (0.5, 1.0, 2.0, 4.0, 8.0)
 """Seconds between two attempts."""
 
@@ -106,6 +109,7 @@ class Nvue:
         self.name, self.address, self.port = name, address, port
         self._access = access
         self._connection: http.client.HTTPSConnection | None = None
+        self._used = 0.0
 
     # -- what NVUE offers
 
@@ -210,8 +214,11 @@ class Nvue:
         if body is not None:
             content = json.dumps(body).encode()
             headers["Content-Type"] = "application/json"
+        if time.monotonic() - self._used > IDLE:
+            self.close()
         try:
             connection = self._connection or self._connect()
+            self._used = time.monotonic()
             connection.request(method, target, content, headers)
             answer = connection.getresponse()
             return answer.status, answer.read()

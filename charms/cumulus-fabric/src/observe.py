@@ -75,8 +75,9 @@ def release_of(switch: Nvue) -> str:
         SwitchError: ``release`` when this charm does not know its tree.
 
     """
-    system = switch.get("/system", include=("/build", "/version"))
-    version: object = system.get("version")
+    system = switch.get("/system")
+    # 5.14 moved it from system.build to system.version.
+    version: object = system.get("version") or ("build" not in system and switch.get("/system/version"))
     told = [
         system.get("build"),
         *(cast("Tree", version).values() if isinstance(version, dict) else [version]),

@@ -100,11 +100,16 @@ def twice_the_same_port(content: dict[str, Any]) -> None:
     content["racks"][0]["single-homed"] = {"juju": {"leaf": 1, "port": "swp9"}}
 
 
+def one_vlan_twice(content: dict[str, Any]) -> None:
+    content["networks"]["storage"] = {"vlan": 9, "vni": 50}
+
+
 TROUBLE = {
     "no intent": ({"intent": ""}, "option intent: is not set; set it, or attach the resource"),
     "no YAML": ({"intent": "networks: [oh"}, "intent"),
     "a wrong value": ({"intent": intent(broken_vlan)}, "networks.oam.vlan: 4095 is not allowed"),
     "an audit": ({"intent": intent(twice_the_same_port), "apply_policy": "auto"}, "swp9"),
+    "a VLAN twice": ({"intent": intent(one_vlan_twice), "apply_policy": "auto"}, "VLAN 9"),
     "no management": (
         {"intent": intent(lambda content: content["spines"].pop("management"))},
         "Spine0: has no management address",
