@@ -7,6 +7,7 @@ from bundle.model import Bundle, words
 from bundle.rule import Wrong, listed, near, rule
 
 QUORUM = ("mysql-innodb-cluster", "ovn-central")
+APIS = ("keystone", "glance", "placement", "neutron-api", "nova-cloud-controller", "openstack-dashboard")
 GATEWAY_SPACE = "oam-space"
 """The space with the default gateway, unless `variables: reach-gateway: spaces=…` names another."""
 
@@ -92,6 +93,21 @@ def quorum(bundle: Bundle) -> Iterator[Wrong]:
         elif len(set(machines)) < len(machines):
             what = f"{application.name} has several units on one host"
             yield application.place("to"), what, "Place each unit on another machine"
+
+
+@rule("virtual-ip", "API charms of several units have a virtual IP and the hacluster that moves it.")
+def virtual_ip(bundle: Bundle) -> Iterator[Wrong]:
+    for application in bundle.of(*APIS):
+        if application.count > 1 and not application.option("vip"):
+            what = f"{application.name} has {application.count} units and no virtual IP"
+            yield (
+                application.place("num_units"),
+                what,
+                "Write vip: an unused address of each space it is bound to",
+            )
+        elif application.count > 1 and not bundle.related(application, "ha"):
+            what = f"nothing moves the virtual IP of {application.name}"
+            yield application.place("options", "vip"), what, f"Relate {application.name}:ha to a hacluster:ha"
 
 
 @rule("compute-tag", "Machines of one nova-compute application are chosen by one MAAS tag.")
