@@ -16,7 +16,7 @@ from hostnic.nics import Card, Port
 from hostnic.system import System
 from observe import Answer, Observed
 from record import Record, Waiting
-from selection import optional
+from selection import needless
 
 HostStep = Step[System]
 
@@ -199,7 +199,7 @@ def _port(port: Port, wanted: Desired, observed: Observed) -> Iterator[Finding]:
 
 def _absent(bdf: str, found: dict[Setting, State]) -> Iterator[Finding]:
     for setting, state in found.items():
-        if state is not State.ABSENT or (optional(setting.name) and not setting.required):
+        if state is not State.ABSENT or needless(setting):
             continue
         severity = Severity.BLOCKED if setting.required else Severity.WARNING
         what = f"the firmware does not offer {setting.name} ({setting.source})"

@@ -17,6 +17,3 @@ GPUDIRECT = {
 }
 
 PROFILES = {"ovn-offload": OVN_OFFLOAD, "throughput": THROUGHPUT, "gpudirect": GPUDIRECT}
-
-OPTIONAL = ("LINK_TYPE_Pn",)
-"""A NIC without it is Ethernet only: nothing to say about that."""

@@ -11,7 +11,7 @@ from hostnic.handover import Handover
 from hostnic.mstdatabase import ADVANCED, Database, ValueRefused, plain
 from hostnic.nics import Card, Port
 from hostnic.selector import Entry
-from profiles import OPTIONAL, PROFILES
+from profiles import PROFILES
 
 OPTION = "option parameters"
 VFS = "NUM_OF_VFS"
@@ -131,9 +131,9 @@ def _of_profiles(
     yield from _vfs(card, options, others)
 
 
-def optional(name: str) -> bool:
-    """Whether a NIC may lack this parameter of a profile without a word."""
-    return any(name in _per_port(pattern, 9) for pattern in OPTIONAL)
+def needless(setting: Setting) -> bool:
+    """Whether a NIC that lacks this parameter is as wanted anyway: one without LINK_TYPE is Ethernet only."""
+    return setting.name.rstrip("0123456789") == "LINK_TYPE_P" and str(setting.value) in ("2", "ETH")
 
 
 def _vfs(card: Card, options: Options, others: tuple[Handover, ...]) -> Iterator[Setting]:

@@ -122,15 +122,23 @@ def test_a_profiles_parameter_that_the_firmware_lacks_is_a_warning(node: Node) -
     assert node.next_boot("NUM_OF_VFS") == 8
 
 
-def test_a_nic_without_link_type_is_ethernet_only_and_no_word_is_lost(node: Node) -> None:
+@pytest.mark.parametrize("parameters", ["", "LINK_TYPE_P1=ETH LINK_TYPE_P2=ETH"])
+def test_a_nic_without_link_type_is_ethernet_only_and_no_word_is_lost(node: Node, parameters: str) -> None:
     for name in ("LINK_TYPE_P1", "LINK_TYPE_P2"):
         node.host.cards[0].lacks.add(name)
         del node.host.cards[0].settings[name]
-    node.converge()
+    node.converge(parameters=parameters)
     assert node.action("verify") == {
         "verified": "true",
         "findings": "No finding: the machine is as declared.",
     }
+
+
+def test_infiniband_on_a_nic_without_link_type_is_refused(node: Node) -> None:
+    del node.host.cards[0].settings["LINK_TYPE_P1"]
+    node.host.cards[0].lacks.add("LINK_TYPE_P1")
+    assert node.configure(parameters="LINK_TYPE_P1=IB").emit().name == "blocked"
+    assert "the firmware does not offer LINK_TYPE_P1" in node.findings()
 
 
 def test_an_infiniband_port_is_set_to_ethernet(node: Node) -> None:
