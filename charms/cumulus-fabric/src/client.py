@@ -89,7 +89,6 @@ class Progress:
 
     state: str
     issues: tuple[str, ...] = ()
-    codes: tuple[str, ...] = ()
 
     @property
     def failed(self) -> bool:
@@ -131,7 +130,10 @@ class Nvue:
 
     def create(self) -> str:
         """A new revision, which starts as what is applied."""
-        return next(iter(self.request("POST", "/revision")), "")
+        name = next(iter(self.request("POST", "/revision")), "")
+        if not name:
+            raise SwitchError("refused", "it made a revision and does not say which", "see nv config history")
+        return name
 
     def patch(self, revision: str, tree: Tree) -> None:
         """Lay ``tree`` over a revision; null unsets."""
@@ -162,9 +164,10 @@ class Nvue:
     def progress(self, revision: str) -> Progress:
         """How far a revision has come."""
         answer = self.request("GET", _revision(revision))
-        issues = [issue for issue in answer.get("transition", {}).get("issue", {}).values() if issue]
-        said = tuple(dict.fromkeys(_said(issue) for issue in issues))
-        return Progress(str(answer.get("state", "")), said, tuple(str(issue.get("code")) for issue in issues))
+        issues = _tree(_tree(answer.get("transition")).get("issue")).values()
+        return Progress(
+            str(answer.get("state", "")), tuple(dict.fromkeys(_said(_tree(issue)) for issue in issues))
+        )
 
     def drop(self, revision: str) -> None:
         """Forget a revision that was not applied."""
@@ -173,7 +176,7 @@ class Nvue:
     def revisions(self) -> list[str]:
         """Ids of the revisions that were applied at some time, the newest first."""
         answer = self.request("GET", "/revision")
-        states = {name: str(cast("Tree", each).get("state", "")) for name, each in answer.items()}
+        states = {name: str(_tree(each).get("state", "")) for name, each in answer.items()}
         names = [name for name, state in states.items() if Progress(state).applied and name != "applied"]
         return sorted(names, key=_age, reverse=True)
 
@@ -320,9 +323,14 @@ def _short(target: str) -> str:
 
 
 def _said(issue: Tree) -> str:
-    location = issue.get("data", {}).get("location") if isinstance(issue.get("data"), dict) else None
+    location = _tree(issue.get("data")).get("location")
     message = str(issue.get("message") or issue.get("code") or "no reason given")
     return f"{location}: {message}" if location else message
+
+
+def _tree(node: object) -> Tree:
+    """A part of an answer; empty where it is not what NVUE's documents say."""
+    return cast("Tree", node) if isinstance(node, dict) else {}
 
 
 def _age(name: str) -> tuple[int, str]:

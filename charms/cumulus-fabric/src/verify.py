@@ -174,7 +174,11 @@ class _Look:
         want = {str(network.vlan): "tagged" for network in port.networks}
         want |= {untagged: "untagged"} if untagged else {}
         have = {vlan: str(_tree(content).get("tag-state", "tagged")) for vlan, content in shown.items()}
-        wrong = [vlan for vlan in sorted({*want, *have}, key=int) if want.get(vlan) != have.get(vlan)]
+        wrong = [
+            vlan
+            for vlan in sorted({*want, *have}, key=lambda vlan: (len(vlan), vlan))
+            if want.get(vlan) != have.get(vlan)
+        ]
         if wrong:
             told = "; ".join(
                 f"VLAN {vlan} is {have.get(vlan, 'missing')}, the intent says {want.get(vlan, 'none')}"

@@ -5,6 +5,7 @@ import logging
 import socket
 import threading
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from client import Access, Credentials, Nvue, Progress, SwitchError, proxy_for
@@ -102,6 +103,28 @@ def test_an_invalid_configuration_names_place_and_reason(nvue: Nvue) -> None:
     while not (seen := nvue.progress(revision)).failed:
         pass
     assert seen.issues == ("vrf.default.router.bgp: BGP requires autonomous-system to be set",)
+
+
+ODD: list[Any] = [
+    {}, {"state": None}, {"state": "invalid", "transition": None},
+    {"state": "invalid", "transition": {"issue": []}},
+    {"state": "invalid", "transition": {"issue": {"00000": None}}},
+    {"state": "invalid", "transition": {"issue": {"00000": {"data": "x"}}}},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("answer", ODD)
+def test_an_answer_of_another_shape_is_no_traceback(nvue: Nvue, server: Server, answer: Any) -> None:
+    revision = nvue.create()
+    server.switch.show = lambda name: answer
+    assert nvue.progress(revision).failed is (answer.get("state") == "invalid")
+
+
+@pytest.mark.parametrize("answer", [[], "text", None, 7])
+def test_an_answer_that_is_no_object_is_one_sentence(nvue: Nvue, server: Server, answer: Any) -> None:
+    server.switch.create = lambda: answer
+    with pytest.raises(SwitchError, match="the answer to POST /revision cannot be read"):
+        nvue.create()
 
 
 @pytest.mark.parametrize(
