@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The virtual card alone: no bond, no bridge, no network manager; two PFs cabled to the switch in tor."""
 
-from collections.abc import Iterator
+import shlex
+from collections.abc import Callable, Iterator
 
 import pytest
 from lab.guest import Completed, Guest
@@ -33,6 +34,7 @@ class Card:
     def __init__(self, machine: Guest) -> None:
         self.machine = machine
         self.run = machine.run
+        self.snapshots: set[str] = set()
 
     def read(self, bdf: str, attribute: str) -> str:
         """An attribute of a PCI function, without the newline."""
@@ -44,20 +46,23 @@ class Card:
 
     def vfs(self, count: int, *, pfs: tuple[str, ...] = PFS, bound: bool = False) -> None:
         """Create VFs on each PF; unbound unless told."""
-        for bdf in pfs:
-            self.write(f"{DEVICES}/{bdf}/sriov_drivers_autoprobe", int(bound))
-            self.write(f"{DEVICES}/{bdf}/sriov_numvfs", count)
+        self.run(
+            f"set -e; for pf in {' '.join(pfs)}; do cd {DEVICES}/$pf; "
+            f"echo {int(bound)} >sriov_drivers_autoprobe; echo {count} >sriov_numvfs; done"
+        )
 
     def bind(self, *vfs: str) -> None:
         """Bind VFs to the driver; the PCI core refuses as long as autoprobe is off."""
-        for bdf in PFS:
-            self.write(f"{DEVICES}/{bdf}/sriov_drivers_autoprobe", 1)
-        for vf in vfs:
-            self.write(f"{DRIVER}/bind", vf)
+        self.run(
+            f"set -e; for pf in {' '.join(PFS)}; do echo 1 >{DEVICES}/$pf/sriov_drivers_autoprobe; done; "
+            f"for vf in {' '.join(vfs)}; do echo $vf >{DRIVER}/bind; done; udevadm settle"
+        )
 
     def set_mode(self, mode: str, *, pfs: tuple[str, ...] = PFS) -> None:
-        for bdf in pfs:
-            self.run(["devlink", "dev", "eswitch", "set", f"pci/{bdf}", "mode", mode])
+        self.run(
+            f"set -e; for pf in {' '.join(pfs)}; do devlink dev eswitch set pci/$pf mode {mode}; done; "
+            "udevadm settle"
+        )
 
     def try_mode(self, bdf: str, mode: str) -> Completed:
         return self.run(["devlink", "dev", "eswitch", "set", f"pci/{bdf}", "mode", mode], check=False)
@@ -70,14 +75,12 @@ class Card:
         self, options: str = "mode 802.3ad lacp_rate fast", members: tuple[str, ...] = UPLINKS
     ) -> Completed:
         """A bond of the uplinks, as the switch at the wires' other end expects it; what `ip` said last."""
-        self.run(f"ip link add bond0 type bond miimon 50 {options}")
-        for member in members:
-            self.run(f"ip link set {member} down")
-            done = self.run(f"ip link set {member} master bond0", check=False)
-            if done.returncode:
-                return done
-        self.run("ip link set bond0 up && ip address add 192.168.25.51/24 dev bond0")
-        return done
+        return self.run(
+            f"ip link add bond0 type bond miimon 50 {options}; for member in {' '.join(members)}; do "
+            "ip link set $member down; ip link set $member master bond0 || exit; done; "
+            "ip link set bond0 up && ip address add 192.168.25.51/24 dev bond0",
+            check=False,
+        )
 
     def lag(self, name: str, bdf: str = PFS[0]) -> str:
         """A file of mlx5's lag directory; some have nothing to say while LAG is off: "invalid"."""
@@ -104,9 +107,7 @@ class Card:
 
     def reload(self, *parameters: str) -> None:
         """Load the module anew, with these parameters in place of the machine's."""
-        self.run("rmmod mlx5_core")
-        self.run(["modprobe", "mlx5_core", *parameters])
-        self.run("udevadm settle")
+        self.run(f"rmmod mlx5_core && modprobe mlx5_core {shlex.join(parameters)} && udevadm settle")
 
     def log(self) -> str:
         """What the kernel said since the test began."""
@@ -117,29 +118,50 @@ class Card:
 
     def ports(self) -> dict[str, str]:
         """The netdevs by their port names: p0, p1, pf0vf0, …"""
-        self.run("udevadm settle")
         script = 'for n in /sys/class/net/*; do echo "$(cat $n/phys_port_name 2>/dev/null) ${n##*/}"; done'
-        pairs = (line.split(" ") for line in self.run(script).stdout.splitlines())
+        pairs = (line.split(" ") for line in self.run(f"udevadm settle; {script}").stdout.splitlines())
         return {port: name for port, name in pairs if port}
 
     def vf_netdev(self, bdf: str) -> str:
         """The VF's netdev, by the name that udev gave it."""
-        self.run("udevadm settle")
-        return self.run(f"ls {DEVICES}/{bdf}/net").stdout.strip()
+        return self.run(f"udevadm settle; ls {DEVICES}/{bdf}/net").stdout.strip()
 
 
 @pytest.fixture(scope="session")
-def alone(booted: Guest) -> Guest:
+def alone(booted: Guest) -> Card:
     booted.load("booted")
     booted.run(ALONE)
     booted.save("card-alone")
-    return booted
+    card = Card(booted)
+    card.snapshots.add("card-alone")
+    return card
+
+
+Recipe = Callable[[Card], None]
 
 
 @pytest.fixture
-def card(alone: Guest) -> Iterator[Card]:
-    """A freshly booted guest's card. The test fails if the kernel warned of anything."""
-    alone.load("card-alone")
-    card = Card(alone)
-    yield card
-    assert card.alarms() == ""
+def prepared(alone: Card) -> Iterator[Callable[[str, Recipe], Card]]:
+    """The card at a snapshot: what a recipe made of the freshly booted guest's, once for each guest.
+
+    The test fails if the kernel warned of anything.
+    """
+
+    def go(name: str, recipe: Recipe) -> Card:
+        if name not in alone.snapshots:
+            alone.machine.load("card-alone")
+            recipe(alone)
+            alone.machine.save(name)
+            alone.snapshots.add(name)
+        else:
+            alone.machine.load(name)
+        return alone
+
+    yield go
+    assert alone.alarms() == ""
+
+
+@pytest.fixture
+def card(prepared: Callable[[str, Recipe], Card]) -> Card:
+    """A freshly booted guest's card."""
+    return prepared("card-alone", lambda card: None)

@@ -62,7 +62,6 @@ def test_as_the_driver_starts_it(card):
 
 def test_only_the_uplink_has_dcb(card):
     card.vfs(1, pfs=(PF,), bound=True)
-    card.run("udevadm settle")
     done = card.run(["dcb", "pfc", "show", "dev", card.vf_netdev("0000:3b:00.2")], check=False)
     assert "Operation not supported" in done.stderr + done.stdout
 

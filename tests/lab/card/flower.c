@@ -17,6 +17,8 @@
 #include <net/vxlan.h>
 #include "card.h"
 
+#define ELSEWHERE "devices are not on same switch HW, can't offload forwarding"
+
 struct vcx_rule {
 	struct list_head node;
 	struct vcx_card *card;
@@ -30,55 +32,35 @@ static LIST_HEAD(block_cbs);
 
 static char flower_reject[64];
 module_param_string(flower_reject, flower_reject, sizeof(flower_reject), 0644);
-MODULE_PARM_DESC(flower_reject, "Matches that no rule may have: any of vlan,ports,ip,tcp,ipv4,ipv6,tunnel,ct");
+MODULE_PARM_DESC(flower_reject, "Matches that no rule may have: any of vlan,ipv4,ipv6,ports,tcp,tos,ct,tunnel");
 
-/* What mlx5 can match; of these, what flower_reject can name. */
+#define KEY(name) BIT_ULL(FLOW_DISSECTOR_KEY_##name)
+
+/* What mlx5 can match, and by what word in flower_reject it cannot. */
 static const struct {
-	enum flow_dissector_key_id id;
+	u64 keys;
 	const char *name;
-} keys[] = {
-	{ FLOW_DISSECTOR_KEY_CONTROL },
-	{ FLOW_DISSECTOR_KEY_BASIC },
-	{ FLOW_DISSECTOR_KEY_ETH_ADDRS },
-	{ FLOW_DISSECTOR_KEY_META },
-	{ FLOW_DISSECTOR_KEY_VLAN, "vlan" },
-	{ FLOW_DISSECTOR_KEY_CVLAN, "vlan" },
-	{ FLOW_DISSECTOR_KEY_IPV4_ADDRS, "ipv4" },
-	{ FLOW_DISSECTOR_KEY_IPV6_ADDRS, "ipv6" },
-	{ FLOW_DISSECTOR_KEY_PORTS, "ports" },
-	{ FLOW_DISSECTOR_KEY_TCP, "tcp" },
-	{ FLOW_DISSECTOR_KEY_IP, "ip" },
-	{ FLOW_DISSECTOR_KEY_ICMP },
-	{ FLOW_DISSECTOR_KEY_CT, "ct" },
-	{ FLOW_DISSECTOR_KEY_ENC_KEYID, "tunnel" },
-	{ FLOW_DISSECTOR_KEY_ENC_IPV4_ADDRS },
-	{ FLOW_DISSECTOR_KEY_ENC_IPV6_ADDRS },
-	{ FLOW_DISSECTOR_KEY_ENC_PORTS },
-	{ FLOW_DISSECTOR_KEY_ENC_CONTROL },
-	{ FLOW_DISSECTOR_KEY_ENC_IP },
-	{ FLOW_DISSECTOR_KEY_ENC_OPTS },
+} matches[] = {
+	{ KEY(CONTROL) | KEY(BASIC) | KEY(META) | KEY(ETH_ADDRS) | KEY(ICMP) },
+	{ KEY(VLAN) | KEY(CVLAN), "vlan" },
+	{ KEY(IPV4_ADDRS), "ipv4" },
+	{ KEY(IPV6_ADDRS), "ipv6" },
+	{ KEY(PORTS), "ports" },
+	{ KEY(TCP), "tcp" },
+	{ KEY(IP), "tos" },
+	{ KEY(CT), "ct" },
+	{ KEY(ENC_KEYID) | KEY(ENC_IPV4_ADDRS) | KEY(ENC_IPV6_ADDRS) | KEY(ENC_PORTS) |
+	  KEY(ENC_CONTROL) | KEY(ENC_IP) | KEY(ENC_OPTS), "tunnel" },
 };
-
-/* "ip" is named by "vlan,ip" but not by "ipv4". */
-static bool vcx_flower_rejected(const char *name)
-{
-	size_t len = strlen(name);
-	const char *at;
-
-	for (at = flower_reject; *at; at += strcspn(at, ",\n"), at += *at != '\0')
-		if (strcspn(at, ",\n") == len && !strncmp(at, name, len))
-			return true;
-	return false;
-}
 
 static int vcx_flower_check_keys(const struct flow_rule *rule, struct netlink_ext_ack *extack)
 {
 	u64 left = rule->match.dissector->used_keys;
 	int i;
 
-	for (i = 0; i < ARRAY_SIZE(keys); i++)
-		if (!keys[i].name || !vcx_flower_rejected(keys[i].name))
-			left &= ~BIT_ULL(keys[i].id);
+	for (i = 0; i < ARRAY_SIZE(matches); i++)
+		if (!matches[i].name || !strstr(flower_reject, matches[i].name))
+			left &= ~matches[i].keys;
 	if (!left)
 		return 0;
 	NL_SET_ERR_MSG_MOD(extack, "Unsupported key");
@@ -91,14 +73,14 @@ static bool vcx_is_tunnel(const struct net_device *dev)
 	       netif_is_ip6gretap(dev);
 }
 
-/* The port that stands for a bond: one of its own uplinks. Under rtnl. */
+/* The port that stands for a bond: one of its members'. Under rtnl. */
 static struct vcx_port *vcx_bond_port(struct net_device *bond)
 {
 	struct net_device *lower;
 	struct list_head *iter;
 
 	netdev_for_each_lower_dev(bond, lower, iter)
-		if (vcx_is_uplink(lower))
+		if (vcx_port_of(lower))
 			return vcx_port_of(lower);
 	return NULL;
 }
@@ -136,7 +118,7 @@ static int vcx_flower_check_actions(const struct flow_rule *rule, struct vcx_car
 		case FLOW_ACTION_REDIRECT:
 		case FLOW_ACTION_MIRRED:
 		case FLOW_ACTION_REDIRECT_INGRESS:
-			/* Rules are replayed to a module that comes back; their devices may be gone. */
+			/* A rule is replayed to a module that comes back: its device may be gone. */
 			if (!act->dev)
 				return -EINVAL;
 			if ((encap && vcx_is_tunnel(act->dev)) || netif_is_ovs_master(act->dev))
@@ -144,7 +126,7 @@ static int vcx_flower_check_actions(const struct flow_rule *rule, struct vcx_car
 			port = netif_is_lag_master(act->dev) ? vcx_bond_port(act->dev) :
 							       vcx_port_of(act->dev);
 			if (!port || (*card && port->card != *card)) {
-				NL_SET_ERR_MSG_MOD(extack, "devices are not on same switch HW, can't offload forwarding");
+				NL_SET_ERR_MSG_MOD(extack, ELSEWHERE);
 				return -EOPNOTSUPP;
 			}
 			*card = port->card;
@@ -169,7 +151,7 @@ static int vcx_flower_replace(struct net_device *dev, struct flow_cls_offload *f
 	if (port) {
 		if (!tc_can_offload_extack(dev, extack))
 			return -EOPNOTSUPP;
-		if (vcx_esw_mode(port) != DEVLINK_ESWITCH_MODE_SWITCHDEV)
+		if (!vcx_switchdev(port))
 			return -EOPNOTSUPP;
 		card = port->card;
 	}

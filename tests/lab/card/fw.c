@@ -13,7 +13,6 @@
 #include <linux/fs.h>
 #include <linux/module.h>
 #include <linux/slab.h>
-#include <linux/spinlock.h>
 #include "fw.h"
 
 static char *fwstore = "";
@@ -32,8 +31,6 @@ enum vcx_tlv_class { GLOBAL = 0, PORT = 1, HOST_FUNCTION = 3, HOST = 7 };
 #define TOTAL_VFS	GENMASK(15, 0)
 #define NUM_PFS		GENMASK(23, 16)
 #define SRIOV_EN	BIT(31)
-#define NUM_PF_MSIX	GENMASK(21, 12)
-#define NUM_VF_MSIX	GENMASK(31, 22)
 /* nv_internal_cpu_conf, dword 0 */
 #define ENGINE_DISABLED	BIT(8)
 /* nv_power_conf, dword 0 */
@@ -111,20 +108,21 @@ struct vcx_fw_record {
 	struct vcx_fw_value value[ARRAY_SIZE(tlvs)][VCX_MAX_PORTS];
 };
 
+/* Written at load, and then in configuration cycles only, which the PCI core serializes. */
 struct vcx_fw {
-	spinlock_t lock;		/* value; taken under the PCI core's lock too */
-	struct mutex save_lock;
+	struct mutex save_lock;		/* one writer of the file at a time */
 	struct vcx_fw_record record;
+	struct vcx_vsc vsc[VCX_MAX_PORTS];
 };
 
-static unsigned int vcx_tlv_instances(const struct vcx_card *card, const struct vcx_tlv *tlv)
+struct vcx_vsc *vcx_vsc_of(struct vcx_port *port)
 {
-	return tlv->class == PORT || tlv->class == HOST_FUNCTION ? card->nports : 1;
+	return &port->card->fw->vsc[port->port];
 }
 
 static void vcx_tlv_default(const struct vcx_card *card, const struct vcx_tlv *tlv, u32 *data)
 {
-	memcpy(data, tlv->data, sizeof(tlv->data));
+	memcpy(data, tlv->data, tlv->size);
 	if (tlv->class == GLOBAL && (tlv->index == 128 || tlv->index == 129))
 		data[1] |= FIELD_PREP(NUM_PFS, card->nports);
 }
@@ -136,247 +134,193 @@ static void vcx_tlv_default(const struct vcx_card *card, const struct vcx_tlv *t
  */
 const struct vcx_tlv *vcx_tlv_find(struct vcx_port *port, u32 type, unsigned int *instance)
 {
+	u32 index = type & GENMASK(23, 0);
 	u8 class = type >> 24;
-	u32 index;
 	int i;
 
 	*instance = 0;
-	switch (class) {
-	case GLOBAL:
-		index = type & GENMASK(23, 0);
-		break;
-	case PORT:
+	if (class == PORT) {
 		index = type & GENMASK(15, 0);
 		*instance = (u8)(type >> 16) - 1;
-		break;
-	case HOST_FUNCTION:
+	} else if (class == HOST_FUNCTION) {
 		index = type & GENMASK(9, 0);
 		*instance = port->port;
-		break;
-	case HOST:
+	} else if (class == HOST) {
 		index = type & GENMASK(17, 0);
-		break;
-	default:
-		return NULL;
 	}
 	for (i = 0; i < ARRAY_SIZE(tlvs); i++)
 		if (tlvs[i].class == class && tlvs[i].index == index &&
 		    (port->card->preset->dpu || !tlvs[i].dpu) &&
-		    *instance < vcx_tlv_instances(port->card, &tlvs[i]))
+		    *instance < port->card->nports)
 			return &tlvs[i];
 	return NULL;
-}
-
-static struct vcx_fw_value *vcx_fw_value(struct vcx_card *card, const struct vcx_tlv *tlv,
-					 unsigned int instance)
-{
-	struct vcx_fw *fw = card->fw;
-
-	return &fw->record.value[tlv - tlvs][instance];
 }
 
 void vcx_tlv_get(struct vcx_card *card, const struct vcx_tlv *tlv, unsigned int instance,
 		 enum vcx_tlv_when when, u32 *data)
 {
-	struct vcx_fw_value *value = vcx_fw_value(card, tlv, instance);
-	struct vcx_fw *fw = card->fw;
-	unsigned long flags;
+	struct vcx_fw_value *value = &card->fw->record.value[tlv - tlvs][instance];
 
-	if (when == VCX_TLV_DEFAULT) {
+	if (when == VCX_TLV_DEFAULT)
 		vcx_tlv_default(card, tlv, data);
-		return;
-	}
-	spin_lock_irqsave(&fw->lock, flags);
-	memcpy(data, when == VCX_TLV_CURRENT ? value->now : value->next, sizeof(value->now));
-	spin_unlock_irqrestore(&fw->lock, flags);
-}
-
-/* What the firmware itself refuses, also when the tool is told to force it. */
-static bool vcx_tlv_acceptable(const struct vcx_card *card, const struct vcx_tlv *tlv,
-			       const u32 *data)
-{
-	u32 vfs, msix;
-
-	if (tlv != &tlvs[GLOBAL_PCI_CONF])
-		return true;
-	vfs = FIELD_GET(TOTAL_VFS, data[1]);
-	msix = FIELD_GET(NUM_PF_MSIX, data[2]) + vfs * FIELD_GET(NUM_VF_MSIX, data[2]);
-	return vfs <= VCX_MAX_VFS && card->nports * msix <= MAX_TOTAL_MSIX;
+	else
+		memcpy(data, when == VCX_TLV_CURRENT ? value->now : value->next, tlv->size);
 }
 
 enum vcx_reg_status vcx_tlv_set(struct vcx_card *card, const struct vcx_tlv *tlv,
 				unsigned int instance, const u32 *data)
 {
-	struct vcx_fw *fw = card->fw;
-	unsigned long flags;
-
 	if (tlv->cap)
 		return VCX_REG_RES_NOT_AVAILABLE;
-	if (!vcx_tlv_acceptable(card, tlv, data))
-		return VCX_REG_BAD_CONFIG;
-	spin_lock_irqsave(&fw->lock, flags);
-	memcpy(vcx_fw_value(card, tlv, instance)->next, data, tlv->size);
-	spin_unlock_irqrestore(&fw->lock, flags);
+	memcpy(card->fw->record.value[tlv - tlvs][instance].next, data, tlv->size);
 	return VCX_REG_OK;
 }
 
-void vcx_tlv_reset(struct vcx_card *card, const struct vcx_tlv *tlv, unsigned int instance)
+u32 vcx_tlv_next_stored(struct vcx_port *port, u32 *at)
 {
-	struct vcx_fw *fw = card->fw;
-	unsigned long flags;
+	u32 data[VCX_TLV_DWORDS], instance;
+	struct vcx_fw_value *value;
+	const struct vcx_tlv *tlv;
+
+	while (*at < ARRAY_SIZE(tlvs) * VCX_MAX_PORTS) {
+		tlv = &tlvs[*at / VCX_MAX_PORTS];
+		instance = (*at)++ % VCX_MAX_PORTS;
+		if (tlv->class == HOST_FUNCTION && instance != port->port)
+			continue;
+		vcx_tlv_default(port->card, tlv, data);
+		value = &port->card->fw->record.value[tlv - tlvs][instance];
+		if (memcmp(data, value->next, tlv->size))
+			return tlv->class << 24 | tlv->index |
+			       (tlv->class == PORT ? (instance + 1) << 16 : 0);
+	}
+	return 0;
+}
+
+void vcx_tlv_reset(struct vcx_card *card)
+{
 	int i, n;
 
-	spin_lock_irqsave(&fw->lock, flags);
 	for (i = 0; i < ARRAY_SIZE(tlvs); i++)
 		for (n = 0; n < VCX_MAX_PORTS; n++)
-			if (!tlv || (tlv == &tlvs[i] && instance == n))
-				vcx_tlv_default(card, &tlvs[i], fw->record.value[i][n].next);
-	spin_unlock_irqrestore(&fw->lock, flags);
+			vcx_tlv_default(card, &tlvs[i], card->fw->record.value[i][n].next);
 }
 
 void vcx_fw_latch(struct vcx_card *card)
 {
-	struct vcx_fw *fw = card->fw;
+	struct vcx_fw_record *record = &card->fw->record;
 	struct vcx_fw_value *value;
-	unsigned long flags;
 
-	spin_lock_irqsave(&fw->lock, flags);
-	for (value = fw->record.value[0]; value < fw->record.value[ARRAY_SIZE(tlvs)]; value++)
+	for (value = record->value[0]; value < record->value[ARRAY_SIZE(tlvs)]; value++)
 		memcpy(value->now, value->next, sizeof(value->now));
-	spin_unlock_irqrestore(&fw->lock, flags);
-}
-
-static u32 vcx_fw_current(struct vcx_card *card, unsigned int tlv, unsigned int instance,
-			  unsigned int dword)
-{
-	u32 data[VCX_TLV_DWORDS];
-
-	vcx_tlv_get(card, &tlvs[tlv], instance, VCX_TLV_CURRENT, data);
-	return data[dword];
 }
 
 /* A BlueField in DPU mode restarts its firmware with its own CPU, not with the host. */
 bool vcx_fw_warm_reboot_applies(struct vcx_card *card)
 {
-	bool nic_mode = vcx_fw_current(card, CPU_CONF, 0, 0) & ENGINE_DISABLED;
+	bool nic_mode = card->fw->record.value[CPU_CONF][0].now[0] & ENGINE_DISABLED;
 
 	return warm_reboot_applies && (nic_mode || !card->preset->dpu);
 }
 
-u16 vcx_fw_total_vfs(struct vcx_port *port)
+u16 vcx_fw_total_vfs(struct vcx_card *card)
 {
-	if (!vcx_fw_sriov_en(port))
-		return 0;
-	return FIELD_GET(TOTAL_VFS, vcx_fw_current(port->card, GLOBAL_PCI_CONF, 0, 1));
-}
+	u32 conf = READ_ONCE(card->fw->record.value[GLOBAL_PCI_CONF][0].now[1]);
 
-bool vcx_fw_sriov_en(struct vcx_port *port)
-{
-	return vcx_fw_current(port->card, GLOBAL_PCI_CONF, 0, 1) & SRIOV_EN;
+	return conf & SRIOV_EN ? min_t(u16, FIELD_GET(TOTAL_VFS, conf), VCX_MAX_VFS) : 0;
 }
 
 u32 vcx_fw_lag_prealloc(struct vcx_card *card)
 {
-	return FIELD_GET(LAG_ALLOCATION, vcx_fw_current(card, POWER_CONF, 0, 0));
+	u32 conf = READ_ONCE(card->fw->record.value[POWER_CONF][0].now[0]);
+
+	return FIELD_GET(LAG_ALLOCATION, conf);
 }
 
 bool vcx_fw_dcbx(struct vcx_port *port)
 {
-	return vcx_fw_current(port->card, LLDP_CONF, port->port, 0) & LLDP_NB_DCBX;
+	u32 conf = READ_ONCE(port->card->fw->record.value[LLDP_CONF][port->port].now[0]);
+
+	return conf & LLDP_NB_DCBX;
 }
 
-/* Opens fwstore= for the card's record: returns its position, NULL or an ERR_PTR in @file. */
-static loff_t vcx_fw_open(struct vcx_card *card, int flags, struct file **file)
-{
-	*file = *fwstore ? filp_open(fwstore, flags, 0600) : NULL;
-	return card->index * sizeof(struct vcx_fw_record);
-}
-
+/*
+ * Whoever sets a value while the record is written saves it himself
+ * afterwards: the file always ends as the record is.
+ */
 int vcx_fw_save(struct vcx_card *card)
 {
 	struct vcx_fw *fw = card->fw;
-	struct vcx_fw_record *record;
+	loff_t pos = card->index * sizeof(fw->record);
 	struct file *file;
 	ssize_t done;
-	loff_t pos;
 
+	if (!*fwstore)
+		return 0;
 	mutex_lock(&fw->save_lock);
-	record = kvmalloc(sizeof(*record), GFP_KERNEL);
-	pos = vcx_fw_open(card, O_WRONLY | O_CREAT, &file);
-	done = record ? PTR_ERR_OR_ZERO(file) : -ENOMEM;
-	if (!done && file) {
-		spin_lock_irq(&fw->lock);
-		*record = fw->record;
-		spin_unlock_irq(&fw->lock);
-		done = kernel_write(file, record, sizeof(*record), &pos);
+	file = filp_open(fwstore, O_WRONLY | O_CREAT, 0600);
+	done = PTR_ERR_OR_ZERO(file);
+	if (!done) {
+		done = kernel_write(file, &fw->record, sizeof(fw->record), &pos);
 		if (done >= 0)
-			done = done == sizeof(*record) ? vfs_fsync(file, 0) : -EIO;
-	}
-	if (!IS_ERR_OR_NULL(file))
+			done = done == sizeof(fw->record) ? vfs_fsync(file, 0) : -EIO;
 		filp_close(file, NULL);
-	kvfree(record);
+	}
 	mutex_unlock(&fw->save_lock);
 	if (done)
 		pr_err("mlx5_core: cannot write %s: %zd\n", fwstore, done);
 	return done;
 }
 
-static void vcx_read_boot_id(char *id)
+/* Returns how many bytes there were. */
+static ssize_t vcx_read_file(const char *path, void *buf, size_t len, loff_t pos)
 {
-	struct file *file = filp_open("/proc/sys/kernel/random/boot_id", O_RDONLY, 0);
-	loff_t pos = 0;
+	struct file *file = filp_open(path, O_RDONLY, 0);
+	ssize_t done;
 
 	if (IS_ERR(file))
-		return;
-	kernel_read(file, id, UUID_STRING_LEN, &pos);
+		return 0;
+	done = kernel_read(file, buf, len, &pos);
 	filp_close(file, NULL);
+	return done;
 }
 
 /* Loads the store; after a reboot that restarts the firmware, next becomes current. */
-static int vcx_fw_load(struct vcx_card *card)
+static void vcx_fw_load(struct vcx_card *card, struct vcx_fw_record *stored)
 {
-	struct vcx_fw *fw = card->fw;
-	struct vcx_fw_record *stored;
-	struct file *file;
-	loff_t pos;
+	struct vcx_fw_record *record = &card->fw->record;
+	loff_t pos = card->index * sizeof(*stored);
 
-	fw->record.size = sizeof(fw->record);
-	fw->record.bus = card->bus;
-	vcx_read_boot_id(fw->record.boot_id);
-	vcx_tlv_reset(card, NULL, 0);
+	record->size = sizeof(*record);
+	record->bus = card->bus;
+	vcx_read_file("/proc/sys/kernel/random/boot_id", record->boot_id, UUID_STRING_LEN, 0);
+	vcx_tlv_reset(card);
 	vcx_fw_latch(card);
-	pos = vcx_fw_open(card, O_RDONLY, &file);
-	if (IS_ERR_OR_NULL(file))
-		return 0;		/* a new card */
-	stored = kvmalloc(sizeof(*stored), GFP_KERNEL);
-	if (stored && kernel_read(file, stored, sizeof(*stored), &pos) == sizeof(*stored) &&
-	    stored->size == fw->record.size && stored->bus == fw->record.bus) {
-		memcpy(fw->record.value, stored->value, sizeof(stored->value));
-		if (memcmp(stored->boot_id, fw->record.boot_id, sizeof(stored->boot_id)) &&
-		    (power_cycle || vcx_fw_warm_reboot_applies(card)))
-			vcx_fw_latch(card);
-	}
-	filp_close(file, NULL);
-	kvfree(stored);
-	return stored ? 0 : -ENOMEM;
+	if (vcx_read_file(fwstore, stored, sizeof(*stored), pos) != sizeof(*stored) ||
+	    stored->size != record->size || stored->bus != record->bus)
+		return;		/* a new card */
+	memcpy(record->value, stored->value, sizeof(stored->value));
+	if (memcmp(stored->boot_id, record->boot_id, sizeof(stored->boot_id)) &&
+	    (power_cycle || vcx_fw_warm_reboot_applies(card)))
+		vcx_fw_latch(card);
 }
 
 int vcx_fw_init(struct vcx_card *card)
 {
-	struct vcx_fw *fw = kvzalloc(sizeof(*fw), GFP_KERNEL);
-	int i = 0, err;
+	struct vcx_fw_record *stored = kvzalloc(sizeof(*stored), GFP_KERNEL);
+	int i;
 
-	if (!fw)
-		return -ENOMEM;
-	spin_lock_init(&fw->lock);
-	mutex_init(&fw->save_lock);
-	card->fw = fw;
-	err = vcx_fw_load(card);
-	for (; !err && i < card->nports; i++)
-		err = vcx_vsc_init(&card->port[i]);
-	if (err)
-		vcx_fw_exit(card);
-	return err;
+	card->fw = kvzalloc(sizeof(*card->fw), GFP_KERNEL);
+	if (card->fw && stored) {
+		mutex_init(&card->fw->save_lock);
+		vcx_fw_load(card, stored);
+		for (i = 0; i < card->nports; i++)
+			vcx_vsc_init(&card->fw->vsc[i], &card->port[i]);
+		kvfree(stored);
+		return 0;
+	}
+	kvfree(card->fw);
+	kvfree(stored);
+	return -ENOMEM;
 }
 
 void vcx_fw_exit(struct vcx_card *card)
@@ -384,7 +328,6 @@ void vcx_fw_exit(struct vcx_card *card)
 	int i;
 
 	for (i = 0; i < card->nports; i++)
-		vcx_vsc_exit(&card->port[i]);
+		flush_work(&card->fw->vsc[i].save);
 	kvfree(card->fw);
-	card->fw = NULL;
 }

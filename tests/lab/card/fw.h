@@ -13,7 +13,6 @@ enum vcx_reg_status {
 	VCX_REG_NOT_SUPPORTED = 0x4,
 	VCX_REG_BAD_PARAM = 0x7,
 	VCX_REG_RES_NOT_AVAILABLE = 0x8,
-	VCX_REG_BAD_CONFIG = 0x20,
 	VCX_REG_INTERNAL_ERROR = 0x70,
 };
 
@@ -30,26 +29,38 @@ struct vcx_tlv {
 	u32 data[VCX_TLV_DWORDS];	/* default */
 };
 
+#define VCX_MBOX_BYTES	0x300
+
+/* A PF's vendor-specific capability and the ICMD mailbox behind it */
+struct vcx_vsc {
+	struct vcx_port *port;
+	struct work_struct save;
+	u32 ctrl, counter, semaphore, addr, data;
+	u32 icmd_semaphore;
+	u32 icmd_ctrl;
+	u32 mbox[VCX_MBOX_BYTES / 4];
+};
+
 /* fw.c: from any context, all but vcx_fw_save() */
+struct vcx_vsc *vcx_vsc_of(struct vcx_port *port);
 const struct vcx_tlv *vcx_tlv_find(struct vcx_port *port, u32 type, unsigned int *instance);
 void vcx_tlv_get(struct vcx_card *card, const struct vcx_tlv *tlv, unsigned int instance,
 		 enum vcx_tlv_when when, u32 *data);
 enum vcx_reg_status vcx_tlv_set(struct vcx_card *card, const struct vcx_tlv *tlv,
 				unsigned int instance, const u32 *data);
-/* Back to the default; @tlv NULL: all of them. */
-void vcx_tlv_reset(struct vcx_card *card, const struct vcx_tlv *tlv, unsigned int instance);
+/* Type of the first TLV unlike its default at or after *@at, which moves behind it; 0: none */
+u32 vcx_tlv_next_stored(struct vcx_port *port, u32 *at);
+/* All back to their defaults. */
+void vcx_tlv_reset(struct vcx_card *card);
 /* A restart of the firmware: next becomes current. */
 void vcx_fw_latch(struct vcx_card *card);
 /* Whether a warm reboot of the host restarts the firmware. */
 bool vcx_fw_warm_reboot_applies(struct vcx_card *card);
-/* Whether the firmware runs DCBX on the port itself: LLDP_NB_DCBX as current */
-bool vcx_fw_dcbx(struct vcx_port *port);
 /* Writes the card's store to fwstore=; sleeps. 0 or a negative errno. */
 int vcx_fw_save(struct vcx_card *card);
 
 /* fw_vsc.c */
-int vcx_vsc_init(struct vcx_port *port);
-void vcx_vsc_exit(struct vcx_port *port);
+void vcx_vsc_init(struct vcx_vsc *vsc, struct vcx_port *port);
 
 /*
  * fw_reg.c: carries out the access-register command in @mbox (operation TLV,

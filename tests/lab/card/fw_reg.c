@@ -9,11 +9,11 @@
 
 #define REG_MGIR	0x9020	/* general information */
 #define REG_MNVDA	0x9024	/* data of one TLV */
-#define REG_MNVDI	0x9025	/* back to default: one TLV */
 #define REG_MFRL	0x9028	/* reset level */
 #define REG_MNVQC	0x9030	/* is a TLV supported */
 #define REG_MNVIA	0x9033	/* back to default: all TLVs */
 #define REG_MNVGC	0x9034	/* can default and current be read */
+#define REG_MNVGN	0x9035	/* the next TLV that has been set */
 #define REG_MQIS	0x9064	/* name and description of the device */
 
 /* Operation TLV: dwords 0 to 3 of the mailbox; register TLV: dword 4. */
@@ -25,11 +25,12 @@
 
 /* MGIR, dword 1 */
 #define MGIR_PORTS	GENMASK(23, 16)
-/* MNVDA and MNVDI: header in dwords 0 to 2 */
+/* MNVDA: header in dwords 0 to 2; MNVGN has the same from dword 4 */
 #define NV_LENGTH	GENMASK(8, 0)
 #define NV_READ_CURRENT	BIT(22)
 #define NV_DEFAULT	BIT(23)
 #define NV_DATA		3
+#define MNVGN_HEADER	4
 /* MNVQC, dword 1 */
 #define NVQC_READ	BIT(0)
 #define NVQC_WRITE	BIT(1)
@@ -101,7 +102,6 @@ static enum vcx_reg_status vcx_reg_mnvda_get(struct vcx_port *port, u32 *reg)
 {
 	enum vcx_tlv_when when = VCX_TLV_NEXT;
 	const struct vcx_tlv *tlv;
-	u32 data[VCX_TLV_DWORDS];
 	unsigned int instance;
 
 	tlv = vcx_tlv_find(port, reg[1], &instance);
@@ -111,9 +111,8 @@ static enum vcx_reg_status vcx_reg_mnvda_get(struct vcx_port *port, u32 *reg)
 		when = VCX_TLV_DEFAULT;
 	else if (reg[0] & NV_READ_CURRENT)
 		when = VCX_TLV_CURRENT;
-	vcx_tlv_get(port->card, tlv, instance, when, data);
 	reg[0] = (reg[0] & ~(u32)NV_LENGTH) | tlv->size;
-	memcpy(reg + NV_DATA, data, tlv->size);
+	vcx_tlv_get(port->card, tlv, instance, when, reg + NV_DATA);
 	return VCX_REG_OK;
 }
 
@@ -130,16 +129,24 @@ static enum vcx_reg_status vcx_reg_mnvda_set(struct vcx_port *port, const u32 *r
 	return vcx_tlv_set(port->card, tlv, instance, reg + NV_DATA);
 }
 
-static enum vcx_reg_status vcx_reg_mnvdi(struct vcx_port *port, const u32 *reg)
+/* Walks through the store for "backup": dword 0 is where to go on, 0 at both ends. */
+static enum vcx_reg_status vcx_reg_mnvgn(struct vcx_port *port, u32 *reg)
 {
+	u32 *header = reg + MNVGN_HEADER;
 	const struct vcx_tlv *tlv;
+	bool first = !reg[0];
 	unsigned int instance;
 
-	tlv = vcx_tlv_find(port, reg[1], &instance);
-	if (!tlv || tlv->cap)
-		return VCX_REG_RES_NOT_AVAILABLE;
-	vcx_tlv_reset(port->card, tlv, instance);
-	return VCX_REG_OK;
+	header[0] = 0;
+	header[1] = vcx_tlv_next_stored(port, &reg[0]);
+	if (header[1]) {
+		tlv = vcx_tlv_find(port, header[1], &instance);
+		header[0] = tlv->size;
+		vcx_tlv_get(port->card, tlv, instance, VCX_TLV_NEXT, header + NV_DATA);
+		return VCX_REG_OK;
+	}
+	reg[0] = 0;
+	return first ? VCX_REG_RES_NOT_AVAILABLE : VCX_REG_OK;
 }
 
 /* mstconfig asks for "warm" after each set; refused, it says "Please power cycle machine". */
@@ -174,17 +181,17 @@ bool vcx_reg_access(struct vcx_port *port, u32 *mbox)
 		reg[0] |= MNVGC_DEFAULT | MNVGC_CURRENT;
 		status = VCX_REG_OK;
 		break;
+	case REG_MNVGN << 1:
+		status = vcx_reg_mnvgn(port, reg);
+		break;
 	case REG_MNVDA << 1:
 		status = vcx_reg_mnvda_get(port, reg);
 		break;
 	case REG_MNVDA << 1 | 1:
 		status = vcx_reg_mnvda_set(port, reg);
 		break;
-	case REG_MNVDI << 1 | 1:
-		status = vcx_reg_mnvdi(port, reg);
-		break;
 	case REG_MNVIA << 1 | 1:
-		vcx_tlv_reset(port->card, NULL, 0);
+		vcx_tlv_reset(port->card);
 		status = VCX_REG_OK;
 		break;
 	case REG_MFRL << 1 | 1:

@@ -5,7 +5,6 @@
  * spaces, of which three are here: the configuration registers (only the
  * device's hardware id), the semaphores, and the ICMD mailbox.
  */
-#include <linux/slab.h>
 #include "fw.h"
 
 /* Registers of the capability */
@@ -23,6 +22,8 @@
 #define SPACE_CR	0x2
 #define SPACE_ICMD	0x3
 #define SPACE_SEMAPHORE	0xa
+#define VSC_SPACES \
+	(BIT(SPACE_ICMD_EXT) | BIT(SPACE_CR) | BIT(SPACE_ICMD) | BIT(SPACE_SEMAPHORE))
 
 #define CR_HW_ID	0xf0014
 #define SEMAPHORE_ICMD	0x0
@@ -36,17 +37,6 @@
 #define ICMD_STATUS_INVALID_OPCODE	BIT(8)
 #define ICMD_OPCODE_SHIFT	16
 #define ICMD_ACCESS_REGISTER	0x9001
-
-#define MBOX_BYTES	0x300
-
-struct vcx_vsc {
-	struct vcx_port *port;
-	struct work_struct save;
-	u32 ctrl, counter, semaphore, addr, data;
-	u32 icmd_semaphore;
-	u32 icmd_ctrl;
-	u32 mbox[MBOX_BYTES / 4];
-};
 
 /*
  * A command that changes the store is done when the file is on the disk, so
@@ -87,7 +77,7 @@ static void vcx_icmd_write(struct vcx_vsc *vsc, u32 addr, u32 val)
 			vcx_icmd_go(vsc, val);
 		else
 			vsc->icmd_ctrl = val;
-	} else if (addr >= ICMD_MBOX && addr - ICMD_MBOX < MBOX_BYTES) {
+	} else if (addr >= ICMD_MBOX && addr - ICMD_MBOX < VCX_MBOX_BYTES) {
 		vsc->mbox[(addr - ICMD_MBOX) / 4] = val;
 	}
 }
@@ -97,8 +87,8 @@ static u32 vcx_icmd_read(struct vcx_vsc *vsc, u32 addr)
 	if (addr == ICMD_CTRL)
 		return smp_load_acquire(&vsc->icmd_ctrl);	/* pairs with vcx_vsc_save() */
 	if (addr == ICMD_SIZE)
-		return MBOX_BYTES;
-	if (addr >= ICMD_MBOX && addr - ICMD_MBOX < MBOX_BYTES)
+		return VCX_MBOX_BYTES;
+	if (addr >= ICMD_MBOX && addr - ICMD_MBOX < VCX_MBOX_BYTES)
 		return vsc->mbox[(addr - ICMD_MBOX) / 4];
 	return 0;
 }
@@ -131,18 +121,6 @@ static void vcx_space_write(struct vcx_vsc *vsc, u32 addr, u32 val)
 	}
 }
 
-static void vcx_vsc_set_space(struct vcx_vsc *vsc, u32 space)
-{
-	vsc->ctrl = space;
-	switch (space) {
-	case SPACE_CR:
-	case SPACE_ICMD:
-	case SPACE_ICMD_EXT:
-	case SPACE_SEMAPHORE:
-		vsc->ctrl |= VSC_SUPPORTED;
-	}
-}
-
 static void vcx_vsc_access(struct vcx_vsc *vsc, u32 addr)
 {
 	vsc->addr = addr ^ VSC_FLAG;
@@ -152,46 +130,31 @@ static void vcx_vsc_access(struct vcx_vsc *vsc, u32 addr)
 		vsc->data = vcx_space_read(vsc, addr);
 }
 
-bool vcx_fw_cfg_read(struct vcx_port *port, int where, int size, u32 *val)
+u32 vcx_vsc_read(struct vcx_port *port, int offset)
 {
-	struct vcx_vsc *vsc = port->fw;
-	unsigned int offset = where - VCX_VSC_POS, shift = offset % 4 * 8;
-	u32 dword;
+	struct vcx_vsc *vsc = vcx_vsc_of(port);
 
-	switch (offset & ~3) {
+	switch (offset) {
 	case VSC_CTRL:
-		dword = vsc->ctrl;
-		break;
+		return vsc->ctrl;
 	case VSC_COUNTER:
-		dword = ++vsc->counter ?: ++vsc->counter;
-		break;
+		return ++vsc->counter ?: ++vsc->counter;
 	case VSC_SEMAPHORE:
-		dword = vsc->semaphore;
-		break;
+		return vsc->semaphore;
 	case VSC_ADDR:
-		dword = vsc->addr;
-		break;
-	case VSC_DATA:
-		dword = vsc->data;
-		break;
-	default:
-		return false;	/* the capability's header */
+		return vsc->addr;
 	}
-	*val = dword >> shift;
-	if (size < 4)
-		*val &= GENMASK(size * 8 - 1, 0);
-	return true;
+	return vsc->data;
 }
 
-bool vcx_fw_cfg_write(struct vcx_port *port, int where, int size, u32 val)
+void vcx_vsc_write(struct vcx_port *port, int offset, u32 val)
 {
-	struct vcx_vsc *vsc = port->fw;
+	struct vcx_vsc *vsc = vcx_vsc_of(port);
 
-	if (size != 4)
-		return true;
-	switch (where - VCX_VSC_POS) {
+	switch (offset) {
 	case VSC_CTRL:
-		vcx_vsc_set_space(vsc, val & VSC_SPACE);
+		val &= VSC_SPACE;
+		vsc->ctrl = val | (val < 32 && BIT(val) & VSC_SPACES ? VSC_SUPPORTED : 0);
 		break;
 	case VSC_SEMAPHORE:
 		if (!vsc->semaphore || !val)
@@ -204,28 +167,10 @@ bool vcx_fw_cfg_write(struct vcx_port *port, int where, int size, u32 val)
 		vsc->data = val;
 		break;
 	}
-	return true;
 }
 
-int vcx_vsc_init(struct vcx_port *port)
+void vcx_vsc_init(struct vcx_vsc *vsc, struct vcx_port *port)
 {
-	struct vcx_vsc *vsc = kzalloc(sizeof(*vsc), GFP_KERNEL);
-
-	if (!vsc)
-		return -ENOMEM;
 	vsc->port = port;
 	INIT_WORK(&vsc->save, vcx_vsc_save);
-	port->fw = vsc;
-	return 0;
-}
-
-void vcx_vsc_exit(struct vcx_port *port)
-{
-	struct vcx_vsc *vsc = port->fw;
-
-	if (!vsc)
-		return;
-	flush_work(&vsc->save);
-	port->fw = NULL;
-	kfree(vsc);
 }

@@ -3,27 +3,27 @@
 #include <linux/etherdevice.h>
 #include <linux/init.h>
 #include <linux/module.h>
-#include <linux/nodemask.h>
+#include <linux/numa.h>
 #include <linux/slab.h>
-#include "core.h"
+#include "card.h"
 
 static const struct vcx_preset presets[] = {
-	{ .name = "cx6dx", .device = 0x101d, .vf_device = 0x101e, .hw_id = 0x212,
+	{ .name = "cx6dx", .device = 0x101d, .hw_id = 0x212,
 	  .psid = "MT_0000000359", .part = "MCX623106AC-CDA_Ax",
 	  .description = "ConnectX-6 Dx EN adapter card; 100GbE; Dual-port QSFP56; PCIe 4.0 x16; Crypto and Secure Boot",
-	  .fw_version = { 22, 35, 2000 } },
-	{ .name = "cx6lx", .device = 0x101f, .vf_device = 0x101e, .hw_id = 0x216,
+	  .fw_version = "22.35.2000" },
+	{ .name = "cx6lx", .device = 0x101f, .hw_id = 0x216,
 	  .psid = "MT_0000000532", .part = "MCX631102AN-ADA_Ax",
 	  .description = "ConnectX-6 Lx EN adapter card; 25GbE; Dual-port SFP28; PCIe 4.0 x8; No Crypto",
-	  .fw_version = { 26, 35, 2000 } },
-	{ .name = "bf2", .device = 0xa2d6, .vf_device = 0x101e, .hw_id = 0x214,
+	  .fw_version = "26.35.2000" },
+	{ .name = "bf2", .device = 0xa2d6, .hw_id = 0x214,
 	  .psid = "MT_0000000560", .part = "MBF2M516A-CEEO_Ax_Bx",
 	  .description = "BlueField-2 DPU 100GbE Dual-Port QSFP56; integrated BMC; PCIe 4.0 x16",
-	  .fw_version = { 24, 35, 2000 }, .dpu = true },
-	{ .name = "cx6dx-oem", .device = 0x101d, .vf_device = 0x101e, .hw_id = 0x212,
+	  .fw_version = "24.35.2000", .dpu = true },
+	{ .name = "cx6dx-oem", .device = 0x101d, .hw_id = 0x212,
 	  .psid = "DEL0000000027", .part = "0F6FXM_08P2T2_Ax",
 	  .description = "Mellanox ConnectX-6 Dx Dual Port 100 GbE QSFP56 Network Adapter",
-	  .fw_version = { 22, 35, 2000 } },
+	  .fw_version = "22.35.2000" },
 };
 
 #define VCX_MAX_CARDS 4
@@ -42,8 +42,8 @@ static int numa[VCX_MAX_CARDS] = { [0 ... VCX_MAX_CARDS - 1] = NUMA_NO_NODE };
 module_param_array(numa, int, NULL, 0444);
 MODULE_PARM_DESC(numa, "NUMA node of each card");
 
-static unsigned int speed = 100000;
-module_param(speed, uint, 0444);
+unsigned int vcx_speed = 100000;
+module_param_named(speed, vcx_speed, uint, 0444);
 MODULE_PARM_DESC(speed, "Link speed of all ports in Mb/s");
 
 bool vcx_strict_bound = true;
@@ -64,26 +64,12 @@ MODULE_PARM_DESC(lag_debugfs, "Show mlx5/<bdf>/lag in debugfs (N: as kernels bef
 
 LIST_HEAD(vcx_cards);
 
-u32 vcx_speed(void)
-{
-	return speed;
-}
-
-static const struct vcx_preset *vcx_find_preset(const char *name)
-{
-	int i;
-
-	for (i = 0; i < ARRAY_SIZE(presets); i++)
-		if (!strcmp(presets[i].name, name))
-			return &presets[i];
-	return NULL;
-}
-
 /* "3b:cx6dx:2" */
 static int vcx_parse_card(struct vcx_card *card, const char *text)
 {
 	char buf[32], *rest = buf, *bus, *preset, *ports;
 	struct vcx_card *other;
+	int i;
 
 	if (strscpy(buf, text, sizeof(buf)) < 0)
 		goto bad;
@@ -92,7 +78,9 @@ static int vcx_parse_card(struct vcx_card *card, const char *text)
 	ports = strsep(&rest, ":");
 	if (rest || !preset || kstrtou8(bus, 16, &card->bus) || !card->bus)
 		goto bad;
-	card->preset = vcx_find_preset(preset);
+	for (i = 0; i < ARRAY_SIZE(presets); i++)
+		if (!strcmp(presets[i].name, preset))
+			card->preset = &presets[i];
 	card->nports = VCX_MAX_PORTS;
 	if (!card->preset || (ports && kstrtouint(ports, 10, &card->nports)) ||
 	    !card->nports || card->nports > VCX_MAX_PORTS)
@@ -106,52 +94,26 @@ bad:
 	return -EINVAL;
 }
 
-static void vcx_port_free(struct vcx_port *port)
+static void vcx_port_init(struct vcx_card *card, unsigned int n)
 {
-	vcx_debugfs_remove(port);
-	kfree(port->wire);
-	kvfree(port->esw);
-	kvfree(port->vf_cfg);
-}
-
-static int vcx_port_init(struct vcx_card *card, unsigned int n)
-{
-	struct vcx_port *port = &card->port[n];
 	const u8 mac[ETH_ALEN] = { 0x0c, 0x42, 0xa1, 0x00, card->bus, n };
+	struct vcx_port *port = &card->port[n];
+	static unsigned int wire;
 	int i;
 
 	port->card = card;
 	port->port = n;
-	port->faults.vf_no_probe = -1;
+	port->smfs = true;
+	port->fault[VCX_VF_NO_PROBE] = -1;
 	ether_addr_copy(port->mac, mac);
-	port->vf_cfg = kvcalloc(VCX_MAX_VFS, sizeof(*port->vf_cfg), GFP_KERNEL);
-	port->esw = kvzalloc(sizeof(*port->esw), GFP_KERNEL);
-	port->wire = kzalloc(sizeof(*port->wire), GFP_KERNEL);
-	if (!port->vf_cfg || !port->esw || !port->wire) {
-		vcx_port_free(port);
-		return -ENOMEM;
-	}
-	port->esw->encap = DEVLINK_ESWITCH_ENCAP_MODE_BASIC;
-	port->esw->smfs = true;
-	INIT_DELAYED_WORK(&port->esw->late_vfs, vcx_late_vfs);
+	if (wire < num_wires)
+		strscpy(port->wire.name, wires[wire++], sizeof(port->wire.name));
+	INIT_DELAYED_WORK(&port->late_vfs, vcx_late_vfs);
 	for (i = 0; i < VCX_MAX_VFS; i++) {
-		port->esw->vf[i].port = port;
-		port->esw->vf[i].index = i;
+		port->vf[i].port = port;
+		port->vf[i].index = i;
 	}
-	vcx_debugfs_add(port);
-	return 0;
-}
-
-static void vcx_card_destroy(struct vcx_card *card)
-{
-	int i;
-
-	vcx_lag_exit(card);
-	list_del(&card->node);
-	vcx_fw_exit(card);
-	for (i = 0; i < card->nports; i++)
-		vcx_port_free(&card->port[i]);
-	kfree(card);
+	vcx_pci_init_config(port);
 }
 
 /* All of a card but its PCI bus, which goes in last and brings the driver to it. */
@@ -161,74 +123,44 @@ static int vcx_card_create(unsigned int index)
 	struct vcx_card *card;
 	int i, err;
 
-	card = kzalloc(sizeof(*card), GFP_KERNEL);
+	card = kvzalloc(sizeof(*card), GFP_KERNEL);
 	if (!card)
 		return -ENOMEM;
 	card->index = index;
-	err = vcx_parse_card(card, cards[index]);
-	if (err)
-		goto free_card;
+	err = vcx_parse_card(card, cards[index]) ?: vcx_fw_init(card);
+	if (err) {
+		kvfree(card);
+		return err;
+	}
 	memcpy(card->system_image_guid, guid, sizeof(guid));
 	card->system_image_guid[5] = card->bus;
-
-	for (i = 0; i < card->nports; i++) {
-		err = vcx_port_init(card, i);
-		if (err)
-			goto free_ports;
-	}
-	err = vcx_fw_init(card);
-	if (err)
-		goto free_ports;
 	for (i = 0; i < card->nports; i++)
-		vcx_pci_init_config(&card->port[i]);
-	err = vcx_lag_init(card);
-	if (err)
-		goto exit_fw;
+		vcx_port_init(card, i);
+	vcx_lag_init(card);
 	list_add_tail(&card->node, &vcx_cards);
 	return 0;
-
-exit_fw:
-	vcx_fw_exit(card);
-free_ports:
-	while (i--)
-		vcx_port_free(&card->port[i]);
-free_card:
-	kfree(card);
-	return err;
 }
 
 static void vcx_destroy_cards(void)
 {
 	struct vcx_card *card, *next;
 
-	list_for_each_entry_safe_reverse(card, next, &vcx_cards, node)
-		vcx_card_destroy(card);
+	list_for_each_entry_safe(card, next, &vcx_cards, node) {
+		vcx_lag_exit(card);
+		vcx_fw_exit(card);
+		list_del(&card->node);
+		kvfree(card);
+	}
 }
 
-/* Nobody may name a wire any more when the wires go. */
-static void vcx_unplug_wires(void)
+static void vcx_remove_pci(void)
 {
 	struct vcx_card *card;
-	int i;
 
 	list_for_each_entry(card, &vcx_cards, node)
-		for (i = 0; i < card->nports; i++)
-			vcx_debugfs_remove(&card->port[i]);
-	vcx_wire_exit();
-}
-
-static int vcx_plug_wires(void)
-{
-	struct vcx_card *card;
-	int i, n = 0, err;
-
-	list_for_each_entry(card, &vcx_cards, node)
-		for (i = 0; i < card->nports && n < num_wires; i++) {
-			err = vcx_wire_set(&card->port[i], wires[n++]);
-			if (err)
-				return err;
-		}
-	return 0;
+		if (card->root)
+			vcx_pci_remove(card);
+	pci_unregister_driver(&vcx_driver);
 }
 
 static int __init vcx_init(void)
@@ -236,10 +168,9 @@ static int __init vcx_init(void)
 	struct vcx_card *card;
 	int i, err;
 
-	vcx_debugfs_init();
 	err = vcx_flower_init();
 	if (err)
-		goto exit_debugfs;
+		return err;
 	for (i = 0; i < num_cards; i++) {
 		err = vcx_card_create(i);
 		if (err)
@@ -248,9 +179,7 @@ static int __init vcx_init(void)
 	err = vcx_wire_init();
 	if (err)
 		goto destroy_cards;
-	err = vcx_plug_wires();
-	if (err)
-		goto exit_wires;
+	vcx_debugfs_init();
 	err = pci_register_driver(&vcx_driver);
 	if (err)
 		goto exit_wires;
@@ -262,31 +191,24 @@ static int __init vcx_init(void)
 	return 0;
 
 remove_pci:
-	list_for_each_entry(card, &vcx_cards, node)
-		if (card->root)
-			vcx_pci_remove(card);
-	pci_unregister_driver(&vcx_driver);
+	vcx_remove_pci();
 exit_wires:
-	vcx_unplug_wires();
+	/* Nobody may ask to look at the wires any more when they go. */
+	vcx_debugfs_exit();
+	vcx_wire_exit();
 destroy_cards:
 	vcx_destroy_cards();
 	vcx_flower_exit();
-exit_debugfs:
-	vcx_debugfs_exit();
 	return err;
 }
 
 static void __exit vcx_exit(void)
 {
-	struct vcx_card *card;
-
-	list_for_each_entry(card, &vcx_cards, node)
-		vcx_pci_remove(card);
-	pci_unregister_driver(&vcx_driver);
-	vcx_unplug_wires();
+	vcx_remove_pci();
+	vcx_debugfs_exit();
+	vcx_wire_exit();
 	vcx_destroy_cards();
 	vcx_flower_exit();
-	vcx_debugfs_exit();
 }
 
 module_init(vcx_init);

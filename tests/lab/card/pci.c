@@ -6,9 +6,12 @@
  */
 #include <linux/bitfield.h>
 #include <linux/etherdevice.h>
-#include <linux/slab.h>
-#include "core.h"
+#include "card.h"
 
+/* Vendor-specific capability: position and length as ConnectX has them. */
+#define VSC_POS		0xc0
+#define VSC_LEN		0x18
+#define VF_DEVICE	0x101e
 #define EXP_POS		0x60		/* PCI Express capability */
 #define ARI_POS		0x100		/* extended capabilities */
 #define SRIOV_POS	0x180
@@ -54,18 +57,15 @@ static void vcx_fill_sriov(struct vcx_port *port)
 {
 	u16 total = port->total_vfs;
 	u8 *cap = port->cfg + SRIOV_POS;
-	unsigned int p, first = port->card->nports;
 
 	put32(cap, 0, PCI_EXT_CAP_ID_SRIOV | 1 << 16);
 	put16(cap, PCI_SRIOV_INITIAL_VF, total);
 	put16(cap, PCI_SRIOV_TOTAL_VF, total);
 	cap[PCI_SRIOV_FUNC_LINK] = port->port;
-	/* The VFs of a port follow those of the ports before it. */
-	for (p = 0; p < port->port; p++)
-		first += port->card->port[p].total_vfs;
-	put16(cap, PCI_SRIOV_VF_OFFSET, first - port->port);
+	/* The VFs of a port follow the PFs and the VFs of the port before it. */
+	put16(cap, PCI_SRIOV_VF_OFFSET, port->card->nports + port->port * (total - 1));
 	put16(cap, PCI_SRIOV_VF_STRIDE, 1);
-	put16(cap, PCI_SRIOV_VF_DID, port->card->preset->vf_device);
+	put16(cap, PCI_SRIOV_VF_DID, VF_DEVICE);
 	put32(cap, PCI_SRIOV_SUP_PGSIZE, 0x553);
 	put32(cap, PCI_SRIOV_SYS_PGSIZE, 1);
 }
@@ -76,89 +76,78 @@ void vcx_pci_init_config(struct vcx_port *port)
 	u8 *cfg = port->cfg;
 	int i;
 
-	if (vcx_fw_sriov_en(port))
-		port->total_vfs = min_t(u16, vcx_fw_total_vfs(port), VCX_MAX_VFS);
-	memset(cfg, 0, sizeof(port->cfg));
-	vcx_fill_header(cfg, PCI_VENDOR_ID_MELLANOX, port->card->preset->device, VCX_VSC_POS);
+	port->total_vfs = vcx_fw_total_vfs(port->card);
+	vcx_fill_header(cfg, PCI_VENDOR_ID_MELLANOX, port->card->preset->device, VSC_POS);
 	if (port->card->nports > 1)
 		cfg[PCI_HEADER_TYPE] = 0x80;
-	cfg[VCX_VSC_POS] = PCI_CAP_ID_VNDR;
-	cfg[VCX_VSC_POS + 2] = VCX_VSC_LEN;
+	cfg[VSC_POS] = PCI_CAP_ID_VNDR;
+	cfg[VSC_POS + 2] = VSC_LEN;
 	put32(cfg, ARI_POS, PCI_EXT_CAP_ID_ARI | 1 << 16 | (port->total_vfs ? SRIOV_POS << 20 : 0));
 	if (port->port + 1 < port->card->nports)
 		put16(cfg, ARI_POS + PCI_ARI_CAP, (port->port + 1) << 8);
 	if (port->total_vfs)
 		vcx_fill_sriov(port);
-
-	for (i = 0; i < VCX_MAX_VFS; i++) {
-		memset(port->vf_cfg[i], 0, sizeof(port->vf_cfg[i]));
-		/* The VF's ids read as all ones; the PCI core takes them from the PF. */
-		vcx_fill_header(port->vf_cfg[i], 0xffff, 0xffff, 0);
-	}
-}
-
-/* The card comes back after surprise_remove: nothing that the host wrote is left. */
-void vcx_pci_power_on(struct vcx_port *port)
-{
-	put16(port->cfg, PCI_COMMAND, 0);
-	if (port->total_vfs)
-		put16(port->cfg, SRIOV_POS + PCI_SRIOV_CTRL, 0);
+	/* The VF's ids read as all ones; the PCI core takes them from the PF. */
+	for (i = 0; i < VCX_MAX_VFS; i++)
+		vcx_fill_header(port->vf[i].cfg, 0xffff, 0xffff, 0);
 }
 
 /*
- * The function at @devfn: its port, and its VF's configuration space in @vf
- * (NULL for the PF). VFs are there only while the PF's VF Enable is set.
+ * The function at @devfn: its port, and its VF in @vf (NULL for the PF). VFs
+ * are there only while the PF's VF Enable is set.
  */
-static struct vcx_port *vcx_find_function(struct vcx_card *card, unsigned int devfn, u8 **vf)
+static struct vcx_port *vcx_find_function(struct vcx_card *card, unsigned int devfn,
+					  struct vcx_vf **vf)
 {
-	unsigned int p, first, num;
 	struct vcx_port *port;
+	unsigned int first;
 	const u8 *cap;
 
 	*vf = NULL;
 	if (devfn < card->nports)
 		return &card->port[devfn];
-	for (p = 0; p < card->nports; p++) {
-		port = &card->port[p];
+	vcx_for_each_port(card, port) {
 		cap = port->cfg + SRIOV_POS;
 		if (!port->total_vfs || !(get16(cap, PCI_SRIOV_CTRL) & PCI_SRIOV_CTRL_VFE))
 			continue;
-		first = p + get16(cap, PCI_SRIOV_VF_OFFSET);
-		num = min(get16(cap, PCI_SRIOV_NUM_VF), port->total_vfs);
-		if (devfn >= first && devfn < first + num) {
-			*vf = port->vf_cfg[devfn - first];
-			return port;
-		}
+		first = port->port + get16(cap, PCI_SRIOV_VF_OFFSET);
+		if (devfn < first ||
+		    devfn >= first + min(get16(cap, PCI_SRIOV_NUM_VF), port->total_vfs))
+			continue;
+		*vf = &port->vf[devfn - first];
+		return port;
 	}
 	return NULL;
 }
 
-static bool vcx_in_vsc(int where)
+/* The offset of a register of the vendor-specific capability, or 0; its header is plain memory. */
+static int vcx_vsc_offset(const struct vcx_vf *vf, int where)
 {
-	return where >= VCX_VSC_POS && where < VCX_VSC_POS + VCX_VSC_LEN;
+	where &= ~3;
+	return !vf && where > VSC_POS && where < VSC_POS + VSC_LEN ?
+	       where - VSC_POS : 0;
 }
 
 static int vcx_cfg_read(struct pci_bus *bus, unsigned int devfn, int where, int size, u32 *val)
 {
 	struct vcx_card *card = container_of(bus->sysdata, struct vcx_card, sysdata);
 	struct vcx_port *port;
+	struct vcx_vf *vf;
 	const u8 *cfg;
-	u8 *vf;
 	int i;
 
 	*val = ~0;
 	port = vcx_find_function(card, devfn, &vf);
-	if (!port || READ_ONCE(port->faults.surprise_remove))
+	if (!port || vcx_fault(port, VCX_SURPRISE_REMOVE))
 		return PCIBIOS_DEVICE_NOT_FOUND;
-	if (!vf && vcx_in_vsc(where) && vcx_fw_cfg_read(port, where, size, val))
-		return PCIBIOS_SUCCESSFUL;
-
 	*val = 0;
-	if (vf && where >= PCI_CFG_SPACE_SIZE)
-		return PCIBIOS_SUCCESSFUL;
-	cfg = vf ?: port->cfg;
-	for (i = 0; i < size; i++)
-		*val |= (u32)cfg[where + i] << (8 * i);
+	if (vcx_vsc_offset(vf, where)) {
+		*val = vcx_vsc_read(port, vcx_vsc_offset(vf, where)) >> (where % 4 * 8);
+	} else if (!vf || where < PCI_CFG_SPACE_SIZE) {
+		cfg = vf ? vf->cfg : port->cfg;
+		for (i = 0; i < size; i++)
+			*val |= (u32)cfg[where + i] << (8 * i);
+	}
 	return PCIBIOS_SUCCESSFUL;
 }
 
@@ -196,21 +185,21 @@ static int vcx_cfg_write(struct pci_bus *bus, unsigned int devfn, int where, int
 {
 	struct vcx_card *card = container_of(bus->sysdata, struct vcx_card, sysdata);
 	struct vcx_port *port;
-	u8 *vf, *cfg, mask;
+	struct vcx_vf *vf;
+	u8 *cfg, mask;
 	int i;
 
 	port = vcx_find_function(card, devfn, &vf);
-	if (!port || READ_ONCE(port->faults.surprise_remove))
+	if (!port || vcx_fault(port, VCX_SURPRISE_REMOVE))
 		return PCIBIOS_DEVICE_NOT_FOUND;
-	if (!vf && vcx_in_vsc(where)) {
-		if (READ_ONCE(port->faults.lockdown))
-			return PCIBIOS_SET_FAILED;
-		vcx_fw_cfg_write(port, where, size, val);
+	if (vcx_vsc_offset(vf, where)) {
+		if (size == 4 && !vcx_fault(port, VCX_LOCKDOWN))
+			vcx_vsc_write(port, vcx_vsc_offset(vf, where), val);
 		return PCIBIOS_SUCCESSFUL;
 	}
 	if (vf && where >= PCI_CFG_SPACE_SIZE)
 		return PCIBIOS_SUCCESSFUL;
-	cfg = vf ?: port->cfg;
+	cfg = vf ? vf->cfg : port->cfg;
 	for (i = 0; i < size; i++, where++, val >>= 8) {
 		mask = vcx_writable(port, vf, where);
 		cfg[where] = (cfg[where] & ~mask) | (val & mask);
@@ -230,11 +219,9 @@ int vcx_pci_add(struct vcx_card *card, int node)
 	struct resource busn = {
 		.name = "vcx", .start = card->bus, .end = card->bus, .flags = IORESOURCE_BUS,
 	};
-	struct pci_bus *old;
 	LIST_HEAD(windows);
 
-	old = pci_find_bus(0, card->bus);
-	if (old) {
+	if (pci_find_bus(0, card->bus)) {
 		pr_err("mlx5_core: cards: bus %02x exists already\n", card->bus);
 		return -EEXIST;
 	}

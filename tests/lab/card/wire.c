@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The cable of a port: a lower netdev of the initial namespace (veth, virtio)
- * whose frames and carrier are the port's. Named by wires= or debugfs, plugged
- * whenever a netdev of this name exists.
+ * whose frames and carrier are the port's. Named by wires=, plugged whenever a
+ * netdev of this name exists.
  */
 #include <linux/etherdevice.h>
 #include <linux/rtnetlink.h>
-#include "core.h"
+#include "card.h"
 
 static rx_handler_result_t vcx_wire_rx(struct sk_buff **pskb)
 {
@@ -24,9 +24,9 @@ static rx_handler_result_t vcx_wire_rx(struct sk_buff **pskb)
 /* Under rcu_read_lock_bh. */
 void vcx_wire_tx(struct vcx_port *port, struct sk_buff *skb)
 {
-	struct net_device *lower = rcu_dereference_bh(port->wire->tx);
+	struct net_device *lower = rcu_dereference_bh(port->wire.lower);
 
-	if (!lower || READ_ONCE(port->faults.link_down)) {
+	if (!lower || vcx_fault(port, VCX_LINK_DOWN)) {
 		kfree_skb(skb);
 		return;
 	}
@@ -34,23 +34,26 @@ void vcx_wire_tx(struct vcx_port *port, struct sk_buff *skb)
 	dev_queue_xmit(skb);
 }
 
+static bool vcx_wire_cut(const struct vcx_port *port)
+{
+	return vcx_fault(port, VCX_LINK_DOWN) || vcx_fault(port, VCX_SURPRISE_REMOVE);
+}
+
 bool vcx_wire_carrier(const struct vcx_port *port)
 {
-	const struct net_device *lower = port->wire->lower;
+	const struct net_device *lower = rtnl_dereference(port->wire.lower);
 
-	return lower && netif_running(lower) && netif_carrier_ok(lower) &&
-	       !READ_ONCE(port->faults.link_down) && !READ_ONCE(port->faults.surprise_remove);
+	return lower && netif_running(lower) && netif_carrier_ok(lower) && !vcx_wire_cut(port);
 }
 
 static void vcx_wire_detach(struct vcx_port *port)
 {
-	struct vcx_wire *wire = port->wire;
-	struct net_device *lower = wire->lower;
+	struct vcx_wire *wire = &port->wire;
+	struct net_device *lower = rtnl_dereference(wire->lower);
 
 	if (!lower)
 		return;
-	RCU_INIT_POINTER(wire->tx, NULL);
-	wire->lower = NULL;
+	RCU_INIT_POINTER(wire->lower, NULL);
 	netdev_rx_handler_unregister(lower);
 	dev_set_promiscuity(lower, -1);
 	synchronize_net();
@@ -60,61 +63,45 @@ static void vcx_wire_detach(struct vcx_port *port)
 
 static void vcx_wire_attach(struct vcx_port *port, struct net_device *lower)
 {
-	struct vcx_wire *wire = port->wire;
-
 	if (netdev_rx_handler_register(lower, vcx_wire_rx, port)) {
 		netdev_err(lower, "mlx5_core: in use, cannot be a wire\n");
 		return;
 	}
 	dev_set_promiscuity(lower, 1);
-	netdev_hold(lower, &wire->tracker, GFP_KERNEL);
-	wire->lower = lower;
-	rcu_assign_pointer(wire->tx, lower);
+	netdev_hold(lower, &port->wire.tracker, GFP_KERNEL);
+	rcu_assign_pointer(port->wire.lower, lower);
 }
 
-/*
- * A new wire is switched on; link_down and surprise_remove switch it off, so
- * that the far end loses its carrier too. Otherwise its state is the user's.
- */
-static void vcx_wire_power(struct vcx_port *port, bool plugged)
+/* A cut wire is switched off: the far end loses its carrier, too. */
+static void vcx_wire_power(struct vcx_port *port)
 {
-	struct vcx_wire *wire = port->wire;
-	bool dark = READ_ONCE(port->faults.link_down) || READ_ONCE(port->faults.surprise_remove);
+	struct net_device *lower = rtnl_dereference(port->wire.lower);
 
-	if (!wire->lower || (dark == wire->dark && !plugged))
+	if (!lower)
 		return;
-	wire->dark = dark;
-	if (dark)
-		dev_close(wire->lower);
+	if (vcx_wire_cut(port))
+		dev_close(lower);
 	else
-		dev_open(wire->lower, NULL);
+		dev_open(lower, NULL);
 }
 
-/* Brings every port's wire in line with its name and with the netdevs there are. */
 static void vcx_wire_update(struct work_struct *work)
 {
 	struct net_device *want;
 	struct vcx_card *card;
 	struct vcx_port *port;
-	bool plugged;
-	int i;
 
 	rtnl_lock();
 	list_for_each_entry(card, &vcx_cards, node)
-		for (i = 0; i < card->nports; i++) {
-			port = &card->port[i];
-			want = NULL;
-			if (port->wire->name[0])
-				want = __dev_get_by_name(&init_net, port->wire->name);
-			plugged = false;
-			if (want != port->wire->lower) {
+		vcx_for_each_port(card, port) {
+			want = __dev_get_by_name(&init_net, port->wire.name);
+			if (want != rtnl_dereference(port->wire.lower)) {
 				vcx_wire_detach(port);
-				if (want && want->reg_state == NETREG_REGISTERED) {
+				if (want && want->reg_state == NETREG_REGISTERED)
 					vcx_wire_attach(port, want);
-					plugged = true;
-				}
 			}
-			vcx_wire_power(port, plugged);
+			vcx_wire_power(port);
+			vcx_dcb_set_ops(port);
 			vcx_carrier_update(port);
 		}
 	rtnl_unlock();
@@ -122,48 +109,29 @@ static void vcx_wire_update(struct work_struct *work)
 
 static DECLARE_WORK(vcx_wire_work, vcx_wire_update);
 
-/* After a fault or a wire's name changed. */
+/* After a fault changed. */
 void vcx_wire_check(void)
 {
 	schedule_work(&vcx_wire_work);
 	flush_work(&vcx_wire_work);
 }
 
-int vcx_wire_set(struct vcx_port *port, const char *name)
-{
-	if (*name && !dev_valid_name(name))
-		return -EINVAL;
-	rtnl_lock();
-	strscpy(port->wire->name, name, sizeof(port->wire->name));
-	rtnl_unlock();
-	vcx_wire_check();
-	return 0;
-}
-
-static void vcx_wire_lower_event(struct vcx_port *port, unsigned long event,
-				 struct net_device *dev)
-{
-	switch (event) {
-	case NETDEV_UNREGISTER:
-		vcx_wire_detach(port);
-		break;
-	case NETDEV_UP:
-	case NETDEV_DOWN:
-	case NETDEV_CHANGE:
-		vcx_carrier_update(port);
-	}
-}
-
 static int vcx_netdev_event(struct notifier_block *nb, unsigned long event, void *ptr)
 {
 	struct net_device *dev = netdev_notifier_info_to_dev(ptr);
 	struct vcx_card *card;
-	int i, ret = NOTIFY_DONE;
+	struct vcx_port *port;
+	int ret = NOTIFY_DONE;
 
 	list_for_each_entry(card, &vcx_cards, node) {
-		for (i = 0; i < card->nports; i++)
-			if (card->port[i].wire->lower == dev)
-				vcx_wire_lower_event(&card->port[i], event, dev);
+		vcx_for_each_port(card, port) {
+			if (rcu_access_pointer(port->wire.lower) != dev)
+				continue;
+			if (event == NETDEV_UNREGISTER)
+				vcx_wire_detach(port);
+			if (event == NETDEV_UP || event == NETDEV_DOWN || event == NETDEV_CHANGE)
+				vcx_carrier_update(port);
+		}
 		if (!(ret & NOTIFY_STOP_MASK))
 			ret = vcx_lag_event(card, event, ptr);
 	}
@@ -178,19 +146,23 @@ static struct notifier_block vcx_netdev_nb = {
 
 int vcx_wire_init(void)
 {
-	return register_netdevice_notifier_net(&init_net, &vcx_netdev_nb);
+	int err = register_netdevice_notifier_net(&init_net, &vcx_netdev_nb);
+
+	if (!err)
+		vcx_wire_check();
+	return err;
 }
 
 void vcx_wire_exit(void)
 {
 	struct vcx_card *card;
-	int i;
+	struct vcx_port *port;
 
 	unregister_netdevice_notifier_net(&init_net, &vcx_netdev_nb);
 	cancel_work_sync(&vcx_wire_work);
 	rtnl_lock();
 	list_for_each_entry(card, &vcx_cards, node)
-		for (i = 0; i < card->nports; i++)
-			vcx_wire_detach(&card->port[i]);
+		vcx_for_each_port(card, port)
+			vcx_wire_detach(port);
 	rtnl_unlock();
 }
