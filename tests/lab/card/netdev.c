@@ -103,14 +103,16 @@ static netdev_tx_t vcx_xmit(struct sk_buff *skb, struct net_device *dev)
 	return NETDEV_TX_OK;
 }
 
-/* rtnl; whenever wire or faults may have changed */
+/* rtnl; whenever wire or faults may have changed. What is down may be on its way out. */
 void vcx_carrier_update(struct vcx_port *port)
 {
 	struct net_device *dev = port->netdev;
 
-	if (dev && netif_running(dev) && vcx_wire_carrier(port))
+	if (!dev || !netif_running(dev))
+		return;
+	if (vcx_wire_carrier(port))
 		netif_carrier_on(dev);
-	else if (dev)
+	else
 		netif_carrier_off(dev);
 }
 
