@@ -20,6 +20,7 @@ from typing import Any
 
 from lab import code, host
 from lab.accel import accelerator
+from lab.cable import WIRES, Nic
 from lab.channel import Agent, ChannelError, Monitor
 from lab.image import RELEASES, digest, image, locked
 from lab.juju import Unit
@@ -63,11 +64,15 @@ class Guest:
     Args:
         release: ``trixie`` or ``bookworm``.
         console_log: keep the serial console's log at this path, too, when the guest is gone.
+        nics: its ends of cables to other guests; see :mod:`lab.cable`.
 
     """
 
-    def __init__(self, release: str = "trixie", *, console_log: Path | None = None) -> None:
+    def __init__(
+        self, release: str = "trixie", *, console_log: Path | None = None, nics: Sequence[Nic] = ()
+    ) -> None:
         self.release = RELEASES[release]
+        self._nics = nics
         self._keep_log = console_log
         self.shell_socket: socket.socket | None = None
         self._process: subprocess.Popen[bytes] | None = None
@@ -121,15 +126,16 @@ class Guest:
         version = subprocess.run(
             ["qemu-system-x86_64", "--version"], check=True, capture_output=True, text=True
         )
-        key = digest([version.stdout, *self._accelerator, Path(__file__)])
-        return self._image.directory / f"booted-{key}.qcow2"
+        macs = [nic.mac for nic in self._nics]
+        key = digest([version.stdout, *self._accelerator, *macs, Path(__file__)])
+        return self._image.directory / f"booted-{len(macs)}-{key}.qcow2"
 
     def _boot_first(self) -> None:
         """Boot the image for real, once; later guests start from there in seconds.
 
         The code disk differs from run to run, so that it is not mounted in the snapshot.
         """
-        for other in self._image.directory.glob("booted-*.qcow2"):
+        for other in self._image.directory.glob(f"booted-{len(self._nics)}-*.qcow2"):
             other.unlink()
         create = ["qemu-img", "create", "-q", "-f", "qcow2", "-F", "qcow2", "-b", str(self._image.disk)]
         subprocess.run([*create, str(self._disk)], check=True, stdin=subprocess.DEVNULL)
@@ -255,11 +261,12 @@ class Guest:
         warm one, as the card's power rails do.
         """
         cold_start = " mlx5_core.power_cycle=1" if cold else ""
+        wired = " lab.wires" if any(nic.mac in WIRES for nic in self._nics) else ""
         append = (
             "root=/dev/vda rw console=ttyS0 quiet panic=-1 systemd.show_status=false "
             # What costs time under emulation and protects nothing here.
             "mitigations=off random.trust_cpu=on audit=0 nowatchdog lsm=capability rodata=off nokaslr "
-            f"cryptomgr.notests no_timer_check{cold_start}"
+            f"cryptomgr.notests no_timer_check{cold_start}{wired}"
         )
         agent, agent_far = socket.socketpair()
         monitor, monitor_far = socket.socketpair()
@@ -282,6 +289,8 @@ class Guest:
             "-device", "virtserialport,chardev=agent,name=org.qemu.guest_agent.0",
             "-chardev", f"socket,id=shell,fd={shell_far.fileno()}", "-device", "virtconsole,chardev=shell",
         ]  # fmt: skip
+        for number, nic in enumerate(self._nics):
+            command += nic.arguments(f"cable{number}")
         if snapshot:
             command += ["-loadvm", snapshot]
         with (self.directory / "qemu.log").open("wb") as log:

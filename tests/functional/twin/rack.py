@@ -22,9 +22,9 @@ class Rack:
     def __init__(self, guest: Guest) -> None:
         self.guest = guest
 
-    def start(self) -> None:
-        """Start it, and return when every switch answers."""
-        self.guest.run(START)
+    def start(self, wiring: str = "") -> None:
+        """Start it, from a file or as the reference design's, and return when every switch answers."""
+        self.guest.run(f"{START} {wiring}")
         self.until(lambda: bool(self.guest.read("/run/twin.json").strip()), 300, "the twin does not start")
 
     def operate(self, *args: str, tree: Any = None, timeout: float = 300) -> Any:
