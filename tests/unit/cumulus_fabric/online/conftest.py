@@ -1,6 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
+from collections.abc import Iterator
+
 import pytest
 from nvue import Certificate
+
+
+@pytest.fixture(autouse=True, scope="session")
+def no_proxies() -> Iterator[None]:
+    """The simulated switches are on this machine, whatever its way to others."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("HTTPS_PROXY", "https_proxy"):
+            patch.delenv(name, raising=False)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -51,6 +51,7 @@ class Unit:
         self, rack: Rack, certificate: Certificate, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     ) -> None:
         self.rack = rack
+        self.addresses: dict[str, str] = {}
         self.access: Access | None = None
         monkeypatch.setattr(charm.CumulusFabricCharm, "connect", staticmethod(self._connect))
         self.context = testing.Context(
@@ -82,7 +83,10 @@ class Unit:
         quick = replace(access, pauses=(0.01,))
         servers = self.rack.servers
         cumulus = [each.name for each in fabric.switches if each.platform == "cumulus"]
-        switches = {name: Nvue(name, "127.0.0.1", quick, servers[name].port) for name in cumulus}
+        switches = {
+            name: Nvue(name, self.addresses.get(name, "127.0.0.1"), quick, servers[name].port)
+            for name in cumulus
+        }
         return Fleet(switches, limit, sleep=lambda seconds: time.sleep(min(seconds, 0.02)))
 
     def configure(self, **options: Any) -> "Unit":
