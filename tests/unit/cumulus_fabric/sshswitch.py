@@ -245,7 +245,7 @@ class SshSwitch:
         for transport in self._transports:
             transport.close()
         for thread in self._threads:
-            thread.join(10)
+            thread.join(1)
 
     @property
     def known_host(self) -> str:

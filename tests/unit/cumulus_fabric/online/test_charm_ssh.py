@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Action apply with an Onyx switch beside the fabric: it is typed in after all others, or not at all."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import ssh
+from nvue import Certificate, Issue
+from unit.cumulus_fabric.online.site import PASSWORD
+from unit.cumulus_fabric.online.unit import Unit, intent, site
+from unit.cumulus_fabric.sshswitch import ONYX, SshSwitch
+
+
+def with_onyx(content: dict[str, Any]) -> None:
+    content["standalone"] = {"sn2410": {"platform": "onyx", "ports": "1/1-2", "management": "127.0.0.1"}}
+
+
+@pytest.fixture
+def onyx(monkeypatch: pytest.MonkeyPatch) -> Iterator[SshSwitch]:
+    """An Onyx switch at a port of its own instead of SSH's."""
+    real = ssh.type_in
+    with SshSwitch(ONYX, "sn2410", user="cumulus", password=PASSWORD) as switch:
+
+        def type_in(platform: str, address: str, script: ssh.Script, login: ssh.Login) -> None:
+            real(platform, address, script, replace(login, port=switch.port))
+
+        monkeypatch.setattr(ssh, "type_in", type_in)
+        yield switch
+
+
+@pytest.fixture
+def unit(certificate: Certificate, monkeypatch: pytest.MonkeyPatch, onyx: SshSwitch) -> Iterator[Unit]:
+    with site(certificate, monkeypatch) as unit:
+        yield unit.configure(intent=intent(with_onyx), known_hosts=onyx.known_host)
+
+
+def test_it_is_typed_in_after_the_fabric(unit: Unit, onyx: SshSwitch) -> None:
+    results = unit.action("apply")
+    assert results["applied"] == "true"
+    assert unit.writes
+    assert onyx.shell.refused == []
+    assert ("1/1", "switchport trunk allowed-vlan 9") in onyx.shell.taken
+    assert ("", "dcb priority-flow-control priority 3 enable") in onyx.shell.taken
+
+
+def test_it_alone(unit: Unit, onyx: SshSwitch) -> None:
+    assert unit.action("apply", switch="sn2410")["applied"] == "true"
+    assert unit.writes == []
+    assert onyx.shell.taken
+
+
+def test_a_fabric_that_was_taken_back_leaves_it_alone(unit: Unit, onyx: SshSwitch) -> None:
+    unit.rack.wires.refuse["Spine0"] = Issue("config_invalid", "the ASIC does not take it")
+    assert "fully rolled back" in unit.failure("apply")
+    assert onyx.shell.taken == []
+
+
+def test_what_it_refuses_fails_the_action(unit: Unit, onyx: SshSwitch) -> None:
+    onyx.shell.broken = ("vlan 9",)
+    failure = unit.failure("apply", switch="sn2410")
+    assert "then sn2410: 127.0.0.1 refused 'vlan 9'" in failure
+    assert PASSWORD not in failure + unit.log
+
+
+def test_without_its_key_it_is_not_talked_to(unit: Unit, onyx: SshSwitch) -> None:
+    unit.configure(known_hosts="")
+    assert "presents a host key that is not the known one" in unit.failure("apply", switch="sn2410")
+    assert onyx.shell.taken == []
