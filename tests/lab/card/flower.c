@@ -118,7 +118,7 @@ static int vcx_flower_check_actions(const struct flow_rule *rule, struct vcx_car
 		case FLOW_ACTION_REDIRECT:
 		case FLOW_ACTION_MIRRED:
 		case FLOW_ACTION_REDIRECT_INGRESS:
-			/* A rule is replayed to a module that comes back: its device may be gone. */
+			/* A rule replayed to a module that came back may have lost its device. */
 			if (!act->dev)
 				return -EINVAL;
 			if ((encap && vcx_is_tunnel(act->dev)) || netif_is_ovs_master(act->dev))
