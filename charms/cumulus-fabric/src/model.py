@@ -196,10 +196,6 @@ class Fabric:
         """The switches of one role, in the intent's order."""
         return tuple(switch for switch in self.switches if switch.role is role)
 
-    def network(self, name: str) -> Network | None:
-        """The network of this name."""
-        return next((network for network in self.networks if network.name == name), None)
-
     @property
     def racks(self) -> tuple[tuple[Switch, ...], ...]:
         """The leaves of each rack."""

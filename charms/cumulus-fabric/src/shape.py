@@ -8,7 +8,7 @@ that they accept the same documents.
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar, cast
 
 T = TypeVar("T")
@@ -222,7 +222,7 @@ class Record(Generic[T]):
 class Either(Generic[T]):
     """The first of several shapes that fits the value's type: text, list, mapping or number."""
 
-    shapes: Mapping[type, Shape[T]] = field(default_factory=dict[type, Shape[T]])
+    shapes: Mapping[type, Shape[T]]
 
     def read(self, path: str, value: object) -> T:
         shape = self.shapes.get(type(value))

@@ -227,3 +227,16 @@ def test_parser_and_schema_accept_the_same_documents(name, draw):
         elif isinstance(node, dict):
             node[draw.draw(KEYS)] = draw.draw(VALUES)
     assert parsed(content) == VALIDATOR.is_valid(content)
+
+
+def test_the_readmes_intent_is_one_and_is_that_of_the_guide():
+    shown = (CHARM / "README.md").read_text().partition("```yaml\n")[2].partition("```")[0]
+    short, whole = (expand.expand(intent.parse(document)) for document in (shown, text("rdg")))
+    for one, other in zip(short.switches, whole.switches):
+        assert (one.name, one.asn, one.loopback, one.links) == (
+            other.name,
+            other.asn,
+            other.loopback,
+            other.links,
+        )
+        assert [bond.segment for bond in one.bonds] == [bond.segment for bond in other.bonds]
