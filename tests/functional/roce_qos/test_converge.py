@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One node becomes lossless under traffic, stays so over a reboot and a mode change, on a real kernel."""
+
+import json
+import re
+from itertools import pairwise
+
+import pytest
+from functional.roce_qos.node import P0, P1, PF0, PF1, Node, is_lossless, ports
+from lab.guest import Guest
+
+pytestmark = pytest.mark.unproven
+
+PING = "ip netns exec tor ping -D -i 0.1 192.168.25.51 > /run/ping.log 2>&1 &"
+LONGEST_GAP = 3.0
+"""Seconds without an answer: one member's flap of 0.3 s as an emulated machine sees it."""
+
+
+def gaps(log: str) -> list[float]:
+    """Seconds between answers, longest first."""
+    times = [float(time) for time in re.findall(r"^\[(\d+\.\d+)\] \d+ bytes", log, flags=re.MULTILINE)]
+    return sorted((after - before for before, after in pairwise(times)), reverse=True)
+
+
+def test_a_live_bond_becomes_lossless_one_port_at_a_time(machine: Guest, node: Node) -> None:
+    before = node.flaps()
+    machine.run(PING)
+    result = node.unit.start()
+    assert result.status == ("active", ""), (result.status, result.logs)
+    machine.run("sleep 3; pkill -INT ping")
+    assert is_lossless(node.state()), node.state()
+    # Each port flapped once, and the bond never lost its carrier.
+    assert [now - then for now, then in zip(node.flaps(), before)] == [2, 2, 0]
+    log = machine.read("/run/ping.log")
+    longest = gaps(log)
+    print("longest gaps:", longest[:4], "of", len(longest), log.splitlines()[-2])
+    assert longest[0] < LONGEST_GAP
+    failures = machine.run("grep 'Link Failure Count' /proc/net/bonding/bond0").stdout.split()
+    print("link failures", failures)
+
+
+def test_a_second_run_writes_nothing_and_flaps_nothing(lossless: Node) -> None:
+    before, flaps = lossless.state(), lossless.flaps()
+    for event in ("config_changed", "update_status", "upgrade_charm", "start"):
+        result = lossless.hook(event)
+        assert result.status[0] == "active"
+        assert result.writes == []
+    assert "Nothing to do: the machine is as declared." in lossless.unit.action("plan").results["plan"]
+    assert lossless.unit.action("verify").results["verified"] == "true"
+    assert (lossless.state(), lossless.flaps()) == (before, flaps)
+
+
+def test_a_refresh_flaps_no_link(lossless: Node) -> None:
+    before, flaps = lossless.state(), lossless.flaps()
+    lossless.unit.refresh()
+    assert ports(lossless.hook("upgrade_charm").writes) == []
+    assert (lossless.state(), lossless.flaps()) == (before, flaps)
+
+
+def test_a_reboot_is_made_good_without_a_hook(machine: Guest, lossless: Node) -> None:
+    machine.reboot()
+    assert lossless.reachable()
+    state = "systemctl show -P ActiveState ovn-offload-roce-qos.service"
+    machine.run(f"until [ $({state}) = active ] || [ $({state}) = failed ]; do sleep 1; done", timeout=300)
+    journal = machine.run("journalctl --boot -u 'ovn-offload-roce-qos*' --output=cat").stdout
+    assert is_lossless(lossless.state()), journal
+    assert machine.run("systemctl is-active ovn-offload-roce-qos.service").stdout == "active\n", journal
+    assert lossless.unit.action("verify").results["verified"] == "true"
+    result = lossless.hook("start")
+    assert result.status == ("active", "")
+    assert ports(result.writes) == []
+
+
+def test_an_eswitch_mode_change_is_followed(machine: Guest, lossless: Node) -> None:
+    machine.run(f"ip link set {P0} nomaster; devlink dev eswitch set pci/{PF0} mode switchdev")
+    machine.run(f"ip link set {P0} down; ip link set {P0} master bond0")
+    assert lossless.reachable()
+    assert "tc-tsa 0:vendor" in lossless.state()
+    assert f"set traffic classes and shares of {P0}; they are the vendor's own" in lossless.findings()
+    result = lossless.hook()
+    assert result.status == ("active", ""), result.logs
+    assert ports(result.writes) == [f"set_dcb {P0} ets"]
+    assert is_lossless(lossless.state())
+
+
+def test_a_netdev_that_is_added_anew_is_served_by_udev(machine: Guest, lossless: Node) -> None:
+    driver = "/sys/bus/pci/drivers/mlx5_core"
+    machine.run(f"echo {PF1} > {driver}/unbind; sleep 2; echo {PF1} > {driver}/bind; udevadm settle")
+    log = "journalctl --boot -u ovn-offload-roce-qos-again.service --output=cat"
+    machine.run(f"until {log} | grep -q 'Finished\\|Failed'; do sleep 1; done", timeout=180)
+    journal = machine.run(log).stdout
+    assert f"set traffic classes and shares of {P1}" in journal
+    assert is_lossless(lossless.state()), journal
+
+
+def test_show_qos_and_show_counters(lossless: Node) -> None:
+    text = lossless.unit.action("show-qos").results["qos"]
+    print(text)
+    assert "differs" not in text
+    rows = json.loads(lossless.unit.action("show-qos", {"format": "json"}).results["qos"])
+    assert {row["port"] for row in rows} == {P0, P1}
+    counters = lossless.unit.action("show-counters", {"seconds": 1}).results["counters"]
+    assert "tx_prio3_pause" in counters
+    assert "per second" in counters
+
+
+def test_removal_leaves_the_ports_until_the_next_boot(machine: Guest, lossless: Node) -> None:
+    before = lossless.state()
+    result = lossless.hook("stop")
+    assert "lossless RoCE ends with the next boot" in result.status[1]
+    assert ports(result.writes) == []
+    assert lossless.state() == before
+    left = "find /etc /usr/lib/ovn-offload /run/ovn-offload -name '*roce-qos*' -o -name '*ovn-offload-lldp*'"
+    assert machine.run(left, check=False).stdout == ""
