@@ -118,7 +118,7 @@ class Application(RuleBasedStateMachine):
         if node.rolling and node.asked[-1][0] == node.boot and decision.own.requested_at is None:
             # Without a need, or on the operator's word, a request that never came true lapses.
             assert own.requested_at is None or uptime - own.requested_at >= NEVER_CAME
-            node.rolling = False
+            node.rolling, node.again = False, True
 
     def asks(self, name: str, node: Node, own: UnitState) -> None:
         assert self.cluster().holder == name, "only the holder reboots"
