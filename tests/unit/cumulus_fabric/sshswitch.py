@@ -264,7 +264,7 @@ class SshSwitch:
             server = _Server(self._user, self._password)
             try:
                 transport.start_server(server=server)
-            except (paramiko.SSHException, EOFError):
+            except (paramiko.SSHException, EOFError, OSError):  # the other end hung up
                 continue
             thread = threading.Thread(target=self._session, args=(transport, server), daemon=True)
             self._threads.append(thread)

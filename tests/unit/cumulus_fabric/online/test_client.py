@@ -22,7 +22,7 @@ def server(certificate: Certificate, other_certificate: Certificate) -> Iterator
 
 @pytest.fixture
 def access(certificate: Certificate) -> Access:
-    return Access(Credentials("cumulus", SECRET), ca=certificate.pem, timeout=1.0, pauses=(0.01, 0.01))
+    return Access(Credentials("cumulus", SECRET), ca=certificate.pem, timeout=5.0, pauses=(0.01, 0.01))
 
 
 @pytest.fixture
@@ -143,7 +143,7 @@ def test_states(state: str, failed: bool, applied: bool) -> None:
 def test_a_certificate_that_no_authority_signed_is_refused_before_anything_is_sent(
     server: Server, access: Access, other_certificate: Certificate
 ) -> None:
-    stranger = Access(access.credentials, ca=other_certificate.pem, timeout=1.0)
+    stranger = Access(access.credentials, ca=other_certificate.pem, timeout=5.0)
     with pytest.raises(SwitchError, match=r"certificate of 127\.0\.0\.1 is refused") as failed:
         Nvue("leaf", "127.0.0.1", stranger, server.port).applied()
     assert failed.value.kind == "certificate"
@@ -160,7 +160,7 @@ def test_a_pinned_certificate_is_the_only_one(
     server: Server, access: Access, certificate: Certificate
 ) -> None:
     pin = certificate.fingerprint.replace(":", "").lower()
-    pinned = Access(access.credentials, pins={"leaf": pin}, timeout=1.0)
+    pinned = Access(access.credentials, pins={"leaf": pin}, timeout=5.0)
     client = Nvue("leaf", "127.0.0.1", pinned, server.port)
     assert client.applied()
     client.close()
@@ -232,7 +232,7 @@ def test_a_proxy_is_asked_for_a_tunnel_and_never_sees_the_request(
     access = Access(
         Credentials("cumulus", SECRET),
         ca=certificate.pem,
-        timeout=3.0,
+        timeout=5.0,
         proxy=f"http://me:word@127.0.0.1:{listener.getsockname()[1]}",
     )
     client = Nvue("leaf", "127.0.0.1", access, server.port)

@@ -18,6 +18,9 @@ from owned import difference
 from unit.cumulus_fabric.fabrics import fabric
 from unit.cumulus_fabric.online.site import Rack, rack
 
+pytestmark = pytest.mark.thorough
+"""Time-outs of a second, which a machine that others slow down does not keep; outside the default run."""
+
 CANARY, LAST = "Spine0", "Leaf0-1"
 POLICY = Policy(confirm=2, settle=0.6, deadline=2.0, poll=0.05)
 PATIENT = Policy(confirm=60, settle=20.0, deadline=20.0, poll=0.05)

@@ -137,11 +137,11 @@ def test_ids_have_slashes_or_are_numbers(certificate: Certificate, release: str,
 def test_a_commit_that_is_confirmed_stays(call: Caller) -> None:
     name = call.create()
     call("PATCH", f"/?rev={name}", {"system": {"hostname": "new"}})
-    call("PATCH", f"/revision/{name}", commit(0.5))
+    call("PATCH", f"/revision/{name}", commit(5))
     assert call.settle(name)["state"] == "ays"
     assert call.applied()["system"]["hostname"] == "new"
     assert call("PATCH", f"/revision/{name}", APPLY)[1]["state"] == "applied_and_saved"
-    time.sleep(0.7)
+    time.sleep(5.5)
     assert call.applied()["system"]["hostname"] == "new"
 
 
@@ -149,9 +149,9 @@ def test_a_commit_that_nobody_confirms_rolls_itself_back(call: Caller, switch: S
     before = call.applied()
     name = call.create()
     call("PATCH", f"/?rev={name}", {"system": {"hostname": "new"}})
-    call("PATCH", f"/revision/{name}", commit(0.2))
+    call("PATCH", f"/revision/{name}", commit(3))
     assert call.settle(name)["state"] == "ays"
-    time.sleep(0.4)
+    time.sleep(3.5)
     shown = call("GET", f"/revision/{name}")[1]
     assert (shown["state"], shown["transition"]["issue"]["00000"]["code"]) == ("apply_fail", "rollback")
     assert call.applied() == before
@@ -161,11 +161,11 @@ def test_a_commit_that_nobody_confirms_rolls_itself_back(call: Caller, switch: S
 def test_a_change_that_cuts_management_is_answered_again_after_its_rollback(call: Caller) -> None:
     name = call.create()
     call("PATCH", f"/?rev={name}", {"interface": {"eth0": {"link": {"state": {"down": {}}}}}})
-    call("PATCH", f"/revision/{name}", commit(1))
+    call("PATCH", f"/revision/{name}", commit(5))
     time.sleep(0.2)
     with pytest.raises(TimeoutError):
         call("GET", f"/revision/{name}", timeout=0.3)
-    time.sleep(1)
+    time.sleep(5.5)
     assert call("GET", f"/revision/{name}")[1]["state"] == "apply_fail"
 
 
