@@ -29,7 +29,7 @@ _GATE = re.compile(r"\$nv_pci_conf\.advanced_pci_settings\s*!=\s*0")
 ADVANCED = "ADVANCED_PCI_SETTINGS"
 
 
-class ValueRefused(ValueError):  # noqa: N818 - a refusal, in the word of the tool
+class ValueRefused(ValueError):
     """A value that a parameter does not take: one sentence with what it takes."""
 
 

@@ -12,25 +12,24 @@ import time
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).parents[3]
-sys.path[:0] = [str(ROOT / "charms/cumulus-fabric/src"), str(ROOT / "lib")]
-
-import expand  # noqa: E402
-import intent  # noqa: E402
-from client import Access, Credentials, Nvue, SwitchError  # noqa: E402
-from converge import Finding  # noqa: E402
-from fleet import Fleet  # noqa: E402
-from online import Policy, Site  # noqa: E402
+import expand
+import intent
+from client import Access, Credentials, Nvue, SwitchError
+from converge import Finding
+from fleet import Fleet
+from online import Policy, Site
 
 BUSY = ("pending", "apply", "checking")
 PATIENCE = Policy(confirm=180, settle=60.0, deadline=120.0)
+
+RDG = Path(__file__).parents[3] / "charms/cumulus-fabric/examples/rdg.yaml"
 
 
 def site(timeout: float = 60) -> Site:
     rack = json.loads(Path("/run/twin.json").read_text())
     ca = Path(rack["certificate"]).read_text()
     access = Access(Credentials("cumulus", "CumulusLinux!"), ca=ca, timeout=timeout)
-    fabric = expand.expand(intent.parse((ROOT / "charms/cumulus-fabric/examples/rdg.yaml").read_text()))
+    fabric = expand.expand(intent.parse(RDG.read_text()))
     addresses = {name: url.split("/")[2].split(":")[0] for name, url in rack["switches"].items()}
     return Site(fabric, Fleet({name: Nvue(name, address, access) for name, address in addresses.items()}))
 

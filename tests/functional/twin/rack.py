@@ -8,7 +8,13 @@ from typing import Any
 
 from lab.guest import Guest
 
-HERE = "/opt/ovn-offload/tests/functional/twin"
+CODE = "/opt/ovn-offload"
+OPERATE = [
+    "env",
+    f"PYTHONPATH={CODE}/charms/cumulus-fabric/src:{CODE}/lib",
+    "python3",
+    f"{CODE}/tests/functional/twin/operate.py",
+]
 START = (
     "systemd-run --quiet --unit=twin --setenv=PYTHONPATH=/opt/ovn-offload/tests "
     "--property=RequiresMountsFor=/opt/ovn-offload --property=StandardOutput=truncate:/run/twin.json "
@@ -30,7 +36,7 @@ class Rack:
     def operate(self, *args: str, tree: Any = None, timeout: float = 300) -> Any:
         """See operate.py."""
         stdin = json.dumps(tree) if tree is not None else None
-        done = self.guest.run(["python3", f"{HERE}/operate.py", *args], stdin=stdin, timeout=timeout)
+        done = self.guest.run([*OPERATE, *args], stdin=stdin, timeout=timeout)
         return json.loads(done.stdout)
 
     def on(self, name: str, command: str, check: bool = True, timeout: float = 60) -> str:

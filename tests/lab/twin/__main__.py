@@ -53,7 +53,7 @@ def _server(namespace: str, switch: Switch, certificate: Certificate) -> Server:
     def make() -> None:
         with Path(f"/run/netns/{namespace}").open() as there:
             os.setns(there.fileno(), os.CLONE_NEWNET)  # of this thread alone
-        made.append(Server(switch, certificate, address="0.0.0.0", port=PORT))  # noqa: S104 - in there only
+        made.append(Server(switch, certificate, address="0.0.0.0", port=PORT))
 
     thread = threading.Thread(target=make)
     thread.start()

@@ -69,7 +69,7 @@ UNDERSTOOD = (
 PATTERNS = [tuple(line.split("/")) for line in UNDERSTOOD]
 
 
-class Untranslatable(ValueError):  # noqa: N818 - it is the tree that is at fault
+class Untranslatable(ValueError):
     """A setting that the twin does not have; the message starts with its path."""
 
 

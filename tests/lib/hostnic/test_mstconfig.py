@@ -102,7 +102,7 @@ Configurations:                                          Default             Cur
         SRIOV_EN                                    False(0)             True(1)              True(1)             
         PCI_ATOMIC_MODE                             PCI_ATOMIC_DISABLED(0) PCI_ATOMIC_DISABLED(0) PCI_ATOMIC_DISABLED(0)
 The '*' shows parameters with next value different from default/current value.
-"""  # noqa: W291, E501 - as recorded
+"""
 LAYOUTS = {
     "4.21": ("{mark:9}{name:44}{default:20}{current:16}{after}", "Default", "Current", "Next Boot"),
     "4.26": ("{mark:5}{flag:7}{name:44}{default:20}{current:21}{after}", "Default", "Current", "Next Boot"),

@@ -43,8 +43,8 @@ def test_flash_that_runs() -> None:
 
 def test_an_image() -> None:
     host = FakeHost()
-    host.files.install("/tmp/fw.bin", image(), 0o600)  # noqa: S108 - in the model
-    assert mstflint.read_image(host, "/tmp/fw.bin") == Image("/tmp/fw.bin", "MT_0000000359", "22.39.1002")  # noqa: S108
+    host.files.install("/tmp/fw.bin", image(), 0o600)
+    assert mstflint.read_image(host, "/tmp/fw.bin") == Image("/tmp/fw.bin", "MT_0000000359", "22.39.1002")
 
 
 def test_an_answer_without_a_psid_is_named() -> None:
