@@ -99,11 +99,14 @@ static void vcx_dcb_link_up(struct work_struct *work)
 static int vcx_setpfc(struct net_device *dev, struct ieee_pfc *pfc)
 {
 	struct vcx_dcb *dcb = vcx_dcb_of(dev);
+	int i;
 
 	if (vcx_dcb_refuses(dev))
 		return -EINVAL;
 	if (pfc->pfc_en != dcb->pfc_en) {
 		dcb->pfc_en = pfc->pfc_en;
+		for (i = 0; i < IEEE_8021QAZ_MAX_TCS; i++)	/* the firmware's choice */
+			dcb->buffer.prio2buffer[i] = dcb->pfc_en >> i & 1;
 		netif_carrier_off(dev);
 		mod_delayed_work(system_wq, &dcb->link_up, msecs_to_jiffies(LINK_BOUNCE_MS));
 	}
@@ -244,15 +247,11 @@ static const struct dcbnl_rtnl_ops vcx_dcb_small_ops = { VCX_DCB_COMMON_OPS };
 
 void vcx_dcb_set_ops(struct vcx_port *port)
 {
-	const struct dcbnl_rtnl_ops *ops = &vcx_dcb_ops;
+	int fault = vcx_fault(port, VCX_DCB_FAULT);
 
-	if (!port->netdev)
-		return;
-	if (vcx_fault(port, VCX_DCB_FAULT) == DCB_NO_BUFFER_NO_MAXRATE)
-		ops = &vcx_dcb_small_ops;
-	if (vcx_fault(port, VCX_DCB_FAULT) == DCB_NO_OPS)
-		ops = NULL;
-	port->netdev->dcbnl_ops = ops;
+	if (port->netdev)
+		port->netdev->dcbnl_ops = fault == DCB_NO_OPS ? NULL :
+			fault == DCB_NO_BUFFER_NO_MAXRATE ? &vcx_dcb_small_ops : &vcx_dcb_ops;
 }
 
 static void vcx_dcb_defaults(struct vcx_dcb *dcb)

@@ -66,8 +66,8 @@ static int vcx_sriov_configure(struct pci_dev *pdev, int num)
 		vcx_vfs_disable(port);
 		return 0;
 	}
-	if (port->pending_vfs)
-		return -EBUSY;
+	cancel_delayed_work_sync(&port->late_vfs);	/* the PCI core does not tell of 0 before they came */
+	port->pending_vfs = 0;
 	if (vcx_fault(port, VCX_NUMVFS_ENOMEM)) {
 		dev_err(&pdev->dev, "not enough MMIO resources for SR-IOV\n");
 		return -ENOMEM;
