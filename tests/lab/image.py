@@ -49,6 +49,8 @@ PACKAGES = [
         "tcpdump",
     ),
     *("python3", "python3-yaml", "qemu-guest-agent"),
+    *("ovn-central", "ovn-host", "iperf3"),  # the rack's overlay
+    *("rdma-core", "ibverbs-providers", "perftest"),  # RoCE over rdma_rxe
 ]
 
 

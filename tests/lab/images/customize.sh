@@ -9,6 +9,14 @@ make -s -C /usr/src/card KDIR="/lib/modules/$kernel/build"
 install -D -m 644 /usr/src/card/mlx5_core.ko "/lib/modules/$kernel/updates/mlx5_core.ko"
 depmod "$kernel"
 
+echo "unpacking the modules that a guest loads"
+for module in $(cat /etc/modules-load.d/lab.conf) veth geneve vxlan cls_flower rdma_rxe; do
+    modprobe -S "$kernel" --show-depends "$module"
+done | while read -r _ path _; do
+    case $path in *.xz) [ ! -f "$path" ] || { busybox xz -dc "$path" >"${path%.xz}" && rm "$path"; } ;; esac
+done
+depmod "$kernel"
+
 echo "compiling Python packages"
 python3 -m compileall -q -j 0 /opt/site-packages >/dev/null || true # some of setuptools' fixtures are not Python
 
@@ -31,7 +39,8 @@ rm -r "$ram"
 
 echo "settling units"
 systemctl -q enable lab-tor.service lab-juju.socket
-systemctl -q disable frr.service lldpd.service 2>/dev/null || true # only trixie has them, for the twin
+# What a test starts itself: the overlay's daemons, and trixie's for the twin.
+for unit in ovn-central ovn-host iperf3 frr lldpd; do systemctl -q disable "$unit.service" 2>/dev/null || true; done
 systemctl -q mask apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer e2scrub_all.timer e2scrub_reap.service \
     fstrim.timer logrotate.timer getty@tty1.service serial-getty@ttyS0.service serial-getty@hvc0.service systemd-logind.service systemd-pstore.service \
     systemd-update-utmp.service systemd-random-seed.service systemd-binfmt.service proc-sys-fs-binfmt_misc.automount \
