@@ -66,7 +66,7 @@ static int vcx_sriov_configure(struct pci_dev *pdev, int num)
 		vcx_vfs_disable(port);
 		return 0;
 	}
-	cancel_delayed_work_sync(&port->late_vfs);	/* the PCI core does not tell of 0 before they came */
+	cancel_delayed_work_sync(&port->late_vfs);	/* the PCI core told nobody of a 0 */
 	port->pending_vfs = 0;
 	if (vcx_fault(port, VCX_NUMVFS_ENOMEM)) {
 		dev_err(&pdev->dev, "not enough MMIO resources for SR-IOV\n");
