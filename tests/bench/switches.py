@@ -35,7 +35,8 @@ import sys, time
 from pathlib import Path
 import expand, intent, online
 from apply import Policy, apply
-from client import Access, Credentials, Nvue
+from client import Nvue
+from connection import Access, Credentials
 from fleet import Fleet
 ca, text, *pairs = sys.argv[1:]
 fabric = expand.expand(intent.parse(Path(text).read_text()))

@@ -5,22 +5,30 @@ Put a :class:`Backend` behind a :class:`Switch`, and a :class:`Server` in front 
 """
 
 from nvue.certificate import Certificate
+from nvue.clock import Clock, RealTime, SimulatedTime
 from nvue.faults import Fault
+from nvue.rest import Call, Rest
 from nvue.rules import Issue, Rules
-from nvue.server import Call, Server
+from nvue.server import Server
 from nvue.switch import Backend, Switch
 from nvue.trees import Tree, diff, merge
+from nvue.wire import Wire
 
 __all__ = [
     "Backend",
     "Call",
     "Certificate",
+    "Clock",
     "Fault",
     "Issue",
+    "RealTime",
+    "Rest",
     "Rules",
     "Server",
+    "SimulatedTime",
     "Switch",
     "Tree",
+    "Wire",
     "diff",
     "merge",
 ]

@@ -1,60 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""NVUE's REST interface in front of a :class:`Switch`: HTTPS, basic authentication, JSON."""
+"""NVUE's REST interface of a :class:`Switch` on a port of this machine: HTTPS."""
 
-import base64
-import hmac
-import json
 import socket
 import ssl
 import threading
-import time
-from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, cast
-from urllib.parse import parse_qs, unquote, urlsplit
 
 from nvue.certificate import Certificate
-from nvue.faults import AFTER, Fault
-from nvue.switch import TITLES, RefusedError, Switch
-from nvue.trees import Tree, at, included, merge
-
-ROOT = "/nvue_v1"
-FACTORY_PASSWORD = "cumulus"
+from nvue.rest import Rest
+from nvue.switch import Switch
 
 
-@dataclass(frozen=True)
-class Call:
-    """One request as the switch saw it."""
-
-    method: str
-    path: str
-    query: dict[str, list[str]] = field(default_factory=dict)
-    body: Any = None
-
-    @property
-    def name(self) -> str:
-        """What the call does, in one word or two."""
-        if self.path == "/revision" or self.path.startswith("/revision/"):
-            if self.method == "PATCH":
-                if (self.body or {}).get("state") == "save":
-                    return "save"
-                return "apply" if "state-controls" in (self.body or {}) else "confirm"
-            return {"POST": "create", "DELETE": "drop"}.get(self.method, "poll")
-        if self.method == "GET":
-            if "diff" in self.query:
-                return "diff"
-            return "read " + self.query.get("rev", ["operational"])[0].replace("/", "-")
-        return self.method.lower()
-
-
-class Server:
+class Server(Rest):
     """A switch on a port of this machine; a context manager.
 
-    Attributes:
-        calls: every request, in order.
-        faults: what goes wrong; see :meth:`inject`.
-        latency: seconds before each answer.
-        reachable: false while nobody gets through, as without a management port.
+    Args:
+        switch: what it serves.
+        certificate: what it presents.
+        address: where it listens.
+        port: where it listens; 0 for any free one.
+        other: what a connection sees that is told of another certificate.
+        given: see :class:`Rest`.
 
     """
 
@@ -65,26 +32,17 @@ class Server:
         *,
         address: str = "127.0.0.1",
         port: int = 0,
-        user: str = "cumulus",
-        password: str = "CumulusLinux!",
-        latency: float = 0.0,
         other: Certificate | None = None,
+        **given: Any,
     ) -> None:
-        self.switch = switch
-        self.user, self.password = user, password
-        self.latency = latency
-        self.calls: list[Call] = []
-        self.faults: list[Fault] = []
+        super().__init__(switch, **given)
         self.connections = 0
-        self._count = 0
-        self._lock = threading.Lock()
         self._stopping = threading.Event()
         self._context = certificate.context()
         self._other = other.context() if other else None
-        self._strange = 0
         self._http = _Http((address, port), _Handler)
         self._http.owner = self
-        self._thread = threading.Thread(target=self._http.serve_forever, args=(0.05,), daemon=True)
+        self._thread = threading.Thread(target=self._listen, daemon=True)
 
     @property
     def port(self) -> int:
@@ -103,102 +61,21 @@ class Server:
     def __exit__(self, *_: object) -> None:
         self._stopping.set()
         self.switch.close()
-        self._http.shutdown()
+        self._http.socket.shutdown(socket.SHUT_RDWR)  # wakes the thread that listens
+        self._thread.join()
         self._http.server_close()
 
-    def inject(self, *faults: Fault) -> None:
-        """Let these faults hit the calls that follow, and forget the earlier ones."""
-        with self._lock:
-            self.faults, self._count, self._strange = list(faults), 0, 0
+    def _listen(self) -> None:
+        while not self._stopping.is_set():
+            self._http.handle_request()
 
     def context(self) -> ssl.SSLContext:
         """What this connection sees as certificate."""
-        with self._lock:
-            strange, self._strange = self._strange > 0, max(0, self._strange - 1)
-        return self._other if strange and self._other else self._context
-
-    def exchange(self) -> None:
-        """Let the next connection see another certificate."""
-        with self._lock:
-            self._strange += 1
-
-    def fault(self, call: Call) -> str:
-        """The fault that hits this call, if one does."""
-        with self._lock:
-            number, self._count = self._count, self._count + 1
-            return next((fault.kind for fault in self.faults if fault.hits(number, call.name)), "")
+        return self._other if self.exchanged() and self._other else self._context
 
     def hang(self) -> None:
         """Keep a client waiting, until the server stops."""
         self._stopping.wait(30)
-
-    def answer(self, call: Call) -> tuple[int, Any]:
-        """What the switch says to one request."""
-        try:
-            return 200, self._route(call)
-        except RefusedError as refused:
-            title = TITLES[refused.status]
-            return refused.status, {
-                "detail": refused.detail,
-                "status": refused.status,
-                "title": title,
-                "type": "about:blank",
-            }
-
-    def _route(self, call: Call) -> Any:
-        path = tuple(unquote(part) for part in call.path.split("/") if part)
-        if path[:1] == ("revision",):
-            return self._revision(call, path[1:])
-        revision = call.query.get("rev", ["operational"])[0]
-        if call.method == "GET":
-            return self._read(call, path, revision)
-        if call.method == "PATCH":
-            self.switch.patch(revision, path, call.body)
-            return self.switch.tree(revision)
-        if call.method == "DELETE":
-            self.switch.clear(revision, path)
-            return {}
-        raise RefusedError(400, f"{call.method} is not allowed here")
-
-    def _revision(self, call: Call, path: tuple[str, ...]) -> Any:
-        if not path:
-            return self.switch.create() if call.method == "POST" else self.switch.shown()
-        # An id with slashes arrives whole when its slashes are encoded; otherwise it names no revision.
-        (name, *rest) = path
-        if rest:
-            raise RefusedError(404, f"The requested URL was not found: {call.path}")
-        if call.method == "PATCH":
-            return self.switch.request(name, call.body)
-        if call.method == "DELETE":
-            self.switch.drop(name)
-            return {}
-        return self.switch.show(name)
-
-    def _read(self, call: Call, path: tuple[str, ...], revision: str) -> Any:
-        if "diff" in call.query:
-            return self.switch.difference(revision, call.query["diff"][0])
-        if revision == "operational":
-            tree = self.switch.operational()
-        else:
-            tree = self.switch.tree(revision)
-            if call.query.get("filled", ["true"])[0] != "false":
-                tree = _filled(tree)
-        try:
-            node = at(tree, path)
-        except KeyError:
-            if not self.switch.rules.known(path) and revision != "operational":
-                raise RefusedError(404, f"The requested URL was not found: {call.path}") from None
-            raise RefusedError(404, f"The requested item does not exist: {call.path}") from None
-        patterns = [tuple(part for part in item.split("/") if part) for item in call.query.get("include", [])]
-        return included(node, patterns) if patterns else node
-
-
-def _filled(tree: Tree) -> Tree:
-    """What a read without ``filled=false`` adds: the defaults of whatever is configured."""
-    filled = {
-        "interface": {name: {"link": {"mtu": 9216}} for name in tree.get("interface", {}) if name != "eth0"}
-    }
-    return merge(filled, tree)
 
 
 class _Http(ThreadingHTTPServer):
@@ -225,6 +102,7 @@ class _Http(ThreadingHTTPServer):
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # head and body are two writes, and the second would wait for the client
     server: _Http
 
     def log_message(self, format: str, *args: Any) -> None:
@@ -246,64 +124,18 @@ class _Handler(BaseHTTPRequestHandler):
         owner = self.server.owner
         length = int(self.headers.get("Content-Length") or 0)
         raw = self.rfile.read(length) if length else b""
-        if owner.switch.cut_off():
+        reply = owner.serve(self.command, self.path, self.headers.get("Authorization", ""), raw)
+        if reply.trouble == "hang":
             owner.hang()
+        if reply.trouble in ("hang", "reset"):
             self._drop()
             return
-        if not self._authorised():
-            return
-        url = urlsplit(self.path)
-        try:
-            body = json.loads(raw) if raw else None
-        except ValueError:
-            self._send(400, {"title": "Bad Request", "status": 400, "detail": "Failed to decode JSON object"})
-            return
-        if not url.path.startswith(ROOT):
-            self._send(404, {"title": "Not Found", "status": 404, "detail": url.path})
-            return
-        call = Call(self.command, url.path[len(ROOT) :] or "/", parse_qs(url.query), body)
-        owner.calls.append(call)
-        kind = owner.fault(call)
-        time.sleep(owner.latency)
-        if kind == "hang":
-            owner.hang()
-        if kind == "certificate":
-            owner.exchange()
-        if kind == "500":
-            self._send(500, {"title": "Internal Server Error", "status": 500, "detail": "nvued is busy"})
-            return
-        if kind and kind not in AFTER:
-            self._drop()
-            return
-        status, answer = owner.answer(call)
-        if kind == "500-after":
-            self._send(500, {"title": "Internal Server Error", "status": 500, "detail": "nvued is busy"})
-        elif kind == "reset-after":
-            self._drop()
-        else:
-            self._send(status, answer, cut=kind == "partial")
-
-    def _authorised(self) -> bool:
-        owner = self.server.owner
-        given = self.headers.get("Authorization", "")
-        wanted = base64.b64encode(f"{owner.user}:{owner.password}".encode()).decode()
-        if not hmac.compare_digest(given, f"Basic {wanted}"):
-            self._send(401, {"title": "Unauthorized", "status": 401, "detail": "Authentication required"})
-            return False
-        if owner.password == FACTORY_PASSWORD:
-            # From 4.2 on: the password of the factory opens nothing but the dialogue that changes it.
-            said = "Password change required"
-            self._send(403, {"title": "Forbidden", "status": 403, "detail": said})
-            return False
-        return True
-
-    def _send(self, status: int, answer: Any, cut: bool = False) -> None:
-        content = json.dumps(answer).encode()
-        self.send_response(status)
+        cut = reply.trouble == "partial"
+        self.send_response(reply.status)
         self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(content) + (1 if cut else 0)))
+        self.send_header("Content-Length", str(len(reply.content)))
         self.end_headers()
-        self.wfile.write(content[: len(content) // 2] if cut else content)
+        self.wfile.write(reply.content[: len(reply.content) // 2] if cut else reply.content)
         if cut:
             self._drop()
 

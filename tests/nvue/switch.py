@@ -5,16 +5,26 @@ Facts: Cumulus Linux user guide, "NVUE API" (5.5 to 5.15), and what REST clients
 """
 
 import threading
+from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Protocol
 
+from nvue.clock import Clock, RealTime
 from nvue.rules import Issue, Rules
 from nvue.trees import Tree, diff, merge, nested
 
 DONE = ("applied", "applied_and_saved")
 BUSY = ("apply", "checking", "ays")
-TITLES = {400: "Bad Request", 403: "Forbidden", 404: "Not Found", 409: "Conflict"}
+TITLES = {
+    400: "Bad Request",
+    401: "Unauthorized",
+    403: "Forbidden",
+    404: "Not Found",
+    409: "Conflict",
+    500: "Internal Server Error",
+}
 
 
 class Backend(Protocol):
@@ -23,7 +33,7 @@ class Backend(Protocol):
     def apply(self, tree: Tree) -> Issue | None:
         """Make the box as ``tree`` says, and return None; or leave it as it was and say why.
 
-        Called from a thread, once at a time; also with an earlier tree, for a rollback.
+        Called once at a time, by the clock; also with an earlier tree, for a rollback.
         """
 
     def operational(self) -> Tree:
@@ -83,6 +93,7 @@ class Switch:
         tree: the configuration applied at the start; the factory's when None.
         pace: seconds between two states of an apply.
         numbered: ids such as ``7`` instead of ``changeset/cumulus/…``.
+        clock: what the states of an apply and the wait for its confirmation go by.
 
     """
 
@@ -94,13 +105,14 @@ class Switch:
         tree: Tree | None = None,
         pace: float = 0.0,
         numbered: bool | None = None,
+        clock: Clock | None = None,
     ) -> None:
         self.hostname, self.release = hostname, release
         self.version = tuple(int(part) for part in release.split(".")[:2])
         self.rules = Rules(new=self.version >= (5, 15))
         self.backend: Backend = backend or Box()
         self.pace = pace
-        self.haste = 1.0  # seconds of a confirmation that pass in one
+        self.clock: Clock = clock or RealTime()
         self.numbered = self.rules.new if numbered is None else numbered
         self.revisions: dict[str, Revision] = {}
         self.applied_id = "startup"
@@ -108,8 +120,8 @@ class Switch:
         self.rolled_back = 0
         self.lock = threading.RLock()
         self._serial = 0
-        self._timer: threading.Timer | None = None
-        self._stopped = threading.Event()
+        self._call_off: Callable[[], None] = lambda: None
+        self._stopped = False
         start = factory(hostname, self.rules.new) if tree is None else tree
         self.revisions["startup"] = Revision(deepcopy(start), "applied_and_saved")
         self.saved = start
@@ -120,10 +132,10 @@ class Switch:
         return self.revisions[self.applied_id].tree
 
     def close(self) -> None:
-        """Stop the clock of a commit that waits for its confirmation."""
-        self._stopped.set()
-        if self._timer:
-            self._timer.cancel()
+        """Leave everything as it is; nothing waits for its confirmation any more."""
+        with self.lock:
+            self._stopped = True
+            self._call_off()
 
     def cut_off(self) -> bool:
         """Whether the configuration that runs leaves the switch without management."""
@@ -225,7 +237,7 @@ class Switch:
                 return revision.as_json()
             confirm = self._confirm_seconds(body)
             revision.state, revision.progress, revision.issues = "apply", "Executing", []
-            threading.Thread(target=self._apply, args=(name, confirm), daemon=True).start()
+            self._later(self.pace, partial(self._check, name, confirm))
             return revision.as_json()
 
     @staticmethod
@@ -241,8 +253,7 @@ class Switch:
         """A plain apply confirms what waits for it."""
         if "confirm" in body.get("state-controls", {}):
             raise RefusedError(409, f"revision {name} waits for its confirmation")
-        if self._timer:
-            self._timer.cancel()
+        self._call_off()
         self._finish(revision)
         return revision.as_json()
 
@@ -253,45 +264,50 @@ class Switch:
         if saves:
             self.saved = deepcopy(revision.tree)
 
-    def _apply(self, name: str, confirm: float | None) -> None:
+    def _later(self, seconds: float, work: Callable[[], None]) -> None:
+        """What happens next to the one revision that is being applied."""
+        if not self._stopped:
+            self._call_off = self.clock.later(seconds, work)
+
+    def _check(self, name: str, confirm: float | None) -> None:
+        revision = self.revisions[name]
+        with self.lock:
+            if issues := self.rules.contradictions(revision.tree):
+                self._step(revision, "invalid", "Invalid config", issues)
+                return
+            self._step(revision, "checking", "Checking config")
+            self._later(self.pace, partial(self._execute, name, confirm))
+
+    def _execute(self, name: str, confirm: float | None) -> None:
         revision = self.revisions[name]
         before = self.applied_id
-        self._stopped.wait(self.pace)
-        self._step(revision, "checking", "Checking config")
-        if issues := self.rules.contradictions(revision.tree):
-            self._step(revision, "invalid", "Invalid config", issues)
-            return
-        self._stopped.wait(self.pace)
         issue = self.backend.apply(deepcopy(revision.tree))
-        if issue is not None:
-            self._step(revision, "apply_fail", "Failed to apply", [issue])
-            return
         with self.lock:
+            if issue is not None:
+                self._step(revision, "apply_fail", "Failed to apply", [issue])
+                return
             self.applied_id = name
             if confirm is None:
                 self._finish(revision)
                 return
-            revision.state, revision.progress = "ays", "Waiting for confirmation"
-            self._timer = threading.Timer(confirm / self.haste, self._roll_back, (name, before))
-            self._timer.daemon = True
-            self._timer.start()
+            self._step(revision, "ays", "Waiting for confirmation")
+            self._later(confirm, partial(self._roll_back, name, before))
 
-    def _step(self, revision: Revision, state: str, progress: str, issues: list[Issue] | None = None) -> None:
-        with self.lock:
-            revision.state, revision.progress, revision.issues = state, progress, issues or []
+    @staticmethod
+    def _step(revision: Revision, state: str, progress: str, issues: list[Issue] | None = None) -> None:
+        revision.state, revision.progress, revision.issues = state, progress, issues or []
 
     def _roll_back(self, name: str, before: str) -> None:
         """Nobody confirmed in time: back to what ran before."""
         with self.lock:
             revision = self.revisions[name]
-            if revision.state != "ays" or self._stopped.is_set():
+            if revision.state != "ays" or self._stopped:
                 return
             self.backend.apply(deepcopy(self.revisions[before].tree))
             self.applied_id = before
             self.rolled_back += 1
             said = "the commit was not confirmed in time; rolled back"
-            revision.state, revision.progress = "apply_fail", "Rolled back"
-            revision.issues = [Issue("rollback", said)]
+            self._step(revision, "apply_fail", "Rolled back", [Issue("rollback", said)])
 
     def _get(self, name: str) -> Revision:
         name = self.applied_id if name == "applied" else name

@@ -10,7 +10,8 @@ import enum
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from client import Nvue, Progress, SwitchError
+from client import Nvue, Progress
+from connection import SwitchError
 from converge import Finding, Plan, Severity, execute
 from fleet import Fleet
 from owned import at, inverse, leaves, same, spread
@@ -128,7 +129,7 @@ class _Run:
         announce: Callable[[str], None],
     ) -> None:
         self.changes, self.fleet, self.check, self.policy = changes, fleet, check, policy
-        self.announce = announce
+        self.announce, self.clock = announce, fleet.clock
         self.revisions: dict[str, str] = {}
         self.unsaved: list[str] = []
         self.started: list[str] = []
@@ -197,7 +198,7 @@ class _Run:
     ) -> Progress:
         """Ask for a transition and wait for it; ask again where the request was lost on its way."""
         revision = self.revisions[switch.name]
-        deadline = self.fleet.now() + self.policy.deadline
+        deadline = self.clock.monotonic() + self.policy.deadline
         lost = self._try(ask)
         for_good = ATTEMPTS - 1
         while True:
@@ -213,14 +214,14 @@ class _Run:
                     for_good -= 1
                     lost = self._try(ask)
                     continue
-            if self.fleet.now() > deadline:
+            if self.clock.monotonic() > deadline:
                 state = seen.state if seen else "no answer"
                 raise SwitchError(
                     "unreachable",
                     f"not done within {self.policy.deadline:g} s: {state}",
                     "see nv config history",
                 )
-            self.fleet.sleep(self.policy.poll)
+            self.clock.sleep(self.policy.poll)
 
     @staticmethod
     def _try(ask: Callable[[], None]) -> bool:
@@ -245,13 +246,13 @@ class _Run:
 
     def _settle(self) -> list[Finding]:
         """Wait until nothing is worse than before; what still is when the time is over."""
-        deadline = self.fleet.now() + self.policy.settle
+        deadline = self.clock.monotonic() + self.policy.settle
         pending = self.changes.keys() - set(self.started)
         while True:
             worse = [finding for finding in self.check(pending) if finding.severity >= Severity.WAITING]
-            if not worse or self.fleet.now() >= deadline:
+            if not worse or self.clock.monotonic() >= deadline:
                 return worse
-            self.fleet.sleep(self.policy.poll)
+            self.clock.sleep(self.policy.poll)
 
     # -- taking back
 
@@ -272,7 +273,7 @@ class _Run:
     def _back(self, switch: Nvue) -> Result:
         """Wait for the switch's own rollback, or undo what was confirmed."""
         revision = self.revisions.get(switch.name)
-        deadline = self.fleet.now() + self.policy.confirm + self.policy.deadline
+        deadline = self.clock.monotonic() + self.policy.confirm + self.policy.deadline
         while True:
             try:
                 seen = switch.progress(revision) if revision else None
@@ -285,9 +286,9 @@ class _Run:
                 if error.kind not in ("unreachable", "certificate"):
                     raise
                 reason = error.reason
-            if self.fleet.now() > deadline:
+            if self.clock.monotonic() > deadline:
                 raise SwitchError("unreachable", reason)
-            self.fleet.sleep(self.policy.poll)
+            self.clock.sleep(self.policy.poll)
 
     def _restore(self, switch: Nvue) -> Result:
         """See that the switch runs what it ran before; bring it there where it does not."""

@@ -19,8 +19,8 @@ from apply import Policy, Report
 from audit import audit
 from charmkit.fabric import HOST, POLICY, FabricError, Host
 from charmkit.reconcile import InputError, Reconciler, load_config, load_params
-from client import Access, Credentials
 from config import Options, Output, Rendering, Secret, Showing, Switches, pins
+from connection import Access, Credentials
 from converge import Finding, Plan, Severity, findings_as_json, findings_as_table, worst_first
 from fleet import Fleet
 from model import Dialect, Fabric, Role, Switch

@@ -8,6 +8,7 @@ Exit status: 0 when all is well, 1 when something is wrong with the fabric, 2 wh
 import argparse
 import json
 import sys
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -19,6 +20,7 @@ import picture
 import show
 from audit import audit
 from cli_errors import UsageError
+from connection import Clock
 from converge import Finding, Severity, findings_as_json
 from converge.render import table
 from model import Dialect, Fabric, Switch
@@ -33,9 +35,9 @@ ONLINE = {
 }
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None, clock: Clock = time) -> int:
     """Run one command and return its exit status."""
-    options = _parser().parse_args(arguments)
+    options = _parser().parse_args(arguments, argparse.Namespace(clock=clock))
     try:
         fabric = expand.expand(intent.parse(_read(options.intent)))
         return _VERBS[options.verb](options, fabric)

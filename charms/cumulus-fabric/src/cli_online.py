@@ -15,8 +15,8 @@ import ssh
 import standalone
 from charmkit.options import OptionError
 from cli_errors import UsageError
-from client import Access, Credentials
 from config import pins
+from connection import Access, Credentials
 from converge import Finding, Severity, findings_as_json, findings_as_table, plan_as_json, plan_as_table
 from fleet import LIMIT
 from model import Fabric, Switch
@@ -157,6 +157,7 @@ def _site(
         options.timeout,
         os.environ.get("https_proxy") or os.environ.get("HTTPS_PROXY", ""),
         os.environ.get("no_proxy") or os.environ.get("NO_PROXY", ""),
+        clock=options.clock,
     )
     return online.Site(fabric, online.fleet(fabric, access, options.parallel), tuple(audit))
 

@@ -1,24 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """NVUE's REST interface of one switch: requests, revisions, and errors that name the remedy.
 
-Facts: Cumulus Linux user guide, "NVUE API". The password is in the request's header and nowhere else: not in
-a log, an exception, an argument or an address.
+Facts: Cumulus Linux user guide, "NVUE API".
 """
 
-import base64
-import hashlib
-import hmac
 import http.client
-import ipaddress
 import json
 import ssl
-import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, cast
-from urllib.parse import quote, unquote, urlencode, urlsplit
+from urllib.parse import quote, urlencode
 
-from converge import StepError
+from connection import Access, Connection, SwitchError, connect, refused
 
 Tree = dict[str, Any]
 
@@ -29,58 +23,8 @@ RETRIED = (500, 502, 503, 504)
 IDLE = 20.0
 """Seconds after which a connection is opened anew: a switch's web server closes idle ones after a while."""
 
-PAUSES = (0.5, 1.0, 2.0, 4.0, 8.0)
-"""Seconds between two attempts."""
-
-
-class SwitchError(StepError):
-    """What kept a request from being done; ``kind`` says what sort of trouble it is.
-
-    ``unreachable`` may be over a moment later, and what was asked may have been done all the same;
-    ``refused`` is the switch's own word; ``certificate`` and ``credentials`` are for the operator.
-    """
-
-    def __init__(self, kind: str, reason: str, remedy: str = "", status: int = 0) -> None:
-        super().__init__(reason, remedy)
-        self.kind = kind
-        self.status = status
-
-
-@dataclass(frozen=True)
-class Credentials:
-    """Who logs in. Neither ``repr`` nor ``str`` shows the password."""
-
-    user: str
-    password: str = field(repr=False)
-
-    @property
-    def header(self) -> str:
-        """The value of ``Authorization``."""
-        return "Basic " + base64.b64encode(f"{self.user}:{self.password}".encode()).decode()
-
-
-@dataclass(frozen=True)
-class Access:
-    """How switches are reached.
-
-    Attributes:
-        credentials: of a user who may use NVUE.
-        ca: PEM of the authorities that switches' certificates are checked against; the system's when empty.
-        pins: by switch name, the SHA-256 of the one certificate that it may present, in hex without colons.
-        timeout: seconds for one request.
-        proxy: URL of an HTTP proxy, which is asked for a tunnel; empty for none.
-        no_proxy: hosts, suffixes and subnets that are reached without it, separated by commas.
-        pauses: seconds before each further attempt after a status of 5xx.
-
-    """
-
-    credentials: Credentials
-    ca: str = ""
-    pins: Mapping[str, str] = field(default_factory=dict[str, str])
-    timeout: float = 30.0
-    proxy: str = ""
-    no_proxy: str = ""
-    pauses: Sequence[float] = PAUSES
+Connect = Callable[[str, str, int, Access], Connection]
+"""Opens a connection to the switch of a name, at an address and port."""
 
 
 @dataclass(frozen=True)
@@ -104,10 +48,12 @@ class Progress:
 class Nvue:
     """One switch. Used by one thread at a time; keeps its connection between requests."""
 
-    def __init__(self, name: str, address: str, access: Access, port: int = PORT) -> None:
+    def __init__(
+        self, name: str, address: str, access: Access, port: int = PORT, connect: Connect = connect
+    ) -> None:
         self.name, self.address, self.port = name, address, port
-        self._access = access
-        self._connection: http.client.HTTPSConnection | None = None
+        self._access, self._connect = access, connect
+        self._connection: Connection | None = None
         self._used = 0.0
 
     # -- what NVUE offers
@@ -201,7 +147,7 @@ class Nvue:
         for pause in self._access.pauses if pauses is None else pauses:
             if status not in RETRIED:
                 break
-            time.sleep(pause)
+            self._access.clock.sleep(pause)
             status, content = self._send(method, target, body)
         return self._answer(f"{method} {path}", status, content)
 
@@ -217,17 +163,19 @@ class Nvue:
         if body is not None:
             content = json.dumps(body).encode()
             headers["Content-Type"] = "application/json"
-        if time.monotonic() - self._used > IDLE:
+        now = self._access.clock.monotonic()
+        if now - self._used > IDLE:
             self.close()
+        self._used = now
         try:
-            connection = self._connection or self._connect()
-            self._used = time.monotonic()
-            connection.request(method, target, content, headers)
-            answer = connection.getresponse()
+            if self._connection is None:
+                self._connection = self._connect(self.name, self.address, self.port, self._access)
+            self._connection.request(method, target, content, headers)
+            answer = self._connection.getresponse()
             return answer.status, answer.read()
         except ssl.SSLCertVerificationError as error:
             self.close()
-            raise self._certificate(error.verify_message) from None
+            raise refused(self.address, error.verify_message) from None
         except TimeoutError:
             self.close()
             said = f"no answer within {self._access.timeout:g} s"
@@ -236,37 +184,6 @@ class Nvue:
             self.close()
             said = str(error) or type(error).__name__
             raise SwitchError("unreachable", f"{self.address}:{self.port}: {said}") from None
-
-    def _connect(self) -> http.client.HTTPSConnection:
-        pin = self._access.pins.get(self.name)
-        context = ssl.create_default_context(cadata=self._access.ca or None)
-        if pin is not None:
-            # The certificate itself is compared below, before anything is sent.
-            context.check_hostname = False
-            context.verify_mode = ssl.CERT_NONE
-        proxy = proxy_for(self.address, self._access.proxy, self._access.no_proxy)
-        if proxy:
-            through = urlsplit(proxy)
-            connection = http.client.HTTPSConnection(
-                through.hostname or "", through.port or 3128, timeout=self._access.timeout, context=context
-            )
-            connection.set_tunnel(self.address, self.port, _proxy_headers(through.username, through.password))
-        else:
-            connection = http.client.HTTPSConnection(
-                self.address, self.port, timeout=self._access.timeout, context=context
-            )
-        connection.connect()
-        if pin is not None:
-            presented = connection.sock.getpeercert(binary_form=True)
-            if not hmac.compare_digest(hashlib.sha256(presented or b"").hexdigest(), pin):
-                connection.close()
-                raise self._certificate("it is not the pinned one")
-        self._connection = connection
-        return connection
-
-    def _certificate(self, said: str) -> SwitchError:
-        remedy = "set ca-certificate to the authority that signed it, or pin it with pinned-certificates"
-        return SwitchError("certificate", f"the certificate of {self.address} is refused: {said}", remedy)
 
     def _answer(self, what: str, status: int, content: bytes) -> Tree:
         try:
@@ -289,28 +206,6 @@ class Nvue:
         said = str(detail or http.client.responses.get(status, "no reason given"))
         kind = "unreachable" if status in RETRIED else "refused"
         raise SwitchError(kind, f"the switch answers {status} to {what}: {said}", status=status)
-
-
-def proxy_for(host: str, proxy: str, no_proxy: str) -> str:
-    """The proxy for a host, or nothing. ``no_proxy`` holds names, domains and, as Juju's does, subnets."""
-    passed = any(_covers(item.strip().lower(), host.lower()) for item in no_proxy.split(","))
-    return "" if passed else proxy
-
-
-def _covers(item: str, host: str) -> bool:
-    if item == "*":
-        return True
-    try:
-        return ipaddress.ip_address(host) in ipaddress.ip_network(item, strict=False)
-    except ValueError:
-        domain = item.lstrip(".")
-        return bool(domain) and (host == domain or host.endswith(f".{domain}"))
-
-
-def _proxy_headers(user: str | None, password: str | None) -> dict[str, str]:
-    if user is None:
-        return {}
-    return {"Proxy-Authorization": Credentials(unquote(user), unquote(password or "")).header}
 
 
 def _revision(name: str) -> str:

@@ -7,7 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TypeVar
 
-from client import Nvue, SwitchError
+from client import Nvue
+from connection import Clock, SwitchError
 
 Result = TypeVar("Result")
 
@@ -21,8 +22,7 @@ class Fleet:
 
     switches: Mapping[str, Nvue]
     limit: int = LIMIT
-    now: Callable[[], float] = time.monotonic
-    sleep: Callable[[float], None] = time.sleep
+    clock: Clock = time
 
     def each(
         self, names: Iterable[str], work: Callable[[Nvue], Result]

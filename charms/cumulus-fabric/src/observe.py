@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from client import Nvue, SwitchError
+from client import Nvue
+from connection import SwitchError
 from converge import Finding, Severity
 from fleet import Fleet
 from owned import Tree, spread

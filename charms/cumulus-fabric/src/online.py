@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import render
 from apply import Policy, Report, Result, apply, by_wave
-from client import Access, Nvue
+from client import Nvue
+from connection import Access
 from converge import Finding, Plan, Severity
 from fleet import Fleet
 from model import Dialect, Fabric, Role
@@ -172,7 +173,8 @@ class Site:
 def fleet(fabric: Fabric, access: Access, limit: int) -> Fleet:
     """The way to every switch that NVUE configures."""
     switches = [switch for switch in fabric.switches if switch.platform == "cumulus"]
-    return Fleet({each.name: Nvue(each.name, each.management, access) for each in switches}, limit)
+    clients = {each.name: Nvue(each.name, each.management, access) for each in switches}
+    return Fleet(clients, limit, access.clock)
 
 
 def without_address(fabric: Fabric, names: Iterable[str] = ()) -> list[Finding]:

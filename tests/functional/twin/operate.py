@@ -14,7 +14,8 @@ from typing import Any
 
 import expand
 import intent
-from client import Access, Credentials, Nvue, SwitchError
+from client import Nvue
+from connection import Access, Credentials, SwitchError
 from converge import Finding
 from fleet import Fleet
 from online import Policy, Site
@@ -53,12 +54,7 @@ def look(switch: Nvue, revision: str) -> Any:
     """The revision when it has come to rest."""
     while (progress := switch.progress(revision)).state in BUSY:
         time.sleep(0.3)
-    return {
-        "revision": revision,
-        "state": progress.state,
-        "said": progress.issues,
-        "codes": progress.codes,
-    }
+    return {"revision": revision, "state": progress.state, "said": progress.issues}
 
 
 def main(verb: str, rest: list[str]) -> Any:

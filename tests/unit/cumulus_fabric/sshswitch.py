@@ -271,7 +271,9 @@ class SshSwitch:
             thread.start()
 
     def _session(self, transport, server):
-        channel = transport.accept(10)
+        channel = None
+        while channel is None and transport.is_active():
+            channel = transport.accept(0.1)
         if channel is None or not server.shell.wait(10):
             return
         with contextlib.suppress(OSError, EOFError):  # the other end hangs up
@@ -281,13 +283,14 @@ class SshSwitch:
         shell = self.shell
         shell.view, shell.at, shell.asked = shell.dialect.start, "", ""
         channel.sendall(f"\r\n{shell.prompt}".encode())
-        line = b""
-        while data := channel.recv(1):
-            if data not in b"\r\n":
-                line += data
-                channel.sendall(data)
-                continue
-            answer = shell.type(line.decode())
-            channel.sendall(b"\r\n" + (answer + ("\r\n" if answer and not shell.asked else "")).encode())
-            channel.sendall(shell.prompt.encode())
-            line = b""
+        line = ""
+        while data := channel.recv(4096):
+            said = ""
+            for char in data.decode():
+                if char not in "\r\n":
+                    line, said = line + char, said + char
+                    continue
+                answer = shell.type(line)
+                said += f"\r\n{answer}" + ("\r\n" if answer and not shell.asked else "") + shell.prompt
+                line = ""
+            channel.sendall(said.encode())

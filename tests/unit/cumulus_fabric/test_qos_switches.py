@@ -18,6 +18,8 @@ from script import Script
 from unit.cumulus_fabric.fabrics import fabric
 from unit.cumulus_fabric.sshswitch import COMWARE, ONYX, SshSwitch
 
+pytestmark = pytest.mark.usefixtures("prompt_logins")
+
 PRINTED = Path(__file__).parent / "demartek"
 PLATFORMS = {"sn2410": ONYX, "hpe5900": COMWARE}
 USER, PASSWORD = "admin", "Correct-Horse-9"

@@ -1,24 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """An intent's fabric as simulated switches, wired as the intent says, and the way to them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+import model
 import render
-from apply import Policy
-from client import Access, Credentials, Nvue
-from fleet import Fleet
+from client import Nvue
+from connection import Access, Connection, Credentials
+from fleet import LIMIT, Fleet
 from model import Dialect, Fabric
-from nvue import Certificate, Server, Switch, merge
+from nvue import Certificate, Rest, Server, SimulatedTime, Switch, Wire, merge
 from nvue.fabric import Fabric as Wires
 from nvue.fabric import HostPort
 from nvue.switch import factory
 from online import Site
 
 USER, PASSWORD = "cumulus", "Correct-Horse-9"
-QUICK = Policy(confirm=60, settle=20.0, deadline=20.0, poll=0.02)
+PACE = 0.4
+"""Seconds between two states of an apply."""
 
 
 @dataclass
@@ -27,8 +29,9 @@ class Rack:
 
     fabric: Fabric
     wires: Wires
-    servers: dict[str, Server]
+    servers: dict[str, Rest]
     site: Site
+    clock: SimulatedTime
 
     @property
     def applied(self) -> dict[str, Any]:
@@ -73,33 +76,53 @@ def wired(fabric: Fabric) -> Wires:
 @contextmanager
 def rack(
     fabric: Fabric,
-    certificate: Certificate,
+    certificate: Certificate | None = None,
     *,
     release: str = "5.9.2",
-    other: Certificate | None = None,
-    latency: float = 0.0,
-    timeout: float = 5.0,
     applied: bool = False,
+    at: Mapping[str, tuple[str, int]] | None = None,
+    limit: int = LIMIT,
 ) -> Iterator[Rack]:
     """Simulated switches for every one of the fabric's, and a site that reaches them.
 
-    ``applied``: they run the intent already, instead of what they come with.
+    Args:
+        fabric: what the switches are wired as.
+        certificate: with one, they listen at ports of this machine; without, there are no sockets.
+        release: of Cumulus Linux.
+        applied: they run the intent already, instead of what they come with.
+        at: by switch, the address and port where it listens; any free port without.
+        limit: switches that are talked to at once.
+
     """
-    wires = wired(fabric)
-    servers: dict[str, Server] = {}
-    new = tuple(int(part) for part in release.split(".")[:2]) >= (5, 15)
+    wires, clock = wired(fabric), SimulatedTime()
+    servers: dict[str, Rest] = {}
+    clients: dict[str, Nvue] = {}
+    access = Access(Credentials(USER, PASSWORD), ca=certificate.pem if certificate else "", clock=clock)
+
+    def wire(name: str, address: str, port: int, access: Access) -> Connection:
+        return Wire(servers[name], access.timeout)
+
     with ExitStack() as stack:
         for switch in fabric.switches:
-            member = wires.member(switch.name, new)
-            tree = None
-            if applied:
-                dialect = Dialect.of_release(release)
-                tree = merge(factory(switch.name, new), render.tree(fabric, switch, dialect))
-                member.apply(tree)
-            box = Switch(switch.name, release, member, tree)
-            server = Server(box, certificate, other=other, latency=latency, user=USER, password=PASSWORD)
+            box = Switch(**_box(fabric, switch, wires, release, applied), pace=PACE, clock=clock)
+            if certificate is None:
+                servers[switch.name] = Rest(box, user=USER, password=PASSWORD)
+                clients[switch.name] = Nvue(switch.name, "192.0.2.1", access, connect=wire)
+                continue
+            address, port = (at or {}).get(switch.name, ("127.0.0.1", 0))
+            server = Server(box, certificate, address=address, port=port, user=USER, password=PASSWORD)
             servers[switch.name] = stack.enter_context(server)
-        access = Access(Credentials(USER, PASSWORD), ca=certificate.pem, timeout=timeout, pauses=(0.01, 0.01))
-        switches = {name: Nvue(name, "127.0.0.1", access, server.port) for name, server in servers.items()}
-        fleet = stack.enter_context(Fleet(switches))
-        yield Rack(fabric, wires, servers, Site(fabric, fleet))
+            clients[switch.name] = Nvue(switch.name, address, access, server.port)
+        fleet = stack.enter_context(Fleet(clients, limit, clock))
+        yield Rack(fabric, wires, servers, Site(fabric, fleet), clock)
+
+
+def _box(fabric: Fabric, switch: model.Switch, wires: Wires, release: str, applied: bool) -> dict[str, Any]:
+    """What a simulated switch is made of."""
+    new = tuple(int(part) for part in release.split(".")[:2]) >= (5, 15)
+    member = wires.member(switch.name, new)
+    tree = None
+    if applied:
+        tree = merge(factory(switch.name, new), render.tree(fabric, switch, Dialect.of_release(release)))
+        member.apply(tree)
+    return {"hostname": switch.name, "release": release, "backend": member, "tree": tree}

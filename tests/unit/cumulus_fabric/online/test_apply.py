@@ -5,20 +5,19 @@ from collections.abc import Iterator
 
 import pytest
 from apply import Result
-from nvue import Certificate
 from unit.cumulus_fabric.fabrics import fabric
-from unit.cumulus_fabric.online.site import QUICK, Rack, rack
+from unit.cumulus_fabric.online.site import Rack, rack
 
 
 @pytest.fixture(params=["5.9.2", "5.15.0"])
-def rdg(request: pytest.FixtureRequest, certificate: Certificate) -> Iterator[Rack]:
+def rdg(request: pytest.FixtureRequest) -> Iterator[Rack]:
     """The guide's six switches as they come, in either dialect."""
-    with rack(fabric(), certificate, release=request.param) as made:
+    with rack(fabric(), release=request.param) as made:
         yield made
 
 
 def test_six_switches_as_they_come_are_brought_to_the_intent(rdg: Rack) -> None:
-    report = rdg.site.apply(policy=QUICK)
+    report = rdg.site.apply()
     assert report.reasons == ()
     assert report.verdict == "fully applied: 6 switches changed"
     assert set(report.results.values()) == {Result.APPLIED}
@@ -26,8 +25,8 @@ def test_six_switches_as_they_come_are_brought_to_the_intent(rdg: Rack) -> None:
 
 
 def test_a_second_apply_writes_nothing(rdg: Rack) -> None:
-    rdg.site.apply(policy=QUICK)
+    rdg.site.apply()
     rdg.forget()
     assert rdg.site.survey().plan.empty
-    assert rdg.site.apply(policy=QUICK).applied
+    assert rdg.site.apply().applied
     assert rdg.writes() == []

@@ -94,8 +94,6 @@ def test_one_switch_alone(running: Unit) -> None:
 def test_a_failing_apply_fails_the_action_and_says_that_all_is_as_before(fresh: Unit) -> None:
     before = fresh.rack.applied
     fresh.rack.wires.refuse["Leaf0-1"] = Issue("systemctl", "frr.service failed")
-    for server in fresh.rack.servers.values():
-        server.switch.haste = 300.0
     fresh.configure(canary="Leaf0-1")
     said = fresh.failure("apply")
     assert said.startswith("fully rolled back: every switch runs what it ran before: Leaf0-1: apply_fail")

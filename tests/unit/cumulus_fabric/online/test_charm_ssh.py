@@ -12,6 +12,8 @@ from unit.cumulus_fabric.online.site import PASSWORD
 from unit.cumulus_fabric.online.unit import Unit, intent, site
 from unit.cumulus_fabric.sshswitch import ONYX, SshSwitch
 
+pytestmark = pytest.mark.usefixtures("prompt_logins")
+
 
 def with_onyx(content: dict[str, Any]) -> None:
     content["standalone"] = {"sn2410": {"platform": "onyx", "ports": "1/1-2", "management": "127.0.0.1"}}

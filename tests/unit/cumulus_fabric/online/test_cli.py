@@ -1,107 +1,114 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command line against simulated switches: day 0, when there is no Juju yet."""
+"""The command line on simulated switches, at the intent's addresses: day 0; then the charm adopts them."""
 
 import json
 import os
-from contextlib import ExitStack
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import cli
 import pytest
 from client import PORT
-from nvue import Certificate, Server, Switch
-from nvue.rules import Issue
-from unit.cumulus_fabric.fabrics import data, fabric
-from unit.cumulus_fabric.online.site import PASSWORD, USER, wired
+from nvue import Certificate, Issue
+from unit.cumulus_fabric.fabrics import fabric
+from unit.cumulus_fabric.online.site import PASSWORD, USER, Rack, rack
+from unit.cumulus_fabric.online.unit import Unit, intent, managed
 
-NET = f"127.{os.getpid() % 200 + 20}.77"
-"""Addresses of this run, so that two runs on one machine do not meet at NVUE's port."""
+NET = f"127.{64 + os.getpid() % 64}.{os.getpid() // 64 % 250}"
+"""Addresses of this machine that no other run of these tests uses: all listen at NVUE's own port."""
 
-
-def managed(content: dict) -> None:
-    content["spines"]["management"] = f"{NET}.1"
-    content["leaves"]["management"] = f"{NET}.11"
+ADDRESSES = {"Spine0": f"{NET}.1", "Leaf0-1": f"{NET}.11", "Leaf0-2": f"{NET}.12"}
 
 
-@pytest.fixture(scope="module")
-def authority(tmp_path_factory):
-    addresses = tuple(f"IP:{switch.management}" for switch in fabric("rdg", managed).switches)
-    return Certificate.make(tmp_path_factory.mktemp("authority"), names=addresses)
+def here(content: dict[str, Any]) -> None:
+    content["spines"]["management"] = ADDRESSES["Spine0"]
+    content["leaves"]["management"] = ADDRESSES["Leaf0-1"]
 
 
-@pytest.fixture
-def switches(authority):
-    """The guide's six switches as they come from the factory, at their management addresses."""
-    rdg = fabric("rdg", managed)
-    wires = wired(rdg)
-    with ExitStack() as stack:
-        servers = {}
-        for switch in rdg.switches:
-            box = Switch(switch.name, "5.9.2", wires.member(switch.name))
-            server = Server(
-                box, authority, address=switch.management, port=PORT, user=USER, password=PASSWORD
-            )
-            servers[switch.name] = stack.enter_context(server)
-        yield servers, wires
+class Shell:
+    """A directory with an intent and credentials, and the command line."""
 
+    def __init__(self, directory: Path, ca: Path, rack: Rack, capsys: pytest.CaptureFixture[str]) -> None:
+        self.directory, self.ca, self.rack, self._capsys = directory, ca, rack, capsys
+        (directory / "intent.yaml").write_text(intent(here))
+        self.credentials = directory / "credentials"
+        self.credentials.write_text(f"{USER}:{PASSWORD}\n")
+        self.credentials.chmod(0o600)
 
-@pytest.fixture
-def run(capsys, tmp_path, authority):
-    content = data()
-    managed(content)
-    (tmp_path / "intent.yaml").write_text(json.dumps(content))
-    secret = tmp_path / "credentials"
-    secret.write_text(f"{USER}:{PASSWORD}\n")
-    secret.chmod(0o600)
-    common = ["--intent", str(tmp_path / "intent.yaml"), "--credentials", str(secret)]
-    common += ["--ca", str(authority.certificate), "--timeout", "5"]
-
-    def run(verb: str, *more: str) -> tuple[int, str, str]:
-        quick = ["--confirm", "60", "--settle", "10"] if verb in ("apply", "rollback") else []
-        status = cli.main([verb, *common, *quick, *more])
-        out, err = capsys.readouterr()
+    def __call__(self, verb: str, *arguments: str) -> tuple[int, str, str]:
+        """Exit status, standard output, standard error."""
+        common = ["--intent", str(self.directory / "intent.yaml"), "--credentials", str(self.credentials)]
+        status = cli.main([verb, *common, "--ca", str(self.ca), *arguments], self.rack.clock)
+        out, err = self._capsys.readouterr()
         assert PASSWORD not in out + err
         return status, out, err
 
-    return run
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Certificate:
+    names = tuple(f"IP:{each}" for each in ADDRESSES.values())
+    return Certificate.make(tmp_path_factory.mktemp("authority"), names=names)
 
 
-def test_plan_apply_verify_and_back_again(run, switches):
-    servers, _ = switches
-    factory = {name: server.switch.applied for name, server in servers.items()}
+@pytest.fixture
+def shell(tmp_path: Path, authority: Certificate, capsys: pytest.CaptureFixture[str]) -> Iterator[Shell]:
+    """Three switches as they come from the factory."""
+    at = {name: (address, PORT) for name, address in ADDRESSES.items()}
+    with rack(fabric(change=managed), authority, at=at) as made:
+        yield Shell(tmp_path, authority.certificate, made, capsys)
 
-    status, out, _ = run("plan")
+
+def test_plan_apply_verify_and_back_again(shell: Shell) -> None:
+    factory = shell.rack.applied
+    status, out, _ = shell("plan", "--format", "json")
     assert status == 0
-    assert "Leaf0-1" in out
-    assert {name: server.switch.applied for name, server in servers.items()} == factory
+    assert json.loads(out)["steps"]
+    assert shell.rack.applied == factory
 
-    status, out, err = run("apply", "--canary", "Leaf1-2")
-    assert status == 0, out + err
-    assert out.endswith("fully applied: 6 switches changed\n")
-    assert servers["Leaf0-1"].switch.applied["router"]["bgp"]["autonomous-system"] == 65101
-
-    assert run("plan")[1].startswith("Nothing to do")
-    status, out, _ = run("verify", "--format", "json")
+    status, out, err = shell("apply", "--canary", "Leaf0-2")
+    assert (status, out.splitlines()[-1]) == (0, "fully applied: 3 switches changed"), out + err
+    assert err.splitlines() == ["applying on Leaf0-2", "applying on Spine0, Leaf0-1"]
+    assert shell("plan")[1].startswith("Nothing to do")
+    status, out, _ = shell("verify", "--format", "json")
     assert (status, json.loads(out)) == (0, [])
 
-    status, out, _ = run("rollback", "--switch", "Leaf1-1")
+    status, out, _ = shell("rollback", "--switch", "Leaf0-1")
     assert status == 0, out
-    assert "router" not in servers["Leaf1-1"].switch.applied
-    assert "router" in servers["Leaf1-2"].switch.applied
-    assert run("verify")[0] == 1
+    assert shell.rack.applied["Leaf0-1"] == factory["Leaf0-1"]
+    assert "router" in shell.rack.applied["Leaf0-2"]
+    assert shell("verify")[0] == 1
 
 
-def test_an_apply_that_a_switch_refuses_ends_with_status_1_and_says_so(run, switches):
-    servers, wires = switches
-    wires.refuse["Spine1"] = Issue("invalid-config", "the ASIC does not take it")
-    status, out, _ = run("apply")
-    assert status == 1
-    assert "fully rolled back: every switch runs what it ran before" in out
-    assert all("router" not in server.switch.applied for server in servers.values())
+def test_an_apply_that_a_switch_refuses_ends_with_status_1_and_says_so(shell: Shell) -> None:
+    factory = shell.rack.applied
+    shell.rack.wires.refuse["Leaf0-1"] = Issue("invalid-config", "the ASIC does not take it")
+    status, out, _ = shell("apply")
+    assert (status, out.splitlines()[-1]) == (1, "fully rolled back: every switch runs what it ran before")
+    assert "the ASIC does not take it" in out
+    assert shell.rack.applied == factory
 
 
-def test_switches_that_do_not_answer_are_named(run, switches):
-    servers, _ = switches
-    servers["Leaf0-2"].__exit__(None, None, None)
-    status, out, _ = run("plan")
+def test_switches_that_do_not_answer_are_named(shell: Shell) -> None:
+    shell.rack.servers["Leaf0-2"].password = "another"
+    status, out, _ = shell("plan")
     assert status == 1
     assert "Leaf0-2" in out
+
+
+def test_credentials_that_others_can_read_are_refused(shell: Shell) -> None:
+    shell.credentials.chmod(0o644)
+    status, _, err = shell("plan")
+    assert status == 2
+    assert "chmod 600" in err
+    assert all(not server.calls for server in shell.rack.servers.values())
+
+
+def test_the_charm_adopts_what_the_command_line_has_applied(
+    shell: Shell, authority: Certificate, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    assert shell("apply")[0] == 0
+    unit = Unit(shell.rack, authority, monkeypatch, tmp_path).configure(intent=intent(here))
+    assert unit.action("plan")["plan"].startswith("Nothing to do")
+    assert unit.emit().name == "active"
+    assert unit.writes == []

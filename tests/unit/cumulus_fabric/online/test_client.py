@@ -5,24 +5,33 @@ import logging
 import socket
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
-from client import Access, Credentials, Nvue, Progress, SwitchError, proxy_for
-from nvue import Certificate, Fault, Server, Switch
+from client import Nvue, Progress
+from connection import PAUSES, Access, Credentials, SwitchError, proxy_for
+from nvue import Certificate, Fault, Server, SimulatedTime, Switch, Wire
+from nvue.faults import KINDS
 
 SECRET = "Correct-Horse-9"
 
 
 @pytest.fixture
-def server(certificate: Certificate, other_certificate: Certificate) -> Iterator[Server]:
-    with Server(Switch("leaf"), certificate, password=SECRET, other=other_certificate) as server:
+def time() -> SimulatedTime:
+    return SimulatedTime()
+
+
+@pytest.fixture
+def server(certificate: Certificate, other_certificate: Certificate, time: SimulatedTime) -> Iterator[Server]:
+    switch = Switch("leaf", pace=1.0, clock=time)
+    with Server(switch, certificate, password=SECRET, other=other_certificate) as server:
         yield server
 
 
 @pytest.fixture
-def access(certificate: Certificate) -> Access:
-    return Access(Credentials("cumulus", SECRET), ca=certificate.pem, timeout=5.0, pauses=(0.01, 0.01))
+def access(certificate: Certificate, time: SimulatedTime) -> Access:
+    return Access(Credentials("cumulus", SECRET), ca=certificate.pem, clock=time)
 
 
 @pytest.fixture
@@ -38,14 +47,15 @@ def test_one_connection_serves_many_requests(nvue: Nvue, server: Server) -> None
     assert server.connections == 1
 
 
-def test_a_revision_with_slashes_goes_all_the_way(nvue: Nvue, server: Server) -> None:
+def test_a_revision_with_slashes_goes_all_the_way(nvue: Nvue, time: SimulatedTime) -> None:
     revision = nvue.create()
     assert "/" in revision
     nvue.patch(revision, {"system": {"hostname": "new"}})
     assert nvue.difference(revision) == {"system": {"hostname": "new"}}
     nvue.apply(revision)
-    while not nvue.progress(revision).applied:
-        pass
+    assert nvue.progress(revision) == Progress("apply")
+    time.sleep(2)
+    assert nvue.progress(revision).applied
     assert nvue.applied()["system"]["hostname"] == "new"
     assert nvue.revisions()[0] == revision
 
@@ -54,26 +64,57 @@ def test_what_is_not_there_is_empty(nvue: Nvue) -> None:
     assert nvue.get("/qos/roce") == {}
 
 
-@pytest.mark.parametrize(("times", "calls"), [(1, 2), (2, 3)])
-def test_a_status_of_5xx_is_asked_again(nvue: Nvue, server: Server, times: int, calls: int) -> None:
+@pytest.mark.parametrize("times", [1, 2, len(PAUSES)])
+def test_a_status_of_5xx_is_asked_again(nvue: Nvue, server: Server, time: SimulatedTime, times: int) -> None:
     server.inject(Fault("500", times=times))
     assert nvue.applied()
-    assert len(server.calls) == calls
+    assert (len(server.calls), time.monotonic()) == (times + 1, sum(PAUSES[:times]))
 
 
 def test_after_the_last_attempt_it_says_so(nvue: Nvue, server: Server) -> None:
     server.inject(Fault("500", times=0))
     with pytest.raises(SwitchError, match="answers 500 to GET /: nvued is busy") as failed:
         nvue.applied()
-    assert (failed.value.kind, len(server.calls)) == ("unreachable", 3)
+    assert (failed.value.kind, len(server.calls)) == ("unreachable", 1 + len(PAUSES))
 
 
-@pytest.mark.parametrize("kind", ["reset", "hang", "partial"])
+@pytest.mark.parametrize("kind", ["reset", "partial"])
 def test_nothing_else_is_asked_again(nvue: Nvue, server: Server, kind: str) -> None:
     server.inject(Fault(kind))
     with pytest.raises(SwitchError) as failed:
         nvue.create()
     assert (failed.value.kind, len(server.calls)) == ("unreachable", 1)
+
+
+def test_a_switch_that_hangs_is_given_up(server: Server, access: Access) -> None:
+    """In real time: the socket's own time-out, long enough for a slow machine to shake hands in."""
+    server.inject(Fault("hang"))
+    client = Nvue("leaf", "127.0.0.1", replace(access, timeout=3.0), server.port)
+    with pytest.raises(SwitchError, match="no answer within 3 s to POST /revision") as failed:
+        client.create()
+    assert (failed.value.kind, len(server.calls)) == ("unreachable", 1)
+
+
+@pytest.mark.parametrize("kind", [each for each in KINDS if each != "hang"])
+def test_a_wire_has_the_troubles_of_a_socket(nvue: Nvue, server: Server, access: Access, kind: str) -> None:
+    """What the tests of faults go through instead of sockets."""
+    wire = Nvue("leaf", "127.0.0.1", access, server.port, lambda *_: Wire(server, access.timeout))
+    said: list[str] = []
+    for client in (nvue, wire):
+        server.inject(Fault(kind, at=1, times=0))
+        assert client.applied()
+        for _ in range(2):
+            with pytest.raises(SwitchError) as failed:
+                client.applied()
+            said.append(f"{failed.value.kind}: {failed.value.reason}")
+    assert said[:2] == said[2:]
+
+
+def test_an_idle_connection_is_opened_anew(nvue: Nvue, server: Server, time: SimulatedTime) -> None:
+    nvue.applied()
+    time.sleep(21)
+    nvue.applied()
+    assert server.connections == 2
 
 
 def test_an_apply_is_asked_once_even_after_5xx(nvue: Nvue, server: Server) -> None:
@@ -93,15 +134,16 @@ def test_a_refusal_has_the_switchs_words(nvue: Nvue) -> None:
     assert failed.value.kind == "refused"
 
 
-def test_an_invalid_configuration_names_place_and_reason(nvue: Nvue) -> None:
+def test_an_invalid_configuration_names_place_and_reason(nvue: Nvue, time: SimulatedTime) -> None:
     revision = nvue.create()
     nvue.patch(
         revision,
         {"router": {"bgp": {"enable": "on"}}, "vrf": {"default": {"router": {"bgp": {"enable": "on"}}}}},
     )
     nvue.apply(revision)
-    while not (seen := nvue.progress(revision)).failed:
-        pass
+    time.sleep(2)
+    seen = nvue.progress(revision)
+    assert seen.failed
     assert seen.issues == ("vrf.default.router.bgp: BGP requires autonomous-system to be set",)
 
 
@@ -143,7 +185,7 @@ def test_states(state: str, failed: bool, applied: bool) -> None:
 def test_a_certificate_that_no_authority_signed_is_refused_before_anything_is_sent(
     server: Server, access: Access, other_certificate: Certificate
 ) -> None:
-    stranger = Access(access.credentials, ca=other_certificate.pem, timeout=5.0)
+    stranger = Access(access.credentials, ca=other_certificate.pem)
     with pytest.raises(SwitchError, match=r"certificate of 127\.0\.0\.1 is refused") as failed:
         Nvue("leaf", "127.0.0.1", stranger, server.port).applied()
     assert failed.value.kind == "certificate"
@@ -160,7 +202,7 @@ def test_a_pinned_certificate_is_the_only_one(
     server: Server, access: Access, certificate: Certificate
 ) -> None:
     pin = certificate.fingerprint.replace(":", "").lower()
-    pinned = Access(access.credentials, pins={"leaf": pin}, timeout=5.0)
+    pinned = Access(access.credentials, pins={"leaf": pin})
     client = Nvue("leaf", "127.0.0.1", pinned, server.port)
     assert client.applied()
     client.close()
@@ -232,7 +274,6 @@ def test_a_proxy_is_asked_for_a_tunnel_and_never_sees_the_request(
     access = Access(
         Credentials("cumulus", SECRET),
         ca=certificate.pem,
-        timeout=5.0,
         proxy=f"http://me:word@127.0.0.1:{listener.getsockname()[1]}",
     )
     client = Nvue("leaf", "127.0.0.1", access, server.port)

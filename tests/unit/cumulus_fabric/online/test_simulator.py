@@ -5,17 +5,17 @@ import base64
 import http.client
 import json
 import ssl
-import time
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from nvue import Certificate, Fault, Issue, Rules, Server, Switch, Tree, diff, merge
+from nvue import Certificate, Fault, Issue, Rules, Server, SimulatedTime, Switch, Tree, diff, merge
 from nvue.fabric import Fabric, HostPort
 from nvue.faults import KINDS
 
 YES = {"ays": "ays_yes"}
 APPLY = {"state": "apply", "auto-prompt": YES}
+PACE = 3.0
 
 
 def commit(seconds: float) -> Tree:
@@ -52,20 +52,22 @@ class Caller:
         return name.replace("/", "%2F")
 
     def settle(self, name: str) -> Tree:
-        for _ in range(200):
-            shown = self("GET", f"/revision/{name}")[1]
-            if shown["state"] not in ("pending", "apply", "checking"):
-                return shown
-            time.sleep(0.01)
-        raise AssertionError(shown)
+        """A revision once both steps of its apply are over."""
+        self.server.switch.clock.sleep(2 * PACE)
+        return self("GET", f"/revision/{name}")[1]
 
     def applied(self) -> Tree:
         return self("GET", "/?rev=applied&filled=false")[1]
 
 
 @pytest.fixture
-def switch() -> Switch:
-    return Switch("leaf0-1")
+def time() -> SimulatedTime:
+    return SimulatedTime()
+
+
+@pytest.fixture
+def switch(time: SimulatedTime) -> Switch:
+    return Switch("leaf0-1", pace=PACE, clock=time)
 
 
 @pytest.fixture
@@ -79,7 +81,9 @@ def call(server: Server, certificate: Certificate) -> Caller:
     return Caller(server, certificate)
 
 
-def test_a_revision_is_created_patched_applied_and_saved(call: Caller, switch: Switch) -> None:
+def test_a_revision_is_created_patched_applied_and_saved(
+    call: Caller, switch: Switch, time: SimulatedTime
+) -> None:
     before = call.applied()
     name = call.create()
     assert "%2F" in name
@@ -89,7 +93,11 @@ def test_a_revision_is_created_patched_applied_and_saved(call: Caller, switch: S
         "interface": {"swp1": {"type": "swp"}}
     }
     assert call("PATCH", f"/revision/{name}", APPLY)[1]["state"] == "apply"
-    assert call.settle(name)["state"] == "applied_and_saved"
+    time.sleep(PACE)
+    assert call("GET", f"/revision/{name}")[1]["state"] == "checking"
+    assert call.applied() == before
+    time.sleep(PACE)
+    assert call("GET", f"/revision/{name}")[1]["state"] == "applied_and_saved"
     assert call.applied() == merge(before, {"interface": {"swp1": {"type": "swp"}}})
     assert switch.saved == call.applied()
 
@@ -134,38 +142,44 @@ def test_ids_have_slashes_or_are_numbers(certificate: Certificate, release: str,
         assert ("%2F" in Caller(server, certificate).create()) is slashed
 
 
-def test_a_commit_that_is_confirmed_stays(call: Caller) -> None:
+def test_a_commit_that_is_confirmed_stays(call: Caller, time: SimulatedTime) -> None:
     name = call.create()
     call("PATCH", f"/?rev={name}", {"system": {"hostname": "new"}})
-    call("PATCH", f"/revision/{name}", commit(5))
+    call("PATCH", f"/revision/{name}", commit(300))
     assert call.settle(name)["state"] == "ays"
     assert call.applied()["system"]["hostname"] == "new"
     assert call("PATCH", f"/revision/{name}", APPLY)[1]["state"] == "applied_and_saved"
-    time.sleep(5.5)
+    time.sleep(301)
     assert call.applied()["system"]["hostname"] == "new"
 
 
-def test_a_commit_that_nobody_confirms_rolls_itself_back(call: Caller, switch: Switch) -> None:
+def test_a_commit_that_nobody_confirms_rolls_itself_back(
+    call: Caller, switch: Switch, time: SimulatedTime
+) -> None:
     before = call.applied()
     name = call.create()
     call("PATCH", f"/?rev={name}", {"system": {"hostname": "new"}})
-    call("PATCH", f"/revision/{name}", commit(3))
+    call("PATCH", f"/revision/{name}", commit(300))
     assert call.settle(name)["state"] == "ays"
-    time.sleep(3.5)
+    time.sleep(299)
+    assert call("GET", f"/revision/{name}")[1]["state"] == "ays"
+    time.sleep(2)
     shown = call("GET", f"/revision/{name}")[1]
     assert (shown["state"], shown["transition"]["issue"]["00000"]["code"]) == ("apply_fail", "rollback")
     assert call.applied() == before
     assert switch.rolled_back == 1
 
 
-def test_a_change_that_cuts_management_is_answered_again_after_its_rollback(call: Caller) -> None:
+def test_a_change_that_cuts_management_is_answered_again_after_its_rollback(
+    call: Caller, time: SimulatedTime
+) -> None:
     name = call.create()
     call("PATCH", f"/?rev={name}", {"interface": {"eth0": {"link": {"state": {"down": {}}}}}})
-    call("PATCH", f"/revision/{name}", commit(5))
-    time.sleep(0.2)
+    call("PATCH", f"/revision/{name}", commit(300))
+    time.sleep(2 * PACE)
     with pytest.raises(TimeoutError):
         call("GET", f"/revision/{name}", timeout=0.3)
-    time.sleep(5.5)
+    time.sleep(301)
     assert call("GET", f"/revision/{name}")[1]["state"] == "apply_fail"
 
 
@@ -184,7 +198,7 @@ def test_one_apply_at_a_time(call: Caller) -> None:
     first, second = call.create(), call.create()
     for name in (first, second):
         call("PATCH", f"/?rev={name}", {"system": {"hostname": f"h{name[-1]}"}})
-    call("PATCH", f"/revision/{first}", commit(5))
+    call("PATCH", f"/revision/{first}", commit(300))
     call.settle(first)
     status, answer = call("PATCH", f"/revision/{second}", APPLY)
     assert (status, answer["title"]) == (409, "Conflict")
@@ -296,7 +310,8 @@ def test_a_tree_that_contradicts_itself_is_invalid_when_applied(call: Caller, pa
 
 def test_a_backend_that_fails_leaves_the_switch_as_it_was(certificate: Certificate) -> None:
     fabric = Fabric(refuse={"leaf0-1": Issue("systemctl", "frr.service failed")})
-    with Server(Switch("leaf0-1", backend=fabric.member("leaf0-1")), certificate) as server:
+    switch = Switch("leaf0-1", backend=fabric.member("leaf0-1"), pace=PACE, clock=SimulatedTime())
+    with Server(switch, certificate) as server:
         call = Caller(server, certificate)
         before, name = call.applied(), call.create()
         call("PATCH", f"/?rev={name}", {"system": {"hostname": "new"}})

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from converge import Finding, Severity
-from nvue import Certificate, merge
+from nvue import merge
 from unit.cumulus_fabric.fabrics import fabric
 from unit.cumulus_fabric.online.site import Rack, rack
 
@@ -18,8 +18,8 @@ def named(content: dict[str, Any]) -> None:
 
 
 @pytest.fixture(scope="module")
-def made(certificate: Certificate) -> Iterator[Rack]:
-    with rack(fabric(change=named), certificate, applied=True) as made:
+def made() -> Iterator[Rack]:
+    with rack(fabric(change=named), applied=True) as made:
         yield made
 
 

@@ -2,7 +2,6 @@
 """The charm in front of simulated switches: ``unit`` runs its hooks and actions as Juju would."""
 
 import json
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -13,7 +12,8 @@ import charm
 import ops
 import pytest
 import yaml
-from client import Access, Nvue
+from client import Nvue
+from connection import Access
 from fleet import Fleet
 from model import Fabric
 from nvue import Certificate
@@ -51,7 +51,6 @@ class Unit:
         self, rack: Rack, certificate: Certificate, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     ) -> None:
         self.rack = rack
-        self.addresses: dict[str, str] = {}
         self.access: Access | None = None
         monkeypatch.setattr(charm.CumulusFabricCharm, "connect", staticmethod(self._connect))
         self.context = testing.Context(
@@ -78,16 +77,14 @@ class Unit:
         )
 
     def _connect(self, fabric: Fabric, access: Access, limit: int) -> Fleet:
-        """To the simulated switches, wherever the intent has them; waiting is cut short."""
-        self.access = access
-        quick = replace(access, pauses=(0.01,))
-        servers = self.rack.servers
+        """To the simulated switches, wherever the intent has them, in their time."""
+        self.access = replace(access, clock=self.rack.clock)
+        clients = self.rack.site.fleet.switches
         cumulus = [each.name for each in fabric.switches if each.platform == "cumulus"]
         switches = {
-            name: Nvue(name, self.addresses.get(name, "127.0.0.1"), quick, servers[name].port)
-            for name in cumulus
+            name: Nvue(name, clients[name].address, self.access, clients[name].port) for name in cumulus
         }
-        return Fleet(switches, limit, sleep=lambda seconds: time.sleep(min(seconds, 0.02)))
+        return Fleet(switches, limit, self.rack.clock)
 
     def configure(self, **options: Any) -> "Unit":
         """Set options, by their names with ``_`` for ``-``; None unsets."""

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The way to a switch: who logs in, whom to trust, through which proxy, by which clock.
+
+The password is in the request's header and nowhere else: not in a log, an exception, an argument or an
+address.
+"""
+
+import base64
+import hashlib
+import hmac
+import http.client
+import ipaddress
+import ssl
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+from urllib.parse import unquote, urlsplit
+
+from converge import StepError
+
+PAUSES = (0.5, 1.0, 2.0, 4.0, 8.0)
+"""Seconds between two attempts."""
+
+
+class SwitchError(StepError):
+    """What kept a request from being done; ``kind`` says what sort of trouble it is.
+
+    ``unreachable`` may be over a moment later, and what was asked may have been done all the same;
+    ``refused`` is the switch's own word; ``certificate`` and ``credentials`` are for the operator.
+    """
+
+    def __init__(self, kind: str, reason: str, remedy: str = "", status: int = 0) -> None:
+        super().__init__(reason, remedy)
+        self.kind = kind
+        self.status = status
+
+
+class Clock(Protocol):
+    """What waiting goes by; the module ``time`` is the real one."""
+
+    def monotonic(self) -> float: ...
+
+    def sleep(self, seconds: float, /) -> None: ...
+
+
+class Answer(Protocol):
+    """What came back, as http.client has it."""
+
+    status: int
+
+    def read(self) -> bytes: ...
+
+
+class Connection(Protocol):
+    """What of http.client's connections a request needs."""
+
+    def request(self, method: str, url: str, body: bytes | None, headers: Mapping[str, str], /) -> None: ...
+
+    def getresponse(self) -> Answer: ...
+
+    def close(self) -> None: ...
+
+
+@dataclass(frozen=True)
+class Credentials:
+    """Who logs in. Neither ``repr`` nor ``str`` shows the password."""
+
+    user: str
+    password: str = field(repr=False)
+
+    @property
+    def header(self) -> str:
+        """The value of ``Authorization``."""
+        return "Basic " + base64.b64encode(f"{self.user}:{self.password}".encode()).decode()
+
+
+@dataclass(frozen=True)
+class Access:
+    """How switches are reached.
+
+    Attributes:
+        credentials: of a user who may use NVUE.
+        ca: PEM of the authorities that switches' certificates are checked against; the system's when empty.
+        pins: by switch name, the SHA-256 of the one certificate that it may present, in hex without colons.
+        timeout: seconds for one request.
+        proxy: URL of an HTTP proxy, which is asked for a tunnel; empty for none.
+        no_proxy: hosts, suffixes and subnets that are reached without it, separated by commas.
+        pauses: seconds before each further attempt after a status of 5xx.
+        clock: what pauses and waiting go by.
+
+    """
+
+    credentials: Credentials
+    ca: str = ""
+    pins: Mapping[str, str] = field(default_factory=dict[str, str])
+    timeout: float = 30.0
+    proxy: str = ""
+    no_proxy: str = ""
+    pauses: Sequence[float] = PAUSES
+    clock: Clock = time
+
+
+def connect(name: str, address: str, port: int, access: Access) -> Connection:
+    """A connection to the switch ``name``, whose certificate has been accepted.
+
+    Raises:
+        ssl.SSLCertVerificationError: no authority of ``access`` signed the certificate.
+        SwitchError: it is not the pinned one.
+
+    """
+    pin = access.pins.get(name)
+    context = ssl.create_default_context(cadata=access.ca or None)
+    if pin is not None:
+        # The certificate itself is compared below, before anything is sent.
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    proxy = proxy_for(address, access.proxy, access.no_proxy)
+    if proxy:
+        through = urlsplit(proxy)
+        connection = http.client.HTTPSConnection(
+            through.hostname or "", through.port or 3128, timeout=access.timeout, context=context
+        )
+        connection.set_tunnel(address, port, _proxy_headers(through.username, through.password))
+    else:
+        connection = http.client.HTTPSConnection(address, port, timeout=access.timeout, context=context)
+    connection.connect()
+    if pin is not None:
+        presented = connection.sock.getpeercert(binary_form=True)
+        if not hmac.compare_digest(hashlib.sha256(presented or b"").hexdigest(), pin):
+            connection.close()
+            raise refused(address, "it is not the pinned one")
+    return connection
+
+
+def refused(address: str, said: str) -> SwitchError:
+    """A certificate that is not trusted, and what helps."""
+    remedy = "set ca-certificate to the authority that signed it, or pin it with pinned-certificates"
+    return SwitchError("certificate", f"the certificate of {address} is refused: {said}", remedy)
+
+
+def proxy_for(host: str, proxy: str, no_proxy: str) -> str:
+    """The proxy for a host, or nothing. ``no_proxy`` holds names, domains and, as Juju's does, subnets."""
+    passed = any(_covers(item.strip().lower(), host.lower()) for item in no_proxy.split(","))
+    return "" if passed else proxy
+
+
+def _covers(item: str, host: str) -> bool:
+    if item == "*":
+        return True
+    try:
+        return ipaddress.ip_address(host) in ipaddress.ip_network(item, strict=False)
+    except ValueError:
+        domain = item.lstrip(".")
+        return bool(domain) and (host == domain or host.endswith(f".{domain}"))
+
+
+def _proxy_headers(user: str | None, password: str | None) -> dict[str, str]:
+    if user is None:
+        return {}
+    return {"Proxy-Authorization": Credentials(unquote(user), unquote(password or "")).header}

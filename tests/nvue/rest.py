@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: Apache-2.0
+"""NVUE's REST interface of a :class:`Switch`: what it answers to each request, and the faults that hit it."""
+
+import base64
+import hmac
+import json
+import threading
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import parse_qs, unquote, urlsplit
+
+from nvue.faults import AFTER, Fault
+from nvue.switch import TITLES, RefusedError, Switch
+from nvue.trees import Tree, at, included, merge
+
+ROOT = "/nvue_v1"
+FACTORY_PASSWORD = "cumulus"
+
+
+@dataclass(frozen=True)
+class Call:
+    """One request as the switch saw it."""
+
+    method: str
+    path: str
+    query: dict[str, list[str]] = field(default_factory=dict)
+    body: Any = None
+
+    @property
+    def name(self) -> str:
+        """What the call does, in one word or two."""
+        if self.path == "/revision" or self.path.startswith("/revision/"):
+            if self.method == "PATCH":
+                if (self.body or {}).get("state") == "save":
+                    return "save"
+                return "apply" if "state-controls" in (self.body or {}) else "confirm"
+            return {"POST": "create", "DELETE": "drop"}.get(self.method, "poll")
+        if self.method == "GET":
+            if "diff" in self.query:
+                return "diff"
+            return "read " + self.query.get("rev", ["operational"])[0].replace("/", "-")
+        return self.method.lower()
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What goes back to the client.
+
+    Attributes:
+        status: of HTTP.
+        content: the body.
+        trouble: ``hang``, ``reset`` or ``partial`` where the client does not get all of it.
+
+    """
+
+    status: int = 0
+    content: bytes = b""
+    trouble: str = ""
+
+
+class Rest:
+    """The REST interface of one switch, without a way to it: see :class:`Server` and :class:`Wire`.
+
+    Attributes:
+        calls: every request, in order.
+        faults: what goes wrong; see :meth:`inject`.
+        latency: seconds before each answer.
+
+    """
+
+    def __init__(
+        self, switch: Switch, *, user: str = "cumulus", password: str = "CumulusLinux!", latency: float = 0.0
+    ) -> None:
+        self.switch = switch
+        self.user, self.password = user, password
+        self.latency = latency
+        self.calls: list[Call] = []
+        self.faults: list[Fault] = []
+        self._count = 0
+        self._strange = 0
+        self._lock = threading.Lock()
+
+    def inject(self, *faults: Fault) -> None:
+        """Let these faults hit the calls that follow, and forget the earlier ones."""
+        with self._lock:
+            self.faults, self._count, self._strange = list(faults), 0, 0
+
+    def exchange(self) -> None:
+        """Let the next connection see another certificate."""
+        with self._lock:
+            self._strange += 1
+
+    def exchanged(self) -> bool:
+        """Whether the connection that is being opened sees another certificate."""
+        with self._lock:
+            strange, self._strange = self._strange > 0, max(0, self._strange - 1)
+        return strange
+
+    def serve(self, method: str, target: str, authorization: str, raw: bytes) -> Reply:
+        """Answer one request."""
+        if self.switch.cut_off():
+            return Reply(trouble="hang")
+        if reply := self._stranger(authorization):
+            return reply
+        url = urlsplit(target)
+        try:
+            body = json.loads(raw) if raw else None
+        except ValueError:
+            return _refusal(400, "Failed to decode JSON object")
+        if not url.path.startswith(ROOT):
+            return _refusal(404, url.path)
+        call = Call(method, url.path[len(ROOT) :] or "/", parse_qs(url.query), body)
+        self.calls.append(call)
+        kind = self._fault(call)
+        if self.latency:
+            self.switch.clock.sleep(self.latency)
+        busy = _refusal(500, "nvued is busy")
+        if kind and kind not in AFTER:
+            if kind == "certificate":
+                self.exchange()
+            return busy if kind == "500" else Reply(trouble="hang" if kind == "hang" else "reset")
+        reply = self._answer(call)
+        if kind == "500-after":
+            return busy
+        trouble = {"reset-after": "reset", "partial": "partial"}.get(kind, "")
+        return Reply(reply.status, reply.content, trouble)
+
+    def _fault(self, call: Call) -> str:
+        """The fault that hits this call, if one does."""
+        with self._lock:
+            number, self._count = self._count, self._count + 1
+            return next((fault.kind for fault in self.faults if fault.hits(number, call.name)), "")
+
+    def _stranger(self, authorization: str) -> Reply | None:
+        """What somebody is told who may not use the interface."""
+        wanted = base64.b64encode(f"{self.user}:{self.password}".encode()).decode()
+        if not hmac.compare_digest(authorization, f"Basic {wanted}"):
+            return _refusal(401, "Authentication required")
+        if self.password == FACTORY_PASSWORD:
+            # From 4.2 on: the password of the factory opens nothing but the dialogue that changes it.
+            return _refusal(403, "Password change required")
+        return None
+
+    def _answer(self, call: Call) -> Reply:
+        try:
+            return Reply(200, json.dumps(self._route(call)).encode())
+        except RefusedError as refused:
+            return _refusal(refused.status, refused.detail)
+
+    def _route(self, call: Call) -> Any:
+        path = tuple(unquote(part) for part in call.path.split("/") if part)
+        if path[:1] == ("revision",):
+            return self._revision(call, path[1:])
+        revision = call.query.get("rev", ["operational"])[0]
+        if call.method == "GET":
+            return self._read(call, path, revision)
+        if call.method == "PATCH":
+            self.switch.patch(revision, path, call.body)
+            return self.switch.tree(revision)
+        if call.method == "DELETE":
+            self.switch.clear(revision, path)
+            return {}
+        raise RefusedError(400, f"{call.method} is not allowed here")
+
+    def _revision(self, call: Call, path: tuple[str, ...]) -> Any:
+        if not path:
+            return self.switch.create() if call.method == "POST" else self.switch.shown()
+        # An id with slashes arrives whole when its slashes are encoded; otherwise it names no revision.
+        (name, *rest) = path
+        if rest:
+            raise RefusedError(404, f"The requested URL was not found: {call.path}")
+        if call.method == "PATCH":
+            return self.switch.request(name, call.body)
+        if call.method == "DELETE":
+            self.switch.drop(name)
+            return {}
+        return self.switch.show(name)
+
+    def _read(self, call: Call, path: tuple[str, ...], revision: str) -> Any:
+        if "diff" in call.query:
+            return self.switch.difference(revision, call.query["diff"][0])
+        if revision == "operational":
+            tree = self.switch.operational()
+        else:
+            tree = self.switch.tree(revision)
+            if call.query.get("filled", ["true"])[0] != "false":
+                tree = _filled(tree)
+        try:
+            node = at(tree, path)
+        except KeyError:
+            if not self.switch.rules.known(path) and revision != "operational":
+                raise RefusedError(404, f"The requested URL was not found: {call.path}") from None
+            raise RefusedError(404, f"The requested item does not exist: {call.path}") from None
+        patterns = [tuple(part for part in item.split("/") if part) for item in call.query.get("include", [])]
+        return included(node, patterns) if patterns else node
+
+
+def _refusal(status: int, detail: str) -> Reply:
+    said = {"detail": detail, "status": status, "title": TITLES[status], "type": "about:blank"}
+    return Reply(status, json.dumps(said).encode())
+
+
+def _filled(tree: Tree) -> Tree:
+    """What a read without ``filled=false`` adds: the defaults of whatever is configured."""
+    filled = {
+        "interface": {name: {"link": {"mtu": 9216}} for name in tree.get("interface", {}) if name != "eth0"}
+    }
+    return merge(filled, tree)
