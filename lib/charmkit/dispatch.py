@@ -13,10 +13,14 @@ Sources: systemd.path(5), systemd.timer(5); ``juju-exec`` of Juju 3 refuses only
 is set, and a ``juju-reboot`` that it runs takes effect as one in a hook does.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from hostnic import handover, units
+from hostnic.handover import Handover
 from hostnic.system import System
+
+AGENTS = "/var/lib/juju/agents"
+"""One directory for each of Juju's agents on a machine."""
 
 
 class Dispatcher:
@@ -34,6 +38,7 @@ class Dispatcher:
         self._system = system
         self._unit = unit
         self._name = f"ovn-offload-{charm}-dispatch"
+        self._listens_to = tuple(listens_to)
         self._watched = [handover.path_of(other) for other in listens_to]
 
     def install(self) -> bool:
@@ -68,6 +73,15 @@ class Dispatcher:
             self._system.remove(units.path(name))
         if present:
             self._system.run(["systemctl", "daemon-reload"])
+
+    def silent(self, others: Iterable[Handover]) -> str:
+        """The first of the charms listened to that lives on this machine and hands nothing over; or empty."""
+        heard = {other.charm for other in others}
+        there = self._system.listdir(AGENTS) if self._system.exists(AGENTS) else []
+        for charm in self._listens_to:
+            if charm not in heard and any(name.startswith(f"unit-{charm}-") for name in there):
+                return charm
+        return ""
 
     def now(self) -> None:
         """Dispatch the unit as soon as the running hook or action has ended."""

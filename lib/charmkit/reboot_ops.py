@@ -84,7 +84,8 @@ class RollingReboot(ops.Object):
         """This unit's turn on a machine of several charms; call it in every reconcile.
 
         The charm that owns the machine's reboots asks for the others' too. Any other charm hands its own
-        over and gives back what lock it holds.
+        over and gives back what lock it holds. A charm that this one listens to and that has not handed
+        anything over yet is waited for.
 
         Args:
             need: what this charm needs itself.
@@ -94,6 +95,10 @@ class RollingReboot(ops.Object):
             publish: write ``given``; not while an input is refused, when what was given last stays.
 
         """
+        if silent := self._dispatcher.silent(others):
+            # One reboot is to serve all charms of the machine.
+            said = need.not_ready or f"{silent} on this machine has not said yet what it needs"
+            need = replace(need, not_ready=said)
         differing = handover.disagreements(others, given.reboot_owner)
         if differing:
             need = replace(need, not_ready="the charms of this machine name different reboot owners")

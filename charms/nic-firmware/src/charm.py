@@ -162,7 +162,7 @@ class NicFirmwareCharm(ops.CharmBase):
         worst = next((finding for finding in findings if finding.severity >= Severity.HELD), None)
         need = Need(
             reasons=reboot_reasons(survey.wanted, observed, survey.plan),
-            not_ready=_not_ready(self.system, survey),
+            not_ready=_not_ready(survey),
             unverified=worst.sentence() if worst else "",
         )
         given = Handover(
@@ -226,22 +226,11 @@ class NicFirmwareCharm(ops.CharmBase):
         return True
 
 
-def _not_ready(system: System, survey: Survey) -> str:
-    """What has to be in place before the reboot; empty when all is.
-
-    A charm of this machine that has not said yet what it needs is waited for, so that one reboot serves both.
-    """
+def _not_ready(survey: Survey) -> str:
+    """What has to be in place before the reboot; empty when all is."""
     if survey.plan.steps:
         return STEPS_LEFT
-    if survey.observed.record.burns:
-        return "a burn of firmware has not come to its end"
-    heard = {other.charm for other in survey.observed.others}
-    for charm in LISTENS_TO:
-        prefix = f"unit-{charm}-"
-        there = system.listdir("/var/lib/juju/agents") if system.exists("/var/lib/juju/agents") else []
-        if charm not in heard and any(name.startswith(prefix) for name in there):
-            return f"{charm} on this machine has not said yet what it needs"
-    return ""
+    return "a burn of firmware has not come to its end" if survey.observed.record.burns else ""
 
 
 if __name__ == "__main__":

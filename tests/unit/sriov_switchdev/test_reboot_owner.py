@@ -53,6 +53,16 @@ def test_it_asks_when_the_other_charm_is_ready(node: Node) -> None:
     assert node.reboots_asked == 1
 
 
+def test_a_nic_firmware_that_has_not_run_a_hook_yet_is_waited_for(node: Node) -> None:
+    node.host.files.install("/var/lib/juju/agents/unit-nic-firmware-0/agent.conf", b"", 0o600)
+    node.deploy(reboot_policy="always")
+    assert node.reboots_asked == 0
+    assert "not before: nic-firmware on this machine has not said yet what it needs" in node.log
+    hand_over(node.host, "nic-firmware", owner="sriov-switchdev")
+    node.emit("update_status")
+    assert node.reboots_asked == 1
+
+
 def test_it_asks_for_the_other_charms_reboot_on_a_converged_node(converged: Node) -> None:
     asked = converged.reboots_asked
     hand_over(converged.host, "nic-firmware", owner="sriov-switchdev")
