@@ -5,7 +5,6 @@
 import json
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 import images
@@ -19,40 +18,20 @@ from charmkit.reboot import Policy as RebootPolicy
 from charmkit.reboot_ops import RollingReboot
 from charmkit.reconcile import InputError, Reconciler, load_config, load_params
 from config import BurnImages, Devices, Options, Output, Query, ResetParameters, Restore, SetParameters
-from converge import Finding, Plan, Severity, StepError, execute
-from desired import Desired
+from converge import Finding, Severity, StepError, execute
 from hostnic import handover, mstdatabase
 from hostnic.handover import Handover
 from hostnic.machine import Machine
 from hostnic.mstdatabase import Database
 from hostnic.system import System
-from observe import NAME, Observed, ask, ask_flash, look_at_host, observe
-from plan import Policy, plan, reboot_reasons, remembered, removal
-from selection import resolve
-from verify import verify
+from observe import NAME
+from plan import reboot_reasons, remembered, removal
+from survey import Survey, survey
 
 if TYPE_CHECKING:
     from actions import Actions, Results
 
 logger = logging.getLogger(__name__)
-
-LISTENS_TO = ("sriov-switchdev", "roce-qos")
-STEPS_LEFT = "firmware parameters are not set yet"
-
-
-@dataclass(frozen=True)
-class Survey:
-    """What one look at the host gives."""
-
-    wanted: Desired
-    observed: Observed
-    plan: Plan[System]
-    policy: Policy
-
-    @property
-    def findings(self) -> tuple[Finding, ...]:
-        """What differs, worst things included."""
-        return verify(self.wanted, self.observed, self.plan, self.policy)
 
 
 class NicFirmwareCharm(ops.CharmBase):
@@ -80,7 +59,8 @@ class NicFirmwareCharm(ops.CharmBase):
         framework.observe(self.on["burn"].action, self._on_burn)
         framework.observe(self.on["backup"].action, self._on_backup)
         framework.observe(self.on["restore"].action, self._on_restore)
-        self.dispatcher = Dispatcher(self.system, self.unit.name, NAME, listens_to=LISTENS_TO)
+        others = ["sriov-switchdev", "roce-qos"]
+        self.dispatcher = Dispatcher(self.system, self.unit.name, NAME, listens_to=others)
         self.reboot = RollingReboot(
             self,
             self.system,
@@ -113,23 +93,7 @@ class NicFirmwareCharm(ops.CharmBase):
         return path if self.system.exists(path) else None
 
     def _survey(self) -> Survey:
-        """Observe and plan; writes nothing."""
-        options = self._options()
-        observed = observe(self.system)
-        wanted, findings = resolve(options, observed.cards, observed.others, self.database())
-        observed = look_at_host(self.system, ask(self.system, observed, wanted), wanted)
-        auto = options.firmware_policy == "auto"
-        try:
-            found = images.at_hand(self.system, options, self._resource()) if auto else ()
-        except StepError as error:
-            found, trouble = (), Finding(Severity.BLOCKED, "firmware image", error.reason, error.remedy)
-            findings = (*findings, trouble)
-        observed = ask_flash(self.system, observed, wanted, found, every=bool(found))
-        own = options.reboot_owner == "self"
-        application = self.app.name if own else options.reboot_owner
-        release = f"juju run {application}/leader approve-reboot"
-        policy = Policy(reset=options.activation == "reset", burn=auto, release=release, own=own)
-        return Survey(wanted, observed, plan(wanted, observed, policy, findings), policy)
+        return survey(self.system, self._options(), self.database(), self._resource(), self.app.name)
 
     def _converge(self) -> Sequence[Finding]:
         """All four verbs, and this unit's turn in the rolling reboot."""
@@ -141,28 +105,28 @@ class NicFirmwareCharm(ops.CharmBase):
             except (StepError, OSError) as error:
                 remedy = error.remedy if isinstance(error, StepError) else images.HELPS
                 failures.append(Finding(Severity.BLOCKED, "firmware image", str(error), remedy))
-        survey = self._survey()
-        if survey.plan.steps:
+        found = self._survey()
+        if found.plan.steps:
             outcome = execute(
-                survey.plan, self.system, lambda step: logger.info("%s: %s", step.what, step.why)
+                found.plan, self.system, lambda step: logger.info("%s: %s", step.what, step.why)
             )
             failures += [outcome.finding] if outcome.finding else []
-            survey = self._survey()
+            found = self._survey()
         try:
-            record.write(self.system, remembered(survey.wanted, survey.observed))
+            record.write(self.system, remembered(found.wanted, found.observed))
             self.dispatcher.install()
         except OSError as error:
             what, remedy = f"cannot be written: {error}", "retried at the next hook"
             failures.append(Finding(Severity.WARNING, record.PATH, what, remedy))
-        return self._reboot(survey, (*failures, *survey.findings))
+        return self._reboot(found, (*failures, *found.findings))
 
-    def _reboot(self, survey: Survey, findings: Sequence[Finding]) -> Sequence[Finding]:
+    def _reboot(self, found: Survey, findings: Sequence[Finding]) -> Sequence[Finding]:
         """Ask for the reboot that activates what is set, or hand that wish to the charm that asks."""
-        options, observed = self._options(), survey.observed
+        options, observed = self._options(), found.observed
         worst = next((finding for finding in findings if finding.severity >= Severity.HELD), None)
         need = Need(
-            reasons=reboot_reasons(survey.wanted, observed, survey.plan),
-            not_ready=_not_ready(survey),
+            reasons=reboot_reasons(found.wanted, observed, found.plan),
+            not_ready=_not_ready(found),
             unverified=worst.sentence() if worst else "",
         )
         given = Handover(
@@ -226,11 +190,11 @@ class NicFirmwareCharm(ops.CharmBase):
         return True
 
 
-def _not_ready(survey: Survey) -> str:
+def _not_ready(found: Survey) -> str:
     """What has to be in place before the reboot; empty when all is."""
-    if survey.plan.steps:
-        return STEPS_LEFT
-    return "a burn of firmware has not come to its end" if survey.observed.record.burns else ""
+    if found.plan.steps:
+        return "firmware parameters are not set yet"
+    return "a burn of firmware has not come to its end" if found.observed.record.burns else ""
 
 
 if __name__ == "__main__":

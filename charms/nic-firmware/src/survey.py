@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One look at the host: what is wanted, what is there, and the plan between them. Writes nothing."""
+
+from dataclasses import dataclass
+
+import images
+from config import Options
+from converge import Finding, Plan, Severity, StepError
+from desired import Desired
+from hostnic.mstdatabase import Database
+from hostnic.system import System
+from observe import Observed, ask, ask_flash, look_at_host, observe
+from plan import Policy, plan
+from selection import resolve
+from verify import verify
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What one look at the host gives."""
+
+    wanted: Desired
+    observed: Observed
+    plan: Plan[System]
+    policy: Policy
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What differs, worst things included."""
+        return verify(self.wanted, self.observed, self.plan, self.policy)
+
+
+def survey(
+    system: System, options: Options, database: Database, resource: str | None, application: str
+) -> Survey:
+    """Observe and plan.
+
+    Args:
+        system: the host.
+        options: the charm's.
+        database: mstflint's, of parameters.
+        resource: path of the attached firmware; None when there is none.
+        application: this charm's name in the model, for the command that releases a reboot.
+
+    """
+    observed = observe(system)
+    wanted, findings = resolve(options, observed.cards, observed.others, database)
+    observed = look_at_host(system, ask(system, observed, wanted), wanted)
+    auto = options.firmware_policy == "auto"
+    try:
+        found = images.at_hand(system, options, resource) if auto else ()
+    except StepError as error:
+        found, trouble = (), Finding(Severity.BLOCKED, "firmware image", error.reason, error.remedy)
+        findings = (*findings, trouble)
+    observed = ask_flash(system, observed, wanted, found, every=bool(found))
+    own = options.reboot_owner == "self"
+    release = f"juju run {application if own else options.reboot_owner}/leader approve-reboot"
+    policy = Policy(reset=options.activation == "reset", burn=auto, release=release, own=own)
+    return Survey(wanted, observed, plan(wanted, observed, policy, findings), policy)

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Real RDMA traffic between two virtual machines: the type of service that the charm set is on the wire."""
+
+import re
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from functional.roce_qos.node import Node
+from lab.cable import WIRES, cable
+from lab.guest import Guest
+
+pytestmark = pytest.mark.unproven
+
+PORTS = ("52:54:00:77:02:00", "52:54:00:77:02:01")
+SENDER, RECEIVER = "192.168.30.51", "192.168.30.1"
+MODULES = "modprobe -a rdma_rxe ib_uverbs rdma_ucm && { mountpoint -q /sys/kernel/config || "
+MODULES += "mount -t configfs none /sys/kernel/config; }"
+
+# The host's address on the bond itself: RoCE has no GID for the address of an Open vSwitch bridge.
+NODE = f"""
+set -e
+ip addr add {SENDER}/24 dev bond0
+rdma link add rxe0 type rxe netdev bond0
+"""
+PEER = f"""
+set -e
+ip link add lag type bond mode 802.3ad lacp_rate fast miimon 100
+for mac in {" ".join(PORTS)}; do
+    port=$(ip -o link | grep -i "$mac" | cut -d: -f2 | tr -d ' ')
+    ip link set "$port" down mtu 9000
+    ip link set "$port" master lag
+done
+ip link set lag up
+ip addr add {RECEIVER}/24 dev lag
+rdma link add rxe1 type rxe netdev lag
+"""
+WRITES = "ib_write_bw -R -d {} -n 20 -s 4096 -m 1024 -F"
+
+
+@pytest.fixture(scope="module")
+def pair() -> Iterator[tuple[Guest, Guest]]:
+    """A node whose bond is cabled to a second machine's, both with a software RDMA device on their bond."""
+    with tempfile.TemporaryDirectory(prefix="cables-") as name:
+        ends = [cable(Path(name), port, wire) for port, wire in zip(PORTS, WIRES)]
+        with Guest(nics=[wire for _, wire in ends]) as node, Guest(nics=[port for port, _ in ends]) as peer:
+            for guest, script in ((peer, PEER), (node, NODE)):
+                guest.run(MODULES)
+                guest.run(script)
+            node.run(f"until ping -q -c 1 -W 1 {RECEIVER}; do sleep 1; done", timeout=120)
+            yield node, peer
+
+
+def types_of_service(pair: tuple[Guest, Guest], *options: str) -> set[str]:
+    """What RoCE packets carry as they arrive at the peer while the node writes to it."""
+    node, peer = pair
+    capture = "tcpdump -ni lag -vc 20 udp dst port 4791 > /run/capture 2>/run/tcpdump.log"
+    peer.run(f"systemd-run -q --unit=capture --collect sh -c '{capture}'")
+    server = [*WRITES.format("rxe1").split(), *options]
+    peer.run(["systemd-run", "-q", "--unit=server", "--collect", *server])
+    peer.run("until ss -Hltn | grep -q :18515 || rdma resource show cm_id | grep -q LISTEN; do sleep 1; done")
+    done = node.run([*WRITES.format("rxe0").split(), *options, RECEIVER], timeout=180)
+    assert re.search(r"^ *4096 +20 ", done.stdout, flags=re.MULTILINE), done.stdout
+    peer.run("for i in $(seq 30); do systemctl is-active -q capture || exit 0; sleep 1; done; exit 1")
+    return set(re.findall(r"\(tos (0x[0-9a-f]+)", peer.read("/run/capture")))
+
+
+def test_new_connections_carry_the_dscp_of_roce(pair: tuple[Guest, Guest]) -> None:
+    node = Node(pair[0], pair[0].unit("roce-qos"))
+    assert types_of_service(pair) == {"0x0"}
+    result = node.unit.start()
+    assert result.status == ("active", ""), (result.status, result.logs)
+    assert types_of_service(pair) == {"0x6a"}, "DSCP 26 and ECT(0), from the default in configfs"
+    assert node.unit.action("verify").results["verified"] == "true"
+
+
+def test_a_device_that_is_added_anew_gets_its_default_again(pair: tuple[Guest, Guest]) -> None:
+    guest, _ = pair
+    node = Node(guest, guest.unit("roce-qos"))
+    assert node.hook().writes == []
+    guest.run("rdma link del rxe0 && rdma link add rxe0 type rxe netdev bond0")
+    log = "journalctl --boot -u ovn-offload-roce-qos-again.service --output=cat"
+    guest.run(f"until {log} | grep -q 'Finished\\|Failed'; do sleep 1; done", timeout=180)
+    assert types_of_service(pair) == {"0x6a"}
+
+
+def test_an_application_may_say_otherwise(pair: tuple[Guest, Guest]) -> None:
+    assert types_of_service(pair, "--tclass=96") == {"0x60"}, "the RDG's own: DSCP 24"
