@@ -44,14 +44,13 @@ access = Access(Credentials("cumulus", "CumulusLinux!"), ca=Path(ca).read_text()
 ports = dict(pair.split("=") for pair in pairs)
 fleet = Fleet({name: Nvue(name, "127.0.0.1", access, int(port)) for name, port in ports.items()})
 site = online.Site(fabric, fleet)
-with fleet:
+with site:
     began = time.monotonic()
     needed = site.survey(list(ports)).changes
     report = apply(needed, [list(ports)], fleet, lambda pending: [], Policy(poll=0.2))
     took = time.monotonic() - began
-assert report.applied and len(needed) == len(ports), report
-assert site.survey(list(ports)).plan.empty
-fleet.close()
+    assert report.applied and len(needed) == len(ports), report
+    assert site.survey(list(ports)).plan.empty
 print(took)
 """
 

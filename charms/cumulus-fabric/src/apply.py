@@ -6,28 +6,17 @@ goes back by itself without it, so that one that loses its management comes back
 what is seen afterwards is at least as good as what was seen before. Whatever fails takes the whole run back.
 """
 
-import enum
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from client import Nvue, Progress
+from client import Nvue
 from connection import SwitchError
 from converge import Finding, Plan, Severity, execute
 from fleet import Fleet
 from owned import at, inverse, leaves, same, spread
 from plan import Candidate, Change
-
-ATTEMPTS = 3
-"""Requests to start or to confirm, when their answers are lost."""
-
-
-class Result(enum.Enum):
-    """What became of one switch."""
-
-    UNCHANGED = "unchanged"
-    APPLIED = "applied"
-    ROLLED_BACK = "rolled back"
-    UNKNOWN = "unknown"
+from report import Report, Result
+from transition import Patience, reach
 
 
 @dataclass(frozen=True)
@@ -46,40 +35,6 @@ class Policy:
     settle: float = 90.0
     deadline: float = 120.0
     poll: float = 1.0
-
-
-@dataclass(frozen=True)
-class Report:
-    """What a run did.
-
-    Attributes:
-        results: by switch.
-        reasons: why it was taken back; empty after a success.
-
-    """
-
-    results: Mapping[str, Result] = field(default_factory=dict[str, Result])
-    reasons: tuple[Finding, ...] = ()
-
-    @property
-    def applied(self) -> bool:
-        """Every switch is as the intent says."""
-        return not any(reason.severity >= Severity.WAITING for reason in self.reasons)
-
-    @property
-    def verdict(self) -> str:
-        """One sentence: fully applied, fully rolled back, nothing sent, or where that is not known."""
-        if self.applied:
-            return f"fully applied: {len(self._with(Result.APPLIED))} switches changed"
-        if not self.results:
-            return "nothing was sent to any switch"
-        unknown = self._with(Result.UNKNOWN)
-        if not unknown:
-            return "fully rolled back: every switch runs what it ran before"
-        return f"rolled back, but not known of {', '.join(unknown)}; look at it when it answers again"
-
-    def _with(self, result: Result) -> list[str]:
-        return sorted(name for name, each in self.results.items() if each is result)
 
 
 Check = Callable[[Collection[str]], Sequence[Finding]]
@@ -130,6 +85,7 @@ class _Run:
     ) -> None:
         self.changes, self.fleet, self.check, self.policy = changes, fleet, check, policy
         self.announce, self.clock = announce, fleet.clock
+        self.patience = Patience(fleet.clock, policy.deadline, policy.poll)
         self.revisions: dict[str, str] = {}
         self.unsaved: list[str] = []
         self.started: list[str] = []
@@ -168,81 +124,29 @@ class _Run:
         if not switch.difference(revision):
             self.results[switch.name] = Result.UNCHANGED
             return False
-        self._until(
+        reach(
             switch,
+            revision,
             lambda: switch.apply(revision, self.policy.confirm),
             started=lambda seen: seen.state != "pending",
             reached=lambda seen: seen.state == "ays" or seen.applied,
+            patience=self.patience,
         )
         return True
 
     def _confirm(self, switch: Nvue) -> None:
         revision = self.revisions[switch.name]
-        seen = self._until(
+        seen = reach(
             switch,
+            revision,
             lambda: switch.apply(revision),
             started=lambda seen: seen.state != "ays",
             reached=lambda seen: seen.applied,
+            patience=self.patience,
         )
         self.results[switch.name] = Result.APPLIED
         if seen.state == "applied":  # up to 5.8 a reboot loses what is not saved
             self.unsaved.append(switch.name)
-
-    def _until(
-        self,
-        switch: Nvue,
-        ask: Callable[[], None],
-        *,
-        started: Callable[[Progress], bool],
-        reached: Callable[[Progress], bool],
-    ) -> Progress:
-        """Ask for a transition and wait for it; ask again where the request was lost on its way."""
-        revision = self.revisions[switch.name]
-        deadline = self.clock.monotonic() + self.policy.deadline
-        lost = self._try(ask)
-        for_good = ATTEMPTS - 1
-        while True:
-            seen = self._look(switch, revision)
-            if seen is not None:
-                if reached(seen):
-                    return seen
-                if seen.failed:
-                    raise SwitchError(
-                        "refused", f"{seen.state}: {'; '.join(seen.issues) or 'no reason given'}"
-                    )
-                if lost and for_good and not started(seen):
-                    for_good -= 1
-                    lost = self._try(ask)
-                    continue
-            if self.clock.monotonic() > deadline:
-                state = seen.state if seen else "no answer"
-                raise SwitchError(
-                    "unreachable",
-                    f"not done within {self.policy.deadline:g} s: {state}",
-                    "see nv config history",
-                )
-            self.clock.sleep(self.policy.poll)
-
-    @staticmethod
-    def _try(ask: Callable[[], None]) -> bool:
-        """Ask; True when it is not known whether the switch heard it."""
-        try:
-            ask()
-        except SwitchError as error:
-            if error.kind != "unreachable":
-                raise
-            return True
-        return False
-
-    @staticmethod
-    def _look(switch: Nvue, revision: str) -> Progress | None:
-        """How far a revision is; None while the switch does not answer, as it may while it changes itself."""
-        try:
-            return switch.progress(revision)
-        except SwitchError as error:
-            if error.kind != "unreachable":
-                raise
-            return None
 
     def _settle(self) -> list[Finding]:
         """Wait until nothing is worse than before; what still is when the time is over."""
@@ -299,11 +203,13 @@ class _Run:
             return Result.ROLLED_BACK
         revision = self.revisions[switch.name] = switch.create()
         switch.patch(revision, inverse(change.before, change.patch))
-        self._until(
+        reach(
             switch,
+            revision,
             lambda: switch.apply(revision),
             started=lambda seen: seen.state != "pending",
             reached=lambda seen: seen.applied,
+            patience=self.patience,
         )
         if self._remains(switch):
             raise SwitchError("refused", "it still runs what this run has set", "see nv config diff")

@@ -55,10 +55,8 @@ def chosen(fabric: Fabric, names: Sequence[str]) -> list[Switch]:
         UsageError: the fabric has no such switch.
 
     """
-    known = [switch.name for switch in fabric.switches]
-    if stranger := next((name for name in names if name not in known), None):
-        shown = ", ".join(known[:8]) + (", …" if len(known) > 8 else "")
-        raise UsageError(f"--switch: {stranger} is no switch of the intent; it has {shown}")
+    if wrong := online.stranger(fabric, names):
+        raise UsageError(f"--switch: {wrong.what}; {wrong.remedy}")
     return [switch for switch in fabric.switches if not names or switch.name in names]
 
 
@@ -71,15 +69,12 @@ def run(options: argparse.Namespace, fabric: Fabric, audit: Sequence[Finding]) -
     """
     names = [switch.name for switch in chosen(fabric, options.switch)]
     credentials = _credentials(options.credentials)
-    site = _site(options, fabric, names, credentials, audit)
-    try:
+    with _site(options, fabric, names, credentials, audit) as site:
         if options.verb == "plan":
             return _plan(options, site, names)
         if options.verb == "verify":
             return _verify(options, site)
         return _change(options, site, names, credentials)
-    finally:
-        site.fleet.close()
 
 
 def _plan(options: argparse.Namespace, site: online.Site, names: Collection[str]) -> bool:
@@ -189,9 +184,10 @@ def _credentials(name: str) -> Credentials:
         said = getattr(error, "strerror", None) or "it is no text"
         raise UsageError(f"--credentials: {name} cannot be read: {said}") from None
     user, colon, password = text.partition("\n")[0].partition(":")
-    if not (user and colon and password and password.isprintable()):
+    found = Credentials(user, password)
+    if not (colon and found.usable):
         raise UsageError(f"--credentials: {name} does not hold what is allowed: {CREDENTIALS}")
-    return Credentials(user, password)
+    return found
 
 
 def _private(path: Path) -> str:

@@ -70,6 +70,12 @@ class Credentials:
     password: str = field(repr=False)
 
     @property
+    def usable(self) -> bool:
+        """Whether both are one line of text that HTTP can carry."""
+        lines = all(text and text.isprintable() for text in (self.user, self.password))
+        return lines and ":" not in self.user
+
+    @property
     def header(self) -> str:
         """The value of ``Authorization``."""
         return "Basic " + base64.b64encode(f"{self.user}:{self.password}".encode()).decode()

@@ -18,7 +18,7 @@ LIMIT = 64
 
 @dataclass(frozen=True)
 class Fleet:
-    """The switches of a site by name, and the clock that waiting goes by; ``with`` ends connections."""
+    """The switches of a site by name, and the clock that waiting goes by."""
 
     switches: Mapping[str, Nvue]
     limit: int = LIMIT
@@ -39,12 +39,6 @@ class Fleet:
             except SwitchError as error:
                 failed[name] = error
         return done, failed
-
-    def __enter__(self) -> "Fleet":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def close(self) -> None:
         """End all connections; the next request opens a new one."""

@@ -5,10 +5,10 @@ A bond to several leaves forms one aggregator because all of them present the se
 system: the partner that a host sees tells which rack it is wired to, LLDP tells which port.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from charmkit.agreement import differences
-from charmkit.fabric import Host, Marking, Mtu, Policy, Qos, Share, Vlan
+from charmkit.fabric import FabricError, Host, Marking, Mtu, Policy, Qos, Share, Vlan
 from charmkit.fabric import Port as HostPort
 from converge import Finding, Severity
 from model import Bond, Fabric, Roce, Switch
@@ -33,6 +33,19 @@ def policy(fabric: Fabric) -> Policy:
         for network in fabric.networks
     )
     return Policy(_qos(fabric.roce), Mtu(fabric.mtu.host, fabric.mtu.fabric), macs, vlans)
+
+
+def read(reports: Iterable[tuple[str, str]]) -> tuple[list[Host], list[Finding]]:
+    """What units publish, by their names: the hosts, and reports that cannot be read."""
+    hosts: list[Host] = []
+    unread: list[Finding] = []
+    for unit, text in reports:
+        try:
+            if text:
+                hosts.append(Host.from_json(text))
+        except FabricError as error:
+            unread.append(Finding(Severity.WARNING, unit, str(error), "refresh both charms"))
+    return hosts, unread
 
 
 def _qos(roce: Roce) -> Qos | None:

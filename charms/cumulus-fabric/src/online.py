@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import render
-from apply import Policy, Report, Result, apply, by_wave
+from apply import Policy, apply, by_wave
 from client import Nvue
 from connection import Access
 from converge import Finding, Plan, Severity
@@ -14,6 +14,7 @@ from model import Dialect, Fabric, Role
 from observe import Observed, observe
 from owned import Tree, patch_between, spread
 from plan import Candidate, Change, changes, plan
+from report import Report, Result
 from verify import verify
 
 
@@ -45,7 +46,7 @@ class Survey:
 
 @dataclass(frozen=True)
 class Site:
-    """A fabric and the way to its switches.
+    """A fabric and the way to its switches; ``with`` ends the connections.
 
     Attributes:
         fabric: what the intent says.
@@ -57,6 +58,12 @@ class Site:
     fabric: Fabric
     fleet: Fleet
     audit: tuple[Finding, ...] = ()
+
+    def __enter__(self) -> "Site":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.fleet.close()
 
     @property
     def names(self) -> list[str]:
@@ -175,6 +182,16 @@ def fleet(fabric: Fabric, access: Access, limit: int) -> Fleet:
     switches = [switch for switch in fabric.switches if switch.platform == "cumulus"]
     clients = {each.name: Nvue(each.name, each.management, access) for each in switches}
     return Fleet(clients, limit, access.clock)
+
+
+def stranger(fabric: Fabric, names: Iterable[str]) -> Finding | None:
+    """The first name that no switch has, and those that there are."""
+    known = [switch.name for switch in fabric.switches]
+    for name in names:
+        if name not in known:
+            those = f"it has {', '.join(known[:6])}{', …' if len(known) > 6 else ''}"
+            return Finding(Severity.BLOCKED, "switch", f"{name} is no switch of the intent", those)
+    return None
 
 
 def without_address(fabric: Fabric, names: Iterable[str] = ()) -> list[Finding]:

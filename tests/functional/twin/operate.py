@@ -14,11 +14,12 @@ from typing import Any
 
 import expand
 import intent
+from apply import Policy
 from client import Nvue
 from connection import Access, Credentials, SwitchError
 from converge import Finding
 from fleet import Fleet
-from online import Policy, Site
+from online import Site
 
 BUSY = ("pending", "apply", "checking")
 PATIENCE = Policy(confirm=180, settle=60.0, deadline=120.0)

@@ -113,8 +113,8 @@ def rack(
             server = Server(box, certificate, address=address, port=port, user=USER, password=PASSWORD)
             servers[switch.name] = stack.enter_context(server)
             clients[switch.name] = Nvue(switch.name, address, access, server.port)
-        fleet = stack.enter_context(Fleet(clients, limit, clock))
-        yield Rack(fabric, wires, servers, Site(fabric, fleet), clock)
+        site = stack.enter_context(Site(fabric, Fleet(clients, limit, clock)))
+        yield Rack(fabric, wires, servers, site, clock)
 
 
 def _box(fabric: Fabric, switch: model.Switch, wires: Wires, release: str, applied: bool) -> dict[str, Any]:

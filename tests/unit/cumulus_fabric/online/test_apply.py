@@ -4,7 +4,7 @@
 from collections.abc import Iterator
 
 import pytest
-from apply import Result
+from report import Result
 from unit.cumulus_fabric.fabrics import fabric
 from unit.cumulus_fabric.online.site import Rack, rack
 

@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 import render
-from apply import Policy, Report, Result
+from apply import Policy
 from model import Dialect
 from nvue import Fault, Issue
 from nvue.faults import KINDS
 from online import Site
 from owned import difference
+from report import Report, Result
 from unit.cumulus_fabric.fabrics import fabric
 from unit.cumulus_fabric.online.site import Rack, rack
 

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the actions do that are not the verbs ``plan`` and ``verify``."""
+
+import json
+from collections.abc import Callable, Collection, Mapping, Sequence
+
+import formats
+import ssh
+import standalone
+from apply import Policy
+from audit import audit
+from charmkit.fabric import Host
+from config import Options, Output, Rendering, Showing, Switches
+from connection import Credentials
+from converge import Finding, Severity, findings_as_json, findings_as_table, worst_first
+from model import Dialect, Fabric, Role, Switch
+from observe import observe
+from online import Site, stranger
+from report import Report
+
+Results = dict[str, str]
+Progress = Callable[[str], None]
+
+
+class RefusedError(Exception):
+    """An action that cannot be done, or was not; why, in one sentence, and what was done until then."""
+
+    def __init__(self, reason: str, results: Mapping[str, str] | None = None) -> None:
+        super().__init__(reason)
+        self.results = dict(results or {})
+
+
+class Actions:
+    """The actions of one unit.
+
+    Args:
+        options: the charm's.
+        fabric: what its intent says.
+        site: opens the way to the switches of these names, or to all.
+        login: who logs in to those that are typed in.
+
+    """
+
+    def __init__(
+        self,
+        options: Options,
+        fabric: Fabric,
+        site: Callable[[Collection[str]], Site],
+        login: Callable[[], Credentials],
+    ) -> None:
+        self._options, self._fabric, self._site, self._login = options, fabric, site, login
+
+    def apply(self, given: Switches, progress: Progress) -> Results:
+        """Bring switches to the intent; those that are typed in follow the others."""
+        with self._site(given.names) as site:
+            by_nvue, report = [name for name in site.names if name in given.names], Report()
+            if by_nvue or not given.names:
+                canary, order = self._options.canary, self._options.apply_order
+                report = site.apply(by_nvue, canary, order, policy(self._options), progress)
+            typed: Sequence[Finding] = ()
+            if report.applied and self._fabric.by_role(Role.STANDALONE):
+                typed = self._type_in(given.names, site.audit, progress)
+        results = _told(report, typed)
+        if refused := [each for each in typed if each.severity is Severity.BLOCKED]:
+            raise RefusedError(f"{report.verdict}; then {refused[0].sentence()}", results)
+        return results
+
+    def _type_in(
+        self, names: Collection[str], found: Sequence[Finding], progress: Progress
+    ) -> Sequence[Finding]:
+        by, limit = self._login(), self._options.request_timeout
+        login = ssh.Login(by.user, by.password, self._options.known_hosts, timeout=limit)
+        return standalone.apply(self._fabric, names, login, found, progress)
+
+    def rollback(self, given: Switches, progress: Progress) -> Results:
+        """Bring switches back to what they ran before their last change."""
+        if self._options.apply_policy == "auto":
+            raise RefusedError(
+                "option apply-policy: is auto: the next hook would apply the intent again; set it to manual"
+            )
+        with self._site(given.names) as site:
+            order = self._options.apply_order
+            return _told(site.rollback(given.names, order, policy(self._options), progress))
+
+    def audit(self, given: Output, reports: Sequence[Host], unread: Sequence[Finding]) -> Results:
+        """The intent by itself, and against what hosts report."""
+        found = worst_first([*audit(self._fabric, reports), *unread])
+        sound = all(finding.severity < Severity.BLOCKED for finding in found)
+        text = json.dumps(findings_as_json(found)) if given.format == "json" else findings_as_table(found)
+        return {"sound": str(sound).lower(), "findings": text}
+
+    def render(self, given: Rendering) -> Results:
+        """One configuration as it is, several under their names."""
+        if wrong := stranger(self._fabric, given.names):
+            raise RefusedError(wrong.sentence())
+        chosen = [each for each in self._fabric.switches if not given.names or each.name in given.names]
+        dialects = self._dialects(chosen, given)
+        try:
+            texts = {
+                each.name: formats.write(self._fabric, each, dialects[each.name], given.format)
+                for each in chosen
+            }
+        except formats.FormatError as error:
+            raise RefusedError(str(error)) from None
+        if len(texts) == 1:
+            return {"rendered": next(iter(texts.values()))}
+        if given.format == "json":
+            return {"rendered": json.dumps({name: json.loads(text) for name, text in texts.items()})}
+        return {"rendered": "\n".join(f"# {name}\n{text}" for name, text in texts.items())}
+
+    def _dialects(self, chosen: Sequence[Switch], given: Rendering) -> dict[str, Dialect]:
+        """The dialect asked for, the intent's, or the one that the switch itself speaks."""
+        asked = None if given.dialect == "auto" else Dialect(given.dialect)
+        known = {each.name: asked or each.dialect for each in chosen if each.platform == "cumulus"}
+        found = {each.name: Dialect.UNTIL_5_14 for each in chosen if each.platform != "cumulus"}
+        found |= {name: dialect for name, dialect in known.items() if dialect}
+        if unknown := [name for name in known if name not in found]:
+            with self._site(unknown) as site:
+                seen = observe(site.fleet, unknown, state=False)
+            if seen.findings:
+                raise RefusedError(seen.findings[0].sentence())
+            found |= {name: Dialect.of_release(each.release) for name, each in seen.switches.items()}
+        return found
+
+    def show_fabric(self, given: Showing, look: Callable[[], Sequence[Finding]]) -> Results:
+        """The fabric as text or picture, with what ``look`` finds when health is asked for."""
+        import picture  # hooks do without them
+        import show
+
+        draw = picture.as_svg if given.format == "svg" else show.as_text
+        if not given.health:
+            return {"fabric": draw(self._fabric)}
+        worst_last = reversed(worst_first(look()))
+        return {"fabric": draw(self._fabric, {each.subject: each.severity for each in worst_last})}
+
+
+def policy(options: Options) -> Policy:
+    """How a run goes."""
+    settle = options.settle_timeout
+    return Policy(options.confirm_timeout, settle, deadline=settle + 30.0)
+
+
+def _told(report: Report, typed: Sequence[Finding] = ()) -> Results:
+    """A run's results; ``typed`` is what switches that were typed in have to say.
+
+    Raises:
+        RefusedError: it was taken back.
+
+    """
+    reasons = (*report.reasons, *typed)
+    results = {
+        "applied": str(report.applied).lower(),
+        "result": report.verdict,
+        "switches": "\n".join(f"{name}: {result.value}" for name, result in sorted(report.results.items())),
+        "reasons": findings_as_table(reasons) if reasons else "",
+    }
+    if not report.applied:
+        raise RefusedError(f"{report.verdict}: {worst_first(report.reasons)[0].sentence()}", results)
+    return results

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One revision of one switch on its way from state to state, whatever becomes of requests and answers."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from client import Nvue, Progress
+from connection import Clock, SwitchError
+
+ATTEMPTS = 3
+"""Requests for a transition, when their answers are lost."""
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How long a switch is waited for.
+
+    Attributes:
+        clock: that waiting goes by.
+        deadline: seconds that a transition may take.
+        poll: seconds between two looks.
+
+    """
+
+    clock: Clock
+    deadline: float
+    poll: float
+
+
+def reach(
+    switch: Nvue,
+    revision: str,
+    ask: Callable[[], None],
+    *,
+    started: Callable[[Progress], bool],
+    reached: Callable[[Progress], bool],
+    patience: Patience,
+) -> Progress:
+    """Ask for a transition and wait for it; ask again where the request was lost on its way.
+
+    Raises:
+        SwitchError: the switch refused, or has not done it in time.
+
+    """
+    clock = patience.clock
+    deadline = clock.monotonic() + patience.deadline
+    lost = _try(ask)
+    further = ATTEMPTS - 1
+    while True:
+        seen = _look(switch, revision)
+        if seen is not None:
+            if reached(seen):
+                return seen
+            if seen.failed:
+                said = "; ".join(seen.issues) or "no reason given"
+                raise SwitchError("refused", f"{seen.state}: {said}")
+            if lost and further and not started(seen):
+                further -= 1
+                lost = _try(ask)
+                continue
+        if clock.monotonic() > deadline:
+            what = f"not done within {patience.deadline:g} s: {seen.state if seen else 'no answer'}"
+            raise SwitchError("unreachable", what, "see nv config history")
+        clock.sleep(patience.poll)
+
+
+def _try(ask: Callable[[], None]) -> bool:
+    """Ask; True when it is not known whether the switch heard it."""
+    try:
+        ask()
+    except SwitchError as error:
+        if error.kind != "unreachable":
+            raise
+        return True
+    return False
+
+
+def _look(switch: Nvue, revision: str) -> Progress | None:
+    """How far a revision is; None while the switch does not answer, as it may while it changes itself."""
+    try:
+        return switch.progress(revision)
+    except SwitchError as error:
+        if error.kind != "unreachable":
+            raise
+        return None
