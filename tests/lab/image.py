@@ -3,8 +3,8 @@
 
 Two layers, both cached outside the tree. The *base* is what mmdebstrap made of the package list, and is
 redone when that list changes. The *image* adds the files in ``images/root``, the card's module and the Python
-packages, and is redone (about half a minute) when one of these changes. ``python -m lab.image trixie`` builds
-or finds one and prints its path.
+packages, and is redone (about half a minute) when one of these changes. ``python -m lab.image`` builds or finds
+those of the releases that it is given, or that LAB_RELEASES names, and prints their paths.
 """
 
 import fcntl
@@ -80,6 +80,10 @@ RELEASES = {
         Release("bookworm", "jammy", "3.11"),
     )
 }
+
+
+CHOSEN = os.environ.get("LAB_RELEASES", "trixie").split(",")
+"""The releases that functional tests run on."""
 
 
 @dataclass(frozen=True)
@@ -269,7 +273,7 @@ def image(name: str) -> Image:
 
 if __name__ == "__main__":
     try:
-        for arg in sys.argv[1:] or list(RELEASES):
+        for arg in sys.argv[1:] or CHOSEN:
             print(image(arg).disk)
     except host.HostError as problem:
         sys.exit(str(problem))
