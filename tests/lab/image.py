@@ -3,8 +3,8 @@
 
 Two layers, both cached outside the tree. The *base* is what mmdebstrap made of the package list, and is
 redone when that list changes. The *image* adds the files in ``images/root``, the card's module and the Python
-packages, and is redone (about half a minute) when one of these changes. ``python -m lab.image`` builds or finds
-those of the releases that it is given, or that LAB_RELEASES names, and prints their paths.
+packages, and is redone (about half a minute) when one of these changes. ``python -m lab.image`` builds or
+finds those of the releases that it is given, or that LAB_RELEASES names, and prints their paths.
 """
 
 import fcntl
