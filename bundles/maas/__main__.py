@@ -16,28 +16,19 @@ import yaml
 from converge import Severity, StepError, execute, findings_as_table, plan_as_table
 from maas.client import Maas
 from maas.plan import observe, plan
-from maas.sitefile import Site, SiteError, secret
+from maas.sitefile import Site, SiteError
 from maas.verify import verify
-
-HEADER = (
-    "# Printed by `tox -e maas -- overlay {}`; the machines of the bundle, and what depends on their tags.\n"
-)
 
 
 def overlay(site: Site) -> dict[str, Any]:
-    """The overlay: the machines of each role with a bond, in the file's order of roles: compute first."""
-    machines: dict[str, Any] = {}
-    dedicated: set[str] = set()
-    for role in site.roles.values():
-        for machine in site.machines.values():
-            if machine.role == role.name and role.bond:
-                constraints = f"tags={role.tag} spaces={','.join(role.networks)}"
-                machines[str(len(machines))] = {"constraints": constraints}
-                dedicated |= {site.tags[role.tag].dedicated_cpus} - {""}
-    if len(dedicated) != 1:
-        return {"machines": machines}
-    options = {"cpu-dedicated-set": dedicated.pop()}
-    return {"machines": machines, "applications": {"nova-compute": {"options": options}}}
+    """The overlay: the machines of each tag with a bond, in the file's order of tags: compute first."""
+    tags = [tag for tag in site.tags.values() if tag.bond]
+    kinds = [tag for tag in tags for machine in site.machines.values() if machine.tag == tag.name]
+    constraints = [f"tags={tag.name} spaces={','.join(tag.networks)}" for tag in kinds]
+    machines = {str(number): {"constraints": each} for number, each in enumerate(constraints)}
+    dedicated = {tag.dedicated_cpus for tag in kinds if tag.dedicated_cpus}
+    nova = {"nova-compute": {"options": {"cpu-dedicated-set": "".join(dedicated)}}}
+    return {"machines": machines, **({"applications": nova} if len(dedicated) == 1 else {})}
 
 
 def main(arguments: list[str]) -> int:
@@ -49,38 +40,28 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("site", type=Path)
     options = parser.parse_args(arguments)
     try:
-        site = Site.read(options.site)
-        if options.verb == "overlay":
-            print(HEADER.format(options.site) + yaml.safe_dump(overlay(site), sort_keys=False), end="")
-            return 0
-        return _run(options.verb, site)
+        return _run(options.verb, Site.read(options.site))
     except (SiteError, StepError) as error:
-        remedy = getattr(error, "remedy", "")
-        print(f"{error}{f'; {remedy}' if remedy else ''}", file=sys.stderr)
+        print("; ".join([str(error), *filter(None, [getattr(error, "remedy", "")])]), file=sys.stderr)
         return 2
 
 
 def _run(verb: str, site: Site) -> int:
-    maas = Maas(site.maas, secret(site.api_key, "api-key"))
-    observed = observe(maas, site)
-    wanted = plan(site, observed)
+    if verb == "overlay":
+        print("# Printed by `tox -e maas -- overlay`: machines of the bundle, and what hangs on their tags.")
+        print(yaml.safe_dump(overlay(site), sort_keys=False), end="")
+        return 0
+    maas = Maas(site.maas, site.api_key.read())
     if verb == "plan":
-        print(plan_as_table(wanted))
+        print(plan_as_table(plan(site, observe(maas, site))))
         return 0
     if verb == "apply":
-        outcome = execute(wanted, maas, lambda step: print(step.what, flush=True))
+        outcome = execute(plan(site, observe(maas, site)), maas, lambda step: print(step.what, flush=True))
         if outcome.finding:
-            print(f"{outcome.finding.sentence()}", file=sys.stderr)
+            print(outcome.finding.sentence(), file=sys.stderr)
             return 1
         print(f"{len(outcome.done)} steps done.")
-        observed = observe(maas, site)
-        wanted = plan(site, observed)
-    devices = {
-        name: maas.get(f"nodes/{observed.machines[name]['system_id']}/devices/")
-        for name in site.machines
-        if name in observed.machines
-    }
-    found = verify(site, observed, wanted, devices)
+    found = verify(maas, site)
     print(findings_as_table(found).replace("the machine is as declared", "MAAS is as the site file says"))
     return 1 if any(finding.severity > Severity.WARNING for finding in found) else 0
 

@@ -1,86 +1,113 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The MAAS 2.0 API over HTTP, signed as MAAS wants it: OAuth 1.0 with method PLAINTEXT.
+"""The MAAS 2.0 API: signed requests (OAuth 1.0, method PLAINTEXT), and writes that look at what they did.
 
-Facts (MAAS source, src/maasserver/api): parameters are form-encoded, an operation beyond REST goes in
-the query as `?op=`, a refused value is 400 with {field: [message]}, a machine in the wrong state 409.
+Facts (canonical/maas, src/maasserver/api): parameters are form-encoded, an operation beyond REST goes in
+the query as `?op=`, a refused value is 400 with {field: [message]}, a machine in the wrong state 409. An
+answer is JSON, but for the text "OK" of set_config (maas.py).
 """
 
+import http.client
 import json
+import re
 import time
 import urllib.error
 import urllib.parse
 import urllib.request
 import uuid
+from dataclasses import dataclass
 from typing import Any
 
 from converge import StepError
+from maas.sitefile import Secret
 
 TIMEOUT = 60
 """Seconds for one answer; MAAS takes its time with hundreds of machines."""
 WORDS = 300
 """Characters of an answer that an error sentence quotes."""
+Objects = dict[str, Any]
+"""What MAAS tells of its objects, by the key that each has in plans."""
 
 
 class Maas:
-    """One MAAS region and the key to it."""
+    """One MAAS region, the key to it, and its objects as it told of them last."""
 
     def __init__(self, address: str, key: str) -> None:
-        parts = key.split(":")
-        if len(parts) != 3:
+        parts = re.fullmatch(r"(\w+):(\w+):(\w+)", key)
+        if parts is None:
             raise StepError("the API key has not three parts", "copy it whole from `maas apikey`")
         self._address = address.rstrip("/") + "/api/2.0/"
-        self._consumer, self._token, self._secret = parts
+        self._oauth = (
+            'OAuth oauth_version="1.0", oauth_signature_method="PLAINTEXT", oauth_consumer_key="{}", '
+            'oauth_token="{}", oauth_signature="%26{}"'
+        ).format(*parts.groups())
+        self.objects: Objects = {}
 
-    def get(self, path: str, **query: str) -> Any:
-        """What a path holds."""
-        return self._send("GET", path + (f"?{urllib.parse.urlencode(query)}" if query else ""), None)
-
-    def write(self, method: str, path: str, values: dict[str, Any]) -> Any:
-        """POST or PUT; values that are lists are sent one by one."""
-        data = urllib.parse.urlencode({key: _word(value) for key, value in values.items()}, doseq=True)
-        return self._send(method, path, data.encode())
-
-    def _send(self, method: str, path: str, data: bytes | None) -> Any:
+    def send(self, path: str, method: str = "GET", values: dict[str, Any] | None = None) -> Any:
+        """What MAAS answers; of values that are lists it gets one by one."""
+        data = None if values is None else urllib.parse.urlencode(values, doseq=True).encode()
         request = urllib.request.Request(self._address + path, data, method=method)
-        request.add_header("Authorization", self._signature())
-        request.add_header("Accept", "application/json")
+        once = f'oauth_nonce="{uuid.uuid4().hex}", oauth_timestamp="{int(time.time())}"'
+        request.add_header("Authorization", f"{self._oauth}, {once}")
         try:
             with urllib.request.urlopen(request, timeout=TIMEOUT) as answer:
-                return json.loads(answer.read() or b"null")
+                text = answer.read().decode()
+                return text if answer.headers.get_content_type() == "text/plain" else json.loads(text)
         except urllib.error.HTTPError as error:
-            raise StepError(f"MAAS answers {error.code} to {method} {path}: {_said(error)}") from error
-        except (urllib.error.URLError, TimeoutError, ConnectionError) as error:
+            said = error.read().decode(errors="replace").strip()[:WORDS]
+            raise StepError(f"MAAS answers {error.code} to {method} {path}: {said}") from error
+        except (OSError, http.client.HTTPException) as error:
             reason = getattr(error, "reason", error)
             raise StepError(f"MAAS at {self._address} cannot be reached: {reason}") from error
         except ValueError as error:
             raise StepError(f"MAAS answers {method} {path} with something that is no JSON") from error
 
-    def _signature(self) -> str:
-        fields = {
-            "oauth_version": "1.0",
-            "oauth_signature_method": "PLAINTEXT",
-            "oauth_consumer_key": self._consumer,
-            "oauth_token": self._token,
-            "oauth_signature": f"&{self._secret}",
-            "oauth_nonce": uuid.uuid4().hex,
-            "oauth_timestamp": str(int(time.time())),
-        }
-        return "OAuth " + ", ".join(
-            f'{key}="{urllib.parse.quote(value, safe="")}"' for key, value in fields.items()
-        )
+
+class Ref(str):
+    """Another object, by its key: MAAS' own id may not be known before an earlier step has run."""
 
 
-def _word(value: object) -> object:
-    return str(value).lower() if isinstance(value, bool) else value
+Values = dict[str, str | int | list[Ref]]
 
 
-def _said(error: urllib.error.HTTPError) -> str:
-    """MAAS' own words: {field: [message]} or text."""
-    text = error.read().decode(errors="replace").strip()
-    try:
-        said = json.loads(text)
-    except ValueError:
-        return text[:WORDS]
-    if isinstance(said, dict):
-        return "; ".join(f"{key}: {' '.join(map(str, value))}" for key, value in said.items())[:WORDS]
-    return str(said)[:WORDS]
+@dataclass(frozen=True)
+class Write:
+    """A request ("POST spaces/") with values; `{}` in it is the id of the object `within`.
+
+    MAAS answers with the object as it stored it: what it tells of the values must be what was sent.
+    """
+
+    key: str
+    request: str
+    values: Values
+    within: str = ""
+
+    def run(self, system: Maas) -> None:
+        values = {field: known(value, system.objects) for field, value in self.values.items()}
+        method, path = self.request.format(known(Ref(self.within), system.objects)).split(" ")
+        answer = system.send(path, method, values)
+        if isinstance(answer, dict):
+            system.objects[self.key] = answer
+            for field, value in values.items():
+                took = stored(answer, field)
+                if took not in (None, "", value) and not isinstance(took, list):
+                    raise StepError(f"MAAS took the request, but {field} is {took}, not {value}")
+
+
+def stored(found: Any, field: str) -> Any:
+    """A field of an object, "" when empty: MAAS has null there, and another object whole."""
+    value = found.get(field, (found.get("params") or {}).get(field))  # of bonds and bridges
+    return number(value) if isinstance(value, dict) else "" if value is None else value
+
+
+def number(found: Any) -> Any:
+    """MAAS' id of an object; a machine has a system id instead."""
+    return found.get("id", found.get("system_id"))
+
+
+def known(value: Any, objects: Objects) -> Any:
+    """A value as MAAS takes it; None for an object that is still to be made."""
+    if isinstance(value, list):
+        return [known(item, objects) for item in value]
+    if isinstance(value, Secret):
+        return value.read()
+    return number(objects.get(value, {})) if isinstance(value, Ref) else value

@@ -1,280 +1,170 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What it takes to make MAAS what the site file says, in MAAS' own order. Nothing is ever deleted."""
+"""What it takes to make MAAS what the site file says, in MAAS' own order. Nothing is ever deleted.
+
+Every object has a key, which is its name in plans: "VLAN 10", "subnet 172.18.0.0/24", "node1/bond0".
+"""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
 
-from converge import Disruption, Finding, Plan, Severity, Step
-from maas.client import Maas
-from maas.sitefile import Machine, Network, Site, secret
-from maas.write import Ref, Secret, Value, Write
+from converge import Disruption, Finding, Plan, Severity, Step, StepError
+from maas.client import Maas, Objects, Ref, Values, Write, known, stored
+from maas.sitefile import Machine, Network, Secret, Site
 
-BOND = {
-    "bond_mode": "802.3ad",
-    "bond_lacp_rate": "fast",
-    "bond_xmit_hash_policy": "layer3+4",
-    "bond_miimon": 100,
-}
-"""VF-LAG takes 802.3ad; a fast rate notices a dead leaf in three seconds."""
+BOND: Values = {"bond_mode": "802.3ad", "bond_lacp_rate": "fast", "bond_xmit_hash_policy": "layer3+4"}
+"""VF-LAG takes 802.3ad; a fast rate notices a dead leaf in three seconds. MAAS' own miimon is 100 ms."""
 OPEN = ("New", "Ready", "Failed testing", "Allocated", "Broken")
 """Statuses in which MAAS lets a network be changed (maasserver/api/interfaces.py, ALLOWED_STATES)."""
-POWER = {"driver": "power_driver", "address": "power_address", "user": "power_user", "pass": "power_pass"}
+KEYS = {
+    "spaces": "space {name}",
+    "subnets": "subnet {cidr}",
+    "ipranges": "{type} range {start_ip}-{end_ip}",
+    "tags": "tag {name}",
+    "machines": "machine {hostname}",
+    "rackcontrollers": "rack {hostname}",
+}
+"""What MAAS lists, and the key of each object in the list."""
 MaasStep = Step[Maas]
-Path = tuple[str | Ref, ...]
-Values = dict[str, Value]
 
 
-@dataclass(frozen=True)
-class Observed:
-    """MAAS' own answers; fabrics hold their VLANs, machines and power settings are by hostname."""
-
-    dns: str
-    fabrics: list[Any]
-    spaces: list[Any]
-    subnets: list[Any]
-    ranges: list[Any]
-    tags: list[Any]
-    racks: list[Any]
-    machines: dict[str, Any]
-    power: dict[str, Any]
-
-
-def observe(maas: Maas, site: Site) -> Observed:
-    """Read what the site file is about."""
-    machines = {machine["hostname"]: machine for machine in maas.get("machines/")}
-    known = [name for name in site.machines if name in machines]
-    paths = {name: f"machines/{machines[name]['system_id']}/" for name in known}
-    power = {name: maas.get(path, op="power_parameters") for name, path in paths.items()}
-    dns = str(maas.get("maas/", op="get_config", name="upstream_dns") or "")
-    kinds = ("fabrics", "spaces", "subnets", "ipranges", "tags", "rackcontrollers")
-    return Observed(dns, *(maas.get(f"{kind}/") for kind in kinds), machines, power)
+def observe(maas: Maas, site: Site) -> Objects:
+    """What MAAS has, by key; machines with their power settings."""
+    lists = {kind: maas.send(f"{kind}/") for kind in KEYS}
+    objects: Objects = {KEYS[kind].format(**found): found for kind in KEYS for found in lists[kind]}
+    objects["DNS"] = {"value": maas.send("maas/?op=get_config&name=upstream_dns")}
+    # The fabric of that name, or the one that machines boot from, which will get it.
+    boot = f"subnet {next(iter(site.networks.values())).cidr}"
+    number = objects[boot]["vlan"]["fabric_id"] if boot in objects else None
+    fabrics = {key: fabric for fabric in maas.send("fabrics/") for key in (fabric["name"], fabric["id"])}
+    fabric = fabrics.get(site.fabric) or fabrics.get(number)
+    if fabric is None:
+        raise StepError(f"MAAS has neither fabric {site.fabric} nor {boot}", "put its rack controller there")
+    objects |= {"fabric": fabric, **{f"VLAN {vlan['vid']}": vlan for vlan in fabric["vlans"]}}
+    power = maas.send("machines/?op=power_parameters")
+    for machine in lists["machines"]:
+        settings = power.get(machine["system_id"], {})
+        machine |= {f"power_parameters_{key}": value for key, value in settings.items()}
+        objects |= {f"{machine['hostname']}/{port['name']}": port for port in machine["interface_set"]}
+    maas.objects = objects
+    return objects
 
 
-def plan(site: Site, observed: Observed) -> Plan[Maas]:
-    """Every write that is missing: space, VLAN, subnet, range, DHCP, tag, machine, interfaces."""
-    steps = [*_site_steps(site, observed)]
+def plan(site: Site, objects: Objects) -> Plan[Maas]:
+    """Every write that is missing: fabric, VLAN, subnet, range, DHCP, tag, machine, interfaces."""
+    steps = [*_site_steps(site, objects)]
     findings: list[Finding] = []
-    for machine in site.machines.values():
-        found = observed.machines.get(machine.name)
-        steps += _machine_steps(site, observed, machine)
-        interfaces = {item["name"]: item for item in found["interface_set"]} if found else {}
-        if found is None or not set(machine.ports) <= set(interfaces):
+    for name, machine in site.machines.items():
+        steps += _machine_steps(site, objects, machine)
+        bond = objects.get(f"{name}/{site.tags[machine.tag].bond}", {"parents": machine.ports})
+        if any(f"{name}/{port}" not in objects for port in machine.ports):
             what = f"its ports {', '.join(machine.ports)} are not known yet"
             remedy = "commission it: maas PROFILE machine commission SYSTEM_ID skip_bmc_config=1"
-            findings.append(Finding(Severity.WAITING, machine.name, what, remedy))
-            continue
-        fabric = (_fabric(site, observed) or {}).get("id")
-        wanted = [*_interface_steps(site, machine, found["system_id"], interfaces, fabric)]
-        foreign = [*_foreign(site, machine, interfaces)]
-        findings += foreign
-        if wanted and found["status_name"] not in OPEN:
-            what = f"its network differs ({wanted[0].what}), but it is {found['status_name']}"
-            findings.append(Finding(Severity.HELD, machine.name, what, "release it in MAAS first"))
-        elif not any(finding.severity is Severity.HELD for finding in foreign):
-            steps += wanted
+            findings.append(Finding(Severity.WAITING, name, what, remedy))
+        elif sorted(bond["parents"]) != sorted(machine.ports):
+            what = f"{bond['name']} has ports {', '.join(bond['parents'])}, not {', '.join(machine.ports)}"
+            findings.append(Finding(Severity.HELD, name, what, "delete the bond in MAAS, then apply again"))
+        elif wanted := [*_interface_steps(site, objects, machine)]:
+            status = objects[f"machine {name}"]["status_name"]
+            what = f"its network differs ({wanted[0].what}), but it is {status}"
+            if status in OPEN:
+                steps += wanted
+            else:
+                findings.append(Finding(Severity.HELD, name, what, "release it in MAAS first"))
     return Plan(tuple(steps), findings=tuple(findings))
 
 
-def _step(
-    key: str, what: str, why: str, method: str, path: Path, values: Values, expect: Any = None, read: str = ""
-) -> MaasStep:
-    """A step that expects to read back what it wrote, unless told what else."""
-    op = Write(method, path, values, values if expect is None else expect, read)
-    return Step(key, what, why, Disruption.NONE, op)
+def _step(write: Write, what: str, why: str) -> MaasStep:
+    return Step(write.key, what, why, Disruption.NONE, write)
 
 
-def _create(key: str, what: str, path: Path, values: Values, expect: Any = None) -> MaasStep:
-    return _step(key, f"create {what}", "there is none", "POST", path, values, expect)
+def _ensure(
+    objects: Objects, key: str, request: str, once: Values, values: Values, within: str = ""
+) -> Iterator[MaasStep]:
+    """A step that makes the object, or that sets those values that differ; `once` is for making it."""
+    found = objects.get(key)
+    if found is None:
+        yield _step(Write(key, request, {**once, **values}, within), f"create {key}", "there is none")
+        return
+    wrong = {field: value for field, value in values.items() if known(value, objects) != stored(found, field)}
+    if wrong:
+        what = ", ".join(f"{field} of {key} to {value}" for field, value in wrong.items())
+        # A secret is not told, and ids tell people nothing.
+        told = [field for field, value in wrong.items() if not isinstance(value, Ref | Secret)]
+        why = ", ".join(f"{field} is {stored(found, field) or 'not set'}" for field in told) or "it differs"
+        path = str(found["resource_uri"]).partition("/api/2.0/")[2]
+        yield _step(Write(key, f"PUT {path}", wrong), f"set {what}", why)
 
 
-def _change(key: str, name: str, path: Path, wanted: Values, found: Any) -> Iterator[MaasStep]:
-    have = {field: found.get(field) or "" for field in wanted}  # MAAS has null for what is empty
-    differing = {field: value for field, value in wanted.items() if have[field] != value}
-    if differing:
-        what = ", ".join(f"{field} of {name} to {value}" for field, value in differing.items())
-        why = ", ".join(f"{field} is {have[field] or 'not set'}" for field in differing)
-        yield _step(key, f"set {what}", why, "PUT", path, differing)
+def _site_steps(site: Site, objects: Objects) -> Iterator[MaasStep]:
+    dns, known_dns = " ".join(site.dns), stored(objects["DNS"], "value")
+    if dns and dns != known_dns:
+        write = Write("DNS", "POST maas/?op=set_config", {"name": "upstream_dns", "value": dns})
+        yield _step(write, f"set upstream DNS to {dns}", f"it is {known_dns or 'not set'}")
+    yield from _ensure(objects, "fabric", "", {}, {"name": site.fabric})
+    for network in site.networks.values():
+        yield from _network_steps(objects, network)
+    for tag in site.tags.values():
+        values: Values = {"comment": tag.comment, "kernel_opts": tag.kernel_opts}
+        yield from _ensure(objects, f"tag {tag.name}", "POST tags/", {"name": tag.name}, values)
 
 
-def _fabric(site: Site, observed: Observed) -> Any:
-    """The fabric of that name, or the one that machines boot from, which will get it; or None."""
-    first = next(iter(site.networks.values()))
-    boot = [subnet["vlan"]["fabric"] for subnet in observed.subnets if subnet["cidr"] == first.cidr]
-    fabrics = {fabric["name"]: fabric for fabric in observed.fabrics}
-    return next((fabrics[name] for name in (site.fabric, *boot) if name in fabrics), None)
-
-
-def _site_steps(site: Site, observed: Observed) -> Iterator[MaasStep]:
-    dns = " ".join(site.dns)
-    if dns and observed.dns != dns:
-        values, read = {"name": "upstream_dns", "value": dns}, "maas/?op=get_config&name=upstream_dns"
-        what, why = f"set upstream DNS to {dns}", f"it is {observed.dns or 'not set'}"
-        yield _step("dns", what, why, "POST", ("maas/?op=set_config",), values, {"": dns}, read)
-    subnets = {subnet["cidr"]: subnet for subnet in observed.subnets}
-    fabric = _fabric(site, observed)
-    if fabric is None:
-        yield _create("fabric", f"fabric {site.fabric}", ("fabrics/",), {"name": site.fabric})
-    else:
-        yield from _change(
-            "fabric", fabric["name"], (f"fabrics/{fabric['id']}/",), {"name": site.fabric}, fabric
-        )
-    spaces = {space["name"] for space in observed.spaces}
-    vlans = {vlan["vid"]: vlan for vlan in fabric["vlans"]} if fabric else {}
-    for space, network in site.networks.items():
-        if space not in spaces:
-            yield _create(space, f"space {space}", ("spaces/",), {"name": space})
-        yield from _vlan_steps(site, network, vlans.get(network.vid))
-        yield from _subnet_steps(site, observed, network, vlans.get(network.vid), subnets.get(network.cidr))
-    tags = {tag["name"]: tag for tag in observed.tags}
-    for name, tag in site.tags.items():
-        values = {"comment": tag.comment, "kernel_opts": tag.kernel_opts}
-        if name in tags:
-            yield from _change(f"tag {name}", f"tag {name}", (f"tags/{name}/",), values, tags[name])
-        else:
-            yield _create(f"tag {name}", f"tag {name}", ("tags/",), {"name": name, **values})
-
-
-def _vlan_steps(site: Site, network: Network, vlan: Any) -> Iterator[MaasStep]:
-    path = ("fabrics/", Ref("fabric", site.fabric), "/vlans/")
+def _network_steps(objects: Objects, network: Network) -> Iterator[MaasStep]:
+    yield from _ensure(objects, f"space {network.name}", "POST spaces/", {"name": network.name}, {})
+    vlan, subnet = f"VLAN {network.vid}", f"subnet {network.cidr}"
     values: Values = {"name": network.vlan, "mtu": network.mtu, "space": network.name}
-    if vlan is None and network.vid:  # MAAS makes VLAN 0 with the fabric
-        yield _create(
-            network.vlan, f"VLAN {network.vid} {network.vlan}", path, {"vid": network.vid, **values}
-        )
-    else:
-        yield from _change(
-            network.vlan, f"VLAN {network.vid}", (*path, f"{network.vid}/"), values, vlan or {}
-        )
+    yield from _ensure(objects, vlan, "POST fabrics/{}/vlans/", {"vid": network.vid}, values, "fabric")
+    gateway = {"gateway_ip": network.gateway} if network.gateway else {}
+    values = {"name": network.subnet, "vlan": Ref(vlan), **gateway}
+    yield from _ensure(objects, subnet, "POST subnets/", {"cidr": network.cidr}, values)
+    for text in filter(None, (*network.reserved, network.dhcp)):
+        kind = "dynamic" if text is network.dhcp else "reserved"
+        first, _, last = text.partition("-")
+        values = {"type": kind, "start_ip": first, "end_ip": last, "subnet": Ref(subnet)}
+        yield from _ensure(objects, f"{kind} range {text}", "POST ipranges/", values, {})
+    found = objects.get(vlan, {})
+    if network.dhcp and not found.get("dhcp_on"):
+        racks = [objects[key]["system_id"] for key in objects if key.startswith("rack ")]
+        # Of several, people choose one in MAAS.
+        rack = {"primary_rack": racks[0]} if len(racks) == 1 and not found.get("primary_rack") else {}
+        write = Write(f"DHCP of {vlan}", "PUT vlans/{}/", {"dhcp_on": True, **rack}, vlan)
+        yield _step(write, f"turn DHCP on for {vlan}", "it is off")
 
 
-def _subnet_steps(
-    site: Site, observed: Observed, network: Network, vlan: Any, subnet: Any
-) -> Iterator[MaasStep]:
-    key, cidr, place = network.subnet, network.cidr, Ref("vlan", str(network.vid), site.fabric)
-    values: Values = {"name": network.subnet, **({"gateway_ip": network.gateway} if network.gateway else {})}
-    if subnet is None:
-        expect = {"vlan.vid": network.vid, "cidr": cidr, **values}
-        yield _create(key, f"subnet {cidr}", ("subnets/",), {**values, "cidr": cidr, "vlan": place}, expect)
-    else:
-        path = (f"subnets/{subnet['id']}/",)
-        yield from _change(key, f"subnet {cidr}", path, values, subnet)
-        if subnet["vlan"]["vid"] != network.vid:
-            what, why = f"move subnet {cidr} to VLAN {network.vid}", f"it is on {subnet['vlan']['vid']}"
-            yield _step(f"{key}/vlan", what, why, "PUT", path, {"vlan": place}, {"vlan.vid": network.vid})
-    known = {(found["type"], found["start_ip"], found["end_ip"]) for found in observed.ranges}
-    for kind, text in (*(("reserved", text) for text in network.reserved), ("dynamic", network.dhcp)):
-        first, dash, last = text.partition("-")
-        if dash and (kind, first, last) not in known:
-            made: Values = {"type": kind, "start_ip": first, "end_ip": last}
-            values = {**made, "subnet": Ref("subnet", cidr)}
-            yield _create(f"{key}/{text}", f"{kind} range {text}", ("ipranges/",), values, made)
-    if network.dhcp and not (vlan or {}).get("dhcp_on"):
-        racks = [rack["system_id"] for rack in observed.racks]
-        rack = (vlan or {}).get("primary_rack") or (racks[0] if len(racks) == 1 else "")
-        values = {"dhcp_on": True, "primary_rack": rack}
-        path = ("fabrics/", Ref("fabric", site.fabric), f"/vlans/{network.vid}/")
-        what = f"turn DHCP on for VLAN {network.vid}, by rack controller {rack or '(MAAS has several)'}"
-        yield _step(f"{network.vlan}/dhcp", what, "it is off", "PUT", path, values, {"dhcp_on": True})
+def _machine_steps(site: Site, objects: Objects, machine: Machine) -> Iterator[MaasStep]:
+    key, tag = f"machine {machine.name}", site.tags[machine.tag]
+    power = ("power_address", "power_user", "power_pass", "power_driver")
+    values: Values = {f"power_parameters_{field}": getattr(machine, field) for field in power}
+    values |= {"power_type": machine.power_type, "min_hwe_kernel": tag.hwe_kernel}
+    given = {field: value for field, value in values.items() if value}
+    # Without commissioning, which would power it on.
+    once: Values = {"hostname": machine.name, "architecture": "amd64/generic", "commission": False}
+    yield from _ensure(objects, key, "POST machines/", once, given)
+    if tag.name not in objects.get(key, {}).get("tag_names", ()):
+        write = Write(f"{key} tag", f"POST tags/{tag.name}/?op=update_nodes", {"add": Ref(key)})
+        yield _step(write, f"tag {machine.name} as {tag.name}", "it has not that tag")
 
 
-def _machine_steps(site: Site, observed: Observed, machine: Machine) -> Iterator[MaasStep]:
-    name, role, found = machine.name, site.roles[machine.role], observed.machines.get(machine.name)
-    ref = found["system_id"] if found else Ref("machine", name)
-    kernel: Values = {"min_hwe_kernel": role.hwe_kernel} if role.hwe_kernel else {}
-    power: Values = {"power_type": machine.power["type"]}
-    for key, value in machine.power.items():
-        if key != "type":
-            sent = Secret(value, name) if value.startswith("file:") else value
-            power[f"power_parameters_{POWER.get(key, key)}"] = sent
-    if found is None:  # without commissioning, which would power it on
-        values = {"hostname": name, "architecture": "amd64/generic", "commission": False, **power, **kernel}
-        yield _create(name, f"machine {name}", ("machines/",), values, {"hostname": name, **kernel})
-    else:
-        path, expect = (f"machines/{ref}/",), {"power_type": machine.power["type"]}
-        differing = _power_differs(found, observed.power[name], machine)
-        if differing:
-            what, why = f"set how {name} is powered", f"{', '.join(differing)} differ"
-            yield _step(f"{name}/power", what, why, "PUT", path, power, expect)
-        yield from _change(f"{name}/kernel", name, path, kernel, found)
-    if found is None or role.tag not in found["tag_names"]:
-        path, read = (f"tags/{role.tag}/?op=update_nodes",), f"tags/{role.tag}/?op=machines"
-        what, why = f"tag {name} as {role.tag}", f"its role is {role.name}"
-        yield _step(f"{name}/tag", what, why, "POST", path, {"add": ref}, {"*.hostname": name}, read)
-
-
-def _power_differs(found: Any, parameters: Any, machine: Machine) -> list[str]:
-    """Which power settings differ, by name only."""
-    differing = [] if found["power_type"] == machine.power["type"] else ["type"]
-    for key, value in machine.power.items():
-        wanted = secret(value, machine.name) if value.startswith("file:") else value
-        if key != "type" and parameters.get(POWER.get(key, key)) != wanted:
-            differing.append(key)
-    return differing
-
-
-def _interface_steps(
-    site: Site, machine: Machine, system_id: str, known: dict[str, Any], fabric: int | None
-) -> Iterator[MaasStep]:
-    host, role = machine.name, site.roles[machine.role]
-    first, *tagged = (site.networks[space] for space in role.networks)
-    path = (f"nodes/{system_id}/interfaces/",)
-
-    def ref(name: str) -> Ref:
-        return Ref("interface", name, system_id)
-
-    def create(name: str, kind: str, values: Values, expect: Any) -> Iterator[MaasStep]:
-        if name not in known:
-            where = (*path, f"?op=create_{kind}")
-            yield _create(f"{host}/{name}", f"{kind} {name} on {host}", where, values, expect)
-
-    def link(name: str, cidr: str) -> Iterator[MaasStep]:
-        links = known[name]["links"] if name in known else []
-        if not any(
-            item["mode"] == "auto" and (item.get("subnet") or {}).get("cidr") == cidr for item in links
-        ):
-            values: Values = {"mode": "auto", "subnet": Ref("subnet", cidr)}
-            where, what = (
-                (*path, ref(name), "/?op=link_subnet"),
-                f"give {name} of {host} an address in {cidr}",
-            )
-            expect = {"links.*.subnet.cidr": cidr}
-            yield _step(f"{host}/{name}/link", what, "it has none", "POST", where, values, expect)
-
-    for port in machine.ports:
-        vlan = known[port]["vlan"] or {}
-        if (vlan.get("fabric_id"), vlan.get("vid")) != (fabric, first.vid) and role.bond not in known:
-            values: Values = {"vlan": Ref("vlan", str(first.vid), site.fabric)}
-            where, what = (*path, ref(port), "/"), f"put {port} of {host} on VLAN {first.vid}"
-            yield _step(
-                f"{host}/{port}", what, "it is elsewhere", "PUT", where, values, {"vlan.vid": first.vid}
-            )
-    top = role.bridge or machine.ports[0]
-    if role.bond:
-        values = {"name": role.bond, "parents": tuple(map(ref, machine.ports)), **BOND}
-        expect = {"parents": sorted(machine.ports), **{f"params.{key}": BOND[key] for key in BOND}}
-        yield from create(role.bond, "bond", values, expect)
-        values = {"name": role.bridge, "parent": ref(role.bond), "bridge_type": "ovs"}
-        yield from create(
-            role.bridge, "bridge", values, {"parents": [role.bond], "params.bridge_type": "ovs"}
-        )
-    yield from link(top, first.cidr)
-    for network in tagged:
-        name = f"{top}.{network.vid}"
-        values = {"parent": ref(top), "vlan": Ref("vlan", str(network.vid), site.fabric)}
-        yield from create(name, "vlan", values, {"name": name, "vlan.vid": network.vid})
-        yield from link(name, network.cidr)
-
-
-def _foreign(site: Site, machine: Machine, known: dict[str, Any]) -> Iterator[Finding]:
-    """What is on the machine and not in the site file; it stays."""
-    role = site.roles[machine.role]
-    top = role.bridge or machine.ports[0]
-    wanted = {role.bond, role.bridge, *(f"{top}.{site.networks[space].vid}" for space in role.networks)}
-    for name, interface in known.items():
-        if name == role.bond and sorted(interface["parents"]) != sorted(machine.ports):
-            what = f"{name} has ports {', '.join(interface['parents'])}, not {', '.join(machine.ports)}"
-            yield Finding(Severity.HELD, machine.name, what, "delete the bond in MAAS, then apply again")
-        elif interface["type"] != "physical" and name not in wanted:
-            what = f"{interface['type']} {name} is not in the site file and stays"
-            yield Finding(Severity.WARNING, machine.name, what, "delete it in MAAS if it is not wanted")
+def _interface_steps(site: Site, objects: Objects, machine: Machine) -> Iterator[MaasStep]:
+    """The ports on the first network's VLAN, bond, bridge, VLANs on it, and an address on each."""
+    tag, ports = site.tags[machine.tag], [Ref(f"{machine.name}/{port}") for port in machine.ports]
+    bond, bridge = Ref(f"{machine.name}/{tag.bond}"), Ref(f"{machine.name}/{tag.bridge}")
+    path = f"POST nodes/{objects[f'machine {machine.name}']['system_id']}/interfaces/"
+    networks = [site.networks[space] for space in tag.networks]
+    for port in ports:
+        if bond not in objects:  # whose VLAN they have, once they are in it
+            yield from _ensure(objects, port, path, {}, {"vlan": Ref(f"VLAN {networks[0].vid}")})
+    if tag.bond:
+        once: Values = {"name": tag.bond, "parents": ports}
+        yield from _ensure(objects, bond, f"{path}?op=create_bond", once, BOND)
+        once = {"name": tag.bridge, "parent": bond}
+        yield from _ensure(objects, bridge, f"{path}?op=create_bridge", once, {"bridge_type": "ovs"})
+    key = top = bridge if tag.bond else ports[0]
+    for network in networks:
+        if network is not networks[0]:
+            key, vlan = Ref(f"{top}.{network.vid}"), Ref(f"VLAN {network.vid}")
+            yield from _ensure(objects, key, f"{path}?op=create_vlan", {"parent": top}, {"vlan": vlan})
+        links = objects.get(key, {}).get("links", ())
+        cidrs = [link["subnet"]["cidr"] for link in links if link["mode"] == "auto" and link.get("subnet")]
+        if network.cidr not in cidrs:
+            address: Values = {"mode": "auto", "subnet": Ref(f"subnet {network.cidr}")}
+            write = Write(f"{key} {network.cidr}", f"{path}{{}}/?op=link_subnet", address, key)
+            yield _step(write, f"give {key} an address in {network.cidr}", "it has none")

@@ -2,122 +2,18 @@
 """The site file: what MAAS shall know of a site. Wrong values are named in one sentence each."""
 
 import dataclasses
-import ipaddress
 import re
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from ipaddress import ip_address, ip_network
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, get_args, get_origin
 
 import yaml
-
-T = TypeVar("T")
 
 
 class SiteError(Exception):
     """The site file is wrong; the message names the place, the value and what is allowed."""
-
-
-@dataclass(frozen=True)
-class Network:
-    """One VLAN with its subnet, in one space. MTU in bytes."""
-
-    name: str
-    vid: int
-    vlan: str
-    mtu: int
-    subnet: str
-    cidr: str
-    gateway: str = ""
-    dhcp: str = ""
-    reserved: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Tag:
-    """One MAAS tag and the kernel options that its machines boot with. Hugepages of 1 GiB."""
-
-    name: str
-    comment: str = ""
-    kernel: str = ""
-    hugepages: int = 0
-    dedicated_cpus: str = ""
-
-    @property
-    def kernel_opts(self) -> str:
-        """The options as MAAS passes them to the kernel."""
-        pages = f"default_hugepagesz=1G hugepagesz=1G hugepages={self.hugepages}" if self.hugepages else ""
-        isolated = f"isolcpus={self.dedicated_cpus}" if self.dedicated_cpus else ""
-        return " ".join(part for part in (pages, self.kernel, isolated) if part)
-
-
-@dataclass(frozen=True)
-class Role:
-    """How machines of one kind are built. Without bond the networks are on the port itself."""
-
-    name: str
-    tag: str
-    networks: tuple[str, ...]
-    hwe_kernel: str = ""
-    bond: str = ""
-    bridge: str = ""
-
-
-@dataclass(frozen=True)
-class Machine:
-    """One server: its role, the netdevs of its ports as MAAS names them, and how to power it."""
-
-    name: str
-    role: str
-    ports: tuple[str, ...]
-    power: dict[str, str] = field(repr=False)
-
-
-@dataclass(frozen=True)
-class Site:
-    """The whole file; networks by space."""
-
-    maas: str
-    api_key: str = field(repr=False)
-    dns: tuple[str, ...]
-    fabric: str
-    networks: dict[str, Network]
-    tags: dict[str, Tag]
-    roles: dict[str, Role]
-    machines: dict[str, Machine]
-
-    def dedicated_cpus(self, tag: str) -> str:
-        """The CPUs that the kernel leaves to Nova on machines of a tag."""
-        return self.tags[tag].dedicated_cpus
-
-    def hwe_kernel(self, tag: str) -> str:
-        """The minimum kernel of machines of a tag; "" is the release's own."""
-        return next((role.hwe_kernel for role in self.roles.values() if role.tag == tag), "")
-
-    @classmethod
-    def read(cls, path: Path) -> "Site":
-        """Read and validate a file."""
-        try:
-            data = yaml.safe_load(path.read_text())
-        except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-            raise SiteError(f"{path} cannot be read: {str(error).splitlines()[0]}.") from error
-        try:
-            site = _record(cls, data, "")
-            _check(site)
-        except SiteError as error:
-            raise SiteError(f"{path}: {error}") from error
-        return site
-
-
-def secret(reference: str, where: str) -> str:
-    """The content of the file that `file:PATH` names, which nobody else may be able to read."""
-    path = Path(reference.removeprefix("file:")).expanduser()
-    try:
-        if path.stat().st_mode & 0o077:
-            raise SiteError(f"{where}: {path} can be read by others; run chmod 600 {path}.")
-        return path.read_text().strip()
-    except OSError as error:
-        raise SiteError(f"{where}: {path} cannot be read: {error.strerror}.") from error
 
 
 def cpus(text: str) -> set[int]:
@@ -131,128 +27,169 @@ def cpus(text: str) -> set[int]:
     return found[False] - found[True]
 
 
-SECTIONS = {"networks": Network, "tags": Tag, "roles": Role, "machines": Machine}
+class Secret(str):
+    """`file:PATH`: what a file holds that nobody else may be able to read; plans never hold it."""
+
+    def __new__(cls, text: str) -> "Secret":
+        if not text.startswith("file:"):
+            raise ValueError("…; write file:PATH, the value itself does not belong here")
+        return super().__new__(cls, text)
+
+    def read(self) -> str:
+        path = Path(self.removeprefix("file:")).expanduser()
+        try:
+            if path.stat().st_mode & 0o077:
+                raise SiteError(f"{path} can be read by others; run chmod 600 {path}.")
+            return path.read_text().strip()
+        except (OSError, UnicodeDecodeError) as error:
+            raise SiteError(f"{path} cannot be read: {getattr(error, 'strerror', error)}.") from error
 
 
-def _record(kind: type[T], body: object, where: str, **named: str) -> T:
-    """A dataclass from a mapping, its keys and types checked."""
-    declared: Iterable[Any] = dataclasses.fields(kind)
-    fields = {f.name.replace("_", "-"): f for f in declared if f.name not in named}
-    if not isinstance(body, dict):
-        raise SiteError(f"{where or 'the site'}: {body!r} is no mapping.")
-    values: dict[str, Any] = dict(named)
-    for key, value in body.items():
-        if key not in fields:
-            raise SiteError(
-                f"{where or 'the site'}: {key} is not known; known are {', '.join(sorted(fields))}."
-            )
-        values[fields[key].name] = _typed(fields[key].type, value, f"{where}.{key}".lstrip("."))
-    for key, f in fields.items():
-        if f.name not in values and f.default is dataclasses.MISSING:
-            raise SiteError(f"{where or 'the site'}: {key} is missing.")
-    return kind(**values)
+def _checked(test: Callable[[Any], object], allowed: str = "", default: Any = dataclasses.MISSING) -> Any:
+    """A field whose value, or each of whose values, `test` is false of, or refuses with ValueError."""
+    return dataclasses.field(default=default, metadata={"test": test, "allowed": allowed})
 
 
-def _typed(kind: object, value: object, where: str) -> object:
-    text = isinstance(value, str | int) and not isinstance(value, bool)
-    if where in SECTIONS and isinstance(value, dict) and value:
-        return {str(k): _record(SECTIONS[where], v, f"{where}.{k}", name=str(k)) for k, v in value.items()}
-    if kind is str and text:
-        return str(value)
-    if kind is int and isinstance(value, int) and text:
-        return value
-    if kind == tuple[str, ...] and isinstance(value, list):
-        return tuple(map(str, value))
-    if kind == dict[str, str] and isinstance(value, dict):
-        return {str(key): str(item) for key, item in value.items()}
-    name = {str: "text", int: "a whole number", tuple[str, ...]: "a list"}.get(kind, "a mapping")
-    raise SiteError(f"{where}: {value!r} is not {name}.")
+def _range(text: str) -> bool:
+    ends: list[Any] = [ip_address(end) for end in text.partition("-")[::2]]
+    return ends[0] <= ends[1]
 
 
-def _check(site: Site) -> None:
-    _want(site.maas.startswith(("http://", "https://")), "maas", site.maas, "write http://HOST:5240/MAAS")
-    _want(
-        site.api_key.startswith("file:"),
-        "api-key",
-        "…",
-        "write file:PATH, the key itself does not belong here",
+@dataclass(frozen=True, kw_only=True)
+class Network:
+    """One VLAN with its subnet, in one space. MTU in bytes."""
+
+    name: str
+    vid: int = _checked(lambda vid: 0 <= vid <= 4094, "allowed is 0 to 4094")
+    vlan: str
+    mtu: int = _checked(lambda mtu: 552 <= mtu <= 65535, "allowed is 552 to 65535")
+    subnet: str
+    cidr: str = _checked(ip_network)
+    gateway: str = _checked(ip_address, default="")
+    dhcp: str = _checked(_range, "write FIRST-LAST", "")
+    reserved: tuple[str, ...] = _checked(_range, "write FIRST-LAST", ())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tag:
+    """Machines of one kind: what MAAS tags them with, how they boot, and how their ports are built.
+
+    Hugepages are of 1 GiB. Without bond the networks are on the port itself.
+    """
+
+    name: str
+    networks: tuple[str, ...]
+    comment: str = ""
+    kernel: str = _checked(
+        lambda text: not re.search(r"\b(isolcpus|hugepages)=", text),
+        "write isolcpus as dedicated-cpus, hugepages as hugepages",
+        default="",
     )
-    for address in site.dns:
-        _parsed(ipaddress.ip_address, address, "dns")
-    for network in site.networks.values():
-        _check_network(network, f"networks.{network.name}")
-    vids = [network.vid for network in site.networks.values()]
-    wrong = "the first is 0, machines boot from it, and each stands once"
-    _want(vids[0] == 0 and len(set(vids)) == len(vids), "networks: vid", vids, wrong)
-    for tag in site.tags.values():
-        _parsed(cpus, tag.dedicated_cpus, f"tags.{tag.name}.dedicated-cpus")
-        clean = not re.search(r"\b(isolcpus|hugepages)=", tag.kernel)
-        _want(
-            clean,
-            f"tags.{tag.name}.kernel",
-            tag.kernel,
-            "write isolcpus as dedicated-cpus and hugepages as hugepages",
-        )
-    for role in site.roles.values():
-        where = f"roles.{role.name}"
-        _want(role.tag in site.tags, f"{where}.tag", role.tag, f"write one of {', '.join(site.tags)}")
-        unknown = set(role.networks) - set(site.networks)
-        _want(not unknown, f"{where}.networks", sorted(unknown), f"write some of {', '.join(site.networks)}")
-        _want(
-            bool(role.bond) == bool(role.bridge),
-            where,
-            role.bond or role.bridge,
-            "bond and bridge go together",
-        )
-    for machine in site.machines.values():
-        where = f"machines.{machine.name}"
-        _want(
-            machine.role in site.roles, f"{where}.role", machine.role, f"write one of {', '.join(site.roles)}"
-        )
-        wanted = 2 if site.roles[machine.role].bond else 1
-        _want(
-            len(set(machine.ports)) == wanted,
-            f"{where}.ports",
-            list(machine.ports),
-            f"role {machine.role} has {wanted}",
-        )
-        for key in {"pass", "user"} & set(machine.power):
-            referred = machine.power[key].startswith("file:")
-            _want(
-                referred,
-                f"{where}.power.{key}",
-                "…",
-                "write file:PATH, the value itself does not belong here",
-            )
-        _want("type" in machine.power, f"{where}.power", "no type", "write type: ipmi")
+    hugepages: int = 0
+    dedicated_cpus: str = _checked(cpus, default="")
+    hwe_kernel: str = ""
+    bond: str = ""
+    bridge: str = ""
+
+    @property
+    def kernel_opts(self) -> str:
+        """The options as MAAS passes them to the kernel."""
+        pages = f"default_hugepagesz=1G hugepagesz=1G hugepages={self.hugepages}" if self.hugepages else ""
+        isolated = f"isolcpus={self.dedicated_cpus}" if self.dedicated_cpus else ""
+        return " ".join(part for part in (pages, self.kernel, isolated) if part)
 
 
-def _check_network(network: Network, where: str) -> None:
-    subnet = _parsed(ipaddress.ip_network, network.cidr, f"{where}.cidr")
-    _want(0 <= network.vid <= 4094, f"{where}.vid", network.vid, "allowed is 0 to 4094")
-    _want(552 <= network.mtu <= 65535, f"{where}.mtu", network.mtu, "allowed is 552 to 65535")
-    ends = [network.gateway] if network.gateway else []
-    for text in filter(None, (network.dhcp, *network.reserved)):
-        first, _, last = text.partition("-")
-        pair = [_parsed(ipaddress.ip_address, end, where) for end in (first, last)]
-        _want(pair[0] <= pair[1], where, text, "write FIRST-LAST")
-        ends += [first, last]
-    for end in ends:
-        _want(
-            _parsed(ipaddress.ip_address, end, where) in subnet,
-            where,
-            end,
-            f"write an address in {network.cidr}",
-        )
+@dataclass(frozen=True, kw_only=True)
+class Machine:
+    """One server: its tag, the netdevs of its ports as MAAS names them, and how MAAS powers it."""
+
+    name: str
+    tag: str
+    ports: tuple[str, ...]
+    power_type: str
+    power_address: str
+    power_user: Secret
+    power_pass: Secret
+    power_driver: str = ""
 
 
-def _want(right: bool, where: str, value: object, allowed: str) -> None:
-    if not right:
-        raise SiteError(f"{where}: {value}; {allowed}.")
+@dataclass(frozen=True, kw_only=True)
+class Site:
+    """The whole file; networks by space."""
+
+    maas: str = _checked(lambda url: url.startswith(("http://", "https://")), "write http://HOST:5240/MAAS")
+    api_key: Secret
+    dns: tuple[str, ...] = _checked(ip_address)
+    fabric: str
+    networks: dict[str, Network]
+    tags: dict[str, Tag]
+    machines: dict[str, Machine]
+
+    @classmethod
+    def read(cls, path: Path) -> "Site":
+        """Read and validate a file."""
+        try:
+            site: Site = _record(cls, yaml.safe_load(path.read_text()), "")
+            for where, value, allowed in _inconsistent(site):
+                raise SiteError(f"{where}: {value}; {allowed}.")
+        except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+            raise SiteError(f"{path} cannot be read: {str(error).splitlines()[0]}.") from error
+        except SiteError as error:
+            raise SiteError(f"{path}: {error}") from error
+        return site
 
 
-def _parsed(parse: Callable[[str], Any], text: str, where: str) -> Any:
+def _record(kind: Any, body: object, where: str, **named: str) -> Any:
+    """A dataclass from a mapping, its keys and values checked."""
+    fields = {f.name.replace("_", "-"): f for f in dataclasses.fields(kind) if f.name not in named}
+    place, known = where or "the site", ", ".join(sorted(fields))
+    if not isinstance(body, dict):
+        raise SiteError(f"{place}: {body!r} is not a mapping.")
+    for key in [key for key in body if key not in fields]:
+        raise SiteError(f"{place}: {key} is not known; known are {known}.")
+    for key, f in fields.items():
+        if key not in body and f.default is dataclasses.MISSING:
+            raise SiteError(f"{place}: {key} is missing.")
+    items = [(fields[key], value, f"{where}.{key}".lstrip(".")) for key, value in body.items()]
+    return kind(**named, **{f.name: _value(f.type, f.metadata, value, place) for f, value, place in items})
+
+
+def _value(kind: Any, rule: Mapping[str, Any], value: object, where: str) -> Any:
+    """A value of a field's kind: records by name, a list, text or a number."""
+    origin, inner = get_origin(kind) or kind, get_args(kind)
+    if origin is dict and isinstance(value, dict) and value:
+        return {str(k): _record(inner[1], body, f"{where}.{k}", name=str(k)) for k, body in value.items()}
+    if origin is tuple and isinstance(value, list):
+        return tuple(_value(str, rule, item, where) for item in value)
+    given = {int: int, str: int | str, Secret: str}.get(origin)
+    if given is None or not isinstance(value, given) or isinstance(value, bool):
+        name = {int: "a whole number", tuple: "a list", dict: "a filled mapping"}.get(origin, "text")
+        raise SiteError(f"{where}: {value!r} is not {name}.")
     try:
-        return parse(text)
-    except ValueError as error:
+        if rule and rule["test"](kind(value)) is False:
+            raise SiteError(f"{where}: {value}; {rule['allowed']}.")
+        return kind(value)
+    except (ValueError, TypeError) as error:  # addresses of IPv4 and IPv6 do not compare
         raise SiteError(f"{where}: {error}.") from error
+
+
+def _inconsistent(site: Site) -> Iterator[tuple[str, object, str]]:
+    """Place, value and what is allowed, where values do not go together."""
+    vids = [network.vid for network in site.networks.values()]
+    if vids[0] or len(set(vids)) < len(vids):
+        yield "networks: vid", vids, "the first is 0, machines boot from it, and each stands once"
+    for space, network in site.networks.items():
+        for text in filter(None, (network.gateway, network.dhcp, *network.reserved)):
+            if any(ip_address(end) not in ip_network(network.cidr) for end in text.split("-")):
+                yield f"networks.{space}", text, f"write an address in {network.cidr}"
+    for name, tag in site.tags.items():
+        unknown = set(tag.networks) - set(site.networks)
+        if unknown or not tag.networks:
+            yield f"tags.{name}.networks", sorted(unknown), f"write some of {', '.join(site.networks)}"
+        if bool(tag.bond) != bool(tag.bridge):
+            yield f"tags.{name}", tag.bond or tag.bridge, "bond and bridge go together"
+    for name, machine in site.machines.items():
+        if machine.tag not in site.tags:
+            yield f"machines.{name}.tag", machine.tag, f"write one of {', '.join(site.tags)}"
+        elif len(set(machine.ports)) != (wanted := 2 if site.tags[machine.tag].bond else 1):
+            yield f"machines.{name}.ports", list(machine.ports), f"tag {machine.tag} wants {wanted}"

@@ -4,65 +4,54 @@
 from collections.abc import Iterator
 from typing import Any
 
-from converge import Finding, Plan, Severity
+from converge import Finding, Severity
 from maas.client import Maas
-from maas.plan import Observed
-from maas.sitefile import Machine, Site, cpus
+from maas.plan import observe, plan
+from maas.sitefile import Machine, Site, Tag, cpus
 
 MELLANOX = "15b3"
+"""The PCI vendor of a ConnectX."""
 
 
-def verify(site: Site, observed: Observed, wanted: Plan[Maas], devices: dict[str, Any]) -> list[Finding]:
-    """Findings; `devices` are the PCI devices of the site's machines, by hostname."""
+def verify(maas: Maas, site: Site) -> list[Finding]:
+    """Steps that are missing, and tagged machines that are not as their tag needs them."""
+    objects = observe(maas, site)
+    wanted = plan(site, objects)
     found = [Finding(Severity.HELD, step.key, f"not yet: {step.what}", "run apply") for step in wanted.steps]
     found += wanted.findings
-    for machine in site.machines.values():
-        if machine.name in observed.machines:
-            found += _hardware(site, machine, observed.machines[machine.name], devices.get(machine.name, []))
-    tags = {role.tag for role in site.roles.values()}
-    for name, body in observed.machines.items():
-        for tag in sorted(tags & set(body["tag_names"])):
-            if name not in site.machines:
-                what = f"it has tag {tag} and is not in the site file, so that Juju may take it"
-                found.append(Finding(Severity.WARNING, name, what, "add it, or take the tag away"))
+    for body in [body for key, body in objects.items() if key.startswith("machine ")]:
+        machine, tags = site.machines.get(body["hostname"]), site.tags.keys() & body["tag_names"]
+        if machine:
+            devices = maas.send(f"nodes/{body['system_id']}/devices/")
+            found += _hardware(machine, site.tags[machine.tag], body, devices)
+        elif tags:
+            what = f"it has tag {min(tags)} and is not in the site file, so that Juju may take it"
+            found.append(Finding(Severity.WARNING, body["hostname"], what, "add it, or take the tag away"))
     return found
 
 
-def _hardware(site: Site, machine: Machine, found: Any, devices: Any) -> Iterator[Finding]:
-    role = site.roles[machine.role]
-    tag = site.tags[role.tag]
-    ports = [interface for interface in found["interface_set"] if interface["name"] in machine.ports]
-    for port in ports:
+def _hardware(machine: Machine, tag: Tag, body: Any, devices: Any) -> Iterator[Finding]:
+    ports = {port["name"]: port for port in body["interface_set"] if port["name"] in machine.ports}
+    for name, port in ports.items():
         if not port["link_connected"]:
-            yield Finding(Severity.WARNING, machine.name, f"{port['name']} has no link", "look at its cable")
-    slots = _slots(machine, devices)
-    if role.bond and len(slots) == len(machine.ports) and len(set(slots.values())) > 1:
+            yield Finding(Severity.WARNING, machine.name, f"{name} has no link", "look at its cable")
+    slots = dict.fromkeys(ports, "unknown")
+    for device in devices:
+        name = (device["physical_interface"] or {}).get("name")
+        if device["vendor_id"] == MELLANOX and name in ports:
+            # PCI domain, bus and device; the ports of a NIC differ in the function only.
+            slots[name] = device["pci_address"].rpartition(".")[0]
+    if tag.bond and ("unknown" in slots.values() or len(set(slots.values())) > 1):
         where = ", ".join(f"{name} is {slot}" for name, slot in sorted(slots.items()))
-        what = f"its ports are on different NICs ({where}): there will be no VF-LAG"
-        yield Finding(
-            Severity.WARNING, machine.name, what, "bond the two ports of one NIC, or use connectx-6-lx"
-        )
-    elif role.bond and len(ports) == len(machine.ports) and len(slots) < len(machine.ports):
-        missing = ", ".join(sorted(set(machine.ports) - set(slots)))
-        yield Finding(
-            Severity.WARNING, machine.name, f"MAAS knows no ConnectX behind {missing}", "commission it again"
-        )
-    nodes = {node["index"]: node for node in found.get("numanode_set") or ()}
-    for index in sorted({port["numa_node"] for port in ports if port["numa_node"] in nodes}):
-        foreign = cpus(tag.dedicated_cpus) - set(nodes[index]["cores"])
+        what = f"its ports are not on one ConnectX ({where}): there will be no VF-LAG"
+        remedy = "bond the two ports of one NIC, or use connectx-6-lx"
+        yield Finding(Severity.WARNING, machine.name, what, remedy)
+    cores = {node["index"]: set(node["cores"]) for node in body["numanode_set"]}
+    for index in sorted(cores.keys() & {port["numa_node"] for port in ports.values()}):
+        foreign = sorted(cpus(tag.dedicated_cpus) - cores[index])
         if foreign:
-            what = f"dedicated CPUs {sorted(foreign)} are not on NUMA node {index}, where its ports are"
+            what = f"dedicated CPUs {foreign} are not on NUMA node {index}, where its ports are"
             yield Finding(Severity.WARNING, machine.name, what, "choose dedicated-cpus of that node")
-    if tag.hugepages and found["memory"] and tag.hugepages * 1024 >= found["memory"]:
-        what = f"{tag.hugepages} GiB of huge pages leave nothing of its {found['memory'] // 1024} GiB"
+    if tag.hugepages and body["memory"] and tag.hugepages * 1024 >= body["memory"]:
+        what = f"{tag.hugepages} GiB of huge pages leave nothing of its {body['memory'] // 1024} GiB"
         yield Finding(Severity.BLOCKED, machine.name, what, f"lower hugepages of tag {tag.name}")
-
-
-def _slots(machine: Machine, devices: Any) -> dict[str, str]:
-    """PCI domain, bus and device of each port that is a ConnectX; both ports of a NIC share it."""
-    return {
-        device["physical_interface"]["name"]: device["pci_address"].rpartition(".")[0]
-        for device in devices
-        if device["vendor_id"] == MELLANOX
-        and (device["physical_interface"] or {}).get("name") in machine.ports
-    }

@@ -192,7 +192,7 @@ def cpu_isolation(bundle: Bundle) -> Iterator[Wrong]:
         place = application.place("options", "cpu-dedicated-set")
         tags = set[str]().union(*(tags_of(bundle, unit.machine) for unit in bundle.units(application)))
         for tag in sorted(tags & set(bundle.site.tags)):
-            isolated = bundle.site.dedicated_cpus(tag)
+            isolated = bundle.site.tags[tag].dedicated_cpus
             try:
                 same = cpus(str(value or "")) == cpus(isolated)
             except ValueError:

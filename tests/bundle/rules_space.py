@@ -166,12 +166,15 @@ def hwe_kernel(bundle: Bundle) -> Iterator[Wrong]:
     for application in bundle.of("nova-compute"):
         for machine in sorted({unit.machine for unit in bundle.units(application)}):
             for tag in tags_of(bundle, machine) & set(bundle.site.tags):
-                if application.base == "ubuntu@22.04" and bundle.site.hwe_kernel(tag) in ("", "ga-22.04"):
+                if application.base == "ubuntu@22.04" and bundle.site.tags[tag].hwe_kernel in (
+                    "",
+                    "ga-22.04",
+                ):
                     what = f"machine {machine} (tag {tag}) gets kernel 5.15, which cannot tell VF-LAG"
                     yield (
                         bundle.machines.places[machine],
                         what,
-                        "Write hwe-kernel: hwe-22.04 in the site's role",
+                        "Write hwe-kernel: hwe-22.04 in the site's tag",
                     )
 
 

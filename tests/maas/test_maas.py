@@ -1,36 +1,60 @@
 # SPDX-License-Identifier: Apache-2.0
 """The MAAS command against a simulated region: plan, apply, verify, overlay."""
 
+import urllib.request
 from pathlib import Path
 
 import pytest
 import yaml
+from converge import StepError
 from maas import __main__ as command
-from maas.simulator import KEY, Simulator
+from maas.client import Maas
+from maas.simulator import KEY, Region
 
 SITE = Path(__file__).parents[2] / "bundles/maas/site-example.yaml"
 PASSWORD = "calvin-and-hobbes"
 WRONG = yaml.safe_load((Path(__file__).parent / "wrong.yaml").read_text())
 PORTS = ["enp63s0f0", "enp63s0f1"]
-ALL = "networks: [oam-space, public-space, internal-space, overlay-space]\n  control"
-WITHOUT_OVERLAY = "networks: [oam-space, public-space, internal-space]\n  control"
+ALL = "networks: [oam-space, public-space, internal-space, overlay-space]"
+WITHOUT_OVERLAY = "networks: [oam-space, public-space, internal-space]"
 NUMA = [
     {"index": 0, "cores": list(range(24)), "memory": 128784},
     {"index": 1, "cores": list(range(24, 48)), "memory": 129012},
 ]
 
 
+def discover(region, cidr):
+    """MAAS finds its own network: a fabric, its untagged VLAN and a subnet."""
+    fabric = region.add("fabrics", name="fabric-0", vlans=[])
+    vlan = region.post_vlans({"vid": 0, "name": "untagged"}, fabric)
+    region.add("subnets", name=cidr, cidr=cidr, vlan=vlan)
+
+
+def commission(region, hostname, ports, numa=(), slots=None):
+    """A machine becomes Ready with these ports; the first one booted on the first subnet."""
+    found = machine(region, hostname)
+    found.update(status_name="Ready", memory=262144, numanode_set=list(numa))
+    for index, name in enumerate(ports):
+        vlan = None if index else region.vlans[0]
+        links = [] if index else [{"mode": "auto", "subnet": region.subnets[0]}]
+        region.interface(found, "physical", name, vlan, [], links)
+        device = {"pci_address": (slots or {}).get(name, f"0000:3f:00.{index}"), "vendor_id": "15b3"}
+        region.devices[found["system_id"]].append({**device, "physical_interface": {"name": name}})
+
+
 @pytest.fixture
 def maas():
-    with Simulator() as simulator:
-        simulator.region.discover("192.168.25.0/24")
-        yield simulator
+    region = Region()
+    discover(region, "192.168.25.0/24")
+    urllib.request.install_opener(urllib.request.build_opener(region))
+    yield region
+    urllib.request.install_opener(None)
 
 
 @pytest.fixture
 def site(maas, tmp_path):
     """The example site, for this region."""
-    text = SITE.read_text().replace("http://192.168.25.1:5240/MAAS", maas.address)
+    text = SITE.read_text()
     for name, value in {"maas-api-key": KEY, "bmc-user": "root", "bmc-password": PASSWORD}.items():
         secret = tmp_path / name
         secret.write_text(f"{value}\n")
@@ -67,19 +91,19 @@ def run(site, capsys):
 def built(maas, run):
     """A region to which the site was applied, before and after commissioning."""
     run("apply", expected=1)
-    maas.region.commission("controller", PORTS[:1])
+    commission(maas, "controller", PORTS[:1])
     for name in ("node1", "node2", "node3"):
-        maas.region.commission(name, PORTS, NUMA)
+        commission(maas, name, PORTS, NUMA)
     run("apply")
     return maas
 
 
 def writes(maas):
-    return [(method, path, data) for method, path, data in maas.region.requests if method != "GET"]
+    return [(method, path, data) for method, path, data in maas.requests if method != "GET"]
 
 
 def machine(maas, name):
-    return next(m for m in maas.region.machines if m["hostname"] == name)
+    return next(m for m in maas.machines if m["hostname"] == name)
 
 
 def interfaces(maas, name):
@@ -89,10 +113,10 @@ def interfaces(maas, name):
 def test_plan_shows_every_step_and_writes_nothing(maas, run):
     said = run("plan")
     for step in (
-        "name of fabric-0 to fabric-high-speed",
+        "name of fabric to fabric-high-speed",
         "create space overlay-space",
         "mtu of VLAN 0 to 9000",
-        "create VLAN 40 v40-overlay",
+        "create VLAN 40",
         "create subnet 172.16.0.0/24",
         "create reserved range 10.7.208.65-10.7.208.99",
         "turn DHCP on for VLAN 0",
@@ -105,22 +129,22 @@ def test_plan_shows_every_step_and_writes_nothing(maas, run):
 
 
 def test_apply_makes_the_networks_of_the_site(built):
-    vlans = {v["vid"]: v for v in built.region.vlans}
+    vlans = {v["vid"]: v for v in built.vlans}
     assert {vid: (v["name"], v["mtu"], v["space"], v["dhcp_on"]) for vid, v in vlans.items()} == {
         0: ("untagged-pxe-oam", 9000, "oam-space", True),
         9: ("v9-public", 9000, "public-space", False),
         10: ("v10-internal", 9000, "internal-space", False),
         40: ("v40-overlay", 9000, "overlay-space", False),
     }
-    assert {f["name"] for f in built.region.fabrics} == {"fabric-high-speed"}
-    subnets = {s["cidr"]: (s["name"], s["vlan"]["vid"], s["gateway_ip"]) for s in built.region.subnets}
+    assert {f["name"] for f in built.fabrics} == {"fabric-high-speed"}
+    subnets = {s["cidr"]: (s["name"], s["vlan"]["vid"], s["gateway_ip"]) for s in built.subnets}
     assert subnets["192.168.25.0/24"] == ("pxe-oam-subnet", 0, "192.168.25.1")
     assert subnets["172.16.0.0/24"] == ("overlay-subnet", 40, None)
-    assert built.region.config["upstream_dns"] == "8.8.8.8"
+    assert built.upstream_dns == "8.8.8.8"
 
 
 def test_the_tag_has_the_rdgs_kernel_options_with_the_dedicated_cpus(built):
-    assert next(t for t in built.region.tags if t["name"] == "compute_sriov")["kernel_opts"] == (
+    assert next(t for t in built.tags if t["name"] == "compute_sriov")["kernel_opts"] == (
         "default_hugepagesz=1G hugepagesz=1G hugepages=96 "
         "intel_iommu=on iommu=pt blacklist=nouveau rd.blacklist=nouveau isolcpus=2-23"
     )
@@ -134,7 +158,7 @@ def test_machines_are_known_tagged_and_not_powered_on(maas, run):
         "hwe-22.04",
         "New",
     )
-    assert maas.region.power[node1["system_id"]] == {
+    assert maas.power[node1["system_id"]] == {
         **{"power_driver": "LAN_2_0", "power_address": "192.168.0.11"},
         **{"power_user": "root", "power_pass": PASSWORD},
     }
@@ -168,7 +192,7 @@ def test_the_juju_controller_has_its_vlan_on_the_port(built):
 
 
 def test_a_second_run_writes_nothing(built, run):
-    built.region.requests.clear()
+    built.requests.clear()
     assert "0 steps done" in run("apply")
     assert writes(built) == []
     assert "Nothing to do" in run("plan")
@@ -177,7 +201,7 @@ def test_a_second_run_writes_nothing(built, run):
 
 def test_only_what_differs_is_written(built, site, run):
     edit(site, "dedicated-cpus: 2-23", "dedicated-cpus: 4-23")
-    built.region.requests.clear()
+    built.requests.clear()
     run("apply")
     ((method, path, data),) = writes(built)
     assert (method, path, set(data)) == ("PUT", "tags/compute_sriov/", {"kernel_opts"})
@@ -186,16 +210,15 @@ def test_only_what_differs_is_written(built, site, run):
 def test_a_changed_password_is_written_and_never_shown(built, tmp_path, run):
     (tmp_path / "bmc-password").write_text("another\n")
     said = run("plan")
-    assert "set how node1 is powered" in said
-    assert "pass differ" in said
+    assert "set power_parameters_power_pass of machine node1" in said
     assert "another" not in said
     run("apply")
-    assert built.region.power[machine(built, "node1")["system_id"]]["power_pass"] == "another"
+    assert built.power[machine(built, "node1")["system_id"]]["power_pass"] == "another"
 
 
 @pytest.mark.parametrize("number", range(1, 30))
 def test_a_fault_at_any_write_is_said_and_the_next_run_finishes(maas, run, number):
-    maas.region.faults[number] = "The region is restarting."
+    maas.faults[number] = "The region is restarting."
     said = run("apply", expected=1)
     if number <= len(writes(maas)):
         assert "MAAS answers 503" in said
@@ -204,26 +227,78 @@ def test_a_fault_at_any_write_is_said_and_the_next_run_finishes(maas, run, numbe
     assert "not yet" not in run("verify", expected=1)
 
 
-def test_a_look_takes_eight_requests_and_one_for_each_machine(built, run):
-    built.region.requests.clear()
+def test_a_look_takes_nine_requests_however_many_machines_there_are(built, run):
+    built.requests.clear()
     run("plan")
-    assert len(built.region.requests) == 8 + 4
+    assert len(built.requests) == 9
+
+
+@pytest.mark.parametrize(
+    ("path", "values", "says"),
+    [
+        (
+            "?op=create_bond",
+            {"name": "bond1", "parents": ["enp63s0f0"]},
+            "Interfaces already in-use: enp63s0f0.",
+        ),
+        ("?op=create_vlan", {"parent": "br-nvda", "vlan": "0"}, "can only belong to a tagged VLAN."),
+        ("?op=create_vlan", {"parent": "enp63s0f0", "vlan": "9"}, "a parent that is already in a bond"),
+        (
+            "{enp63s0f0}/?op=link_subnet",
+            {"mode": "auto", "subnet": "0"},
+            "when interface is in a bond(bond0)",
+        ),
+        ("{br-nvda}/?op=link_subnet", {"mode": "auto", "subnet": "40"}, "Select a valid choice"),
+    ],
+)
+def test_the_simulator_keeps_the_rules_of_maas(built, path, values, says):
+    ids = {name: interface["id"] for name, interface in interfaces(built, "node1").items()}
+    ids |= {str(vlan["vid"]): vlan["id"] for vlan in built.vlans}
+    if "subnet" in values:
+        subnets = {str(subnet["vlan"]["vid"]): subnet["id"] for subnet in built.subnets}
+        values = {**values, "subnet": subnets[values["subnet"]]}
+    sent = {
+        field: [ids[name] for name in value] if isinstance(value, list) else ids.get(value, value)
+        for field, value in values.items()
+    }
+    path = f"nodes/{machine(built, 'node1')['system_id']}/interfaces/{path.format_map(ids)}"
+    client = Maas("http://192.168.25.1:5240/MAAS", KEY)
+    with pytest.raises(StepError) as refusal:
+        client.send(path, "POST", sent)
+    assert says in str(refusal.value)
+    machine(built, "node1")["status_name"] = "Deployed"
+    with pytest.raises(StepError, match=r"409 .* because the machine is not New"):
+        client.send(path, "POST", sent)
 
 
 def test_a_deployed_machine_is_left_alone(built, run):
     machine(built, "node2")["status_name"] = "Deployed"
     machine(built, "node2")["interface_set"].pop()
-    built.region.requests.clear()
+    built.requests.clear()
     said = run("apply", expected=1)
-    assert "its network differs (create vlan br-nvda.40 on node2), but it is Deployed" in said
+    assert "its network differs (create node2/br-nvda.40), but it is Deployed" in said
     assert "release it in MAAS first" in said
     assert writes(built) == []
 
 
 def test_nothing_is_deleted(built, site, run):
     edit(site, ALL, WITHOUT_OVERLAY)
-    assert "vlan br-nvda.40 is not in the site file and stays" in run("apply")
+    run("apply")
     assert "br-nvda.40" in interfaces(built, "node1")
+
+
+def test_a_bond_of_another_mode_is_set_right(built, run):
+    interfaces(built, "node1")["bond0"]["params"]["bond_mode"] = "active-backup"
+    assert "set bond_mode of node1/bond0 to 802.3ad" in run("plan")
+    run("apply")
+    assert interfaces(built, "node1")["bond0"]["params"]["bond_mode"] == "802.3ad"
+
+
+def test_a_value_that_maas_took_and_did_not_keep_is_said(maas, run, monkeypatch):
+    monkeypatch.setattr(maas, "put_vlans", lambda data, vlan: {**vlan, "mtu": 1500})
+    said = run("apply", expected=1)
+    assert "failed to set name of VLAN 0" in said
+    assert "MAAS took the request, but" in said
 
 
 def test_a_bond_of_other_ports_is_held(built, run):
@@ -234,7 +309,7 @@ def test_a_bond_of_other_ports_is_held(built, run):
 
 def test_a_second_port_on_another_fabric_joins_the_first_before_the_bond(maas, run):
     run("apply", expected=1)
-    maas.region.commission("node1", PORTS, NUMA)
+    commission(maas, "node1", PORTS, NUMA)
     run("apply", expected=1)
     paths = [path for method, path, _ in writes(maas) if "interfaces" in path]
     assert paths[0].count("/") == 4
@@ -242,8 +317,8 @@ def test_a_second_port_on_another_fabric_joins_the_first_before_the_bond(maas, r
 
 
 def test_a_machine_that_booted_before_the_fabric_had_its_name_is_not_moved(maas, run):
-    maas.region.post_machines({"hostname": "node1", "commission": "false", "power_type": "ipmi"})
-    maas.region.commission("node1", PORTS, NUMA)
+    maas.post_machines({"hostname": "node1", "commission": False})
+    commission(maas, "node1", PORTS, NUMA)
     run("apply", expected=1)
     moved = [path for method, path, _ in writes(maas) if method == "PUT" and "interfaces" in path]
     first, second = (interfaces(maas, "node1")[port]["id"] for port in PORTS)
@@ -252,9 +327,9 @@ def test_a_machine_that_booted_before_the_fabric_had_its_name_is_not_moved(maas,
 
 def test_ports_of_two_nics_are_warned_about(maas, run):
     run("apply", expected=1)
-    maas.region.commission("node1", PORTS, NUMA, slots={"enp63s0f1": "0000:af:00.0"})
+    commission(maas, "node1", PORTS, NUMA, slots={"enp63s0f1": "0000:af:00.0"})
     said = run("apply", expected=1)
-    assert "its ports are on different NICs (enp63s0f0 is 0000:3f:00, enp63s0f1 is 0000:af:00)" in said
+    assert "its ports are not on one ConnectX (enp63s0f0 is 0000:3f:00, enp63s0f1 is 0000:af:00)" in said
 
 
 def test_dead_links_foreign_cpus_and_huge_huge_pages_are_named(built, run):
@@ -269,22 +344,15 @@ def test_dead_links_foreign_cpus_and_huge_huge_pages_are_named(built, run):
 
 
 def test_a_stranger_with_a_tag_of_the_site_is_named(built, run):
-    built.region.post_machines({"hostname": "stray", "commission": "false", "power_type": "ipmi"})[
-        "tag_names"
-    ].append("controller")
+    built.post_machines({"hostname": "stray", "commission": False})["tag_names"].append("controller")
     assert "it has tag controller and is not in the site file" in run("verify")
 
 
-def test_a_site_without_anything_in_maas(site, run, maas):
-    maas.region.__init__()
-    said = run("plan")
-    assert "create fabric fabric-high-speed" in said
-    assert "create subnet 192.168.25.0/24" in said
-    run("apply", expected=1)
-    assert {s["cidr"] for s in maas.region.subnets} >= {
-        "192.168.25.0/24",
-        "172.16.0.0/24",
-    }
+def test_a_region_that_is_not_on_the_first_network_is_named(run, maas):
+    maas.__init__()
+    said = run("plan", expected=2)
+    assert "MAAS has neither fabric fabric-high-speed nor subnet 192.168.25.0/24" in said
+    assert len(said.splitlines()) == 1
 
 
 @pytest.mark.parametrize("case", WRONG, ids=lambda case: case["says"])
@@ -297,21 +365,27 @@ def test_a_wrong_site_is_named_in_one_sentence(site, run, case):
 
 def test_secrets_that_others_can_read_are_refused(tmp_path, run):
     (tmp_path / "maas-api-key").chmod(0o644)
-    assert f"api-key: {tmp_path}/maas-api-key can be read by others; run chmod 600" in run("plan", expected=2)
+    assert f"{tmp_path}/maas-api-key can be read by others; run chmod 600" in run("plan", expected=2)
 
 
 @pytest.mark.parametrize(
     ("key", "says"),
-    [("one:two:three", "MAAS answers 401 to GET machines/"), ("nonsense", "the API key has not three parts")],
+    [("one:two:three", "MAAS answers 401 to GET spaces/"), ("nonsense", "the API key has not three parts")],
 )
 def test_a_wrong_key(tmp_path, run, key, says):
     (tmp_path / "maas-api-key").write_text(key)
     assert says in run("plan", expected=2)
 
 
-def test_a_region_that_does_not_answer(site, maas, run):
-    maas.server.shutdown()
-    maas.server.server_close()
+def test_an_address_that_is_none(site, run):
+    edit(site, "192.168.25.1:5240", "192.168.25.1:MAAS")
+    urllib.request.install_opener(None)
+    assert "cannot be reached: nonnumeric port" in run("plan", expected=2)
+
+
+def test_a_region_that_does_not_answer(site, run):
+    urllib.request.install_opener(None)
+    edit(site, "192.168.25.1:5240", "127.0.0.1:1")
     assert "cannot be reached: [Errno 111] Connection refused" in run("plan", expected=2)
 
 
