@@ -85,7 +85,7 @@ class Tag:
         "write isolcpus as dedicated-cpus, hugepages as hugepages",
         default="",
     )
-    hugepages: int = 0
+    hugepages: int = _checked(lambda pages: pages >= 0, "allowed is 0 or more", 0)
     dedicated_cpus: str = _checked(cpus, default="")
     hwe_kernel: str = ""
     bond: str = ""
