@@ -229,5 +229,5 @@ def _tree(node: object) -> Tree:
 
 
 def _age(name: str) -> tuple[int, str]:
-    """Ids sort by age: names before numbers of the same age do not occur on one switch."""
-    return (int(name), "") if name.isdecimal() else (0 if "/" in name else -1, name)
+    """Ids sort by age: numbers, which came with 5.15, after ``changeset/<user>/<time>`` of older releases."""
+    return (int(name), "") if name.isdecimal() else (0 if "/" in name else -1, name.rpartition("/")[2])

@@ -10,9 +10,10 @@ from client import Nvue
 from connection import Access
 from converge import Finding, Plan, Severity
 from fleet import Fleet
+from history import INSTEAD, earlier, torn
 from model import Dialect, Fabric, Role
 from observe import Observed, observe
-from owned import Tree, patch_between, spread
+from owned import Tree, patch_between
 from plan import Candidate, Change, changes, plan
 from report import Report, Result
 from verify import verify
@@ -122,19 +123,28 @@ class Site:
         policy: Policy | None = None,
         announce: Callable[[str], None] = lambda text: None,
     ) -> Report:
-        """Bring these switches, or all, back to what they ran before their last change."""
+        """Bring these switches, or all, back to what they ran before their last change.
+
+        One that keeps no earlier configuration stays as it is. Nothing is sent where it is not clear what to
+        go back to.
+        """
         survey = self.survey(names, state=True)
         if survey.observed.findings:
             return Report({}, survey.observed.findings)
-        earlier, failed = self.fleet.each(survey.observed.switches, self._earlier)
-        if failed:
-            return Report({}, Observed({}, failed).findings)
-        back: dict[str, Change] = {}
-        for name, tree in earlier.items():
-            now = survey.observed.switches[name].applied
-            if tree is not None:
-                back[name] = Change(name, now, patch_between(now, tree))
-        return self._run(survey, back, "", order, policy or Policy(), announce, reachable_only=True)
+        now = {name: seen.applied for name, seen in survey.observed.switches.items()}
+        read, unclear = self.fleet.each(now, lambda switch: earlier(switch, now[switch.name]))
+        before = {name: tree for name, tree in read.items() if tree is not None}
+        if stopped := Observed({}, unclear).findings or tuple(() if names else torn(now, before)):
+            return Report({}, stopped)
+        if not before:
+            none = "keeps no earlier configuration to go back to"
+            return Report({}, tuple(Finding(Severity.BLOCKED, name, none, INSTEAD) for name in now))
+        back = {
+            name: Change(name, now[name], patch_between(now[name], tree)) for name, tree in before.items()
+        }
+        stayed = dict.fromkeys(now.keys() - before.keys(), Result.UNCHANGED)
+        report = self._run(survey, back, "", order, policy or Policy(), announce, reachable_only=True)
+        return Report({**stayed, **report.results}, report.reasons)
 
     def _run(
         self,
@@ -165,16 +175,6 @@ class Site:
 
     def _roles(self) -> Sequence[Sequence[str]]:
         return [[switch.name for switch in self.fabric.by_role(role)] for role in Role]
-
-    @staticmethod
-    def _earlier(switch: Nvue) -> Tree | None:
-        """The newest applied revision that differs from what runs; None when there is none."""
-        now = spread(switch.applied())
-        for revision in switch.revisions():
-            tree = spread(switch.get("/", revision))
-            if patch_between(now, tree):
-                return tree
-        return None
 
 
 def fleet(fabric: Fabric, access: Access, limit: int) -> Fleet:

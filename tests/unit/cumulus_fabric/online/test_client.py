@@ -60,6 +60,16 @@ def test_a_revision_with_slashes_goes_all_the_way(nvue: Nvue, time: SimulatedTim
     assert nvue.revisions()[0] == revision
 
 
+def test_revisions_are_listed_by_their_time_whoever_made_them(nvue: Nvue, server: Server) -> None:
+    slashed = ["changeset/zoe/2026-01-02_10.00.00_AAAA", "changeset/ann/2026-01-03_09.00.00_AAAA"]
+    failed = {"changeset/ann/2026-01-04_09.00.00_AAAA": {"state": "apply_fail"}, "4": {"state": "pending"}}
+    server.switch.shown = lambda: (
+        failed
+        | {name: {"state": "applied_and_saved"} for name in (*slashed, "startup", "10", "9", "applied")}
+    )
+    assert nvue.revisions() == ["10", "9", *reversed(slashed), "startup"]
+
+
 def test_what_is_not_there_is_empty(nvue: Nvue) -> None:
     assert nvue.get("/qos/roce") == {}
 

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What switches ran before their last change, as the revisions tell that they keep; and whether that is safe.
+
+A revision does not tell which run made it. Where that leaves more than one answer, there is none: a fabric of
+which one half goes back further than the other is worse than one that stays.
+"""
+
+from collections.abc import Iterator, Mapping
+
+from client import Nvue
+from connection import SwitchError
+from converge import Finding, Severity
+from owned import Tree, at, patch_between, spread
+
+LONGEST = 20
+"""Revisions that are read, the newest ones."""
+
+INSTEAD = "apply an earlier intent, or name the switches that the last apply changed"
+
+
+def earlier(switch: Nvue, now: Tree) -> Tree | None:
+    """The configuration before the last change; None when the switch keeps none.
+
+    Raises:
+        SwitchError: ``history`` when the last change was a step back already.
+
+    """
+    ran = [spread(switch.get("/", revision)) for revision in switch.revisions()[:LONGEST]]
+    same = [not patch_between(tree, now) for tree in ran]
+    # Newer ones than what runs now were left by applying an old revision again.
+    newest = same.index(True) if True in same else -1
+    before = next((n for n in range(newest + 1, len(ran)) if not same[n]), None)
+    if before is None:
+        return None
+    if True in same[before:]:
+        what = "its last change went back to what it had run before, so that there are two ways to go"
+        raise SwitchError("history", what, INSTEAD)
+    return ran[before]
+
+
+def torn(now: Mapping[str, Tree], before: Mapping[str, Tree]) -> Iterator[Finding]:
+    """Switches that would leave the fabric while others stay: the last change was not the same for all."""
+    members = {name for name, tree in now.items() if _speaks_bgp(tree)}
+    leaving = {name for name in members & before.keys() if not _speaks_bgp(before[name])}
+    if leaving != members:
+        for name in sorted(leaving):
+            what = "would leave the fabric, since its last change made it part of it, and others stay"
+            yield Finding(Severity.BLOCKED, name, what, INSTEAD)
+
+
+def _speaks_bgp(tree: Tree) -> bool:
+    return at(tree, ("router", "bgp", "autonomous-system")) is not None

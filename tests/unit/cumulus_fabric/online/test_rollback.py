@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rollback goes one change back; where it is not clear what that is, it sends nothing and says so."""
+
+from collections.abc import Iterator
+from copy import deepcopy
+from typing import Any
+
+import pytest
+from nvue import Issue
+from online import Site
+from report import Result
+from unit.cumulus_fabric.fabrics import fabric
+from unit.cumulus_fabric.online.site import Rack, rack
+from unit.cumulus_fabric.online.test_faults import CHANGED, SMALL, small
+
+
+def with_another_vlan(content: dict[str, Any]) -> None:
+    """A change of the leaves alone."""
+    small(content)
+    content["networks"]["backup"] = {"vlan": 60}
+
+
+LEAVES = fabric(change=with_another_vlan)
+NAMES = ["Spine0", "Leaf0-1", "Leaf0-2"]
+
+
+@pytest.fixture
+def three() -> Iterator[Rack]:
+    """Three switches as they come from the factory."""
+    with rack(SMALL) as made:
+        yield made
+
+
+def bring(three: Rack, *intents: Any) -> list[dict[str, Any]]:
+    """Apply one intent after the other; what the switches ran before the first and after each."""
+    ran = [deepcopy(three.applied)]
+    for intent in intents:
+        assert Site(intent, three.site.fleet).apply().applied
+        ran.append(deepcopy(three.applied))
+    return ran
+
+
+def refused(three: Rack, *names: str) -> list[str]:
+    """Why a rollback sends nothing."""
+    before = deepcopy(three.applied)
+    three.forget()
+    report = three.site.rollback(names)
+    assert report.verdict == "nothing was sent to any switch"
+    assert (three.writes(), three.applied) == ([], before)
+    assert all("apply an earlier intent" in each.remedy for each in report.reasons)
+    return [f"{each.subject} {each.what}" for each in report.reasons]
+
+
+def test_the_last_change_of_all_is_taken_back(three: Rack) -> None:
+    _, first, _ = bring(three, SMALL, CHANGED)
+    report = three.site.rollback()
+    assert (report.verdict, report.reasons) == ("fully applied: 3 switches changed", ())
+    assert three.applied == first
+
+
+def test_back_to_the_factory(three: Rack) -> None:
+    (factory, _) = bring(three, SMALL)
+    assert three.site.rollback().applied
+    assert three.applied == factory
+
+
+def test_a_second_one_neither_swings_back_nor_guesses(three: Rack) -> None:
+    bring(three, SMALL, CHANGED)
+    assert three.site.rollback().applied
+    two = "its last change went back to what it had run before, so that there are two ways to go"
+    assert refused(three) == [f"{name} {two}" for name in NAMES]
+
+
+def test_switches_that_the_last_change_did_not_touch_do_not_leave_the_fabric(three: Rack) -> None:
+    _, first, _ = bring(three, SMALL, LEAVES)
+    leaves = "would leave the fabric, since its last change made it part of it, and others stay"
+    assert refused(three) == [f"Spine0 {leaves}"]
+    assert three.site.rollback(["Leaf0-1", "Leaf0-2"]).applied
+    assert three.applied == first
+
+
+def test_a_canary_that_was_taken_back_is_not_brought_to_what_failed(three: Rack) -> None:
+    """It had the change confirmed: a revision of its own took it back."""
+    _, first = bring(three, SMALL)
+    three.wires.refuse["Leaf0-2"] = Issue("systemctl", "no")
+    assert not Site(CHANGED, three.site.fleet).apply(canary="Spine0").applied
+    three.wires.refuse.clear()
+    assert three.applied == first
+    assert [each.split()[0] for each in refused(three)] == ["Spine0"]
+
+
+def keeps(three: Rack, name: str, number: int) -> None:
+    """Let a switch list only so many revisions besides the one that runs, the oldest ones."""
+    box = three.servers[name].switch
+    kept = [*list(box.revisions)[:number], box.applied_id]
+    box.shown = lambda: {revision: box.show(revision) for revision in kept}
+
+
+def test_a_switch_that_keeps_nothing_stays(three: Rack) -> None:
+    _, first, second = bring(three, SMALL, CHANGED)
+    keeps(three, "Leaf0-1", 0)
+    report = three.site.rollback()
+    assert report.applied
+    assert report.results["Leaf0-1"] is Result.UNCHANGED
+    assert three.applied == first | {"Leaf0-1": second["Leaf0-1"]}
+
+
+def test_where_nothing_is_kept_nothing_is_called_a_success(three: Rack) -> None:
+    bring(three, SMALL)
+    for name in NAMES:
+        keeps(three, name, 0)
+    assert refused(three) == [f"{name} keeps no earlier configuration to go back to" for name in NAMES]
+
+
+def test_an_old_revision_that_was_applied_again_goes_back_to_what_was_before_it(three: Rack) -> None:
+    factory, first, _ = bring(three, SMALL, CHANGED)
+    for server in three.servers.values():
+        old = list(server.switch.revisions)[1]
+        server.switch.request(old, {"state": "apply", "auto-prompt": {"ays": "ays_yes"}})
+    three.clock.sleep(2)
+    assert three.applied == first
+    assert three.site.rollback().applied
+    assert three.applied == factory
+
+
+def test_a_switch_whose_history_cannot_be_read_stops_it(three: Rack) -> None:
+    bring(three, SMALL)
+    before = deepcopy(three.applied)
+    three.servers["Leaf0-2"].switch.shown = lambda: []
+    report = three.site.rollback()
+    assert [each.sentence().split(":")[0] for each in report.reasons] == ["Leaf0-2"]
+    assert (report.applied, three.applied) == (False, before)
