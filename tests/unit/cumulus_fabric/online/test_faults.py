@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 import render
 from apply import Policy
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from model import Dialect
 from nvue import Fault, Issue
 from nvue.faults import KINDS
@@ -23,10 +25,10 @@ POLICY = Policy(confirm=120, settle=30.0, deadline=60.0, poll=5.0)
 
 
 def small(content: dict[str, Any]) -> None:
-    """One spine, one rack: three switches."""
+    """One spine, one rack with one host: three switches."""
     content["spines"] |= {"count": 1, "downlinks": "swp13-14"}
     content["leaves"]["uplinks"] = "swp31"
-    content["racks"] = content["racks"][:1]
+    content["racks"] = [{"hosts": "swp9"}]
 
 
 def with_another_network(content: dict[str, Any]) -> None:
@@ -68,30 +70,32 @@ def outcome(three: Rack, before: dict[str, Any]) -> str:
 
 
 @pytest.fixture(scope="module")
-def undisturbed() -> list[str]:
-    """What the last switch is asked in an apply that nothing disturbs."""
+def undisturbed() -> Rack:
+    """After an apply that nothing disturbs."""
     with make() as made:
         assert change(made).applied
-        return made.calls(LAST)
+        return made
 
 
-def test_what_an_apply_asks_a_switch(undisturbed: list[str]) -> None:
-    look = ["read operational"] * 6
-    polls = ["poll", "poll"]
-    assert undisturbed == [
-        *("read operational", "read applied", *look),
-        *("read operational", "read applied", *look),  # after the canary
-        *("create", "patch", "patch", "diff", "apply", *polls),
-        *("read operational", "read applied", *look),
-        *("confirm", "poll"),
+def test_what_an_apply_asks_a_switch(undisturbed: Rack) -> None:
+    look = ["read operational", "read applied", *["read operational"] * 6]
+    prepare, polls = ["create", "patch", "patch", "diff", "apply"], ["poll", "poll"]
+    assert undisturbed.calls(LAST) == [
+        *(*look, *look),  # before anything, and after the canary
+        *(*prepare, *polls, *look, "confirm", "poll"),
+    ]
+    prepare.remove("patch")
+    assert undisturbed.calls(CANARY) == [
+        *(*look, *prepare, *polls, *look, "confirm", "poll"),
+        *look,  # after the others
     ]
 
 
-def case(fault: Fault) -> str:
+def case(name: str, fault: Fault) -> str:
     """What is wrong with the end of one disturbed apply; nothing when all is well."""
     with make() as three:
         before = deepcopy(three.applied)
-        three.servers[LAST].inject(fault)
+        three.servers[name].inject(fault)
         report = change(three)
         really = outcome(three, before)
         if really == "a mixture" or report.applied is not (really == "applied"):
@@ -104,9 +108,33 @@ def case(fault: Fault) -> str:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_fault_once_in_each_call(undisturbed: list[str], kind: str) -> None:
-    wrong = [case(Fault(kind, at=number)) for number in range(len(undisturbed))]
+@pytest.mark.parametrize("name", [CANARY, LAST])
+def test_a_fault_once_in_each_call(undisturbed: Rack, name: str, kind: str) -> None:
+    wrong = [case(name, Fault(kind, at=number)) for number in range(len(undisturbed.calls(name)))]
     assert [each for each in wrong if each] == []
+
+
+faults = st.lists(
+    st.builds(Fault, st.sampled_from(KINDS), at=st.integers(0, 40), times=st.integers(0, 4)), max_size=3
+)
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.dictionaries(st.sampled_from([each.name for each in SMALL.switches]), faults))
+def test_whatever_goes_wrong_the_report_says_what_runs(troubles: dict[str, list[Fault]]) -> None:
+    with make() as three:
+        before = deepcopy(three.applied)
+        for name, several in troubles.items():
+            three.servers[name].inject(*several)
+        report = change(three)
+        three.clock.sleep(POLICY.confirm)
+        if report.applied:
+            assert outcome(three, before) == "applied"
+            return
+        unknown = [name for name, result in report.results.items() if result is Result.UNKNOWN]
+        kept = {name: tree for name, tree in before.items() if name not in unknown}
+        assert {name: three.applied[name] for name in kept} == kept
+        assert all(name in report.verdict for name in unknown)
 
 
 LASTING = ["create", "patch", "diff", "apply", "confirm"]
@@ -164,6 +192,23 @@ def test_what_was_broken_before_keeps_nobody_from_applying(three: Rack) -> None:
         assert change(three).applied
     finally:
         three.wires.cut.clear()
+
+
+def test_what_somebody_else_is_applying_is_left_to_them(three: Rack) -> None:
+    box = three.servers["Leaf0-2"].switch
+    before = deepcopy(three.applied)
+    (theirs,) = box.create()
+    box.patch(theirs, ("system", "hostname"), "renamed")
+    prompt = {"ays": "ays_yes", "confirm": "confirm_yes"}
+    box.request(theirs, {"state": "apply", "auto-prompt": prompt, "state-controls": {"confirm": 900}})
+    report = change(three)
+    (reason,) = report.reasons
+    assert "409" in reason.what
+    assert "is being applied" in reason.what
+    box.request(theirs, {"state": "apply"})
+    assert three.applied["Leaf0-2"]["system"].pop("hostname") == "renamed"
+    before["Leaf0-2"]["system"].pop("hostname")
+    assert three.applied == before
 
 
 def test_a_canary_goes_alone_and_first(three: Rack) -> None:
