@@ -84,7 +84,7 @@ def factory(hostname: str, new: bool) -> Tree:
 
 
 class Switch:
-    """Revisions of one switch, safe for many threads.
+    """Revisions of one switch, safe for many threads; their trees are replaced, never changed.
 
     Args:
         hostname: its name, also for its LLDP neighbours.
@@ -152,7 +152,7 @@ class Switch:
                 if self.numbered
                 else f"changeset/cumulus/2026-01-01_00.00.00_{self._serial:04X}"
             )
-            self.revisions[name] = Revision(deepcopy(self.applied))
+            self.revisions[name] = Revision(self.applied)
             return {name: self.revisions[name].as_json()}
 
     def shown(self) -> Tree:
@@ -197,7 +197,7 @@ class Switch:
     def tree(self, name: str) -> Tree:
         """The configuration of a revision."""
         with self.lock:
-            return {} if name == "empty" else deepcopy(self._get(name).tree)
+            return {} if name == "empty" else self._get(name).tree
 
     def difference(self, target: str, base: str) -> Tree:
         """GET /?rev=TARGET&diff=BASE&filled=false."""
@@ -209,7 +209,7 @@ class Switch:
         build = f"Cumulus Linux {self.release}"
         system: Tree = {"hostname": self.hostname, "uptime": 4711, "timezone": "Etc/UTC"}
         system |= {"version": {"image": build}} if self.version >= (5, 14) else {"build": build}
-        return merge({"system": system}, self.backend.operational())
+        return self.backend.operational() | {"system": system}
 
     # -- applying
 
@@ -220,7 +220,7 @@ class Switch:
         with self.lock:
             revision = self._get(name)
             if body["state"] == "save":
-                self.saved = deepcopy(self.applied)
+                self.saved = self.applied
                 return revision.as_json()
             if revision.state == "ays":
                 return self._answer(name, revision, body)
@@ -262,7 +262,7 @@ class Switch:
         saves = self.version >= (5, 9)
         revision.state, revision.progress = ("applied_and_saved" if saves else "applied"), ""
         if saves:
-            self.saved = deepcopy(revision.tree)
+            self.saved = revision.tree
 
     def _later(self, seconds: float, work: Callable[[], None]) -> None:
         """What happens next to the one revision that is being applied."""

@@ -61,7 +61,7 @@ def included(tree: Tree, patterns: list[tuple[str, ...]]) -> Tree:
     kept: Tree = {}
     for pattern in patterns:
         for path in _matches(tree, pattern):
-            kept = merge(kept, nested(path, deepcopy(at(tree, path))))
+            kept = merge(kept, nested(path, at(tree, path)))
     return kept
 
 
