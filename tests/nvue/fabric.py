@@ -23,6 +23,7 @@ class HostPort:
         host: its name, as its LLDP says it.
         mac: of the port.
         speaks: whether it runs LLDP; a silent host port tells nothing.
+        bonds: whether it speaks LACP on it; a bond of the switch stays down without.
         named: whether its LLDP port-id is the interface's name instead of its MAC.
         netdev: that name.
 
@@ -31,6 +32,7 @@ class HostPort:
     host: str
     mac: str
     speaks: bool = True
+    bonds: bool = True
     named: bool = False
     netdev: str = "enp59s0f0np0"
 
@@ -67,6 +69,10 @@ class Fabric:
         if port in self.cut or far in self.cut:
             return False
         return far in self.cables if far else port in self.hosts
+
+    def bonds(self, port: Port) -> bool:
+        """Whether what is at the end of the cable speaks LACP."""
+        return port not in self.hosts or self.hosts[port].bonds
 
     def session(self, port: Port) -> tuple[bool, bool]:
         """Whether BGP, and EVPN over it, is up between the two ends of a cable."""
@@ -154,8 +160,7 @@ class Member:
         for bond, content in self.tree.get("interface", {}).items():
             if content.get("type") == "bond":
                 members = self._members(bond)
-                up = any(self.fabric.up((self.name, member)) for member in members)
-                shown[bond] = _interface("bond", content.get("link", {}).get("mtu", 9216), up)
+                shown[bond] = _interface("bond", content.get("link", {}).get("mtu", 9216), self.bond_up(bond))
                 shown[bond]["bond"] = {"member": {member: {} for member in members}, "mode": "lacp"}
         if "bridge" in self.tree:
             shown["br_default"] = _interface("bridge", 9216, True)
@@ -217,8 +222,9 @@ class Member:
         return found
 
     def bond_up(self, bond: str) -> bool:
-        """Whether any member of a bond has its link."""
-        return any(self.fabric.up((self.name, member)) for member in self._members(bond))
+        """Whether any member of a bond has its link, and a host at its end that bonds."""
+        ports = [(self.name, member) for member in self._members(bond)]
+        return any(self.fabric.up(port) and self.fabric.bonds(port) for port in ports)
 
     def _segments(self) -> Tree:
         shown: Tree = {}

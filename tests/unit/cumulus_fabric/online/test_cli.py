@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command line on simulated switches, at the intent's addresses: day 0; then the charm adopts them."""
 
+import io
 import json
 import os
 from collections.abc import Iterator
@@ -102,6 +103,21 @@ def test_credentials_that_others_can_read_are_refused(shell: Shell) -> None:
     assert status == 2
     assert "chmod 600" in err
     assert all(not server.calls for server in shell.rack.servers.values())
+
+
+def test_credentials_may_come_from_standard_input(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO(f"{USER}:{PASSWORD}\n"))
+    shell.credentials = Path("-")
+    assert shell("plan")[0] == 0
+
+
+@pytest.mark.parametrize("text", ["", "cumulus", "cumulus:", ":secret", "us\x00er:secret", "user:se\x1bcret"])
+def test_credentials_that_cannot_be_used_are_one_sentence(shell: Shell, text: str) -> None:
+    shell.credentials.write_text(text)
+    status, _, err = shell("plan")
+    assert (status, err.count("\n")) == (2, 1)
+    assert "one line user:password" in err
+    assert "secret" not in err
 
 
 def test_the_charm_adopts_what_the_command_line_has_applied(

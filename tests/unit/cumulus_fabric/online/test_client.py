@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from client import Nvue, Progress
 from connection import PAUSES, Access, Credentials, SwitchError, proxy_for
+from fleet import Fleet
 from nvue import Certificate, Fault, Server, SimulatedTime, Switch, Wire
 from nvue.faults import KINDS
 
@@ -58,6 +59,25 @@ def test_a_revision_with_slashes_goes_all_the_way(nvue: Nvue, time: SimulatedTim
     assert nvue.progress(revision).applied
     assert nvue.applied()["system"]["hostname"] == "new"
     assert nvue.revisions()[0] == revision
+
+
+@pytest.mark.parametrize("limit", [1, 3])
+def test_switches_are_talked_to_side_by_side_under_a_limit(access: Access, limit: int) -> None:
+    fleet = Fleet({str(number): Nvue(str(number), "", access) for number in range(3 * limit)}, limit)
+    together, now, most = threading.Barrier(limit), [0], [0]
+
+    def work(switch: Nvue) -> str:
+        with lock:
+            now[0] += 1
+            most[0] = max(most[0], now[0])
+        together.wait(30)  # passes when as many as the limit are here at once
+        with lock:
+            now[0] -= 1
+        return switch.name
+
+    lock = threading.Lock()
+    done, failed = fleet.each(fleet.switches, work)
+    assert (list(done), failed, most) == (list(fleet.switches), {}, [limit])
 
 
 def test_revisions_are_listed_by_their_time_whoever_made_them(nvue: Nvue, server: Server) -> None:

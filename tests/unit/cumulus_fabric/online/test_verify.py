@@ -2,6 +2,7 @@
 """Verify: whatever is otherwise than the intent says is named, with its switch, port and remedy."""
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from copy import deepcopy
 from typing import Any
 
@@ -142,6 +143,17 @@ BROKEN: dict[str, tuple[Callable[[Rack], object], list[str]]] = {
         lambda rdg: rdg.wires.cut.add(("Leaf0-1", "swp9")),
         ["Leaf0-1 swp9: the link to node1 is down"],
     ),
+    "links of single-homed hosts": (
+        lambda rdg: rdg.wires.cut.update({("Leaf0-1", "swp23"), ("Leaf0-1", "swp22")}),
+        [
+            "Leaf0-1 swp22: the link is down",
+            "Leaf0-1 swp23: the link to juju is down",
+        ],
+    ),
+    "a host that does not bond": (
+        lambda rdg: setattr(rdg.wires.hosts["Leaf0-1", "swp9"], "bonds", False),
+        ["Leaf0-1 bond1: is down although its members are up: no LACP partner"],
+    ),
     "another host": (
         lambda rdg: setattr(rdg.wires.hosts["Leaf0-1", "swp9"], "host", "node2.example.com"),
         ["Leaf0-1 swp9: is wired to node2.example.com, the intent says node1"],
@@ -155,6 +167,67 @@ def test_what_is_otherwise_is_named(rdg: Rack, breaks: Callable[[Rack], object],
     seen = found(rdg)
     assert sorted(f"{each.subject}: {each.what}" for each in seen) == sorted(said)
     assert all(each.remedy for each in seen)
+
+
+@contextmanager
+def showing(rdg: Rack, name: str, change: dict[str, Any]) -> Iterator[None]:
+    """Let a switch show something that no configuration of the simulator leads to."""
+    box = rdg.servers[name].switch
+    shown = merge(box.operational(), change)
+    box.operational = lambda: shown
+    try:
+        yield
+    finally:
+        del box.__dict__["operational"]
+
+
+ESI = "03:44:38:39:be:ef:01:00:00:01"
+SHOWN: dict[str, tuple[dict[str, Any], str]] = {
+    "a bond without a member": (
+        {"interface": {"bond1": {"bond": {"member": {"swp9": None}}}}},
+        "bond1: lacks its member swp9",
+    ),
+    "no bond": ({"interface": {"bond2": None}}, "bond2: does not exist"),
+    "no session": (bgp({"neighbor": {"swp31": None}}), "swp31: has no BGP session with Spine0"),
+    "a VNI elsewhere": (
+        {"evpn": {"vni": {"40": {"vlan": 10}}}},
+        "VNI 40: is on VLAN 10, the intent says 40",
+    ),
+    "a segment elsewhere": (
+        {"evpn": {"multihoming": {"esi": {ESI: {"local-interface": "bond2"}}}}},
+        f"bond1: its Ethernet segment {ESI} is on bond2",
+    ),
+}
+
+
+@pytest.mark.parametrize(("change", "said"), SHOWN.values(), ids=SHOWN)
+def test_what_a_switch_shows_otherwise_is_named(rdg: Rack, change: dict[str, Any], said: str) -> None:
+    with showing(rdg, "Leaf0-1", change):
+        seen = found(rdg)
+    assert [f"{each.subject}: {each.what}" for each in seen] == [f"Leaf0-1 {said}"]
+
+
+LINKS: list[tuple[dict[str, Any], bool]] = [
+    ({"oper-status": "down"}, False),
+    ({"state": {"up": None, "down": {}}}, True),
+    ({"oper-status": None}, True),
+    ({"oper-status": None, "state": {"up": None, "down": {}}}, False),
+]
+
+
+@pytest.mark.parametrize(("link", "up"), LINKS)
+def test_a_links_own_status_counts_where_the_release_tells_it(
+    rdg: Rack, link: dict[str, Any], up: bool
+) -> None:
+    """5.11 split it from what is configured."""
+    with showing(rdg, "Leaf0-1", {"interface": {"swp23": {"link": link}}}):
+        assert (found(rdg) == []) is up
+
+
+def test_an_uplink_on_which_no_lldp_is_heard_yet_is_only_mentioned(rdg: Rack) -> None:
+    with showing(rdg, "Leaf0-1", {"interface": {"swp31": {"lldp": {"neighbor": {"Spine0": None}}}}}):
+        assert found(rdg) == []
+        assert any(each.what == "Spine0 is not seen by LLDP yet" for each in rdg.site.verify())
 
 
 def test_a_silent_host_port_is_unknown_and_not_wrong(rdg: Rack) -> None:
