@@ -101,7 +101,7 @@ class Access:
     ca: str = ""
     pins: Mapping[str, str] = field(default_factory=dict[str, str])
     timeout: float = 30.0
-    proxy: str = ""
+    proxy: str = field(default="", repr=False)
     no_proxy: str = ""
     pauses: Sequence[float] = PAUSES
     clock: Clock = time

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from config import Options, Output, Rendering, Showing, Switches
 from nvue import Certificate
-from unit.cumulus_fabric.online.unit import METADATA, Unit, site
+from unit.cumulus_fabric.online.unit import METADATA, ROOT, Unit, site
 
 F = "9F" * 32
 PEM = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"
@@ -97,3 +97,11 @@ def test_options_and_charmcraft_yaml_agree() -> None:
     declared = METADATA["config"]["options"]
     defaults = {name.replace("-", "_"): option.get("default") for name, option in declared.items()}
     assert defaults == vars(Options())
+
+
+def test_the_readme_tells_every_option_with_its_default_and_every_action() -> None:
+    readme = (ROOT / "charms/cumulus-fabric/README.md").read_text()
+    for name, option in METADATA["config"]["options"].items():
+        default = f"`{option['default']}`" if option.get("default") not in (None, "") else ""
+        assert f"| `{name}` | {default}".rstrip() in readme
+    assert all(f"| `{action}` |" in readme for action in METADATA["actions"])

@@ -259,6 +259,7 @@ def test_the_password_is_nowhere_but_in_the_request(
         repr(client),
         caplog.text,
     ]
+    said += [repr(replace(access, proxy=f"http://me:{SECRET}@192.0.2.1:3128"))]
     assert SECRET not in " ".join(said)
     assert access.credentials.header not in " ".join(said)
     assert "user cumulus is not let in" in said[0]

@@ -5,6 +5,7 @@ import base64
 import http.client
 import json
 import ssl
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -168,6 +169,27 @@ def test_a_commit_that_nobody_confirms_rolls_itself_back(
     assert (shown["state"], shown["transition"]["issue"]["00000"]["code"]) == ("apply_fail", "rollback")
     assert call.applied() == before
     assert switch.rolled_back == 1
+
+
+def test_in_real_time_a_commit_goes_back_with_nobody_asking() -> None:
+    """As in the twin, whose switches have the machine's clock."""
+    switch = Switch("leaf0-1", pace=0.01)
+    before = switch.applied
+    (name,) = switch.create()
+    switch.patch(name, ("system", "hostname"), "new")
+    gone_back = threading.Event()
+    apply = switch.backend.apply
+
+    def seen(tree: Tree) -> Issue | None:
+        if tree == before:
+            gone_back.set()
+        return apply(tree)
+
+    switch.backend.apply = seen
+    switch.request(name, commit(0.1))
+    assert gone_back.wait(30)
+    with switch.lock:
+        assert (switch.applied, switch.rolled_back) == (before, 1)
 
 
 def test_a_change_that_cuts_management_is_answered_again_after_its_rollback(
