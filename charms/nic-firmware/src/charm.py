@@ -79,9 +79,6 @@ class NicFirmwareCharm(ops.CharmBase):
     def _options(self) -> Options:
         return load_config(self, Options)
 
-    def _owner(self, options: Options) -> str:
-        return NAME if options.reboot_owner == "self" else options.reboot_owner
-
     def _resource(self) -> str | None:
         """Path of the attached resource; None when there is none, or an address is given instead."""
         if self._options().firmware_url:
@@ -93,7 +90,9 @@ class NicFirmwareCharm(ops.CharmBase):
         return path if self.system.exists(path) else None
 
     def _survey(self) -> Survey:
-        return survey(self.system, self._options(), self.database(), self._resource(), self.app.name)
+        options = self._options()
+        attached = self._resource() if options.firmware_policy == "auto" else None
+        return survey(self.system, options, self.database(), attached, self.app.name)
 
     def _converge(self) -> Sequence[Finding]:
         """All four verbs, and this unit's turn in the rolling reboot."""
@@ -132,7 +131,7 @@ class NicFirmwareCharm(ops.CharmBase):
         given = Handover(
             NAME,
             self.unit.name,
-            reboot_owner=self._owner(options),
+            reboot_owner=NAME if options.reboot_owner == "self" else options.reboot_owner,
             pending=" ".join(worst.what.split()) if worst else "",
         )
         policy = RebootPolicy(cast("Mode", options.reboot_policy), options.reboot_settle)
