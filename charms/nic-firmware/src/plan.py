@@ -106,8 +106,8 @@ def _activation(
 
 
 def cards(wanted: Desired, observed: Observed) -> Iterator[Card]:
-    """The cards of which something is wanted."""
-    return (card for card in observed.cards if any(wanted.ports.get(port.bdf) for port in card.ports))
+    """The chosen cards, also those of which no parameter is wanted: an image may have been burned."""
+    return (card for card in observed.cards if any(port.bdf in wanted.ports for port in card.ports))
 
 
 def states(bdf: str, wanted: Desired, observed: Observed) -> Iterator[tuple[Setting, State]]:

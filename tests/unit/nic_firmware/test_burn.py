@@ -63,6 +63,17 @@ def test_auto_burns_sets_parameters_and_needs_one_reboot_for_both(node: Node) ->
     assert not spawned(node, "-c")
 
 
+@pytest.mark.parametrize("policy", ["action", "auto"])
+def test_an_image_alone_gets_its_reboot_too(node: Node, policy: str) -> None:
+    offer(node, firmware_policy=policy, reboot_policy="always", profile="").emit()
+    if policy == "action":
+        node.action("burn")
+        node.emit("update_status")
+    assert flash(node)[0] == NEW
+    assert node.reboots_asked == 1
+    assert node.boot().name == "active"
+
+
 def test_the_plan_shows_the_burn_and_fetches_nothing(node: Node) -> None:
     offer(node, firmware_policy="auto")
     node.action("plan")
