@@ -45,6 +45,9 @@ MODULE_PARM_DESC(numa, "NUMA node of each card");
 unsigned int vcx_speed = 100000;
 module_param_named(speed, vcx_speed, uint, 0444);
 MODULE_PARM_DESC(speed, "Link speed of all ports in Mb/s");
+static u8 serial;
+module_param(serial, byte, 0444);
+MODULE_PARM_DESC(serial, "Byte in the cards' MAC addresses and GUIDs that is this machine's own");
 
 bool vcx_strict_bound = true;
 module_param_named(strict_bound, vcx_strict_bound, bool, 0644);
@@ -96,7 +99,7 @@ bad:
 
 static void vcx_port_init(struct vcx_card *card, unsigned int n)
 {
-	const u8 mac[ETH_ALEN] = { 0x0c, 0x42, 0xa1, 0x00, card->bus, n };
+	const u8 mac[ETH_ALEN] = { 0x0c, 0x42, 0xa1, serial, card->bus, n };
 	struct vcx_port *port = &card->port[n];
 	static unsigned int wire;
 	int i;
@@ -119,7 +122,7 @@ static void vcx_port_init(struct vcx_card *card, unsigned int n)
 /* All of a card but its PCI bus, which goes in last and brings the driver to it. */
 static int vcx_card_create(unsigned int index)
 {
-	static const u8 guid[] = { 0x0c, 0x42, 0xa1, 0x03, 0x00 };
+	const u8 guid[] = { 0x0c, 0x42, 0xa1, 0x03, serial };
 	struct vcx_card *card;
 	int i, err;
 
@@ -171,12 +174,9 @@ static int __init vcx_init(void)
 	err = vcx_flower_init();
 	if (err)
 		return err;
-	for (i = 0; i < num_cards; i++) {
+	for (i = 0; i < num_cards && !err; i++)
 		err = vcx_card_create(i);
-		if (err)
-			goto destroy_cards;
-	}
-	err = vcx_wire_init();
+	err = err ?: vcx_wire_init();
 	if (err)
 		goto destroy_cards;
 	vcx_debugfs_init();
