@@ -22,7 +22,7 @@ from lab import code, host
 from lab.accel import accelerator
 from lab.cable import WIRES, Nic
 from lab.channel import Agent, ChannelError, Monitor
-from lab.image import RELEASES, digest, image, locked
+from lab.image import RELEASES, Image, digest, image, locked
 from lab.juju import Unit
 from lab.progress import Step
 
@@ -39,6 +39,20 @@ _libc = ctypes.CDLL(None)
 
 class GuestError(RuntimeError):
     """A command failed in the guest, or the guest itself did."""
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What a guest is besides the image: done and booted once, and kept in the snapshot that it starts from.
+
+    Attributes:
+        name: of this kind of guest, fit for a file's name.
+        script: of the shell; root runs it after the image's first boot, and reboots.
+
+    """
+
+    name: str
+    script: str
 
 
 @dataclass(frozen=True)
@@ -65,14 +79,21 @@ class Guest:
         release: ``trixie`` or ``bookworm``.
         console_log: keep the serial console's log at this path, too, when the guest is gone.
         nics: its ends of cables to other guests; see :mod:`lab.cable`.
+        setup: what it is besides the image.
 
     """
 
     def __init__(
-        self, release: str = "trixie", *, console_log: Path | None = None, nics: Sequence[Nic] = ()
+        self,
+        release: str = "trixie",
+        *,
+        console_log: Path | None = None,
+        nics: Sequence[Nic] = (),
+        setup: Setup | None = None,
     ) -> None:
         self.release = RELEASES[release]
         self._nics = nics
+        self._setup = setup or Setup(f"nics-{digest(nic.mac for nic in nics)}" if nics else "plain", "")
         self._keep_log = console_log
         self.shell_socket: socket.socket | None = None
         self._process: subprocess.Popen[bytes] | None = None
@@ -80,10 +101,8 @@ class Guest:
         self._monitor: Monitor | None = None
 
     def __enter__(self) -> "Guest":
-        self._image = image(self.release.name)
         self._image_lock = self._image.kernel.open()
         fcntl.flock(self._image_lock, fcntl.LOCK_SH)
-        self._accelerator = accelerator(self._image)
         _sweep()
         self.directory = Path(tempfile.mkdtemp(prefix="guest-", dir=host.cache()))
         self._directory_lock = (self.directory / "lock").open("w")
@@ -92,7 +111,7 @@ class Guest:
         try:
             self._disk = self.directory / "disk.qcow2"
             code.write_disk(self.directory / "code.img")
-            with locked(self._image.directory / "first-boot.lock"):
+            with locked(self._image.directory / f"first-boot-{self._setup.name}.lock"):
                 if not self._booted.exists():
                     self._boot_first()
             copy = ["cp", "--sparse=always", "--reflink=auto", str(self._booted), str(self._disk)]
@@ -107,8 +126,7 @@ class Guest:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._process and self._process.poll() is None:
-            self._process.kill()
+        self.kill()
         self._stopped()
         if self._keep_log and self.console.exists():
             self._keep_log.parent.mkdir(parents=True, exist_ok=True)
@@ -116,6 +134,20 @@ class Guest:
         shutil.rmtree(self.directory)
         self._directory_lock.close()
         self._image_lock.close()
+
+    def prepare(self) -> None:
+        """Build the image and do the first boot now, with their progress shown, unless the cache has them."""
+        if not self._booted.exists():
+            with self:
+                pass
+
+    @cached_property
+    def _image(self) -> Image:
+        return image(self.release.name)
+
+    @cached_property
+    def _accelerator(self) -> list[str]:
+        return accelerator(self._image)
 
     @cached_property
     def _booted(self) -> Path:
@@ -127,20 +159,23 @@ class Guest:
             ["qemu-system-x86_64", "--version"], check=True, capture_output=True, text=True
         )
         macs = [nic.mac for nic in self._nics]
-        key = digest([version.stdout, *self._accelerator, *macs, Path(__file__)])
-        return self._image.directory / f"booted-{len(macs)}-{key}.qcow2"
+        key = digest([version.stdout, *self._accelerator, *macs, self._setup.script, Path(__file__)])
+        return self._image.directory / f"booted-{self._setup.name}-{key}.qcow2"
 
     def _boot_first(self) -> None:
         """Boot the image for real, once; later guests start from there in seconds.
 
         The code disk differs from run to run, so that it is not mounted in the snapshot.
         """
-        for other in self._image.directory.glob(f"booted-{len(self._nics)}-*.qcow2"):
+        for other in self._image.directory.glob(f"booted-{self._setup.name}-{'?' * 16}.qcow2"):
             other.unlink()
         create = ["qemu-img", "create", "-q", "-f", "qcow2", "-F", "qcow2", "-b", str(self._image.disk)]
         subprocess.run([*create, str(self._disk)], check=True, stdin=subprocess.DEVNULL)
-        with Step(f"Debian {self.release.name}: first boot"):
+        with Step(f"Debian {self.release.name}: first boot of {self._setup.name}"):
             self._start(cold=True)
+            if self._setup.script:
+                self.run(self._setup.script)
+                self.reboot()
             if failed := self.run("systemctl list-units --failed --plain --no-legend").stdout:
                 raise GuestError(f"not a boot to start from:\n{failed}{self.tail()}")
             self.run(f"umount -q {code.MOUNTED}; sync && echo 3 >/proc/sys/vm/drop_caches")
@@ -149,6 +184,11 @@ class Guest:
             self.monitor.call("quit")
         self._await_exit(30)
         self._disk.rename(self._booted)
+
+    def kill(self) -> None:
+        """Pull the plug for good, from any thread: whoever waits for the guest gets an error."""
+        if self._process and self._process.poll() is None:
+            self._process.kill()
 
     def run(
         self,
@@ -296,7 +336,8 @@ class Guest:
         with (self.directory / "qemu.log").open("wb") as log:
             self._process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
-                pass_fds=[sock.fileno() for sock in far], preexec_fn=_die_with_parent,
+                pass_fds=[sock.fileno() for sock in (*far, *(nic.end for nic in self._nics))],
+                preexec_fn=_die_with_parent,
             )  # fmt: skip
         for sock in far:
             sock.close()

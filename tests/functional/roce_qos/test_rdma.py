@@ -2,13 +2,11 @@
 """Real RDMA traffic between two virtual machines: the type of service that the charm set is on the wire."""
 
 import re
-import tempfile
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from functional.roce_qos.node import Node
-from lab.cable import WIRES, cable
+from lab.cable import WIRES, cables
 from lab.guest import Guest
 
 pytestmark = pytest.mark.unproven
@@ -42,14 +40,12 @@ WRITES = "ib_write_bw -R -d {} -n 20 -s 4096 -m 1024 -F"
 @pytest.fixture(scope="module")
 def pair() -> Iterator[tuple[Guest, Guest]]:
     """A node whose bond is cabled to a second machine's, both with a software RDMA device on their bond."""
-    with tempfile.TemporaryDirectory(prefix="cables-") as name:
-        ends = [cable(Path(name), port, wire) for port, wire in zip(PORTS, WIRES)]
-        with Guest(nics=[wire for _, wire in ends]) as node, Guest(nics=[port for port, _ in ends]) as peer:
-            for guest, script in ((peer, PEER), (node, NODE)):
-                guest.run(MODULES)
-                guest.run(script)
-            node.run(f"until ping -q -c 1 -W 1 {RECEIVER}; do sleep 1; done", timeout=120)
-            yield node, peer
+    with cables(zip(PORTS, WIRES)) as (ports, wires), Guest(nics=wires) as node, Guest(nics=ports) as peer:
+        for guest, script in ((peer, PEER), (node, NODE)):
+            guest.run(MODULES)
+            guest.run(script)
+        node.run(f"until ping -q -c 1 -W 1 {RECEIVER}; do sleep 1; done", timeout=120)
+        yield node, peer
 
 
 def types_of_service(pair: tuple[Guest, Guest], *options: str) -> set[str]:

@@ -2,13 +2,11 @@
 """A compute node in a guest of its own on the twin's leaves: two cables between two virtual machines."""
 
 import json
-import tempfile
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from functional.twin.rack import Rack
-from lab.cable import WIRES, cable
+from lab.cable import WIRES, cables
 from lab.guest import Guest
 from lab.twin.wiring import OUTSIDE, reference
 
@@ -24,14 +22,12 @@ def pair() -> Iterator[tuple[Rack, Guest]]:
     wiring.cables = [each for each in wiring.cables if each[2] != "compute0"]
     wiring.cables += [(leaf, "swp9", OUTSIDE, mac) for leaf, mac in zip(("Leaf0-1", "Leaf0-2"), PORTS)]
     del wiring.hosts["compute0"]
-    with tempfile.TemporaryDirectory(prefix="cables-") as name:
-        ends = [cable(Path(name), port, wire) for port, wire in zip(PORTS, WIRES)]
-        with Guest(nics=[port for port, _ in ends]) as fabric, Guest(nics=[wire for _, wire in ends]) as node:
-            fabric.write("/run/wiring.json", wiring.dump())
-            rack = Rack(fabric)
-            rack.start("/run/wiring.json")
-            assert rack.operate("apply", timeout=600)["applied"]
-            yield rack, node
+    with cables(zip(PORTS, WIRES)) as (ports, wires), Guest(nics=ports) as fabric, Guest(nics=wires) as node:
+        fabric.write("/run/wiring.json", wiring.dump())
+        rack = Rack(fabric)
+        rack.start("/run/wiring.json")
+        assert rack.operate("apply", timeout=600)["applied"]
+        yield rack, node
 
 
 def test_the_nodes_bond_sees_both_leaves_as_the_racks_segment(pair: tuple[Rack, Guest]) -> None:
