@@ -40,20 +40,21 @@ class Result:
 
 
 class Unit:
-    """Unit 0 of an application on this guest.
+    """The unit of an application on this guest.
 
     Args:
-        app: the application's name, and its charm's directory under charms/ unless ``path`` (in the guest)
-        names another. known: ``config``, ``leader``, ``planned_units``, ``relations`` (dicts of ``endpoint``
-        and what ops.testing's
-            relation classes take), ``secrets``. Peer relations, and for a subordinate its principal, come by
-            themselves.
+        app: the application's name, and its charm's directory under charms/ unless ``charm`` names another
+            one there or ``path`` one in the guest.
+        known: ``number`` of the unit, ``config``, ``leader``, ``planned_units``, ``relations`` (dicts of
+            ``endpoint`` and what ops.testing's relation classes take), ``secrets``. Peer relations, and for a
+            subordinate its principal, come by themselves.
 
     """
 
     def __init__(self, guest: "Guest", app: str, **known: Any) -> None:
         self._guest = guest
         self.app = app
+        self._charm, self._number = known.get("charm", app), known.get("number", 0)
         self._ask("deploy", **known)
 
     def set(self, **known: Any) -> None:
@@ -62,16 +63,21 @@ class Unit:
 
     def refresh(self) -> None:
         """Unpack the charm anew, as ``juju refresh`` does before it emits upgrade-charm."""
-        self._ask("deploy", refresh=True)
+        self._ask("deploy", refresh=True, charm=self._charm, number=self._number)
 
-    def emit(self, event: str, timeout: float = 900) -> Result:
+    def emit(self, event: str, timeout: float = 900, **given: Any) -> Result:
         """Run one event: ``config_changed``, ``update_status``, ``<endpoint>_relation_changed`` …
+
+        Args:
+            event: its name.
+            timeout: seconds.
+            given: ``relations`` with remote data to set first, the ``remote_unit`` of a relation's event.
 
         Raises:
             HookError: the charm raised.
 
         """
-        return self._dispatch(timeout, event=event)
+        return self._dispatch(timeout, event=event, **given)
 
     def action(self, action: str, params: Mapping[str, Any] | None = None, timeout: float = 900) -> Result:
         """Run an action; see the result's ``failure``.

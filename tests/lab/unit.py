@@ -7,8 +7,9 @@ importing ops each time: each request runs in a forked child that imports the ch
 Juju's machine lock has it, and with Ubuntu's os-release in a mount namespace of its own. ``unit.py`` with a
 request on standard input is the client, ``unit.py juju-exec`` the one that charms' own services use.
 
-A unit is ``/var/lib/juju/agents/unit-<app>-0/charm``, the charm with the shared packages staged into its
-lib/, as packing does it, and ``/var/lib/lab/units/<app>.json``: what a controller would know of it.
+A unit is ``/var/lib/juju/agents/unit-<app>-<number>/charm``, the charm with the shared packages staged into
+its lib/, as packing does it, and ``/var/lib/lab/units/<app>.json``: what a controller would know of it. A
+machine has at most one unit of an application.
 """
 
 import ctypes
@@ -36,6 +37,7 @@ SOURCES = Path("/opt/ovn-offload")
 PACKAGES = "/opt/site-packages"
 SERIES = Path("/usr/share/lab")
 CONTROLLER = "192.168.25.1:17070"
+NOT_ATTACHED = "/var/lib/lab/not-attached"
 SYSTEMD_FIRST_SOCKET = 3  # sd_listen_fds(3)
 CLONE_NEWNS, MS_BIND, MS_REC, MS_PRIVATE = 0x20000, 0x1000, 0x4000, 1 << 18
 
@@ -44,8 +46,8 @@ class RequestError(Exception):
     """The request cannot be served; the message says why."""
 
 
-def charm_directory(app: str) -> Path:
-    return AGENTS / f"unit-{app}-0" / "charm"
+def charm_directory(app: str, number: int) -> Path:
+    return AGENTS / f"unit-{app}-{number}" / "charm"
 
 
 def deploy(request: dict[str, Any]) -> dict[str, Any]:
@@ -54,7 +56,8 @@ def deploy(request: dict[str, Any]) -> dict[str, Any]:
     source = Path(request.get("path", source))
     if not (source / "charmcraft.yaml").exists():
         raise RequestError(f"{source} holds no charm")
-    target = charm_directory(app)
+    number = request.get("number", 0)
+    target = charm_directory(app, number)
     shutil.rmtree(target, ignore_errors=True)
     shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree(
@@ -63,6 +66,7 @@ def deploy(request: dict[str, Any]) -> dict[str, Any]:
     if request.get("refresh"):
         return {}
     known = {
+        "number": number,
         "config": request.get("config") or {},
         "leader": request.get("leader", True),
         "planned_units": request.get("planned_units", 1),
@@ -77,7 +81,7 @@ def deploy(request: dict[str, Any]) -> dict[str, Any]:
     if meta.get("subordinate"):
         known["relations"] += [{"endpoint": name, "remote_app_name": "principal"} for name in hosts[:1]]
     for number, relation in enumerate(known["relations"]):
-        relation["id"] = number
+        relation.setdefault("id", number)
     save(app, known)
     return {}
 
@@ -117,7 +121,8 @@ def change(request: dict[str, Any]) -> dict[str, Any]:
         if name in request:
             known[name] = request[name]
     for new in request.get("relations") or []:
-        old = [r for r in known["relations"] if r["endpoint"] == new["endpoint"]]
+        key = "id" if "id" in new else "endpoint"
+        old = [r for r in known["relations"] if r[key] == new[key]]
         if old:
             old[0].update(new)
         else:
@@ -147,7 +152,10 @@ def as_state(testing: Any, known: dict[str, Any], meta: dict[str, Any]) -> Any:
     name, message = known.get("status", ["unknown", ""])
     kinds = (testing.ActiveStatus, testing.BlockedStatus, testing.MaintenanceStatus, testing.WaitingStatus)
     kept = next((kind(message) for kind in kinds if kind.name == name), testing.UnknownStatus())
+    # ops.testing has no word for a resource that nobody attached: it is where nothing is.
+    resources = [testing.Resource(name=name, path=NOT_ATTACHED) for name in meta.get("resources", {})]
     return testing.State(
+        resources=resources,
         config=known["config"],
         leader=known["leader"],
         planned_units=known["planned_units"],
@@ -184,7 +192,8 @@ def dispatch(request: dict[str, Any]) -> dict[str, Any]:
     from ops import testing
 
     app = request["app"]
-    known, directory = load(app), charm_directory(app)
+    known = change(request) if "relations" in request else load(app)
+    directory = charm_directory(app, known["number"])
     os.chdir(directory)
     os.environ["JUJU_API_ADDRESSES"] = CONTROLLER
     trace = Path(f"/run/lab-trace-{app}")
@@ -201,7 +210,9 @@ def dispatch(request: dict[str, Any]) -> dict[str, Any]:
 
     ops.Unit.reboot = reboot
     meta = metadata(directory)
-    context = testing.Context(charm_class(ops, directory), charm_root=directory, app_name=app, unit_id=0)
+    context = testing.Context(
+        charm_class(ops, directory), charm_root=directory, app_name=app, unit_id=known["number"]
+    )
     state = as_state(testing, known, meta)
     result: dict[str, Any] = {"failure": None, "error": None}
     try:
@@ -329,8 +340,8 @@ def ask(request: dict[str, Any]) -> Any:
 
 
 def juju_exec(arguments: list[str]) -> int:
-    """``juju-exec -u <app>/0 "JUJU_DISPATCH_PATH=hooks/<event> ./dispatch"``: the form that charms use."""
-    found = re.fullmatch(r"-u (\S+)/0 JUJU_DISPATCH_PATH=hooks/(\S+) \./dispatch", " ".join(arguments))
+    """``juju-exec -u <unit> "JUJU_DISPATCH_PATH=hooks/<event> ./dispatch"``: the form that charms use."""
+    found = re.fullmatch(r"-u (\S+)/\d+ JUJU_DISPATCH_PATH=hooks/(\S+) \./dispatch", " ".join(arguments))
     if not found:
         print(f"juju-exec: not modelled: {arguments}", file=sys.stderr)
         return 2
