@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The bundle's own charms converge a virtual rack; exit status 0 only if all holds that must.
+
+Two spines and four leaves with real FRR behind NVUE's API, and compute nodes with a virtual ConnectX each,
+are guests of this machine; Juju's part is played by :mod:`lab.rack.controller`.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+from bundle.source import FileError
+
+from lab import juju
+from lab.guest import GuestError
+from lab.host import HostError
+from lab.rack import build, deployment, layout, report
+from lab.rack.scenarios import SCENARIOS, converge
+from lab.shell import interact
+
+BUNDLE = deployment.ROOT / "bundles" / "ovn-offload-jammy-caracal.yaml"
+
+
+def arguments() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="python -m lab.rack", description=__doc__.partition("\n")[0])
+    parser.add_argument("--bundle", type=Path, default=BUNDLE, help="default: %(default)s")
+    parser.add_argument(
+        "--overlay", type=Path, action="append", default=[], help="may be given several times"
+    )
+    parser.add_argument(
+        "--nodes", type=int, choices=range(1, layout.MOST + 1), default=2, help="compute nodes"
+    )
+    parser.add_argument("--scenario", choices=["converge", *SCENARIOS, "all"], default="converge")
+    parser.add_argument("--keep", action="store_true", help="leave the rack running until Enter is pressed")
+    places = [*(f"node-{number}" for number in range(layout.MOST)), layout.FABRIC]
+    parser.add_argument("--shell", choices=places, help="end with a root shell there")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write what was found there")
+    parser.add_argument(
+        "--html", type=Path, metavar="FILE", default=Path("build/rack.html"), help="default: %(default)s"
+    )
+    return parser.parse_args()
+
+
+def main() -> int:
+    """Run the lab; returns the exit status."""
+    options = arguments()
+    more = [name for name in SCENARIOS if options.scenario in (name, "all")]
+    try:
+        wanted = deployment.read(options.bundle, options.overlay, options.nodes)
+        with build.rack(wanted) as rack:
+            found = [*converge(rack), *(check for name in more for check in SCENARIOS[name](rack))]
+            print(report.text(rack, found))
+            if options.json:
+                report.dump(options.json, rack, found)
+            options.html.parent.mkdir(parents=True, exist_ok=True)
+            report.write_html(options.html, rack, found, picture(rack))
+            print(f"Report: {options.html}")
+            if options.shell:
+                interact(rack.floor.machines[options.shell].guest)
+            elif options.keep:
+                input("The rack runs on; Enter ends it. ")
+        return 0 if all(check.holds for check in found) else 1
+    except KeyboardInterrupt:
+        print("\nStopped; nothing is left running.", file=sys.stderr)
+        return 130
+    except (FileError, HostError, GuestError, TimeoutError, juju.HookError) as problem:
+        print(f"\n{problem}", file=sys.stderr)
+        return 1
+
+
+def picture(rack: build.Rack) -> str:
+    """The fabric's, by the charm that has one."""
+    for name, unit in rack.controller.units.items():
+        if "show-fabric" in (unit.app.meta.get("actions") or {}):
+            return str(
+                rack.controller.action(name, "show-fabric", format="svg", health=True).results.get(
+                    "fabric", ""
+                )
+            )
+    return ""
+
+
+if __name__ == "__main__":
+    sys.exit(main())

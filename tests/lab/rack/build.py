@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A rack from its guests' start to units that have been deployed."""
+
+import json
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from lab.cable import Nic
+from lab.guest import Guest, GuestError
+from lab.rack import layout, ovn
+from lab.rack.controller import Controller
+from lab.rack.deployment import Application, Deployment
+from lab.rack.display import Display
+from lab.rack.machine import Floor, Job, Machine
+
+TWIN = (
+    "systemd-run --quiet --unit=twin --setenv=PYTHONPATH=/opt/ovn-offload/tests --property=RequiresMountsFor="
+    "/opt/ovn-offload --property=StandardOutput=truncate:/run/twin.json python3 -m lab.twin /run/wiring.json"
+)
+CREDENTIALS = {
+    "id": "secret:labswitches000000000",
+    "tracked_content": {"user": "cumulus", "password": "CumulusLinux!"},
+}
+"""The password that ``tests/nvue`` has the switches take."""
+
+
+@dataclass
+class Rack:
+    """A rack that runs."""
+
+    deployment: Deployment
+    floor: Floor
+    controller: Controller
+    display: Display
+
+    @property
+    def nodes(self) -> dict[str, int]:
+        """The compute nodes' machines, and their numbers."""
+        return {f"node-{number}": number for number in range(len(self.deployment.nodes))}
+
+    def option(self, name: str, default: Any) -> Any:
+        """What the deployment sets an option to, in whichever application has it."""
+        found = [app.options[name] for app in self.deployment.applications.values() if name in app.options]
+        return found[0] if found else default
+
+    def on(self, machine: str, command: str, **options: Any) -> str:
+        """What a command on a machine prints, whether or not it fails."""
+        work = {machine: lambda guest: guest.run(command, check=False, **options).stdout}
+        return self.floor.each("", work)[machine]
+
+    def on_nodes(self, command: str, **options: Any) -> dict[str, str]:
+        """The same on all nodes, side by side."""
+        work = {name: lambda guest: guest.run(command, check=False, **options).stdout for name in self.nodes}
+        return self.floor.each("", work)
+
+    def settle(self, patience: float) -> bool:
+        """Until every unit is active and nothing is left to do."""
+        return self.floor.work(lambda: self.controller.settled, patience)
+
+
+@contextmanager
+def rack(deployment: Deployment) -> Iterator[Rack]:
+    """Machines that have started, with nothing on them; all of them end with the ``with``."""
+    with layout.cabled() as (fabric, nodes):
+        yield from _rack(deployment, fabric, nodes)
+
+
+def _rack(deployment: Deployment, fabric: list[Nic], nodes: list[list[Nic]]) -> Iterator[Rack]:
+    guest = Guest(nics=fabric, setup=layout.FABRIC_SETUP)
+    machines, place = {layout.FABRIC: Machine(layout.FABRIC, guest)}, {}
+    for number, juju in enumerate(deployment.nodes):
+        guest = Guest(nics=nodes[number], setup=layout.node_setup(number))
+        machines[place.setdefault(juju, f"node-{number}")] = Machine(f"node-{number}", guest)
+    for app in deployment.applications.values():
+        for juju in app.machines:
+            place.setdefault(juju, layout.FABRIC)
+    for machine in machines.values():
+        machine.guest.prepare()
+    display = Display(machines)
+    floor = Floor(machines.values(), display.tick)
+    controller = Controller(deployment, floor, place)
+    floor.tick = lambda: (controller.due(), display.tick())
+    display.units, controller.tell = controller.units, display.say
+    try:
+        display.phase("machines start")
+        floor.each("starts", {name: partial(_enter, machine) for name, machine in machines.items()})
+        yield Rack(deployment, floor, controller, display)
+    finally:
+        floor.stop()
+
+
+def _enter(machine: Machine, _: Guest) -> None:
+    machine.enter()
+
+
+def deploy(rack: Rack) -> None:
+    """Open vSwitch and units on the nodes; beside that switches, OVN's databases, and the fabric's unit."""
+    floor, controller = rack.floor, rack.controller
+    rack.display.phase("deployment")
+    for name, number in rack.nodes.items():
+        floor.machines[name].queue.append(Job("Open vSwitch and OVN", partial(ovn.chassis, node=number)))
+    controller.deploy(*(name for name, unit in controller.units.items() if unit.machine.name in rack.nodes))
+    certificate = floor.each("the switches start", {layout.FABRIC: _switches})[layout.FABRIC]
+    floor.machines[layout.FABRIC].queue.append(Job("OVN's databases start", ovn.central))
+    for name, unit in controller.units.items():
+        if unit.machine.name == layout.FABRIC:
+            controller.deploy(name, secrets=_site(unit.app, certificate))
+
+
+def _switches(guest: Guest) -> str:
+    """Start the twin, as from the factory; the certificate that its switches present."""
+    guest.write("/run/wiring.json", layout.wiring().dump())
+    guest.run(TWIN)
+    deadline = time.monotonic() + 600
+    while not (said := guest.run("cat /run/twin.json", check=False).stdout.strip()):
+        if (
+            time.monotonic() > deadline
+            or guest.run("systemctl -q is-failed twin", check=False).returncode == 0
+        ):
+            raise GuestError(guest.run("journalctl -q -u twin | tail -20").stdout)
+        time.sleep(2)
+    guest.run(["cp", json.loads(said)["certificate"], layout.CERTIFICATE])
+    return guest.read(layout.CERTIFICATE)
+
+
+def _site(app: Application, certificate: str) -> list[dict[str, Any]]:
+    """What only this rack can tell a charm that manages switches: how they are reached, and their keys."""
+    if "credentials" not in app.meta["config"]["options"]:
+        return []
+    intent = app.options["intent"]
+    if "\nswitches:" not in intent:
+        addresses = {name: lease.partition("/")[0] for name, lease in layout.wiring().switches.items()}
+        lines = [f"  {name}: {{management: {address}}}\n" for name, address in addresses.items()]
+        intent += "\nswitches:\n" + "".join(lines)
+    app.options.update({"intent": intent, "ca-certificate": certificate, "credentials": CREDENTIALS["id"]})
+    return [CREDENTIALS]

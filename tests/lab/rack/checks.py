@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What must hold of a converged rack, asked of kernel, firmware, FRR and OVN, not only of the charms."""
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+
+from lab.guest import Guest
+from lab.rack import layout, ovn
+from lab.rack.build import Rack
+from lab.site import BOND, BRIDGE, PFS
+
+JUMBO = ovn.MTU - 28  # bytes of data in a ping that fills the instances' MTU
+PING = f"ip netns exec {ovn.INSTANCE} ping -q -n"
+OFFLOADED = "ovs-appctl dpctl/dump-flows -m type=offloaded"
+ESTABLISHED = "established"
+
+
+@dataclass(frozen=True)
+class Check:
+    """One fact that must hold, and what was found."""
+
+    area: str
+    subject: str
+    wanted: str
+    found: str
+    holds: bool
+
+
+def equal(area: str, subject: str, wanted: str, found: str) -> Check:
+    """What is found is exactly what is wanted."""
+    return Check(area, subject, wanted, found or "nothing", wanted == found)
+
+
+def charms(rack: Rack) -> Iterator[Check]:
+    """Each unit is active and verifies; one more hook writes nothing."""
+    controller = rack.controller
+    for name, unit in controller.units.items():
+        yield Check(
+            "charms",
+            f"{name} status",
+            "active",
+            ": ".join(filter(None, unit.status)),
+            unit.status[0] == "active",
+        )
+    for name in controller.units:
+        said = controller.action(name, "verify").results
+        yield Check(
+            "charms",
+            f"{name} verify",
+            "true",
+            said.get("verified", "no answer"),
+            said.get("verified") == "true",
+        )
+    for unit in controller.units.values():
+        unit.writes = -1
+        controller.queue(unit, "update_status")
+    rack.floor.work(lambda: all(unit.writes >= 0 for unit in controller.units.values()), 300)
+    for name, unit in controller.units.items():
+        yield equal("charms", f"{name}, once more: writes", "0", str(unit.writes))
+
+
+def nodes(rack: Rack) -> Iterator[Check]:
+    """Firmware, VFs, eswitch, VF-LAG, QoS and the network of each node."""
+    vfs, priorities = rack.option("num-vfs", 0), rack.option("pfc-priorities", "none")
+    firmware = rack.on_nodes(
+        f"mstconfig -d {next(iter(PFS))} query SRIOV_EN NUM_OF_VFS NUM_VF_MSIX MAX_ACC_OUT_READ", timeout=300
+    )
+    for name in rack.nodes:
+        values = dict(re.findall(r"^\W*([A-Z_]{6,})\s+(\S+)\s*$", firmware[name], re.MULTILINE))
+        yield equal("firmware", f"{name} NUM_OF_VFS", str(vfs), values.get("NUM_OF_VFS", ""))
+        yield equal("firmware", f"{name} SRIOV_EN", "True(1)", values.get("SRIOV_EN", ""))
+    found = rack.floor.each("", {name: partial(_ports, name=name, vfs=vfs) for name in rack.nodes})
+    yield from (check for name in rack.nodes for check in found[name])
+    lossless = rack.on_nodes("; ".join(f"dcb pfc show dev {netdev}" for netdev in PFS.values()))
+    for name in rack.nodes:
+        on = " ".join(re.findall(r"(\d):on", lossless[name])) or "none"
+        wanted = " ".join(2 * [priorities]) if priorities != "none" else "none"
+        yield equal("QoS", f"{name} lossless priorities of both ports", wanted, on)
+    reached = rack.on_nodes(f"ping -q -n -c 2 -W 5 {layout.CONTROLLER} | grep -o '[0-9]* received'")
+    for name in rack.nodes:
+        yield equal("network", f"{name} reaches controller and gateway", "2 received", reached[name].strip())
+
+
+def _ports(guest: Guest, name: str, vfs: int) -> list[Check]:
+    """VFs, eswitch modes, VF-LAG, bound VFs and the bond."""
+
+    def said(script: str) -> str:
+        return " ".join(guest.run(script, check=False).stdout.split())
+
+    checks: list[Check] = []
+    for bdf, netdev in PFS.items():
+        device, subject = f"/sys/bus/pci/devices/{bdf}", f"{name} {netdev}"
+        mode = said(f"devlink dev eswitch show pci/{bdf} | grep -o 'mode [a-z]*' | head -1")
+        lag = said(f"cd /sys/kernel/debug/mlx5/{bdf}/lag && cat state && sed -n 1p type")
+        offload = said(f"ethtool -k {netdev} | grep '^hw-tc-offload:' | cut -d' ' -f2")
+        checks += [
+            equal("VFs", f"{subject} VFs", str(vfs), said(f"cat {device}/sriov_numvfs")),
+            equal("VFs", f"{subject} VFs bound", str(vfs), said(f"ls -d {device}/virtfn*/driver | wc -l")),
+            equal("eswitch", subject, "mode switchdev", mode),
+            equal("eswitch", f"{subject} hw-tc-offload", "on", offload),
+            equal("VF-LAG", subject, "active switchdev", lag),
+        ]
+    ports = said(f"grep 'Number of ports' /proc/net/bonding/{BOND} | cut -d: -f2")
+    failed = said("systemctl list-units --failed --plain --no-legend | cut -d' ' -f1")
+    return [
+        *checks,
+        equal("network", f"{name} {BOND} ports aggregated", "2", ports),
+        equal("network", f"{name} {BRIDGE} port", BOND, said(f"ovs-vsctl list-ports {BRIDGE} | grep {BOND}")),
+        equal("network", f"{name} failed systemd units", "none", failed or "none"),
+    ]
+
+
+def fabric(rack: Rack) -> Iterator[Check]:
+    """BGP sessions and Ethernet segments as FRR has them, and who the nodes' LACP partner is."""
+    for switch in layout.wiring().switches:
+        said = rack.on(layout.FABRIC, f"vtysh -N {switch} -c 'show bgp l2vpn evpn summary json'")
+        peers = json.loads(said or "{}").get("peers", {}).values()
+        states = [str(peer["state"]).lower() for peer in peers]
+        wanted = 4 if switch.startswith("Spine") else 2
+        up = states.count(ESTABLISHED)
+        yield Check(
+            "fabric",
+            f"{switch} EVPN sessions",
+            str(wanted),
+            f"{up} of {len(states)}",
+            up == wanted == len(states),
+        )
+    partners = rack.on_nodes("grep -m1 'Partner Mac' /proc/net/bonding/bond0 | cut -d: -f2-")
+    for name, number in rack.nodes.items():
+        # The reference design counts the racks in the segment MAC's last byte.
+        yield equal(
+            "fabric", f"{name} LACP partner", f"44:38:39:be:ef:{number % 2 + 1:02x}", partners[name].strip()
+        )
+
+
+def overlay(rack: Rack) -> Iterator[Check]:
+    """From instance to instance through Geneve, in the longest frames, and where their flows are."""
+    names = list(rack.nodes)
+    rack.floor.each("instances", {layout.FABRIC: lambda guest: ovn.network(guest, len(names))})
+    rack.floor.each(
+        "instances",
+        {name: lambda guest, n=number: ovn.instance(guest, n) for name, number in rack.nodes.items()},
+    )
+    pairs = [(one, other) for one in names for other in names if one != other]
+    for one, other in pairs:
+        address = ovn.address(rack.nodes[other])
+        said = rack.on(
+            one,
+            f"for i in 1 2 3 4 5 6; do {PING} -c 1 -W 5 {address} >/dev/null && break; done; "
+            f"{PING} -M do -s {JUMBO} -i 0.2 -c 10 -W 5 {address}",
+            timeout=120,
+        )
+        yield equal(
+            "overlay", f"{one} to {other}, {ovn.MTU} bytes unfragmented", "10 received", received(said)
+        )
+    for one, other in pairs[:1]:
+        address = ovn.address(rack.nodes[other])
+        rack.on(one, f"{PING} -i 0.2 -c 25 -W 5 {address}", timeout=120)
+        for name in (one, other):
+            flows = rack.on(name, OFFLOADED)
+            out = [line for line in flows.splitlines() if "0x0800" in line and "set(tunnel(" in line]
+            back = [line for line in flows.splitlines() if "0x0800" in line and line.count("tunnel(tun_id")]
+            yield Check(
+                "offload",
+                f"{name} Geneve flows in the NIC, out and in",
+                "at least 1 and 1",
+                f"{len(out)} and {len(back)}",
+                bool(out and back),
+            )
+
+
+def received(said: str) -> str:
+    """Of ping's summary: how many were answered."""
+    found = re.search(r"(\d+) received", said)
+    return f"{found[1]} received" if found else said.strip()[-60:]

@@ -1,0 +1,276 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Juju's part for the whole rack: events in Juju's order, relation data carried until nothing changes.
+
+It knows no charm. :mod:`lab.unit` runs the hooks inside the machines; hooks that the charms have dispatched
+themselves are noticed by looking at what it keeps. A test harness, not a Juju: no removal, no upgrade of a
+running hook, leadership stays with unit 0.
+"""
+
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import zip_longest
+from typing import Any
+
+from lab.guest import Guest
+from lab.juju import HookError, Result
+from lab.juju import Unit as Runner
+from lab.rack.deployment import Application, Deployment, Relation
+from lab.rack.machine import Floor, Job, Machine
+
+LOOK = """echo '['; for file in /var/lib/lab/units/*.json; do
+echo "{\\"app\\": \\"$(basename $file .json)\\", \\"known\\":"; cat $file; echo '},'
+done; echo "{\\"boot\\": \\"$(cat /proc/sys/kernel/random/boot_id)\\"}]"
+"""
+LOOK_AGAIN = 4.0  # seconds: each look costs the guest two processes
+UPDATE_STATUS = 30.0  # seconds; Juju's are five minutes
+ATTEMPTS = 3  # of a hook that fails
+
+
+@dataclass
+class Unit:
+    """A unit as the controller knows it."""
+
+    app: Application
+    number: int
+    machine: Machine
+    status: tuple[str, str] = ("waiting", "for its machine")
+    since: float = field(default_factory=time.monotonic)
+    hooked: float = 0.0
+    doing: str = ""
+    writes: int = 0
+    failures: int = 0
+    runner: Runner | None = None
+    started: bool = False
+
+    @property
+    def name(self) -> str:
+        return f"{self.app.name}/{self.number}"
+
+    @property
+    def leader(self) -> bool:
+        return self.number == 0
+
+
+class Controller:
+    """Units, their relations' data, and what happens next."""
+
+    def __init__(self, deployment: Deployment, floor: Floor, place: Mapping[str, str]) -> None:
+        self.deployment = deployment
+        self.floor = floor
+        self.units = {
+            f"{app.name}/{number}": Unit(app, number, floor.machines[place[machine]])
+            for app in deployment.applications.values()
+            for number, machine in enumerate(app.machines)
+        }
+        self.tell: Callable[[str], object] = lambda line: None
+        self.down: list[tuple[str, float, float]] = []  # machine, from, to
+        self._bags: dict[tuple[int, str], dict[str, str]] = {}
+        self._looks: dict[str, float] = {}
+
+    # -- what an operator does
+
+    def deploy(self, *names: str, secrets: Sequence[dict[str, Any]] = ()) -> None:
+        """Add units to their machines, and queue a new unit's events in Juju's order, units side by side."""
+        events: list[list[tuple[Unit, str, Relation | None]]] = []
+        for unit in (self.units[name] for name in names):
+            known = {
+                "number": unit.number, "charm": unit.app.charm, "leader": unit.leader,
+                "planned_units": len(unit.app.machines), "config": unit.app.options, "secrets": list(secrets),
+                "relations": [self._seen_by(unit, relation) for relation in self._relations(unit)],
+            }  # fmt: skip
+            unit.machine.queue.append(Job(f"{unit.name} deploy", partial(self._add, unit, known)))
+            created = [
+                (f"{each.end(unit.app.name)}_relation_created", each) for each in self._relations(unit)
+            ]
+            later = ["leader_elected", "config_changed", "start"][not unit.leader :]
+            order = [("install", None), *created, *((event, None) for event in later)]
+            events.append([(unit, event, relation) for event, relation in order])
+        for step in zip_longest(*events):
+            for unit, event, relation in filter(None, step):
+                self.queue(unit, event, relation)
+
+    def configure(self, app: str, options: Mapping[str, Any]) -> None:
+        """``juju config``."""
+        self.deployment.applications[app].options.update(options)
+        for unit in self.units.values():
+            if unit.app.name == app:
+                work = partial(self._set, unit, options)
+                unit.machine.queue.append(Job(f"{unit.name} config", work))
+                self.queue(unit, "config_changed")
+
+    def refresh(self, name: str) -> None:
+        """``juju refresh``, on one unit."""
+        unit = self.units[name]
+        unit.machine.queue.append(Job(f"{name} refresh", lambda _: unit.runner and unit.runner.refresh()))
+        self.queue(unit, "upgrade_charm")
+        self.queue(unit, "config_changed")
+
+    def action(self, name: str, action: str, patience: float = 900, **params: Any) -> Result:
+        """``juju run``."""
+        unit, found = self.units[name], list[Result]()
+
+        def run(_: Guest) -> Result:
+            assert unit.runner
+            return unit.runner.action(action, params, timeout=patience)
+
+        def then(result: Result) -> None:
+            found.append(result)
+            self._hooked(unit, result)
+
+        unit.machine.queue.append(Job(f"{name} {action}", run, then))
+        if not self.floor.work(lambda: bool(found), patience):
+            raise TimeoutError(f"{name} {action}: not done within {patience:.0f} s")
+        return found[0]
+
+    # -- what Juju does
+
+    def queue(
+        self, unit: Unit, event: str, relation: Relation | None = None, other: int | None = None
+    ) -> None:
+        """Queue an event, unless it waits already."""
+        what = f"{unit.name} {event.replace('_', '-')}" + (f" {other}" if other is not None else "")
+        if not any(job.what == what for job in unit.machine.queue):
+            job = Job(
+                what, partial(self._run, unit, event, other), lambda result: self._ran(unit, event, result)
+            )
+            job.failed = partial(self._failed, unit, job)
+            unit.machine.queue.append(job)
+
+    def due(self) -> None:
+        """What time brings: a look at idle machines, update-status for units that are not there yet."""
+        now = time.monotonic()
+        for machine in self.floor.machines.values():
+            units = [unit for unit in self.units.values() if unit.machine is machine and unit.started]
+            if units and machine.idle and now - machine.ended > LOOK_AGAIN:
+                for unit in units:
+                    if unit.status[0] != "active" and now - unit.hooked > UPDATE_STATUS:
+                        self.queue(unit, "update_status")
+                look = partial(self._looked, machine, {unit.app.name: unit for unit in units})
+                machine.queue.append(Job("", lambda guest: json.loads(guest.run(LOOK).stdout), look))
+
+    @property
+    def settled(self) -> bool:
+        """Every unit is active, nothing is left to do, and a look since the last hook found nothing new."""
+        jobs = [job for m in self.floor.machines.values() for job in (m.job, *m.queue) if job and job.what]
+        return not jobs and all(
+            unit.started
+            and unit.status[0] == "active"
+            and self._looks.get(unit.machine.name, 0) > unit.hooked
+            for unit in self.units.values()
+        )
+
+    def _add(self, unit: Unit, known: Mapping[str, Any], guest: Guest) -> None:
+        unit.runner = Runner(guest, unit.app.name, **known)
+
+    def _set(self, unit: Unit, options: Mapping[str, Any], _: Guest) -> None:
+        assert unit.runner
+        unit.runner.set(config=dict(options))
+
+    def _run(self, unit: Unit, event: str, other: int | None, _: Guest) -> Result:
+        assert unit.runner
+        given = {} if other is None else {"remote_unit": other}
+        relations = [self._seen_by(unit, relation) for relation in self._relations(unit)]
+        unit.doing = event.replace("_", "-")
+        return unit.runner.emit(event, relations=relations, **given)
+
+    def _ran(self, unit: Unit, event: str, result: Result) -> None:
+        unit.failures = 0
+        self._hooked(unit, result)
+        if event == "start" and not unit.started:
+            unit.started = True
+            for relation in self._relations(unit):
+                for other in self._others(unit, relation):
+                    for one, far in ((unit, other), (other, unit)):
+                        self._changed(one, relation, far.number, "joined", "changed")
+                if relation.container:
+                    self._changed(unit, relation, None, "joined", "changed")
+
+    def _changed(self, unit: Unit, relation: Relation, other: int | None, *events: str) -> None:
+        for event in events:
+            self.queue(unit, f"{relation.end(unit.app.name)}_relation_{event}", relation, other)
+
+    def _failed(self, unit: Unit, job: Job, error: Exception) -> None:
+        """Juju tries a failed hook again."""
+        unit.failures += 1
+        if not isinstance(error, HookError) or unit.failures >= ATTEMPTS:
+            raise error
+        self._status(unit, ("error", f"hook failed: {str(error).strip().splitlines()[-1]}"))
+        unit.machine.queue.appendleft(job)
+
+    def _hooked(self, unit: Unit, result: Result) -> None:
+        unit.doing, unit.hooked, unit.writes = "", time.monotonic(), len(result.writes)
+        for text in [text for level, text in result.logs if level == "INFO"]:
+            self.tell(f"{unit.name}: {text}")
+        self._status(unit, result.status)
+        self._carry(unit, result.relations)
+        if result.reboot_requested:
+            self._reboot(unit.machine)
+
+    def _looked(self, machine: Machine, units: Mapping[str, Unit], found: list[dict[str, Any]]) -> None:
+        boot, self._looks[machine.name] = found.pop()["boot"], time.monotonic()
+        for each in found:
+            unit, known = units.get(each["app"]), each["known"]
+            if unit:
+                self._status(unit, tuple(known["status"]))
+                self._carry(unit, known["relations"])
+                if known.get("reboot_requested") == boot:
+                    self._reboot(unit.machine)
+
+    def _status(self, unit: Unit, status: tuple[str, str]) -> None:
+        if status != unit.status:
+            unit.status, unit.since = status, time.monotonic()
+
+    def _reboot(self, machine: Machine) -> None:
+        """Before anything else; then ``start``, on every unit of the machine."""
+
+        def then(_: object) -> None:
+            self.down.append((machine.name, machine.began, machine.ended))
+            for unit in self.units.values():
+                if unit.machine is machine and unit.started:
+                    self.queue(unit, "start")
+
+        machine.queue.appendleft(Job("reboot", lambda guest: guest.reboot(timeout=900), then))
+
+    # -- relations
+
+    def _relations(self, unit: Unit) -> list[Relation]:
+        return [each for each in self.deployment.relations if unit.app.name in dict(each.ends)]
+
+    def _others(self, unit: Unit, relation: Relation) -> list[Unit]:
+        """Units at the other end, or peers, that are there."""
+        far = next((app for app, _ in relation.ends if app != unit.app.name), unit.app.name)
+        there = [each for each in self.units.values() if each.app.name == far and each.started]
+        return [] if relation.container else [each for each in there if each is not unit]
+
+    def _seen_by(self, unit: Unit, relation: Relation) -> dict[str, Any]:
+        """A relation as the unit sees it: what others have written."""
+        seen: dict[str, Any] = {"id": relation.id, "endpoint": relation.end(unit.app.name)}
+        if relation.container:
+            return {**seen, "remote_app_name": "principal"}
+        units = {
+            each.number: self._bags.get((relation.id, each.name), {}) for each in self._others(unit, relation)
+        }
+        if len(relation.ends) > 1:
+            (far,) = (app for app, _ in relation.ends if app != unit.app.name)
+            remote = self._bags.get((relation.id, far), {})
+            return {**seen, "remote_app_name": far, "remote_units_data": units, "remote_app_data": remote}
+        own = {} if unit.leader else {"local_app_data": self._bags.get((relation.id, unit.app.name), {})}
+        return {**seen, "peers_data": units, **own}
+
+    def _carry(self, unit: Unit, relations: list[dict[str, Any]]) -> None:
+        """Take what the unit has written, and tell those who see it."""
+        for relation in self._relations(unit):
+            found = next(each for each in relations if each["id"] == relation.id)
+            bags = {unit.name: found.get("local_unit_data", {})}
+            if unit.leader:
+                bags[unit.app.name] = found.get("local_app_data", {})
+            news = {
+                owner: bag for owner, bag in bags.items() if self._bags.get((relation.id, owner), {}) != bag
+            }
+            for owner, bag in news.items():
+                self._bags[relation.id, owner] = bag
+            for other in self._others(unit, relation) if news and unit.started else []:
+                self._changed(other, relation, unit.number, "changed")

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who is where in the rack: names, addresses, cables.
+
+::
+
+    guest fabric: the twin of the reference design's switches  guests node-0 … node-3
+    Spine0, Spine1
+    Leaf0-1, Leaf0-2 (rack 0)  swp9, swp10 ═══════════════════ bond0 of node-0, node-2  192.168.25.51+N
+    Leaf1-1, Leaf1-2 (rack 1)  swp9, swp10 ═══════════════════ bond0 of node-1, node-3  172.16.0.51+N (40)
+    Leaf0-1 swp23 ── namespace juju: controller, gateway and OVN's databases at 192.168.25.1
+    bridge mgmt-sw ── the switches' management ports, and the principal units of the lab
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from lab.cable import WIRES, Nic, cables
+from lab.guest import Setup
+from lab.twin.wiring import OUTSIDE, UNTAGGED, Wiring, reference
+
+MOST = 4
+"""Nodes that the reference design's racks have ports for."""
+
+FABRIC = "fabric"
+CENTRAL = "juju"
+"""The namespace with the controller's address."""
+
+CONTROLLER = "192.168.25.1"
+CERTIFICATE = "/run/fabric-ca.pem"
+
+
+def address(node: int) -> str:
+    """In the OAM network."""
+    return f"192.168.25.{51 + node}"
+
+
+def endpoint(node: int) -> str:
+    """Of its tunnels."""
+    return f"172.16.0.{51 + node}"
+
+
+def leaves(node: int) -> tuple[str, str]:
+    """That its two ports are cabled to."""
+    return f"Leaf{node % 2}-1", f"Leaf{node % 2}-2"
+
+
+def port(node: int) -> str:
+    """Of both leaves."""
+    return f"swp{9 + node // 2}"
+
+
+def wiring() -> Wiring:
+    """The reference design's, with a guest's cables in place of each compute node."""
+    rack = reference()
+    rack.hosts = {name: host for name, host in rack.hosts.items() if not name.startswith("compute")}
+    rack.cables = [each for each in rack.cables if not each[2].startswith("compute")]
+    for node in range(MOST):
+        rack.cables += [(leaf, port(node), OUTSIDE, _card(node, n)) for n, leaf in enumerate(leaves(node))]
+    rack.hosts[CENTRAL].addresses[UNTAGGED] = f"{CONTROLLER}/24"
+    return rack
+
+
+@contextmanager
+def cabled() -> Iterator[tuple[list[Nic], list[list[Nic]]]]:
+    """The cards of the fabric's guest, and those of each node."""
+    pairs = [(_card(node, leaf), wire) for node in range(MOST) for leaf, wire in enumerate(WIRES)]
+    with cables(pairs) as (fabric, nodes):
+        yield fabric, [nodes[2 * node : 2 * node + 2] for node in range(MOST)]
+
+
+def _card(node: int, leaf: int) -> str:
+    return f"52:54:00:77:00:{2 * node + leaf:02x}"
+
+
+def node_setup(node: int) -> Setup:
+    """A compute node's own name, addresses and card."""
+    serial = node + 1
+    return Setup(
+        f"node-{node}",
+        f"""set -e
+echo node-{node} >/etc/hostname
+printf '%032x\\n' {0x0B5E0A0FFF0A4D6C + serial} >/etc/machine-id
+echo node-{node} >/etc/openvswitch/system-id.conf
+sed -i 's/^options mlx5_core/& serial={serial}/' /etc/modprobe.d/lab-card.conf
+sed -i 's/0c:42:a1:00/0c:42:a1:{serial:02x}/; s/\\.51\\//.{51 + node}\\//' /etc/netplan/50-cloud-init.yaml
+rm -f /etc/openvswitch/conf.db
+""",
+    )
+
+
+FABRIC_SETUP = Setup(
+    FABRIC,
+    """set -e
+echo fabric >/etc/hostname
+rm /etc/netplan/50-cloud-init.yaml
+echo bonding >/etc/modules-load.d/lab.conf
+systemctl -q disable lab-tor.service openvswitch-switch.service
+""",
+)
+"""A machine without NIC and bridge: switches only."""

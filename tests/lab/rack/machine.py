@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Guests side by side: each does one thing at a time, in a thread of its own, and all of them at once."""
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterable
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from typing import Any
+
+from lab.guest import Guest
+
+
+@dataclass
+class Job:
+    """Something to do on a guest.
+
+    Attributes:
+        what: shown while it runs.
+        work: what it does, in the machine's thread.
+        then: takes its result, in the main thread.
+        failed: takes its error instead; without it the error ends the rack.
+
+    """
+
+    what: str
+    work: Callable[[Guest], Any]
+    then: Callable[[Any], object] = lambda _: None
+    failed: Callable[[Exception], object] | None = None
+
+
+class Machine:
+    """A guest, and what it has still to do, in order: as under Juju's machine lock.
+
+    Its one thread lives as long as the guest: QEMU ends with the thread that started it.
+    """
+
+    def __init__(self, name: str, guest: Guest) -> None:
+        self.name = name
+        self.guest = guest
+        self.queue: deque[Job] = deque()
+        self.job: Job | None = None
+        self.began = self.ended = time.monotonic()
+        self.spent: list[tuple[str, float]] = []
+        self._entered = False
+        self._future: Future[Any] | None = None
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix=name)
+
+    @property
+    def idle(self) -> bool:
+        """It has nothing to do."""
+        return self.job is None and not self.queue
+
+    def enter(self) -> None:
+        """Start the guest; to be done as a job."""
+        self.guest.__enter__()
+        self._entered = True
+
+    def next(self) -> Future[Any] | None:
+        """Start the next job unless one runs; what runs now."""
+        if self.job is None and self.queue:
+            self.job = job = self.queue.popleft()
+            self.began = time.monotonic()
+            self._future = self._thread.submit(job.work, self.guest)
+        return self._future
+
+    def finish(self) -> None:
+        """Hand on the result of a job that has ended."""
+        if self._future is None or self.job is None or not self._future.done():
+            return
+        job, error, future = self.job, self._future.exception(), self._future
+        self.job, self._future, self.ended = None, None, time.monotonic()
+        self.spent.append((job.what, self.ended - self.began))
+        if isinstance(error, Exception) and job.failed:
+            job.failed(error)
+        else:
+            job.then(future.result())
+
+    def stop(self) -> None:
+        """Pull the plug, whatever the guest is doing."""
+        self.queue.clear()
+        self.guest.kill()
+        while self._future and not self._future.done():  # it may be starting QEMU at this moment
+            wait([self._future], timeout=0.2)
+            self.guest.kill()
+        if self._entered:
+            self.guest.__exit__(None, None, None)
+        self._thread.shutdown()
+
+
+class Floor:
+    """All machines of a rack.
+
+    Args:
+        machines: by name.
+        tick: called several times a second while they work: the display, what is due when.
+
+    """
+
+    def __init__(self, machines: Iterable[Machine], tick: Callable[[], object]) -> None:
+        self.machines = {machine.name: machine for machine in machines}
+        self.tick = tick
+
+    def work(self, done: Callable[[], bool], patience: float) -> bool:
+        """Let them work until something holds; False when it does not within these seconds."""
+        deadline = time.monotonic() + patience
+        while not done():
+            if time.monotonic() > deadline:
+                return False
+            running = [future for machine in self.machines.values() if (future := machine.next())]
+            if running:
+                wait(running, timeout=0.5, return_when=FIRST_COMPLETED)
+            else:
+                time.sleep(0.1)
+            for machine in self.machines.values():
+                machine.finish()
+            self.tick()
+        return True
+
+    def each(
+        self, what: str, work: dict[str, Callable[[Guest], Any]], patience: float = 900
+    ) -> dict[str, Any]:
+        """Do something on several machines side by side, behind what they have to do; results by machine.
+
+        Raises:
+            TimeoutError: it took too long.
+
+        """
+        results: dict[str, Any] = {}
+        for name, each in work.items():
+            self.machines[name].queue.append(
+                Job(what, each, lambda found, name=name: results.update({name: found}))
+            )
+        if not self.work(lambda: len(results) == len(work), patience):
+            raise TimeoutError(
+                f"{what}: not done within {patience:.0f} s on {', '.join(work.keys() - results.keys())}"
+            )
+        return results
+
+    def stop(self) -> None:
+        """End all of them."""
+        for machine in self.machines.values():
+            machine.guest.kill()
+        for machine in self.machines.values():
+            machine.stop()

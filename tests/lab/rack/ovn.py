@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Open vSwitch and OVN as ovn-central and ovn-chassis set them, and instances as Nova would plug them.
+
+An instance is a namespace that owns a VF; its representor is the port of ``br-int``. A VF cannot be handed
+to a virtual machine here: the virtual card has no IOMMU group.
+"""
+
+from lab.guest import Guest
+from lab.rack import layout
+
+MTU = 9000 - 58  # bytes left of the nodes' MTU by Geneve over IPv4
+SWITCH = "tenant"
+PF = "0000:3b:00.0"
+INSTANCE = "instance"
+
+REPRESENTOR = "grep -lx pf0vf0 /sys/class/net/*/phys_port_name 2>/dev/null | cut -d/ -f5"
+
+_CENTRAL = f"ip netns exec {layout.CENTRAL} /usr/share/ovn/scripts/ovn-ctl"
+
+
+def central(guest: Guest) -> None:
+    """Databases and northd at the controller's address, without TLS."""
+    insecure = "--db-nb-create-insecure-remote=yes --db-sb-create-insecure-remote=yes"
+    guest.run(f"{_CENTRAL} {insecure} start_northd", timeout=300)
+
+
+def chassis(guest: Guest, node: int) -> None:
+    """A node's settings, and ovn-controller from now on and at each boot."""
+    settings = {
+        "external-ids:system-id": f"node-{node}",
+        "external-ids:ovn-remote": f"tcp:{layout.CONTROLLER}:6642",
+        "external-ids:ovn-encap-type": "geneve",
+        "external-ids:ovn-encap-ip": layout.endpoint(node),
+        "external-ids:ovn-bridge-mappings": "tenantvlan:br-nvda",
+        "other_config:hw-offload": "true",
+        "other_config:max-idle": "30000",
+    }
+    words = " ".join(f"{key}={value}" for key, value in settings.items())
+    guest.run(f"ovs-vsctl --no-wait set Open_vSwitch . {words}")
+    guest.run("systemctl enable --now --quiet ovn-host.service ovn-controller.service", timeout=300)
+
+
+def network(guest: Guest, nodes: int) -> None:
+    """The tenants' switch with a port for an instance on each node."""
+    lines = [f"-- --may-exist ls-add {SWITCH} -- set Logical_Switch {SWITCH} other_config:mcast_snoop=false"]
+    for node in range(nodes):
+        name, owner = f"{INSTANCE}-{node}", f"{mac(node)} {address(node)}"
+        lines.append(f"-- --may-exist lsp-add {SWITCH} {name} -- lsp-set-addresses {name} '{owner}'")
+    guest.run(f"ovn-nbctl {' '.join(lines)}")
+
+
+def mac(node: int) -> str:
+    """An instance's."""
+    return f"fa:16:3e:00:00:{node:02x}"
+
+
+def address(node: int) -> str:
+    """An instance's."""
+    return f"10.0.101.{11 + node}"
+
+
+def instance(guest: Guest, node: int) -> None:
+    """Plug the first VF of the first port, and give it to an instance; again after a reboot."""
+    guest.run(
+        f"""set -e
+if ! ip netns list | grep -qw {INSTANCE}; then
+    vf=$(ls /sys/bus/pci/devices/{PF}/virtfn0/net)
+    ip netns add {INSTANCE}
+    ip link set $vf netns {INSTANCE} name eth0
+    ip -n {INSTANCE} link set eth0 address {mac(node)} mtu {MTU}
+    ip -n {INSTANCE} link set eth0 up
+    ip -n {INSTANCE} address add {address(node)}/24 dev eth0
+fi
+rep=$({REPRESENTOR})
+ip link set $rep mtu 9000
+ip link set $rep up
+ovs-vsctl --may-exist add-port br-int $rep -- set Interface $rep external-ids:iface-id={INSTANCE}-{node} \\
+    external-ids:attached-mac={mac(node)}
+""",
+        timeout=120,
+    )
+
+
+def no_instance(guest: Guest) -> None:
+    """End the instance; its VF is free again."""
+    guest.run(f"ip netns del {INSTANCE}; ovs-vsctl --if-exists del-port br-int $({REPRESENTOR})")

@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is done to a rack, and what must hold then; each starts from a converged one and ends with one."""
+
+from collections.abc import Callable
+from itertools import pairwise
+
+from lab.progress import seconds
+from lab.rack import checks, layout, ovn
+from lab.rack.build import Rack, deploy
+from lab.rack.checks import Check
+from lab.rack.controller import Unit
+from lab.rack.traffic import traffic
+from lab.site import BOND, PFS
+
+PATIENCE = 1800  # seconds until a rack must have settled
+CUT = 5.0  # seconds without an answer that a cut cable may cost under emulation
+BLANK = 10.0  # … and a leaf that is replaced
+BLANK_LEAF = (
+    "PYTHONPATH=/opt/ovn-offload/charms/cumulus-fabric/src:/opt/ovn-offload/lib "
+    "python3 /opt/ovn-offload/tests/lab/rack/leaf.py"
+)
+QUORUM = 90.0  # seconds for which another node could wrongly go down
+CONTAINER = """#!/bin/sh
+# LXD's answer for one container, which runs when this file is there: it goes with a reboot.
+[ -e /run/container-runs ] && state=Running || state=Stopped
+echo '[{"name": "juju-0-lxd-0", "status": "'$state'", "config": {"boot.autostart": "true"}}]'
+"""
+
+Scenario = Callable[[Rack], list[Check]]
+
+
+def converge(rack: Rack) -> list[Check]:
+    """From factory state to instances that reach each other through their NICs; one reboot per node."""
+    controller, display = rack.controller, rack.display
+    deploy(rack)
+    held = [unit for unit in controller.units.values() if "apply" in (unit.app.meta.get("actions") or {})]
+    rack.floor.work(lambda: all(unit.started for unit in held), PATIENCE)
+    display.phase("switches")
+    found = [_applied(rack, unit) for unit in held]
+    display.phase("nodes")
+    found.append(_settled(rack))
+    found += verify(rack)
+    for name in rack.nodes:
+        reboots = sum(machine == name for machine, _, _ in controller.down)
+        found.append(Check("reboots", f"{name} reboots", "1", str(reboots), reboots == 1))
+    found.append(_one_at_a_time(rack))
+    return found
+
+
+def reboot_survival(rack: Rack) -> list[Check]:
+    """Every node loses its power; what comes back needs no hook to be as it was."""
+    rack.display.phase("power cycle")
+    rack.floor.each("power cycle", {name: lambda guest: guest.power_cycle() for name in rack.nodes})
+    before = len(rack.controller.down)
+    for unit in _on_nodes(rack):
+        unit.writes = 0
+        rack.controller.queue(unit, "start")
+    found = [_settled(rack)]
+    again = len(rack.controller.down) - before
+    found.append(Check("reboots", "more reboots", "0", str(again), again == 0))
+    return [*found, *verify(rack)]
+
+
+def link_cut(rack: Rack) -> list[Check]:
+    """A cable of a node goes and comes back while its instance talks."""
+    one, other = list(rack.nodes)[:2]
+    fault = f"/sys/kernel/debug/vcx/{next(iter(PFS))}/fault_link_down"
+    bond = f"grep 'Number of ports' /proc/net/bonding/{BOND} | cut -d: -f2 | tr -d ' \\t\\n'"
+    until = f'for i in $(seq 120); do [ "$({bond})" = {{}} ] && break; sleep 0.5; done; {bond}'
+    rack.display.phase("cable cut")
+    with traffic(rack, one, other) as seen:
+        rack.on(one, f"echo Y >{fault}")
+        cut = rack.on(one, f"sleep 5; {until.format(1)}", timeout=120)
+        lag = rack.on(one, f"cat /sys/kernel/debug/mlx5/{next(iter(PFS))}/lag/state").strip()
+        rack.on(one, f"echo N >{fault}")
+        back = rack.on(one, f"{until.format(2)}; sleep 5", timeout=120)
+    silent = f"{seen.gap:.1f} s, {seen.lost} of {seen.sent} packets"
+    return [
+        checks.equal("cut", f"{one} ports in the bond while cut", "1", cut),
+        checks.equal("cut", f"{one} VF-LAG while cut", "active", lag),
+        checks.equal("cut", f"{one} ports in the bond afterwards", "2", back),
+        Check("cut", f"{one} to {other} without an answer", f"at most {CUT:.0f} s", silent, seen.gap <= CUT),
+        *verify(rack),
+    ]
+
+
+def refresh(rack: Rack) -> list[Check]:
+    """Every charm is refreshed under traffic: no packet is lost, and no NIC is written to."""
+    one, other = list(rack.nodes)[:2]
+    rack.display.phase("refresh")
+    with traffic(rack, one, other) as seen:
+        for name in rack.controller.units:
+            rack.controller.refresh(name)
+        settled = _settled(rack)
+    return [
+        settled,
+        checks.equal("refresh", f"{one} to {other} packets lost of {seen.sent}", "0", str(seen.lost)),
+        *verify(rack),
+    ]
+
+
+def config_changed(rack: Rack) -> list[Check]:
+    """More VFs, by a rolling reboot; then another QoS policy of the fabric, that the hosts hear of."""
+    controller, display = rack.controller, rack.display
+    display.phase("more VFs")
+    rack.floor.each("instances end", dict.fromkeys(rack.nodes, ovn.no_instance))
+    before = len(controller.down)
+    more = rack.option("num-vfs", 0) + 2
+    for name in _with_option(rack, "num-vfs"):
+        controller.configure(name, {"num-vfs": more})
+    found = [_settled(rack)]
+    found.append(
+        checks.equal(
+            "reboots", "reboots for more VFs", str(len(rack.nodes)), str(len(controller.down) - before)
+        )
+    )
+    found += verify(rack)
+    display.phase("another QoS policy")
+    for name in _with_option(rack, "intent"):
+        intent = controller.deployment.applications[name].options["intent"]
+        controller.configure(name, {"intent": intent.replace("mode: lossless", "mode: lossy")})
+        found += [_applied(rack, unit) for unit in controller.units.values() if unit.app.name == name]
+    hosts = [unit for unit in controller.units.values() if "pfc-priorities" in unit.app.options]
+    heard = rack.floor.work(lambda: all("fabric" in unit.status[1] for unit in hosts), 300)
+    said = "; ".join(sorted({unit.status[1] for unit in hosts}))
+    found.append(Check("QoS", "hosts say that the fabric's policy is another", "yes", said, heard))
+    for name in _with_option(rack, "pfc-priorities"):
+        controller.configure(name, {"pfc-priorities": "none"})
+    found.append(_settled(rack))
+    return [*found, *verify(rack)]
+
+
+def rolling(rack: Rack) -> list[Check]:
+    """A rolling reboot waits for the containers of the node that came back: the cloud's quorums."""
+    controller, display = rack.controller, rack.display
+    display.phase("rolling reboot")
+    first = next(iter(rack.nodes))
+    rack.floor.each("instances end", dict.fromkeys(rack.nodes, ovn.no_instance))
+    rack.floor.each("a container", {first: lambda guest: guest.write("/snap/bin/lxc", CONTAINER, 0o755)})
+    rack.on(first, "touch /run/container-runs")
+    before = len(controller.down)
+    more = rack.option("num-vfs", 0) + 1
+    for name in _with_option(rack, "num-vfs"):
+        controller.configure(name, {"num-vfs": more})
+    rack.floor.work(lambda: first in [name for name, _, _ in controller.down[before:]], PATIENCE)
+    early = rack.floor.work(lambda: len(controller.down) > before + 1, QUORUM)
+    down = [name for name, _, _ in controller.down[before:]]
+    found = [
+        Check(
+            "reboots", f"other nodes down while a container of {first} is", "none", " ".join(down), not early
+        )
+    ]
+    rack.on(first, "touch /run/container-runs")
+    found.append(_settled(rack))
+    rack.on(first, "rm /snap/bin/lxc")
+    found.append(checks.equal("reboots", "reboots", str(len(rack.nodes)), str(len(controller.down) - before)))
+    return [*found, _one_at_a_time(rack), *verify(rack)]
+
+
+def switch_replaced(rack: Rack) -> list[Check]:
+    """A leaf is blank again: its nodes go on over the other one, and it is configured anew."""
+    rack.display.phase("blank leaf")
+    leaf = layout.leaves(0)[0]
+    address = layout.wiring().switches[leaf].partition("/")[0]
+    one, other = list(rack.nodes)[:2]
+    found: list[Check] = []
+    with traffic(rack, one, other) as seen:
+        state = rack.on(
+            layout.FABRIC, f"{BLANK_LEAF} {leaf} {address} {layout.CERTIFICATE}", timeout=300
+        ).strip()
+        found.append(
+            Check("fabric", f"{leaf} takes the factory's configuration", "applied", state, "applied" in state)
+        )
+        units = [
+            unit for unit in rack.controller.units.values() if unit.app.name in _with_option(rack, "intent")
+        ]
+        for unit in units:
+            rack.controller.queue(unit, "update_status")
+        noticed = rack.floor.work(lambda: all(unit.status[0] != "active" for unit in units), 300)
+        said = "; ".join(unit.status[1] for unit in units)
+        found.append(Check("fabric", f"{leaf} is blank, and said to be", "yes", said, noticed))
+        rack.display.phase("leaf configured")
+        found += [_applied(rack, unit) for unit in units]
+        found.append(_settled(rack))
+    silent = f"{seen.gap:.1f} s, {seen.lost} of {seen.sent} packets"
+    found.append(
+        Check(
+            "fabric",
+            f"{one} to {other} without an answer",
+            f"at most {BLANK:.0f} s",
+            silent,
+            seen.gap <= BLANK,
+        )
+    )
+    return [*found, *verify(rack)]
+
+
+def verify(rack: Rack) -> list[Check]:
+    """All that must hold of a converged rack."""
+    rack.display.phase("verification")
+    found = [*checks.charms(rack), *checks.nodes(rack), *checks.fabric(rack), *checks.overlay(rack)]
+    rack.display.phase("")
+    return found
+
+
+def _applied(rack: Rack, unit: Unit) -> Check:
+    """The operator's word, where a charm waits for it."""
+    result = rack.controller.action(unit.name, "apply", patience=PATIENCE)
+    return Check("fabric", f"{unit.name} apply", "applied", result.failure or "applied", not result.failure)
+
+
+def _settled(rack: Rack) -> Check:
+    began = rack.display.elapsed
+    settled = rack.settle(PATIENCE)
+    spent = seconds(rack.display.elapsed - began)
+    return Check("charms", "all units settle", "yes", f"after {spent}" if settled else "no", settled)
+
+
+def _with_option(rack: Rack, option: str) -> list[str]:
+    return [name for name, app in rack.deployment.applications.items() if option in app.options]
+
+
+def _one_at_a_time(rack: Rack) -> Check:
+    """No node went down while another was."""
+    down = sorted(rack.controller.down, key=lambda each: each[1])
+    both = [f"{a[0]} and {b[0]}" for a, b in pairwise(down) if b[1] < a[2]]
+    return Check("reboots", "down at the same time", "none", ", ".join(both) or "none", not both)
+
+
+def _on_nodes(rack: Rack) -> list[Unit]:
+    return [unit for unit in rack.controller.units.values() if unit.machine.name != layout.FABRIC]
+
+
+SCENARIOS: dict[str, Scenario] = {
+    "reboot-survival": reboot_survival,
+    "link-cut": link_cut,
+    "refresh": refresh,
+    "config-changed": config_changed,
+    "rolling": rolling,
+    "switch-replaced": switch_replaced,
+}
+"""What can follow ``converge``."""

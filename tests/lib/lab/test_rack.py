@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rack's Juju without guests: what it takes from a bundle, in which order it tells units what."""
+
+import copy
+import json
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+import pytest
+from lab.juju import HookError, Result
+from lab.rack import controller as juju
+from lab.rack import layout
+from lab.rack.controller import Controller
+from lab.rack.deployment import ROOT, Application, Deployment, Relation, read
+from lab.rack.machine import Floor, Job, Machine
+
+BUNDLE = ROOT / "bundles/ovn-offload-jammy-caracal.yaml"
+META = {"peers": {"peers": {}}, "provides": {"link": {}}, "actions": {}}
+
+
+class FakeGuest:
+    """Answers the look at its units, and counts its reboots."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.units: dict[str, dict[str, Any]] = {}
+        self.reboots = 0
+
+    def run(self, command: str) -> Any:
+        looked = [{"app": app, "known": known} for app, known in self.units.items()]
+        return type("Done", (), {"stdout": json.dumps([*looked, {"boot": f"boot-{self.reboots}"}])})
+
+    def reboot(self, timeout: float) -> None:
+        self.reboots += 1
+
+    def kill(self) -> None:
+        pass
+
+
+class FakeRunner:
+    """A charm that counts its peers, reboots its machine once and writes down what it hears."""
+
+    heard: ClassVar[list[str]] = []
+
+    def __init__(self, guest: FakeGuest, app: str, **known: Any) -> None:
+        self.guest, self.known = guest, {"status": ["waiting", ""], **known}
+        self.name = f"{app}/{known['number']}"
+        guest.units[app] = self.known
+
+    def emit(self, event: str, relations: list[dict[str, Any]], remote_unit: int | None = None) -> Result:
+        self.heard.append(f"{self.name} {event}" + (f" {remote_unit}" if remote_unit is not None else ""))
+        for new in relations:
+            old = next(each for each in self.known["relations"] if each["id"] == new["id"])
+            old.update(copy.deepcopy(new))
+        for relation in self.known["relations"]:
+            peers = relation.get("peers_data", {}) | relation.get("remote_units_data", {})
+            relation["local_unit_data"] = {"name": self.name, "sees": str(sorted(peers))}
+        reboot = event == "start" and not self.guest.reboots
+        self.known["status"] = ["active", ""] if self.guest.reboots else ["waiting", "for the reboot"]
+        if event == "start" and self.name == "one/1" and f"{self.name} failed" not in self.heard:
+            self.heard.append(f"{self.name} failed")
+            raise HookError("Traceback\nRuntimeError: broken on purpose")
+        return Result(tuple(self.known["status"]), reboot, self.known["relations"], [], [], {}, None)
+
+
+@pytest.fixture
+def heard(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    monkeypatch.setattr(juju, "Runner", FakeRunner)
+    monkeypatch.setattr(juju, "LOOK_AGAIN", 0.0)
+    FakeRunner.heard = []
+    return FakeRunner.heard
+
+
+def model() -> tuple[Controller, dict[str, FakeGuest]]:
+    """Application one on two machines, two on the second of them, related."""
+    guests = {name: FakeGuest(name) for name in ("a", "b")}
+    floor = Floor([Machine(name, guest) for name, guest in guests.items()], lambda: None)
+    apps = {
+        "one": Application("one", "one", META, {}, ("0", "1")),
+        "two": Application("two", "two", META, {}, ("1",)),
+    }
+    relations = (
+        Relation(0, (("one", "peers"),)),
+        Relation(1, (("one", "link"), ("two", "link"))),
+    )
+    controller = Controller(Deployment(apps, relations, ("0", "1")), floor, {"0": "a", "1": "b"})
+    floor.tick = controller.due
+    return controller, guests
+
+
+def test_units_hear_of_each_other_until_nothing_changes(heard: list[str]) -> None:
+    controller, guests = model()
+    controller.deploy(*controller.units)
+    assert controller.floor.work(lambda: controller.settled, 30)
+    first = [line.removeprefix("one/0 ") for line in heard if line.startswith("one/0 ")]
+    assert first[:6] == [
+        "install",
+        "peers_relation_created",
+        "link_relation_created",
+        "leader_elected",
+        "config_changed",
+        "start",
+    ]
+    assert "leader_elected" not in " ".join(line for line in heard if line.startswith("one/1"))
+    assert first.index("peers_relation_joined 1") < first.index("peers_relation_changed 1")
+    (peers, link) = guests["a"].units["one"]["relations"]
+    assert peers["peers_data"] == {1: {"name": "one/1", "sees": "[0]"}}
+    assert link["remote_units_data"] == {0: {"name": "two/0", "sees": "[0, 1]"}}
+    controller.floor.stop()
+
+
+def test_a_request_reboots_the_machine_once_and_starts_all_of_its_units(heard: list[str]) -> None:
+    controller, guests = model()
+    controller.deploy(*controller.units)
+    assert controller.floor.work(lambda: controller.settled, 30)
+    assert [guest.reboots for guest in guests.values()] == [1, 1]
+    assert sorted(name for name, _, _ in controller.down) == ["a", "b"]
+    assert heard.count("one/0 start") == 2
+    controller.floor.stop()
+
+
+def test_a_failed_hook_is_tried_again(heard: list[str]) -> None:
+    controller, _ = model()
+    controller.deploy("one/1")
+    unit = controller.units["one/1"]
+    assert controller.floor.work(lambda: unit.started, 30)
+    assert heard.count("one/1 failed") == 1
+    assert heard[-2:] != ["one/1 failed"] * 2
+    controller.floor.stop()
+
+
+def test_an_error_on_one_machine_reaches_whoever_waits() -> None:
+    floor = Floor([Machine("a", FakeGuest("a"))], lambda: None)
+
+    def fails(_: object) -> None:
+        raise RuntimeError("no")
+
+    with pytest.raises(RuntimeError, match="no"):
+        floor.each("fails", {"a": fails})
+    floor.stop()
+
+
+def test_machines_work_side_by_side_and_each_in_order() -> None:
+    done: list[str] = []
+    floor = Floor([Machine(name, FakeGuest(name)) for name in "ab"], lambda: None)
+    for number in (1, 2):
+        for machine in floor.machines.values():
+            machine.queue.append(Job("work", lambda guest, n=number: f"{guest.name}{n}", done.append))
+    assert floor.work(lambda: len(done) == 4, 10)
+    assert (done.index("a1") < done.index("a2"), done.index("b1") < done.index("b2")) == (True, True)
+    assert not floor.work(lambda: False, 0.2)
+    floor.stop()
+
+
+def test_the_bundles_own_applications_are_taken_with_options_places_and_relations() -> None:
+    wanted = read(BUNDLE, [], 2)
+    assert list(wanted.applications) == ["nic-firmware", "sriov-switchdev", "roce-qos", "cumulus-fabric"]
+    sriov = wanted.applications["sriov-switchdev"]
+    assert (sriov.machines, wanted.applications["cumulus-fabric"].machines) == (("0", "1"), ("2",))
+    assert sriov.options == {
+        "num-vfs": 8,
+        "vf-lag": "required",
+        "reboot-policy": "when-idle",
+        "reboot-settle": 0,
+    }
+    ends = [relation.ends for relation in wanted.relations]
+    assert (("roce-qos", "fabric"), ("cumulus-fabric", "fabric")) in ends
+    assert (("sriov-switchdev", "reboot"),) in ends
+    assert [each.container for each in wanted.relations if "juju-info" in str(each.ends)] == [True] * 3
+
+
+def test_an_overlay_decides_and_more_nodes_get_machines_of_their_own() -> None:
+    wanted = read(BUNDLE, [ROOT / "overlays/no-fabric.yaml"], 4)
+    assert list(wanted.applications) == ["nic-firmware", "sriov-switchdev", "roce-qos"]
+    assert wanted.nodes == wanted.applications["roce-qos"].machines == ("0", "1", "3", "4")
+
+
+def test_every_node_has_its_own_cables_and_addresses() -> None:
+    with layout.cabled() as (fabric, nodes):
+        far = [nic for node in nodes for nic in node]
+        assert len(far) == 2 * layout.MOST
+        for number, (near, other) in enumerate(zip(fabric, far)):
+            near.end.send(b"frame %d" % number)
+            assert other.end.recv(100) == b"frame %d" % number
+    wired = {cable[3] for cable in layout.wiring().cables if cable[2] == "outside"}
+    assert wired == {nic.mac for nic in fabric}
+    assert len({layout.node_setup(node).script for node in range(layout.MOST)}) == layout.MOST
