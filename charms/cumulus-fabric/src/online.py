@@ -144,7 +144,7 @@ class Site:
         }
         stayed = dict.fromkeys(now.keys() - before.keys(), Result.UNCHANGED)
         report = self._run(survey, back, "", order, policy or Policy(), announce, reachable_only=True)
-        return Report({**stayed, **report.results}, report.reasons)
+        return Report({**stayed, **report.results}, report.reasons, back=True)
 
     def _run(
         self,

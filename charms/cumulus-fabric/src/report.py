@@ -24,28 +24,32 @@ class Report:
     Attributes:
         results: by switch.
         reasons: why it was taken back; empty after a success.
+        back: it brought back what ran before, instead of the intent.
 
     """
 
     results: Mapping[str, Result] = field(default_factory=dict[str, Result])
     reasons: tuple[Finding, ...] = ()
+    back: bool = False
 
     @property
     def applied(self) -> bool:
-        """Every switch is as the intent says."""
+        """Every switch is as it was to become."""
         return not any(reason.severity >= Severity.WAITING for reason in self.reasons)
 
     @property
     def verdict(self) -> str:
-        """One sentence: fully applied, fully rolled back, nothing sent, or where that is not known."""
+        """One sentence: what every switch runs now, nothing sent, or where that is not known."""
         if self.applied:
-            return f"fully applied: {len(self._with(Result.APPLIED))} switches changed"
+            done = "fully applied" if not self.back else "fully brought back to before their last change"
+            return f"{done}: {len(self._with(Result.APPLIED))} switches changed"
         if not self.results:
             return "nothing was sent to any switch"
+        undone = "rolled back" if not self.back else "not brought back"
         unknown = self._with(Result.UNKNOWN)
         if not unknown:
-            return "fully rolled back: every switch runs what it ran before"
-        return f"rolled back, but not known of {', '.join(unknown)}; look at it when it answers again"
+            return f"{'' if self.back else 'fully '}{undone}: every switch runs what it ran before"
+        return f"{undone}, but not known of {', '.join(unknown)}; look at it when it answers again"
 
     def _with(self, result: Result) -> list[str]:
         return sorted(name for name, each in self.results.items() if each is result)

@@ -54,8 +54,18 @@ def refused(three: Rack, *names: str) -> list[str]:
 def test_the_last_change_of_all_is_taken_back(three: Rack) -> None:
     _, first, _ = bring(three, SMALL, CHANGED)
     report = three.site.rollback()
-    assert (report.verdict, report.reasons) == ("fully applied: 3 switches changed", ())
+    assert report.reasons == ()
+    assert report.verdict == "fully brought back to before their last change: 3 switches changed"
     assert three.applied == first
+
+
+def test_one_that_fails_is_taken_back_itself_and_says_so(three: Rack) -> None:
+    _, _, second = bring(three, SMALL, CHANGED)
+    three.wires.refuse["Leaf0-2"] = Issue("systemctl", "no")
+    report = three.site.rollback()
+    assert not report.applied
+    assert report.verdict == "not brought back: every switch runs what it ran before"
+    assert three.applied == second
 
 
 def test_back_to_the_factory(three: Rack) -> None:
