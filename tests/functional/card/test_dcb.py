@@ -5,8 +5,6 @@ import re
 
 import pytest
 
-pytestmark = pytest.mark.unproven
-
 P0 = "enp59s0f0np0"
 PF = "0000:3b:00.0"
 FAULT = f"/sys/kernel/debug/vcx/{PF}/dcb_fault"

@@ -3,8 +3,6 @@
 
 import pytest
 
-pytestmark = pytest.mark.unproven
-
 BUSY = "Error: mlx5_core: Can't change mode, E-Switch is busy."
 
 

@@ -3,8 +3,6 @@
 
 import pytest
 
-pytestmark = pytest.mark.unproven
-
 DEVICES = "/sys/bus/pci/devices"
 
 

@@ -5,8 +5,6 @@ import shlex
 
 import pytest
 
-pytestmark = pytest.mark.unproven
-
 PF, OTHER_PF = "0000:3b:00.0", "0000:3b:00.1"
 P0 = "enp59s0f0np0"
 

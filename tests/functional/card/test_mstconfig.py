@@ -3,10 +3,6 @@
 
 import re
 
-import pytest
-
-pytestmark = pytest.mark.unproven
-
 PF, OTHER_PF = "3b:00.0", "3b:00.1"
 TOTAL_VFS = "/sys/bus/pci/devices/0000:3b:00.{}/sriov_totalvfs"
 

@@ -1,10 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Uplinks, VF netdevs, representors and the wires: names, identity, and the way that frames take."""
 
-import pytest
-
-pytestmark = pytest.mark.unproven
-
 TOR = "192.168.25.1"
 
 

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 import pytest
 
-pytestmark = pytest.mark.unproven
-
 OVERLAY = """set -e
 systemctl -q is-active openvswitch-switch || systemctl start openvswitch-switch
 ovs-vsctl set Open_vSwitch . other_config:hw-offload=true other_config:max-idle=3000

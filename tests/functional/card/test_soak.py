@@ -10,8 +10,6 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.unproven
-
 SEED = os.environ.get("LAB_SOAK_SEED") or secrets.token_hex(4)
 AT_ONCE = 10  # sequences per command, so that a hang is noticed
 

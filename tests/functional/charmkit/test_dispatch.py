@@ -10,8 +10,6 @@ from charmkit.reboot_databag import KEY, decode_cluster
 from lab.guest import Guest
 from lab.juju import Unit
 
-pytestmark = pytest.mark.unproven
-
 CHARM = "/opt/ovn-offload/tests/functional/charmkit/roller"
 NAME = "ovn-offload-roller-dispatch"
 WISH = {
