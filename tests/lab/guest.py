@@ -180,8 +180,7 @@ class Guest:
                 raise GuestError(f"not a boot to start from:\n{failed}{self.tail()}")
             self.run(f"umount -q {code.MOUNTED}; sync && echo 3 >/proc/sys/vm/drop_caches")
             self.save(BOOTED)
-        with contextlib.suppress(ChannelError):  # QEMU may be gone before it answers
-            self.monitor.call("quit")
+        self.cut_power()
         self._await_exit(30)
         self._disk.rename(self._booted)
 
@@ -248,10 +247,14 @@ class Guest:
         if self.boot_id == before:
             raise GuestError("the guest came back without a new boot id")
 
-    def power_cycle(self) -> None:
-        """Pull the plug and start again: what was not yet on the disk is lost."""
+    def cut_power(self) -> None:
+        """Pull the plug, from any thread: what was not yet on the disk is lost."""
         with contextlib.suppress(ChannelError):  # QEMU may be gone before it answers
             self.monitor.call("quit")
+
+    def power_cycle(self) -> None:
+        """Pull the plug and start again."""
+        self.cut_power()
         self._await_exit(30)
         self._start(cold=True)
 

@@ -28,9 +28,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--overlay", type=Path, action="append", default=[], help="may be given several times"
     )
-    parser.add_argument(
-        "--nodes", type=int, choices=range(1, layout.MOST + 1), default=2, help="compute nodes"
-    )
+    parser.add_argument("--nodes", type=int, choices=range(1, layout.MOST), default=2, help="compute nodes")
     parser.add_argument("--scenario", choices=["converge", *SCENARIOS, "all"], default="converge")
     parser.add_argument("--keep", action="store_true", help="leave the rack running until Enter is pressed")
     places = [*(f"node-{number}" for number in range(layout.MOST)), layout.FABRIC]
@@ -47,8 +45,9 @@ def main() -> int:
     options = arguments()
     more = [name for name in SCENARIOS if options.scenario in (name, "all")]
     try:
-        wanted = deployment.read(options.bundle, options.overlay, options.nodes)
-        with build.rack(wanted) as rack:
+        spare = 1 if "node-added" in more else 0
+        wanted = deployment.read(options.bundle, options.overlay, options.nodes + spare)
+        with build.rack(wanted, spare) as rack:
             found = [*converge(rack), *(check for name in more for check in SCENARIOS[name](rack))]
             print(report.text(rack, found))
             if options.json:

@@ -36,11 +36,12 @@ class Rack:
     floor: Floor
     controller: Controller
     display: Display
+    count: int
 
     @property
     def nodes(self) -> dict[str, int]:
-        """The compute nodes' machines, and their numbers."""
-        return {f"node-{number}": number for number in range(len(self.deployment.nodes))}
+        """The machines of the compute nodes in use, and their numbers."""
+        return {f"node-{number}": number for number in range(self.count)}
 
     def option(self, name: str, default: Any) -> Any:
         """What the deployment sets an option to, in whichever application has it."""
@@ -63,13 +64,19 @@ class Rack:
 
 
 @contextmanager
-def rack(deployment: Deployment) -> Iterator[Rack]:
-    """Machines that have started, with nothing on them; all of them end with the ``with``."""
+def rack(deployment: Deployment, spare: int = 0) -> Iterator[Rack]:
+    """Machines that have started, with nothing on them; all of them end with the ``with``.
+
+    Args:
+        deployment: what will run on them.
+        spare: how many of its compute nodes, the last ones, are left blank until they are added.
+
+    """
     with layout.cabled() as (fabric, nodes):
-        yield from _rack(deployment, fabric, nodes)
+        yield from _rack(deployment, len(deployment.nodes) - spare, fabric, nodes)
 
 
-def _rack(deployment: Deployment, fabric: list[Nic], nodes: list[list[Nic]]) -> Iterator[Rack]:
+def _rack(deployment: Deployment, count: int, fabric: list[Nic], nodes: list[list[Nic]]) -> Iterator[Rack]:
     guest = Guest(nics=fabric, setup=layout.FABRIC_SETUP)
     machines, place = {layout.FABRIC: Machine(layout.FABRIC, guest)}, {}
     for number, juju in enumerate(deployment.nodes):
@@ -88,7 +95,7 @@ def _rack(deployment: Deployment, fabric: list[Nic], nodes: list[list[Nic]]) -> 
     try:
         display.phase("machines start")
         floor.each("starts", {name: partial(_enter, machine) for name, machine in machines.items()})
-        yield Rack(deployment, floor, controller, display)
+        yield Rack(deployment, floor, controller, display, count)
     finally:
         floor.stop()
 
@@ -101,14 +108,22 @@ def deploy(rack: Rack) -> None:
     """Open vSwitch and units on the nodes; beside that switches, OVN's databases, and the fabric's unit."""
     floor, controller = rack.floor, rack.controller
     rack.display.phase("deployment")
-    for name, number in rack.nodes.items():
-        floor.machines[name].queue.append(Job("Open vSwitch and OVN", partial(ovn.chassis, node=number)))
-    controller.deploy(*(name for name, unit in controller.units.items() if unit.machine.name in rack.nodes))
+    for name in rack.nodes:
+        deploy_node(rack, name)
     certificate = floor.each("the switches start", {layout.FABRIC: _switches})[layout.FABRIC]
     floor.machines[layout.FABRIC].queue.append(Job("OVN's databases start", ovn.central))
-    for name, unit in controller.units.items():
+    for name, unit in controller.planned.items():
         if unit.machine.name == layout.FABRIC:
             controller.deploy(name, secrets=_site(unit.app, certificate))
+
+
+def deploy_node(rack: Rack, name: str) -> None:
+    """Open vSwitch, and a unit of each application that is on the node."""
+    machine = rack.floor.machines[name]
+    machine.queue.append(Job("Open vSwitch and OVN", partial(ovn.chassis, node=rack.nodes[name])))
+    rack.controller.deploy(
+        *(unit for unit, known in rack.controller.planned.items() if known.machine is machine)
+    )
 
 
 def _switches(guest: Guest) -> str:

@@ -14,7 +14,7 @@ from functools import partial
 from itertools import zip_longest
 from typing import Any
 
-from lab.guest import Guest
+from lab.guest import Guest, GuestError
 from lab.juju import HookError, Result
 from lab.juju import Unit as Runner
 from lab.rack.deployment import Application, Deployment, Relation
@@ -60,7 +60,8 @@ class Controller:
     def __init__(self, deployment: Deployment, floor: Floor, place: Mapping[str, str]) -> None:
         self.deployment = deployment
         self.floor = floor
-        self.units = {
+        self.units: dict[str, Unit] = {}
+        self.planned = {
             f"{app.name}/{number}": Unit(app, number, floor.machines[place[machine]])
             for app in deployment.applications.values()
             for number, machine in enumerate(app.machines)
@@ -75,7 +76,8 @@ class Controller:
     def deploy(self, *names: str, secrets: Sequence[dict[str, Any]] = ()) -> None:
         """Add units to their machines, and queue a new unit's events in Juju's order, units side by side."""
         events: list[list[tuple[Unit, str, Relation | None]]] = []
-        for unit in (self.units[name] for name in names):
+        for unit in (self.planned[name] for name in names):
+            self.units[unit.name] = unit
             known = {
                 "number": unit.number, "charm": unit.app.charm, "leader": unit.leader,
                 "planned_units": len(unit.app.machines), "config": unit.app.options, "secrets": list(secrets),
@@ -149,7 +151,8 @@ class Controller:
                     if unit.status[0] != "active" and now - unit.hooked > UPDATE_STATUS:
                         self.queue(unit, "update_status")
                 look = partial(self._looked, machine, {unit.app.name: unit for unit in units})
-                machine.queue.append(Job("", lambda guest: json.loads(guest.run(LOOK).stdout), look))
+                lost = partial(self._lost, machine)
+                machine.queue.append(Job("", lambda guest: json.loads(guest.run(LOOK).stdout), look, lost))
 
     @property
     def settled(self) -> bool:
@@ -193,12 +196,15 @@ class Controller:
             self.queue(unit, f"{relation.end(unit.app.name)}_relation_{event}", relation, other)
 
     def _failed(self, unit: Unit, job: Job, error: Exception) -> None:
-        """Juju tries a failed hook again."""
+        """Juju tries a failed hook again, and one in which the machine lost its power."""
         unit.failures += 1
-        if not isinstance(error, HookError) or unit.failures >= ATTEMPTS:
+        if not isinstance(error, HookError | GuestError) or unit.failures >= ATTEMPTS:
             raise error
-        self._status(unit, ("error", f"hook failed: {str(error).strip().splitlines()[-1]}"))
         unit.machine.queue.appendleft(job)
+        if isinstance(error, HookError):
+            self._status(unit, ("error", f"hook failed: {str(error).strip().splitlines()[-1]}"))
+        else:
+            self._lost(unit.machine)
 
     def _hooked(self, unit: Unit, result: Result) -> None:
         unit.doing, unit.hooked, unit.writes = "", time.monotonic(), len(result.writes)
@@ -223,7 +229,15 @@ class Controller:
         if status != unit.status:
             unit.status, unit.since = status, time.monotonic()
 
-    def _reboot(self, machine: Machine) -> None:
+    def _lost(self, machine: Machine, _: object = None) -> None:
+        self._reboot(machine, "power on", lambda guest: guest.power_cycle())
+
+    def _reboot(
+        self,
+        machine: Machine,
+        what: str = "reboot",
+        work: Callable[[Guest], None] = lambda guest: guest.reboot(timeout=900),
+    ) -> None:
         """Before anything else; then ``start``, on every unit of the machine."""
 
         def then(_: object) -> None:
@@ -232,7 +246,7 @@ class Controller:
                 if unit.machine is machine and unit.started:
                     self.queue(unit, "start")
 
-        machine.queue.appendleft(Job("reboot", lambda guest: guest.reboot(timeout=900), then))
+        machine.queue.appendleft(Job(what, work, then))
 
     # -- relations
 

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is done to a rack, and what must hold then; each starts from a converged one and ends with one."""
 
+import random
 from collections.abc import Callable
 from itertools import pairwise
 
 from lab.progress import seconds
 from lab.rack import checks, layout, ovn
-from lab.rack.build import Rack, deploy
+from lab.rack.build import Rack, deploy, deploy_node
 from lab.rack.checks import Check
 from lab.rack.controller import Unit
 from lab.rack.traffic import traffic
@@ -195,6 +196,52 @@ def switch_replaced(rack: Rack) -> list[Check]:
     return [*found, *verify(rack)]
 
 
+def node_added(rack: Rack) -> list[Check]:
+    """A node more: it converges with one reboot of its own, and nobody else notices."""
+    before = len(rack.controller.down)
+    rack.display.phase("a node more")
+    one, other = list(rack.nodes)[:2]
+    with traffic(rack, one, other) as seen:
+        rack.count += 1
+        new = list(rack.nodes)[-1]
+        deploy_node(rack, new)
+        found = [_settled(rack)]
+    down = [name for name, _, _ in rack.controller.down[before:]]
+    return [
+        *found,
+        checks.equal("reboots", "rebooted", new, " ".join(down)),
+        checks.equal("overlay", f"{one} to {other} packets lost of {seen.sent}", "0", str(seen.lost)),
+        *verify(rack),
+    ]
+
+
+def fault(rack: Rack) -> list[Check]:
+    """A random node loses its power in a random hook of a change; the rack still ends converged."""
+    seed = random.randrange(1000)
+    chance = random.Random(seed)
+    machine = rack.floor.machines[chance.choice(list(rack.nodes))]
+    hooks = chance.randrange(1, 5)
+    rack.display.phase(f"power of {machine.name} fails (seed {seed})")
+    rack.floor.each("instances end", dict.fromkeys(rack.nodes, ovn.no_instance))
+    more = rack.option("num-vfs", 0) + 1
+    for name in _with_option(rack, "num-vfs"):
+        rack.controller.configure(name, {"num-vfs": more})
+    before = len(machine.spent)
+
+    def in_the_hook() -> bool:
+        done = sum("/" in what for what, _ in machine.spent[before:])
+        return done >= hooks and machine.job is not None and "/" in machine.job.what
+
+    hit = rack.floor.work(in_the_hook, PATIENCE)
+    what = machine.job.what if machine.job else "no hook"
+    machine.guest.cut_power()
+    return [
+        Check("fault", f"{machine.name} loses its power", "in a hook", what, hit),
+        _settled(rack),
+        *verify(rack),
+    ]
+
+
 def verify(rack: Rack) -> list[Check]:
     """All that must hold of a converged rack."""
     rack.display.phase("verification")
@@ -238,5 +285,7 @@ SCENARIOS: dict[str, Scenario] = {
     "config-changed": config_changed,
     "rolling": rolling,
     "switch-replaced": switch_replaced,
+    "fault": fault,
+    "node-added": node_added,
 }
 """What can follow ``converge``."""

@@ -28,14 +28,14 @@ def lab(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Any]:
     ended: list[str] = []
 
     @contextmanager
-    def rack(deployment: Deployment) -> Iterator[build.Rack]:
+    def rack(deployment: Deployment, spare: int) -> Iterator[build.Rack]:
         guest = SimpleNamespace(kill=lambda: None)
         floor = Floor([Machine("node-0", guest)], lambda: None)
         display = Display(floor.machines)
         display.phases.append(("nodes", 61.0))
         try:
             empty = Deployment({}, (), ("0",))
-            yield build.Rack(empty, floor, Controller(empty, floor, {"0": "node-0"}), display)
+            yield build.Rack(empty, floor, Controller(empty, floor, {"0": "node-0"}), display, 1)
         finally:
             floor.stop()
             ended.append("rack")

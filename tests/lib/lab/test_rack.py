@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import pytest
+from lab.guest import GuestError
 from lab.juju import HookError, Result
 from lab.rack import controller as juju
 from lab.rack import layout
@@ -25,6 +26,7 @@ class FakeGuest:
         self.name = name
         self.units: dict[str, dict[str, Any]] = {}
         self.reboots = 0
+        self.powered = True
 
     def run(self, command: str) -> Any:
         looked = [{"app": app, "known": known} for app, known in self.units.items()]
@@ -32,6 +34,10 @@ class FakeGuest:
 
     def reboot(self, timeout: float) -> None:
         self.reboots += 1
+
+    def power_cycle(self) -> None:
+        self.powered = True
+        self.reboot(0)
 
     def kill(self) -> None:
         pass
@@ -48,6 +54,8 @@ class FakeRunner:
         guest.units[app] = self.known
 
     def emit(self, event: str, relations: list[dict[str, Any]], remote_unit: int | None = None) -> Result:
+        if not self.guest.powered:
+            raise GuestError("QEMU is gone")
         self.heard.append(f"{self.name} {event}" + (f" {remote_unit}" if remote_unit is not None else ""))
         for new in relations:
             old = next(each for each in self.known["relations"] if each["id"] == new["id"])
@@ -90,7 +98,7 @@ def model() -> tuple[Controller, dict[str, FakeGuest]]:
 
 def test_units_hear_of_each_other_until_nothing_changes(heard: list[str]) -> None:
     controller, guests = model()
-    controller.deploy(*controller.units)
+    controller.deploy(*controller.planned)
     assert controller.floor.work(lambda: controller.settled, 30)
     first = [line.removeprefix("one/0 ") for line in heard if line.startswith("one/0 ")]
     assert first[:6] == [
@@ -111,7 +119,7 @@ def test_units_hear_of_each_other_until_nothing_changes(heard: list[str]) -> Non
 
 def test_a_request_reboots_the_machine_once_and_starts_all_of_its_units(heard: list[str]) -> None:
     controller, guests = model()
-    controller.deploy(*controller.units)
+    controller.deploy(*controller.planned)
     assert controller.floor.work(lambda: controller.settled, 30)
     assert [guest.reboots for guest in guests.values()] == [1, 1]
     assert sorted(name for name, _, _ in controller.down) == ["a", "b"]
@@ -126,6 +134,32 @@ def test_a_failed_hook_is_tried_again(heard: list[str]) -> None:
     assert controller.floor.work(lambda: unit.started, 30)
     assert heard.count("one/1 failed") == 1
     assert heard[-2:] != ["one/1 failed"] * 2
+    controller.floor.stop()
+
+
+def test_a_hook_in_which_the_power_failed_runs_again_after_start(heard: list[str]) -> None:
+    controller, guests = model()
+    controller.deploy(*controller.planned)
+    assert controller.floor.work(lambda: controller.settled, 30)
+    heard.clear()
+    guests["a"].powered = False
+    controller.queue(controller.units["one/0"], "config_changed")
+    assert controller.floor.work(lambda: controller.settled, 30)
+    assert heard[:2] == ["one/0 config_changed", "one/0 start"]
+    assert (guests["a"].reboots, guests["b"].reboots) == (2, 1)
+    controller.floor.stop()
+
+
+def test_a_unit_that_is_added_later_is_heard_of_by_those_that_are_there(heard: list[str]) -> None:
+    controller, _ = model()
+    controller.deploy("one/0")
+    assert controller.floor.work(lambda: controller.settled, 30)
+    assert list(controller.units) == ["one/0"]
+    heard.clear()
+    controller.deploy("one/1")
+    assert controller.floor.work(lambda: controller.settled, 30)
+    assert "one/0 peers_relation_joined 1" in heard
+    assert "one/1 peers_relation_joined 0" in heard
     controller.floor.stop()
 
 
