@@ -153,8 +153,9 @@ class _Run:
         deadline = self.clock.monotonic() + self.policy.settle
         pending = self.changes.keys() - set(self.started)
         while True:
+            late = self.clock.monotonic() >= deadline
             worse = [finding for finding in self.check(pending) if finding.severity >= Severity.WAITING]
-            if not worse or self.clock.monotonic() >= deadline:
+            if not worse or late:
                 return worse
             self.clock.sleep(self.policy.poll)
 
@@ -179,6 +180,7 @@ class _Run:
         revision = self.revisions.get(switch.name)
         deadline = self.clock.monotonic() + self.policy.confirm + self.policy.deadline
         while True:
+            late = self.clock.monotonic() > deadline
             try:
                 seen = switch.progress(revision) if revision else None
                 if revision and seen and seen.state == "pending":
@@ -190,7 +192,7 @@ class _Run:
                 if error.kind not in ("unreachable", "certificate"):
                     raise
                 reason = error.reason
-            if self.clock.monotonic() > deadline:
+            if late:
                 raise SwitchError("unreachable", reason)
             self.clock.sleep(self.policy.poll)
 

@@ -47,6 +47,7 @@ def reach(
     lost = _try(ask)
     further = ATTEMPTS - 1
     while True:
+        late = clock.monotonic() > deadline  # what is seen after it still counts
         seen = _look(switch, revision)
         if seen is not None:
             if reached(seen):
@@ -58,7 +59,7 @@ def reach(
                 further -= 1
                 lost = _try(ask)
                 continue
-        if clock.monotonic() > deadline:
+        if late:
             what = f"not done within {patience.deadline:g} s: {seen.state if seen else 'no answer'}"
             raise SwitchError("unreachable", what, "see nv config history")
         clock.sleep(patience.poll)
