@@ -8,7 +8,7 @@ import termios
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import pytest
@@ -40,33 +40,38 @@ class Terminal:
         return text in self.shown
 
 
-@pytest.fixture
+@contextmanager
 def terminal(monkeypatch: pytest.MonkeyPatch) -> Iterator[Terminal]:
+    """No fixture: between a test's phases pytest puts its own standard output back."""
     terminal = Terminal()
-    with os.fdopen(terminal.near, "r+b", buffering=0) as near:
+    with (
+        os.fdopen(terminal.far, "r+b", buffering=0),
+        os.fdopen(terminal.near, "r+b", buffering=0) as near,
+        os.fdopen(os.dup(terminal.near), "w") as out,
+    ):
         monkeypatch.setattr(sys, "stdin", near)
-        monkeypatch.setattr(sys, "stdout", os.fdopen(os.dup(terminal.near), "w"))
+        monkeypatch.setattr(sys, "stdout", out)
         yield terminal
-        sys.stdout.close()
-    os.close(terminal.far)
+        monkeypatch.undo()
 
 
 def test_the_shell_is_roots_on_the_node_and_gives_the_terminal_back(
-    machine: Guest, terminal: Terminal
+    machine: Guest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = termios.tcgetattr(terminal.near)
-    session = threading.Thread(target=shell.interact, args=(machine,))
-    session.start()
-    try:
-        assert terminal.shows(b"Ctrl-] leaves")
-        assert terminal.shows(b"# ")
-        terminal.type(b"echo $(id -un) at $(uname -n) $((6 * 7))\r")
-        assert terminal.shows(b"root at node-1 42"), terminal.shown
-    finally:
-        terminal.type(shell.ESCAPE)
-        session.join(30)
-    assert not session.is_alive()
-    assert termios.tcgetattr(terminal.near) == before
+    with terminal(monkeypatch) as screen:
+        before = termios.tcgetattr(screen.near)
+        session = threading.Thread(target=shell.interact, args=(machine,))
+        session.start()
+        try:
+            assert screen.shows(b"Ctrl-] leaves")
+            assert screen.shows(b"# ")
+            screen.type(b"echo $(id -un) at $(uname -n) $((6 * 7))\r")
+            assert screen.shows(b"root at node-1 42"), screen.shown
+        finally:
+            screen.type(shell.ESCAPE)
+            session.join(30)
+        assert not session.is_alive()
+        assert termios.tcgetattr(screen.near) == before
     assert machine.run(["id", "-un"]).stdout == "root\n"
 
 
