@@ -10,7 +10,7 @@ from itertools import pairwise
 from lab.rack import ovn
 from lab.rack.build import Rack
 
-LOG = "/run/traffic.log"
+LOG, PID = "/run/traffic.log", "/run/traffic.pid"
 INTERVAL = 0.2  # seconds
 
 
@@ -36,9 +36,13 @@ def traffic(rack: Rack, one: str, other: str) -> Iterator[Traffic]:
     """Pings from one node's instance to the other's for the length of the ``with``."""
     address, seen = ovn.address(rack.nodes[other]), Traffic()
     ping = f"ip netns exec {ovn.INSTANCE} ping -n -D -i {INTERVAL} {address}"
-    rack.on(one, f"setsid {ping} >{LOG} 2>&1 & until grep -q icmp_seq {LOG}; do sleep 0.2; done", timeout=60)
+    rack.on(
+        one,
+        f"setsid {ping} >{LOG} 2>&1 & echo $! >{PID}; until grep -q icmp_seq {LOG}; do sleep 0.2; done",
+        timeout=60,
+    )
     yield seen
-    seen.log = rack.on(one, f"sleep 2; pkill -INT -f 'ping -n -D'; sleep 1; cat {LOG}")
+    seen.log = rack.on(one, f"sleep 2; kill -INT $(cat {PID}); sleep 1; cat {LOG}")
     answers = re.findall(r"^\[([\d.]+)\] .*icmp_seq=(\d+) ttl", seen.log, re.MULTILINE)
     numbers = {int(number) for _, number in answers}
     times = sorted(float(time) for time, _ in answers)

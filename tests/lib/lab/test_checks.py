@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the rack's checks and its traffic make of what tools print."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from lab.rack import checks
+from lab.rack.traffic import traffic
+
+OUT = (
+    "in_port(enp59s0f0npf0vf0),eth(src=fa:16:3e:00:00:00),eth_type(0x0800),ipv4(src=0.0.0.0/0), packets:24, "
+    "bytes:2352, used:0.3s, offloaded:yes, dp:tc, actions:set(tunnel(tun_id=0x1,dst=172.16.0.52,ttl=64,"
+    "tp_dst=6081,geneve({class=0x102,type=0x80,len=4,0x10002}),flags(csum|key))),genev_sys_6081"
+)
+IN = (
+    "tunnel(tun_id=0x1,src=172.16.0.52,dst=172.16.0.51,tp_dst=6081),in_port(genev_sys_6081),eth_type(0x0800),"
+    "ipv4(src=0.0.0.0/0), packets:24, bytes:2352, used:0.3s, offloaded:yes, dp:tc, actions:enp59s0f0npf0vf0"
+)
+ARP = "in_port(enp59s0f0npf0vf0),eth_type(0x0806), packets:1, dp:tc, actions:set(tunnel(tun_id=0x1)),2"
+LOG = """\
+PING 10.0.101.12 (10.0.101.12) 56(84) bytes of data.
+[100.000] 64 bytes from 10.0.101.12: icmp_seq=1 ttl=64 time=1.1 ms
+[100.200] 64 bytes from 10.0.101.12: icmp_seq=2 ttl=64 time=1.1 ms
+[102.600] 64 bytes from 10.0.101.12: icmp_seq=14 ttl=64 time=1.1 ms
+[102.700] 64 bytes from 10.0.101.12: icmp_seq=13 ttl=64 time=99.0 ms
+"""
+
+
+def test_only_tunnelled_ipv4_flows_count_each_way() -> None:
+    assert checks.geneve("\n".join([OUT, IN, ARP])) == (1, 1)
+    assert checks.geneve("") == (0, 0)
+
+
+def test_a_ping_that_says_nothing_is_shown_as_it_is() -> None:
+    assert checks.received("10 packets transmitted, 10 received, 0% packet loss") == "10 received"
+    assert checks.received("connect: Network is unreachable") == "connect: Network is unreachable"
+
+
+@pytest.mark.parametrize(("log", "told"), [(LOG, (14, 10, 2.4)), ("", (1, 1, float("inf")))])
+def test_traffic_tells_what_was_lost_and_for_how_long(log: str, told: tuple[int, int, float]) -> None:
+    asked: list[str] = []
+
+    def on(name: str, command: str, **_: Any) -> str:
+        asked.append(command)
+        return log
+
+    rack: Any = SimpleNamespace(on=on, nodes={"node-0": 0, "node-1": 1})
+    with traffic(rack, "node-0", "node-1") as seen:
+        assert "10.0.101.12" in asked[0]
+    assert (seen.sent, seen.lost, round(seen.gap, 3)) == told
