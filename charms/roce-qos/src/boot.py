@@ -16,7 +16,7 @@ from hostnic.machine import Machine
 from hostnic.ops.waiting import until
 from hostnic.system import System
 from observe import Observed, observe
-from plan import plan
+from plan import running
 from steps import HostStep
 
 DEADLINE = 90.0
@@ -58,7 +58,7 @@ def converge(system: System, deadline: float) -> tuple[str, ...]:
 def _converge(system: System, wanted: Desired, deadline: float) -> tuple[str, ...]:
     # With a port still missing or out of its bond the others are served, and the rest is the next hook's.
     until(system, lambda: _formed(wanted, _look(system, wanted)), deadline)
-    found = plan(wanted, _look(system, wanted))
+    found = running(wanted, _look(system, wanted))
     outcome = execute(found, system, _announce) if found.steps else None
     failed = outcome.finding if outcome else None
     blocking = [finding for finding in found.findings if finding.severity is Severity.BLOCKED]

@@ -25,11 +25,17 @@ from steps import HostStep
 
 def plan(wanted: Desired, observed: Observed, findings: Sequence[Finding] = ()) -> Plan[System]:
     """The steps that bring this host to ``wanted``, those that are held, and what stands in the way."""
+    now = running(wanted, observed, findings)
+    return now if now.blocked else replace(now, steps=(*install_steps(wanted, observed), *now.steps))
+
+
+def running(wanted: Desired, observed: Observed, findings: Sequence[Finding] = ()) -> Plan[System]:
+    """The part of the plan that the boot units run, too: what is not on disk and ends with the boot."""
     everything = (*observed.findings, *findings, *preflight(wanted, observed))
     if any(finding.severity is Severity.BLOCKED for finding in everything):
         return Plan((), (), everything)
     ports = tuple(port for bdf in wanted.ports if (port := observed.port(bdf)))
-    run = [*install_steps(wanted, observed), *port_steps.settle_owner(observed, ports)]
+    run = port_steps.settle_owner(observed, ports)
     run += [step for port in ports for step in port_steps.classes(wanted, port)]
     run += [step for port in ports for step in port_steps.lldp(wanted, port)]
     rolling, held = _roll(wanted, observed, ports)

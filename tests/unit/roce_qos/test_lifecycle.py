@@ -75,6 +75,13 @@ def test_a_reboot_is_made_good_before_any_hook(converged: Node) -> None:
     assert converged.host.blackouts == 0
 
 
+def test_the_boot_units_install_nothing(converged: Node) -> None:
+    """They run from the archive that they would compare."""
+    converged.host.remove("/usr/lib/ovn-offload/roce-qos/stamp")
+    converged.boot()
+    assert "install /usr/lib/ovn-offload/roce-qos/stamp" not in converged.boot_writes
+
+
 def test_an_eswitch_mode_change_is_followed(converged: Node) -> None:
     before = ports(converged.host)
     for name in (P0, P1):
