@@ -142,13 +142,18 @@ class Controller:
             unit.machine.queue.append(job)
 
     def due(self) -> None:
-        """What time brings: a look at idle machines, update-status for units that are not there yet."""
+        """What time brings: a look at idle machines, update-status while a unit is not there yet.
+
+        Those that are active have it, too, less often: what others wait for may be what they see and tell.
+        """
         now = time.monotonic()
+        waiting = any(unit.status[0] != "active" for unit in self.units.values())
         for machine in self.floor.machines.values():
             units = [unit for unit in self.units.values() if unit.machine is machine and unit.started]
             if units and machine.idle and now - machine.ended > LOOK_AGAIN:
-                for unit in units:
-                    if unit.status[0] != "active" and now - unit.hooked > UPDATE_STATUS:
+                for unit in units if waiting else []:
+                    pause = UPDATE_STATUS * (4 if unit.status[0] == "active" else 1)
+                    if now - unit.hooked > pause:
                         self.queue(unit, "update_status")
                 look = partial(self._looked, machine, {unit.app.name: unit for unit in units})
                 lost = partial(self._lost, machine)

@@ -137,6 +137,24 @@ def test_a_failed_hook_is_tried_again(heard: list[str]) -> None:
     controller.floor.stop()
 
 
+def test_update_status_comes_for_all_while_one_waits_and_for_none_afterwards(
+    heard: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(juju, "UPDATE_STATUS", 0.05)
+    controller, guests = model()
+    controller.deploy(*controller.planned)
+    assert controller.floor.work(lambda: controller.settled, 30)
+    heard.clear()
+    controller.floor.work(lambda: False, 0.5)
+    assert heard == []
+    guests["a"].reboots = 0
+    controller.queue(controller.units["one/0"], "config_changed")
+    updates = {f"{name} update_status" for name in controller.units}
+    assert controller.floor.work(lambda: updates <= set(heard), 30)
+    assert controller.units["one/0"].status[0] == "waiting"
+    controller.floor.stop()
+
+
 def test_a_hook_in_which_the_power_failed_runs_again_after_start(heard: list[str]) -> None:
     controller, guests = model()
     controller.deploy(*controller.planned)
