@@ -139,11 +139,17 @@ def futile(bdf: str, setting: Setting, observed: Observed) -> str:
     """Why a reboot does not apply a setting that waits; empty when one may."""
     parameter = observed.answers[bdf].parameters[setting.name]
     known = observed.record.get(bdf, setting.name)
-    if known is None or known.value != parameter.next_boot:
-        return ""
-    if known.boot_id != observed.boot_id:
+    if known and known.value == parameter.next_boot and known.boot_id != observed.boot_id:
         return "a restart of the host did not apply it"
-    return "the firmware says that a warm reboot does not apply it" if known.power_cycle else ""
+    # Said once of any of the card's ports: they share one firmware, and often the setting itself.
+    card = bdf.rpartition(".")[0]
+    said = any(
+        each.power_cycle and each.boot_id == observed.boot_id
+        for port, names in observed.record.waiting.items()
+        if port.rpartition(".")[0] == card
+        for each in names.values()
+    )
+    return "the firmware says that a warm reboot does not apply it" if said else ""
 
 
 def reboot_reasons(wanted: Desired, observed: Observed, planned: Plan[System]) -> tuple[str, ...]:
