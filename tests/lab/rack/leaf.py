@@ -5,7 +5,8 @@ import sys
 import time
 from pathlib import Path
 
-from client import Access, Credentials, Nvue
+from client import Nvue
+from connection import Access, Credentials
 
 BUSY = ("pending", "apply", "checking")
 
