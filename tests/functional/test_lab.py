@@ -16,8 +16,6 @@ from lab import __main__ as lab_main
 from lab import shell
 from lab.guest import Guest
 
-pytestmark = pytest.mark.unproven
-
 
 class Terminal:
     """Both ends of a pseudo terminal; the near one is this process's standard input and output."""

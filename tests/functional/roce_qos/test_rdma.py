@@ -19,6 +19,7 @@ MODULES += "mount -t configfs none /sys/kernel/config; }"
 # The host's address on the bond itself: RoCE has no GID for the address of an Open vSwitch bridge.
 NODE = f"""
 set -e
+ovs-vsctl del-port br-nvda bond0
 ip addr add {SENDER}/24 dev bond0
 rdma link add rxe0 type rxe netdev bond0
 """
