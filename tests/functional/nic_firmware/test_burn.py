@@ -8,8 +8,6 @@ from functional.nic_firmware.conftest import PF, Pair, soon
 from lab import mstflint
 from lab.guest import GuestError
 
-pytestmark = pytest.mark.unproven
-
 NEW = "22.39.1002"
 URL = "http://127.0.0.1:8080/fw.bin"
 TOOL = """#!/bin/sh

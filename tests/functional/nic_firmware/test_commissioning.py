@@ -3,11 +3,8 @@
 
 import json
 
-import pytest
 from functional.nic_firmware.conftest import Pair
 from pack import commissioning
-
-pytestmark = pytest.mark.unproven
 
 SCRIPT, RESULT = "/root/50-nic-firmware.py", "/root/result.yaml"
 

@@ -3,10 +3,7 @@
 
 import json
 
-import pytest
 from functional.nic_firmware.conftest import PF, Pair, soon
-
-pytestmark = pytest.mark.unproven
 
 WANTED = {
     "SRIOV_EN": "True(1)",

@@ -4,8 +4,6 @@
 import pytest
 from functional.nic_firmware.conftest import PF, Pair, firmware_writes
 
-pytestmark = pytest.mark.unproven
-
 FAULTS = "/sys/kernel/debug/vcx"
 
 

@@ -1,12 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The real kernel with the virtual card, and the model that unit tests use: alike, line by line."""
 
-import pytest
 from hostnic.testing import FakeHost, contract_dcb
 from lab import site
 from lab.guest import Guest
-
-pytestmark = pytest.mark.unproven
 
 PYTHON = "env PYTHONPATH=/opt/ovn-offload/lib:/opt/site-packages python3"
 

@@ -5,11 +5,8 @@ import json
 import re
 from itertools import pairwise
 
-import pytest
 from functional.roce_qos.node import P0, P1, PF0, PF1, Node, is_lossless, ports
 from lab.guest import Guest
-
-pytestmark = pytest.mark.unproven
 
 PING = "ip netns exec tor ping -D -i 0.1 192.168.25.51 > /run/ping.log 2>&1 &"
 LONGEST_GAP = 3.0

@@ -16,8 +16,6 @@ from functional.roce_qos.node import (
 )
 from lab.guest import Guest
 
-pytestmark = pytest.mark.unproven
-
 
 def test_a_port_that_refuses_is_named_with_the_setting_and_nothing_is_cut(node: Node) -> None:
     node.fault(PF0, REFUSE)
