@@ -51,7 +51,8 @@ def rule(wanted: Desired) -> str:
     lines: list[str] = []
     for bdf in wanted.ports:
         starts = f'TAG+="systemd", ENV{{SYSTEMD_WANTS}}+="{AGAIN}"'
-        own = f'ACTION=="add", KERNELS=="{bdf}"'
+        # systemd sees a device that udev renames only when it has moved.
+        own = f'ACTION=="add|move", KERNELS=="{bdf}"'
         # A PF's representors have the PF as parent too, and port names with "vf" or "sf" in them.
         lines.append(f'SUBSYSTEM=="net", {own}, ATTR{{phys_port_name}}!="*vf*|*sf*", {starts}\n')
         lines.append(f'SUBSYSTEM=="infiniband", {own}, {starts}\n')
