@@ -19,6 +19,10 @@ CABLE = "look at the cable, the optics and the other end"
 NEXT = "the action apply brings it there"
 
 
+NAMED = 2
+"""Settings of a switch that are named; the action plan shows all."""
+
+
 def verify(
     fabric: Fabric, wanted: Mapping[str, Tree], observed: Observed, pending: Collection[str] = ()
 ) -> list[Finding]:
@@ -47,9 +51,10 @@ def drift(seen: Seen, wanted: Tree) -> list[Finding]:
     patch = difference(seen.applied, wanted)
     if not patch:
         return []
-    count = sum(1 for _ in leaves(patch))
-    what = f"{count} {'setting differs' if count == 1 else 'settings differ'} from the intent"
-    return [Finding(Severity.HELD, seen.name, what, NEXT)]
+    paths = [" ".join(path) for path, _ in leaves(patch)]
+    count = f"{len(paths)} {'setting differs' if len(paths) == 1 else 'settings differ'} from the intent"
+    named = ", ".join(paths[:NAMED]) + (" and more" if len(paths) > NAMED else "")
+    return [Finding(Severity.HELD, seen.name, f"{count}: {named}", NEXT)]
 
 
 class _Look:

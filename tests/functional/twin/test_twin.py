@@ -123,10 +123,10 @@ def test_a_leaf_without_uplinks_hands_its_hosts_to_the_other(rack: Rack) -> None
 def test_verify_finds_a_wrong_vlan(rack: Rack) -> None:
     vlans = {"interface": {"bond1": {"bridge": {"domain": {"br_default": {"vlan": {"40": None, "41": {}}}}}}}}
     assert rack.operate("patch", "Leaf1-1", tree=vlans)["state"] == "applied_and_saved"
-    said = blocking(rack.operate("verify"))
-    assert ("Leaf1-1", "2 settings differ from the intent") in said
-    wrong = "VLAN 40 is missing, the intent says tagged; VLAN 41 is tagged, the intent says none"
-    assert ("Leaf1-1 bond1", wrong) in said
+    ((switch, what),) = blocking(rack.operate("verify"))
+    assert (switch, what.partition(":")[0]) == ("Leaf1-1", "2 settings differ from the intent")
+    for vlan in (40, 41):
+        assert f"interface bond1 bridge domain br_default vlan {vlan}" in what
     assert rack.operate("apply", timeout=600)["applied"]
     assert blocking(rack.operate("verify")) == []
 

@@ -35,7 +35,7 @@ def running(certificate: Certificate, monkeypatch: pytest.MonkeyPatch) -> Iterat
 def test_every_hook_reports_drift_and_writes_nothing_under_the_manual_policy(fresh: Unit, event: str) -> None:
     status = fresh.emit(event)
     assert status.name == "blocked"
-    assert "differ from the intent; the action apply brings it there" in status.message
+    assert "settings differ from the intent: " in status.message
     assert fresh.writes == []
 
 

@@ -254,7 +254,8 @@ def test_settings_that_differ_are_one_finding_for_each_switch(rdg: Rack) -> None
         (only,) = found(rdg)
     finally:
         box.revisions["startup"].tree = before
-    assert only.sentence() == "Leaf0-1: 1 setting differs from the intent; the action apply brings it there"
+    said = "Leaf0-1: 1 setting differs from the intent: interface bond1 link mtu"
+    assert only.sentence() == f"{said}; the action apply brings it there"
 
 
 def test_a_switch_that_does_not_answer_is_one_finding(rdg: Rack) -> None:
