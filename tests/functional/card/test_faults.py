@@ -34,8 +34,9 @@ def test_vfs_that_appear_late_and_a_mode_change_that_races_them(card):
     assert "Error: mlx5_core: Failed setting eswitch to offloads." in done.stderr
     assert "Invalid argument" in done.stderr
     assert "syndrome (0x98afbb), err(-22)" in card.log()
-    card.vfs(0, pfs=card.pfs[:1])
     card.fault("vf_delay_ms", 200)
+    for what in ("unbind", "bind"):  # a number while VFs are still to come is refused
+        card.write(f"/sys/bus/pci/drivers/mlx5_core/{what}", card.pfs[0])
     card.vfs(2, pfs=card.pfs[:1])
     card.await_output(f"ls {DEVICES}/0000:3b:00.0", "virtfn1")
     card.set_mode("switchdev", pfs=card.pfs[:1])

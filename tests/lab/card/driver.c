@@ -66,8 +66,8 @@ static int vcx_sriov_configure(struct pci_dev *pdev, int num)
 		vcx_vfs_disable(port);
 		return 0;
 	}
-	cancel_delayed_work_sync(&port->late_vfs);	/* the PCI core told nobody of a 0 */
-	port->pending_vfs = 0;
+	if (port->pending_vfs)
+		return -EBUSY;
 	if (vcx_fault(port, VCX_NUMVFS_ENOMEM)) {
 		dev_err(&pdev->dev, "not enough MMIO resources for SR-IOV\n");
 		return -ENOMEM;
