@@ -141,14 +141,7 @@ def futile(bdf: str, setting: Setting, observed: Observed) -> str:
     known = observed.record.get(bdf, setting.name)
     if known and known.value == parameter.next_boot and known.boot_id != observed.boot_id:
         return "a restart of the host did not apply it"
-    # Said once of any of the card's ports: they share one firmware, and often the setting itself.
-    card = bdf.rpartition(".")[0]
-    said = any(
-        each.power_cycle and each.boot_id == observed.boot_id
-        for port, names in observed.record.waiting.items()
-        if port.rpartition(".")[0] == card
-        for each in names.values()
-    )
+    said = observed.record.power_cycle(bdf.rpartition(".")[0], observed.boot_id)
     return "the firmware says that a warm reboot does not apply it" if said else ""
 
 

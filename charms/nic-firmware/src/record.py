@@ -51,6 +51,18 @@ class Record:
         """What is known of a parameter."""
         return self.waiting.get(bdf, {}).get(name)
 
+    def power_cycle(self, card: str, boot_id: str) -> bool:
+        """The tool said in this boot that only a power cycle applies what waits, of any port of the card.
+
+        The ports share one firmware, and often the setting itself.
+        """
+        return any(
+            each.power_cycle and each.boot_id == boot_id
+            for bdf, names in self.waiting.items()
+            if bdf.rpartition(".")[0] == card
+            for each in names.values()
+        )
+
 
 def read(system: System) -> Record:
     """The record; an empty one where there is none, or one that cannot be read."""
