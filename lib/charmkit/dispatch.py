@@ -77,11 +77,10 @@ class Dispatcher:
     def silent(self, others: Iterable[Handover]) -> str:
         """The first of the charms listened to that lives on this machine and hands nothing over; or empty."""
         heard = {other.charm for other in others}
-        there = self._system.listdir(AGENTS) if self._system.exists(AGENTS) else []
-        for charm in self._listens_to:
-            if charm not in heard and any(name.startswith(f"unit-{charm}-") for name in there):
-                return charm
-        return ""
+        unheard = [charm for charm in self._listens_to if charm not in heard]
+        there = self._system.listdir(AGENTS) if unheard and self._system.exists(AGENTS) else []
+        here = (charm for charm in unheard if any(name.startswith(f"unit-{charm}-") for name in there))
+        return next(here, "")
 
     def now(self) -> None:
         """Dispatch the unit as soon as the running hook or action has ended."""
