@@ -32,8 +32,8 @@ def plan(wanted: Desired, observed: Observed, findings: Sequence[Finding] = ()) 
 def running(wanted: Desired, observed: Observed, findings: Sequence[Finding] = ()) -> Plan[System]:
     """The part of the plan that the boot units run, too: what is not on disk and ends with the boot."""
     everything = (*observed.findings, *findings, *preflight(wanted, observed))
-    if any(finding.severity is Severity.BLOCKED for finding in everything):
-        return Plan((), (), everything)
+    if (nothing := Plan[System](findings=everything)).blocked:
+        return nothing
     ports = tuple(port for bdf in wanted.ports if (port := observed.port(bdf)))
     run = port_steps.settle_owner(observed, ports)
     run += [step for port in ports for step in port_steps.classes(wanted, port)]
