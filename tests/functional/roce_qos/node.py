@@ -51,6 +51,12 @@ class Node:
         names = " ".join(f"/sys/class/net/{name}/carrier_changes" for name in (P0, P1, site.BOND))
         return [int(line) for line in self.guest.run(f"cat {names}").stdout.split()]
 
+    def served_again(self) -> str:
+        """Wait until the unit that udev starts has run; its journal."""
+        log = "journalctl --boot -u ovn-offload-roce-qos-again.service --output=cat"
+        self.guest.run(f"until {log} | grep -q 'Finished\\|Failed'; do sleep 1; done", timeout=180)
+        return self.guest.run(log).stdout
+
     def reachable(self) -> bool:
         return site.reachable(self.guest, seconds=60)
 

@@ -77,8 +77,7 @@ def test_a_device_that_is_added_anew_gets_its_default_again(pair: tuple[Guest, G
     node = Node(guest, guest.unit("roce-qos"))
     assert node.hook().writes == []
     guest.run("rdma link del rxe0 && rdma link add rxe0 type rxe netdev bond0")
-    log = "journalctl --boot -u ovn-offload-roce-qos-again.service --output=cat"
-    guest.run(f"until {log} | grep -q 'Finished\\|Failed'; do sleep 1; done", timeout=180)
+    node.served_again()
     assert types_of_service(pair) == {"0x6a"}
 
 
