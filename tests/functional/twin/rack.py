@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from lab.guest import Guest
+from lab.twin import start as twin
 
 CODE = "/opt/ovn-offload"
 OPERATE = [
@@ -15,11 +16,6 @@ OPERATE = [
     "python3",
     f"{CODE}/tests/functional/twin/operate.py",
 ]
-START = (
-    "systemd-run --quiet --unit=twin --setenv=PYTHONPATH=/opt/ovn-offload/tests "
-    "--property=RequiresMountsFor=/opt/ovn-offload --property=StandardOutput=truncate:/run/twin.json "
-    "python3 -m lab.twin"
-)
 
 
 class Rack:
@@ -30,11 +26,7 @@ class Rack:
 
     def start(self, wiring: str = "") -> None:
         """Start it, from a file or as the reference design's, and return when every switch answers."""
-        self.guest.run(f"{START} {wiring}")
-        answers = "grep -q . /run/twin.json"
-        self.until(
-            lambda: self.guest.run(answers, check=False).returncode == 0, 300, "the twin does not start"
-        )
+        twin.start(self.guest, wiring, patience=300)
 
     def operate(self, *args: str, tree: Any = None, timeout: float = 300) -> Any:
         """See operate.py."""

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A rack from its guests' start to units that have been deployed."""
 
-import json
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -10,17 +8,14 @@ from functools import partial
 from typing import Any
 
 from lab.cable import Nic
-from lab.guest import Guest, GuestError
+from lab.guest import Guest
 from lab.rack import layout, ovn
 from lab.rack.controller import Controller
 from lab.rack.deployment import Application, Deployment
 from lab.rack.display import Display
 from lab.rack.machine import Floor, Job, Machine
+from lab.twin.start import start
 
-TWIN = (
-    "systemd-run --quiet --unit=twin --setenv=PYTHONPATH=/opt/ovn-offload/tests --property=RequiresMountsFor="
-    "/opt/ovn-offload --property=StandardOutput=truncate:/run/twin.json python3 -m lab.twin /run/wiring.json"
-)
 CREDENTIALS = {
     "id": "secret:labswitches000000000",
     "tracked_content": {"user": "cumulus", "password": "CumulusLinux!"},
@@ -129,16 +124,7 @@ def deploy_node(rack: Rack, name: str) -> None:
 def _switches(guest: Guest) -> str:
     """Start the twin, as from the factory; the certificate that its switches present."""
     guest.write("/run/wiring.json", layout.wiring().dump())
-    guest.run(TWIN)
-    deadline = time.monotonic() + 600
-    while not (said := guest.run("cat /run/twin.json", check=False).stdout.strip()):
-        if (
-            time.monotonic() > deadline
-            or guest.run("systemctl -q is-failed twin", check=False).returncode == 0
-        ):
-            raise GuestError(guest.run("journalctl -q -u twin | tail -20").stdout)
-        time.sleep(2)
-    guest.run(["cp", json.loads(said)["certificate"], layout.CERTIFICATE])
+    guest.run(["cp", start(guest, "/run/wiring.json")["certificate"], layout.CERTIFICATE])
     return guest.read(layout.CERTIFICATE)
 
 
