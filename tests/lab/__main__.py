@@ -80,8 +80,7 @@ def converge(guest: Guest, charm: str) -> bool:
         found = checks.converged(guest, VFS)
     width = max(len(check.subject) for check in found)
     for check in found:
-        wrong = "" if check.holds else f"   wanted: {check.wanted}"
-        print(f"  {'ok ' if check.holds else 'BAD'} {check.subject.ljust(width)}  {check.found}{wrong}")
+        print(check.line(width))
     return verified and not again and node.status == "active" and all(check.holds for check in found)
 
 

@@ -4,34 +4,20 @@
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import partial
 
+from lab import checks
+from lab.checks import Check, equal
 from lab.guest import Guest
 from lab.rack import layout, ovn
 from lab.rack.build import Rack
-from lab.site import BOND, BRIDGE, PFS
+from lab.site import PFS
 
 JUMBO = ovn.MTU - 28  # bytes of data in a ping that fills the instances' MTU
 PING = f"ip netns exec {ovn.INSTANCE} ping -q -n"
 OFFLOADED = "ovs-appctl dpctl/dump-flows -m type=offloaded"
 ESTABLISHED = "established"
-
-
-@dataclass(frozen=True)
-class Check:
-    """One fact that must hold, and what was found."""
-
-    area: str
-    subject: str
-    wanted: str
-    found: str
-    holds: bool
-
-
-def equal(area: str, subject: str, wanted: str, found: str) -> Check:
-    """What is found is exactly what is wanted."""
-    return Check(area, subject, wanted, found or "nothing", wanted == found)
 
 
 def charms(rack: Rack) -> Iterator[Check]:
@@ -72,8 +58,10 @@ def nodes(rack: Rack) -> Iterator[Check]:
         values = dict(re.findall(r"^\W*([A-Z_]{6,})\s+(\S+)\s*$", firmware[name], re.MULTILINE))
         yield equal("firmware", f"{name} NUM_OF_VFS", str(vfs), values.get("NUM_OF_VFS", ""))
         yield equal("firmware", f"{name} SRIOV_EN", "True(1)", values.get("SRIOV_EN", ""))
-    found = rack.floor.each("", {name: partial(_ports, name=name, vfs=vfs) for name in rack.nodes})
-    yield from (check for name in rack.nodes for check in found[name])
+    found = rack.floor.each("", dict.fromkeys(rack.nodes, partial(_node, vfs=vfs)))
+    for name in rack.nodes:
+        for check in found[name]:
+            yield replace(check, subject=f"{name} {check.subject}")
     lossless = rack.on_nodes("; ".join(f"dcb pfc show dev {netdev}" for netdev in PFS.values()))
     for name in rack.nodes:
         on = " ".join(re.findall(r"(\d):on", lossless[name])) or "none"
@@ -84,33 +72,10 @@ def nodes(rack: Rack) -> Iterator[Check]:
         yield equal("network", f"{name} reaches controller and gateway", "2 received", reached[name].strip())
 
 
-def _ports(guest: Guest, name: str, vfs: int) -> list[Check]:
-    """VFs, eswitch modes, VF-LAG, bound VFs and the bond."""
-
-    def said(script: str) -> str:
-        return " ".join(guest.run(script, check=False).stdout.split())
-
-    checks: list[Check] = []
-    for bdf, netdev in PFS.items():
-        device, subject = f"/sys/bus/pci/devices/{bdf}", f"{name} {netdev}"
-        mode = said(f"devlink dev eswitch show pci/{bdf} | grep -o 'mode [a-z]*' | head -1")
-        lag = said(f"cd /sys/kernel/debug/mlx5/{bdf}/lag && cat state && sed -n 1p type")
-        offload = said(f"ethtool -k {netdev} | grep '^hw-tc-offload:' | cut -d' ' -f2")
-        checks += [
-            equal("VFs", f"{subject} VFs", str(vfs), said(f"cat {device}/sriov_numvfs")),
-            equal("VFs", f"{subject} VFs bound", str(vfs), said(f"ls -d {device}/virtfn*/driver | wc -l")),
-            equal("eswitch", subject, "mode switchdev", mode),
-            equal("eswitch", f"{subject} hw-tc-offload", "on", offload),
-            equal("VF-LAG", subject, "active switchdev", lag),
-        ]
-    ports = said(f"grep 'Number of ports' /proc/net/bonding/{BOND} | cut -d: -f2")
-    failed = said("systemctl list-units --failed --plain --no-legend | cut -d' ' -f1")
+def _node(guest: Guest, vfs: int) -> list[Check]:
     return [
-        *checks,
-        equal("network", f"{name} {BOND} ports aggregated", "2", ports),
-        equal("network", f"{name} {BRIDGE} port", BOND, said(f"ovs-vsctl list-ports {BRIDGE} | grep {BOND}")),
-        equal("network", f"{name} failed systemd units", "none", failed or "none"),
-    ]
+        *checks.ports(guest, vfs), checks.aggregated(guest), checks.bridged(guest), checks.failed_units(guest)
+    ]  # fmt: skip
 
 
 def fabric(rack: Rack) -> Iterator[Check]:

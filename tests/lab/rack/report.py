@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from lab.checks import Check
 from lab.progress import seconds
 from lab.rack.build import Rack
-from lab.rack.checks import Check
 
 DIFFERENT = (
     "The NIC is a kernel module: no PCIe, no speed; offloaded flows are accepted and counted as by hardware, "
@@ -32,10 +32,7 @@ def text(rack: Rack, checks: Sequence[Check]) -> str:
         if check.area != area:
             area = check.area
             lines += ["", area]
-        wrong = "" if check.holds else f"   wanted: {check.wanted}"
-        lines.append(
-            f"  {'ok ' if check.holds else 'BAD'} {check.subject.ljust(width)}  {check.found}{wrong}"
-        )
+        lines.append(check.line(width))
     lines += ["", "Not as on real hardware"]
     lines += [f"  - {line}" for line in DIFFERENT]
     lines += ["", "Time"]
