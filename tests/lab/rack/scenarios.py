@@ -5,12 +5,12 @@ import random
 from collections.abc import Callable
 from itertools import pairwise
 
+from lab.checks import Check, equal
 from lab.progress import seconds
 from lab.rack import checks, layout, ovn
 from lab.rack.build import Rack, deploy, deploy_node
-from lab.rack.checks import Check
 from lab.rack.controller import Unit
-from lab.rack.traffic import traffic
+from lab.rack.traffic import Traffic, traffic
 from lab.site import BOND, PFS
 
 PATIENCE = 1800  # seconds until a rack must have settled
@@ -75,12 +75,11 @@ def link_cut(rack: Rack) -> list[Check]:
         lag = rack.on(one, f"cat /sys/kernel/debug/mlx5/{next(iter(PFS))}/lag/state").strip()
         rack.on(one, f"echo N >{fault}")
         back = rack.on(one, f"{until.format(2)}; sleep 5", timeout=120)
-    silent = f"{seen.gap:.1f} s, {seen.lost} of {seen.sent} packets"
     return [
-        checks.equal("cut", f"{one} ports in the bond while cut", "1", cut),
-        checks.equal("cut", f"{one} VF-LAG while cut", "active", lag),
-        checks.equal("cut", f"{one} ports in the bond afterwards", "2", back),
-        Check("cut", f"{one} to {other} without an answer", f"at most {CUT:.0f} s", silent, seen.gap <= CUT),
+        equal("cut", f"{one} ports in the bond while cut", "1", cut),
+        equal("cut", f"{one} VF-LAG while cut", "active", lag),
+        equal("cut", f"{one} ports in the bond afterwards", "2", back),
+        _gap("cut", f"{one} to {other}", seen, CUT),
         *verify(rack),
     ]
 
@@ -95,7 +94,7 @@ def refresh(rack: Rack) -> list[Check]:
         settled = _settled(rack)
     return [
         settled,
-        checks.equal("refresh", f"{one} to {other} packets lost of {seen.sent}", "0", str(seen.lost)),
+        equal("refresh", f"{one} to {other} packets lost of {seen.sent}", "0", str(seen.lost)),
         *verify(rack),
     ]
 
@@ -106,14 +105,10 @@ def config_changed(rack: Rack) -> list[Check]:
     display.phase("more VFs")
     rack.floor.each("instances end", dict.fromkeys(rack.nodes, ovn.no_instance))
     before = len(controller.down)
-    more = rack.option("num-vfs", 0) + 2
-    for name in _with_option(rack, "num-vfs"):
-        controller.configure(name, {"num-vfs": more})
+    _more_vfs(rack, 2)
     found = [_settled(rack)]
     found.append(
-        checks.equal(
-            "reboots", "reboots for more VFs", str(len(rack.nodes)), str(len(controller.down) - before)
-        )
+        equal("reboots", "reboots for more VFs", str(len(rack.nodes)), str(len(controller.down) - before))
     )
     found += verify(rack)
     display.phase("another QoS policy")
@@ -140,9 +135,7 @@ def rolling(rack: Rack) -> list[Check]:
     rack.floor.each("a container", {first: lambda guest: guest.write("/snap/bin/lxc", CONTAINER, 0o755)})
     rack.on(first, "touch /run/container-runs")
     before = len(controller.down)
-    more = rack.option("num-vfs", 0) + 1
-    for name in _with_option(rack, "num-vfs"):
-        controller.configure(name, {"num-vfs": more})
+    _more_vfs(rack, 1)
     rack.floor.work(lambda: first in [name for name, _, _ in controller.down[before:]], PATIENCE)
     early = rack.floor.work(lambda: len(controller.down) > before + 1, QUORUM)
     down = [name for name, _, _ in controller.down[before:]]
@@ -154,7 +147,7 @@ def rolling(rack: Rack) -> list[Check]:
     rack.on(first, "touch /run/container-runs")
     found.append(_settled(rack))
     rack.on(first, "rm /snap/bin/lxc")
-    found.append(checks.equal("reboots", "reboots", str(len(rack.nodes)), str(len(controller.down) - before)))
+    found.append(equal("reboots", "reboots", str(len(rack.nodes)), str(len(controller.down) - before)))
     return [*found, _one_at_a_time(rack), *verify(rack)]
 
 
@@ -183,16 +176,7 @@ def switch_replaced(rack: Rack) -> list[Check]:
         rack.display.phase("leaf configured")
         found += [_applied(rack, unit) for unit in units]
         found.append(_settled(rack))
-    silent = f"{seen.gap:.1f} s, {seen.lost} of {seen.sent} packets"
-    found.append(
-        Check(
-            "fabric",
-            f"{one} to {other} without an answer",
-            f"at most {BLANK:.0f} s",
-            silent,
-            seen.gap <= BLANK,
-        )
-    )
+    found.append(_gap("fabric", f"{one} to {other}", seen, BLANK))
     return [*found, *verify(rack)]
 
 
@@ -209,8 +193,8 @@ def node_added(rack: Rack) -> list[Check]:
     down = [name for name, _, _ in rack.controller.down[before:]]
     return [
         *found,
-        checks.equal("reboots", "rebooted", new, " ".join(down)),
-        checks.equal("overlay", f"{one} to {other} packets lost of {seen.sent}", "0", str(seen.lost)),
+        equal("reboots", "rebooted", new, " ".join(down)),
+        equal("overlay", f"{one} to {other} packets lost of {seen.sent}", "0", str(seen.lost)),
         *verify(rack),
     ]
 
@@ -223,9 +207,7 @@ def fault(rack: Rack) -> list[Check]:
     hooks = chance.randrange(1, 5)
     rack.display.phase(f"power of {machine.name} fails (seed {seed})")
     rack.floor.each("instances end", dict.fromkeys(rack.nodes, ovn.no_instance))
-    more = rack.option("num-vfs", 0) + 1
-    for name in _with_option(rack, "num-vfs"):
-        rack.controller.configure(name, {"num-vfs": more})
+    _more_vfs(rack, 1)
     before = len(machine.spent)
 
     def in_the_hook() -> bool:
@@ -261,6 +243,19 @@ def _settled(rack: Rack) -> Check:
     settled = rack.settle(PATIENCE)
     spent = seconds(rack.display.elapsed - began)
     return Check("charms", "all units settle", "yes", f"after {spent}" if settled else "no", settled)
+
+
+def _more_vfs(rack: Rack, more: int) -> None:
+    """What makes every node reboot."""
+    vfs = rack.option("num-vfs", 0) + more
+    for name in _with_option(rack, "num-vfs"):
+        rack.controller.configure(name, {"num-vfs": vfs})
+
+
+def _gap(area: str, way: str, seen: Traffic, limit: float) -> Check:
+    """The longest time for which traffic had no answer, against what it may be."""
+    silent = f"{seen.gap:.1f} s, {seen.lost} of {seen.sent} packets"
+    return Check(area, f"{way} without an answer", f"at most {limit:.0f} s", silent, seen.gap <= limit)
 
 
 def _with_option(rack: Rack, option: str) -> list[str]:
