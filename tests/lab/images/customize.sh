@@ -10,7 +10,8 @@ install -D -m 644 /usr/src/card/mlx5_core.ko "/lib/modules/$kernel/updates/mlx5_
 depmod "$kernel"
 
 echo "unpacking the modules that a guest loads"
-for module in $(cat /etc/modules-load.d/lab.conf) veth geneve vxlan cls_flower rdma_rxe; do
+early="virtio_pci virtio_blk ext4"
+for module in $early $(cat /etc/modules-load.d/lab.conf) veth geneve vxlan cls_flower rdma_rxe; do
     modprobe -S "$kernel" --show-depends "$module"
 done | while read -r _ path _; do
     case $path in *.xz) [ ! -f "$path" ] || { busybox xz -dc "$path" >"${path%.xz}" && rm "$path"; } ;; esac
@@ -25,12 +26,11 @@ ram=$(mktemp -d)
 mkdir -p "$ram/bin" "$ram/lib" "$ram/dev" "$ram/proc" "$ram/root"
 cp /bin/busybox "$ram/bin/"
 for tool in sh mount umount cat echo insmod sleep poweroff switch_root; do ln -s busybox "$ram/bin/$tool"; done
-for module in virtio_pci virtio_blk ext4; do modprobe -S "$kernel" --show-depends "$module"; done |
+for module in $early; do modprobe -S "$kernel" --show-depends "$module"; done |
     while read -r _ path _; do
-        [ -f "$path" ] || continue # "builtin"
-        name=$(basename "$path" .xz)
-        [ -f "$ram/lib/$name" ] && continue
-        case $path in *.xz) busybox xz -dc "$path" ;; *) cat "$path" ;; esac >"$ram/lib/$name"
+        name=$(basename "$path")
+        [ ! -f "$path" ] || [ -f "$ram/lib/$name" ] && continue # "builtin", or there
+        cp "$path" "$ram/lib/"
         echo "$name" >>"$ram/modules"
     done
 install -m 755 /usr/lib/lab/init "$ram/init"
