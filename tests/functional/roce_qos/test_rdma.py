@@ -16,11 +16,15 @@ SENDER, RECEIVER = "192.168.30.51", "192.168.30.1"
 MODULES = "modprobe -a rdma_rxe ib_uverbs rdma_ucm && { mountpoint -q /sys/kernel/config || "
 MODULES += "mount -t configfs none /sys/kernel/config; }"
 
-# The host's address on the bond itself: RoCE has no GID for the address of an Open vSwitch bridge.
+# The host's address on the bond itself: RoCE has no GID for the address of an Open vSwitch bridge. It is
+# networkd's, which drops others' addresses when it is told to read its files again.
 NODE = f"""
 set -e
 ovs-vsctl del-port br-nvda bond0
-ip addr add {SENDER}/24 dev bond0
+mkdir -p /etc/systemd/network/10-netplan-bond0.network.d
+printf '[Network]\\nAddress={SENDER}/24\\n' >/etc/systemd/network/10-netplan-bond0.network.d/rdma.conf
+networkctl reload && networkctl reconfigure bond0
+until ip -o addr show dev bond0 | grep -q {SENDER}; do sleep 0.2; done
 rdma link add rxe0 type rxe netdev bond0
 """
 PEER = f"""

@@ -16,9 +16,28 @@ def converged(booted: Guest) -> Rack:
     rack.start()
     report = rack.operate("apply", timeout=600)
     assert report["applied"], report
-    rack.until(lambda: rack.ping("compute0", "192.168.25.12") == 3, 120, "the racks do not reach each other")
+    rack.until(lambda: settled(rack), 300, "the fabric does not settle")
     booted.save("twin")
     return rack
+
+
+def settled(rack: Rack) -> bool:
+    """Each segment has one designated forwarder, and the hosts reach each other in every network.
+
+    FRR elects forwarders seconds after the sessions are there, on a slow machine many seconds after.
+    """
+    seen = rack.operate("read")
+    for pair in (("Leaf0-1", "Leaf0-2"), ("Leaf1-1", "Leaf1-2")):
+        first, second = (seen[leaf]["evpn"]["multihoming"]["esi"] for leaf in pair)
+        for esi in first.keys() & second.keys():
+            here = [segments[esi] for segments in (first, second) if "local-interface" in segments[esi]]
+            if here and sum("df" in segment["flags"] for segment in here) != 1:
+                return False
+    return all(
+        rack.ping(host, f"{network}.{other}") == 3
+        for network in ("192.168.25", "10.0.10", "172.16.0")
+        for host, other in (("compute0", 12), ("compute1", 12), ("compute2", 11), ("compute2", 10))
+    )
 
 
 @pytest.fixture
