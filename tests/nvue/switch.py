@@ -114,17 +114,15 @@ class Switch:
         self.pace = pace
         self.clock: Clock = clock or RealTime()
         self.numbered = self.rules.new if numbered is None else numbered
-        self.revisions: dict[str, Revision] = {}
-        self.applied_id = "startup"
-        self.saved: Tree = {}
         self.rolled_back = 0
         self.lock = threading.RLock()
         self._serial = 0
         self._call_off: Callable[[], None] = lambda: None
         self._stopped = False
         start = factory(hostname, self.rules.new) if tree is None else tree
-        self.revisions["startup"] = Revision(deepcopy(start), "applied_and_saved")
-        self.saved = start
+        # As on a real switch, what it booted with has an id of its own, the first one.
+        self.applied_id = self.saved_id = self._next_id()
+        self.revisions = {self.applied_id: Revision(deepcopy(start), "applied_and_saved")}
 
     @property
     def applied(self) -> Tree:
@@ -146,20 +144,22 @@ class Switch:
     def create(self) -> Tree:
         """POST /revision."""
         with self.lock:
-            self._serial += 1
-            name = (
-                str(self._serial)
-                if self.numbered
-                else f"changeset/cumulus/2026-01-01_00.00.00_{self._serial:04X}"
-            )
+            name = self._next_id()
             self.revisions[name] = Revision(self.applied)
             return {name: self.revisions[name].as_json()}
 
+    def _next_id(self) -> str:
+        self._serial += 1
+        if self.numbered:
+            return str(self._serial)
+        return f"changeset/cumulus/2026-01-01_00.00.00_{self._serial:04X}"
+
     def shown(self) -> Tree:
-        """GET /revision: all of them; the applied one also under that name."""
+        """GET /revision: all of them; the applied and the saved one also under these names."""
         with self.lock:
             everything = {name: revision.as_json() for name, revision in self.revisions.items()}
             everything["applied"] = self.revisions[self.applied_id].as_json()
+            everything["startup"] = self.revisions[self.saved_id].as_json()
             everything["empty"] = {"state": "inactive", "transition": {"issue": {}, "progress": ""}}
             return everything
 
@@ -218,9 +218,9 @@ class Switch:
         if not isinstance(body, dict) or body.get("state") not in ("apply", "save"):
             raise RefusedError(400, f"{body!r} is not a state transition")
         with self.lock:
-            revision = self._get(name)
+            name, revision = self._named(name), self._get(name)
             if body["state"] == "save":
-                self.saved = self.applied
+                self.saved_id = self.applied_id
                 return revision.as_json()
             if revision.state == "ays":
                 return self._answer(name, revision, body)
@@ -254,15 +254,16 @@ class Switch:
         if "confirm" in body.get("state-controls", {}):
             raise RefusedError(409, f"revision {name} waits for its confirmation")
         self._call_off()
-        self._finish(revision)
+        self._finish(name)
         return revision.as_json()
 
-    def _finish(self, revision: Revision) -> None:
+    def _finish(self, name: str) -> None:
+        revision = self.revisions[name]
         # From 5.9 on what is applied is saved without being asked.
         saves = self.version >= (5, 9)
         revision.state, revision.progress = ("applied_and_saved" if saves else "applied"), ""
         if saves:
-            self.saved = revision.tree
+            self.saved_id = name
 
     def _later(self, seconds: float, work: Callable[[], None]) -> None:
         """What happens next to the one revision that is being applied."""
@@ -288,7 +289,7 @@ class Switch:
                 return
             self.applied_id = name
             if confirm is None:
-                self._finish(revision)
+                self._finish(name)
                 return
             self._step(revision, "ays", "Waiting for confirmation")
             self._later(confirm, partial(self._roll_back, name, before))
@@ -309,8 +310,12 @@ class Switch:
             said = "the commit was not confirmed in time; rolled back"
             self._step(revision, "apply_fail", "Rolled back", [Issue("rollback", said)])
 
+    def _named(self, name: str) -> str:
+        """The id of a revision that goes by another name."""
+        return {"applied": self.applied_id, "startup": self.saved_id}.get(name, name)
+
     def _get(self, name: str) -> Revision:
-        name = self.applied_id if name == "applied" else name
+        name = self._named(name)
         if name not in self.revisions:
             raise RefusedError(404, f"revision {name} does not exist")
         return self.revisions[name]

@@ -23,6 +23,9 @@ RETRIED = (500, 502, 503, 504)
 IDLE = 20.0
 """Seconds after which a connection is opened anew: a switch's web server closes idle ones after a while."""
 
+ALIASES = ("applied", "startup")
+"""Under which NVUE lists revisions once more that have ids of their own: what runs, and what a boot takes."""
+
 Connect = Callable[[str, str, int, Access], Connection]
 """Opens a connection to the switch of a name, at an address and port."""
 
@@ -122,9 +125,12 @@ class Nvue:
     def revisions(self) -> list[str]:
         """Ids of the revisions that were applied at some time, the newest first."""
         answer = self.request("GET", "/revision")
-        states = {name: str(_tree(each).get("state", "")) for name, each in answer.items()}
-        names = [name for name, state in states.items() if Progress(state).applied and name != "applied"]
-        return sorted(names, key=_age, reverse=True)
+        own = {
+            name: str(_tree(each).get("state", "")) for name, each in answer.items() if name not in ALIASES
+        }
+        return sorted(
+            (name for name, state in own.items() if Progress(state).applied), key=_age, reverse=True
+        )
 
     # -- HTTP
 
@@ -230,4 +236,4 @@ def _tree(node: object) -> Tree:
 
 def _age(name: str) -> tuple[int, str]:
     """Ids sort by age: numbers, which came with 5.15, after ``changeset/<user>/<time>`` of older releases."""
-    return (int(name), "") if name.isdecimal() else (0 if "/" in name else -1, name.rpartition("/")[2])
+    return (int(name), "") if name.isdecimal() else (0, name.rpartition("/")[2])

@@ -87,7 +87,7 @@ def test_revisions_are_listed_by_their_time_whoever_made_them(nvue: Nvue, server
         failed
         | {name: {"state": "applied_and_saved"} for name in (*slashed, "startup", "10", "9", "applied")}
     )
-    assert nvue.revisions() == ["10", "9", *reversed(slashed), "startup"]
+    assert nvue.revisions() == ["10", "9", *reversed(slashed)]
 
 
 def test_what_is_not_there_is_empty(nvue: Nvue) -> None:

@@ -100,7 +100,7 @@ def test_a_revision_is_created_patched_applied_and_saved(
     time.sleep(PACE)
     assert call("GET", f"/revision/{name}")[1]["state"] == "applied_and_saved"
     assert call.applied() == merge(before, {"interface": {"swp1": {"type": "swp"}}})
-    assert switch.saved == call.applied()
+    assert call("GET", "/?rev=startup&filled=false")[1] == call.applied()
 
 
 def test_null_unsets_and_empty_containers_go_with_it(call: Caller) -> None:
@@ -126,10 +126,10 @@ def test_a_read_fills_in_defaults_unless_told_otherwise(call: Caller) -> None:
 
 
 def test_an_unchanged_revision_is_not_applied(call: Caller, switch: Switch) -> None:
-    name = call.create()
+    running, name = switch.applied_id, call.create()
     assert call("PATCH", f"/revision/{name}", APPLY)[1]["state"] == "pending"
     assert call("GET", f"/?rev={name}&diff=applied&filled=false") == (200, {})
-    assert switch.applied_id == "startup"
+    assert switch.applied_id == running
 
 
 def test_an_unencoded_slash_names_no_revision(call: Caller) -> None:
@@ -206,14 +206,48 @@ def test_a_change_that_cuts_management_is_answered_again_after_its_rollback(
 
 
 def test_an_earlier_revision_can_be_applied_again(call: Caller) -> None:
-    before = call.applied()
-    name = call.create()
-    call("PATCH", f"/?rev={name}", {"system": {"hostname": "new"}})
-    call("PATCH", f"/revision/{name}", APPLY)
-    call.settle(name)
-    call("PATCH", "/revision/startup", APPLY)
-    call.settle("startup")
+    before, first = call.applied(), call.create()
+    call("PATCH", f"/?rev={first}", {"system": {"hostname": "new"}})
+    call("PATCH", f"/revision/{first}", APPLY)
+    call.settle(first)
+    booted = next(iter(call("GET", "/revision")[1])).replace("/", "%2F")
+    call("PATCH", f"/revision/{booted}", APPLY)
+    call.settle(booted)
     assert call.applied() == before
+
+
+def saved(call: Caller) -> Tree:
+    return call("GET", "/?rev=startup&filled=false")[1]
+
+
+def test_startup_is_what_was_confirmed_last(call: Caller, time: SimulatedTime) -> None:
+    """From 5.9 on an apply saves by itself."""
+    before, name = call.applied(), call.create()
+    call("PATCH", f"/?rev={name}", {"system": {"hostname": "new"}})
+    call("PATCH", f"/revision/{name}", commit(300))
+    call.settle(name)
+    assert (call.applied() != before, saved(call)) == (True, before)
+    call("PATCH", f"/revision/{name}", APPLY)
+    assert saved(call) == call.applied() != before
+    listed = call("GET", "/revision")[1]
+    assert listed["startup"] == listed["applied"] == listed[name.replace("%2F", "/")]
+
+
+def test_before_auto_save_startup_waits_for_a_save_and_can_be_applied(certificate: Certificate) -> None:
+    with Server(Switch(release="5.8.0", pace=PACE, clock=SimulatedTime()), certificate) as server:
+        call = Caller(server, certificate)
+        factory, name = call.applied(), call.create()
+        call("PATCH", f"/?rev={name}", {"system": {"hostname": "new"}})
+        call("PATCH", f"/revision/{name}", APPLY)
+        assert call.settle(name)["state"] == "applied"
+        assert (call.applied() != factory, saved(call)) == (True, factory)
+        call("PATCH", "/revision/startup", APPLY)
+        call.settle("startup")
+        assert call.applied() == factory
+        call("PATCH", f"/revision/{name}", APPLY)
+        call.settle(name)
+        call("PATCH", "/revision/applied", {"state": "save", "auto-prompt": YES})
+        assert saved(call) == call.applied() != factory
 
 
 def test_one_apply_at_a_time(call: Caller) -> None:
@@ -227,10 +261,10 @@ def test_one_apply_at_a_time(call: Caller) -> None:
 
 
 def test_without_the_answer_to_are_you_sure_nothing_is_applied(call: Caller, switch: Switch) -> None:
-    name = call.create()
+    running, name = switch.applied_id, call.create()
     call("PATCH", f"/?rev={name}", {"system": {"hostname": "new"}})
     assert call("PATCH", f"/revision/{name}", {"state": "apply"})[1]["state"] == "ays_fail"
-    assert switch.applied_id == "startup"
+    assert switch.applied_id == running
 
 
 WRONG = [

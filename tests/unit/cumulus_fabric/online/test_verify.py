@@ -248,12 +248,13 @@ def test_a_hosts_port_id_may_be_a_name_or_a_mac(rdg: Rack, named: bool) -> None:
 
 def test_settings_that_differ_are_one_finding_for_each_switch(rdg: Rack) -> None:
     box = rdg.servers["Leaf0-1"].switch
-    before = box.revisions["startup"].tree
-    box.revisions["startup"].tree = merge(before, {"interface": {"bond1": {"link": {"mtu": 1500}}}})
+    running = box.revisions[box.applied_id]
+    before = running.tree
+    running.tree = merge(before, {"interface": {"bond1": {"link": {"mtu": 1500}}}})
     try:
         (only,) = found(rdg)
     finally:
-        box.revisions["startup"].tree = before
+        running.tree = before
     said = "Leaf0-1: 1 setting differs from the intent: interface bond1 link mtu"
     assert only.sentence() == f"{said}; the action apply brings it there"
 
