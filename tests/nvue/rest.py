@@ -65,6 +65,7 @@ class Rest:
         calls: every request, in order.
         faults: what goes wrong; see :meth:`inject`.
         latency: seconds before each answer.
+        role: whether the user has one that lets it use NVUE.
 
     """
 
@@ -73,6 +74,7 @@ class Rest:
     ) -> None:
         self.switch = switch
         self.user, self.password = user, password
+        self.role = True
         self.latency = latency
         self.calls: list[Call] = []
         self.faults: list[Fault] = []
@@ -139,6 +141,8 @@ class Rest:
         if self.password == FACTORY_PASSWORD:
             # From 4.2 on: the password of the factory opens nothing but the dialogue that changes it.
             return _refusal(403, "Password change required")
+        if not self.role:
+            return _refusal(403, "You don't have the permission to access the requested resource.")
         return None
 
     def _answer(self, call: Call) -> Reply:

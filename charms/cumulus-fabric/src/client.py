@@ -125,12 +125,9 @@ class Nvue:
     def revisions(self) -> list[str]:
         """Ids of the revisions that were applied at some time, the newest first."""
         answer = self.request("GET", "/revision")
-        own = {
-            name: str(_tree(each).get("state", "")) for name, each in answer.items() if name not in ALIASES
-        }
-        return sorted(
-            (name for name, state in own.items() if Progress(state).applied), key=_age, reverse=True
-        )
+        states = {name: Progress(str(_tree(each).get("state", ""))) for name, each in answer.items()}
+        names = [name for name, state in states.items() if state.applied and name not in ALIASES]
+        return sorted(names, key=_age, reverse=True)
 
     # -- HTTP
 
@@ -198,14 +195,12 @@ class Nvue:
             answer = None
         if status < http.client.BAD_REQUEST and isinstance(answer, dict):
             return cast("Tree", answer)
+        user = self._access.credentials.user
         if status == http.client.UNAUTHORIZED:
-            user = self._access.credentials.user
             said = f"user {user} is not let in"
             raise SwitchError("credentials", said, "correct the user or password in the secret", status)
         if status == http.client.FORBIDDEN and what.startswith("GET "):
-            said = "the default password was never changed"
-            remedy = "log in to the switch once, change it, and put the new one into the secret"
-            raise SwitchError("credentials", said, remedy, status)
+            raise _forbidden(user, content)
         if status < http.client.BAD_REQUEST:
             raise SwitchError("unreachable", f"the answer to {what} cannot be read", status=status)
         detail = cast("Tree", answer).get("detail") if isinstance(answer, dict) else None
@@ -217,6 +212,16 @@ class Nvue:
 def _revision(name: str) -> str:
     """The path of a revision; ids such as ``changeset/cumulus/…`` are one part of it."""
     return f"/revision/{quote(name, safe='')}"
+
+
+def _forbidden(user: str, content: bytes) -> SwitchError:
+    """Why nothing may be read. NVUE's documents do not give the words of the first login's answer."""
+    said, remedy = "the default password was never changed", "log in to the switch once, change it"
+    if b"password" not in content.lower():
+        said = f"user {user} may read nothing: no role allows it, or {said}"
+        remedy = f"give it the role nvue-admin, or {remedy}"
+    remedy += ", and put the new one into the secret"
+    return SwitchError("credentials", said, remedy, http.client.FORBIDDEN)
 
 
 def _short(target: str) -> str:

@@ -265,6 +265,32 @@ def test_the_password_is_nowhere_but_in_the_request(
     assert "user cumulus is not let in" in said[0]
 
 
+def test_the_factorys_password_is_called_so(server: Server, access: Access) -> None:
+    server.password = "cumulus"
+    new = replace(access, credentials=Credentials("cumulus", "cumulus"))
+    client = Nvue("leaf", "127.0.0.1", new, server.port)
+    with pytest.raises(SwitchError, match=r"^the default password was never changed$") as failed:
+        client.applied()
+    client.close()
+    assert failed.value.kind == "credentials"
+    assert failed.value.remedy.startswith("log in to the switch once, change it")
+
+
+def test_a_403_that_does_not_name_the_password_may_be_either(nvue: Nvue, server: Server) -> None:
+    server.role = False
+    either = "user cumulus may read nothing: no role allows it, or the default password was never changed"
+    with pytest.raises(SwitchError, match=f"^{either}$") as failed:
+        nvue.applied()
+    assert failed.value.kind == "credentials"
+    assert failed.value.remedy.startswith("give it the role nvue-admin, or log in to the switch once")
+
+
+def test_a_403_for_a_change_has_the_switchs_words(nvue: Nvue) -> None:
+    with pytest.raises(SwitchError, match=r"403 to DELETE /revision/applied: .* be changed") as failed:
+        nvue.drop("applied")
+    assert failed.value.kind == "refused"
+
+
 PROXY = "http://squid:3128"
 
 
