@@ -4,7 +4,8 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from charmkit.fabric import STRICT, Host, Marking, Policy, Port, Qos, Share
+from charmkit.fabric import Host, Policy, Port
+from charmkit.fabric_qos import STRICT, Marking, Qos, Share
 
 
 @dataclass(frozen=True)

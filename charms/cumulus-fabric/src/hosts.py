@@ -8,8 +8,10 @@ system: the partner that a host sees tells which rack it is wired to, LLDP tells
 from collections.abc import Iterable, Iterator, Sequence
 
 from charmkit.agreement import differences
-from charmkit.fabric import FabricError, Host, Marking, Mtu, Policy, Qos, Share, Vlan
+from charmkit.fabric import Host, Mtu, Policy, Vlan
 from charmkit.fabric import Port as HostPort
+from charmkit.fabric_checks import FabricError
+from charmkit.fabric_qos import Marking, Qos, Share
 from converge import Finding, Severity
 from model import Bond, Fabric, Roce, Switch
 

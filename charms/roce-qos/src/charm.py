@@ -10,8 +10,9 @@ from dataclasses import dataclass
 import ops
 import wiring
 import wishes
-from charmkit import fabric
 from charmkit.dispatch import Dispatcher
+from charmkit.fabric import HOST, POLICY, Policy
+from charmkit.fabric_checks import FabricError
 from charmkit.reconcile import InputError, Reconciler, load_config, load_params
 from config import Options, Output, Reading
 from converge import Finding, Plan, Severity, execute
@@ -118,10 +119,10 @@ class RoceQosCharm(ops.CharmBase):
             name = self.system.read("/proc/sys/kernel/hostname").strip()
             host = wiring.host(self.system, name, survey.wanted, survey.observed)
             if publish:
-                relation.data[self.unit][fabric.HOST] = host.to_json()
-            text = relation.data[relation.app].get(fabric.POLICY)
-            return disagreements(fabric.Policy.from_json(text) if text else None, host)
-        except (fabric.FabricError, OSError) as error:
+                relation.data[self.unit][HOST] = host.to_json()
+            text = relation.data[relation.app].get(POLICY)
+            return disagreements(Policy.from_json(text) if text else None, host)
+        except (FabricError, OSError) as error:
             remedy = "refresh both charms to revisions that know each other"
             return (Finding(Severity.WARNING, f"relation {RELATION}", str(error), remedy),)
 

@@ -4,7 +4,8 @@
 import re
 from dataclasses import dataclass
 
-from charmkit.fabric import STRICT, FabricError, Marking, Qos, Share
+from charmkit.fabric_checks import FabricError
+from charmkit.fabric_qos import STRICT, Marking, Qos, Share
 from charmkit.options import OptionError, check, option
 from hostnic import selector
 

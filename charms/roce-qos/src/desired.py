@@ -6,7 +6,8 @@ import re
 from dataclasses import asdict, dataclass
 from typing import Any, cast
 
-from charmkit.fabric import FabricError, Qos
+from charmkit.fabric_checks import FabricError
+from charmkit.fabric_qos import Qos
 from hostnic import dcb
 from hostnic.dcb import App, Ets
 from hostnic.dcb_drivers import Driver

@@ -6,7 +6,9 @@ import struct
 from collections.abc import Mapping
 from dataclasses import replace
 
-from charmkit.fabric import STRICT, FabricError, Host, Marking, Neighbour, Port, Qos, Share, Vlan
+from charmkit.fabric import Host, Neighbour, Port, Vlan
+from charmkit.fabric_checks import FabricError
+from charmkit.fabric_qos import STRICT, Marking, Qos, Share
 from desired import Desired
 from hostnic import dcb, lldp
 from hostnic.system import System

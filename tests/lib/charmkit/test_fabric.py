@@ -5,19 +5,9 @@ import json
 from typing import Any
 
 import pytest
-from charmkit.fabric import (
-    LONGEST,
-    STRICT,
-    FabricError,
-    Host,
-    Marking,
-    Mtu,
-    Neighbour,
-    Policy,
-    Port,
-    Qos,
-    Vlan,
-)
+from charmkit.fabric import LONGEST, Host, Mtu, Neighbour, Policy, Port, Vlan
+from charmkit.fabric_checks import FabricError
+from charmkit.fabric_qos import STRICT, Marking, Qos
 from hypothesis import given
 from hypothesis import strategies as st
 

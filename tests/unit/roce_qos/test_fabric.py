@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 import wiring
-from charmkit.fabric import STRICT, Host, Marking, Mtu, Neighbour, Policy, Qos, Vlan
+from charmkit.fabric import Host, Mtu, Neighbour, Policy, Vlan
+from charmkit.fabric_qos import STRICT, Marking, Qos
 from hostnic import handover, lldp
 from hostnic.handover import Handover
 from hypothesis import given

@@ -8,7 +8,8 @@ from typing import Any
 
 import ops
 import pytest
-from charmkit.fabric import Host, Marking, Neighbour, Policy, Port
+from charmkit.fabric import Host, Neighbour, Policy, Port
+from charmkit.fabric_qos import Marking
 from nvue import Certificate, Fault
 from ops import testing
 from unit.cumulus_fabric.online.site import PASSWORD
