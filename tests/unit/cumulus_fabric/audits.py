@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the audits find in an example, whole or with something changed."""
+
+import audit
+from converge import Severity
+from unit.cumulus_fabric.fabrics import fabric
+
+BLOCKED, WARNING, INFO = Severity.BLOCKED, Severity.WARNING, Severity.INFO
+
+
+def findings(change=None, hosts=(), example="rdg"):
+    return audit.audit(fabric(example, change), hosts)
+
+
+def found(severity, change=None, hosts=(), example="rdg"):
+    return [(f.subject, f.what) for f in findings(change, hosts, example) if f.severity is severity]
+
+
+def the_one(severity, change=None, hosts=(), example="rdg"):
+    """The only finding of this severity, as path and sentence."""
+    (one,) = found(severity, change, hosts, example)
+    return one

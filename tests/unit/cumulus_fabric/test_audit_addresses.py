@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Numbers and addresses belong to one switch each."""
+
+from unit.cumulus_fabric.audits import BLOCKED, found, the_one
+
+
+def test_a_leaf_with_the_spines_as_number():
+    path, what = the_one(BLOCKED, lambda data: data["leaves"].update(asn={"first": 65198}))
+    assert (path, what) == (
+        "leaves.asn",
+        "Leaf0-2 and Spine0 have the same AS 65199: BGP takes routes for loops",
+    )
+
+
+def test_all_leaves_with_one_as_number():
+    paths = [path for path, _ in found(BLOCKED, lambda data: data["leaves"].update(asn={"all": 65101}))]
+    assert paths == ["leaves.asn"] * 3
+
+
+def test_a_reserved_as_number():
+    path, what = the_one(BLOCKED, lambda data: data.update(switches={"Leaf0-1": {"asn": 23456}}))
+    assert (path, what) == ("leaves.asn", "Leaf0-1 gets AS 23456, which is reserved")
+
+
+def test_loopbacks_that_run_into_each_other():
+    """A hundred and one leaves from 10.10.10.1 on would reach the first spine's 10.10.10.101."""
+    path, what = the_one(BLOCKED, lambda data: data["spines"].update(loopback="10.10.10.4"))
+    assert (path, what) == ("leaves.loopback", "10.10.10.4 is Spine0's loopback and Leaf1-2's loopback")
+
+
+def test_a_management_address_twice():
+    def same(data):
+        data["spines"]["management"] = "192.168.0.1"
+        data["leaves"]["management"] = "192.168.0.2"
+
+    path, what = the_one(BLOCKED, same)
+    assert (path, what) == (
+        "leaves.management",
+        "192.168.0.2 is Spine1's management and Leaf0-1's management",
+    )
+
+
+def test_a_loopback_inside_a_hosts_subnet():
+    def inside(data):
+        data["networks"]["internal"]["subnets"] = ["10.10.10.0/30"]
+
+    paths = [path for path, _ in found(BLOCKED, inside)]
+    assert paths == ["leaves.loopback"] * 3

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""RoCE is the same on all switches, and what Cumulus Linux can do."""
+
+import pytest
+from unit.cumulus_fabric.audits import BLOCKED, found, the_one
+
+
+def test_roce_is_everywhere_or_nowhere():
+    path, what = the_one(BLOCKED, lambda data: data.update(switches={"Spine1": {"roce": "off"}}))
+    assert path == "switches.Spine1.roce"
+    assert what == "RoCE is off on Spine1, but lossless on Spine0, Leaf0-1, Leaf0-2 and 2 more"
+
+
+@pytest.mark.parametrize(
+    ("change", "path"),
+    [
+        ({"priority": 5}, "roce.priority"),
+        ({"cnp-priority": 7}, "roce.cnp-priority"),
+        ({"bandwidth": 90}, "roce.bandwidth"),
+        ({"ecn": {"low": 150, "high": 1500}}, "roce.ecn"),
+        ({"dscp": 46}, "roce.dscp"),
+        ({"cnp-dscp": 26}, "roce.cnp-dscp"),
+    ],
+)
+def test_what_cumulus_cannot(change, path):
+    assert path in [subject for subject, _ in found(BLOCKED, lambda data: data["roce"].update(change))]
+
+
+def test_a_priority_that_all_other_traffic_has():
+    path, what = the_one(BLOCKED, lambda data: data["roce"].update(priority=0), example="demartek")
+    assert (path, "all other traffic" in what) == ("roce.priority", True)
+
+
+def test_marking_that_ends_before_it_begins():
+    path, _ = the_one(
+        BLOCKED, lambda data: data["roce"].update(ecn={"low": 1500, "high": 150}), example="demartek"
+    )
+    assert path == "roce.ecn.low"
+
+
+def test_roce_off_everywhere_is_no_finding():
+    assert found(BLOCKED, lambda data: data["roce"].update(mode="off", priority=5)) == []
