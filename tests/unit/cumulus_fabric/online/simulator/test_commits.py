@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A commit is confirmed, or rolls itself back."""
+
+import threading
+
+import pytest
+from nvue import Issue, SimulatedTime, Switch, Tree
+from unit.cumulus_fabric.online.simulator.caller import APPLY, PACE, Caller, commit
+
+
+def test_a_commit_that_is_confirmed_stays(call: Caller, time: SimulatedTime) -> None:
+    name = call.create()
+    call("PATCH", f"/?rev={name}", {"system": {"hostname": "new"}})
+    call("PATCH", f"/revision/{name}", commit(300))
+    assert call.settle(name)["state"] == "ays"
+    assert call.applied()["system"]["hostname"] == "new"
+    assert call("PATCH", f"/revision/{name}", APPLY)[1]["state"] == "applied_and_saved"
+    time.sleep(301)
+    assert call.applied()["system"]["hostname"] == "new"
+
+
+def test_a_commit_that_nobody_confirms_rolls_itself_back(
+    call: Caller, switch: Switch, time: SimulatedTime
+) -> None:
+    before = call.applied()
+    name = call.create()
+    call("PATCH", f"/?rev={name}", {"system": {"hostname": "new"}})
+    call("PATCH", f"/revision/{name}", commit(300))
+    assert call.settle(name)["state"] == "ays"
+    time.sleep(299)
+    assert call("GET", f"/revision/{name}")[1]["state"] == "ays"
+    time.sleep(2)
+    shown = call("GET", f"/revision/{name}")[1]
+    assert (shown["state"], shown["transition"]["issue"]["00000"]["code"]) == ("apply_fail", "rollback")
+    assert call.applied() == before
+    assert switch.rolled_back == 1
+
+
+def test_in_real_time_a_commit_goes_back_with_nobody_asking() -> None:
+    """As in the twin, whose switches have the machine's clock."""
+    switch = Switch("leaf0-1", pace=0.01)
+    before = switch.applied
+    (name,) = switch.create()
+    switch.patch(name, ("system", "hostname"), "new")
+    gone_back = threading.Event()
+    apply = switch.backend.apply
+
+    def seen(tree: Tree) -> Issue | None:
+        if tree == before:
+            gone_back.set()
+        return apply(tree)
+
+    switch.backend.apply = seen
+    switch.request(name, commit(0.1))
+    assert gone_back.wait(30)
+    with switch.lock:
+        assert (switch.applied, switch.rolled_back) == (before, 1)
+
+
+def test_a_change_that_cuts_management_is_answered_again_after_its_rollback(
+    call: Caller, time: SimulatedTime
+) -> None:
+    name = call.create()
+    call("PATCH", f"/?rev={name}", {"interface": {"eth0": {"link": {"state": {"down": {}}}}}})
+    call("PATCH", f"/revision/{name}", commit(300))
+    time.sleep(2 * PACE)
+    with pytest.raises(TimeoutError):
+        call("GET", f"/revision/{name}", timeout=0.3)
+    time.sleep(301)
+    assert call("GET", f"/revision/{name}")[1]["state"] == "apply_fail"

@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Revisions are created, changed, applied and saved as NVUE does it, over the simulator's own HTTPS."""
+
+import pytest
+from nvue import Certificate, Issue, Server, SimulatedTime, Switch, Tree, diff, merge
+from nvue.fabric import Fabric
+from unit.cumulus_fabric.online.simulator.caller import APPLY, PACE, YES, Caller, commit
+
+
+def saved(call: Caller) -> Tree:
+    return call("GET", "/?rev=startup&filled=false")[1]
+
+
+def test_a_revision_is_created_patched_applied_and_saved(call: Caller, time: SimulatedTime) -> None:
+    before = call.applied()
+    name = call.create()
+    assert "%2F" in name
+    assert call("PATCH", f"/?rev={name}", {"interface": {"swp1": {"type": "swp"}}})[0] == 200
+    assert call.applied() == before
+    assert call("GET", f"/?rev={name}&diff=applied&filled=false")[1] == {
+        "interface": {"swp1": {"type": "swp"}}
+    }
+    assert call("PATCH", f"/revision/{name}", APPLY)[1]["state"] == "apply"
+    time.sleep(PACE)
+    assert call("GET", f"/revision/{name}")[1]["state"] == "checking"
+    assert call.applied() == before
+    time.sleep(PACE)
+    assert call("GET", f"/revision/{name}")[1]["state"] == "applied_and_saved"
+    assert call.applied() == merge(before, {"interface": {"swp1": {"type": "swp"}}})
+    assert saved(call) == call.applied()
+
+
+def test_null_unsets_and_empty_containers_go_with_it(call: Caller) -> None:
+    name = call.create()
+    call("PATCH", f"/?rev={name}", {"interface": {"swp1": {"type": "swp", "link": {"mtu": 9000}}}})
+    call("PATCH", f"/?rev={name}", {"interface": {"swp1": {"link": {"mtu": None}}}})
+    assert call("GET", f"/interface/swp1?rev={name}&filled=false")[1] == {"type": "swp"}
+    call("PATCH", f"/?rev={name}", {"interface": {"swp1": None}})
+    assert call("GET", f"/interface/swp1?rev={name}&filled=false")[0] == 404
+
+
+def test_replace_clears_the_revision_first(call: Caller) -> None:
+    name = call.create()
+    assert call("DELETE", f"/?rev={name}", {})[0] == 200
+    call("PATCH", f"/?rev={name}", {"system": {"hostname": "other"}})
+    assert call("GET", f"/?rev={name}&filled=false")[1] == {"system": {"hostname": "other"}}
+
+
+def test_a_read_fills_in_defaults_unless_told_otherwise(call: Caller) -> None:
+    name = call.create()
+    call("PATCH", f"/?rev={name}", {"interface": {"swp1": {"type": "swp"}}})
+    assert call("GET", f"/interface/swp1?rev={name}")[1] == {"type": "swp", "link": {"mtu": 9216}}
+
+
+def test_an_unchanged_revision_is_not_applied(call: Caller, switch: Switch) -> None:
+    running, name = switch.applied_id, call.create()
+    assert call("PATCH", f"/revision/{name}", APPLY)[1]["state"] == "pending"
+    assert call("GET", f"/?rev={name}&diff=applied&filled=false") == (200, {})
+    assert switch.applied_id == running
+
+
+def test_an_unencoded_slash_names_no_revision(call: Caller) -> None:
+    name = call.create().replace("%2F", "/")
+    assert call("GET", f"/revision/{name}")[0] == 404
+
+
+@pytest.mark.parametrize(("release", "slashed"), [("5.9.2", True), ("5.15.0", False)])
+def test_ids_have_slashes_or_are_numbers(certificate: Certificate, release: str, slashed: bool) -> None:
+    with Server(Switch(release=release), certificate) as server:
+        assert ("%2F" in Caller(server, certificate).create()) is slashed
+
+
+def test_an_earlier_revision_can_be_applied_again(call: Caller) -> None:
+    before, first = call.applied(), call.create()
+    call("PATCH", f"/?rev={first}", {"system": {"hostname": "new"}})
+    call("PATCH", f"/revision/{first}", APPLY)
+    call.settle(first)
+    booted = next(iter(call("GET", "/revision")[1])).replace("/", "%2F")
+    call("PATCH", f"/revision/{booted}", APPLY)
+    call.settle(booted)
+    assert call.applied() == before
+
+
+def test_startup_is_what_was_confirmed_last(call: Caller) -> None:
+    """From 5.9 on an apply saves by itself."""
+    before, name = call.applied(), call.create()
+    call("PATCH", f"/?rev={name}", {"system": {"hostname": "new"}})
+    call("PATCH", f"/revision/{name}", commit(300))
+    call.settle(name)
+    assert (call.applied() != before, saved(call)) == (True, before)
+    call("PATCH", f"/revision/{name}", APPLY)
+    assert saved(call) == call.applied() != before
+    listed = call("GET", "/revision")[1]
+    assert listed["startup"] == listed["applied"] == listed[name.replace("%2F", "/")]
+
+
+def test_before_auto_save_startup_waits_for_a_save_and_can_be_applied(certificate: Certificate) -> None:
+    with Server(Switch(release="5.8.0", pace=PACE, clock=SimulatedTime()), certificate) as server:
+        call = Caller(server, certificate)
+        factory, name = call.applied(), call.create()
+        call("PATCH", f"/?rev={name}", {"system": {"hostname": "new"}})
+        call("PATCH", f"/revision/{name}", APPLY)
+        assert call.settle(name)["state"] == "applied"
+        assert (call.applied() != factory, saved(call)) == (True, factory)
+        call("PATCH", "/revision/startup", APPLY)
+        call.settle("startup")
+        assert call.applied() == factory
+        call("PATCH", f"/revision/{name}", APPLY)
+        call.settle(name)
+        call("PATCH", "/revision/applied", {"state": "save", "auto-prompt": YES})
+        assert saved(call) == call.applied() != factory
+
+
+def test_one_apply_at_a_time(call: Caller) -> None:
+    first, second = call.create(), call.create()
+    for name in (first, second):
+        call("PATCH", f"/?rev={name}", {"system": {"hostname": f"h{name[-1]}"}})
+    call("PATCH", f"/revision/{first}", commit(300))
+    call.settle(first)
+    status, answer = call("PATCH", f"/revision/{second}", APPLY)
+    assert (status, answer["title"]) == (409, "Conflict")
+
+
+def test_without_the_answer_to_are_you_sure_nothing_is_applied(call: Caller, switch: Switch) -> None:
+    running, name = switch.applied_id, call.create()
+    call("PATCH", f"/?rev={name}", {"system": {"hostname": "new"}})
+    assert call("PATCH", f"/revision/{name}", {"state": "apply"})[1]["state"] == "ays_fail"
+    assert switch.applied_id == running
+
+
+def test_a_backend_that_fails_leaves_the_switch_as_it_was(certificate: Certificate) -> None:
+    fabric = Fabric(refuse={"leaf0-1": Issue("systemctl", "frr.service failed")})
+    switch = Switch("leaf0-1", backend=fabric.member("leaf0-1"), pace=PACE, clock=SimulatedTime())
+    with Server(switch, certificate) as server:
+        call = Caller(server, certificate)
+        before, name = call.applied(), call.create()
+        call("PATCH", f"/?rev={name}", {"system": {"hostname": "new"}})
+        call("PATCH", f"/revision/{name}", APPLY)
+        shown = call.settle(name)
+        assert (shown["state"], shown["transition"]["issue"]["00000"]["code"]) == ("apply_fail", "systemctl")
+        assert call.applied() == before
+
+
+@pytest.mark.parametrize(("release", "path"), [("5.9.2", "build"), ("5.14.0", "version/image")])
+def test_the_release_is_where_that_release_has_it(certificate: Certificate, release: str, path: str) -> None:
+    with Server(Switch(release=release), certificate) as server:
+        answer = Caller(server, certificate)("GET", f"/system/{path}?rev=operational")
+        assert answer == (200, f"Cumulus Linux {release}")
+
+
+def test_diff_is_the_patch_between_two_trees() -> None:
+    base, target = {"a": {"b": 1, "c": {}}, "d": {}}, {"a": {"b": 2}, "e": {"f": {}}}
+    patch = diff(base, target)
+    assert patch == {"a": {"b": 2, "c": None}, "d": None, "e": {"f": {}}}
+    assert merge(base, patch) == target
+    assert diff(target, target) == {}
