@@ -2,7 +2,7 @@
 """A Juju unit on a guest, as seen from the host; :mod:`lab.unit` does the work inside the guest."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +24,7 @@ class Result:
         status: the unit's, as ``("active", "message")``.
         reboot_requested: it asked Juju for a reboot after this hook.
         relations: all relations afterwards, with the unit's own data.
-        logs: ``(level, message)`` of what it logged to Juju.
+        logs: level and message of what it logged to Juju.
         writes: what it wrote to the machine, one line each, in order.
         results, failure: an action's.
 
@@ -33,7 +33,7 @@ class Result:
     status: tuple[str, str]
     reboot_requested: bool
     relations: list[dict[str, Any]]
-    logs: list[tuple[str, str]]
+    logs: list[list[str]]
     writes: list[str]
     results: dict[str, Any]
     failure: str | None
@@ -46,24 +46,23 @@ class Unit:
         app: the application's name, and its charm's directory under charms/ unless ``charm`` names another
             one there or ``path`` one in the guest.
         known: ``number`` of the unit, ``config``, ``leader``, ``planned_units``, ``relations`` (dicts of
-            ``endpoint`` and what ops.testing's relation classes take), ``secrets``. Peer relations, and for a
-            subordinate its principal, come by themselves.
+            ``endpoint``, ``id`` and what else ops.testing's relation classes take), ``secrets``. Peer
+            relations, and for a subordinate its principal, come by themselves.
 
     """
 
     def __init__(self, guest: "Guest", app: str, **known: Any) -> None:
         self._guest = guest
         self.app = app
-        self._charm, self._number = known.get("charm", app), known.get("number", 0)
         self._ask("deploy", **known)
 
     def set(self, **known: Any) -> None:
-        """Change config (None resets an option), leadership or remote data; emits nothing."""
+        """Change ``config`` (None resets an option) or the remote data of ``relations``; emits nothing."""
         self._ask("change", **known)
 
     def refresh(self) -> None:
         """Unpack the charm anew, as ``juju refresh`` does before it emits upgrade-charm."""
-        self._ask("deploy", refresh=True, charm=self._charm, number=self._number)
+        self._ask("refresh")
 
     def emit(self, event: str, timeout: float = 900, **given: Any) -> Result:
         """Run one event: ``config_changed``, ``update_status``, ``<endpoint>_relation_changed`` …
@@ -89,11 +88,10 @@ class Unit:
         return self._dispatch(timeout, action=action, params=dict(params or {}))
 
     def start(self) -> Result:
-        """The events of a new unit, in Juju's order; the last one's result."""
-        events: Sequence[str] = ("install", "leader_elected", "config_changed", "start")
-        if not self.known["leader"]:
-            events = [event for event in events if event != "leader_elected"]
-        return [self.emit(event) for event in events][-1]
+        """The events of a new unit that leads, in Juju's order; the last one's result."""
+        for event in ("install", "leader_elected", "config_changed"):
+            self.emit(event)
+        return self.emit("start")
 
     @property
     def known(self) -> dict[str, Any]:
@@ -107,17 +105,9 @@ class Unit:
 
     def _dispatch(self, timeout: float, **request: Any) -> Result:
         answer = self._ask("dispatch", timeout=timeout, **request)
-        if answer["error"]:
+        if "error" in answer:
             raise HookError(answer["error"])
-        return Result(
-            status=(answer["status"][0], answer["status"][1]),
-            reboot_requested=answer["reboot_requested"],
-            relations=answer["relations"],
-            logs=[(level, message) for level, message in answer["logs"]],
-            writes=answer["writes"],
-            results=answer["results"],
-            failure=answer["failure"],
-        )
+        return Result(**answer | {"status": tuple(answer["status"])})
 
     def _ask(self, verb: str, timeout: float = 300, **request: Any) -> Any:
         message = json.dumps({"verb": verb, "app": self.app, **request})

@@ -15,7 +15,6 @@ machine has at most one unit of an application.
 import ctypes
 import fcntl
 import importlib
-import inspect
 import json
 import os
 import re
@@ -23,7 +22,6 @@ import shutil
 import signal
 import site
 import socket
-import struct
 import sys
 import traceback
 from pathlib import Path
@@ -36,6 +34,7 @@ AGENTS = Path("/var/lib/juju/agents")
 SOURCES = Path("/opt/ovn-offload")
 PACKAGES = "/opt/site-packages"
 SERIES = Path("/usr/share/lab")
+BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 CONTROLLER = "192.168.25.1:17070"
 NOT_ATTACHED = "/var/lib/lab/not-attached"
 SYSTEMD_FIRST_SOCKET = 3  # sd_listen_fds(3)
@@ -46,54 +45,7 @@ class RequestError(Exception):
     """The request cannot be served; the message says why."""
 
 
-def charm_directory(app: str, number: int) -> Path:
-    return AGENTS / f"unit-{app}-{number}" / "charm"
-
-
-def deploy(request: dict[str, Any]) -> dict[str, Any]:
-    """Unpack a charm (again: a refresh) and, the first time, note what the controller knows of its unit."""
-    app, source = request["app"], SOURCES / "charms" / request.get("charm", request["app"])
-    source = Path(request.get("path", source))
-    if not (source / "charmcraft.yaml").exists():
-        raise RequestError(f"{source} holds no charm")
-    number = request.get("number", 0)
-    target = charm_directory(app, number)
-    shutil.rmtree(target, ignore_errors=True)
-    shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copytree(
-        SOURCES / "lib", target / "lib", dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__")
-    )
-    if request.get("refresh"):
-        return {}
-    known = {
-        "number": number,
-        "config": request.get("config") or {},
-        "leader": request.get("leader", True),
-        "planned_units": request.get("planned_units", 1),
-        "relations": request.get("relations") or [],
-        "secrets": request.get("secrets") or [],
-    }
-    meta = metadata(target)
-    given = {relation["endpoint"] for relation in known["relations"]}
-    peers = [name for name in meta.get("peers", {}) if name not in given]
-    hosts = [name for name, end in meta.get("requires", {}).items() if container(end) and name not in given]
-    known["relations"] += [{"endpoint": name} for name in peers]
-    if meta.get("subordinate"):
-        known["relations"] += [{"endpoint": name, "remote_app_name": "principal"} for name in hosts[:1]]
-    for number, relation in enumerate(known["relations"]):
-        relation.setdefault("id", number)
-    save(app, known)
-    return {}
-
-
-def metadata(directory: Path) -> dict[str, Any]:
-    import yaml
-
-    return yaml.safe_load((directory / "charmcraft.yaml").read_text())
-
-
-def container(endpoint: dict[str, Any]) -> bool:
-    return endpoint.get("scope") == "container"
+# What the controller knows.
 
 
 def save(app: str, known: dict[str, Any]) -> None:
@@ -110,48 +62,95 @@ def load(app: str) -> dict[str, Any]:
         raise RequestError(f"no unit {app} on this machine") from None
 
 
-def change(request: dict[str, Any]) -> dict[str, Any]:
-    """Set what an operator or another unit would: config, leadership, units, relations' remote data."""
+def deploy(request: dict[str, Any]) -> None:
+    """Unpack a charm, and note what the controller knows of its unit."""
+    app, number = request["app"], request.get("number", 0)
+    source = request.get("path", str(SOURCES / "charms" / request.get("charm", app)))
+    unpack(source, charm_directory(app, number))
+    given = request.get("relations", [])
+    known = {
+        "number": number,
+        "source": source,
+        "config": request.get("config", {}),
+        "leader": request.get("leader", True),
+        "planned_units": request.get("planned_units", 1),
+        "relations": given + own_relations(metadata(charm_directory(app, number)), given),
+        "secrets": request.get("secrets", []),
+        "status": ["unknown", ""],
+    }
+    save(app, known)
+
+
+def refresh(request: dict[str, Any]) -> None:
+    """Unpack it again."""
     known = load(request["app"])
-    for name, value in (request.get("config") or {}).items():
-        known["config"][name] = value
-        if value is None:
-            del known["config"][name]
-    for name in ("leader", "planned_units"):
-        if name in request:
-            known[name] = request[name]
-    for new in request.get("relations") or []:
-        key = "id" if "id" in new else "endpoint"
-        old = [r for r in known["relations"] if r[key] == new[key]]
-        if old:
-            old[0].update(new)
-        else:
-            known["relations"].append(
-                {**new, "id": 1 + max((r["id"] for r in known["relations"]), default=-1)}
-            )
+    unpack(known["source"], charm_directory(request["app"], known["number"]))
+
+
+def own_relations(meta: dict[str, Any], given: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Those that come by themselves: with peers, and a subordinate's with its principal."""
+    own = [{"endpoint": name} for name in meta.get("peers", {})]
+    hosts = [name for name, end in meta.get("requires", {}).items() if container(end)]
+    if meta.get("subordinate"):
+        own += [{"endpoint": name, "remote_app_name": "principal"} for name in hosts[:1]]
+    new = [each for each in own if each["endpoint"] not in {relation["endpoint"] for relation in given}]
+    first = 1 + max((relation["id"] for relation in given), default=-1)
+    return [{"id": number, **each} for number, each in enumerate(new, first)]
+
+
+def change(request: dict[str, Any]) -> dict[str, Any]:
+    """Set what an operator or another unit would: config (None resets an option), relations' remote data."""
+    known = load(request["app"])
+    config = {**known["config"], **request.get("config", {})}
+    known["config"] = {name: value for name, value in config.items() if value is not None}
+    relations = {each["id"]: each for each in known["relations"]}
+    for new in request.get("relations", []):
+        relations.setdefault(new["id"], {}).update(new)
+    known["relations"] = list(relations.values())
     save(request["app"], known)
     return known
 
 
-def as_state(testing: Any, known: dict[str, Any], meta: dict[str, Any]) -> Any:
-    def relation(saved: dict[str, Any]) -> Any:
-        endpoint = saved["endpoint"]
-        numbered = {
-            key: {int(unit): data for unit, data in value.items()}
-            if key in ("peers_data", "remote_units_data")
-            else value
-            for key, value in saved.items()
-        }
-        if endpoint in meta.get("peers", {}):
-            return testing.PeerRelation(**numbered)
-        ends = {**meta.get("requires", {}), **meta.get("provides", {})}
-        if endpoint not in ends:
-            raise RequestError(f"the charm has no endpoint {endpoint}")
-        return (testing.SubordinateRelation if container(ends[endpoint]) else testing.Relation)(**numbered)
+# The charm.
 
-    name, message = known.get("status", ["unknown", ""])
-    kinds = (testing.ActiveStatus, testing.BlockedStatus, testing.MaintenanceStatus, testing.WaitingStatus)
-    kept = next((kind(message) for kind in kinds if kind.name == name), testing.UnknownStatus())
+
+def charm_directory(app: str, number: int) -> Path:
+    return AGENTS / f"unit-{app}-{number}" / "charm"
+
+
+def unpack(source: str, target: Path) -> None:
+    shutil.rmtree(target, ignore_errors=True)
+    for part, place in ((source, target), (SOURCES / "lib", target / "lib")):
+        shutil.copytree(part, place, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
+
+
+def metadata(directory: Path) -> dict[str, Any]:
+    import yaml
+
+    return yaml.safe_load((directory / "charmcraft.yaml").read_text())
+
+
+def container(endpoint: dict[str, Any]) -> bool:
+    return endpoint.get("scope") == "container"
+
+
+def charm_class(ops: Any, directory: Path) -> Any:
+    sys.path[:0] = [str(directory / "src"), str(directory / "lib")]
+    import charm  # the charm's own src/charm.py
+
+    own = [each for each in vars(charm).values() if getattr(each, "__module__", "") == "charm"]
+    (found,) = [each for each in own if isinstance(each, type) and issubclass(each, ops.CharmBase)]
+    return found
+
+
+# A hook.
+
+
+def as_state(testing: Any, known: dict[str, Any], meta: dict[str, Any]) -> Any:
+    """What the controller knows, as ops.testing has it."""
+    kinds = dict.fromkeys(meta.get("peers", {}), testing.PeerRelation)
+    for name, end in {**meta.get("requires", {}), **meta.get("provides", {})}.items():
+        kinds[name] = testing.SubordinateRelation if container(end) else testing.Relation
     # ops.testing has no word for a resource that nobody attached: it is where nothing is.
     resources = [testing.Resource(name=name, path=NOT_ATTACHED) for name in meta.get("resources", {})]
     return testing.State(
@@ -159,31 +158,29 @@ def as_state(testing: Any, known: dict[str, Any], meta: dict[str, Any]) -> Any:
         config=known["config"],
         leader=known["leader"],
         planned_units=known["planned_units"],
-        unit_status=kept,
-        relations=[relation(saved) for saved in known["relations"]],
+        unit_status=testing.UnknownStatus.from_status_name(*known["status"]),
+        relations=[kinds[saved["endpoint"]](**numbered(saved)) for saved in known["relations"]],
         secrets=[testing.Secret(**saved) for saved in known["secrets"]],
     )
 
 
-def keep(known: dict[str, Any], state: Any) -> None:
-    """What the unit itself wrote."""
-    for relation in state.relations:
-        saved = next(r for r in known["relations"] if r["id"] == relation.id)
-        saved["local_app_data"], saved["local_unit_data"] = relation.local_app_data, relation.local_unit_data
-    known["status"] = [state.unit_status.name, state.unit_status.message]
+def numbered(relation: dict[str, Any]) -> dict[str, Any]:
+    """JSON has made text of the other units' numbers."""
+    units = {key: relation[key] for key in ("peers_data", "remote_units_data") if key in relation}
+    return relation | {key: {int(unit): data for unit, data in value.items()} for key, value in units.items()}
 
 
-def charm_class(ops: Any, directory: Path) -> Any:
-    sys.path[:0] = [str(directory / "src"), str(directory / "lib")]
-    import charm  # the charm's own src/charm.py
-
-    found = [
-        kind for _, kind in inspect.getmembers(charm, inspect.isclass)
-        if issubclass(kind, ops.CharmBase) and kind.__module__ == "charm"
-    ]  # fmt: skip
-    if len(found) != 1:
-        raise RequestError(f"{directory}/src/charm.py defines {len(found)} charm classes")
-    return found[0]
+def event_of(context: Any, state: Any, request: dict[str, Any]) -> Any:
+    """An action, or an event: ``config_changed``, ``<endpoint>_relation_changed`` by ``remote_unit`` …"""
+    if "action" in request:
+        return context.on.action(request["action"], params=request["params"])
+    event = request["event"].replace("-", "_")
+    endpoint, relation_event, kind = event.partition("_relation_")
+    if not relation_event:
+        return getattr(context.on, event)()
+    relation = next(each for each in state.relations if each.endpoint.replace("-", "_") == endpoint)
+    by = {"remote_unit": request["remote_unit"]} if "remote_unit" in request else {}
+    return getattr(context.on, f"relation_{kind}")(relation, **by)
 
 
 def dispatch(request: dict[str, Any]) -> dict[str, Any]:
@@ -191,14 +188,11 @@ def dispatch(request: dict[str, Any]) -> dict[str, Any]:
     import ops
     from ops import testing
 
-    app = request["app"]
-    known = change(request) if "relations" in request else load(app)
-    directory = charm_directory(app, known["number"])
+    app, known = request["app"], change(request)
+    directory, trace = charm_directory(app, known["number"]), UNITS / f"{app}.trace"
     os.chdir(directory)
-    os.environ["JUJU_API_ADDRESSES"] = CONTROLLER
-    trace = Path(f"/run/lab-trace-{app}")
     trace.write_text("")
-    os.environ["OVN_OFFLOAD_TRACE"] = str(trace)
+    os.environ.update(JUJU_API_ADDRESSES=CONTROLLER, OVN_OFFLOAD_TRACE=str(trace))
     reboots: list[bool] = []
 
     def reboot(unit: Any, now: bool = False) -> None:
@@ -209,62 +203,40 @@ def dispatch(request: dict[str, Any]) -> dict[str, Any]:
         reboots.append(now)
 
     ops.Unit.reboot = reboot
-    meta = metadata(directory)
     context = testing.Context(
         charm_class(ops, directory), charm_root=directory, app_name=app, unit_id=known["number"]
     )
-    state = as_state(testing, known, meta)
-    result: dict[str, Any] = {"failure": None, "error": None}
+    state, failure = as_state(testing, known, metadata(directory)), None
     try:
-        if "action" in request:
-            event = context.on.action(request["action"], params=request.get("params") or {})
-        else:
-            event = event_of(context, state, request)
-        state = context.run(event, state)
-        keep(known, state)
-        if reboots:
-            known["reboot_requested"] = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-        save(app, known)
+        state = context.run(event_of(context, state, request), state)
     except testing.ActionFailed as failed:
-        result["failure"] = failed.message
-        if failed.state is not None:
-            keep(known, failed.state)
-            save(app, known)
+        state, failure = failed.state, failed.message
     except testing.errors.UncaughtCharmError:
-        result["error"] = traceback.format_exc()  # a failed hook: what it wrote to Juju is dropped
+        return {"error": traceback.format_exc()}  # a failed hook: what it wrote to Juju is dropped
+    for relation in state.relations:
+        saved = next(each for each in known["relations"] if each["id"] == relation.id)
+        saved.update(local_app_data=relation.local_app_data, local_unit_data=relation.local_unit_data)
+    known["status"] = [state.unit_status.name, state.unit_status.message]
+    if reboots:
+        known["reboot_requested"] = BOOT_ID.read_text().strip()
+    save(app, known)
     return {
-        **result,
-        "status": known.get("status", ["unknown", ""]),
-        "results": context.action_results or {},
-        "action_logs": context.action_logs,
-        "logs": [[line.level, line.message] for line in context.juju_log],
+        "status": known["status"],
         "reboot_requested": bool(reboots),
         "relations": known["relations"],
+        "logs": [[line.level, line.message] for line in context.juju_log],
         "writes": [written(json.loads(line)) for line in trace.read_text().splitlines()],
+        "results": context.action_results or {},
+        "failure": failure,
     }
-
-
-def event_of(context: Any, state: Any, request: dict[str, Any]) -> Any:
-    """``config_changed``, or ``<endpoint>_relation_changed`` by ``remote_unit`` or the first other unit."""
-    event = request["event"].replace("-", "_")
-    found = re.fullmatch(r"(.+)_relation_(created|joined|changed|departed|broken)", event)
-    if not found:
-        if not hasattr(context.on, event):
-            raise RequestError(f"no event {event}")
-        return getattr(context.on, event)()
-    relation = next((r for r in state.relations if r.endpoint.replace("-", "_") == found[1]), None)
-    if relation is None:
-        raise RequestError(f"no relation {found[1]}")
-    if found[2] in ("created", "broken"):
-        return getattr(context.on, f"relation_{found[2]}")(relation)
-    others = getattr(relation, "peers_data", None) or getattr(relation, "remote_units_data", None)
-    other = request.get("remote_unit", next(iter(others or [0])))
-    return getattr(context.on, f"relation_{found[2]}")(relation, remote_unit=other)
 
 
 def written(entry: dict[str, Any]) -> str:
     """One line of hostnic's trace, as a person reads it: ``write /sys/… 8``."""
     return " ".join([entry["verb"], *(str(argument) for argument in entry["arguments"])])
+
+
+# The service and its clients.
 
 
 def present_ubuntu() -> None:
@@ -283,6 +255,7 @@ def present_ubuntu() -> None:
 
 VERBS = {
     "deploy": deploy,
+    "refresh": refresh,
     "change": change,
     "dispatch": dispatch,
     "known": lambda request: load(request["app"]),
@@ -291,8 +264,8 @@ VERBS = {
 
 def serve_one(connection: socket.socket) -> None:
     """In the child: read a request, answer it."""
-    request = receive(connection)
-    with Path(LOCK).open("w") as lock:
+    with connection.makefile("rw") as stream, Path(LOCK).open("w") as lock:
+        request = json.loads(stream.readline())
         fcntl.flock(lock, fcntl.LOCK_EX)
         try:
             if request["verb"] == "dispatch":
@@ -302,18 +275,7 @@ def serve_one(connection: socket.socket) -> None:
             answer = {"problem": str(problem)}
         except BaseException:
             answer = {"problem": traceback.format_exc()}
-    send(connection, answer)
-
-
-def send(connection: socket.socket, value: Any) -> None:
-    data = json.dumps(value).encode()
-    connection.sendall(struct.pack("!I", len(data)) + data)
-
-
-def receive(connection: socket.socket) -> Any:
-    stream = connection.makefile("rb")
-    (length,) = struct.unpack("!I", stream.read(4))
-    return json.loads(stream.read(length))
+        print(json.dumps(answer), file=stream)
 
 
 def serve() -> None:
@@ -335,8 +297,9 @@ def serve() -> None:
 def ask(request: dict[str, Any]) -> Any:
     with socket.socket(socket.AF_UNIX) as connection:
         connection.connect(SOCKET)
-        send(connection, request)
-        return receive(connection)
+        with connection.makefile("rw") as stream:
+            print(json.dumps(request), file=stream, flush=True)
+            return json.loads(stream.readline())
 
 
 def juju_exec(arguments: list[str]) -> int:
@@ -346,7 +309,7 @@ def juju_exec(arguments: list[str]) -> int:
         print(f"juju-exec: not modelled: {arguments}", file=sys.stderr)
         return 2
     answer = ask({"verb": "dispatch", "app": found[1], "event": found[2]})
-    problem = answer.get("problem") or answer["answer"]["error"]
+    problem = answer.get("problem") or answer["answer"].get("error")
     print(problem or answer["answer"]["status"], file=sys.stderr)
     return 1 if problem else 0
 

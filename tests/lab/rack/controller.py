@@ -8,6 +8,7 @@ running hook, leadership stays with unit 0.
 
 import json
 import time
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -39,10 +40,9 @@ class Unit:
     status: tuple[str, str] = ("waiting", "for its machine")
     since: float = field(default_factory=time.monotonic)
     hooked: float = 0.0
-    doing: str = ""
     writes: int = 0
     failures: int = 0
-    runner: Runner | None = None
+    runner: Any = None  # a Runner as soon as it is deployed
     started: bool = False
 
     @property
@@ -68,76 +68,61 @@ class Controller:
         }
         self.tell: Callable[[str], object] = lambda line: None
         self.down: list[tuple[str, float, float]] = []  # machine, from, to
-        self._bags: dict[tuple[int, str], dict[str, str]] = {}
+        self._bags: dict[tuple[int, str], dict[str, str]] = defaultdict(dict)  # by relation and owner
         self._looks: dict[str, float] = {}
 
     # -- what an operator does
 
     def deploy(self, *names: str, secrets: Sequence[dict[str, Any]] = ()) -> None:
         """Add units to their machines, and queue a new unit's events in Juju's order, units side by side."""
-        events: list[list[tuple[Unit, str, Relation | None]]] = []
+        events: list[list[tuple[Unit, str]]] = []
         for unit in (self.planned[name] for name in names):
             self.units[unit.name] = unit
             known = {
                 "number": unit.number, "charm": unit.app.charm, "leader": unit.leader,
                 "planned_units": len(unit.app.machines), "config": unit.app.options, "secrets": list(secrets),
-                "relations": [self._seen_by(unit, relation) for relation in self._relations(unit)],
+                "relations": self._seen_by(unit),
             }  # fmt: skip
             unit.machine.queue.append(Job(f"{unit.name} deploy", partial(self._add, unit, known)))
-            created = [
-                (f"{each.end(unit.app.name)}_relation_created", each) for each in self._relations(unit)
-            ]
+            ends = [each.end(unit.app.name) for each in self._relations(unit)]
+            created = [f"{end}_relation_created" for end in ends]
             later = ["leader_elected", "config_changed", "start"][not unit.leader :]
-            order = [("install", None), *created, *((event, None) for event in later)]
-            events.append([(unit, event, relation) for event, relation in order])
+            events.append([(unit, event) for event in ("install", *created, *later)])
         for step in zip_longest(*events):
-            for unit, event, relation in filter(None, step):
-                self.queue(unit, event, relation)
+            for unit, event in filter(None, step):
+                self.queue(unit, event)
 
     def configure(self, app: str, options: Mapping[str, Any]) -> None:
         """``juju config``."""
         self.deployment.applications[app].options.update(options)
         for unit in self.units.values():
             if unit.app.name == app:
-                work = partial(self._set, unit, options)
+                work = partial(self._set, unit, dict(options))
                 unit.machine.queue.append(Job(f"{unit.name} config", work))
                 self.queue(unit, "config_changed")
 
     def refresh(self, name: str) -> None:
         """``juju refresh``, on one unit."""
         unit = self.units[name]
-        unit.machine.queue.append(Job(f"{name} refresh", lambda _: unit.runner and unit.runner.refresh()))
+        unit.machine.queue.append(Job(f"{name} refresh", lambda _: unit.runner.refresh()))
         self.queue(unit, "upgrade_charm")
         self.queue(unit, "config_changed")
 
     def action(self, name: str, action: str, patience: float = 900, **params: Any) -> Result:
         """``juju run``."""
-        unit, found = self.units[name], list[Result]()
-
-        def run(_: Guest) -> Result:
-            assert unit.runner
-            return unit.runner.action(action, params, timeout=patience)
-
-        def then(result: Result) -> None:
-            found.append(result)
-            self._hooked(unit, result)
-
-        unit.machine.queue.append(Job(f"{name} {action}", run, then))
-        if not self.floor.work(lambda: bool(found), patience):
-            raise TimeoutError(f"{name} {action}: not done within {patience:.0f} s")
-        return found[0]
+        unit = self.units[name]
+        run = {unit.machine.name: lambda _: unit.runner.action(action, params, timeout=patience)}
+        result = self.floor.each(f"{name} {action}", run, patience)[unit.machine.name]
+        self._hooked(unit, result)
+        return result
 
     # -- what Juju does
 
-    def queue(
-        self, unit: Unit, event: str, relation: Relation | None = None, other: int | None = None
-    ) -> None:
-        """Queue an event, unless it waits already."""
+    def queue(self, unit: Unit, event: str, other: int | None = None) -> None:
+        """Queue an event, unless it waits already; a relation's is of the unit with the number ``other``."""
         what = f"{unit.name} {event.replace('_', '-')}" + (f" {other}" if other is not None else "")
         if not any(job.what == what for job in unit.machine.queue):
-            job = Job(
-                what, partial(self._run, unit, event, other), lambda result: self._ran(unit, event, result)
-            )
+            job = Job(what, partial(self._run, unit, event, other), partial(self._ran, unit, event))
             job.failed = partial(self._failed, unit, job)
             unit.machine.queue.append(job)
 
@@ -173,16 +158,12 @@ class Controller:
     def _add(self, unit: Unit, known: Mapping[str, Any], guest: Guest) -> None:
         unit.runner = Runner(guest, unit.app.name, **known)
 
-    def _set(self, unit: Unit, options: Mapping[str, Any], _: Guest) -> None:
-        assert unit.runner
-        unit.runner.set(config=dict(options))
+    def _set(self, unit: Unit, options: dict[str, Any], _: Guest) -> None:
+        unit.runner.set(config=options)
 
     def _run(self, unit: Unit, event: str, other: int | None, _: Guest) -> Result:
-        assert unit.runner
         given = {} if other is None else {"remote_unit": other}
-        relations = [self._seen_by(unit, relation) for relation in self._relations(unit)]
-        unit.doing = event.replace("_", "-")
-        return unit.runner.emit(event, relations=relations, **given)
+        return unit.runner.emit(event, relations=self._seen_by(unit), **given)
 
     def _ran(self, unit: Unit, event: str, result: Result) -> None:
         unit.failures = 0
@@ -198,7 +179,7 @@ class Controller:
 
     def _changed(self, unit: Unit, relation: Relation, other: int | None, *events: str) -> None:
         for event in events:
-            self.queue(unit, f"{relation.end(unit.app.name)}_relation_{event}", relation, other)
+            self.queue(unit, f"{relation.end(unit.app.name)}_relation_{event}", other)
 
     def _failed(self, unit: Unit, job: Job, error: Exception) -> None:
         """Juju tries a failed hook again, and one in which the machine lost its power."""
@@ -212,9 +193,10 @@ class Controller:
             self._lost(unit.machine)
 
     def _hooked(self, unit: Unit, result: Result) -> None:
-        unit.doing, unit.hooked, unit.writes = "", time.monotonic(), len(result.writes)
-        for text in [text for level, text in result.logs if level == "INFO"]:
-            self.tell(f"{unit.name}: {text}")
+        unit.hooked, unit.writes = time.monotonic(), len(result.writes)
+        for level, text in result.logs:
+            if level == "INFO":
+                self.tell(f"{unit.name}: {text}")
         self._status(unit, result.status)
         self._carry(unit, result.relations)
         if result.reboot_requested:
@@ -258,38 +240,41 @@ class Controller:
     def _relations(self, unit: Unit) -> list[Relation]:
         return [each for each in self.deployment.relations if unit.app.name in dict(each.ends)]
 
+    def _far(self, unit: Unit, relation: Relation) -> str:
+        """The application at the other end; its own for peers."""
+        return next((app for app, _ in relation.ends if app != unit.app.name), unit.app.name)
+
     def _others(self, unit: Unit, relation: Relation) -> list[Unit]:
         """Units at the other end, or peers, that are there."""
-        far = next((app for app, _ in relation.ends if app != unit.app.name), unit.app.name)
+        far = self._far(unit, relation)
         there = [each for each in self.units.values() if each.app.name == far and each.started]
         return [] if relation.container else [each for each in there if each is not unit]
 
-    def _seen_by(self, unit: Unit, relation: Relation) -> dict[str, Any]:
-        """A relation as the unit sees it: what others have written."""
-        seen: dict[str, Any] = {"id": relation.id, "endpoint": relation.end(unit.app.name)}
+    def _seen_by(self, unit: Unit) -> list[dict[str, Any]]:
+        """A unit's relations as it sees them: what others have written."""
+        return [
+            {"id": each.id, "endpoint": each.end(unit.app.name), **self._told(unit, each)}
+            for each in self._relations(unit)
+        ]
+
+    def _told(self, unit: Unit, relation: Relation) -> dict[str, Any]:
         if relation.container:
-            return {**seen, "remote_app_name": "principal"}
-        units = {
-            each.number: self._bags.get((relation.id, each.name), {}) for each in self._others(unit, relation)
-        }
-        if len(relation.ends) > 1:
-            (far,) = (app for app, _ in relation.ends if app != unit.app.name)
-            remote = self._bags.get((relation.id, far), {})
-            return {**seen, "remote_app_name": far, "remote_units_data": units, "remote_app_data": remote}
-        own = {} if unit.leader else {"local_app_data": self._bags.get((relation.id, unit.app.name), {})}
-        return {**seen, "peers_data": units, **own}
+            return {"remote_app_name": "principal"}
+        far = self._far(unit, relation)
+        theirs = self._bags[relation.id, far]
+        units = {each.number: self._bags[relation.id, each.name] for each in self._others(unit, relation)}
+        if far != unit.app.name:
+            return {"remote_app_name": far, "remote_units_data": units, "remote_app_data": theirs}
+        return {"peers_data": units, **({} if unit.leader else {"local_app_data": theirs})}
 
     def _carry(self, unit: Unit, relations: list[dict[str, Any]]) -> None:
         """Take what the unit has written, and tell those who see it."""
         for relation in self._relations(unit):
             found = next(each for each in relations if each["id"] == relation.id)
-            bags = {unit.name: found.get("local_unit_data", {})}
+            bags = {(relation.id, unit.name): found.get("local_unit_data", {})}
             if unit.leader:
-                bags[unit.app.name] = found.get("local_app_data", {})
-            news = {
-                owner: bag for owner, bag in bags.items() if self._bags.get((relation.id, owner), {}) != bag
-            }
-            for owner, bag in news.items():
-                self._bags[relation.id, owner] = bag
+                bags[relation.id, unit.app.name] = found.get("local_app_data", {})
+            news = any(self._bags[owner] != bag for owner, bag in bags.items())
+            self._bags.update(bags)
             for other in self._others(unit, relation) if news and unit.started else []:
                 self._changed(other, relation, unit.number, "changed")
