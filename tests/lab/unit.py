@@ -41,10 +41,6 @@ SYSTEMD_FIRST_SOCKET = 3  # sd_listen_fds(3)
 CLONE_NEWNS, MS_BIND, MS_REC, MS_PRIVATE = 0x20000, 0x1000, 0x4000, 1 << 18
 
 
-class RequestError(Exception):
-    """The request cannot be served; the message says why."""
-
-
 # What the controller knows.
 
 
@@ -56,10 +52,7 @@ def save(app: str, known: dict[str, Any]) -> None:
 
 
 def load(app: str) -> dict[str, Any]:
-    try:
-        return json.loads((UNITS / f"{app}.json").read_text())
-    except FileNotFoundError:
-        raise RequestError(f"no unit {app} on this machine") from None
+    return json.loads((UNITS / f"{app}.json").read_text())
 
 
 def deploy(request: dict[str, Any]) -> None:
@@ -197,7 +190,7 @@ def dispatch(request: dict[str, Any]) -> dict[str, Any]:
 
     def reboot(unit: Any, now: bool = False) -> None:
         if now:
-            raise RequestError("the test machine does not model juju-reboot --now")
+            raise NotImplementedError("the test machine does not model juju-reboot --now")
         if "action" in request:
             raise ops.ModelError("juju-reboot is not supported when running an action.")
         reboots.append(now)
@@ -271,8 +264,6 @@ def serve_one(connection: socket.socket) -> None:
             if request["verb"] == "dispatch":
                 present_ubuntu()
             answer = {"answer": VERBS[request["verb"]](request)}
-        except RequestError as problem:
-            answer = {"problem": str(problem)}
         except BaseException:
             answer = {"problem": traceback.format_exc()}
         print(json.dumps(answer), file=stream)
