@@ -4,15 +4,14 @@
 
 ``unit.py serve`` is a service that systemd starts at the first request, so that a hook does not pay for
 importing ops each time: each request runs in a forked child that imports the charm anew, under ``flock`` as
-Juju's machine lock has it, and with Ubuntu's os-release in a mount namespace of its own. ``unit.py`` with a
-request on standard input is the client, ``unit.py juju-exec`` the one that charms' own services use.
+Juju's machine lock has it. ``unit.py`` with a request on standard input is the client, ``unit.py juju-exec``
+the one that charms' own services use.
 
 A unit is ``/var/lib/juju/agents/unit-<app>-<number>/charm``, the charm with the shared packages staged into
 its lib/, as packing does it, and ``/var/lib/lab/units/<app>.json``: what a controller would know of it. A
 machine has at most one unit of an application.
 """
 
-import ctypes
 import fcntl
 import importlib
 import json
@@ -33,12 +32,10 @@ UNITS = Path("/var/lib/lab/units")
 AGENTS = Path("/var/lib/juju/agents")
 SOURCES = Path("/opt/ovn-offload")
 PACKAGES = "/opt/site-packages"
-SERIES = Path("/usr/share/lab")
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 CONTROLLER = "192.168.25.1:17070"
 NOT_ATTACHED = "/var/lib/lab/not-attached"
 SYSTEMD_FIRST_SOCKET = 3  # sd_listen_fds(3)
-CLONE_NEWNS, MS_BIND, MS_REC, MS_PRIVATE = 0x20000, 0x1000, 0x4000, 1 << 18
 
 
 # What the controller knows.
@@ -232,20 +229,6 @@ def written(entry: dict[str, Any]) -> str:
 # The service and its clients.
 
 
-def present_ubuntu() -> None:
-    """Ubuntu's os-release for this process and its children only."""
-    libc = ctypes.CDLL(None, use_errno=True)
-
-    def checked(status: int, what: str) -> None:
-        if status != 0:
-            raise OSError(ctypes.get_errno(), what)
-
-    checked(libc.unshare(CLONE_NEWNS), "unshare")
-    checked(libc.mount(None, b"/", None, MS_REC | MS_PRIVATE, None), "mount --make-rprivate /")
-    for name, target in (("os-release", b"/usr/lib/os-release"), ("lsb-release", b"/etc/lsb-release")):
-        checked(libc.mount(os.fsencode(SERIES / name), target, None, MS_BIND, None), name)
-
-
 VERBS = {
     "deploy": deploy,
     "refresh": refresh,
@@ -261,8 +244,6 @@ def serve_one(connection: socket.socket) -> None:
         request = json.loads(stream.readline())
         fcntl.flock(lock, fcntl.LOCK_EX)
         try:
-            if request["verb"] == "dispatch":
-                present_ubuntu()
             answer = {"answer": VERBS[request["verb"]](request)}
         except BaseException:
             answer = {"problem": traceback.format_exc()}

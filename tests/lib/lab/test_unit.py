@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A unit's hooks through ops.testing, over the socket that the guest has, without a guest."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from lab import unit as service
+from lab.juju import HookError, Unit
+
+ROOT = Path(__file__).parents[3]
+SERVE = """
+import sys
+from pathlib import Path
+from lab import unit
+
+home, unit.SOURCES, unit.SYSTEMD_FIRST_SOCKET = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])
+unit.UNITS, unit.AGENTS, unit.LOCK = home / "units", home / "agents", home / "lock"
+unit.serve()
+"""
+META = """
+name: tiny
+summary: A few lines
+description: A few lines
+type: charm
+subordinate: true
+requires: {host: {interface: juju-info, scope: container}, far: {interface: far}}
+peers: {peers: {interface: tiny}}
+resources: {image: {type: file, filename: image}}
+config: {options: {size: {type: int, default: 1}}}
+actions: {show: {params: {word: {type: string}}}, forbidden: {}}
+"""
+CHARM = """
+import os
+import ops
+
+class Tiny(ops.CharmBase):
+    def __init__(self, framework):
+        super().__init__(framework)
+        framework.observe(self.on.config_changed, self._configure)
+        framework.observe(self.on.far_relation_changed, self._changed)
+        framework.observe(self.on.update_status, self._reboot)
+        framework.observe(self.on.forbidden_action, self._reboot)
+        framework.observe(self.on.stop, self._fail)
+        framework.observe(self.on.show_action, self._show)
+
+    def _configure(self, event):
+        self.model.get_relation("peers").data[self.unit]["size"] = str(self.config["size"])
+        self.unit.status = ops.ActiveStatus(f"size {self.config['size']}")
+
+    def _changed(self, event):
+        word = event.relation.data[event.unit]["word"]
+        self.unit.status = ops.WaitingStatus(f"{event.unit.name} says {word}")
+
+    def _reboot(self, event):
+        self.unit.reboot()
+
+    def _fail(self, event):
+        self.unit.status = ops.BlockedStatus("never seen")
+        raise RuntimeError("broken on purpose")
+
+    def _show(self, event):
+        event.set_results({"word": event.params["word"], "root": os.getcwd()})
+        if event.params["word"] == "wrong":
+            event.fail("which word?")
+"""
+
+
+class Guest:
+    """Where the service runs: this machine."""
+
+    boot_id = service.BOOT_ID.read_text().strip()
+
+    def run(self, command: list[str], stdin: str, timeout: float) -> Any:
+        return SimpleNamespace(stdout=json.dumps(service.ask(json.loads(stdin))))
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Where the service keeps its units, and the charm lies in ``tiny``."""
+    home = tmp_path_factory.mktemp("home")
+    (home / "tiny/src").mkdir(parents=True)
+    (home / "tiny/charmcraft.yaml").write_text(META)
+    with socket.socket(socket.AF_UNIX) as listener, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(service, "SOCKET", str(home / "socket"))
+        listener.bind(service.SOCKET)
+        listener.listen()
+        arguments = [str(home), str(ROOT), str(listener.fileno())]
+        environment = os.environ | {"PYTHONPATH": str(ROOT / "tests"), "PYTHONDONTWRITEBYTECODE": "1"}
+        with subprocess.Popen(
+            [sys.executable, "-c", SERVE, *arguments], env=environment, pass_fds=[listener.fileno()]
+        ) as serving:
+            yield home
+            serving.kill()
+
+
+@pytest.fixture
+def tiny(home: Path) -> Unit:
+    (home / "tiny/src/charm.py").write_text(CHARM)
+    return Unit(Guest(), "tiny", path=str(home / "tiny"), config={"size": 3})
+
+
+def own(result: Any) -> dict[str, Any]:
+    """What a unit has written for its peers."""
+    return next(each["local_unit_data"] for each in result.relations if each["endpoint"] == "peers")
+
+
+def test_a_new_unit_has_its_peers_and_its_principal(tiny: Unit) -> None:
+    assert [each["endpoint"] for each in tiny.known["relations"]] == ["peers", "host"]
+    result = tiny.start()
+    assert (result.status, result.reboot_requested, result.writes) == (("active", "size 3"), False, [])
+    assert own(result)["size"] == "3"
+
+
+def test_an_option_is_set_and_reset(tiny: Unit) -> None:
+    tiny.set(config={"size": 12})
+    assert tiny.emit("config_changed").status == ("active", "size 12")
+    tiny.set(config={"size": None})
+    assert tiny.emit("config-changed").status == ("active", "size 1")
+
+
+def test_an_action_has_results_or_a_failure(tiny: Unit, home: Path) -> None:
+    shown = tiny.action("show", {"word": "w"})
+    assert (shown.results["word"], shown.failure) == ("w", None)
+    assert shown.results["root"] == str(home / "agents/unit-tiny-0/charm")
+    assert tiny.action("show", {"word": "wrong"}).failure == "which word?"
+
+
+def test_a_request_for_a_reboot_is_the_hooks_and_the_boots(tiny: Unit) -> None:
+    assert tiny.emit("update_status").reboot_requested
+    assert not tiny.emit("config_changed").reboot_requested
+    assert tiny.reboot_requested
+
+
+@pytest.mark.parametrize("number", [1, 7])
+def test_a_relations_event_is_of_the_unit_that_it_names(tiny: Unit, number: int) -> None:
+    data = {1: {"word": "one"}, 7: {"word": "seven"}}
+    far = {"id": 9, "endpoint": "far", "remote_app_name": "far", "remote_units_data": data}
+    result = tiny.emit("far_relation_changed", relations=[far], remote_unit=number)
+    assert result.status == ("waiting", f"far/{number} says {data[number]['word']}")
+
+
+def test_a_hook_that_fails_leaves_nothing_with_the_controller(tiny: Unit) -> None:
+    tiny.start()
+    with pytest.raises(HookError, match="broken on purpose"):
+        tiny.emit("stop")
+    assert tiny.known["status"] == ["active", "size 3"]
+    with pytest.raises(HookError, match="juju-reboot is not supported when running an action"):
+        tiny.action("forbidden")
+
+
+def test_a_refresh_takes_new_code_from_the_same_place(tiny: Unit, home: Path) -> None:
+    (home / "tiny/src/charm.py").write_text(CHARM.replace("size {", "now {"))
+    assert tiny.emit("config_changed").status == ("active", "size 3")
+    tiny.refresh()
+    assert tiny.emit("upgrade_charm").status == ("active", "size 3")
+    assert tiny.emit("config_changed").status == ("active", "now 3")
+
+
+def test_what_cannot_be_served_says_why(tiny: Unit) -> None:
+    with pytest.raises(RuntimeError, match="no_such_event"):
+        tiny.emit("no_such_event")
+    with pytest.raises(RuntimeError, match="nowhere"):
+        Unit(Guest(), "tiny", path="/nowhere")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "said"),
+    [
+        (["-u", "tiny/0", "JUJU_DISPATCH_PATH=hooks/config-changed ./dispatch"], 0, "size 3"),
+        (["-u", "tiny/0", "JUJU_DISPATCH_PATH=hooks/stop ./dispatch"], 1, "broken on purpose"),
+        (["-u", "none/0", "JUJU_DISPATCH_PATH=hooks/stop ./dispatch"], 1, "none.json"),
+        (["-u", "tiny/0", "status-set active"], 2, "not modelled"),
+    ],
+)
+def test_juju_exec_is_the_charms_own_way(
+    tiny: Unit, capsys: pytest.CaptureFixture[str], arguments: list[str], status: int, said: str
+) -> None:
+    assert service.juju_exec(arguments) == status
+    assert said in capsys.readouterr().err
