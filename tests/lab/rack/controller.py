@@ -134,15 +134,14 @@ class Controller:
         now = time.monotonic()
         waiting = any(unit.status[0] != "active" for unit in self.units.values())
         for machine in self.floor.machines.values():
-            units = [unit for unit in self.units.values() if unit.machine is machine and unit.started]
+            units = self._started(machine)
             if units and machine.idle and now - machine.ended > LOOK_AGAIN:
                 for unit in units if waiting else []:
                     pause = UPDATE_STATUS * (4 if unit.status[0] == "active" else 1)
                     if now - unit.hooked > pause:
                         self.queue(unit, "update_status")
-                look = partial(self._looked, machine, {unit.app.name: unit for unit in units})
-                lost = partial(self._lost, machine)
-                machine.queue.append(Job("", lambda guest: json.loads(guest.run(LOOK).stdout), look, lost))
+                looked, lost = partial(self._looked, machine), partial(self._lost, machine)
+                machine.queue.append(Job("", lambda guest: json.loads(guest.run(LOOK).stdout), looked, lost))
 
     @property
     def settled(self) -> bool:
@@ -202,15 +201,15 @@ class Controller:
         if result.reboot_requested:
             self._reboot(unit.machine)
 
-    def _looked(self, machine: Machine, units: Mapping[str, Unit], found: list[dict[str, Any]]) -> None:
+    def _looked(self, machine: Machine, found: list[dict[str, Any]]) -> None:
         boot, self._looks[machine.name] = found.pop()["boot"], time.monotonic()
-        for each in found:
-            unit, known = units.get(each["app"]), each["known"]
-            if unit:
-                self._status(unit, tuple(known["status"]))
-                self._carry(unit, known["relations"])
-                if known.get("reboot_requested") == boot:
-                    self._reboot(unit.machine)
+        known = {each["app"]: each["known"] for each in found}
+        for unit in self._started(machine):
+            now = known[unit.app.name]
+            self._status(unit, tuple(now["status"]))
+            self._carry(unit, now["relations"])
+            if now.get("reboot_requested") == boot:
+                self._reboot(machine)
 
     def _status(self, unit: Unit, status: tuple[str, str]) -> None:
         if status != unit.status:
@@ -229,11 +228,13 @@ class Controller:
 
         def then(_: object) -> None:
             self.down.append((machine.name, machine.began, machine.ended))
-            for unit in self.units.values():
-                if unit.machine is machine and unit.started:
-                    self.queue(unit, "start")
+            for unit in self._started(machine):
+                self.queue(unit, "start")
 
         machine.queue.appendleft(Job(what, work, then))
+
+    def _started(self, machine: Machine) -> list[Unit]:
+        return [unit for unit in self.units.values() if unit.machine is machine and unit.started]
 
     # -- relations
 
