@@ -70,7 +70,7 @@ class Unit:
         Args:
             event: its name.
             timeout: seconds.
-            given: ``relations`` with remote data to set first, the ``remote_unit`` of a relation's event.
+            given: ``config`` and ``relations`` to set first, the ``remote_unit`` of a relation's event.
 
         Raises:
             HookError: the charm raised.

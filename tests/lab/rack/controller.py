@@ -97,8 +97,6 @@ class Controller:
         self.deployment.applications[app].options.update(options)
         for unit in self.units.values():
             if unit.app.name == app:
-                work = partial(self._set, unit, dict(options))
-                unit.machine.queue.append(Job(f"{unit.name} config", work))
                 self.queue(unit, "config_changed")
 
     def refresh(self, name: str) -> None:
@@ -157,12 +155,9 @@ class Controller:
     def _add(self, unit: Unit, known: Mapping[str, Any], guest: Guest) -> None:
         unit.runner = Runner(guest, unit.app.name, **known)
 
-    def _set(self, unit: Unit, options: dict[str, Any], _: Guest) -> None:
-        unit.runner.set(config=options)
-
     def _run(self, unit: Unit, event: str, other: int | None, _: Guest) -> Result:
-        given = {} if other is None else {"remote_unit": other}
-        return unit.runner.emit(event, relations=self._seen_by(unit), **given)
+        seen = {"config": unit.app.options, "relations": self._seen_by(unit)}
+        return unit.runner.emit(event, **seen, **({} if other is None else {"remote_unit": other}))
 
     def _ran(self, unit: Unit, event: str, result: Result) -> None:
         unit.failures = 0

@@ -53,7 +53,14 @@ class FakeRunner:
         self.name = f"{app}/{known['number']}"
         guest.units[app] = self.known
 
-    def emit(self, event: str, relations: list[dict[str, Any]], remote_unit: int | None = None) -> Result:
+    def emit(
+        self,
+        event: str,
+        config: dict[str, Any],
+        relations: list[dict[str, Any]],
+        remote_unit: int | None = None,
+    ) -> Result:
+        self.known["config"] = dict(config)
         if not self.guest.powered:
             raise GuestError("QEMU is gone")
         self.heard.append(f"{self.name} {event}" + (f" {remote_unit}" if remote_unit is not None else ""))
@@ -178,6 +185,18 @@ def test_a_unit_that_is_added_later_is_heard_of_by_those_that_are_there(heard: l
     assert controller.floor.work(lambda: controller.settled, 30)
     assert "one/0 peers_relation_joined 1" in heard
     assert "one/1 peers_relation_joined 0" in heard
+    controller.floor.stop()
+
+
+def test_an_option_that_changes_reaches_every_unit_of_the_application(heard: list[str]) -> None:
+    controller, guests = model()
+    controller.deploy(*controller.planned)
+    assert controller.floor.work(lambda: controller.settled, 30)
+    heard.clear()
+    controller.configure("one", {"size": 3})
+    assert controller.floor.work(lambda: controller.settled, 30)
+    assert sorted(heard) == ["one/0 config_changed", "one/1 config_changed"]
+    assert [guest.units["one"]["config"] for guest in guests.values()] == [{"size": 3}] * 2
     controller.floor.stop()
 
 
