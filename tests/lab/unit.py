@@ -55,16 +55,18 @@ def load(app: str) -> dict[str, Any]:
 def deploy(request: dict[str, Any]) -> None:
     """Unpack a charm, and note what the controller knows of its unit."""
     app, number = request["app"], request.get("number", 0)
-    source = request.get("path", str(SOURCES / "charms" / request.get("charm", app)))
-    unpack(source, charm_directory(app, number))
+    source = Path(request.get("path", SOURCES / "charms" / request.get("charm", app)))
+    directory = AGENTS / f"unit-{app}-{number}" / "charm"
+    unpack(source, directory)
     given = request.get("relations", [])
     known = {
         "number": number,
-        "source": source,
+        "source": str(source),
+        "directory": str(directory),
         "config": request.get("config", {}),
         "leader": request.get("leader", True),
         "planned_units": request.get("planned_units", 1),
-        "relations": given + own_relations(metadata(charm_directory(app, number)), given),
+        "relations": given + own_relations(metadata(directory), given),
         "secrets": request.get("secrets", []),
         "status": ["unknown", ""],
     }
@@ -74,7 +76,7 @@ def deploy(request: dict[str, Any]) -> None:
 def refresh(request: dict[str, Any]) -> None:
     """Unpack it again."""
     known = load(request["app"])
-    unpack(known["source"], charm_directory(request["app"], known["number"]))
+    unpack(Path(known["source"]), Path(known["directory"]))
 
 
 def own_relations(meta: dict[str, Any], given: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -104,11 +106,7 @@ def change(request: dict[str, Any]) -> dict[str, Any]:
 # The charm.
 
 
-def charm_directory(app: str, number: int) -> Path:
-    return AGENTS / f"unit-{app}-{number}" / "charm"
-
-
-def unpack(source: str, target: Path) -> None:
+def unpack(source: Path, target: Path) -> None:
     shutil.rmtree(target, ignore_errors=True)
     for part, place in ((source, target), (SOURCES / "lib", target / "lib")):
         shutil.copytree(part, place, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
@@ -179,18 +177,16 @@ def dispatch(request: dict[str, Any]) -> dict[str, Any]:
     from ops import testing
 
     app, known = request["app"], change(request)
-    directory, trace = charm_directory(app, known["number"]), UNITS / f"{app}.trace"
+    directory, trace = Path(known["directory"]), UNITS / f"{app}.trace"
     os.chdir(directory)
     trace.write_text("")
     os.environ.update(JUJU_API_ADDRESSES=CONTROLLER, OVN_OFFLOAD_TRACE=str(trace))
     reboots: list[bool] = []
 
-    def reboot(unit: Any, now: bool = False) -> None:
-        if now:
-            raise NotImplementedError("the test machine does not model juju-reboot --now")
+    def reboot(unit: Any) -> None:  # juju-reboot --now is not modelled
         if "action" in request:
             raise ops.ModelError("juju-reboot is not supported when running an action.")
-        reboots.append(now)
+        reboots.append(True)
 
     ops.Unit.reboot = reboot
     context = testing.Context(
