@@ -39,12 +39,14 @@ class RealTime:
 class SimulatedTime:
     """Time that nobody has to wait for: whoever sleeps moves it on, and does what is due meanwhile.
 
-    Several threads may sleep at once: time moves on to the latest of their ends.
+    Several threads may sleep at once: time moves on to the latest of their ends, but not while one of them
+    does what was due, however slow the machine is.
     """
 
     def __init__(self) -> None:
         self._now = 0.0
         self._lock = threading.Lock()
+        self._moving = threading.RLock()
         self._due: list[tuple[float, int, Callable[[], None]]] = []
         self._serial = 0
 
@@ -53,8 +55,11 @@ class SimulatedTime:
 
     def sleep(self, seconds: float, /) -> None:
         end = self._now + seconds
-        while work := self._next(end):
-            work()
+        while True:
+            with self._moving:
+                if not (work := self._next(end)):
+                    return
+                work()
 
     def later(self, seconds: float, work: Callable[[], None], /) -> Callable[[], None]:
         with self._lock:
