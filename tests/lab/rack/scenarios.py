@@ -3,17 +3,24 @@
 
 import random
 from collections.abc import Callable
-from itertools import pairwise
 
 from lab.checks import Check, equal
-from lab.progress import seconds
-from lab.rack import checks, layout, ovn
+from lab.rack import layout, ovn
 from lab.rack.build import Rack, deploy, deploy_node
-from lab.rack.controller import Unit
-from lab.rack.traffic import Traffic, traffic
+from lab.rack.common import (
+    PATIENCE,
+    applied,
+    gap,
+    more_vfs,
+    one_at_a_time,
+    power_cycled,
+    settled,
+    verify,
+    with_option,
+)
+from lab.rack.traffic import traffic
 from lab.site import BOND, PFS
 
-PATIENCE = 1800  # seconds until a rack must have settled
 CUT = 5.0  # seconds without an answer that a cut cable may cost under emulation
 BLANK = 10.0  # … and a leaf that is replaced
 BLANK_LEAF = (
@@ -37,29 +44,20 @@ def converge(rack: Rack) -> list[Check]:
     held = [unit for unit in controller.units.values() if "apply" in (unit.app.meta.get("actions") or {})]
     rack.floor.work(lambda: all(unit.started for unit in held), PATIENCE)
     display.phase("switches")
-    found = [_applied(rack, unit) for unit in held]
+    found = [applied(rack, unit) for unit in held]
     display.phase("nodes")
-    found.append(_settled(rack))
+    found.append(settled(rack))
     found += verify(rack)
     for name in rack.nodes:
         reboots = sum(machine == name for machine, _, _ in controller.down)
         found.append(Check("reboots", f"{name} reboots", "1", str(reboots), reboots == 1))
-    found.append(_one_at_a_time(rack))
+    found.append(one_at_a_time(rack))
     return found
 
 
 def reboot_survival(rack: Rack) -> list[Check]:
     """Every node loses its power; what comes back needs no hook to be as it was."""
-    rack.display.phase("power cycle")
-    rack.floor.each("power cycle", {name: lambda guest: guest.power_cycle() for name in rack.nodes})
-    before = len(rack.controller.down)
-    for unit in _on_nodes(rack):
-        unit.writes = 0
-        rack.controller.queue(unit, "start")
-    found = [_settled(rack)]
-    again = len(rack.controller.down) - before
-    found.append(Check("reboots", "more reboots", "0", str(again), again == 0))
-    return [*found, *verify(rack)]
+    return power_cycled(rack, list(rack.nodes))
 
 
 def link_cut(rack: Rack) -> list[Check]:
@@ -79,7 +77,7 @@ def link_cut(rack: Rack) -> list[Check]:
         equal("cut", f"{one} ports in the bond while cut", "1", cut),
         equal("cut", f"{one} VF-LAG while cut", "active", lag),
         equal("cut", f"{one} ports in the bond afterwards", "2", back),
-        _gap("cut", f"{one} to {other}", seen, CUT),
+        gap("cut", f"{one} to {other}", seen, CUT),
         *verify(rack),
     ]
 
@@ -91,9 +89,9 @@ def refresh(rack: Rack) -> list[Check]:
     with traffic(rack, one, other) as seen:
         for name in rack.controller.units:
             rack.controller.refresh(name)
-        settled = _settled(rack)
+        found = [settled(rack)]
     return [
-        settled,
+        *found,
         equal("refresh", f"{one} to {other} packets lost of {seen.sent}", "0", str(seen.lost)),
         *verify(rack),
     ]
@@ -105,24 +103,24 @@ def config_changed(rack: Rack) -> list[Check]:
     display.phase("more VFs")
     rack.floor.each("instances end", dict.fromkeys(rack.nodes, ovn.no_instance))
     before = len(controller.down)
-    _more_vfs(rack, 2)
-    found = [_settled(rack)]
+    more_vfs(rack, 2)
+    found = [settled(rack)]
     found.append(
         equal("reboots", "reboots for more VFs", str(len(rack.nodes)), str(len(controller.down) - before))
     )
     found += verify(rack)
     display.phase("another QoS policy")
-    for name in _with_option(rack, "intent"):
+    for name in with_option(rack, "intent"):
         intent = controller.deployment.applications[name].options["intent"]
         controller.configure(name, {"intent": intent.replace("mode: lossless", "mode: lossy")})
-        found += [_applied(rack, unit) for unit in controller.units.values() if unit.app.name == name]
+        found += [applied(rack, unit) for unit in controller.units.values() if unit.app.name == name]
     hosts = [unit for unit in controller.units.values() if "pfc-priorities" in unit.app.options]
     heard = rack.floor.work(lambda: all("fabric" in unit.status[1] for unit in hosts), 300)
     said = "; ".join(sorted({unit.status[1] for unit in hosts}))
     found.append(Check("QoS", "hosts say that the fabric's policy is another", "yes", said, heard))
-    for name in _with_option(rack, "pfc-priorities"):
+    for name in with_option(rack, "pfc-priorities"):
         controller.configure(name, {"pfc-priorities": "none"})
-    found.append(_settled(rack))
+    found.append(settled(rack))
     return [*found, *verify(rack)]
 
 
@@ -135,7 +133,7 @@ def rolling(rack: Rack) -> list[Check]:
     rack.floor.each("a container", {first: lambda guest: guest.write("/snap/bin/lxc", CONTAINER, 0o755)})
     rack.on(first, "touch /run/container-runs")
     before = len(controller.down)
-    _more_vfs(rack, 1)
+    more_vfs(rack, 1)
     rack.floor.work(lambda: first in [name for name, _, _ in controller.down[before:]], PATIENCE)
     early = rack.floor.work(lambda: len(controller.down) > before + 1, QUORUM)
     down = [name for name, _, _ in controller.down[before:]]
@@ -145,10 +143,10 @@ def rolling(rack: Rack) -> list[Check]:
         )
     ]
     rack.on(first, "touch /run/container-runs")
-    found.append(_settled(rack))
+    found.append(settled(rack))
     rack.on(first, "rm /snap/bin/lxc")
     found.append(equal("reboots", "reboots", str(len(rack.nodes)), str(len(controller.down) - before)))
-    return [*found, _one_at_a_time(rack), *verify(rack)]
+    return [*found, one_at_a_time(rack), *verify(rack)]
 
 
 def switch_replaced(rack: Rack) -> list[Check]:
@@ -166,7 +164,7 @@ def switch_replaced(rack: Rack) -> list[Check]:
             Check("fabric", f"{leaf} takes the factory's configuration", "applied", state, "applied" in state)
         )
         units = [
-            unit for unit in rack.controller.units.values() if unit.app.name in _with_option(rack, "intent")
+            unit for unit in rack.controller.units.values() if unit.app.name in with_option(rack, "intent")
         ]
         for unit in units:
             rack.controller.queue(unit, "update_status")
@@ -174,9 +172,9 @@ def switch_replaced(rack: Rack) -> list[Check]:
         said = "; ".join(unit.status[1] for unit in units)
         found.append(Check("fabric", f"{leaf} is blank, and said to be", "yes", said, noticed))
         rack.display.phase("leaf configured")
-        found += [_applied(rack, unit) for unit in units]
-        found.append(_settled(rack))
-    found.append(_gap("fabric", f"{one} to {other}", seen, BLANK))
+        found += [applied(rack, unit) for unit in units]
+        found.append(settled(rack))
+    found.append(gap("fabric", f"{one} to {other}", seen, BLANK))
     return [*found, *verify(rack)]
 
 
@@ -189,7 +187,7 @@ def node_added(rack: Rack) -> list[Check]:
         rack.count += 1
         new = list(rack.nodes)[-1]
         deploy_node(rack, new)
-        found = [_settled(rack)]
+        found = [settled(rack)]
     down = [name for name, _, _ in rack.controller.down[before:]]
     return [
         *found,
@@ -207,7 +205,7 @@ def fault(rack: Rack) -> list[Check]:
     hooks = chance.randrange(1, 5)
     rack.display.phase(f"power of {machine.name} fails (seed {seed})")
     rack.floor.each("instances end", dict.fromkeys(rack.nodes, ovn.no_instance))
-    _more_vfs(rack, 1)
+    more_vfs(rack, 1)
     before = len(machine.spent)
 
     def in_the_hook() -> bool:
@@ -219,58 +217,9 @@ def fault(rack: Rack) -> list[Check]:
     machine.guest.cut_power()
     return [
         Check("fault", f"{machine.name} loses its power", "in a hook", what, hit),
-        _settled(rack),
+        settled(rack),
         *verify(rack),
     ]
-
-
-def verify(rack: Rack) -> list[Check]:
-    """All that must hold of a converged rack."""
-    rack.display.phase("verification")
-    found = [*checks.charms(rack), *checks.nodes(rack), *checks.fabric(rack), *checks.overlay(rack)]
-    rack.display.phase("")
-    return found
-
-
-def _applied(rack: Rack, unit: Unit) -> Check:
-    """The operator's word, where a charm waits for it."""
-    result = rack.controller.action(unit.name, "apply", patience=PATIENCE)
-    return Check("fabric", f"{unit.name} apply", "applied", result.failure or "applied", not result.failure)
-
-
-def _settled(rack: Rack) -> Check:
-    began = rack.display.elapsed
-    settled = rack.settle(PATIENCE)
-    spent = seconds(rack.display.elapsed - began)
-    return Check("charms", "all units settle", "yes", f"after {spent}" if settled else "no", settled)
-
-
-def _more_vfs(rack: Rack, more: int) -> None:
-    """What makes every node reboot."""
-    vfs = rack.option("num-vfs", 0) + more
-    for name in _with_option(rack, "num-vfs"):
-        rack.controller.configure(name, {"num-vfs": vfs})
-
-
-def _gap(area: str, way: str, seen: Traffic, limit: float) -> Check:
-    """The longest time for which traffic had no answer, against what it may be."""
-    silent = f"{seen.gap:.1f} s, {seen.lost} of {seen.sent} packets"
-    return Check(area, f"{way} without an answer", f"at most {limit:.0f} s", silent, seen.gap <= limit)
-
-
-def _with_option(rack: Rack, option: str) -> list[str]:
-    return [name for name, app in rack.deployment.applications.items() if option in app.options]
-
-
-def _one_at_a_time(rack: Rack) -> Check:
-    """No node went down while another was."""
-    down = sorted(rack.controller.down, key=lambda each: each[1])
-    both = [f"{a[0]} and {b[0]}" for a, b in pairwise(down) if b[1] < a[2]]
-    return Check("reboots", "down at the same time", "none", ", ".join(both) or "none", not both)
-
-
-def _on_nodes(rack: Rack) -> list[Unit]:
-    return [unit for unit in rack.controller.units.values() if unit.machine.name != layout.FABRIC]
 
 
 SCENARIOS: dict[str, Scenario] = {

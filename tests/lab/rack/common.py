@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What several scenarios do, and what all of them must end with."""
+
+from itertools import pairwise
+
+from lab.checks import Check
+from lab.progress import seconds
+from lab.rack import checks
+from lab.rack.build import Rack
+from lab.rack.controller import Unit
+from lab.rack.traffic import Traffic
+
+PATIENCE = 1800  # seconds until a rack must have settled
+
+
+def verify(rack: Rack) -> list[Check]:
+    """All that must hold of a converged rack."""
+    rack.display.phase("verification")
+    found = [*checks.charms(rack), *checks.nodes(rack), *checks.fabric(rack), *checks.overlay(rack)]
+    rack.display.phase("")
+    return found
+
+
+def power_cycled(rack: Rack, names: list[str]) -> list[Check]:
+    """These nodes lose their power; what comes back needs no hook to be as it was."""
+    rack.display.phase("power cycle")
+    rack.floor.each("power cycle", {name: lambda guest: guest.power_cycle() for name in names})
+    before = len(rack.controller.down)
+    for unit in on_nodes(rack, names):
+        unit.writes = 0
+        rack.controller.queue(unit, "start")
+    found = [settled(rack), no_more_reboots(rack, before)]
+    return [*found, *verify(rack)]
+
+
+def no_more_reboots(rack: Rack, before: int) -> Check:
+    """No machine went down since there were this many entries in the controller's list."""
+    again = " ".join(name for name, _, _ in rack.controller.down[before:])
+    return Check("reboots", "more reboots", "none", again or "none", not again)
+
+
+def applied(rack: Rack, unit: Unit) -> Check:
+    """The operator's word, where a charm waits for it."""
+    result = rack.controller.action(unit.name, "apply", patience=PATIENCE)
+    return Check("fabric", f"{unit.name} apply", "applied", result.failure or "applied", not result.failure)
+
+
+def settled(rack: Rack) -> Check:
+    """Every unit is active, and nothing is left to do."""
+    began = rack.display.elapsed
+    quiet = rack.settle(PATIENCE)
+    spent = seconds(rack.display.elapsed - began)
+    return Check("charms", "all units settle", "yes", f"after {spent}" if quiet else "no", quiet)
+
+
+def more_vfs(rack: Rack, more: int) -> None:
+    """What makes every node reboot."""
+    vfs = rack.option("num-vfs", 0) + more
+    for name in with_option(rack, "num-vfs"):
+        rack.controller.configure(name, {"num-vfs": vfs})
+
+
+def gap(area: str, way: str, seen: Traffic, limit: float) -> Check:
+    """The longest time for which traffic had no answer, against what it may be."""
+    silent = f"{seen.gap:.1f} s, {seen.lost} of {seen.sent} packets"
+    return Check(area, f"{way} without an answer", f"at most {limit:.0f} s", silent, seen.gap <= limit)
+
+
+def one_at_a_time(rack: Rack) -> Check:
+    """No node went down while another was."""
+    down = sorted(rack.controller.down, key=lambda each: each[1])
+    both = [f"{a[0]} and {b[0]}" for a, b in pairwise(down) if b[1] < a[2]]
+    return Check("reboots", "down at the same time", "none", ", ".join(both) or "none", not both)
+
+
+def with_option(rack: Rack, option: str) -> list[str]:
+    """The applications whose option this deployment sets."""
+    return [name for name, app in rack.deployment.applications.items() if option in app.options]
+
+
+def on_nodes(rack: Rack, names: list[str]) -> list[Unit]:
+    """The units on these machines."""
+    return [unit for unit in rack.controller.units.values() if unit.machine.name in names]
