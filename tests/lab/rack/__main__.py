@@ -15,7 +15,7 @@ from lab import juju
 from lab.guest import GuestError
 from lab.host import HostError
 from lab.rack import build, deployment, layout, report
-from lab.rack.scenarios import SCENARIOS, converge
+from lab.rack.scenarios import ONE_MORE, SCENARIOS, converge
 from lab.shell import interact
 
 BUNDLE = deployment.ROOT / "bundles" / "ovn-offload-jammy-caracal.yaml"
@@ -28,7 +28,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--overlay", type=Path, action="append", default=[], help="may be given several times"
     )
-    parser.add_argument("--nodes", type=int, choices=range(1, layout.MOST), default=2, help="compute nodes")
+    parser.add_argument(
+        "--nodes", type=int, choices=range(1, layout.MOST + 1), default=2, help="compute nodes"
+    )
     parser.add_argument("--scenario", choices=["converge", *SCENARIOS, "all"], default="converge")
     parser.add_argument("--keep", action="store_true", help="leave the rack running until Enter is pressed")
     places = [*(f"node-{number}" for number in range(layout.MOST)), layout.FABRIC]
@@ -37,18 +39,21 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--html", type=Path, metavar="FILE", default=Path("build/rack.html"), help="default: %(default)s"
     )
-    return parser.parse_args()
+    options = parser.parse_args()
+    options.more = [name for name in SCENARIOS if options.scenario in (name, "all")]
+    options.spare = len(set(options.more) & set(ONE_MORE))
+    if options.nodes + options.spare > layout.MOST:
+        parser.error(f"{options.scenario} adds {options.spare}; the racks have ports for {layout.MOST} nodes")
+    return options
 
 
 def main() -> int:
     """Run the lab; returns the exit status."""
     options = arguments()
-    more = [name for name in SCENARIOS if options.scenario in (name, "all")]
     try:
-        spare = 1 if "node-added" in more else 0
-        wanted = deployment.read(options.bundle, options.overlay, options.nodes + spare)
-        with build.rack(wanted, spare) as rack:
-            found = [*converge(rack), *(check for name in more for check in SCENARIOS[name](rack))]
+        wanted = deployment.read(options.bundle, options.overlay, options.nodes + options.spare)
+        with build.rack(wanted, options.spare) as rack:
+            found = [*converge(rack), *(check for name in options.more for check in SCENARIOS[name](rack))]
             print(report.text(rack, found))
             if options.json:
                 report.dump(options.json, rack, found)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from lab.checks import Check, equal
 from lab.rack import layout, ovn
+from lab.rack.adopt import adopt
 from lab.rack.build import Rack, deploy, deploy_node
 from lab.rack.common import (
     PATIENCE,
@@ -231,5 +232,9 @@ SCENARIOS: dict[str, Scenario] = {
     "switch-replaced": switch_replaced,
     "fault": fault,
     "node-added": node_added,
+    "adopt": adopt,
 }
 """What can follow ``converge``."""
+
+ONE_MORE = ("node-added", "adopt")
+"""Those that want a node of their own, blank until then."""

@@ -90,3 +90,14 @@ def test_ctrl_c_ends_the_rack(lab: Any, monkeypatch: pytest.MonkeyPatch) -> None
 
     monkeypatch.setattr("builtins.input", interrupted)
     assert lab.run("--keep") == 130
+
+
+def test_scenarios_that_add_nodes_need_ports_for_them(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["lab", "--scenario", "all", "--nodes", "3"])
+    with pytest.raises(SystemExit, match="2"):
+        command.main()
+    assert "all adds 2; the racks have ports for 4 nodes" in capsys.readouterr().err
+    monkeypatch.setattr(sys, "argv", ["lab", "--scenario", "adopt", "--nodes", "3"])
+    assert (command.arguments().more, command.arguments().spare) == (["adopt"], 1)
