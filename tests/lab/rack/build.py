@@ -3,7 +3,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -13,6 +13,7 @@ from lab.rack import layout, ovn
 from lab.rack.controller import Controller
 from lab.rack.deployment import Application, Deployment
 from lab.rack.display import Display
+from lab.rack.figures import Figure
 from lab.rack.machine import Floor, Job, Machine
 from lab.twin.start import start
 
@@ -32,6 +33,7 @@ class Rack:
     controller: Controller
     display: Display
     count: int
+    figures: list[Figure] = field(default_factory=list)
 
     @property
     def nodes(self) -> dict[str, int]:

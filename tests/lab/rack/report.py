@@ -9,6 +9,7 @@ from typing import Any
 
 from lab.checks import Check
 from lab.progress import seconds
+from lab.rack import figures
 from lab.rack.build import Rack
 
 DIFFERENT = (
@@ -33,6 +34,7 @@ def text(rack: Rack, checks: Sequence[Check]) -> str:
             area = check.area
             lines += ["", area]
         lines.append(check.line(width))
+    lines += figures.text(rack.figures)
     lines += ["", "Not as on real hardware"]
     lines += [f"  - {line}" for line in DIFFERENT]
     lines += ["", "Time"]
@@ -47,6 +49,7 @@ def as_json(rack: Rack, checks: Sequence[Check]) -> dict[str, Any]:
     return {
         "holds": all(check.holds for check in checks),
         "checks": [vars(check) for check in checks],
+        "figures": {"title": figures.TITLE, "why": figures.WHY, "all": [vars(each) for each in rack.figures]},
         "units": {
             name: {"machine": unit.machine.name, "status": unit.status[0], "message": unit.status[1]}
             for name, unit in rack.controller.units.items()
@@ -81,7 +84,7 @@ def write_html(path: Path, rack: Rack, checks: Sequence[Check], picture: str) ->
         "height:auto}</style>"
         f"<h1>Virtual rack: {'all holds' if said['holds'] else 'NOT all holds'}</h1>{picture}"
         f"<h2>Units</h2><table>{units}</table>"
-        f"<h2>Checks</h2><table><tr><th>area<th>what<th>found<th>wanted{rows}</table>"
+        f"<h2>Checks</h2><table><tr><th>area<th>what<th>found<th>wanted{rows}</table>{figures.as_html(rack.figures)}"
         f"<h2>Time</h2><table>{phases}</table><h2>Not as on real hardware</h2><ul>{different}</ul>\n"
     )
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from lab.checks import Check, equal
 from lab.rack import layout, ovn
+from lab.rack.acceptance import acceptance
 from lab.rack.adopt import adopt
 from lab.rack.build import Rack, deploy, deploy_node
 from lab.rack.common import (
@@ -224,6 +225,7 @@ def fault(rack: Rack) -> list[Check]:
 
 
 SCENARIOS: dict[str, Scenario] = {
+    "acceptance": acceptance,
     "reboot-survival": reboot_survival,
     "link-cut": link_cut,
     "refresh": refresh,

@@ -16,6 +16,7 @@ from lab.rack.checks import Check, equal
 from lab.rack.controller import Controller
 from lab.rack.deployment import Deployment
 from lab.rack.display import Display
+from lab.rack.figures import Figure
 from lab.rack.machine import Floor, Machine
 
 GOOD = Check("overlay", "node-0 to node-1", "10 received", "10 received", True)
@@ -101,3 +102,18 @@ def test_scenarios_that_add_nodes_need_ports_for_them(
     assert "all adds 2; the racks have ports for 4 nodes" in capsys.readouterr().err
     monkeypatch.setattr(sys, "argv", ["lab", "--scenario", "adopt", "--nodes", "3"])
     assert (command.arguments().more, command.arguments().spare) == (["adopt"], 1)
+
+
+def test_the_reports_have_the_figures(lab: Any, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    def acceptance(rack: build.Rack) -> list[Check]:
+        rack.figures.append(Figure("TCP", "iperf3 there", "179.45 Gb/s", "iperf3 here", "0.3 Gb/s"))
+        return [GOOD]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(command.SCENARIOS, "acceptance", acceptance)
+        assert lab.run("--scenario", "acceptance", "--json", str(tmp_path / "rack.json")) == 0
+    assert "    RDG   179.45 Gb/s" in capsys.readouterr().out
+    said = json.loads((tmp_path / "rack.json").read_text())["figures"]
+    assert "not a performance claim" in said["title"]
+    assert said["all"][0]["figure"] == "0.3 Gb/s"
+    assert "<td>0.3 Gb/s" in (tmp_path / "rack.html").read_text()
