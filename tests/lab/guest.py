@@ -339,7 +339,7 @@ class Guest:
         with (self.directory / "qemu.log").open("wb") as log:
             self._process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
-                pass_fds=[sock.fileno() for sock in (*far, *(nic.end for nic in self._nics))],
+                pass_fds=[sock.fileno() for sock in far],
                 preexec_fn=_die_with_parent,
             )  # fmt: skip
         for sock in far:

@@ -3,10 +3,12 @@
 
 import copy
 import json
+import socket
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import pytest
+from lab.cable import Nic
 from lab.guest import GuestError
 from lab.juju import HookError, Result
 from lab.rack import controller as juju
@@ -246,13 +248,23 @@ def test_an_overlay_decides_and_more_nodes_get_machines_of_their_own() -> None:
     assert wanted.nodes == wanted.applications["roce-qos"].machines == ("0", "1", "3", "4")
 
 
+def plugged(nic: Nic) -> socket.socket:
+    """The socket that QEMU opens for a card."""
+    end = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    end.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    end.bind(("127.0.0.1", nic.here))
+    end.settimeout(5)
+    return end
+
+
 def test_every_node_has_its_own_cables_and_addresses() -> None:
     with layout.cabled() as (fabric, nodes):
         far = [nic for node in nodes for nic in node]
         assert len(far) == 2 * layout.MOST
         for number, (near, other) in enumerate(zip(fabric, far)):
-            near.end.send(b"frame %d" % number)
-            assert other.end.recv(100) == b"frame %d" % number
+            with plugged(near) as one, plugged(other) as another:
+                one.sendto(b"frame %d" % number, ("127.0.0.1", near.there))
+                assert another.recv(100) == b"frame %d" % number
     wired = {cable[3] for cable in layout.wiring().cables if cable[2] == "outside"}
     assert wired == {nic.mac for nic in fabric}
     assert len({layout.node_setup(node).script for node in range(layout.MOST)}) == layout.MOST
