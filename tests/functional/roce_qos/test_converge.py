@@ -9,6 +9,21 @@ from functional.roce_qos.node import P0, P1, PF0, PF1, Node, is_lossless, ports
 from lab.guest import Guest
 
 PING = "ip netns exec tor ping -D -i 0.1 192.168.25.51 > /run/ping.log 2>&1 &"
+SWITCH = """
+import socket, struct
+
+def tlv(kind, value):
+    return struct.pack("!H", kind << 9 | len(value)) + value
+
+mac = bytes.fromhex("443839000001")
+for port in ("swp0", "swp1"):
+    said = tlv(1, b"\\x04" + mac) + tlv(2, b"\\x05" + port.encode()) + tlv(3, struct.pack("!H", 120))
+    with socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as wire:
+        wire.bind((port, 0))
+        wire.send(bytes.fromhex("0180c200000e") + mac + b"\\x88\\xcc" + said + tlv(5, b"leaf") + tlv(0, b""))
+"""
+"""What a switch says of itself over LLDP (IEEE 802.1AB), one frame on each port."""
+
 LONGEST_GAP = 3.0
 """Seconds without an answer: one member's flap of 0.3 s as an emulated machine sees it."""
 
@@ -86,6 +101,19 @@ def test_a_netdev_that_is_added_anew_is_served_by_udev(machine: Guest, lossless:
     journal = lossless.served_again()
     assert f"set traffic classes and shares of {P1}" in journal
     assert is_lossless(lossless.state()), journal
+
+
+def test_lldp_tells_switch_and_host_of_each_other(machine: Guest, lossless: Node) -> None:
+    capture = "ip netns exec tor timeout 60 tcpdump -nvi swp0 -c 1 ether proto 0x88cc"
+    assert P0 in machine.run(capture, timeout=90).stdout
+    machine.run(["ip", "netns", "exec", "tor", "python3", "-c", SWITCH])
+    machine.run("until [ $(networkctl lldp --no-pager | grep -c leaf) = 2 ]; do sleep 0.2; done")
+    fabric = {"endpoint": "fabric", "remote_app_name": "cumulus-fabric", "remote_units_data": {0: {}}}
+    result = lossless.unit.emit("fabric_relation_joined", relations=[fabric])
+    (told,) = (each["local_unit_data"] for each in result.relations if each["endpoint"] == "fabric")
+    heard = {port["netdev"]: port["neighbour"] for port in json.loads(told["host"])["ports"]}
+    switch = {"chassis": "44:38:39:00:00:01", "system": "leaf"}
+    assert heard == {P0: {**switch, "port": "swp0"}, P1: {**switch, "port": "swp1"}}
 
 
 def test_show_qos_and_show_counters(lossless: Node) -> None:
