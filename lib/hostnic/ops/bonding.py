@@ -14,6 +14,9 @@ from hostnic.system import Link, System
 MEMBER_DEADLINE = 45.0
 """Seconds for a port to carry traffic in its bond again: a slow LACP partner speaks every 30 s."""
 
+IN_USE = 0x08 | 0x10 | 0x20
+"""Of an LACP port's state: synchronization, collecting, distributing."""
+
 
 def _link(system: System, name: str) -> Link:
     found = next((link for link in system.links() if link.name == name), None)
@@ -96,12 +99,21 @@ class AwaitMember:
 
 
 def carries(system: System, bond: str, netdev: str) -> bool:
-    """Whether the member is up and in the active aggregator (Documentation/networking/bonding.rst)."""
+    """Whether the member is up, and both it and its LACP partner use the link in the active aggregator.
+
+    A port is in its aggregator as soon as its link is back, seconds before the switch sends on it again.
+    Sources: Documentation/networking/bonding.rst, bond_sysfs_slave.c of 4.1 and later, IEEE 802.1AX 6.4.2.3.
+    """
     member = f"/sys/class/net/{netdev}/bonding_slave"
     if _attribute(system, f"{member}/mii_status", "") != "up":
         return False
     active = _attribute(system, f"/sys/class/net/{bond}/bonding/ad_aggregator", "")
-    return not active or _attribute(system, f"{member}/ad_aggregator_id", active) == active
+    if not active:
+        return True
+    sides = (f"{member}/ad_{side}_oper_port_state" for side in ("actor", "partner"))
+    states = (int(_attribute(system, path, "0")) for path in sides)
+    same = _attribute(system, f"{member}/ad_aggregator_id", "") == active
+    return same and all(state & IN_USE == IN_USE for state in states)
 
 
 def _attribute(system: System, path: str, absent: str) -> str:

@@ -109,7 +109,9 @@ def net_class(network: FakeNetwork, now: float) -> Tree:
                 "master": SymLink(f"../{bond.name}"),
                 "bonding_slave": {
                     "mii_status": "up\n" if live else "down\n",
-                    "ad_aggregator_id": "1\n" if live and joined else "2\n",
+                    "ad_aggregator_id": "1\n" if live else "2\n",  # before the partner is heard
+                    "ad_actor_oper_port_state": "63\n" if live and joined else "7\n",
+                    "ad_partner_oper_port_state": "63\n" if live and joined else "1\n",
                 },
             }
     return tree
