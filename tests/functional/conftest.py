@@ -15,7 +15,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     A file's tests on one release stay together, as they share the guest's snapshots.
     """
     for item in items:
-        release = item.callspec.params.get("booted") if hasattr(item, "callspec") else None
+        params = item.callspec.params if hasattr(item, "callspec") else {}
+        release = params.get("booted") or params.get("pair")
         item.add_marker(pytest.mark.xdist_group(f"{item.parent.nodeid if item.parent else ''} {release}"))
         if release in CHOSEN[1:] and not item.get_closest_marker("every_release"):
             item.add_marker("thorough")

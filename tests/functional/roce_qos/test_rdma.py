@@ -8,6 +8,7 @@ import pytest
 from functional.roce_qos.node import Node
 from lab.cable import WIRES, cables
 from lab.guest import Guest
+from lab.image import CHOSEN
 
 pytestmark = pytest.mark.unproven
 
@@ -42,10 +43,15 @@ rdma link add rxe1 type rxe netdev lag
 WRITES = "ib_write_bw -R -d {} -n 20 -s 4096 -m 1024 -F"
 
 
-@pytest.fixture(scope="module")
-def pair() -> Iterator[tuple[Guest, Guest]]:
+@pytest.fixture(scope="module", params=CHOSEN)
+def pair(request: pytest.FixtureRequest) -> Iterator[tuple[Guest, Guest]]:
     """A node whose bond is cabled to a second machine's, both with a software RDMA device on their bond."""
-    with cables(zip(PORTS, WIRES)) as (ports, wires), Guest(nics=wires) as node, Guest(nics=ports) as peer:
+    release = request.param
+    with (
+        cables(zip(PORTS, WIRES)) as (ports, wires),
+        Guest(release, nics=wires) as node,
+        Guest(release, nics=ports) as peer,
+    ):
         for guest, script in ((peer, PEER), (node, NODE)):
             guest.run(MODULES)
             guest.run(script)
