@@ -2,8 +2,8 @@
 """LLDP through systemd-networkd: who is at the other end of a cable, and that this host says who it is.
 
 No daemon is needed, and lldpad would fight over data centre bridging. Up to systemd 256 networkd keeps the
-frames that it received in files; later ones tell through ``networkctl``. Sources: systemd.network(5),
-networkd-lldp-rx.c of systemd 255, networkctl-lldp.c of systemd 257, IEEE 802.1AB.
+frames that it received as files of a directory; later ones do not have it, and tell through ``networkctl``.
+Sources: systemd.network(5), networkd-lldp-rx.c (systemd 255), networkctl-lldp.c (257), IEEE 802.1AB.
 """
 
 import json
@@ -138,9 +138,10 @@ def _line(value: object) -> str:
 
 @dataclass(frozen=True)
 class SetLldp:
-    """Have networkd send and receive LLDP on one port, or no longer.
+    """Have networkd send and receive LLDP on one port, or no longer; before systemd 257 from the next boot.
 
-    networkd takes its files over by configuring that one link again; a bond keeps the member meanwhile.
+    There a reload sets members of a bond down to give them the bond that they have, and all links at once
+    when a daemon-reload has had netplan write its files anew (seen on 252; 257 leaves them up).
     """
 
     path: str
@@ -155,7 +156,8 @@ class SetLldp:
                 system.install(self.path, DROP_IN.encode())
             else:
                 system.remove(self.path)
-            system.run(["networkctl", "reload"])
+            if not system.exists(FRAMES):
+                system.run(["networkctl", "reload"])
         except OSError as error:
             remedy = "see systemctl status systemd-networkd"
             raise StepError(f"{self.path}: {refusal.words(error)}", remedy) from error

@@ -63,19 +63,14 @@ def classes(wanted: Desired, port: Port) -> list[HostStep]:
 
 
 def lldp(wanted: Desired, port: Port) -> list[HostStep]:
-    """LLDP through networkd, one port at a time: networkd configures the link again."""
+    """LLDP through networkd."""
     if port.drop_in is None or port.lldp == wanted.lldp:
         return []
     what = f"have networkd send and receive LLDP on {port.netdev}"
     if not wanted.lldp:
         what = f"have networkd leave LLDP on {port.netdev}"
     why = "the fabric's wiring is checked with it" if wanted.lldp else "option lldp is off"
-    steps = [_step(port.drop_in, what, why, SetLldp(port.drop_in, wanted.lldp))]
-    if port.bond and port.carries:
-        what = f"see that {port.netdev} carries traffic in {port.bond}"
-        why = "networkd has configured it again"
-        steps.append(_step(f"{port.bdf}/lldp", what, why, _back(port.netdev, port.bond)))
-    return steps
+    return [_step(port.drop_in, what, why, SetLldp(port.drop_in, wanted.lldp))]
 
 
 def pfc(wanted: Desired, observed: Observed, port: Port) -> list[HostStep]:

@@ -44,7 +44,7 @@ def _left(wanted: Desired, observed: Observed, plan: Plan[System]) -> Iterator[F
             yield Finding(Severity.BLOCKED, bdf, "the port is gone", GONE)
     for step in plan.steps:
         # The wait behind a change is no difference of its own.
-        if not step.key.endswith(("/member", "/lldp")):
+        if not step.key.endswith("/member"):
             yield Finding(Severity.WAITING, step.key, f"to do: {step.what}; {step.why}", NEXT_HOOK)
     for item in plan.held:
         yield Finding(Severity.HELD, item.step.key, f"{item.step.what}: {item.reason}", item.release)

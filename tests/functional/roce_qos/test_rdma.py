@@ -59,15 +59,15 @@ def pair(request: pytest.FixtureRequest) -> Iterator[tuple[Guest, Guest]]:
         yield node, peer
 
 
-def types_of_service(pair: tuple[Guest, Guest], *options: str) -> set[str]:
+def types_of_service(pair: tuple[Guest, Guest]) -> set[str]:
     """What RoCE packets carry as they arrive at the peer while the node writes to it."""
     node, peer = pair
     capture = "tcpdump -ni lag -vc 20 udp dst port 4791 > /run/capture 2>/run/tcpdump.log"
     peer.run(f"systemd-run -q --unit=capture --collect sh -c '{capture}'")
-    server = [*WRITES.format("rxe1").split(), *options]
+    server = WRITES.format("rxe1").split()
     peer.run(["systemd-run", "-q", "--unit=server", "--collect", *server])
     peer.run("until ss -Hltn | grep -q :18515 || rdma resource show cm_id | grep -q LISTEN; do sleep 1; done")
-    done = node.run([*WRITES.format("rxe0").split(), *options, RECEIVER], timeout=180)
+    done = node.run([*WRITES.format("rxe0").split(), RECEIVER], timeout=180)
     assert re.search(r"^ *4096 +20 ", done.stdout, flags=re.MULTILINE), done.stdout
     peer.run("for i in $(seq 30); do systemctl is-active -q capture || exit 0; sleep 1; done; exit 1")
     return set(re.findall(r"\(tos (0x[0-9a-f]+)", peer.read("/run/capture")))
@@ -90,8 +90,3 @@ def test_a_device_that_is_added_anew_gets_its_default_again(pair: tuple[Guest, G
     guest.run("rdma link del rxe0 && rdma link add rxe0 type rxe netdev bond0")
     assert node.hook().status == ("active", "")
     assert types_of_service(pair) == {"0x6a"}
-
-
-def test_an_application_may_say_otherwise(pair: tuple[Guest, Guest]) -> None:
-    """With ``--tos``: perftest's ``--tclass``, which the RDG names, is not for connections of rdma_cm."""
-    assert types_of_service(pair, "--tos=96") == {"0x60"}, "the RDG's own: DSCP 24"

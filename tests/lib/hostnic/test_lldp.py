@@ -139,6 +139,13 @@ def test_lldp_is_switched_on_and_off_once(host: FakeHost) -> None:
         assert host.trace == [f"{verb} {DROP_IN}", "run networkctl reload"]
 
 
+def test_a_networkd_whose_reload_takes_bond_members_down_is_not_asked(host: FakeHost) -> None:
+    host.files.directories.add(lldp.FRAMES)  # systemd 256 and earlier
+    SetLldp(DROP_IN, on=True).run(host)
+    assert host.trace == [f"install {DROP_IN}"]
+    assert lldp.speaks(host, DROP_IN)
+
+
 def test_a_networkd_that_does_not_answer_is_said(host: FakeHost) -> None:
     host.answers["networkctl", "reload"] = CommandError(
         ["networkctl"], "networkctl failed (1): Connection refused"

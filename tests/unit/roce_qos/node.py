@@ -37,7 +37,6 @@ def compute_node(driver: str = "mlx5_core", **arguments: Any) -> FakeHost:
         told = f"NETWORK_FILE=/run/systemd/network/10-netplan-{link.name}.network\n".encode()
         host.files.install(f"{lldp.LINKS}/{link.index}", told, 0o644)
     host.files.directories.add(lldp.FRAMES)
-    host.answers["networkctl", "reload"] = ""
     host.services = {files.BOOT: lambda machine: boot.converge(machine, boot.DEADLINE)}
     return host
 

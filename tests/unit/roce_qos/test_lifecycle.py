@@ -35,8 +35,6 @@ def test_the_first_hook_brings_everything_about_in_order(node: Node) -> None:
         f"set_dcb {P1} ets",
         f"set_dcb {P1} apps 64",
         f"set_pause {P1} off off",
-        "run networkctl reload",
-        "run networkctl reload",
         f"set_dcb {P0} pfc 3",
         f"set_dcb {P1} pfc 3",
         "mkdir /sys/kernel/config/rdma_cm/mlx5_bond_0",
@@ -146,7 +144,7 @@ def test_lldp_is_left_again_when_the_option_says_so(converged: Node) -> None:
     assert converged.host.files.exists(DROP_IN.format(P0))
     assert converged.configure(lldp=False).emit().name == "active"
     assert not converged.host.files.exists(DROP_IN.format(P0))
-    assert nic(converged.writes) == ["run networkctl reload"] * 2
+    assert nic(converged.writes) == []
 
 
 def test_removal_leaves_the_ports_and_takes_away_the_rest(converged: Node) -> None:

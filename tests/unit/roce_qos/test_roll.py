@@ -69,7 +69,6 @@ def test_a_member_that_does_not_come_back_stops_the_roll(node: Node) -> None:
         ("mkdir", "rdma_cm"),
         ("write", "default_roce_tos"),
         ("run", "ovs-vsctl set"),
-        ("run", "networkctl reload"),
         ("install", "/etc/ovn-offload/roce-qos.json"),
     ],
 )
