@@ -217,15 +217,15 @@ def test_parser_and_schema_accept_the_same_documents(name, draw):
             node = node[key]
         keys = list(node) if isinstance(node, dict) else list(range(len(node)))
         if isinstance(node, list) and draw.draw(st.booleans()):
-            node.append(draw.draw(VALUES))
+            node.append(copy.deepcopy(draw.draw(VALUES)))
         elif keys and draw.draw(st.booleans()):
             key = draw.draw(st.sampled_from(keys))
             if draw.draw(st.booleans()):
-                node[key] = draw.draw(VALUES)
+                node[key] = copy.deepcopy(draw.draw(VALUES))
             else:
                 del node[key]
         elif isinstance(node, dict):
-            node[draw.draw(KEYS)] = draw.draw(VALUES)
+            node[draw.draw(KEYS)] = copy.deepcopy(draw.draw(VALUES))
     assert parsed(content) == VALIDATOR.is_valid(content)
 
 
