@@ -30,8 +30,10 @@ def settled(rack: Rack) -> bool:
     for pair in (("Leaf0-1", "Leaf0-2"), ("Leaf1-1", "Leaf1-2")):
         first, second = (seen[leaf]["evpn"]["multihoming"]["esi"] for leaf in pair)
         for esi in first.keys() & second.keys():
-            here = [segments[esi] for segments in (first, second) if "local-interface" in segments[esi]]
-            if here and sum("df" in segment["flags"] for segment in here) != 1:
+            flags = [
+                segments[esi]["flags"] for segments in (first, second)
+            ]  # a bond without its host is down
+            if any("oper-up" in each for each in flags) and sum("df" in each for each in flags) != 1:
                 return False
     return all(
         rack.ping(host, f"{network}.{other}") == 3
