@@ -30,9 +30,8 @@ def settled(rack: Rack) -> bool:
     for pair in (("Leaf0-1", "Leaf0-2"), ("Leaf1-1", "Leaf1-2")):
         first, second = (seen[leaf]["evpn"]["multihoming"]["esi"] for leaf in pair)
         for esi in first.keys() & second.keys():
-            flags = [
-                segments[esi]["flags"] for segments in (first, second)
-            ]  # a bond without its host is down
+            flags = [segments[esi]["flags"] for segments in (first, second)]
+            # A bond without its host is down, and nobody forwards to it.
             if any("oper-up" in each for each in flags) and sum("df" in each for each in flags) != 1:
                 return False
     return all(
