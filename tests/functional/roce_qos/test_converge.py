@@ -110,9 +110,8 @@ def test_lldp_tells_switch_and_host_of_each_other(machine: Guest, lossless: Node
         assert lossless.reachable()
     capture = "ip netns exec tor timeout 60 tcpdump -nvi swp0 -c 1 ether proto 0x88cc"
     assert P0 in machine.run(capture, timeout=90).stdout
-    machine.run(
-        "ovs-vsctl del-port br-nvda bond0"
-    )  # which takes each frame before networkd's socket is asked
+    # Open vSwitch would take each frame before networkd's socket is asked.
+    machine.run("ovs-vsctl del-port br-nvda bond0")
     machine.run(["ip", "netns", "exec", "tor", "python3", "-c", SWITCH])
     machine.run("until [ $(networkctl lldp --no-pager | grep -c leaf) = 2 ]; do sleep 0.2; done")
     fabric = {"endpoint": "fabric", "remote_app_name": "cumulus-fabric", "remote_units_data": {0: {}}}
