@@ -6,8 +6,6 @@ import json
 import pytest
 from functional.twin.rack import Rack
 
-pytestmark = pytest.mark.unproven
-
 LEAVES = {"Leaf0-1": "10.10.10.1", "Leaf0-2": "10.10.10.2", "Leaf1-1": "10.10.10.3", "Leaf1-2": "10.10.10.4"}
 JUMBO = 8972  # 9000 less the headers of IPv4 and ICMP
 
