@@ -114,7 +114,12 @@ def test_lldp_tells_switch_and_host_of_each_other(machine: Guest, lossless: Node
     machine.run("ovs-vsctl del-port br-nvda bond0")
     machine.run(["ip", "netns", "exec", "tor", "python3", "-c", SWITCH])
     machine.run("until [ $(networkctl lldp --no-pager | grep -c leaf) = 2 ]; do sleep 0.2; done")
-    fabric = {"endpoint": "fabric", "remote_app_name": "cumulus-fabric", "remote_units_data": {0: {}}}
+    fabric = {
+        "id": 9,
+        "endpoint": "fabric",
+        "remote_app_name": "cumulus-fabric",
+        "remote_units_data": {0: {}},
+    }
     result = lossless.unit.emit("fabric_relation_joined", relations=[fabric])
     (told,) = (each["local_unit_data"] for each in result.relations if each["endpoint"] == "fabric")
     heard = {port["netdev"]: port["neighbour"] for port in json.loads(told["host"])["ports"]}
