@@ -10,8 +10,6 @@ from lab.cable import WIRES, cables
 from lab.guest import Guest
 from lab.twin.wiring import OUTSIDE, reference
 
-pytestmark = pytest.mark.unproven
-
 PORTS = ("52:54:00:77:00:00", "52:54:00:77:00:01")
 
 
