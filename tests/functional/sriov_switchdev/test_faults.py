@@ -6,6 +6,7 @@ import json
 import pytest
 from functional.sriov_switchdev.node import Node, is_converged, nic
 from lab.guest import Guest
+from lab.site import GATEWAY, OVERLAY_GATEWAY
 
 HERE = "/opt/ovn-offload"
 FAULT_AT = [
@@ -139,7 +140,10 @@ def test_a_node_that_loses_its_gateway_in_a_live_change_gets_its_state_back(
     result = prepared.configure(allow_live=True)
     assert result.status[0] == "blocked"
     assert "the previous state was restored" in " ".join(message for _, message in result.logs)
-    machine.run("systemctl stop silence; ip netns exec tor ip link set bond1 up")
+    machine.run(
+        f"systemctl stop silence; ip -n tor address add {GATEWAY}/24 dev bond1; "
+        f"ip -n tor address add {OVERLAY_GATEWAY}/24 dev bond1.40"
+    )
     assert prepared.state().splitlines()[:2] == before.splitlines()[:2]
     assert prepared.reachable()
     assert nic(prepared.hook().writes) == []
@@ -149,9 +153,6 @@ def test_a_node_that_loses_its_gateway_in_a_live_change_gets_its_state_back(
 SILENCE = """\
 #!/bin/sh
 until devlink dev eswitch show pci/0000:3b:00.0 | grep -q switchdev; do sleep 0.1; done
-ip netns exec tor ip address flush dev bond1
-ip netns exec tor ip -br address | awk '{print $1}' | cut -d@ -f1 | grep -v '^lo$' | while read dev; do
-    ip netns exec tor ip address flush dev $dev
-done
+for dev in bond1 bond1.40; do ip -n tor address flush dev $dev; done
 sleep 1000
 """
