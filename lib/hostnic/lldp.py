@@ -140,8 +140,8 @@ def _line(value: object) -> str:
 class SetLldp:
     """Have networkd send and receive LLDP on one port, or no longer; before systemd 257 from the next boot.
 
-    There a reload sets members of a bond down to give them the bond that they have, and all links at once
-    when a daemon-reload has had netplan write its files anew (seen on 252; 257 leaves them up).
+    On 252 a reload set members of a bond down to give them the bond that they had, and all links at once when
+    a daemon-reload had had netplan write its files anew; 257 left them up. What lies between was not seen.
     """
 
     path: str
