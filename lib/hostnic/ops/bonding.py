@@ -110,10 +110,10 @@ def carries(system: System, bond: str, netdev: str) -> bool:
     active = _attribute(system, f"/sys/class/net/{bond}/bonding/ad_aggregator", "")
     if not active:
         return True
-    sides = (f"{member}/ad_{side}_oper_port_state" for side in ("actor", "partner"))
-    states = (int(_attribute(system, path, "0")) for path in sides)
+    # A port without an aggregator says "N/A" of each, as it may between two of these reads.
+    states = [_attribute(system, f"{member}/ad_{side}_oper_port_state", "") for side in ("actor", "partner")]
     same = _attribute(system, f"{member}/ad_aggregator_id", "") == active
-    return same and all(state & IN_USE == IN_USE for state in states)
+    return same and all(state.isdecimal() and int(state) & IN_USE == IN_USE for state in states)
 
 
 def _attribute(system: System, path: str, absent: str) -> str:

@@ -8,7 +8,7 @@ from converge import StepError
 from hostnic import dcb
 from hostnic.dcb import App, Dcb, Ets
 from hostnic.dcb_drivers import DRIVERS, driver
-from hostnic.ops.bonding import AwaitMember
+from hostnic.ops.bonding import AwaitMember, carries
 from hostnic.ops.dcb import SetApps, SetEts, SetPause, SetPfc, TakeDcbx
 from hostnic.system import Pause
 from hostnic.testing import FakeHost, card
@@ -107,6 +107,24 @@ def test_without_the_pause_before_the_first_look_the_model_notices_the_blackout(
     AwaitMember(P0, "bond0").run(host)
     SetPfc(P1, (3,), bond="bond0", others=(P0,)).run(host)
     assert host.blackouts == 1
+
+
+class ToldOtherwise(FakeHost):
+    """A host one of whose attributes reads as the test says."""
+
+    told: tuple[str, str] = ("", "")
+
+    def read(self, path: str) -> str:
+        return self.told[1] if path == self.told[0] else super().read(path)
+
+
+@pytest.mark.parametrize("side", ["actor", "partner"])
+@pytest.mark.parametrize("state", ["7", "15", "N/A"])  # the last one without an aggregator
+def test_a_member_carries_when_both_sides_of_lacp_use_it(side: str, state: str) -> None:
+    host = ToldOtherwise()
+    assert carries(host, "bond0", P0)
+    host.told = (f"/sys/class/net/{P0}/bonding_slave/ad_{side}_oper_port_state", state)
+    assert not carries(host, "bond0", P0)
 
 
 def test_a_cable_length_alone_flaps_no_link(host: FakeHost) -> None:
