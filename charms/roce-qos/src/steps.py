@@ -89,7 +89,8 @@ def pfc(wanted: Desired, observed: Observed, port: Port) -> list[HostStep]:
     if port.bond and port.carries:
         what = f"wait until {port.netdev} carries traffic in {port.bond}"
         why = "its link has flapped, and the next port relies on it"
-        steps.append(_step(f"{port.bdf}/member", what, why, _back(port.netdev, port.bond)))
+        back = ops.AwaitMember(port.netdev, port.bond, settle=SETTLE)
+        steps.append(_step(f"{port.bdf}/member", what, why, back))
     return steps
 
 
@@ -178,10 +179,6 @@ class SetEncapTos:
             system.run(["ovs-vsctl", "set", "Open_vSwitch", ".", f"external_ids:{ENCAP_TOS}={self.value}"])
         except OSError as error:
             raise StepError(f"{ENCAP_TOS} stays: {refusal.words(error)}") from error
-
-
-def _back(netdev: str, bond: str) -> ops.AwaitMember:
-    return ops.AwaitMember(netdev, bond, settle=SETTLE)
 
 
 def _step(
