@@ -19,7 +19,7 @@ from types import TracebackType
 from typing import Any
 
 from lab import code, host
-from lab.accel import accelerator
+from lab.accel import accelerator, qemu_version
 from lab.cable import WIRES, Nic
 from lab.channel import Agent, ChannelError, Monitor
 from lab.image import RELEASES, Image, digest, image, locked
@@ -155,11 +155,8 @@ class Guest:
 
         A snapshot fits only the QEMU and the devices that it was taken with.
         """
-        version = subprocess.run(
-            ["qemu-system-x86_64", "--version"], check=True, capture_output=True, text=True
-        )
         macs = [nic.mac for nic in self._nics]
-        key = digest([version.stdout, *self._accelerator, *macs, self._setup.script, Path(__file__)])
+        key = digest([qemu_version(), *self._accelerator, *macs, self._setup.script, Path(__file__)])
         return self._image.directory / f"booted-{self._setup.name}-{key}.qcow2"
 
     def _boot_first(self) -> None:
