@@ -46,18 +46,6 @@ def test_a_snapshot_restores_disk_and_memory(machine: Guest) -> None:
     assert machine.run("ip link show later", check=False).returncode == 1
 
 
-@pytest.mark.every_release
-def test_a_reboot_keeps_the_disk_and_changes_the_boot_id(machine: Guest) -> None:
-    before = machine.boot_id
-    machine.write("/root/kept", "yes")
-    machine.reboot()
-    assert machine.boot_id != before
-    assert machine.read("/root/kept") == "yes"
-    assert "power_cycle" not in machine.read("/proc/cmdline")
-    machine.load("booted")
-    assert machine.boot_id == before
-
-
 def test_a_power_cycle_is_a_cold_start(machine: Guest) -> None:
     before = machine.boot_id
     machine.power_cycle()
@@ -159,12 +147,22 @@ def test_an_action_sees_ubuntu_and_returns_results_or_its_failure(machine: Guest
     assert "ID=debian" in machine.read("/etc/os-release")
 
 
-def test_a_reboot_request_is_known_until_the_machine_rebooted(machine: Guest, tiny: Unit) -> None:
+@pytest.mark.every_release
+def test_a_reboot_ends_a_request_keeps_the_disk_and_changes_the_boot_id(machine: Guest, tiny: Unit) -> None:
+    before = machine.boot_id
+    machine.write("/root/kept", "yes")
     machine.run(["juju-exec", "-u", "tiny/0", "JUJU_DISPATCH_PATH=hooks/update-status ./dispatch"])
     assert tiny.reboot_requested
+
     machine.reboot()
+    assert machine.boot_id != before
+    assert machine.read("/root/kept") == "yes"
+    assert "power_cycle" not in machine.read("/proc/cmdline")
     assert not tiny.reboot_requested
     assert tiny.emit("config_changed").status == ("active", "")
+
+    machine.load("booted")
+    assert machine.boot_id == before
 
 
 def test_a_charm_that_raises_is_a_failed_hook(tiny: Unit) -> None:

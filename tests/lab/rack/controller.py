@@ -25,7 +25,8 @@ LOOK = """echo '['; for file in /var/lib/lab/units/*.json; do
 echo "{\\"app\\": \\"$(basename $file .json)\\", \\"known\\":"; cat $file; echo '},'
 done; echo "{\\"boot\\": \\"$(cat /proc/sys/kernel/random/boot_id)\\"}]"
 """
-LOOK_AGAIN = 4.0  # seconds: each look costs the guest two processes
+LOOK_AGAIN = 4.0  # seconds without a hook: each look costs the guest two processes
+LOOK_BETWEEN = 15.0  # seconds, between hooks: one that a charm has dispatched may have asked for a reboot
 UPDATE_STATUS = 30.0  # seconds; Juju's are five minutes
 ATTEMPTS = 3  # of a hook that fails
 
@@ -125,7 +126,7 @@ class Controller:
             unit.machine.queue.append(job)
 
     def due(self) -> None:
-        """What time brings: a look at idle machines, update-status while a unit is not there yet.
+        """What time brings: a look at machines, update-status while a unit is not there yet.
 
         Those that are active have it, too, less often: what others wait for may be what they see and tell.
         """
@@ -133,13 +134,19 @@ class Controller:
         waiting = any(unit.status[0] != "active" for unit in self.units.values())
         for machine in self.floor.machines.values():
             units = self._started(machine)
-            if units and machine.idle and now - machine.ended > LOOK_AGAIN:
-                for unit in units if waiting else []:
-                    pause = UPDATE_STATUS * (4 if unit.status[0] == "active" else 1)
-                    if now - unit.hooked > pause:
-                        self.queue(unit, "update_status")
-                looked, lost = partial(self._looked, machine), partial(self._lost, machine)
-                machine.queue.append(Job("", lambda guest: json.loads(guest.run(LOOK).stdout), looked, lost))
+            if not units or machine.job:
+                continue
+            idle = not machine.queue and now - machine.ended > LOOK_AGAIN
+            for unit in units if waiting and idle else []:
+                pause = UPDATE_STATUS * (4 if unit.status[0] == "active" else 1)
+                if now - unit.hooked > pause:
+                    self.queue(unit, "update_status")
+            looked, lost = partial(self._looked, machine), partial(self._lost, machine)
+            look = Job("", lambda guest: json.loads(guest.run(LOOK).stdout), looked, lost)
+            if idle:
+                machine.queue.append(look)
+            elif now - self._looks.get(machine.name, 0) > LOOK_BETWEEN:
+                machine.queue.appendleft(look)
 
     @property
     def settled(self) -> bool:
