@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ``python -m lab`` does once the node has converged: keep it running, or hand over its shell."""
+"""What ``python -m lab.node`` does once the node has converged: keep it running, or hand over its shell."""
 
 import os
 import pty
@@ -12,7 +12,7 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import pytest
-from lab import __main__ as lab_main
+from lab import node as lab_node
 from lab import shell
 from lab.guest import Guest
 
@@ -81,17 +81,17 @@ def test_without_a_terminal_there_is_no_shell(machine: Guest, monkeypatch: pytes
 
 @pytest.fixture
 def converged(machine: Guest, monkeypatch: pytest.MonkeyPatch) -> Guest:
-    """``python -m lab`` at the point where its node has converged."""
-    monkeypatch.setattr(lab_main, "Guest", lambda release: nullcontext(machine))
-    monkeypatch.setattr(lab_main, "converge", lambda guest, charm: True)
+    """``python -m lab.node`` at the point where its node has converged."""
+    monkeypatch.setattr(lab_node, "Guest", lambda release: nullcontext(machine))
+    monkeypatch.setattr(lab_node, "converge", lambda guest, charm: True)
     return machine
 
 
 def test_keep_leaves_the_node_running_until_enter(converged: Guest, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[str] = []
     monkeypatch.setattr("builtins.input", lambda prompt: seen.append(converged.run("echo runs").stdout))
-    monkeypatch.setattr(sys, "argv", ["lab", "--release", converged.release.name, "--keep"])
-    assert lab_main.main() == 0
+    monkeypatch.setattr(sys, "argv", ["node", "--release", converged.release.name, "--keep"])
+    assert lab_node.main() == 0
     assert seen == ["runs\n"]
 
 
@@ -99,8 +99,8 @@ def test_the_shell_comes_after_the_verdict(
     converged: Guest, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     given: list[Guest] = []
-    monkeypatch.setattr(lab_main, "interact", given.append)
-    monkeypatch.setattr(sys, "argv", ["lab", "--release", converged.release.name, "--shell"])
-    assert lab_main.main() == 0
+    monkeypatch.setattr(lab_node, "interact", given.append)
+    monkeypatch.setattr(sys, "argv", ["node", "--release", converged.release.name, "--shell"])
+    assert lab_node.main() == 0
     assert given == [converged]
     assert "All holds; " in capsys.readouterr().out

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Long work, told calmly: one line per step, with its elapsed time.
 
-On a terminal the running step's line is redrawn once a second; elsewhere (CI, a file) each step
+On a terminal one line is redrawn once a second, with all steps that run; elsewhere (CI, a file) each step
 prints one plain line when it starts and one when it ends.
 """
 
@@ -15,6 +15,10 @@ from typing import TextIO
 def seconds(value: float) -> str:
     """A duration as people say it: ``4.2 s``, ``1 min 05 s``."""
     return f"{value:.1f} s" if value < 60 else f"{int(value // 60)} min {int(value % 60):02d} s"
+
+
+_running: list["Step"] = []
+_screen = threading.Lock()
 
 
 class Step:
@@ -47,6 +51,8 @@ class Step:
     def __enter__(self) -> "Step":
         self._began = time.monotonic()
         if self._live:
+            with _screen:
+                _running.append(self)
             self._ticker.start()
         else:
             print(f"  ... {self.title}", file=self._out, flush=True)
@@ -58,15 +64,18 @@ class Step:
         self._done.set()
         if self._live:
             self._ticker.join()
-            self._out.write("\r\x1b[2K")
+            with _screen:
+                _running.remove(self)
+                self._out.write("\r\x1b[2K")
         mark = "ok " if kind is None else "FAILED"
         end = f" ({self._note})" if kind is None and self._note else ""
         print(f"  {mark} {self.title}{end}  {seconds(self.elapsed)}", file=self._out, flush=True)
 
     def _tick(self) -> None:
         while True:
-            line = f"  ... {self.title}  {seconds(self.elapsed)}  {self._note}"
-            self._out.write(f"\r\x1b[2K{line[:110]}")
-            self._out.flush()
+            with _screen:
+                line = "; ".join(f"{each.title}  {seconds(each.elapsed)}  {each._note}" for each in _running)
+                self._out.write(f"\r\x1b[2K  ... {line[:104]}")
+                self._out.flush()
             if self._done.wait(1.0):
                 return

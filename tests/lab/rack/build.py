@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A rack from its guests' start to units that have been deployed."""
 
+import os
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -9,6 +11,7 @@ from typing import Any
 
 from lab.cable import Nic
 from lab.guest import Guest
+from lab.image import image
 from lab.rack import layout, ovn
 from lab.rack.controller import Controller
 from lab.rack.deployment import Application, Deployment
@@ -82,8 +85,7 @@ def _rack(deployment: Deployment, count: int, fabric: list[Nic], nodes: list[lis
     for app in deployment.applications.values():
         for juju in app.machines:
             place.setdefault(juju, layout.FABRIC)
-    for machine in machines.values():
-        machine.guest.prepare()
+    _first_boots([machine.guest for machine in machines.values()])
     display = Display(machines)
     floor = Floor(machines.values(), display.tick)
     controller = Controller(deployment, floor, place)
@@ -95,6 +97,20 @@ def _rack(deployment: Deployment, count: int, fabric: list[Nic], nodes: list[lis
         yield Rack(deployment, floor, controller, display, count)
     finally:
         floor.stop()
+
+
+def _first_boots(guests: list[Guest]) -> None:
+    """What the cache has not yet, as many at a time as there are processors to emulate them."""
+    image(guests[0].release.name)  # once, before all of them want it
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        try:
+            for _ in pool.map(Guest.prepare, guests):
+                pass
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            for guest in guests:
+                guest.kill()
+            raise
 
 
 def _enter(machine: Machine, _: Guest) -> None:

@@ -27,7 +27,7 @@ done; echo "{\\"boot\\": \\"$(cat /proc/sys/kernel/random/boot_id)\\"}]"
 """
 LOOK_AGAIN = 4.0  # seconds without a hook: each look costs the guest two processes
 LOOK_BETWEEN = 15.0  # seconds, between hooks: one that a charm has dispatched may have asked for a reboot
-UPDATE_STATUS = 30.0  # seconds; Juju's are five minutes
+UPDATE_STATUS = 60.0  # seconds; Juju's are five minutes
 ATTEMPTS = 3  # of a hook that fails
 
 
@@ -109,11 +109,25 @@ class Controller:
 
     def action(self, name: str, action: str, patience: float = 900, **params: Any) -> Result:
         """``juju run``."""
-        unit = self.units[name]
-        run = {unit.machine.name: lambda _: unit.runner.action(action, params, timeout=patience)}
-        result = self.floor.each(f"{name} {action}", run, patience)[unit.machine.name]
-        self._hooked(unit, result)
-        return result
+        return self.actions([name], action, patience, **params)[name]
+
+    def actions(
+        self, names: Sequence[str], action: str, patience: float = 900, **params: Any
+    ) -> dict[str, Result]:
+        """The same on several units, those of different machines side by side; results by unit."""
+        results: dict[str, Result] = {}
+
+        def ran(unit: Unit, result: Result) -> None:
+            results[unit.name] = result
+            self._hooked(unit, result)
+
+        for unit in (self.units[name] for name in names):
+            run = partial(unit.runner.action, action, params, timeout=patience)
+            job = Job(f"{unit.name} {action}", lambda _, run=run: run(), partial(ran, unit))
+            unit.machine.queue.append(job)
+        if not self.floor.work(lambda: len(results) == len(names), patience):
+            raise TimeoutError(f"{action}: not done within {patience:.0f} s on {', '.join(names)}")
+        return results
 
     # -- what Juju does
 
@@ -167,7 +181,7 @@ class Controller:
         return unit.runner.emit(event, **seen, **({} if other is None else {"remote_unit": other}))
 
     def _ran(self, unit: Unit, event: str, result: Result) -> None:
-        unit.failures = 0
+        unit.failures, unit.writes = 0, len(result.writes)
         self._hooked(unit, result)
         if event == "start" and not unit.started:
             unit.started = True
@@ -194,7 +208,7 @@ class Controller:
             self._lost(unit.machine)
 
     def _hooked(self, unit: Unit, result: Result) -> None:
-        unit.hooked, unit.writes = time.monotonic(), len(result.writes)
+        unit.hooked = time.monotonic()
         for level, text in result.logs:
             if level == "INFO":
                 self.tell(f"{unit.name}: {text}")

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from lab.rack import __main__ as command
+from lab import __main__ as command
 from lab.rack import build
 from lab.rack.checks import Check, equal
 from lab.rack.controller import Controller

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Watch one compute node go from "two plain PFs in a bond" to an offloading node, through a reboot.
+
+The charm's own code runs on a real kernel with a virtual ConnectX; Juju's part is played by :mod:`lab.unit`.
+Ends with what the kernel says. Exit status 0 only if all of it holds.
+"""
+
+import argparse
+import sys
+import time
+from contextlib import ExitStack
+
+from lab import checks, juju
+from lab.accel import accelerator
+from lab.guest import Guest, GuestError
+from lab.host import HostError
+from lab.image import RELEASES, image
+from lab.progress import Step, seconds
+from lab.shell import interact
+
+VFS = 8
+CONFIG = {"num-vfs": VFS, "reboot-policy": "when-idle", "reboot-settle": 0}
+PATIENCE = 600  # seconds until the node must have settled
+MORE = ("list-devices", "show-offload")
+
+
+def main() -> int:
+    """Run the lab; returns the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m lab.node", description=__doc__.partition("\n")[0])
+    parser.add_argument("--release", choices=RELEASES, default="trixie", help="guest: Debian 13 or 12")
+    parser.add_argument("--charm", default="sriov-switchdev", help="the charm to converge the node with")
+    parser.add_argument("--keep", action="store_true", help="leave the node running until Enter is pressed")
+    parser.add_argument("--shell", action="store_true", help="end with a root shell on the node")
+    options = parser.parse_args()
+    began = time.monotonic()
+    try:
+        release = RELEASES[options.release]
+        print(f"One compute node: Debian {release.name} for Ubuntu {release.series}; {options.charm}\n")
+        with Step("Image and accelerator") as step:
+            step.note(accelerator(image(release.name))[1].partition(",")[0])
+        with ExitStack() as stack:
+            with Step("Starting the node"):
+                guest = stack.enter_context(Guest(release.name))
+            holds = converge(guest, options.charm)
+            print(
+                f"\n{'All holds' if holds else 'NOT all holds'}; {seconds(time.monotonic() - began)} in all."
+            )
+            if options.shell:
+                interact(guest)
+            elif options.keep:
+                input("The node runs on; Enter ends it. ")
+        return 0 if holds else 1
+    except KeyboardInterrupt:
+        print("\nStopped; nothing is left running.", file=sys.stderr)
+        return 130
+    except (HostError, GuestError, juju.HookError) as problem:
+        print(f"\n{problem}", file=sys.stderr)
+        return 1
+
+
+def converge(guest: Guest, charm: str) -> bool:
+    """Deploy, follow every hook and reboot until the unit has settled, then verify."""
+    with Step(f"Deploying {charm}"):
+        node = Node(guest, guest.unit(charm, config=CONFIG))
+    print("\n  What would be done, before anything is written:")
+    node.show("plan")
+    for event in ("install", "leader_elected", "config_changed", "start"):
+        node.hook(event)
+    deadline = time.monotonic() + PATIENCE
+    while node.status != "active" and time.monotonic() < deadline:
+        time.sleep(2)
+        node.hook("update_status")
+    with Step("A second run, which must write nothing") as step:
+        again = node.unit.emit("update_status").writes
+        step.note("no write" if not again else f"{len(again)} writes: {again[0]}")
+    for action in MORE:
+        node.show(action)
+    verified = node.show("verify").get("verified") == "true"
+    with Step("Asking the kernel"):
+        found = checks.converged(guest, VFS)
+    width = max(len(check.subject) for check in found)
+    for check in found:
+        print(check.line(width))
+    return verified and not again and node.status == "active" and all(check.holds for check in found)
+
+
+class Node:
+    """The unit and its machine, told as they go along."""
+
+    def __init__(self, guest: Guest, unit: juju.Unit) -> None:
+        self.guest = guest
+        self.unit = unit
+        self.status = "unknown"
+        self._told: set[str] = set()
+
+    def hook(self, event: str) -> None:
+        """Emit an event, show what the charm did and says, and reboot if it asked for that."""
+        with Step(f"{self.unit.app}/0 {event.replace('_', '-')}") as step:
+            result = self.unit.emit(event)
+            self.status = result.status[0]
+            step.note(": ".join(part for part in result.status if part))
+        for level, message in result.logs:
+            for line in message.splitlines():
+                # What a charm warns of at each hook is news only once.
+                if level == "INFO" or (level != "DEBUG" and line not in self._told):
+                    print(f"        {line}", flush=True)
+                self._told.add(line)
+        if self.unit.reboot_requested:
+            with Step("Rebooting the node"):
+                self.guest.reboot()
+
+    def show(self, action: str) -> dict[str, str]:
+        """Run an action and print its results."""
+        result = self.unit.action(action)
+        print(f"\n  {self.unit.app}/0 {action}" + (f": {result.failure}" if result.failure else ""))
+        for key, text in result.results.items():
+            lines = (text if "\n" in text else f"{key}: {text}").splitlines()
+            print("\n".join(f"    {line}".rstrip() for line in lines))
+        print(flush=True)
+        return result.results
+
+
+if __name__ == "__main__":
+    sys.exit(main())
