@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs in the guest: random sequences of what users do to a card, until done or until the kernel warns.
 
-Usage: soak.py SEED FIRST COUNT. Sequence n of a seed is always the same operations; each starts from what the
-one before left. Prints one line per sequence, the kernel's words and exit status 1 at the first warning.
+Usage: soak.py SEED FIRST COUNT LENGTH. Sequence n of a seed is always the same LENGTH operations; each starts
+from what the one before left. Prints one line per sequence, the kernel's words and exit status 1 at the first
+warning.
 """
 
 import contextlib
@@ -16,7 +17,6 @@ from pathlib import Path
 PFS = ["0000:3b:00.0", "0000:3b:00.1"]
 DEVICES = Path("/sys/bus/pci/devices")
 DRIVER = Path("/sys/bus/pci/drivers/mlx5_core")
-OPERATIONS_PER_SEQUENCE = 8
 ALARM = re.compile("WARNING:|BUG:|Oops|Call Trace|INFO: task|unregister_netdevice: waiting")
 
 
@@ -173,11 +173,11 @@ OPERATIONS = [
 OPERATIONS += [remove_and_rescan, reset, late_vfs, link, vanish, instance, multiport, converge]
 
 
-def main(seed, first, count):
+def main(seed, first, count, length):
     run("ip link add bond0 type bond mode 802.3ad miimon 50 lacp_rate fast")
     for number in range(first, first + count):
         chance = random.Random(f"{seed}/{number}")
-        steps = [chance.choice(OPERATIONS) for _ in range(OPERATIONS_PER_SEQUENCE)]
+        steps = [chance.choice(OPERATIONS) for _ in range(length)]
         print(f"{seed}/{number}:", *(step.__name__ for step in steps), flush=True)
         for step in steps:
             step(chance, chance.choice(PFS))
@@ -192,4 +192,4 @@ def main(seed, first, count):
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3])))
+    sys.exit(main(sys.argv[1], *map(int, sys.argv[2:])))

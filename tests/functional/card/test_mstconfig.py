@@ -3,6 +3,8 @@
 
 import re
 
+import pytest
+
 PF, OTHER_PF = "3b:00.0", "3b:00.1"
 TOTAL_VFS = "/sys/bus/pci/devices/0000:3b:00.{}/sriov_totalvfs"
 
@@ -86,7 +88,20 @@ def test_the_header_names_the_card(card):
         assert re.search(rf"^{name}: +{re.escape(value)} *$", text, re.MULTILINE), text
 
 
-def test_what_is_set_waits_for_the_next_reboot_and_survives_it(card):
+def module_reloaded(card):
+    after_another_boot(card)
+
+
+def rebooted(card):
+    card.machine.reboot()
+
+
+@pytest.mark.parametrize(
+    "boot",
+    [module_reloaded, pytest.param(rebooted, marks=pytest.mark.thorough)],
+    ids=lambda boot: boot.__name__,
+)
+def test_what_is_set_waits_for_the_next_boot_and_survives_it(card, boot):
     text = set_(card, "NUM_OF_VFS=16", "NUM_VF_MSIX=63", "CNP_DSCP_P2=26")
     assert "-I- Please reboot machine to load new configurations." in text
     names = ("NUM_OF_VFS", "NUM_VF_MSIX", "CNP_DSCP_P1", "CNP_DSCP_P2")
@@ -101,7 +116,7 @@ def test_what_is_set_waits_for_the_next_reboot_and_survives_it(card):
     assert query(card, *names, device=OTHER_PF) == waiting
     assert total_vfs(card) == ["8", "8"]
 
-    card.machine.reboot()
+    boot(card)
     assert query(card, *names) == {name: (default, new, new) for name, (default, _, new) in waiting.items()}
     assert total_vfs(card) == ["16", "16"]
 

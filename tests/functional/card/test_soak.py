@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random sequences of operations without a kernel warning; see soak.py for what they are.
 
-``LAB_SOAK_SEED=<seed>`` repeats a run; ``pytest -m soak`` runs five hundred sequences instead of thirty.
+``LAB_SOAK_SEED=<seed>`` repeats a run; ``pytest -m soak`` runs five hundred sequences, and
+longer ones, instead of thirty.
 """
 
 import os
@@ -14,12 +15,14 @@ SEED = os.environ.get("LAB_SOAK_SEED") or secrets.token_hex(4)
 AT_ONCE = 10  # sequences per command, so that a hang is noticed
 
 
-def soak(card, sequences):
+def soak(card, sequences, operations):
     print(f"LAB_SOAK_SEED={SEED}")
     card.machine.write("/root/soak.py", Path(__file__).with_name("soak.py").read_text())
     for first in range(0, sequences, AT_ONCE):
         done = card.run(
-            ["python3", "/root/soak.py", SEED, str(first), str(AT_ONCE)], check=False, timeout=900
+            ["python3", "/root/soak.py", SEED, str(first), str(AT_ONCE), str(operations)],
+            check=False,
+            timeout=900,
         )
         print(done.stdout, done.stderr)
         assert done.returncode == 0, f"LAB_SOAK_SEED={SEED}"
@@ -27,9 +30,9 @@ def soak(card, sequences):
 
 
 def test_thirty_random_sequences(card):
-    soak(card, 30)
+    soak(card, 30, operations=4)
 
 
 @pytest.mark.soak
 def test_five_hundred_random_sequences(card):
-    soak(card, 500)
+    soak(card, 500, operations=8)
