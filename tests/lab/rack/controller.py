@@ -147,11 +147,10 @@ class Controller:
         now = time.monotonic()
         waiting = any(unit.status[0] != "active" for unit in self.units.values())
         for machine in self.floor.machines.values():
-            units = self._started(machine)
-            if not units or machine.job:
+            if machine.job or not self._deployed(machine):
                 continue
             idle = not machine.queue and now - machine.ended > LOOK_AGAIN
-            for unit in units if waiting and idle else []:
+            for unit in self._started(machine) if waiting and idle else []:
                 pause = UPDATE_STATUS * (4 if unit.status[0] == "active" else 1)
                 if now - unit.hooked > pause:
                     self.queue(unit, "update_status")
@@ -220,7 +219,7 @@ class Controller:
     def _looked(self, machine: Machine, found: list[dict[str, Any]]) -> None:
         boot, self._looks[machine.name] = found.pop()["boot"], time.monotonic()
         known = {each["app"]: each["known"] for each in found}
-        for unit in self._started(machine):
+        for unit in self._deployed(machine):
             now = known[unit.app.name]
             self._status(unit, tuple(now["status"]))
             self._carry(unit, now["relations"])
@@ -249,8 +248,11 @@ class Controller:
 
         machine.queue.appendleft(Job(what, work, then))
 
+    def _deployed(self, machine: Machine) -> list[Unit]:
+        return [unit for unit in self.units.values() if unit.machine is machine and unit.runner]
+
     def _started(self, machine: Machine) -> list[Unit]:
-        return [unit for unit in self.units.values() if unit.machine is machine and unit.started]
+        return [unit for unit in self._deployed(machine) if unit.started]
 
     # -- relations
 
