@@ -132,10 +132,9 @@ def test_a_hook_runs_on_the_machine_and_its_writes_are_listed(machine: Guest, ti
 
 
 def test_what_the_operator_sets_reaches_the_next_hook(machine: Guest, tiny: Unit) -> None:
-    tiny.set(config={"size": 12})
-    assert tiny.emit("config_changed").status == ("blocked", "size: 12 is not 1 to 9")
-    tiny.set(config={"size": None})
-    assert tiny.emit("config_changed").status == ("active", "")
+    blocked = tiny.emit("config_changed", config={"size": 12})
+    assert blocked.status == ("blocked", "size: 12 is not 1 to 9")
+    assert tiny.emit("config_changed", config={"size": None}).status == ("active", "")
     assert machine.read("/etc/tiny") == "x"
 
 

@@ -56,27 +56,23 @@ class Unit:
         self.app = app
         self._ask("deploy", **known)
 
-    def set(self, **known: Any) -> None:
-        """Change ``config`` (None resets an option) or the remote data of ``relations``; emits nothing."""
-        self._ask("change", **known)
-
     def refresh(self) -> None:
         """Unpack the charm anew, as ``juju refresh`` does before it emits upgrade-charm."""
         self._ask("refresh")
 
-    def emit(self, event: str, timeout: float = 900, **given: Any) -> Result:
+    def emit(self, event: str, **given: Any) -> Result:
         """Run one event: ``config_changed``, ``update_status``, ``<endpoint>_relation_changed`` …
 
         Args:
             event: its name.
-            timeout: seconds.
-            given: ``config`` and ``relations`` to set first, the ``remote_unit`` of a relation's event.
+            given: what is set first: options in ``config`` (None resets one), remote data of ``relations``;
+                and the ``remote_unit`` of a relation's event.
 
         Raises:
             HookError: the charm raised.
 
         """
-        return self._dispatch(timeout, event=event, **given)
+        return self._dispatch(900, event=event, **given)
 
     def action(self, action: str, params: Mapping[str, Any] | None = None, timeout: float = 900) -> Result:
         """Run an action; see the result's ``failure``.

@@ -228,7 +228,6 @@ def written(entry: dict[str, Any]) -> str:
 VERBS = {
     "deploy": deploy,
     "refresh": refresh,
-    "change": change,
     "dispatch": dispatch,
     "known": lambda request: load(request["app"]),
 }

@@ -33,8 +33,7 @@ def site(pair: Pair) -> Pair:
     guest.run("systemd-run --unit=images python3 -m http.server --directory /srv/fw 8080")
     digest = hashlib.sha256(content).hexdigest()
     options = {"profile": "", "parameters": "", "firmware-url": URL, "firmware-sha256": digest}
-    pair.firmware.set(config=options)
-    assert pair.firmware.emit("config_changed").status[0] == "active"
+    assert pair.firmware.emit("config_changed", config=options).status[0] == "active"
     guest.save("burn")
     _made[id(guest)] = pair
     return pair

@@ -33,8 +33,7 @@ def offline(parameters: str, says: str) -> object:
 )
 def test_a_setting_that_cannot_be_is_refused_in_one_sentence(alone: Pair, parameters: str, says: str) -> None:
     before = alone.mstconfig("query")
-    alone.firmware.set(config={"profile": "", "parameters": parameters})
-    result = alone.firmware.emit("config_changed")
+    result = alone.firmware.emit("config_changed", config={"profile": "", "parameters": parameters})
     assert result.status[0] == "blocked", result.status
     assert not [line for _, line in result.logs if "Traceback" in line]
     assert any(says in line for _, line in result.logs), result.logs
@@ -62,8 +61,8 @@ def test_please_power_cycle_is_terminal_and_asks_for_no_reboot(alone: Pair) -> N
 
 
 def test_actions_set_back_up_reset_and_restore(alone: Pair) -> None:
-    alone.firmware.set(config={"profile": "", "parameters": ""})
-    assert alone.firmware.emit("config_changed").status[0] == "active"
+    config = {"profile": "", "parameters": ""}
+    assert alone.firmware.emit("config_changed", config=config).status[0] == "active"
     saved = alone.firmware.action("backup").results["backup-0000-3b-00-0"]
     assert "NUM_VF_MSIX=11\n" in saved
     done = alone.firmware.action("set-parameters", {"parameters": "NUM_VF_MSIX=31 CNP_DSCP_P2=26"})

@@ -36,8 +36,8 @@ class Node:
 
     def configure(self, **options: object) -> Result:
         """Set options (``_`` for ``-``), and run config-changed."""
-        self.unit.set(config={name.replace("_", "-"): value for name, value in options.items()})
-        return self.unit.emit("config_changed")
+        config = {name.replace("_", "-"): value for name, value in options.items()}
+        return self.unit.emit("config_changed", config=config)
 
     def findings(self) -> str:
         return self.unit.action("verify").results["findings"]

@@ -120,10 +120,9 @@ def test_a_new_unit_has_its_peers_and_its_principal(tiny: Unit) -> None:
 
 
 def test_an_option_is_set_and_reset(tiny: Unit) -> None:
-    tiny.set(config={"size": 12})
-    assert tiny.emit("config_changed").status == ("active", "size 12")
-    tiny.set(config={"size": None})
-    assert tiny.emit("config-changed").status == ("active", "size 1")
+    assert tiny.emit("config_changed", config={"size": 12}).status == ("active", "size 12")
+    assert tiny.emit("config-changed").status == ("active", "size 12")
+    assert tiny.emit("config_changed", config={"size": None}).status == ("active", "size 1")
 
 
 def test_an_action_has_results_or_a_failure(tiny: Unit, home: Path) -> None:
