@@ -23,6 +23,7 @@ import site
 import socket
 import sys
 import traceback
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -36,16 +37,18 @@ BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 CONTROLLER = "192.168.25.1:17070"
 NOT_ATTACHED = "/var/lib/lab/not-attached"
 SYSTEMD_FIRST_SOCKET = 3  # sd_listen_fds(3)
+UNLESS_GIVEN = {"number": 0, "config": {}, "leader": True, "planned_units": 1, "relations": [], "secrets": []}
 
 
 # What the controller knows.
 
 
-def save(app: str, known: dict[str, Any]) -> None:
+def save(known: dict[str, Any]) -> None:
+    """As one line: the rack's controller looks at those of all units at once."""
     UNITS.mkdir(parents=True, exist_ok=True)
-    partial = UNITS / f"{app}.partial"
-    partial.write_text(json.dumps(known, indent=1))
-    partial.rename(UNITS / f"{app}.json")
+    new = UNITS / f"{known['app']}.partial"
+    new.write_text(f"{json.dumps(known)}\n")
+    new.rename(new.with_suffix(".json"))
 
 
 def load(app: str) -> dict[str, Any]:
@@ -54,32 +57,22 @@ def load(app: str) -> dict[str, Any]:
 
 def deploy(request: dict[str, Any]) -> None:
     """Unpack a charm, and note what the controller knows of its unit."""
-    app, number = request["app"], request.get("number", 0)
-    given = request.get("relations", [])
-    known = {
-        "number": number,
-        "source": str(request.get("path", SOURCES / "charms" / request.get("charm", app))),
-        "directory": str(AGENTS / f"unit-{app}-{number}" / "charm"),
-        "config": request.get("config", {}),
-        "leader": request.get("leader", True),
-        "planned_units": request.get("planned_units", 1),
-        "secrets": request.get("secrets", []),
-        "status": ["unknown", ""],
-    }
+    app = request["app"]
+    known = {**UNLESS_GIVEN, "status": ["unknown", ""], **request}
+    known.setdefault("path", str(SOURCES / "charms" / known.get("charm", app)))
+    known["directory"] = str(AGENTS / f"unit-{app}-{known['number']}" / "charm")
     unpack(known)
-    known["relations"] = given + own_relations(metadata(known), given)
-    save(app, known)
+    known["relations"] = known["relations"] + own_relations(metadata(known), known["relations"])
+    save(known)
 
 
 def own_relations(meta: dict[str, Any], given: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Those that come by themselves: with peers, and a subordinate's with its principal."""
-    own = [{"endpoint": name} for name in meta.get("peers", {})]
     hosts = [name for name, end in meta.get("requires", {}).items() if container(end)]
-    if meta.get("subordinate"):
-        own += [{"endpoint": name, "remote_app_name": "principal"} for name in hosts[:1]]
-    new = [each for each in own if each["endpoint"] not in {relation["endpoint"] for relation in given}]
+    own = [*meta.get("peers", {}), *(hosts[:1] if meta.get("subordinate") else [])]
+    new = [name for name in own if name not in [relation["endpoint"] for relation in given]]
     first = 1 + max((relation["id"] for relation in given), default=-1)
-    return [{"id": number, **each} for number, each in enumerate(new, first)]
+    return [{"id": number, "endpoint": name} for number, name in enumerate(new, first)]
 
 
 def change(request: dict[str, Any]) -> dict[str, Any]:
@@ -91,7 +84,7 @@ def change(request: dict[str, Any]) -> dict[str, Any]:
     for new in request.get("relations", []):
         relations.setdefault(new["id"], {}).update(new)
     known["relations"] = list(relations.values())
-    save(request["app"], known)
+    save(known)
     return known
 
 
@@ -101,7 +94,7 @@ def change(request: dict[str, Any]) -> dict[str, Any]:
 def unpack(known: dict[str, Any]) -> None:
     target = Path(known["directory"])
     shutil.rmtree(target, ignore_errors=True)
-    for part, place in ((known["source"], target), (SOURCES / "lib", target / "lib")):
+    for part, place in ((known["path"], target), (SOURCES / "lib", target / "lib")):
         shutil.copytree(part, place, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
 
 
@@ -129,9 +122,10 @@ def charm_class(ops: Any, directory: Path) -> Any:
 
 def as_state(testing: Any, known: dict[str, Any], meta: dict[str, Any]) -> Any:
     """What the controller knows, as ops.testing has it."""
+    principal = partial(testing.SubordinateRelation, remote_app_name="principal")
     kinds = dict.fromkeys(meta.get("peers", {}), testing.PeerRelation)
     for name, end in {**meta.get("requires", {}), **meta.get("provides", {})}.items():
-        kinds[name] = testing.SubordinateRelation if container(end) else testing.Relation
+        kinds[name] = principal if container(end) else testing.Relation
     # ops.testing has no word for a resource that nobody attached: it is where nothing is.
     resources = [testing.Resource(name=name, path=NOT_ATTACHED) for name in meta.get("resources", {})]
     return testing.State(
@@ -147,20 +141,19 @@ def as_state(testing: Any, known: dict[str, Any], meta: dict[str, Any]) -> Any:
 
 def numbered(relation: dict[str, Any]) -> dict[str, Any]:
     """JSON has made text of the other units' numbers."""
-    units = {key: relation[key] for key in ("peers_data", "remote_units_data") if key in relation}
-    return relation | {key: {int(unit): data for unit, data in value.items()} for key, value in units.items()}
+    keys = relation.keys() & {"peers_data", "remote_units_data"}
+    return relation | {key: {int(unit): data for unit, data in relation[key].items()} for key in keys}
 
 
-def event_of(context: Any, state: Any, request: dict[str, Any]) -> Any:
-    """An action, or an event: ``config_changed``, ``<endpoint>_relation_changed`` by ``remote_unit`` …"""
-    if "action" in request:
+def event_of(context: Any, state: Any, event: str, request: dict[str, Any]) -> Any:
+    """``config_changed``, ``<endpoint>_relation_changed`` by ``remote_unit`` …, or without one an action."""
+    if not event:
         return context.on.action(request["action"], params=request["params"])
-    event = request["event"].replace("-", "_")
-    endpoint, relation_event, kind = event.partition("_relation_")
-    if not relation_event:
+    endpoint, of_relation, kind = event.partition("_relation_")
+    if not of_relation:
         return getattr(context.on, event)()
     relation = next(each for each in state.relations if each.endpoint.replace("-", "_") == endpoint)
-    by = {"remote_unit": request["remote_unit"]} if "remote_unit" in request else {}
+    by = {"remote_unit": request["remote_unit"]} if request.get("remote_unit") is not None else {}
     return getattr(context.on, f"relation_{kind}")(relation, **by)
 
 
@@ -169,9 +162,9 @@ def dispatch(request: dict[str, Any]) -> dict[str, Any]:
     import ops
     from ops import testing
 
-    app, known = request["app"], change(request)
-    directory, trace = Path(known["directory"]), UNITS / f"{app}.trace"
-    if request.get("event") == "upgrade_charm":
+    known, event = change(request), request.get("event", "").replace("-", "_")
+    directory, trace = Path(known["directory"]), UNITS / f"{known['app']}.trace"
+    if event == "upgrade_charm":
         unpack(known)
     os.chdir(directory)
     trace.write_text("")
@@ -179,17 +172,16 @@ def dispatch(request: dict[str, Any]) -> dict[str, Any]:
     reboots: list[bool] = []
 
     def reboot(unit: Any) -> None:  # juju-reboot --now is not modelled
-        if "action" in request:
+        if not event:
             raise ops.ModelError("juju-reboot is not supported when running an action.")
         reboots.append(True)
 
     ops.Unit.reboot = reboot
-    context = testing.Context(
-        charm_class(ops, directory), charm_root=directory, app_name=app, unit_id=known["number"]
-    )
+    charm = charm_class(ops, directory)
+    context = testing.Context(charm, charm_root=directory, app_name=known["app"], unit_id=known["number"])
     state, failure = as_state(testing, known, metadata(known)), None
     try:
-        state = context.run(event_of(context, state, request), state)
+        state = context.run(event_of(context, state, event, request), state)
     except testing.ActionFailed as failed:
         state, failure = failed.state, failed.message
     except testing.errors.UncaughtCharmError:
@@ -200,21 +192,17 @@ def dispatch(request: dict[str, Any]) -> dict[str, Any]:
     known["status"] = [state.unit_status.name, state.unit_status.message]
     if reboots:
         known["reboot_requested"] = BOOT_ID.read_text().strip()
-    save(app, known)
+    save(known)
+    writes = [json.loads(line) for line in trace.read_text().splitlines()]  # hostnic's
     return {
         "status": known["status"],
         "reboot_requested": bool(reboots),
         "relations": known["relations"],
         "logs": [[line.level, line.message] for line in context.juju_log],
-        "writes": [written(json.loads(line)) for line in trace.read_text().splitlines()],
+        "writes": [" ".join([each["verb"], *map(str, each["arguments"])]) for each in writes],
         "results": context.action_results or {},
         "failure": failure,
     }
-
-
-def written(entry: dict[str, Any]) -> str:
-    """One line of hostnic's trace, as a person reads it: ``write /sys/… 8``."""
-    return " ".join([entry["verb"], *(str(argument) for argument in entry["arguments"])])
 
 
 # The service and its clients.
@@ -229,7 +217,7 @@ def serve_one(connection: socket.socket) -> None:
         request = json.loads(stream.readline())
         fcntl.flock(lock, fcntl.LOCK_EX)
         try:
-            answer = {"answer": VERBS[request["verb"]](request)}
+            answer = {"answer": VERBS[request.pop("verb")](request)}
         except BaseException:
             answer = {"problem": traceback.format_exc()}
         print(json.dumps(answer), file=stream)

@@ -5,6 +5,7 @@ import copy
 import json
 import socket
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import pytest
@@ -31,8 +32,8 @@ class FakeGuest:
         self.powered = True
 
     def run(self, command: str) -> Any:
-        looked = [{"app": app, "known": known} for app, known in self.units.items()]
-        return type("Done", (), {"stdout": json.dumps([*looked, {"boot": f"boot-{self.reboots}"}])})
+        lines = [json.dumps({"app": app, **known}) for app, known in self.units.items()]
+        return SimpleNamespace(stdout="\n".join([f"boot-{self.reboots}", *lines, ""]))
 
     def reboot(self, timeout: float) -> None:
         self.reboots += 1

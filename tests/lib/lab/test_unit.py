@@ -162,6 +162,14 @@ def test_a_refresh_takes_new_code_from_the_same_place(tiny: Unit, home: Path) ->
     assert tiny.emit("config_changed").status == ("active", "now 3")
 
 
+def test_what_is_kept_of_a_unit_is_one_line_for_whoever_looks(tiny: Unit, home: Path) -> None:
+    tiny.start()
+    (line,) = (home / "units/tiny.json").read_text().splitlines(keepends=True)
+    assert line.endswith("\n")
+    assert json.loads(line) == tiny.known
+    assert (tiny.known["app"], tiny.known["status"]) == ("tiny", ["active", "size 3"])
+
+
 def test_what_cannot_be_served_says_why(tiny: Unit) -> None:
     with pytest.raises(RuntimeError, match="no_such_event"):
         tiny.emit("no_such_event")
