@@ -77,11 +77,8 @@ def picture(rack: build.Rack) -> str:
     """The fabric's, by the charm that has one."""
     for name, unit in rack.controller.units.items():
         if "show-fabric" in (unit.app.meta.get("actions") or {}):
-            return str(
-                rack.controller.action(name, "show-fabric", format="svg", health=True).results.get(
-                    "fabric", ""
-                )
-            )
+            (shown,) = rack.controller.action([name], "show-fabric", format="svg", health=True)
+            return str(shown.results.get("fabric", ""))
     return ""
 
 

@@ -34,7 +34,7 @@ def charms(rack: Rack) -> Iterator[Check]:
     for unit in controller.units.values():
         unit.writes = -1
         controller.queue(unit, "update_status")
-    for name, result in controller.actions(list(controller.units), "verify").items():
+    for name, result in zip(controller.units, controller.action(controller.units, "verify")):
         yield equal("charms", f"{name} verify", "true", result.results.get("verified", "no answer"))
     for name, unit in controller.units.items():
         yield equal("charms", f"{name}, once more: writes", "0", str(unit.writes))

@@ -41,7 +41,7 @@ def no_more_reboots(rack: Rack, before: int) -> Check:
 
 def applied(rack: Rack, unit: Unit) -> Check:
     """The operator's word, where a charm waits for it."""
-    result = rack.controller.action(unit.name, "apply", patience=PATIENCE)
+    (result,) = rack.controller.action([unit.name], "apply", patience=PATIENCE)
     return Check("fabric", f"{unit.name} apply", "applied", result.failure or "applied", not result.failure)
 
 

@@ -9,8 +9,8 @@ running hook, leadership stays with unit 0.
 import json
 import time
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import zip_longest
 from typing import Any
@@ -36,8 +36,8 @@ class Unit:
     number: int
     machine: Machine
     status: tuple[str, str] = ("waiting", "for its machine")
-    since: float = field(default_factory=time.monotonic)
     hooked: float = 0.0
+    looked: float = 0.0  # as soon as it has started
     writes: int = 0
     failures: int = 0
     runner: Any = None  # a Runner as soon as it is deployed
@@ -67,7 +67,6 @@ class Controller:
         self.tell: Callable[[str], object] = lambda line: None
         self.down: list[tuple[str, float, float]] = []  # machine, from, to
         self._bags: dict[tuple[int, str], dict[str, str]] = defaultdict(dict)  # by relation and owner
-        self._looks: dict[str, float] = {}
 
     # -- what an operator does
 
@@ -76,14 +75,13 @@ class Controller:
         events: list[list[tuple[Unit, str]]] = []
         for unit in (self.planned[name] for name in names):
             self.units[unit.name] = unit
-            known = {
-                "number": unit.number, "charm": unit.app.charm, "leader": unit.leader,
-                "planned_units": len(unit.app.machines), "config": unit.app.options, "secrets": list(secrets),
-                "relations": self._seen_by(unit),
-            }  # fmt: skip
-            unit.machine.queue.append(Job(f"{unit.name} deploy", partial(self._add, unit, known)))
-            ends = [each.end(unit.app.name) for each in self._relations(unit)]
-            created = [f"{end}_relation_created" for end in ends]
+            seen = self._seen_by(unit)
+            add = partial(
+                Runner, app=unit.app.name, charm=unit.app.charm, number=unit.number, leader=unit.leader,
+                planned_units=len(unit.app.machines), secrets=list(secrets), **seen,
+            )  # fmt: skip
+            unit.machine.queue.append(Job(f"{unit.name} deploy", add, partial(setattr, unit, "runner")))
+            created = [f"{each['endpoint']}_relation_created" for each in seen["relations"]]
             later = ["leader_elected", "config_changed", "start"][not unit.leader :]
             events.append([(unit, event) for event in ("install", *created, *later)])
         for step in zip_longest(*events):
@@ -102,27 +100,14 @@ class Controller:
         for event in ("upgrade_charm", "config_changed"):
             self.queue(self.units[name], event)
 
-    def action(self, name: str, action: str, patience: float = 900, **params: Any) -> Result:
-        """``juju run``."""
-        return self.actions([name], action, patience, **params)[name]
-
-    def actions(
-        self, names: Sequence[str], action: str, patience: float = 900, **params: Any
-    ) -> dict[str, Result]:
-        """The same on several units, those of different machines side by side; results by unit."""
-        results: dict[str, Result] = {}
-
-        def ran(unit: Unit, result: Result) -> None:
-            results[unit.name] = result
-            self._hooked(unit, result)
-
+    def action(self, names: Iterable[str], action: str, patience: float = 900, **params: Any) -> list[Result]:
+        """``juju run``: on several units, those of different machines side by side; their results."""
+        jobs: list[tuple[Machine, Job]] = []
         for unit in (self.units[name] for name in names):
             run = partial(unit.runner.action, action, params, timeout=patience)
-            job = Job(f"{unit.name} {action}", lambda _, run=run: run(), partial(ran, unit))
-            unit.machine.queue.append(job)
-        if not self.floor.work(lambda: len(results) == len(names), patience):
-            raise TimeoutError(f"{action}: not done within {patience:.0f} s on {', '.join(names)}")
-        return results
+            job = Job(f"{unit.name} {action}", lambda _, run=run: run(), partial(self._hooked, unit))
+            jobs.append((unit.machine, job))
+        return self.floor.do(jobs, patience)
 
     # -- what Juju does
 
@@ -130,8 +115,8 @@ class Controller:
         """Queue an event, unless it waits already; a relation's is of the unit with the number ``other``."""
         what = f"{unit.name} {event.replace('_', '-')}" + (f" {other}" if other is not None else "")
         if not any(job.what == what for job in unit.machine.queue):
-            job = Job(what, partial(self._run, unit, event, other), partial(self._ran, unit, event))
-            job.failed = partial(self._failed, unit, job)
+            job = Job(what, lambda _: unit.runner.emit(event, remote_unit=other, **self._seen_by(unit)))
+            job.then, job.failed = partial(self._ran, unit, event), partial(self._failed, unit, job)
             unit.machine.queue.append(job)
 
     def due(self) -> None:
@@ -149,37 +134,26 @@ class Controller:
                 pause = UPDATE_STATUS * (4 if unit.status[0] == "active" else 1)
                 if now - unit.hooked > pause:
                     self.queue(unit, "update_status")
-            looked, lost = partial(self._looked, machine), partial(self._lost, machine)
+            looked, lost = partial(self._looked, machine), partial(self._reboot, machine)
             look = Job("", lambda guest: guest.run(LOOK).stdout, looked, lost)
             if idle:
                 machine.queue.append(look)
-            elif now - self._looks.get(machine.name, 0) > LOOK_BETWEEN:
+            elif now - max(unit.looked for unit in units) > LOOK_BETWEEN:
                 machine.queue.appendleft(look)
 
     @property
     def settled(self) -> bool:
         """Every unit is active, nothing is left to do, and a look since the last hook found nothing new."""
         jobs = [job for m in self.floor.machines.values() for job in (m.job, *m.queue) if job and job.what]
-        return not jobs and all(
-            unit.started
-            and unit.status[0] == "active"
-            and self._looks.get(unit.machine.name, 0) > unit.hooked
-            for unit in self.units.values()
-        )
-
-    def _add(self, unit: Unit, known: Mapping[str, Any], guest: Guest) -> None:
-        unit.runner = Runner(guest, unit.app.name, **known)
-
-    def _run(self, unit: Unit, event: str, other: int | None, _: Guest) -> Result:
-        seen = {"config": unit.app.options, "relations": self._seen_by(unit)}
-        return unit.runner.emit(event, **seen, **({} if other is None else {"remote_unit": other}))
+        units = self.units.values()
+        return not jobs and all(unit.status[0] == "active" and unit.looked > unit.hooked for unit in units)
 
     def _ran(self, unit: Unit, event: str, result: Result) -> None:
         unit.failures, unit.writes = 0, len(result.writes)
         self._hooked(unit, result)
         if event == "start" and not unit.started:
             unit.started = True
-            for relation in self._relations(unit):
+            for relation in self.deployment.related(unit.app.name):
                 for other in self._others(unit, relation):
                     for one, far in ((unit, other), (other, unit)):
                         self._changed(one, relation, far.number, "joined", "changed")
@@ -197,52 +171,42 @@ class Controller:
             raise error
         unit.machine.queue.appendleft(job)
         if isinstance(error, HookError):
-            self._status(unit, ("error", f"hook failed: {str(error).strip().splitlines()[-1]}"))
+            unit.status = ("error", f"hook failed: {str(error).strip().splitlines()[-1]}")
         else:
-            self._lost(unit.machine)
+            self._reboot(unit.machine, error)
 
     def _hooked(self, unit: Unit, result: Result) -> None:
         unit.hooked = time.monotonic()
         for level, text in result.logs:
             if level == "INFO":
                 self.tell(f"{unit.name}: {text}")
-        self._status(unit, result.status)
+        unit.status = result.status
         self._carry(unit, result.relations)
         if result.reboot_requested:
             self._reboot(unit.machine)
 
     def _looked(self, machine: Machine, found: str) -> None:
-        self._looks[machine.name] = time.monotonic()
         boot_id, *lines = found.splitlines()
         known = {each["app"]: each for each in map(json.loads, lines)}
         for unit in self._deployed(machine):
             now = known[unit.app.name]
-            self._status(unit, tuple(now["status"]))
+            unit.status, unit.looked = tuple(now["status"]), time.monotonic()
             self._carry(unit, now["relations"])
             if now.get("reboot_requested") == boot_id:
                 self._reboot(machine)
 
-    def _status(self, unit: Unit, status: tuple[str, str]) -> None:
-        if status != unit.status:
-            unit.status, unit.since = status, time.monotonic()
+    def _reboot(self, machine: Machine, lost: Exception | None = None) -> None:
+        """Before anything else; one that was lost is powered on. Then ``start``, on each of its units."""
 
-    def _lost(self, machine: Machine, _: object = None) -> None:
-        self._reboot(machine, "power on", lambda guest: guest.power_cycle())
-
-    def _reboot(
-        self,
-        machine: Machine,
-        what: str = "reboot",
-        work: Callable[[Guest], None] = lambda guest: guest.reboot(timeout=900),
-    ) -> None:
-        """Before anything else; then ``start``, on every unit of the machine."""
+        def work(guest: Guest) -> None:
+            guest.power_cycle() if lost else guest.reboot(timeout=900)
 
         def then(_: object) -> None:
             self.down.append((machine.name, machine.began, machine.ended))
             for unit in self._started(machine):
                 self.queue(unit, "start")
 
-        machine.queue.appendleft(Job(what, work, then))
+        machine.queue.appendleft(Job("power on" if lost else "reboot", work, then))
 
     def _deployed(self, machine: Machine) -> list[Unit]:
         return [unit for unit in self.units.values() if unit.machine is machine and unit.runner]
@@ -252,30 +216,23 @@ class Controller:
 
     # -- relations
 
-    def _relations(self, unit: Unit) -> list[Relation]:
-        return [each for each in self.deployment.relations if unit.app.name in dict(each.ends)]
-
-    def _far(self, unit: Unit, relation: Relation) -> str:
-        """The application at the other end; its own for peers."""
-        return next((app for app, _ in relation.ends if app != unit.app.name), unit.app.name)
-
     def _others(self, unit: Unit, relation: Relation) -> list[Unit]:
         """Units at the other end, or peers, that are there."""
-        far = self._far(unit, relation)
-        there = [each for each in self.units.values() if each.app.name == far and each.started]
-        return [] if relation.container else [each for each in there if each is not unit]
+        far = [each for each in self.units.values() if each.app.name == relation.far(unit.app.name)]
+        return [each for each in far if each.started and each is not unit]
 
-    def _seen_by(self, unit: Unit) -> list[dict[str, Any]]:
-        """A unit's relations as it sees them: what others have written."""
-        return [
+    def _seen_by(self, unit: Unit) -> dict[str, Any]:
+        """Options, and relations as a unit sees them: what others have written."""
+        relations = [
             {"id": each.id, "endpoint": each.end(unit.app.name), **self._told(unit, each)}
-            for each in self._relations(unit)
+            for each in self.deployment.related(unit.app.name)
         ]
+        return {"config": unit.app.options, "relations": relations}
 
     def _told(self, unit: Unit, relation: Relation) -> dict[str, Any]:
-        if relation.container:
+        far = relation.far(unit.app.name)
+        if not far:
             return {}
-        far = self._far(unit, relation)
         theirs = self._bags[relation.id, far]
         units = {each.number: self._bags[relation.id, each.name] for each in self._others(unit, relation)}
         if far != unit.app.name:
@@ -284,7 +241,7 @@ class Controller:
 
     def _carry(self, unit: Unit, relations: list[dict[str, Any]]) -> None:
         """Take what the unit has written, and tell those who see it."""
-        for relation in self._relations(unit):
+        for relation in self.deployment.related(unit.app.name):
             found = next(each for each in relations if each["id"] == relation.id)
             bags = {(relation.id, unit.name): found.get("local_unit_data", {})}
             if unit.leader:

@@ -51,6 +51,11 @@ class Relation:
         """The application's endpoint."""
         return dict(self.ends)[application]
 
+    def far(self, application: str) -> str | None:
+        """The application at the other end: its own for peers, None for a subordinate's principal."""
+        others = [name for name, _ in self.ends if name != application]
+        return None if self.container else next(iter(others), application)
+
 
 @dataclass(frozen=True)
 class Deployment:
@@ -59,6 +64,10 @@ class Deployment:
     applications: dict[str, Application]
     relations: tuple[Relation, ...]
     nodes: tuple[str, ...]
+
+    def related(self, application: str) -> list[Relation]:
+        """The application's relations, also those with its peers."""
+        return [each for each in self.relations if application in dict(each.ends)]
 
 
 def read(bundle: Path, overlays: list[Path], nodes: int) -> Deployment:

@@ -29,6 +29,7 @@ class Display:
         self._lines = 0
         self._drawn = 0.0
         self._told: dict[str, tuple[str, str]] = {}
+        self._since: dict[str, float] = {}
         self._jobs: dict[str, int] = {}
 
     @property
@@ -54,18 +55,17 @@ class Display:
 
     def tick(self) -> None:
         """Show what has changed."""
+        changed = [unit for name, unit in self.units.items() if self._told.get(name) != unit.status]
+        for unit in changed:
+            self._told[unit.name], self._since[unit.name] = unit.status, time.monotonic()
         if not self._live:
             for name, machine in self._machines.items():
                 for what, spent in machine.spent[self._jobs.get(name, 0) :]:
                     if what:
                         self.say(f"{name}: {what}, {seconds(spent)}")
                 self._jobs[name] = len(machine.spent)
-            for name, unit in self.units.items():
-                if self._told.get(name) != unit.status:
-                    self._told[name] = unit.status
-                    self.say(
-                        f"{name:<20} {unit.machine.name:<7} {': '.join(part for part in unit.status if part)}"
-                    )
+            for unit in changed:
+                self.say(f"{unit.name:<20} {unit.machine.name:<7} {': '.join(filter(None, unit.status))}")
         elif time.monotonic() - self._drawn > 1:
             self._erase()
             lines = list(self._table(shutil.get_terminal_size().columns - 1))
@@ -86,9 +86,8 @@ class Display:
             job = unit.machine.job
             doing = job.what.removeprefix(f"{name} ") if job and job.what.startswith(f"{name} ") else ""
             doing += f" {seconds(now - unit.machine.began)}" if doing else ""
-            rows.append(
-                (name, unit.machine.name, unit.status[0], seconds(now - unit.since), doing, unit.status[1])
-            )
+            since = seconds(now - self._since[name])
+            rows.append((name, unit.machine.name, unit.status[0], since, doing, unit.status[1]))
         widths = [max(len(row[column]) for row in rows) for column in range(len(HEADINGS))]
         for row in rows if self.units else []:
             line = "  ".join(cell.ljust(size) for cell, size in zip(row, widths))[:width].rstrip()

@@ -3,9 +3,10 @@
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from lab.guest import Guest
@@ -120,22 +121,32 @@ class Floor:
     def each(
         self, what: str, work: dict[str, Callable[[Guest], Any]], patience: float = 900
     ) -> dict[str, Any]:
-        """Do something on several machines side by side, behind what they have to do; results by machine.
+        """Do something on several machines; results by machine. See :meth:`do`."""
+        jobs = [(self.machines[name], Job(what, each)) for name, each in work.items()]
+        return dict(zip(work, self.do(jobs, patience)))
+
+    def do(self, jobs: Sequence[tuple[Machine, Job]], patience: float) -> list[Any]:
+        """Do jobs on machines side by side, behind what these have to do; their results in the same order.
 
         Raises:
             TimeoutError: it took too long.
 
         """
-        results: dict[str, Any] = {}
-        for name, each in work.items():
-            self.machines[name].queue.append(
-                Job(what, each, lambda found, name=name: results.update({name: found}))
-            )
-        if not self.work(lambda: len(results) == len(work), patience):
-            raise TimeoutError(
-                f"{what}: not done within {patience:.0f} s on {', '.join(work.keys() - results.keys())}"
-            )
-        return results
+        results: dict[int, Any] = {}
+
+        def ended(number: int, then: Callable[[Any], object], result: Any) -> None:
+            results[number] = result
+            then(result)
+
+        for number, (machine, job) in enumerate(jobs):
+            job.then = partial(ended, number, job.then)
+            machine.queue.append(job)
+        if not self.work(lambda: len(results) == len(jobs), patience):
+            late = [
+                f"{job.what} on {m.name}" for number, (m, job) in enumerate(jobs) if number not in results
+            ]
+            raise TimeoutError(f"not done within {patience:.0f} s: {', '.join(late)}")
+        return [results[number] for number in range(len(jobs))]
 
     def stop(self) -> None:
         """End all of them."""
