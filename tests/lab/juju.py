@@ -46,8 +46,8 @@ class Unit:
         app: the application's name, and its charm's directory under charms/ unless ``charm`` names another
             one there or ``path`` one in the guest.
         known: ``number`` of the unit, ``config``, ``leader``, ``planned_units``, ``relations`` (dicts of
-            ``endpoint``, ``id`` and what else ops.testing's relation classes take), ``secrets``. Peer
-            relations, and for a subordinate its principal, come by themselves.
+            ``endpoint``, ``id`` and what else ops.testing's relation classes take), ``secrets``. Without
+            ``relations`` it has peers, and as a subordinate its principal.
 
     """
 

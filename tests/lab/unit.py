@@ -37,7 +37,7 @@ BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 CONTROLLER = "192.168.25.1:17070"
 NOT_ATTACHED = "/var/lib/lab/not-attached"
 SYSTEMD_FIRST_SOCKET = 3  # sd_listen_fds(3)
-UNLESS_GIVEN = {"number": 0, "config": {}, "leader": True, "planned_units": 1, "relations": [], "secrets": []}
+UNLESS_GIVEN = {"number": 0, "config": {}, "leader": True, "planned_units": 1, "secrets": []}
 
 
 # What the controller knows.
@@ -62,17 +62,12 @@ def deploy(request: dict[str, Any]) -> None:
     known.setdefault("path", str(SOURCES / "charms" / known.get("charm", app)))
     known["directory"] = str(AGENTS / f"unit-{app}-{known['number']}" / "charm")
     unpack(known)
-    known["relations"] = known["relations"] + own_relations(metadata(known), known["relations"])
+    if "relations" not in known:
+        meta = metadata(known)
+        hosts = [name for name, end in meta.requires.items() if end.scope == "container"]
+        own = [*meta.peers, *(hosts[:1] if meta.subordinate else [])]
+        known["relations"] = [{"id": number, "endpoint": name} for number, name in enumerate(own)]
     save(known)
-
-
-def own_relations(meta: dict[str, Any], given: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Those that come by themselves: with peers, and a subordinate's with its principal."""
-    hosts = [name for name, end in meta.get("requires", {}).items() if container(end)]
-    own = [*meta.get("peers", {}), *(hosts[:1] if meta.get("subordinate") else [])]
-    new = [name for name in own if name not in [relation["endpoint"] for relation in given]]
-    first = 1 + max((relation["id"] for relation in given), default=-1)
-    return [{"id": number, "endpoint": name} for number, name in enumerate(new, first)]
 
 
 def change(request: dict[str, Any]) -> dict[str, Any]:
@@ -98,14 +93,11 @@ def unpack(known: dict[str, Any]) -> None:
         shutil.copytree(part, place, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
 
 
-def metadata(known: dict[str, Any]) -> dict[str, Any]:
+def metadata(known: dict[str, Any]) -> Any:
+    import ops
     import yaml
 
-    return yaml.safe_load(Path(known["directory"], "charmcraft.yaml").read_text())
-
-
-def container(endpoint: dict[str, Any]) -> bool:
-    return endpoint.get("scope") == "container"
+    return ops.CharmMeta(yaml.safe_load(Path(known["directory"], "charmcraft.yaml").read_text()))
 
 
 def charm_class(ops: Any, directory: Path) -> Any:
@@ -120,14 +112,14 @@ def charm_class(ops: Any, directory: Path) -> Any:
 # A hook.
 
 
-def as_state(testing: Any, known: dict[str, Any], meta: dict[str, Any]) -> Any:
+def as_state(testing: Any, known: dict[str, Any], meta: Any) -> Any:
     """What the controller knows, as ops.testing has it."""
     principal = partial(testing.SubordinateRelation, remote_app_name="principal")
-    kinds = dict.fromkeys(meta.get("peers", {}), testing.PeerRelation)
-    for name, end in {**meta.get("requires", {}), **meta.get("provides", {})}.items():
-        kinds[name] = principal if container(end) else testing.Relation
+    kinds = dict.fromkeys(meta.peers, testing.PeerRelation)
+    for name, end in {**meta.requires, **meta.provides}.items():
+        kinds[name] = principal if end.scope == "container" else testing.Relation
     # ops.testing has no word for a resource that nobody attached: it is where nothing is.
-    resources = [testing.Resource(name=name, path=NOT_ATTACHED) for name in meta.get("resources", {})]
+    resources = [testing.Resource(name=name, path=NOT_ATTACHED) for name in meta.resources]
     return testing.State(
         resources=resources,
         config=known["config"],
