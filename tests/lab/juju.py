@@ -18,29 +18,19 @@ class HookError(RuntimeError):
 
 @dataclass(frozen=True)
 class Result:
-    """What one event or action did.
+    """What one event or action did."""
 
-    Attributes:
-        status: the unit's, as ``("active", "message")``.
-        reboot_requested: it asked Juju for a reboot after this hook.
-        relations: all relations afterwards, with the unit's own data.
-        logs: level and message of what it logged to Juju.
-        writes: what it wrote to the machine, one line each, in order.
-        results, failure: an action's.
-
-    """
-
-    status: tuple[str, str]
-    reboot_requested: bool
-    relations: list[dict[str, Any]]
-    logs: list[list[str]]
-    writes: list[str]
-    results: dict[str, Any]
-    failure: str | None
+    status: tuple[str, str]  # the unit's, as ("active", "message")
+    reboot_requested: bool  # it asked Juju for a reboot after this hook
+    relations: list[dict[str, Any]]  # all of them afterwards, with the unit's own data
+    logs: list[list[str]]  # level and message of what it logged to Juju
+    writes: list[str]  # what it wrote to the machine, one line each, in order
+    results: dict[str, Any]  # an action's
+    failure: str | None  # an action's
 
 
 class Unit:
-    """The unit of an application on this guest.
+    """The unit of an application on this guest; its events and actions raise :class:`HookError`.
 
     Args:
         app: the application's name, and its charm's directory under charms/ unless ``charm`` names another
@@ -57,28 +47,18 @@ class Unit:
         self._ask("deploy", **known)
 
     def emit(self, event: str, **given: Any) -> Result:
-        """Run one event: ``config_changed``, ``update_status``, ``<endpoint>_relation_changed`` …
-
-        Before ``upgrade_charm`` the charm is unpacked anew, as ``juju refresh`` does.
+        """Run one event; before ``upgrade_charm`` the charm is unpacked anew, as ``juju refresh`` does.
 
         Args:
-            event: its name.
+            event: ``config_changed``, ``update_status``, ``<endpoint>_relation_changed`` …
             given: what is set first: options in ``config`` (None resets one), remote data of ``relations``;
                 and the ``remote_unit`` of a relation's event.
-
-        Raises:
-            HookError: the charm raised.
 
         """
         return self._dispatch(event=event, **given)
 
     def action(self, action: str, params: Mapping[str, Any] | None = None, timeout: float = 900) -> Result:
-        """Run an action; see the result's ``failure``.
-
-        Raises:
-            HookError: the charm raised.
-
-        """
+        """Run an action; see the result's ``failure``."""
         return self._dispatch(timeout=timeout, action=action, params=dict(params or {}))
 
     def start(self) -> Result:

@@ -57,12 +57,11 @@ def load(app: str) -> dict[str, Any]:
 
 def deploy(request: dict[str, Any]) -> None:
     """Unpack a charm, and note what the controller knows of its unit."""
-    app = request["app"]
     known = {**UNLESS_GIVEN, "status": ["unknown", ""], **request}
-    known.setdefault("path", str(SOURCES / "charms" / known.get("charm", app)))
-    known["directory"] = str(AGENTS / f"unit-{app}-{known['number']}" / "charm")
+    known.setdefault("path", str(SOURCES / "charms" / known.get("charm", known["app"])))
+    known["directory"] = str(AGENTS / f"unit-{known['app']}-{known['number']}" / "charm")
     unpack(known)
-    if "relations" not in known:
+    if "relations" not in known:  # with peers, and a subordinate's with its principal: by themselves
         meta = metadata(known)
         hosts = [name for name, end in meta.requires.items() if end.scope == "container"]
         own = [*meta.peers, *(hosts[:1] if meta.subordinate else [])]
@@ -79,6 +78,9 @@ def change(request: dict[str, Any]) -> dict[str, Any]:
     for new in request.get("relations", []):
         relations.setdefault(new["id"], {}).update(new)
     known["relations"] = list(relations.values())
+    for relation in known["relations"]:  # JSON has made text of the other units' numbers
+        for key in relation.keys() & {"peers_data", "remote_units_data"}:
+            relation[key] = {int(number): data for number, data in relation[key].items()}
     save(known)
     return known
 
@@ -126,15 +128,9 @@ def as_state(testing: Any, known: dict[str, Any], meta: Any) -> Any:
         leader=known["leader"],
         planned_units=known["planned_units"],
         unit_status=testing.UnknownStatus.from_status_name(*known["status"]),
-        relations=[kinds[saved["endpoint"]](**numbered(saved)) for saved in known["relations"]],
+        relations=[kinds[saved["endpoint"]](**saved) for saved in known["relations"]],
         secrets=[testing.Secret(**saved) for saved in known["secrets"]],
     )
-
-
-def numbered(relation: dict[str, Any]) -> dict[str, Any]:
-    """JSON has made text of the other units' numbers."""
-    keys = relation.keys() & {"peers_data", "remote_units_data"}
-    return relation | {key: {int(unit): data for unit, data in relation[key].items()} for key in keys}
 
 
 def event_of(context: Any, state: Any, event: str, request: dict[str, Any]) -> Any:

@@ -155,8 +155,8 @@ class Controller:
             unit.started = True
             for relation in self.deployment.related(unit.app.name):
                 for other in self._others(unit, relation):
-                    for one, far in ((unit, other), (other, unit)):
-                        self._changed(one, relation, far.number, "joined", "changed")
+                    self._changed(unit, relation, other.number, "joined", "changed")
+                    self._changed(other, relation, unit.number, "joined", "changed")
                 if relation.container:
                     self._changed(unit, relation, None, "joined", "changed")
 

@@ -4,6 +4,7 @@
 import copy
 import json
 import socket
+import time
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any, ClassVar
@@ -78,7 +79,14 @@ class FakeRunner:
         if event == "start" and self.name == "one/1" and f"{self.name} failed" not in self.heard:
             self.heard.append(f"{self.name} failed")
             raise HookError("Traceback\nRuntimeError: broken on purpose")
-        return Result(tuple(self.known["status"]), reboot, self.known["relations"], [], [], {}, None)
+        return self.result(reboot)
+
+    def action(self, action: str, params: dict[str, Any], timeout: float) -> Result:
+        return self.result(results={"ran": f"{action} {params} on {self.name} within {timeout}"})
+
+    def result(self, reboot: bool = False, results: Any = None) -> Result:
+        relations = self.known["relations"]
+        return Result(tuple(self.known["status"]), reboot, relations, [], [], results or {}, None)
 
 
 @pytest.fixture
@@ -203,6 +211,18 @@ def test_an_option_that_changes_reaches_every_unit_of_the_application(heard: lis
     controller.floor.stop()
 
 
+def test_an_action_runs_on_several_units_and_their_results_come_in_order(heard: list[str]) -> None:
+    controller, _ = model()
+    controller.deploy(*controller.planned)
+    assert controller.floor.work(lambda: controller.settled, 30)
+    results = controller.action(["two/0", "one/0"], "verify", 60, format="json")
+    assert [each.results["ran"] for each in results] == [
+        f"verify {{'format': 'json'}} on {name} within 60" for name in ("two/0", "one/0")
+    ]
+    assert not controller.settled, "nobody has looked since"
+    controller.floor.stop()
+
+
 def test_an_error_on_one_machine_reaches_whoever_waits() -> None:
     floor = Floor([Machine("a", FakeGuest("a"))], lambda: None)
 
@@ -211,6 +231,18 @@ def test_an_error_on_one_machine_reaches_whoever_waits() -> None:
 
     with pytest.raises(RuntimeError, match="no"):
         floor.each("fails", {"a": fails})
+    floor.stop()
+
+
+def test_what_is_not_done_in_time_is_named_with_its_machine() -> None:
+    done: list[str] = []
+    floor = Floor([Machine(name, FakeGuest(name)) for name in "ab"], lambda: None)
+    a, b = floor.machines.values()
+    first, last = Job("first", lambda guest: guest.name, done.append), Job("last", lambda guest: guest.name)
+    assert floor.do([(b, last), (a, first)], 10) == ["b", "a"]
+    assert done == ["a"]
+    with pytest.raises(TimeoutError, match="not done within 0 s: slow on b"):
+        floor.do([(a, Job("quick", lambda _: None)), (b, Job("slow", lambda _: time.sleep(0.7)))], 0.1)
     floor.stop()
 
 
