@@ -127,12 +127,13 @@ class Controller:
         now = time.monotonic()
         waiting = any(unit.status[0] != "active" for unit in self.units.values())
         for machine in self.floor.machines.values():
-            if machine.job or not self._deployed(machine):
+            units = self._deployed(machine)
+            if machine.job or not units:
                 continue
             idle = not machine.queue and now - machine.ended > LOOK_AGAIN
-            for unit in self._started(machine) if waiting and idle else []:
+            for unit in units if waiting and idle else []:
                 pause = UPDATE_STATUS * (4 if unit.status[0] == "active" else 1)
-                if now - unit.hooked > pause:
+                if unit.started and now - unit.hooked > pause:
                     self.queue(unit, "update_status")
             looked, lost = partial(self._looked, machine), partial(self._reboot, machine)
             look = Job("", lambda guest: guest.run(LOOK).stdout, looked, lost)
@@ -146,7 +147,8 @@ class Controller:
         """Every unit is active, nothing is left to do, and a look since the last hook found nothing new."""
         jobs = [job for m in self.floor.machines.values() for job in (m.job, *m.queue) if job and job.what]
         units = self.units.values()
-        return not jobs and all(unit.status[0] == "active" and unit.looked > unit.hooked for unit in units)
+        active = all(unit.started and unit.status[0] == "active" for unit in units)
+        return not jobs and active and all(unit.looked > unit.hooked for unit in units)
 
     def _ran(self, unit: Unit, event: str, result: Result) -> None:
         unit.failures, unit.writes = 0, len(result.writes)
@@ -197,22 +199,21 @@ class Controller:
 
     def _reboot(self, machine: Machine, lost: Exception | None = None) -> None:
         """Before anything else; one that was lost is powered on. Then ``start``, on each of its units."""
+        if not lost and any(job.what == "reboot" for job in machine.queue):
+            return
 
         def work(guest: Guest) -> None:
             guest.power_cycle() if lost else guest.reboot(timeout=900)
 
         def then(_: object) -> None:
             self.down.append((machine.name, machine.began, machine.ended))
-            for unit in self._started(machine):
+            for unit in filter(lambda unit: unit.started, self._deployed(machine)):
                 self.queue(unit, "start")
 
         machine.queue.appendleft(Job("power on" if lost else "reboot", work, then))
 
     def _deployed(self, machine: Machine) -> list[Unit]:
         return [unit for unit in self.units.values() if unit.machine is machine and unit.runner]
-
-    def _started(self, machine: Machine) -> list[Unit]:
-        return [unit for unit in self._deployed(machine) if unit.started]
 
     # -- relations
 
