@@ -46,7 +46,7 @@ def converge(system: System, deadline: float) -> tuple[str, ...]:
         return ()
     except (OSError, ValueError) as error:
         return (f"{desired.PATH} {error}; the next hook of the charm writes it anew",)
-    record.write(system, running=True)
+    record.begin(system)
     try:
         troubles = _converge(system, wanted, deadline)
     except OSError as error:

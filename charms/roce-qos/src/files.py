@@ -3,6 +3,7 @@
 
 import bootcopy
 import desired
+import record
 from desired import Desired
 from hostnic import units
 
@@ -47,12 +48,15 @@ TimeoutStartSec={_LONGEST}
 
 
 def rule(wanted: Desired) -> str:
-    """The udev rule that has systemd start the second unit for an uplink or RDMA device that appears."""
+    """The udev rule that has systemd start the second unit for an uplink or RDMA device that appears.
+
+    Those that appear before the boot unit has begun are its own to serve.
+    """
     lines: list[str] = []
     for bdf in wanted.ports:
         starts = f'TAG+="systemd", ENV{{SYSTEMD_WANTS}}+="{AGAIN}"'
         # systemd sees a device that udev renames only when it has moved.
-        own = f'ACTION=="add|move", KERNELS=="{bdf}"'
+        own = f'ACTION=="add|move", KERNELS=="{bdf}", TEST=="{record.SERVED}"'
         # A PF's representors have the PF as parent too, and port names with "vf" or "sf" in them.
         lines.append(f'SUBSYSTEM=="net", {own}, ATTR{{phys_port_name}}!="*vf*|*sf*", {starts}\n')
         lines.append(f'SUBSYSTEM=="infiniband", {own}, {starts}\n')
@@ -68,9 +72,10 @@ def wanted_files(wanted: Desired) -> dict[str, str]:
         units.path(BOOT): BOOT_UNIT,
         units.path(AGAIN): AGAIN_UNIT,
         RULE: rule(wanted),
+        record.SERVED: "",
         desired.PATH: wanted.to_json(),
     }
 
 
-PATHS = (desired.PATH, RULE, units.path(AGAIN), units.path(BOOT))
+PATHS = (desired.PATH, record.SERVED, RULE, units.path(AGAIN), units.path(BOOT))
 """Every small file, in the order of removal."""

@@ -10,6 +10,9 @@ from hostnic.system import System
 
 DIRECTORY = "/run/ovn-offload/roce-qos"
 PATH = f"{DIRECTORY}/boot.json"
+SERVED = f"{DIRECTORY}/served"
+"""There as soon as the ports of this boot are looked at: a device that appears later was added anew."""
+
 PATIENCE = 600.0
 """Seconds after which a unit that did not say its end counts as gone."""
 
@@ -43,7 +46,13 @@ def read(system: System) -> Record:
         return Record()
 
 
+def begin(system: System) -> None:
+    """Record that a unit begins."""
+    system.install(SERVED, b"")
+    write(system, running=True)
+
+
 def write(system: System, running: bool, troubles: Sequence[str] = ()) -> None:
-    """Record that a unit begins or has ended."""
+    """Record whether a unit is at work."""
     content = {"running": running, "at": system.now(), "troubles": list(troubles)}
     system.install(PATH, (json.dumps(content) + "\n").encode(), 0o600)

@@ -77,6 +77,8 @@ def test_a_reboot_is_made_good_without_a_hook(machine: Guest, lossless: Node) ->
     journal = machine.run("journalctl --boot -u 'ovn-offload-roce-qos*' --output=cat").stdout
     assert is_lossless(lossless.state()), journal
     assert machine.run("systemctl is-active ovn-offload-roce-qos.service").stdout == "active\n", journal
+    again = "systemctl show -P ExecMainStartTimestampMonotonic ovn-offload-roce-qos-again.service"
+    assert machine.run(again).stdout == "0\n", "ports that are there from the start are the boot unit's"
     assert lossless.unit.action("verify").results["verified"] == "true"
     result = lossless.hook("start")
     assert result.status == ("active", "")

@@ -234,6 +234,17 @@ def test_units_come_after_those_of_sriov_switchdev_and_the_rule_starts_the_secon
 def test_the_rule_names_every_port(converged: Node) -> None:
     rule = converged.host.files.read(files.RULE)
     for bdf in (PF0, PF1):
-        assert f'SUBSYSTEM=="infiniband", ACTION=="add|move", KERNELS=="{bdf}", TAG+="systemd"' in rule
-        assert f'SUBSYSTEM=="net", ACTION=="add|move", KERNELS=="{bdf}"' in rule
+        assert (
+            f'SUBSYSTEM=="infiniband", ACTION=="add|move", KERNELS=="{bdf}", TEST=="{record.SERVED}"' in rule
+        )
+        assert f'SUBSYSTEM=="net", ACTION=="add|move", KERNELS=="{bdf}", TEST=="{record.SERVED}"' in rule
     assert rule.count(files.AGAIN) == 4
+
+
+def test_what_is_added_before_the_boot_unit_begins_is_left_to_it(converged: Node) -> None:
+    assert converged.host.exists(record.SERVED)
+    converged.host.remove(record.SERVED)  # as a reboot does
+    boot.converge(converged.host, boot.DEADLINE)
+    assert converged.host.exists(record.SERVED)
+    assert converged.emit("start").name == "active"
+    assert converged.writes == []
