@@ -23,6 +23,8 @@ BANDWIDTH = f"ib_write_bw -F -q 2 {TYPE_OF_SERVICE} --report_gbits -s 4096 -t 8 
 LATENCY = f"ib_write_lat -F {TYPE_OF_SERVICE} {LIGHT} -R -d {DEVICE}"
 """The RDG's, light enough for emulated processors: fewer queue pairs, and few writes on their way at once."""
 
+ATTEMPTS = 3
+
 COLUMN = re.compile(r"#\w+|(?:BW |[\d.]+% )?[\w-]+\[[^\]]*\]")
 VF = f"vf=$(ls /sys/bus/pci/devices/{ovn.PF}/virtfn1/net)"
 REPRESENTOR = "rep=$(grep -lx pf0vf1 /sys/class/net/*/phys_port_name 2>/dev/null | cut -d/ -f5)"
@@ -69,16 +71,23 @@ def devices(rack: Rack, one: str, other: str) -> Iterator[None]:
 
 
 def run(rack: Rack, command: str, one: str, other: str) -> tuple[dict[str, float], str]:
-    """A server there and a client here: its row, and how its output ends."""
+    """A server there and a client here: its row, and how its output ends.
+
+    A client has been seen to crash where its server was not ready: that is tried again.
+    """
     listening = "rdma resource show cm_id | grep -q LISTEN"
-    rack.on(
-        other,
-        f"systemd-run -q --collect --unit=perftest {command}; "
-        f"for i in $(seq 60); do {listening} && break; sleep 0.5; done",
-        timeout=120,
-    )
-    said = rack.on(one, f"timeout 240 {command} {address(rack.nodes[other])} 2>&1", timeout=300)
-    rack.on(other, "systemctl stop perftest 2>/dev/null")
+    said = ""
+    for _ in range(ATTEMPTS):
+        rack.on(
+            other,
+            f"systemd-run -q --collect --unit=perftest {command}; "
+            f"for i in $(seq 60); do {listening} && break; sleep 0.5; done",
+            timeout=120,
+        )
+        said = rack.on(one, f"timeout 240 {command} {address(rack.nodes[other])} 2>&1", timeout=300)
+        rack.on(other, "systemctl stop perftest 2>/dev/null")
+        if parse(said):
+            break
     return parse(said), (said.strip().splitlines() or ["no answer"])[-1]
 
 
