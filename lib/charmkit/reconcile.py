@@ -132,10 +132,13 @@ class Reconciler(ops.Object):
             on.secret_changed,
         ]
         for name, relation in self._charm.meta.relations.items():
-            events += [on[name].relation_created, on[name].relation_changed, on[name].relation_departed]
-            # A subordinate whose principal or whose peers are gone is about to stop.
-            if relation.role is not ops.RelationRole.peer and relation.scope != "container":
-                events.append(on[name].relation_broken)
+            # A subordinate's principal has nothing to tell by juju-info.
+            if relation.scope == "container":
+                continue
+            events += [on[name].relation_changed, on[name].relation_departed]
+            # Peers are there from before the unit starts, until it stops.
+            if relation.role is not ops.RelationRole.peer:
+                events += [on[name].relation_created, on[name].relation_broken]
         return events
 
     def _on_lifecycle(self, event: ops.EventBase) -> None:

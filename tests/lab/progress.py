@@ -32,7 +32,7 @@ class Step:
 
     def __init__(self, title: str, out: TextIO | None = None) -> None:
         self.title = title
-        self._out = out or sys.stderr
+        self._out = out or sys.stdout  # tox paints what comes on stderr red
         self._live = self._out.isatty()
         self._note = ""
         self._done = threading.Event()
@@ -74,8 +74,8 @@ class Step:
     def _tick(self) -> None:
         while True:
             with _screen:
-                line = "; ".join(f"{each.title}  {seconds(each.elapsed)}  {each._note}" for each in _running)
-                self._out.write(f"\r\x1b[2K  ... {line[:104]}")
+                steps = (f"{each.title}  {seconds(each.elapsed)}  {each._note}" for each in _running)
+                self._out.write(f"\r\x1b[2K  ... {'; '.join(map(str.rstrip, steps))[:104]}")
                 self._out.flush()
             if self._done.wait(1.0):
                 return

@@ -18,7 +18,7 @@ HEADINGS = ("unit", "machine", "status", "since", "doing", "message")
 class Display:
     """What all units and machines are at, and how long the phases took."""
 
-    def __init__(self, machines: Mapping[str, Machine], out: TextIO = sys.stderr) -> None:
+    def __init__(self, machines: Mapping[str, Machine], out: TextIO = sys.stdout) -> None:
         self.units: Mapping[str, Unit] = {}
         self.phases: list[tuple[str, float]] = []
         self._machines = machines
