@@ -57,7 +57,7 @@ def load(app: str) -> dict[str, Any]:
 
 def deploy(request: dict[str, Any]) -> None:
     """Unpack a charm, and note what the controller knows of its unit."""
-    known = {**UNLESS_GIVEN, "status": ["unknown", ""], **request}
+    known = {**UNLESS_GIVEN, "status": ["waiting", "agent initialising"], **request}
     known.setdefault("path", str(SOURCES / "charms" / known.get("charm", known["app"])))
     known["directory"] = str(AGENTS / f"unit-{known['app']}-{known['number']}" / "charm")
     unpack(known)
