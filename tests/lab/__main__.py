@@ -54,11 +54,12 @@ def main() -> int:
         wanted = deployment.read(options.bundle, options.overlay, options.nodes + options.spare)
         with build.rack(wanted, options.spare) as rack:
             found = [*converge(rack), *(check for name in options.more for check in SCENARIOS[name](rack))]
+            fabric = picture(rack)
             print(report.text(rack, found))
             if options.json:
                 report.dump(options.json, rack, found)
             options.html.parent.mkdir(parents=True, exist_ok=True)
-            report.write_html(options.html, rack, found, picture(rack))
+            report.write_html(options.html, rack, found, fabric)
             print(f"Report: {options.html}")
             if options.shell:
                 interact(rack.floor.machines[options.shell].guest)
