@@ -51,9 +51,9 @@ def nodes(rack: Rack) -> Iterator[Check]:
         yield equal("firmware", f"{name} NUM_OF_VFS", str(vfs), values.get("NUM_OF_VFS", ""))
         yield equal("firmware", f"{name} SRIOV_EN", "True(1)", values.get("SRIOV_EN", ""))
     found = rack.floor.each("", dict.fromkeys(rack.nodes, partial(_node, vfs=vfs)))
-    for name in rack.nodes:
-        for check in found[name]:
-            yield replace(check, subject=f"{name} {check.subject}")
+    every = [replace(each, subject=f"{name} {each.subject}") for name in rack.nodes for each in found[name]]
+    for area in dict.fromkeys(each.area for each in every):
+        yield from (each for each in every if each.area == area)
     lossless = rack.on_nodes("; ".join(f"dcb pfc show dev {netdev}" for netdev in PFS.values()))
     for name in rack.nodes:
         on = " ".join(re.findall(r"(\d):on", lossless[name])) or "none"
