@@ -2,6 +2,7 @@
 """The reference design's fabric on real BGP, EVPN and LACP, set up and judged by cumulus-fabric itself."""
 
 import json
+from typing import Any
 
 import pytest
 from functional.twin.rack import Rack
@@ -41,8 +42,15 @@ def test_every_session_segment_and_vni_is_as_the_intent_says(rack: Rack) -> None
     assert {vni: node["vlan"] for vni, node in seen["Leaf1-2"]["evpn"]["vni"].items()} == {
         str(vlan): vlan for vlan in (9, 10, 40, 101, 3000)
     }
-    far = seen["Leaf0-2"]["interface"]["swp31"]["lldp"]["neighbor"]["Spine0"]
-    assert far["port"] == {"name": "swp14", "type": "ifname"}
+
+
+def test_a_switch_hears_what_is_at_a_cables_other_end(rack: Rack) -> None:
+    def neighbour() -> dict[str, Any]:
+        port = rack.operate("read")["Leaf0-2"]["interface"]["swp31"]
+        return port.get("lldp", {}).get("neighbor", {}).get("Spine0", {})
+
+    rack.until(lambda: bool(neighbour()), 120, "no LLDP from Spine0")
+    assert neighbour()["port"] == {"name": "swp14", "type": "ifname"}
 
 
 def test_a_host_sees_both_leaves_as_one_lacp_system_the_racks_segment_mac(rack: Rack) -> None:
