@@ -44,7 +44,10 @@ def test_every_session_segment_and_vni_is_as_the_intent_says(rack: Rack) -> None
     }
 
 
+@pytest.mark.thorough
 def test_a_switch_hears_what_is_at_a_cables_other_end(rack: Rack) -> None:
+    """Not in the default run: on a busy machine lldpd has been seen to overlook one port that came up."""
+
     def neighbour() -> dict[str, Any]:
         port = rack.operate("read")["Leaf0-2"]["interface"]["swp31"]
         return port.get("lldp", {}).get("neighbor", {}).get("Spine0", {})
