@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import pytest
 from charmkit.reboot_databag import KEY, decode_cluster
+from functional.once import once
 from lab.guest import Guest
 from lab.juju import Unit
 
@@ -28,21 +29,17 @@ publish(Machine(), Handover("nic-firmware", "nic-firmware/0", "roller", reboot=w
 """
 
 
-_made: dict[int, Unit] = {}
-
-
 @pytest.fixture
 def unit(machine: Guest) -> Unit:
-    """The unit, converged, and an agent of nic-firmware beside it; made once per guest, then a snapshot."""
-    if found := _made.get(id(machine)):
-        machine.load("roller")
-        return found
-    machine.run("mkdir -p /var/lib/juju/agents/unit-nic-firmware-0")
-    unit = machine.unit("roller", path=CHARM)
-    assert unit.start().status == ("active", "")
-    machine.save("roller")
-    _made[id(machine)] = unit
-    return unit
+    """The unit, converged, and an agent of nic-firmware beside it."""
+
+    def make() -> Unit:
+        machine.run("mkdir -p /var/lib/juju/agents/unit-nic-firmware-0")
+        unit = machine.unit("roller", path=CHARM)
+        assert unit.start().status == ("active", "")
+        return unit
+
+    return once(machine, "roller", make)
 
 
 def status(unit: Unit) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import pytest
+from functional.once import once
 from lab.guest import Guest
 from lab.juju import Result, Unit
 
@@ -18,8 +19,6 @@ OPTIONS = {
     "reboot-settle": 0,
 }
 SRIOV = {"num-vfs": 8, "reboot-policy": "always", "reboot-settle": 0}
-
-_made: dict[tuple[int, str], "Pair"] = {}
 
 
 def soon(holds: Callable[[], bool], seconds: float = 300) -> bool:
@@ -59,12 +58,9 @@ class Pair:
 @pytest.fixture
 def pair(machine: Guest) -> Pair:
     """Both deployed, no hook run yet: a NIC with its factory settings."""
-    found = _made.get((id(machine), "firmware-new"))
-    if found:
-        machine.load("firmware-new")
-        return found
-    firmware = machine.unit("nic-firmware", config=OPTIONS)
-    pair = Pair(machine, firmware, machine.unit("sriov-switchdev", config=SRIOV))
-    machine.save("firmware-new")
-    _made[id(machine), "firmware-new"] = pair
-    return pair
+
+    def make() -> Pair:
+        firmware = machine.unit("nic-firmware", config=OPTIONS)
+        return Pair(machine, firmware, machine.unit("sriov-switchdev", config=SRIOV))
+
+    return once(machine, "firmware-new", make)

@@ -5,6 +5,7 @@ import hashlib
 
 import pytest
 from functional.nic_firmware.conftest import PF, Pair, soon
+from functional.once import once
 from lab import mstflint
 from lab.guest import GuestError
 
@@ -15,28 +16,24 @@ LAB_BURN_SECONDS=$(cat /root/burn-seconds) exec python3 /opt/ovn-offload/tests/l
 """
 
 
-_made: dict[int, Pair] = {}
-
-
 @pytest.fixture
 def site(pair: Pair) -> Pair:
-    """nic-firmware alone, the stand-in in mstflint's place, and an image on a web server; made once."""
-    if found := _made.get(id(pair.guest)):
-        pair.guest.load("burn")
-        return found
-    guest, content = pair.guest, mstflint.image("MT_0000000359", NEW)
-    guest.run("rm -r /var/lib/juju/agents/unit-sriov-switchdev-0")
-    # A transient unit's command is looked up in systemd's own path, where /usr/local comes first.
-    guest.write("/usr/local/bin/mstflint", TOOL, 0o755)
-    guest.write("/root/burn-seconds", "3")
-    guest.write("/srv/fw/fw.bin", content)
-    guest.run("systemd-run --unit=images python3 -m http.server --directory /srv/fw 8080")
-    digest = hashlib.sha256(content).hexdigest()
-    options = {"profile": "", "parameters": "", "firmware-url": URL, "firmware-sha256": digest}
-    assert pair.firmware.emit("config_changed", config=options).status[0] == "active"
-    guest.save("burn")
-    _made[id(guest)] = pair
-    return pair
+    """nic-firmware alone, the stand-in in mstflint's place, and an image on a web server."""
+
+    def make() -> Pair:
+        guest, content = pair.guest, mstflint.image("MT_0000000359", NEW)
+        guest.run("rm -r /var/lib/juju/agents/unit-sriov-switchdev-0")
+        # A transient unit's command is looked up in systemd's own path, where /usr/local comes first.
+        guest.write("/usr/local/bin/mstflint", TOOL, 0o755)
+        guest.write("/root/burn-seconds", "3")
+        guest.write("/srv/fw/fw.bin", content)
+        guest.run("systemd-run --unit=images python3 -m http.server --directory /srv/fw 8080")
+        digest = hashlib.sha256(content).hexdigest()
+        options = {"profile": "", "parameters": "", "firmware-url": URL, "firmware-sha256": digest}
+        assert pair.firmware.emit("config_changed", config=options).status[0] == "active"
+        return pair
+
+    return once(pair.guest, "burn", make)
 
 
 def flash(site: Pair) -> str:

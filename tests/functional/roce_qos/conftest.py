@@ -2,12 +2,10 @@
 """A node with the charm, its hooks behind it; made once per guest, then a snapshot."""
 
 import pytest
+from functional.once import once
 from functional.roce_qos.node import Node
 from lab import site
 from lab.guest import Guest
-from lab.juju import Unit
-
-_made: dict[int, Unit] = {}
 
 
 @pytest.fixture
@@ -20,13 +18,11 @@ def node(machine: Guest) -> Node:
 @pytest.fixture
 def lossless(machine: Guest, request: pytest.FixtureRequest) -> Node:
     """The default scheme on both ports."""
-    unit = _made.get(id(machine))
-    if unit is None:
+
+    def make() -> Node:
         node = request.getfixturevalue("node")
         result = node.unit.start()
         assert result.status[0] == "active", (result.status, result.logs)
-        machine.save("roce-lossless")
-        _made[id(machine)] = unit = node.unit
-    else:
-        machine.load("roce-lossless")
-    return Node(machine, unit)
+        return node
+
+    return once(machine, "roce-lossless", make)
