@@ -234,10 +234,9 @@ def test_units_come_after_those_of_sriov_switchdev_and_the_rule_starts_the_secon
 def test_the_rule_names_every_port(converged: Node) -> None:
     rule = converged.host.files.read(files.RULE)
     for bdf in (PF0, PF1):
-        assert (
-            f'SUBSYSTEM=="infiniband", ACTION=="add|move", KERNELS=="{bdf}", TEST=="{record.SERVED}"' in rule
-        )
-        assert f'SUBSYSTEM=="net", ACTION=="add|move", KERNELS=="{bdf}", TEST=="{record.SERVED}"' in rule
+        own = f'ACTION=="add|move", KERNELS=="{bdf}", TEST=="{record.SERVED}"'
+        assert f'SUBSYSTEM=="infiniband", {own}, TAG+="systemd"' in rule
+        assert f'SUBSYSTEM=="net", {own}' in rule
     assert rule.count(files.AGAIN) == 4
 
 
