@@ -8,6 +8,7 @@ with it once; the answer holds until the host reboots.
 import os
 import re
 import subprocess
+from functools import cache
 from pathlib import Path
 
 from lab import host
@@ -45,6 +46,7 @@ def _emulation() -> list[str]:
     return ["-accel", f"tcg,thread={'multi' if parallel else 'single'}", "-cpu", "Nehalem"]
 
 
+@cache
 def qemu_version() -> str:
     """What QEMU says of itself."""
     command = ["qemu-system-x86_64", "--version"]

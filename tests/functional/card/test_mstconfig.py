@@ -88,19 +88,11 @@ def test_the_header_names_the_card(card):
         assert re.search(rf"^{name}: +{re.escape(value)} *$", text, re.MULTILINE), text
 
 
-def module_reloaded(card):
-    after_another_boot(card)
-
-
-def rebooted(card):
+def reboot(card):
     card.machine.reboot()
 
 
-@pytest.mark.parametrize(
-    "boot",
-    [module_reloaded, pytest.param(rebooted, marks=pytest.mark.thorough)],
-    ids=lambda boot: boot.__name__,
-)
+@pytest.mark.parametrize("boot", [after_another_boot, pytest.param(reboot, marks=pytest.mark.thorough)])
 def test_what_is_set_waits_for_the_next_boot_and_survives_it(card, boot):
     text = set_(card, "NUM_OF_VFS=16", "NUM_VF_MSIX=63", "CNP_DSCP_P2=26")
     assert "-I- Please reboot machine to load new configurations." in text

@@ -37,7 +37,7 @@ class Unit:
     machine: Machine
     status: tuple[str, str] = ("waiting", "for its machine")
     hooked: float = 0.0
-    looked: float = 0.0  # as soon as it has started
+    looked: float = 0.0  # as soon as it is deployed
     writes: int = 0
     failures: int = 0
     runner: Any = None  # a Runner as soon as it is deployed

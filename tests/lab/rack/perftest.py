@@ -76,7 +76,7 @@ def run(rack: Rack, command: str, one: str, other: str) -> tuple[dict[str, float
     A client has been seen to crash where its server was not ready: that is tried again.
     """
     listening = "rdma resource show cm_id | grep -q LISTEN"
-    said = ""
+    said, row = "", {}
     for _ in range(ATTEMPTS):
         rack.on(
             other,
@@ -86,9 +86,10 @@ def run(rack: Rack, command: str, one: str, other: str) -> tuple[dict[str, float
         )
         said = rack.on(one, f"timeout 240 {command} {address(rack.nodes[other])} 2>&1", timeout=300)
         rack.on(other, "systemctl stop perftest 2>/dev/null")
-        if parse(said):
+        row = parse(said)
+        if row:
             break
-    return parse(said), (said.strip().splitlines() or ["no answer"])[-1]
+    return row, (said.strip().splitlines() or ["no answer"])[-1]
 
 
 def _network(guest: Guest, nodes: list[int]) -> None:
