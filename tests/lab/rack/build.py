@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A rack from its guests' start to units that have been deployed."""
 
-import os
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -11,7 +9,6 @@ from typing import Any
 
 from lab.cable import Nic
 from lab.guest import Guest
-from lab.image import image
 from lab.rack import layout, ovn
 from lab.rack.controller import Controller
 from lab.rack.deployment import Application, Deployment
@@ -19,6 +16,8 @@ from lab.rack.display import Display
 from lab.rack.figures import Figure
 from lab.rack.machine import Floor, Job, Machine
 from lab.twin.start import start
+
+FIRST_BOOTS = 3600  # seconds at most for the image and every machine's first boot
 
 CREDENTIALS = {
     "id": "secret:labswitches000000000",
@@ -85,32 +84,19 @@ def _rack(deployment: Deployment, count: int, fabric: list[Nic], nodes: list[lis
     for app in deployment.applications.values():
         for juju in app.machines:
             place.setdefault(juju, layout.FABRIC)
-    _first_boots([machine.guest for machine in machines.values()])
-    display = Display(machines)
-    floor = Floor(machines.values(), display.tick)
-    controller = Controller(deployment, floor, place)
-    floor.tick = lambda: (controller.due(), display.tick())
-    display.units, controller.tell = controller.units, display.say
+    floor = Floor(machines.values(), lambda: None)
     try:
+        # With progress of its own, and before the display: the cache mostly has it.
+        floor.each("", {name: lambda guest: guest.prepare() for name in machines}, FIRST_BOOTS)
+        display = Display(machines)
+        controller = Controller(deployment, floor, place)
+        floor.tick = lambda: (controller.due(), display.tick())
+        display.units, controller.tell = controller.units, display.say
         display.phase("machines start")
         floor.each("starts", {name: partial(_enter, machine) for name, machine in machines.items()})
         yield Rack(deployment, floor, controller, display, count)
     finally:
         floor.stop()
-
-
-def _first_boots(guests: list[Guest]) -> None:
-    """What the cache has not yet, as many at a time as there are processors to emulate them."""
-    image(guests[0].release.name)  # once, before all of them want it
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        try:
-            for _ in pool.map(Guest.prepare, guests):
-                pass
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            for guest in guests:
-                guest.kill()
-            raise
 
 
 def _enter(machine: Machine, _: Guest) -> None:
