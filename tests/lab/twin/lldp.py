@@ -9,8 +9,15 @@ from typing import Any
 
 from lab.twin.commands import CommandError, daemon, run
 
-HEARTBEAT = 5  # seconds; Cumulus' 30 would make every test wait for it
-HEARTBEATS_KEPT = 12  # a minute: the daemons of six switches share one emulated processor
+SETTINGS = """\
+configure lldp portidsubtype ifname
+configure lldp tx-interval 5
+"""
+"""Ports by their names, and a frame every five seconds: Cumulus' thirty would make every test wait for it.
+
+lldpd starts paused, reads them through an lldpcli of its own, and goes on. An lldpcli of ours beside that one
+could pause it for good: each change sends all settings back as they were read before (src/daemon/client.c).
+"""
 
 CHROOT = Path("/run/lldpd")
 """Where lldpd locks its unprivileged half in; its own unit makes it otherwise."""
@@ -25,20 +32,17 @@ class Lldp:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        """Start the daemon and return when it has its settings."""
+        """Start the daemon and return when it answers."""
         CHROOT.mkdir(exist_ok=True)
-        self._process = daemon(self.namespace, ["lldpd", "-d", "-u", str(self._socket), "-I", "swp*"])
+        settings = Path(f"/run/lldpd-{self.namespace}.conf")
+        settings.write_text(SETTINGS)
+        argv = ["lldpd", "-d", "-u", str(self._socket), "-I", "swp*", "-O", str(settings)]
+        self._process = daemon(self.namespace, argv)
         deadline = time.monotonic() + 60
         while not self._socket.exists():
             if time.monotonic() > deadline or self._process.poll() is not None:
                 raise CommandError(f"{self.namespace}: lldpd does not start")
             time.sleep(0.1)
-        for setting in (
-            "lldp portidsubtype ifname",
-            f"lldp tx-interval {HEARTBEAT}",
-            f"lldp tx-hold {HEARTBEATS_KEPT}",
-        ):
-            self._lldpcli("configure", *setting.split())
 
     def stop(self) -> None:
         """End the daemon."""
@@ -49,11 +53,9 @@ class Lldp:
     def neighbours(self) -> dict[str, list[dict[str, Any]]]:
         """Per port, what each neighbour says of itself, as lldpd prints it."""
         found: dict[str, list[dict[str, Any]]] = {}
-        said = json.loads(self._lldpcli("-f", "json0", "show", "neighbors"))
+        argv = ["lldpcli", "-u", str(self._socket), "-f", "json0", "show", "neighbors"]
+        said = json.loads(run(argv))
         for lldp in said.get("lldp", []):
             for interface in lldp.get("interface", []):
                 found.setdefault(interface["name"], []).append(interface)
         return found
-
-    def _lldpcli(self, *args: str) -> str:
-        return run(["lldpcli", "-u", str(self._socket), *args])
