@@ -20,8 +20,7 @@ host has settled.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from hostnic.handover import Handover, RebootWish
 
@@ -35,16 +34,14 @@ GONE_FOR = 5 * 60
 become the leader does not see all of its peers yet, and a removed unit's host may be rebooting."""
 
 
-@dataclass(frozen=True)
-class Policy:
+class Policy(NamedTuple):
     """The options ``reboot-policy`` and ``reboot-settle`` (seconds)."""
 
     mode: Mode = "manual"
     settle: int = 300
 
 
-@dataclass(frozen=True)
-class Need:
+class Need(NamedTuple):
     """What the charm found on this host in this hook.
 
     Attributes:
@@ -59,8 +56,7 @@ class Need:
     unverified: str = ""
 
 
-@dataclass(frozen=True)
-class Host:
+class Host(NamedTuple):
     """This unit and its host, now.
 
     Attributes:
@@ -80,13 +76,12 @@ class Host:
     uptime: int
     now: int
     leader: bool
-    need: Need = field(default_factory=Need)
+    need: Need = Need()
     busy: str = ""
     stopped: str = ""
 
 
-@dataclass(frozen=True)
-class UnitState:
+class UnitState(NamedTuple):
     """What a unit publishes, and remembers, in its databag.
 
     Attributes:
@@ -115,20 +110,18 @@ class UnitState:
     settled: bool = True
     healthy_at: int | None = None
     futile: tuple[str, ...] = ()
-    spent: Mapping[str, str] = field(default_factory=lambda: {})
+    spent: Mapping[str, str] = {}
     released: int = 0
 
 
-@dataclass(frozen=True)
-class Approval:
+class Approval(NamedTuple):
     """Reasons of one unit that the operator approved on the leader; valid in that unit's boot."""
 
     boot_id: str
     reasons: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Cluster:
+class Cluster(NamedTuple):
     """What the leader publishes in the application's databag.
 
     Attributes:
@@ -147,12 +140,11 @@ class Cluster:
     since: int = 0
     missing_since: int | None = None
     missed_by: str = ""
-    approvals: Mapping[str, Approval] = field(default_factory=lambda: {})
-    forced: Mapping[str, int] = field(default_factory=lambda: {})
+    approvals: Mapping[str, Approval] = {}
+    forced: Mapping[str, int] = {}
 
 
-@dataclass(frozen=True)
-class Decision:
+class Decision(NamedTuple):
     """What to publish, and whether to ask Juju for the reboot at the end of this hook."""
 
     own: UnitState
@@ -169,7 +161,7 @@ def with_others(need: Need, others: Iterable[Handover], owner: str) -> Need:
         reasons += [f"{other.charm}: {reason}" for reason in other.reboot.reasons]
         if not other.reboot.ready:
             not_ready.append(f"{other.charm}: {other.pending or 'still prepares it'}")
-    return replace(need, reasons=tuple(reasons), not_ready="; ".join(not_ready))
+    return need._replace(reasons=tuple(reasons), not_ready="; ".join(not_ready))
 
 
 def as_wish(need: Need, now: int) -> RebootWish | None:
@@ -212,13 +204,13 @@ def arbitrate(leader: str, units: Mapping[str, UnitState], cluster: Cluster, now
     if not waiting:
         return cluster
     first = min(waiting, key=lambda unit: (units[unit].since, unit))
-    return replace(cluster, grant=cluster.grant + 1, holder=first, since=now)
+    return cluster._replace(grant=cluster.grant + 1, holder=first, since=now)
 
 
 def release(cluster: Cluster) -> Cluster:
     """The operator takes the lock away from a holder that does not give it back."""
     forced = {**cluster.forced, cluster.holder: cluster.grant}
-    return replace(cluster, holder="", missing_since=None, missed_by="", forced=forced)
+    return cluster._replace(holder="", missing_since=None, missed_by="", forced=forced)
 
 
 def approve_all(units: Mapping[str, UnitState], cluster: Cluster) -> Cluster:
@@ -226,7 +218,7 @@ def approve_all(units: Mapping[str, UnitState], cluster: Cluster) -> Cluster:
     approvals = {
         unit: Approval(state.boot_id, state.reasons) for unit, state in units.items() if state.reasons
     }
-    return replace(cluster, approvals={**cluster.approvals, **approvals})
+    return cluster._replace(approvals={**cluster.approvals, **approvals})
 
 
 def approve_one(own: UnitState, uptime: int) -> UnitState:
@@ -234,7 +226,7 @@ def approve_one(own: UnitState, uptime: int) -> UnitState:
     requested = own.requested_at
     if requested is not None and uptime - requested >= NEVER_CAME:
         requested = None
-    return replace(own, approved=own.reasons, requested_at=requested)
+    return own._replace(approved=own.reasons, requested_at=requested)
 
 
 def eligible(unit: str, state: UnitState, cluster: Cluster) -> bool:
@@ -265,8 +257,7 @@ def _look(host: Host, policy: Policy, own: UnitState) -> UnitState:
     requested = own.requested_at
     if requested is not None and not reasons and host.uptime - requested >= NEVER_CAME:
         requested = None
-    own = replace(
-        own,
+    own = own._replace(
         reasons=reasons,
         since=own.since if own.reasons and reasons else host.now if reasons else 0,
         ready=bool(reasons) and not need.not_ready,
@@ -284,8 +275,7 @@ def _after_boot(host: Host, own: UnitState) -> UnitState:
     spent = dict(own.spent)
     if own.ready:
         spent.update(dict.fromkeys(own.reasons, host.boot_id))
-    return replace(
-        own,
+    return own._replace(
         boot_id=host.boot_id,
         reasons=(),
         approved=(),
@@ -298,11 +288,11 @@ def _after_boot(host: Host, own: UnitState) -> UnitState:
 
 def _settle(host: Host, policy: Policy, own: UnitState) -> UnitState:
     if host.need.unverified or host.stopped or own.futile:
-        return replace(own, healthy_at=None)
+        return own._replace(healthy_at=None)
     since = host.uptime if own.healthy_at is None else own.healthy_at
     if host.uptime - since >= policy.settle:
-        return replace(own, settled=True, healthy_at=None)
-    return replace(own, healthy_at=since)
+        return own._replace(settled=True, healthy_at=None)
+    return own._replace(healthy_at=since)
 
 
 def _consent(policy: Policy, host: Host) -> Literal["", "always", "idle"]:
@@ -317,10 +307,10 @@ def _act(host: Host, own: UnitState, cluster: Cluster) -> tuple[UnitState, bool]
         return own, False
     if cluster.holder == host.unit and own.released < cluster.grant:
         if eligible(host.unit, own, cluster):
-            return replace(own, requested_at=host.uptime), True
-        return (replace(own, released=cluster.grant) if own.settled else own), False
+            return own._replace(requested_at=host.uptime), True
+        return (own._replace(released=cluster.grant) if own.settled else own), False
     taken = cluster.forced.get(host.unit, 0)
-    return (replace(own, released=taken) if own.settled and taken > own.released else own), False
+    return (own._replace(released=taken) if own.settled and taken > own.released else own), False
 
 
 def _forget(units: Mapping[str, UnitState], cluster: Cluster) -> Cluster:
@@ -328,8 +318,7 @@ def _forget(units: Mapping[str, UnitState], cluster: Cluster) -> Cluster:
 
     What concerns a unit that the leader does not see stays: a fresh leader does not see all peers yet.
     """
-    return replace(
-        cluster,
+    return cluster._replace(
         approvals={
             unit: approval
             for unit, approval in cluster.approvals.items()
@@ -344,13 +333,13 @@ def _forget(units: Mapping[str, UnitState], cluster: Cluster) -> Cluster:
 
 
 def _take_back(leader: str, units: Mapping[str, UnitState], cluster: Cluster, now: int) -> Cluster:
-    seen = replace(cluster, missing_since=None, missed_by="")
-    free = replace(seen, holder="")
+    seen = cluster._replace(missing_since=None, missed_by="")
+    free = seen._replace(holder="")
     if cluster.holder in units:
         return free if units[cluster.holder].released >= cluster.grant else seen
     missed = cluster.missing_since
     if missed is None or missed > now or cluster.missed_by != leader:
-        return replace(cluster, missing_since=now, missed_by=leader)
+        return cluster._replace(missing_since=now, missed_by=leader)
     return free if now - missed >= GONE_FOR else cluster
 
 

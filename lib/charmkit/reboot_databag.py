@@ -5,7 +5,6 @@ Both databags use one key, :data:`KEY`. Units of one application may run differe
 unknown fields are ignored, absent ones take their default, and a change of meaning raises ``version``.
 """
 
-import dataclasses
 import json
 from collections.abc import Mapping
 from typing import Any, TypeVar, cast
@@ -20,7 +19,10 @@ Data = TypeVar("Data", UnitState, Cluster)
 
 def encode(state: UnitState | Cluster) -> str:
     """``state`` as text; equal states give equal text, so that nothing is written without a change."""
-    return json.dumps({"version": VERSION, **dataclasses.asdict(state)}, sort_keys=True)
+    content = state._asdict()
+    if isinstance(state, Cluster):
+        content["approvals"] = {unit: approval._asdict() for unit, approval in state.approvals.items()}
+    return json.dumps({"version": VERSION, **content}, sort_keys=True)
 
 
 def decode_unit(text: str | None) -> UnitState:
@@ -54,9 +56,7 @@ def decode_cluster(text: str | None) -> Cluster:
     forced = _object(content.pop("forced", {}), "forced")
     if not all(_is_count(number) for number in forced.values()):
         raise ValueError("forced is malformed")
-    return dataclasses.replace(
-        _typed(Cluster, content), approvals=approvals, forced=cast("dict[str, int]", forced)
-    )
+    return _typed(Cluster, content)._replace(approvals=approvals, forced=cast("dict[str, int]", forced))
 
 
 def _content(text: str | None) -> dict[str, object]:
@@ -74,22 +74,21 @@ def _content(text: str | None) -> dict[str, object]:
 def _typed(cls: type[Data], content: Mapping[str, object]) -> Data:
     """Build ``cls`` from the fields that it knows, each of the type of its default."""
     values: dict[str, Any] = {}
-    for field in dataclasses.fields(cls):
-        if field.name not in content:
+    for name, default in cls._field_defaults.items():
+        if name not in content:
             continue
-        value = content[field.name]
-        default = getattr(cls, field.name, None)
-        if field.name == "spent":
+        value = content[name]
+        if name == "spent":
             value = _object(value, "spent")
             _texts(list(value.values()), "spent")
         elif isinstance(default, tuple):
-            value = _texts(value, field.name)
+            value = _texts(value, name)
         elif isinstance(default, bool | str):
             if not isinstance(value, type(default)):
-                raise ValueError(f"{field.name} is malformed")
+                raise ValueError(f"{name} is malformed")
         elif not _is_count(value) and not (default is None and value is None):
-            raise ValueError(f"{field.name} is malformed")
-        values[field.name] = value
+            raise ValueError(f"{name} is malformed")
+        values[name] = value
     return cls(**values)
 
 

@@ -8,7 +8,6 @@ the actions ``approve-reboot`` and ``release-reboot-lock``. The decisions are :m
 import logging
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 import ops
 from converge import Finding, Severity
@@ -98,13 +97,13 @@ class RollingReboot(ops.Object):
         if silent := self._dispatcher.silent(others):
             # One reboot is to serve all charms of the machine.
             said = need.not_ready or f"{silent} on this machine has not said yet what it needs"
-            need = replace(need, not_ready=said)
+            need = need._replace(not_ready=said)
         differing = handover.disagreements(others, given.reboot_owner)
         if differing:
-            need = replace(need, not_ready="the charms of this machine name different reboot owners")
+            need = need._replace(not_ready="the charms of this machine name different reboot owners")
         owns = given.reboot_owner == given.charm
         wish = None if owns else as_wish(need, self._now())
-        findings = [*differing, *(self._hand_over(replace(given, reboot=wish)) if publish else [])]
+        findings = [*differing, *(self._hand_over(given._replace(reboot=wish)) if publish else [])]
         if owns:
             return (*findings, *self.roll(with_others(need, others, given.charm), policy))
         elsewhere = Need(unverified=need.unverified)

@@ -3,7 +3,7 @@
 
 import enum
 from collections.abc import Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
 class Severity(enum.IntEnum):
@@ -21,8 +21,7 @@ class Severity(enum.IntEnum):
     """Only the operator can mend it."""
 
 
-@dataclass(frozen=True)
-class Finding:
+class Finding(NamedTuple):
     """One difference, and what to do about it.
 
     Attributes:

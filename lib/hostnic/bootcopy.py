@@ -14,6 +14,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from converge import Disruption, Step
 
@@ -24,8 +25,7 @@ PACKAGES = ("converge", "hostnic")
 MAIN = "import sys\n\nimport boot\n\nsys.exit(boot.main(sys.argv[1:]))\n"
 
 
-@dataclass(frozen=True)
-class BootCopy:
+class BootCopy(NamedTuple):
     """Where a charm's copy is, and what it holds.
 
     Attributes:

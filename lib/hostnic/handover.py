@@ -13,8 +13,7 @@ meet a newer one.
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from converge import Finding, Severity
 
@@ -34,8 +33,7 @@ _BDF = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7]")
 _PARAMETER = re.compile(r"[A-Z][A-Z0-9_]*(\[[0-9]+(\.\.[0-9]+)?\])?")
 
 
-@dataclass(frozen=True)
-class RebootWish:
+class RebootWish(NamedTuple):
     """A reboot that a charm needs but another charm asks for.
 
     Attributes:
@@ -50,8 +48,7 @@ class RebootWish:
     ready: bool
 
 
-@dataclass(frozen=True)
-class Handover:
+class Handover(NamedTuple):
     """One charm's file.
 
     Attributes:
@@ -69,8 +66,8 @@ class Handover:
     unit: str
     reboot_owner: str
     reboot: RebootWish | None = None
-    vfs: Mapping[str, int] = field(default_factory=lambda: {})
-    parameters: Mapping[str, Mapping[str, Parameter]] = field(default_factory=lambda: {})
+    vfs: Mapping[str, int] = {}
+    parameters: Mapping[str, Mapping[str, Parameter]] = {}
     pending: str = ""
 
 
@@ -91,7 +88,7 @@ def publish(system: System, handover: Handover) -> bool:
     """
     path = path_of(handover.charm)
     present = system.read(path) if system.exists(path) else ""
-    handover = replace(handover, reboot=_as_old_as(handover, present))
+    handover = handover._replace(reboot=_as_old_as(handover, present))
     text = _encode(handover)
     _decode(handover.charm, text)
     if text == present:
@@ -157,7 +154,7 @@ def _as_old_as(handover: Handover, present: str) -> RebootWish | None:
         return handover.reboot
     if handover.reboot is None or before is None or before.reasons != handover.reboot.reasons:
         return handover.reboot
-    return replace(handover.reboot, since=before.since)
+    return handover.reboot._replace(since=before.since)
 
 
 def _malformed(writer: str, error: Exception) -> Finding:

@@ -2,7 +2,7 @@
 """What a charm keeps on a host for the next boot: its boot copy, small files, enabled units."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from converge import Disruption, Step
 
@@ -11,8 +11,7 @@ from hostnic.bootcopy import BootCopy
 from hostnic.system import System
 
 
-@dataclass(frozen=True)
-class Installed:
+class Installed(NamedTuple):
     """What is there now.
 
     Attributes:
@@ -22,7 +21,7 @@ class Installed:
 
     """
 
-    files: Mapping[str, str | None] = field(default_factory=dict[str, "str | None"])
+    files: Mapping[str, str | None] = {}
     stamp: str | None = None
     enabled: frozenset[str] = frozenset()
 

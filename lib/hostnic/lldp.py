@@ -47,7 +47,7 @@ class Neighbour:
 def drop_in(system: System, link: Link) -> str | None:
     """Where networkd's configuration of ``link`` is amended; None when networkd does not manage it."""
     try:
-        lines = system.read(f"{LINKS}/{link.index}").splitlines()
+        lines = system.read(f"{LINKS}/{link.ifindex}").splitlines()
     except OSError:
         return None
     files = [line.partition("=")[2] for line in lines if line.startswith("NETWORK_FILE=")]
@@ -62,7 +62,7 @@ def speaks(system: System, path: str) -> bool:
 
 def neighbours(system: System, links: Iterable[Link]) -> dict[str, Neighbour]:
     """Netdev to its neighbour, for those that have one; spawns a process where networkd keeps no files."""
-    wanted = {link.index: link.name for link in links}
+    wanted = {link.ifindex: link.name for link in links}
     if not system.exists(FRAMES):
         try:
             return from_json(system.run(["networkctl", "lldp", "--json=short"]), set(wanted.values()))

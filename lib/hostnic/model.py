@@ -5,20 +5,18 @@ Plain frozen values: reading them is :mod:`hostnic.discover`'s work, changing th
 :mod:`hostnic.ops`'. ``None`` always means "this kernel or driver does not tell", never "off".
 """
 
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from converge import Finding
 
 EswitchMode = Literal["legacy", "switchdev", "switchdev_inactive"]
 
 
-@dataclass(frozen=True)
-class Vf:
+class Vf(NamedTuple):
     """A virtual function.
 
     Attributes:
-        index: its number on its PF, from 0 (``virtfn<index>``).
+        number: its place on its PF, from 0 (``virtfn<index>``).
         bdf: PCI address, ``0000:3b:00.2``.
         driver: the bound driver (``mlx5_core``, ``vfio-pci``), or None while unbound.
         netdev: its netdev in this network namespace, if it has one.
@@ -27,15 +25,14 @@ class Vf:
 
     """
 
-    index: int
+    number: int
     bdf: str
     driver: str | None = None
     netdev: str | None = None
     users: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Lag:
+class Lag(NamedTuple):
     """Hardware bond of a NIC's two ports (debugfs ``mlx5/<bdf>/lag``, kernel >= 5.19).
 
     Attributes:
@@ -54,8 +51,7 @@ class Lag:
     source: str = "none"
 
 
-@dataclass(frozen=True)
-class Pf:
+class Pf(NamedTuple):
     """A physical function: one port of a NIC.
 
     Attributes:
@@ -117,8 +113,7 @@ class Pf:
         return self.bdf.rpartition(".")[0]
 
 
-@dataclass(frozen=True)
-class Bond:
+class Bond(NamedTuple):
     """A kernel bond.
 
     Attributes:
@@ -139,8 +134,7 @@ class Bond:
     bridge: str | None
 
 
-@dataclass(frozen=True)
-class Host:
+class Host(NamedTuple):
     """Everything that was read, and one finding for each thing that could not be.
 
     Attributes:

@@ -72,7 +72,7 @@ class Links:
         message["attrs"] = [("EXT_MASK", SKIP_STATS)]
         found = self._channel.request(message, GETLINK, DUMP)
         names: dict[int, str] = {item["index"]: item.get_attr("IFNAME") for item in found}
-        return sorted((_link(item, names) for item in found), key=lambda link: link.index)
+        return sorted((_link(item, names) for item in found), key=lambda link: link.ifindex)
 
     def set_master(self, name: str, master: str | None) -> None:
         """Enslave ``name``, or release it."""
@@ -105,7 +105,7 @@ def _link(item: Untyped, names: dict[int, str]) -> Link:
     switch_id: str | None = item.get_attr("PHYS_SWITCH_ID")
     return Link(
         name=name,
-        index=item["index"],
+        ifindex=item["index"],
         mac=item.get_attr("ADDRESS"),
         permanent_mac=item.get_attr("PERM_ADDRESS"),
         mtu=item.get_attr("MTU") or 0,

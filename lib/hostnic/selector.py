@@ -8,7 +8,7 @@ there, as long as something remains.
 """
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from converge import Finding, Severity
 
@@ -31,24 +31,21 @@ class SelectorError(ValueError):
     """A value that says nothing: one sentence with the option, the value and what is allowed."""
 
 
-@dataclass(frozen=True)
-class Entry:
+class Entry(NamedTuple):
     """One word of a selector: a netdev, bond or full PCI address, and VFs; None means the default."""
 
     name: str
-    count: int | None
+    vfs: int | None
 
 
-@dataclass(frozen=True)
-class Chosen:
+class Chosen(NamedTuple):
     """A PF and how many VFs it is to have."""
 
     pf: Pf
-    count: int
+    vfs: int
 
 
-@dataclass(frozen=True)
-class Choice:
+class Choice(NamedTuple):
     """What a selector means on one host.
 
     Attributes:
@@ -117,9 +114,9 @@ def resolve(entries: tuple[Entry, ...], host: Host, default: int, option: str = 
         if not pfs:
             absent.append(entry.name)
         for pf in pfs:
-            count = entry.count if entry.count is not None else default
-            if pf.bdf in wanted and wanted[pf.bdf].count != count:
-                return _blocked(option, f"asks for both {wanted[pf.bdf].count} and {count} VFs on {pf.bdf}")
+            count = entry.vfs if entry.vfs is not None else default
+            if pf.bdf in wanted and wanted[pf.bdf].vfs != count:
+                return _blocked(option, f"asks for both {wanted[pf.bdf].vfs} and {count} VFs on {pf.bdf}")
             wanted[pf.bdf] = Chosen(pf, count)
     if not wanted:
         return _nothing(entries, host, option)

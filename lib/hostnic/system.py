@@ -10,15 +10,13 @@ extended-ack text when there is one.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from hostnic.dcb import App, Dcb
 
 
-@dataclass(frozen=True)
-class Link:
+class Link(NamedTuple):
     """A netdev as rtnetlink reports it.
 
     Attributes:
@@ -30,7 +28,7 @@ class Link:
     """
 
     name: str
-    index: int
+    ifindex: int
     mac: str | None
     permanent_mac: str | None
     mtu: int
@@ -46,16 +44,14 @@ class Link:
     partner_mac: str | None = None
 
 
-@dataclass(frozen=True)
-class DeviceInfo:
+class DeviceInfo(NamedTuple):
     """``devlink dev info``: the running firmware version and the board's PSID."""
 
     firmware: str | None
     psid: str | None
 
 
-@dataclass(frozen=True)
-class Pause:
+class Pause(NamedTuple):
     """Global pause frames (IEEE 802.3x) of a netdev."""
 
     rx: bool

@@ -38,7 +38,7 @@ def settings(name: str, text: str) -> dict[str, str]:
 def entries(name: str, text: str) -> tuple[selector.Entry, ...]:
     """Devices as :func:`hostnic.selector.parse` has them; a number of VFs has no meaning here."""
     found = selector.parse(text, name)
-    if any(entry.count is not None for entry in found):
+    if any(entry.vfs is not None for entry in found):
         raise OptionError(name, text, "names without a number of VFs; num-vfs has the number")
     return found
 

@@ -77,7 +77,7 @@ def plan(
         else:
             run.append(item)
     about = [finding for each in troubled.values() for finding in each]
-    notes += [replace(finding, severity=min(finding.severity, Severity.WARNING)) for finding in about]
+    notes += [finding._replace(severity=min(finding.severity, Severity.WARNING)) for finding in about]
     everything = (*observed.findings, *findings, *notes)
     result = Plan(tuple(run), tuple(held), everything)
     return Plan((), (), everything) if result.blocked else result

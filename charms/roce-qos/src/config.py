@@ -40,7 +40,7 @@ class Options:
 
     def __post_init__(self) -> None:
         check(self)
-        if any(entry.count is not None for entry in self.selected):
+        if any(entry.vfs is not None for entry in self.selected):
             raise OptionError("devices", self.devices, "names without a number of VFs")
         if self.pfc and self.roce_priority not in self.pfc:
             raise OptionError(

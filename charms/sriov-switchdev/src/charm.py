@@ -6,8 +6,7 @@ import json
 import logging
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import files
 import ops
@@ -39,8 +38,7 @@ NAME = "sriov-switchdev"
 NOT_READY = "the boot units and their files are not in place"
 
 
-@dataclass(frozen=True)
-class Survey:
+class Survey(NamedTuple):
     """What one look at the host gives."""
 
     wanted: Desired

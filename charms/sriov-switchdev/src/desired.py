@@ -3,8 +3,7 @@
 
 import json
 import re
-from dataclasses import asdict, dataclass
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 PATH = "/etc/ovn-offload/sriov-switchdev.json"
 VERSION = 1
@@ -13,8 +12,7 @@ _BDF = re.compile(r"[0-9a-f]{4}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7]")
 _NAME = re.compile(r"[^\s/:]{1,15}")
 
 
-@dataclass(frozen=True)
-class Port:
+class Port(NamedTuple):
     """One PF as it shall be.
 
     Attributes:
@@ -38,8 +36,7 @@ class Port:
         return self.bdf.rpartition(".")[0]
 
 
-@dataclass(frozen=True)
-class Desired:
+class Desired(NamedTuple):
     """All ports, by BDF, and what they have in common.
 
     Attributes:
@@ -66,7 +63,8 @@ class Desired:
 
     def to_json(self) -> str:
         """The text of the file at ``PATH``."""
-        return json.dumps({"version": VERSION, **asdict(self)}, indent=1, sort_keys=True) + "\n"
+        content = {**self._asdict(), "version": VERSION, "ports": [port._asdict() for port in self.ports]}
+        return json.dumps(content, indent=1, sort_keys=True) + "\n"
 
 
 def from_json(text: str) -> Desired:

@@ -2,7 +2,7 @@
 """Read what the plan needs to know about this host. Never writes; spawns no process on a converged host."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import bootcopy
 import desired
@@ -18,16 +18,14 @@ from hostnic.system import System
 NETWORKD_DIRECTORIES = ("/etc/systemd/network", "/run/systemd/network")
 
 
-@dataclass(frozen=True)
-class NextBoot:
+class NextBoot(NamedTuple):
     """VFs that the firmware of one port will offer after the next boot, or why that is unknown."""
 
     vfs: int | None
     reason: str = ""
 
 
-@dataclass(frozen=True)
-class Observed:
+class Observed(NamedTuple):
     """The host, what the charm has installed on it, and what happened since this boot.
 
     Attributes:
@@ -49,14 +47,14 @@ class Observed:
     host: Host
     now: float = 0.0
     previous: Desired | None = None
-    installed: Installed = field(default_factory=Installed)
-    boot: record.BootRecord = field(default_factory=record.BootRecord)
-    live: record.LiveRecord = field(default_factory=record.LiveRecord)
+    installed: Installed = Installed()
+    boot: record.BootRecord = record.BootRecord()
+    live: record.LiveRecord = record.LiveRecord()
     armed: bool = False
-    declared_bonds: Mapping[str, str] = field(default_factory=dict[str, str])
+    declared_bonds: Mapping[str, str] = {}
     vf_writers: tuple[str, ...] = ()
     host_network: frozenset[str] = frozenset()
-    next_boot: Mapping[str, NextBoot] = field(default_factory=dict[str, NextBoot])
+    next_boot: Mapping[str, NextBoot] = {}
     findings: tuple[Finding, ...] = ()
 
 
@@ -91,7 +89,7 @@ def ask_firmware(system: System, observed: Observed, wanted: Desired) -> Observe
         for port in wanted.ports
         if (pf := observed.host.pf(port.bdf)) and pf.total_vfs < port.num_vfs
     ]
-    return replace(observed, next_boot={bdf: next_boot(system, bdf) for bdf in short})
+    return observed._replace(next_boot={bdf: next_boot(system, bdf) for bdf in short})
 
 
 def next_boot(system: System, bdf: str) -> NextBoot:

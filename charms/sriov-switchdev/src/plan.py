@@ -8,7 +8,7 @@ the other one carries the node's network.
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import bootcopy
 import desired
@@ -36,8 +36,7 @@ CONFIRM = "confirm"
 """How the key of the step ends that confirms a live change."""
 
 
-@dataclass(frozen=True)
-class Policy:
+class Policy(NamedTuple):
     """What the operator allows now.
 
     Attributes:

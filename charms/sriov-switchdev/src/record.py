@@ -3,8 +3,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Literal, cast
+from typing import Any, Literal, NamedTuple, cast
 
 from converge import Finding, Severity
 from hostnic.system import System
@@ -20,8 +19,7 @@ Phase = Literal["early", "bind"]
 State = Literal["running", "done", "failed"]
 
 
-@dataclass(frozen=True)
-class Trouble:
+class Trouble(NamedTuple):
     """One thing that went wrong in a phase, in the operator's words."""
 
     subject: str
@@ -33,8 +31,7 @@ class Trouble:
         return Finding(severity, self.subject, self.what, self.remedy)
 
 
-@dataclass(frozen=True)
-class PhaseRecord:
+class PhaseRecord(NamedTuple):
     """How far a boot unit got.
 
     Attributes:
@@ -49,11 +46,10 @@ class PhaseRecord:
     troubles: tuple[Trouble, ...] = ()
 
 
-@dataclass(frozen=True)
-class BootRecord:
+class BootRecord(NamedTuple):
     """Both boot units of this boot; a unit that did not start has no record."""
 
-    phases: Mapping[Phase, PhaseRecord] = field(default_factory=dict[Phase, PhaseRecord])
+    phases: Mapping[Phase, PhaseRecord] = {}
 
     @property
     def troubles(self) -> tuple[Trouble, ...]:
@@ -69,8 +65,7 @@ class BootRecord:
         return now - latest.at < patience and (bind is None or bind.state == "running")
 
 
-@dataclass(frozen=True)
-class LiveRecord:
+class LiveRecord(NamedTuple):
     """Live changes of this boot towards one desired state.
 
     Attributes:
@@ -105,7 +100,10 @@ def read_boot(system: System) -> BootRecord:
 def write_boot(system: System, phase: Phase, state: State, troubles: tuple[Trouble, ...] = ()) -> None:
     """Record how far ``phase`` got."""
     phases = {**read_boot(system).phases, phase: PhaseRecord(state, system.now(), troubles)}
-    plain = {name: asdict(record) for name, record in phases.items()}
+    plain = {
+        name: {**record._asdict(), "troubles": [trouble._asdict() for trouble in record.troubles]}
+        for name, record in phases.items()
+    }
     _install(system, BOOT, {"version": VERSION, "phases": plain})
 
 
@@ -125,14 +123,14 @@ def read_live(system: System) -> LiveRecord:
 
 def write_live(system: System, record: LiveRecord) -> None:
     """Keep ``record`` until the next boot."""
-    _install(system, LIVE, {"version": VERSION, **asdict(record)})
+    _install(system, LIVE, {"version": VERSION, **record._asdict()})
 
 
 def count_live_failure(system: System, target: str, undone: str = "") -> None:
     """Note that a live change towards ``target`` failed, and why it was taken back if it was."""
     before = read_live(system)
     failures = before.failures + 1 if before.target == target else 1
-    write_live(system, replace(before, target=target, failures=failures, undone=undone))
+    write_live(system, before._replace(target=target, failures=failures, undone=undone))
 
 
 def _install(system: System, path: str, content: dict[str, Any]) -> None:

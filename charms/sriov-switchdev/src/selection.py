@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """From options and what was observed to the desired state of each port. Pure."""
 
-from dataclasses import replace
-
 from config import Options
 from converge import Finding, Severity
 from desired import Desired, Port
@@ -40,7 +38,7 @@ def resolve(options: Options, observed: Observed) -> tuple[Desired, tuple[Findin
             findings.append(Finding(severity, pf.bdf, f"VF-LAG cannot form: {what}", remedy))
         lag = options.vf_lag != "disabled" and reason is None
         netdev = pf.netdev or names.get(pf.bdf, "")
-        ports.append(Port(pf.bdf, netdev, chosen.count, pf.bond, lag))
+        ports.append(Port(pf.bdf, netdev, chosen.vfs, pf.bond, lag))
     if not options.selected and observed.previous:
         # "auto" does not forget a port that fell off the bus or lost its driver.
         known = {pf.bdf for pf in host.pfs if pf.netdev}
@@ -49,7 +47,7 @@ def resolve(options: Options, observed: Observed) -> tuple[Desired, tuple[Findin
     # A NIC bonds both of its ports or none: with one of them left out, none.
     by_card = Desired(tuple(ports)).cards()
     whole = {card for card, both in by_card.items() if len(both) == 2 and all(port.lag for port in both)}
-    ports = [replace(port, lag=port.card in whole) for port in ports]
+    ports = [port._replace(lag=port.card in whole) for port in ports]
     steering = None if options.steering_mode == "keep" else options.steering_mode
     return Desired(tuple(ports), steering, options.vf_lag == "required"), tuple(findings)
 
@@ -66,14 +64,14 @@ def as_declared(observed: Observed) -> Host:
         for pf in host.pfs
         if not pf.bond and (bond := observed.declared_bonds.get(pf.bdf)) and host.bond(bond)
     }
-    pfs = tuple(replace(pf, bond=strays.get(pf.bdf, pf.bond)) for pf in host.pfs)
+    pfs = tuple(pf._replace(bond=strays.get(pf.bdf, pf.bond)) for pf in host.pfs)
     bonds = tuple(_with(bond, pfs) for bond in host.bonds)
-    return replace(host, pfs=pfs, bonds=bonds)
+    return host._replace(pfs=pfs, bonds=bonds)
 
 
 def _with(bond: Bond, pfs: tuple[Pf, ...]) -> Bond:
     names = {pf.netdev for pf in pfs if pf.bond == bond.name and pf.netdev}
-    return replace(bond, members=tuple(sorted({*bond.members, *names})))
+    return bond._replace(members=tuple(sorted({*bond.members, *names})))
 
 
 def _no_lag(pf: Pf, host: Host) -> tuple[str, str] | None:

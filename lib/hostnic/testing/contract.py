@@ -51,7 +51,7 @@ def _port(pf: Pf) -> list[str]:
         f"  vfs {pf.num_vfs} of {pf.total_vfs}, autoprobe {pf.autoprobe}, iommu {pf.iommu}",
         f"  {pf.eswitch_mode} {pf.steering_mode} {pf.esw_multiport} offload {pf.hw_tc_offload}",
         f"  bond {pf.bond}, bridge {pf.bridge}, carrier {pf.carrier}, lag {_lag(pf.lag)}",
-        *(f"  vf {vf.index} {vf.bdf} {vf.driver} {vf.netdev is not None} {vf.users}" for vf in pf.vfs),
+        *(f"  vf {vf.number} {vf.bdf} {vf.driver} {vf.netdev is not None} {vf.users}" for vf in pf.vfs),
     ]
 
 

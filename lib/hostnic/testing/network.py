@@ -3,7 +3,7 @@
 
 import errno
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from hostnic.system import Link
 from hostnic.testing.mlx5 import MULTIPORT, refuse
@@ -129,7 +129,7 @@ class FakeNetwork:
                 )
             )  # fmt: skip
         found += self.others.values()
-        return [replace(link, index=index) for index, link in enumerate(found, 2)]
+        return [link._replace(ifindex=index) for index, link in enumerate(found, 2)]
 
     def _links_of(self, card: FakeCard, port: FakePort, now: float) -> list[Link]:
         up = port.netdev not in self.down

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The rolling reboot, decision by decision: what is known, then what is published and done."""
 
-from dataclasses import replace
-
 import pytest
 from charmkit.reboot import (
     GONE_FOR,
@@ -25,7 +23,7 @@ ME, PEER = "sriov/0", "sriov/1"
 WHY = ("8 VFs at the next boot",)
 ALWAYS, IDLE, MANUAL = Policy("always"), Policy("when-idle"), Policy("manual")
 HOST = Host(unit=ME, boot_id="boot 1", uptime=5000, now=1_000_000, leader=True)
-NEEDS = replace(HOST, need=Need(WHY))
+NEEDS = HOST._replace(need=Need(WHY))
 SETTLED = UnitState(boot_id="boot 1")
 WANTS = UnitState(boot_id="boot 1", reasons=WHY, since=999_000, ready=True, consent="always")
 
@@ -60,7 +58,7 @@ def test_the_leader_grants_itself_and_reboots_in_the_same_hook():
 
 
 def test_another_unit_publishes_its_need_and_waits_for_the_leader():
-    decision = turn(replace(NEEDS, leader=False))
+    decision = turn(NEEDS._replace(leader=False))
 
     assert not decision.reboot
     assert decision.own.reasons == WHY
@@ -70,28 +68,28 @@ def test_another_unit_publishes_its_need_and_waits_for_the_leader():
 
 
 def test_it_reboots_once_it_holds_the_lock():
-    decision = turn(replace(NEEDS, leader=False), cluster=Cluster(grant=4, holder=ME, since=999_990))
+    decision = turn(NEEDS._replace(leader=False), cluster=Cluster(grant=4, holder=ME, since=999_990))
 
     assert decision.reboot
 
 
 def test_it_asks_once():
     first = turn(NEEDS)
-    second = turn(replace(NEEDS, uptime=HOST.uptime + 60), own=first.own, cluster=first.cluster)
+    second = turn(NEEDS._replace(uptime=HOST.uptime + 60), own=first.own, cluster=first.cluster)
 
     assert not second.reboot
     assert second.own == first.own
 
 
 def test_a_boot_that_is_not_prepared_yet_waits():
-    decision = turn(replace(HOST, need=Need(WHY, not_ready="boot files are not installed")))
+    decision = turn(HOST._replace(need=Need(WHY, not_ready="boot files are not installed")))
 
     assert not decision.reboot
     assert decision.cluster.holder == ""
 
 
 def test_the_need_keeps_its_age_while_it_lasts():
-    later = turn(replace(NEEDS, leader=False, now=HOST.now + 500), own=replace(WANTS, since=HOST.now))
+    later = turn(NEEDS._replace(leader=False, now=HOST.now + 500), own=WANTS._replace(since=HOST.now))
 
     assert later.own.since == HOST.now
 
@@ -109,7 +107,7 @@ def test_a_second_host_waits_while_the_first_holds_the_lock():
 
 
 def test_the_one_that_waited_longest_goes_first():
-    units = {"sriov/2": replace(WANTS, since=10), "sriov/1": replace(WANTS, since=20), "sriov/0": SETTLED}
+    units = {"sriov/2": WANTS._replace(since=10), "sriov/1": WANTS._replace(since=20), "sriov/0": SETTLED}
 
     assert arbitrate(ME, units, Cluster(), HOST.now).holder == "sriov/2"
 
@@ -117,7 +115,7 @@ def test_the_one_that_waited_longest_goes_first():
 def test_the_next_is_granted_when_the_holder_gives_it_back():
     cluster = Cluster(grant=7, holder=PEER, since=999_000)
 
-    decision = turn(NEEDS, peers={PEER: replace(SETTLED, released=7)}, cluster=cluster)
+    decision = turn(NEEDS, peers={PEER: SETTLED._replace(released=7)}, cluster=cluster)
 
     assert decision.reboot
     assert decision.cluster == Cluster(grant=8, holder=ME, since=HOST.now)
@@ -126,7 +124,7 @@ def test_the_next_is_granted_when_the_holder_gives_it_back():
 def test_an_older_grant_given_back_does_not_free_the_lock():
     cluster = Cluster(grant=7, holder=PEER, since=999_000)
 
-    assert turn(NEEDS, peers={PEER: replace(SETTLED, released=6)}, cluster=cluster).cluster == cluster
+    assert turn(NEEDS, peers={PEER: SETTLED._replace(released=6)}, cluster=cluster).cluster == cluster
 
 
 # Policies.
@@ -142,11 +140,11 @@ def test_an_older_grant_given_back_does_not_free_the_lock():
     ],
 )
 def test_policies(policy: Policy, busy: str, goes: bool):
-    assert turn(replace(NEEDS, busy=busy), policy).reboot is goes
+    assert turn(NEEDS._replace(busy=busy), policy).reboot is goes
 
 
 def test_when_idle_waits_for_every_other_hosts_grace():
-    peers = {PEER: replace(SETTLED, settled=False)}
+    peers = {PEER: SETTLED._replace(settled=False)}
 
     assert not turn(NEEDS, IDLE, peers=peers).reboot
     assert turn(NEEDS, ALWAYS, peers=peers).reboot
@@ -156,14 +154,14 @@ def test_when_idle_waits_for_every_other_hosts_grace():
 def test_a_holder_that_became_busy_gives_the_lock_back_without_a_reboot():
     cluster = Cluster(grant=3, holder=ME, since=999_990)
 
-    decision = turn(replace(NEEDS, leader=False, busy="2 instances"), IDLE, own=WANTS, cluster=cluster)
+    decision = turn(NEEDS._replace(leader=False, busy="2 instances"), IDLE, own=WANTS, cluster=cluster)
 
     assert not decision.reboot
     assert decision.own.released == 3
 
 
 def test_the_operators_approval_on_the_leader_covers_all_that_need_it_now():
-    units = {ME: WANTS, PEER: replace(WANTS, boot_id="boot 9"), "sriov/2": SETTLED}
+    units = {ME: WANTS, PEER: WANTS._replace(boot_id="boot 9"), "sriov/2": SETTLED}
 
     approvals = approve_all(units, Cluster()).approvals
 
@@ -175,7 +173,7 @@ def test_the_operators_approval_on_the_leader_covers_all_that_need_it_now():
 def test_an_approved_host_goes_under_every_policy(policy: Policy, busy: str):
     cluster = Cluster(approvals={ME: Approval("boot 1", WHY)})
 
-    assert turn(replace(NEEDS, busy=busy), policy, cluster=cluster).reboot
+    assert turn(NEEDS._replace(busy=busy), policy, cluster=cluster).reboot
 
 
 @pytest.mark.parametrize(
@@ -197,22 +195,22 @@ def test_an_approval_lapses_with_the_need():
 
 
 def test_approval_on_the_unit_itself():
-    own = approve_one(replace(WANTS, consent=""), HOST.uptime)
+    own = approve_one(WANTS._replace(consent=""), HOST.uptime)
 
     assert turn(NEEDS, MANUAL, own=own).reboot
 
 
 # After the reboot.
 
-REBOOTED = replace(HOST, boot_id="boot 2", uptime=40, leader=False)
-ASKED = replace(WANTS, requested_at=5000)
+REBOOTED = HOST._replace(boot_id="boot 2", uptime=40, leader=False)
+ASKED = WANTS._replace(requested_at=5000)
 HELD = Cluster(grant=1, holder=ME, since=999_000)
 
 
 def test_the_lock_survives_the_reboot_until_the_host_has_settled():
     back = turn(REBOOTED, own=ASKED, cluster=HELD)
-    almost = turn(replace(REBOOTED, uptime=339), own=back.own, cluster=HELD)
-    settled = turn(replace(REBOOTED, uptime=340), own=almost.own, cluster=HELD)
+    almost = turn(REBOOTED._replace(uptime=339), own=back.own, cluster=HELD)
+    settled = turn(REBOOTED._replace(uptime=340), own=almost.own, cluster=HELD)
 
     assert (back.own.settled, back.own.healthy_at, back.own.released) == (False, 40, 0)
     assert (almost.own.settled, almost.own.released) == (False, 0)
@@ -222,61 +220,61 @@ def test_the_lock_survives_the_reboot_until_the_host_has_settled():
 @pytest.mark.parametrize(
     "trouble",
     [
-        replace(REBOOTED, uptime=200, need=Need(unverified="VF-LAG is not active")),
-        replace(REBOOTED, uptime=200, stopped="juju-0-lxd-1 stopped"),
+        REBOOTED._replace(uptime=200, need=Need(unverified="VF-LAG is not active")),
+        REBOOTED._replace(uptime=200, stopped="juju-0-lxd-1 stopped"),
     ],
 )
 def test_trouble_starts_the_settle_time_again(trouble: Host):
     back = turn(REBOOTED, own=ASKED, cluster=HELD)
     worse = turn(trouble, own=back.own, cluster=HELD)
-    better = turn(replace(REBOOTED, uptime=360), own=worse.own, cluster=HELD)
+    better = turn(REBOOTED._replace(uptime=360), own=worse.own, cluster=HELD)
 
     assert worse.own.healthy_at is None
     assert (better.own.settled, better.own.healthy_at) == (False, 360)
 
 
 def test_a_reboot_that_changed_nothing_is_terminal_and_keeps_the_lock():
-    back = turn(replace(REBOOTED, need=Need(WHY)), own=ASKED, cluster=HELD)
-    later = turn(replace(REBOOTED, need=Need(WHY), uptime=9000), own=back.own, cluster=HELD)
+    back = turn(REBOOTED._replace(need=Need(WHY)), own=ASKED, cluster=HELD)
+    later = turn(REBOOTED._replace(need=Need(WHY), uptime=9000), own=back.own, cluster=HELD)
 
     assert (back.own.futile, back.own.reasons, back.reboot) == (WHY, (), False)
     assert (later.own.futile, later.own.released, later.reboot) == (WHY, 0, False)
 
 
 def test_not_even_for_a_need_that_comes_and_goes():
-    states = turn(replace(REBOOTED, need=Need(WHY)), own=ASKED, cluster=HELD).own
+    states = turn(REBOOTED._replace(need=Need(WHY)), own=ASKED, cluster=HELD).own
     for uptime, need in ((400, Need()), (800, Need()), (900, Need(WHY))):
-        states = turn(replace(REBOOTED, need=need, uptime=uptime), own=states, cluster=HELD).own
+        states = turn(REBOOTED._replace(need=need, uptime=uptime), own=states, cluster=HELD).own
 
     assert states.futile == WHY
 
 
 def test_a_reboot_by_hand_that_changed_nothing_counts_too():
-    assert turn(replace(REBOOTED, need=Need(WHY)), own=WANTS).own.futile == WHY
+    assert turn(REBOOTED._replace(need=Need(WHY)), own=WANTS).own.futile == WHY
 
 
 def test_a_crash_before_everything_was_in_place_does_not():
-    unprepared = replace(WANTS, ready=False)
+    unprepared = WANTS._replace(ready=False)
 
-    decision = turn(replace(REBOOTED, need=Need(WHY)), own=unprepared)
+    decision = turn(REBOOTED._replace(need=Need(WHY)), own=unprepared)
 
     assert (decision.own.futile, decision.own.reasons) == ((), WHY)
 
 
 def test_another_reason_may_reboot_once_more_under_the_same_lock():
-    decision = turn(replace(REBOOTED, need=Need(("switchdev at the next boot",))), own=ASKED, cluster=HELD)
+    decision = turn(REBOOTED._replace(need=Need(("switchdev at the next boot",))), own=ASKED, cluster=HELD)
 
     assert decision.reboot
 
 
 def test_a_host_that_converged_forgets_at_the_next_boot():
-    spent = replace(SETTLED, spent={WHY[0]: "boot 1"})
+    spent = SETTLED._replace(spent={WHY[0]: "boot 1"})
 
     same = turn(HOST, own=spent)
     # The boot after: at its first hook the host is in its grace, and once it has settled the memory goes.
-    back = turn(replace(REBOOTED, leader=True), own=same.own)
-    settled = turn(replace(REBOOTED, leader=True, uptime=400), own=back.own)
-    after = turn(replace(REBOOTED, leader=True, uptime=460), own=settled.own)
+    back = turn(REBOOTED._replace(leader=True), own=same.own)
+    settled = turn(REBOOTED._replace(leader=True, uptime=400), own=back.own)
+    after = turn(REBOOTED._replace(leader=True, uptime=460), own=settled.own)
 
     assert same.own.spent
     assert back.own.spent
@@ -284,7 +282,7 @@ def test_a_host_that_converged_forgets_at_the_next_boot():
 
 
 def test_the_first_hook_ever_is_no_reboot():
-    decision = turn(replace(NEEDS, leader=False), own=UnitState())
+    decision = turn(NEEDS._replace(leader=False), own=UnitState())
 
     assert decision.own.settled
     assert decision.own.spent == {}
@@ -294,18 +292,18 @@ def test_the_first_hook_ever_is_no_reboot():
 
 
 def test_a_reboot_that_never_came_is_asked_for_again_on_the_operators_word():
-    stuck = replace(ASKED, requested_at=5000)
+    stuck = ASKED._replace(requested_at=5000)
     soon, late = 5000 + NEVER_CAME - 1, 5000 + NEVER_CAME
 
     assert approve_one(stuck, soon).requested_at == 5000
     again = approve_one(stuck, late)
     assert again.requested_at is None
-    assert turn(replace(NEEDS, uptime=late), own=again, cluster=HELD).reboot
+    assert turn(NEEDS._replace(uptime=late), own=again, cluster=HELD).reboot
 
 
 def test_a_request_without_a_need_lapses_when_it_never_came():
-    soon = turn(replace(HOST, uptime=5000 + NEVER_CAME - 1), own=ASKED, cluster=HELD)
-    late = turn(replace(HOST, uptime=5000 + NEVER_CAME), own=ASKED, cluster=HELD)
+    soon = turn(HOST._replace(uptime=5000 + NEVER_CAME - 1), own=ASKED, cluster=HELD)
+    late = turn(HOST._replace(uptime=5000 + NEVER_CAME), own=ASKED, cluster=HELD)
 
     assert (soon.own.requested_at, soon.cluster.holder) == (5000, ME)
     assert (late.own.requested_at, late.own.released, late.cluster.holder) == (None, 1, "")
@@ -315,7 +313,7 @@ def test_a_request_without_a_need_lapses_when_it_never_came():
 
 
 def test_a_lock_taken_away_goes_to_the_next_and_not_back_to_the_same():
-    units = {ME: SETTLED, PEER: replace(WANTS, since=10), "sriov/2": replace(WANTS, since=20)}
+    units = {ME: SETTLED, PEER: WANTS._replace(since=10), "sriov/2": WANTS._replace(since=20)}
 
     freed = release(Cluster(grant=5, holder=PEER, since=999_000))
     granted = arbitrate(ME, units, freed, HOST.now)
@@ -327,10 +325,10 @@ def test_a_lock_taken_away_goes_to_the_next_and_not_back_to_the_same():
 
 def test_a_host_whose_lock_was_taken_queues_again_when_it_has_settled():
     taken = Cluster(grant=5, holder="", forced={ME: 5})
-    unsettled = replace(SETTLED, settled=False)
+    unsettled = SETTLED._replace(settled=False)
 
-    away = turn(replace(HOST, leader=False, need=Need(unverified="no")), own=unsettled, cluster=taken)
-    back = turn(replace(HOST, leader=False), own=SETTLED, cluster=taken)
+    away = turn(HOST._replace(leader=False, need=Need(unverified="no")), own=unsettled, cluster=taken)
+    back = turn(HOST._replace(leader=False), own=SETTLED, cluster=taken)
 
     assert away.own.released == 0
     assert back.own.released == 5
@@ -353,7 +351,7 @@ def test_a_fresh_leader_that_does_not_see_the_holder_yet_keeps_the_lock():
     held = Cluster(grant=2, holder=PEER, since=999_000)
 
     blind = arbitrate(ME, {ME: WANTS}, held, HOST.now)
-    seeing = arbitrate(ME, {ME: WANTS, PEER: replace(SETTLED, settled=False)}, blind, HOST.now + 2 * GONE_FOR)
+    seeing = arbitrate(ME, {ME: WANTS, PEER: SETTLED._replace(settled=False)}, blind, HOST.now + 2 * GONE_FOR)
 
     assert seeing == held
 
@@ -367,9 +365,9 @@ def test_another_fresh_leader_starts_the_wait_again():
 
 
 def test_a_lock_that_was_given_back_is_not_used_again_while_the_leader_has_not_noticed():
-    given_back = replace(SETTLED, released=1)
+    given_back = SETTLED._replace(released=1)
 
-    decision = turn(replace(NEEDS, leader=False), own=given_back, cluster=HELD)
+    decision = turn(NEEDS._replace(leader=False), own=given_back, cluster=HELD)
 
     assert not decision.reboot
 

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Databags carry the rolling reboot's state unchanged, and anything else is one clear ValueError."""
 
-import dataclasses
 import json
 
 import pytest
@@ -118,7 +117,7 @@ def test_a_malformed_leader_is_one_sentence(fields: dict[str, object]):
         decode_cluster(json.dumps({"version": 1, **fields}))
 
 
-@given(st.sampled_from(sorted(dataclasses.asdict(UnitState()) | dataclasses.asdict(Cluster()))), anything)
+@given(st.sampled_from(sorted(UnitState()._asdict() | Cluster()._asdict())), anything)
 def test_no_field_can_hold_what_raises_anything_else(field: str, value: object):
     text = json.dumps({"version": 1, field: value})
     for decode in (decode_unit, decode_cluster):

@@ -7,7 +7,6 @@ operators count on. What the hosts really do is kept beside what the units publi
 agree by construction.
 """
 
-import dataclasses
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -299,9 +298,7 @@ class Application(RuleBasedStateMachine):
         assert not set(cluster.forced) & set(units)
         for name, node in self.nodes.items():
             assert not node.reasons, (name, node)
-            assert dataclasses.replace(units[name], spent={}, released=0) == UnitState(
-                boot_id=units[name].boot_id
-            ), name
+            assert units[name]._replace(spent={}, released=0) == UnitState(boot_id=units[name].boot_id), name
 
 
 TestApplication = Application.TestCase

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What operators read about reboots: who waits for what, for how long, and what to run."""
 
-from dataclasses import replace
-
 import pytest
 from charmkit.reboot import Cluster, Host, Need, Policy, UnitState
 from charmkit.reboot_status import STUCK, duration, handed_over, report
@@ -45,7 +43,7 @@ def test_durations(seconds: int, text: str):
         ),
         pytest.param(
             "when-idle",
-            replace(HOST, busy="instance-1 running"),
+            HOST._replace(busy="instance-1 running"),
             WANTS,
             Cluster(),
             Severity.WAITING,
@@ -55,8 +53,8 @@ def test_durations(seconds: int, text: str):
         ),
         pytest.param(
             "always",
-            replace(HOST, need=Need(WHY, not_ready="boot files are not installed")),
-            replace(WANTS, ready=False),
+            HOST._replace(need=Need(WHY, not_ready="boot files are not installed")),
+            WANTS._replace(ready=False),
             Cluster(),
             Severity.WAITING,
             "reboot: needed (8 VFs at the next boot), not before: boot files are not installed",
@@ -65,7 +63,7 @@ def test_durations(seconds: int, text: str):
         pytest.param(
             "always",
             HOST,
-            replace(WANTS, consent="always"),
+            WANTS._replace(consent="always"),
             Cluster(),
             Severity.WAITING,
             "reboot: needed (8 VFs at the next boot), waits for the leader to grant it",
@@ -74,7 +72,7 @@ def test_durations(seconds: int, text: str):
         pytest.param(
             "always",
             HOST,
-            replace(WANTS, consent="always"),
+            WANTS._replace(consent="always"),
             HELD_BY_OTHER,
             Severity.WAITING,
             "reboot: needed (8 VFs at the next boot), waits for sriov/7, whose turn began 3 h 2 min ago",
@@ -83,7 +81,7 @@ def test_durations(seconds: int, text: str):
         pytest.param(
             "always",
             HOST,
-            replace(WANTS, requested_at=4820),
+            WANTS._replace(requested_at=4820),
             Cluster(1, "sriov/0"),
             Severity.WAITING,
             "reboot: requested 3 min ago: 8 VFs at the next boot",
@@ -92,7 +90,7 @@ def test_durations(seconds: int, text: str):
         pytest.param(
             "always",
             HOST,
-            replace(WANTS, requested_at=4000),
+            WANTS._replace(requested_at=4000),
             Cluster(1, "sriov/0"),
             Severity.BLOCKED,
             "reboot: requested 16 min ago, but the host is still in the same boot; "
@@ -101,7 +99,7 @@ def test_durations(seconds: int, text: str):
         ),
         pytest.param(
             "always",
-            replace(HOST, need=Need(unverified="VF-LAG is not active")),
+            HOST._replace(need=Need(unverified="VF-LAG is not active")),
             BACK,
             Cluster(1, "sriov/0"),
             Severity.WAITING,
@@ -110,7 +108,7 @@ def test_durations(seconds: int, text: str):
         ),
         pytest.param(
             "always",
-            replace(HOST, need=Need(), stopped="juju-0-lxd-1 stopped"),
+            HOST._replace(need=Need(), stopped="juju-0-lxd-1 stopped"),
             BACK,
             Cluster(1, "sriov/0"),
             Severity.WAITING,
@@ -119,8 +117,8 @@ def test_durations(seconds: int, text: str):
         ),
         pytest.param(
             "always",
-            replace(HOST, need=Need()),
-            replace(BACK, healthy_at=4940),
+            HOST._replace(need=Need()),
+            BACK._replace(healthy_at=4940),
             Cluster(1, "sriov/0"),
             Severity.WAITING,
             "reboot: done; the host settles for another 4 min",
@@ -137,7 +135,7 @@ def test_one_sentence_for_each_wait(
 
 
 def test_a_reboot_that_changed_nothing_is_named_and_not_repeated():
-    findings = report(HOST, Policy("always"), replace(BACK, futile=WHY), Cluster(1, "sriov/0"))
+    findings = report(HOST, Policy("always"), BACK._replace(futile=WHY), Cluster(1, "sriov/0"))
 
     assert [(finding.severity, finding.sentence()) for finding in findings] == [
         (
@@ -155,7 +153,7 @@ def test_the_leader_names_a_stuck_holder(leader: bool, age: int, named: bool):
     cluster = Cluster(1, "sriov/7", since=HOST.now - STUCK - age)
 
     findings = report(
-        replace(HOST, leader=leader, need=Need()), Policy(), UnitState(boot_id="boot 1"), cluster
+        HOST._replace(leader=leader, need=Need()), Policy(), UnitState(boot_id="boot 1"), cluster
     )
 
     assert [finding.sentence() for finding in findings] == (
@@ -169,7 +167,7 @@ def test_the_leader_names_a_stuck_holder(leader: bool, age: int, named: bool):
 
 
 def test_nothing_to_say_about_a_host_that_needs_none():
-    assert report(replace(HOST, need=Need()), Policy(), UnitState(boot_id="boot 1"), HELD_BY_OTHER) == ()
+    assert report(HOST._replace(need=Need()), Policy(), UnitState(boot_id="boot 1"), HELD_BY_OTHER) == ()
 
 
 def test_a_charm_that_does_not_own_the_reboots_names_the_owner():

@@ -2,7 +2,6 @@
 """What is observed of a host, and what one bad device does to the rest."""
 
 import errno
-from dataclasses import replace
 
 import pytest
 from converge import Severity
@@ -139,8 +138,8 @@ def test_a_port_that_is_itself_in_a_bridge_says_in_which() -> None:
     host = FakeHost(bonded=False)
     uplink = next(link for link in host.links() if link.name == UPLINK0)
     host.cards[0].ports[0].driver = None
-    host.network.others[UPLINK0] = replace(uplink, master="br-ex")
-    host.network.others["br-ex"] = replace(uplink, name="br-ex", kind="bridge", pci=None, port_name=None)
+    host.network.others[UPLINK0] = uplink._replace(master="br-ex")
+    host.network.others["br-ex"] = uplink._replace(name="br-ex", kind="bridge", pci=None, port_name=None)
     first = pf(host)
     assert (first.bond, first.bridge) == (None, "br-ex")
 
@@ -149,7 +148,7 @@ def test_a_driver_without_port_names_has_one_netdev() -> None:
     host = FakeHost([card(device="8086:1572")], bonded=False)
     uplink = next(link for link in host.links() if link.name == UPLINK0)
     host.cards[0].ports[0].driver = "i40e"
-    host.network.others[UPLINK0] = replace(uplink, port_name=None, switch_id=None)
+    host.network.others[UPLINK0] = uplink._replace(port_name=None, switch_id=None)
     first = pf(host)
     assert (first.driver, first.netdev, first.eswitch_mode, first.lag.active) == (
         "i40e",

@@ -40,13 +40,13 @@ def host() -> FakeHost:
     host = FakeHost()
     for link in host.links():
         text = f"NETWORK_FILE=/run/systemd/network/10-netplan-{link.name}.network\nADMIN_STATE=configured\n"
-        host.files.install(f"{lldp.LINKS}/{link.index}", text.encode(), 0o644)
+        host.files.install(f"{lldp.LINKS}/{link.ifindex}", text.encode(), 0o644)
     host.answers["networkctl", "reload"] = ""
     return host
 
 
 def index(host: FakeHost, name: str) -> int:
-    return next(link.index for link in host.links() if link.name == name)
+    return next(link.ifindex for link in host.links() if link.name == name)
 
 
 def test_neighbours_in_networkds_files(host: FakeHost) -> None:
@@ -123,9 +123,9 @@ def test_what_is_no_json_says_nothing(text: str) -> None:
 def test_the_drop_in_amends_the_file_that_networkd_uses(host: FakeHost) -> None:
     link = next(link for link in host.links() if link.name == P0)
     assert lldp.drop_in(host, link) == DROP_IN
-    host.files.install(f"{lldp.LINKS}/{link.index}", b"ADMIN_STATE=unmanaged\n", 0o644)
+    host.files.install(f"{lldp.LINKS}/{link.ifindex}", b"ADMIN_STATE=unmanaged\n", 0o644)
     assert lldp.drop_in(host, link) is None
-    host.files.remove(f"{lldp.LINKS}/{link.index}")
+    host.files.remove(f"{lldp.LINKS}/{link.ifindex}")
     assert lldp.drop_in(host, link) is None
 
 

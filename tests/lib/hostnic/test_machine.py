@@ -98,7 +98,7 @@ def test_a_failing_process_is_one_sentence(argv: list[str], says: str) -> None:
 
 def test_links_of_the_real_kernel() -> None:
     (loopback,) = [link for link in Machine().links() if link.name == "lo"]
-    assert (loopback.index, loopback.mtu, loopback.kind, loopback.master) == (1, 65536, None, None)
+    assert (loopback.ifindex, loopback.mtu, loopback.kind, loopback.master) == (1, 65536, None, None)
 
 
 def test_the_kernels_refusal_is_an_oserror() -> None:

@@ -65,7 +65,7 @@ def test_any_text_is_a_selector_or_one_sentence(text: str) -> None:
         assert "\n" not in str(error)
     else:
         assert len({entry.name for entry in entries}) == len(entries)
-        assert all(entry.count is None or 1 <= entry.count <= 65535 for entry in entries)
+        assert all(entry.vfs is None or 1 <= entry.vfs <= 65535 for entry in entries)
 
 
 names = st.from_regex(r"[a-z][a-z0-9]{0,9}", fullmatch=True).filter(lambda name: name != "auto")
@@ -83,7 +83,7 @@ def resolve(host: FakeHost, text: str, default: int = 4) -> selector.Choice:
 
 def chosen(choice: selector.Choice) -> dict[str, int]:
     assert choice.findings == ()
-    return {item.pf.bdf: item.count for item in choice.chosen}
+    return {item.pf.bdf: item.vfs for item in choice.chosen}
 
 
 P0, P1 = "0000:3b:00.0", "0000:3b:00.1"

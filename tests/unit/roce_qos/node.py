@@ -35,7 +35,7 @@ def compute_node(driver: str = "mlx5_core", **arguments: Any) -> FakeHost:
     host.files.install("/proc/sys/kernel/hostname", b"node1\n", 0o444)
     for link in host.links():
         told = f"NETWORK_FILE=/run/systemd/network/10-netplan-{link.name}.network\n".encode()
-        host.files.install(f"{lldp.LINKS}/{link.index}", told, 0o644)
+        host.files.install(f"{lldp.LINKS}/{link.ifindex}", told, 0o644)
     host.files.directories.add(lldp.FRAMES)
     host.services = {files.BOOT: lambda machine: boot.converge(machine, boot.DEADLINE)}
     return host

@@ -26,7 +26,7 @@ def tlv(kind: int, value: bytes) -> bytes:
 
 def plug_in(node: Node, netdev: str, port: str) -> None:
     """networkd has heard the switch at the other end of the cable."""
-    index = next(link.index for link in node.host.links() if link.name == netdev)
+    index = next(link.ifindex for link in node.host.links() if link.name == netdev)
     frame = bytes(14) + tlv(1, b"\x04" + MAC) + tlv(2, b"\x05" + port.encode()) + tlv(5, b"leaf0-0")
     node.host.files.install(f"{lldp.FRAMES}/{index}", struct.pack("<Q", len(frame)) + frame, 0o644)
 

@@ -5,7 +5,6 @@ import errno
 import subprocess
 import sys
 import zipfile
-from dataclasses import replace
 from pathlib import Path
 
 import boot
@@ -258,7 +257,7 @@ def test_the_archive_is_whole_and_has_nothing_of_juju(tmp_path: Path) -> None:
 
 
 def test_the_stamp_follows_the_code() -> None:
-    more = replace(bootcopy.COPY, modules=(*bootcopy.COPY.modules, "verify"))
+    more = bootcopy.COPY._replace(modules=(*bootcopy.COPY.modules, "verify"))
     assert bootcopies.stamp(more) != bootcopies.stamp(bootcopy.COPY)
 
 

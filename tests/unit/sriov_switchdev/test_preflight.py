@@ -3,7 +3,6 @@
 
 import errno
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
 from hostnic.process import CommandError
@@ -196,7 +195,7 @@ def with_master(host: FakeHost, master: str):
 
     def mastered():
         names = {port.netdev for port in host.network.ports()}
-        return [replace(link, master=master) if link.name in names else link for link in links()]
+        return [link._replace(master=master) if link.name in names else link for link in links()]
 
     return mastered
 
