@@ -55,8 +55,8 @@ class BootCopy(NamedTuple):
 
     @property
     def command(self) -> str:
-        """What a unit's ExecStart runs; the phase follows."""
-        return f"/usr/bin/python3 -I {self.path}"
+        """What a unit's ExecStart runs; the phase follows. It sees the standard library and the archive."""
+        return f"/usr/bin/python3 -I -S {self.path}"
 
     def installed(self, system: System) -> str | None:
         """The stamp on disk; None without an archive."""
@@ -101,7 +101,7 @@ def _own(copy: BootCopy) -> Iterator[tuple[str, Path]]:
         yield (f"{stem}/__init__.py" if path.name == "__init__.py" else f"{stem}.py"), path
     for package in PACKAGES:
         root = _origin(package).parent
-        for path in sorted(root.rglob("*.py")):
+        for path in sorted({*root.rglob("*.py")} - {*root.glob("testing/*")}):
             yield f"{package}/{path.relative_to(root).as_posix()}", path
 
 
@@ -139,7 +139,7 @@ def archive(copy: BootCopy) -> bytes:
     buffer = io.BytesIO()
     with (
         tempfile.TemporaryDirectory() as scratch,
-        zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as target,
+        zipfile.ZipFile(buffer, "w") as target,  # not compressed: the network waits for it
     ):
         target.writestr("__main__.py", MAIN)
         for name, path in (*_own(copy), *_codec()):

@@ -83,9 +83,7 @@ class Arm:
                 "--collect",
                 f"--unit={TIMER}",
                 f"--on-active={PATIENCE}",
-                "/usr/bin/python3",
-                "-I",
-                bootcopy.COPY.path,
+                *bootcopy.COPY.command.split(),
                 "revert",
             ]
         )
