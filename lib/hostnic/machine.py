@@ -11,7 +11,6 @@ import os
 import time
 from collections.abc import Sequence
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hostnic import process
@@ -53,10 +52,11 @@ class Machine:
 
     def _note(self, verb: str, *arguments: str) -> None:
         if self._trace:
-            with Path(self._trace).open("a") as trace:
+            with open(self._trace, "a") as trace:
                 trace.write(json.dumps({"verb": verb, "arguments": arguments}) + "\n")
 
-    # A hook reads some hundred attributes: pathlib, with an object for each, takes longer than the kernel.
+    # System calls instead of pathlib, which takes longer than the kernel: it has to be loaded while the
+    # network waits for the boot units, and makes an object for each of a hundred attributes in a hook.
     def read(self, path: str) -> str:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         try:
@@ -70,7 +70,7 @@ class Machine:
             return [entry.name for entry in entries]
 
     def readlink(self, path: str) -> str:
-        return str(Path(path).readlink())
+        return os.readlink(path)
 
     def exists(self, path: str) -> bool:
         return os.access(path, os.F_OK)
@@ -85,10 +85,11 @@ class Machine:
 
     def install(self, path: str, content: bytes, mode: int = 0o644) -> None:
         self._note("install", path)
-        target = Path(path)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        draft = target.with_name(f".{target.name}.new")
-        draft.unlink(missing_ok=True)
+        directory, name = os.path.split(path)
+        os.makedirs(directory, exist_ok=True)
+        draft = f"{directory}/.{name}.new"
+        if os.path.lexists(draft):
+            os.unlink(draft)
         descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
         try:
             with os.fdopen(descriptor, "wb") as file:
@@ -96,26 +97,25 @@ class Machine:
                 os.fchmod(file.fileno(), mode)
                 file.flush()
                 os.fsync(file.fileno())
-            draft.replace(target)
+            os.replace(draft, path)
         except OSError:
-            draft.unlink(missing_ok=True)
+            os.unlink(draft)
             raise
-        self._sync_directory(target.parent)
+        self._sync_directory(directory)
 
     def remove(self, path: str) -> None:
         self._note("remove", path)
-        target = Path(path)
-        if target.is_dir() and not target.is_symlink():
-            target.rmdir()
+        if os.path.isdir(path) and not os.path.islink(path):
+            os.rmdir(path)
         else:
-            target.unlink()
-        self._sync_directory(target.parent)
+            os.unlink(path)
+        self._sync_directory(os.path.dirname(path))
 
     def mkdir(self, path: str) -> None:
         self._note("mkdir", path)
-        Path(path).mkdir()
+        os.mkdir(path)
 
-    def _sync_directory(self, directory: Path) -> None:
+    def _sync_directory(self, directory: str) -> None:
         """Make the change of a directory entry durable."""
         descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:

@@ -3,7 +3,6 @@
 
 import errno
 import os
-import subprocess
 from collections.abc import Sequence
 
 QUERIES: tuple[tuple[str, ...], ...] = (
@@ -83,6 +82,8 @@ def run(argv: Sequence[str], stdin: str | None = None, timeout: float = 60.0) ->
         CommandError: see there.
 
     """
+    import subprocess  # a boot that goes well runs no process, and the network waits for it
+
     try:
         done = subprocess.run(
             list(argv),

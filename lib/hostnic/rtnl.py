@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Netdevs through rtnetlink (include/uapi/linux/if_link.h)."""
 
+import os
 from functools import lru_cache
-from pathlib import Path
 
 from hostnic import pci
 from hostnic.netlink import ACK, DUMP, ROUTE, Channel, Untyped, codec
@@ -138,7 +138,7 @@ def _parent(item: Untyped, name: str) -> str | None:
     if parent:
         return parent if item.get_attr("PARENT_DEV_BUS_NAME") == "pci" else None
     try:
-        target = Path(f"/sys/class/net/{name}/device").readlink().name
+        target = os.path.basename(os.readlink(f"/sys/class/net/{name}/device"))
     except OSError:
         return None
     return target if pci.BDF.fullmatch(target) else None

@@ -16,7 +16,6 @@ from collections.abc import Iterable, Sequence
 
 import changes
 import desired
-import live
 import record
 import steps as nic
 from converge import Plan, StepError, execute
@@ -97,6 +96,8 @@ def revert(system: System) -> tuple[Trouble, ...]:
     """Restore what an unconfirmed live change left."""
     if not record.armed(system):
         return ()
+    import live  # not at boot: the network waits for it
+
     why = f"it was not confirmed within {live.PATIENCE} s"
     problems = live.revert(system, why)
     return tuple(Trouble("revert", problem, "look at the node's console") for problem in problems)
