@@ -21,7 +21,8 @@ from converge import Disruption, Step
 from hostnic import netlink, ops
 from hostnic.system import System
 
-PACKAGES = ("converge", "hostnic")
+PACKAGES = ("converge", "hostnic", "hostnic.ops")
+"""All of the shared code but the modelled host."""
 MAIN = "import sys\n\nimport boot\n\nsys.exit(boot.main(sys.argv[1:]))\n"
 
 
@@ -100,9 +101,8 @@ def _own(copy: BootCopy) -> Iterator[tuple[str, Path]]:
         stem = module.replace(".", "/")
         yield (f"{stem}/__init__.py" if path.name == "__init__.py" else f"{stem}.py"), path
     for package in PACKAGES:
-        root = _origin(package).parent
-        for path in sorted({*root.rglob("*.py")} - {*root.glob("testing/*")}):
-            yield f"{package}/{path.relative_to(root).as_posix()}", path
+        for path in sorted(_origin(package).parent.glob("*.py")):
+            yield f"{package.replace('.', '/')}/{path.name}", path
 
 
 def _codec() -> Iterator[tuple[str, Path]]:

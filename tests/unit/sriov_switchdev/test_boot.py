@@ -242,6 +242,9 @@ def test_the_archive_is_whole_and_has_nothing_of_juju(tmp_path: Path) -> None:
     names = zipfile.ZipFile(path).namelist()
     assert {"__main__.py", "boot.py", "boot.pyc", "hostnic/machine.py", "pyroute2/__init__.pyc"} <= {*names}
     assert not [name for name in names if name.startswith(("charm", "ops/", "config"))]
+    hostnic = Path(bootcopies.__file__).parent
+    shipped = {f"hostnic/{path.relative_to(hostnic).as_posix()}" for path in hostnic.rglob("*.py")}
+    assert {name for name in shipped - {*names} if not name.startswith("hostnic/testing/")} == set()
     # The system's Python runs it, with nothing of the charm's environment in reach.
     isolated = [sys.executable, "-I", "-S"]
     done = subprocess.run([*isolated, str(path)], capture_output=True, text=True)
