@@ -14,9 +14,10 @@ from hostnic.system import System
 
 LXC = "/snap/bin/lxc"
 _INSTANCES = [LXC, "query", "/1.0/instances?recursion=1"]
-_PAYLOAD = re.compile(r"/lxc\.payload\.([^/\n]+)")
-_PARENT = re.compile(r"^PPid:\s*([0-9]+)$", re.MULTILINE)
-_UNIT = re.compile(r"(?:^|\0)JUJU_UNIT_NAME=([^\0]+)")
+# Text: re compiles a pattern at its first use and keeps it, and an idle hook hardly uses one.
+_PAYLOAD = r"/lxc\.payload\.([^/\n]+)"
+_PARENT = r"(?m)^PPid:\s*([0-9]+)$"
+_UNIT = r"(?:^|\0)JUJU_UNIT_NAME=([^\0]+)"
 _SHOWN = 3
 
 
@@ -64,15 +65,15 @@ def _hooks_in_containers(system: System) -> Iterator[str]:
         if not pid.isdecimal():
             continue
         try:
-            payload = _PAYLOAD.search(system.read(f"/proc/{pid}/cgroup"))
+            payload = re.search(_PAYLOAD, system.read(f"/proc/{pid}/cgroup"))
             if payload is None:
                 continue
             environment = system.read(f"/proc/{pid}/environ")
             if "JUJU_CONTEXT_ID=" not in environment:
                 continue
-            parent = _PARENT.search(system.read(f"/proc/{pid}/status"))
+            parent = re.search(_PARENT, system.read(f"/proc/{pid}/status"))
             if parent and system.read(f"/proc/{parent.group(1)}/comm").strip() == "jujud":
-                unit = _UNIT.search(environment)
+                unit = re.search(_UNIT, environment)
                 yield f"{unit.group(1) if unit else 'a unit'} in {payload.group(1)}"
         except OSError:
             continue  # the process has ended meanwhile

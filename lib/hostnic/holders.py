@@ -13,10 +13,11 @@ from hostnic.system import Link, System
 LIBVIRT = "/run/libvirt/qemu"
 """Status of the running domains, one XML file each (libvirt's qemu driver)."""
 
-SOURCE = re.compile(r"<source\b[^>/]*>(.*?)</source>", re.DOTALL)
-ADDRESS = re.compile(r"<address\b([^>]*)/>")
-FIELD = re.compile(r"(domain|bus|slot|function)=['\"]0x([0-9a-fA-F]+)['\"]")
-NAME = re.compile(r"<name>([^<]+)</name>")
+# Text: re compiles a pattern at its first use and keeps it, and an idle hook hardly uses one.
+SOURCE = r"(?s)<source\b[^>/]*>(.*?)</source>"
+ADDRESS = r"<address\b([^>]*)/>"
+FIELD = r"(domain|bus|slot|function)=['\"]0x([0-9a-fA-F]+)['\"]"
+NAME = r"<name>([^<]+)</name>"
 
 
 def of_vf(system: System, bdf: str, driver: str | None, netdev: Link | None) -> tuple[str, ...]:
@@ -51,7 +52,7 @@ def domains(system: System, bdf: str) -> list[str]:
         except OSError:
             continue
         if bdf in addresses(xml):
-            name = NAME.search(xml)
+            name = re.search(NAME, xml)
             found.append(name.group(1) if name else file[: -len(".xml")])
     return found
 
@@ -59,9 +60,9 @@ def domains(system: System, bdf: str) -> list[str]:
 def addresses(xml: str) -> set[str]:
     """PCI addresses of the host's functions that a domain's status names as the source of a device."""
     found: set[str] = set()
-    for source in SOURCE.findall(xml):
-        for attributes in ADDRESS.findall(source):
-            parts = {name: int(value, 16) for name, value in FIELD.findall(attributes)}
+    for source in re.findall(SOURCE, xml):
+        for attributes in re.findall(ADDRESS, source):
+            parts = {name: int(value, 16) for name, value in re.findall(FIELD, attributes)}
             if len(parts) == 4:
                 found.add("{domain:04x}:{bus:02x}:{slot:02x}.{function:x}".format(**parts))
     return found

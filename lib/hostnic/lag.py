@@ -16,17 +16,16 @@ from hostnic.model import Lag
 from hostnic.process import CommandError
 from hostnic.system import System
 
-ENTRY = re.compile(r"\n(?=mlx5_core )")
+# Text: re compiles a pattern at its first use and keeps it, and an idle hook hardly uses one.
+ENTRY = r"\n(?=mlx5_core )"
 """Between two messages: one of several lines carries driver and device on its first only."""
-PLACE = re.compile(r"\w+:\d+:\(pid \d+\): ")
+PLACE = r"\w+:\d+:\(pid \d+\): "
 DEBUGFS = "/sys/kernel/debug/mlx5"
 RDMA = "/sys/class/infiniband"
 
-UP = re.compile(r"lag map:? ")
-DOWN = re.compile(
-    r"Failed to (create|activate|deactivate|modify) (VF |RoCE )?LAG|E-Switch: Disable|Deactivat\w+ LAG"
-)
-TROUBLE = re.compile(r"Failed to \w+ (VF |RoCE )?LAG|unbound prior to|Can't activate LAG")
+UP = r"lag map:? "
+DOWN = r"Failed to (create|activate|deactivate|modify) (VF |RoCE )?LAG|E-Switch: Disable|Deactivat\w+ LAG"
+TROUBLE = r"Failed to \w+ (VF |RoCE )?LAG|unbound prior to|Can't activate LAG"
 
 
 def kernel_log(system: System) -> str:
@@ -66,9 +65,9 @@ def read(system: System, bdf: str, log: Callable[[], str] | None = None) -> Lag:
 
 def reason(system: System, bdf: str) -> str:
     """The kernel's last word on why no LAG came about, as an insertion in a sentence, or nothing."""
-    for entry in reversed(ENTRY.split(kernel_log(system))):
-        if bdf in entry and TROUBLE.search(entry):
-            words = PLACE.sub("", entry.split(bdf, 1)[1].lstrip(": ")).split("\n")
+    for entry in reversed(re.split(ENTRY, kernel_log(system))):
+        if bdf in entry and re.search(TROUBLE, entry):
+            words = re.sub(PLACE, "", entry.split(bdf, 1)[1].lstrip(": ")).split("\n")
             return f"; the kernel says: {': '.join(word.strip() for word in words if word.strip())}"
     return ""
 
@@ -118,8 +117,8 @@ def from_log(log: str, bdf: str) -> bool | None:
     for line in log.splitlines():
         if card not in line:
             continue
-        if DOWN.search(line):
+        if re.search(DOWN, line):
             state = False
-        elif UP.search(line):
+        elif re.search(UP, line):
             state = True
     return state

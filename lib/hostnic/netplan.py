@@ -13,10 +13,9 @@ from hostnic.system import System
 DIRECTORY = "/etc/netplan"
 OVN_CHASSIS_FILE = f"{DIRECTORY}/150-charm-ovn.yaml"
 SRIOV_KEYS = ("virtual-function-count", "embedded-switch-mode", "delay-virtual-functions-rebind")
-LINE = re.compile(
-    r"""(?P<indent> *)(?P<key>"[^"]*"|'[^']*'|[^\s#:'"\[{-][^:]*?):(?:\s+(?P<value>\S.*?))?\s*"""
-)
-ETHERNETS = re.compile(r"\s*(network\s*:\s*\{.*)?[\"']?ethernets[\"']?\s*:")
+# Text: re compiles a pattern at its first use and keeps it, and an idle hook hardly uses one.
+LINE = r"""(?P<indent> *)(?P<key>"[^"]*"|'[^']*'|[^\s#:'"\[{-][^:]*?):(?:\s+(?P<value>\S.*?))?\s*"""
+ETHERNETS = r"\s*(network\s*:\s*\{.*)?[\"']?ethernets[\"']?\s*:"
 PLACES = (DIRECTORY, "/run/netplan", "/lib/netplan")
 
 Tree: TypeAlias = "dict[str, str | Tree]"
@@ -28,7 +27,7 @@ def owned_by_ovn_chassis(system: System) -> bool:
         text = system.read(OVN_CHASSIS_FILE)
     except OSError:
         return False
-    return any(ETHERNETS.match(line) for line in text.splitlines())
+    return any(re.match(ETHERNETS, line) for line in text.splitlines())
 
 
 def merged(system: System) -> Tree:
@@ -66,7 +65,7 @@ def parse(text: str) -> Tree:
     root: Tree = {}
     open_levels: list[tuple[int, Tree]] = [(-1, root)]
     for line in text.splitlines():
-        match = LINE.fullmatch(line)
+        match = re.fullmatch(LINE, line)
         if match is None:
             continue
         indent, key, value = len(match["indent"]), match["key"].strip("\"'"), match["value"]

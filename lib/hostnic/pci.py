@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """PCI functions as sysfs shows them (Documentation/ABI/testing/sysfs-bus-pci in the kernel)."""
 
-import re
-
 from hostnic.system import System
 
 DEVICES = "/sys/bus/pci/devices"
 DRIVERS = "/sys/bus/pci/drivers"
 
-BDF = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7]")
+BDF = r"[0-9a-f]{4,8}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7]"
 """Domain, bus, slot and function in the kernel's spelling: ``0000:3b:00.0``."""
 
 

@@ -2,6 +2,7 @@
 """Netdevs through rtnetlink (include/uapi/linux/if_link.h)."""
 
 import os
+import re
 from functools import lru_cache
 
 from hostnic import pci
@@ -141,4 +142,4 @@ def _parent(item: Untyped, name: str) -> str | None:
         target = os.path.basename(os.readlink(f"/sys/class/net/{name}/device"))
     except OSError:
         return None
-    return target if pci.BDF.fullmatch(target) else None
+    return target if re.fullmatch(pci.BDF, target) else None
