@@ -20,7 +20,6 @@ from lab.progress import Step
 CHARM = "sriov-switchdev"
 CONFIG = {"num-vfs": 8, "reboot-policy": "always", "reboot-settle": 0}
 DIRECTORY = f"/var/lib/juju/agents/unit-{CHARM}-0/charm"
-ARCHIVE = f"/usr/lib/ovn-offload/{CHARM}/boot.pyz"
 PYTHON = ["/usr/bin/python3"]
 ATTEMPTS = 20
 
@@ -66,7 +65,7 @@ def main() -> int:
             spawned = ", ".join(idle["processes"]) or "none"
             print(f"processes that it starts besides Juju's hook tools: {spawned}", flush=True)
             with Step("VFs and switchdev mode"):
-                boot = measure(guest, "orchestrate", ARCHIVE, json.dumps(site.PFS), site.BOND)
+                boot = measure(guest, "orchestrate", json.dumps(site.PFS), site.BOND)
             row(f"a shell script of {boot['writes']} writes: VFs, switchdev, binding", boot["shell"])
             row("the boot units, which make the same writes", boot["units"], boot["ratio"])
     except (HostError, GuestError) as problem:

@@ -17,6 +17,7 @@ from pathlib import Path
 
 ROUNDS = 3
 SYSFS = Path("/sys/bus/pci/devices")
+PHASES = ("early", "bind")
 
 
 def run(*command: str, environment: dict[str, str] | None = None) -> None:
@@ -33,6 +34,13 @@ def timed(*command: str, environment: dict[str, str] | None = None) -> float:
     began = time.monotonic()
     run(*command, environment=environment)
     return time.monotonic() - began
+
+
+def started(phase: str) -> list[str]:
+    """The command that systemd starts for a phase."""
+    unit = Path(f"/etc/systemd/system/ovn-offload-sriov-{phase}.service").read_text()
+    (line,) = (line for line in unit.splitlines() if line.startswith("ExecStart="))
+    return shlex.split(line.removeprefix("ExecStart="))
 
 
 class Card:
@@ -101,7 +109,7 @@ def as_shell(trace: Path) -> str:
     return "\n".join(lines) + "\n"
 
 
-def main(archive: str, pfs: dict[str, str], bond: str) -> None:
+def main(pfs: dict[str, str], bond: str) -> None:
     """Alternate both ways; the bond is formed again between the two phases, outside the measured time."""
     card = Card(pfs, bond)
     work = Path("/var/lib/bench")
@@ -111,18 +119,18 @@ def main(archive: str, pfs: dict[str, str], bond: str) -> None:
     for number in range(ROUNDS + 1):  # the first round makes the script and warms the caches
         unit, shell, states = 0.0, 0.0, []
         card.plain()
-        for phase in ("early", "bind"):
+        for phase in PHASES:
             trace = work / f"{phase}.trace"
             trace.unlink(missing_ok=True)
             traced = {"OVN_OFFLOAD_TRACE": str(trace)} if number == 0 else None
-            unit += timed(sys.executable, archive, phase, environment=traced)
+            unit += timed(*started(phase), environment=traced)
             if number == 0:
                 (work / f"{phase}.sh").write_text(as_shell(trace))
             if phase == "early":
                 card.bonded()
         states.append(card.state())
         card.plain()
-        for phase in ("early", "bind"):
+        for phase in PHASES:
             shell += timed("/bin/sh", str(work / f"{phase}.sh"))
             if phase == "early":
                 card.bonded()
@@ -131,7 +139,7 @@ def main(archive: str, pfs: dict[str, str], bond: str) -> None:
             raise SystemExit(f"the two ways end differently: {states}")
         if number:
             times.append((unit, shell))
-    script = "".join((work / f"{phase}.sh").read_text() for phase in ("early", "bind"))
+    script = "".join((work / f"{phase}.sh").read_text() for phase in PHASES)
     print(
         json.dumps(
             {
@@ -145,4 +153,4 @@ def main(archive: str, pfs: dict[str, str], bond: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], json.loads(sys.argv[2]), sys.argv[3])
+    main(json.loads(sys.argv[1]), sys.argv[2])
