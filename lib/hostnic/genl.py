@@ -92,9 +92,9 @@ def _features() -> Untyped:
     class Features(nl.genlmsg):
         nla_map = (
             (1, "HEADER", "Header"),
-            (2, "HW", "BitSet"),
+            (2, "HW", "cdata"),
             (3, "WANTED", "BitSet"),
-            (4, "ACTIVE", "BitSet"),
+            (4, "ACTIVE", "cdata"),
         )
 
     Bits.Bit, BitSet.Bits = Bit, Bits
@@ -199,9 +199,9 @@ class Families:
         message["cmd"], message["version"] = FEATURES_GET, 1
         message["attrs"] = [("HEADER", {"attrs": [("DEV_NAME", netdev)]})]
         (answer,) = self._channel.request(message, self._family("ethtool"), ACK)
-        if HW_TC_OFFLOAD not in _names(answer.get_attr("HW")):
+        if not _lists(answer.get_attr("HW"), HW_TC_OFFLOAD):
             return None
-        return HW_TC_OFFLOAD in _names(answer.get_attr("ACTIVE"))
+        return _lists(answer.get_attr("ACTIVE"), HW_TC_OFFLOAD)
 
     def set_hw_tc_offload(self, netdev: str, on: bool) -> None:
         """Turn the feature on or off."""
@@ -249,7 +249,9 @@ def decoded(kind: int, data: bytes | None) -> str | bool | int | None:
     return int.from_bytes(data, "little")
 
 
-def _names(bitset: Untyped) -> set[str]:
-    """Names in a verbose bit set."""
-    bits = bitset.get_attr("BITS") if bitset is not None else None
-    return {bit.get_attr("NAME") for bit in bits.get_attrs("BIT")} if bits is not None else set()
+def _lists(bitset: bytes | None, name: str) -> bool:
+    """Whether a verbose bit set lists a bit of this name; each name ends in a zero.
+
+    Sought as text: decoded, an answer is an object for each attribute of some hundred bits.
+    """
+    return bitset is not None and name.encode() + b"\0" in bitset

@@ -12,6 +12,8 @@ from hostnic.system import Link
 GETLINK, SETLINK = 18, 19
 IFF_UP = 1
 SKIP_STATS = 1 << 3
+UNKNOWN = "UNKNOWN"
+"""pyroute2's name of each attribute that a message's map does not have."""
 BOND_MODES = (
     "balance-rr", "active-backup", "balance-xor", "broadcast", "802.3ad", "balance-tlb", "balance-alb",
 )  # fmt: skip
@@ -43,16 +45,16 @@ def _message() -> Untyped:
             ("change", "I"),
         )
         nla_map = (
-            (1, "ADDRESS", "hex"),
+            (1, "ADDRESS", "cdata"),
             (3, "IFNAME", "asciiz"),
             (4, "MTU", "uint32"),
             (10, "MASTER", "uint32"),
             (18, "LINKINFO", "Info"),
             (29, "EXT_MASK", "uint32"),
             (33, "CARRIER", "uint8"),
-            (36, "PHYS_SWITCH_ID", "hex"),
+            (36, "PHYS_SWITCH_ID", "cdata"),
             (38, "PHYS_PORT_NAME", "asciiz"),
-            (54, "PERM_ADDRESS", "hex"),
+            (54, "PERM_ADDRESS", "cdata"),
             (56, "PARENT_DEV_NAME", "asciiz"),
             (57, "PARENT_DEV_BUS_NAME", "asciiz"),
         )
@@ -71,9 +73,9 @@ class Links:
         """Every netdev, by index."""
         message = _message()()
         message["attrs"] = [("EXT_MASK", SKIP_STATS)]
-        found = self._channel.request(message, GETLINK, DUMP)
-        names: dict[int, str] = {item["index"]: item.get_attr("IFNAME") for item in found}
-        return sorted((_link(item, names) for item in found), key=lambda link: link.ifindex)
+        found = [(item, _held(item)) for item in self._channel.request(message, GETLINK, DUMP)]
+        names: dict[int, str] = {item["index"]: held["IFNAME"] for item, held in found}
+        return sorted((_link(item, held, names) for item, held in found), key=lambda link: link.ifindex)
 
     def set_master(self, name: str, master: str | None) -> None:
         """Enslave ``name``, or release it."""
@@ -97,30 +99,39 @@ class Links:
         return self._channel.request(message, GETLINK, ACK)[0]["index"]
 
 
-def _link(item: Untyped, names: dict[int, str]) -> Link:
-    info = item.get_attr("LINKINFO")
+def _held(item: Untyped) -> dict[str, Untyped]:
+    """What the attributes in the message's map hold. ``get_attr`` looks through all forty for each."""
+    return {slot.name: slot.value for slot in item["attrs"] if slot.name != UNKNOWN}
+
+
+def _link(item: Untyped, held: dict[str, Untyped], names: dict[int, str]) -> Link:
+    info = held.get("LINKINFO")
     kind: str | None = info.get_attr("KIND") if info else None
     bond = info.get_attr("DATA") if info and kind == "bond" else None
-    name: str = item.get_attr("IFNAME")
+    name: str = held["IFNAME"]
     up = bool(item["flags"] & IFF_UP)
-    switch_id: str | None = item.get_attr("PHYS_SWITCH_ID")
+    switch_id: bytes | None = held.get("PHYS_SWITCH_ID")
     return Link(
         name=name,
         ifindex=item["index"],
-        mac=item.get_attr("ADDRESS"),
-        permanent_mac=item.get_attr("PERM_ADDRESS"),
-        mtu=item.get_attr("MTU") or 0,
+        mac=_mac(held.get("ADDRESS")),
+        permanent_mac=_mac(held.get("PERM_ADDRESS")),
+        mtu=held.get("MTU") or 0,
         up=up,
-        carrier=item.get_attr("CARRIER") == 1 if up else None,
+        carrier=held.get("CARRIER") == 1 if up else None,
         kind=kind,
-        master=names.get(item.get_attr("MASTER") or 0),
-        switch_id=switch_id.replace(":", "") if switch_id else None,
-        port_name=item.get_attr("PHYS_PORT_NAME"),
-        pci=_parent(item, name),
+        master=names.get(held.get("MASTER") or 0),
+        switch_id=switch_id.hex() if switch_id else None,
+        port_name=held.get("PHYS_PORT_NAME"),
+        pci=_parent(held, name),
         bond_mode=_name(BOND_MODES, bond.get_attr("MODE")) if bond else None,
         xmit_hash_policy=_name(HASH_POLICIES, bond.get_attr("XMIT_HASH_POLICY")) if bond else None,
         partner_mac=_partner(bond),
     )
+
+
+def _mac(address: bytes | None) -> str | None:
+    return address.hex(":") if address is not None else None
 
 
 def _name(names: tuple[str, ...], number: int | None) -> str | None:
@@ -133,11 +144,11 @@ def _partner(bond: Untyped) -> str | None:
     return mac if mac != NO_PARTNER else None
 
 
-def _parent(item: Untyped, name: str) -> str | None:
+def _parent(held: dict[str, Untyped], name: str) -> str | None:
     """PCI address of the parent: an attribute since kernel 5.14, a link in sysfs before."""
-    parent: str | None = item.get_attr("PARENT_DEV_NAME")
+    parent: str | None = held.get("PARENT_DEV_NAME")
     if parent:
-        return parent if item.get_attr("PARENT_DEV_BUS_NAME") == "pci" else None
+        return parent if held.get("PARENT_DEV_BUS_NAME") == "pci" else None
     try:
         target = os.path.basename(os.readlink(f"/sys/class/net/{name}/device"))
     except OSError:
