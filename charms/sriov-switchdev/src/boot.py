@@ -22,6 +22,7 @@ from converge import Plan, StepError, execute
 from desired import Desired, Port
 from hostnic import discover, ops
 from hostnic.machine import Machine
+from hostnic.model import Host
 from hostnic.ops.waiting import until
 from hostnic.system import System
 from record import Trouble
@@ -54,9 +55,12 @@ def early(system: System) -> tuple[Trouble, ...]:
     """VFs and switchdev mode of every NIC, before the network; one NIC's failure leaves the others alone."""
     record.write_boot(system, "early", "running")
     wanted, troubles = _load(system)
-    troubles += _await_ports(system, wanted)
-    for ports in wanted.cards().values():
-        troubles += _early_card(system, wanted, ports)
+    host, late = _await_ports(system, wanted)
+    troubles += late
+    for number, ports in enumerate(wanted.cards().values()):
+        if number:  # the card before it took seconds, in which a bond may have come
+            host = discover.observe(system)
+        troubles += _early_card(system, wanted, ports, host)
     record.write_boot(system, "early", "failed" if troubles else "done", tuple(troubles))
     return tuple(troubles)
 
@@ -67,7 +71,7 @@ def bind(system: System) -> tuple[Trouble, ...]:
     try:
         wanted, troubles = _load(system)
         for ports in wanted.cards().values():
-            troubles += _bind_card(system, wanted, ports)
+            troubles += _bind_card(system, wanted, _pairs(discover.observe(system), ports))
     except OSError as error:
         troubles = [
             Trouble("bind", f"the host cannot be read: {error}", "see journalctl -u ovn-offload-sriov-bind")
@@ -85,7 +89,7 @@ def fallback(system: System) -> tuple[Trouble, ...]:
     cut = "the boot step did not come to its end"
     troubles += [Trouble("early", cut, "see journalctl -u ovn-offload-sriov-early")]
     for ports in wanted.cards().values():
-        pairs = _pairs(system, ports)
+        pairs = _pairs(discover.observe(system), ports)
         if any(pf.num_vfs != port.num_vfs or pf.eswitch_mode != "switchdev" for port, pf in pairs):
             troubles += to_legacy(system, pairs)
     record.write_boot(system, "early", "failed", tuple(troubles))
@@ -140,18 +144,19 @@ def _load(system: System) -> tuple[Desired, list[Trouble]]:
         return Desired(), [trouble]
 
 
-def _await_ports(system: System, wanted: Desired) -> list[Trouble]:
-    """Wait until every port has its driver and its netdev."""
+def _await_ports(system: System, wanted: Desired) -> tuple[Host, list[Trouble]]:
+    """Wait until every port has its driver and its netdev; the host as it was at the last look."""
+    hosts: list[Host] = []
     missing: list[Port] = []
 
     def all_there() -> bool:
-        host = discover.observe(system)
-        there = {pf.bdf for pf in host.pfs if pf.driver == "mlx5_core" and pf.netdev}
+        hosts[:] = [discover.observe(system)]
+        there = {pf.bdf for pf in hosts[0].pfs if pf.driver == "mlx5_core" and pf.netdev}
         missing[:] = [port for port in wanted.ports if port.bdf not in there]
         return not missing
 
     until(system, all_there, DEVICES_DEADLINE)
-    return [
+    return hosts[0], [
         Trouble(
             port.bdf,
             f"{port.netdev} did not appear within {DEVICES_DEADLINE:g} s of the boot",
@@ -161,10 +166,10 @@ def _await_ports(system: System, wanted: Desired) -> list[Trouble]:
     ]
 
 
-def _early_card(system: System, wanted: Desired, ports: Iterable[Port]) -> list[Trouble]:
+def _early_card(system: System, wanted: Desired, ports: Sequence[Port], host: Host) -> list[Trouble]:
     pairs = [
         (port, pf)
-        for port, pf in _pairs(system, ports)
+        for port, pf in _pairs(host, ports)
         if pf.num_vfs != port.num_vfs or pf.eswitch_mode != "switchdev"
     ]
     bonded = [pf for _, pf in pairs if pf.bond]
@@ -179,13 +184,11 @@ def _early_card(system: System, wanted: Desired, ports: Iterable[Port]) -> list[
         return []
     failed = outcome.finding
     trouble = Trouble(failed.subject, f"the boot step {failed.what}", failed.remedy)
-    return [trouble, *to_legacy(system, _pairs(system, ports))]
+    return [trouble, *to_legacy(system, _pairs(discover.observe(system), ports))]
 
 
-def _bind_card(system: System, wanted: Desired, ports: Sequence[Port]) -> list[Trouble]:
-    pairs = [
-        (port, pf) for port, pf in _pairs(system, ports) if pf.num_vfs and pf.eswitch_mode == "switchdev"
-    ]
+def _bind_card(system: System, wanted: Desired, card: Sequence[Work]) -> list[Trouble]:
+    pairs = [(port, pf) for port, pf in card if pf.num_vfs and pf.eswitch_mode == "switchdev"]
     if not pairs or all(vf.driver for _, pf in pairs for vf in pf.vfs):
         return []
     troubles: list[Trouble] = []
@@ -208,7 +211,8 @@ def _await_lag(system: System, pairs: Sequence[Work]) -> list[Trouble]:
         masters = {link.name: link.master for link in system.links()}
         return all(masters.get(pf.netdev or port.netdev) == port.bond for port, pf in pairs)
 
-    until(system, together, BOND_DEADLINE)
+    if any(pf.bond != port.bond for port, pf in pairs):
+        until(system, together, BOND_DEADLINE)
     outcome = execute(Plan((nic.await_lag(pairs, LAG_DEADLINE),)), system, _announce)
     if outcome.finding is None:
         return []
@@ -216,8 +220,7 @@ def _await_lag(system: System, pairs: Sequence[Work]) -> list[Trouble]:
     return [Trouble(failed.subject, f"the boot step {failed.what}", failed.remedy)]
 
 
-def _pairs(system: System, ports: Iterable[Port]) -> list[Work]:
-    host = discover.observe(system)
+def _pairs(host: Host, ports: Iterable[Port]) -> list[Work]:
     return [(port, pf) for port in ports if (pf := host.pf(port.bdf)) and pf.driver == "mlx5_core"]
 
 

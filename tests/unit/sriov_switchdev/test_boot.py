@@ -14,7 +14,7 @@ import files
 import pytest
 import record
 from hostnic import bootcopy as bootcopies
-from hostnic.testing import FakeHost, card
+from hostnic.testing import FakeBond, FakeHost, card
 from unit.sriov_switchdev.node import Node, compute_node, nic
 
 REFUSED = OSError(errno.EIO, "Input/output error")
@@ -170,6 +170,46 @@ def test_bonds_that_came_first_are_left_alone(small: Node) -> None:
     (trouble,) = boot.early(small.host)
     assert nic(small.host.trace) == []
     assert "was in bond0 before the boot step ran; nothing was changed" in trouble.what
+
+
+def test_a_bond_that_came_while_another_nic_was_changed_is_left_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    host = compute_node(cards=[card("3b", total_vfs=2), card("af", total_vfs=2)])
+    node = Node(host, monkeypatch)
+    node.deploy(
+        devices=" ".join(port.netdev for port in host.network.ports()), num_vfs=2, reboot_policy="always"
+    )
+    late = FakeBond("bond1", members=[port.netdev for port in host.cards[1].ports])
+
+    def set_eswitch_mode(bdf: str, mode: str) -> None:
+        FakeHost.set_eswitch_mode(host, bdf, mode)
+        host.network.bonds["bond1"] = late
+
+    monkeypatch.setattr(host, "set_eswitch_mode", set_eswitch_mode)
+    node.boot()
+    assert modes(host) == [("switchdev", 2), ("switchdev", 2), ("legacy", 0), ("legacy", 0)]
+    assert "was in bond1 before the boot step ran; nothing was changed" in node.log
+
+
+def test_a_bond_that_forms_late_is_waited_for(small: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    host, bond = small.host, small.host.network.bonds["bond0"]
+    host.services = {files.EARLY: boot.early}
+    small.boot()
+    members, bond.members = bond.members, []
+    host.members_changed()
+    formed = host.clock + 30.0
+
+    def sleep(seconds: float) -> None:
+        FakeHost.sleep(host, seconds)
+        if host.clock >= formed and not bond.members:
+            bond.members = members
+            host.members_changed()
+
+    monkeypatch.setattr(host, "sleep", sleep)
+    assert boot.bind(host) == ()
+    assert formed < host.clock < formed + boot.BOND_DEADLINE
+    assert all(vf.driver for port in host.network.ports() for vf in port.vfs)
 
 
 def test_a_boot_step_that_was_cut_off_ends_in_the_fallback(small: Node) -> None:
