@@ -3,32 +3,30 @@
 """Juju's part for the units of one machine; runs inside the guest and knows no charm by name.
 
 ``unit.py serve`` is a service that systemd starts at the first request, so that a hook does not pay for
-importing ops each time: each request runs in a forked child that imports the charm anew, under ``flock`` as
-Juju's machine lock has it. ``unit.py`` with a request on standard input is the client, ``unit.py juju-exec``
-the one that charms' own services use.
+importing ops and its charm: each request runs in a forked child, one at a time as under Juju's machine lock.
+``unit.py`` with a request on standard input is the client, ``unit.py juju-exec`` the one that charms' own
+services use.
 
 A unit is ``/var/lib/juju/agents/unit-<app>-<number>/charm``, the charm with the shared packages staged into
 its lib/, as packing does it, and ``/var/lib/lab/units/<app>.json``: what a controller would know of it. A
 machine has at most one unit of an application.
 """
 
-import fcntl
 import importlib
 import json
 import os
 import re
 import shutil
-import signal
 import site
 import socket
 import sys
 import traceback
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 SOCKET = "/run/lab-juju.socket"
-LOCK = "/run/lab-juju.lock"
 UNITS = Path("/var/lib/lab/units")
 AGENTS = Path("/var/lib/juju/agents")
 SOURCES = Path("/opt/ovn-offload")
@@ -38,9 +36,6 @@ CONTROLLER = "192.168.25.1:17070"
 NOT_ATTACHED = "/var/lib/lab/not-attached"
 SYSTEMD_FIRST_SOCKET = 3  # sd_listen_fds(3)
 UNLESS_GIVEN = {"number": 0, "config": {}, "leader": True, "planned_units": 1, "secrets": []}
-
-
-# What the controller knows.
 
 
 def save(known: dict[str, Any]) -> None:
@@ -85,9 +80,6 @@ def change(request: dict[str, Any]) -> dict[str, Any]:
     return known
 
 
-# The charm.
-
-
 def unpack(known: dict[str, Any]) -> None:
     target = Path(known["directory"])
     shutil.rmtree(target, ignore_errors=True)
@@ -109,9 +101,6 @@ def charm_class(ops: Any, directory: Path) -> Any:
     own = [each for each in vars(charm).values() if getattr(each, "__module__", "") == "charm"]
     (found,) = [each for each in own if isinstance(each, type) and issubclass(each, ops.CharmBase)]
     return found
-
-
-# A hook.
 
 
 def as_state(testing: Any, known: dict[str, Any], meta: Any) -> Any:
@@ -193,38 +182,55 @@ def dispatch(request: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-# The service and its clients.
-
-
 VERBS = {"deploy": deploy, "dispatch": dispatch, "known": lambda request: load(request["app"])}
 
 
-def serve_one(connection: socket.socket) -> None:
-    """In the child: read a request, answer it."""
-    with connection.makefile("rw") as stream, Path(LOCK).open("w") as lock:
-        request = json.loads(stream.readline())
-        fcntl.flock(lock, fcntl.LOCK_EX)
+def imported(app: str, kept: dict[str, tuple[int, dict[str, Any]]]) -> dict[str, Any]:
+    """The modules of a charm, for its hooks to start with: imported once after it was unpacked, not used."""
+    directory = Path(load(app)["directory"])
+    unpacked = (directory / "charmcraft.yaml").stat().st_ctime_ns
+    if app not in kept or kept[app][0] != unpacked:
+        path, before = [*sys.path], dict(sys.modules)
+        importlib.invalidate_caches()
         try:
-            answer = {"answer": VERBS[request.pop("verb")](request)}
-        except BaseException:
-            answer = {"problem": traceback.format_exc()}
-        print(json.dumps(answer), file=stream)
+            charm_class(importlib.import_module("ops"), directory)
+        finally:
+            kept[app] = unpacked, {name: sys.modules.pop(name) for name in sys.modules.keys() - before}
+            sys.path[:] = path
+    return kept[app][1]
+
+
+def answer(request: dict[str, Any]) -> dict[str, Any]:
+    """Do as asked."""
+    try:
+        return {"answer": VERBS[request.pop("verb")](request)}
+    except BaseException:
+        return {"problem": traceback.format_exc()}
 
 
 def serve() -> None:
     """Import what every hook needs, then fork for each request."""
     sys.path.insert(0, PACKAGES)
     site.addsitedir(PACKAGES)  # runs its .pth files: distutils comes from setuptools, as in a charm's venv
+    yaml = importlib.import_module("yaml")
+    # libyaml, as ops itself takes it: in Python, ops.testing's reading and writing is half of an idle hook.
+    yaml.safe_load = partial(yaml.load, Loader=yaml.CSafeLoader)
+    yaml.safe_dump = partial(yaml.dump, Dumper=yaml.CSafeDumper)
     importlib.import_module("ops.testing")
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for the children
+    kept: dict[str, tuple[int, dict[str, Any]]] = {}
     with socket.socket(fileno=SYSTEMD_FIRST_SOCKET) as server:
         while True:
             connection, _ = server.accept()
-            with connection:
-                if os.fork() == 0:
-                    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-                    serve_one(connection)
+            with connection, connection.makefile("rw") as stream:
+                request, modules = json.loads(stream.readline()), {}
+                if request["verb"] == "dispatch" and "upgrade" not in request.get("event", ""):
+                    with suppress(Exception):  # the child will meet it, too, and say so
+                        modules = imported(request["app"], kept)
+                if (child := os.fork()) == 0:
+                    sys.modules.update(modules)
+                    print(json.dumps(answer(request)), file=stream, flush=True)
                     os._exit(0)
+                os.waitpid(child, 0)
 
 
 def ask(request: dict[str, Any]) -> Any:

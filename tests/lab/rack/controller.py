@@ -68,8 +68,6 @@ class Controller:
         self.down: list[tuple[str, float, float]] = []  # machine, from, to
         self._bags: dict[tuple[int, str], dict[str, str]] = defaultdict(dict)  # by relation and owner
 
-    # -- what an operator does
-
     def deploy(self, *names: str, secrets: Sequence[dict[str, Any]] = ()) -> None:
         """Add units to their machines, and queue a new unit's events in Juju's order, units side by side."""
         events: list[list[tuple[Unit, str]]] = []
@@ -108,8 +106,6 @@ class Controller:
             job = Job(f"{unit.name} {action}", lambda _, run=run: run(), partial(self._hooked, unit))
             jobs.append((unit.machine, job))
         return self.floor.do(jobs, patience)
-
-    # -- what Juju does
 
     def queue(self, unit: Unit, event: str, other: int | None = None) -> None:
         """Queue an event, unless it waits already; a relation's is of the unit with the number ``other``."""
@@ -214,8 +210,6 @@ class Controller:
 
     def _deployed(self, machine: Machine) -> list[Unit]:
         return [unit for unit in self.units.values() if unit.machine is machine and unit.runner]
-
-    # -- relations
 
     def _others(self, unit: Unit, relation: Relation) -> list[Unit]:
         """Units at the other end, or peers, that are there."""
