@@ -51,12 +51,12 @@ class Dispatcher:
         watcher = f"{self._name}.path"
         changed = [name for name, text in self._files().items() if self._put(units.path(name), text)]
         stale = bool(self._watched) and (watcher in changed or not units.enabled(self._system, watcher))
-        if changed or stale:
+        if (changed or stale) and self._outdated():
             self._system.run(["systemctl", "daemon-reload"])
         if stale:
             # Enabled last: that it is enabled says that all of this was done.
             self._system.run(["systemctl", "restart", watcher])
-            self._system.run(["systemctl", "enable", watcher])
+            self._system.run(["systemctl", "enable", "--no-reload", watcher])
         return bool(changed) or stale
 
     def remove(self) -> None:
@@ -67,7 +67,7 @@ class Dispatcher:
         present = [name for name in self._files() if self._system.exists(units.path(name))]
         for name in present:
             if name.endswith(".path"):
-                self._system.run(["systemctl", "disable", name])
+                self._system.run(["systemctl", "disable", "--no-reload", name])
             if not name.endswith(".service"):
                 self._system.run(["systemctl", "stop", name])
             self._system.remove(units.path(name))
@@ -89,6 +89,11 @@ class Dispatcher:
     def in_a_minute(self) -> None:
         """Dispatch the unit in a minute; again from the start when that was asked before."""
         self._system.run(["systemctl", "restart", f"{self._name}.timer"])
+
+    def _outdated(self) -> bool:
+        """Whether systemd has loaded one of the units as its file no longer is; a new one it has not."""
+        show = ["systemctl", "show", "--property=NeedDaemonReload", "--value", *self._files()]
+        return "yes" in self._system.run(show).split()
 
     def _files(self) -> dict[str, str]:
         command = f'/usr/bin/juju-exec -u {self._unit} "JUJU_DISPATCH_PATH=hooks/update-status ./dispatch"'

@@ -4,8 +4,7 @@
 
 ``unit.py serve`` is a service that systemd starts at the first request, so that a hook does not pay for
 importing ops and its charm: each request runs in a forked child, one at a time as under Juju's machine lock.
-``unit.py`` with a request on standard input is the client, ``unit.py juju-exec`` the one that charms' own
-services use.
+Clients are :mod:`lab.juju` from outside, and ``unit.py juju-exec``, which charms' own services use.
 
 A unit is ``/var/lib/juju/agents/unit-<app>-<number>/charm``, the charm with the shared packages staged into
 its lib/, as packing does it, and ``/var/lib/lab/units/<app>.json``: what a controller would know of it. A
@@ -233,21 +232,19 @@ def serve() -> None:
                 os.waitpid(child, 0)
 
 
-def ask(request: dict[str, Any]) -> Any:
-    with socket.socket(socket.AF_UNIX) as connection:
-        connection.connect(SOCKET)
-        with connection.makefile("rw") as stream:
-            print(json.dumps(request), file=stream, flush=True)
-            return json.loads(stream.readline())
-
-
 def juju_exec(arguments: list[str]) -> int:
     """``juju-exec -u <unit> "JUJU_DISPATCH_PATH=hooks/<event> ./dispatch"``: the form that charms use."""
     found = re.fullmatch(r"-u (\S+)/\d+ JUJU_DISPATCH_PATH=hooks/(\S+) \./dispatch", " ".join(arguments))
     if not found:
         print(f"juju-exec: not modelled: {arguments}", file=sys.stderr)
         return 2
-    answer = ask({"verb": "dispatch", "app": found[1], "event": found[2]})
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.connect(SOCKET)
+        with connection.makefile("rw") as stream:
+            print(
+                json.dumps({"verb": "dispatch", "app": found[1], "event": found[2]}), file=stream, flush=True
+            )
+            answer = json.loads(stream.readline())
     problem = answer.get("problem") or answer["answer"].get("error")
     print(problem or answer["answer"]["status"], file=sys.stderr)
     return 1 if problem else 0
@@ -256,7 +253,4 @@ def juju_exec(arguments: list[str]) -> int:
 if __name__ == "__main__":
     if sys.argv[1:2] == ["juju-exec"]:
         sys.exit(juju_exec(sys.argv[2:]))
-    elif sys.argv[1:] == ["serve"]:
-        serve()
-    else:
-        print(json.dumps(ask(json.load(sys.stdin))))
+    serve()

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""systemd units, switched on and off for the next boot."""
+"""systemd units, switched on and off for the next boot.
+
+systemd's view of the running machine stays as it is: a unit that it has not loaded it finds without
+``daemon-reload``, which runs all generators, netplan's among them, and writes networkd's files anew.
+"""
 
 from dataclasses import dataclass
 
@@ -24,11 +28,10 @@ class EnableUnit:
     name: str
 
     def run(self, system: System) -> None:
-        """Reload systemd's view of its files, enable the unit, and see the link that does it."""
+        """Enable the unit, and see the link that does it."""
         if units.enabled(system, self.name):
             return
-        _systemctl(system, "daemon-reload")
-        _systemctl(system, "enable", self.name)
+        _systemctl(system, "enable", "--no-reload", self.name)
         if not units.enabled(system, self.name):
             raise StepError(
                 f"{self.name} is not enabled although systemctl said so",
@@ -46,6 +49,6 @@ class DisableUnit:
         """Disable it if it is enabled."""
         if not units.enabled(system, self.name):
             return
-        _systemctl(system, "disable", self.name)
+        _systemctl(system, "disable", "--no-reload", self.name)
         if units.enabled(system, self.name):
             raise StepError(f"{self.name} is still enabled although systemctl said otherwise")

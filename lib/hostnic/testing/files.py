@@ -19,6 +19,7 @@ class FakeFiles:
         self.content: dict[str, bytes] = {}
         self.mode: dict[str, int] = {}
         self.links: dict[str, str] = {}
+        self.units: dict[str, bytes] = {}  # as systemd has loaded them
         self.directories: set[str] = {"/etc", "/run", "/usr", "/etc/netplan", "/etc/systemd/system"}
 
     def install(self, path: str, content: bytes, mode: int) -> None:
@@ -80,7 +81,8 @@ class FakeFiles:
         return self.links[path]
 
     def boot(self) -> None:
-        """/run is a fresh tmpfs."""
+        """/run is a fresh tmpfs, and systemd has loaded nothing yet."""
+        self.units.clear()
         for path in [path for path in self.content if path.startswith(VOLATILE)]:
             self.remove(path)
         self.directories = {path for path in self.directories if not path.startswith(VOLATILE)}

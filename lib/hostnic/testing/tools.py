@@ -104,10 +104,17 @@ def is_enabled(files: FakeFiles, unit: str) -> bool:
 
 def _systemctl(files: FakeFiles, arguments: list[str]) -> str:
     verb, names = arguments[0], [name for name in arguments[1:] if not name.startswith("-")]
+    if verb == "daemon-reload":
+        files.units = {unit: files.content.get(f"{UNITS}/{unit}", b"") for unit in files.units}
+    if verb == "show":  # the one property that is asked for: NeedDaemonReload
+        now = {unit: files.content.get(f"{UNITS}/{unit}") for unit in names}
+        return "\n\n".join("yes" if files.units.get(unit, now[unit]) != now[unit] else "no" for unit in names)
     for unit in names:
         text = files.content.get(f"{UNITS}/{unit}")
         if text is None:
             raise failure(["systemctl", *arguments], 1, "", f"Unit file {unit} does not exist.")
+        if verb in ("start", "restart"):
+            files.units.setdefault(unit, text)
         if verb == "enable":
             for line in text.decode().splitlines():
                 if line.startswith("WantedBy="):

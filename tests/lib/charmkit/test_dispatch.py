@@ -48,10 +48,23 @@ def test_it_watches_the_files_of_those_it_listens_to_and_not_its_own(host: FakeH
 def test_the_path_unit_is_enabled_and_watches_from_now_on(host: FakeHost):
     assert dispatcher(host).install()
 
-    assert host.spawned == [
-        ("systemctl", "daemon-reload"),
-        ("systemctl", "restart", f"{NAME}.path"),
-        ("systemctl", "enable", f"{NAME}.path"),
+    assert host.trace[-2:] == [
+        f"run systemctl restart {NAME}.path",
+        f"run systemctl enable --no-reload {NAME}.path",
+    ]
+
+
+def test_systemd_reads_its_files_again_only_for_a_unit_that_it_has_loaded_otherwise(host: FakeHost):
+    dispatcher(host, listens_to=("nic-firmware",)).install()
+    assert "run systemctl daemon-reload" not in host.trace
+    host.trace.clear()
+
+    dispatcher(host).install()  # after a refresh that listens to another charm, too
+
+    assert [line for line in host.trace if line.startswith("run")] == [
+        "run systemctl daemon-reload",
+        f"run systemctl restart {NAME}.path",
+        f"run systemctl enable --no-reload {NAME}.path",
     ]
 
 
@@ -64,7 +77,7 @@ def test_the_second_time_nothing_is_written_and_nothing_runs(host: FakeHost):
     assert (host.trace, host.spawned) == ([], [])
 
 
-@pytest.mark.parametrize("verb", ["daemon-reload", "restart", "enable"])
+@pytest.mark.parametrize("verb", ["show", "restart", "enable"])
 def test_an_install_that_was_interrupted_is_finished_by_the_next(host: FakeHost, verb: str):
     host.fail("run", verb, CommandError(["systemctl"], "systemctl failed (1): no"))
     with pytest.raises(CommandError):
@@ -72,13 +85,13 @@ def test_an_install_that_was_interrupted_is_finished_by_the_next(host: FakeHost,
     host.spawned.clear()
 
     assert dispatcher(host).install()
-    assert [argv[1] for argv in host.spawned] == ["daemon-reload", "restart", "enable"]
+    assert [argv[1] for argv in host.spawned] == ["show", "restart", "enable"]
 
 
 def test_who_listens_to_nobody_needs_no_path_unit(host: FakeHost):
     dispatcher(host, listens_to=()).install()
 
-    assert host.spawned == [("systemctl", "daemon-reload")]
+    assert [argv[1] for argv in host.spawned] == ["show"]
     assert not host.exists(units.path(f"{NAME}.path"))
 
 

@@ -176,4 +176,4 @@ def test_the_recorder_and_the_model_use_the_same_words() -> None:
     ops.RemoveFile("/etc/systemd/system/x.service").run(recorder)
     recorder.set_up(UPLINK0, True)
     assert recorder.writes == host.trace
-    assert len(recorder.writes) == 16
+    assert len(recorder.writes) == 15
