@@ -103,10 +103,11 @@ class Guest:
     def __enter__(self) -> "Guest":
         self._image_lock = self._image.kernel.open()
         fcntl.flock(self._image_lock, fcntl.LOCK_SH)
-        _sweep()
-        self.directory = Path(tempfile.mkdtemp(prefix="guest-", dir=host.cache()))
-        self._directory_lock = (self.directory / "lock").open("w")
-        fcntl.flock(self._directory_lock, fcntl.LOCK_SH)
+        with locked(host.cache() / "guests.lock"):  # else one sweeps another's, made and not yet locked
+            _sweep()
+            self.directory = Path(tempfile.mkdtemp(prefix="guest-", dir=host.cache()))
+            self._directory_lock = (self.directory / "lock").open("w")
+            fcntl.flock(self._directory_lock, fcntl.LOCK_SH)
         self.console = self.directory / "console.log"
         try:
             self._disk = self.directory / "disk.qcow2"
