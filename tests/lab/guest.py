@@ -48,11 +48,14 @@ class Setup:
     Attributes:
         name: of this kind of guest, fit for a file's name.
         script: of the shell; root runs it after the image's first boot, and reboots.
+        running: of the shell, too; root runs it after that, and what it leaves running is in the snapshot.
+            The project's code is not: it copies what it needs.
 
     """
 
     name: str
     script: str
+    running: str = ""
 
 
 @dataclass(frozen=True)
@@ -157,7 +160,8 @@ class Guest:
         A snapshot fits only the QEMU and the devices that it was taken with.
         """
         macs = [nic.mac for nic in self._nics]
-        key = digest([qemu_version(), *self._accelerator, *macs, self._setup.script, Path(__file__)])
+        setup = (self._setup.script, self._setup.running)
+        key = digest([qemu_version(), *self._accelerator, *macs, *setup, Path(__file__)])
         return self._image.directory / f"booted-{self._setup.name}-{key}.qcow2"
 
     def _boot_first(self) -> None:
@@ -174,6 +178,8 @@ class Guest:
             if self._setup.script:
                 self.run(self._setup.script)
                 self.reboot()
+            if self._setup.running:
+                self.run(self._setup.running, timeout=900)
             if failed := self.run("systemctl list-units --failed --plain --no-legend").stdout:
                 raise GuestError(f"not a boot to start from:\n{failed}{self.tail()}")
             self.run(f"umount -q {code.MOUNTED}; sync && echo 3 >/proc/sys/vm/drop_caches")

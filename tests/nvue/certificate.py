@@ -25,7 +25,7 @@ class Certificate:
         command += [
             "-nodes",
             "-days",
-            "30",
+            "3650",
             "-subj",
             f"/CN={name}",
             "-addext",

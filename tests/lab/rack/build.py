@@ -76,7 +76,7 @@ def rack(deployment: Deployment, spare: int = 0) -> Iterator[Rack]:
 
 
 def _rack(deployment: Deployment, count: int, fabric: list[Nic], nodes: list[list[Nic]]) -> Iterator[Rack]:
-    guest = Guest(nics=fabric, setup=layout.FABRIC_SETUP)
+    guest = Guest(nics=fabric, setup=layout.fabric_setup())
     machines, place = {layout.FABRIC: Machine(layout.FABRIC, guest)}, {}
     for number, juju in enumerate(deployment.nodes):
         guest = Guest(nics=nodes[number], setup=layout.node_setup(number))
@@ -109,7 +109,7 @@ def deploy(rack: Rack) -> None:
     rack.display.phase("deployment")
     for name in rack.nodes:
         deploy_node(rack, name)
-    certificate = floor.each("the switches start", {layout.FABRIC: _switches})[layout.FABRIC]
+    certificate = floor.each("the switches answer", {layout.FABRIC: _switches})[layout.FABRIC]
     floor.machines[layout.FABRIC].queue.append(Job("OVN's databases start", ovn.central))
     for name, unit in controller.planned.items():
         if unit.machine.name == layout.FABRIC:
@@ -126,9 +126,8 @@ def deploy_node(rack: Rack, name: str) -> None:
 
 
 def _switches(guest: Guest) -> str:
-    """Start the twin, as from the factory; the certificate that its switches present."""
-    guest.write("/run/wiring.json", layout.wiring().dump())
-    guest.run(["cp", start(guest, "/run/wiring.json")["certificate"], layout.CERTIFICATE])
+    """The certificate that the switches present, which run since the guest's first boot."""
+    guest.run(["cp", start(guest)["certificate"], layout.CERTIFICATE])
     return guest.read(layout.CERTIFICATE)
 
 

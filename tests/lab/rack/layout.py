@@ -16,6 +16,7 @@ from contextlib import contextmanager
 
 from lab.cable import WIRES, Nic, cables
 from lab.guest import Setup
+from lab.twin.start import kept
 from lab.twin.wiring import OUTSIDE, UNTAGGED, Wiring, reference
 
 MOST = 4
@@ -88,13 +89,15 @@ rm -f /etc/openvswitch/conf.db
     )
 
 
-FABRIC_SETUP = Setup(
-    FABRIC,
-    """set -e
+def fabric_setup() -> Setup:
+    """A machine without NIC and bridge: switches only, and these run already, as from the factory."""
+    return Setup(
+        FABRIC,
+        """set -e
 echo fabric >/etc/hostname
 rm /etc/netplan/50-cloud-init.yaml
 echo bonding >/etc/modules-load.d/lab.conf
 systemctl -q disable lab-tor.service openvswitch-switch.service
 """,
-)
-"""A machine without NIC and bridge: switches only."""
+        kept(wiring()),
+    )
