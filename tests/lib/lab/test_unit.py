@@ -8,7 +8,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -22,7 +21,7 @@ from pathlib import Path
 from lab import unit
 
 home, unit.SOURCES, unit.SYSTEMD_FIRST_SOCKET = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])
-unit.UNITS, unit.AGENTS, unit.LOCK = home / "units", home / "agents", home / "lock"
+unit.UNITS, unit.AGENTS = home / "units", home / "agents"
 unit.serve()
 """
 META = """
@@ -79,7 +78,10 @@ class Guest:
     boot_id = service.BOOT_ID.read_text().strip()
 
     def run(self, command: list[str], stdin: str, timeout: float) -> Any:
-        return SimpleNamespace(stdout=json.dumps(service.ask(json.loads(stdin))))
+        ask = [word.replace("/run/lab-juju.socket", service.SOCKET) for word in command[1:]]
+        return subprocess.run(
+            [sys.executable, *ask], input=stdin, text=True, check=True, stdout=subprocess.PIPE
+        )
 
 
 @pytest.fixture(scope="module")
