@@ -51,6 +51,8 @@ def main() -> int:
     """Run the lab; returns the exit status."""
     options = arguments()
     try:
+        for path in filter(None, (options.json, options.html)):  # before the rack, not after its ten minutes
+            path.parent.mkdir(parents=True, exist_ok=True)
         wanted = deployment.read(options.bundle, options.overlay, options.nodes + options.spare)
         with build.rack(wanted, options.spare) as rack:
             found = [*converge(rack), *(check for name in options.more for check in SCENARIOS[name](rack))]
@@ -58,7 +60,6 @@ def main() -> int:
             print(report.text(rack, found))
             if options.json:
                 report.dump(options.json, rack, found)
-            options.html.parent.mkdir(parents=True, exist_ok=True)
             report.write_html(options.html, rack, found, fabric)
             print(f"Report: {options.html}")
             if options.shell:

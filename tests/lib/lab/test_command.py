@@ -62,9 +62,9 @@ def test_all_that_holds_is_a_success(lab: Any, capsys: pytest.CaptureFixture[str
 def test_one_that_does_not_hold_is_a_failure_that_is_named(
     lab: Any, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    assert lab.run("--json", str(tmp_path / "rack.json"), found=(GOOD, BAD)) == 1
+    assert lab.run("--json", str(tmp_path / "made/rack.json"), found=(GOOD, BAD)) == 1
     assert "BAD node-0 <b>        nothing   wanted: active" in capsys.readouterr().out
-    said = json.loads((tmp_path / "rack.json").read_text())
+    said = json.loads((tmp_path / "made/rack.json").read_text())
     assert (said["holds"], [check["holds"] for check in said["checks"]]) == (False, [True, False])
     assert "node-0 &lt;b&gt;" in (tmp_path / "rack.html").read_text()
 
@@ -113,7 +113,7 @@ def test_the_reports_have_the_figures(lab: Any, capsys: pytest.CaptureFixture[st
         patch.setitem(command.SCENARIOS, "acceptance", acceptance)
         assert lab.run("--scenario", "acceptance", "--json", str(tmp_path / "rack.json")) == 0
     assert "    RDG   179.45 Gb/s" in capsys.readouterr().out
-    said = json.loads((tmp_path / "rack.json").read_text())["figures"]
+    said = json.loads((tmp_path / "made/rack.json").read_text())["figures"]
     assert "not a performance claim" in said["title"]
     assert said["all"][0]["figure"] == "0.3 Gb/s"
     assert "<td>0.3 Gb/s" in (tmp_path / "rack.html").read_text()
