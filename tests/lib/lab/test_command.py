@@ -113,7 +113,7 @@ def test_the_reports_have_the_figures(lab: Any, capsys: pytest.CaptureFixture[st
         patch.setitem(command.SCENARIOS, "acceptance", acceptance)
         assert lab.run("--scenario", "acceptance", "--json", str(tmp_path / "rack.json")) == 0
     assert "    RDG   179.45 Gb/s" in capsys.readouterr().out
-    said = json.loads((tmp_path / "made/rack.json").read_text())["figures"]
+    said = json.loads((tmp_path / "rack.json").read_text())["figures"]
     assert "not a performance claim" in said["title"]
     assert said["all"][0]["figure"] == "0.3 Gb/s"
     assert "<td>0.3 Gb/s" in (tmp_path / "rack.html").read_text()
