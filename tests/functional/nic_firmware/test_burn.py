@@ -7,13 +7,19 @@ import pytest
 from functional.nic_firmware.conftest import PF, Pair, soon
 from functional.once import once
 from lab import mstflint
-from lab.guest import GuestError
+from lab.guest import Guest, GuestError
 
 NEW = "22.39.1002"
 URL = "http://127.0.0.1:8080/fw.bin"
 TOOL = """#!/bin/sh
 LAB_BURN_SECONDS=$(cat /root/burn-seconds) exec python3 /opt/ovn-offload/tests/lab/mstflint.py "$@"
 """
+
+
+def serve(guest: Guest) -> None:
+    """Start the web server, and return when it listens."""
+    guest.run("systemd-run --unit=images python3 -m http.server --directory /srv/fw 8080")
+    guest.run(["bash", "-c", "until (exec 3<>/dev/tcp/127.0.0.1/8080) 2>/dev/null; do sleep 0.2; done"])
 
 
 @pytest.fixture
@@ -27,7 +33,7 @@ def site(pair: Pair) -> Pair:
         guest.write("/usr/local/bin/mstflint", TOOL, 0o755)
         guest.write("/root/burn-seconds", "3")
         guest.write("/srv/fw/fw.bin", content)
-        guest.run("systemd-run --unit=images python3 -m http.server --directory /srv/fw 8080")
+        serve(guest)
         digest = hashlib.sha256(content).hexdigest()
         options = {"profile": "", "parameters": "", "firmware-url": URL, "firmware-sha256": digest}
         assert pair.firmware.emit("config_changed", config=options).status[0] == "active"
@@ -59,6 +65,6 @@ def test_power_loss_in_the_middle_is_told_and_finished(site: Pair) -> None:
     assert NEW not in flash(site)
     assert "did not come to its end" in site.firmware.action("verify").results["findings"]
     site.guest.write("/root/burn-seconds", "3")
-    site.guest.run("systemd-run --unit=images python3 -m http.server --directory /srv/fw 8080")
+    serve(site.guest)
     site.firmware.action("burn")
     assert NEW in flash(site)
