@@ -2,7 +2,6 @@
 """Fixtures: a throw-away guest with a real kernel, back at its snapshot before each test."""
 
 from collections.abc import Iterator
-from contextlib import suppress
 
 import pytest
 from lab.guest import Guest
@@ -27,7 +26,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def booted(request: pytest.FixtureRequest) -> Iterator[Guest]:
     """The guest of this release, with a snapshot of its first moment; take ``machine`` instead."""
     with Guest(request.param) as guest:
-        with suppress(RuntimeError):  # there is no such charm; what says so has imported ops by then
+        with pytest.raises(RuntimeError, match="charms/nobody"):  # what says so has imported ops by then
             guest.unit("nobody")
         guest.save("booted")
         yield guest

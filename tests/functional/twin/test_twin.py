@@ -46,19 +46,19 @@ def test_every_session_segment_and_vni_is_as_the_intent_says(rack: Rack) -> None
 def test_a_switch_hears_what_is_at_a_cables_other_end(rack: Rack) -> None:
     def heard() -> set[tuple[str, str, str, str]]:
         return {
-            (switch, port, there, said["port"]["name"])
+            (switch, port, there, f"{said['port']['type']} {said['port']['name']}")
             for switch, tree in rack.operate("read").items()
             for port, node in tree["interface"].items()
             for there, said in node.get("lldp", {}).get("neighbor", {}).items()
         }
 
-    up = {
-        (leaf, f"swp{31 + spine}", f"Spine{spine}", f"swp{13 + number}")
+    cables = [
+        ((leaf, f"swp{31 + spine}"), (f"Spine{spine}", f"swp{13 + number}"))
         for number, leaf in enumerate(LEAVES)
         for spine in (0, 1)
-    }
-    cables = up | {(there, far, here, near) for here, near, there, far in up}
-    rack.until(lambda: heard() == cables, 60, "not all of LLDP")
+    ]
+    ends = {(*here, there, f"ifname {port}") for a, b in cables for here, (there, port) in ((a, b), (b, a))}
+    rack.until(lambda: heard() == ends, 60, "not all of LLDP")
 
 
 def test_a_host_sees_both_leaves_as_one_lacp_system_the_racks_segment_mac(rack: Rack) -> None:
@@ -92,8 +92,7 @@ def test_vnis_do_not_reach_each_other(rack: Rack) -> None:
 def test_a_broadcast_arrives_once_and_never_comes_back(rack: Rack) -> None:
     """Split horizon and the designated forwarder: what Linux alone does not do, see asic.py.
 
-    The kernel asks three times, a second apart, and on a slow machine begins anew: what counts is that a host
-    hears neither more questions nor fewer than went out.
+    The kernel asks up to three times, a second apart. A host hears neither more questions nor fewer.
     """
     hosts = ("compute0", "compute1", "compute2")
     watch = "ip netns exec {0} timeout 12 tcpdump -Q {1} -nei bond0 arp >/run/arp-{0}-{1} 2>/dev/null & "
@@ -108,11 +107,11 @@ def test_a_broadcast_arrives_once_and_never_comes_back(rack: Rack) -> None:
         return [rack.guest.read(f"/run/arp-{host}-{way}").count(f"who-has {who} ") for host in hosts]
 
     sent = questions("192.168.25.99", "out")[2]
-    assert sent >= 1
+    assert 1 <= sent <= 3
     assert questions("192.168.25.99", "out") == [0, 0, sent]
     assert questions("192.168.25.99", "in") == [sent, sent, 0]
     sent = questions("192.168.25.98", "out")[0]
-    assert sent >= 1
+    assert 1 <= sent <= 3
     assert questions("192.168.25.98", "out") == [sent, 0, 0]
     assert questions("192.168.25.98", "in") == [0, sent, sent]
 

@@ -12,6 +12,7 @@ from hostnic.process import CommandError
 from hostnic.testing import FakeHost
 
 NAME = "ovn-offload-sriov-switchdev-dispatch"
+OUTDATED = ("systemctl", "show", "--property=NeedDaemonReload", "--value")
 
 
 @pytest.fixture
@@ -48,9 +49,10 @@ def test_it_watches_the_files_of_those_it_listens_to_and_not_its_own(host: FakeH
 def test_the_path_unit_is_enabled_and_watches_from_now_on(host: FakeHost):
     assert dispatcher(host).install()
 
-    assert host.trace[-2:] == [
-        f"run systemctl restart {NAME}.path",
-        f"run systemctl enable --no-reload {NAME}.path",
+    assert host.spawned == [
+        (*OUTDATED, f"{NAME}.service", f"{NAME}.timer", f"{NAME}.path"),
+        ("systemctl", "restart", f"{NAME}.path"),
+        ("systemctl", "enable", "--no-reload", f"{NAME}.path"),
     ]
 
 
@@ -91,7 +93,7 @@ def test_an_install_that_was_interrupted_is_finished_by_the_next(host: FakeHost,
 def test_who_listens_to_nobody_needs_no_path_unit(host: FakeHost):
     dispatcher(host, listens_to=()).install()
 
-    assert [argv[1] for argv in host.spawned] == ["show"]
+    assert host.spawned == [(*OUTDATED, f"{NAME}.service", f"{NAME}.timer")]
     assert not host.exists(units.path(f"{NAME}.path"))
 
 
