@@ -36,14 +36,16 @@ def test_a_command_that_hangs_is_given_up(machine: Guest) -> None:
     assert machine.run(["echo", "answers"]).stdout == "answers\n"
 
 
-def test_a_snapshot_restores_disk_and_memory(machine: Guest) -> None:
+def test_a_snapshot_restores_disk_memory_and_clock(machine: Guest) -> None:
     machine.write("/root/mark", "before")
     machine.save("mark")
     machine.write("/root/mark", "after")
-    machine.run("ip link add later type dummy")
+    machine.run("ip link add later type dummy; sleep 5")
+    later = float(machine.read("/proc/uptime").split()[0])
     machine.load("mark")
     assert machine.read("/root/mark") == "before"
     assert machine.run("ip link show later", check=False).returncode == 1
+    assert float(machine.read("/proc/uptime").split()[0]) < later  # no timer meets a leap
 
 
 def test_a_power_cycle_is_a_cold_start(machine: Guest) -> None:
