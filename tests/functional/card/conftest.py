@@ -5,6 +5,7 @@ import shlex
 from collections.abc import Callable, Iterator
 
 import pytest
+from functional.once import once
 from lab.guest import Completed, Guest
 
 PFS = ("0000:3b:00.0", "0000:3b:00.1")
@@ -34,7 +35,6 @@ class Card:
     def __init__(self, machine: Guest) -> None:
         self.machine = machine
         self.run = machine.run
-        self.snapshots: set[str] = set()
 
     def read(self, bdf: str, attribute: str) -> str:
         """An attribute of a PCI function, without the newline."""
@@ -129,12 +129,12 @@ class Card:
 
 @pytest.fixture(scope="session")
 def alone(booted: Guest) -> Card:
-    booted.load("booted")
-    booted.run(ALONE)
-    booted.save("card-alone")
-    card = Card(booted)
-    card.snapshots.add("card-alone")
-    return card
+    def make() -> Card:
+        booted.load("booted")
+        booted.run(ALONE)
+        return Card(booted)
+
+    return once(booted, "card-alone", make)
 
 
 Recipe = Callable[[Card], None]
@@ -148,14 +148,12 @@ def prepared(alone: Card) -> Iterator[Callable[[str, Recipe], Card]]:
     """
 
     def go(name: str, recipe: Recipe) -> Card:
-        if name not in alone.snapshots:
+        def make() -> Card:
             alone.machine.load("card-alone")
             recipe(alone)
-            alone.machine.save(name)
-            alone.snapshots.add(name)
-        else:
-            alone.machine.load(name)
-        return alone
+            return alone
+
+        return once(alone.machine, name, make)
 
     yield go
     assert alone.alarms() == ""
