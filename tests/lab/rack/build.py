@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A rack from its guests' start to units that have been deployed."""
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -15,7 +16,7 @@ from lab.rack.deployment import Application, Deployment
 from lab.rack.display import Display
 from lab.rack.figures import Figure
 from lab.rack.machine import Floor, Job, Machine
-from lab.twin.start import start
+from lab.twin.start import SAYS
 
 FIRST_BOOTS = 3600  # seconds at most for the image and every machine's first boot
 
@@ -87,7 +88,7 @@ def _rack(deployment: Deployment, count: int, fabric: list[Nic], nodes: list[lis
     floor = Floor(machines.values(), lambda: None)
     try:
         # With progress of its own, and before the display: the cache mostly has it.
-        floor.each("", {name: lambda guest: guest.prepare() for name in machines}, FIRST_BOOTS)
+        floor.each("", dict.fromkeys(machines, Guest.prepare), FIRST_BOOTS)
         display = Display(machines)
         controller = Controller(deployment, floor, place)
         floor.tick = lambda: (controller.due(), display.tick())
@@ -127,7 +128,7 @@ def deploy_node(rack: Rack, name: str) -> None:
 
 def _switches(guest: Guest) -> str:
     """The certificate that the switches present, which run since the guest's first boot."""
-    guest.run(["cp", start(guest)["certificate"], layout.CERTIFICATE])
+    guest.run(["cp", json.loads(guest.read(SAYS))["certificate"], layout.CERTIFICATE])
     return guest.read(layout.CERTIFICATE)
 
 

@@ -1,17 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Start a rack of twins in a guest, from outside."""
 
-import json
-import time
 from pathlib import Path
-from typing import Any
 
 from lab import code
-from lab.guest import Guest, GuestError
+from lab.guest import Guest
 from lab.image import digest
 from lab.twin.wiring import Wiring
 
 SAYS = "/run/twin.json"
+"""What :mod:`lab.twin` says, once every switch answers."""
+
 UNIT = f"systemd-run --quiet --unit=twin --property=StandardOutput=truncate:{SAYS}"
 COPY = "/opt/twin"
 
@@ -30,19 +29,15 @@ cat >{COPY}/wiring.json <<'END'
 {wiring.dump()}
 END
 {UNIT} --setenv=PYTHONPATH={COPY} python3 -m lab.twin {COPY}/wiring.json
-until [ -s {SAYS} ]; do
-    if systemctl -q is-failed twin; then journalctl -q -u twin | tail -30 >&2; exit 1; fi
-    sleep 1
-done
-"""
+{_answers(600)}"""
 
 
-def start(guest: Guest, wiring: str = "", patience: float = 600) -> dict[str, Any]:
-    """What :mod:`lab.twin` says when every switch answers, started now unless it runs.
+def start(guest: Guest, wiring: str = "", patience: int = 600) -> None:
+    """Start it from the project's code, and return when every switch answers; then ``SAYS`` is there.
 
     Args:
         guest: where.
-        wiring: a file in the guest.
+        wiring: a file in the guest; the reference design's rack without it.
         patience: seconds.
 
     Raises:
@@ -50,13 +45,18 @@ def start(guest: Guest, wiring: str = "", patience: float = 600) -> dict[str, An
 
     """
     run = f"--setenv=PYTHONPATH={code.MOUNTED}/tests --property=RequiresMountsFor={code.MOUNTED} python3"
-    guest.run(f"systemctl -q is-active twin || {UNIT} {run} -m lab.twin {wiring}")
-    deadline = time.monotonic() + patience
-    while not (said := guest.run(f"cat {SAYS}", check=False).stdout.strip()):
-        failed = guest.run("systemctl -q is-failed twin", check=False).returncode == 0
-        if failed or time.monotonic() > deadline:
-            raise GuestError(
-                f"the twin does not start\n{guest.run('journalctl -q -u twin | tail -30').stdout}"
-            )
-        time.sleep(1)
-    return json.loads(said)
+    guest.run(f"set -e\n{UNIT} {run} -m lab.twin {wiring}\n{_answers(patience)}", timeout=patience + 60)
+
+
+def _answers(patience: int) -> str:
+    """The end of a script that starts the twin: wait for what it says, or fail with its log."""
+    return f"""end=$(($(date +%s) + {patience}))
+until [ -s {SAYS} ]; do
+    if systemctl -q is-failed twin || [ "$(date +%s)" -gt $end ]; then
+        echo 'the twin does not start' >&2
+        journalctl -q -u twin | tail -30 >&2
+        exit 1
+    fi
+    sleep 1
+done
+"""
