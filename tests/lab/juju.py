@@ -6,13 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from lab import unit
+
 if TYPE_CHECKING:
     from lab.guest import Guest
 
 ASK = """
 import socket, sys
 with socket.socket(socket.AF_UNIX) as unit:
-    unit.connect("/run/lab-juju.socket")
+    unit.connect(sys.argv[1])
     unit.sendall(sys.stdin.buffer.read())
     sys.stdout.buffer.write(unit.makefile("rb").read())
 """
@@ -91,9 +93,9 @@ class Unit:
         return Result(**answer | {"status": tuple(answer["status"])})
 
     def _ask(self, verb: str, timeout: float = 300, **request: Any) -> Any:
-        message = json.dumps({"verb": verb, "app": self.app, **request})
-        ask = ["/usr/bin/python3", "-I", "-S", "-c", ASK]
-        answer = json.loads(self._guest.run(ask, stdin=f"{message}\n", timeout=timeout).stdout)
+        message = json.dumps({"verb": verb, "app": self.app, **request}) + "\n"
+        ask = ["/usr/bin/python3", "-I", "-S", "-c", ASK, unit.SOCKET]
+        answer = json.loads(self._guest.run(ask, stdin=message, timeout=timeout).stdout)
         if "problem" in answer:
             raise RuntimeError(f"{self.app}: {answer['problem']}")
         return answer["answer"]

@@ -108,10 +108,9 @@ def as_state(testing: Any, known: dict[str, Any], meta: Any) -> Any:
     kinds = dict.fromkeys(meta.peers, testing.PeerRelation)
     for name, end in {**meta.requires, **meta.provides}.items():
         kinds[name] = principal if end.scope == "container" else testing.Relation
-    # ops.testing has no word for a resource that nobody attached: it is where nothing is.
-    resources = [testing.Resource(name=name, path=NOT_ATTACHED) for name in meta.resources]
     return testing.State(
-        resources=resources,
+        # ops.testing has no word for a resource that nobody attached: it is where nothing is.
+        resources=[testing.Resource(name=name, path=NOT_ATTACHED) for name in meta.resources],
         config=known["config"],
         leader=known["leader"],
         planned_units=known["planned_units"],
@@ -200,7 +199,6 @@ def imported(app: str, kept: dict[str, tuple[int, dict[str, Any]]]) -> dict[str,
 
 
 def answer(request: dict[str, Any]) -> dict[str, Any]:
-    """Do as asked."""
     try:
         return {"answer": VERBS[request.pop("verb")](request)}
     except BaseException:
@@ -240,11 +238,9 @@ def juju_exec(arguments: list[str]) -> int:
         return 2
     with socket.socket(socket.AF_UNIX) as connection:
         connection.connect(SOCKET)
-        with connection.makefile("rw") as stream:
-            print(
-                json.dumps({"verb": "dispatch", "app": found[1], "event": found[2]}), file=stream, flush=True
-            )
-            answer = json.loads(stream.readline())
+        request = {"verb": "dispatch", "app": found[1], "event": found[2]}
+        connection.sendall(json.dumps(request).encode() + b"\n")
+        answer = json.loads(connection.makefile().read())
     problem = answer.get("problem") or answer["answer"].get("error")
     print(problem or answer["answer"]["status"], file=sys.stderr)
     return 1 if problem else 0
