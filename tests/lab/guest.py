@@ -176,7 +176,7 @@ class Guest:
         with Step(f"Debian {self.release.name}: first boot of {self._setup.name}"):
             self._start(cold=True)
             if self._setup.script:
-                self.run(self._setup.script)
+                self.run(self._setup.script, timeout=600)  # several may boot side by side
                 self.reboot()
             if self._setup.running:
                 self.run(self._setup.running, timeout=900)
