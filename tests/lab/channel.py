@@ -111,14 +111,14 @@ class Agent(Channel):
         began = time.monotonic()
         deadline = began + timeout
         pid = self.call("guest-exec", arguments, timeout=30)["pid"]
-        pause = 0.01
+        pause = 0.03
         while True:
+            time.sleep(pause)
             state = self.call("guest-exec-status", {"pid": pid}, timeout=30)
             if state["exited"]:
                 break
             if time.monotonic() > deadline:
                 raise ChannelError(f"still running after {timeout:.0f} s: {' '.join(argv)[:300]}")
-            time.sleep(pause)
             # Each question costs the guest time, too: the longer it takes, the less often it is asked.
             pause = min(pause * 1.5, max(0.2, (time.monotonic() - began) / 30))
         status = state["exitcode"] if "exitcode" in state else 128 + state.get("signal", 0)

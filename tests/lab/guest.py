@@ -184,8 +184,7 @@ class Guest:
                 raise GuestError(f"not a boot to start from:\n{failed}{self.tail()}")
             self.run(f"umount -q {code.MOUNTED}; sync && echo 3 >/proc/sys/vm/drop_caches")
             self.save(BOOTED)
-        self.cut_power()
-        self._await_exit(30)
+        self._power_off()
         self._disk.rename(self._booted)
 
     def kill(self) -> None:
@@ -258,8 +257,7 @@ class Guest:
 
     def power_cycle(self) -> None:
         """Pull the plug and start again."""
-        self.cut_power()
-        self._await_exit(30)
+        self._power_off()
         self._start(cold=True)
 
     def save(self, name: str) -> None:
@@ -272,8 +270,7 @@ class Guest:
         In a new QEMU: under emulation one that goes back does not let the processors' clock go back with it
         (``cpu_get_ticks`` of QEMU 7.2), and the guest's timers would meet a leap of minutes.
         """
-        self.cut_power()
-        self._await_exit(30)
+        self._power_off()
         self._start(cold=True, snapshot=name)
 
     def unit(self, app: str, **known: Any) -> Unit:
@@ -354,6 +351,10 @@ class Guest:
         except ChannelError as problem:
             messages = (self.directory / "qemu.log").read_text(errors="replace")
             raise GuestError(f"the guest did not start: {problem}\n{messages}{self.tail()}") from problem
+
+    def _power_off(self) -> None:
+        self.cut_power()
+        self._await_exit(30)
 
     def _await_exit(self, timeout: float) -> None:
         assert self._process
