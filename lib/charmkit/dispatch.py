@@ -49,12 +49,17 @@ class Dispatcher:
 
         """
         watcher = f"{self._name}.path"
-        changed = [name for name, text in self._files().items() if self._put(units.path(name), text)]
-        stale = bool(self._watched) and (watcher in changed or not units.enabled(self._system, watcher))
+        changed = {name: text for name, text in self._files().items() if self._differs(name, text)}
+        enabled = units.enabled(self._system, watcher)
+        stale = bool(self._watched) and (bool(changed) or not enabled)
+        if changed and enabled:
+            # Disabled first and enabled last: that it is enabled says that all of this was done.
+            self._system.run(["systemctl", "disable", "--no-reload", watcher])
+        for name, text in changed.items():
+            self._system.install(units.path(name), text.encode())
         if (changed or stale) and self._outdated():
             self._system.run(["systemctl", "daemon-reload"])
         if stale:
-            # Enabled last: that it is enabled says that all of this was done.
             self._system.run(["systemctl", "restart", watcher])
             self._system.run(["systemctl", "enable", "--no-reload", watcher])
         return bool(changed) or stale
@@ -117,11 +122,9 @@ class Dispatcher:
         files = {f"{self._name}.service": service, f"{self._name}.timer": timer}
         return {**files, f"{self._name}.path": path} if self._watched else files
 
-    def _put(self, path: str, text: str) -> bool:
-        if self._system.exists(path) and self._system.read(path) == text:
-            return False
-        self._system.install(path, text.encode())
-        return True
+    def _differs(self, name: str, text: str) -> bool:
+        path = units.path(name)
+        return not self._system.exists(path) or self._system.read(path) != text
 
 
 def _sections(**sections: Sequence[str]) -> str:

@@ -64,6 +64,7 @@ def test_systemd_reads_its_files_again_only_for_a_unit_that_it_has_loaded_otherw
     dispatcher(host).install()  # after a refresh that listens to another charm, too
 
     assert [line for line in host.trace if line.startswith("run")] == [
+        f"run systemctl disable --no-reload {NAME}.path",
         "run systemctl daemon-reload",
         f"run systemctl restart {NAME}.path",
         f"run systemctl enable --no-reload {NAME}.path",
@@ -88,6 +89,22 @@ def test_an_install_that_was_interrupted_is_finished_by_the_next(host: FakeHost,
 
     assert dispatcher(host).install()
     assert [argv[1] for argv in host.spawned] == ["show", "restart", "enable"]
+
+
+@pytest.mark.parametrize("verb", ["disable", "show", "daemon-reload", "restart", "enable"])
+def test_a_refresh_that_was_interrupted_is_finished_by_the_next_hook(host: FakeHost, verb: str):
+    dispatcher(host, listens_to=("nic-firmware",)).install()
+    host.fail("run", verb, CommandError(["systemctl"], "systemctl failed (1): no"))
+    with pytest.raises(CommandError):
+        dispatcher(host).install()
+    assert dispatcher(host).install()
+
+    loaded = host.files.units[f"{NAME}.path"].decode().splitlines()
+    assert loaded == unit_file(host, "path")
+    assert "PathChanged=/run/ovn-offload/roce-qos.json" in loaded
+    ran = [line for line in host.trace if line.startswith("run")]
+    assert ran[-2:] == [f"run systemctl {verb} {NAME}.path" for verb in ("restart", "enable --no-reload")]
+    assert not dispatcher(host).install()
 
 
 def test_who_listens_to_nobody_needs_no_path_unit(host: FakeHost):
