@@ -68,6 +68,8 @@ def main() -> int:
                 boot = measure(guest, "orchestrate", json.dumps(site.PFS), site.BOND)
             row(f"a shell script of {boot['writes']} writes: VFs, switchdev, binding", boot["shell"])
             row("the boot units, which make the same writes", boot["units"], boot["ratio"])
+            row("the boot units with nothing to do: Python, a look each", boot["idle"])
+            row("what the writes add to that", boot["units"] - boot["idle"], boot["work_ratio"])
     except (HostError, GuestError) as problem:
         print(problem, file=sys.stderr)
         return 1
