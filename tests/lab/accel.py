@@ -41,9 +41,11 @@ def _starts(image: Image, timeout: float = 20) -> bool:
 
 def _emulation() -> list[str]:
     # A richer processor than Debian needs only makes emulation slower: wide vectors, five-level page tables.
+    # Without cx16: QEMU 7.2 works out cmpxchg16b's flags from what an earlier instruction left, so that an
+    # interrupt right after one may save a pointer's bits as EFLAGS ("PANIC: double fault" in kmalloc).
     version = re.search(r"version (\d+)\.(\d+)", qemu_version())
     parallel = version and tuple(map(int, version.groups())) >= PARALLEL_SINCE
-    return ["-accel", f"tcg,thread={'multi' if parallel else 'single'}", "-cpu", "Nehalem"]
+    return ["-accel", f"tcg,thread={'multi' if parallel else 'single'}", "-cpu", "Nehalem,-cx16"]
 
 
 @cache
