@@ -45,7 +45,8 @@ class Ets:
     Attributes:
         prio_tc: traffic class by priority.
         tsa: algorithm by traffic class, in the words of ``TSA``.
-        bandwidth: percent by traffic class; counts for those with algorithm ``ets``.
+        bandwidth: percent by traffic class with algorithm ``ets``; 0 for the others, whatever a driver tells
+            of them: mlx5 answers 100 (en_dcbnl.c, mlx5e_build_tc_tx_bw).
 
     """
 
@@ -61,7 +62,8 @@ class Pfc:
     Attributes:
         priorities: those that are lossless, ascending.
         delay: allowance; mlx5 reads it as cable length in metres, 0 leaves it as it is.
-        sent, received: pause frames by priority since the driver started.
+        sent, received: pause frames by priority since the driver started; mlx5 answers what it read last, and
+            only ``ethtool -S`` makes it read (en_stats.c: group per_prio is in no periodic update).
 
     """
 
@@ -212,7 +214,9 @@ def _decode_ets(content: bytes) -> Ets | None:
     if len(content) < _ETS.size:
         return None
     _, _, _, bandwidth, _, tsa, prio_tc, _, _, _ = _ETS.unpack_from(content)
-    return Ets(tuple(prio_tc), tuple(TSA.get(number, UNKNOWN_TSA) for number in tsa), tuple(bandwidth))
+    algorithms = tuple(TSA.get(number, UNKNOWN_TSA) for number in tsa)
+    shares = tuple(share if name == ETS else 0 for share, name in zip(bandwidth, algorithms))
+    return Ets(tuple(prio_tc), algorithms, shares)
 
 
 def _decode_pfc(content: bytes) -> Pfc | None:

@@ -131,6 +131,9 @@ class Machine:
     def links(self) -> list[Link]:
         return self._links.all()
 
+    def addresses(self, link: str) -> list[str]:
+        return self._links.addresses(link)
+
     def set_master(self, link: str, master: str | None) -> None:
         self._note("set_master", link, master or "none")
         self._links.set_master(link, master)

@@ -91,6 +91,10 @@ def locked_down(system: System) -> str:
 
 def explain(system: System, error: CommandError) -> MstError:
     """The tool's failure in one sentence."""
+    if error.reason == f"{error.argv[0]} is not installed":
+        return MstError(
+            error, error.reason, "see juju debug-log for what apt-get said, or install it by hand"
+        )
     said = f"{error.stdout}\n{error.stderr}"
     mode = locked_down(system)
     if mode and re.search(f"{OPEN}|semaphore", said):

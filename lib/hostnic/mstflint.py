@@ -14,8 +14,20 @@ from hostnic.msterrors import MstError
 from hostnic.process import CommandError, failure
 from hostnic.system import System
 
-FACT = re.compile(r"(?P<name>FW Version\(Running\)|FW Version|PSID):\s+(?P<value>\S+)")
+FACT = re.compile(r"^(?P<name>FW Version\(Running\)|FW Version|PSID):\s+(?P<value>\S+)", re.MULTILINE)
+"""From the line's beginning: a card that was flashed with another maker's image has ``Orig PSID:``, too."""
 PROGRESS = re.compile(r"(?P<what>[A-Z][A-Za-z0-9_ ]+?)\s*-\s+(?P<done>[0-9]+%|OK)")
+STAGE = re.compile(r"^[A-Z][A-Za-z0-9_ ]*-", re.MULTILINE)
+"""Mstflint is past its checks, and at work: ``Initializing image partition -``, with a figure or without."""
+VERDICT = re.compile(
+    r"PSID mismatch|is write protected|is not secured|is not signed|Rejected authentication"
+    r"|Digest in the signature|key is not applicable|Forbidden version|Invalid security version"
+)
+"""Words on an image that is not taken. The firmware comes to them before it makes an image the one that is
+started next, even if it had all of it sent first (``burnComponents`` in mstflint's fw_comps_mgr.cpp).
+"""
+WRITING = re.compile(r"write failed|eras|Flash layout", re.IGNORECASE)
+"""What goes wrong at flash itself, which may happen before the first stage is printed."""
 PATIENCE = 120.0
 LONGEST_BURN = 1800.0
 """Seconds; a slow flash takes some ten minutes."""
@@ -64,6 +76,10 @@ class Flash:
     def vendor(self) -> str:
         """Who made the board, by its PSID."""
         return vendor(self.psid)
+
+
+class RefusedError(MstError):
+    """The image was refused: no burn goes on, and flash starts what it would have started without it."""
 
 
 def vendor(psid: str) -> str:
@@ -125,26 +141,46 @@ def burn(system: System, bdf: str, path: str, progress: Callable[[str], None]) -
         progress: called with ``Writing Boot image component 40%`` and the like.
 
     Raises:
-        MstError: refused, or failed.
+        RefusedError: mstflint, or the firmware, did not take the image, or nothing was started.
+        MstError: it failed on the way, or has not ended in time.
 
     """
     unit = f"ovn-offload-burn-{bdf.rpartition('.')[0].replace(':', '-')}.service"
     log = f"{LOGS}/{unit}.log"
-    if _state(system, unit)["ActiveState"] in ("inactive", "failed"):
+    before = _state(system, unit)["ActiveState"]
+    if before == "failed":
+        # Left by a hook that was killed before it saw this; systemd-run would refuse: "was already loaded".
+        system.run(["systemctl", "reset-failed", unit])
+    if before in ("inactive", "failed"):
         system.install(log, b"")
-        argv = ["mstflint", "-d", bdf, "-i", path, "-y", "burn"]
-        _run(
-            system,
-            ["systemd-run", f"--unit={unit}", "--property=RemainAfterExit=yes",
-             f"--property=StandardOutput=append:{log}", "--property=StandardError=inherit", "--", *argv],
-        )  # fmt: skip
+        _start(system, unit, log, ["mstflint", "-d", bdf, "-i", path, "-y", "burn"])
     state = _follow(system, unit, log, progress)
     system.run(["systemctl", "stop", unit])
     if state["ActiveState"] == "failed":
         system.run(["systemctl", "reset-failed", unit])
-        status = int(state["ExecMainStatus"] or 1)
-        error = failure(["mstflint", "-d", bdf, "burn"], status, system.read(log), "")
-        raise msterrors.explain(system, error)
+        status, said = int(state["ExecMainStatus"] or 1), system.read(log)
+        error = msterrors.explain(system, failure(["mstflint", "-d", bdf, "burn"], status, said, ""))
+        if state["Result"] == "exit-code" and _is_refusal(said):
+            raise RefusedError(error, error.reason, error.remedy)
+        raise error
+
+
+def _start(system: System, unit: str, log: str, argv: list[str]) -> None:
+    output = [f"--property=StandardOutput=append:{log}", "--property=StandardError=inherit"]
+    argv = ["systemd-run", f"--unit={unit}", "--property=RemainAfterExit=yes", *output, "--", *argv]
+    try:
+        _run(system, argv)
+    except MstError as error:
+        if error.returncode is None or _state(system, unit)["ActiveState"] != "inactive":
+            raise  # it may have been started
+        raise RefusedError(error, error.reason, error.remedy) from error
+
+
+def _is_refusal(said: str) -> bool:
+    """Whether mstflint, which ended by itself, left alone what flash starts; in doubt not."""
+    if VERDICT.search(said):
+        return True
+    return "-E-" in said and not WRITING.search(said) and not STAGE.search(said.replace("\r", "\n"))
 
 
 def _follow(system: System, unit: str, log: str, progress: Callable[[str], None]) -> dict[str, str]:
@@ -173,11 +209,12 @@ def _follow(system: System, unit: str, log: str, progress: Callable[[str], None]
 
 
 def _state(system: System, unit: str) -> dict[str, str]:
-    shown = system.run(["systemctl", "show", "-p", "ActiveState,SubState,ExecMainStatus", unit])
+    shown = system.run(["systemctl", "show", "-p", "ActiveState,SubState,Result,ExecMainStatus", unit])
     pairs = (line.partition("=") for line in shown.splitlines())
     return {
         "ActiveState": "inactive",
         "SubState": "dead",
+        "Result": "",
         "ExecMainStatus": "",
         **{k: v for k, _, v in pairs},
     }

@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mellanox NICs and their ports from sysfs alone: for firmware work, which needs neither driver nor netlink.
+"""Mellanox NICs and their ports from sysfs: for firmware work, which needs neither driver nor netlink.
 
 Where :mod:`hostnic.discover` describes what a port does, this says only what it is and who uses it now; it
 also runs where there is nothing but the standard library (MAAS commissioning).
 """
 
+import ipaddress
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from converge import Finding, Severity
 
-from hostnic import holders, pci
+from hostnic import holders, pci, reachability
 from hostnic.system import System
 
 MELLANOX = "0x15b3"
@@ -80,6 +81,30 @@ def find(system: System) -> tuple[tuple[Card, ...], tuple[Finding, ...]]:
             what = f"cannot be read: {error.strerror or error}"
             findings.append(Finding(Severity.WARNING, bdf, what, "see the kernel log for this device"))
     return tuple(Card(slot, tuple(ports)) for slot, ports in cards.items()), tuple(findings)
+
+
+def carries(system: System, card: Card) -> str:
+    """What of the host's own network stands on the card, in words; empty when nothing does.
+
+    A netdev on top of a port (a VLAN, a macvlan), an address, or a route. Link-local addresses and routes do
+    not count: the kernel gives them to each netdev that is up. What cannot be read counts. Asks netlink.
+    """
+    netdevs = [port.netdev for port in card.ports if port.netdev]
+    try:
+        return next((found for netdev in netdevs if (found := _on(system, netdev))), "")
+    except OSError as error:
+        return f"what stands on it cannot be read ({error.strerror or error})"
+
+
+def _on(system: System, netdev: str) -> str:
+    for name in sorted(system.listdir(f"{NET}/{netdev}")):
+        if name.startswith("upper_"):
+            return f"{name.removeprefix('upper_')} stands on {netdev}"
+    for address in system.addresses(netdev):
+        if not ipaddress.ip_address(address).is_link_local:
+            return f"{netdev} has the address {address}"
+    routes = reachability.destinations(system, netdev)
+    return f"the route to {routes[0]} leads through {netdev}" if routes else ""
 
 
 def _is_port(system: System, bdf: str) -> bool:

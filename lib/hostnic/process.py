@@ -14,6 +14,7 @@ QUERIES: tuple[tuple[str, ...], ...] = (
     ("ovs-vsctl", "--format=json", "list"),
     ("ovs-appctl", "dpctl/dump-flows"),
     ("networkctl", "lldp"),
+    ("ethtool", "-S"),
     ("ip", "-json"),
     ("ping",),
     ("sha256sum",),

@@ -76,6 +76,21 @@ def of_port(found: tuple[RdmaPort, ...], bdf: str, netdev: str | None, bond: str
     return next(iter((*own, *sharing, *bonded)), None)
 
 
+def managed(system: System, port: RdmaPort) -> bool | None:
+    """Whether the RDMA connection manager takes ``port``; None while its module is not loaded.
+
+    It passes over ports without the capability "IB CM" (drivers/infiniband/core/cma.c: cma_supported), which
+    mlx5's device of an uplink in switchdev mode lacks: that one is for raw Ethernet alone (hw/mlx5/ib_rep.c;
+    main.c: mlx5_port_rep_immutable), as is any whose RoCE is off (devlink's enable_roce). The module ib_cm,
+    which comes with rdma_cm, gives a port its counters by the same test (core/cm.c: cm_add_one). GIDs would
+    not tell, since a backup port of a bond has none either (core/roce_gid_mgmt.c), nor would the eswitch mode
+    alone.
+    """
+    if system.exists(f"{CLASS}/{port.device}/ports/{port.number}/cm_rx_msgs"):
+        return True
+    return False if system.exists(CONFIGFS) else None
+
+
 def defaults(system: System, port: RdmaPort) -> Defaults | None:
     """What is set, or None while the device has no directory in configfs.
 

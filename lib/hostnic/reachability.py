@@ -13,24 +13,37 @@ import struct
 from collections.abc import Iterable
 
 from hostnic.process import CommandError
+from hostnic.routes import ROUTES, ROUTES6, rows
 from hostnic.system import System
 
-ROUTES = "/proc/net/route"
-ROUTES6 = "/proc/net/ipv6_route"
 GATEWAY_FLAG = 0x2
 
 
 def gateways(system: System) -> tuple[str, ...]:
     """Next hops of the default routes, IPv4 and IPv6, from /proc/net."""
-    found = [*_gateways4(_lines(system, ROUTES)), *_gateways6(_lines(system, ROUTES6))]
+    found = [*_gateways4(rows(system, ROUTES)), *_gateways6(rows(system, ROUTES6))]
     return tuple(dict.fromkeys(found))
 
 
-def _lines(system: System, path: str) -> list[list[str]]:
-    try:
-        return [line.split() for line in system.read(path).splitlines()]
-    except OSError:
-        return []
+def destinations(system: System, netdev: str) -> tuple[str, ...]:
+    """Where routes through ``netdev`` lead, ``10.0.0.0/8``: IPv4's main table, and all of IPv6.
+
+    Not those that each netdev has or may have of itself: link-local and multicast ones. Of an IPv4 route over
+    several netdevs /proc/net/route shows the first (fib_route_seq_show in net/ipv4/fib_trie.c).
+    """
+    found4 = (
+        ipaddress.IPv4Network(
+            (struct.pack("=I", _hex(row[1], 32)), _hex(row[7], 32).bit_count()), strict=False
+        )
+        for row in rows(system, ROUTES)
+        if len(row) > 7 and row[0] == netdev
+    )
+    found6 = (
+        ipaddress.IPv6Network((_hex(row[0], 128), min(_hex(row[1], 8), 128)), strict=False)
+        for row in rows(system, ROUTES6)
+        if len(row) > 9 and row[9] == netdev
+    )
+    return tuple(str(each) for each in (*found4, *found6) if not (each.is_link_local or each.is_multicast))
 
 
 def _gateways4(rows: Iterable[list[str]]) -> list[str]:

@@ -62,6 +62,9 @@ class Recorder:
     def links(self) -> list[Link]:
         return self._system.links()
 
+    def addresses(self, link: str) -> list[str]:
+        return self._system.addresses(link)
+
     def set_master(self, link: str, master: str | None) -> None:
         self._note("set_master", link, master or "none")
         self._system.set_master(link, master)

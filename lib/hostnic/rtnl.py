@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Netdevs through rtnetlink (include/uapi/linux/if_link.h)."""
+"""Netdevs and their addresses through rtnetlink (include/uapi/linux/if_link.h, if_addr.h)."""
 
+import ipaddress
 import os
 import re
 from functools import lru_cache
@@ -9,7 +10,7 @@ from hostnic import pci
 from hostnic.netlink import ACK, DUMP, ROUTE, Channel, Untyped, codec
 from hostnic.system import Link
 
-GETLINK, SETLINK = 18, 19
+GETLINK, SETLINK, GETADDR = 18, 19, 22
 IFF_UP = 1
 SKIP_STATS = 1 << 3
 UNKNOWN = "UNKNOWN"
@@ -63,6 +64,17 @@ def _message() -> Untyped:
     return LinkMessage
 
 
+@lru_cache(maxsize=1)
+def _address_message() -> Untyped:
+    nl = codec()
+
+    class AddressMessage(nl.nlmsg):
+        fields = (("family", "B"), ("prefixlen", "B"), ("flags", "B"), ("scope", "B"), ("index", "I"))
+        nla_map = ((1, "ADDRESS", "cdata"), (2, "LOCAL", "cdata"))
+
+    return AddressMessage
+
+
 class Links:
     """Reads and changes the netdevs of this network namespace."""
 
@@ -76,6 +88,12 @@ class Links:
         found = [(item, _held(item)) for item in self._channel.request(message, GETLINK, DUMP)]
         names: dict[int, str] = {item["index"]: held["IFNAME"] for item, held in found}
         return sorted((_link(item, held, names) for item, held in found), key=lambda link: link.ifindex)
+
+    def addresses(self, name: str) -> list[str]:
+        """IPv4 and IPv6 addresses of ``name``, link-local ones included."""
+        index = self._index(name)
+        found = self._channel.request(_address_message()(), GETADDR, DUMP)
+        return [_address(_held(item)) for item in found if item["index"] == index]
 
     def set_master(self, name: str, master: str | None) -> None:
         """Enslave ``name``, or release it."""
@@ -128,6 +146,11 @@ def _link(item: Untyped, held: dict[str, Untyped], names: dict[int, str]) -> Lin
         xmit_hash_policy=_name(HASH_POLICIES, bond.get_attr("XMIT_HASH_POLICY")) if bond else None,
         partner_mac=_partner(bond),
     )
+
+
+def _address(held: dict[str, Untyped]) -> str:
+    """The host's own address: on a point-to-point link ADDRESS is the other end's."""
+    return str(ipaddress.ip_address(held.get("LOCAL") or held["ADDRESS"]))
 
 
 def _mac(address: bytes | None) -> str | None:

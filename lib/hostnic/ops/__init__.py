@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from hostnic.ops.bonding import AwaitLag, AwaitMember, JoinBond, LeaveBond
+    from hostnic.ops.bonding import AwaitLag, AwaitMember, JoinBond, LeaveBond, LeaveToOthers
     from hostnic.ops.eswitch import (
         SetDevlinkParam,
         SetEswitchMode,
@@ -33,6 +33,7 @@ __all__ = [
     "InstallFile",
     "JoinBond",
     "LeaveBond",
+    "LeaveToOthers",
     "RemoveFile",
     "RemoveTree",
     "SetAutoprobe",
@@ -50,6 +51,7 @@ _HOMES = {
         "AwaitMember",
         "JoinBond",
         "LeaveBond",
+        "LeaveToOthers",
     ),
     "eswitch": (
         "SetDevlinkParam",

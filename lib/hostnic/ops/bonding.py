@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kernel bonds, and the hardware bond (VF-LAG) that mlx5 forms underneath one."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from converge import StepError
@@ -41,6 +42,24 @@ class LeaveBond:
             raise StepError(f"{self.netdev} stays in its bond: {refusal.words(error)}") from error
         if _link(system, self.netdev).master is not None:
             raise StepError(f"{self.netdev} did not leave its bond")
+
+
+@dataclass(frozen=True)
+class LeaveToOthers:
+    """Take ``netdev`` out of its bond unless it is the only port there that carries traffic."""
+
+    netdev: str
+
+    def run(self, system: System) -> None:
+        """Look at all members right before the write; what a plan saw may be minutes old."""
+        bond = _link(system, self.netdev).master
+        others = [link.name for link in system.links() if link.master == bond and link.name != self.netdev]
+        if bond and carries_alone(system, bond, self.netdev, others):
+            raise StepError(
+                f"no other port of {bond} carries traffic, and {self.netdev} would leave it",
+                f"mend {' or '.join(others) or 'the other port'} first, or let a reboot do it",
+            )
+        LeaveBond(self.netdev).run(system)
 
 
 @dataclass(frozen=True)
@@ -114,6 +133,11 @@ def carries(system: System, bond: str, netdev: str) -> bool:
     states = [_attribute(system, f"{member}/ad_{side}_oper_port_state", "") for side in ("actor", "partner")]
     same = _attribute(system, f"{member}/ad_aggregator_id", "") == active
     return same and all(state.isdecimal() and int(state) & IN_USE == IN_USE for state in states)
+
+
+def carries_alone(system: System, bond: str, netdev: str, others: Iterable[str]) -> bool:
+    """Whether the member carries traffic and none of the bond's ``others`` does."""
+    return carries(system, bond, netdev) and not any(carries(system, bond, other) for other in others)
 
 
 def _attribute(system: System, path: str, absent: str) -> str:

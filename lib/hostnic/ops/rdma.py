@@ -23,6 +23,8 @@ class SetRoceDefaults:
         try:
             if not system.exists(rdma.CONFIGFS):
                 system.run(["modprobe", "rdma_cm"])
+                if rdma.managed(system, self.port) is False:
+                    return  # only the module could tell, and there is nothing to set
             device = f"{rdma.CONFIGFS}/{self.port.device}"
             if not system.exists(device):
                 system.mkdir(device)

@@ -14,7 +14,7 @@ from hostnic import dcb
 from hostnic.dcb import App, Buffer, Dcb, Ets, Pfc
 
 DEFAULT_CABLE = 7
-MLX5_ETS = Ets((1, 0, 2, 3, 4, 5, 6, 7), (dcb.VENDOR,) * 8, (0,) * 8)
+MLX5_ETS = Ets((1, 0, 2, 3, 4, 5, 6, 7), (dcb.VENDOR,) * 8, (100,) * 8)
 BLANK_ETS = Ets((0,) * 8, (dcb.STRICT,) * 8, (0,) * 8)
 BUFFERS = (20016, 156096, 0, 0, 0, 0, 0, 0)
 
@@ -27,24 +27,28 @@ class Quirks:
         selectors: of APP entries that it takes.
         ets: traffic classes as it starts.
         tsa: algorithms that it takes.
+        unshared: percent that it tells of a class that has no share.
         dcbx, needs: bits of the DCBX mode as it starts; those without which it refuses.
         takes_over: the mode to which it can be asked to change.
         replaces: an entry for the same packets takes the place of the old one; elsewhere the kernel keeps
             both, and says EEXIST to an entry that is there and to one of priority 0 beside any other.
         cable: ``delay`` is the cable length, and kept.
         extras: it has buffers and rate limits.
+        caches: dcbnl answers the pause frames that ``ethtool -S`` read last, which has them by name.
 
     """
 
     selectors: tuple[int, ...]
     ets: Ets = BLANK_ETS
     tsa: tuple[str, ...] = (dcb.STRICT, dcb.ETS)
+    unshared: int = 0
     dcbx: int | None = dcb.HOST | dcb.IEEE
     needs: int = dcb.HOST | dcb.IEEE
     takes_over: int = dcb.HOST | dcb.IEEE
     replaces: bool = False
     cable: bool = False
     extras: bool = False
+    caches: bool = False
 
 
 QUIRKS = {
@@ -52,12 +56,14 @@ QUIRKS = {
         selectors=(dcb.DSCP,),
         ets=MLX5_ETS,
         tsa=(dcb.STRICT, dcb.ETS, dcb.VENDOR),
+        unshared=100,
         dcbx=dcb.HOST | dcb.CEE | dcb.IEEE,
         needs=0,
         takes_over=dcb.HOST | dcb.CEE | dcb.IEEE,
         replaces=True,
         cable=True,
         extras=True,
+        caches=True,
     ),
     "bnxt_en": Quirks(selectors=(dcb.ETHERTYPE, dcb.DATAGRAM_PORT, dcb.DSCP)),
     "qede": Quirks(
@@ -76,12 +82,12 @@ class FakeDcb:
 
     Attributes:
         driver: whose quirks it has.
-        apps, ets, pfc, cable, maxrate, buffer, dcbx: what it keeps.
+        apps, ets, pfc, cable, maxrate, buffer, dcbx: what it keeps, as the driver has it.
         firmware_agent: a fault: DCBX is the firmware's and stays there.
         no_ops: a fault: the driver has no data centre bridging.
         refuses: a fault: every setter says EINVAL.
         deaf: a fault: settings with these names (``ets``, ``pfc``, ``apps``) are accepted and not kept.
-        sent, received: pause frames.
+        sent, received: pause frames that the hardware has counted, by priority.
 
     """
 
@@ -98,6 +104,7 @@ class FakeDcb:
     def __post_init__(self) -> None:
         self.quirks = QUIRKS[self.driver]
         self.map = {dscp: dscp >> 3 for dscp in range(dcb.DSCPS)}
+        self._cached = Pfc(())
         self._start()
 
     def _start(self) -> None:
@@ -122,10 +129,25 @@ class FakeDcb:
         self._start()
 
     def get(self) -> Dcb:
-        """IEEE_GET and GDCBX."""
+        """IEEE_GET and GDCBX, through the bytes that the kernel would send."""
         self._need_ops("")
-        pfc = Pfc(self.pfc, self.cable, tuple(self.sent), tuple(self.received))
-        return Dcb(self.ets, pfc, tuple(sorted(self.apps)), self.maxrate, self.buffer, self.dcbx)
+        kept = Dcb(self.ets, Pfc(self.pfc, self.cable), tuple(self.apps), self.maxrate, self.buffer)
+        told = dcb.decode(dcb.encode(kept))
+        counted = self._cached if self.quirks.caches else self._count()
+        pfc = Pfc(self.pfc, self.cable, counted.sent, counted.received)
+        return replace(told, pfc=pfc, dcbx=self.dcbx)
+
+    def _count(self) -> Pfc:
+        return Pfc((), 0, tuple(self.sent), tuple(self.received))
+
+    def statistics(self) -> dict[str, int]:
+        """``ethtool -S``: mlx5 reads its hardware; other drivers have other names."""
+        found = {"rx_packets": 1200, "tx_packets": 900}
+        if self.quirks.caches:
+            self._cached = self._count()
+            found |= {f"rx_prio{priority}_pause": frames for priority, frames in enumerate(self.received)}
+            found |= {f"tx_prio{priority}_pause": frames for priority, frames in enumerate(self.sent)}
+        return found
 
     def set(self, wanted: Dcb) -> bool:
         """IEEE_SET; True when the lossless priorities changed."""
@@ -169,7 +191,8 @@ class FakeDcb:
             raise _error("ETS", errno.EOPNOTSUPP)
         if (dcb.ETS in ets.tsa and total != 100) or max(ets.prio_tc) > 7:
             raise _error("ETS", errno.EINVAL)
-        shares = tuple(share if tsa == dcb.ETS else 0 for share, tsa in zip(ets.bandwidth, ets.tsa))
+        unshared = self.quirks.unshared
+        shares = tuple(share if tsa == dcb.ETS else unshared for share, tsa in zip(ets.bandwidth, ets.tsa))
         self.ets = replace(ets, bandwidth=shares)
 
     def _set_app(self, app: App) -> None:

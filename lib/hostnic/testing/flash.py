@@ -35,7 +35,7 @@ class FakeFlash:
     Attributes:
         burns: by the name of their unit.
         web: content by URL.
-        breaks: a fault: the next burn ends with this message.
+        breaks: a fault: the next burn ends with code 1 and this output.
 
     """
 
@@ -62,7 +62,10 @@ def mstflint(host: "FakeKernel", argv: list[str]) -> str:
     lines = ["Image type:            FS4", f"FW Version:            {nic.flash or nic.version}"]
     if nic.flash and nic.flash != nic.version:
         lines.append(f"FW Version(Running):   {nic.version}")
-    return "\n".join([*lines, f"PSID:                  {nic.psid}"]) + "\n"
+    lines.append(f"PSID:                  {nic.psid}")
+    if nic.orig_psid:
+        lines.append(f"Orig PSID:             {nic.orig_psid}")
+    return "\n".join(lines) + "\n"
 
 
 def _nic(host: "FakeKernel", argv: list[str]) -> "FakeCard":
@@ -96,6 +99,11 @@ def _of_image(host: "FakeKernel", argv: list[str]) -> str:
 def systemd_run(host: "FakeKernel", argv: list[str]) -> str:
     """Start a burn as a unit; nothing else is modelled."""
     unit = argv[1].partition("=")[2]
+    if unit in host.flash.burns:
+        said = (
+            f"Failed to start transient service unit: Unit {unit} was already loaded or has a fragment file."
+        )
+        raise failure(argv, 1, "", f"{said}\n")
     command = argv[argv.index("--") + 1 :]
     nic, refusal = _nic(host, command), host.flash.breaks
     _, psid, version, *_ = host.files.read(command[command.index("-i") + 1]).split()
@@ -107,22 +115,30 @@ def systemd_run(host: "FakeKernel", argv: list[str]) -> str:
     return ""
 
 
-def show(host: "FakeKernel", unit: str) -> str:
-    """``systemctl show`` of a burn's unit; its log grows with the model's clock."""
+def systemctl(host: "FakeKernel", verb: str, unit: str) -> str:
+    """``systemctl show|stop|reset-failed`` of a burn's unit; its log grows with the model's clock."""
     burn = host.flash.burns.get(unit)
+    if verb == "show":
+        return _show(host, unit, burn)
+    if burn is not None and bool(burn.refusal) == (verb == "reset-failed"):
+        del host.flash.burns[unit]  # a transient unit that has ended, or failed and was reset, is unloaded
+    return ""
+
+
+def _show(host: "FakeKernel", unit: str, burn: Burn | None) -> str:
     if burn is None:
-        return "ActiveState=inactive\nSubState=dead\nExecMainStatus=0\n"
+        return "ActiveState=inactive\nSubState=dead\nResult=success\nExecMainStatus=0\n"
     log = f"/run/ovn-offload/nic-firmware/{unit}.log"
     far = min(int(100 - 100 * (burn.end - host.clock) / SECONDS), 100)
     text = f"Initializing image partition -   OK\nWriting Boot image component - {far:3}%"
     if burn.refusal:
         host.files.install(log, f"{burn.refusal}\n".encode(), 0o644)
-        return "ActiveState=failed\nSubState=failed\nExecMainStatus=1\n"
+        return "ActiveState=failed\nSubState=failed\nResult=exit-code\nExecMainStatus=1\n"
     host.files.install(log, text.encode(), 0o644)
     if far < 100:
-        return "ActiveState=active\nSubState=running\nExecMainStatus=0\n"
+        return "ActiveState=active\nSubState=running\nResult=success\nExecMainStatus=0\n"
     burn.nic.flash = burn.version
-    return "ActiveState=active\nSubState=exited\nExecMainStatus=0\n"
+    return "ActiveState=active\nSubState=exited\nResult=success\nExecMainStatus=0\n"
 
 
 def download(host: "FakeKernel", argv: list[str]) -> str:

@@ -145,6 +145,8 @@ class FakeKernel:
     def read(self, path: str) -> str:
         self._call("read", path)
         node = self._look(path)
+        if path.startswith(f"{rdma.CONFIGFS}/"):
+            self.rdma.check(self.network, path)
         if isinstance(node, str):
             return node
         return self.files.read(path)
@@ -235,6 +237,11 @@ class FakeKernel:
         self._call("links")
         return self.network.links(self.clock)
 
+    def addresses(self, link: str) -> list[str]:
+        self._call("addresses", link)
+        self._need_link(link)
+        return self.network.addresses_of(link)
+
     def set_master(self, link: str, master: str | None) -> None:
         self._write("set_master", link, master or "none")
         self._need_link(link)
@@ -324,6 +331,7 @@ class FakeKernel:
         if mode != port.eswitch_mode:
             mlx5.set_eswitch_mode(port, mode, self.clock)
             port.dcb.driver_restarts()
+            self.rdma.re_add_those_of(self.network, port.bdf)
 
     def set_inline_mode(self, bdf: str, mode: str) -> None:
         self._write("set_inline_mode", bdf, mode)

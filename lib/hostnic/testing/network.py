@@ -42,11 +42,19 @@ class FakeBond:
 
 @dataclass
 class FakeNetwork:
-    """Links by name; everything that is not a NIC's own is in ``bonds`` and ``others``."""
+    """Links by name; everything that is not a NIC's own is in ``bonds`` and ``others``.
+
+    Attributes:
+        uppers: what else stands on a netdev, a VLAN or a macvlan: its name to the netdev's.
+        addresses: of a netdev, besides the IPv6 link-local one that each has while it is up and in no bond.
+
+    """
 
     cards: list[FakeCard]
     bonds: dict[str, FakeBond] = field(default_factory=dict[str, FakeBond])
     others: dict[str, Link] = field(default_factory=dict[str, Link])
+    uppers: dict[str, str] = field(default_factory=dict[str, str])
+    addresses: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
     down: set[str] = field(default_factory=set[str])
     unplugged: set[str] = field(default_factory=set[str])
     flaps: dict[str, tuple[float, float]] = field(default_factory=dict[str, tuple[float, float]])
@@ -58,6 +66,16 @@ class FakeNetwork:
     def bond_of(self, netdev: str) -> FakeBond | None:
         """The bond that ``netdev`` is a member of."""
         return next((bond for bond in self.bonds.values() if netdev in bond.members), None)
+
+    def standing_on(self, netdev: str) -> list[str]:
+        """Names of the netdevs that have ``netdev`` below them."""
+        bond = self.bond_of(netdev)
+        return [*([bond.name] if bond else []), *(up for up, low in self.uppers.items() if low == netdev)]
+
+    def addresses_of(self, netdev: str) -> list[str]:
+        """What rtnetlink would report of ``netdev``."""
+        own = [] if netdev in self.down or self.bond_of(netdev) else ["fe80::1270:fdff:fe00:1"]
+        return [*own, *self.addresses.get(netdev, ())]
 
     def flap(self, name: str, now: float, time: float = FLAP_TIME) -> None:
         """The link goes down in a moment, and comes up again by itself."""

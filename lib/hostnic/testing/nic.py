@@ -110,6 +110,7 @@ class FakeCard:
         slot: domain, bus and slot: ``0000:3b:00``.
         ports: its PFs.
         device, psid, version: PCI ids, board id, running firmware.
+        orig_psid: board id that it was made with, of a card flashed with another maker's image; else empty.
         rdma: RDMA devices exist (``rdma-core`` and mlx5_ib are there).
         lag: the type of the LAG that is active (``switchdev``, ``roce``, ``multiport_eswitch``) or None.
         lag_hash: it selects ports by hash.
@@ -129,6 +130,7 @@ class FakeCard:
     device: str = "15b3:101d"
     psid: str = "MT_0000000359"
     version: str = "22.35.2000"
+    orig_psid: str = ""
     numa_node: int = 0
     switch_id: str = "1070fd0300b2a3c4"
     rdma: bool = False

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The modelled RDMA devices' configfs, counters and congestion control.
 
-Refusals as in drivers/infiniband/core/cma_configfs.c: a directory for an unknown device is ENODEV, a ToS
-beyond one byte ERANGE, an unknown mode EINVAL. What was set is the device's: one that is added anew has
-defaults.
+Refusals as in drivers/infiniband/core/cma_configfs.c: a directory for a device that the connection manager
+does not have is ENODEV, and so is reading and writing in one that was left from before; a ToS beyond one byte
+is ERANGE, an unknown mode EINVAL. What was set is the device's: one that is added anew has defaults.
+The device of an uplink in switchdev mode is for raw Ethernet alone (see :func:`hostnic.rdma.managed`).
 """
 
 import errno
@@ -52,6 +53,11 @@ class FakeRdma:
         """The device was removed and added again: configfs' directory stays, what was set is gone."""
         self.values = {key: value for key, value in self.values.items() if key[0] != device}
 
+    def re_add_those_of(self, network: "FakeNetwork", bdf: str) -> None:
+        """The function's driver started anew."""
+        for name in [name for name, (owner, _) in self.names(network).items() if owner == bdf]:
+            self.re_add(name)
+
     def names(self, network: "FakeNetwork") -> dict[str, tuple[str | None, str]]:
         """Device to its PCI address and the netdev of its GIDs."""
         found: dict[str, tuple[str | None, str]] = {}
@@ -61,6 +67,11 @@ class FakeRdma:
                 name = f"mlx5_bond_{len(found)}" if card.lag else f"mlx5_{len(found)}"
                 found[name] = (port.bdf, bond.name if bond and card.lag else port.netdev)
         return {**found, **{name: (None, netdev) for name, netdev in self.devices.items()}}
+
+    def managed(self, network: "FakeNetwork") -> set[str]:
+        """The devices that the connection manager has."""
+        raw = {port.bdf for port in network.ports() if port.eswitch_mode == "switchdev"}
+        return {name for name, (bdf, _) in self.names(network).items() if bdf not in raw}
 
     def mounts(self, network: "FakeNetwork") -> "Mounts":
         """What is to be seen of it."""
@@ -77,11 +88,14 @@ class FakeRdma:
         from hostnic.testing.sysfs import SymLink
 
         tree: Tree = {}
+        managed = self.managed(network)
         for name, (bdf, netdev) in self.names(network).items():
             counters: Tree = {counter: f"{value}\n" for counter, value in self.counters.items()}
-            device: Tree = {
-                "ports": {"1": {"gid_attrs": {"ndevs": {"0": f"{netdev}\n"}}, "hw_counters": counters}}
-            }
+            gids: Tree = {"0": f"{netdev}\n"} if name in managed else {}
+            port: Tree = {"gid_attrs": {"ndevs": gids}, "hw_counters": counters}
+            if self.module and name in managed:
+                port["cm_rx_msgs"] = {"req": "0\n"}
+            device: Tree = {"ports": {"1": port}}
             if bdf:
                 device["device"] = SymLink(f"../../../{bdf}")
             tree[name] = device
@@ -97,9 +111,14 @@ class FakeRdma:
         parent, _, name = path.rpartition("/")
         if parent != CONFIGFS or not self.module:
             raise missing(path)
-        if name not in self.names(network):
-            raise OSError(errno.ENODEV, os.strerror(errno.ENODEV), path)
+        self._need(network, name, path)
         self.made.add(name)
+
+    def check(self, network: "FakeNetwork", path: str) -> None:
+        """Read an attribute in configfs: the device must be the connection manager's."""
+        name = path[len(CONFIGFS) + 1 :].partition("/")[0]
+        if name in self.made:
+            self._need(network, name, path)
 
     def write(self, network: "FakeNetwork", path: str, value: str) -> None:
         """Write an attribute in configfs."""
@@ -107,8 +126,7 @@ class FakeRdma:
         attribute = rest.rpartition("/")[2]
         if name not in self.made:
             raise missing(path)
-        if name not in self.names(network):
-            raise OSError(errno.ENODEV, os.strerror(errno.ENODEV), path)
+        self._need(network, name, path)
         if attribute == "default_roce_tos":
             if int(value, 0) > 255:
                 raise OSError(errno.ERANGE, os.strerror(errno.ERANGE), path)
@@ -116,6 +134,10 @@ class FakeRdma:
         elif value not in MODES.values():
             raise OSError(errno.EINVAL, os.strerror(errno.EINVAL), path)
         self.values[name, attribute] = value
+
+    def _need(self, network: "FakeNetwork", name: str, path: str) -> None:
+        if name not in self.managed(network):
+            raise OSError(errno.ENODEV, os.strerror(errno.ENODEV), path)
 
     def write_attribute(self, path: str, value: str) -> None:
         """Write a congestion control parameter."""

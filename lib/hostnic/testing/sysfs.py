@@ -98,14 +98,19 @@ def _lag(card: FakeCard) -> Tree:
 
 
 def net_class(network: FakeNetwork, now: float) -> Tree:
-    """``/sys/class/net``: bonds and what they say of their members."""
-    tree: Tree = {link.name: {} for link in network.links(now)}
+    """``/sys/class/net``: what stands on each netdev; bonds, and what they say of their members."""
+    above: dict[str, Tree] = {
+        link.name: {f"upper_{name}": SymLink(f"../{name}") for name in network.standing_on(link.name)}
+        for link in network.links(now)
+    }
+    tree: Tree = {**above}
     for bond in network.bonds.values():
         tree[bond.name] = {"bonding": {"mode": bond.mode, "ad_aggregator": "1\n"}}
         for member in bond.members:
             live = network.has_carrier(member, now)
             joined = network.joined(bond, member, now)
             tree[member] = {
+                **above.get(member, {}),
                 "master": SymLink(f"../{bond.name}"),
                 "bonding_slave": {
                     "mii_status": "up\n" if live else "down\n",

@@ -41,7 +41,7 @@ def run(host: "FakeKernel", argv: list[str]) -> str:
 
     """
     if argv[0] == "systemctl" and "ovn-offload-burn" in argv[-1]:
-        return flash.show(host, argv[-1]) if argv[1] == "show" else ""
+        return flash.systemctl(host, argv[1], argv[-1])
     if argv[0] == "systemctl":
         return _systemctl(host.files, argv[1:])
     if argv[0] == "journalctl":
@@ -64,6 +64,8 @@ def run(host: "FakeKernel", argv: list[str]) -> str:
         return _ovs_vsctl(host.ovs, argv)
     if argv[:3] == ["ip", "link", "set"] and "egress-qos-map" in argv:
         return _egress_map(host.files, argv)
+    if argv[:2] == ["ethtool", "-S"]:
+        return _statistics(host, argv)
     if argv[0] == "ovs-appctl":
         return host.ovs.flows
     if argv[0] == "netplan":
@@ -95,6 +97,15 @@ def _egress_map(files: FakeFiles, argv: list[str]) -> str:
     text = head + mark + " ".join(f"{key}:{value}" for key, value in sorted(now.items())) + " \n"
     files.install(f"{VLANS}/{name}", text.encode(), 0o444)
     return ""
+
+
+def _statistics(host: "FakeKernel", argv: list[str]) -> str:
+    """A driver's counters, as ethtool prints them."""
+    port = next((port for port in host.network.ports() if port.netdev == argv[2] and not port.gone), None)
+    if port is None:
+        raise failure(argv, 96, "", "Cannot get stats strings information: No such device")
+    counters = port.dcb.statistics().items()
+    return "NIC statistics:\n" + "".join(f"     {name}: {value}\n" for name, value in counters)
 
 
 def is_enabled(files: FakeFiles, unit: str) -> bool:

@@ -31,9 +31,22 @@ settings = st.builds(
 )
 
 
+def counted(ets: Ets | None) -> Ets | None:
+    """The shares of the classes that have one."""
+    return ets and replace(
+        ets, bandwidth=tuple(share if tsa == "ets" else 0 for share, tsa in zip(ets.bandwidth, ets.tsa))
+    )
+
+
 @given(settings)
-def test_every_setting_reads_back_as_it_was_encoded(wanted: Dcb) -> None:
-    assert decode(encode(wanted)) == wanted
+def test_every_setting_that_counts_reads_back_as_it_was_encoded(wanted: Dcb) -> None:
+    assert decode(encode(wanted)) == replace(wanted, ets=counted(wanted.ets))
+
+
+def test_the_bandwidth_that_mlx5_tells_of_strict_and_vendor_classes_is_no_share() -> None:
+    tsa = ("ets", "strict", "strict", "ets", "strict", "strict", "strict", "vendor")
+    told = Ets((0, 0, 0, 3, 0, 0, 6, 0), tsa, (50, 100, 100, 50, 100, 100, 100, 100))
+    assert decode(encode(Dcb(ets=told))).ets == replace(told, bandwidth=(50, 0, 0, 50, 0, 0, 0, 0))
 
 
 @given(st.binary(max_size=400))

@@ -101,10 +101,16 @@ def test_links_of_the_real_kernel() -> None:
     assert (loopback.ifindex, loopback.mtu, loopback.kind, loopback.master) == (1, 65536, None, None)
 
 
+def test_addresses_of_the_real_kernel() -> None:
+    assert "127.0.0.1" in Machine().addresses("lo")
+
+
 def test_the_kernels_refusal_is_an_oserror() -> None:
     machine = Machine()
     with pytest.raises(OSError, match="No such device"):
         machine.set_master("no-such-dev", None)
+    with pytest.raises(OSError, match="No such device"):
+        machine.addresses("no-such-dev")
     with pytest.raises(OSError):
         machine.eswitch_mode("ffff:00:00.0")
 

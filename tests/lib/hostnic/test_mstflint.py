@@ -37,6 +37,14 @@ def test_flash_that_waits_for_a_restart() -> None:
     assert host.trace == []
 
 
+def test_a_cross_flashed_card_takes_images_for_what_it_is_now() -> None:
+    host = FakeHost()
+    host.cards[0].orig_psid = "DEL0000000015"
+    assert mstflint.read_flash(host, PF).psid == "MT_0000000359"
+    host.answers[("mstflint",)] = QUERY.replace("Security", "Orig PSID:             DEL0000000015\nSecurity")
+    assert mstflint.read_flash(host, PF) == Flash("MT_0000000359", "22.35.2000", "22.31.1014")
+
+
 def test_flash_that_runs() -> None:
     assert mstflint.read_flash(FakeHost(), PF) == Flash("MT_0000000359", "22.35.2000", "22.35.2000")
 

@@ -71,6 +71,7 @@ CHANGES: list[tuple[str, Callable[[], FakeHost], object, list[str]]] = [
     ),
     ("offload", FakeHost, ops.SetHwTcOffload(UPLINK0, True), [f"set_hw_tc_offload {UPLINK0} on"]),
     ("leave", FakeHost, ops.LeaveBond(UPLINK0), [f"set_master {UPLINK0} none"]),
+    ("leave to others", FakeHost, ops.LeaveToOthers(UPLINK0), [f"set_master {UPLINK0} none"]),
     ("join", lambda: free(FakeHost()), ops.JoinBond(UPLINK0, "bond0"), [f"set_master {UPLINK0} bond0"]),
     ("install", FakeHost, ops.InstallFile("/etc/x/y", b"\x00z"), ["install /etc/x/y"]),
 ]

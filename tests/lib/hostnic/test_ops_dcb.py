@@ -8,6 +8,7 @@ from converge import StepError
 from hostnic import dcb
 from hostnic.dcb import App, Dcb, Ets
 from hostnic.dcb_drivers import DRIVERS, driver
+from hostnic.ethtool import statistics
 from hostnic.ops.bonding import AwaitMember, carries
 from hostnic.ops.dcb import SetApps, SetEts, SetPause, SetPfc, TakeDcbx
 from hostnic.system import Pause
@@ -220,6 +221,25 @@ def test_an_eswitch_mode_change_resets_what_the_driver_keeps_and_not_what_the_po
     assert port.cable == 7
     assert port.pfc == (3,)
     assert port.apps == {App(dcb.DSCP, dscp, 5 if dscp == 26 else dscp >> 3) for dscp in range(64)}
+
+
+def test_mlx5_tells_the_pause_frames_that_ethtool_read_last(host: FakeHost) -> None:
+    host.port(P0).dcb.sent[3] = 7
+    told = host.dcb(P0).pfc
+    assert told is not None and told.sent[3] == 0
+    assert statistics(host, P0)["tx_prio3_pause"] == 7
+    told = host.dcb(P0).pfc
+    assert told is not None and told.sent[3] == 7
+    assert host.trace == []
+
+
+def test_counters_that_are_none_are_left_out(host: FakeHost) -> None:
+    host.answers["ethtool",] = "NIC statistics:\n     name:\n     other: many\n     good: 3\n"
+    assert statistics(host, P0) == {"good": 3}
+
+
+def test_a_netdev_without_counters_has_none(host: FakeHost) -> None:
+    assert statistics(host, "nosuch0") == {}
 
 
 def test_the_table_of_drivers_and_the_modelled_ones_agree() -> None:

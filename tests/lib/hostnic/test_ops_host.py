@@ -47,6 +47,19 @@ def test_a_netdev_that_is_not_there_is_named(op: ops.LeaveBond) -> None:
     assert "there is no netdev" in refused(op, FakeHost()).reason
 
 
+def test_the_only_port_that_carries_traffic_does_not_leave_to_others() -> None:
+    host = FakeHost()
+    host.network.unplugged.add(UPLINK1)
+    error = refused(ops.LeaveToOthers(UPLINK0), host)
+    assert error.reason == f"no other port of bond0 carries traffic, and {UPLINK0} would leave it"
+    assert error.remedy == f"mend {UPLINK1} first, or let a reboot do it"
+    assert host.trace == []
+    # The dark one may: nobody misses it. Undoing a change takes out any port.
+    ops.LeaveToOthers(UPLINK1).run(host)
+    ops.LeaveBond(UPLINK0).run(host)
+    assert host.trace == [f"set_master {UPLINK1} none", f"set_master {UPLINK0} none"]
+
+
 def test_lag_is_awaited_until_both_ports_report_it() -> None:
     host = switchdev(FakeHost())
     host.cards[0].lag_delay = 4.0

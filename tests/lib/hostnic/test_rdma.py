@@ -2,6 +2,7 @@
 """The RDMA device that a port has now, its defaults through configfs, and its counters."""
 
 import errno
+from collections.abc import Sequence
 
 import pytest
 from converge import StepError
@@ -73,6 +74,67 @@ def test_a_device_that_is_gone_is_one_sentence(host: FakeHost) -> None:
     gone = RdmaPort("mlx5_9", 1, None, frozenset())
     with pytest.raises(StepError, match="RoCE defaults of mlx5_9: No such device"):
         SetRoceDefaults(gone, WANTED).run(host)
+
+
+def switchdev(host: FakeHost) -> RdmaPort:
+    """Both ports in switchdev mode, which share one RDMA device under VF-LAG."""
+    for port in host.cards[0].ports:
+        port.eswitch_mode = "switchdev"
+    (port,) = rdma.ports(host)
+    return port
+
+
+def test_the_connection_manager_takes_a_device_with_roce_and_none_for_raw_ethernet(host: FakeHost) -> None:
+    (port,) = rdma.ports(host)
+    assert rdma.managed(host, port) is True
+    assert rdma.managed(host, switchdev(host)) is False
+    assert switchdev(host).netdevs == frozenset()
+
+
+def test_a_software_device_on_an_uplink_in_switchdev_mode_has_roce() -> None:
+    host = FakeHost()
+    host.rdma.devices["rxe0"] = "bond0"
+    assert rdma.managed(host, switchdev(host)) is True
+
+
+def test_without_its_module_nobody_knows_what_the_connection_manager_would_take(host: FakeHost) -> None:
+    host.rdma.module = False
+    assert rdma.managed(host, rdma.ports(host)[0]) is None
+    assert rdma.managed(host, switchdev(host)) is None
+
+
+def test_a_module_that_knows_no_connections_of_the_device_leaves_nothing_to_set(host: FakeHost) -> None:
+    port = switchdev(host)
+    host.rdma.module = False
+    load = host.run
+
+    def run(argv: Sequence[str], stdin: str | None = None, timeout: float = 60.0) -> str:
+        host.rdma.module |= list(argv) == ["modprobe", "rdma_cm"]
+        return load(argv, stdin, timeout)
+
+    host.run = run
+    host.answers["modprobe",] = ""
+    SetRoceDefaults(port, WANTED).run(host)
+    assert host.trace == ["run modprobe rdma_cm"]
+
+
+def test_the_kernel_refuses_a_device_for_raw_ethernet_also_in_a_directory_that_is_left(
+    host: FakeHost,
+) -> None:
+    with pytest.raises(OSError) as refused:
+        host.mkdir(f"{rdma.CONFIGFS}/{switchdev(host).device}")
+    assert refused.value.errno == errno.ENODEV
+    for port in host.cards[0].ports:
+        port.eswitch_mode = "legacy"
+    (port,) = rdma.ports(host)
+    SetRoceDefaults(port, WANTED).run(host)
+    switchdev(host)
+    with pytest.raises(OSError) as refused:
+        rdma.defaults(host, port)
+    assert refused.value.errno == errno.ENODEV
+    with pytest.raises(OSError) as refused:
+        host.write(f"{port.directory}/default_roce_tos", "1")
+    assert refused.value.errno == errno.ENODEV
 
 
 def test_the_module_is_loaded_when_it_is_missing(host: FakeHost) -> None:
