@@ -50,19 +50,20 @@ class Dispatcher:
         """
         watcher = f"{self._name}.path"
         changed = {name: text for name, text in self._files().items() if self._differs(name, text)}
-        enabled = units.enabled(self._system, watcher)
-        stale = bool(self._watched) and (bool(changed) or not enabled)
-        if changed and enabled:
+        enabled = bool(self._watched) and units.enabled(self._system, watcher)
+        if not changed and (enabled or not self._watched):
+            return False
+        if enabled:
             # Disabled first and enabled last: that it is enabled says that all of this was done.
             self._system.run(["systemctl", "disable", "--no-reload", watcher])
         for name, text in changed.items():
             self._system.install(units.path(name), text.encode())
-        if (changed or stale) and self._outdated():
+        if self._outdated():
             self._system.run(["systemctl", "daemon-reload"])
-        if stale:
+        if self._watched:
             self._system.run(["systemctl", "restart", watcher])
             self._system.run(["systemctl", "enable", "--no-reload", watcher])
-        return bool(changed) or stale
+        return True
 
     def remove(self) -> None:
         """Disable and delete the units; for the stop hook.

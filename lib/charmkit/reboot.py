@@ -8,9 +8,13 @@ what to publish and whether to ask Juju for the reboot.
 - The lock is one register that only the leader writes: granted to one unit, kept across that host's
   reboot, and free again when the holder gives it back. It gives it back when the host has settled: it
   verifies, its containers run, and ``reboot-settle`` seconds have passed since both hold.
+- Under ``when-idle`` it is granted only while no other host is in the grace after a boot, whatever caused
+  that boot. A host there that waits for the lock itself, and whose containers have run for ``reboot-settle``
+  seconds, keeps nobody waiting: two of them, which a reboot would let verify, would wait for each other for
+  ever. A host that came back broken, or whose reboot changed nothing, asks for none and stops the rolling.
 - A reason for a reboot is worth one reboot. What a host still needs in the boot that follows is *spent*:
-  that reboot changed nothing, and is never repeated for that reason. A host that converges in a later boot
-  forgets its spent reasons.
+  that reboot changed nothing, and no policy repeats it for that reason; each approval of the operator does,
+  once. A host that converges in a later boot forgets its spent reasons.
 - Times that one host compares with its own are seconds of uptime, valid in one boot; ages that operators
   read, and the leader's wait for a holder that vanished, are seconds since the epoch.
 
@@ -94,6 +98,8 @@ class UnitState(NamedTuple):
         requested_at: uptime at which Juju was asked for the reboot, in this boot.
         settled: not in the grace after a boot.
         healthy_at: uptime since which the host verifies and its containers run, while not settled.
+        up_at: uptime since which its containers run, after a boot that was not in vain, while not settled.
+        queued: that has lasted for the settle time, and it needs a reboot: it may lack nothing else.
         futile: reasons that remain although the host rebooted for them.
         spent: reasons that had their reboot, and the boot that followed it.
         released: number of the last grant that this unit gave back.
@@ -109,9 +115,16 @@ class UnitState(NamedTuple):
     requested_at: int | None = None
     settled: bool = True
     healthy_at: int | None = None
+    up_at: int | None = None
+    queued: bool = False
     futile: tuple[str, ...] = ()
     spent: Mapping[str, str] = {}
     released: int = 0
+
+    @property
+    def needs(self) -> bool:
+        """A reboot is needed, or was in vain: what the operator can approve."""
+        return bool(self.reasons or self.futile)
 
 
 class Approval(NamedTuple):
@@ -132,6 +145,7 @@ class Cluster(NamedTuple):
         missed_by: that leader; another one starts anew.
         approvals: by unit.
         forced: grants that the operator took away, by unit, until the unit gives them back itself.
+        held_up_by: units in their grace that keep a unit, which may reboot when idle, from the lock.
 
     """
 
@@ -142,6 +156,7 @@ class Cluster(NamedTuple):
     missed_by: str = ""
     approvals: Mapping[str, Approval] = {}
     forced: Mapping[str, int] = {}
+    held_up_by: tuple[str, ...] = ()
 
 
 class Decision(NamedTuple):
@@ -184,7 +199,7 @@ def decide(
         cluster: what the leader published last.
 
     """
-    own = _look(host, policy, own)
+    own = _look(host, policy, own, cluster)
     if host.leader:
         cluster = arbitrate(host.unit, {**peers, host.unit: own}, cluster, host.now)
     own, reboot = _act(host, own, cluster)
@@ -195,14 +210,16 @@ def decide(
 
 def arbitrate(leader: str, units: Mapping[str, UnitState], cluster: Cluster, now: int) -> Cluster:
     """The leader's part: take the lock back, and grant it to the one that has waited longest."""
-    cluster = _forget(units, cluster)
+    cluster = _forget(units, cluster)._replace(held_up_by=())
     if cluster.holder:
         cluster = _take_back(leader, units, cluster, now)
     if cluster.holder:
         return cluster
     waiting = [unit for unit, state in units.items() if _may_be_granted(unit, state, units, cluster)]
     if not waiting:
-        return cluster
+        may = [unit for unit, state in units.items() if _may_queue(unit, state, cluster)]
+        holding_up = {name for unit in may for name in _in_the_way(unit, units, cluster)}
+        return cluster._replace(held_up_by=tuple(sorted(holding_up)))
     first = min(waiting, key=lambda unit: (units[unit].since, unit))
     return cluster._replace(grant=cluster.grant + 1, holder=first, since=now)
 
@@ -214,9 +231,11 @@ def release(cluster: Cluster) -> Cluster:
 
 
 def approve_all(units: Mapping[str, UnitState], cluster: Cluster) -> Cluster:
-    """The operator approves, on the leader, a rolling reboot of all units that need one now."""
+    """The operator approves, on the leader, a rolling reboot of all units that need one now, spent or not."""
     approvals = {
-        unit: Approval(state.boot_id, state.reasons) for unit, state in units.items() if state.reasons
+        unit: Approval(state.boot_id, (*state.reasons, *state.futile))
+        for unit, state in units.items()
+        if state.needs
     }
     return cluster._replace(approvals={**cluster.approvals, **approvals})
 
@@ -226,7 +245,7 @@ def approve_one(own: UnitState, uptime: int) -> UnitState:
     requested = own.requested_at
     if requested is not None and uptime - requested >= NEVER_CAME:
         requested = None
-    return own._replace(approved=own.reasons, requested_at=requested)
+    return own._replace(approved=(*own.reasons, *own.futile), requested_at=requested)
 
 
 def eligible(unit: str, state: UnitState, cluster: Cluster) -> bool:
@@ -236,14 +255,19 @@ def eligible(unit: str, state: UnitState, cluster: Cluster) -> bool:
 
 def approved(unit: str, state: UnitState, cluster: Cluster) -> bool:
     """Whether the operator approved every reason that ``unit`` has in this boot."""
+    return _approved_reasons(unit, state, cluster).issuperset(state.reasons)
+
+
+def _approved_reasons(unit: str, state: UnitState, cluster: Cluster) -> set[str]:
+    """What the operator approved on the unit and on the leader; an approval ends with the boot."""
     granted = set(state.approved)
     approval = cluster.approvals.get(unit)
     if approval is not None and approval.boot_id == state.boot_id:
         granted.update(approval.reasons)
-    return granted.issuperset(state.reasons)
+    return granted
 
 
-def _look(host: Host, policy: Policy, own: UnitState) -> UnitState:
+def _look(host: Host, policy: Policy, own: UnitState, cluster: Cluster) -> UnitState:
     """What this host publishes about itself."""
     if own.boot_id != host.boot_id:
         own = _after_boot(host, own)
@@ -252,8 +276,9 @@ def _look(host: Host, policy: Policy, own: UnitState) -> UnitState:
     if not need.reasons and own.settled:
         # Within the boot that followed the reboot they stay: a need that comes and goes is no new need.
         spent = {reason: boot for reason, boot in spent.items() if boot == host.boot_id}
-    reasons = tuple(reason for reason in need.reasons if reason not in spent)
-    futile = tuple(reason for reason in need.reasons if reason in spent)
+    over = spent.keys() - _approved_reasons(host.unit, own, cluster)
+    reasons = tuple(reason for reason in need.reasons if reason not in over)
+    futile = tuple(reason for reason in need.reasons if reason in over)
     requested = own.requested_at
     if requested is not None and not reasons and host.uptime - requested >= NEVER_CAME:
         requested = None
@@ -282,17 +307,27 @@ def _after_boot(host: Host, own: UnitState) -> UnitState:
         requested_at=None,
         settled=not own.boot_id,
         healthy_at=None,
+        up_at=None,
+        queued=False,
         spent=spent,
     )
 
 
 def _settle(host: Host, policy: Policy, own: UnitState) -> UnitState:
+    own = _queue(host, policy, own)
     if host.need.unverified or host.stopped or own.futile:
         return own._replace(healthy_at=None)
     since = host.uptime if own.healthy_at is None else own.healthy_at
     if host.uptime - since >= policy.settle:
-        return own._replace(settled=True, healthy_at=None)
+        return own._replace(settled=True, healthy_at=None, up_at=None, queued=False)
     return own._replace(healthy_at=since)
+
+
+def _queue(host: Host, policy: Policy, own: UnitState) -> UnitState:
+    if host.stopped or own.futile:
+        return own._replace(up_at=None, queued=False)
+    since = host.uptime if own.up_at is None else own.up_at
+    return own._replace(up_at=since, queued=bool(own.reasons) and host.uptime - since >= policy.settle)
 
 
 def _consent(policy: Policy, host: Host) -> Literal["", "always", "idle"]:
@@ -322,7 +357,7 @@ def _forget(units: Mapping[str, UnitState], cluster: Cluster) -> Cluster:
         approvals={
             unit: approval
             for unit, approval in cluster.approvals.items()
-            if unit not in units or (units[unit].reasons and units[unit].boot_id == approval.boot_id)
+            if unit not in units or (units[unit].needs and units[unit].boot_id == approval.boot_id)
         },
         forced={
             unit: grant
@@ -343,10 +378,23 @@ def _take_back(leader: str, units: Mapping[str, UnitState], cluster: Cluster, no
     return free if now - missed >= GONE_FOR else cluster
 
 
+def _may_queue(unit: str, state: UnitState, cluster: Cluster) -> bool:
+    return unit not in cluster.forced and eligible(unit, state, cluster)
+
+
 def _may_be_granted(unit: str, state: UnitState, units: Mapping[str, UnitState], cluster: Cluster) -> bool:
-    if unit in cluster.forced or not eligible(unit, state, cluster):
+    if not _may_queue(unit, state, cluster):
         return False
     if approved(unit, state, cluster) or state.consent != "idle":
         return True
-    others = (other for name, other in units.items() if name != unit and name not in cluster.forced)
-    return all(other.settled for other in others)
+    return not _in_the_way(unit, units, cluster)
+
+
+def _in_the_way(unit: str, units: Mapping[str, UnitState], cluster: Cluster) -> list[str]:
+    """The other units that are in their grace, apart from those that only wait for the lock, too."""
+    return [
+        name
+        for name, other in units.items()
+        if name != unit and name not in cluster.forced and not other.settled
+        if not (other.queued and eligible(name, other, cluster))
+    ]

@@ -172,21 +172,15 @@ class RollingReboot(ops.Object):
         own = units[self.model.unit.name]
         if own.boot_id != self._boot_id():
             raise _RefusedError("this unit has not run a hook since the host booted; try again in a minute")
-        needing = sorted(unit for unit, state in units.items() if state.reasons)
-        futile = sorted(unit for unit, state in units.items() if state.futile and not state.reasons)
+        needing = sorted(unit for unit, state in units.items() if state.needs)
         if not needing:
-            raise _RefusedError(
-                f"the reboot of {', '.join(futile)} changed nothing and is not repeated; see verify"
-                if futile
-                else f"nothing to approve: no reboot is needed by {', '.join(sorted(units))}"
-            )
+            raise _RefusedError(f"nothing to approve: no reboot is needed by {', '.join(sorted(units))}")
         units[self.model.unit.name] = own = approve_one(own, self._uptime())
         if self.model.unit.is_leader():
             cluster = arbitrate(self.model.unit.name, units, approve_all(units, cluster), self._now())
         self._publish(peers, own, cluster)
         return {
             "approved": ", ".join(needing),
-            "not-repeated": ", ".join(futile) or "none",
             "first": cluster.holder or "as the leader grants it",
         }
 

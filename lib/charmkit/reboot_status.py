@@ -50,7 +50,7 @@ def _futile(own: UnitState) -> Finding:
         Severity.BLOCKED,
         SUBJECT,
         f"done, and it changed nothing: {'; '.join(own.futile)}",
-        "it is not repeated; mend what verify names, then reboot by hand",
+        "it is not repeated by itself; mend what verify names, then run approve-reboot",
     )
 
 
@@ -80,6 +80,11 @@ def _needed(host: Host, policy: Policy, own: UnitState, cluster: Cluster) -> Fin
                 Severity.WAITING, SUBJECT, f"needed ({why}), waits until idle: {host.busy}", f"or {approve}"
             )
         return Finding(Severity.HELD, SUBJECT, f"needed: {why}", approve)
+    others = ", ".join(unit for unit in cluster.held_up_by if unit != host.unit)
+    if others:
+        return Finding(
+            Severity.WAITING, SUBJECT, f"needed ({why}), waits until settled: {others}", f"or {approve}"
+        )
     if cluster.holder in ("", host.unit):
         return Finding(Severity.WAITING, SUBJECT, f"needed ({why}), waits for the leader to grant it")
     return Finding(

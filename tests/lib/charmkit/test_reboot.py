@@ -151,6 +151,12 @@ def test_when_idle_waits_for_every_other_hosts_grace():
     assert turn(NEEDS, IDLE, peers=peers, cluster=Cluster(grant=1, forced={PEER: 1})).reboot
 
 
+def test_nobody_holds_anybody_up_once_the_lock_is_granted():
+    held_up = Cluster(held_up_by=(PEER,))
+
+    assert turn(NEEDS, IDLE, peers={PEER: SETTLED}, cluster=held_up).cluster.held_up_by == ()
+
+
 def test_a_holder_that_became_busy_gives_the_lock_back_without_a_reboot():
     cluster = Cluster(grant=3, holder=ME, since=999_990)
 
@@ -239,6 +245,40 @@ def test_a_reboot_that_changed_nothing_is_terminal_and_keeps_the_lock():
 
     assert (back.own.futile, back.own.reasons, back.reboot) == (WHY, (), False)
     assert (later.own.futile, later.own.released, later.reboot) == (WHY, 0, False)
+
+
+@pytest.mark.parametrize("policy", [MANUAL, IDLE, ALWAYS])
+@pytest.mark.parametrize("where", ["on the unit", "on the leader"])
+def test_the_operators_word_repeats_it_once(policy: Policy, where: str):
+    needs = REBOOTED._replace(need=Need(WHY))
+    back = turn(needs, policy, own=ASKED, cluster=HELD)
+    word = approve_one(back.own, 100) if where == "on the unit" else back.own
+    cluster = approve_all({ME: back.own}, HELD) if where == "on the leader" else HELD
+    again = turn(needs._replace(uptime=110), policy, own=word, cluster=cluster)
+    once_more = turn(needs._replace(uptime=120), policy, own=again.own, cluster=again.cluster)
+    third = turn(needs._replace(boot_id="boot 3"), policy, own=again.own, cluster=again.cluster)
+    later = turn(needs._replace(boot_id="boot 3", uptime=9000), policy, own=third.own, cluster=third.cluster)
+
+    assert (back.own.futile, again.own.futile, again.reboot, once_more.reboot) == (WHY, (), True, False)
+    assert (third.own.futile, third.reboot, later.own.futile, later.reboot) == (WHY, False, WHY, False)
+
+
+def test_a_crash_between_the_word_and_the_reboot_uses_the_word_up():
+    back = turn(REBOOTED._replace(need=Need(WHY)), own=ASKED, cluster=HELD)
+    unready = REBOOTED._replace(need=Need(WHY, not_ready="boot files"))
+    waits = turn(unready, own=approve_one(back.own, 100), cluster=HELD)
+    crashed = turn(REBOOTED._replace(need=Need(WHY), boot_id="boot 3"), own=waits.own, cluster=HELD)
+
+    assert (waits.own.reasons, waits.reboot) == (WHY, False)
+    assert (crashed.own.futile, crashed.reboot) == (WHY, False)
+
+
+def test_an_approval_of_a_spent_reason_stays_until_the_unit_has_read_it():
+    spent = SETTLED._replace(futile=WHY, spent={WHY[0]: "boot 1"})
+    known = approve_all({PEER: spent}, Cluster())
+
+    assert known.approvals == {PEER: Approval("boot 1", WHY)}
+    assert arbitrate(ME, {ME: SETTLED, PEER: spent}, known, HOST.now).approvals == known.approvals
 
 
 def test_not_even_for_a_need_that_comes_and_goes():

@@ -22,6 +22,8 @@ units = st.builds(
     requested_at=st.none() | counts,
     settled=st.booleans(),
     healthy_at=st.none() | counts,
+    up_at=st.none() | counts,
+    queued=st.booleans(),
     futile=texts,
     spent=st.dictionaries(st.text(max_size=20), st.text(max_size=20), max_size=3),
     released=counts,
@@ -37,6 +39,7 @@ clusters = st.builds(
         st.text(max_size=9), st.builds(Approval, st.text(max_size=9), texts), max_size=3
     ),
     forced=st.dictionaries(st.text(max_size=9), counts, max_size=3),
+    held_up_by=texts,
 )
 anything = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),

@@ -54,7 +54,9 @@ class Node:
     # What really went on, for the invariants.
     rolling: bool = False  # asked for a reboot and not out of its grace yet
     excused: bool = False  # the operator took its lock away
+    prepared: bool = True  # all was in place, as published, when it last went down
     again: bool = False  # the operator said to ask once more
+    word: frozenset[str] = frozenset()  # reasons that the operator approved in this boot
     asked: list[tuple[int, frozenset[str]]] = field(default_factory=list)
 
     def in_grace(self, now: int) -> bool:
@@ -128,15 +130,19 @@ class Application(RuleBasedStateMachine):
         assert set(own.reasons) <= node.reasons
         if node.asked and node.asked[-1][0] == node.boot:
             assert node.again, "asked twice for a reboot that has not come"
-        if node.asked and node.asked[-1][0] == node.boot - 1:
-            assert not set(own.reasons) <= node.asked[-1][1], "a reboot that changed nothing is repeated"
+        if node.asked and node.asked[-1][0] == node.boot - 1 and node.prepared:
+            before = node.asked[-1][1]
+            new, repeated = set(own.reasons) - before, set(own.reasons) & before
+            assert new or repeated <= node.word, "a reboot that changed nothing is repeated unasked"
         node.asked.append((node.boot, frozenset(own.reasons)))
         node.rolling, node.excused, node.again = True, False, False
         if not node.deaf:
             self.boot(node)
 
     def boot(self, node: Node) -> None:
+        node.prepared = decode_unit(node.unit_data).ready
         node.boot += 1
+        node.word = frozenset()
         self.now += 120
         node.booted = self.now
         if not node.stubborn and not node.not_ready:
@@ -236,6 +242,8 @@ class Application(RuleBasedStateMachine):
     @rule()
     def approve_on_the_leader(self) -> None:
         units = self.visible_to(self.leader)
+        for name, state in units.items():
+            self.approved(self.nodes[name], state)
         own = approve_one(units[self.leader], self.now - self.nodes[self.leader].booted)
         self.nodes[self.leader].unit_data, self.nodes[self.leader].again = encode(own), True
         units[self.leader] = own
@@ -246,7 +254,13 @@ class Application(RuleBasedStateMachine):
         node = self.nodes[self.pick(data)]
         own = decode_unit(node.unit_data)
         if own.boot_id.endswith(f" {node.boot}"):  # the action refuses before the first hook of a boot
+            self.approved(node, own)
             node.unit_data, node.again = encode(approve_one(own, self.now - node.booted)), True
+
+    def approved(self, node: Node, state: UnitState) -> None:
+        """The word counts in the boot that the unit spoke of when it was given, for what it said then."""
+        if state.boot_id.endswith(f" {node.boot}"):
+            node.word |= {*state.reasons, *state.futile}
 
     @rule()
     @precondition(lambda self: self.cluster().holder)
@@ -286,8 +300,8 @@ class Application(RuleBasedStateMachine):
         for name, node in self.nodes.items():
             self.hook(name)
             state = decode_unit(node.unit_data)
-            if state.requested_at is not None or state.futile:
-                node.reasons.clear()  # mended by hand, and rebooted by hand as the status says
+            if state.requested_at is not None:
+                node.reasons.clear()  # rebooted by hand
                 self.boot(node)
         for _ in range(8 * len(self.nodes) + 8):
             self.now += SETTLE

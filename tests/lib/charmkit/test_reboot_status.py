@@ -52,6 +52,16 @@ def test_durations(seconds: int, text: str):
             id="waits until idle",
         ),
         pytest.param(
+            "when-idle",
+            HOST,
+            WANTS._replace(consent="idle"),
+            Cluster(held_up_by=("sriov/0", "sriov/3", "sriov/7")),
+            Severity.WAITING,
+            "reboot: needed (8 VFs at the next boot), waits until settled: sriov/3, sriov/7; "
+            "or run: juju run sriov/leader approve-reboot",
+            id="waits for others that came back and have not settled",
+        ),
+        pytest.param(
             "always",
             HOST._replace(need=Need(WHY, not_ready="boot files are not installed")),
             WANTS._replace(ready=False),
@@ -141,7 +151,7 @@ def test_a_reboot_that_changed_nothing_is_named_and_not_repeated():
         (
             Severity.BLOCKED,
             "reboot: done, and it changed nothing: 8 VFs at the next boot; "
-            "it is not repeated; mend what verify names, then reboot by hand",
+            "it is not repeated by itself; mend what verify names, then run approve-reboot",
         )
     ]
 
