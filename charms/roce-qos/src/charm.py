@@ -17,6 +17,7 @@ from charmkit.reconcile import InputError, Reconciler, load_config, load_params
 from config import Options, Output, Reading
 from converge import Finding, Plan, Severity, execute
 from desired import Desired
+from doubts import doubts
 from hostnic import handover
 from hostnic.handover import Handover
 from hostnic.machine import Machine
@@ -42,6 +43,7 @@ class Survey:
     wanted: Desired
     observed: Observed
     plan: Plan[System]
+    others: tuple[Handover, ...]
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -82,9 +84,12 @@ class RoceQosCharm(ops.CharmBase):
         options = load_config(self, Options)
         observed = self._look(options)
         wanted, findings = resolve(options, observed)
+        others, _ = handover.read_others(self.system, NAME)
         if busy := waiting_for_boot(observed):
-            return Survey(wanted, observed, Plan(findings=(busy,)))
-        return Survey(wanted, observed, plan(wanted, observed, findings))
+            return Survey(wanted, observed, Plan(findings=(busy,)), others)
+        tended = any(other.charm == "nic-firmware" for other in others)
+        found = (*findings, *doubts(options, wanted, observed, tended=tended))
+        return Survey(wanted, observed, plan(wanted, observed, found), others)
 
     def _converge(self) -> Sequence[Finding]:
         """All four verbs, and what the other charms and the fabric are told."""
@@ -128,8 +133,7 @@ class RoceQosCharm(ops.CharmBase):
 
     def _hand_over(self, survey: Survey) -> None:
         """Tell nic-firmware what the firmware shall keep."""
-        others, _ = handover.read_others(self.system, NAME)
-        owner = next((other.reboot_owner for other in others), REBOOT_OWNER)
+        owner = next((other.reboot_owner for other in survey.others), REBOOT_OWNER)
         worst = next((finding.what for finding in survey.findings if finding.severity >= Severity.HELD), "")
         handover.publish(
             self.system,

@@ -37,6 +37,7 @@ class Desired:
         lldp: networkd sends and receives LLDP on the ports.
         encap_tos: ToS of the tunnels' outer header: ``inherit``, a number, or None to leave it. It is kept in
             Open vSwitch's database, so that boot has nothing to do with it.
+        devices: the option that the ports follow from: while it reads the same, no port is forgotten.
 
     """
 
@@ -51,6 +52,7 @@ class Desired:
     takeover: bool = False
     lldp: bool = True
     encap_tos: str | None = None
+    devices: str = "auto"
 
     def __post_init__(self) -> None:
         wrong = [port for port in self.ports if not _BDF.fullmatch(port)]
@@ -145,6 +147,7 @@ def from_json(text: str) -> Desired:
             takeover=bool(_flag(data["takeover"])),
             lldp=bool(_flag(data["lldp"])),
             encap_tos=None if data["encap_tos"] is None else str(data["encap_tos"]),
+            devices=str(data.get("devices", "auto")),
         )
     except FabricError as error:
         raise ValueError(f"has a wrong value: {error.under('qos')}") from None

@@ -3,7 +3,7 @@
 
 import errno
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import bootcopy
 import files
@@ -23,6 +23,10 @@ from hostnic.vlan import Vlan
 LLDPAD = "lldpad.service"
 LLDPAD_PROCESS = "/run/lldpad.pid"
 
+RAW = "not in switchdev"
+"""Of the defaults of new RDMA connections: the device is for raw Ethernet alone."""
+UNREADABLE = "cannot be read"
+
 
 @dataclass(frozen=True)
 class Port:
@@ -41,6 +45,7 @@ class Port:
         pause: global pause frames; None where the driver does not tell.
         rdma: its RDMA device's port now.
         defaults: of new RDMA connections there; None while they were never set.
+        no_defaults: why they are not to be set: ``RAW``, ``UNREADABLE``; empty where they are.
         knobs: path to value of those attributes that exist of the ones asked for.
         drop_in: where networkd is told to speak LLDP here; None when it does not manage the port.
         lldp: it was told so.
@@ -59,6 +64,7 @@ class Port:
     pause: Pause | None = None
     rdma: RdmaPort | None = None
     defaults: Defaults | None = None
+    no_defaults: str = ""
     knobs: Mapping[str, int | None] = field(default_factory=dict[str, "int | None"])
     drop_in: str | None = None
     lldp: bool = False
@@ -78,6 +84,7 @@ class Observed:
         installed: what the charm keeps on disk.
         boot: what its boot units did.
         now: monotonic seconds.
+        unreadable: PCI addresses of ports that are there and could not be read.
         findings: what could not be read.
 
     """
@@ -90,6 +97,7 @@ class Observed:
     installed: Installed = field(default_factory=Installed)
     boot: record.Record = field(default_factory=record.Record)
     now: float = 0.0
+    unreadable: frozenset[str] = frozenset()
     findings: tuple[Finding, ...] = ()
 
     def port(self, name: str) -> Port | None:
@@ -118,6 +126,7 @@ def observe(
     devices = rdma.ports(system)
     names = tuple(knobs)
     found: list[Port] = []
+    unreadable: set[str] = set()
     for bdf in sorted({link.pci for link in links if link.pci}):
         uplink = ports.uplink(links, bdf)
         # A VF has no data centre bridging of its own.
@@ -125,10 +134,13 @@ def observe(
             continue
         paths = [*(knob_path(bdf, name) for name in names), *ecn_attributes(uplink.name, priority)]
         try:
-            found.append(_port(system, bdf, uplink, links, devices, paths))
+            port = _port(system, bdf, uplink, links, devices, paths)
         except OSError as error:
             what = f"cannot be read: {error.strerror or error}"
             findings.append(Finding(Severity.WARNING, bdf, what, "retried at the next hook"))
+            unreadable.add(bdf)
+            continue
+        found.append(_with_defaults(system, port, findings))
     return Observed(
         ports=tuple(found),
         partners={link.name: link.partner_mac for link in links if link.kind == "bond"},
@@ -138,6 +150,7 @@ def observe(
         installed=installed.look(system, bootcopy.COPY, files.PATHS, files.ENABLED),
         boot=record.read(system),
         now=system.now(),
+        unreadable=frozenset(unreadable),
         findings=tuple(findings),
     )
 
@@ -176,11 +189,26 @@ def _port(
         dcb=_dcb(system, uplink.name),
         pause=system.pause(uplink.name),
         rdma=device,
-        defaults=rdma.defaults(system, device) if device else None,
         knobs=_values(system, attributes),
         drop_in=drop_in,
         lldp=drop_in is not None and lldp.speaks(system, drop_in),
     )
+
+
+def _with_defaults(system: System, port: Port, findings: list[Finding]) -> Port:
+    """The port with the defaults of its RDMA connections: where these fail it keeps everything else."""
+    if port.rdma is None:
+        return port
+    if rdma.managed(system, port.rdma) is False:
+        return replace(port, no_defaults=RAW)
+    try:
+        return replace(port, defaults=rdma.defaults(system, port.rdma))
+    except OSError as error:
+        what = f"RDMA defaults cannot be read: {error.strerror or error}"
+        finding = Finding(Severity.WARNING, port.rdma.device, what, "retried at the next hook")
+        if finding not in findings:  # the ports of a bond share their device
+            findings.append(finding)
+        return replace(port, no_defaults=UNREADABLE)
 
 
 def _number(uplink: Link, bdf: str) -> int:

@@ -40,9 +40,10 @@ def running(wanted: Desired, observed: Observed, findings: Sequence[Finding] = (
     run += [step for port in ports for step in port_steps.lldp(wanted, port)]
     rolling, held = _roll(wanted, observed, ports)
     run += rolling
-    run += _connections(wanted, ports)
     run += _vlans(wanted, observed, ports)
     run += _encap_tos(wanted, observed)
+    # Last, since what instances send hangs on nothing here.
+    run += _connections(wanted, ports)
     return Plan(tuple(run), tuple(held), everything)
 
 

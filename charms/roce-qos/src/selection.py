@@ -1,10 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """From options and what was observed to the desired state of this host. Pure."""
 
+from collections.abc import Sequence
+
+import desired
 from config import KEEP, Options
 from converge import Finding, Severity
 from desired import Desired
 from observe import Observed, Port
+
+FORGET = "or name the other ports in option devices to have it forgotten"
 
 
 def resolve(options: Options, observed: Observed) -> tuple[Desired, tuple[Finding, ...]]:
@@ -15,9 +20,12 @@ def resolve(options: Options, observed: Observed) -> tuple[Desired, tuple[Findin
         blocking finding the desired state must not be applied.
 
     """
-    chosen, findings = _chosen(options, observed)
+    before = _before(options, observed)
+    chosen, findings = _chosen(options, observed, before)
+    kept = [bdf for bdf in before if bdf not in {port.bdf for port in chosen}]
+    findings += [_stray(port) for bdf in kept if (port := observed.port(bdf))]
     wanted = Desired(
-        ports=tuple(port.bdf for port in chosen),
+        ports=tuple(sorted([*(port.bdf for port in chosen), *kept])),
         qos=options.qos,
         cable=options.cable_length,
         tos=options.rdma_tos,
@@ -28,8 +36,9 @@ def resolve(options: Options, observed: Observed) -> tuple[Desired, tuple[Findin
         takeover=options.dcbx_takeover,
         lldp=options.lldp,
         encap_tos=None if options.ovn_encap_tos == KEEP else options.ovn_encap_tos,
+        devices=options.devices,
     )
-    return wanted, (*findings, *_doubts(wanted, chosen, observed))
+    return wanted, tuple(findings)
 
 
 def knobs(options: Options) -> tuple[tuple[str, int], ...]:
@@ -38,11 +47,33 @@ def knobs(options: Options) -> tuple[tuple[str, int], ...]:
     return tuple(sorted({**marks, **dict(options.knobs)}.items()))
 
 
-def _chosen(options: Options, observed: Observed) -> tuple[list[Port], list[Finding]]:
+def _before(options: Options, observed: Observed) -> tuple[str, ...]:
+    """The ports that the last hook left on disk; none where option ``devices`` has changed since.
+
+    A port that is gone, cannot be read, or has left its bond is not forgotten: boot units and udev rule wait
+    for it, and verify names it.
+    """
+    try:
+        last = desired.from_json(observed.installed.files.get(desired.PATH) or "")
+    except ValueError:
+        return ()  # there is none, or it is damaged and written anew
+    return last.ports if last.devices == options.devices else ()
+
+
+def _stray(port: Port) -> Finding:
+    """What is odd about a port that is served only since it was before."""
+    if port.dcb is None:
+        what = f"driver {port.driver.name} has no data centre bridging any more"
+        return Finding(Severity.WARNING, port.netdev, what, f"see the kernel log, {FORGET}")
+    what = "has left its bond, and is served all the same"
+    return Finding(Severity.WARNING, port.netdev, what, f"put it back, {FORGET}")
+
+
+def _chosen(options: Options, observed: Observed, before: Sequence[str]) -> tuple[list[Port], list[Finding]]:
     findings: list[Finding] = []
     if not options.selected:
         ports = [port for port in observed.ports if port.bond and port.dcb is not None]
-        if not ports:
+        if not ports and not before:
             what = "is auto, but no port with data centre bridging is in a kernel bond"
             remedy = f"name the devices; ports here are: {_names(observed)}"
             findings.append(Finding(Severity.BLOCKED, "devices", what, remedy))
@@ -52,10 +83,10 @@ def _chosen(options: Options, observed: Observed) -> tuple[list[Port], list[Find
     for entry in options.selected:
         port = observed.port(entry.name)
         ports = list(observed.members(entry.name)) or ([port] if port else [])
-        if not ports:
+        if not ports and entry.name not in before:
             absent.append(entry.name)
         found.update({port.bdf: port for port in ports})
-    if not found:
+    if not found and not before:
         what = f"names nothing that this host has ({' '.join(absent)})"
         remedy = f"correct devices; ports here are: {_names(observed)}"
         findings.append(Finding(Severity.BLOCKED, "devices", what, remedy))
@@ -66,34 +97,6 @@ def _chosen(options: Options, observed: Observed) -> tuple[list[Port], list[Find
             what = f"driver {port.driver.name} has no data centre bridging"
             findings.append(Finding(Severity.BLOCKED, port.netdev, what, "leave it out of devices"))
     return [found[bdf] for bdf in sorted(found)], findings
-
-
-def _doubts(wanted: Desired, ports: list[Port], observed: Observed) -> list[Finding]:
-    """What is allowed and will not do what was meant."""
-    found: list[Finding] = []
-    lossless = wanted.qos.pfc
-    if wanted.qos.trust == "dscp" and wanted.priority(wanted.tos >> 2) != wanted.qos.roce.priority:
-        what = (
-            f"{wanted.tos} is DSCP {wanted.tos >> 2}, which has priority {wanted.priority(wanted.tos >> 2)}"
-        )
-        remedy = f"set rdma-tos to {wanted.qos.roce.dscp << 2 | 2}"
-        found.append(Finding(Severity.WARNING, "rdma-tos", f"{what}, not RoCE's", remedy))
-    if wanted.qos.roce.priority not in wanted.qos.ets and wanted.qos.roce.priority:
-        what = f"RoCE's priority {wanted.qos.roce.priority} has no class of its own and shares class 0"
-        remedy = f"give class {wanted.qos.roce.priority} a share"
-        found.append(Finding(Severity.WARNING, "ets", what, remedy))
-    if not lossless:
-        found.append(Finding(Severity.INFO, "pfc-priorities", "is none: RoCE may lose packets"))
-    for name in sorted({port.driver.name for port in ports if port.driver.limit}):
-        limit = next(port.driver.limit for port in ports if port.driver.name == name)
-        found.append(Finding(Severity.INFO, name, limit))
-    lowers = {port.netdev for port in ports} | {port.bond for port in ports}
-    here = {device.id for device in observed.vlans if device.lower in lowers}
-    for vlan, _ in wanted.vlans:
-        if vlan not in here:
-            what = f"VLAN {vlan} has no kernel device on these ports: where Open vSwitch tags, no map applies"
-            found.append(Finding(Severity.INFO, "vlan-egress-map", what))
-    return found
 
 
 def _names(observed: Observed) -> str:

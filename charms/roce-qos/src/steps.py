@@ -98,7 +98,7 @@ def connections(wanted: Desired, port: Port) -> list[HostStep]:
     """Defaults of RDMA connections, and congestion control as far as it can be set at run time."""
     steps: list[HostStep] = []
     defaults = Defaults(MODES[wanted.mode], wanted.tos)
-    if port.rdma and port.defaults != defaults:
+    if port.rdma and not port.no_defaults and port.defaults != defaults:
         what = f"set {defaults.mode} and ToS {defaults.tos} for new connections of {port.rdma.device}"
         why = f"ToS is {port.defaults.tos}, {port.defaults.mode}" if port.defaults else "they were never set"
         key = f"{port.rdma.device}/{port.rdma.number}/defaults"

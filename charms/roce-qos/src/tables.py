@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import steps
 from converge.render import table
 from desired import Desired
-from hostnic import dcb, rdma
+from hostnic import dcb, ethtool, rdma
 from hostnic.rdma import MODES, Defaults
 from hostnic.system import System
-from observe import Observed, Port
+from observe import RAW, Observed, Port
 
 COUNTERS = (
     "np_cnp_sent",
@@ -83,7 +83,9 @@ def _settings(wanted: Desired, port: Port) -> Iterator[tuple[str, str, str]]:
         off = "off" if not (port.pause.rx or port.pause.tx) else "on"
         yield "global pause", off, "off" if scheme.pfc else off
     if port.rdma:
-        yield f"RDMA ToS ({port.rdma.device})", _defaults(port.defaults), _defaults(_wanted_defaults(wanted))
+        name = f"RDMA ToS ({port.rdma.device})"
+        want = RAW if port.no_defaults == RAW else _defaults(_wanted_defaults(wanted))
+        yield name, port.no_defaults or _defaults(port.defaults), want
     for path, value in steps.knobs(wanted, port):
         yield path.rpartition("/")[2], str(port.knobs[path]), str(value)
     if port.drop_in:
@@ -151,9 +153,12 @@ def _read(system: System, wanted: Desired, observed: Observed) -> Reading:
     for port in (port for bdf in wanted.ports if (port := observed.port(bdf))):
         pfc = port.dcb.pfc if port.dcb else None
         if pfc is not None:
+            # mlx5 answers dcbnl with what ethtool read last; other drivers have these names in dcbnl alone.
+            now = ethtool.statistics(system, port.netdev)
             for priority in wanted.qos.pfc:
-                found[port.netdev, f"tx_prio{priority}_pause"] = pfc.sent[priority]
-                found[port.netdev, f"rx_prio{priority}_pause"] = pfc.received[priority]
+                for way, frames in (("tx", pfc.sent), ("rx", pfc.received)):
+                    name = f"{way}_prio{priority}_pause"
+                    found[port.netdev, name] = now.get(name, frames[priority])
         told = rdma.counters(system, port.rdma) if port.rdma else {}
         for name in (*COUNTERS, *SOFTWARE_COUNTERS):
             if name in told and port.rdma:

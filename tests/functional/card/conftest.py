@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The virtual card alone: no bond, no bridge, no network manager; two PFs cabled to the switch in tor."""
 
-import re
 import shlex
 from collections.abc import Callable, Iterator
 
 import pytest
+from functional.card.soak import ALARM
 from functional.once import once
 from lab.guest import Completed, Guest
 
@@ -13,8 +13,6 @@ PFS = ("0000:3b:00.0", "0000:3b:00.1")
 UPLINKS = ("enp59s0f0np0", "enp59s0f1np1")
 DEVICES = "/sys/bus/pci/devices"
 DRIVER = "/sys/bus/pci/drivers/mlx5_core"
-# Written by the kernel when something in it, or in a module, went wrong.
-ALARMS = re.compile("WARNING:|BUG:|Oops|Call Trace|INFO: task|unregister_netdevice: waiting")
 
 ALONE = """
 systemctl -q stop systemd-networkd.socket systemd-networkd-varlink.socket systemd-networkd 2>/dev/null
@@ -121,7 +119,7 @@ class Card:
     def alarms(self) -> str:
         """What the kernel said since its first alarm, if there was one."""
         log = self.log()
-        alarm = ALARMS.search(log)
+        alarm = ALARM.search(log)
         return log[alarm.start() :] if alarm else ""
 
     def ports(self) -> dict[str, str]:

@@ -17,6 +17,7 @@ from pathlib import Path
 PFS = ["0000:3b:00.0", "0000:3b:00.1"]
 DEVICES = Path("/sys/bus/pci/devices")
 DRIVER = Path("/sys/bus/pci/drivers/mlx5_core")
+# Written by the kernel when something in it, or in a module, went wrong.
 ALARM = re.compile("WARNING:|BUG:|Oops|Call Trace|INFO: task|unregister_netdevice: waiting")
 
 

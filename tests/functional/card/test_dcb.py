@@ -61,6 +61,7 @@ def up(card):
 
 def test_as_the_driver_starts_it(card):
     assert set(show(card, "ets", "tc-tsa").values()) == {"vendor"}
+    assert set(show(card, "ets", "tc-bw").values()) == {"100"}
     assert show(card, "ets", "prio-tc") == {str(p): str(t) for p, t in enumerate([1, 0, 2, 3, 4, 5, 6, 7])}
     assert set(show(card, "pfc", "prio-pfc").values()) == {"off"}
     assert number(card, "pfc", "delay") == 7
@@ -75,15 +76,16 @@ def test_only_the_uplink_has_dcb(card):
     assert "Operation not supported" in done.stderr + done.stdout
 
 
-def test_ets_is_read_back_as_set(card):
+def test_ets_is_read_back_as_set_but_for_the_bandwidth_of_classes_without_a_share(card):
     dcb(card, "ets", "set", *ROCE_ETS)
     assert show(card, "ets", "tc-tsa")["0"] == show(card, "ets", "tc-tsa")["3"] == "ets"
-    assert show(card, "ets", "tc-bw") == {str(tc): "50" if tc in (0, 3) else "0" for tc in range(8)}
+    assert show(card, "ets", "tc-bw") == {str(tc): "50" if tc in (0, 3) else "100" for tc in range(8)}
     assert show(card, "ets", "prio-tc") == {str(tc): str(tc) for tc in range(8)}
 
 
 def test_the_credit_based_shaper_is_refused(card):
-    dcb(card, "ets", "set", "tc-tsa", "1:cbs", check=False)
+    # dcb itself adds up what it read, and wants 0 where no class has ets; the driver told 100 of each.
+    dcb(card, "ets", "set", "tc-tsa", "1:cbs", "tc-bw", "all:0", check=False)
     assert "CB Shaper is not supported" in card.log()
     assert show(card, "ets", "tc-tsa")["1"] == "vendor"
 

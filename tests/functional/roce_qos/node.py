@@ -70,7 +70,7 @@ def is_lossless(state: str) -> bool:
     """Both ports have the default scheme."""
     return (
         state.count("prio-pfc 0:off 1:off 2:off 3:on 4:off 5:off 6:off 7:off") == 2
-        and state.count("tc-bw 0:50 1:0 2:0 3:50 4:0 5:0 6:0 7:0") == 2
+        and state.count("tc-bw 0:50 1:100 2:100 3:50 4:100 5:100 6:100 7:100") == 2
         and state.count("prio-tc 0:0 1:0 2:0 3:3 4:0 5:0 6:6 7:0") == 2
         and state.count("AF31:3") == 2
     )

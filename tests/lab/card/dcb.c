@@ -10,6 +10,7 @@
 
 #define DEFAULT_CABLE_LEN	7	/* metres */
 #define MAX_CABLE_LEN		1000
+#define MAX_BW_ALLOC		100	/* percent: what classes without a share have */
 #define TOTAL_BUFFER		1027728	/* bytes */
 /* How long the link is down when the PFC mask changes */
 #define LINK_BOUNCE_MS		300
@@ -72,7 +73,7 @@ static int vcx_setets(struct net_device *dev, struct ieee_ets *ets)
 		dcb->ets.prio_tc[i] = ets->prio_tc[i];
 		dcb->ets.tc_tsa[i] = ets->tc_tsa[i];
 		dcb->ets.tc_tx_bw[i] =
-			ets->tc_tsa[i] == IEEE_8021QAZ_TSA_ETS ? ets->tc_tx_bw[i] : 0;
+			ets->tc_tsa[i] == IEEE_8021QAZ_TSA_ETS ? ets->tc_tx_bw[i] : MAX_BW_ALLOC;
 	}
 	return 0;
 }
@@ -261,11 +262,11 @@ static void vcx_dcb_defaults(struct vcx_dcb *dcb)
 	memset(&dcb->ets, 0, sizeof(dcb->ets));
 	dcb->ets.ets_cap = IEEE_8021QAZ_MAX_TCS;
 	for (i = 0; i < IEEE_8021QAZ_MAX_TCS; i++) {
+		dcb->ets.tc_tx_bw[i] = MAX_BW_ALLOC;
 		dcb->ets.tc_tsa[i] = IEEE_8021QAZ_TSA_VENDOR;
 		dcb->ets.prio_tc[i] = i;
 	}
-	dcb->ets.prio_tc[0] = 1;
-	dcb->ets.prio_tc[1] = 0;
+	swap(dcb->ets.prio_tc[0], dcb->ets.prio_tc[1]);
 
 	dcb->cable_len = DEFAULT_CABLE_LEN;
 	dcb->dcbx_cap = DCB_CAP_DCBX_VER_CEE | DCB_CAP_DCBX_VER_IEEE;

@@ -26,7 +26,7 @@ def test_the_plan_of_a_new_node(node: Node) -> None:
     plan = json.loads(node.action("plan", format="json")["plan"])
     keys = [step["key"] for step in plan["steps"]]
     assert keys.index(f"{PF0}/ets") < keys.index(f"{PF0}/apps") < keys.index(f"{PF0}/pfc")
-    assert keys[-2:] == ["mlx5_bond_0/1/defaults", "ovn-encap-tos"]
+    assert keys[-2:] == ["ovn-encap-tos", "mlx5_bond_0/1/defaults"]
     assert plan["held"] == []
 
 
@@ -108,6 +108,23 @@ def test_show_counters_with_rates(converged: Node) -> None:
     assert found[P0, "tx_prio3_pause"]["per second"] == "0.0"
 
 
+def test_show_counters_of_a_driver_whose_pause_frames_only_dcbnl_tells(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    node = Node(compute_node("bnxt_en"), monkeypatch)
+    node.emit()
+    node.host.port(P0).dcb.sent[3] = 7
+    assert counters(node)[P0, "tx_prio3_pause"]["value"] == "7"
+
+
+def test_show_counters_without_ethtool_has_what_the_driver_read_last(converged: Node) -> None:
+    converged.host.port(P0).dcb.sent[3] = 7
+    assert counters(converged)[P0, "tx_prio3_pause"]["value"] == "7"
+    converged.host.port(P0).dcb.sent[3] = 9
+    converged.host.answers["ethtool",] = CommandError(["ethtool"], "ethtool is not installed")
+    assert counters(converged)[P0, "tx_prio3_pause"]["value"] == "7"
+
+
 def test_without_open_vswitch_the_rest_is_done_and_it_is_said(node: Node) -> None:
     node.host.answers["ovs-vsctl",] = CommandError(["ovs-vsctl"], "ovs-vsctl is not installed")
     assert node.emit().name == "active"
@@ -123,6 +140,14 @@ def test_a_tos_that_is_not_lossless_is_a_warning(node: Node) -> None:
 
 def test_a_scheme_without_a_class_for_roce_is_a_warning(node: Node) -> None:
     assert "shares class 0" in node.configure(ets="0:100 6:strict").emit().message
+
+
+def test_a_cable_length_that_connectx_computes_nothing_from_is_a_warning(node: Node) -> None:
+    status = node.configure(cable_length=30).emit()
+    assert status.name == "active"
+    assert "cable-length: ConnectX keeps 30 m and computes nothing from it" in status.message
+    assert node.host.port(P0).dcb.cable == 30
+    assert "set cable-length=0, or set the buffers" in node.findings()
 
 
 def test_a_lossy_network_is_said(node: Node) -> None:

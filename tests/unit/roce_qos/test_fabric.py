@@ -171,6 +171,60 @@ def test_congestion_control_is_set_at_run_time_where_the_kernel_lets_it(converge
     assert converged.writes == []
 
 
+# Congestion control that nothing here takes.
+
+ALL_THREE = {"cnp_dscp": 40, "cnp_priority": 5, "ecn": "off"}
+
+
+def test_the_defaults_need_nobody_to_take_them(converged: Node) -> None:
+    assert converged.findings() == "No finding: the machine is as declared."
+
+
+def test_what_reaches_no_nic_is_a_warning_with_its_option(converged: Node) -> None:
+    status = converged.configure(**ALL_THREE).emit()
+    assert status.name == "active"
+    found = converged.findings()
+    for option in ("cnp-dscp", "cnp-priority", "ecn"):
+        assert f"warning   {option}" in found
+    assert "deploy nic-firmware to this machine, or see whether kernel lockdown hides debugfs" in found
+
+
+def test_nic_firmware_on_the_machine_takes_it(converged: Node) -> None:
+    converged.host.files.directories.add("/var/lib/juju/agents/unit-nic-firmware-0")
+    handover.publish(converged.host, Handover("nic-firmware", "nic-firmware/0", "sriov-switchdev"))
+    assert converged.configure(**ALL_THREE).emit().message == ""
+
+
+def test_what_is_set_at_run_time_needs_nobody_else(converged: Node) -> None:
+    converged.host.rdma.cc.update({(PF0, "np_cnp_dscp"): 48, (PF0, "np_cnp_prio"): 6})
+    for point in ("rp", "np"):
+        path = f"/sys/class/net/{P0}/ecn/roce_{point}/enable/3"
+        converged.host.files.install(path, b"0\n", 0o644)
+    assert converged.configure(**ALL_THREE).emit().message == ""
+    assert converged.host.rdma.cc[PF0, "np_cnp_dscp"] == 40
+
+
+def test_a_misspelled_parameter_of_dcqcn_is_a_warning(converged: Node) -> None:
+    converged.host.rdma.cc.update({(PF0, name): 0 for name in ("np_cnp_dscp", "np_cnp_prio", "rp_ai_rate")})
+    converged.configure(dcqcn="rp_ai_rate=5 rp_ai_rat=7").emit()
+    assert "rp_ai_rat is none of the NICs' parameters  correct the name" in converged.findings()
+    assert converged.configure(dcqcn="rp_ai_rate=5").emit().message == ""
+
+
+def test_parameters_of_dcqcn_that_nothing_shows_are_a_warning(converged: Node) -> None:
+    converged.configure(dcqcn="rp_ai_rate=5").emit()
+    assert "rp_ai_rate reaches no NIC  see whether kernel lockdown hides debugfs" in converged.findings()
+
+
+def test_other_drivers_have_none_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    node = Node(compute_node("bnxt_en"), monkeypatch)
+    node.deploy()
+    assert "warning" not in node.findings()
+    node.configure(dcqcn="rp_ai_rate=5", **ALL_THREE).emit()
+    found = node.findings()
+    assert found.count("only ConnectX has it") == 4
+
+
 def test_lockdown_is_said_and_stops_nothing_that_was_done(converged: Node) -> None:
     converged.host.rdma.cc[PF0, "np_cnp_dscp"] = 0
     converged.host.fail("write", "cc_params", OSError(1, "Operation not permitted"), times=None)

@@ -2,7 +2,11 @@
 """Changes that take a link down roll over a bond; whatever fails, the node answers and the rest stops."""
 
 import errno
+import json
 
+import boot
+import desired
+import files
 import pytest
 from hostnic.dcb import App
 from hostnic.testing import FakeHost
@@ -235,8 +239,89 @@ def test_auto_without_a_bond_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "no port with data centre bridging is in a kernel bond" in status.message
 
 
-def test_a_port_that_is_gone_is_said_and_the_other_is_served(converged: Node) -> None:
-    converged.configure(devices=f"{PF0} {PF1}").emit()
+# Ports that were served, and are not as they were.
+
+
+@pytest.mark.parametrize("devices", ["auto", f"{PF0} {PF1}", f"{P0} {P1}", "bond0"])
+def test_a_served_port_that_is_gone_blocks_and_the_other_is_served(converged: Node, devices: str) -> None:
+    converged.configure(devices=devices).emit()
     converged.host.port(P1).gone = True
-    assert converged.emit().name == "active"
-    assert f"not on this host: {PF1}" in converged.findings()
+    converged.host.port(P0).dcb.driver_restarts()
+    status = converged.emit("update_status")
+    assert (status.name, f"{PF1}: the port is gone" in status.message) == ("blocked", True)
+    assert nic(converged.writes) == [f"set_dcb {P0} ets"]
+    assert "name what is left in option devices" in converged.findings()
+    assert served(converged.host) == [PF0, PF1]
+    converged.emit("update_status")
+    assert converged.writes == []
+
+
+def served(host: FakeHost) -> list[str]:
+    """The ports in the state on disk, all of which udev's rule has, too."""
+    ports = json.loads(host.files.read(desired.PATH))["ports"]
+    assert all(host.files.read(files.RULE).count(f'KERNELS=="{bdf}"') == 2 for bdf in ports)
+    return ports
+
+
+def test_a_port_that_comes_back_is_served_before_any_hook(converged: Node) -> None:
+    port = converged.host.port(P1)
+    port.gone = True
+    converged.emit("update_status")
+    port.gone = False
+    port.boot()
+    assert boot.converge(converged.host, boot.AGAIN_DEADLINE) == ()  # as udev's rule has it
+    assert pfc(converged.host) == [(3,), (3,)]
+    assert converged.emit("update_status").name == "active"
+
+
+@pytest.mark.parametrize("devices", ["bond0", PF0, f"{P0} enp175s0f0np0"])
+def test_a_port_is_forgotten_when_devices_names_the_others(converged: Node, devices: str) -> None:
+    converged.host.port(P1).gone = True
+    assert converged.emit("update_status").name == "blocked"
+    assert converged.configure(devices=devices).emit().name == "active"
+    assert served(converged.host) == [PF0]
+
+
+def test_a_port_that_is_taken_out_of_devices_is_left_as_it_is(converged: Node) -> None:
+    converged.configure(devices=f"{PF0} {PF1}").emit()
+    assert converged.configure(devices=PF0).emit().name == "active"
+    assert served(converged.host) == [PF0]
+    assert nic(converged.writes) == []
+
+
+def test_a_port_that_cannot_be_read_for_once_stays_served(converged: Node) -> None:
+    converged.host.fail("dcb", P1, OSError(errno.ENODEV, "No such device"))
+    status = converged.emit("update_status")
+    assert status.name == "active"
+    assert f"{PF1}: cannot be read: No such device" in status.message
+    assert nic(converged.writes) == []
+    assert served(converged.host) == [PF0, PF1]
+    assert converged.emit("update_status").message == ""
+
+
+@pytest.mark.parametrize("devices", ["auto", "bond0"])
+def test_a_port_that_left_its_bond_is_served_all_the_same(converged: Node, devices: str) -> None:
+    converged.configure(devices=devices).emit()
+    converged.host.network.set_master(P1, None, converged.host.now())
+    converged.host.port(P1).dcb.power_on()
+    status = converged.emit("update_status")
+    assert status.name == "active"
+    assert f"{P1}: has left its bond, and is served all the same" in status.message
+    assert pfc(converged.host) == [(3,), (3,)]
+    assert served(converged.host) == [PF0, PF1]
+
+
+def test_a_bond_that_is_gone_as_a_whole_is_said_port_by_port(converged: Node) -> None:
+    for name in (P0, P1):
+        converged.host.network.set_master(name, None, converged.host.now())
+    status = converged.emit("update_status")
+    assert status.name == "active"
+    assert converged.findings().count("has left its bond") == 2
+
+
+def test_a_port_whose_driver_lost_data_centre_bridging_is_named(converged: Node) -> None:
+    converged.host.port(P1).dcb.no_ops = True
+    status = converged.emit("update_status")
+    assert status.name == "active"
+    assert f"{P1}: driver mlx5_core has no data centre bridging any more" in status.message
+    assert served(converged.host) == [PF0, PF1]

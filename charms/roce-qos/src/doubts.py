@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Options that are allowed, and that will not do what was meant on this host. Pure."""
+
+from collections.abc import Iterator
+
+from config import Options
+from converge import Finding, Severity
+from desired import Desired
+from observe import RAW, Observed, Port, ecn_attributes, knob_path
+from selection import knobs
+
+CONNECTX = "mlx5_core"
+
+
+def doubts(options: Options, wanted: Desired, observed: Observed, *, tended: bool) -> list[Finding]:
+    """What is allowed and will not do what was meant.
+
+    Args:
+        options: the charm's.
+        wanted: what follows from them.
+        observed: the host.
+        tended: charm nic-firmware is on this machine, and sets what it is handed.
+
+    """
+    ports = [port for bdf in wanted.ports if (port := observed.port(bdf))]
+    found = [*_futile(options, ports, tended=tended)] if ports else []
+    lossless = wanted.qos.pfc
+    if wanted.qos.trust == "dscp" and wanted.priority(wanted.tos >> 2) != wanted.qos.roce.priority:
+        what = (
+            f"{wanted.tos} is DSCP {wanted.tos >> 2}, which has priority {wanted.priority(wanted.tos >> 2)}"
+        )
+        remedy = f"set rdma-tos to {wanted.qos.roce.dscp << 2 | 2}"
+        found.append(Finding(Severity.WARNING, "rdma-tos", f"{what}, not RoCE's", remedy))
+    if wanted.qos.roce.priority not in wanted.qos.ets and wanted.qos.roce.priority:
+        what = f"RoCE's priority {wanted.qos.roce.priority} has no class of its own and shares class 0"
+        remedy = f"give class {wanted.qos.roce.priority} a share"
+        found.append(Finding(Severity.WARNING, "ets", what, remedy))
+    if not lossless:
+        found.append(Finding(Severity.INFO, "pfc-priorities", "is none: RoCE may lose packets"))
+    if wanted.cable and any(port.driver.name == CONNECTX for port in ports):
+        # en_dcbnl.c: mlx5e_dcbnl_ieee_setpfc uses it with dcbx.manual_buffer only, which set buffers turn on.
+        what = f"ConnectX keeps {wanted.cable} m and computes nothing from it unless buffers are set by hand"
+        remedy = "set cable-length=0, or set the buffers (dcb buffer, mlnx_qos)"
+        found.append(Finding(Severity.WARNING, "cable-length", what, remedy))
+    for name in sorted({port.driver.name for port in ports if port.driver.limit}):
+        limit = next(port.driver.limit for port in ports if port.driver.name == name)
+        found.append(Finding(Severity.INFO, name, limit))
+    for device in sorted({port.rdma.device for port in ports if port.rdma and port.no_defaults == RAW}):
+        what = "has no RoCE of its own in switchdev mode: rdma-tos and roce-mode have nothing to set"
+        found.append(Finding(Severity.INFO, device, what, "RDMA of instances carries what they set"))
+    lowers = {port.netdev for port in ports} | {port.bond for port in ports}
+    here = {device.id for device in observed.vlans if device.lower in lowers}
+    for vlan, _ in wanted.vlans:
+        if vlan not in here:
+            what = f"VLAN {vlan} has no kernel device on these ports: where Open vSwitch tags, no map applies"
+            found.append(Finding(Severity.INFO, "vlan-egress-map", what))
+    return found
+
+
+def _futile(options: Options, ports: list[Port], *, tended: bool) -> Iterator[Finding]:
+    """Congestion control that reaches no NIC: neither now, nor through its firmware."""
+    there = {path for port in ports for path in port.knobs}
+    connectx = any(port.driver.name == CONNECTX for port in ports)
+    hidden = "see whether kernel lockdown hides debugfs" if connectx else "only ConnectX has it"
+
+    def reached(name: str) -> bool:
+        return any(knob_path(port.bdf, name) in there for port in ports)
+
+    unknown = " ".join(name for name, _ in options.knobs if not reached(name))
+    if unknown and any(reached(name) for name, _ in knobs(options)):
+        remedy = "correct the name; cc_params in mlx5's debugfs has all of them"
+        yield Finding(Severity.WARNING, "dcqcn", f"{unknown} is none of the NICs' parameters", remedy)
+    elif unknown:
+        yield Finding(Severity.WARNING, "dcqcn", f"{unknown} reaches no NIC", hidden)
+    if tended and connectx:
+        return
+    factory = Options()
+    remedy = f"deploy nic-firmware to this machine, or {hidden}" if connectx else hidden
+    for option, value, default, name in (
+        ("cnp-dscp", options.cnp_dscp, factory.cnp_dscp, "np_cnp_dscp"),
+        ("cnp-priority", options.cnp_priority, factory.cnp_priority, "np_cnp_prio"),
+    ):
+        if value != default and not reached(name):
+            what = f"{value} reaches no NIC: their firmware marks CNPs as it did"
+            yield Finding(Severity.WARNING, option, what, remedy)
+    switches = {path for port in ports for path in ecn_attributes(port.netdev, options.roce_priority)}
+    if options.ecn == "off" and not switches & there:
+        yield Finding(Severity.WARNING, "ecn", "off reaches no NIC: their firmware keeps it on", remedy)
