@@ -3,6 +3,7 @@
 
 from dataclasses import dataclass
 
+from converge import StepError
 from hostnic import ops, pci
 from hostnic.system import System
 
@@ -33,7 +34,18 @@ class BindVfs:
     deadline: float = 60.0
 
     def run(self, system: System) -> None:
-        """Bind in order of index; a VF that an instance took meanwhile keeps its driver."""
+        """Bind in order of index; a VF that an instance took meanwhile keeps its driver.
+
+        Raises:
+            StepError: names each VF that stays unbound; all others are bound.
+
+        """
+        refused: list[StepError] = []
         for address in pci.vf_addresses(system, self.bdf).values():
             if pci.driver(system, address) is None:
-                ops.BindVf(address, self.deadline).run(system)
+                try:
+                    ops.BindVf(address, self.deadline).run(system)
+                except StepError as error:
+                    refused.append(error)
+        if refused:
+            raise StepError("; ".join(error.reason for error in refused), refused[0].remedy)

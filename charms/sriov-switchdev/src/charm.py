@@ -8,9 +8,9 @@ import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-import files
 import ops
 import packages
+import record
 from charmkit import containers
 from charmkit.dispatch import Dispatcher
 from charmkit.reboot import Mode, Need
@@ -24,8 +24,9 @@ from hostnic import handover
 from hostnic.handover import Handover
 from hostnic.machine import Machine
 from hostnic.system import System
+from hostuse import ask_host
 from observe import Observed, ask_firmware, observe
-from plan import Policy, plan, reboot_reasons, removal
+from plan import Policy, install_steps, plan, reboot_reasons, removal
 from selection import resolve
 from verify import verify, waiting_for_boot
 
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 NAME = "sriov-switchdev"
-NOT_READY = "the boot units and their files are not in place"
+NOT_INSTALLED = "the boot units and their files are not in place"
 
 
 class Survey(NamedTuple):
@@ -48,10 +49,15 @@ class Survey(NamedTuple):
     """The options say which ports are meant, and they are fit for it."""
 
     @property
-    def ready(self) -> bool:
-        """A reboot leads to the desired state: what it needs is installed, and nothing stands in its way."""
-        blocked = any(finding.severity is Severity.BLOCKED for finding in self.plan.findings)
-        return set(files.UNITS) <= self.observed.installed.enabled and not self.plan.steps and not blocked
+    def not_ready(self) -> str:
+        """Why a reboot would not lead to the desired state; empty when it does.
+
+        Only what the next boot needs counts: steps that fail in this one are no reason to put it off.
+        """
+        blocked = next((found for found in self.plan.findings if found.severity is Severity.BLOCKED), None)
+        if blocked:
+            return f"{blocked.subject}: {blocked.what}"
+        return NOT_INSTALLED if install_steps(self.wanted, self.observed) else ""
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -98,7 +104,7 @@ class SriovSwitchdevCharm(ops.CharmBase):
         options = self._options()
         observed = observe(self.system)
         wanted, findings = resolve(options, observed)
-        observed = ask_firmware(self.system, observed, wanted)
+        observed = ask_host(self.system, ask_firmware(self.system, observed, wanted), wanted)
         if busy := waiting_for_boot(observed):
             return Survey(wanted, observed, Plan(findings=(busy,)))
         policy = Policy(options.allow_live, _controllers())
@@ -134,7 +140,7 @@ class SriovSwitchdevCharm(ops.CharmBase):
         worst = next((finding for finding in findings if finding.severity >= Severity.HELD), None)
         need = Need(
             reasons=reboot_reasons(survey.wanted, survey.plan),
-            not_ready="" if survey.ready else NOT_READY,
+            not_ready=survey.not_ready,
             unverified=worst.sentence() if worst else "",
         )
         others, malformed = handover.read_others(self.system, NAME)
@@ -150,9 +156,14 @@ class SriovSwitchdevCharm(ops.CharmBase):
         return (*malformed, *asked, *findings)
 
     def _remove(self) -> None:
-        """Take away what the charm installed; the NIC stays as it is."""
+        """Take away what the charm installed; the NIC stays as it is, without an unconfirmed change."""
         handover.withdraw(self.system, NAME)
         self.dispatcher.remove()
+        if record.armed(self.system):
+            import live  # nobody would confirm it any more, and its timer runs what is removed here
+
+            for problem in live.revert(self.system, "the charm was removed"):
+                logger.error("an unconfirmed live change is not undone, its timer tries again: %s", problem)
         outcome = execute(removal(observe(self.system)), self.system)
         if outcome.finding:
             logger.error("%s", outcome.finding.sentence())

@@ -10,7 +10,7 @@ import files
 import record
 from converge import Finding, Severity
 from desired import Desired
-from hostnic import discover, installed, netplan
+from hostnic import discover, holders, installed, netplan
 from hostnic.installed import Installed
 from hostnic.model import Host
 from hostnic.system import System
@@ -163,20 +163,9 @@ def _vf_writers(system: System) -> tuple[str, ...]:
 
 
 def _host_network(system: System, host: Host) -> frozenset[str]:
-    routed: set[str] = set()
-    for line in (_text(system, "/proc/net/route") or "").splitlines()[1:]:
-        routed.update(line.split()[:1])
-    for line in (_text(system, "/proc/net/ipv6_route") or "").splitlines():
-        words = line.split()
-        if words and not words[0].startswith(("fe80", "ff00")):
-            routed.add(words[-1])
+    routed = holders.routed(system)
     return frozenset(
-        pf.netdev for pf in host.pfs if pf.netdev and (pf.netdev in routed or _has_upper(system, pf.netdev))
+        pf.netdev
+        for pf in host.pfs
+        if pf.netdev and (pf.netdev in routed or holders.uppers(system, pf.netdev))
     )
-
-
-def _has_upper(system: System, netdev: str) -> bool:
-    try:
-        return any(name.startswith("upper_") for name in system.listdir(f"/sys/class/net/{netdev}"))
-    except OSError:
-        return False

@@ -19,9 +19,10 @@ def ensure_mstflint(system: System) -> None:
     """
     if system.exists(MSTCONFIG):
         return
-    from charmhelpers.fetch import apt_install
+    from charmhelpers.fetch import apt_install, apt_update
 
     try:
+        apt_update(fatal=False)  # a new machine may have no list of packages
         apt_install(["mstflint"], fatal=True)
     except (subprocess.CalledProcessError, OSError) as error:
         logger.warning("mstflint cannot be installed: %s", error)

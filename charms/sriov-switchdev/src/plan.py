@@ -18,7 +18,7 @@ import steps as nic
 from converge import Disruption, Finding, Held, Plan, Step
 from desired import Desired, Port
 from hostnic import installed
-from hostnic.model import Pf
+from hostnic.model import Host, Pf
 from hostnic.system import System
 from observe import Observed
 from preflight import needs_work, preflight, short_until_reboot, users
@@ -61,6 +61,13 @@ def plan(
         if reason:
             # Whatever else waits: a port that is out of its bond returns to it.
             back = nic.in_order([step for port, pf in _strays(pairs) for step in nic.join(port, pf)])
+            if (
+                not back
+                and _only_lag_missing(pairs)
+                and not wanted.lag_required
+                and _given_up(wanted, observed)
+            ):
+                back = nic.in_order(nic.bind(pairs, anew=False))  # as at boot: they forward without VF-LAG
             done = {step.key for step in back}
             run += back
             held += [Held(step, reason, release) for step in chain if step.key not in done]
@@ -76,8 +83,11 @@ def plan(
 
 
 def removal(observed: Observed) -> Plan[System]:
-    """The steps that take away what the charm installed; the NIC stays as it is until the next boot."""
-    directories = (bootcopy.COPY.directory, record.DIRECTORY)
+    """The steps that take away what the charm installed; the NIC stays as it is until the next boot.
+
+    An armed timer keeps what it needs to restore the previous state.
+    """
+    directories = () if observed.armed else (bootcopy.COPY.directory, record.DIRECTORY)
     return Plan(tuple(installed.removal(observed.installed, files.UNITS, files.PATHS, directories)))
 
 
@@ -95,11 +105,11 @@ def install_steps(wanted: Desired, observed: Observed) -> list[HostStep]:
 
 def _chain(pairs: Sequence[Work], wanted: Desired, observed: Observed) -> list[HostStep]:
     """The steps for one NIC; each needs the one before it."""
+    if _only_lag_missing(pairs):
+        return _form_lag_again(pairs)
     work = [(port, pf) for port, pf in pairs if needs_work(port, pf)]
     if work:
         return _rework(pairs, work, wanted, observed)
-    if nic.lag_missing(pairs):
-        return _form_lag_again(pairs)
     steps = [step for port, pf in pairs for step in nic.offload(port, pf)]
     steps += [step for port, pf in _strays(pairs) for step in nic.join(port, pf)]
     return nic.in_order([*steps, *nic.bind(pairs, anew=False)])
@@ -126,13 +136,28 @@ def _rework(
 
 
 def _form_lag_again(pairs: Sequence[Work]) -> list[HostStep]:
-    """All is in place but VF-LAG: with its VFs unbound, a port that joins makes mlx5 look again."""
+    """All is in place but VF-LAG: with its VFs unbound, a port that joins makes mlx5 look again.
+
+    A port without carrier is the one that nobody misses meanwhile, and is not waited for.
+    """
     steps = nic.unbind(pairs)
-    for port, pf in _strays(pairs) or pairs[-1:]:
-        steps += [*nic.leave(port, pf), *nic.join(port, pf)]
+    strays, dark = _strays(pairs), [(port, pf) for port, pf in pairs if not pf.carrier]
+    for port, pf in strays or dark[:1] or pairs[-1:]:
+        back = nic.join(port, pf)
+        steps += [*nic.leave(port, pf), *(back if strays or pf.carrier else back[:1])]
     steps += [step for port, pf in pairs for step in nic.offload(port, pf)]
     steps.append(nic.await_lag(pairs, LIVE_LAG_DEADLINE))
     return nic.in_order([*steps, *nic.bind(pairs, anew=True)])
+
+
+def _only_lag_missing(pairs: Sequence[Work]) -> bool:
+    """VFs and eswitch modes are as declared, and VF-LAG is not."""
+    return nic.lag_missing(pairs) and not any(needs_work(port, pf) for port, pf in pairs)
+
+
+def _given_up(wanted: Desired, observed: Observed) -> bool:
+    """Live changes towards this desired state failed too often in this boot."""
+    return observed.live.target == digest(wanted) and observed.live.failures >= LIVE_ATTEMPTS
 
 
 def _strays(pairs: Sequence[Work]) -> list[Work]:
@@ -158,15 +183,37 @@ def _why_held(
         return "", ""
     busy = ", ".join(filter(None, (users(pf) for _, pf in pairs)))
     if busy:
-        return f"VFs are in use: {busy}", f"move the instances away, then {REBOOT}"
+        return f"VFs are in use: {busy}", f"free them, then {REBOOT}"
     if not policy.allow_live:
         return f"{cost.label} while the node runs", f"{REBOOT}, or allow-live=true"
-    if observed.live.target == digest(wanted):
-        if observed.live.undone:
-            return f"the live change was undone: {observed.live.undone}", REBOOT
-        if observed.live.failures >= LIVE_ATTEMPTS:
-            return f"the live change failed {observed.live.failures} times", REBOOT
+    if alone := _without_neighbour(pairs, chain, observed.host):
+        pf, others = alone
+        mend = f"mend {' or '.join(others) or 'its other port'}"
+        return f"{pf.netdev} is the only port of {pf.bond} that carries traffic", f"{mend}, or {REBOOT}"
+    if observed.live.undone and observed.live.target == digest(wanted):
+        return f"the live change was undone: {observed.live.undone}", REBOOT
+    if _given_up(wanted, observed):
+        return f"the live change failed {observed.live.failures} times", REBOOT
     return "", ""
+
+
+def _without_neighbour(
+    pairs: Sequence[Work], chain: Sequence[HostStep], host: Host
+) -> tuple[Pf, list[str]] | None:
+    """A port that would leave its bond with no other port to carry it on, and those dark ones.
+
+    The step itself asks the bonding driver, which also knows of LACP and of members that are no PF.
+    """
+    keys = {step.key for step in chain}
+    for number, (_, pf) in enumerate(pairs):
+        bond = host.bond(pf.bond) if pf.bond else None
+        if bond is None or not pf.carrier or f"{pf.bdf}/leave" not in keys:
+            continue
+        others = [name for name in bond.members if name != pf.netdev]
+        back = any(port.bond == bond.name for port, _ in _strays(pairs[:number]))
+        if not back and all((other := host.pf(name)) and not other.carrier for name in others):
+            return pf, others
+    return None
 
 
 def _confirmed(

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """From options and what was observed to the desired state of each port. Pure."""
 
+from collections.abc import Iterator
+
 from config import Options
 from converge import Finding, Severity
 from desired import Desired, Port
@@ -18,38 +20,82 @@ def resolve(options: Options, observed: Observed) -> tuple[Desired, tuple[Findin
     """Decide which ports are converged to what.
 
     Returns:
-        The desired state, and findings: devices that do not exist, bonds in which VF-LAG cannot form.
+        The desired state, and findings: devices and bonds that do not exist, bonds without VF-LAG.
         With a blocking finding the desired state must not be applied.
 
     """
     host = as_declared(observed)
     choice = selector.resolve(options.selected, host, options.num_vfs)
-    findings = list(choice.findings)
-    if choice.absent:
-        findings.append(Finding(Severity.INFO, "devices", f"not on this host: {', '.join(choice.absent)}"))
+    findings = [*_missing_bonds(options, observed), *choice.findings]
+    gone = _gone(options, observed, {chosen.pf.bdf for chosen in choice.chosen})
+    known = {name for port in gone for name in _names(port)}
+    if absent := ", ".join(name for name in choice.absent if name not in known):
+        findings.append(Finding(Severity.INFO, "devices", f"not on this host: {absent}"))
     names = {port.bdf: port.netdev for port in observed.previous.ports} if observed.previous else {}
     ports: list[Port] = []
     for chosen in choice.chosen:
         pf = chosen.pf
         reason = None if options.vf_lag == "disabled" else _no_lag(pf, host)
         if reason and (pf.bond or pf.bridge or options.vf_lag == "required"):
-            severity = Severity.BLOCKED if options.vf_lag == "required" else Severity.WARNING
-            what, remedy = reason
-            findings.append(Finding(severity, pf.bdf, f"VF-LAG cannot form: {what}", remedy))
+            findings.append(_without_lag(options, pf.bdf, *reason))
         lag = options.vf_lag != "disabled" and reason is None
         netdev = pf.netdev or names.get(pf.bdf, "")
         ports.append(Port(pf.bdf, netdev, chosen.vfs, pf.bond, lag))
-    if not options.selected and observed.previous:
-        # "auto" does not forget a port that fell off the bus or lost its driver.
-        known = {pf.bdf for pf in host.pfs if pf.netdev}
-        ports += [port for port in observed.previous.ports if port.bdf not in known]
-        ports.sort(key=lambda port: port.bdf)
+    ports = sorted([*ports, *gone], key=lambda port: port.bdf)
     # A NIC bonds both of its ports or none: with one of them left out, none.
     by_card = Desired(tuple(ports)).cards()
     whole = {card for card, both in by_card.items() if len(both) == 2 and all(port.lag for port in both)}
+    findings += [_half(options, both[0], host) for both in by_card.values() if len(both) == 1 and both[0].lag]
     ports = [port._replace(lag=port.card in whole) for port in ports]
     steering = None if options.steering_mode == "keep" else options.steering_mode
     return Desired(tuple(ports), steering, options.vf_lag == "required"), tuple(findings)
+
+
+def _missing_bonds(options: Options, observed: Observed) -> Iterator[Finding]:
+    """Ports whose bond is away while the network configuration still has it.
+
+    Without these findings a bond that is made anew would be forgotten, and VF-LAG with it.
+    """
+    for port in observed.previous.ports if observed.previous else ():
+        bond = observed.declared_bonds.get(port.bdf)
+        if bond and not observed.host.bond(bond) and _meant(port, options):
+            yield Finding(
+                Severity.BLOCKED,
+                port.bdf,
+                f"{bond}, which this port belongs in, does not exist",
+                "see networkctl and journalctl -u systemd-networkd, or take the bond out of netplan's files",
+            )
+
+
+def _gone(options: Options, observed: Observed, chosen: set[str]) -> list[Port]:
+    """Ports that fell off the bus or lost their driver: what was declared of them is not forgotten."""
+    there = chosen | {pf.bdf for pf in observed.host.pfs if pf.netdev}
+    before = observed.previous.ports if observed.previous else ()
+    return [port for port in before if port.bdf not in there and _meant(port, options)]
+
+
+def _meant(port: Port, options: Options) -> bool:
+    """Whether ``devices`` still means a port that was declared before."""
+    names = {entry.name for entry in options.selected}
+    return not names or not names.isdisjoint(_names(port))
+
+
+def _names(port: Port) -> tuple[str, ...]:
+    """What ``devices`` may call it."""
+    return tuple(filter(None, (port.bdf, port.netdev, port.bond)))
+
+
+def _half(options: Options, port: Port, host: Host) -> Finding:
+    """One port of a NIC is selected, while both are in a bond that could be a VF-LAG."""
+    bond = host.bond(port.bond) if port.bond else None
+    other = " ".join(name for name in (bond.members if bond else ()) if name != port.netdev)
+    remedy = f"name {other} in option devices too, or set vf-lag=disabled"
+    return _without_lag(options, port.bdf, "the NIC's other port is not selected", remedy)
+
+
+def _without_lag(options: Options, bdf: str, why: str, remedy: str) -> Finding:
+    severity = Severity.BLOCKED if options.vf_lag == "required" else Severity.WARNING
+    return Finding(severity, bdf, f"VF-LAG cannot form: {why}", remedy)
 
 
 def as_declared(observed: Observed) -> Host:

@@ -122,6 +122,8 @@ def bind(pairs: Sequence[Work], anew: bool) -> list[HostStep]:
             steps.append(_step(f"{port.bdf}/autoprobe-on", what, why, ops.SetAutoprobe(port.bdf, True)))
         if unbound or anew:
             why = "last, as VF-LAG is active" if port.lag else "last, as the port is in switchdev mode"
+            if port.lag and not anew and vf_lag(pf) is False:
+                why = "VF-LAG did not form, and is not required"
             what = f"bind the VFs of {port.bdf}"
             steps.append(_step(f"{port.bdf}/bind", what, why, changes.BindVfs(port.bdf)))
     return steps
@@ -132,7 +134,7 @@ def leave(port: Port, pf: Pf) -> list[HostStep]:
     if pf.bond is None or pf.netdev is None:
         return []
     what, why = f"take {pf.netdev} out of {pf.bond}", "the eswitch mode changes outside a bond only"
-    op = ops.LeaveBond(pf.netdev)
+    op = ops.LeaveToOthers(pf.netdev)
     return [_step(f"{port.bdf}/leave", what, why, op, Disruption.HOST_NETWORK_CUT)]
 
 

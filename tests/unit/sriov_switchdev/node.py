@@ -15,6 +15,7 @@ from config import Options
 from converge import Plan
 from hostnic.system import System
 from hostnic.testing import FakeHost
+from hostuse import ask_host
 from observe import ask_firmware, observe
 from ops import testing
 from plan import Policy, plan
@@ -113,7 +114,7 @@ class Node:
         options = Options(**given)
         observed = observe(self.host)
         wanted, findings = resolve(options, observed)
-        observed = ask_firmware(self.host, observed, wanted)
+        observed = ask_host(self.host, ask_firmware(self.host, observed, wanted), wanted)
         return plan(wanted, observed, Policy(options.allow_live), findings)
 
     def deploy(self, **options: Any) -> ops.StatusBase:

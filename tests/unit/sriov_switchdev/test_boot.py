@@ -147,12 +147,15 @@ def test_vf_lag_that_never_activates_when_required_keeps_vfs_unbound(small: Node
     assert not any(vf.driver for port in small.host.network.ports() for vf in port.vfs)
 
 
-def test_a_vf_that_never_probes_is_named_and_the_others_are_bound(small: Node) -> None:
-    small.host.port(PF0).never_probing = {1}
+@pytest.mark.parametrize("never", [{0}, {1}, {0, 1}])
+def test_vfs_that_never_probe_are_named_and_the_others_are_bound(small: Node, never: set[int]) -> None:
+    small.host.port(PF0).never_probing = never
     small.boot()
     drivers = [vf.driver for port in small.host.network.ports() for vf in port.vfs]
-    assert drivers.count("mlx5_core") == 3
-    assert "0000:3b:00.3" in small.log
+    assert [n for n, driver in enumerate(drivers) if driver is None] == sorted(never)
+    findings = small.action("verify")["findings"]
+    for number in never:
+        assert f"mlx5_core refused VF 0000:3b:00.{2 + number}: Device or resource busy" in findings
 
 
 def test_without_lag_debugfs_and_log_vfs_are_bound_at_the_deadline_and_verify_says_so(small: Node) -> None:

@@ -3,6 +3,7 @@
 
 import subprocess
 import sys
+from collections.abc import Callable
 from types import ModuleType
 
 import bootcopy
@@ -11,7 +12,7 @@ import pytest
 from hostnic import bootcopy as bootcopies
 from hostnic.testing import FakeHost, card
 from ops import testing
-from unit.sriov_switchdev.node import Node, compute_node, nic
+from unit.sriov_switchdev.node import ROUTES, Node, compute_node, nic
 
 PF0, PF1 = "0000:3b:00.0", "0000:3b:00.1"
 EVENTS = ("config_changed", "update_status", "start", "leader_elected", "upgrade_charm", "install")
@@ -80,6 +81,12 @@ def test_the_leader_frees_a_lock_whose_holder_never_came_back(node: Node) -> Non
 
 
 # Idle hooks.
+
+
+def test_on_a_converged_node_nobody_is_asked_who_uses_its_vfs(converged: Node) -> None:
+    converged.host.network.addresses["enp59s0f0v2"] = ["10.10.10.2"]
+    assert converged.emit("update_status").name == "active"
+    assert converged.host.spawned == []
 
 
 @pytest.mark.parametrize("event", EVENTS)
@@ -184,17 +191,29 @@ def test_adoption_with_another_number_of_vfs_is_refused_while_one_is_in_use(adop
 # Resizing.
 
 
-@pytest.mark.parametrize("use", ["instance", "namespace"])
+VF_ROUTE = "enp59s0f0v2\t000A0A0A\t00000000\t0001\t0\t0\t0\t00FFFFFF\t0\t0\t0\n"
+USES: dict[str, tuple[Callable[[FakeHost], object], str]] = {
+    "instance": (lambda host: host.start_instance("0000:3b:00.4"), "instance-0000002a"),
+    "namespace": (lambda host: host.move_to_netns("0000:3b:00.4"), "network namespace"),
+    "VLAN or macvtap": (lambda host: host.network.uppers.update({"vlan7": "enp59s0f0v2"}), "vlan7"),
+    "address": (lambda host: host.network.addresses.update({"enp59s0f0v2": ["10.10.10.2"]}), "10.10.10.2"),
+    "route": (
+        lambda host: host.files.install("/proc/net/route", (ROUTES + VF_ROUTE).encode(), 0o644),
+        "a route",
+    ),
+}
+
+
+@pytest.mark.parametrize("use", USES)
 @pytest.mark.parametrize("allow_live", [False, True])
 def test_a_resize_is_refused_while_a_vf_is_in_use(converged: Node, use: str, allow_live: bool) -> None:
-    if use == "instance":
-        converged.host.start_instance("0000:3b:00.4")
-    else:
-        converged.host.move_to_netns("0000:3b:00.4")
+    arrange, user = USES[use]
+    arrange(converged.host)
     before = state(converged.host)
     status = converged.configure(num_vfs=4, allow_live=allow_live).emit()
     assert status.name == "blocked"
     assert "would destroy VFs in use" in status.message
+    assert f"VF 0000:3b:00.4 by {user}" in converged.log
     assert converged.writes == [] or nic(converged.writes) == []
     assert '"num_vfs": 8' in converged.host.read("/etc/ovn-offload/sriov-switchdev.json")
     assert state(converged.host) == before
@@ -211,14 +230,17 @@ def test_a_resize_without_vfs_in_use_waits_for_a_reboot(converged: Node) -> None
     assert state(converged.host) == [("switchdev", 4, ["mlx5_core"] * 4)] * 2
 
 
-def test_vf_lag_that_is_missing_is_never_forced_while_a_vf_is_in_use(converged: Node) -> None:
+@pytest.mark.parametrize("use", USES)
+def test_vf_lag_that_is_missing_is_never_forced_while_a_vf_is_in_use(converged: Node, use: str) -> None:
+    arrange, user = USES[use]
     converged.configure(allow_live=True)
-    converged.host.set_master("enp59s0f1np1", None)
-    converged.host.start_instance("0000:3b:00.4")
-    converged.host.trace.clear()
+    converged.host.cards[0].lag = None
+    arrange(converged.host)
+    before = state(converged.host)
     converged.emit("update_status")
-    assert not [line for line in converged.writes if "/unbind" in line]
-    assert state(converged.host)[0][2].count("vfio-pci") == 1
+    assert nic(converged.writes) == []
+    assert state(converged.host) == before
+    assert f"VFs are in use: VF 0000:3b:00.4 by {user}; released by free them" in converged.log
 
 
 # Removal.
@@ -253,10 +275,13 @@ def apt(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
 
     def apt_install(packages: list[str], fatal: bool = False) -> None:
         asked.append(packages)
-        if asked == [["mstflint"], ["mstflint"]]:
+        if asked == [["update"], ["mstflint"]] * 2:
             raise subprocess.CalledProcessError(100, ["apt-get"])
 
-    vars(module)["apt_install"] = apt_install
+    def apt_update(fatal: bool = False) -> None:
+        asked.append(["update"])
+
+    vars(module).update(apt_install=apt_install, apt_update=apt_update)
     monkeypatch.setitem(sys.modules, "charmhelpers.fetch", module)
     return asked
 
@@ -270,7 +295,7 @@ def test_mstflint_is_installed_when_it_is_missing_in_install_and_refresh_only(
     node.emit("config_changed")
     assert apt == []
     node.emit("install")
-    assert apt == [["mstflint"]]
+    assert apt == [["update"], ["mstflint"]]
 
 
 def test_a_host_without_mstflint_still_converges(node: Node, apt: list[list[str]]) -> None:

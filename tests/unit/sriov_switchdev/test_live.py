@@ -6,6 +6,8 @@ import json
 from dataclasses import replace
 
 import boot
+import bootcopy
+import desired
 import pytest
 import record
 from converge import execute
@@ -13,6 +15,8 @@ from hostnic.process import CommandError
 from hostnic.testing import card
 from unit.sriov_switchdev.node import Node, compute_node, declare_bond, nic
 
+PF0, PF1 = "0000:3b:00.0", "0000:3b:00.1"
+PORT0, PORT1 = "enp59s0f0np0", "enp59s0f1np1"
 REFUSED = OSError(errno.EIO, "Input/output error")
 FAILED = CommandError(["a-command"], "a-command failed (1): Input/output error", 1)
 SILENCE = CommandError(["ping"], "ping failed (1): 100% packet loss", 1)
@@ -96,6 +100,48 @@ def test_nothing_is_cut_when_nobody_could_confirm_it(small: Node) -> None:
     assert "set_" not in " ".join(small.writes)
 
 
+@pytest.mark.parametrize(
+    ("dark", "lit"), [("enp59s0f0np0", "enp59s0f1np1"), ("enp59s0f1np1", "enp59s0f0np0")]
+)
+def test_the_only_port_that_carries_traffic_is_left_alone_and_the_preview_says_so(
+    small: Node, dark: str, lit: str
+) -> None:
+    small.host.network.unplugged.add(dark)
+    assert small.emit("install").name == "blocked"
+    assert nic(small.writes) == []
+    preview = small.action("plan")["plan"]
+    assert f"{lit} is the only port of bond0 that carries traffic" in preview
+    assert f"mend {dark}, or approve-reboot" in preview
+    # The cable is back.
+    small.host.network.unplugged.clear()
+    assert small.emit("update_status").name == "active"
+
+
+def test_a_port_that_goes_dark_after_the_plan_was_made_keeps_its_neighbour_in_the_bond(small: Node) -> None:
+    planned = small.planned()
+    small.host.network.unplugged.add("enp59s0f1np1")
+    outcome = execute(planned, small.host)
+    assert outcome.failed is not None and outcome.failed.key == "0000:3b:00.0/leave"
+    assert small.host.reachable
+    assert "set_master" not in " ".join(small.host.trace)
+
+
+@pytest.mark.parametrize(("dark", "bounced"), [(0, 0), (1, 1), (None, 1)])
+def test_vf_lag_is_formed_again_by_the_port_that_nobody_misses(
+    small: Node, dark: int | None, bounced: int
+) -> None:
+    small.converge(reboot_settle=0)
+    names = [port.netdev for port in small.host.network.ports()]
+    if dark is not None:
+        small.host.network.unplugged.add(names[dark])
+    small.host.cards[0].lag, small.host.cards[0].lag_in_firmware = None, False
+    small.emit("update_status")
+    moves = [line for line in small.writes if line.startswith("set_master")]
+    assert moves == [f"set_master {names[bounced]} none", f"set_master {names[bounced]} bond0"]
+    assert small.host.cards[0].lag == "switchdev"
+    assert all(vf.driver == "mlx5_core" for port in small.host.network.ports() for vf in port.vfs)
+
+
 def hook_that_dies_before(node: Node, key: str) -> None:
     """Run the plan's steps up to ``key``, and nothing after: neither failure handling nor confirmation."""
     planned = node.planned()
@@ -136,3 +182,36 @@ def test_a_port_that_the_network_configuration_took_out_of_the_bond_stays_out(sm
     small.host.files.remove("/etc/systemd/network/10-netplan-enp59s0f1np1.network")
     small.emit("update_status")
     assert nic(small.writes) == []
+
+
+# Removal of the charm.
+
+
+def test_a_charm_that_is_removed_undoes_an_unconfirmed_change_first(small: Node) -> None:
+    hook_that_dies_before(small, "0000:3b:00.1/switchdev")
+    small.emit("stop")
+    assert nic(small.writes) == [
+        f"set_master {PORT0} none",
+        f"set_eswitch_mode {PF0} legacy",
+        f"write /sys/bus/pci/devices/{PF0}/sriov_numvfs 0",
+        f"set_master {PORT0} bond0",
+        f"write /sys/bus/pci/devices/{PF0}/sriov_drivers_autoprobe 1",
+        f"write /sys/bus/pci/devices/{PF1}/sriov_numvfs 0",
+        f"set_master {PORT1} bond0",
+        f"write /sys/bus/pci/devices/{PF1}/sriov_drivers_autoprobe 1",
+    ]
+    stopped = small.writes.index("run systemctl stop ovn-offload-sriov-revert.timer")
+    assert stopped < small.writes.index("remove /usr/lib/ovn-offload/sriov-switchdev/boot.pyz")
+    assert small.host.network.bonds["bond0"].members == [PORT0, PORT1]
+    assert not small.host.files.exists(record.DIRECTORY)
+
+
+def test_what_could_not_be_undone_at_removal_is_left_to_the_timer(small: Node) -> None:
+    hook_that_dies_before(small, "0000:3b:00.1/switchdev")
+    small.host.fail("set_master", f"{PORT1} bond0", REFUSED)
+    small.emit("stop")
+    assert "is not undone, its timer tries again: bond0 does not take enp59s0f1np1" in small.log
+    assert small.host.files.exists(bootcopy.COPY.path)
+    assert not small.host.files.exists(desired.PATH)
+    assert boot.revert(small.host) == ()
+    assert small.host.network.bonds["bond0"].members == [PORT0, PORT1]

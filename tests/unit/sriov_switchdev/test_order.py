@@ -100,6 +100,37 @@ def test_a_live_resize_unbinds_all_vfs_first_and_goes_through_legacy_mode_and_ze
     ]
 
 
+def test_vf_lag_that_never_forms_live_keeps_vfs_unbound_only_as_long_as_it_is_tried(small: Node) -> None:
+    small.host.cards[0].lag_never = True
+    small.configure(allow_live=True)
+    for _ in range(3):
+        assert small.emit("update_status").name == "blocked"
+        assert not any(vf.driver for port in small.host.network.ports() for vf in port.vfs)
+    # As at boot, the VFs are bound then; what is held is another attempt.
+    small.emit("update_status")
+    assert nic(small.writes) == [
+        f"write {DEVICE}/{PF0}/sriov_drivers_autoprobe 1",
+        *bind(*VFS0),
+        f"write {DEVICE}/{PF1}/sriov_drivers_autoprobe 1",
+        *bind(*VFS1),
+    ]
+    assert "bind the VFs of 0000:3b:00.0: VF-LAG did not form, and is not required" in small.log
+    findings = small.action("verify")["findings"]
+    assert "VF-LAG is not active  the live change failed 3 times; released by approve-reboot" in findings
+    assert "bound to no driver" not in findings
+    small.emit("update_status")
+    assert nic(small.writes) == []
+
+
+def test_vf_lag_that_is_required_and_never_forms_live_keeps_vfs_unbound(small: Node) -> None:
+    small.host.cards[0].lag_never = True
+    small.configure(allow_live=True, vf_lag="required")
+    for _ in range(5):
+        assert small.emit("update_status").name == "blocked"
+    assert nic(small.writes) == []
+    assert not any(vf.driver for port in small.host.network.ports() for vf in port.vfs)
+
+
 def test_the_steering_mode_is_set_while_the_port_is_in_legacy_mode(small: Node) -> None:
     small.converge(steering_mode="dmfs")
     writes = nic(small.boot_writes)

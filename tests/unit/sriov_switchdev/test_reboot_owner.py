@@ -5,8 +5,8 @@ import json
 from typing import Any
 
 import pytest
-from hostnic.testing import FakeHost
-from unit.sriov_switchdev.node import Node, nic
+from hostnic.testing import FakeHost, card
+from unit.sriov_switchdev.node import Node, compute_node, nic
 
 PF0, PF1 = "0000:3b:00.0", "0000:3b:00.1"
 OWN = "/run/ovn-offload/sriov-switchdev.json"
@@ -134,6 +134,61 @@ def test_a_unit_that_holds_the_lock_when_the_owner_changes_gives_it_back(node: N
     for event in ("start", "update_status"):
         node.emit(event)
     assert "no unit holds the reboot lock" in node.failure("release-reboot-lock")
+
+
+# What a reboot waits for.
+
+
+def test_what_keeps_the_node_from_converging_is_what_the_other_charms_reboot_waits_for(
+    converged: Node,
+) -> None:
+    converged.host.start_instance("0000:3b:00.4")
+    hand_over(converged.host, "nic-firmware", owner="sriov-switchdev")
+    asked = converged.reboots_asked
+    converged.configure(num_vfs=4).emit()
+    assert converged.reboots_asked == asked
+    assert "not before: 0000:3b:00.0: going from 8 to 4 VFs would destroy VFs in use" in converged.log
+    assert "boot units" not in converged.log
+
+
+def test_a_vf_that_does_not_probe_on_one_nic_does_not_stop_the_approved_reboot_for_the_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The first NIC is in the bond and waits for the reboot; the second is in none."""
+    host = compute_node(cards=[card("3b", total_vfs=2), card("af", total_vfs=2)])
+    node = Node(host, monkeypatch).configure(devices=" ".join(p.netdev for p in host.network.ports()))
+    host.port("0000:af:00.0").never_probing = {0}
+    node.deploy(num_vfs=2, reboot_settle=0)
+    assert "mlx5_core refused VF 0000:af:00.2" in node.log
+    assert [vf.driver for vf in host.port("0000:af:00.0").vfs] == [None, "mlx5_core"]
+    assert "not before" not in node.log
+    node.action("approve-reboot")
+    node.emit("update_status")
+    assert node.reboots_asked == 1
+    node.boot()
+    assert host.cards[0].lag == "switchdev"
+
+
+def test_after_a_boot_step_that_failed_one_more_approval_is_one_more_reboot(node: Node) -> None:
+    """As README says it: mend the cause and approve another reboot."""
+    node.deploy(reboot_settle=0)
+    node.action("approve-reboot")
+    node.emit("update_status")
+    node.host.fail("set_eswitch_mode", PF0, OSError(5, "Input/output error"))
+    assert node.boot().name == "blocked"
+    node.emit("update_status")
+    assert node.reboots_asked == 1
+    assert node.action("approve-reboot")["approved"] == "sriov-switchdev/0"
+    node.emit("update_status")
+    assert node.reboots_asked == 2
+    assert node.boot().name == "active"
+
+
+def test_a_reboot_waits_for_what_the_next_boot_needs(node: Node) -> None:
+    node.host.fail("install", "ovn-offload-sriov-early", OSError(28, "No space left on device"), times=None)
+    node.deploy(reboot_policy="always")
+    assert node.reboots_asked == 0
+    assert "not before: the boot units and their files are not in place" in node.log
 
 
 # What nic-firmware needs to know.

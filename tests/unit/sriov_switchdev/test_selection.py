@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which ports are meant, and what was declared before and is not forgotten when it goes away."""
+
+import desired
+import files
+import pytest
+from hostnic.testing import FakeHost
+from unit.sriov_switchdev.node import Node, declare_bond, nic
+
+
+def without_a_bond(host: FakeHost) -> None:
+    """The bond is deleted, as while networkd makes it anew: its members are plain ports."""
+    bond = host.network.bonds.pop("bond0")
+    host.network.down.update(bond.members)
+    host.members_changed()
+
+
+@pytest.mark.parametrize("devices", ["auto", "enp59s0f0np0 enp59s0f1np1", "enp59s0f0np0 bond0"])
+def test_a_bond_that_is_away_for_a_moment_is_not_forgotten(node: Node, devices: str) -> None:
+    declare_bond(node.host)
+    node.converge(devices=devices, reboot_settle=0)
+    before = node.host.read(desired.PATH)
+    bond = node.host.network.bonds["bond0"]
+    without_a_bond(node.host)
+    status = node.emit("update_status")
+    assert status.name == "blocked"
+    assert "bond0, which this port belongs in, does not exist" in status.message
+    assert "see networkctl" in node.action("verify")["findings"]
+    assert node.host.read(desired.PATH) == before
+    assert nic(node.writes) == []
+    # networkd has made it again.
+    node.host.network.bonds["bond0"] = bond
+    node.host.network.down.clear()
+    node.host.members_changed()
+    node.host.sleep(5)
+    assert node.emit("update_status").name == "active"
+    assert node.host.read(desired.PATH) == before
+
+
+def test_a_bond_that_the_network_configuration_no_longer_has_is_given_up(node: Node) -> None:
+    declare_bond(node.host)
+    node.converge(devices="enp59s0f0np0 enp59s0f1np1", reboot_settle=0)
+    without_a_bond(node.host)
+    for port in node.host.network.ports():
+        node.host.files.remove(f"/etc/systemd/network/10-netplan-{port.netdev}.network")
+    assert node.emit("update_status").name == "active"
+    assert '"bond": null' in node.host.read(desired.PATH)
+
+
+# Half a NIC.
+
+
+@pytest.mark.parametrize("devices", ["enp59s0f0np0", "enp59s0f0np0:8 enp59s0f1npO:8", "0000:3b:00.0"])
+def test_a_port_that_was_left_out_is_a_warning_in_auto_and_blocks_when_required(
+    node: Node, devices: str
+) -> None:
+    what = "VF-LAG cannot form: the NIC's other port is not selected"
+    remedy = "name enp59s0f1np1 in option devices too, or set vf-lag=disabled"
+    assert node.converge(devices=devices, reboot_settle=0).name == "active"
+    findings = node.action("verify")["findings"]
+    assert what in findings and remedy in findings
+    status = node.configure(vf_lag="required").emit()
+    assert status.name == "blocked"
+    assert what in status.message
+    assert nic(node.writes) == []
+    node.configure(vf_lag="disabled").emit()
+    assert what not in node.action("verify")["findings"]
+
+
+def test_a_port_of_a_nic_outside_any_bond_may_be_selected_alone(node: Node) -> None:
+    node.host.network.bonds.clear()
+    assert node.configure(devices="enp59s0f0np0").emit("install").name == "active"
+
+
+# Ports that fell off the bus.
+
+
+@pytest.mark.parametrize(
+    "devices", ["auto", "enp59s0f0np0 enp59s0f1np1", "0000:3b:00.0 0000:3b:00.1", "bond0"]
+)
+@pytest.mark.parametrize("fault", ["gone", "driver"])
+def test_a_port_that_fell_off_the_bus_stays_declared_and_is_back_after_a_boot(
+    node: Node, devices: str, fault: str
+) -> None:
+    node.converge(devices=devices, reboot_settle=0)
+    rule = node.host.read(files.RULE)
+    asked = node.reboots_asked
+    port = node.host.port("0000:3b:00.1")
+    port.gone, port.driver = fault == "gone", "mlx5_core" if fault == "gone" else None
+    node.host.network.bonds["bond0"].members.remove("enp59s0f1np1")
+    assert node.emit("update_status").name == "blocked"
+    findings = node.action("verify")["findings"]
+    assert ("the port (enp59s0f1np1) is gone" if fault == "gone" else "bound to no driver") in findings
+    assert "not on this host" not in findings
+    assert node.host.read(files.RULE) == rule
+    assert "enp59s0f1np1" in node.host.read(desired.PATH)
+    # A boot brings the port back.
+    port.gone, port.driver = False, "mlx5_core"
+    node.boot()
+    assert node.emit("update_status").name == "active"
+    assert [p.eswitch_mode for p in node.host.network.ports()] == ["switchdev", "switchdev"]
+    assert node.reboots_asked == asked
+
+
+def test_a_port_that_is_gone_and_no_longer_named_is_forgotten(node: Node) -> None:
+    node.converge(devices="enp59s0f0np0 enp59s0f1np1", reboot_settle=0)
+    node.host.port("0000:3b:00.1").gone = True
+    node.host.network.bonds["bond0"].members.remove("enp59s0f1np1")
+    assert node.configure(devices="enp59s0f0np0").emit().name == "active"
+    assert "enp59s0f1np1" not in node.host.read(desired.PATH)
