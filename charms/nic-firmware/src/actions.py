@@ -11,7 +11,7 @@ import selection
 from config import BurnImages, Devices, Options, Output, Query, ResetParameters, Restore, SetParameters
 from converge import Finding, Plan, Severity, StepError, execute
 from converge.render import table
-from desired import Desired
+from desired import Desired, State
 from hostnic import mstconfig
 from hostnic.mstconfig import MstError
 from hostnic.mstdatabase import Database
@@ -19,11 +19,14 @@ from hostnic.nics import Card
 from hostnic.selector import Entry, parse
 from hostnic.system import System
 from observe import BLUEFIELD, Answer, Observed, ask, ask_ports, observe
-from plan import Policy, plan
+from plan import POWER_CYCLE, Policy, futile, plan, states
 from verify import verify
 
 Results = dict[str, Any]
 """An action's results: text, or rows for programs."""
+
+
+RESTART = "active after the host's next restart; one is asked for only where an option declares it"
 
 
 class RefusedError(Exception):
@@ -171,7 +174,10 @@ class Actions:
         if outcome.finding:
             raise RefusedError(outcome.finding.sentence())
         done = "; ".join(step.what for step in outcome.done)
-        return {"done": done or "nothing to do: the next boot has these values already"}
+        return {
+            "done": done or "nothing to do: the next boot has these values already",
+            "then": _activation(wanted, ask(self._system, observe(self._system), wanted)),
+        }
 
     def _cards(self, entries: tuple[Entry, ...]) -> tuple[Card, ...]:
         choice = selection.choose(entries, observe(self._system).cards)
@@ -186,6 +192,18 @@ def _worst(wanted: Desired, observed: Observed, findings: tuple[Finding, ...]) -
     planned = plan(wanted, observed, Policy(), findings)
     everything = (*findings, *verify(wanted, observed, planned, Policy()))
     return next((f.sentence() for f in everything if f.severity is Severity.BLOCKED), "")
+
+
+def _activation(wanted: Desired, observed: Observed) -> str:
+    """What makes active what was set: an action asks for no reboot."""
+    waits: dict[str, list[str]] = {}
+    for bdf in wanted.ports:
+        for setting, state in states(bdf, wanted, observed):
+            if state is State.ACTIVATE:
+                how = POWER_CYCLE if futile(bdf, setting, observed) else RESTART
+                waits.setdefault(how, []).append(setting.name)
+    said = (f"{', '.join(sorted(set(names)))}: {how}" for how, names in waits.items())
+    return "; ".join(said) or "nothing: these values are active"
 
 
 def _refuse_silent(answers: Mapping[str, Answer]) -> None:

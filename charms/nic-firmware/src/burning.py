@@ -41,9 +41,10 @@ class Burn:
 
     def run(self, system: System) -> None:
         """Do nothing when flash has this version: a reset that failed is no reason to burn again."""
+        cut_off = record.read(system).burns.get(self.slot)
         try:
             flash = mstflint.read_flash(system, self.bdf)
-            if flash.version == self.image.version and not record.read(system).burns.get(self.slot):
+            if flash.version == self.image.version and not cut_off:
                 return
             misfit = misfits(flash, self.image)
             if misfit:
@@ -53,6 +54,9 @@ class Burn:
             self._note(system, self.image.version)
             mstflint.burn(system, self.bdf, self.image.path, lambda far: self.progress(f"{self.bdf}: {far}"))
             found = mstflint.read_flash(system, self.bdf).version
+        except mstflint.RefusedError as error:
+            self._note(system, cut_off)  # nothing has come of it: what is known is what was known before
+            raise StepError(error.reason, error.remedy) from error
         except MstError as error:
             raise StepError(error.reason, error.remedy) from error
         if found != self.image.version:
@@ -135,7 +139,8 @@ def steps(
             continue
         if not older and not again and mstflint.newer(flash.version, image.version):
             what = f"flash has {flash.version}, newer than the image's {image.version}"
-            findings.append(Finding(Severity.INFO, card.slot, what, "action burn puts the older one there"))
+            remedy = "action burn allow-older=true puts the older one there"
+            findings.append(Finding(Severity.INFO, card.slot, what, remedy))
             continue
         why = f"flash has {flash.version}" + (", and a burn was cut off" if again else "")
         op = Burn(card.slot, card.ports[0].bdf, image, progress)

@@ -89,7 +89,7 @@ class ResetFirmware:
         card = next((card for card in cards for port in card.ports if port.bdf == self.bdf), None)
         if card is None:
             raise StepError(f"{self.bdf} is gone", "see the kernel log for this NIC")
-        used = in_use(card)
+        used = in_use(card) or nics.carries(system, card)
         if used:
             raise StepError(f"{used} meanwhile", "reboot instead: activation=reboot")
         argv = ["mstfwreset", "-d", self.bdf, "-y", "--level", "3", "reset"]
@@ -131,7 +131,7 @@ class Reboot:
 
 
 def in_use(card: nics.Card) -> str:
-    """Why the card cannot be reset now, in words; empty when nobody would notice."""
+    """Who would notice a reset of the card, besides the host's own network (``nics.carries``); or empty."""
     for port in card.ports:
         if port.in_use:
             return f"VFs of {port.bdf} are in use: {port.in_use}"

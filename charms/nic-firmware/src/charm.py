@@ -25,7 +25,7 @@ from hostnic.machine import Machine
 from hostnic.mstdatabase import Database
 from hostnic.system import System
 from observe import NAME
-from plan import reboot_reasons, remembered, removal
+from plan import reboot_reasons, remembered, removal, unset
 from survey import Survey, survey
 
 if TYPE_CHECKING:
@@ -50,8 +50,6 @@ class NicFirmwareCharm(ops.CharmBase):
     def __init__(self, framework: ops.Framework) -> None:
         super().__init__(framework)
         self.system = self.machine()
-        framework.observe(self.on.install, self._on_install)
-        framework.observe(self.on.upgrade_charm, self._on_install)
         framework.observe(self.on["list-devices"].action, self._on_list_devices)
         framework.observe(self.on["query"].action, self._on_query)
         framework.observe(self.on["set-parameters"].action, self._on_set_parameters)
@@ -96,6 +94,7 @@ class NicFirmwareCharm(ops.CharmBase):
 
     def _converge(self) -> Sequence[Finding]:
         """All four verbs, and this unit's turn in the rolling reboot."""
+        packages.ensure_tools(self.system)
         failures: list[Finding] = []
         options = self._options()
         if options.firmware_policy == "auto":
@@ -112,7 +111,8 @@ class NicFirmwareCharm(ops.CharmBase):
             failures += [outcome.finding] if outcome.finding else []
             found = self._survey()
         try:
-            record.write(self.system, remembered(found.wanted, found.observed))
+            silent = bool(self.dispatcher.silent(found.observed.others))
+            record.write(self.system, remembered(found.wanted, found.observed, silent=silent))
             self.dispatcher.install()
         except OSError as error:
             what, remedy = f"cannot be written: {error}", "retried at the next hook"
@@ -147,9 +147,6 @@ class NicFirmwareCharm(ops.CharmBase):
             self.system.remove(record.PATH)
         self.unit.status = ops.MaintenanceStatus("removed; the firmware keeps its parameters")
 
-    def _on_install(self, _: ops.EventBase) -> None:
-        packages.ensure_tools(self.system)
-
     def _on_list_devices(self, event: ops.ActionEvent) -> None:
         self._answer(event, lambda act: act.list_devices(load_params(event, Output)))
 
@@ -172,7 +169,10 @@ class NicFirmwareCharm(ops.CharmBase):
         self._change(event, lambda act: act.restore(load_params(event, Restore)))
 
     def _change(self, event: ops.ActionEvent, act: "Callable[[Actions], Results]") -> None:
-        """Run an action that changes something; a hook outside of it then sees to the restart."""
+        """Run an action that changes something; a hook outside of it then looks at what came of it.
+
+        No reboot is asked for where no option declares what was set: the action's result says what it takes.
+        """
         if self._answer(event, act):
             self.dispatcher.now()
 
@@ -191,7 +191,7 @@ class NicFirmwareCharm(ops.CharmBase):
 
 def _not_ready(found: Survey) -> str:
     """What has to be in place before the reboot; empty when all is."""
-    if found.plan.steps:
+    if unset(found.plan):
         return "firmware parameters are not set yet"
     return "a burn of firmware has not come to its end" if found.observed.record.burns else ""
 

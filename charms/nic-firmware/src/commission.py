@@ -20,8 +20,9 @@ from hostnic import mstdatabase
 from hostnic.machine import Machine
 from hostnic.mstdatabase import Database
 from hostnic.system import System
-from observe import ask, observe
+from observe import Observed, ask, observe
 from plan import Policy, plan
+from record import Record
 from selection import resolve
 from verify import verify
 
@@ -87,7 +88,7 @@ def commission(
         MAAS's word for it (``passed``, ``failed``, ``skipped``), and what to show beside it.
 
     """
-    observed = observe(system)
+    observed = _look(system)
     if not observed.cards:
         print("This machine has no Mellanox NIC.")
         return "skipped", {"nics": "none"}
@@ -101,7 +102,7 @@ def commission(
     if not dry_run and not failures:
         outcome = execute(planned, system, lambda step: print(f"{step.what}: {step.why}", flush=True))
         failures += [outcome.finding] if outcome.finding else []
-        observed = ask(system, observe(system), wanted)
+        observed = ask(system, _look(system), wanted)
         planned = plan(wanted, observed, Policy(), findings)
         found = verify(wanted, observed, planned, Policy())
         failures += [finding for finding in found if finding.severity >= Severity.WAITING]
@@ -111,6 +112,11 @@ def commission(
     nics = ", ".join(card.short for card in observed.cards)
     left = "; ".join(finding.sentence() for finding in unique)
     return ("failed" if unique else "passed"), {"nics": nics, "left": left or "nothing"}
+
+
+def _look(system: System) -> Observed:
+    """The NICs; without what is noted of restarts in vain, as MAAS switches the machine off after this."""
+    return replace(observe(system), record=Record())
 
 
 def _number(text: str) -> int:

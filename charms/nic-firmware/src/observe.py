@@ -54,11 +54,12 @@ class Observed:
     Attributes:
         cards: its Mellanox NICs.
         boot_id: of this boot.
-        record: what waits for its activation, and since when.
+        record: what waits for its activation, and since when; no burns of cards that are gone.
         others: what the machine's other charms hand over.
         answers: by BDF, of the ports that were asked.
         images: firmware images at hand.
         flashes: by card, what flash has, or why it cannot be asked; of the cards where that matters.
+        carried: by card, what of the host's own network stands on it; of the cards that might be reset.
         gpudirect: what the profile of that name needs of the host.
         lockdown: the kernel's lockdown mode; empty when there is none.
         findings: what could not be read.
@@ -72,6 +73,7 @@ class Observed:
     answers: Mapping[str, Answer] = field(default_factory=dict[str, Answer])
     images: tuple[Image, ...] = ()
     flashes: Mapping[str, Flash | str] = field(default_factory=dict[str, "Flash | str"])
+    carried: Mapping[str, str] = field(default_factory=dict[str, str])
     gpudirect: gpu.Host = field(default_factory=gpu.Host)
     lockdown: str = ""
     findings: tuple[Finding, ...] = ()
@@ -85,10 +87,14 @@ def observe(system: System) -> Observed:
     """Read everything that costs no process."""
     cards, unreadable = nics.find(system)
     others, malformed = handover.read_others(system, NAME)
+    known = record.read(system)
+    # What cannot be read now may be read again; what is gone is no longer burned.
+    there = {card.slot for card in cards} | {each.subject.rpartition(".")[0] for each in unreadable}
+    burns = {slot: version for slot, version in known.burns.items() if slot in there}
     return Observed(
         cards=cards,
         boot_id=system.read(discover.BOOT_ID).strip(),
-        record=record.read(system),
+        record=replace(known, burns=burns),
         others=others,
         lockdown=msterrors.locked_down(system),
         findings=(*unreadable, *malformed),

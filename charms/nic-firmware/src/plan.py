@@ -57,20 +57,22 @@ def plan(
     A NIC that cannot be brought there is left alone; the others go on.
     """
     run, held, notes = list[HostStep](), list[Held[System]](), list[Finding]()
+    last = list[HostStep]()  # a burn that fails is to keep nothing else from being set
     troubled = troubles(wanted, observed)
     for card in cards(wanted, observed):
         if any(finding.severity is Severity.BLOCKED for finding in troubled.get(card.slot, ())):
             continue
         steps = [step for port in card.ports for step in _set_steps(port.bdf, wanted, observed)]
         burns, said = _burns(card, observed, policy)
-        steps += burns
         notes += said
         run += steps
-        activation = _activation(card, wanted, observed, policy, tuple(step.key for step in steps))
+        last += burns
+        needs = tuple(step.key for step in (*steps, *burns))
+        activation = _activation(card, wanted, observed, policy, needs)
         if isinstance(activation, Held):
             held.append(activation)
         elif activation:
-            run.append(activation)
+            last.append(activation)
     for item in gpu.steps(observed.gpudirect, wanted.ports, wanted.gpudirect):
         if isinstance(item, Held):
             held.append(item)
@@ -79,7 +81,7 @@ def plan(
     about = [finding for each in troubled.values() for finding in each]
     notes += [finding._replace(severity=min(finding.severity, Severity.WARNING)) for finding in about]
     everything = (*observed.findings, *findings, *notes)
-    result = Plan(tuple(run), tuple(held), everything)
+    result = Plan((*run, *last), tuple(held), everything)
     return Plan((), (), everything) if result.blocked else result
 
 
@@ -94,7 +96,7 @@ def _activation(
     if not names:
         return None
     listed, why = ", ".join(names), "set for the next boot"
-    key, used = f"{card.slot}/activate", changes.in_use(card)
+    key, used = f"{card.slot}/activate", changes.in_use(card) or observed.carried.get(card.slot, "")
     if observed.record.resets.get(card.slot) == observed.boot_id:
         used = "one has failed in this boot"
     if policy.reset and not used:
@@ -146,21 +148,27 @@ def futile(bdf: str, setting: Setting, observed: Observed) -> str:
 
 
 def reboot_reasons(wanted: Desired, observed: Observed, planned: Plan[System]) -> tuple[str, ...]:
-    """Why this host needs a reboot: one phrase per card, short for a status, the same for the same change."""
+    """Why this host needs a reboot: one phrase per card, short for a status, the same for the same change.
+
+    None for an image that is not in flash yet: its burn may be refused.
+    """
     held = {item.step.key for item in planned.held if item.step.disruption is Disruption.REBOOT}
-    return tuple(
-        f"{card.short}: {_phrase(card, wanted, observed)}"
-        for card in cards(wanted, observed)
-        if f"{card.slot}/activate" in held
-    )
+    chosen = [card for card in cards(wanted, observed) if f"{card.slot}/activate" in held]
+    said = ((card, _phrase(card, wanted, observed)) for card in chosen)
+    return tuple(f"{card.short}: {phrase}" for card, phrase in said if phrase)
+
+
+def unset(planned: Plan[System]) -> bool:
+    """Whether steps are left that the reboot is to wait for; not a burn that did not come about."""
+    return any(not isinstance(step.op, burning.Burn) for step in planned.steps)
 
 
 def _phrase(card: Card, wanted: Desired, observed: Observed) -> str:
     words = sorted({str(setting) for port in card.ports for setting in waiting(port.bdf, wanted, observed)})
     version = pending_version(card, observed)
     words += [f"firmware {version}"] if version else []
-    if len(words) == 1:
-        return words[0]
+    if len(words) <= 1:
+        return "".join(words)
     digest = hashlib.sha256(" ".join(words).encode()).hexdigest()[:4]
     return f"{len(words)} parameters ({digest})"
 
@@ -246,10 +254,14 @@ def _burns(card: Card, observed: Observed, policy: Policy) -> tuple[list[HostSte
 
 
 def pending_version(card: Card, observed: Observed, burns: bool = False) -> str:
-    """The version in flash that a restart will run; empty when it runs, or a restart was in vain."""
+    """The version in flash that a restart will run; empty when it runs, or a restart was in vain.
+
+    While flash cannot be asked it is the one that this boot is known to wait with.
+    """
     flash = observed.flashes.get(card.slot)
     if not isinstance(flash, Flash):
-        return ""
+        known = observed.record.get(card.ports[0].bdf, FIRMWARE) if flash else None
+        return known.value if known and known.boot_id == observed.boot_id else ""
     if burns:
         return next(image.version for image in observed.images if image.psid == flash.psid)
     return flash.version if flash.version != flash.running and not futile_version(card, observed) else ""
@@ -264,31 +276,47 @@ def futile_version(card: Card, observed: Observed) -> str:
     return flash.version if known.value == flash.version and known.boot_id != observed.boot_id else ""
 
 
-def remembered(wanted: Desired, observed: Observed) -> Record:
-    """The record as it is to be now: what waits, and since which boot."""
-    ports: dict[str, dict[str, Waiting]] = {}
+def remembered(wanted: Desired, observed: Observed, *, silent: bool = False) -> Record:
+    """The record as it is to be now: what waits, and since which boot.
+
+    What cannot be told now stays as it is known: a port or flash that does not answer and, while a charm of
+    this machine is ``silent``, parameters that it may want.
+    """
+    ports = {bdf: dict(known) for bdf, known in _untold(wanted, observed, silent)}
     for bdf in wanted.ports:
-        answer = observed.answers.get(bdf, Answer())
-        if answer.reason:
-            ports[bdf] = dict(observed.record.waiting.get(bdf, {}))
+        if observed.answers.get(bdf, Answer()).reason:
             continue
         for setting, state in states(bdf, wanted, observed):
             if state is State.ACTIVATE:
-                value = answer.parameters[setting.name].next_boot or ""
-                known = observed.record.get(bdf, setting.name)
-                fresh = Waiting(value, observed.boot_id)
-                kept = known if known and known.value == value else fresh
-                ports.setdefault(bdf, {})[setting.name] = kept
+                value = observed.answers[bdf].parameters[setting.name].next_boot or ""
+                ports.setdefault(bdf, {})[setting.name] = _since(bdf, setting.name, value, observed)
     for card in observed.cards:
         flash, bdf = observed.flashes.get(card.slot), card.ports[0].bdf
-        known = observed.record.get(bdf, FIRMWARE)
         if isinstance(flash, Flash) and flash.version != flash.running:
-            fresh = Waiting(flash.version, observed.boot_id)
-            kept = known if known and known.value == flash.version else fresh
-            ports.setdefault(bdf, {})[FIRMWARE] = kept
+            ports.setdefault(bdf, {})[FIRMWARE] = _since(bdf, FIRMWARE, flash.version, observed)
     waits = {bdf: names for bdf, names in ports.items() if names}
     resets = {slot: boot for slot, boot in observed.record.resets.items() if boot == observed.boot_id}
     return replace(observed.record, waiting=waits, resets=resets)
+
+
+def _since(bdf: str, name: str, value: str, observed: Observed) -> Waiting:
+    known = observed.record.get(bdf, name)
+    return known if known and known.value == value else Waiting(value, observed.boot_id)
+
+
+def _untold(wanted: Desired, observed: Observed, silent: bool) -> Iterator[tuple[str, Mapping[str, Waiting]]]:
+    """By port, what is known of what nothing is said about now."""
+    unreadable = {finding.subject for finding in observed.findings}
+    for bdf, known in observed.record.waiting.items():
+        names = set[str]()
+        if bdf in unreadable or observed.answers.get(bdf, Answer()).reason:
+            names.update(known)
+        elif silent:
+            names.update(known.keys() - wanted.ports.get(bdf, {}).keys())
+        names.discard(FIRMWARE)
+        if bdf in unreadable or isinstance(observed.flashes.get(bdf.rpartition(".")[0]), str):
+            names.add(FIRMWARE)
+        yield bdf, {name: each for name, each in known.items() if name in names}
 
 
 def removal(system: System) -> Plan[System]:

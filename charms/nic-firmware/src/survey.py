@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """One look at the host: what is wanted, what is there, and the plan between them. Writes nothing."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+import changes
 import images
 from config import Options
 from converge import Finding, Plan, Severity, StepError
 from desired import Desired
+from hostnic import nics
 from hostnic.mstdatabase import Database
 from hostnic.system import System
 from observe import Observed, ask, ask_flash, look_at_host, observe
@@ -56,4 +58,10 @@ def survey(
     own = options.reboot_owner == "self"
     release = f"juju run {application if own else options.reboot_owner}/leader approve-reboot"
     policy = Policy(reset=options.activation == "reset", burn=auto, release=release, own=own)
-    return Survey(wanted, observed, plan(wanted, observed, policy, findings), policy)
+    planned = plan(wanted, observed, policy, findings)
+    if any(isinstance(step.op, changes.ResetFirmware) for step in planned.steps):
+        # Looked at only now: hooks that reset nothing need not know.
+        carried = {card.slot: nics.carries(system, card) for card in observed.cards}
+        observed = replace(observed, carried=carried)
+        planned = plan(wanted, observed, policy, findings)
+    return Survey(wanted, observed, planned, policy)

@@ -3,6 +3,7 @@
 
 from collections.abc import Iterator
 
+from burning import FIRMWARE
 from converge import Finding, Plan, Severity
 from desired import Desired, State
 from hostnic.mstflint import Flash
@@ -66,6 +67,10 @@ def _burns(observed: Observed, policy: Policy) -> Iterator[Finding]:
         yield Finding(Severity.BLOCKED, slot, what, "run action burn again")
     for card in observed.cards:
         flash = observed.flashes.get(card.slot)
+        known = observed.record.get(card.ports[0].bdf, FIRMWARE)
+        if isinstance(flash, str) and known:
+            what = f"whether firmware {known.value} runs, which was burned, cannot be told: {flash}"
+            yield Finding(Severity.WARNING, card.slot, what, "asked again at the next hook")
         if not isinstance(flash, Flash) or flash.version == flash.running:
             continue
         what = f"firmware {flash.version} is in flash, {flash.running} runs"

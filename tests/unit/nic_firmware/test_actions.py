@@ -72,6 +72,25 @@ def test_set_parameters_sets_once_and_wakes_the_unit(node: Node) -> None:
     assert again["done"] == "nothing to do: the next boot has these values already"
 
 
+def test_what_is_set_once_says_what_makes_it_active(node: Node) -> None:
+    node.configure(profile="").emit()
+    after = "active after the host's next restart; one is asked for only where an option declares it"
+    done = node.action("set-parameters", parameters="CNP_DSCP_P1=26 ATS_ENABLED=1")
+    assert done["then"] == f"ATS_ENABLED, CNP_DSCP_P1: {after}"
+    saved = node.action("backup")["backup-0000-3b-00-0"]
+    assert node.action("restore", device=PF0, backup=saved)["then"] == f"ATS_ENABLED, CNP_DSCP_P1: {after}"
+    node.boot()
+    again = node.action("set-parameters", parameters="CNP_DSCP_P1=26 ATS_ENABLED=1")
+    assert again["then"] == "nothing: these values are active"
+
+
+def test_what_is_set_once_names_the_power_cycle_that_the_tool_asks_for(node: Node) -> None:
+    node.configure(profile="").emit()
+    node.host.cards[0].stuck = True
+    done = node.action("set-parameters", parameters="CNP_DSCP_P1=26")
+    assert done["then"].startswith("CNP_DSCP_P1: a reboot is not enough: power-cycle the machine")
+
+
 def test_set_parameters_sets_what_hides_another_one_first(node: Node) -> None:
     node.configure(profile="").emit()
     node.action("set-parameters", parameters="MAX_ACC_OUT_READ=44 ADVANCED_PCI_SETTINGS=1")

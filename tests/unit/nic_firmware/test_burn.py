@@ -6,6 +6,7 @@ import json
 
 import pytest
 from hostnic.mstdatabase import Database
+from hostnic.process import failure
 from hostnic.testing.flash import image
 from ops import testing
 from unit.nic_firmware.node import RESOURCE, Node, machine, nics, rdg
@@ -129,11 +130,40 @@ def test_a_failed_reset_is_no_reason_to_burn_again(node: Node) -> None:
     assert node.reboots_asked == 1
 
 
+def silence(node: Node) -> None:
+    said = "-E- Cannot open Device: 0000:3b:00.0. Failed to lock flash semaphore\n"
+    node.host.answers[("mstflint", "-d")] = failure(["mstflint"], 1, said, "")
+
+
+def test_a_burned_image_keeps_its_reboot_while_flash_cannot_be_asked(node: Node) -> None:
+    offer(node).emit()
+    node.action("burn")
+    node.emit("update_status")
+    node.action("approve-reboot")
+    silence(node)
+    node.emit("update_status")
+    assert "whether firmware 22.39.1002 runs, which was burned, cannot be told: mstflint" in node.findings()
+    assert node.reboots_asked == 1
+
+
+def test_a_reboot_in_vain_is_remembered_while_flash_cannot_be_asked(node: Node) -> None:
+    offer(node, firmware_policy="auto", reboot_policy="always").emit()
+    node.host.cards[0].stuck = True
+    node.boot()
+    silence(node)
+    node.configure(firmware_policy="action").emit()
+    del node.host.answers[("mstflint", "-d")]
+    assert node.emit().name == "blocked"
+    assert "a restart of the host did not help" in node.findings()
+    assert node.reboots_asked == 1
+
+
 def test_an_older_image_needs_the_word(node: Node) -> None:
     offer(node, image(version=OLD), firmware_policy="auto").emit()
     assert flash(node)[0] == "22.35.2000"
     assert "flash has 22.35.2000, newer than the image's 22.31.1014" in node.findings()
     assert "newer than the image's" in node.failure("burn")
+    assert "action burn allow-older=true puts the older one there" in node.findings()
     node.action("burn", allow_older=True)
     assert flash(node)[0] == OLD
 
@@ -185,11 +215,24 @@ def test_no_image_at_all(node: Node) -> None:
     assert "there is no image" in node.failure("burn")
 
 
-def test_a_burn_that_fails_is_named_and_done_again(node: Node) -> None:
+STAGES = "Initializing image partition -   OK\n\rWriting Boot image component -  40%\n"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        f"{STAGES}-E- Burning FS4 image failed: GENERAL ERROR\n",
+        "\rFSMST_INITIALIZE - [..   ]\n-E- Burning FS4 image failed: Unexpected state\n",
+        "-E- Burning FS4 image failed: Flash write failed: mfe_error\n",
+        "-E- Burning FS4 image failed: Error while erasing the flash\n",
+        "",
+    ],
+)
+def test_a_burn_that_fails_on_its_way_is_named_and_done_again(node: Node, said: str) -> None:
     offer(node).emit()
     node.configure(parameters="ATS_ENABLED=1", reboot_policy="always")
-    node.host.flash.breaks = "-E- Burning FS4 image failed: flash is write protected\n"
-    assert "Burning FS4 image failed: flash is write protected" in node.failure("burn")
+    node.host.flash.breaks = said or "\n"
+    assert said.rpartition("-E-")[2].strip() in node.failure("burn")
     assert node.emit().name == "blocked"
     assert f"the burn of firmware {NEW} did not come to its end" in node.findings()
     assert node.reboots_asked == 0, "not while a burn may go on"
@@ -198,6 +241,78 @@ def test_a_burn_that_fails_is_named_and_done_again(node: Node) -> None:
     node.emit("update_status")
     assert node.reboots_asked == 1
     assert "did not come to its end" not in node.findings()
+
+
+REFUSALS = [
+    "-E- PSID mismatch. The PSID on flash (MT_0000000359) differs from the PSID in the given image (X).\n",
+    "-E- Cannot open Device: 0000:3b:00.0. Failed to lock flash semaphore\n",
+    "\rFSMST_INITIALIZE - [..   ]\n-E- Burning FS4 image failed: Flash is write protected\n",
+    f"{STAGES}-E- Burning FS4 image failed: The firmware image is not secured\n",
+    f"{STAGES}-E- Burning FS4 image failed: Rejected authentication\n",
+]
+
+
+@pytest.mark.parametrize("said", REFUSALS)
+@pytest.mark.parametrize("policy", ["action", "auto"])
+def test_an_image_that_is_refused_keeps_no_reboot_waiting(node: Node, said: str, policy: str) -> None:
+    offer(node, firmware_policy=policy, parameters="ATS_ENABLED=1", reboot_policy="always")
+    node.host.flash.breaks = said
+    if policy == "action":
+        node.failure("burn")
+    node.emit()
+    assert flash(node)[0] == "22.35.2000"
+    assert "did not come to its end" not in node.findings()
+    assert node.reboots_asked == 1
+    assert node.next_boot("ATS_ENABLED") == 1
+
+
+def test_a_refused_image_alone_needs_no_reboot(node: Node) -> None:
+    offer(node, firmware_policy="auto", reboot_policy="always")
+    node.host.flash.breaks = REFUSALS[0]
+    assert node.emit().name == "blocked"
+    assert "PSID mismatch" in node.log
+    assert node.reboots_asked == 0
+
+
+def test_a_refusal_does_not_end_a_burn_that_was_cut_off_before(node: Node) -> None:
+    offer(node).emit()
+    node.host.flash.breaks = f"{STAGES}-E- Burning FS4 image failed: GENERAL ERROR\n"
+    node.failure("burn")
+    node.host.flash.breaks = REFUSALS[0]
+    node.failure("burn")
+    assert f"the burn of firmware {NEW} did not come to its end" in node.findings()
+
+
+def test_a_burn_that_systemd_does_not_start_leaves_no_note(node: Node) -> None:
+    offer(node).emit()
+    said = "Failed to start transient service unit: Unit name is not valid."
+    node.host.fail("run", "systemd-run", failure(["systemd-run"], 1, "", f"{said}\n"))
+    assert said in node.failure("burn")
+    assert "did not come to its end" not in node.findings()
+
+
+def test_a_unit_that_was_left_failed_does_not_stand_in_the_way(node: Node) -> None:
+    offer(node).emit()
+    node.host.flash.breaks = f"{STAGES}-E- Burning FS4 image failed: GENERAL ERROR\n"
+    node.host.fail("run", "systemctl stop", OSError(4, "Interrupted system call"))
+    node.failure("burn")
+    node.action("burn")
+    assert flash(node)[0] == NEW
+
+
+def test_a_burn_into_a_card_that_is_gone_is_forgotten(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node = Node(machine(cards=nics("3b", "5e")), database, monkeypatch)
+    offer(node).emit()
+    node.host.flash.breaks = f"{STAGES}-E- Burning FS4 image failed: GENERAL ERROR\n"
+    assert "GENERAL ERROR" in node.failure("burn", devices="0000:5e:00.0")
+    node.host.fail("read", "0000:5e:00.0/vendor", OSError(5, "Input/output error"))
+    assert node.emit().name == "blocked", "it may be readable again"
+    for port in node.host.cards[1].ports:
+        port.gone = True
+    assert node.emit().name == "active"
+    assert not node.host.files.exists("/var/lib/ovn-offload/nic-firmware.json")
 
 
 def test_power_loss_in_the_middle_is_told_and_finished(node: Node) -> None:

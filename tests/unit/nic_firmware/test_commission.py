@@ -41,6 +41,13 @@ def test_a_dry_run_writes_nothing(
     assert f"set NUM_VF_MSIX=63 SRIOV_EN=1 NUM_OF_VFS=8 on {PF0}" in capsys.readouterr().out
 
 
+def test_what_takes_a_power_cycle_passes_since_maas_does_that(host: FakeHost, database: Database) -> None:
+    host.cards[0].stuck = True  # mstconfig says "Please power cycle machine"
+    for _ in range(2):
+        assert run(host, database, Options()) == ("passed", {"nics": "3b:00", "left": "nothing"})
+    assert host.port(PF0).firmware.next_num_of_vfs == 8
+
+
 def test_a_machine_without_a_nic_is_skipped(database: Database) -> None:
     assert run(machine(cards=[], bonded=False), database, Options())[0] == "skipped"
 

@@ -201,6 +201,39 @@ def test_the_loop_breaker_works_for_the_other_owner_too(node: Node) -> None:
     assert json.loads(node.host.read("/run/ovn-offload/nic-firmware.json"))["reboot"] is None
 
 
+def test_what_another_charm_wanted_gets_no_second_reboot_while_that_charm_is_silent(node: Node) -> None:
+    wish = {PF0: {"CNP_DSCP_P1": 26}}
+    node.hand_over("roce-qos", parameters=wish)
+    node.deploy(reboot_policy="always", reboot_settle=0)
+    node.host.reboot()
+    node.host.cards[0].settings["CNP_DSCP_P1"].current = 48
+    node.emit("start")
+    node.hand_over("roce-qos", parameters=wish)
+    assert node.emit("update_status").name == "blocked"
+    assert "a restart of the host did not apply it: CNP_DSCP_P1 (now 48, then 26)" in node.findings()
+    assert node.reboots_asked == 1
+
+
+def test_what_nobody_wants_any_more_is_forgotten_once_all_have_spoken(node: Node) -> None:
+    node.hand_over("roce-qos", parameters={PF0: {"CNP_DSCP_P1": 26}})
+    rdg(node.host)
+    node.emit()
+    node.hand_over("roce-qos")
+    node.emit()
+    assert not node.host.files.exists("/var/lib/ovn-offload/nic-firmware.json")
+
+
+def test_a_port_that_cannot_be_read_for_a_while_gets_no_second_reboot(node: Node) -> None:
+    node.deploy(reboot_policy="always", reboot_settle=0)
+    node.host.cards[0].stuck = True
+    node.boot()
+    node.host.fail("read", f"{PF0}/vendor", OSError(5, "Input/output error"), times=2)
+    node.emit()
+    node.emit()
+    assert "a restart of the host did not apply it: " in node.findings()
+    assert node.reboots_asked == 1
+
+
 def test_please_power_cycle_asks_for_no_reboot(node: Node) -> None:
     node.host.cards[0].stuck = True
     status = node.deploy(reboot_policy="always")

@@ -2,10 +2,15 @@
 """NICs and firmware in trouble: each said in one sentence, with what helps, and nothing half done."""
 
 import json
+import sys
+from types import ModuleType
 
 import pytest
+from changes import ResetFirmware
+from converge import StepError
 from hostnic.mstdatabase import Database
 from hostnic.process import CommandError, failure
+from hostnic.testing import FakeHost
 from hostnic.testing.mst import FakeParameter
 from unit.nic_firmware.node import PF0, PF1, Node, machine, nics, rdg
 
@@ -30,10 +35,51 @@ def test_what_mstconfig_says_is_a_sentence_and_a_remedy(node: Node, said: str) -
     assert node.mst() == []
 
 
-def test_mstflint_is_not_installed(node: Node) -> None:
+class Apt:
+    """charmhelpers refuses to be imported outside Ubuntu: a stand-in whose mirror may be away."""
+
+    def __init__(self, host: FakeHost) -> None:
+        self.host, self.asked, self.lists, self.mirror = host, list[str](), False, True
+
+    def update(self, fatal: bool = False) -> None:
+        self.asked.append("update")
+        self.lists = self.mirror
+
+    def install(self, packages: list[str], fatal: bool = False) -> None:
+        self.asked.append(f"install {' '.join(packages)}")
+        if self.lists:
+            self.host.files.install("/usr/bin/mstconfig", b"", 0o755)
+            self.host.answers.clear()
+
+
+@pytest.fixture
+def apt(node: Node, monkeypatch: pytest.MonkeyPatch) -> Apt:
+    """A machine as MAAS deploys it: no mstflint, and no list of packages."""
+    apt, module = Apt(node.host), ModuleType("charmhelpers.fetch")
+    vars(module).update(apt_update=apt.update, apt_install=apt.install)
+    monkeypatch.setitem(sys.modules, "charmhelpers.fetch", module)
+    node.host.files.remove("/usr/bin/mstconfig")
     node.host.answers[("mstconfig",)] = CommandError(["mstconfig"], "mstconfig is not installed")
-    assert node.emit().name == "blocked"
+    return apt
+
+
+def test_mstflint_is_installed_once_from_fresh_lists(node: Node, apt: Apt) -> None:
+    assert node.emit("install").name == "blocked"
+    assert apt.asked == ["update", "install mstflint"]
+    assert node.next_boot("NUM_OF_VFS") == 8
+    node.emit()
+    assert apt.asked == ["update", "install mstflint"]
+
+
+def test_an_install_that_failed_is_named_and_tried_again_by_the_next_hook(node: Node, apt: Apt) -> None:
+    apt.mirror = False
+    assert node.emit("install").name == "blocked"
+    assert "mstflint cannot be installed now; tried again at the next hook" in node.log
     assert "mstconfig is not installed" in node.findings()
+    assert "see juju debug-log for what apt-get said, or install it by hand" in node.findings()
+    apt.mirror = True
+    node.emit("update_status")
+    assert node.next_boot("NUM_OF_VFS") == 8
 
 
 def test_secure_boot_is_named_when_something_must_change(node: Node) -> None:
@@ -219,6 +265,57 @@ def test_a_nic_in_a_bond_waits_for_the_reboot(node: Node) -> None:
     status = node.deploy(activation="reset")
     assert status.name == "blocked"
     assert "no reset: enp59s0f0np0 is in bond0" in node.action("plan")["plan"]
+
+
+def route(netdev: str) -> str:
+    """BGP unnumbered: the port has no address, and the default route's next hop is link-local."""
+    destination, hop = "0" * 32, "fe800000000000000000000000000001"
+    return f"{destination} 00 {destination} 00 {hop} 00000400 00000001 00000000 00000003  {netdev}\n"
+
+
+STANDS = {
+    "a VLAN": lambda host, netdev: host.network.uppers.update({"storage": netdev}),
+    "an address": lambda host, netdev: host.network.addresses.update({netdev: ["192.168.25.7"]}),
+    "an IPv6 address": lambda host, netdev: host.network.addresses.update({netdev: ["2001:db8::7"]}),
+    "a route": lambda host, netdev: host.files.install("/proc/net/ipv6_route", route(netdev).encode(), 0o444),
+}
+SAYS = {
+    "a VLAN": "no reset: storage stands on enp59s0f1np1",
+    "an address": "no reset: enp59s0f1np1 has the address 192.168.25.7",
+    "an IPv6 address": "no reset: enp59s0f1np1 has the address 2001:db8::7",
+    "a route": "no reset: the route to ::/0 leads through enp59s0f1np1",
+}
+
+
+@pytest.mark.parametrize("what", STANDS)
+def test_a_nic_that_carries_the_hosts_own_network_waits_for_the_reboot(
+    database: Database, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    node = Node(machine(bonded=False), database, monkeypatch)
+    STANDS[what](node.host, "enp59s0f1np1")
+    assert node.deploy(activation="reset").name == "blocked"
+    assert SAYS[what] in node.action("plan")["plan"]
+    assert node.host.cards[0].settings["NUM_VF_MSIX"].current == 11
+
+
+def test_an_address_that_comes_after_the_plan_stops_the_reset() -> None:
+    host = machine(bonded=False)
+    host.network.addresses["enp59s0f0np0"] = ["192.168.25.7"]
+    with pytest.raises(StepError, match=r"the address 192\.168\.25\.7 meanwhile"):
+        ResetFirmware(PF0, {}).run(host)
+    assert host.spawned == []
+
+
+def test_what_stands_on_a_port_is_looked_at_only_before_a_reset(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node = Node(machine(bonded=False), database, monkeypatch)
+    node.deploy(activation="reset")
+    node.host.fail("addresses", "", OSError(5, "Input/output error"), times=None)
+    assert node.emit().name == "active"
+    node.configure(parameters="NUM_VF_MSIX=31").emit()
+    said = "no reset: what stands on it cannot be read (Input/output error)"
+    assert said in node.action("plan")["plan"]
 
 
 def test_a_reset_that_fails_falls_back_to_the_reboot_and_is_named(
