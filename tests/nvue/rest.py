@@ -10,7 +10,8 @@ from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from nvue.faults import AFTER, Fault
-from nvue.switch import TITLES, RefusedError, Switch
+from nvue.revision import TITLES, RefusedError
+from nvue.switch import Switch
 from nvue.trees import Tree, at, included, merge
 
 ROOT = "/nvue_v1"

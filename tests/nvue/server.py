@@ -15,6 +15,10 @@ from nvue.switch import Switch
 class Server(Rest):
     """A switch on a port of this machine; a context manager.
 
+    Attributes:
+        connections: how many there were.
+        closes: whether each answer says ``Connection: close``, as a web server does from time to time.
+
     Args:
         switch: what it serves.
         certificate: what it presents.
@@ -37,6 +41,7 @@ class Server(Rest):
     ) -> None:
         super().__init__(switch, **given)
         self.connections = 0
+        self.closes = False
         self._stopping = threading.Event()
         self._context = certificate.context()
         self._other = other.context() if other else None
@@ -134,6 +139,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(reply.status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(reply.content)))
+        if owner.closes:
+            self.send_header("Connection", "close")
         self.end_headers()
         self.wfile.write(reply.content[: len(reply.content) // 2] if cut else reply.content)
         if cut:

@@ -7,84 +7,25 @@ Facts: Cumulus Linux user guide, "NVUE API" (5.5 to 5.15), and what REST clients
 import threading
 from collections.abc import Callable
 from copy import deepcopy
-from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
+from nvue.backend import Backend, Box
 from nvue.clock import Clock, RealTime
+from nvue.factory import factory, told
+from nvue.revision import BUSY, DONE, RefusedError, Revision
 from nvue.rules import Issue, Rules
 from nvue.trees import Tree, diff, merge, nested
 
-DONE = ("applied", "applied_and_saved")
-BUSY = ("apply", "checking", "ays")
-TITLES = {
-    400: "Bad Request",
-    401: "Unauthorized",
-    403: "Forbidden",
-    404: "Not Found",
-    409: "Conflict",
-    500: "Internal Server Error",
-}
-
-
-class Backend(Protocol):
-    """What is behind the REST interface: a model, or the real thing."""
-
-    def apply(self, tree: Tree) -> Issue | None:
-        """Make the box as ``tree`` says, and return None; or leave it as it was and say why.
-
-        Called once at a time, by the clock; also with an earlier tree, for a rollback.
-        """
-
-    def operational(self) -> Tree:
-        """What ``rev=operational`` shows, in NVUE's own layout (see README.md)."""
-
-
-class Box:
-    """A backend without anything behind it: every tree applies, and nothing is to be seen."""
-
-    def apply(self, tree: Tree) -> Issue | None:
-        return None
-
-    def operational(self) -> Tree:
-        return {}
-
-
-@dataclass
-class Revision:
-    """A candidate configuration and how far it has come."""
-
-    tree: Tree
-    state: str = "pending"
-    progress: str = ""
-    issues: list[Issue] = field(default_factory=list)
-
-    def as_json(self) -> Tree:
-        issues = {f"{number:05}": issue.as_json() for number, issue in enumerate(self.issues)}
-        return {"state": self.state, "transition": {"issue": issues, "progress": self.progress}}
-
-
-class RefusedError(Exception):
-    """An answer with an HTTP status of 400 and above."""
-
-    def __init__(self, status: int, detail: str) -> None:
-        super().__init__(detail)
-        self.status = status
-        self.detail = detail
-
-
-def factory(hostname: str, new: bool) -> Tree:
-    """The configuration of a switch as it comes: management by DHCP, a host name."""
-    dhcp = {"ipv4": {"dhcp-client": {"state": "enabled"}}} if new else {"ip": {"address": {"dhcp": {}}}}
-    vrf = {"vrf": "mgmt"} if new else {"ip": {"vrf": "mgmt"}}
-    return {
-        "interface": {"eth0": merge(merge({"type": "eth"}, dhcp), vrf)},
-        "system": {"hostname": hostname, "timezone": "Etc-UTC"},
-    }
+PASSING = 1.0
+"""Seconds, at most, that a question takes which was answered in advance."""
 
 
 class Switch:
     """Revisions of one switch, safe for many threads; their trees are replaced, never changed.
+
+    Attributes:
+        prompts: questions to which it takes an answer in advance (``auto-prompt``).
 
     Args:
         hostname: its name, also for its LLDP neighbours.
@@ -94,6 +35,9 @@ class Switch:
         pace: seconds between two states of an apply.
         numbered: ids such as ``7`` instead of ``changeset/cumulus/…``.
         clock: what the states of an apply and the wait for its confirmation go by.
+        waits: the state in which a change waits for its confirmation: ``confirm``, which ``confirm_yes`` ends
+            (gpncfg, napalm-cumulus), or ``ays``, which a plain apply ends (nv-config-manager); empty for a
+            switch that applies at once whatever it is asked.
 
     """
 
@@ -106,6 +50,7 @@ class Switch:
         pace: float = 0.0,
         numbered: bool | None = None,
         clock: Clock | None = None,
+        waits: str = "confirm",
     ) -> None:
         self.hostname, self.release = hostname, release
         self.version = tuple(int(part) for part in release.split(".")[:2])
@@ -113,6 +58,8 @@ class Switch:
         self.backend: Backend = backend or Box()
         self.pace = pace
         self.clock: Clock = clock or RealTime()
+        self.waits = waits
+        self.prompts = ("ays", "confirm", "ignore_fail")
         self.numbered = self.rules.new if numbered is None else numbered
         self.rolled_back = 0
         self.lock = threading.RLock()
@@ -205,53 +152,57 @@ class Switch:
 
     def operational(self) -> Tree:
         """What ``rev=operational`` shows, the release included."""
-        # 5.14 moved the release from system.build to system.version.
-        build = f"Cumulus Linux {self.release}"
         system: Tree = {"hostname": self.hostname, "uptime": 4711, "timezone": "Etc/UTC"}
-        system |= {"version": {"image": build}} if self.version >= (5, 14) else {"build": build}
-        return self.backend.operational() | {"system": system}
+        return self.backend.operational() | {"system": system | told(self.release, self.version)}
 
     # -- applying
 
     def request(self, name: str, body: Any) -> Tree:
         """PATCH /revision/ID: apply, confirm, or save."""
-        if not isinstance(body, dict) or body.get("state") not in ("apply", "save"):
+        if not isinstance(body, dict) or body.get("state") not in ("apply", "confirm_yes", "save"):
             raise RefusedError(400, f"{body!r} is not a state transition")
         with self.lock:
             name, revision = self._named(name), self._get(name)
             if body["state"] == "save":
                 self.saved_id = self.applied_id
                 return revision.as_json()
-            if revision.state == "ays":
+            if revision.state == self.waits:
                 return self._answer(name, revision, body)
+            if body["state"] == "confirm_yes":
+                raise RefusedError(409, f"revision {name} does not wait for a confirmation")
             busy = [other for other, each in self.revisions.items() if each.state in BUSY and other != name]
             if busy:
                 raise RefusedError(409, f"revision {busy[0]} is being applied")
-            if revision.state in ("apply", "checking"):
+            if revision.state in BUSY:
                 return revision.as_json()
             if not diff(self.applied, revision.tree):
                 # Nothing to do: NVUE leaves the revision as it is.
                 return revision.as_json()
-            if body.get("auto-prompt", {}).get("ays") != "ays_yes":
+            prompts = body.get("auto-prompt", {}).items()
+            revision.answers = {asked: answer for asked, answer in prompts if asked in self.prompts}
+            if revision.answers.get("ays") != "ays_yes":
                 revision.state, revision.progress = "ays_fail", "Are you sure?"
                 return revision.as_json()
-            confirm = self._confirm_seconds(body)
+            confirm = self._confirm_seconds(revision, body)
             revision.state, revision.progress, revision.issues = "apply", "Executing", []
             self._later(self.pace, partial(self._check, name, confirm))
             return revision.as_json()
 
-    @staticmethod
-    def _confirm_seconds(body: Tree) -> float | None:
-        if body.get("auto-prompt", {}).get("confirm") != "confirm_yes":
+    def _confirm_seconds(self, revision: Revision, body: Tree) -> float | None:
+        """How long the change waits for its confirmation; None when it does not."""
+        seconds = body.get("state-controls", {}).get("confirm")
+        if seconds is None:
             return None
-        seconds = body.get("state-controls", {}).get("confirm", 600)
         if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds <= 86400:
             raise RefusedError(400, f"{seconds!r} is not of type 'integer' - 'state-controls.confirm'")
-        return seconds
+        # An answer in advance is an answer: nothing is left to wait for.
+        answered = revision.answers.get("confirm") == "confirm_yes"
+        return seconds if self.waits and not answered else None
 
     def _answer(self, name: str, revision: Revision, body: Tree) -> Tree:
-        """A plain apply confirms what waits for it."""
-        if "confirm" in body.get("state-controls", {}):
+        """The confirmation that the change waits for."""
+        confirms = "confirm_yes" if self.waits == "confirm" else "apply"
+        if body["state"] != confirms or "confirm" in body.get("state-controls", {}):
             raise RefusedError(409, f"revision {name} waits for its confirmation")
         self._call_off()
         self._finish(name)
@@ -277,7 +228,15 @@ class Switch:
                 self._step(revision, "invalid", "Invalid config", issues)
                 return
             self._step(revision, "checking", "Checking config")
-            self._later(self.pace, partial(self._execute, name, confirm))
+            # Where `ays` is what waits for the confirmation, nothing else is called so.
+            following = self._execute if self.waits == "ays" else self._sure
+            self._later(self.pace, partial(following, name, confirm))
+
+    def _sure(self, name: str, confirm: float | None) -> None:
+        """The question whether to go on, which was answered in advance: its state passes by itself."""
+        with self.lock:
+            self._step(self.revisions[name], "ays", "Are you sure?")
+            self._later(min(self.pace, PASSING), partial(self._execute, name, confirm))
 
     def _execute(self, name: str, confirm: float | None) -> None:
         revision = self.revisions[name]
@@ -285,13 +244,17 @@ class Switch:
         issue = self.backend.apply(deepcopy(revision.tree))
         with self.lock:
             if issue is not None:
-                self._step(revision, "apply_fail", "Failed to apply", [issue])
+                # A service that does not reload is a question; without an answer the switch stays as it is.
+                if issue.code == "systemctl" and revision.answers.get("ignore_fail") != "ignore_fail_no":
+                    self._step(revision, "ignore_fail", "Failure during apply. Ignore?", [issue])
+                else:
+                    self._step(revision, "apply_fail", "Failed to apply", [issue])
                 return
             self.applied_id = name
             if confirm is None:
                 self._finish(name)
                 return
-            self._step(revision, "ays", "Waiting for confirmation")
+            self._step(revision, self.waits, "Waiting for confirmation")
             self._later(confirm, partial(self._roll_back, name, before))
 
     @staticmethod
@@ -302,13 +265,14 @@ class Switch:
         """Nobody confirmed in time: back to what ran before."""
         with self.lock:
             revision = self.revisions[name]
-            if revision.state != "ays" or self._stopped:
+            if revision.state != self.waits or self._stopped:
                 return
             self.backend.apply(deepcopy(self.revisions[before].tree))
             self.applied_id = before
             self.rolled_back += 1
             said = "the commit was not confirmed in time; rolled back"
-            self._step(revision, "apply_fail", "Rolled back", [Issue("rollback", said)])
+            failed = "confirm_fail" if self.waits == "confirm" else "apply_fail"
+            self._step(revision, failed, "Rolled back", [Issue("rollback", said)])
 
     def _named(self, name: str) -> str:
         """The id of a revision that goes by another name."""

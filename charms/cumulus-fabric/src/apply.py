@@ -9,14 +9,14 @@ what is seen afterwards is at least as good as what was seen before. Whatever fa
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from client import Nvue
+from client import CONFIRMED_BY, Nvue
 from connection import SwitchError
 from converge import Finding, Plan, Severity, execute
 from fleet import Fleet
 from owned import at, inverse, leaves, same, spread
 from plan import Candidate, Change
 from report import Report, Result
-from transition import Patience, reach
+from transition import Patience, Waiting, reach
 
 
 @dataclass(frozen=True)
@@ -64,12 +64,16 @@ def apply(
     return _Run(changes, fleet, check, policy, announce).go(waves)
 
 
-def by_wave(names: Sequence[str], canary: str, roles: Sequence[Sequence[str]]) -> list[list[str]]:
-    """The canary alone, then the others: role by role, or all at once when ``roles`` is empty."""
+def by_wave(names: Sequence[str], canary: str, roles: Sequence[Sequence[str]], limit: int) -> list[list[str]]:
+    """The canary alone, then the others: role by role, or all at once when ``roles`` is empty.
+
+    None is larger than ``limit``, the switches that are talked to at once: those that go first would wait for
+    their confirmation while the last ones have not begun, and could go back before it is their turn.
+    """
     first = [name for name in names if name == canary]
     rest = [name for name in names if name != canary]
     groups = [[name for name in rest if name in role] for role in roles] if roles else [rest]
-    return [wave for wave in (first, *groups) if wave]
+    return [wave[at : at + limit] for wave in (first, *groups) for at in range(0, len(wave), limit)]
 
 
 class _Run:
@@ -115,7 +119,12 @@ class _Run:
         return _blocked(failed)
 
     def _start(self, switch: Nvue) -> bool:
-        """Prepare a revision and apply it up to its confirmation; False when there was nothing to apply."""
+        """Prepare a revision and apply it up to its confirmation; False when there was nothing to apply.
+
+        Raises:
+            SwitchError: it failed, or the switch did not wait: nothing would bring it back by itself.
+
+        """
         change = self.changes[switch.name]
         revision = self.revisions[switch.name] = switch.create()
         outcome = execute(Plan(change.steps), Candidate(switch, revision))
@@ -123,15 +132,20 @@ class _Run:
             raise outcome.error
         if not switch.difference(revision):
             self.results[switch.name] = Result.UNCHANGED
+            switch.drop(self.revisions.pop(switch.name))  # or each run would leave one pending
             return False
-        reach(
+        waiting = Waiting(self.clock)
+        seen = reach(
             switch,
             revision,
             lambda: switch.apply(revision, self.policy.confirm),
             started=lambda seen: seen.state != "pending",
-            reached=lambda seen: seen.state == "ays" or seen.applied,
+            reached=lambda seen: seen.applied or waiting(seen),
             patience=self.patience,
         )
+        if seen.applied:
+            what = "it applied the change for good, although it was asked to wait for a confirmation"
+            raise SwitchError("refused", what, "bring it to a release that knows nv config apply --confirm")
         return True
 
     def _confirm(self, switch: Nvue) -> None:
@@ -139,8 +153,8 @@ class _Run:
         seen = reach(
             switch,
             revision,
-            lambda: switch.apply(revision),
-            started=lambda seen: seen.state != "ays",
+            lambda: switch.confirm(revision),
+            started=lambda seen: seen.state not in CONFIRMED_BY,
             reached=lambda seen: seen.applied,
             patience=self.patience,
         )
@@ -163,13 +177,14 @@ class _Run:
 
     def _take_back(self, reasons: Sequence[Finding]) -> Report:
         done, failed = self.fleet.each(self.started, self._back)
+        by_itself = f"an unconfirmed change is undone by the switch within {self.policy.confirm} s"
         results = {**done, **dict.fromkeys(failed, Result.UNKNOWN)}
         lost = [
             Finding(
                 Severity.BLOCKED,
                 name,
                 f"not seen to be rolled back: {error.reason}",
-                f"an unconfirmed change is undone by the switch within {self.policy.confirm} s",
+                error.remedy or by_itself,
             )
             for name, error in failed.items()
         ]
@@ -180,20 +195,22 @@ class _Run:
         revision = self.revisions.get(switch.name)
         deadline = self.clock.monotonic() + self.policy.confirm + self.policy.deadline
         while True:
-            late = self.clock.monotonic() > deadline
+            late, remedy = self.clock.monotonic() > deadline, ""
             try:
                 seen = switch.progress(revision) if revision else None
                 if revision and seen and seen.state == "pending":
                     switch.drop(revision)  # so that a request that is still under way cannot apply it
-                if seen is None or seen.failed or seen.applied or seen.state == "pending":
+                if seen is None or seen.applied or seen.state == "pending" or (seen.failed and not seen.asks):
                     return self._restore(switch)
-                reason = f"revision {revision} is still {seen.state}"
+                reason = "; ".join((f"revision {revision} is still {seen.state}", *seen.issues))
+                if seen.asks:
+                    remedy = f"run nv config apply {revision} on it and answer no, or apply the one before"
             except SwitchError as error:
                 if error.kind not in ("unreachable", "certificate"):
                     raise
                 reason = error.reason
             if late:
-                raise SwitchError("unreachable", reason)
+                raise SwitchError("unreachable", reason, remedy)
             self.clock.sleep(self.policy.poll)
 
     def _restore(self, switch: Nvue) -> Result:

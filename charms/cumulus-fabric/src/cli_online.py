@@ -15,7 +15,7 @@ import ssh
 import standalone
 from charmkit.options import OptionError
 from cli_errors import UsageError
-from config import pins
+from config import least_confirm, pins
 from connection import Access, Credentials
 from converge import Finding, Severity, findings_as_json, findings_as_table, plan_as_json, plan_as_table
 from fleet import LIMIT
@@ -68,6 +68,8 @@ def run(options: argparse.Namespace, fabric: Fabric, audit: Sequence[Finding]) -
 
     """
     names = [switch.name for switch in chosen(fabric, options.switch)]
+    if options.parallel < 1:
+        raise UsageError(f"--parallel: {options.parallel} is not allowed; give 1 or more")
     credentials = _credentials(options.credentials)
     with _site(options, fabric, names, credentials, audit) as site:
         if options.verb == "plan":
@@ -94,6 +96,9 @@ def _verify(options: argparse.Namespace, site: online.Site) -> bool:
 def _change(
     options: argparse.Namespace, site: online.Site, names: Collection[str], credentials: Credentials
 ) -> bool:
+    if options.confirm < (least := least_confirm(options.settle)):
+        allowed = f"at least {least:g}, twice --settle and 60 s"
+        raise UsageError(f"--confirm: {options.confirm} is not allowed; give {allowed}")
     policy = online.Policy(options.confirm, options.settle, deadline=options.settle + 30.0)
     only = _nvue(site, names)
     well = True

@@ -23,8 +23,20 @@ RETRIED = (500, 502, 503, 504)
 IDLE = 20.0
 """Seconds after which a connection is opened anew: a switch's web server closes idle ones after a while."""
 
-ALIASES = ("applied", "startup")
-"""Under which NVUE lists revisions once more that have ids of their own: what runs, and what a boot takes."""
+ANSWERS = {"ays": "ays_yes", "ignore_fail": "ignore_fail_no"}
+"""To what NVUE asks on the way, given in advance: ``Are you sure?`` and ``Failure during apply. Ignore?``."""
+
+RAN = ("applied", "applied_and_saved", "saved", "previous")
+"""States of a revision that runs, or did at some time: some releases call those ``previous`` or ``saved``."""
+
+CONFIRMED_BY = {"confirm": "confirm_yes", "ays": "apply"}
+"""States in which a change waits for its confirmation, and what confirms it there.
+
+``confirm`` is what gpncfg and napalm-cumulus, clients of real switches, meet; nv-config-manager has ``ays``.
+"""
+
+ALIASES = ("applied", "startup", "empty", "pending")
+"""Names in NVUE's list that are no ids: what runs, what a boot takes, nothing at all, what is prepared."""
 
 Connect = Callable[[str, str, int, Access], Connection]
 """Opens a connection to the switch of a name, at an address and port."""
@@ -39,13 +51,21 @@ class Progress:
 
     @property
     def failed(self) -> bool:
-        """NVUE has given up. A state that is not known is one in progress."""
-        return self.state in ("invalid", "ays_fail", "apply_fail") or "ignore_fail" in self.state
+        """NVUE has given up. A state that is not known is one in progress.
+
+        The states are those that gpncfg lists: ``ays_fail``, ``confirm_fail``, ``ready_error`` and so on.
+        """
+        return self.state == "invalid" or self.state.endswith(("_fail", "_error"))
+
+    @property
+    def asks(self) -> bool:
+        """FRR or switchd did not reload, and the switch asks whether to ignore that: it has not gone back."""
+        return self.state == "ignore_fail"
 
     @property
     def applied(self) -> bool:
         """It runs, and nothing is awaited any more."""
-        return self.state in ("applied", "applied_and_saved")
+        return self.state in ("applied", "applied_and_saved", "saved")
 
 
 class Nvue:
@@ -99,16 +119,27 @@ class Nvue:
             SwitchError: also where the switch may have started all the same: ask :meth:`progress`.
 
         """
-        prompt = {"ays": "ays_yes"} if confirm is None else {"ays": "ays_yes", "confirm": "confirm_yes"}
-        body: Tree = {"state": "apply", "auto-prompt": prompt}
+        # No answer to `confirm` in advance: it would confirm, and nothing would be waited for.
+        body: Tree = {"state": "apply", "auto-prompt": ANSWERS}
         if confirm is not None:
             body["state-controls"] = {"confirm": confirm}
         # Asked once: a second request could meet a revision that waits for its confirmation.
         self.request("PATCH", _revision(revision), body=body, pauses=())
 
+    def confirm(self, revision: str) -> None:
+        """Keep a change that waits for its confirmation; what does not wait any more stays as it is.
+
+        Raises:
+            SwitchError: also where the switch may have kept it all the same: ask :meth:`progress`.
+
+        """
+        if state := CONFIRMED_BY.get(self.progress(revision).state):
+            body: Tree = {"state": state, "auto-prompt": ANSWERS}
+            self.request("PATCH", _revision(revision), body=body, pauses=())
+
     def save(self) -> None:
         """Keep what is applied across a reboot; releases from 5.9 on do so by themselves."""
-        self.request("PATCH", "/revision/applied", body={"state": "save", "auto-prompt": {"ays": "ays_yes"}})
+        self.request("PATCH", "/revision/applied", body={"state": "save", "auto-prompt": ANSWERS})
 
     def progress(self, revision: str) -> Progress:
         """How far a revision has come."""
@@ -125,8 +156,8 @@ class Nvue:
     def revisions(self) -> list[str]:
         """Ids of the revisions that were applied at some time, the newest first."""
         answer = self.request("GET", "/revision")
-        states = {name: Progress(str(_tree(each).get("state", ""))) for name, each in answer.items()}
-        names = [name for name, state in states.items() if state.applied and name not in ALIASES]
+        states = {name: str(_tree(each).get("state", "")) for name, each in answer.items()}
+        names = [name for name, state in states.items() if state in RAN and name not in ALIASES]
         return sorted(names, key=_age, reverse=True)
 
     # -- HTTP
@@ -198,7 +229,11 @@ class Nvue:
         user = self._access.credentials.user
         if status == http.client.UNAUTHORIZED:
             said = f"user {user} is not let in"
-            raise SwitchError("credentials", said, "correct the user or password in the secret", status)
+            remedy = (
+                "correct the user or password in the secret; a switch that still has its factory password "
+                "answers so, too, until somebody has logged in to it and changed that"
+            )
+            raise SwitchError("credentials", said, remedy, status)
         if status == http.client.FORBIDDEN and what.startswith("GET "):
             raise _forbidden(user, content)
         if status < http.client.BAD_REQUEST:
@@ -240,5 +275,5 @@ def _tree(node: object) -> Tree:
 
 
 def _age(name: str) -> tuple[int, str]:
-    """Ids sort by age: numbers, which came with 5.15, after ``changeset/<user>/<time>`` of older releases."""
+    """Ids sort by age: ``changeset/<user>/<time>`` of older releases before the numbers of later ones."""
     return (int(name), "") if name.isdecimal() else (0, name.rpartition("/")[2])

@@ -43,10 +43,20 @@ class Options:
             raise OptionError("ca_certificate", self.ca_certificate, "certificates in PEM form")
         if self.canary and not _NAME.fullmatch(self.canary):
             raise OptionError("canary", self.canary, "the name of a switch, or nothing for the first one")
-        if self.confirm_timeout < self.settle_timeout + 30:
-            least = f"at least {self.settle_timeout + 30}, 30 s more than settle-timeout"
-            raise OptionError("confirm_timeout", self.confirm_timeout, least)
+        least = int(least_confirm(self.settle_timeout))
+        if self.confirm_timeout < least:
+            allowed = f"at least {least}, twice settle-timeout and 60 s"
+            raise OptionError("confirm_timeout", self.confirm_timeout, allowed)
         pins(self.pinned_certificates)
+
+
+def least_confirm(settle: float) -> float:
+    """Seconds that a group of switches may need before it is confirmed.
+
+    The first one waits from its own apply on: for the others' (``settle`` + 30 at most), while all are looked
+    at (``settle``), and for the confirmations to arrive (30).
+    """
+    return 2 * settle + 60
 
 
 def pins(text: str) -> dict[str, str]:

@@ -27,7 +27,7 @@ class SwitchError(StepError):
     """What kept a request from being done; ``kind`` says what sort of trouble it is.
 
     ``unreachable`` may be over a moment later, and what was asked may have been done all the same;
-    ``refused`` is the switch's own word; ``certificate`` and ``credentials`` are for the operator.
+    ``refused`` is the switch's own word; ``certificate``, ``credentials`` and ``proxy`` are for the operator.
     """
 
     def __init__(self, kind: str, reason: str, remedy: str = "", status: int = 0) -> None:
@@ -112,31 +112,52 @@ def connect(name: str, address: str, port: int, access: Access) -> Connection:
 
     Raises:
         ssl.SSLCertVerificationError: no authority of ``access`` signed the certificate.
-        SwitchError: it is not the pinned one.
+        SwitchError: it is not the pinned one, or the proxy's URL cannot be used.
 
     """
     pin = access.pins.get(name)
     context = ssl.create_default_context(cadata=access.ca or None)
     if pin is not None:
-        # The certificate itself is compared below, before anything is sent.
+        # The certificate itself is compared by _Https, before anything is sent.
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
     proxy = proxy_for(address, access.proxy, access.no_proxy)
     if proxy:
-        through = urlsplit(proxy)
-        connection = http.client.HTTPSConnection(
-            through.hostname or "", through.port or 3128, timeout=access.timeout, context=context
-        )
-        connection.set_tunnel(address, port, _proxy_headers(through.username, through.password))
+        host, at, headers = _through(proxy)
+        connection = _Https(address, pin, host, at, access, context)
+        connection.set_tunnel(address, port, headers)
     else:
-        connection = http.client.HTTPSConnection(address, port, timeout=access.timeout, context=context)
+        connection = _Https(address, pin, address, port, access, context)
     connection.connect()
-    if pin is not None:
-        presented = connection.sock.getpeercert(binary_form=True)
-        if not hmac.compare_digest(hashlib.sha256(presented or b"").hexdigest(), pin):
-            connection.close()
-            raise refused(address, "it is not the pinned one")
     return connection
+
+
+class _Https(http.client.HTTPSConnection):
+    """A connection to the switch at ``address`` that compares its certificate each time it is made.
+
+    http.client makes it anew by itself, before a request, when the switch has said ``Connection: close``.
+    """
+
+    def __init__(
+        self, address: str, pin: str | None, host: str, port: int, access: Access, context: ssl.SSLContext
+    ) -> None:
+        super().__init__(host, port, timeout=access.timeout, context=context)
+        self._address, self._pin = address, pin
+
+    def connect(self) -> None:
+        """Connect, through the tunnel where there is one.
+
+        Raises:
+            SwitchError: the certificate is not the pinned one; nothing was sent to the switch.
+
+        """
+        super().connect()
+        if self._pin is None:
+            return
+        presented = self.sock.getpeercert(binary_form=True)
+        if not hmac.compare_digest(hashlib.sha256(presented or b"").hexdigest(), self._pin):
+            self.close()
+            raise refused(self._address, "it is not the pinned one")
 
 
 def refused(address: str, said: str) -> SwitchError:
@@ -161,7 +182,24 @@ def _covers(item: str, host: str) -> bool:
         return bool(domain) and (host == domain or host.endswith(f".{domain}"))
 
 
-def _proxy_headers(user: str | None, password: str | None) -> dict[str, str]:
-    if user is None:
-        return {}
-    return {"Proxy-Authorization": Credentials(unquote(user), unquote(password or "")).header}
+def _through(proxy: str) -> tuple[str, int, dict[str, str]]:
+    """Host, port and headers of a proxy.
+
+    Raises:
+        SwitchError: its URL cannot be used. It may hold a password, and is not repeated.
+
+    """
+    remedy = "give it, or outside Juju the variable https_proxy, a URL such as http://192.0.2.1:3128"
+    unusable = SwitchError("proxy", "option juju-https-proxy: is no URL of an HTTP proxy", remedy)
+    try:
+        parts = urlsplit(proxy)
+        host, port = parts.hostname or "", parts.port or 3128
+        host.encode("idna")  # as the socket will: refuses what no host can be called
+    except ValueError:
+        raise unusable from None
+    if not host or parts.scheme not in ("http", "https"):
+        raise unusable
+    if parts.username is None:
+        return host, port, {}
+    user = Credentials(unquote(parts.username), unquote(parts.password or ""))
+    return host, port, {"Proxy-Authorization": user.header}

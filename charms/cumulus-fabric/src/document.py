@@ -49,6 +49,8 @@ def read(text: str) -> object:
     """
     try:
         return _LOADER(text).get_single_data()
+    except IntentError:
+        raise
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         line = text.splitlines()[mark.line : mark.line + 1] if mark else []
@@ -58,3 +60,7 @@ def read(text: str) -> object:
         raise IntentError("", text, f"a YAML document: {str(error).partition(chr(10))[0]}") from error
     except RecursionError as error:
         raise IntentError("", text, "a YAML document that is not nested without end") from error
+    except (AttributeError, LookupError, ValueError) as error:
+        # What PyYAML lets through of a value that is not what its tag says, or of too long a number.
+        allowed = "a YAML document without tags such as !!int, and with numbers that a computer can hold"
+        raise IntentError("", text, allowed) from error

@@ -2,7 +2,7 @@
 """What the switches run and see; reads only."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -79,16 +79,28 @@ def release_of(switch: Nvue) -> str:
     system = switch.get("/system")
     # 5.14 moved it from system.build to system.version.
     version: object = system.get("version") or ("build" not in system and switch.get("/system/version"))
-    told = [
-        system.get("build"),
-        *(cast("Tree", version).values() if isinstance(version, dict) else [version]),
-    ]
-    for text in told:
-        if found := re.search(r"\b(\d+)\.(\d+)(?:\.\d+)*", str(text or "")):
+    for text in (system.get("build"), *_told(version)):
+        if found := re.search(r"\b(\d+)\.(\d+)(?:\.\d+)?", str(text or "")):
             if not OLDEST <= (int(found[1]), int(found[2])) <= NEWEST:
                 raise _unsupported(f"Cumulus Linux {found[0]} is not supported")
             return found[0]
     raise _unsupported("it does not tell its release of Cumulus Linux")
+
+
+def _told(version: object) -> Iterator[object]:
+    """Where ``system.version`` may tell the release, the surest place first.
+
+    Beside it there are versions of other things: ONIE, the kernel, Debian (``nv show system version`` in the
+    Cumulus Linux user guide). ``image`` is text, or an object with ``build-id``.
+    """
+    if not isinstance(version, dict):
+        yield version
+        return
+    parts = cast("Tree", version)
+    image: object = parts.get("image")
+    yield parts.get("build")
+    yield parts.get("product-release")
+    yield cast("Tree", image).get("build-id") if isinstance(image, dict) else image
 
 
 def _unsupported(said: str) -> SwitchError:

@@ -170,7 +170,7 @@ class Site:
             return [each for each in found if (each.subject, each.what) not in before]
 
         roles = self._roles() if order == "role" else ()
-        waves = by_wave(names, canary if canary in names else names[0], roles)
+        waves = by_wave(names, canary if canary in names else names[0], roles, self.fleet.limit)
         return apply(needed, waves, self.fleet, check, policy, announce)
 
     def _roles(self) -> Sequence[Sequence[str]]:

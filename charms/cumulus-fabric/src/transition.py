@@ -10,6 +10,9 @@ from connection import Clock, SwitchError
 ATTEMPTS = 3
 """Requests for a transition, when their answers are lost."""
 
+PASSING = 4.0
+"""Seconds that the state ``ays`` lasts at most where it is a question that was answered in advance."""
+
 
 @dataclass(frozen=True)
 class Patience:
@@ -25,6 +28,27 @@ class Patience:
     clock: Clock
     deadline: float
     poll: float
+
+
+class Waiting:
+    """Tells whether a revision waits for its confirmation; shown one look after the other.
+
+    It does in the state ``confirm``. By another description (nv-config-manager) it does in ``ays``, which
+    elsewhere only passes: that one counts when it is still so some seconds later.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._since: float | None = None
+
+    def __call__(self, seen: Progress) -> bool:
+        """Whether it waits, by what is seen now."""
+        if seen.state != "ays":
+            self._since = None
+            return seen.state == "confirm"
+        if self._since is None:
+            self._since = self._clock.monotonic()
+        return self._clock.monotonic() - self._since >= PASSING
 
 
 def reach(

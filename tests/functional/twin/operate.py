@@ -21,7 +21,7 @@ from converge import Finding
 from fleet import Fleet
 from online import Site
 
-BUSY = ("pending", "apply", "checking")
+BUSY = ("pending", "apply", "checking", "ays")
 PATIENCE = Policy(confirm=180, settle=60.0, deadline=120.0)
 
 RDG = Path(__file__).parents[3] / "charms/cumulus-fabric/examples/rdg.yaml"

@@ -193,7 +193,7 @@ def test_a_change_that_cuts_management_rolls_back_by_itself(rack: Rack) -> None:
     )
     after = rack.operate("revision", "Leaf0-2", cut["revision"])
     said = "the commit was not confirmed in time; rolled back"
-    assert (after["state"], after["said"]) == ("apply_fail", [said])
+    assert (after["state"], after["said"]) == ("confirm_fail", [said])
     assert rack.operate("read")["Leaf0-2"]["interface"]["eth0"] == before
     assert blocking(rack.operate("verify")) == []
 

@@ -2,7 +2,9 @@
 from collections.abc import Iterator
 
 import pytest
-from nvue import Certificate
+from connection import Access, Credentials
+from nvue import Certificate, Server, SimulatedTime, Switch
+from unit.cumulus_fabric.online.site import PASSWORD
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -24,3 +26,20 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Certificate:
 def other_certificate(tmp_path_factory: pytest.TempPathFactory) -> Certificate:
     """What a switch presents that nobody expects."""
     return Certificate.make(tmp_path_factory.mktemp("other"), "stranger")
+
+
+@pytest.fixture
+def time() -> SimulatedTime:
+    return SimulatedTime()
+
+
+@pytest.fixture
+def server(certificate: Certificate, other_certificate: Certificate, time: SimulatedTime) -> Iterator[Server]:
+    switch = Switch("leaf", pace=1.0, clock=time)
+    with Server(switch, certificate, password=PASSWORD, other=other_certificate) as server:
+        yield server
+
+
+@pytest.fixture
+def access(certificate: Certificate, time: SimulatedTime) -> Access:
+    return Access(Credentials("cumulus", PASSWORD), ca=certificate.pem, clock=time)

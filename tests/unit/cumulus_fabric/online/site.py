@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """An intent's fabric as simulated switches, wired as the intent says, and the way to them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -9,13 +9,13 @@ from typing import Any
 import model
 import render
 from client import Nvue
-from connection import Access, Connection, Credentials
-from fleet import LIMIT, Fleet
+from connection import Access, Connection, Credentials, SwitchError
+from fleet import LIMIT, Fleet, Result
 from model import Dialect, Fabric
 from nvue import Certificate, Rest, Server, SimulatedTime, Switch, Wire, merge
 from nvue.fabric import Fabric as Wires
 from nvue.fabric import HostPort
-from nvue.switch import factory
+from nvue.factory import factory
 from online import Site
 
 USER, PASSWORD = "cumulus", "Correct-Horse-9"
@@ -73,6 +73,18 @@ def wired(fabric: Fabric) -> Wires:
     return wires
 
 
+class InTurn(Fleet):
+    """Talks to one switch after the other, however many it may at once: each run goes the same way.
+
+    Side by side, how far one has come when another one's waiting moves the time on would differ each time.
+    """
+
+    def each(
+        self, names: Iterable[str], work: Callable[[Nvue], Result]
+    ) -> tuple[dict[str, Result], dict[str, SwitchError]]:
+        return Fleet(self.switches, 1, self.clock).each(names, work)
+
+
 @contextmanager
 def rack(
     fabric: Fabric,
@@ -82,6 +94,8 @@ def rack(
     applied: bool = False,
     at: Mapping[str, tuple[str, int]] | None = None,
     limit: int = LIMIT,
+    waits: str = "confirm",
+    fleet: type[Fleet] = Fleet,
 ) -> Iterator[Rack]:
     """Simulated switches for every one of the fabric's, and a site that reaches them.
 
@@ -92,6 +106,8 @@ def rack(
         applied: they run the intent already, instead of what they come with.
         at: by switch, the address and port where it listens; any free port without.
         limit: switches that are talked to at once.
+        waits: the state in which a switch waits for its confirmation; see nvue.Switch.
+        fleet: how they are talked to.
 
     """
     wires, clock = wired(fabric), SimulatedTime()
@@ -104,7 +120,7 @@ def rack(
 
     with ExitStack() as stack:
         for switch in fabric.switches:
-            box = Switch(**_box(fabric, switch, wires, release, applied), pace=PACE, clock=clock)
+            box = Switch(**_box(fabric, switch, wires, release, applied), pace=PACE, clock=clock, waits=waits)
             if certificate is None:
                 servers[switch.name] = Rest(box, user=USER, password=PASSWORD)
                 clients[switch.name] = Nvue(switch.name, "192.0.2.1", access, connect=wire)
@@ -113,7 +129,7 @@ def rack(
             server = Server(box, certificate, address=address, port=port, user=USER, password=PASSWORD)
             servers[switch.name] = stack.enter_context(server)
             clients[switch.name] = Nvue(switch.name, address, access, server.port)
-        site = stack.enter_context(Site(fabric, Fleet(clients, limit, clock)))
+        site = stack.enter_context(Site(fabric, fleet(clients, limit, clock)))
         yield Rack(fabric, wires, servers, site, clock)
 
 

@@ -2,17 +2,24 @@
 """An apply on simulated switches: all of it or nothing, and nothing at all the second time."""
 
 from collections.abc import Iterator
+from copy import deepcopy
 
 import pytest
+from nvue import Fault
 from report import Result
 from unit.cumulus_fabric.fabrics import fabric
 from unit.cumulus_fabric.online.site import Rack, rack
 
 
 @pytest.fixture(params=["5.9.2", "5.15.0"])
-def rdg(request: pytest.FixtureRequest) -> Iterator[Rack]:
-    """The guide's six switches as they come, in either dialect."""
-    with rack(fabric(), release=request.param) as made:
+def release(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+@pytest.fixture(params=["confirm", "ays"])
+def rdg(request: pytest.FixtureRequest, release: str) -> Iterator[Rack]:
+    """The guide's six switches as they come, in either dialect, waiting for confirmations in either state."""
+    with rack(fabric(), release=release, waits=request.param) as made:
         yield made
 
 
@@ -30,3 +37,27 @@ def test_a_second_apply_writes_nothing(rdg: Rack) -> None:
     assert rdg.site.survey().plan.empty
     assert rdg.site.apply().applied
     assert rdg.writes() == []
+
+
+def test_a_revision_that_changes_nothing_is_dropped(rdg: Rack) -> None:
+    """Where NVUE finds no difference although we do."""
+    for server in rdg.servers.values():
+        server.switch.difference = lambda target, base: {}
+    for _ in range(2):
+        report = rdg.site.apply()
+        assert report.verdict == "fully applied: 0 switches changed"
+        assert set(report.results.values()) == {Result.UNCHANGED}
+    assert {each.state for server in rdg.servers.values() for each in server.switch.revisions.values()} == {
+        "applied_and_saved"
+    }
+
+
+def test_a_revision_that_cannot_be_dropped_ends_the_run_and_says_so(rdg: Rack) -> None:
+    before = deepcopy(rdg.applied)
+    for server in rdg.servers.values():
+        server.switch.difference = lambda target, base: {}
+    rdg.servers["Spine0"].inject(Fault("reset-after", call="drop"))
+    report = rdg.site.apply(canary="Spine0")
+    assert report.verdict == "fully rolled back: every switch runs what it ran before"
+    assert [each.subject for each in report.reasons] == ["Spine0"]
+    assert rdg.applied == before

@@ -5,7 +5,7 @@ from client import Nvue
 from connection import Access, Credentials
 from lab.rack.leaf import blank
 from nvue import Certificate, Server, Switch
-from nvue.switch import factory
+from nvue.factory import factory
 
 SECRET = "CumulusLinux!"
 RUNS = {

@@ -25,7 +25,7 @@ WRONG: dict[str, list[Any]] = {
     "canary": ["Leaf0-1 Leaf0-2", "Leaf0_1", "-leaf", "leaf/1", "leaf.1", "é", "a" * 64, "l;", "lea f", "*"],
     "request-timeout": [0, -1, 301, 3600, 10**9, -30, 302, 1000, 65536, -(2**31)],
     "settle-timeout": [0, 4, -1, 901, 3600, 10**9, 1, 2, 65536, -(2**31)],
-    "confirm-timeout": [0, 59, -1, 3601, 86400, 10**9, 60, 100, 119, -(2**31)],
+    "confirm-timeout": [0, 59, -1, 3601, 86400, 10**9, 60, 120, 239, -(2**31)],
     "parallel": [0, -1, 257, 1000, 10**9, -64, 512, 65536, 300, -(2**31)],
 }  # fmt: skip
 
@@ -81,6 +81,13 @@ def test_a_wrong_format_is_refused(cls: type, value: str) -> None:
         return
     with pytest.raises(ValueError, match=r"^format: .* is not allowed; set "):
         cls(format=value)
+
+
+def test_a_confirmation_is_waited_for_as_long_as_a_wave_may_take() -> None:
+    said = "confirm-timeout: 259 is not allowed; set at least 260, twice settle-timeout and 60 s"
+    with pytest.raises(ValueError, match=f"^{said}$"):
+        Options(settle_timeout=100, confirm_timeout=259)
+    assert Options(settle_timeout=100, confirm_timeout=260)
 
 
 @pytest.mark.parametrize("value", ["", "5.9", "old", "5.14.0", "new", "AUTO", "5", "5.16", "both", "v5.15"])

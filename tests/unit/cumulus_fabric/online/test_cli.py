@@ -90,6 +90,21 @@ def test_an_apply_that_a_switch_refuses_ends_with_status_1_and_says_so(shell: Sh
     assert shell.rack.applied == factory
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (
+            ["--settle", "150"],
+            "--confirm: 300 is not allowed; give at least 360, twice --settle and 60 s",
+        ),
+        (["--parallel", "0"], "--parallel: 0 is not allowed; give 1 or more"),
+    ],
+)
+def test_limits_that_cannot_work_are_one_sentence(shell: Shell, arguments: list[str], said: str) -> None:
+    assert shell("apply", *arguments)[::2] == (2, f"{said}\n")
+    assert shell.rack.writes() == []
+
+
 def test_switches_that_do_not_answer_are_named(shell: Shell) -> None:
     shell.rack.servers["Leaf0-2"].password = "another"
     status, out, _ = shell("plan")

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The client of one switch: what it sends, what it repeats, whom it trusts, and what it says of trouble."""
+"""The client of one switch: what it sends, what it repeats, and what it says of trouble."""
 
 import logging
-import socket
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
@@ -10,29 +9,11 @@ from typing import Any
 
 import pytest
 from client import Nvue, Progress
-from connection import PAUSES, Access, Credentials, SwitchError, proxy_for
+from connection import PAUSES, Access, Credentials, SwitchError
 from fleet import Fleet
-from nvue import Certificate, Fault, Server, SimulatedTime, Switch, Wire
+from nvue import Fault, Server, SimulatedTime, Wire
 from nvue.faults import KINDS
-
-SECRET = "Correct-Horse-9"
-
-
-@pytest.fixture
-def time() -> SimulatedTime:
-    return SimulatedTime()
-
-
-@pytest.fixture
-def server(certificate: Certificate, other_certificate: Certificate, time: SimulatedTime) -> Iterator[Server]:
-    switch = Switch("leaf", pace=1.0, clock=time)
-    with Server(switch, certificate, password=SECRET, other=other_certificate) as server:
-        yield server
-
-
-@pytest.fixture
-def access(certificate: Certificate, time: SimulatedTime) -> Access:
-    return Access(Credentials("cumulus", SECRET), ca=certificate.pem, clock=time)
+from unit.cumulus_fabric.online.site import PASSWORD
 
 
 @pytest.fixture
@@ -55,7 +36,7 @@ def test_a_revision_with_slashes_goes_all_the_way(nvue: Nvue, time: SimulatedTim
     assert nvue.difference(revision) == {"system": {"hostname": "new"}}
     nvue.apply(revision)
     assert nvue.progress(revision) == Progress("apply")
-    time.sleep(2)
+    time.sleep(3)
     assert nvue.progress(revision).applied
     assert nvue.applied()["system"]["hostname"] == "new"
     assert nvue.revisions()[0] == revision
@@ -83,10 +64,8 @@ def test_switches_are_talked_to_side_by_side_under_a_limit(access: Access, limit
 def test_revisions_are_listed_by_their_time_whoever_made_them(nvue: Nvue, server: Server) -> None:
     slashed = ["changeset/zoe/2026-01-02_10.00.00_AAAA", "changeset/ann/2026-01-03_09.00.00_AAAA"]
     failed = {"changeset/ann/2026-01-04_09.00.00_AAAA": {"state": "apply_fail"}, "4": {"state": "pending"}}
-    server.switch.shown = lambda: (
-        failed
-        | {name: {"state": "applied_and_saved"} for name in (*slashed, "startup", "10", "9", "applied")}
-    )
+    names = (*slashed, "startup", "10", "9", "applied", "empty", "pending")
+    server.switch.shown = lambda: failed | {name: {"state": "applied_and_saved"} for name in names}
     assert nvue.revisions() == ["10", "9", *reversed(slashed)]
 
 
@@ -156,6 +135,37 @@ def test_an_apply_is_asked_once_even_after_5xx(nvue: Nvue, server: Server) -> No
     assert [call.name for call in server.calls].count("apply") == 1
 
 
+@pytest.mark.parametrize("waits", ["confirm", "ays"])
+def test_what_waits_is_confirmed_in_the_words_for_its_state(
+    nvue: Nvue, server: Server, time: SimulatedTime, waits: str
+) -> None:
+    server.switch.waits = waits
+    revision = nvue.create()
+    nvue.patch(revision, {"system": {"hostname": "new"}})
+    nvue.apply(revision, 60)
+    time.sleep(3)
+    assert nvue.progress(revision) == Progress(waits)
+    nvue.confirm(revision)
+    assert nvue.progress(revision).applied
+    time.sleep(61)
+    assert nvue.applied()["system"]["hostname"] == "new"
+
+
+@pytest.mark.parametrize("waits", ["confirm", "ays"])
+def test_what_has_gone_back_is_not_applied_by_a_late_confirmation(
+    nvue: Nvue, server: Server, time: SimulatedTime, waits: str
+) -> None:
+    server.switch.waits = waits
+    revision, before = nvue.create(), nvue.applied()
+    nvue.patch(revision, {"system": {"hostname": "new"}})
+    nvue.apply(revision, 60)
+    time.sleep(64)
+    nvue.confirm(revision)
+    time.sleep(3)
+    assert nvue.progress(revision).failed
+    assert nvue.applied() == before
+
+
 def test_a_refusal_has_the_switchs_words(nvue: Nvue) -> None:
     with pytest.raises(
         SwitchError, match=r"400 to PATCH /: 'yes' is not one of .* - 'qos.roce.enable'"
@@ -171,7 +181,7 @@ def test_an_invalid_configuration_names_place_and_reason(nvue: Nvue, time: Simul
         {"router": {"bgp": {"enable": "on"}}, "vrf": {"default": {"router": {"bgp": {"enable": "on"}}}}},
     )
     nvue.apply(revision)
-    time.sleep(2)
+    time.sleep(1)
     seen = nvue.progress(revision)
     assert seen.failed
     assert seen.issues == ("vrf.default.router.bgp: BGP requires autonomous-system to be set",)
@@ -204,42 +214,15 @@ def test_an_answer_that_is_no_object_is_one_sentence(nvue: Nvue, server: Server,
     [
         ("pending", False, False), ("apply", False, False), ("checking", False, False), ("ays", False, False),
         ("something_new", False, False), ("applied", False, True), ("applied_and_saved", False, True),
+        ("saved", False, True), ("previous", False, False),
         ("invalid", True, False), ("ays_fail", True, False), ("apply_fail", True, False),
-        ("ignore_fail", True, False),
+        ("ignore_fail", True, False), ("confirm", False, False), ("confirm_fail", True, False),
+        ("confirm_yes", False, False), ("apply_error", True, False), ("ready_error", True, False),
+        ("verify_error", True, False), ("verifying", False, False),
     ],
 )  # fmt: skip
 def test_states(state: str, failed: bool, applied: bool) -> None:
     assert (Progress(state).failed, Progress(state).applied) == (failed, applied)
-
-
-def test_a_certificate_that_no_authority_signed_is_refused_before_anything_is_sent(
-    server: Server, access: Access, other_certificate: Certificate
-) -> None:
-    stranger = Access(access.credentials, ca=other_certificate.pem)
-    with pytest.raises(SwitchError, match=r"certificate of 127\.0\.0\.1 is refused") as failed:
-        Nvue("leaf", "127.0.0.1", stranger, server.port).applied()
-    assert failed.value.kind == "certificate"
-    assert "pinned-certificates" in failed.value.remedy
-    assert server.calls == []
-
-
-def test_a_certificate_for_another_address_is_refused(server: Server, access: Access) -> None:
-    with pytest.raises(SwitchError, match=r"refused: .*mismatch"):
-        Nvue("leaf", "localhost", access, server.port).applied()
-
-
-def test_a_pinned_certificate_is_the_only_one(
-    server: Server, access: Access, certificate: Certificate
-) -> None:
-    pin = certificate.fingerprint.replace(":", "").lower()
-    pinned = Access(access.credentials, pins={"leaf": pin})
-    client = Nvue("leaf", "127.0.0.1", pinned, server.port)
-    assert client.applied()
-    client.close()
-    server.exchange()
-    with pytest.raises(SwitchError, match="it is not the pinned one"):
-        client.applied()
-    assert len(server.calls) == 1
 
 
 def test_the_password_is_nowhere_but_in_the_request(
@@ -259,10 +242,11 @@ def test_the_password_is_nowhere_but_in_the_request(
         repr(client),
         caplog.text,
     ]
-    said += [repr(replace(access, proxy=f"http://me:{SECRET}@192.0.2.1:3128"))]
-    assert SECRET not in " ".join(said)
+    said += [repr(replace(access, proxy=f"http://me:{PASSWORD}@192.0.2.1:3128"))]
+    assert PASSWORD not in " ".join(said)
     assert access.credentials.header not in " ".join(said)
     assert "user cumulus is not let in" in said[0]
+    assert "in the secret; a switch that still has its factory password answers so, too" in said[2]
 
 
 def test_the_factorys_password_is_called_so(server: Server, access: Access) -> None:
@@ -289,66 +273,3 @@ def test_a_403_for_a_change_has_the_switchs_words(nvue: Nvue) -> None:
     with pytest.raises(SwitchError, match=r"403 to DELETE /revision/applied: .* be changed") as failed:
         nvue.drop("applied")
     assert failed.value.kind == "refused"
-
-
-PROXY = "http://squid:3128"
-
-
-@pytest.mark.parametrize(
-    ("host", "no_proxy", "used"),
-    [
-        ("10.0.0.5", "", True), ("10.0.0.5", "10.0.0.0/8", False), ("10.0.0.5", "10.0.0.5", False),
-        ("10.0.0.5", "192.168.0.0/16,localhost", True), ("leaf.example.com", ".example.com", False),
-        ("leaf.example.com", "example.com", False), ("leaf.example.com", "ample.com", True),
-        ("leaf", "*", False),
-    ],
-)  # fmt: skip
-def test_which_proxy(host: str, no_proxy: str, used: bool) -> None:
-    assert proxy_for(host, PROXY, no_proxy) == (PROXY if used else "")
-
-
-def test_a_proxy_is_asked_for_a_tunnel_and_never_sees_the_request(
-    server: Server, certificate: Certificate
-) -> None:
-    seen: list[bytes] = []
-    listener = socket.create_server(("127.0.0.1", 0))
-
-    def proxy() -> None:
-        near, _ = listener.accept()
-        head = near.recv(4096)
-        seen.append(head)
-        far = socket.create_connection(("127.0.0.1", server.port))
-        near.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")
-        back = threading.Thread(target=_copy, args=(far, near, None))
-        back.start()
-        _copy(near, far, seen)
-        back.join()
-        near.close()
-        far.close()
-
-    thread = threading.Thread(target=proxy)
-    thread.start()
-    access = Access(
-        Credentials("cumulus", SECRET),
-        ca=certificate.pem,
-        proxy=f"http://me:word@127.0.0.1:{listener.getsockname()[1]}",
-    )
-    client = Nvue("leaf", "127.0.0.1", access, server.port)
-    assert client.applied()
-    client.close()
-    thread.join(5)
-    listener.close()
-    assert seen[0].startswith(f"CONNECT 127.0.0.1:{server.port} HTTP/1.".encode())
-    assert b"Proxy-Authorization: Basic bWU6d29yZA==" in seen[0]
-    assert b"nvue_v1" not in b"".join(seen)
-
-
-def _copy(near: socket.socket, far: socket.socket, kept: list[bytes] | None) -> None:
-    try:
-        while data := near.recv(4096):
-            if kept is not None:
-                kept.append(data)
-            far.sendall(data)
-        far.shutdown(socket.SHUT_WR)
-    except OSError:
-        return

@@ -18,7 +18,7 @@ from online import Site
 from owned import difference
 from report import Report, Result
 from unit.cumulus_fabric.fabrics import fabric
-from unit.cumulus_fabric.online.site import Rack, rack
+from unit.cumulus_fabric.online.site import InTurn, Rack, rack
 
 CANARY, LAST = "Spine0", "Leaf0-1"
 POLICY = Policy(confirm=120, settle=30.0, deadline=60.0, poll=5.0)
@@ -40,18 +40,19 @@ def with_another_network(content: dict[str, Any]) -> None:
 SMALL, CHANGED = fabric(change=small), fabric(change=with_another_network)
 
 
-def make() -> AbstractContextManager[Rack]:
-    """Three switches that run the intent; it has changed since.
+def make(waits: str = "confirm") -> AbstractContextManager[Rack]:
+    """Three switches that run the intent; it has changed since. They wait for confirmations in that state."""
+    return rack(SMALL, applied=True, waits=waits, fleet=InTurn)
 
-    They are talked to one after the other, so that each run goes the same way: side by side, how far one has
-    come when another one's waiting moves the time on would not be the same twice.
-    """
-    return rack(SMALL, applied=True, limit=1)
+
+@pytest.fixture(params=["confirm", "ays"], scope="module")
+def waits(request: pytest.FixtureRequest) -> str:
+    return request.param
 
 
 @pytest.fixture
-def three() -> Iterator[Rack]:
-    with make() as made:
+def three(waits: str) -> Iterator[Rack]:
+    with make(waits) as made:
         yield made
 
 
@@ -70,30 +71,31 @@ def outcome(three: Rack, before: dict[str, Any]) -> str:
 
 
 @pytest.fixture(scope="module")
-def undisturbed() -> Rack:
+def undisturbed(waits: str) -> Rack:
     """After an apply that nothing disturbs."""
-    with make() as made:
+    with make(waits) as made:
         assert change(made).applied
         return made
 
 
-def test_what_an_apply_asks_a_switch(undisturbed: Rack) -> None:
+def test_what_an_apply_asks_a_switch(undisturbed: Rack, waits: str) -> None:
     look = ["read operational", "read applied", *["read operational"] * 6]
-    prepare, polls = ["create", "patch", "patch", "diff", "apply"], ["poll", "poll"]
+    # Whether `ays` only passes is for one more look to tell.
+    prepare, polls = ["create", "patch", "patch", "diff", "apply"], ["poll"] * (3 if waits == "ays" else 2)
     assert undisturbed.calls(LAST) == [
         *(*look, *look),  # before anything, and after the canary
-        *(*prepare, *polls, *look, "confirm", "poll"),
+        *(*prepare, *polls, *look, "poll", "confirm", "poll"),
     ]
     prepare.remove("patch")
     assert undisturbed.calls(CANARY) == [
-        *(*look, *prepare, *polls, *look, "confirm", "poll"),
+        *(*look, *prepare, *polls, *look, "poll", "confirm", "poll"),
         *look,  # after the others
     ]
 
 
-def case(name: str, fault: Fault) -> str:
+def case(waits: str, name: str, fault: Fault) -> str:
     """What is wrong with the end of one disturbed apply; nothing when all is well."""
-    with make() as three:
+    with make(waits) as three:
         before = deepcopy(three.applied)
         three.servers[name].inject(fault)
         report = change(three)
@@ -109,8 +111,8 @@ def case(name: str, fault: Fault) -> str:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", [CANARY, LAST])
-def test_a_fault_once_in_each_call(undisturbed: Rack, name: str, kind: str) -> None:
-    wrong = [case(name, Fault(kind, at=number)) for number in range(len(undisturbed.calls(name)))]
+def test_a_fault_once_in_each_call(undisturbed: Rack, waits: str, name: str, kind: str) -> None:
+    wrong = [case(waits, name, Fault(kind, at=number)) for number in range(len(undisturbed.calls(name)))]
     assert [each for each in wrong if each] == []
 
 
@@ -120,9 +122,12 @@ faults = st.lists(
 
 
 @settings(deadline=None, max_examples=60)
-@given(st.dictionaries(st.sampled_from([each.name for each in SMALL.switches]), faults))
-def test_whatever_goes_wrong_the_report_says_what_runs(troubles: dict[str, list[Fault]]) -> None:
-    with make() as three:
+@given(
+    st.sampled_from(["confirm", "ays"]),
+    st.dictionaries(st.sampled_from([each.name for each in SMALL.switches]), faults),
+)
+def test_whatever_goes_wrong_the_report_says_what_runs(waits: str, troubles: dict[str, list[Fault]]) -> None:
+    with make(waits) as three:
         before = deepcopy(three.applied)
         for name, several in troubles.items():
             three.servers[name].inject(*several)
@@ -199,30 +204,16 @@ def test_what_somebody_else_is_applying_is_left_to_them(three: Rack) -> None:
     before = deepcopy(three.applied)
     (theirs,) = box.create()
     box.patch(theirs, ("system", "hostname"), "renamed")
-    prompt = {"ays": "ays_yes", "confirm": "confirm_yes"}
+    prompt = {"ays": "ays_yes"}
     box.request(theirs, {"state": "apply", "auto-prompt": prompt, "state-controls": {"confirm": 900}})
     report = change(three)
     (reason,) = report.reasons
     assert "409" in reason.what
     assert "is being applied" in reason.what
-    box.request(theirs, {"state": "apply"})
+    box.request(theirs, {"state": "confirm_yes" if box.waits == "confirm" else "apply"})
     assert three.applied["Leaf0-2"]["system"].pop("hostname") == "renamed"
     before["Leaf0-2"]["system"].pop("hostname")
     assert three.applied == before
-
-
-def test_a_canary_goes_alone_and_first(three: Rack) -> None:
-    seen: list[str] = []
-    site = Site(CHANGED, three.site.fleet)
-    assert site.apply(canary=CANARY, announce=seen.append).applied
-    assert seen == [f"applying on {CANARY}", "applying on Leaf0-1, Leaf0-2"]
-
-
-def test_role_by_role(three: Rack) -> None:
-    seen: list[str] = []
-    site = Site(CHANGED, three.site.fleet)
-    assert site.apply(canary="Leaf0-2", order="role", announce=seen.append).applied
-    assert seen == ["applying on Leaf0-2", "applying on Spine0", "applying on Leaf0-1"]
 
 
 def test_a_failing_canary_leaves_the_others_untouched(three: Rack) -> None:
@@ -245,3 +236,48 @@ def test_a_change_that_cuts_management_rolls_itself_back(three: Rack) -> None:
     assert box.rolled_back == 1
     assert outcome(three, before) == "rolled back"
     assert report.results[LAST] is Result.ROLLED_BACK
+
+
+def test_a_switch_that_does_not_wait_takes_everything_back(three: Rack) -> None:
+    """What nobody confirmed does not count as confirmed: such a switch would not come back by itself."""
+    before = deepcopy(three.applied)
+    three.servers[CANARY].switch.waits = ""
+    report = change(three)
+    assert report.verdict == "fully rolled back: every switch runs what it ran before"
+    assert [reason.sentence() for reason in report.reasons] == [
+        "Spine0: it applied the change for good, although it was asked to wait for a confirmation; "
+        "bring it to a release that knows nv config apply --confirm"
+    ]
+    assert outcome(three, before) == "rolled back"
+
+
+def test_nobody_confirms_in_advance(undisturbed: Rack) -> None:
+    bodies = [call.body for call in undisturbed.servers[LAST].calls if call.name in ("apply", "confirm")]
+    assert [list(body["auto-prompt"]) for body in bodies] == [["ays", "ignore_fail"]] * 2
+
+
+RELOAD = Issue("systemctl", "Unable to reload-or-restart services (frr)")
+
+
+def test_a_service_that_does_not_reload_is_not_ignored(three: Rack) -> None:
+    """The switch's question was answered in advance, so that it goes back."""
+    before = deepcopy(three.applied)
+    three.wires.refuse[CANARY] = RELOAD
+    report = change(three)
+    assert report.verdict == "fully rolled back: every switch runs what it ran before"
+    assert report.reasons[0].sentence().startswith(f"{CANARY}: apply_fail: Unable to reload-or-restart")
+    assert outcome(three, before) == "rolled back"
+
+
+def test_a_switch_that_still_asks_whether_to_ignore_a_failure_is_not_called_rolled_back(three: Rack) -> None:
+    box = three.servers[CANARY].switch
+    box.prompts = ("ays", "confirm")
+    three.wires.refuse[CANARY] = RELOAD
+    report = change(three)
+    assert report.results == {CANARY: Result.UNKNOWN}
+    assert report.verdict == f"rolled back, but not known of {CANARY}; look at it when it answers again"
+    revision = list(box.revisions)[-1]
+    assert report.reasons[-1].sentence() == (
+        f"{CANARY}: not seen to be rolled back: revision {revision} is still ignore_fail; {RELOAD.message}; "
+        f"run nv config apply {revision} on it and answer no, or apply the one before"
+    )

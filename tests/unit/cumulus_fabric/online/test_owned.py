@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from model import Dialect
 from nvue import diff, merge
-from nvue.switch import factory
+from nvue.factory import factory
 from owned import difference, inverse, patch_between, spread
 from plan import fold
 from unit.cumulus_fabric.fabrics import SIX, fabric

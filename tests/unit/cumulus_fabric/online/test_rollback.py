@@ -59,6 +59,17 @@ def test_the_last_change_of_all_is_taken_back(three: Rack) -> None:
     assert three.applied == first
 
 
+@pytest.mark.parametrize("word", ["previous", "saved", "applied"])
+def test_whatever_a_switch_calls_what_ran_earlier(three: Rack, word: str) -> None:
+    _, first, _ = bring(three, SMALL, CHANGED)
+    for server in three.servers.values():
+        for name, revision in server.switch.revisions.items():
+            if name != server.switch.applied_id:
+                revision.state = word
+    assert three.site.rollback().applied
+    assert three.applied == first
+
+
 def test_one_that_fails_is_taken_back_itself_and_says_so(three: Rack) -> None:
     _, _, second = bring(three, SMALL, CHANGED)
     three.wires.refuse["Leaf0-2"] = Issue("systemctl", "no")

@@ -11,15 +11,12 @@ from nvue import Certificate, Server, Tree
 
 YES = {"ays": "ays_yes"}
 APPLY = {"state": "apply", "auto-prompt": YES}
+CONFIRM = {"state": "confirm_yes", "auto-prompt": YES}
 PACE = 3.0
 
 
 def commit(seconds: float) -> Tree:
-    return {
-        "state": "apply",
-        "auto-prompt": {"confirm": "confirm_yes", **YES},
-        "state-controls": {"confirm": seconds},
-    }
+    return {**APPLY, "state-controls": {"confirm": seconds}}
 
 
 class Caller:
@@ -48,8 +45,8 @@ class Caller:
         return name.replace("/", "%2F")
 
     def settle(self, name: str) -> Tree:
-        """A revision once both steps of its apply are over."""
-        self.server.switch.clock.sleep(2 * PACE)
+        """A revision once the steps of its apply are over."""
+        self.server.switch.clock.sleep(3 * PACE)
         return self("GET", f"/revision/{name}")[1]
 
     def applied(self) -> Tree:

@@ -5,18 +5,46 @@ import threading
 
 import pytest
 from nvue import Issue, SimulatedTime, Switch, Tree
-from unit.cumulus_fabric.online.simulator.caller import APPLY, PACE, Caller, commit
+from unit.cumulus_fabric.online.simulator.caller import APPLY, CONFIRM, PACE, Caller, commit
 
 
 def test_a_commit_that_is_confirmed_stays(call: Caller, time: SimulatedTime) -> None:
     name = call.create()
     call("PATCH", f"/?rev={name}", {"system": {"hostname": "new"}})
     call("PATCH", f"/revision/{name}", commit(300))
-    assert call.settle(name)["state"] == "ays"
+    assert call.settle(name)["state"] == "confirm"
     assert call.applied()["system"]["hostname"] == "new"
+    assert call("PATCH", f"/revision/{name}", APPLY)[0] == 409
+    assert call("PATCH", f"/revision/{name}", CONFIRM)[1]["state"] == "applied_and_saved"
+    time.sleep(301)
+    assert call.applied()["system"]["hostname"] == "new"
+
+
+def test_where_ays_waits_a_plain_apply_confirms(call: Caller, switch: Switch, time: SimulatedTime) -> None:
+    switch.waits = "ays"
+    name = call.create()
+    call("PATCH", f"/?rev={name}", {"system": {"hostname": "new"}})
+    call("PATCH", f"/revision/{name}", commit(300))
+    assert call.settle(name)["state"] == "ays"
+    assert call("PATCH", f"/revision/{name}", CONFIRM)[0] == 409
     assert call("PATCH", f"/revision/{name}", APPLY)[1]["state"] == "applied_and_saved"
     time.sleep(301)
     assert call.applied()["system"]["hostname"] == "new"
+
+
+def test_a_confirmation_in_advance_leaves_nothing_to_wait_for(call: Caller) -> None:
+    name = call.create()
+    call("PATCH", f"/?rev={name}", {"system": {"hostname": "new"}})
+    body = commit(300)
+    body["auto-prompt"] = {**body["auto-prompt"], "confirm": "confirm_yes"}
+    call("PATCH", f"/revision/{name}", body)
+    assert call.settle(name)["state"] == "applied_and_saved"
+
+
+def test_what_does_not_wait_cannot_be_confirmed(call: Caller) -> None:
+    name = call.create()
+    call("PATCH", f"/?rev={name}", {"system": {"hostname": "new"}})
+    assert call("PATCH", f"/revision/{name}", CONFIRM)[0] == 409
 
 
 def test_a_commit_that_nobody_confirms_rolls_itself_back(
@@ -26,12 +54,12 @@ def test_a_commit_that_nobody_confirms_rolls_itself_back(
     name = call.create()
     call("PATCH", f"/?rev={name}", {"system": {"hostname": "new"}})
     call("PATCH", f"/revision/{name}", commit(300))
-    assert call.settle(name)["state"] == "ays"
-    time.sleep(299)
-    assert call("GET", f"/revision/{name}")[1]["state"] == "ays"
+    assert call.settle(name)["state"] == "confirm"
+    time.sleep(297)
+    assert call("GET", f"/revision/{name}")[1]["state"] == "confirm"
     time.sleep(2)
     shown = call("GET", f"/revision/{name}")[1]
-    assert (shown["state"], shown["transition"]["issue"]["00000"]["code"]) == ("apply_fail", "rollback")
+    assert (shown["state"], shown["transition"]["issue"]["00000"]["code"]) == ("confirm_fail", "rollback")
     assert call.applied() == before
     assert switch.rolled_back == 1
 
@@ -63,8 +91,8 @@ def test_a_change_that_cuts_management_is_answered_again_after_its_rollback(
     name = call.create()
     call("PATCH", f"/?rev={name}", {"interface": {"eth0": {"link": {"state": {"down": {}}}}}})
     call("PATCH", f"/revision/{name}", commit(300))
-    time.sleep(2 * PACE)
+    time.sleep(3 * PACE)
     with pytest.raises(TimeoutError):
         call("GET", f"/revision/{name}", timeout=0.3)
     time.sleep(301)
-    assert call("GET", f"/revision/{name}")[1]["state"] == "apply_fail"
+    assert call("GET", f"/revision/{name}")[1]["state"] == "confirm_fail"

@@ -4,7 +4,7 @@
 import pytest
 from nvue import Certificate, Issue, Server, SimulatedTime, Switch, Tree, diff, merge
 from nvue.fabric import Fabric
-from unit.cumulus_fabric.online.simulator.caller import APPLY, PACE, YES, Caller, commit
+from unit.cumulus_fabric.online.simulator.caller import APPLY, CONFIRM, PACE, YES, Caller, commit
 
 
 def saved(call: Caller) -> Tree:
@@ -23,6 +23,8 @@ def test_a_revision_is_created_patched_applied_and_saved(call: Caller, time: Sim
     assert call("PATCH", f"/revision/{name}", APPLY)[1]["state"] == "apply"
     time.sleep(PACE)
     assert call("GET", f"/revision/{name}")[1]["state"] == "checking"
+    time.sleep(PACE)
+    assert call("GET", f"/revision/{name}")[1]["state"] == "ays"
     assert call.applied() == before
     time.sleep(PACE)
     assert call("GET", f"/revision/{name}")[1]["state"] == "applied_and_saved"
@@ -88,7 +90,7 @@ def test_startup_is_what_was_confirmed_last(call: Caller) -> None:
     call("PATCH", f"/revision/{name}", commit(300))
     call.settle(name)
     assert (call.applied() != before, saved(call)) == (True, before)
-    call("PATCH", f"/revision/{name}", APPLY)
+    call("PATCH", f"/revision/{name}", CONFIRM)
     assert saved(call) == call.applied() != before
     listed = call("GET", "/revision")[1]
     assert listed["startup"] == listed["applied"] == listed[name.replace("%2F", "/")]
@@ -128,24 +130,41 @@ def test_without_the_answer_to_are_you_sure_nothing_is_applied(call: Caller, swi
     assert switch.applied_id == running
 
 
-def test_a_backend_that_fails_leaves_the_switch_as_it_was(certificate: Certificate) -> None:
-    fabric = Fabric(refuse={"leaf0-1": Issue("systemctl", "frr.service failed")})
+@pytest.mark.parametrize(
+    ("code", "answers", "state"),
+    [
+        ("config_invalid", YES, "apply_fail"), ("systemctl", YES, "ignore_fail"),
+        ("systemctl", {**YES, "ignore_fail": "ignore_fail_no"}, "apply_fail"),
+    ],
+)  # fmt: skip
+def test_a_backend_that_fails_leaves_the_switch_as_it_was(
+    certificate: Certificate, code: str, answers: Tree, state: str
+) -> None:
+    """Where a service does not reload, it asks whether to ignore that."""
+    fabric = Fabric(refuse={"leaf0-1": Issue(code, "frr.service failed")})
     switch = Switch("leaf0-1", backend=fabric.member("leaf0-1"), pace=PACE, clock=SimulatedTime())
     with Server(switch, certificate) as server:
         call = Caller(server, certificate)
         before, name = call.applied(), call.create()
         call("PATCH", f"/?rev={name}", {"system": {"hostname": "new"}})
-        call("PATCH", f"/revision/{name}", APPLY)
+        call("PATCH", f"/revision/{name}", {"state": "apply", "auto-prompt": answers})
         shown = call.settle(name)
-        assert (shown["state"], shown["transition"]["issue"]["00000"]["code"]) == ("apply_fail", "systemctl")
+        assert (shown["state"], shown["transition"]["issue"]["00000"]["code"]) == (state, code)
         assert call.applied() == before
 
 
-@pytest.mark.parametrize(("release", "path"), [("5.9.2", "build"), ("5.14.0", "version/image")])
-def test_the_release_is_where_that_release_has_it(certificate: Certificate, release: str, path: str) -> None:
+@pytest.mark.parametrize(
+    ("release", "path", "told"),
+    [
+        ("5.9.2", "build", "Cumulus Linux 5.9.2"), ("5.14.0", "version/image", "Cumulus Linux 5.14.0"),
+        ("5.18.0", "version/product-release", "5.18.0"), ("5.18.0", "version/image/build-id", "5.18.0.0025"),
+    ],
+)  # fmt: skip
+def test_the_release_is_where_that_release_has_it(
+    certificate: Certificate, release: str, path: str, told: str
+) -> None:
     with Server(Switch(release=release), certificate) as server:
-        answer = Caller(server, certificate)("GET", f"/system/{path}?rev=operational")
-        assert answer == (200, f"Cumulus Linux {release}")
+        assert Caller(server, certificate)("GET", f"/system/{path}?rev=operational") == (200, told)
 
 
 def test_diff_is_the_patch_between_two_trees() -> None:

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is behind a switch's REST interface."""
+
+from typing import Protocol
+
+from nvue.rules import Issue
+from nvue.trees import Tree
+
+
+class Backend(Protocol):
+    """What is behind the REST interface: a model, or the real thing."""
+
+    def apply(self, tree: Tree) -> Issue | None:
+        """Make the box as ``tree`` says, and return None; or leave it as it was and say why.
+
+        Called once at a time, by the clock; also with an earlier tree, for a rollback.
+        """
+
+    def operational(self) -> Tree:
+        """What ``rev=operational`` shows, in NVUE's own layout (see README.md)."""
+
+
+class Box:
+    """A backend without anything behind it: every tree applies, and nothing is to be seen."""
+
+    def apply(self, tree: Tree) -> Issue | None:
+        return None
+
+    def operational(self) -> Tree:
+        return {}

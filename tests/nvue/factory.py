@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a switch has from the factory: its first configuration, and how it tells its release."""
+
+from nvue.trees import Tree, merge
+
+
+def factory(hostname: str, new: bool) -> Tree:
+    """The configuration of a switch as it comes: management by DHCP, a host name."""
+    dhcp = {"ipv4": {"dhcp-client": {"state": "enabled"}}} if new else {"ip": {"address": {"dhcp": {}}}}
+    vrf = {"vrf": "mgmt"} if new else {"ip": {"vrf": "mgmt"}}
+    return {
+        "interface": {"eth0": merge(merge({"type": "eth"}, dhcp), vrf)},
+        "system": {"hostname": hostname, "timezone": "Etc-UTC"},
+    }
+
+
+def told(release: str, version: tuple[int, ...]) -> Tree:
+    """Where ``rev=operational`` has the release below ``system``.
+
+    5.14 moved it from ``build`` to ``version``. Later ones tell there what else has a version (Cumulus Linux
+    user guide, ``nv show system version`` of 5.18); from which one on is not known, 5.15 is taken.
+    """
+    build = f"Cumulus Linux {release}"
+    if version < (5, 14):
+        return {"build": build}
+    if version < (5, 15):
+        return {"version": {"image": build}}
+    image = {"build-id": f"{release}.0025", "build-date": "Tue Jul 21 11:06:05 UTC 2026"}
+    others = {"onie": "2021.05-5.3.0008-115200", "kernel": "6.1.0-cl-1-amd64"}
+    others["base-os"] = "Debian GNU/Linux 12.14"
+    return {"version": {**others, "product-release": release, "image": image}}

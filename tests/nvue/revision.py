@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One revision as a client sees it, and a refusal.
+
+The states are those that gpncfg, a client of real switches, lists.
+"""
+
+from dataclasses import dataclass, field
+
+from nvue.rules import Issue
+from nvue.trees import Tree
+
+DONE = ("applied", "applied_and_saved", "saved", "previous")
+BUSY = ("apply", "checking", "ays", "confirm", "ignore_fail")
+TITLES = {
+    400: "Bad Request",
+    401: "Unauthorized",
+    403: "Forbidden",
+    404: "Not Found",
+    409: "Conflict",
+    500: "Internal Server Error",
+}
+
+
+@dataclass
+class Revision:
+    """A candidate configuration, how far it has come, and the answers given to what is asked on its way."""
+
+    tree: Tree
+    state: str = "pending"
+    progress: str = ""
+    issues: list[Issue] = field(default_factory=list)
+    answers: dict[str, str] = field(default_factory=dict)
+
+    def as_json(self) -> Tree:
+        issues = {f"{number:05}": issue.as_json() for number, issue in enumerate(self.issues)}
+        return {"state": self.state, "transition": {"issue": issues, "progress": self.progress}}
+
+
+class RefusedError(Exception):
+    """An answer with an HTTP status of 400 and above."""
+
+    def __init__(self, status: int, detail: str) -> None:
+        super().__init__(detail)
+        self.status = status
+        self.detail = detail
