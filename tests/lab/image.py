@@ -50,7 +50,7 @@ PACKAGES = [
     ),
     *("python3", "python3-yaml", "qemu-guest-agent"),
     *("ovn-central", "ovn-host", "iperf3"),  # the rack's overlay
-    *("rdma-core", "ibverbs-providers", "perftest"),  # RoCE over rdma_rxe
+    *("rdma-core", "ibverbs-providers", "rdmacm-utils", "perftest"),  # RoCE over rdma_rxe
 ]
 
 

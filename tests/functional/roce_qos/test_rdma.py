@@ -37,8 +37,14 @@ done
 ip link set lag up
 ip addr add {RECEIVER}/24 dev lag
 rdma link add rxe1 type rxe netdev lag
+systemd-run -q --unit=server rping -s -P -a {RECEIVER}
+until rdma resource show cm_id | grep -q LISTEN; do sleep 0.2; done
 """
-WRITES = "ib_write_bw -R -d {} -n 20 -s 4096 -m 1024 -F"
+PINGS = f"rping -c -v -V -C 20 -a {RECEIVER}"
+"""librdmacm's own: sends, RDMA reads and writes, whose data it compares.
+
+Not perftest: its two sides agree by TCP before the server listens, and a client that comes first crashes.
+"""
 
 
 @pytest.fixture(scope="module", params=CHOSEN)
@@ -58,15 +64,12 @@ def pair(request: pytest.FixtureRequest) -> Iterator[tuple[Guest, Guest]]:
 
 
 def types_of_service(pair: tuple[Guest, Guest]) -> set[str]:
-    """What RoCE packets carry as they arrive at the peer while the node writes to it."""
+    """What RoCE packets carry as they arrive at the peer while the node talks to it."""
     node, peer = pair
     capture = "tcpdump -ni lag -vc 20 udp dst port 4791 > /run/capture 2>/run/tcpdump.log"
-    peer.run(f"systemd-run -q --unit=capture --collect sh -c '{capture}'")
-    server = WRITES.format("rxe1").split()
-    peer.run(["systemd-run", "-q", "--unit=server", "--collect", *server])
-    peer.run("until ss -Hltn | grep -q :18515 || rdma resource show cm_id | grep -q LISTEN; do sleep 1; done")
-    done = node.run([*WRITES.format("rxe0").split(), RECEIVER], timeout=180)
-    assert re.search(r"^ *4096 +20 ", done.stdout, flags=re.MULTILINE), done.stdout
+    peer.run(f"rm -f /run/tcpdump.log; systemd-run -q --unit=capture --collect sh -c '{capture}'")
+    peer.run("until grep -q listening /run/tcpdump.log; do sleep 0.2; done")
+    assert node.run(PINGS, timeout=180).stdout.count("ping data") == 20
     peer.run("for i in $(seq 30); do systemctl is-active -q capture || exit 0; sleep 1; done; exit 1")
     return set(re.findall(r"\(tos (0x[0-9a-f]+)", peer.read("/run/capture")))
 
