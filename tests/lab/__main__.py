@@ -15,7 +15,7 @@ from lab import juju
 from lab.guest import GuestError
 from lab.host import HostError
 from lab.rack import build, deployment, layout, report
-from lab.rack.scenarios import ONE_MORE, SCENARIOS, converge
+from lab.rack.scenarios import ONE_MORE, SCENARIOS, TWO_NODES, converge
 from lab.shell import interact
 
 BUNDLE = deployment.ROOT / "bundles" / "ovn-offload-jammy-yoga.yaml"
@@ -44,6 +44,12 @@ def arguments() -> argparse.Namespace:
     options.spare = len(set(options.more) & set(ONE_MORE))
     if options.nodes + options.spare > layout.MOST:
         parser.error(f"{options.scenario} adds {options.spare}; the racks have ports for {layout.MOST} nodes")
+    pairs = [name for name in options.more if name in TWO_NODES]
+    if pairs and options.nodes < 2:
+        parser.error(f"--nodes {options.nodes} is too few for {', '.join(pairs)}: 2 or more")
+    there = [*(f"node-{number}" for number in range(options.nodes + options.spare)), layout.FABRIC]
+    if options.shell not in (None, *there):
+        parser.error(f"--shell {options.shell} is not in this rack: {', '.join(there)}")
     return options
 
 
@@ -54,6 +60,8 @@ def main() -> int:
         for path in filter(None, (options.json, options.html)):  # before the rack, not after its ten minutes
             path.parent.mkdir(parents=True, exist_ok=True)
         wanted = deployment.read(options.bundle, options.overlay, options.nodes + options.spare)
+        if wanted.left_out:
+            print(f"Left out, since on no compute node: {', '.join(wanted.left_out)}")
         with build.rack(wanted, options.spare) as rack:
             found = [*converge(rack), *(check for name in options.more for check in SCENARIOS[name](rack))]
             fabric = picture(rack)

@@ -159,10 +159,11 @@ class Guest:
 
         A snapshot fits only the QEMU and the devices that it was taken with.
         """
+        directory = self._image.directory  # first: a host may have QEMU only since then
         macs = [nic.mac for nic in self._nics]
         setup = (self._setup.script, self._setup.running)
         key = digest([qemu_version(), *self._accelerator, *macs, *setup, Path(__file__)])
-        return self._image.directory / f"booted-{self._setup.name}-{key}.qcow2"
+        return directory / f"booted-{self._setup.name}-{key}.qcow2"
 
     def _boot_first(self) -> None:
         """Boot the image for real, once; later guests start from there in seconds.

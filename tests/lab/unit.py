@@ -8,7 +8,7 @@ Clients are :mod:`lab.juju` from outside, and ``unit.py juju-exec``, which charm
 
 A unit is ``/var/lib/juju/agents/unit-<app>-<number>/charm``, the charm with the shared packages staged into
 its lib/, as packing does it, and ``/var/lib/lab/units/<app>.json``: what a controller would know of it. A
-machine has at most one unit of an application.
+machine has at most one unit of an application. ``/run/lab-<app>.trace``: its hooks' writes since the boot.
 """
 
 import importlib
@@ -28,6 +28,7 @@ from typing import Any
 SOCKET = "/run/lab-juju.socket"
 UNITS = Path("/var/lib/lab/units")
 AGENTS = Path("/var/lib/juju/agents")
+TRACES = Path("/run")
 SOURCES = Path("/opt/ovn-offload")
 PACKAGES = "/opt/site-packages"
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
@@ -138,11 +139,12 @@ def dispatch(request: dict[str, Any]) -> dict[str, Any]:
     from ops import testing
 
     known, event = change(request), request.get("event", "").replace("-", "_")
-    directory, trace = Path(known["directory"]), UNITS / f"{known['app']}.trace"
+    directory, trace = Path(known["directory"]), TRACES / f"lab-{known['app']}.trace"
     if event == "upgrade_charm":
         unpack(known)
     os.chdir(directory)
-    trace.write_text("")
+    trace.touch()
+    before = trace.stat().st_size
     os.environ.update(JUJU_API_ADDRESSES=CONTROLLER, OVN_OFFLOAD_TRACE=str(trace))
     reboots: list[bool] = []
 
@@ -168,7 +170,7 @@ def dispatch(request: dict[str, Any]) -> dict[str, Any]:
     if reboots:
         known["reboot_requested"] = BOOT_ID.read_text().strip()
     save(known)
-    writes = [json.loads(line) for line in trace.read_text().splitlines()]  # hostnic's
+    writes = [json.loads(line) for line in trace.read_bytes()[before:].splitlines()]  # hostnic's
     return {
         "status": known["status"],
         "reboot_requested": bool(reboots),

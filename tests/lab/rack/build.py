@@ -10,6 +10,7 @@ from typing import Any
 
 from lab.cable import Nic
 from lab.guest import Guest
+from lab.image import image
 from lab.rack import layout, ovn
 from lab.rack.controller import Controller
 from lab.rack.deployment import Application, Deployment
@@ -72,6 +73,8 @@ def rack(deployment: Deployment, spare: int = 0) -> Iterator[Rack]:
         spare: how many of its compute nodes, the last ones, are left blank until they are added.
 
     """
+    # Not in the machines' threads: Ctrl-C would end one thread's build there, and the next begin it anew.
+    image("trixie")
     with layout.cabled() as (fabric, nodes):
         yield from _rack(deployment, len(deployment.nodes) - spare, fabric, nodes)
 

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 from lab.checks import Check
 from lab.progress import seconds
-from lab.rack import checks
+from lab.rack import checks, writes
 from lab.rack.build import Rack
 from lab.rack.controller import Unit
 from lab.rack.traffic import Traffic
@@ -22,15 +22,14 @@ def verify(rack: Rack) -> list[Check]:
 
 
 def power_cycled(rack: Rack, names: list[str]) -> list[Check]:
-    """These nodes lose their power; what comes back needs no hook to be as it was."""
+    """These nodes lose their power; what comes back is as it was, and no hook has changed it."""
     rack.display.phase("power cycle")
     rack.floor.each("power cycle", {name: lambda guest: guest.power_cycle() for name in names})
     before = len(rack.controller.down)
     for unit in on_nodes(rack, names):
-        unit.writes = 0
         rack.controller.queue(unit, "start")
-    found = [settled(rack), no_more_reboots(rack, before)]
-    return [*found, *verify(rack)]
+    found = [settled(rack), no_more_reboots(rack, before), *verify(rack)]
+    return [*found, *writes.no_change("boot", "since the boot", writes.written(rack, names))]
 
 
 def no_more_reboots(rack: Rack, before: int) -> Check:

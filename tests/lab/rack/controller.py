@@ -38,7 +38,6 @@ class Unit:
     status: tuple[str, str] = ("waiting", "for its machine")
     hooked: float = 0.0
     looked: float = 0.0  # as soon as it is deployed
-    writes: int = 0
     failures: int = 0
     runner: Any = None  # a Runner as soon as it is deployed
     started: bool = False
@@ -147,7 +146,6 @@ class Controller:
         return not jobs and active and all(unit.looked > unit.hooked for unit in units)
 
     def _ran(self, unit: Unit, event: str, result: Result) -> None:
-        unit.failures, unit.writes = 0, len(result.writes)
         self._hooked(unit, result)
         if event == "start" and not unit.started:
             unit.started = True
@@ -174,7 +172,7 @@ class Controller:
             self._reboot(unit.machine, error)
 
     def _hooked(self, unit: Unit, result: Result) -> None:
-        unit.hooked = time.monotonic()
+        unit.hooked, unit.failures = time.monotonic(), 0
         for level, text in result.logs:
             if level == "INFO":
                 self.tell(f"{unit.name}: {text}")

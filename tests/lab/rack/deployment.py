@@ -59,11 +59,20 @@ class Relation:
 
 @dataclass(frozen=True)
 class Deployment:
-    """What is deployed, and on which machines subordinates are: the compute nodes."""
+    """What is deployed.
+
+    Attributes:
+        applications: by name.
+        relations: among them.
+        nodes: the machines that subordinates can be on, since only these have a NIC: the compute nodes.
+        left_out: subordinates that are on none of them.
+
+    """
 
     applications: dict[str, Application]
     relations: tuple[Relation, ...]
     nodes: tuple[str, ...]
+    left_out: tuple[str, ...] = ()
 
     def related(self, application: str) -> list[Relation]:
         """The application's relations, also those with its peers."""
@@ -90,16 +99,19 @@ def read(bundle: Path, overlays: list[Path], nodes: int) -> Deployment:
         if mine in metas and _container(metas[mine][1], endpoint)
     }
     placed = {name: _machines(body) for name, body in whole["applications"].items()}
-    compute = next((placed[name] for name in hosts.values()), ())
+    compute = next(iter(hosts.values()), "")
     free = [str(number) for number in range(1000) if str(number) not in (whole.get("machines") or {})]
-    compute = (*compute, *free)[:nodes]
+    # More nodes than the bundle has machines for are more units of the principal there.
+    placed[compute] = machines = (*placed.get(compute, ()), *free)[:nodes]
+    for mine, principal in hosts.items():
+        placed[mine] = tuple(machine for machine in placed.get(principal, ()) if machine in machines)
+    left_out = tuple(name for name in hosts if not placed[name])
+    metas = {name: meta for name, meta in metas.items() if name not in left_out}
     applications: dict[str, Application] = {}
     for name, (charm, meta) in metas.items():
         given = whole["applications"][name].get("options") or {}
         options = {key: _typed(meta, key, value) for key, value in given.items()}
-        applications[name] = Application(
-            name, charm, meta, options, compute if name in hosts else placed[name]
-        )
+        applications[name] = Application(name, charm, meta, options, placed[name])
     relations: list[Relation] = []
     for name, (_, meta) in metas.items():
         relations += [Relation(0, ((name, peer),)) for peer in meta.get("peers", {})]
@@ -108,7 +120,7 @@ def read(bundle: Path, overlays: list[Path], nodes: int) -> Deployment:
         if ends:
             relations.append(Relation(0, ends, _container(metas[ends[0][0]][1], ends[0][1])))
     numbered = tuple(Relation(n, each.ends, each.container) for n, each in enumerate(relations))
-    return Deployment(applications, numbered, compute)
+    return Deployment(applications, numbered, machines, left_out)
 
 
 def _only(bodies: Map, known: Map) -> Map:

@@ -17,6 +17,8 @@ INSIDE = f"ip netns exec {ovn.INSTANCE}"
 PAIR = f"taskset -c $I iperf3 -c {{}} -p $(({FIRST}+I*2)) -l {SIZE} -t {SECONDS} -Z"
 """What a client of the pairs runs, but for the form of its answer."""
 
+NO_ANSWER = "no answer"
+
 
 @dataclass(frozen=True)
 class Run:
@@ -36,19 +38,21 @@ def gbits(rate: float) -> str:
     return f"{rate / 1e9:.3g} Gb/s"
 
 
-def parse(text: str) -> Run:
-    """The answers of one or more clients with ``--json``, one after the other."""
-    rate, errors, decoder = 0.0, list[str](), json.JSONDecoder()
+def parse(text: str, clients: int) -> Run:
+    """The answers of this many clients with ``--json``, one after the other; one that died left nothing."""
+    rate, errors, answers, decoder = 0.0, list[str](), 0, json.JSONDecoder()
     while text := text.strip():
+        answers += 1
         try:
             said, end = decoder.raw_decode(text)
         except json.JSONDecodeError:
             errors.append(text.splitlines()[-1])
             break
         text = text[end:]
-        rate += said.get("end", {}).get("sum_sent", {}).get("bits_per_second", 0.0)
-        errors += [said["error"]] if "error" in said else []
-    return Run(rate, tuple(errors) if errors or rate else ("no answer",))
+        sent = said.get("end", {}).get("sum_sent", {}).get("bits_per_second", 0.0)
+        rate += sent
+        errors += [] if sent and "error" not in said else [said.get("error", NO_ANSWER)]
+    return Run(rate, (*errors, *[NO_ANSWER] * (clients - answers)))
 
 
 def vcpus(rack: Rack, *machines: str) -> int:
@@ -74,10 +78,10 @@ def each_vcpu(rack: Rack, machine: str, address: str, pairs: int) -> Run:
     """A client per vCPU at once."""
     client = f"{INSIDE} {PAIR.format(address)} -J >/run/iperf3-$I.json"
     script = f"for I in $(seq 0 {pairs - 1}); do {client} & done; wait; cat /run/iperf3-*.json"
-    return parse(rack.on(machine, f"rm -f /run/iperf3-*.json; {script}", timeout=60 + 20 * SECONDS))
+    return parse(rack.on(machine, f"rm -f /run/iperf3-*.json; {script}", timeout=60 + 20 * SECONDS), pairs)
 
 
 def single(rack: Rack, machine: str, address: str, options: str = "") -> Run:
     """One client; it gives up after 5 seconds without an answer."""
     client = f"{INSIDE} iperf3 -c {address} -p {SINGLE} --connect-timeout 5000 {options} -J"
-    return parse(rack.on(machine, client, timeout=180))
+    return parse(rack.on(machine, client, timeout=180), 1)

@@ -8,7 +8,7 @@ from pathlib import Path
 from client import Nvue
 from connection import Access, Credentials
 
-BUSY = ("pending", "apply", "checking")
+BUSY = ("pending", "apply", "checking", "ays")
 
 
 def blank(switch: Nvue) -> str:

@@ -47,11 +47,6 @@ class Machine:
         self._future: Future[Any] | None = None
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=name)
 
-    @property
-    def idle(self) -> bool:
-        """It has nothing to do."""
-        return self.job is None and not self.queue
-
     def enter(self) -> None:
         """Start the guest; to be done as a job."""
         self.guest.__enter__()

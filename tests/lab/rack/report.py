@@ -89,10 +89,6 @@ def write_html(path: Path, rack: Rack, checks: Sequence[Check], picture: str) ->
     )
 
 
-def dump(path: Path | None, rack: Rack, checks: Sequence[Check]) -> None:
-    """Write the JSON to a file, or print it."""
-    said = json.dumps(as_json(rack, checks), indent=1) + "\n"
-    if path:
-        path.write_text(said)
-    else:
-        print(said, end="")
+def dump(path: Path, rack: Rack, checks: Sequence[Check]) -> None:
+    """Write the JSON to a file."""
+    path.write_text(json.dumps(as_json(rack, checks), indent=1) + "\n")

@@ -5,7 +5,7 @@ import random
 from collections.abc import Callable
 
 from lab.checks import Check, equal
-from lab.rack import layout, ovn
+from lab.rack import layout, ovn, writes
 from lab.rack.acceptance import acceptance
 from lab.rack.adopt import adopt
 from lab.rack.build import Rack, deploy, deploy_node
@@ -58,7 +58,7 @@ def converge(rack: Rack) -> list[Check]:
 
 
 def reboot_survival(rack: Rack) -> list[Check]:
-    """Every node loses its power; what comes back needs no hook to be as it was."""
+    """Every node loses its power; what comes back is as it was, and no hook has changed it."""
     return power_cycled(rack, list(rack.nodes))
 
 
@@ -85,16 +85,19 @@ def link_cut(rack: Rack) -> list[Check]:
 
 
 def refresh(rack: Rack) -> list[Check]:
-    """Every charm is refreshed under traffic: no packet is lost, and no NIC is written to."""
+    """Every charm is refreshed under traffic, to the code that it has: no packet is lost, no node changed."""
     one, other = list(rack.nodes)[:2]
     rack.display.phase("refresh")
+    before = writes.written(rack, rack.nodes)
     with traffic(rack, one, other) as seen:
         for name in rack.controller.units:
             rack.controller.refresh(name)
         found = [settled(rack)]
+    after = writes.written(rack, rack.nodes)
     return [
         *found,
         equal("refresh", f"{one} to {other} packets lost of {seen.sent}", "0", str(seen.lost)),
+        *writes.no_change("refresh", "refreshed", writes.since(before, after)),
         *verify(rack),
     ]
 
@@ -240,3 +243,6 @@ SCENARIOS: dict[str, Scenario] = {
 
 ONE_MORE = ("node-added", "adopt")
 """Those that want a node of their own, blank until then."""
+
+TWO_NODES = ("acceptance", "link-cut", "refresh", "switch-replaced", "node-added")
+"""Those with traffic between two nodes that are there from the beginning."""

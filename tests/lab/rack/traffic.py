@@ -12,6 +12,7 @@ from lab.rack.build import Rack
 
 LOG, PID = "/run/traffic.log", "/run/traffic.pid"
 INTERVAL = 0.2  # seconds
+SENT, ENDED = "packets transmitted", "ended at"  # what ping's summary says, and what is noted behind it
 
 
 @dataclass
@@ -19,9 +20,9 @@ class Traffic:
     """What happened to it, once it has ended.
 
     Attributes:
-        sent: packets up to the last one that was answered.
+        sent: packets from the first that was answered to the end.
         lost: how many of them were not.
-        gap: the longest time without an answer, in seconds.
+        gap: the longest time without an answer, in seconds; the end counts like an answer.
 
     """
 
@@ -33,19 +34,35 @@ class Traffic:
 
 @contextmanager
 def traffic(rack: Rack, one: str, other: str) -> Iterator[Traffic]:
-    """Pings from one node's instance to the other's for the length of the ``with``."""
+    """Pings from one node's instance to the other's while the ``with`` lasts; it begins with an answer."""
     address, seen = ovn.address(rack.nodes[other]), Traffic()
     ping = f"ip netns exec {ovn.INSTANCE} ping -n -D -i {INTERVAL} {address}"
     rack.on(
         one,
-        f"setsid {ping} >{LOG} 2>&1 & echo $! >{PID}; until grep -q icmp_seq {LOG}; do sleep 0.2; done",
+        f"setsid {ping} >{LOG} 2>&1 & echo $! >{PID}; until grep -q ' ttl=' {LOG}; do sleep 0.2; done",
         timeout=60,
     )
     yield seen
-    seen.log = rack.on(one, f"sleep 2; kill -INT $(cat {PID}); sleep 1; cat {LOG}")
-    answers = re.findall(r"^\[([\d.]+)\] .*icmp_seq=(\d+) ttl", seen.log, re.MULTILINE)
-    numbers = {int(number) for _, number in answers}
-    times = sorted(float(time) for time, _ in answers)
-    seen.sent = max(numbers, default=0) - min(numbers, default=0) + 1
-    seen.lost = seen.sent - len(numbers)
-    seen.gap = max((later - sooner for sooner, later in pairwise(times)), default=float("inf"))
+    # ping stamps its lines with the guest's clock, so that the end is read from the same one.
+    seen.log = rack.on(
+        one,
+        f"sleep 2; ended=$(date +%s.%N); kill -INT $(cat {PID}); "
+        f"for i in $(seq 50); do grep -q '{SENT}' {LOG} && break; sleep 0.2; done; "
+        f'cat {LOG}; echo "{ENDED} $ended"',
+        timeout=60,
+    )
+    answers = {
+        int(number): float(time)
+        for time, number in re.findall(r"^\[([\d.]+)\] .*icmp_seq=(\d+) ttl", seen.log, re.MULTILINE)
+    }
+    sent = re.search(rf"^(\d+) {SENT}", seen.log, re.MULTILINE)
+    ended = re.search(rf"^{ENDED} ([\d.]+)$", seen.log, re.MULTILINE)
+    if not (answers and sent and ended):  # nothing was answered, or ping has died
+        seen.sent, seen.lost, seen.gap = 1, 1, float("inf")
+        return
+    # ping was stopped at some moment: its very last packet may have been under way.
+    last = max(*answers, int(sent[1]) - 1)
+    seen.sent = last - min(answers) + 1
+    seen.lost = seen.sent - len(answers)
+    times = [*sorted(answers.values()), float(ended[1])]
+    seen.gap = max(later - sooner for sooner, later in pairwise(times))

@@ -80,11 +80,24 @@ class Shell:
 
 
 def test_senders_are_summed_and_those_that_could_not_are_named() -> None:
-    assert iperf.parse(SENT + SENT).told == "0.642 Gb/s"
-    assert iperf.parse(SENT).errors == ()
-    assert iperf.parse(SENT + NOT_SENT).told == "unable to connect to server: Connection timed out"
-    assert iperf.parse("").told == "no answer"
-    assert iperf.parse("Cannot open network namespace").told == "Cannot open network namespace"
+    assert iperf.parse(SENT + SENT, 2).told == "0.642 Gb/s"
+    assert iperf.parse(SENT, 1).errors == ()
+    assert iperf.parse(SENT + NOT_SENT, 2).told == "unable to connect to server: Connection timed out"
+    assert iperf.parse("Cannot open network namespace", 1).told == "Cannot open network namespace"
+
+
+def test_a_client_that_died_is_missed() -> None:
+    assert iperf.parse("", 1).told == "no answer"
+    assert iperf.parse(SENT, 3).errors == ("no answer", "no answer")
+    assert len(iperf.parse(SENT + SENT[:100], 2).errors) == 1, "it died while it wrote"
+    assert iperf.parse(SENT + '{"end": {}}', 2).errors == ("no answer",)
+
+
+@pytest.mark.usefixtures("unverified")
+def test_a_pair_of_which_one_client_died_does_not_hold() -> None:
+    rack: Any = Shell(**WORKS | {"cat /run/iperf3": SENT})
+    wrong = {check.subject: check.found for check in acceptance.acceptance(rack) if not check.holds}
+    assert wrong["node-0 to node-1: TCP over the overlay, a pair per vCPU"] == "no answer"
 
 
 def test_perftests_row_is_read_by_its_headings() -> None:

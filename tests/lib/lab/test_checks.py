@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the rack's checks and its traffic make of what tools print."""
 
+import subprocess
 from types import SimpleNamespace
 from typing import Any
 
@@ -18,13 +19,23 @@ IN = (
     "ipv4(src=0.0.0.0/0), packets:24, bytes:2352, used:0.3s, offloaded:yes, dp:tc, actions:enp59s0f0npf0vf0"
 )
 ARP = "in_port(enp59s0f0npf0vf0),eth_type(0x0806), packets:1, dp:tc, actions:set(tunnel(tun_id=0x1)),2"
-LOG = """\
+TALK = """\
 PING 10.0.101.12 (10.0.101.12) 56(84) bytes of data.
 [100.000] 64 bytes from 10.0.101.12: icmp_seq=1 ttl=64 time=1.1 ms
 [100.200] 64 bytes from 10.0.101.12: icmp_seq=2 ttl=64 time=1.1 ms
+"""
+PAUSE = """\
 [102.600] 64 bytes from 10.0.101.12: icmp_seq=14 ttl=64 time=1.1 ms
 [102.700] 64 bytes from 10.0.101.12: icmp_seq=13 ttl=64 time=99.0 ms
 """
+INFINITE = float("inf")
+LATE = TALK.replace("icmp_seq=1 ", "icmp_seq=4 ").replace("icmp_seq=2 ", "icmp_seq=5 ")
+
+
+def ended(sent: int, answered: int, at: float) -> str:
+    """What ping says when it is stopped, and what is noted then."""
+    summary = f"{sent} packets transmitted, {answered} received, 0% packet loss, time 2600ms"
+    return f"\n--- 10.0.101.12 ping statistics ---\n{summary}\nended at {at:.9f}\n"
 
 
 def test_only_tunnelled_ipv4_flows_count_each_way() -> None:
@@ -37,11 +48,23 @@ def test_a_ping_that_says_nothing_is_shown_as_it_is() -> None:
     assert checks.received("connect: Network is unreachable") == "connect: Network is unreachable"
 
 
-@pytest.mark.parametrize(("log", "told"), [(LOG, (14, 10, 2.4)), ("", (1, 1, float("inf")))])
+@pytest.mark.parametrize(
+    ("log", "told"),
+    [
+        pytest.param(TALK + ended(2, 2, 100.3), (2, 0, 0.2), id="healthy"),
+        pytest.param(TALK + ended(3, 2, 100.41), (2, 0, 0.21), id="stopped with a packet under way"),
+        pytest.param(LATE + ended(5, 2, 100.3), (2, 0, 0.2), id="before the first answer nothing counts"),
+        pytest.param(TALK + PAUSE + ended(14, 4, 102.8), (14, 10, 2.4), id="an outage that ended"),
+        pytest.param(TALK + ended(40, 2, 107.9), (39, 37, 7.7), id="an outage until the end"),
+        pytest.param(TALK + "ended at 100.300000000\n", (1, 1, INFINITE), id="ping has died"),
+        pytest.param("", (1, 1, INFINITE), id="nothing at all"),
+    ],
+)
 def test_traffic_tells_what_was_lost_and_for_how_long(log: str, told: tuple[int, int, float]) -> None:
     asked: list[str] = []
 
     def on(name: str, command: str, **_: Any) -> str:
+        subprocess.run(["sh", "-n"], input=command, text=True, check=True)
         asked.append(command)
         return log
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command line around a rack: its exit status, its reports, and what comes after the verdict."""
 
+import inspect
 import json
 import sys
 from collections.abc import Iterator
@@ -18,6 +19,7 @@ from lab.rack.deployment import Deployment
 from lab.rack.display import Display
 from lab.rack.figures import Figure
 from lab.rack.machine import Floor, Machine
+from lab.rack.scenarios import TWO_NODES
 
 GOOD = Check("overlay", "node-0 to node-1", "10 received", "10 received", True)
 BAD = equal("VF-LAG", "node-0 <b>", "active", "")
@@ -56,6 +58,7 @@ def test_all_that_holds_is_a_success(lab: Any, capsys: pytest.CaptureFixture[str
     said = capsys.readouterr().out
     assert "  ok  node-0 to node-1  10 received" in said
     assert "All holds; " in said
+    assert "Left out" not in said
     assert "nodes                      1 min 01 s" in said
 
 
@@ -67,6 +70,13 @@ def test_one_that_does_not_hold_is_a_failure_that_is_named(
     said = json.loads((tmp_path / "made/rack.json").read_text())
     assert (said["holds"], [check["holds"] for check in said["checks"]]) == (False, [True, False])
     assert "node-0 &lt;b&gt;" in (tmp_path / "rack.html").read_text()
+
+
+def test_what_of_the_bundle_has_no_place_in_the_rack_is_said(
+    lab: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert lab.run("--overlay", str(command.deployment.ROOT / "overlays/controller-nics.yaml")) == 0
+    assert "Left out, since on no compute node: nic-firmware-control\n" in capsys.readouterr().out
 
 
 def test_keep_leaves_the_rack_running_until_enter(lab: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -117,3 +127,46 @@ def test_the_reports_have_the_figures(lab: Any, capsys: pytest.CaptureFixture[st
     assert "not a performance claim" in said["title"]
     assert said["all"][0]["figure"] == "0.3 Gb/s"
     assert "<td>0.3 Gb/s" in (tmp_path / "rack.html").read_text()
+
+
+def test_a_host_without_the_tools_and_without_apt_is_told_so_in_one_sentence(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(sys, "argv", ["lab", "--html", str(tmp_path / "rack.html")])
+
+    assert command.main() == 1
+
+    said = capsys.readouterr().err.strip()
+    assert said.startswith("The test machine needs ") and "qemu-system-x86" in said
+    assert "\n" not in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--shell", "node-2"], "--shell node-2 is not in this rack: node-0, node-1, fabric"),
+        (["--nodes", "1", "--scenario", "refresh"], "--nodes 1 is too few for refresh: 2 or more"),
+        (["--nodes", "1", "--scenario", "all"], "--nodes 1 is too few for acceptance, link-cut, refresh, "),
+        (["--shell", "node-1", "--nodes", "1"], "--shell node-1 is not in this rack: node-0, fabric"),
+    ],
+)
+def test_what_this_rack_cannot_do_is_refused_before_it_starts(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: list[str], said: str
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["lab", *arguments])
+    with pytest.raises(SystemExit, match="2"):
+        command.arguments()
+    assert said in capsys.readouterr().err
+
+
+def test_a_shell_may_be_on_the_node_that_a_scenario_adds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["lab", "--scenario", "node-added", "--shell", "node-2"])
+    assert command.arguments().shell == "node-2"
+
+
+@pytest.mark.parametrize("scenario", sorted(command.SCENARIOS.keys() - set(TWO_NODES)))
+def test_one_node_is_enough_for_the_others(monkeypatch: pytest.MonkeyPatch, scenario: str) -> None:
+    monkeypatch.setattr(sys, "argv", ["lab", "--nodes", "1", "--scenario", scenario])
+    assert command.arguments().nodes == 1
+    assert "[:2]" not in inspect.getsource(command.SCENARIOS[scenario]), "it takes a pair of nodes"

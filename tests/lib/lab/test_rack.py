@@ -6,6 +6,7 @@ import json
 import socket
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
@@ -279,6 +280,22 @@ def test_an_overlay_decides_and_more_nodes_get_machines_of_their_own() -> None:
     wanted = read(BUNDLE, [ROOT / "overlays/no-fabric.yaml"], 4)
     assert list(wanted.applications) == ["nic-firmware", "sriov-switchdev", "roce-qos"]
     assert wanted.nodes == wanted.applications["roce-qos"].machines == ("0", "1", "3", "4")
+
+
+def test_a_subordinate_is_only_where_its_principal_is() -> None:
+    overlay = ROOT / "overlays/controller-nics.yaml"
+    wanted = read(BUNDLE, [overlay], 3)
+    assert wanted.left_out == ("nic-firmware-control",), "its principal is on the control node"
+    assert (wanted.applications, wanted.nodes) == (read(BUNDLE, [], 3).applications, ("0", "1", "3"))
+    ends = {name for relation in wanted.relations for name, _ in relation.ends}
+    assert ends == set(wanted.applications)
+
+
+def test_a_principal_that_is_on_some_of_the_compute_nodes_has_its_subordinates_there(tmp_path: Path) -> None:
+    overlay = tmp_path / "overlay.yaml"
+    overlay.write_text((ROOT / "overlays/controller-nics.yaml").read_text().replace('["2"]', '["1", "2"]'))
+    assert read(BUNDLE, [overlay], 2).applications["nic-firmware-control"].machines == ("1",)
+    assert read(BUNDLE, [overlay], 1).left_out == ("nic-firmware-control",)
 
 
 def plugged(nic: Nic) -> socket.socket:

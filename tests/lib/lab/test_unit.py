@@ -21,7 +21,7 @@ from pathlib import Path
 from lab import unit
 
 home, unit.SOURCES, unit.SYSTEMD_FIRST_SOCKET = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])
-unit.UNITS, unit.AGENTS = home / "units", home / "agents"
+unit.UNITS, unit.AGENTS, unit.TRACES = home / "units", home / "agents", home
 unit.serve()
 """
 META = """
@@ -39,6 +39,7 @@ actions: {show: {params: {word: {type: string}}}, forbidden: {}}
 CHARM = """
 import os
 import ops
+from hostnic.machine import Machine
 
 class Tiny(ops.CharmBase):
     def __init__(self, framework):
@@ -52,6 +53,8 @@ class Tiny(ops.CharmBase):
 
     def _configure(self, event):
         self.model.get_relation("peers").data[self.unit]["size"] = str(self.config["size"])
+        if self.config["size"] == 7:
+            Machine().install(os.path.abspath("seven"), b"7")
         self.unit.status = ops.ActiveStatus(f"size {self.config['size']}")
 
     def _changed(self, event):
@@ -153,6 +156,20 @@ def test_a_hook_that_fails_leaves_nothing_with_the_controller(tiny: Unit) -> Non
     assert tiny.known["status"] == ["active", "size 3"]
     with pytest.raises(HookError, match="juju-reboot is not supported when running an action"):
         tiny.action("forbidden")
+
+
+def test_a_hooks_writes_are_told_and_those_of_all_hooks_are_kept_until_the_next_boot(
+    tiny: Unit, home: Path
+) -> None:
+    written = f"install {home}/agents/unit-tiny-0/charm/seven"
+    trace = home / "lab-tiny.trace"
+    trace.unlink(missing_ok=True)  # as a boot does
+    assert tiny.emit("config_changed", config={"size": 7}).writes == [written]
+    assert tiny.emit("update_status").writes == []
+    # A hook that the charm has dispatched itself tells nobody; what it wrote is known all the same.
+    assert service.juju_exec(["-u", "tiny/0", "JUJU_DISPATCH_PATH=hooks/config-changed ./dispatch"]) == 0
+    kept = [json.loads(line) for line in trace.read_text().splitlines()]
+    assert [" ".join([each["verb"], *each["arguments"]]) for each in kept] == [written] * 2
 
 
 def test_a_refresh_takes_new_code_from_the_same_place(tiny: Unit, home: Path) -> None:
