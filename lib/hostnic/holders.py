@@ -4,17 +4,12 @@
 Destroying a VF that an instance holds kills the instance's network, so doubt counts as use:
 a VF on vfio-pci is held (libvirt gives it back to mlx5_core when its guest stops), and so is one
 whose driver made a netdev that is not in this network namespace. A netdev that is here may be the
-host's own: it has a device on top (VLAN, macvtap), an address or a route.
+host's own: :mod:`hostnic.netuse`.
 """
 
 import re
-from collections.abc import Iterable
 
-from hostnic.routes import ROUTES, ROUTES6, rows
 from hostnic.system import Link, System
-
-LINK_LOCAL = "fe80"
-"""What the kernel gives each netdev that is up: it says nothing about use."""
 
 LIBVIRT = "/run/libvirt/qemu"
 """Status of the running domains, one XML file each (libvirt's qemu driver)."""
@@ -72,45 +67,3 @@ def addresses(xml: str) -> set[str]:
             if len(parts) == 4:
                 found.add("{domain:04x}:{bus:02x}:{slot:02x}.{function:x}".format(**parts))
     return found
-
-
-def of_netdevs(system: System, names: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    """What of this host uses each of the netdevs ``names``; those that are free are left out.
-
-    Asks netlink for addresses: /proc/net/route has none of an address without a subnet (/32).
-    """
-    carrying = routed(system)
-    found: dict[str, tuple[str, ...]] = {}
-    for name in names:
-        route = ("a route",) if name in carrying else ()
-        if users := (*uppers(system, name), *_addresses(system, name)) or route:
-            found[name] = users
-    return found
-
-
-def routed(system: System) -> set[str]:
-    """Netdevs that carry a route of this host, apart from link-local and multicast ones of IPv6."""
-    found: set[str] = set()
-    for words in rows(system, ROUTES)[1:]:
-        found.update(words[:1])
-    for words in rows(system, ROUTES6):
-        if words and not words[0].startswith((LINK_LOCAL, "ff00")):
-            found.add(words[-1])
-    return found
-
-
-def uppers(system: System, netdev: str) -> list[str]:
-    """Devices that stand on ``netdev``: VLANs, macvtaps, its bond or bridge (``upper_<name>`` in sysfs)."""
-    try:
-        names = sorted(system.listdir(f"/sys/class/net/{netdev}"))
-    except OSError:
-        return []
-    return [name.removeprefix("upper_") for name in names if name.startswith("upper_")]
-
-
-def _addresses(system: System, netdev: str) -> tuple[str, ...]:
-    """Of a netdev, without link-local ones of IPv6."""
-    try:
-        return tuple(each for each in system.addresses(netdev) if not each.startswith(LINK_LOCAL))
-    except OSError as error:
-        return (f"perhaps an address ({error.strerror or error})",)

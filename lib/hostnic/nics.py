@@ -5,14 +5,13 @@ Where :mod:`hostnic.discover` describes what a port does, this says only what it
 also runs where there is nothing but the standard library (MAAS commissioning).
 """
 
-import ipaddress
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from converge import Finding, Severity
 
-from hostnic import holders, pci, reachability
+from hostnic import holders, netuse, pci
 from hostnic.system import System
 
 MELLANOX = "0x15b3"
@@ -84,27 +83,10 @@ def find(system: System) -> tuple[tuple[Card, ...], tuple[Finding, ...]]:
 
 
 def carries(system: System, card: Card) -> str:
-    """What of the host's own network stands on the card, in words; empty when nothing does.
-
-    A netdev on top of a port (a VLAN, a macvlan), an address, or a route. Link-local addresses and routes do
-    not count: the kernel gives them to each netdev that is up. What cannot be read counts. Asks netlink.
-    """
+    """What of the host's own network stands on the card, in words; empty when nothing does. Asks netlink."""
     netdevs = [port.netdev for port in card.ports if port.netdev]
-    try:
-        return next((found for netdev in netdevs if (found := _on(system, netdev))), "")
-    except OSError as error:
-        return f"what stands on it cannot be read ({error.strerror or error})"
-
-
-def _on(system: System, netdev: str) -> str:
-    for name in sorted(system.listdir(f"{NET}/{netdev}")):
-        if name.startswith("upper_"):
-            return f"{name.removeprefix('upper_')} stands on {netdev}"
-    for address in system.addresses(netdev):
-        if not ipaddress.ip_address(address).is_link_local:
-            return f"{netdev} has the address {address}"
-    routes = reachability.destinations(system, netdev)
-    return f"the route to {routes[0]} leads through {netdev}" if routes else ""
+    uses = netuse.of_netdevs(system, netdevs)
+    return ", ".join(f"{netdev} carries {' and '.join(users)}" for netdev, users in uses.items())
 
 
 def _is_port(system: System, bdf: str) -> bool:

@@ -2,7 +2,7 @@
 """VFs that this host itself uses, on mlx5_core: read only where a plan would take VFs away."""
 
 from desired import Desired
-from hostnic import holders
+from hostnic import netuse
 from hostnic.model import Pf, Vf
 from hostnic.system import System
 from observe import Observed
@@ -23,7 +23,7 @@ def ask_host(system: System, observed: Observed, wanted: Desired) -> Observed:
     at_stake.discard("")
     if not at_stake:
         return observed
-    uses = holders.of_netdevs(system, sorted(at_stake))
+    uses = netuse.of_netdevs(system, sorted(at_stake))
 
     def used(pf: Pf) -> Pf:
         return pf._replace(vfs=tuple(vf._replace(users=vf.users or uses.get(_name(vf), ())) for vf in pf.vfs))

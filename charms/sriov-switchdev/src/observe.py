@@ -10,7 +10,7 @@ import files
 import record
 from converge import Finding, Severity
 from desired import Desired
-from hostnic import discover, holders, installed, netplan
+from hostnic import discover, installed, netplan, netuse
 from hostnic.installed import Installed
 from hostnic.model import Host
 from hostnic.system import System
@@ -38,7 +38,7 @@ class Observed(NamedTuple):
         armed: a live change waits for its confirmation.
         declared_bonds: BDF to bond as networkd is configured; read only while a port is out of its bond.
         vf_writers: netplan files that set VFs or eswitch modes.
-        host_network: netdevs of PFs that carry a route or another device (VLAN, bond, bridge).
+        host_network: netdevs of PFs outside a bond that carry the host's own network.
         next_boot: by BDF, for ports that offer too few VFs now.
         findings: what could not be read.
 
@@ -163,9 +163,5 @@ def _vf_writers(system: System) -> tuple[str, ...]:
 
 
 def _host_network(system: System, host: Host) -> frozenset[str]:
-    routed = holders.routed(system)
-    return frozenset(
-        pf.netdev
-        for pf in host.pfs
-        if pf.netdev and (pf.netdev in routed or holders.uppers(system, pf.netdev))
-    )
+    alone = [pf.netdev for pf in host.pfs if pf.netdev and not pf.bond]
+    return frozenset(netuse.of_netdevs(system, alone)) if alone else frozenset()

@@ -71,42 +71,6 @@ def test_an_unreadable_status_hides_no_other() -> None:
     assert holders.domains(host, VF0) == ["instance-0000002a"]
 
 
-# The host's own use of a VF on mlx5_core.
-
-V0, V1 = "enp59s0f0v0", "enp59s0f0v1"
-HEADER = "Iface\tDestination\tGateway\n"
-
-
-def test_devices_addresses_and_routes_of_the_host_count() -> None:
-    host = with_vfs(FakeHost(), bound=True)
-    host.network.uppers = {"vlan7": V0, "macvtap0": V0}
-    host.network.addresses = {V0: ["10.10.10.2", "fe80::1"], V1: ["fe80::2"]}
-    assert holders.of_netdevs(host, [V0, V1]) == {V0: ("macvtap0", "vlan7", "10.10.10.2")}
-    assert host.trace == []
-
-
-@pytest.mark.parametrize(
-    ("path", "text", "free"),
-    [
-        (holders.ROUTES, f"{HEADER}{V0}\t000A0A0A\t00000000\n", False),
-        (holders.ROUTES, HEADER, True),
-        (holders.ROUTES6, f"20010db8{0:024x} 40 {0:032x} 00 {0:032x} 00000100 1 0 00000001 {V0}\n", False),
-        (holders.ROUTES6, f"fe80{0:028x} 40 {0:032x} 00 {0:032x} 00000100 1 0 00000001 {V0}\n", True),
-        (holders.ROUTES6, f"ff00{0:028x} 08 {0:032x} 00 {0:032x} 00000100 1 0 00000001 {V0}\n", True),
-    ],
-)
-def test_a_route_counts_unless_each_netdev_has_it(path: str, text: str, free: bool) -> None:
-    host = with_vfs(FakeHost(), bound=True)
-    host.files.install(path, text.encode(), 0o444)
-    assert holders.of_netdevs(host, [V0, V1]) == ({} if free else {V0: ("a route",)})
-
-
-def test_where_addresses_cannot_be_asked_for_doubt_counts_as_use() -> None:
-    host = with_vfs(FakeHost(), bound=True)
-    host.fail("addresses", V0, OSError(5, "Input/output error"))
-    assert holders.of_netdevs(host, [V0, V1]) == {V0: ("perhaps an address (Input/output error)",)}
-
-
 @given(st.text() | st.lists(st.sampled_from(INTERFACE.splitlines())).map("\n".join))
 def test_any_status_gives_addresses(xml: str) -> None:
     for address in holders.addresses(xml):

@@ -38,23 +38,6 @@ def test_a_host_without_a_default_route_has_none() -> None:
     assert reachability.gateways(FakeHost()) == ()
 
 
-LINK_LOCAL6 = (
-    "fe800000000000000000000000000000 40 00000000000000000000000000000000 00 "
-    "00000000000000000000000000000000 00000100 00000001 00000000 00000001  enp59s0f0np0\n"
-    "fe8000000000000012700000fdff0001 80 00000000000000000000000000000000 00 "
-    "00000000000000000000000000000000 00000000 00000002 00000000 80200001  enp59s0f0np0\n"
-    "ff000000000000000000000000000000 08 00000000000000000000000000000000 00 "
-    "00000000000000000000000000000000 00000100 00000003 00000000 00000001  enp59s0f0np0\n"
-)
-
-
-def test_where_routes_through_a_netdev_lead() -> None:
-    host = node()
-    host.files.install(reachability.ROUTES6, (ROUTES6 + LINK_LOCAL6).encode(), 0o444)
-    assert reachability.destinations(host, "br-nvda") == ("0.0.0.0/0", "192.168.25.0/24", "::/0")
-    assert reachability.destinations(host, "enp59s0f0np0") == ()
-
-
 word = st.sampled_from(["0003", "fe80", "zz", "-1", "ffffffffff", "0119A8C0", "f" * 40])
 rows4 = st.tuples(st.just("lo"), st.just("00000000"), word, word, word, word, word, st.just("00000000"))
 rows6 = st.tuples(word, st.just("00"), word, word, word, word, word, word, word, st.just("lo"))
@@ -66,7 +49,6 @@ def test_routes_in_any_shape_never_fail(text: str) -> None:
     host.files.install(reachability.ROUTES, text.encode(), 0o444)
     host.files.install(reachability.ROUTES6, text.encode(), 0o444)
     reachability.gateways(host)
-    reachability.destinations(host, "lo")
 
 
 def test_what_did_not_answer_before_proves_nothing() -> None:

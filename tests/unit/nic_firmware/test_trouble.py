@@ -280,10 +280,10 @@ STANDS = {
     "a route": lambda host, netdev: host.files.install("/proc/net/ipv6_route", route(netdev).encode(), 0o444),
 }
 SAYS = {
-    "a VLAN": "no reset: storage stands on enp59s0f1np1",
-    "an address": "no reset: enp59s0f1np1 has the address 192.168.25.7",
-    "an IPv6 address": "no reset: enp59s0f1np1 has the address 2001:db8::7",
-    "a route": "no reset: the route to ::/0 leads through enp59s0f1np1",
+    "a VLAN": "no reset: enp59s0f1np1 carries storage",
+    "an address": "no reset: enp59s0f1np1 carries 192.168.25.7",
+    "an IPv6 address": "no reset: enp59s0f1np1 carries 2001:db8::7",
+    "a route": "no reset: enp59s0f1np1 carries the route to ::/0",
 }
 
 
@@ -301,7 +301,7 @@ def test_a_nic_that_carries_the_hosts_own_network_waits_for_the_reboot(
 def test_an_address_that_comes_after_the_plan_stops_the_reset() -> None:
     host = machine(bonded=False)
     host.network.addresses["enp59s0f0np0"] = ["192.168.25.7"]
-    with pytest.raises(StepError, match=r"the address 192\.168\.25\.7 meanwhile"):
+    with pytest.raises(StepError, match=r"enp59s0f0np0 carries 192\.168\.25\.7 meanwhile"):
         ResetFirmware(PF0, {}).run(host)
     assert host.spawned == []
 
@@ -314,7 +314,7 @@ def test_what_stands_on_a_port_is_looked_at_only_before_a_reset(
     node.host.fail("addresses", "", OSError(5, "Input/output error"), times=None)
     assert node.emit().name == "active"
     node.configure(parameters="NUM_VF_MSIX=31").emit()
-    said = "no reset: what stands on it cannot be read (Input/output error)"
+    said = "no reset: enp59s0f0np0 carries perhaps an address (Input/output error)"
     assert said in node.action("plan")["plan"]
 
 

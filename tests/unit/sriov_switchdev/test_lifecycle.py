@@ -199,7 +199,7 @@ USES: dict[str, tuple[Callable[[FakeHost], object], str]] = {
     "address": (lambda host: host.network.addresses.update({"enp59s0f0v2": ["10.10.10.2"]}), "10.10.10.2"),
     "route": (
         lambda host: host.files.install("/proc/net/route", (ROUTES + VF_ROUTE).encode(), 0o644),
-        "a route",
+        "the route to 10.10.10.0/24",
     ),
 }
 

@@ -12,7 +12,8 @@ import pytest
 import record
 from converge import execute
 from hostnic.process import CommandError
-from hostnic.testing import card
+from hostnic.testing import FakeHost, card
+from hostnic.testing.states import free
 from unit.sriov_switchdev.node import Node, compute_node, declare_bond, nic
 
 PF0, PF1 = "0000:3b:00.0", "0000:3b:00.1"
@@ -38,6 +39,31 @@ def writes_of_a_live_change() -> list[str]:
         node = small_node(patch)
         node.emit("install")
         return node.writes
+
+
+STANDS = {
+    "nothing": lambda host: None,
+    "an address": lambda host: host.network.addresses.update({PORT0: ["10.0.0.7"]}),
+    "a VLAN": lambda host: host.network.uppers.update({"storage": PORT0}),
+    "a route": lambda host: host.files.install(
+        "/proc/net/ipv6_route", f"{'0' * 32} 00 {'0' * 32} 00 {'0' * 32} 1 1 0 3 {PORT0}\n".encode(), 0o444
+    ),
+}
+
+
+@pytest.mark.parametrize("what", STANDS)
+def test_a_port_outside_a_bond_waits_for_the_reboot_only_with_the_hosts_network_on_it(
+    monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    host: FakeHost = free(compute_node(cards=[card(total_vfs=2)]))
+    STANDS[what](host)
+    node = Node(host, monkeypatch).configure(devices=f"{PORT0}:2", vf_lag="disabled")
+    status = node.emit("install")
+    if what == "nothing":
+        assert status.name == "active"
+    else:
+        assert "host-network-cut while the node runs; released by approve-reboot" in node.log
+        assert nic(node.writes) == []
 
 
 @pytest.mark.parametrize("line", dict.fromkeys(writes_of_a_live_change()))

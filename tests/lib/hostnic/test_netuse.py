@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What of the host's own network stands on a netdev."""
+
+import pytest
+from hostnic import netuse, routes
+from hostnic.testing import FakeHost
+from hostnic.testing.states import with_vfs
+from hypothesis import given
+from hypothesis import strategies as st
+
+V0, V1 = "enp59s0f0v0", "enp59s0f0v1"
+HEADER = "Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT\n"
+NONE = "0" * 32
+
+
+def route4(netdev: str, destination: str, mask: str) -> str:
+    return f"{netdev}\t{destination}\t00000000\t0001\t0\t0\t0\t{mask}\t0\t0\t0\n"
+
+
+def route6(netdev: str, destination: str, length: str) -> str:
+    return f"{destination:0<32} {length} {NONE} 00 {NONE} 00000100 00000001 00000000 00000001 {netdev:>8}\n"
+
+
+def test_devices_addresses_and_routes_of_the_host_count() -> None:
+    host = with_vfs(FakeHost(), bound=True)
+    host.network.uppers = {"vlan7": V0, "macvtap0": V0}
+    host.network.addresses = {V0: ["10.10.10.2", "fe80::1"], V1: ["fe80::2"]}
+    assert netuse.of_netdevs(host, [V0, V1]) == {V0: ("macvtap0", "vlan7", "10.10.10.2")}
+    assert host.trace == []
+
+
+def test_an_ipv4_link_local_address_counts_since_nothing_gives_it_by_itself() -> None:
+    host = with_vfs(FakeHost(), bound=True)
+    host.network.addresses = {V0: ["169.254.3.1"]}
+    assert netuse.of_netdevs(host, [V0]) == {V0: ("169.254.3.1",)}
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "leads"),
+    [
+        (routes.ROUTES, HEADER + route4(V0, "000A0A0A", "00FFFFFF"), "10.10.10.0/24"),
+        (routes.ROUTES, HEADER + route4(V0, "00000000", "00000000"), "0.0.0.0/0"),
+        (routes.ROUTES, HEADER, None),
+        (routes.ROUTES6, route6(V0, "20010db8", "40"), "2001:db8::/64"),
+        (routes.ROUTES6, route6(V0, "fe80", "40"), None),
+        (routes.ROUTES6, route6(V0, "ff00", "08"), None),
+        (routes.ROUTES6, route6(V0, "fe80", "40") + route6(V0, "", "00"), "::/0"),
+    ],
+)
+def test_a_route_counts_unless_each_netdev_has_it(path: str, text: str, leads: str | None) -> None:
+    host = with_vfs(FakeHost(), bound=True)
+    host.files.install(path, text.encode(), 0o444)
+    assert netuse.of_netdevs(host, [V0, V1]) == ({V0: (f"the route to {leads}",)} if leads else {})
+
+
+@pytest.mark.parametrize(
+    ("what", "said"),
+    [
+        ("addresses", "perhaps an address (Input/output error)"),
+        ("listdir", "perhaps a device on top (Input/output error)"),
+    ],
+)
+def test_what_cannot_be_read_counts_as_use(what: str, said: str) -> None:
+    host = with_vfs(FakeHost(), bound=True)
+    host.fail(what, V0, OSError(5, "Input/output error"))
+    assert netuse.of_netdevs(host, [V0, V1]) == {V0: (said,)}
+
+
+word = st.sampled_from(["0003", "fe80", "zz", "-1", "ffffffffff", "0119A8C0", "f" * 40])
+rows4 = st.tuples(st.just(V0), word, word, word, word, word, word, word)
+rows6 = st.tuples(word, word, word, word, word, word, word, word, word, st.just(V0))
+
+
+@given(st.lists((rows4 | rows6 | st.tuples(word)).map(" ".join)).map("\n".join))
+def test_routes_in_any_shape_never_fail(text: str) -> None:
+    host = FakeHost()
+    host.files.install(routes.ROUTES, text.encode(), 0o444)
+    host.files.install(routes.ROUTES6, text.encode(), 0o444)
+    routes.through(host)
