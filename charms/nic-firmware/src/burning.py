@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which image each NIC gets, the step that burns it, and what stands in the way."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
@@ -97,6 +97,16 @@ def read(system: System, cards: Iterable[Card]) -> dict[str, Flash | str]:
         return dict(zip((card.slot for card in asked), pool.map(one, asked)))
 
 
+def silent(
+    cards: Iterable[Card], flashes: Mapping[str, Flash | str], images: Collection[object]
+) -> Iterator[Finding]:
+    """Of NICs that could get one of the images, were their flash to answer."""
+    for card in cards if images else ():
+        flash = flashes.get(card.slot)
+        if isinstance(flash, str):
+            yield Finding(Severity.BLOCKED, card.slot, flash, "no image is burned")
+
+
 def steps(
     cards: Iterable[Card],
     flashes: Mapping[str, Flash | str],
@@ -117,14 +127,12 @@ def steps(
         progress: told how far a burn is.
 
     """
-    todo, findings = list[Step[System]](), list[Finding]()
     by_psid = {image.psid: image for image in images}
-    for card in cards:
+    there = tuple(cards)
+    todo, findings = list[Step[System]](), list(silent(there, flashes, by_psid))
+    for card in there:
         flash = flashes.get(card.slot)
-        if flash is None or not by_psid:
-            continue
-        if isinstance(flash, str):
-            findings.append(Finding(Severity.BLOCKED, card.slot, flash, "no image is burned"))
+        if not isinstance(flash, Flash) or not by_psid:
             continue
         image = by_psid.get(flash.psid)
         if image is None:

@@ -56,15 +56,16 @@ def plan(
 
     A NIC that cannot be brought there is left alone; the others go on.
     """
-    run, held, notes = list[HostStep](), list[Held[System]](), list[Finding]()
+    run, held = list[HostStep](), list[Held[System]]()
     last = list[HostStep]()  # a burn that fails is to keep nothing else from being set
     troubled = troubles(wanted, observed)
+    about = [finding for each in troubled.values() for finding in each]
     for card in cards(wanted, observed):
         if any(finding.severity is Severity.BLOCKED for finding in troubled.get(card.slot, ())):
             continue
         steps = [step for port in card.ports for step in _set_steps(port.bdf, wanted, observed)]
         burns, said = _burns(card, observed, policy)
-        notes += said
+        about += said
         run += steps
         last += burns
         needs = tuple(step.key for step in (*steps, *burns))
@@ -78,8 +79,7 @@ def plan(
             held.append(item)
         else:
             run.append(item)
-    about = [finding for each in troubled.values() for finding in each]
-    notes += [finding._replace(severity=min(finding.severity, Severity.WARNING)) for finding in about]
+    notes = [finding._replace(severity=min(finding.severity, Severity.WARNING)) for finding in about]
     everything = (*observed.findings, *findings, *notes)
     result = Plan((*run, *last), tuple(held), everything)
     return Plan((), (), everything) if result.blocked else result

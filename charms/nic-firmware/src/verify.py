@@ -3,13 +3,14 @@
 
 from collections.abc import Iterator
 
+import burning
 from burning import FIRMWARE
 from converge import Finding, Plan, Severity
 from desired import Desired, State
 from hostnic.mstflint import Flash
 from hostnic.system import System
 from observe import Observed
-from plan import POWER_CYCLE, Policy, futile, futile_version, states, troubles
+from plan import POWER_CYCLE, Policy, cards, futile, futile_version, states, troubles
 
 NEXT_HOOK = "the next hook of the charm does it"
 
@@ -17,6 +18,9 @@ NEXT_HOOK = "the next hook of the charm does it"
 def verify(wanted: Desired, observed: Observed, planned: Plan[System], policy: Policy) -> tuple[Finding, ...]:
     """Differences per port, and the plan's own findings; those about one NIC with their full weight."""
     troubled = [finding for findings in troubles(wanted, observed).values() for finding in findings]
+    troubled += burning.silent(
+        cards(wanted, observed), observed.flashes, observed.images if policy.burn else ()
+    )
     about = {(finding.subject, finding.what) for finding in troubled}
     others = [finding for finding in planned.findings if (finding.subject, finding.what) not in about]
     return (

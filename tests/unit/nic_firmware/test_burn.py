@@ -130,9 +130,23 @@ def test_a_failed_reset_is_no_reason_to_burn_again(node: Node) -> None:
     assert node.reboots_asked == 1
 
 
-def silence(node: Node) -> None:
+def silence(node: Node, *bdf: str) -> None:
     said = "-E- Cannot open Device: 0000:3b:00.0. Failed to lock flash semaphore\n"
-    node.host.answers[("mstflint", "-d")] = failure(["mstflint"], 1, said, "")
+    node.host.answers[("mstflint", "-d", *bdf)] = failure(["mstflint"], 1, said, "")
+
+
+def test_under_auto_a_flash_that_does_not_answer_keeps_no_other_nic_from_its_image(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node = Node(machine(cards=nics("3b", "5e")), database, monkeypatch)
+    silence(node, "0000:3b:00.0")
+    status = offer(node, firmware_policy="auto", parameters="ATS_ENABLED=1").emit()
+    assert flash(node, 0)[0] == "22.35.2000"
+    assert flash(node, 1)[0] == NEW
+    assert node.next_boot("ATS_ENABLED") == 1
+    assert status.name == "blocked"
+    assert "mstflint: another tool holds the NIC's semaphore" in node.findings()
+    assert node.action("verify")["verified"] == "false"
 
 
 def test_a_burned_image_keeps_its_reboot_while_flash_cannot_be_asked(node: Node) -> None:
