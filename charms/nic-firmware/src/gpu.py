@@ -4,10 +4,10 @@
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from converge import Disruption, Held, Step
-from hostnic import gpudirect, holders, installed, units
+from hostnic import bootfile, gpudirect, holders, installed, units
 from hostnic.bootcopy import BootCopy
 from hostnic.gpudirect import Difference
 from hostnic.installed import Installed
@@ -109,9 +109,9 @@ def from_json(text: str) -> tuple[str, ...]:
 
     """
     try:
-        raw: Any = json.loads(text)
-        if raw["version"] == VERSION and all(isinstance(bdf, str) for bdf in raw["nics"]):
-            return tuple(raw["nics"])
-    except (ValueError, TypeError, KeyError) as error:
-        raise ValueError(f"{WANTED} cannot be read: {error}") from None
-    raise ValueError(f"{WANTED} has a version or a list of NICs that this code does not know")
+        nics: Any = bootfile.parse(text, VERSION).get("nics")
+    except ValueError as error:
+        raise ValueError(f"{WANTED} {error}") from None
+    if not isinstance(nics, list) or not all(isinstance(bdf, str) for bdf in cast("list[Any]", nics)):
+        raise ValueError(f"{WANTED} has no list of NICs")
+    return tuple(cast("list[str]", nics))

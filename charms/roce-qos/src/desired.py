@@ -4,11 +4,10 @@
 import json
 import re
 from dataclasses import asdict, dataclass
-from typing import Any, cast
 
 from charmkit.fabric_checks import FabricError
 from charmkit.fabric_qos import Qos
-from hostnic import dcb
+from hostnic import bootfile, dcb
 from hostnic.dcb import App, Ets
 from hostnic.dcb_drivers import Driver
 from hostnic.rdma import MODES
@@ -123,17 +122,7 @@ def from_json(text: str) -> Desired:
         ValueError: one sentence that says what is wrong with the text.
 
     """
-    try:
-        raw = json.loads(text)
-    except RecursionError:
-        raise ValueError("is nested too deeply") from None
-    except json.JSONDecodeError as error:
-        raise ValueError(f"is not JSON ({error})") from None
-    if not isinstance(raw, dict):
-        raise ValueError("is not a JSON object")
-    data = cast("dict[str, Any]", raw)
-    if data.get("version") != VERSION:
-        raise ValueError(f"has version {data.get('version')!r}; this code reads version {VERSION}")
+    data = bootfile.parse(text, VERSION)
     try:
         return Desired(
             ports=tuple(str(port) for port in data["ports"]),

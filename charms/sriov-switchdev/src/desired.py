@@ -5,6 +5,8 @@ import json
 import re
 from typing import Any, NamedTuple, cast
 
+from hostnic import bootfile
+
 PATH = "/etc/ovn-offload/sriov-switchdev.json"
 VERSION = 1
 
@@ -74,17 +76,7 @@ def from_json(text: str) -> Desired:
         ValueError: one sentence that says what is wrong with the text.
 
     """
-    try:
-        raw = json.loads(text)
-    except RecursionError:
-        raise ValueError("is nested too deeply") from None
-    except json.JSONDecodeError as error:
-        raise ValueError(f"is not JSON ({error})") from None
-    if not isinstance(raw, dict):
-        raise ValueError("is not a JSON object")
-    data = cast("dict[str, Any]", raw)
-    if data.get("version") != VERSION:
-        raise ValueError(f"has version {data.get('version')!r}; this code reads version {VERSION}")
+    data = bootfile.parse(text, VERSION)
     listed = data.get("ports")
     if not isinstance(listed, list):
         raise ValueError("has no list of ports")

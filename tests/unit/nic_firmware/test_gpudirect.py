@@ -90,7 +90,18 @@ def test_a_register_that_does_not_take_is_named(direct: Node) -> None:
     assert len(boot.gpudirect_at_boot(direct.host)) == 3
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"version": 2, "nics": []}', '{"version": 1, "nics": [1]}'])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        "[]",
+        "[" * 99_999,
+        '{"version": 2, "nics": []}',
+        '{"version": 1}',
+        '{"version": 1, "nics": [1]}',
+    ],
+)
 def test_the_boot_unit_names_a_file_that_it_cannot_read(direct: Node, text: str) -> None:
     direct.emit()
     direct.host.files.install(gpu.WANTED, text.encode(), 0o600)
