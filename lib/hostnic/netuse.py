@@ -11,8 +11,6 @@ from collections.abc import Iterable, Iterator
 from hostnic import routes
 from hostnic.system import System
 
-LINK_LOCAL = "fe80"
-
 
 def of_netdevs(system: System, names: Iterable[str]) -> dict[str, tuple[str, ...]]:
     """What of this host uses each of the netdevs ``names``, in words; those that are free are left out.
@@ -28,26 +26,18 @@ def of_netdevs(system: System, names: Iterable[str]) -> dict[str, tuple[str, ...
     return found
 
 
-def uppers(system: System, netdev: str) -> list[str]:
-    """Devices that stand on ``netdev``: VLANs, macvtaps, its bond or bridge (``upper_<name>`` in sysfs).
-
-    Raises:
-        OSError: there is no such netdev, or it cannot be read.
-
-    """
-    names = sorted(system.listdir(f"/sys/class/net/{netdev}"))
-    return [name.removeprefix("upper_") for name in names if name.startswith("upper_")]
-
-
 def _uppers(system: System, netdev: str) -> Iterator[str]:
+    """VLANs, macvtaps, a bond or a bridge: ``upper_<name>`` in sysfs."""
     try:
-        yield from uppers(system, netdev)
+        names = sorted(system.listdir(f"/sys/class/net/{netdev}"))
     except OSError as error:
         yield f"perhaps a device on top ({error.strerror or error})"
+        return
+    yield from (name.removeprefix("upper_") for name in names if name.startswith("upper_"))
 
 
 def _addresses(system: System, netdev: str) -> Iterator[str]:
     try:
-        yield from (each for each in system.addresses(netdev) if not each.startswith(LINK_LOCAL))
+        yield from (each for each in system.addresses(netdev) if not each.startswith(routes.LINK_LOCAL))
     except OSError as error:
         yield f"perhaps an address ({error.strerror or error})"

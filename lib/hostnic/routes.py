@@ -9,8 +9,8 @@ from hostnic.system import System
 
 ROUTES = "/proc/net/route"
 ROUTES6 = "/proc/net/ipv6_route"
-OWN6 = ("fe80", "ff00")
-"""Link-local and multicast: the kernel gives these routes to each netdev that is up."""
+LINK_LOCAL, MULTICAST = "fe80", "ff00"
+"""Beginnings of IPv6 destinations that the kernel gives a route to each netdev that is up."""
 
 
 def rows(system: System, path: str) -> list[list[str]]:
@@ -34,7 +34,7 @@ def through(system: System) -> dict[str, str]:
             network = ipaddress.IPv4Network((struct.pack("=I", number(row[1], 32)), mask), strict=False)
             found[row[0]] = str(network)
     for row in rows(system, ROUTES6):
-        if len(row) > 9 and row[9] not in found and not row[0].startswith(OWN6):
+        if len(row) > 9 and row[9] not in found and not row[0].startswith((LINK_LOCAL, MULTICAST)):
             length = min(number(row[1], 8), 128)
             found[row[9]] = str(ipaddress.IPv6Network((number(row[0], 128), length), strict=False))
     return found

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a confirmed change asks: does what answered before still answer?"""
 
-from hostnic import reachability
+from hostnic import reachability, routes
 from hostnic.ops import JoinBond, LeaveBond
 from hostnic.process import failure
 from hostnic.testing import FakeHost
@@ -23,14 +23,14 @@ ROUTES6 = (
 
 def node() -> FakeHost:
     host = FakeHost()
-    host.files.install(reachability.ROUTES, ROUTES.encode(), 0o444)
+    host.files.install(routes.ROUTES, ROUTES.encode(), 0o444)
     return host
 
 
 def test_the_default_routes_next_hops() -> None:
     host = node()
     assert reachability.gateways(host) == ("192.168.25.1",)
-    host.files.install(reachability.ROUTES6, ROUTES6.encode(), 0o444)
+    host.files.install(routes.ROUTES6, ROUTES6.encode(), 0o444)
     assert reachability.gateways(host) == ("192.168.25.1", "fe80::1%br-nvda")
 
 
@@ -39,16 +39,18 @@ def test_a_host_without_a_default_route_has_none() -> None:
 
 
 word = st.sampled_from(["0003", "fe80", "zz", "-1", "ffffffffff", "0119A8C0", "f" * 40])
-rows4 = st.tuples(st.just("lo"), st.just("00000000"), word, word, word, word, word, st.just("00000000"))
-rows6 = st.tuples(word, st.just("00"), word, word, word, word, word, word, word, st.just("lo"))
+default4, default6 = st.just("00000000"), st.just("00")
+rows4 = st.tuples(st.just("lo"), default4 | word, word, word, word, word, word, default4 | word)
+rows6 = st.tuples(word, default6 | word, word, word, word, word, word, word, word, st.just("lo"))
 
 
 @given(st.lists((rows4 | rows6 | st.tuples(word)).map(" ".join)).map("\n".join))
 def test_routes_in_any_shape_never_fail(text: str) -> None:
     host = FakeHost()
-    host.files.install(reachability.ROUTES, text.encode(), 0o444)
-    host.files.install(reachability.ROUTES6, text.encode(), 0o444)
+    host.files.install(routes.ROUTES, text.encode(), 0o444)
+    host.files.install(routes.ROUTES6, text.encode(), 0o444)
     reachability.gateways(host)
+    routes.through(host)
 
 
 def test_what_did_not_answer_before_proves_nothing() -> None:
