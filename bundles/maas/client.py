@@ -28,6 +28,15 @@ Objects = dict[str, Any]
 """What MAAS tells of its objects, by the key that each has in plans."""
 
 
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    """Follows no redirect: urllib would send the key to any host, and make a GET of a write."""
+
+    def http_error_302(self, *_: Any) -> None:
+        return None  # urllib then raises HTTPError, as it does for every status without a handler
+
+    http_error_301 = http_error_303 = http_error_307 = http_error_308 = http_error_302
+
+
 class Maas:
     """One MAAS region, the key to it, and its objects as it told of them last."""
 
@@ -40,6 +49,7 @@ class Maas:
             'OAuth oauth_version="1.0", oauth_signature_method="PLAINTEXT", oauth_consumer_key="{}", '
             'oauth_token="{}", oauth_signature="%26{}"'
         ).format(*parts.groups())
+        self._open = urllib.request.build_opener(_NoRedirects).open
         self.objects: Objects = {}
 
     def send(self, path: str, method: str = "GET", values: dict[str, Any] | None = None) -> Any:
@@ -49,17 +59,28 @@ class Maas:
         once = f'oauth_nonce="{uuid.uuid4().hex}", oauth_timestamp="{int(time.time())}"'
         request.add_header("Authorization", f"{self._oauth}, {once}")
         try:
-            with urllib.request.urlopen(request, timeout=TIMEOUT) as answer:
+            with self._open(request, timeout=TIMEOUT) as answer:
                 text = answer.read().decode()
                 return text if answer.headers.get_content_type() == "text/plain" else json.loads(text)
         except urllib.error.HTTPError as error:
             said = error.read().decode(errors="replace").strip()[:WORDS]
+            if 300 <= error.code < 400 and error.headers["Location"]:
+                raise _redirected(error, method, path) from error
             raise StepError(f"MAAS answers {error.code} to {method} {path}: {said}") from error
         except (OSError, http.client.HTTPException) as error:
             reason = getattr(error, "reason", error)
             raise StepError(f"MAAS at {self._address} cannot be reached: {reason}") from error
         except ValueError as error:
             raise StepError(f"MAAS answers {method} {path} with something that is no JSON") from error
+
+
+def _redirected(error: urllib.error.HTTPError, method: str, path: str) -> StepError:
+    target = error.headers["Location"][:WORDS]
+    reason = f"MAAS answers {error.code} to {method} {path}: it redirects to {target}"
+    # `…/MAAS/api/2.0/spaces/` is of the MAAS at `…/MAAS`; anything else is a login page or the like.
+    base = re.fullmatch(rf"(https?://[\w.:/-]+)/api/2\.0/{re.escape(path)}", target)
+    which = f"{base[1]} is your MAAS, write that" if base else "this is your MAAS, write its address"
+    return StepError(f"{reason}, where the API key does not go", f"if {which} as maas in the site file")
 
 
 class Ref(str):

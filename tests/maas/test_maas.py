@@ -2,6 +2,7 @@
 """The MAAS command against a simulated region: plan, apply, verify, overlay."""
 
 import urllib.request
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from maas.client import Maas
 from maas.simulator import KEY, Region
 
 SITE = Path(__file__).parents[2] / "bundles/maas/site-example.yaml"
+BUILD_OPENER = urllib.request.build_opener
 PASSWORD = "calvin-and-hobbes"
 WRONG = yaml.safe_load((Path(__file__).parent / "wrong.yaml").read_text())
 PORTS = ["enp63s0f0", "enp63s0f1"]
@@ -43,12 +45,12 @@ def commission(region, hostname, ports, numa=(), slots=None):
 
 
 @pytest.fixture
-def maas():
+def maas(monkeypatch):
+    """A region that answers where urllib would open a connection."""
     region = Region()
     discover(region, "192.168.25.0/24")
-    urllib.request.install_opener(urllib.request.build_opener(region))
-    yield region
-    urllib.request.install_opener(None)
+    monkeypatch.setattr(urllib.request, "build_opener", partial(BUILD_OPENER, region))
+    return region
 
 
 @pytest.fixture
@@ -377,14 +379,14 @@ def test_a_wrong_key(tmp_path, run, key, says):
     assert says in run("plan", expected=2)
 
 
-def test_an_address_that_is_none(site, run):
+def test_an_address_that_is_none(site, run, monkeypatch):
     edit(site, "192.168.25.1:5240", "192.168.25.1:MAAS")
-    urllib.request.install_opener(None)
+    monkeypatch.setattr(urllib.request, "build_opener", BUILD_OPENER)
     assert "cannot be reached: nonnumeric port" in run("plan", expected=2)
 
 
-def test_a_region_that_does_not_answer(site, run):
-    urllib.request.install_opener(None)
+def test_a_region_that_does_not_answer(site, run, monkeypatch):
+    monkeypatch.setattr(urllib.request, "build_opener", BUILD_OPENER)
     edit(site, "192.168.25.1:5240", "127.0.0.1:1")
     assert "cannot be reached: [Errno 111] Connection refused" in run("plan", expected=2)
 
