@@ -7,6 +7,7 @@ from typing import Any
 from bundle.declared import CHARMS
 from bundle.facts import own
 from bundle.model import Bundle, machine_of
+from bundle.reserved import SETTINGS
 from bundle.rule import Wrong, listed, near, rule
 from bundle.source import Map, Place, Seq
 from charmkit.options import OptionError
@@ -44,6 +45,8 @@ OPENSTACK = (
 )
 OVN = ("ovn-central", "ovn-chassis")
 OVN_TRACK = {"yoga": "22.03", "2024.1": "24.03"}
+RENAMED = {("roce-qos", "trust"): "trust-state"}
+"""Options that this project's charms had by another name."""
 ORIGINS = {"yoga": ("distro", "cloud:jammy-yoga", "yoga"), "2024.1": ("cloud:jammy-caracal", "caracal")}
 """Package sources on jammy of each OpenStack track; `distro` is Ubuntu 22.04's own, which is Yoga."""
 
@@ -233,7 +236,11 @@ def option_name(bundle: Bundle) -> Iterator[Wrong]:
         for name in application.section("options"):
             if application.facts and name not in application.facts.options:
                 what = f"{application.charm} {application.channel}".rstrip() + f" has no option {name}"
-                yield application.place("options", name), what, near(name, application.facts.options)
+                if name in SETTINGS:
+                    what = f"{what}: {SETTINGS[name]}"
+                renamed = RENAMED.get((application.charm, name))
+                instead = f"Write {renamed}" if renamed else near(name, application.facts.options)
+                yield application.place("options", name), what, instead
 
 
 @rule("option-type", "Every option's value has the option's type.")

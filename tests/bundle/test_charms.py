@@ -6,6 +6,7 @@ import sys
 
 import pytest
 from bundle.declared import CHARMS, JSON_TYPES, JUJU_TYPES, LIB, ROOT, Charm, fields
+from bundle.reserved import reserved
 from import_graph import imports, modules
 
 PLATFORMS = ["ubuntu@22.04:amd64", "ubuntu@24.04:amd64"]
@@ -35,6 +36,10 @@ def test_name_platforms_and_juju(charm):
     assert list(charm.charmcraft["platforms"]) == PLATFORMS
     assert charm.charmcraft["assumes"] == ["juju >= 3.6"]
     assert {"base", "bases", "series"} & set(charm.charmcraft) == set()
+
+
+def test_no_name_is_one_of_jujus(charm):
+    assert reserved(charm.charmcraft) == []
 
 
 def test_every_endpoint_states_whether_it_is_optional(charm):

@@ -21,7 +21,7 @@ class Options:
     """The options of ``charmcraft.yaml``, with ``-`` spelled ``_``."""
 
     devices: str = option("auto")
-    trust: str = option("dscp", choices=("dscp", "pcp"))
+    trust_state: str = option("dscp", choices=("dscp", "pcp"))
     roce_dscp: int = option(26, minimum=0, maximum=63)
     roce_priority: int = option(3, minimum=0, maximum=7)
     cnp_dscp: int = option(48, minimum=0, maximum=63)
@@ -75,7 +75,7 @@ class Options:
     def qos(self) -> Qos:
         """The options that the fabric has, too."""
         return Qos(
-            trust=self.trust,
+            trust=self.trust_state,
             pfc=self.pfc,
             roce=Marking(self.roce_dscp, self.roce_priority),
             cnp=Marking(self.cnp_dscp, self.cnp_priority),

@@ -12,7 +12,7 @@ WRONG_TEXT = {
         "", "   ", "auto enp63s0f0", "enp63s0f0:8", "bond0:1", "enp63s0f0:many", "enp63s0f0 enp63s0f0",
         "enp63s0f0,enp63s0f1", "a-name-of-20-letters", "/dev/net",
     ],
-    "trust": ["", "DSCP", "dscp ", "both", "pcp,dscp", "cos", "none", "port", "l3", "0"],
+    "trust-state": ["", "DSCP", "dscp ", "both", "pcp,dscp", "cos", "none", "port", "l3", "0"],
     "pfc-priorities": ["", "8", "-1", "3 3", "three", "0b00001000", "4", "none 3", "0,0,0,1,0,0,0,0", "3;4"],
     "ets": [
         "", "3:50", "0:50 3:40", "0:50 3:60", "0:50 0:50", "8:100", "0:100%", "0:x", "50,0,0,50", "0:0 3:100",

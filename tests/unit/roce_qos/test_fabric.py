@@ -5,6 +5,7 @@ import json
 import struct
 from typing import Any
 
+import desired
 import pytest
 import wiring
 from charmkit.fabric import Host, Mtu, Neighbour, Policy, Vlan
@@ -95,11 +96,15 @@ def test_a_port_with_settings_that_have_no_words_has_none(converged: Node) -> No
 
 
 def test_under_trust_pcp_the_tag_decides_and_the_marks_stand_for_themselves(converged: Node) -> None:
-    converged.configure(trust="pcp").relate(POLICY.to_json())
+    converged.configure(trust_state="pcp").relate(POLICY.to_json())
     converged.emit("relation_changed", converged.fabric)
     found = Host.from_json(converged.published()).ports[0].qos
     assert found is not None
     assert (found.trust, found.roce) == ("pcp", QOS.roce)
+    # The option has a new name; what other charms and the boot unit of 1.0.0 read has not.
+    boot_file = json.loads(converged.host.files.read(desired.PATH))
+    published = json.loads(converged.published())
+    assert [boot_file["qos"]["trust"], published["ports"][0]["qos"]["trust"]] == ["pcp", "pcp"]
 
 
 @given(st.text(max_size=200))

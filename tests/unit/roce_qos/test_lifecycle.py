@@ -117,7 +117,7 @@ def test_a_changed_option_writes_only_what_it_is_about(converged: Node) -> None:
 
 def test_demarteks_scheme(converged: Node) -> None:
     converged.configure(
-        trust="pcp", roce_priority=5, pfc_priorities="5", ets="0:10 5:90", vlan_egress_map="2:5"
+        trust_state="pcp", roce_priority=5, pfc_priorities="5", ets="0:10 5:90", vlan_egress_map="2:5"
     )
     assert converged.emit().name == "active"
     port = converged.host.port(P0).dcb
