@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Names that a charm may not declare: Juju keeps them for itself, refuses them, or cannot be told them.
 
-Imports nothing of the checker, so that the unit tests hold the charms to it, too. Sources (juju/juju 3.6 and
-4.0, canonical/charmcraft):
+Imports nothing of the checker, so that the unit tests hold the charms to it, too. Sources: juju/juju 4.0,
+whose internal/charm is juju/charm in 3.6, and canonical/charmcraft:
 
 - apiserver/facades/client/application: ``trustFields``, and ``splitApplicationAndCharmConfig``, which takes
   these keys out of what is meant for the charm;

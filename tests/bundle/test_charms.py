@@ -11,6 +11,7 @@ from import_graph import imports, modules
 
 PLATFORMS = ["ubuntu@22.04:amd64", "ubuntu@24.04:amd64"]
 PINS = [ROOT / "tests/requirements" / name for name in ("guest.txt", "fabric.txt")]
+CHANGELOG = ROOT / "CHANGELOG.md"
 SHARED_ACTIONS = {"plan", "verify"}
 PACKAGES = {"yaml": "PyYAML"}
 """Packages that are imported by another name than they are installed by."""
@@ -36,6 +37,15 @@ def test_name_platforms_and_juju(charm):
     assert list(charm.charmcraft["platforms"]) == PLATFORMS
     assert charm.charmcraft["assumes"] == ["juju >= 3.6"]
     assert {"base", "bases", "series"} & set(charm.charmcraft) == set()
+
+
+def test_its_version_is_the_newest_one_of_the_changelog(charm):
+    versions = re.findall(
+        r"^## (\d+\.\d+\.\d+) - \d{4}-\d\d-\d\d$", CHANGELOG.read_text(), flags=re.MULTILINE
+    )
+    assert versions == sorted(versions, key=lambda text: [*map(int, text.split("."))], reverse=True)
+    text = (charm.directory / "pyproject.toml").read_text()
+    assert re.findall(r'^version = "(.+)"$', text, flags=re.MULTILINE) == versions[:1]
 
 
 def test_no_name_is_one_of_jujus(charm):
