@@ -6,15 +6,16 @@ or a parameter leaves the field None.
 """
 
 import errno
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import TypeVar
 
 from converge import Finding, Severity
 
-from hostnic import holders, lag, pci, ports
+from hostnic import holders, lag, pci, ports, vdpa
 from hostnic.model import Bond, EswitchMode, Host, Pf, Vf
 from hostnic.system import Link, System
+from hostnic.vdpa import Vdpa
 
 MELLANOX = "0x15b3"
 NETWORK_CLASS = "0x02"
@@ -22,6 +23,8 @@ OSRELEASE = "/proc/sys/kernel/osrelease"
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
 Value = TypeVar("Value")
+Lent = Callable[[], Mapping[str, Sequence[Vdpa]]]
+"""vDPA devices by their function's PCI address; read once, and only where there are VFs."""
 
 NOT_TOLD = (errno.EOPNOTSUPP, errno.EINVAL, errno.ENOENT)
 """What the kernel answers when a driver or release does not know a parameter."""
@@ -39,12 +42,13 @@ def observe(system: System) -> Host:
     """
     links = system.links()
     log = lru_cache(maxsize=1)(lambda: lag.kernel_log(system))
+    lent = lru_cache(maxsize=1)(lambda: vdpa.devices(system))
     found: list[Pf] = []
     findings: list[Finding] = []
     for bdf in sorted(system.listdir(pci.DEVICES)):
         try:
             if _is_pf(system, bdf):
-                found.append(_pf(system, bdf, links, log))
+                found.append(_pf(system, bdf, links, log, lent))
         except OSError as error:
             findings.append(unreadable(bdf, error))
     return Host(
@@ -79,7 +83,7 @@ def _is_pf(system: System, bdf: str) -> bool:
     )
 
 
-def _pf(system: System, bdf: str, links: list[Link], log: Callable[[], str]) -> Pf:
+def _pf(system: System, bdf: str, links: list[Link], log: Callable[[], str], lent: Lent) -> Pf:
     driver = pci.driver(system, bdf)
     uplink = ports.uplink(links, bdf)
     mlx5 = driver == "mlx5_core"
@@ -101,7 +105,7 @@ def _pf(system: System, bdf: str, links: list[Link], log: Callable[[], str]) -> 
         total_vfs=pci.total_vfs(system, bdf),
         num_vfs=pci.num_vfs(system, bdf),
         autoprobe=pci.number(system, bdf, "sriov_drivers_autoprobe", default=1) == 1,
-        vfs=tuple(_vfs(system, bdf, links)),
+        vfs=tuple(_vfs(system, bdf, links, lent)),
         eswitch_mode=_mode(_told(lambda: system.eswitch_mode(bdf))) if mlx5 else None,
         steering_mode=_text(_told(lambda: system.devlink_param(bdf, "flow_steering_mode"))) if mlx5 else None,
         esw_multiport=_flag(_told(lambda: system.devlink_param(bdf, "esw_multiport"))) if mlx5 else None,
@@ -113,12 +117,12 @@ def _pf(system: System, bdf: str, links: list[Link], log: Callable[[], str]) -> 
     )
 
 
-def _vfs(system: System, bdf: str, links: list[Link]) -> list[Vf]:
+def _vfs(system: System, bdf: str, links: list[Link], lent: Lent) -> list[Vf]:
     found: list[Vf] = []
     for index, address in pci.vf_addresses(system, bdf).items():
         driver = pci.driver(system, address)
         netdev = next((link for link in links if link.pci == address), None)
-        users = holders.of_vf(system, address, driver, netdev)
+        users = holders.of_vf(system, address, driver, netdev, lent().get(address, ()))
         found.append(Vf(index, address, driver, netdev.name if netdev else None, users))
     return found
 

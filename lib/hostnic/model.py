@@ -21,7 +21,8 @@ class Vf(NamedTuple):
         driver: the bound driver (``mlx5_core``, ``vfio-pci``), or None while unbound.
         netdev: its netdev in this network namespace, if it has one.
         users: who holds it now, in the operator's words (``vfio-pci``, ``instance-0000002a``,
-            ``network namespace``); empty when free, apart from what :func:`hostnic.netuse.of_netdevs` tells.
+            ``network namespace``, ``vDPA device vdpa0 (vhost_vdpa)``); empty when free, apart from what
+            :func:`hostnic.netuse.of_netdevs` tells.
 
     """
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from converge import Finding, Severity
 
-from hostnic import holders, netuse, pci
+from hostnic import holders, netuse, pci, vdpa
 from hostnic.system import System
 
 MELLANOX = "0x15b3"
@@ -135,8 +135,9 @@ def _master(system: System, netdev: str) -> str | None:
 
 
 def _users(system: System, bdf: str) -> Iterator[str]:
-    """VFs that a driver other than the NIC's own has, as vfio-pci has them for instances."""
+    """VFs that a driver other than the NIC's own has, as vfio-pci has them for instances, or vDPA devices."""
+    lent = vdpa.devices(system)
     for address in pci.vf_addresses(system, bdf).values():
-        driver = pci.driver(system, address)
-        if driver not in (None, "mlx5_core"):
-            yield " and ".join(holders.domains(system, address)) or f"VF {address} by {driver}"
+        users = holders.given_away(system, address, pci.driver(system, address), lent.get(address, ()))
+        if users:
+            yield f"VF {address} by {' and '.join(users)}"

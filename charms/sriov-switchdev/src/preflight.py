@@ -86,8 +86,8 @@ def _port(port: Port, pf: Pf, observed: Observed) -> Iterator[Finding]:
             Severity.BLOCKED,
             port.bdf,
             f"{_change(port, pf)} would destroy VFs in use: {held}",
-            "move the instances to another host first, and this host's own network off the VFs; "
-            f"or leave {pf.num_vfs} VFs in mode {pf.eswitch_mode}",
+            "move the instances to another host first, and take this host's own network and vDPA devices off "
+            f"the VFs; or leave {pf.num_vfs} VFs in mode {pf.eswitch_mode}",
         )
     if port.lag and port.num_vfs > MAX_VFS_WITH_LAG:
         yield Finding(

@@ -7,7 +7,7 @@ from hostnic.system import Link
 from hostnic.testing import tools
 from hostnic.testing.kernel import FakeKernel, Fault
 from hostnic.testing.network import FakeBond
-from hostnic.testing.nic import FakeCard, FakePort, FakeVf, card
+from hostnic.testing.nic import FakeCard, FakePort, FakeVdpa, FakeVf, card
 
 Boot = Callable[["FakeHost"], object]
 
@@ -68,10 +68,34 @@ class FakeHost(FakeKernel):
         domain, bus, rest = bdf.split(":")
         slot, function = rest.split(".")
         address = f"domain='0x{domain}' bus='0x{bus}' slot='0x{slot}' function='0x{function}'"
+        source = f"<source><address {address}/></source>"
+        self._write_status(name, f"<hostdev mode='subsystem' type='pci' managed='yes'>{source}</hostdev>")
+
+    def add_vdpa(self, bdf: str, driver: str | None = "vhost_vdpa") -> FakeVdpa:
+        """``vdpa dev add`` on the VF, which keeps its driver and its netdev.
+
+        Its name has the VF's place among all VFs, its minor is the lowest that is free.
+        """
+        vfs = [vf for port in self.network.ports() for vf in port.vfs]
+        used = {vf.vdpa.minor for vf in vfs if vf.vdpa}
+        minor = next(number for number in range(len(used) + 1) if number not in used)
+        vf = self.vf(bdf)
+        vf.vdpa = FakeVdpa(f"vdpa{vfs.index(vf)}", driver, minor)
+        return vf.vdpa
+
+    def start_vdpa_instance(self, bdf: str, name: str = "instance-0000002a") -> None:
+        """Give a vDPA device of the VF to a running virtual machine; ``stop_instance`` ends that one."""
+        node = f"/dev/vhost-vdpa-{self.add_vdpa(bdf).minor}"
+        self._write_status(
+            name,
+            f"<interface type='vdpa'><mac address='fa:16:3e:00:00:02'/><source dev='{node}'/>"
+            "<target dev='vdpa0'/><model type='virtio'/></interface>",
+        )
+
+    def _write_status(self, name: str, device: str) -> None:
         xml = (
-            f"<domstatus state='running'><domain type='kvm'><name>{name}</name><devices>"
-            f"<hostdev mode='subsystem' type='pci' managed='yes'><source><address {address}/></source>"
-            "</hostdev></devices></domain></domstatus>"
+            f"<domstatus state='running'><domain type='kvm'><name>{name}</name><devices>{device}"
+            "</devices></domain></domstatus>"
         )
         self.files.install(f"/run/libvirt/qemu/{name}.xml", xml.encode(), 0o600)
 

@@ -129,7 +129,7 @@ class FakeKernel:
 
     # System: files.
 
-    def _look(self, path: str) -> "sysfs.Node | sysfs.Tree | None":
+    def _look(self, path: str, follow: bool = False) -> "sysfs.Node | sysfs.Tree | None":
         root = sysfs.mounts(
             self.network,
             self.iommu,
@@ -140,7 +140,7 @@ class FakeKernel:
             self.locked_down,
             self.bridges,
         )
-        return sysfs.look({**self.rdma.mounts(self.network), **root}, path)
+        return sysfs.look({**self.rdma.mounts(self.network), **root}, path, follow)
 
     def read(self, path: str) -> str:
         self._call("read", path)
@@ -153,7 +153,7 @@ class FakeKernel:
 
     def listdir(self, path: str) -> list[str]:
         self._call("listdir", path)
-        node = self._look(path)
+        node = self._look(path, follow=True)
         return sorted(node) if isinstance(node, dict) else self.files.listdir(path)
 
     def readlink(self, path: str) -> str:
@@ -201,7 +201,7 @@ class FakeKernel:
             raise mlx5.refuse(errno.ENODEV)
         port, vf = found[0]
         if action == "unbind":
-            vf.driver, vf.netns = None, False
+            vf.driver, vf.netns, vf.vdpa = None, False, None
         elif action == "bind":
             mlx5.bind(port, vf, driver)
         else:

@@ -12,6 +12,15 @@ from hostnic.testing.mst import FakeParameter, factory
 
 
 @dataclass
+class FakeVdpa:
+    """A vDPA device; ``minor`` is the number of its ``/dev/vhost-vdpa-N`` while vhost_vdpa has it."""
+
+    name: str
+    driver: str | None
+    minor: int
+
+
+@dataclass
 class FakeVf:
     """A VF: ``ready`` is the time at which its device appears."""
 
@@ -21,6 +30,7 @@ class FakeVf:
     never_probes: bool = False
     driver: str | None = None
     netns: bool = False
+    vdpa: FakeVdpa | None = None
 
 
 @dataclass

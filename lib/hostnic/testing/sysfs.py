@@ -3,7 +3,9 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from os.path import normpath
 
+from hostnic import vdpa
 from hostnic.pci import DEVICES, DRIVERS
 from hostnic.testing.network import FakeNetwork
 from hostnic.testing.nic import FakeCard, FakePort, FakeVf
@@ -18,6 +20,9 @@ class SymLink:
 
 
 LOCKED, UNLOCKED = "none [integrity] confidentiality", "[none] integrity confidentiality"
+
+ROOT_PORT = "/sys/devices/pci0000:3a/0000:3a:00.0"
+"""The bridge that all functions lie behind."""
 
 Node = str | SymLink
 Tree = dict[str, "Node | Tree"]
@@ -72,7 +77,21 @@ def _pf(card: FakeCard, port: FakePort, iommu: bool, now: float) -> Tree:
 def _vf(card: FakeCard, port: FakePort, vf: FakeVf, iommu: bool) -> Tree:
     tree = _function(card, "15b3:101e", vf.driver, iommu)
     tree["physfn"] = SymLink(f"../{port.bdf}")
+    if vf.vdpa:
+        below: Tree = {}
+        if vf.vdpa.driver:
+            below["driver"] = SymLink(f"../../../../../bus/vdpa/drivers/{vf.vdpa.driver}")
+        if vf.vdpa.driver == "vhost_vdpa":
+            below[f"vhost-vdpa-{vf.vdpa.minor}"] = {"dev": f"511:{vf.vdpa.minor}\n"}
+        tree[vf.vdpa.name] = below
     return tree
+
+
+def vdpa_bus(cards: list[FakeCard], now: float) -> Tree:
+    """``/sys/bus/vdpa/devices``: links to the devices below their VFs; empty where there is none."""
+    vfs = [vf for card in cards for port in card.ports for vf in port.present(now)]
+    above = "../../.." + ROOT_PORT.removeprefix("/sys")
+    return {vf.vdpa.name: SymLink(f"{above}/{vf.bdf}/{vf.vdpa.name}") for vf in vfs if vf.vdpa}
 
 
 def lag_debugfs(cards: list[FakeCard], with_lag: bool) -> Tree:
@@ -138,7 +157,10 @@ def mounts(
 ) -> Mounts:
     """Everything that the kernel shows as files."""
     cards = network.cards
+    bus = vdpa_bus(cards, now)
     return {
+        **({vdpa.DEVICES: lambda: bus} if bus else {}),  # without vDPA the kernel has not loaded its bus
+        ROOT_PORT: lambda: pci_devices(cards, iommu, now, bridges),
         "/sys/class/net": lambda: net_class(network, now),
         DEVICES: lambda: pci_devices(cards, iommu, now, bridges),
         DRIVERS: lambda: {"mlx5_core": {}, "vfio-pci": {}},
@@ -148,14 +170,19 @@ def mounts(
     }
 
 
-def look(root: Mounts, path: str) -> "Node | Tree | None":
-    """The node at ``path``, links on the way followed where they stay inside a directory of devices."""
+def look(root: Mounts, path: str, follow: bool = False) -> "Node | Tree | None":
+    """The node at ``path``; links on the way to it are followed, and with ``follow`` one at its end, too."""
     for mount, node in root.items():
         if path == mount:
             return node()
         if path.startswith(mount + "/"):
             here: Node | Tree | None = node()
-            for part in path[len(mount) + 1 :].split("/"):
-                here = here.get(part) if isinstance(here, dict) else None
+            directory, left = mount, path[len(mount) + 1 :].split("/")
+            while left:
+                name = left.pop(0)
+                here = here.get(name) if isinstance(here, dict) else None
+                if isinstance(here, SymLink) and (left or follow):
+                    return look(root, normpath("/".join([directory, here.target, *left])), follow)
+                directory += f"/{name}"
             return here
     return None

@@ -2,10 +2,11 @@
 """Who holds a VF."""
 
 import pytest
-from hostnic import holders
+from hostnic import discover, holders
 from hostnic.system import Link
 from hostnic.testing import FakeHost
 from hostnic.testing.states import with_vfs
+from hostnic.vdpa import Vdpa
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -63,6 +64,59 @@ def test_only_the_hosts_side_of_a_passed_through_function_counts() -> None:
     assert holders.domains(host, "0000:05:00.0") == []
 
 
+VDPA_INTERFACE = """<domstatus state='running' reason='booted' pid='3'>
+  <domain type='kvm' id='3'>
+    <name>instance-0000000c</name>
+    <devices>
+      <interface type='vdpa'>
+        <mac address='fa:16:3e:00:00:02'/>
+        <source dev="/dev/vhost-vdpa-1"/>
+        <model type='virtio'/>
+      </interface>
+      <disk type='vhostvdpa' device='disk'>
+        <driver name='qemu' type='raw'/>
+        <source dev='/dev/vhost-vdpa-7'/>
+        <target dev='vdf' bus='virtio'/>
+      </disk>
+      <interface type='direct'><source dev='enp59s0f0v1' mode='bridge'/></interface>
+    </devices>
+  </domain>
+</domstatus>
+"""
+
+
+@pytest.mark.parametrize("driver", ["vhost_vdpa", "virtio_vdpa", None])
+@pytest.mark.parametrize("netdev", [link(None), link("br-ex"), None])
+def test_a_vf_with_a_vdpa_device_is_held_whatever_drives_that_device(
+    driver: str | None, netdev: Link | None
+) -> None:
+    lent = [Vdpa("vdpa0", driver, "/dev/vhost-vdpa-0" if driver == "vhost_vdpa" else None)]
+    words = f"vDPA device vdpa0 ({driver})" if driver else "vDPA device vdpa0"
+    assert holders.of_vf(FakeHost(), VF0, "mlx5_core", netdev, lent) == (words,)
+    # An unbind of the VF waits for whoever has the device open; the link to the VF's driver is gone by then.
+    assert holders.of_vf(FakeHost(), VF0, None, netdev, lent) == (words,)
+
+
+def test_the_instance_that_has_a_vfs_vdpa_device_is_named() -> None:
+    host = with_vfs(FakeHost(), bound=True)
+    host.add_vdpa("0000:3b:00.3")
+    host.start_vdpa_instance(VF0, "instance-0000000b")
+    users = {vf.bdf: vf.users for pf in discover.observe(host).pfs for vf in pf.vfs if vf.users}
+    assert users == {VF0: ("instance-0000000b",), "0000:3b:00.3": ("vDPA device vdpa1 (vhost_vdpa)",)}
+    host.stop_instance(VF0, "instance-0000000b")
+    users = {vf.bdf: vf.users for pf in discover.observe(host).pfs for vf in pf.vfs if vf.users}
+    assert users[VF0] == ("vDPA device vdpa0 (vhost_vdpa)",)
+
+
+def test_vdpa_nodes_of_a_domain() -> None:
+    assert holders.vdpa_nodes(VDPA_INTERFACE) == {"/dev/vhost-vdpa-1", "/dev/vhost-vdpa-7"}
+    host = FakeHost()
+    host.files.install("/run/libvirt/qemu/instance-0000000c.xml", VDPA_INTERFACE.encode(), 0o600)
+    assert holders.domains(host, VF0, ["/dev/vhost-vdpa-1"]) == ["instance-0000000c"]
+    assert holders.domains(host, VF0, ["/dev/vhost-vdpa-11"]) == []
+    assert holders.domains(host, VF0) == []
+
+
 def test_an_unreadable_status_hides_no_other() -> None:
     host = with_vfs(FakeHost())
     host.files.install("/run/libvirt/qemu/a.xml", b"", 0o600)
@@ -75,3 +129,4 @@ def test_an_unreadable_status_hides_no_other() -> None:
 def test_any_status_gives_addresses(xml: str) -> None:
     for address in holders.addresses(xml):
         assert address.count(":") == 2
+    holders.vdpa_nodes(xml)

@@ -36,7 +36,18 @@ def test_an_instances_vf_is_in_use() -> None:
     host = with_vfs(FakeHost(), 2)
     host.start_instance("0000:3b:00.2")
     (found,), _ = nics.find(host)
-    assert found.ports[0].in_use == "instance-0000002a"
+    assert found.ports[0].in_use == "VF 0000:3b:00.2 by instance-0000002a"
+    assert found.ports[1].in_use == ""
+
+
+def test_a_vf_with_a_vdpa_device_is_in_use() -> None:
+    host = with_vfs(FakeHost(), 2, bound=True)
+    host.add_vdpa("0000:3b:00.2", "virtio_vdpa")
+    host.start_vdpa_instance("0000:3b:00.3", "instance-0000000b")
+    (found,), _ = nics.find(host)
+    assert found.ports[0].in_use == (
+        "VF 0000:3b:00.2 by vDPA device vdpa0 (virtio_vdpa), VF 0000:3b:00.3 by instance-0000000b"
+    )
     assert found.ports[1].in_use == ""
 
 

@@ -194,6 +194,15 @@ def test_adoption_with_another_number_of_vfs_is_refused_while_one_is_in_use(adop
 VF_ROUTE = "enp59s0f0v2\t000A0A0A\t00000000\t0001\t0\t0\t0\t00FFFFFF\t0\t0\t0\n"
 USES: dict[str, tuple[Callable[[FakeHost], object], str]] = {
     "instance": (lambda host: host.start_instance("0000:3b:00.4"), "instance-0000002a"),
+    "instance through vDPA": (lambda host: host.start_vdpa_instance("0000:3b:00.4"), "instance-0000002a"),
+    "vDPA device for instances": (
+        lambda host: host.add_vdpa("0000:3b:00.4"),
+        "vDPA device vdpa2 (vhost_vdpa)",
+    ),
+    "vDPA device of the host": (
+        lambda host: host.add_vdpa("0000:3b:00.4", "virtio_vdpa"),
+        "vDPA device vdpa2 (virtio_vdpa)",
+    ),
     "namespace": (lambda host: host.move_to_netns("0000:3b:00.4"), "network namespace"),
     "VLAN or macvtap": (lambda host: host.network.uppers.update({"vlan7": "enp59s0f0v2"}), "vlan7"),
     "address": (lambda host: host.network.addresses.update({"enp59s0f0v2": ["10.10.10.2"]}), "10.10.10.2"),
