@@ -9,7 +9,6 @@ QUERIES: tuple[tuple[str, ...], ...] = (
     ("systemctl", "is-enabled"),
     ("systemctl", "is-active"),
     ("systemctl", "show"),
-    ("netplan", "get"),
     ("journalctl",),
     ("ovs-vsctl", "--format=json", "list"),
     ("ovs-appctl", "dpctl/dump-flows"),

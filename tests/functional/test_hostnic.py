@@ -9,6 +9,7 @@ from lab.guest import Guest
 pytestmark = pytest.mark.every_release
 
 PYTHON = "env PYTHONPATH=/opt/ovn-offload/lib:/opt/site-packages python3"
+CHARM = "/opt/ovn-offload/charms/sriov-switchdev/src"
 
 
 def on_guest(guest: Guest, name: str) -> list[str]:
@@ -53,20 +54,36 @@ def test_the_firmware_is_asked_for_the_next_boot_through_the_real_mstconfig(mach
     assert answers == ["8\n", "16\n", "0\n"]
 
 
-def test_openvswitch_and_netplan_of_the_guest_are_understood(machine: Guest) -> None:
+def test_openvswitch_of_the_guest_is_understood(machine: Guest) -> None:
     ask = (
-        "from hostnic import flows, netplan, ovs; from hostnic.machine import Machine; m = Machine();"
-        "print(ovs.settings(m).hw_offload, len(flows.parse(ovs.dump_flows(m, 'all'))) > 0);"
-        "print(netplan.sriov_settings(netplan.merged(m)))"
+        "from hostnic import flows, ovs; from hostnic.machine import Machine; m = Machine();"
+        "print(ovs.settings(m).hw_offload, len(flows.parse(ovs.dump_flows(m, 'all'))) > 0)"
     )
     machine.run("ip netns exec tor ping -nq -c 3 192.168.25.51")
-    assert machine.run(f'{PYTHON} -c "{ask}"').stdout == "False True\n{}\n"
-    machine.write(
-        "/etc/netplan/95-vfs.yaml",
-        "network: {version: 2, ethernets: {enp59s0f0np0: {virtual-function-count: 4}}}\n",
-        0o600,
-    )
+    assert machine.run(f'{PYTHON} -c "{ask}"').stdout == "False True\n"
     machine.run("ovs-vsctl set Open_vSwitch . other_config:hw-offload=true")
-    assert machine.run(f'{PYTHON} -c "{ask}"').stdout == (
-        "True True\n{'enp59s0f0np0': {'virtual-function-count': '4'}}\n"
+    assert machine.run(f'{PYTHON} -c "{ask}"').stdout == "True True\n"
+
+
+STYLES = {
+    "block": "network:\n  version: 2\n  ethernets:\n    enp59s0f0np0:\n      virtual-function-count: 4\n",
+    "flow": "network: {version: 2, ethernets: {enp59s0f0np0: {virtual-function-count: 4}}}\n",
+    "quoted": '{"network": {"version": 2, "ethernets": {"enp59s0f0np0": {"virtual-function-count": 4}}}}\n',
+}
+
+
+def test_the_charm_finds_vfs_in_each_style_of_file_that_netplan_reads(machine: Guest) -> None:
+    path = "/etc/netplan/95-vfs.yaml"
+    ask = (
+        f"import sys; sys.path.insert(0, '{CHARM}'); import netplanfiles;"
+        "from hostnic.machine import Machine; print(netplanfiles.second_writers(Machine()))"
     )
+    found: dict[str, tuple[str, bool]] = {}
+    for style, text in STYLES.items():
+        machine.write(path, text, 0o600)
+        said = machine.run(f'{PYTHON} -c "{ask}"').stdout
+        found[style] = said, "virtual-function-count" in machine.run("netplan get").stdout
+    machine.run(f"rm {path}")
+    writer = f"((Writer(path='{path}', keys=('virtual-function-count',)),), ())\n"
+    assert found == dict.fromkeys(STYLES, (writer, True))
+    assert machine.run(f'{PYTHON} -c "{ask}"').stdout == "((), ())\n"

@@ -7,13 +7,15 @@ from typing import NamedTuple
 import bootcopy
 import desired
 import files
+import netplanfiles
 import record
 from converge import Finding, Severity
 from desired import Desired
-from hostnic import discover, installed, netplan, netuse
+from hostnic import discover, installed, netuse
 from hostnic.installed import Installed
 from hostnic.model import Host
 from hostnic.system import System
+from netplanfiles import Writer
 
 NETWORKD_DIRECTORIES = ("/etc/systemd/network", "/run/systemd/network")
 
@@ -52,7 +54,7 @@ class Observed(NamedTuple):
     live: record.LiveRecord = record.LiveRecord()
     armed: bool = False
     declared_bonds: Mapping[str, str] = {}
-    vf_writers: tuple[str, ...] = ()
+    vf_writers: tuple[Writer, ...] = ()
     host_network: frozenset[str] = frozenset()
     next_boot: Mapping[str, NextBoot] = {}
     findings: tuple[Finding, ...] = ()
@@ -64,6 +66,7 @@ def observe(system: System) -> Observed:
     findings = list(host.findings)
     kept = installed.look(system, bootcopy.COPY, files.PATHS, files.UNITS)
     previous = _previous(kept.files[desired.PATH], findings)
+    vf_writers, unreadable = netplanfiles.second_writers(system)
     return Observed(
         host=host,
         now=system.now(),
@@ -73,9 +76,9 @@ def observe(system: System) -> Observed:
         live=record.read_live(system),
         armed=record.armed(system),
         declared_bonds=_declared_bonds(system, host, previous),
-        vf_writers=_vf_writers(system),
+        vf_writers=vf_writers,
         host_network=_host_network(system, host),
-        findings=tuple(findings),
+        findings=(*findings, *unreadable),
     )
 
 
@@ -150,16 +153,6 @@ def _files(system: System, directory: str, suffix: str) -> list[str]:
         return [f"{directory}/{name}" for name in sorted(system.listdir(directory)) if name.endswith(suffix)]
     except OSError:
         return []
-
-
-def _vf_writers(system: System) -> tuple[str, ...]:
-    """Netplan files that set VFs or eswitch modes; a scan of lines, as idle hooks start no process."""
-    writers = [netplan.OVN_CHASSIS_FILE] if netplan.owned_by_ovn_chassis(system) else []
-    for path in (path for place in netplan.PLACES for path in _files(system, place, ".yaml")):
-        lines = (line.strip() for line in (_text(system, path) or "").splitlines())
-        if path not in writers and any(line.startswith(netplan.SRIOV_KEYS) for line in lines):
-            writers.append(path)
-    return tuple(writers)
 
 
 def _host_network(system: System, host: Host) -> frozenset[str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from converge import Finding, Severity
 from desired import Desired, Port
 from hostnic.model import Pf
-from hostnic.netplan import OVN_CHASSIS_FILE
+from netplanfiles import OVN_CHASSIS_FILE, Writer
 from observe import NextBoot, Observed
 
 MAX_VFS_WITH_LAG = 64
@@ -15,7 +15,7 @@ MAX_VFS_WITH_LAG = 64
 
 def preflight(wanted: Desired, observed: Observed) -> tuple[Finding, ...]:
     """Everything that stands in the way of ``wanted``, each with its remedy."""
-    findings = [_second_writer(path) for path in observed.vf_writers]
+    findings = [_second_writer(writer) for writer in observed.vf_writers]
     for port in wanted.ports:
         if pf := observed.host.pf(port.bdf):
             findings += _port(port, pf, observed)
@@ -40,19 +40,19 @@ def short_until_reboot(port: Port, pf: Pf, observed: Observed) -> int | None:
     return after.vfs
 
 
-def _second_writer(path: str) -> Finding:
-    if path == OVN_CHASSIS_FILE:
+def _second_writer(writer: Writer) -> Finding:
+    if writer.path == OVN_CHASSIS_FILE:
         return Finding(
             Severity.BLOCKED,
-            path,
+            writer.path,
             "ovn-chassis sets VFs too",
             "juju config ovn-chassis sriov-numvfs=none:0, so that one charm sets them; existing VFs stay",
         )
     return Finding(
         Severity.BLOCKED,
-        path,
+        writer.path,
         "netplan sets VFs or eswitch modes too",
-        "remove virtual-function-count and embedded-switch-mode from this file; do not run netplan apply",
+        f"remove {' and '.join(writer.keys)} from the ethernets of this file; do not run netplan apply",
     )
 
 

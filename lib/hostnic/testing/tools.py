@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The modelled host's commands: systemctl, mstconfig, journalctl, ping, and what OVS and netplan say."""
+"""The modelled host's commands: systemctl, mstconfig, journalctl, ping, and what OVS says."""
 
 import json
 from dataclasses import dataclass, field
@@ -68,8 +68,6 @@ def run(host: "FakeKernel", argv: list[str]) -> str:
         return _statistics(host, argv)
     if argv[0] == "ovs-appctl":
         return host.ovs.flows
-    if argv[0] == "netplan":
-        return "network: {}\n" if argv[1] == "get" else ""
     raise CommandError(argv, f"{argv[0]} is not installed")
 
 

@@ -8,7 +8,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hostnic import netplan
 from lab.rack import adopt, byhand
 from lab.rack.traffic import Traffic
 
@@ -100,10 +99,3 @@ def test_what_changes_is_named(deployed: list[str]) -> None:
     assert [(check.subject.partition(": ")[0], check.found) for check in wrong] == [
         ("node-1 afterwards", "boot-2")
     ]
-
-
-def test_ovn_chassis_file_is_one_that_the_charms_take_for_a_second_writer() -> None:
-    assert byhand.NETPLAN == netplan.OVN_CHASSIS_FILE
-    for text, owned in ((byhand.netplan(8), True), (byhand.SENTINEL, False)):
-        system: Any = SimpleNamespace(read=lambda path, text=text: text)
-        assert netplan.owned_by_ovn_chassis(system) is owned

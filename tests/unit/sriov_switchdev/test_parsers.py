@@ -110,7 +110,7 @@ def test_whatever_networkd_and_netplan_files_hold_the_host_is_read(text: str) ->
         host.files.install(path, text.encode("utf-8", "replace"), 0o600)
     seen = observe(host)
     assert set(seen.declared_bonds) <= {"0000:3b:00.1"}
-    assert set(seen.vf_writers) <= {"/etc/netplan/99-x.yaml"}
+    assert {writer.path for writer in seen.vf_writers} <= {"/etc/netplan/99-x.yaml"}
 
 
 HOSTS = st.builds(

@@ -84,7 +84,41 @@ BLOCKED: dict[str, tuple[Arrange, str, str]] = {
     "netplan sets VFs": (
         file("/etc/netplan/60-site.yaml", OVN_CHASSIS),
         "netplan sets VFs or eswitch modes too",
-        "remove virtual-function-count and embedded-switch-mode",
+        "remove virtual-function-count and embedded-switch-mode and delay-virtual-functions-rebind from",
+    ),
+    "netplan sets VFs in flow style": (
+        file(
+            "/etc/netplan/60-site.yaml",
+            "network: {version: 2, ethernets: {enp59s0f0np0: {virtual-function-count: 4}}}\n",
+        ),
+        "netplan sets VFs or eswitch modes too",
+        "remove virtual-function-count from the ethernets of this file; do not run netplan apply",
+    ),
+    "netplan sets the mode with quoted keys": (
+        file(
+            "/etc/netplan/60-site.yaml",
+            'network:\n  ethernets:\n    pf:\n      "embedded-switch-mode": legacy\n',
+        ),
+        "netplan sets VFs or eswitch modes too",
+        "remove embedded-switch-mode from",
+    ),
+    "netplan declares VFs": (
+        file("/etc/netplan/60-site.yaml", "network: {ethernets: {vf0: {link: enp59s0f0np0}}}\n"),
+        "netplan sets VFs or eswitch modes too",
+        "remove link from the ethernets of this file",
+    ),
+    "a netplan file that is no YAML may set VFs": (
+        file(
+            "/etc/netplan/60-site.yaml",
+            "network:\n  ethernets: {pf: {virtual-function-count: 4\n  wifis: {w: {password: hunter2}}\n",
+        ),
+        "cannot be read (no valid YAML in line 3), and may set VFs or eswitch modes too",
+        "do not run netplan apply",
+    ),
+    "ovn-chassis still sets VFs in flow style": (
+        file("/etc/netplan/150-charm-ovn.yaml", "{network: {version: 2, 'ethernets': {}}}\n"),
+        "ovn-chassis sets VFs too",
+        "juju config ovn-chassis sriov-numvfs=none:0",
     ),
     "a VF in use in legacy mode": (
         instance_on_a_legacy_vf,
