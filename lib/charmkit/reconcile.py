@@ -21,8 +21,9 @@ nothing is stored, since the machine can tell.
 import dataclasses
 import json
 import logging
+import sys
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import ops
 from converge import Finding, Plan, Severity, findings_as_json, findings_as_table, plan_as_json, plan_as_table
@@ -83,6 +84,19 @@ class Output:
         check(self)
 
 
+class Removed(NamedTuple):
+    """What the stop hook has done.
+
+    Attributes:
+        status: what the operator must know of the machine from now on: the unit's last status.
+        problems: one sentence for each thing that could not be taken away.
+
+    """
+
+    status: str
+    problems: Sequence[str] = ()
+
+
 class Reconciler(ops.Object):
     """Observes a charm's lifecycle and its actions ``plan`` and ``verify``.
 
@@ -91,9 +105,10 @@ class Reconciler(ops.Object):
         converge: observe, plan, apply, verify; returns what still differs. Runs at most once in a hook.
         preview: observe and plan; writes nothing.
         verify: observe and verify; writes nothing.
-        stop: what to take away when the unit goes; runs in the stop hook.
+        stop: takes away what the charm installed; runs in the stop hook. It neither logs nor asks Juju
+            for anything, since Juju may have closed the unit's session.
 
-    All of them may raise :class:`InputError`.
+    All of them but ``stop`` may raise :class:`InputError`.
 
     """
 
@@ -104,7 +119,7 @@ class Reconciler(ops.Object):
         converge: Callable[[], Sequence[Finding]],
         preview: Callable[[], Plan[Any]],
         verify: Callable[[], Sequence[Finding]],
-        stop: Callable[[], None] = lambda: None,
+        stop: Callable[[], Removed] | None = None,
     ) -> None:
         super().__init__(charm, "reconciler")
         self._charm = charm
@@ -157,7 +172,19 @@ class Reconciler(ops.Object):
             logger.warning("%s", "\n".join(told))
 
     def _on_stop(self, _: ops.StopEvent) -> None:
-        self._stop()
+        if self._stop is None:
+            return
+        removed = self._stop()
+        try:
+            for problem in removed.problems:
+                logger.error("%s", problem)
+            self._charm.unit.status = ops.MaintenanceStatus(removed.status)
+        except ops.ModelError as error:
+            # Juju closes the session of a unit that it removes, and every hook command fails from then on;
+            # ops would run the next one, is-leader, and end with a traceback. The machine is done.
+            for sentence in (*removed.problems, removed.status, f"Juju took no status: {str(error).strip()}"):
+                print(sentence, file=sys.stderr)  # the agent puts a hook's standard error into its log
+            raise SystemExit(0) from None
 
     def _on_collect_unit_status(self, event: ops.CollectStatusEvent) -> None:
         # Nothing was looked at in an action or in the stop hook: the status stays.

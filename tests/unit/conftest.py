@@ -1,7 +1,34 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hypothesis without a deadline: a slow machine is no failure."""
+"""Hypothesis without a deadline: a slow machine is no failure. And a Juju that closes a unit's session."""
 
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+import ops
+import pytest
 from hypothesis import HealthCheck, settings
+from scenario import mocking
 
 settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("unhurried")
+
+
+@pytest.fixture
+def close_session(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """Once called, Juju takes neither an error for its log nor a status any more."""
+    juju = mocking._MockModelBackend
+    keeps_log = juju.juju_log
+
+    def refuse(*_: Any, **__: Any) -> NoReturn:
+        raise ops.ModelError("ERROR connection is shutdown before send\n")
+
+    def log(self: Any, level: str, message: str) -> None:
+        if level == "ERROR":
+            refuse()
+        keeps_log(self, level, message)
+
+    def close() -> None:
+        monkeypatch.setattr(juju, "juju_log", log)
+        monkeypatch.setattr(juju, "status_set", refuse)
+
+    return close

@@ -15,7 +15,7 @@ import ops
 from actions import Actions, RefusedError, Results, policy
 from audit import audit
 from charmkit.fabric import HOST, POLICY, Host
-from charmkit.reconcile import InputError, Reconciler, load_config, load_params
+from charmkit.reconcile import InputError, Reconciler, Removed, load_config, load_params
 from config import Options, Output, Rendering, Secret, Showing, Switches, pins
 from connection import Access, Credentials
 from converge import Finding, Plan, Severity
@@ -115,8 +115,8 @@ class CumulusFabricCharm(ops.CharmBase):
         with self._site(options, fabric) as site:
             return (*site.verify(), *self._host_findings(fabric))
 
-    def _stop(self) -> None:
-        self.unit.status = ops.MaintenanceStatus("removed; the switches stay as they are")
+    def _stop(self) -> Removed:
+        return Removed("removed; the switches stay as they are")
 
     def _tell_hosts(self, fabric: Fabric) -> None:
         """Publish the policy; what an audit refuses is not told to anybody."""

@@ -16,7 +16,7 @@ from charmkit.dispatch import Dispatcher
 from charmkit.reboot import Mode, Need
 from charmkit.reboot import Policy as RebootPolicy
 from charmkit.reboot_ops import RollingReboot
-from charmkit.reconcile import InputError, Reconciler, load_config, load_params
+from charmkit.reconcile import InputError, Reconciler, Removed, load_config, load_params
 from config import BurnImages, Devices, Options, Output, Query, ResetParameters, Restore, SetParameters
 from converge import Finding, Severity, StepError, execute
 from hostnic import handover, mstdatabase
@@ -138,14 +138,15 @@ class NicFirmwareCharm(ops.CharmBase):
         asked = self.reboot.turn(need, policy, given, observed.others)
         return (*asked, *findings)
 
-    def _remove(self) -> None:
+    def _remove(self) -> Removed:
         """Take away what the charm installed; the firmware keeps what it was set to."""
         handover.withdraw(self.system, NAME)
         self.dispatcher.remove()
-        execute(removal(self.system), self.system)
+        outcome = execute(removal(self.system), self.system)
         if self.system.exists(record.PATH):
             self.system.remove(record.PATH)
-        self.unit.status = ops.MaintenanceStatus("removed; the firmware keeps its parameters")
+        problems = [outcome.finding.sentence()] if outcome.finding else []
+        return Removed("removed; the firmware keeps its parameters", problems)
 
     def _on_list_devices(self, event: ops.ActionEvent) -> None:
         self._answer(event, lambda act: act.list_devices(load_params(event, Output)))

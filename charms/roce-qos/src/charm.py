@@ -13,7 +13,7 @@ import wishes
 from charmkit.dispatch import Dispatcher
 from charmkit.fabric import HOST, POLICY, Policy
 from charmkit.fabric_checks import FabricError
-from charmkit.reconcile import InputError, Reconciler, load_config, load_params
+from charmkit.reconcile import InputError, Reconciler, Removed, load_config, load_params
 from config import Options, Output, Reading
 from converge import Finding, Plan, Severity, execute
 from desired import Desired
@@ -146,16 +146,13 @@ class RoceQosCharm(ops.CharmBase):
             ),
         )
 
-    def _remove(self) -> None:
+    def _remove(self) -> Removed:
         """Take away what the charm installed; the ports stay as they are."""
         handover.withdraw(self.system, NAME)
         self.dispatcher.remove()
         outcome = execute(removal(observe(self.system)), self.system)
-        if outcome.finding:
-            logger.error("%s", outcome.finding.sentence())
-        self.unit.status = ops.MaintenanceStatus(
-            "removed; lossless RoCE ends with the next boot of this host"
-        )
+        problems = [outcome.finding.sentence()] if outcome.finding else []
+        return Removed("removed; lossless RoCE ends with the next boot of this host", problems)
 
     def _on_show_qos(self, event: ops.ActionEvent) -> None:
         try:

@@ -16,7 +16,7 @@ from charmkit.dispatch import Dispatcher
 from charmkit.reboot import Mode, Need
 from charmkit.reboot import Policy as RebootPolicy
 from charmkit.reboot_ops import RollingReboot
-from charmkit.reconcile import InputError, Reconciler, load_config, load_params
+from charmkit.reconcile import InputError, Reconciler, Removed, load_config, load_params
 from config import Options, Output
 from converge import Finding, Plan, Severity, execute
 from desired import Desired
@@ -155,21 +155,20 @@ class SriovSwitchdevCharm(ops.CharmBase):
         asked = self.reboot.turn(need, policy, given, others, publish=survey.selected)
         return (*malformed, *asked, *findings)
 
-    def _remove(self) -> None:
+    def _remove(self) -> Removed:
         """Take away what the charm installed; the NIC stays as it is, without an unconfirmed change."""
         handover.withdraw(self.system, NAME)
         self.dispatcher.remove()
+        problems: list[str] = []
         if record.armed(self.system):
             import live  # nobody would confirm it any more, and its timer runs what is removed here
 
             for problem in live.revert(self.system, "the charm was removed"):
-                logger.error("an unconfirmed live change is not undone, its timer tries again: %s", problem)
+                problems.append(f"an unconfirmed live change is not undone, its timer tries again: {problem}")
         outcome = execute(removal(observe(self.system)), self.system)
         if outcome.finding:
-            logger.error("%s", outcome.finding.sentence())
-        self.unit.status = ops.MaintenanceStatus(
-            "removed; the NIC's VFs vanish at the next boot of this host"
-        )
+            problems.append(outcome.finding.sentence())
+        return Removed("removed; the NIC's VFs vanish at the next boot of this host", problems)
 
     def _on_install(self, _: ops.EventBase) -> None:
         packages.ensure_mstflint(self.system)

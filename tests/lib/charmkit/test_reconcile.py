@@ -9,7 +9,7 @@ from typing import Any
 import ops
 import pytest
 from charmkit.options import OptionError, check, option
-from charmkit.reconcile import InputError, Reconciler, load_config, load_params
+from charmkit.reconcile import InputError, Reconciler, Removed, load_config, load_params
 from converge import Disruption, Finding, Plan, Severity, Step
 from ops import testing
 
@@ -91,8 +91,9 @@ class Charm(ops.CharmBase):
         self.calls.append("verify")
         return self.findings
 
-    def leave(self) -> None:
+    def leave(self) -> Removed:
         self.calls.append("stop")
+        return Removed("removed; what it set stays")
 
     def burn(self, event: ops.ActionEvent) -> None:
         try:
@@ -180,11 +181,11 @@ def test_a_unit_that_departs_itself_does_nothing_more(
     assert charm.calls == calls
 
 
-def test_the_stop_hook_takes_away_and_leaves_the_status(context: testing.Context[Charm], charm: type[Charm]):
+def test_the_stop_hook_takes_away_and_says_what_stays(context: testing.Context[Charm], charm: type[Charm]):
     out = context.run(context.on.stop(), state())
 
     assert charm.calls == ["stop"]
-    assert out.unit_status == testing.UnknownStatus()
+    assert out.unit_status == testing.MaintenanceStatus("removed; what it set stays")
 
 
 def test_findings_become_the_status_and_a_line_of_the_log_each(

@@ -2,6 +2,7 @@
 """A unit's life: from factory settings to declared ones by one reboot, idle hooks, hand-over, removal."""
 
 import json
+from collections.abc import Callable
 
 import pytest
 from hostnic.mstdatabase import Database
@@ -260,6 +261,19 @@ def test_removal_takes_its_files_away_and_leaves_the_firmware(node: Node) -> Non
     assert not node.host.files.exists("/var/lib/ovn-offload/nic-firmware.json")
     assert node.mst() == []
     assert node.next_boot("NUM_OF_VFS") == 8
+
+
+def test_a_removal_is_complete_where_juju_has_closed_the_session(
+    node: Node, close_session: Callable[[], None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    node.deploy()
+    close_session()
+    with pytest.raises(SystemExit) as ended:
+        node.emit("stop")
+    assert ended.value.code == 0
+    left = [path for path in node.host.files.content if "nic-firmware" in path and "/juju/" not in path]
+    assert left == []
+    assert "removed; the firmware keeps its parameters" in capsys.readouterr().err
 
 
 # Several NICs.

@@ -2,6 +2,7 @@
 """A unit's life: from a new node to a lossless one, idle hooks, reboots, mode changes, refresh, removal."""
 
 import errno
+from collections.abc import Callable
 
 import boot
 import bootcopy
@@ -158,6 +159,20 @@ def test_removal_leaves_the_ports_and_takes_away_the_rest(converged: Node) -> No
     assert left == []
     converged.host.reboot()
     assert converged.host.port(P0).dcb.pfc == ()
+
+
+def test_a_removal_is_complete_where_juju_has_closed_the_session(
+    converged: Node, close_session: Callable[[], None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    close_session()
+    converged.host.fail("remove", "/etc/udev/rules.d", OSError(errno.EROFS, "Read-only file system"))
+    with pytest.raises(SystemExit) as ended:
+        converged.emit("stop")
+    assert ended.value.code == 0
+    assert not [path for path in converged.host.files.content if "dispatch" in path]
+    said = capsys.readouterr().err
+    assert "Read-only file system" in said
+    assert "lossless RoCE ends with the next boot" in said
 
 
 # Boot.

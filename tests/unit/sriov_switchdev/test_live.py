@@ -3,6 +3,7 @@
 
 import errno
 import json
+from collections.abc import Callable
 from dataclasses import replace
 
 import boot
@@ -241,3 +242,19 @@ def test_what_could_not_be_undone_at_removal_is_left_to_the_timer(small: Node) -
     assert not small.host.files.exists(desired.PATH)
     assert boot.revert(small.host) == ()
     assert small.host.network.bonds["bond0"].members == [PORT0, PORT1]
+
+
+def test_a_removal_is_complete_where_juju_has_closed_the_session(
+    small: Node, close_session: Callable[[], None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    hook_that_dies_before(small, "0000:3b:00.1/switchdev")
+    small.host.fail("set_master", f"{PORT1} bond0", REFUSED)
+    close_session()
+    with pytest.raises(SystemExit) as ended:
+        small.emit("stop")
+    assert ended.value.code == 0
+    assert not small.host.files.exists(desired.PATH)
+    assert not small.host.files.exists("/etc/systemd/system/ovn-offload-sriov-early.service")
+    said = capsys.readouterr().err
+    assert "is not undone, its timer tries again: bond0 does not take enp59s0f1np1" in said
+    assert "the NIC's VFs vanish at the next boot" in said

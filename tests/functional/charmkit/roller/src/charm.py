@@ -8,11 +8,12 @@ from charmkit import containers
 from charmkit.dispatch import Dispatcher
 from charmkit.reboot import Need, Policy, with_others
 from charmkit.reboot_ops import RollingReboot
-from charmkit.reconcile import Reconciler
+from charmkit.reconcile import Reconciler, Removed
 from converge import Finding, Plan
 from hostnic import handover
 from hostnic.machine import Machine
 
+LISTENS_TO = ["nic-firmware"]
 NEEDED = "/run/needs-reboot"
 
 
@@ -20,7 +21,7 @@ class RollerCharm(ops.CharmBase):
     def __init__(self, framework: ops.Framework) -> None:
         super().__init__(framework)
         self.system = Machine()
-        self.dispatcher = Dispatcher(self.system, self.unit.name, "roller", listens_to=["nic-firmware"])
+        self.dispatcher = Dispatcher(self.system, self.unit.name, "roller", listens_to=LISTENS_TO)
         self.rolling = RollingReboot(
             self,
             self.system,
@@ -29,7 +30,7 @@ class RollerCharm(ops.CharmBase):
             stopped=lambda: containers.stopped(self.system),
         )
         self.reconciler = Reconciler(
-            self, converge=self.converge, preview=Plan, verify=lambda: (), stop=self.dispatcher.remove
+            self, converge=self.converge, preview=Plan, verify=lambda: (), stop=self.leave
         )
 
     def converge(self) -> Sequence[Finding]:
@@ -37,7 +38,12 @@ class RollerCharm(ops.CharmBase):
         others, malformed = handover.read_others(self.system, "roller")
         own = Need(("a test wants it",) if self.system.exists(NEEDED) else ())
         need = with_others(own, others, owner="roller")
-        return (*malformed, *self.rolling.roll(need, Policy("manual", settle=2)))
+        asked = self.rolling.roll(need, Policy("manual", settle=2))
+        return (*malformed, *asked)
+
+    def leave(self) -> Removed:
+        self.dispatcher.remove()
+        return Removed("removed")
 
 
 if __name__ == "__main__":
