@@ -4,27 +4,41 @@
 Three things cannot be done from inside a hook or an action: dispatch another charm of the machine (the
 machine lock would deadlock), reboot from an action (``juju-reboot`` refuses), and come back in a minute.
 All three start the same oneshot service, which is nobody's child: it runs ``juju-exec``, waits for the
-machine lock like any hook, and dispatches ``update-status``.
+machine lock like any hook, and dispatches ``update-status``. Where juju-exec fails it is tried again for
+some ten minutes, and what it said last becomes a finding.
 
-A ``.path`` unit starts it when another charm's handover file changes. Hooks of one machine run one at a
-time, so a change that comes while the service already waits is seen by the hook that it waits for.
+For each charm that this one listens to a ``.path`` unit starts the service when that charm's handover file
+changes. Hooks of one machine run one at a time, so a change that comes while the service already waits is
+seen by the hook that it waits for.
+
+Juju may remove a unit without running its stop hook: 4.0 does when the principal of a subordinate is
+removed, and any version does with ``--force``. The unit's agent directory is then gone, as after any
+removal. The service looks for it before each attempt, and one more ``.path`` unit sees it go: the units
+then remove themselves and the unit's handover file. What the charm installed for the next boot stays, since
+the host's instances may count on it.
 
 Sources: systemd.path(5), systemd.timer(5); ``juju-exec`` of Juju 3 refuses only where ``JUJU_CONTEXT_ID``
-is set, and a ``juju-reboot`` that it runs takes effect as one in a hook does.
+is set, and a ``juju-reboot`` that it runs takes effect as one in a hook does; it says that a unit is not on
+this machine where the agent's directory is absent (cmd/jujud/run), which the deployer deletes
+(internal/worker/deployer, ``RecallUnit``).
 """
 
 from collections.abc import Iterable, Sequence
 
+from converge import Finding, Severity
 from hostnic import handover, units
 from hostnic.handover import Handover
 from hostnic.system import System
 
-AGENTS = "/var/lib/juju/agents"
-"""One directory for each of Juju's agents on a machine."""
+from charmkit.dispatch_files import AGENTS, ATTEMPTS, Names, contents
+
+SUBJECT = "the service that wakes this unit"
+LONGEST = 200
+"""Characters of juju-exec's last words in a finding: they may come from anything that a hook ran."""
 
 
 class Dispatcher:
-    """The service that dispatches one Juju unit, with its ``.path`` unit and its timer.
+    """The service that dispatches one Juju unit, with its ``.path`` units and its timer.
 
     Args:
         system: the host.
@@ -36,10 +50,8 @@ class Dispatcher:
 
     def __init__(self, system: System, unit: str, charm: str, listens_to: Sequence[str] = ()) -> None:
         self._system = system
-        self._unit = unit
-        self._name = f"ovn-offload-{charm}-dispatch"
+        self._names = Names(unit, charm)
         self._listens_to = tuple(listens_to)
-        self._watched = [handover.path_of(other) for other in listens_to]
 
     def install(self) -> bool:
         """Write and enable the units; True when something was written. Spawns nothing when all is there.
@@ -48,21 +60,29 @@ class Dispatcher:
             OSError: a file cannot be written, or systemd refuses.
 
         """
-        watcher = f"{self._name}.path"
-        changed = {name: text for name, text in self._files().items() if self._differs(name, text)}
-        enabled = bool(self._watched) and units.enabled(self._system, watcher)
-        if not changed and (enabled or not self._watched):
+        wanted = contents(self._names, {charm: handover.path_of(charm) for charm in self._listens_to})
+        changed = {path: text for path, text in wanted.items() if self._differs(path, text)}
+        names = [path.rpartition("/")[2] for path in wanted if path != self._names.script]
+        watchers = [name for name in names if name.endswith(".path")]
+        stale = [name for name in self._present() if name not in names]
+        enabled = [name for name in (*stale, *watchers) if units.enabled(self._system, name)]
+        if not changed and not stale and enabled == watchers:
             return False
         if enabled:
-            # Disabled first and enabled last: that it is enabled says that all of this was done.
-            self._system.run(["systemctl", "disable", "--no-reload", watcher])
-        for name, text in changed.items():
-            self._system.install(units.path(name), text.encode())
-        if self._outdated():
+            # Disabled first and enabled last: that all are enabled says that all of this was done.
+            self._system.run(["systemctl", "disable", "--no-reload", *enabled])
+        for path, text in changed.items():
+            self._system.install(path, text.encode())
+        if self._system.exists(self._names.failed):
+            self._system.remove(self._names.failed)  # of other files, perhaps of an earlier unit
+        if stale:
+            self._system.run(["systemctl", "stop", *stale])
+            for name in stale:
+                self._system.remove(units.path(name))
+        if self._outdated(names):
             self._system.run(["systemctl", "daemon-reload"])
-        if self._watched:
-            self._system.run(["systemctl", "restart", watcher])
-            self._system.run(["systemctl", "enable", "--no-reload", watcher])
+        self._system.run(["systemctl", "restart", *watchers])
+        self._system.run(["systemctl", "enable", "--no-reload", *watchers])
         return True
 
     def remove(self) -> None:
@@ -70,13 +90,15 @@ class Dispatcher:
 
         A running service is left to end by itself: it may be what dispatched this very hook.
         """
-        present = [name for name in self._files() if self._system.exists(units.path(name))]
-        for name in present:
-            if name.endswith(".path"):
-                self._system.run(["systemctl", "disable", "--no-reload", name])
-            if not name.endswith(".service"):
-                self._system.run(["systemctl", "stop", name])
-            self._system.remove(units.path(name))
+        present = self._present()
+        watchers = [name for name in present if name.endswith(".path")]
+        if watchers:
+            self._system.run(["systemctl", "disable", "--no-reload", *watchers])
+        if starters := [name for name in present if not name.endswith(".service")]:
+            self._system.run(["systemctl", "stop", *starters])
+        for path in (*map(units.path, present), self._names.script, self._names.failed):
+            if self._system.exists(path):
+                self._system.remove(path)
         if present:
             self._system.run(["systemctl", "daemon-reload"])
 
@@ -88,47 +110,36 @@ class Dispatcher:
         here = (charm for charm in unheard if any(name.startswith(f"unit-{charm}-") for name in there))
         return next(here, "")
 
+    def failed(self) -> tuple[Finding, ...]:
+        """A warning when the service gave up the last time, with what juju-exec said."""
+        try:
+            if not self._system.exists(self._names.failed):
+                return ()
+            said = " ".join(self._system.read(self._names.failed).split())[:LONGEST]
+        except OSError:
+            return ()  # the service has been started again meanwhile
+        what = f"gave up after {ATTEMPTS} attempts: {said or 'juju-exec said nothing'}"
+        service = self._names.service
+        remedy = f"mend what journalctl -u {service} shows, then run systemctl start {service}"
+        return (Finding(Severity.WARNING, SUBJECT, what, remedy),)
+
     def now(self) -> None:
         """Dispatch the unit as soon as the running hook or action has ended."""
-        self._system.run(["systemctl", "start", "--no-block", f"{self._name}.service"])
+        self._system.run(["systemctl", "start", "--no-block", self._names.service])
 
     def in_a_minute(self) -> None:
         """Dispatch the unit in a minute; again from the start when that was asked before."""
-        self._system.run(["systemctl", "restart", f"{self._name}.timer"])
+        self._system.run(["systemctl", "restart", self._names.timer])
 
-    def _outdated(self) -> bool:
+    def _present(self) -> list[str]:
+        """This charm's units on the machine; also those of an earlier revision, by other names."""
+        stem = self._names.stem
+        return units.installed(self._system, (f"{stem}.", f"{stem}-"))
+
+    def _outdated(self, names: Sequence[str]) -> bool:
         """Whether systemd has loaded one of the units as its file no longer is; a new one it has not."""
-        show = ["systemctl", "show", "--property=NeedDaemonReload", "--value", *self._files()]
+        show = ["systemctl", "show", "--property=NeedDaemonReload", "--value", *names]
         return "yes" in self._system.run(show).split()
 
-    def _files(self) -> dict[str, str]:
-        command = f'/usr/bin/juju-exec -u {self._unit} "JUJU_DISPATCH_PATH=hooks/update-status ./dispatch"'
-        service = _sections(
-            # Many changes in a row are no failure; a start limit would stop the .path unit for good.
-            Unit=[f"Description=Dispatch {self._unit} outside of any hook", "StartLimitIntervalSec=0"],
-            # The unit's agent may be on its way up, or restarting for an upgrade: try again.
-            Service=["Type=oneshot", f"ExecStart={command}", "Restart=on-failure", "RestartSec=30"],
-        )
-        timer = _sections(
-            Unit=[f"Description=Dispatch {self._unit} in a minute"],
-            Timer=["OnActiveSec=60", "AccuracySec=5"],
-        )
-        path = _sections(
-            Unit=[
-                f"Description=Dispatch {self._unit} when another charm of this machine hands something over"
-            ],
-            Path=[f"PathChanged={watched}" for watched in self._watched],
-            Install=["WantedBy=multi-user.target"],
-        )
-        files = {f"{self._name}.service": service, f"{self._name}.timer": timer}
-        return {**files, f"{self._name}.path": path} if self._watched else files
-
-    def _differs(self, name: str, text: str) -> bool:
-        path = units.path(name)
+    def _differs(self, path: str, text: str) -> bool:
         return not self._system.exists(path) or self._system.read(path) != text
-
-
-def _sections(**sections: Sequence[str]) -> str:
-    return "\n".join(
-        f"[{name}]\n" + "".join(f"{line}\n" for line in lines) for name, lines in sections.items()
-    )

@@ -8,11 +8,21 @@ starts no process for it.
 from hostnic.system import System
 
 DIRECTORY = "/etc/systemd/system"
+_KINDS = (".path", ".service", ".timer")
 
 
 def path(name: str) -> str:
     """Where the unit file ``name`` is installed."""
     return f"{DIRECTORY}/{name}"
+
+
+def installed(system: System, prefixes: tuple[str, ...]) -> list[str]:
+    """Services, timers and path units whose names begin with one of ``prefixes``; no drop-ins."""
+    try:
+        entries = system.listdir(DIRECTORY)
+    except FileNotFoundError:
+        return []
+    return [name for name in entries if name.startswith(prefixes) and name.endswith(_KINDS)]
 
 
 def enabled(system: System, name: str) -> bool:

@@ -70,7 +70,7 @@ class NicFirmwareCharm(ops.CharmBase):
             self,
             converge=self._converge,
             preview=lambda: self._survey().plan,
-            verify=lambda: self._survey().findings,
+            verify=lambda: (*self.dispatcher.failed(), *self._survey().findings),
             stop=self._remove,
         )
 
@@ -117,7 +117,7 @@ class NicFirmwareCharm(ops.CharmBase):
         except OSError as error:
             what, remedy = f"cannot be written: {error}", "retried at the next hook"
             failures.append(Finding(Severity.WARNING, record.PATH, what, remedy))
-        return self._reboot(found, (*failures, *found.findings))
+        return self._reboot(found, (*failures, *self.dispatcher.failed(), *found.findings))
 
     def _reboot(self, found: Survey, findings: Sequence[Finding]) -> Sequence[Finding]:
         """Ask for the reboot that activates what is set, or hand that wish to the charm that asks."""

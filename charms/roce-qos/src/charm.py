@@ -109,11 +109,12 @@ class RoceQosCharm(ops.CharmBase):
         except OSError as error:
             what = f"cannot be written: {error}"
             failures.append(Finding(Severity.WARNING, handover.DIRECTORY, what, "retried at the next hook"))
-        return (*failures, *survey.findings, *self._fabric(survey, publish=True))
+        woken = self.dispatcher.failed()
+        return (*failures, *woken, *survey.findings, *self._fabric(survey, publish=True))
 
     def _verify(self) -> Sequence[Finding]:
         survey = self._survey()
-        return (*survey.findings, *self._fabric(survey, publish=False))
+        return (*self.dispatcher.failed(), *survey.findings, *self._fabric(survey, publish=False))
 
     def _fabric(self, survey: Survey, *, publish: bool) -> tuple[Finding, ...]:
         """Tell the fabric of this host, and compare with what the fabric says."""

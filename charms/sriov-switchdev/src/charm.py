@@ -92,7 +92,7 @@ class SriovSwitchdevCharm(ops.CharmBase):
             self,
             converge=self._converge,
             preview=lambda: self._survey().plan,
-            verify=lambda: self._survey().findings,
+            verify=lambda: (*self.dispatcher.failed(), *self._survey().findings),
             stop=self._remove,
         )
 
@@ -129,7 +129,7 @@ class SriovSwitchdevCharm(ops.CharmBase):
         except OSError as error:
             what, remedy = f"cannot be started: {error}", "retried at the next hook"
             failures.append(Finding(Severity.WARNING, "the service that wakes this unit", what, remedy))
-        return self._reboot(survey, (*failures, *survey.findings))
+        return self._reboot(survey, (*failures, *self.dispatcher.failed(), *survey.findings))
 
     def _reboot(self, survey: Survey, findings: Sequence[Finding]) -> Sequence[Finding]:
         """Tell nic-firmware how many VFs each port needs, and ask for the reboot that held steps need.

@@ -13,6 +13,7 @@ from lab.juju import Unit
 
 CHARM = "/opt/ovn-offload/tests/functional/charmkit/roller"
 NAME = "ovn-offload-roller-dispatch"
+AGENT = "/var/lib/juju/agents/unit-roller-0"
 WISH = {
     "version": 1,
     "unit": "nic-firmware/0",
@@ -24,17 +25,19 @@ import sys
 sys.path.insert(0, "/opt/ovn-offload/lib")
 from hostnic.handover import Handover, RebootWish, publish
 from hostnic.machine import Machine
-wish = RebootWish(("NUM_OF_VFS is 8 at the next boot",), since=1, ready=True)
-publish(Machine(), Handover("nic-firmware", "nic-firmware/0", "roller", reboot=wish))
+charm, reason = sys.argv[1:]
+wish = RebootWish((reason,), since=1, ready=True)
+publish(Machine(), Handover(charm, f"{charm}/0", "roller", reboot=wish))
 """
+NUM_OF_VFS = "NUM_OF_VFS is 8 at the next boot"
 
 
 @pytest.fixture
 def unit(machine: Guest) -> Unit:
-    """The unit, converged, and an agent of nic-firmware beside it."""
+    """The unit, converged, and agents of nic-firmware and roce-qos beside it."""
 
     def make() -> Unit:
-        machine.run("mkdir -p /var/lib/juju/agents/unit-nic-firmware-0")
+        machine.run("mkdir -p /var/lib/juju/agents/unit-nic-firmware-0 /var/lib/juju/agents/unit-roce-qos-0")
         unit = machine.unit("roller", path=CHARM)
         assert unit.start().status == ("active", "")
         return unit
@@ -42,8 +45,16 @@ def unit(machine: Guest) -> Unit:
     return once(machine, "roller", make)
 
 
+def hand_over(machine: Guest, charm: str = "nic-firmware", reason: str = NUM_OF_VFS) -> None:
+    machine.run(["python3", "-", charm, reason], stdin=PUBLISH)
+
+
 def status(unit: Unit) -> str:
     return unit.known["status"][1]
+
+
+def says(unit: Unit, text: str) -> Callable[[], bool]:
+    return lambda: text in status(unit)
 
 
 def holder(unit: Unit) -> str:
@@ -61,10 +72,25 @@ def soon(holds: Callable[[], bool], seconds: float = 180) -> bool:
 
 
 def test_a_charm_that_hands_something_over_wakes_the_other(machine: Guest, unit: Unit) -> None:
-    machine.run(["python3", "-"], stdin=PUBLISH)
+    hand_over(machine)
 
-    assert soon(lambda: "nic-firmware: NUM_OF_VFS is 8 at the next boot" in status(unit))
+    assert soon(says(unit, f"nic-firmware: {NUM_OF_VFS}"))
     machine.run("rm /run/ovn-offload/nic-firmware.json")
+    assert soon(lambda: status(unit) == "")
+
+
+def test_each_of_several_changes_wakes_it_while_another_watched_file_is_absent(
+    machine: Guest, unit: Unit
+) -> None:
+    assert machine.run("ls /run/ovn-offload", check=False).stdout == ""
+    for number in range(5):
+        hand_over(machine, reason=f"reason {number}")
+        assert soon(says(unit, f"nic-firmware: reason {number}")), f"change {number} woke nobody"
+    machine.run("rm /run/ovn-offload/nic-firmware.json")
+    assert soon(lambda: status(unit) == "")
+    hand_over(machine, "roce-qos", "the other file")
+    assert soon(says(unit, "roce-qos: the other file"))
+    machine.run("rm /run/ovn-offload/roce-qos.json")
     assert soon(lambda: status(unit) == "")
 
 
@@ -93,7 +119,7 @@ def test_an_approved_reboot_rolls_without_a_hook_of_jujus(machine: Guest, unit: 
     assert soon(lambda: holder(unit) == ""), "nobody came back when the host had settled"
     assert status(unit) == ""
 
-    machine.run(["python3", "-"], stdin=PUBLISH)
+    hand_over(machine)
     assert soon(lambda: "NUM_OF_VFS" in status(unit)), "after a reboot nobody is woken any more"
 
 
@@ -101,9 +127,37 @@ def test_an_idle_hook_writes_and_starts_nothing(unit: Unit) -> None:
     assert unit.emit("update_status").writes == []
 
 
+def wake_ups(machine: Guest) -> int:
+    """How many units there are to wake the charm; none of any charm may have failed."""
+    assert machine.run("systemctl list-units --failed --plain --no-legend").stdout == ""
+    return machine.run("ls /etc/systemd/system /usr/lib/ovn-offload").stdout.count("roller-dispatch")
+
+
 def test_the_stop_hook_leaves_no_unit_behind(machine: Guest, unit: Unit) -> None:
     unit.emit("stop")
 
-    assert machine.run("ls /etc/systemd/system").stdout.count("ovn-offload") == 0
-    assert machine.run(f"systemctl is-active {NAME}.path", check=False).stdout == "inactive\n"
-    assert machine.run("systemctl list-units --failed --plain --no-legend").stdout == ""
+    assert wake_ups(machine) == 0
+    for watched in ("agent", "nic-firmware", "roce-qos"):
+        assert machine.run(f"systemctl is-active {NAME}-{watched}.path", check=False).stdout == "inactive\n"
+
+
+@pytest.mark.parametrize("seen", ["at once", "when another charm hands something over"])
+def test_a_unit_that_juju_removes_without_its_stop_hook_leaves_nothing_that_wakes_it(
+    machine: Guest, unit: Unit, seen: str
+) -> None:
+    assert unit.emit("update_status").writes == []
+    machine.run(f"mkdir -p /run/ovn-offload && touch {AGENT}/agent.conf")
+    machine.write("/run/ovn-offload/roller.json", json.dumps({**WISH, "unit": "roller/0"}, indent=1))
+    assert wake_ups(machine) == 7
+    if seen == "at once":
+        machine.run(f"rm -r {AGENT}")
+    else:
+        machine.run(f"systemctl stop {NAME}-agent.path && rm -r {AGENT}")
+        assert wake_ups(machine) == 7
+        hand_over(machine, reason=seen)
+
+    assert soon(lambda: wake_ups(machine) == 0)
+    assert "roller.json" not in machine.run("ls /run/ovn-offload").stdout
+    said = machine.run(["journalctl", "--boot", "--output=cat", f"--identifier={NAME}"]).stdout
+    assert "Juju has removed roller/0 without its stop hook" in said
+    assert machine.run("ls /etc/systemd/system/multi-user.target.wants").stdout.count("roller") == 0

@@ -7,11 +7,55 @@ from pathlib import Path
 
 import pytest
 from charmkit.dispatch import Dispatcher
+from converge import Severity
 from hostnic import units
 from hostnic.process import CommandError
 from hostnic.testing import FakeHost
 
 NAME = "ovn-offload-sriov-switchdev-dispatch"
+FILES = tuple(
+    f"{NAME}{suffix}"
+    for suffix in (
+        ".service",
+        ".timer",
+        "-agent.service",
+        "-agent.path",
+        "-nic-firmware.path",
+        "-roce-qos.path",
+    )
+)
+WATCHERS = FILES[3:]
+SCRIPT = "/usr/lib/ovn-offload/sriov-switchdev-dispatch.sh"
+BEFORE = {
+    "service": """[Unit]
+Description=Dispatch sriov-switchdev/3 outside of any hook
+StartLimitIntervalSec=0
+
+[Service]
+Type=oneshot
+ExecStart=/usr/bin/juju-exec -u sriov-switchdev/3 "JUJU_DISPATCH_PATH=hooks/update-status ./dispatch"
+Restart=on-failure
+RestartSec=30
+""",
+    "timer": """[Unit]
+Description=Dispatch sriov-switchdev/3 in a minute
+
+[Timer]
+OnActiveSec=60
+AccuracySec=5
+""",
+    "path": """[Unit]
+Description=Dispatch sriov-switchdev/3 when another charm of this machine hands something over
+
+[Path]
+PathChanged=/run/ovn-offload/nic-firmware.json
+PathChanged=/run/ovn-offload/roce-qos.json
+
+[Install]
+WantedBy=multi-user.target
+""",
+}
+"""What the charm installed until its path unit watched one file only."""
 OUTDATED = ("systemctl", "show", "--property=NeedDaemonReload", "--value")
 
 
@@ -25,49 +69,64 @@ def dispatcher(host: FakeHost, listens_to: tuple[str, ...] = ("nic-firmware", "r
 
 
 def unit_file(host: FakeHost, suffix: str) -> list[str]:
-    return host.files.read(units.path(f"{NAME}.{suffix}")).splitlines()
+    return host.files.read(units.path(f"{NAME}{suffix}")).splitlines()
 
 
-def test_the_service_has_juju_dispatch_update_status(host: FakeHost):
+def watches(host: FakeHost, name: str) -> list[str]:
+    lines = host.files.read(units.path(name)).splitlines()
+    return [line.partition("=")[2] for line in lines if line.startswith("PathChanged=")]
+
+
+def of_an_earlier_revision(host: FakeHost) -> None:
+    """The units of an earlier revision, enabled, loaded and at work."""
+    for suffix, text in BEFORE.items():
+        host.files.install(units.path(f"{NAME}.{suffix}"), text.encode(), 0o644)
+        host.files.units[f"{NAME}.{suffix}"] = text.encode()
+    host.run(["systemctl", "enable", "--no-reload", f"{NAME}.path"])
+    host.trace.clear()
+    host.spawned.clear()
+
+
+def test_each_watched_file_has_a_path_unit_of_its_own(host: FakeHost):
+    """systemd 249 loses events of a unit that watches two files of which one is absent."""
     dispatcher(host).install()
 
-    lines = unit_file(host, "service")
-    command = '/usr/bin/juju-exec -u sriov-switchdev/3 "JUJU_DISPATCH_PATH=hooks/update-status ./dispatch"'
-    assert f"ExecStart={command}" in lines
-    assert "Type=oneshot" in lines
+    watched = {name: watches(host, name) for name in host.listdir(units.DIRECTORY) if name.endswith(".path")}
+    assert watched == {
+        f"{NAME}-agent.path": ["/var/lib/juju/agents/unit-sriov-switchdev-3/agent.conf"],
+        f"{NAME}-nic-firmware.path": ["/run/ovn-offload/nic-firmware.json"],
+        f"{NAME}-roce-qos.path": ["/run/ovn-offload/roce-qos.json"],
+    }
+    for charm in ("nic-firmware", "roce-qos"):
+        assert f"Unit={NAME}.service" in unit_file(host, f"-{charm}.path")
 
 
-def test_it_watches_the_files_of_those_it_listens_to_and_not_its_own(host: FakeHost):
-    dispatcher(host).install()
-
-    assert [line for line in unit_file(host, "path") if line.startswith("PathChanged=")] == [
-        "PathChanged=/run/ovn-offload/nic-firmware.json",
-        "PathChanged=/run/ovn-offload/roce-qos.json",
-    ]
-
-
-def test_the_path_unit_is_enabled_and_watches_from_now_on(host: FakeHost):
+def test_the_path_units_are_enabled_and_watch_from_now_on(host: FakeHost):
     assert dispatcher(host).install()
 
     assert host.spawned == [
-        (*OUTDATED, f"{NAME}.service", f"{NAME}.timer", f"{NAME}.path"),
-        ("systemctl", "restart", f"{NAME}.path"),
-        ("systemctl", "enable", "--no-reload", f"{NAME}.path"),
+        (*OUTDATED, *FILES),
+        ("systemctl", "restart", *WATCHERS),
+        ("systemctl", "enable", "--no-reload", *WATCHERS),
     ]
 
 
 def test_systemd_reads_its_files_again_only_for_a_unit_that_it_has_loaded_otherwise(host: FakeHost):
     dispatcher(host, listens_to=("nic-firmware",)).install()
     assert "run systemctl daemon-reload" not in host.trace
+    in_a_minute = units.path(f"{NAME}.timer")
+    host.files.install(in_a_minute, b"[Timer]\nOnActiveSec=90\n", 0o644)
+    host.files.units[f"{NAME}.timer"] = host.files.content[in_a_minute]
     host.trace.clear()
 
     dispatcher(host).install()  # after a refresh that listens to another charm, too
 
+    before = f"{NAME}-agent.path {NAME}-nic-firmware.path"
     assert [line for line in host.trace if line.startswith("run")] == [
-        f"run systemctl disable --no-reload {NAME}.path",
+        f"run systemctl disable --no-reload {before}",
         "run systemctl daemon-reload",
-        f"run systemctl restart {NAME}.path",
-        f"run systemctl enable --no-reload {NAME}.path",
+        f"run systemctl restart {' '.join(WATCHERS)}",
+        f"run systemctl enable --no-reload {' '.join(WATCHERS)}",
     ]
 
 
@@ -91,27 +150,88 @@ def test_an_install_that_was_interrupted_is_finished_by_the_next(host: FakeHost,
     assert [argv[1] for argv in host.spawned] == ["show", "restart", "enable"]
 
 
-@pytest.mark.parametrize("verb", ["disable", "show", "daemon-reload", "restart", "enable"])
-def test_a_refresh_that_was_interrupted_is_finished_by_the_next_hook(host: FakeHost, verb: str):
-    dispatcher(host, listens_to=("nic-firmware",)).install()
+@pytest.mark.parametrize("verb", ["disable", "stop", "show", "daemon-reload", "restart", "enable"])
+def test_a_refresh_from_two_files_in_one_unit_is_finished_by_the_next_hook(host: FakeHost, verb: str):
+    of_an_earlier_revision(host)
     host.fail("run", verb, CommandError(["systemctl"], "systemctl failed (1): no"))
     with pytest.raises(CommandError):
         dispatcher(host).install()
     assert dispatcher(host).install()
 
-    loaded = host.files.units[f"{NAME}.path"].decode().splitlines()
-    assert loaded == unit_file(host, "path")
-    assert "PathChanged=/run/ovn-offload/roce-qos.json" in loaded
+    assert not host.exists(units.path(f"{NAME}.path"))
+    assert not units.enabled(host, f"{NAME}.path")
+    assert all(units.enabled(host, name) for name in WATCHERS)
+    for name in (*WATCHERS, f"{NAME}.service"):
+        loaded = host.files.units.get(name)
+        assert loaded is None or loaded == host.files.content[units.path(name)]
     ran = [line for line in host.trace if line.startswith("run")]
-    assert ran[-2:] == [f"run systemctl {verb} {NAME}.path" for verb in ("restart", "enable --no-reload")]
+    assert ran[0] == f"run systemctl disable --no-reload {NAME}.path"
+    names = " ".join(WATCHERS)
+    assert ran[-2:] == [f"run systemctl restart {names}", f"run systemctl enable --no-reload {names}"]
+    assert f"run systemctl stop {NAME}.path" in ran
     assert not dispatcher(host).install()
 
 
-def test_who_listens_to_nobody_needs_no_path_unit(host: FakeHost):
+def test_a_charm_that_is_no_longer_listened_to_is_no_longer_watched(host: FakeHost):
+    dispatcher(host).install()
+
+    assert dispatcher(host, listens_to=("roce-qos",)).install()
+
+    assert not host.exists(units.path(f"{NAME}-nic-firmware.path"))
+    assert not units.enabled(host, f"{NAME}-nic-firmware.path")
+    assert units.enabled(host, f"{NAME}-roce-qos.path")
+
+
+def test_an_operators_drop_in_stays(host: FakeHost):
+    drop_in = units.path(f"{NAME}.service.d/override.conf")
+    host.files.install(drop_in, b"[Service]\nNice=5\n", 0o644)
+
+    dispatcher(host).install()
+    dispatcher(host).remove()
+
+    assert host.exists(drop_in)
+
+
+def test_a_newer_unit_of_the_charm_replaces_what_the_removed_one_left(host: FakeHost):
+    dispatcher(host).install()
+    host.files.install("/run/ovn-offload/sriov-switchdev.dispatch-failed", b"ERROR no\n", 0o600)
+
+    assert Dispatcher(host, "sriov-switchdev/4", "sriov-switchdev", ("nic-firmware", "roce-qos")).install()
+
+    texts = [host.files.read(path) for path in host.files.content if NAME in path or path == SCRIPT]
+    assert len(texts) == len(FILES) + 1
+    assert dispatcher(host).failed() == ()
+    assert not [text for text in texts if "sriov-switchdev/3" in text or "sriov-switchdev-3" in text]
+    written = [line for line in host.trace if line.startswith("install")]
+    assert written[len(FILES) + 1] == f"install {SCRIPT}", (
+        "the removed unit's service must see at once whose it is"
+    )
+    assert all(units.enabled(host, name) for name in WATCHERS)
+
+
+def test_who_listens_to_nobody_sees_its_agent_go_all_the_same(host: FakeHost):
     dispatcher(host, listens_to=()).install()
 
-    assert host.spawned == [(*OUTDATED, f"{NAME}.service", f"{NAME}.timer")]
-    assert not host.exists(units.path(f"{NAME}.path"))
+    assert [name for name in host.listdir(units.DIRECTORY) if name.endswith(".path")] == [
+        f"{NAME}-agent.path"
+    ]
+
+
+def test_nothing_is_told_while_the_unit_can_be_woken(host: FakeHost):
+    dispatcher(host).install()
+
+    assert dispatcher(host).failed() == ()
+
+
+def test_a_service_that_gave_up_is_a_warning_with_the_last_words_and_what_to_do(host: FakeHost):
+    said = b"ERROR dial unix /var/lib/juju/agents/unit-sriov-switchdev-3/run.socket: connection refused\n"
+    host.files.install("/run/ovn-offload/sriov-switchdev.dispatch-failed", said, 0o600)
+
+    (finding,) = dispatcher(host).failed()
+
+    assert finding.severity is Severity.WARNING
+    assert "gave up after 20 attempts: ERROR dial unix" in finding.sentence()
+    assert f"systemctl start {NAME}.service" in finding.sentence()
 
 
 def test_waking_starts_the_service_and_does_not_wait_for_it(host: FakeHost):
@@ -127,9 +247,13 @@ def test_waking_starts_the_service_and_does_not_wait_for_it(host: FakeHost):
     ]
 
 
-def test_the_stop_hook_leaves_nothing_behind(host: FakeHost):
+@pytest.mark.parametrize("refreshed", [True, False])
+def test_the_stop_hook_leaves_nothing_behind(host: FakeHost, refreshed: bool):
     before = (set(host.files.content), set(host.files.links))
-    dispatcher(host).install()
+    of_an_earlier_revision(host)
+    if refreshed:
+        dispatcher(host).install()
+    host.files.install("/run/ovn-offload/sriov-switchdev.dispatch-failed", b"ERROR no\n", 0o600)
 
     dispatcher(host).remove()
 
@@ -144,9 +268,8 @@ def test_the_stop_hook_leaves_nothing_behind(host: FakeHost):
 )
 def test_systemd_accepts_the_units(host: FakeHost, tmp_path: Path):
     dispatcher(host).install()
-    for suffix in ("service", "path", "timer"):
-        text = "\n".join(unit_file(host, suffix)).replace("/usr/bin/juju-exec", "/bin/true")
-        (tmp_path / f"{NAME}.{suffix}").write_text(text)
+    for name in FILES:
+        (tmp_path / name).write_text(host.files.read(units.path(name)))
 
     done = subprocess.run(
         ["systemd-analyze", "verify", "--man=no", *map(str, sorted(tmp_path.iterdir()))],

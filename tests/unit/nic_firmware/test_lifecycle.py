@@ -276,6 +276,15 @@ def test_a_removal_is_complete_where_juju_has_closed_the_session(
     assert "removed; the firmware keeps its parameters" in capsys.readouterr().err
 
 
+def test_a_wake_up_service_that_gave_up_shows_in_status_and_verify(node: Node) -> None:
+    rdg(node.host)
+    node.deploy()
+    node.host.files.install("/run/ovn-offload/nic-firmware.dispatch-failed", b"ERROR no socket\n", 0o600)
+    said = "the service that wakes this unit: gave up after 20 attempts: ERROR no socket"
+    assert said in node.emit("update_status").message
+    assert "gave up after 20 attempts: ERROR no socket" in node.findings()
+
+
 # Several NICs.
 
 

@@ -267,6 +267,15 @@ def test_removal_takes_away_what_was_installed_and_leaves_the_nic(converged: Nod
     assert "/etc/ovn-offload/sriov-switchdev.json" not in left
 
 
+def test_a_wake_up_service_that_gave_up_shows_in_status_and_verify(converged: Node) -> None:
+    converged.host.files.install(
+        "/run/ovn-offload/sriov-switchdev.dispatch-failed", b"ERROR no socket\n", 0o600
+    )
+    said = "the service that wakes this unit: gave up after 20 attempts: ERROR no socket"
+    assert said in converged.emit("update_status").message
+    assert "gave up after 20 attempts: ERROR no socket" in converged.action("verify")["findings"]
+
+
 def test_removal_of_a_unit_that_never_converged(monkeypatch: pytest.MonkeyPatch) -> None:
     node = Node(compute_node(bonded=False), monkeypatch)
     node.emit("install")

@@ -13,7 +13,7 @@ from converge import Finding, Plan
 from hostnic import handover
 from hostnic.machine import Machine
 
-LISTENS_TO = ["nic-firmware"]
+LISTENS_TO = ["nic-firmware", "roce-qos"]
 NEEDED = "/run/needs-reboot"
 
 
@@ -30,7 +30,7 @@ class RollerCharm(ops.CharmBase):
             stopped=lambda: containers.stopped(self.system),
         )
         self.reconciler = Reconciler(
-            self, converge=self.converge, preview=Plan, verify=lambda: (), stop=self.leave
+            self, converge=self.converge, preview=Plan, verify=self.dispatcher.failed, stop=self.leave
         )
 
     def converge(self) -> Sequence[Finding]:
@@ -39,7 +39,7 @@ class RollerCharm(ops.CharmBase):
         own = Need(("a test wants it",) if self.system.exists(NEEDED) else ())
         need = with_others(own, others, owner="roller")
         asked = self.rolling.roll(need, Policy("manual", settle=2))
-        return (*malformed, *asked)
+        return (*malformed, *self.dispatcher.failed(), *asked)
 
     def leave(self) -> Removed:
         self.dispatcher.remove()
