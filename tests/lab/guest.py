@@ -24,10 +24,12 @@ from lab.cable import WIRES, Nic
 from lab.channel import Agent, ChannelError, Monitor
 from lab.image import RELEASES, Image, digest, image, locked
 from lab.juju import Unit
+from lab.patience import STALLED, Patience
 from lab.progress import Step
 
 MEMORY = 1024  # MiB
 BOOTED = "first-boot"
+BOOT = 600.0  # seconds until its agent answers, and then until systemd has started all
 ENVIRONMENT = [
     "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
     "HOME=/root",
@@ -203,9 +205,14 @@ class Guest:
     ) -> Completed:
         """Run a command as root and wait for its end; a string goes to ``sh -c``.
 
+        Args:
+            command: what to run.
+            check: whether another exit status than 0 is an error.
+            timeout: seconds as :class:`lab.patience.Patience` counts them; then the process is ended.
+            stdin: what it reads.
+
         Raises:
-            GuestError: it failed (with ``check``), took longer than ``timeout`` seconds, or the guest is
-            gone.
+            GuestError: it failed (with ``check``), took longer than ``timeout``, or the guest is gone.
 
         """
         argv = ["/bin/sh", "-c", command] if isinstance(command, str) else list(command)
@@ -222,6 +229,23 @@ class Guest:
                 f"exit status {status}: {shown[:500]}\n{done.stdout[-4000:]}{done.stderr[-4000:]}"
             )
         return done
+
+    def patience(self, limit: float) -> Patience:
+        """A deadline of as many seconds, counted as far as this guest could use them."""
+        return Patience(limit, self.processes)
+
+    def processes(self) -> list[int]:
+        """Of this guest, while it runs: QEMU's id."""
+        return [self._process.pid] if self._process else []
+
+    def until(self, holds: Callable[[], bool], limit: float, pause: float = 1.0) -> bool:
+        """Whether something comes to hold within as many seconds; it is asked again after each pause."""
+        patience = self.patience(limit)
+        while not holds():
+            if patience.over():
+                return False
+            time.sleep(pause)
+        return True
 
     def read(self, path: str) -> str:
         """A file's text."""
@@ -341,28 +365,43 @@ class Guest:
             )  # fmt: skip
         for sock in far:
             sock.close()
-        self._agent = Agent(agent)
+        self._agent = Agent(agent, self.patience)
         try:
-            self._monitor = Monitor(monitor)
-            deadline = time.monotonic() + 600
-            _until(lambda: self.agent.sync(timeout=2), deadline, "its agent does not answer")
+            self._monitor = Monitor(monitor, self.patience)
+            self._await_agent()
             if not snapshot:
                 boot = ["/usr/bin/systemctl", "is-system-running", "--wait"]
-                self.agent.run(boot, None, ENVIRONMENT, max(1.0, deadline - time.monotonic()))
+                self.agent.run(boot, None, ENVIRONMENT, BOOT)
         except ChannelError as problem:
             messages = (self.directory / "qemu.log").read_text(errors="replace")
             raise GuestError(f"the guest did not start: {problem}\n{messages}{self.tail()}") from problem
+
+    def _await_agent(self) -> None:
+        """Wait for the agent as long as the boot shows progress: disks are used, or the console grows."""
+        boot, stalled = self.patience(BOOT), self.patience(STALLED)
+        seen = None
+        while not self.agent.sync(timeout=2):
+            signs = self.monitor.operations(), self.console.stat().st_size if self.console.exists() else 0
+            if signs != seen:
+                seen = signs
+                stalled.restart()
+            elif stalled.over():
+                raise ChannelError(f"no sign of life for {STALLED:.0f} s")
+            if boot.over():
+                raise ChannelError(f"its agent does not answer within {BOOT:.0f} s")
 
     def _power_off(self) -> None:
         self.cut_power()
         self._await_exit(30)
 
     def _await_exit(self, timeout: float) -> None:
-        assert self._process
-        try:
-            self._process.wait(timeout)
-        except subprocess.TimeoutExpired:
-            raise GuestError(f"the guest did not go down within {timeout:.0f} s\n{self.tail()}") from None
+        process, patience = self._process, self.patience(timeout)
+        assert process
+        while process.poll() is None:
+            if patience.over():
+                raise GuestError(f"the guest did not go down within {timeout:.0f} s\n{self.tail()}")
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(1.0)
         self._stopped()
 
     def _stopped(self) -> None:
@@ -372,12 +411,6 @@ class Guest:
             if channel:
                 channel.close()
         self._process = self._agent = self._monitor = self.shell_socket = None
-
-
-def _until(ready: Callable[[], bool], deadline: float, problem: str) -> None:
-    while not ready():
-        if time.monotonic() > deadline:
-            raise ChannelError(problem)
 
 
 def _sweep() -> None:

@@ -66,8 +66,8 @@ def converge(guest: Guest, charm: str) -> bool:
     node.show("plan")
     for event in ("install", "leader_elected", "config_changed", "start"):
         node.hook(event)
-    deadline = time.monotonic() + PATIENCE
-    while node.status != "active" and time.monotonic() < deadline:
+    patience = guest.patience(PATIENCE)
+    while node.status != "active" and not patience.over():
         time.sleep(2)
         node.hook("update_status")
     with Step("A second run, which must write nothing") as step:

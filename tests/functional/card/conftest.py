@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from functional.card.soak import ALARM
 from functional.once import once
-from lab.guest import Completed, Guest
+from lab.guest import Completed, Guest, GuestError
 
 PFS = ("0000:3b:00.0", "0000:3b:00.1")
 UPLINKS = ("enp59s0f0np0", "enp59s0f1np1")
@@ -93,8 +93,9 @@ class Card:
     def await_output(self, command: str, wanted: str, seconds: int = 20) -> None:
         """Wait until a command's output contains this text."""
         script = 'until case "$(eval "$1" 2>&1)" in *"$2"*) ;; *) false ;; esac; do sleep 0.1; done'
-        wait = ["timeout", str(seconds), "sh", "-c", script, "sh", command, wanted]
-        if self.run(wait, check=False, timeout=seconds + 30).returncode != 0:
+        try:
+            self.run(["sh", "-c", script, "sh", command, wanted], timeout=seconds)
+        except GuestError:
             last = self.run(command, check=False)
             pytest.fail(f"{command} did not say {wanted!r} within {seconds} s:\n{last.stdout}{last.stderr}")
 

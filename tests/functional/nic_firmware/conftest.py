@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Two charms on one machine, as nova-compute has them; made once per guest, then a snapshot."""
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -21,16 +20,6 @@ OPTIONS = {
 SRIOV = {"num-vfs": 8, "reboot-policy": "always", "reboot-settle": 0}
 
 
-def soon(holds: Callable[[], bool], seconds: float = 300) -> bool:
-    """Whether it comes to hold; the units are dispatched by systemd, without a hook of Juju's."""
-    deadline = time.monotonic() + seconds
-    while not holds():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(1)
-    return True
-
-
 def firmware_writes(writes: list[str]) -> list[str]:
     """Only what goes to the NIC's firmware."""
     return [line for line in writes if line.startswith(("run mst", "run setpci"))]
@@ -48,6 +37,10 @@ class Pair:
         """What the distribution's own tool says."""
         done = self.guest.run(["mstconfig", "-d", PF, "-y", *arguments], check=False, timeout=300)
         return done.stdout
+
+    def soon(self, holds: Callable[[], bool]) -> bool:
+        """Whether it comes to hold; the units are dispatched by systemd, without a hook of Juju's."""
+        return self.guest.until(holds, 300)
 
     def start(self) -> tuple[Result, Result]:
         """Reboot the guest, and run the hooks that Juju runs then."""

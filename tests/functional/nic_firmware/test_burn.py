@@ -4,7 +4,7 @@
 import hashlib
 
 import pytest
-from functional.nic_firmware.conftest import PF, Pair, soon
+from functional.nic_firmware.conftest import PF, Pair
 from functional.once import once
 from lab import mstflint
 from lab.guest import Guest, GuestError
@@ -50,7 +50,7 @@ def test_a_burn_runs_after_one_reboot(site: Pair) -> None:
     burned = site.firmware.action("burn")
     assert burned.results["burned"] == f"burn firmware {NEW} into 3b:00"
     assert NEW in flash(site)
-    assert soon(lambda: site.firmware.reboot_requested)
+    assert site.soon(lambda: site.firmware.reboot_requested)
     site.guest.reboot()
     assert site.firmware.emit("start").status[0] == "active"
     assert "Running" not in flash(site)

@@ -3,7 +3,7 @@
 
 import json
 
-from functional.nic_firmware.conftest import PF, Pair, soon
+from functional.nic_firmware.conftest import PF, Pair
 
 WANTED = {
     "SRIOV_EN": "True(1)",
@@ -31,11 +31,13 @@ def test_one_reboot_serves_both_charms_and_a_second_run_writes_nothing(pair: Pai
     result = pair.sriov.start()
     assert "nic-firmware asks for it" in result.status[1]
     assert not pair.sriov.reboot_requested
-    assert soon(lambda: pair.firmware.reboot_requested), pair.firmware.known["status"]
+    assert pair.soon(lambda: pair.firmware.reboot_requested), pair.firmware.known["status"]
 
     firmware, sriov = pair.start()
     assert current(pair) == WANTED
-    assert soon(lambda: pair.sriov.emit("update_status").status[0] == "active"), pair.sriov.known["status"]
+    assert pair.soon(lambda: pair.sriov.emit("update_status").status[0] == "active"), pair.sriov.known[
+        "status"
+    ]
     assert (firmware.reboot_requested, sriov.reboot_requested) == (False, False)
     again = pair.firmware.emit("config_changed")
     assert again.status == ("active", "")

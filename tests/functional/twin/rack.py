@@ -2,7 +2,6 @@
 """A rack of twins in a guest, and cumulus-fabric's verbs on it."""
 
 import json
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -45,10 +44,7 @@ class Rack:
 
     def until(self, holds: Callable[[], bool], seconds: float, problem: str) -> None:
         """Wait until something holds."""
-        deadline = time.monotonic() + seconds
-        while not holds():
-            assert time.monotonic() < deadline, f"{problem}\n{self.log()}"
-            time.sleep(1)
+        assert self.guest.until(holds, seconds), f"{problem}\n{self.log()}"
 
     def log(self) -> str:
         """What the twin itself says."""

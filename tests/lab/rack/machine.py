@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any
 
 from lab.guest import Guest
+from lab.patience import Patience
 
 
 @dataclass
@@ -98,10 +99,13 @@ class Floor:
         self.tick = tick
 
     def work(self, done: Callable[[], bool], patience: float) -> bool:
-        """Let them work until something holds; False when it does not within these seconds."""
-        deadline = time.monotonic() + patience
+        """Let them work until something holds; False when it does not within these seconds.
+
+        They count as far as the guests could use them.
+        """
+        limit = Patience(patience, self._processes)
         while not done():
-            if time.monotonic() > deadline:
+            if limit.over():
                 return False
             running = [future for machine in self.machines.values() if (future := machine.next())]
             if running:
@@ -142,6 +146,9 @@ class Floor:
             ]
             raise TimeoutError(f"not done within {patience:.0f} s: {', '.join(late)}")
         return [results[number] for number in range(len(jobs))]
+
+    def _processes(self) -> list[int]:
+        return [process for machine in self.machines.values() for process in machine.guest.processes()]
 
     def stop(self) -> None:
         """End all of them."""
