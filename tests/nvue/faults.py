@@ -3,11 +3,12 @@
 
 from dataclasses import dataclass, field
 
-KINDS = ("hang", "500", "500-after", "reset", "reset-after", "partial", "certificate")
+KINDS = ("hang", "302", "500", "500-after", "reset", "reset-after", "partial", "certificate")
 """``-after``: the switch does what it was asked, and the answer is lost.
 
-``hang`` answers after the client has given up, ``partial`` stops in the middle of the body, ``certificate``
-closes the connection, and the next one sees another certificate, as if somebody stood in between.
+``302`` is a redirect with an empty object. ``hang`` answers after the client has given up, ``partial`` stops
+in the middle of the body, ``certificate`` closes the connection, and the next one sees another certificate,
+as if somebody stood in between.
 """
 
 AFTER = ("500-after", "reset-after", "partial")

@@ -121,7 +121,9 @@ class Rest:
         if kind and kind not in AFTER:
             if kind == "certificate":
                 self.exchange()
-            return busy if kind == "500" else Reply(trouble="hang" if kind == "hang" else "reset")
+            if kind in ("302", "500"):
+                return Reply(302, b"{}") if kind == "302" else busy
+            return Reply(trouble="hang" if kind == "hang" else "reset")
         reply = self._answer(call)
         if kind == "500-after":
             return busy

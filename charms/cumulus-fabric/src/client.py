@@ -12,14 +12,12 @@ from dataclasses import dataclass
 from typing import Any, cast
 from urllib.parse import quote, urlencode
 
+from answers import RETRIED, read
 from connection import Access, Connection, SwitchError, connect, refused
 
 Tree = dict[str, Any]
 
 PORT = 8765
-RETRIED = (500, 502, 503, 504)
-"""Statuses after which the same request may well succeed: nvued restarts, or is busy."""
-
 IDLE = 20.0
 """Seconds after which a connection is opened anew: a switch's web server closes idle ones after a while."""
 
@@ -183,7 +181,8 @@ class Nvue:
                 break
             self._access.clock.sleep(pause)
             status, content = self._send(method, target, body)
-        return self._answer(f"{method} {path}", status, content)
+        place = f"{self.address}:{self.port}"
+        return read(self._access.credentials.user, place, f"{method} {path}", status, content)
 
     def close(self) -> None:
         """End the connection; the next request opens a new one."""
@@ -219,44 +218,10 @@ class Nvue:
             said = str(error) or type(error).__name__
             raise SwitchError("unreachable", f"{self.address}:{self.port}: {said}") from None
 
-    def _answer(self, what: str, status: int, content: bytes) -> Tree:
-        try:
-            answer: object = json.loads(content) if content.strip() else {}
-        except ValueError:
-            answer = None
-        if status < http.client.BAD_REQUEST and isinstance(answer, dict):
-            return cast("Tree", answer)
-        user = self._access.credentials.user
-        if status == http.client.UNAUTHORIZED:
-            said = f"user {user} is not let in"
-            remedy = (
-                "correct the user or password in the secret; a switch that still has its factory password "
-                "answers so, too, until somebody has logged in to it and changed that"
-            )
-            raise SwitchError("credentials", said, remedy, status)
-        if status == http.client.FORBIDDEN and what.startswith("GET "):
-            raise _forbidden(user, content)
-        if status < http.client.BAD_REQUEST:
-            raise SwitchError("unreachable", f"the answer to {what} cannot be read", status=status)
-        detail = cast("Tree", answer).get("detail") if isinstance(answer, dict) else None
-        said = str(detail or http.client.responses.get(status, "no reason given"))
-        kind = "unreachable" if status in RETRIED else "refused"
-        raise SwitchError(kind, f"the switch answers {status} to {what}: {said}", status=status)
-
 
 def _revision(name: str) -> str:
     """The path of a revision; ids such as ``changeset/cumulus/…`` are one part of it."""
     return f"/revision/{quote(name, safe='')}"
-
-
-def _forbidden(user: str, content: bytes) -> SwitchError:
-    """Why nothing may be read. NVUE's documents do not give the words of the first login's answer."""
-    said, remedy = "the default password was never changed", "log in to the switch once, change it"
-    if b"password" not in content.lower():
-        said = f"user {user} may read nothing: no role allows it, or {said}"
-        remedy = f"give it the role nvue-admin, or {remedy}"
-    remedy += ", and put the new one into the secret"
-    return SwitchError("credentials", said, remedy, http.client.FORBIDDEN)
 
 
 def _short(target: str) -> str:

@@ -87,6 +87,20 @@ def test_after_the_last_attempt_it_says_so(nvue: Nvue, server: Server) -> None:
     assert (failed.value.kind, len(server.calls)) == ("unreachable", 1 + len(PAUSES))
 
 
+@pytest.mark.parametrize("call", ["read", "create"])
+def test_a_redirect_is_no_success_and_is_not_followed(nvue: Nvue, server: Server, call: str) -> None:
+    """Its answer may well be JSON; an empty object would pass for a switch without configuration."""
+    server.inject(Fault("302"))
+    place = f"127.0.0.1:{server.port}"
+    what = "GET /" if call == "read" else "POST /revision"
+    with pytest.raises(SwitchError, match=f"^the switch answers 302 to {what}: Found$") as failed:
+        nvue.applied() if call == "read" else nvue.create()
+    assert (
+        failed.value.remedy == f"see what answers at {place}: NVUE sends no redirects, and none is followed"
+    )
+    assert len(server.calls) == 1
+
+
 @pytest.mark.parametrize("kind", ["reset", "partial"])
 def test_nothing_else_is_asked_again(nvue: Nvue, server: Server, kind: str) -> None:
     server.inject(Fault(kind))

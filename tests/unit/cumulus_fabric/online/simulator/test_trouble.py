@@ -30,6 +30,7 @@ def test_each_fault_hits_the_call_that_it_is_for(call: Caller, server: Server, k
     gone = ("RemoteDisconnected", "SSLEOFError", "ConnectionResetError")
     expected = {
         "hang": ("TimeoutError",),
+        "302": ("302",),
         "500": ("500",),
         "500-after": ("500",),
         "partial": ("IncompleteRead",),

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a switch's answer means: what was asked for, or an error that names the remedy. Pure."""
+
+import json
+from http import HTTPStatus
+from typing import Any, cast
+
+from connection import SwitchError
+
+RETRIED = (500, 502, 503, 504)
+"""Statuses after which the same request may well succeed: nvued restarts, or is busy."""
+
+REASONS = {status.value: status.phrase for status in HTTPStatus}
+
+
+def read(user: str, place: str, what: str, status: int, content: bytes) -> dict[str, Any]:
+    """The JSON object of an answer.
+
+    Args:
+        user: who asked.
+        place: the address and port that answered.
+        what: method and path of the request.
+        status: of HTTP; only 2xx means that it was done.
+        content: the body.
+
+    Raises:
+        SwitchError: it was not done, or the answer cannot be read.
+
+    """
+    try:
+        answer: object = json.loads(content) if content.strip() else {}
+    except ValueError:
+        answer = None
+    done = HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES
+    if done and isinstance(answer, dict):
+        return cast("dict[str, Any]", answer)
+    if done:
+        raise SwitchError("unreachable", f"the answer to {what} cannot be read", status=status)
+    if status == HTTPStatus.UNAUTHORIZED:
+        said = f"user {user} is not let in"
+        remedy = (
+            "correct the user or password in the secret; a switch that still has its factory password "
+            "answers so, too, until somebody has logged in to it and changed that"
+        )
+        raise SwitchError("credentials", said, remedy, status)
+    if status == HTTPStatus.FORBIDDEN and what.startswith("GET "):
+        raise _forbidden(user, content)
+    detail = cast("dict[str, Any]", answer).get("detail") if isinstance(answer, dict) else None
+    said = str(detail or REASONS.get(status, "no reason given"))
+    reason = f"the switch answers {status} to {what}: {said}"
+    if status < HTTPStatus.BAD_REQUEST:
+        # NVUE does not redirect; followed, a redirect would take the password to another place.
+        remedy = f"see what answers at {place}: NVUE sends no redirects, and none is followed"
+        raise SwitchError("unreachable", reason, remedy, status)
+    raise SwitchError("unreachable" if status in RETRIED else "refused", reason, status=status)
+
+
+def _forbidden(user: str, content: bytes) -> SwitchError:
+    """Why nothing may be read. NVUE's documents do not give the words of the first login's answer."""
+    said, remedy = "the default password was never changed", "log in to the switch once, change it"
+    if b"password" not in content.lower():
+        said = f"user {user} may read nothing: no role allows it, or {said}"
+        remedy = f"give it the role nvue-admin, or {remedy}"
+    remedy += ", and put the new one into the secret"
+    return SwitchError("credentials", said, remedy, HTTPStatus.FORBIDDEN)
