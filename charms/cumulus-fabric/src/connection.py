@@ -183,7 +183,7 @@ def _covers(item: str, host: str) -> bool:
 
 
 def _through(proxy: str) -> tuple[str, int, dict[str, str]]:
-    """Host, port and headers of a proxy.
+    """Host, port and headers of a proxy. It is asked for a tunnel over plain TCP, whatever its URL's scheme.
 
     Raises:
         SwitchError: its URL cannot be used. It may hold a password, and is not repeated.
@@ -201,5 +201,10 @@ def _through(proxy: str) -> tuple[str, int, dict[str, str]]:
         raise unusable
     if parts.username is None:
         return host, port, {}
+    if parts.scheme == "https":
+        # Its password would need TLS to the proxy, and the tunnel TLS within TLS, which Python's ssl has not.
+        what = "option juju-https-proxy: a proxy with a password is not supported at an https:// URL"
+        remedy = "give the proxy's http:// URL, which sends that password unencrypted, or a proxy without one"
+        raise SwitchError("proxy", what, remedy)
     user = Credentials(unquote(parts.username), unquote(parts.password or ""))
     return host, port, {"Proxy-Authorization": user.header}

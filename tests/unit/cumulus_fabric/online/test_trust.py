@@ -95,6 +95,21 @@ def test_a_proxy_that_cannot_be_used_is_one_sentence_without_its_password(access
     assert "word" not in f"{failed.value!r}{failed.value.remedy}"
 
 
+@pytest.mark.parametrize("user", ["me:word@", "me@"])
+def test_a_proxys_password_is_not_sent_in_clear_where_its_url_says_tls(
+    server: Server, access: Access, user: str
+) -> None:
+    with tunnels(server) as (proxy, seen):
+        secure = proxy.replace("http://", f"https://{user}")
+        client = Nvue("leaf", "127.0.0.1", replace(access, proxy=secure), server.port)
+        with pytest.raises(SwitchError, match=r"^option juju-https-proxy: .* at an https:// URL$") as failed:
+            client.applied()
+    assert (seen, server.calls) == ([], [])
+    assert failed.value.kind == "proxy"
+    assert "http:// URL" in failed.value.remedy
+    assert "word@" not in f"{failed.value!r}{failed.value.remedy}"
+
+
 def test_a_proxy_is_asked_for_a_tunnel_and_never_sees_the_request(server: Server, access: Access) -> None:
     with tunnels(server) as (proxy, seen):
         through = replace(access, proxy=proxy.replace("//", "//me:word@"))
