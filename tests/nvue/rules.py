@@ -135,7 +135,7 @@ COMMON: dict[str, Check | None] = {
     "router/bgp/autonomous-system": either(ASN, one_of("none", "leaf", "spine")),
     "router/bgp/router-id": IPV4,
     f"{_BGP}/autonomous-system": either(ASN, one_of("none", "leaf", "spine", "auto")),
-    f"{_BGP}/router-id": IPV4,
+    f"{_BGP}/router-id": either(IPV4, one_of("auto")),
     f"{_BGP}/peer-group/{{group}}/remote-as": either(ASN, one_of("external", "internal")),
     f"{_BGP}/neighbor/{{neighbor}}/peer-group": NAME,
     f"{_BGP}/neighbor/{{neighbor}}/remote-as": either(ASN, one_of("external", "internal")),

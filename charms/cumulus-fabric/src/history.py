@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from client import Nvue
 from connection import SwitchError
 from converge import Finding, Severity
-from owned import Tree, at, patch_between, spread
+from owned import GLOBALLY, IN_VRF, Tree, at, patch_between, spread
 
 LONGEST = 20
 """Revisions that are read, the newest ones."""
@@ -49,4 +49,4 @@ def torn(now: Mapping[str, Tree], before: Mapping[str, Tree]) -> Iterator[Findin
 
 
 def _speaks_bgp(tree: Tree) -> bool:
-    return at(tree, ("router", "bgp", "autonomous-system")) is not None
+    return any(at(tree, (*path, "autonomous-system")) is not None for path in (GLOBALLY, IN_VRF))

@@ -51,6 +51,10 @@ EVERYWHERE = (
 NOT_OURS = re.compile(r"eth\d+|mgmt")
 """Interfaces through which a switch is managed."""
 
+GLOBALLY, IN_VRF = ("router", "bgp"), ("vrf", "default", "router", "bgp")
+IDENTITY = ("autonomous-system", "router-id")
+"""What BGP has globally, and in a VRF that has a value of its own; ``auto`` there is the global one."""
+
 _MAC = re.compile(r"(?i)(?:[0-9a-f]{2}:){5}[0-9a-f]{2}")
 _RANGE = re.compile(r"^(.*?)(\d+)-(\d+)$")
 _MISSING = object()
@@ -59,6 +63,7 @@ _MISSING = object()
 def difference(applied: Tree, wanted: Tree) -> Tree:
     """The patch that brings ``applied`` to ``wanted``; null unsets. Empty when nothing differs."""
     applied = spread(applied)
+    wanted = _where_it_counts(applied, wanted)
     return merged(_unwanted(applied, wanted), _missing(applied, wanted))
 
 
@@ -104,6 +109,21 @@ def _names(key: str) -> list[str]:
         else:
             names.append(part)
     return names
+
+
+def _where_it_counts(applied: Tree, wanted: Tree) -> Tree:
+    """``wanted`` with the AS number and the router-id in VRF default where the switch has them there.
+
+    NVIDIA's examples of EVPN multihoming do. There they override the global ones, which are then wanted only
+    where the switch has them, too.
+    """
+    everywhere = _tree(at(wanted, GLOBALLY)) or {}
+    there = _tree(at(applied, IN_VRF)) or {}
+    own = {key: everywhere[key] for key in IDENTITY if key in everywhere and there.get(key, "auto") != "auto"}
+    have = _tree(at(applied, GLOBALLY)) or {}
+    rest = {key: value for key, value in everywhere.items() if key not in own or key in have}
+    in_vrf = {"vrf": {"default": {"router": {"bgp": own}}}}
+    return merged({**wanted, "router": {"bgp": rest}}, in_vrf) if own else wanted
 
 
 def _missing(applied: Tree, wanted: Tree) -> Tree:

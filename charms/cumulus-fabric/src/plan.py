@@ -54,6 +54,8 @@ CUTTING = (
     "router/bgp/router-id",
     "router/bgp/enable",
     "router/bgp/state",
+    "vrf/default/router/bgp/autonomous-system",
+    "vrf/default/router/bgp/router-id",
     "vrf/default/router/bgp/neighbor/*",
     "nve/vxlan/source/address",
     "bridge/domain/br_default/vlan/*",

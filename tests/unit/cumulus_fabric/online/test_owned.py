@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from model import Dialect
 from nvue import diff, merge
 from nvue.factory import factory
+from observe import Observed, Seen
 from owned import difference, inverse, patch_between, spread
-from plan import fold
+from plan import fold, plan
 from unit.cumulus_fabric.fabrics import SIX, fabric
 
 RDG = fabric()
@@ -95,6 +96,54 @@ def test_ranges_that_a_switch_folds_are_opened() -> None:
         },
         "vlan": {"9": {}, "20": {}, "21": {}},
     }
+
+
+IDENTITY = {"autonomous-system": 65101, "router-id": "10.10.10.1"}
+IN_VRF = [
+    ({"autonomous-system": 65999}, "set vrf default router bgp autonomous-system 65101", 65999),
+    ({"autonomous-system": "none"}, "set vrf default router bgp autonomous-system 65101", "none"),
+    ({"router-id": "10.9.9.9"}, "set vrf default router bgp router-id 10.10.10.1", "10.9.9.9"),
+]
+
+
+def bgp_in_vrf(values: dict[str, Any], everywhere: dict[str, Any] | None = None) -> dict[str, Any]:
+    """A switch that runs the intent, with these values in VRF default."""
+    changes = {"vrf": {"default": {"router": {"bgp": values}}}, "router": {"bgp": everywhere or {}}}
+    return merge(tree(), changes)
+
+
+@pytest.mark.parametrize(("values", "what", "was"), IN_VRF)
+def test_another_identity_in_the_vrf_is_a_difference(values: dict[str, Any], what: str, was: Any) -> None:
+    """There it overrides the global one, which is as intended."""
+    now = bgp_in_vrf(values)
+    after = merge(now, difference(now, tree()))
+    (step,) = plan({"Leaf0-1": tree()}, Observed({"Leaf0-1": Seen("Leaf0-1", "5.9.2", now)})).steps
+    assert step.what == f"Leaf0-1: BGP: {what}"
+    assert step.why == f"bgp {next(iter(values))} is {was}"
+    assert step.disruption.name == "HOST_NETWORK_CUT"
+    assert difference(after, tree()) == {}
+
+
+@pytest.mark.parametrize("values", [IDENTITY, {"autonomous-system": "auto", "router-id": "auto"}])
+def test_the_intents_identity_in_the_vrf_stays(values: dict[str, Any]) -> None:
+    assert difference(bgp_in_vrf(values), tree()) == {}
+
+
+def test_what_the_vrf_has_need_not_be_global_too() -> None:
+    """As in NVIDIA's examples of EVPN multihoming."""
+    nothing = dict.fromkeys(IDENTITY)
+    assert difference(bgp_in_vrf(IDENTITY, nothing), tree()) == {}
+    wrong = bgp_in_vrf({**IDENTITY, "autonomous-system": 65999}, nothing)
+    assert difference(wrong, tree()) == {
+        "vrf": {"default": {"router": {"bgp": {"autonomous-system": 65101}}}}
+    }
+    inherited = bgp_in_vrf({"autonomous-system": "auto"}, nothing)
+    assert difference(inherited, tree()) == {"router": {"bgp": IDENTITY}}
+
+
+def test_a_wrong_global_identity_is_a_difference_whatever_the_vrf_has() -> None:
+    now = bgp_in_vrf(IDENTITY, {"autonomous-system": 65999})
+    assert difference(now, tree()) == {"router": {"bgp": {"autonomous-system": 65101}}}
 
 
 def test_fold_is_the_other_way() -> None:

@@ -6,6 +6,7 @@ from copy import deepcopy
 from typing import Any
 
 import pytest
+from history import torn
 from nvue import Issue
 from online import Site
 from report import Result
@@ -151,3 +152,9 @@ def test_a_switch_whose_history_cannot_be_read_stops_it(three: Rack) -> None:
     report = three.site.rollback()
     assert [each.sentence().split(":")[0] for each in report.reasons] == ["Leaf0-2"]
     assert (report.applied, three.applied) == (False, before)
+
+
+def test_a_switch_with_its_as_number_in_the_vrf_is_part_of_the_fabric() -> None:
+    speaks = {"vrf": {"default": {"router": {"bgp": {"autonomous-system": 65101}}}}}
+    (found,) = torn({"Leaf0-1": speaks, "Leaf0-2": speaks}, {"Leaf0-1": {}, "Leaf0-2": speaks})
+    assert (found.subject, found.what.split(",")[0]) == ("Leaf0-1", "would leave the fabric")

@@ -259,6 +259,19 @@ def test_settings_that_differ_are_one_finding_for_each_switch(rdg: Rack) -> None
     assert only.sentence() == f"{said}; the action apply brings it there"
 
 
+def test_another_as_number_in_the_vrf_is_found(rdg: Rack) -> None:
+    box = rdg.servers["Leaf0-1"].switch
+    running = box.revisions[box.applied_id]
+    before = running.tree
+    running.tree = merge(before, bgp({"autonomous-system": 65999}))
+    try:
+        (only,) = found(rdg)
+    finally:
+        running.tree = before
+    said = "Leaf0-1: 1 setting differs from the intent: vrf default router bgp autonomous-system"
+    assert only.sentence() == f"{said}; the action apply brings it there"
+
+
 def test_a_switch_that_does_not_answer_is_one_finding(rdg: Rack) -> None:
     rdg.servers["Spine1"].password, kept = "other", rdg.servers["Spine1"].password
     try:
