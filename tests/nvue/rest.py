@@ -12,7 +12,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 from nvue.faults import AFTER, Fault
 from nvue.revision import TITLES, RefusedError
 from nvue.switch import Switch
-from nvue.trees import Tree, at, included, merge
+from nvue.trees import Tree, at, folded, included, merge
 
 ROOT = "/nvue_v1"
 FACTORY_PASSWORD = "cumulus"
@@ -67,6 +67,8 @@ class Rest:
         faults: what goes wrong; see :meth:`inject`.
         latency: seconds before each answer.
         role: whether the user has one that lets it use NVUE.
+        strict: whether a query parameter that this release does not have is refused. NVIDIA does not say what
+            real ones do; what answers them, connexion, can do either.
 
     """
 
@@ -76,6 +78,7 @@ class Rest:
         self.switch = switch
         self.user, self.password = user, password
         self.role = True
+        self.strict = False
         self.latency = latency
         self.calls: list[Call] = []
         self.faults: list[Fault] = []
@@ -184,10 +187,15 @@ class Rest:
         return self.switch.show(name)
 
     def _read(self, call: Call, path: tuple[str, ...], revision: str) -> Any:
+        has_expand = self.switch.version >= (5, 15)
+        if self.strict and "expand" in call.query and not has_expand:
+            raise RefusedError(400, "Extra query parameter(s) expand not in spec")
+        folds = not (has_expand and call.query.get("expand", ["false"])[0] == "true")
         if "diff" in call.query:
-            return self.switch.difference(revision, call.query["diff"][0])
+            changed = self.switch.difference(revision, call.query["diff"][0])
+            return folded(changed) if folds else changed
         if revision == "operational":
-            tree = self.switch.operational()
+            tree, folds = self.switch.operational(), False
         else:
             tree = self.switch.tree(revision)
             if call.query.get("filled", ["true"])[0] != "false":
@@ -199,7 +207,8 @@ class Rest:
                 raise RefusedError(404, f"The requested URL was not found: {call.path}") from None
             raise RefusedError(404, f"The requested item does not exist: {call.path}") from None
         patterns = [tuple(part for part in item.split("/") if part) for item in call.query.get("include", [])]
-        return included(node, patterns) if patterns else node
+        node = included(node, patterns) if patterns else node
+        return folded(node, path[-1] if path else "") if folds and isinstance(node, dict) else node
 
 
 def _refusal(status: int, detail: str) -> Reply:

@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""NVUE's object tree as nested dicts: merge with null as unset, and the difference of two trees."""
+"""NVUE's object tree as nested dicts: merge with null as unset, the difference of two trees, ranges."""
 
+import json
+import re
 from collections.abc import Iterator
 from copy import deepcopy
 from typing import Any
 
 Tree = dict[str, Any]
+
+RANGED = ("interface", "member", "vlan", "neighbor")
+"""Below these NVUE has ranges (Cumulus Linux user guide of 5.15, "NVUE API")."""
 
 
 def merge(base: Tree, patch: Tree) -> Tree:
@@ -74,3 +79,40 @@ def _matches(node: Any, pattern: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
             if key in node:
                 for rest in _matches(node[key], pattern[1:]):
                     yield (key, *rest)
+
+
+def folded(tree: Tree, parent: str = "") -> Tree:
+    """``tree`` as NVUE shows it unless told to expand it.
+
+    What several instances share stands once, under ``swp1-2,bond_ext``; what one has for itself stands beside
+    it, under its own name. ``parent`` is the key above ``tree``.
+    """
+    below = {key: folded(value, key) if isinstance(value, dict) else value for key, value in tree.items()}
+    if parent not in RANGED:
+        return below
+    alike: dict[str, tuple[list[str], Any]] = {}
+    for name, value in below.items():
+        for part in [{key: each} for key, each in value.items()] if value else [value]:
+            alike.setdefault(json.dumps(part, sort_keys=True), ([], part))[0].append(name)
+    shown: Tree = {}
+    for names, part in alike.values():
+        key = ",".join(_runs(names))
+        shown[key] = {**shown.get(key, {}), **part} if part else part
+    return shown
+
+
+def _runs(names: list[str]) -> Iterator[str]:
+    numbers: dict[str, list[int]] = {}
+    for name in names:
+        stem, number = re.fullmatch(r"(.*?)(0|[1-9]\d*)?", name).groups()  # type: ignore[union-attr]
+        if number is None:
+            yield name
+        else:
+            numbers.setdefault(stem, []).append(int(number))
+    for stem, found in numbers.items():
+        ordered = sorted(found)
+        first = [n for n in ordered if n - 1 not in ordered]
+        last = [n for n in ordered if n + 1 not in ordered]
+        yield from (
+            f"{stem}{low}" if low == high else f"{stem}{low}-{high}" for low, high in zip(first, last)
+        )

@@ -13,7 +13,7 @@ from client import CONFIRMED_BY, Nvue
 from connection import SwitchError
 from converge import Finding, Plan, Severity, execute
 from fleet import Fleet
-from owned import at, inverse, leaves, same, spread
+from owned import at, inverse, leaves, same
 from plan import Candidate, Change
 from report import Report, Result
 from transition import Patience, Waiting, reach
@@ -237,7 +237,7 @@ class _Run:
     def _remains(self, switch: Nvue) -> bool:
         """Whether anything that this run has set or unset is still so on the switch."""
         change = self.changes[switch.name]
-        now = spread(switch.applied())
+        now = switch.applied()
         return any(not same(at(now, path), at(change.before, path)) for path, _ in leaves(change.patch))
 
     def _save(self) -> list[Finding]:

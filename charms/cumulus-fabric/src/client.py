@@ -14,6 +14,7 @@ from urllib.parse import quote, urlencode
 
 from answers import RETRIED, read
 from connection import Access, Connection, SwitchError, connect, refused
+from owned import spread
 
 Tree = dict[str, Any]
 
@@ -76,16 +77,17 @@ class Nvue:
         self._access, self._connect = access, connect
         self._connection: Connection | None = None
         self._used = 0.0
+        self._expands = True
 
     # -- what NVUE offers
 
     def get(self, path: str, revision: str = "operational", include: Sequence[str] = ()) -> Tree:
         """A part of the tree; empty where the switch has nothing there."""
         query = [("rev", revision), *(("include", pattern) for pattern in include)]
-        if revision != "operational":
-            query.append(("filled", "false"))
         try:
-            return self.request("GET", path, query)
+            if revision == "operational":
+                return self.request("GET", path, query)
+            return self._configured(path, query)
         except SwitchError as error:
             if error.status == http.client.NOT_FOUND:
                 return {}
@@ -94,6 +96,22 @@ class Nvue:
     def applied(self) -> Tree:
         """The configuration that runs, without defaults."""
         return self.get("/", "applied")
+
+    def _configured(self, path: str, query: Sequence[tuple[str, str]]) -> Tree:
+        """A part of a configuration, without defaults and with names one by one.
+
+        The guide has ``expand`` from 5.15 on; without it that release folds names into ranges. A release that
+        refuses a parameter which it does not know is not asked so again. Ranges are opened here all the same.
+        """
+        query, parent = [*query, ("filled", "false")], path.rpartition("/")[2]
+        if self._expands:
+            try:
+                return spread(self.request("GET", path, [*query, ("expand", "true")]), parent)
+            except SwitchError as error:
+                if error.status != http.client.BAD_REQUEST:
+                    raise
+                self._expands = False
+        return spread(self.request("GET", path, query), parent)
 
     def create(self) -> str:
         """A new revision, which starts as what is applied."""
@@ -108,7 +126,7 @@ class Nvue:
 
     def difference(self, revision: str) -> Tree:
         """What applying a revision would change; NVUE does not apply one that changes nothing."""
-        return self.request("GET", "/", [("rev", revision), ("diff", "applied"), ("filled", "false")])
+        return self._configured("/", [("rev", revision), ("diff", "applied")])
 
     def apply(self, revision: str, confirm: int | None = None) -> None:
         """Start to apply; with ``confirm`` the switch goes back by itself after so many seconds.

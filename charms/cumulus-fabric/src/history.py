@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from client import Nvue
 from connection import SwitchError
 from converge import Finding, Severity
-from owned import GLOBALLY, IN_VRF, Tree, at, patch_between, spread
+from owned import GLOBALLY, IN_VRF, Tree, at, patch_between
 
 LONGEST = 20
 """Revisions that are read, the newest ones."""
@@ -25,7 +25,7 @@ def earlier(switch: Nvue, now: Tree) -> Tree | None:
         SwitchError: ``history`` when the last change was a step back already.
 
     """
-    ran = [spread(switch.get("/", revision)) for revision in switch.revisions()[:LONGEST]]
+    ran = [switch.get("/", revision) for revision in switch.revisions()[:LONGEST]]
     same = [not patch_between(tree, now) for tree in ran]
     # Newer ones than what runs now were left by applying an old revision again.
     newest = same.index(True) if True in same else -1

@@ -55,11 +55,14 @@ LEAF_NAME = Text(
     "a name that ends in {rack}-{leaf}, such as Leaf{rack}-{leaf}",
 )
 MANAGEMENT = Text(rf"{_LABEL}(?:\.{_LABEL})*", "an address or a host name")
+# NVUE takes digits on both sides of a dash for a range: node1-2 is node1 and node2.
 BOND = Text(
-    rf"{_RESERVED}[A-Za-z][A-Za-z0-9_-]{{0,14}}", "a bond's name of 15 letters, digits, _ or - at most"
+    rf"{_RESERVED}(?!.*[0-9]-[0-9])[A-Za-z][A-Za-z0-9_-]{{0,14}}",
+    "a bond's name of 15 letters, digits, _ or - at most, but no range such as node1-2",
 )
 BOND_NAMES = Text(
-    r"(?!swp|eth|vlan)[A-Za-z][A-Za-z0-9_-]{0,10}\{n\}", "a name that ends in {n}, such as bond{n}"
+    r"(?!swp|eth|vlan)(?!.*[0-9]-(?:[0-9]|\{))[A-Za-z][A-Za-z0-9_-]{0,10}\{n\}",
+    "a name that ends in {n}, such as bond{n}, but no range such as node1-{n}",
 )
 HOST = Text(_LABEL, "a host name")
 LINE = Text(r"[!-~](?:[ -~]{0,198}[!-~])?", "one line of printable ASCII, at most 200 characters")

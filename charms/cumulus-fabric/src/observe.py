@@ -10,7 +10,7 @@ from client import Nvue
 from connection import SwitchError
 from converge import Finding, Severity
 from fleet import Fleet
-from owned import Tree, spread
+from owned import Tree
 
 OLDEST, NEWEST = (5, 5), (5, 99)
 """Releases of Cumulus Linux whose tree is known: 5.5 is the first one that shows Ethernet segments."""
@@ -63,7 +63,7 @@ def observe(fleet: Fleet, names: Iterable[str], state: bool = True) -> Observed:
 
     def look(switch: Nvue) -> Seen:
         release = release_of(switch)
-        applied = spread(switch.applied())
+        applied = switch.applied()
         return Seen(switch.name, release, applied, _state(switch) if state else {})
 
     return Observed(*fleet.each(names, look))

@@ -10,6 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
+import ports
+
 Tree = dict[str, Any]
 Path = tuple[str, ...]
 
@@ -55,8 +57,13 @@ GLOBALLY, IN_VRF = ("router", "bgp"), ("vrf", "default", "router", "bgp")
 IDENTITY = ("autonomous-system", "router-id")
 """What BGP has globally, and in a VRF that has a value of its own; ``auto`` there is the global one."""
 
+RANGED = ("interface", "member", "vlan", "neighbor", "transceiver")
+"""Below these a switch may fold names into ranges (user guide of 5.15, "NVUE API").
+
+Elsewhere ``ntp0-1`` is one name.
+"""
+
 _MAC = re.compile(r"(?i)(?:[0-9a-f]{2}:){5}[0-9a-f]{2}")
-_RANGE = re.compile(r"^(.*?)(\d+)-(\d+)$")
 _MISSING = object()
 
 
@@ -67,12 +74,15 @@ def difference(applied: Tree, wanted: Tree) -> Tree:
     return merged(_unwanted(applied, wanted), _missing(applied, wanted))
 
 
-def spread(tree: Tree) -> Tree:
-    """``tree`` with the interfaces and VLANs that a switch has folded into ranges (``swp1-4``) one by one."""
+def spread(tree: Tree, parent: str = "") -> Tree:
+    """``tree`` with what a switch has folded into ranges (``swp1-4``) one by one.
+
+    ``parent`` is the key that it is below.
+    """
     opened: Tree = {}
     for key, value in tree.items():
-        below: Any = spread(cast("Tree", value)) if isinstance(value, dict) else value
-        for name in _names(key):
+        below: Any = spread(cast("Tree", value), key) if isinstance(value, dict) else value
+        for name in ports.names(key) if parent in RANGED else (key,):
             known: object = opened.get(name)
             both = isinstance(known, dict) and isinstance(below, dict)
             opened[name] = merged(cast("Tree", known), cast("Tree", below)) if both else below
@@ -93,22 +103,6 @@ def same(one: object, other: object) -> bool:
     if isinstance(one, str) and isinstance(other, str) and _MAC.fullmatch(one):
         return one.lower() == other.lower()
     return one == other
-
-
-def _names(key: str) -> list[str]:
-    """``swp1-3,swp9`` and ``10,20-22`` one by one; any other key alone."""
-    if not re.fullmatch(
-        r"(?:(?:swp|bond)?\d+(?:s\d+)?(?:-\d+)?)(?:,(?:(?:swp|bond)?\d+(?:s\d+)?(?:-\d+)?))*", key
-    ):
-        return [key]
-    names: list[str] = []
-    for part in key.split(","):
-        if found := _RANGE.match(part):
-            stem, low, high = found.group(1), int(found.group(2)), int(found.group(3))
-            names += [f"{stem}{number}" for number in range(low, high + 1)]
-        else:
-            names.append(part)
-    return names
 
 
 def _where_it_counts(applied: Tree, wanted: Tree) -> Tree:

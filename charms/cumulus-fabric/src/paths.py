@@ -4,7 +4,6 @@
 Any other path is refused by name.
 """
 
-import re
 import shlex
 from collections.abc import Iterable, Iterator
 from typing import TypeAlias, cast
@@ -125,17 +124,9 @@ def of_command(line: str, dialect: Dialect) -> list[Path]:
         raise PathError(f"{line} is no nv set command")
     found: list[Path] = [()]
     for part, token in zip(form(tuple(tokens[2:]), dialect), tokens[2:]):
-        names = _names(token) if part == "#" else [token]
+        names = ports.names(token) if part == "#" else [token]
         found = [(*path, name) for path in found for name in names]
     return found
-
-
-def _names(ranges: str) -> list[str]:
-    """``bond1-2,bond_ext`` as single names; a name that does not end in a digit stands for itself."""
-    items = ranges.split(",")
-    return [
-        name for item in items for name in (ports.expand("", item) if re.search(r"\d$", item) else [item])
-    ]
 
 
 def of_tree(node: object, above: Path = ()) -> Iterator[Path]:

@@ -7,31 +7,57 @@ from collections.abc import Iterable
 
 from shape import IntentError
 
-_ITEM = re.compile(r"(?P<stem>.*?)(?P<first>\d+)(?:-(?P<last>\d+))?")
+_ITEM = re.compile(r".*?(?P<first>\d+)(?:-(?P<last>\d+))?")
+_RANGE = re.compile(r"(\d+)-(\d+)")
 
 
 def expand(path: str, ranges: str) -> tuple[str, ...]:
     """The single ports of ``ranges``, in the order written.
 
-    A range counts the last number of the name: ``swp1s0-3`` are the four ports of a breakout.
+    ``swp1s0-3`` are the four ports of a breakout.
 
     Raises:
         IntentError: a range that runs backwards, or a port named twice.
 
     """
-    names: list[str] = []
+    found: list[str] = []
     for item in ranges.split(","):
-        found = _ITEM.fullmatch(item)
-        if found is None:
+        match = _ITEM.fullmatch(item)
+        if match is None:
             raise IntentError(path, ranges, "ports such as swp9-10,swp22")
-        first, last = int(found["first"]), int(found["last"] or found["first"])
-        if last < first:
+        if int(match["last"] or match["first"]) < int(match["first"]):
             raise IntentError(path, ranges, f"a range that counts up instead of {item}")
-        names += [f"{found['stem']}{number}" for number in range(first, last + 1)]
-    twice = next((name for number, name in enumerate(names) if name in names[:number]), None)
+        found += _counted(item)
+    twice = next((name for number, name in enumerate(found) if name in found[:number]), None)
     if twice:
         raise IntentError(path, ranges, f"each port once instead of {twice} twice")
-    return tuple(names)
+    return tuple(found)
+
+
+def names(key: str) -> tuple[str, ...]:
+    """The single names of a key in which a switch has folded several, in the order written.
+
+    ``bond_ext,swp1-2`` and ``10,20-30`` are lists of names and ranges; in ``swp1-4,6`` a number alone has the
+    stem of the item before it; ``swp1-64s1-3`` counts both numbers (Cumulus Linux user guide, "Port Ranges").
+    What is no range stands for itself.
+    """
+    found: list[str] = []
+    stem = ""
+    for item in key.split(","):
+        whole = f"{stem}{item}" if item[:1].isdigit() else item
+        stem = re.sub(r"\d+(?:-\d+)?$", "", whole) if whole[-1:].isdigit() else ""
+        found += _counted(whole)
+    return tuple(found)
+
+
+def _counted(item: str) -> list[str]:
+    """The names of one range; numbers keep the width of its first one."""
+    match = _RANGE.search(item)
+    if match is None or int(match[2]) < int(match[1]):
+        return [item]
+    rests = _counted(item[match.end() :])
+    numbers = [str(number).zfill(len(match[1])) for number in range(int(match[1]), int(match[2]) + 1)]
+    return [f"{item[: match.start()]}{number}{rest}" for number in numbers for rest in rests]
 
 
 @functools.lru_cache(maxsize=4096)

@@ -98,6 +98,17 @@ WRONG = [
         "leaves.df-preference: '1' is not allowed; give a df-preference from 1 to 65535,",
     ),
     ("racks", "two", "racks: 'two' is not allowed; give a list of racks"),
+    (
+        "racks",
+        [{"hosts": "swp9", "bonds": {"node1-2": {"ports": "swp22", "local-id": 9}}}],
+        "racks[0].bonds.node1-2: 'node1-2' is not allowed; give a bond's name of 15 letters, digits, _ or - "
+        "at most, but no range such as node1-2",
+    ),
+    (
+        "racks",
+        [{"hosts": {"ports": "swp9", "bond": "node1-{n}"}}],
+        "racks[0].hosts.bond: 'node1-{n}' is not allowed; give a name that ends in {n}, such as bond{n}, but",
+    ),
     ("dialect", "5.13", "dialect: '5.13' is not allowed; give auto, 5.14 or 5.15"),
     ("version", 2, "version: 2 is not allowed; give the version 1"),
     ("switches", {"Leaf 1": {}}, "switches.Leaf 1: 'Leaf 1' is not allowed; give a switch's host name"),

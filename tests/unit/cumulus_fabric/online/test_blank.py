@@ -9,7 +9,7 @@ from nvue.factory import factory
 
 SECRET = "CumulusLinux!"
 RUNS = {
-    "interface": {"swp9": {"type": "swp", "description": "node-0"}, "lo": {"type": "loopback"}},
+    "interface": {"swp9": {"type": "swp"}, "swp10": {"type": "swp"}, "lo": {"type": "loopback"}},
     "router": {"bgp": {"enable": "on", "autonomous-system": 65101}},
 }
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from model import Dialect
 from nvue import diff, merge
 from nvue.factory import factory
+from nvue.trees import folded
 from observe import Observed, Seen
 from owned import difference, inverse, patch_between, spread
 from plan import fold, plan
@@ -96,6 +97,23 @@ def test_ranges_that_a_switch_folds_are_opened() -> None:
         },
         "vlan": {"9": {}, "20": {}, "21": {}},
     }
+
+
+@pytest.mark.parametrize("dialect", Dialect)
+@pytest.mark.parametrize("name", SIX)
+def test_nothing_differs_where_a_switch_folds_what_is_alike(name: str, dialect: Dialect) -> None:
+    shown = folded(tree(name, dialect))
+    assert "bond_ext,bond1-2" in shown["interface"] or not name.startswith("Leaf0")
+    assert spread(shown) == tree(name, dialect)
+    assert difference(shown, tree(name, dialect)) == {}
+
+
+@pytest.mark.parametrize(
+    "kept", [{"ntp": {"mgmt": {"server": {"ntp0-1": {}}}}}, {"acl": {"deny1-2": {"rule": {"10-20": {}}}}}]
+)
+def test_a_name_with_a_dash_is_no_range_where_nvue_has_none(kept: dict[str, Any]) -> None:
+    """A rollback would unset ntp0 and ntp1, which do not exist."""
+    assert spread({"service": kept}) == {"service": kept}
 
 
 IDENTITY = {"autonomous-system": 65101, "router-id": "10.10.10.1"}

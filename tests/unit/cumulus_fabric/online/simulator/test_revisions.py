@@ -4,6 +4,7 @@
 import pytest
 from nvue import Certificate, Issue, Server, SimulatedTime, Switch, Tree, diff, merge
 from nvue.fabric import Fabric
+from nvue.trees import folded
 from unit.cumulus_fabric.online.simulator.caller import APPLY, CONFIRM, PACE, YES, Caller, commit
 
 
@@ -52,6 +53,46 @@ def test_a_read_fills_in_defaults_unless_told_otherwise(call: Caller) -> None:
     name = call.create()
     call("PATCH", f"/?rev={name}", {"interface": {"swp1": {"type": "swp"}}})
     assert call("GET", f"/interface/swp1?rev={name}")[1] == {"type": "swp", "link": {"mtu": 9216}}
+
+
+@pytest.mark.parametrize(
+    ("release", "strict", "query", "status", "shown"),
+    [
+        ("5.15.0", False, "&expand=true", 200, ["eth0", "swp1", "swp2"]),
+        ("5.15.0", True, "", 200, ["eth0", "swp1-2"]),
+        ("5.9.2", False, "&expand=true", 200, ["eth0", "swp1-2"]),
+        ("5.9.2", True, "&expand=true", 400, []),
+    ],
+)
+def test_what_is_alike_is_folded_unless_a_release_that_can_is_told_to_expand(
+    certificate: Certificate, release: str, strict: bool, query: str, status: int, shown: list[str]
+) -> None:
+    with Server(Switch(release=release), certificate) as server:
+        server.strict = strict
+        call = Caller(server, certificate)
+        name = call.create()
+        call("PATCH", f"/?rev={name}", {"interface": {"swp2": {"type": "swp"}, "swp1": {"type": "swp"}}})
+        got, answer = call("GET", f"/interface?rev={name}&filled=false{query}")
+        assert (got, sorted(answer) if got == 200 else []) == (status, shown)
+        if got == 200:
+            changed = call("GET", f"/?rev={name}&diff=applied&filled=false{query}")[1]
+            assert sorted(changed["interface"]) == shown[1:]
+
+
+def test_what_instances_share_is_folded_and_the_rest_stands_beside_it() -> None:
+    ports = {f"swp{n}": {"type": "swp"} for n in (9, 10, 12, 7)}
+    bonds: Tree = {name: {"type": "bond", "link": {"mtu": 9000}} for name in ("bond1", "bond2", "bond_ext")}
+    bonds["bond2"]["description"] = "second"
+    vlans = {"vlan": {"10": {}, "20": {}, "21": {}}}
+    assert folded({"interface": {"lo": {}, **ports, **bonds}, "server": vlans}) == {
+        "interface": {
+            "lo": {},
+            "swp7,swp9-10,swp12": {"type": "swp"},
+            "bond_ext,bond1-2": {"type": "bond", "link": {"mtu": 9000}},
+            "bond2": {"description": "second"},
+        },
+        "server": {"vlan": {"10,20-21": {}}},
+    }
 
 
 def test_an_unchanged_revision_is_not_applied(call: Caller, switch: Switch) -> None:

@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The names that a key of NVUE's stands for."""
+
+import ports
+import pytest
+
+KEYS = {
+    "swp1": ["swp1"],
+    "swp9-11": ["swp9", "swp10", "swp11"],
+    "swp1-2,bond1-2": ["swp1", "swp2", "bond1", "bond2"],
+    "node1-2": ["node1", "node2"],
+    "bond_ext,swp1-2": ["bond_ext", "swp1", "swp2"],
+    "bond-a1-2,peerlink.4094": ["bond-a1", "bond-a2", "peerlink.4094"],
+    "10,20-22": ["10", "20", "21", "22"],
+    "swp1-2,6,10-11": ["swp1", "swp2", "swp6", "swp10", "swp11"],
+    "swp1s0-3": ["swp1s0", "swp1s1", "swp1s2", "swp1s3"],
+    "swp1-2s0-1,3": ["swp1s0", "swp1s1", "swp2s0", "swp2s1", "swp1s3", "swp2s3"],
+    "bond_ext,5": ["bond_ext", "5"],
+    "rack08-10": ["rack08", "rack09", "rack10"],
+    "uplink-1": ["uplink-1"],
+    "swp4-2": ["swp4-2"],
+    "10.0.0.1": ["10.0.0.1"],
+}
+
+
+@pytest.mark.parametrize(("key", "names"), KEYS.items())
+def test_ranges_of_every_name_are_counted(key: str, names: list[str]) -> None:
+    assert list(ports.names(key)) == names
