@@ -87,7 +87,7 @@ def anything(value: object) -> str:
 
 KEYS: dict[str, Check] = {
     "{interface}": text(
-        r"(lo|eth[0-9]+|swp[0-9]+(s[0-9]+)?|vlan[0-9]+|[A-Za-z][A-Za-z0-9_-]{0,14})", "ifname"
+        r"(lo|eth[0-9]+|swp[0-9]+(s[0-9]+)?|vlan[0-9]+|[A-Za-z][A-Za-z0-9_-]{0,14}(\.[0-9]{1,4})?)", "ifname"
     ),
     "{domain}": text(r"[A-Za-z][A-Za-z0-9_-]{0,14}", "domain"),
     "{vlan}": text(r"[1-9][0-9]{0,3}", "vlan-id"),
@@ -95,6 +95,7 @@ KEYS: dict[str, Check] = {
     "{vrf}": NAME,
     "{group}": NAME,
     "{neighbor}": NAME,
+    "{address}": IPV4,
     "{prefix}": PREFIX,
     "{prefix4}": PREFIX4,
     "{server}": text(r"\S{1,253}", "host"),
@@ -106,7 +107,11 @@ _BGP = "vrf/{vrf}/router/bgp"
 _FAMILIES = ("ipv4-unicast", "ipv6-unicast", "l2vpn-evpn")
 
 COMMON: dict[str, Check | None] = {
-    "interface/{interface}/type": one_of("swp", "bond", "loopback", "eth", "svi", "bridge", "vrf"),
+    "interface/{interface}/type": one_of(
+        "swp", "bond", "loopback", "eth", "svi", "bridge", "vrf", "peerlink", "sub"
+    ),
+    "interface/{interface}/base-interface": NAME,
+    "interface/{interface}/vlan": integer(1, 4094),
     "interface/{interface}/description": DESCRIPTION,
     "interface/{interface}/link/mtu": integer(552, 9216),
     "interface/{interface}/link/speed": one_of(
@@ -117,6 +122,7 @@ COMMON: dict[str, Check | None] = {
     "interface/{interface}/bond/member/{interface}": None,
     "interface/{interface}/bond/mode": one_of("lacp", "static"),
     "interface/{interface}/bond/lacp-rate": one_of("fast", "slow"),
+    "interface/{interface}/bond/mlag/id": either(integer(1, 65535), one_of("auto")),
     "interface/{interface}/bridge/domain/{domain}/vlan/{vlan}": None,
     "interface/{interface}/bridge/domain/{domain}/untagged": either(integer(1, 4094), one_of("none", "auto")),
     "interface/{interface}/bridge/domain/{domain}/access": either(integer(1, 4094), one_of("none", "auto")),
@@ -126,6 +132,11 @@ COMMON: dict[str, Check | None] = {
     "bridge/domain/{domain}/type": one_of("vlan-aware"),
     "bridge/domain/{domain}/untagged": integer(1, 4094),
     "bridge/domain/{domain}/vlan/{vlan}/vni/{vni}": None,
+    "mlag/mac-address": either(MAC, one_of("auto")),
+    "mlag/backup/{address}": None,
+    "mlag/peer-ip": either(IPV4, one_of("linklocal")),
+    "mlag/priority": integer(0, 65535),
+    "nve/vxlan/mlag/shared-address": either(IPV4, one_of("none")),
     "nve/vxlan/source/address": IPV4,
     "nve/vxlan/encapsulation/dscp/action": one_of("copy", "derive", "set"),
     "nve/vxlan/encapsulation/dscp/value": integer(0, 63),
@@ -159,6 +170,8 @@ _SWITCHES = [
     *(f"{_BGP}/peer-group/{{group}}/address-family/{family}" for family in _FAMILIES),
     *(f"{_BGP}/neighbor/{{neighbor}}/address-family/{family}" for family in _FAMILIES),
     "interface/{interface}/evpn/multihoming/segment",
+    "interface/{interface}/bond/mlag",
+    "mlag",
     "qos/roce",
 ]
 """Nodes that are switched on: ``enable: on`` up to 5.14, ``state: enabled`` from 5.15 on."""
@@ -171,6 +184,8 @@ OLD: dict[str, Check | None] = {
     "interface/{interface}/bond/lacp-bypass": ON_OFF,
     "interface/{interface}/evpn/multihoming/uplink": ON_OFF,
     "nve/vxlan/arp-nd-suppress": ON_OFF,
+    "nve/vxlan/mac-learning": ON_OFF,
+    "bridge/domain/{domain}/vlan/{vlan}/vni/{vni}/mac-learning": ON_OFF,
 }
 NEW: dict[str, Check | None] = {
     **{f"{path}/state": STATE for path in _SWITCHES},
@@ -180,6 +195,8 @@ NEW: dict[str, Check | None] = {
     "interface/{interface}/bond/lacp-bypass": STATE,
     "interface/{interface}/evpn/multihoming/uplink": STATE,
     "nve/vxlan/arp-nd-suppress": STATE,
+    "nve/vxlan/mac-learning": STATE,
+    "bridge/domain/{domain}/vlan/{vlan}/vni/{vni}/mac-learning": STATE,
 }
 
 
@@ -311,7 +328,7 @@ class Rules:
             members = interface.get("bond", {}).get("member", {})
             if interface.get("type") is None:
                 yield Issue("config_invalid", f"{name} has no type", where)
-            if members and interface.get("type") != "bond":
+            if members and interface.get("type") not in ("bond", "peerlink"):
                 yield Issue("config_invalid", f"{name} has bond members and is not a bond", f"{where}.bond")
             for member in members:
                 if member in owner:

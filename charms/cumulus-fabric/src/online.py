@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import render
 from apply import Policy, apply, by_wave
+from audit_running import beside
 from client import Nvue
 from connection import Access
 from converge import Finding, Plan, Severity
@@ -87,6 +88,7 @@ class Site:
                 findings.append(Finding(Severity.BLOCKED, name, what, "leave the dialect to auto"))
                 continue
             wanted[name] = render.tree(self.fabric, switch, speaks)
+            findings += beside(name, seen.applied, wanted[name])
         return Survey(wanted, observed, (*self.audit, *findings))
 
     def verify(self) -> list[Finding]:

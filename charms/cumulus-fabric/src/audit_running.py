@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Audits of what a switch runs: what cannot stay beside the intent and is not the intent's to unset. Pure.
+
+Whose bridge or MLAG pair that is, and which hosts hang on it, is for the operator to know.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import cast
+
+import ports
+from converge import Finding, Severity
+from owned import Path, Tree, at, leaves
+from render import BRIDGE
+
+ON = ("on", "enabled")
+"""How either dialect says it."""
+
+MAC_LEARNING = "mac-learning"
+
+
+def beside(name: str, applied: Tree, wanted: Tree) -> Iterator[Finding]:
+    """What keeps the switch ``name``, which runs ``applied``, from being brought to ``wanted``."""
+    yield from _other_bridges(name, applied, wanted)
+    multihoming = _tree(at(wanted, ("evpn", "multihoming")))
+    if any(value in ON for value in multihoming.values()):
+        yield from _mlag(name, applied)
+        yield from _mac_learning(name, applied)
+
+
+def _other_bridges(name: str, applied: Tree, wanted: Tree) -> Iterator[Finding]:
+    """Ports that the intent uses, in bridges that it does not have: a port belongs to one bridge only."""
+    inside: dict[str, list[str]] = defaultdict(list)
+    for port in _tree(wanted.get("interface")):
+        for bridge in _tree(at(applied, ("interface", port, "bridge", "domain"))):
+            if bridge != BRIDGE:
+                inside[bridge].append(port)
+    for bridge, found in inside.items():
+        those = ports.compact(found)
+        verb = "is" if len(found) == 1 else "are"
+        what = f"{those} {verb} in bridge {bridge}, which the intent does not have"
+        remedy = f"{_unset([f'interface {those} bridge domain {bridge}'])}, or take {those} out of the intent"
+        yield Finding(Severity.BLOCKED, name, what, remedy)
+
+
+def _mlag(name: str, applied: Tree) -> Iterator[Finding]:
+    """Whatever is left of MLAG (Cumulus Linux user guide, "EVPN Multihoming": to be removed before)."""
+    interfaces = {port: _tree(node) for port, node in _tree(applied.get("interface")).items()}
+    peerlinks = [port for port, node in interfaces.items() if _is_peerlink(port, node)]
+    bonds = [port for port, node in interfaces.items() if at(node, ("bond", "mlag"))]
+    switched_off = {"enable": "off"}, {"state": "disabled"}
+    found = [
+        *(["mlag"] if applied.get("mlag") and applied["mlag"] not in switched_off else []),
+        *(["nve vxlan mlag"] if at(applied, ("nve", "vxlan", "mlag")) else []),
+        *([f"interface {ports.compact(bonds)} bond mlag"] if bonds else []),
+        *([f"interface {','.join(peerlinks)}"] if peerlinks else []),
+    ]
+    if found:
+        what = f"MLAG is configured ({'; '.join(found)}), and EVPN multihoming excludes it"
+        yield Finding(Severity.BLOCKED, name, what, _unset(found))
+
+
+def _is_peerlink(port: str, node: Tree) -> bool:
+    return node.get("type") == "peerlink" or port.partition(".")[0] == "peerlink"
+
+
+def _mac_learning(name: str, applied: Tree) -> Iterator[Finding]:
+    """Learning from VXLAN, of the switch or of one VNI. Those of the intent's own bridge it unsets itself."""
+    ours: Path = ("bridge", "domain", BRIDGE)
+    parts = {part: applied[part] for part in ("nve", "bridge") if part in applied}
+    found = [
+        " ".join(path)
+        for path, value in leaves(parts)
+        if path[-1] == MAC_LEARNING and value in ON and path[:3] != ours
+    ]
+    if found:
+        what = f"MAC learning over VXLAN is on ({'; '.join(found)}), and EVPN excludes it"
+        yield Finding(Severity.BLOCKED, name, what, _unset(found))
+
+
+def _unset(paths: list[str]) -> str:
+    return f"run {', '.join(f'nv unset {path}' for path in paths)} and nv config apply on the switch"
+
+
+def _tree(node: object) -> Tree:
+    return cast("Tree", node) if isinstance(node, dict) else {}
