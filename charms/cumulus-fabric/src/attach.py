@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import declaration
 import ports
+from converge.shape import InvalidValue, at
 from model import Bond, Network, Port, Segment
-from shape import IntentError, at
 
 FIRST_PREFERENCE, PREFERENCE_STEP = 50000, 10000
 """df-preference of a rack's leaves where the intent has none: different, so that it is said who forwards."""
@@ -47,7 +47,7 @@ class Attachments:
         for name, bond in rack.bonds.items():
             where = at(at(path, "bonds"), name)
             if any(other.name == name for other in found):
-                raise IntentError(where, name, "each bond of a rack a name of its own")
+                raise InvalidValue(where, name, "each bond of a rack a name of its own")
             members = _members(bond.ports, at(where, "ports"), leaf, leaves)
             segment = Segment(mac.address, bond.local_id, preference, mac.path)
             carried, untagged = self._carried(where, bond.networks, bond.untagged)
@@ -71,7 +71,7 @@ class Attachments:
     ) -> Iterator[Bond]:
         names = ports.expand(at(path, "ports"), hosts.ports)
         if hosts.names and (len(hosts.names) != len(names) or racks > 1):
-            raise IntentError(
+            raise InvalidValue(
                 at(path, "names"),
                 len(hosts.names),
                 f"one name for each of {racks * len(names)} ports, or none",
@@ -89,7 +89,7 @@ class Attachments:
         for name, port in rack.single_homed.items():
             where = at(at(path, "single-homed"), name)
             if port.leaf > leaves:
-                raise IntentError(at(where, "leaf"), port.leaf, f"a leaf from 1 to {leaves}")
+                raise InvalidValue(at(where, "leaf"), port.leaf, f"a leaf from 1 to {leaves}")
             if port.leaf == leaf + 1:
                 carried, untagged = self._carried(where, port.networks, port.untagged)
                 yield Port(port.port, carried, untagged, port.mtu, port.description, name, where)
@@ -100,7 +100,7 @@ class Attachments:
         if self.preferences is None:
             return FIRST_PREFERENCE - PREFERENCE_STEP * leaf
         if len(self.preferences) != leaves:
-            raise IntentError(
+            raise InvalidValue(
                 "leaves.df-preference",
                 list(self.preferences),
                 f"one number, or one for each of a rack's {leaves} leaves",
@@ -117,7 +117,7 @@ class Attachments:
             return carried, self.native if self.native in carried else None
         native = next((network for network in carried if network.name == untagged), None)
         if native is None:
-            raise IntentError(
+            raise InvalidValue(
                 at(path, "untagged"), untagged, f"one of its networks ({_listed(carried)}), or none"
             )
         return carried, native
@@ -127,12 +127,12 @@ def named(networks: Mapping[str, Network], names: Sequence[str], path: str) -> t
     """The networks of these names by VLAN; all when there is no name.
 
     Raises:
-        IntentError: a name is unknown.
+        InvalidValue: a name is unknown.
 
     """
     for number, name in enumerate(names):
         if name not in networks:
-            raise IntentError(at(path, number), name, f"one of the networks {', '.join(networks)}")
+            raise InvalidValue(at(path, number), name, f"one of the networks {', '.join(networks)}")
     chosen = [network for name, network in networks.items() if not names or name in names]
     return tuple(sorted(chosen, key=lambda network: network.vlan))
 
@@ -145,5 +145,5 @@ def _members(declared: str | tuple[str, ...], path: str, leaf: int, leaves: int)
     if isinstance(declared, str):
         return ports.expand(path, declared)
     if len(declared) != leaves:
-        raise IntentError(path, list(declared), f"one range, or one for each of the rack's {leaves} leaves")
+        raise InvalidValue(path, list(declared), f"one range, or one for each of the rack's {leaves} leaves")
     return ports.expand(at(path, leaf), declared[leaf])

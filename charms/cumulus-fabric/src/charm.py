@@ -19,10 +19,10 @@ from charmkit.reconcile import InputError, Reconciler, Removed, load_config, loa
 from config import Options, Output, Rendering, Secret, Showing, Switches, pins
 from connection import Access, Credentials
 from converge import Finding, Plan, Severity
+from converge.shape import InvalidValue
 from fleet import Fleet
 from model import Fabric
 from plan import Candidate
-from shape import IntentError
 
 logger = logging.getLogger(__name__)
 
@@ -61,7 +61,7 @@ class CumulusFabricCharm(ops.CharmBase):
             raise InputError(Finding(Severity.BLOCKED, "option intent", "is not set", remedy))
         try:
             return expand.expand(intent.parse(text))
-        except IntentError as error:
+        except InvalidValue as error:
             raise InputError(Finding(Severity.BLOCKED, "intent", str(error))) from None
 
     def _resource(self) -> str:

@@ -23,8 +23,8 @@ from cli_errors import UsageError
 from connection import Clock
 from converge import Finding, Severity, findings_as_json
 from converge.render import table
+from converge.shape import InvalidValue
 from model import Dialect, Fabric, Switch
-from shape import IntentError
 
 WORKED, WRONG, MISUSED = 0, 1, 2
 ONLINE = {
@@ -41,7 +41,7 @@ def main(arguments: Sequence[str] | None = None, clock: Clock = time) -> int:
     try:
         fabric = expand.expand(intent.parse(_read(options.intent)))
         return _VERBS[options.verb](options, fabric)
-    except (IntentError, UsageError, formats.FormatError) as error:
+    except (InvalidValue, UsageError, formats.FormatError) as error:
         print(error, file=sys.stderr)
         return MISUSED
     except BrokenPipeError:

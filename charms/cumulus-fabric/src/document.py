@@ -9,7 +9,7 @@ import re
 from typing import Any, Protocol
 
 import yaml
-from shape import IntentError
+from converge.shape import InvalidValue
 
 
 class _Loader(yaml.SafeLoader):
@@ -26,7 +26,7 @@ def _mapping(loader: _Constructor, node: yaml.MappingNode) -> dict[object, objec
         key = loader.construct_object(key_node, deep=True)
         if not isinstance(key, str | int | None) or key in found:
             line = key_node.start_mark.line + 1
-            raise IntentError("", key, f"plain keys, each once, instead of that one in line {line}")
+            raise InvalidValue("", key, f"plain keys, each once, instead of that one in line {line}")
         found[key] = loader.construct_object(value_node, deep=True)
     return found
 
@@ -44,23 +44,23 @@ def read(text: str) -> object:
     """The document as plain data.
 
     Raises:
-        IntentError: it is not YAML; the sentence names line and column.
+        InvalidValue: it is not YAML; the sentence names line and column.
 
     """
     try:
         return _LOADER(text).get_single_data()
-    except IntentError:
+    except InvalidValue:
         raise
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         line = text.splitlines()[mark.line : mark.line + 1] if mark else []
         place = f" (line {mark.line + 1}, column {mark.column + 1})" if mark else ""
-        raise IntentError("", "".join(line), f"a YAML document: {error.problem}{place}") from error
+        raise InvalidValue("", "".join(line), f"a YAML document: {error.problem}{place}") from error
     except yaml.YAMLError as error:
-        raise IntentError("", text, f"a YAML document: {str(error).partition(chr(10))[0]}") from error
+        raise InvalidValue("", text, f"a YAML document: {str(error).partition(chr(10))[0]}") from error
     except RecursionError as error:
-        raise IntentError("", text, "a YAML document that is not nested without end") from error
+        raise InvalidValue("", text, "a YAML document that is not nested without end") from error
     except (AttributeError, LookupError, ValueError) as error:
         # What PyYAML lets through of a value that is not what its tag says, or of too long a number.
         allowed = "a YAML document without tags such as !!int, and with numbers that a computer can hold"
-        raise IntentError("", text, allowed) from error
+        raise InvalidValue("", text, allowed) from error

@@ -8,9 +8,9 @@ import declaration
 import ports
 import schemes
 from attach import Attachments, Mac, named
+from converge.shape import InvalidValue, at
 from declaration import Intent, Leaves
 from model import Dialect, Fabric, Network, Port, Role, Switch
-from shape import IntentError, at
 from wiring import wire
 
 
@@ -18,7 +18,7 @@ def expand(intent: Intent) -> Fabric:
     """Spell out every switch.
 
     Raises:
-        IntentError: something that the intent names does not exist or does not fit: an unknown network, too
+        InvalidValue: something that the intent names does not exist or does not fit: an unknown network, too
             few ports for the switches to link, addresses beyond the last one.
 
     """
@@ -30,7 +30,7 @@ def expand(intent: Intent) -> Fabric:
     known = [switch.name for switch in (*spines, *leaves)]
     for name in intent.switches:
         if name not in known:
-            raise IntentError(at("switches", name), name, f"a spine or leaf: {_few(known)}")
+            raise InvalidValue(at("switches", name), name, f"a spine or leaf: {_few(known)}")
     switches = (*wire(intent, spines, leaves), *standalone)
     return Fabric(intent.name, tuple(networks.values()), intent.mtu, intent.roce, switches)
 
@@ -38,7 +38,9 @@ def expand(intent: Intent) -> Fabric:
 def _networks(intent: Intent) -> dict[str, Network]:
     natives = [name for name, network in intent.networks.items() if network.untagged]
     if len(natives) > 1:
-        raise IntentError(f"networks.{natives[1]}.untagged", True, f"only one such network ({natives[0]} is)")
+        raise InvalidValue(
+            f"networks.{natives[1]}.untagged", True, f"only one such network ({natives[0]} is)"
+        )
     found: dict[str, Network] = {}
     for name, declared in intent.networks.items():
         vni = declared.vni or declared.vlan
@@ -51,10 +53,10 @@ def _spines(intent: Intent) -> Iterator[Switch]:
     spines = intent.spines
     if spines is None:
         if intent.leaves:
-            raise IntentError("spines", None, "the spines that the leaves hang on")
+            raise InvalidValue("spines", None, "the spines that the leaves hang on")
         return
     if (spines.count is None) == (not spines.names):
-        raise IntentError("spines.count", spines.count, "either count or names")
+        raise InvalidValue("spines.count", spines.count, "either count or names")
     names = spines.names or tuple(spines.name.format(n=number) for number in range(spines.count or 0))
     for number, name in enumerate(names):
         yield Switch(
@@ -72,9 +74,9 @@ def _leaves(intent: Intent, networks: dict[str, Network]) -> Iterator[Switch]:
     scheme = intent.leaves
     if scheme is None:
         if intent.racks:
-            raise IntentError("leaves", None, "the leaves of the racks")
+            raise InvalidValue("leaves", None, "the leaves of the racks")
         if intent.spines:
-            raise IntentError("leaves", None, "the leaves of the spines")
+            raise InvalidValue("leaves", None, "the leaves of the spines")
         return
     native = next((networks[name] for name, network in intent.networks.items() if network.untagged), None)
     attachments = Attachments(networks, native, intent.mtu.host, scheme.df_preference)
@@ -108,7 +110,7 @@ def _leaf_names(scheme: Leaves, rack: declaration.Rack, path: str, number: int) 
     if not rack.leaves:
         return tuple(scheme.name.format(rack=number, leaf=leaf) for leaf in range(1, scheme.per_rack + 1))
     if rack.count > 1:
-        raise IntentError(at(path, "leaves"), list(rack.leaves), "no names where count is above 1")
+        raise InvalidValue(at(path, "leaves"), list(rack.leaves), "no names where count is above 1")
     return rack.leaves
 
 
@@ -159,7 +161,7 @@ def _unique_names(switches: Sequence[Switch]) -> None:
     seen: set[str] = set()
     for switch in switches:
         if switch.name in seen:
-            raise IntentError(switch.path, switch.name, "each switch a name of its own")
+            raise InvalidValue(switch.path, switch.name, "each switch a name of its own")
         seen.add(switch.name)
 
 

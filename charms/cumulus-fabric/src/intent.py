@@ -7,6 +7,7 @@
 from typing import Any
 
 import document
+from converge.shape import Either, Flag, InvalidValue, Listing, Named, Record, Text, Whole, Word
 from declaration import (
     Asns,
     Bond,
@@ -23,7 +24,6 @@ from declaration import (
     Spines,
     Standalone,
 )
-from shape import Either, Flag, IntentError, Listing, Named, Record, Text, Whole, Word
 
 DIALECTS = ("auto", "5.14", "5.15")
 """NVUE object trees: "5.14" up to that release, "5.15" from that one on, "auto" asks the switch."""
@@ -233,7 +233,7 @@ def parse(text: str) -> Intent:
     """Read an intent from YAML (or JSON, which is YAML).
 
     Raises:
-        IntentError: about the first value that is wrong.
+        InvalidValue: about the first value that is wrong.
 
     """
     return INTENT.read("", document.read(text))
@@ -248,4 +248,4 @@ def schema() -> dict[str, Any]:
     }
 
 
-__all__ = ["DIALECTS", "IntentError", "parse", "schema"]
+__all__ = ["DIALECTS", "InvalidValue", "parse", "schema"]

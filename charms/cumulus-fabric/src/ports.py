@@ -5,7 +5,7 @@ import functools
 import re
 from collections.abc import Iterable
 
-from shape import IntentError
+from converge.shape import InvalidValue
 
 _ITEM = re.compile(r".*?(?P<first>\d+)(?:-(?P<last>\d+))?")
 _RANGE = re.compile(r"(\d+)-(\d+)")
@@ -17,20 +17,20 @@ def expand(path: str, ranges: str) -> tuple[str, ...]:
     ``swp1s0-3`` are the four ports of a breakout.
 
     Raises:
-        IntentError: a range that runs backwards, or a port named twice.
+        InvalidValue: a range that runs backwards, or a port named twice.
 
     """
     found: list[str] = []
     for item in ranges.split(","):
         match = _ITEM.fullmatch(item)
         if match is None:
-            raise IntentError(path, ranges, "ports such as swp9-10,swp22")
+            raise InvalidValue(path, ranges, "ports such as swp9-10,swp22")
         if int(match["last"] or match["first"]) < int(match["first"]):
-            raise IntentError(path, ranges, f"a range that counts up instead of {item}")
+            raise InvalidValue(path, ranges, f"a range that counts up instead of {item}")
         found += _counted(item)
     twice = next((name for number, name in enumerate(found) if name in found[:number]), None)
     if twice:
-        raise IntentError(path, ranges, f"each port once instead of {twice} twice")
+        raise InvalidValue(path, ranges, f"each port once instead of {twice} twice")
     return tuple(found)
 
 

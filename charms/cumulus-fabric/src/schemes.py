@@ -3,8 +3,8 @@
 
 import ipaddress
 
+from converge.shape import InvalidValue
 from declaration import Asns
-from shape import IntentError
 
 
 def address(path: str, first: str | None, number: int) -> str:
@@ -14,7 +14,7 @@ def address(path: str, first: str | None, number: int) -> str:
     try:
         return str(ipaddress.IPv4Address(first) + number)
     except ipaddress.AddressValueError:
-        raise IntentError(path, first, f"an address with {number} more above it") from None
+        raise InvalidValue(path, first, f"an address with {number} more above it") from None
 
 
 def asn(path: str, scheme: Asns, number: int) -> int:
@@ -23,12 +23,12 @@ def asn(path: str, scheme: Asns, number: int) -> int:
         return scheme.all
     if scheme.first is not None and scheme.all is None:
         return scheme.first + number
-    raise IntentError(path, scheme.first, "either first or all")
+    raise InvalidValue(path, scheme.first, "either first or all")
 
 
 def mac(path: str, first: str, number: int) -> str:
     """The MAC address ``number`` above ``first``, upper case."""
     value = int(first.replace(":", ""), 16) + number
     if value >= 1 << 48:
-        raise IntentError(path, first, f"a MAC address with {number} more above it")
+        raise InvalidValue(path, first, f"a MAC address with {number} more above it")
     return ":".join(f"{byte:02X}" for byte in value.to_bytes(6, "big"))

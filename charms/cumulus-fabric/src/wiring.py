@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import ports
+from converge.shape import InvalidValue, at
 from declaration import Intent, Override
 from model import Link, Switch
-from shape import IntentError, at
 
 
 @dataclass
@@ -29,7 +29,7 @@ def wire(intent: Intent, spines: Sequence[Switch], leaves: Sequence[Switch]) -> 
     A leaf's uplinks go to the spines in their order; a spine's downlinks to the leaves in theirs.
 
     Raises:
-        IntentError: the uplinks do not divide evenly among the spines, or a spine has too few downlinks.
+        InvalidValue: the uplinks do not divide evenly among the spines, or a spine has too few downlinks.
 
     """
     if not spines or not leaves:
@@ -41,12 +41,12 @@ def wire(intent: Intent, spines: Sequence[Switch], leaves: Sequence[Switch]) -> 
         each, left_over = divmod(len(end.ports), len(spines))
         if left_over or not each:
             wanted = f"as many uplinks for each of {len(spines)} spines"
-            raise IntentError(end.path, ports.compact(end.ports), wanted)
+            raise InvalidValue(end.path, ports.compact(end.ports), wanted)
         for number, port in enumerate(end.ports):
             spine, far = spines[number // each], above[number // each]
             if len(far.links) == len(far.ports):
                 wanted = f"a downlink for each of {len(leaves)} leaves, {each} each"
-                raise IntentError(far.path, ports.compact(far.ports), wanted)
+                raise InvalidValue(far.path, ports.compact(far.ports), wanted)
             peer_port = far.ports[len(far.links)]
             far.link(leaf, port, peer_port)
             end.link(spine, peer_port, port)
@@ -76,5 +76,5 @@ def _tracked(intent: Intent, leaf: Switch, end: _End) -> frozenset[str]:
     names = ports.expand(path, declared)
     stranger = next((name for name in names if name not in end.ports), None)
     if stranger:
-        raise IntentError(path, stranger, f"uplinks of {leaf.name} ({ports.compact(end.ports)})")
+        raise InvalidValue(path, stranger, f"uplinks of {leaf.name} ({ports.compact(end.ports)})")
     return frozenset(names)

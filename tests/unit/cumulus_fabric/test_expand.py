@@ -4,7 +4,7 @@
 import re
 
 import pytest
-from shape import IntentError
+from converge.shape import InvalidValue
 from unit.cumulus_fabric.fabrics import fabric
 
 REFUSALS = [
@@ -58,7 +58,7 @@ REFUSALS = [
 
 @pytest.mark.parametrize(("change", "sentence"), REFUSALS)
 def test_what_does_not_fit_is_refused_by_path(change, sentence):
-    with pytest.raises(IntentError) as caught:
+    with pytest.raises(InvalidValue) as caught:
         fabric("rdg", change)
     assert re.match(sentence, str(caught.value)), str(caught.value)
     assert "\n" not in str(caught.value)

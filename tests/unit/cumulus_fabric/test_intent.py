@@ -8,9 +8,9 @@ import expand
 import intent
 import jsonschema
 import pytest
+from converge.shape import InvalidValue
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from shape import IntentError
 from unit.cumulus_fabric.fabrics import CHARM, data, text
 
 EXAMPLES = ["rdg", "rdg-max", "demartek"]
@@ -21,9 +21,9 @@ VALIDATOR = jsonschema.Draft202012Validator(SHIPPED)
 def parsed(content) -> bool:
     try:
         intent.INTENT.read("", content)
-    except IntentError as error:
+    except InvalidValue as error:
         assert "\n" not in str(error)
-        assert error.path or not isinstance(content, dict)
+        assert error.where or not isinstance(content, dict)
         return False
     return True
 
@@ -131,7 +131,7 @@ def put(content, path, value):
 def test_a_wrong_value_is_named_with_its_path_and_what_is_allowed(path, value, sentence):
     content = data()
     put(content, path, value)
-    with pytest.raises(IntentError) as caught:
+    with pytest.raises(InvalidValue) as caught:
         intent.INTENT.read("", content)
     assert str(caught.value).startswith(sentence)
     assert not VALIDATOR.is_valid(content)
@@ -150,7 +150,7 @@ def test_the_dialect_is_text_also_without_quotes():
 
 
 def test_on_is_text_and_no_truth():
-    with pytest.raises(IntentError, match=r"networks\.provider\.untagged: 'on' .* give true or false"):
+    with pytest.raises(InvalidValue, match=r"networks\.provider\.untagged: 'on' .* give true or false"):
         intent.parse(text("rdg").replace("{vlan: 101}", "{vlan: 101, untagged: on}"))
 
 
@@ -167,15 +167,15 @@ BROKEN = [
     ("vlan: !!bool x", "YAML document"),
     ("vlan: !!timestamp x", "YAML document"),
     ("vlan: " + "9" * 5000, "YAML document"),
-    ("", "intent: an empty value is not allowed; give a mapping with the keys version"),
-    ("just text", "intent: 'just text' is not allowed; give a mapping"),
+    ("", "the document: an empty value is not allowed; give a mapping with the keys version"),
+    ("just text", "the document: 'just text' is not allowed; give a mapping"),
     ("[" * 5000, "not nested without end"),
 ]
 
 
 @pytest.mark.parametrize(("document", "sentence"), BROKEN, ids=range(len(BROKEN)))
 def test_what_is_no_document_is_refused_in_one_sentence(document, sentence):
-    with pytest.raises(IntentError) as caught:
+    with pytest.raises(InvalidValue) as caught:
         intent.parse(document)
     assert sentence in str(caught.value)
     assert "\n" not in str(caught.value)

@@ -11,11 +11,11 @@ import intent
 import pytest
 import render
 from converge import Severity
+from converge.shape import InvalidValue
 from hypothesis import HealthCheck, Phase, find, given, settings
 from hypothesis import strategies as st
 from model import Dialect
 from nvue import Rules
-from shape import IntentError
 
 PATH = re.compile(r"(networks|mtu|roce|spines|leaves|racks|switches|standalone)(\[\d+\]|\.[\w-]+|$)")
 NETWORKS = ["oam", "public", "internal"]
@@ -128,8 +128,8 @@ def outcome(content: dict[str, Any]) -> str:
     """What becomes of an intent; asserts that each outcome is a proper one."""
     try:
         fabric = expand.expand(intent.INTENT.read("", content))
-    except IntentError as error:
-        assert PATH.match(error.path), error
+    except InvalidValue as error:
+        assert PATH.match(error.where), error
         return "refused"
     blocking = [each for each in audit.audit(fabric) if each.severity is Severity.BLOCKED]
     if blocking:

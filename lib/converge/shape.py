@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a value of the intent may look like: one declaration reads it and writes its JSON Schema.
+"""The reader of untrusted data: one declaration reads a value and writes its JSON Schema.
 
-A shape knows one value. ``read`` returns it typed or raises :class:`IntentError`, which names the path, the
-value and what is allowed; ``schema`` says the same to other programs. Both come from the same fields, so
-that they accept the same documents.
+A shape describes one value. ``read`` returns the value typed, or raises :class:`InvalidValue`, which names
+the place, the value and what is allowed; ``schema`` says the same to other programs. Both come from the same
+fields, so they accept the same documents.
 """
 
 import re
@@ -18,21 +18,21 @@ _SHOWN = 60
 """Characters of a wrong value that a sentence repeats."""
 
 
-class IntentError(ValueError):
-    """The intent says something that cannot be: where, what, and what is allowed there.
+class InvalidValue(ValueError):
+    """A value is not allowed where it stands.
 
     Attributes:
-        path: from the top of the document: ``racks[0].bonds.bond_ext.port``.
+        where: the path from the top of the document: ``racks[0].bonds.bond_ext.port``; empty for all of it.
         value: what was given.
         allowed: what is allowed, as the end of "give …": ``a VLAN from 1 to 4094``.
 
     """
 
-    def __init__(self, path: str, value: object, allowed: str) -> None:
-        self.path = path
+    def __init__(self, where: str, value: object, allowed: str) -> None:
+        self.where = where
         self.value = value
         self.allowed = allowed
-        super().__init__(f"{path or 'intent'}: {_shown(value)} is not allowed; give {allowed}")
+        super().__init__(f"{where or 'the document'}: {_shown(value)} is not allowed; give {allowed}")
 
 
 def _shown(value: object) -> str:
@@ -63,7 +63,7 @@ class Shape(Protocol[T_co]):
     """One kind of value."""
 
     def read(self, path: str, value: object) -> T_co:
-        """Return the value typed; raise IntentError where it is wrong."""
+        """Return the value typed; raise InvalidValue where it is wrong."""
         ...
 
     def schema(self) -> dict[str, Any]:
@@ -82,7 +82,7 @@ class Whole:
     def read(self, path: str, value: object) -> int:
         if isinstance(value, bool) or not isinstance(value, int) or not self.least <= value <= self.most:
             limits = f"from {self.least} to {self.most}" if self.least < self.most else f"{self.least}"
-            raise IntentError(path, value, f"{self.what} {limits}")
+            raise InvalidValue(path, value, f"{self.what} {limits}")
         return value
 
     def schema(self) -> dict[str, Any]:
@@ -98,7 +98,7 @@ class Text:
 
     def read(self, path: str, value: object) -> str:
         if not isinstance(value, str) or not re.fullmatch(self.pattern, value):
-            raise IntentError(path, value, self.allowed)
+            raise InvalidValue(path, value, self.allowed)
         return value
 
     def schema(self) -> dict[str, Any]:
@@ -113,7 +113,7 @@ class Word:
 
     def read(self, path: str, value: object) -> str:
         if not isinstance(value, str) or value not in self.words:
-            raise IntentError(path, value, " or ".join((", ".join(self.words[:-1]), self.words[-1])))
+            raise InvalidValue(path, value, " or ".join((", ".join(self.words[:-1]), self.words[-1])))
         return value
 
     def schema(self) -> dict[str, Any]:
@@ -126,7 +126,7 @@ class Flag:
 
     def read(self, path: str, value: object) -> bool:
         if not isinstance(value, bool):
-            raise IntentError(path, value, "true or false")
+            raise InvalidValue(path, value, "true or false")
         return value
 
     def schema(self) -> dict[str, Any]:
@@ -144,7 +144,7 @@ class Listing(Generic[T]):
     def read(self, path: str, value: object) -> tuple[T, ...]:
         entries = _list(value)
         if entries is None or len(entries) < self.least:
-            raise IntentError(path, value, f"a list of {self.what}")
+            raise InvalidValue(path, value, f"a list of {self.what}")
         return tuple(self.of.read(at(path, number), entry) for number, entry in enumerate(entries))
 
     def schema(self) -> dict[str, Any]:
@@ -164,7 +164,7 @@ class Named(Generic[T]):
     def read(self, path: str, value: object) -> dict[str, T]:
         entries = _mapping(value)
         if entries is None or len(entries) < self.least:
-            raise IntentError(path, value, f"a mapping of {self.what}")
+            raise InvalidValue(path, value, f"a mapping of {self.what}")
         return {
             self.key.read(at(path, str(name)), name): self.of.read(at(path, str(name)), entry)
             for name, entry in entries.items()
@@ -190,13 +190,13 @@ class Record(Generic[T]):
     def read(self, path: str, value: object) -> T:
         given = _mapping(value)
         if given is None:
-            raise IntentError(path, value, f"a mapping with the keys {self._listed()}")
+            raise InvalidValue(path, value, f"a mapping with the keys {self._listed()}")
         for key in given:
             if key not in self.keys:
-                raise IntentError(at(path, str(key)), given[key], f"only the keys {self._listed()} here")
+                raise InvalidValue(at(path, str(key)), given[key], f"only the keys {self._listed()} here")
         for key in self.required:
             if key not in given:
-                raise IntentError(at(path, key), None, self._wanted(key))
+                raise InvalidValue(at(path, key), None, self._wanted(key))
         read = {
             key: shape.read(at(path, key), given[key]) for key, shape in self.keys.items() if key in given
         }
@@ -208,7 +208,7 @@ class Record(Generic[T]):
     def _wanted(self, key: str) -> str:
         try:
             self.keys[key].read(key, None)
-        except IntentError as error:
+        except InvalidValue as error:
             return error.allowed
         return "a value"
 
@@ -227,14 +227,16 @@ class Either(Generic[T]):
     def read(self, path: str, value: object) -> T:
         shape = self.shapes.get(type(value))
         if shape is None:
-            raise IntentError(path, value, ", or ".join(self._allowed(item) for item in self.shapes.values()))
+            raise InvalidValue(
+                path, value, ", or ".join(self._allowed(item) for item in self.shapes.values())
+            )
         return shape.read(path, value)
 
     @staticmethod
     def _allowed(shape: Shape[T]) -> str:
         try:
             shape.read("", None)
-        except IntentError as error:
+        except InvalidValue as error:
             return error.allowed
         return "nothing"
 
