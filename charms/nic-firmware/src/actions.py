@@ -19,7 +19,8 @@ from hostnic.nics import Card
 from hostnic.selector import Entry, parse
 from hostnic.system import System
 from observe import BLUEFIELD, Answer, Observed, ask, ask_ports, observe
-from plan import POWER_CYCLE, Policy, futile, plan, states
+from plan import POWER_CYCLE, Policy, plan
+from standing import futile, states
 from verify import verify
 
 Results = dict[str, Any]

@@ -12,11 +12,12 @@ from burning import FIRMWARE
 from converge import Disruption, Finding, Held, Plan, Severity, Step
 from desired import Desired, Setting, State
 from hostnic.mstflint import Flash
-from hostnic.nics import Card, Port
+from hostnic.nics import Card
 from hostnic.system import System
 from observe import Answer, Observed
 from record import Record, Waiting
-from selection import needless
+from standing import cards, pending_version, states, waiting
+from troubles import troubles
 
 HostStep = Step[System]
 
@@ -107,46 +108,6 @@ def _activation(
     return Held(step, f"no reset: {used}" if policy.reset else "it restarts the host", policy.release)
 
 
-def cards(wanted: Desired, observed: Observed) -> Iterator[Card]:
-    """The chosen cards, also those of which no parameter is wanted: an image may have been burned."""
-    return (card for card in observed.cards if any(port.bdf in wanted.ports for port in card.ports))
-
-
-def states(bdf: str, wanted: Desired, observed: Observed) -> Iterator[tuple[Setting, State]]:
-    """Each setting of a port that answered, and where it stands; a gated one that is hidden is to be set."""
-    answer = observed.answers.get(bdf, Answer())
-    if answer.reason:
-        return
-    settings = wanted.ports.get(bdf, {})
-    for setting in settings.values():
-        state = setting.state(answer.parameters.get(setting.name))
-        if state is State.ABSENT and _opens(setting, settings, answer):
-            state = State.SET
-        yield setting, state
-
-
-def waiting(bdf: str, wanted: Desired, observed: Observed) -> tuple[Setting, ...]:
-    """Settings of a port that a restart of the firmware will apply, those to be set included.
-
-    Not those for which a reboot was in vain, or of which the tool says that it will be.
-    """
-    return tuple(
-        setting
-        for setting, state in states(bdf, wanted, observed)
-        if state is State.SET or (state is State.ACTIVATE and not futile(bdf, setting, observed))
-    )
-
-
-def futile(bdf: str, setting: Setting, observed: Observed) -> str:
-    """Why a reboot does not apply a setting that waits; empty when one may."""
-    parameter = observed.answers[bdf].parameters[setting.name]
-    known = observed.record.get(bdf, setting.name)
-    if known and known.value == parameter.next_boot and known.boot_id != observed.boot_id:
-        return "a restart of the host did not apply it"
-    said = observed.record.power_cycle(bdf.rpartition(".")[0], observed.boot_id)
-    return "the firmware says that a warm reboot does not apply it" if said else ""
-
-
 def reboot_reasons(wanted: Desired, observed: Observed, planned: Plan[System]) -> tuple[str, ...]:
     """Why this host needs a reboot: one phrase per card, short for a status, the same for the same change.
 
@@ -173,49 +134,6 @@ def _phrase(card: Card, wanted: Desired, observed: Observed) -> str:
     return f"{len(words)} parameters ({digest})"
 
 
-def troubles(wanted: Desired, observed: Observed) -> dict[str, tuple[Finding, ...]]:
-    """By card, what keeps it from becoming as wanted; found before anything is written."""
-    found = {
-        card.slot: tuple(finding for port in card.ports for finding in _port(port, wanted, observed))
-        for card in cards(wanted, observed)
-    }
-    return {slot: findings for slot, findings in found.items() if findings}
-
-
-def _port(port: Port, wanted: Desired, observed: Observed) -> Iterator[Finding]:
-    answer = observed.answers.get(port.bdf)
-    if answer is None:
-        return
-    if answer.reason:
-        vfs = wanted.ports[port.bdf].get("NUM_OF_VFS")
-        enough = vfs is None or vfs.matches(str(port.total_vfs))
-        if observed.lockdown and enough:
-            what = f"{answer.reason}; it offers {port.total_vfs} VFs, and the rest is taken as it is"
-            yield Finding(Severity.WARNING, port.bdf, what, answer.remedy)
-        else:
-            yield Finding(Severity.BLOCKED, port.bdf, answer.reason, answer.remedy)
-        return
-    found = dict(states(port.bdf, wanted, observed))
-    yield from _absent(port.bdf, found)
-    changed = [str(setting) for setting, state in found.items() if state is State.SET]
-    if answer.dpu and changed:
-        what = f"the BlueField is in DPU mode, where its own system owns the firmware: {', '.join(changed)}"
-        remedy = "set it from the DPU, or take the port out of option devices; nothing is changed here"
-        yield Finding(Severity.BLOCKED, port.bdf, f"{what} is not set", remedy)
-
-
-def _absent(bdf: str, found: dict[Setting, State]) -> Iterator[Finding]:
-    for setting, state in found.items():
-        if state is not State.ABSENT or needless(setting):
-            continue
-        severity = Severity.BLOCKED if setting.required else Severity.WARNING
-        what = f"the firmware does not offer {setting.name} ({setting.source})"
-        remedy = "drop it, or update the firmware; action query shows what there is"
-        if setting.gate:
-            remedy = f"set {setting.gate}=1 too, which shows it; else drop it"
-        yield Finding(severity, bdf, what, remedy)
-
-
 def _set_steps(bdf: str, wanted: Desired, observed: Observed) -> Iterator[HostStep]:
     """One step for what can be set at once, and one for what only that makes settable."""
     different = [setting for setting, state in states(bdf, wanted, observed) if state is State.SET]
@@ -238,42 +156,11 @@ def _was(setting: Setting, answer: Answer) -> str:
     return (parameter.next_boot or "nothing") if parameter else "it hidden"
 
 
-def _opens(setting: Setting, settings: Mapping[str, Setting], answer: Answer) -> bool:
-    """Whether a hidden parameter shows once the one before it is set."""
-    gate = settings.get(setting.gate)
-    if gate is None or not gate.matches("1"):
-        return False
-    return gate.state(answer.parameters.get(setting.gate)) is State.SET
-
-
 def _burns(card: Card, observed: Observed, policy: Policy) -> tuple[list[HostStep], list[Finding]]:
     if not policy.burn:
         return [], []
     cut_off = observed.record.burns
     return burning.steps([card], observed.flashes, observed.images, cut_off, older=False)
-
-
-def pending_version(card: Card, observed: Observed, burns: bool = False) -> str:
-    """The version in flash that a restart will run; empty when it runs, or a restart was in vain.
-
-    While flash cannot be asked it is the one that this boot is known to wait with.
-    """
-    flash = observed.flashes.get(card.slot)
-    if not isinstance(flash, Flash):
-        known = observed.record.get(card.ports[0].bdf, FIRMWARE) if flash else None
-        return known.value if known and known.boot_id == observed.boot_id else ""
-    if burns:
-        return next(image.version for image in observed.images if image.psid == flash.psid)
-    return flash.version if flash.version != flash.running and not futile_version(card, observed) else ""
-
-
-def futile_version(card: Card, observed: Observed) -> str:
-    """The version in flash that a restart of the host did not bring up; empty when there is none."""
-    flash = observed.flashes.get(card.slot)
-    known = observed.record.get(card.ports[0].bdf, FIRMWARE)
-    if not isinstance(flash, Flash) or flash.version == flash.running or known is None:
-        return ""
-    return flash.version if known.value == flash.version and known.boot_id != observed.boot_id else ""
 
 
 def remembered(wanted: Desired, observed: Observed, *, silent: bool = False) -> Record:

@@ -10,7 +10,9 @@ from desired import Desired, State
 from hostnic.mstflint import Flash
 from hostnic.system import System
 from observe import Observed
-from plan import POWER_CYCLE, Policy, cards, futile, futile_version, states, troubles
+from plan import POWER_CYCLE, Policy
+from standing import cards, futile, futile_version, states
+from troubles import troubles
 
 NEXT_HOOK = "the next hook of the charm does it"
 

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What keeps a NIC from becoming as wanted, found before anything is written. Pure."""
+
+from collections.abc import Iterator
+
+from converge import Finding, Severity
+from desired import Desired, Setting, State
+from hostnic.nics import Port
+from observe import Observed
+from selection import needless
+from standing import cards, states
+
+
+def troubles(wanted: Desired, observed: Observed) -> dict[str, tuple[Finding, ...]]:
+    """By card, what keeps it from becoming as wanted; found before anything is written."""
+    found = {
+        card.slot: tuple(finding for port in card.ports for finding in _port(port, wanted, observed))
+        for card in cards(wanted, observed)
+    }
+    return {slot: findings for slot, findings in found.items() if findings}
+
+
+def _port(port: Port, wanted: Desired, observed: Observed) -> Iterator[Finding]:
+    answer = observed.answers.get(port.bdf)
+    if answer is None:
+        return
+    if answer.reason:
+        vfs = wanted.ports[port.bdf].get("NUM_OF_VFS")
+        enough = vfs is None or vfs.matches(str(port.total_vfs))
+        if observed.lockdown and enough:
+            what = f"{answer.reason}; it offers {port.total_vfs} VFs, and the rest is taken as it is"
+            yield Finding(Severity.WARNING, port.bdf, what, answer.remedy)
+        else:
+            yield Finding(Severity.BLOCKED, port.bdf, answer.reason, answer.remedy)
+        return
+    found = dict(states(port.bdf, wanted, observed))
+    yield from _absent(port.bdf, found)
+    changed = [str(setting) for setting, state in found.items() if state is State.SET]
+    if answer.dpu and changed:
+        what = f"the BlueField is in DPU mode, where its own system owns the firmware: {', '.join(changed)}"
+        remedy = "set it from the DPU, or take the port out of option devices; nothing is changed here"
+        yield Finding(Severity.BLOCKED, port.bdf, f"{what} is not set", remedy)
+
+
+def _absent(bdf: str, found: dict[Setting, State]) -> Iterator[Finding]:
+    for setting, state in found.items():
+        if state is not State.ABSENT or needless(setting):
+            continue
+        severity = Severity.BLOCKED if setting.required else Severity.WARNING
+        what = f"the firmware does not offer {setting.name} ({setting.source})"
+        remedy = "drop it, or update the firmware; action query shows what there is"
+        if setting.gate:
+            remedy = f"set {setting.gate}=1 too, which shows it; else drop it"
+        yield Finding(severity, bdf, what, remedy)
