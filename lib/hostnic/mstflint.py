@@ -49,12 +49,14 @@ class Image:
         path: where it is.
         psid: the board that it is for.
         version: ``22.35.2000``.
+        digest: the file's sha256, in lower case.
 
     """
 
     path: str
     psid: str
     version: str
+    digest: str
 
 
 @dataclass(frozen=True)
@@ -80,6 +82,10 @@ class Flash:
 
 class RefusedError(MstError):
     """The image was refused: no burn goes on, and flash starts what it would have started without it."""
+
+
+class NotStartedError(RefusedError):
+    """mstflint was not even started, so that nothing is known about the image or the NIC."""
 
 
 def vendor(psid: str) -> str:
@@ -116,7 +122,17 @@ def read_image(system: System, path: str) -> Image:
 
     """
     facts = _facts(system, ["mstflint", "-i", path, "query"])
-    return Image(path, facts["PSID"], facts["FW Version"])
+    return Image(path, facts["PSID"], facts["FW Version"], digest(system, path))
+
+
+def digest(system: System, path: str) -> str:
+    """The sha256 of a file, in lower case.
+
+    Raises:
+        MstError: it cannot be read.
+
+    """
+    return _run(system, ["sha256sum", path]).split()[0]
 
 
 def verify_image(system: System, path: str) -> None:
@@ -127,6 +143,17 @@ def verify_image(system: System, path: str) -> None:
 
     """
     _run(system, ["mstflint", "-i", path, "verify"])
+
+
+def under_way(system: System, bdf: str) -> bool:
+    """Whether a burn of this NIC was started in this boot and nobody has looked at its end yet.
+
+    Such a burn is followed by :func:`burn`, which then starts no other. In doubt there is none.
+    """
+    try:
+        return _state(system, _unit(bdf))["ActiveState"] not in ("inactive", "failed")
+    except OSError:
+        return False
 
 
 def burn(system: System, bdf: str, path: str, progress: Callable[[str], None]) -> None:
@@ -141,11 +168,12 @@ def burn(system: System, bdf: str, path: str, progress: Callable[[str], None]) -
         progress: called with ``Writing Boot image component 40%`` and the like.
 
     Raises:
-        RefusedError: mstflint, or the firmware, did not take the image, or nothing was started.
+        NotStartedError: nothing was started.
+        RefusedError: mstflint, or the firmware, did not take the image.
         MstError: it failed on the way, or has not ended in time.
 
     """
-    unit = f"ovn-offload-burn-{bdf.rpartition('.')[0].replace(':', '-')}.service"
+    unit = _unit(bdf)
     log = f"{LOGS}/{unit}.log"
     before = _state(system, unit)["ActiveState"]
     if before == "failed":
@@ -165,6 +193,11 @@ def burn(system: System, bdf: str, path: str, progress: Callable[[str], None]) -
         raise error
 
 
+def _unit(bdf: str) -> str:
+    """The unit of systemd's that burns the NIC; one for all of its ports, which share their flash."""
+    return f"ovn-offload-burn-{bdf.rpartition('.')[0].replace(':', '-')}.service"
+
+
 def _start(system: System, unit: str, log: str, argv: list[str]) -> None:
     output = [f"--property=StandardOutput=append:{log}", "--property=StandardError=inherit"]
     argv = ["systemd-run", f"--unit={unit}", "--property=RemainAfterExit=yes", *output, "--", *argv]
@@ -173,7 +206,7 @@ def _start(system: System, unit: str, log: str, argv: list[str]) -> None:
     except MstError as error:
         if error.returncode is None or _state(system, unit)["ActiveState"] != "inactive":
             raise  # it may have been started
-        raise RefusedError(error, error.reason, error.remedy) from error
+        raise NotStartedError(error, error.reason, error.remedy) from error
 
 
 def _is_refusal(said: str) -> bool:

@@ -149,10 +149,9 @@ class Actions:
             raise RefusedError(f"{error.reason}; {error.remedy}") from error
         if not found:
             raise RefusedError("there is no image: set firmware-url and firmware-sha256, or attach one")
-        flashes = burning.read(self._system, cards)
-        cut_off = record.read(self._system).burns
+        flashes, known = burning.read(self._system, cards), record.read(self._system)
         todo, findings = burning.steps(
-            cards, flashes, found, cut_off, older=given.allow_older, progress=progress
+            cards, flashes, found, known, asked=True, older=given.allow_older, progress=progress
         )
         if findings and not todo:
             raise RefusedError(findings[0].sentence())

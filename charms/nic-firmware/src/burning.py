@@ -12,10 +12,12 @@ from hostnic.msterrors import MstError
 from hostnic.mstflint import Flash, Image
 from hostnic.nics import Card
 from hostnic.system import System
-from record import Waiting
+from record import Attempts, Record, Waiting
 
 FIRMWARE = "firmware"
 """The version's name among parameters that wait for a restart (record.py)."""
+MOST_ATTEMPTS = 2
+"""Burns of one image into one NIC that hooks begin without success: flash wears, and a third is no better."""
 
 
 def _nobody(said: str) -> None:
@@ -30,6 +32,7 @@ class Burn:
         slot: the card.
         bdf: one of its ports.
         image: what to burn.
+        asked: the operator asked for it: what failed before does not count.
         progress: told how far it is.
 
     """
@@ -37,40 +40,67 @@ class Burn:
     slot: str
     bdf: str
     image: Image
+    asked: bool = False
     progress: Callable[[str], None] = field(default=_nobody, compare=False, repr=False)
 
     def run(self, system: System) -> None:
         """Do nothing when flash has this version: a reset that failed is no reason to burn again."""
-        cut_off = record.read(system).burns.get(self.slot)
+        before = record.read(system)
         try:
             flash = mstflint.read_flash(system, self.bdf)
-            if flash.version == self.image.version and not cut_off:
+            if flash.version == self.image.version and self.slot not in before.burns:
                 return
             misfit = misfits(flash, self.image)
             if misfit:
                 raise StepError(misfit, "attach the image of the card's own vendor")
             self.progress(f"{self.bdf}: verifying {self.image.path}")
             mstflint.verify_image(system, self.image.path)
-            self._note(system, self.image.version)
-            mstflint.burn(system, self.bdf, self.image.path, lambda far: self.progress(f"{self.bdf}: {far}"))
-            found = mstflint.read_flash(system, self.bdf).version
-        except mstflint.RefusedError as error:
-            self._note(system, cut_off)  # nothing has come of it: what is known is what was known before
-            raise StepError(error.reason, error.remedy) from error
         except MstError as error:
             raise StepError(error.reason, error.remedy) from error
+        going_on = mstflint.under_way(system, self.bdf)
+        if not going_on:
+            self._begin(system, before)
+        try:
+            mstflint.burn(system, self.bdf, self.image.path, lambda far: self.progress(f"{self.bdf}: {far}"))
+            found = mstflint.read_flash(system, self.bdf).version
+        except mstflint.NotStartedError as error:
+            record.write(system, before)
+            raise StepError(error.reason, error.remedy) from error
+        except mstflint.RefusedError as error:
+            # Nothing has come of it: what is known of flash is what was known before.
+            known = self._failed(system, error.reason)
+            record.write(system, known.with_burn(self.slot, before.burns.get(self.slot)))
+            raise StepError(error.reason, error.remedy) from error
+        except MstError as error:
+            record.write(system, self._failed(system, error.reason))
+            raise StepError(error.reason, error.remedy) from error
+        if found == self.image.version or (going_on and found == before.burns.get(self.slot)):
+            self._succeeded(system, found)
         if found != self.image.version:
-            raise StepError(f"flash of {self.bdf} has {found} after the burn of {self.image.version}")
-        self._note(system, None)
-        known, boot_id = record.read(system), system.read(discover.BOOT_ID).strip()
-        ports = {**known.waiting.get(self.bdf, {}), FIRMWARE: Waiting(found, boot_id)}
-        record.write(system, replace(known, waiting={**known.waiting, self.bdf: ports}))
+            what = f"flash of {self.bdf} has {found} after the burn of {self.image.version}"
+            record.write(system, self._failed(system, what))
+            raise StepError(what)
 
-    def _note(self, system: System, version: str | None) -> None:
+    def _begin(self, system: System, known: Record) -> None:
+        """Count the burn before it begins, so that neither a power cut nor a killed hook hides it."""
+        tried = None if self.asked else known.tried(self.slot, self.image.digest)
+        attempts = Attempts(self.image.version, tried.count + 1 if tried else 1)
+        begun = known.with_attempts(self.slot, self.image.digest, attempts)
+        record.write(system, begun.with_burn(self.slot, self.image.version))
+
+    def _failed(self, system: System, reason: str) -> Record:
+        """The record with why this burn failed. One that was begun before burns were counted is the first."""
         known = record.read(system)
-        others = {slot: begun for slot, begun in known.burns.items() if slot != self.slot}
-        burns = {**others, self.slot: version} if version else others
-        record.write(system, replace(known, burns=burns))
+        if known.burns.get(self.slot) != self.image.version:
+            return known  # it was the burn of another image, which went on since an earlier hook
+        tried = known.tried(self.slot, self.image.digest) or Attempts(self.image.version, 1)
+        return known.with_attempts(self.slot, self.image.digest, replace(tried, reason=reason))
+
+    def _succeeded(self, system: System, version: str) -> None:
+        """Forget the burn and note that its version waits for a restart, in one write: power may be cut."""
+        known = record.read(system).with_burn(self.slot, None).without_attempts(self.slot, version)
+        waiting = Waiting(version, system.read(discover.BOOT_ID).strip())
+        record.write(system, known.with_waiting(self.bdf, FIRMWARE, waiting))
 
 
 def misfits(flash: Flash, image: Image) -> str:
@@ -97,42 +127,88 @@ def read(system: System, cards: Iterable[Card]) -> dict[str, Flash | str]:
         return dict(zip((card.slot for card in asked), pool.map(one, asked)))
 
 
-def silent(
-    cards: Iterable[Card], flashes: Mapping[str, Flash | str], images: Collection[object]
+def under_way(system: System, cards: Iterable[Card], known: Record) -> frozenset[str]:
+    """The cards into which a burn goes on, or has ended without anybody looking, though its hook is gone."""
+    begun = (card for card in cards if card.slot in known.burns)
+    return frozenset(card.slot for card in begun if mstflint.under_way(system, card.ports[0].bdf))
+
+
+def obstacles(
+    cards: Iterable[Card],
+    flashes: Mapping[str, Flash | str],
+    images: Collection[Image],
+    known: Record,
+    going_on: Collection[str],
 ) -> Iterator[Finding]:
-    """Of NICs that could get one of the images, were their flash to answer."""
+    """What keeps hooks from burning an image that is at hand, and only the operator can mend.
+
+    Args:
+        cards: the NICs.
+        flashes: what they have.
+        images: at hand.
+        known: which burns failed.
+        going_on: cards whose burn is under way: it is followed whatever came before.
+
+    """
+    by_psid = {image.psid: image for image in images}
     for card in cards if images else ():
         flash = flashes.get(card.slot)
         if isinstance(flash, str):
             yield Finding(Severity.BLOCKED, card.slot, flash, "no image is burned")
+        elif flash and flash.psid in by_psid and card.slot not in going_on:
+            yield from _given_up(card, flash, by_psid[flash.psid], known)
+
+
+def _given_up(card: Card, flash: Flash, image: Image, known: Record) -> Iterator[Finding]:
+    tried = known.tried(card.slot, image.digest)
+    if tried is None or tried.count < MOST_ATTEMPTS:
+        return
+    if known.burns.get(card.slot) != image.version and not mstflint.newer(image.version, flash.version):
+        return
+    last = tried.reason or "it was cut off"
+    what = f"{tried.count} burns of firmware {image.version} did not succeed, the last one: {last}"
+    remedy = "no hook tries again; see to the cause, then run action burn, or attach another image"
+    yield Finding(Severity.BLOCKED, card.slot, what, remedy)
 
 
 def steps(
     cards: Iterable[Card],
     flashes: Mapping[str, Flash | str],
     images: Iterable[Image],
-    interrupted: Mapping[str, str],
+    known: Record,
+    going_on: Collection[str] = (),
     *,
-    older: bool,
+    asked: bool = False,
+    older: bool = False,
     progress: Callable[[str], None] = _nobody,
 ) -> tuple[list[Step[System]], list[Finding]]:
     """The burns that bring each NIC to its image, and what is said of those that get none.
+
+    An image that is not newer than what flash has is burned in two cases only: the burn of this very version
+    did not come to its end; or the operator asks for a burn, flash has this version, and the burn of another
+    one did not come to its end.
 
     Args:
         cards: the NICs.
         flashes: what they have.
         images: at hand.
-        interrupted: card to the version whose burn did not come to its end.
+        known: which burns did not come to their end, and which failed.
+        going_on: cards whose burn is under way.
+        asked: by the operator, who may try again what failed.
         older: burn an image that is older than what flash has, too.
         progress: told how far a burn is.
 
     """
     by_psid = {image.psid: image for image in images}
     there = tuple(cards)
-    todo, findings = list[Step[System]](), list(silent(there, flashes, by_psid))
+    todo = list[Step[System]]()
+    findings = list(
+        obstacles(there, flashes, tuple(by_psid.values()), Record() if asked else known, going_on)
+    )
+    given_up = {finding.subject for finding in findings}
     for card in there:
         flash = flashes.get(card.slot)
-        if not isinstance(flash, Flash) or not by_psid:
+        if not isinstance(flash, Flash) or not by_psid or card.slot in given_up:
             continue
         image = by_psid.get(flash.psid)
         if image is None:
@@ -142,16 +218,17 @@ def steps(
             remedy = "attach the image of the card's own vendor"
             findings.append(Finding(Severity.WARNING, card.slot, what, remedy))
             continue
-        again = card.slot in interrupted
+        cut_off = known.burns.get(card.slot)
+        again = cut_off == image.version or (asked and cut_off is not None)
         if image.version == flash.version and not again:
             continue
-        if not older and not again and mstflint.newer(flash.version, image.version):
+        if not older and cut_off != image.version and mstflint.newer(flash.version, image.version):
             what = f"flash has {flash.version}, newer than the image's {image.version}"
             remedy = "action burn allow-older=true puts the older one there"
             findings.append(Finding(Severity.INFO, card.slot, what, remedy))
             continue
-        why = f"flash has {flash.version}" + (", and a burn was cut off" if again else "")
-        op = Burn(card.slot, card.ports[0].bdf, image, progress)
+        why = f"flash has {flash.version}" + (f", and the burn of {cut_off} was cut off" if cut_off else "")
+        op = Burn(card.slot, card.ports[0].bdf, image, asked, progress)
         what = f"burn firmware {image.version} into {card.short}"
         todo.append(Step(f"{card.slot}/burn", what, why, Disruption.NONE, op))
     return todo, findings

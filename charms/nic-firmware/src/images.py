@@ -27,7 +27,7 @@ def at_hand(system: System, options: Options, resource: str | None) -> tuple[Ima
     """The images that were fetched before, by PSID at most one each; writes nothing.
 
     Raises:
-        StepError: the resource cannot be read.
+        StepError: the resource, or an image, cannot be read.
 
     """
     digest = options.firmware_sha256
@@ -64,7 +64,7 @@ def fetch(system: System, options: Options, resource: str | None) -> tuple[Image
     if twice or not psids:
         what = f"the archive has more than one image for {twice}" if twice else "the archive has no .bin file"
         raise StepError(what, "attach one image for each PSID")
-    rows = [[image.path, image.psid, image.version] for image in found]
+    rows = [[image.path, image.psid, image.version, image.digest] for image in found]
     system.install(_index(digest), json.dumps(rows).encode())
     return found
 
@@ -72,7 +72,7 @@ def fetch(system: System, options: Options, resource: str | None) -> tuple[Image
 def _digest(system: System, path: str, wanted: str) -> str:
     """The file's sha256, which must be the one that is wanted if one is."""
     try:
-        found = system.run(["sha256sum", path], timeout=120).split()[0]
+        found = mstflint.digest(system, path)
     except CommandError as error:
         raise StepError(error.reason, HELPS) from error
     if wanted and found != wanted:
@@ -85,8 +85,10 @@ def _index(digest: str) -> str:
 
 
 def _known(system: System, digest: str) -> tuple[Image, ...]:
-    rows: list[Any] = json.loads(system.read(_index(digest)))
-    return tuple(Image(str(path), str(psid), str(version)) for path, psid, version in rows)
+    """The images of an index; one that an earlier release wrote does not have their digests."""
+    rows: list[list[Any]] = json.loads(system.read(_index(digest)))
+    found = ([str(cell) for cell in row] for row in rows)
+    return tuple(Image(*row[:3], digest=row[3] if row[3:] else _digest(system, row[0], "")) for row in found)
 
 
 def _download(system: System, url: str) -> str:

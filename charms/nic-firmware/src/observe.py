@@ -59,6 +59,7 @@ class Observed:
         answers: by BDF, of the ports that were asked.
         images: firmware images at hand.
         flashes: by card, what flash has, or why it cannot be asked; of the cards where that matters.
+        burning: cards into which a burn goes on that an earlier hook began.
         carried: by card, what of the host's own network stands on it; of the cards that might be reset.
         gpudirect: what the profile of that name needs of the host.
         lockdown: the kernel's lockdown mode; empty when there is none.
@@ -73,6 +74,7 @@ class Observed:
     answers: Mapping[str, Answer] = field(default_factory=dict[str, Answer])
     images: tuple[Image, ...] = ()
     flashes: Mapping[str, Flash | str] = field(default_factory=dict[str, "Flash | str"])
+    burning: frozenset[str] = frozenset()
     carried: Mapping[str, str] = field(default_factory=dict[str, str])
     gpudirect: gpu.Host = field(default_factory=gpu.Host)
     lockdown: str = ""
@@ -130,7 +132,8 @@ def ask_flash(
         if any(port.bdf in wanted.ports for port in card.ports)
         and (every or card.slot in observed.record.burns or observed.record.get(card.ports[0].bdf, FIRMWARE))
     ]
-    return replace(observed, images=images, flashes=burning.read(system, cards))
+    going_on = burning.under_way(system, cards, observed.record)
+    return replace(observed, images=images, flashes=burning.read(system, cards), burning=going_on)
 
 
 def ask_ports(

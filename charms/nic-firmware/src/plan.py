@@ -159,8 +159,7 @@ def _was(setting: Setting, answer: Answer) -> str:
 def _burns(card: Card, observed: Observed, policy: Policy) -> tuple[list[HostStep], list[Finding]]:
     if not policy.burn:
         return [], []
-    cut_off = observed.record.burns
-    return burning.steps([card], observed.flashes, observed.images, cut_off, older=False)
+    return burning.steps([card], observed.flashes, observed.images, observed.record, observed.burning)
 
 
 def remembered(wanted: Desired, observed: Observed, *, silent: bool = False) -> Record:

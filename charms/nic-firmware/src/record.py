@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Since which boot each parameter waits for its activation: what no NIC can tell, kept across reboots.
+"""What no NIC can tell, kept across reboots: since which boot a parameter waits, and which burns failed.
 
-It is the loop breaker: what still waits in another boot than the one that it was first seen in has had its
-reboot, and is never rebooted for again.
+It is the loop breaker. What still waits in another boot than the one that it was first seen in has had its
+reboot, and is never rebooted for again. An image whose burns failed is not burned again at every hook.
 """
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, cast
 
 from hostnic.system import System
@@ -33,6 +33,22 @@ class Waiting:
 
 
 @dataclass(frozen=True)
+class Attempts:
+    """Burns of one image into one NIC, none of which is known to have succeeded.
+
+    Attributes:
+        version: of the image.
+        count: burns that were begun, counted before they begin: one that loses power is among them.
+        reason: why the last one failed; empty while it goes on, and when it was cut off.
+
+    """
+
+    version: str
+    count: int
+    reason: str = ""
+
+
+@dataclass(frozen=True)
 class Record:
     """By BDF and parameter; burns by card.
 
@@ -40,16 +56,44 @@ class Record:
         waiting: BDF to parameter name to what waits.
         burns: card to the version whose burn was begun and is not known to have ended.
         resets: card to the boot in which a reset of its firmware failed; there is no second one in that boot.
+        attempts: card to an image's sha256 to its burns. They stay while a card is gone: a failed burn may be
+            what took it off the bus.
 
     """
 
     waiting: Mapping[str, Mapping[str, Waiting]] = field(default_factory=dict[str, Mapping[str, Waiting]])
     burns: Mapping[str, str] = field(default_factory=dict[str, str])
     resets: Mapping[str, str] = field(default_factory=dict[str, str])
+    attempts: Mapping[str, Mapping[str, Attempts]] = field(default_factory=dict[str, Mapping[str, Attempts]])
 
     def get(self, bdf: str, name: str) -> Waiting | None:
         """What is known of a parameter."""
         return self.waiting.get(bdf, {}).get(name)
+
+    def tried(self, card: str, digest: str) -> Attempts | None:
+        """The burns of an image into a card; None when there was none, or the last one succeeded."""
+        return self.attempts.get(card, {}).get(digest)
+
+    def with_attempts(self, card: str, digest: str, attempts: Attempts) -> "Record":
+        """This record with the burns of one image into one card replaced."""
+        of_card = {**self.attempts.get(card, {}), digest: attempts}
+        return replace(self, attempts={**self.attempts, card: of_card})
+
+    def without_attempts(self, card: str, version: str) -> "Record":
+        """This record without burns of a version into a card: one of them succeeded."""
+        of_card = {key: each for key, each in self.attempts.get(card, {}).items() if each.version != version}
+        others = {slot: each for slot, each in self.attempts.items() if slot != card}
+        return replace(self, attempts={**others, card: of_card} if of_card else others)
+
+    def with_burn(self, card: str, version: str | None) -> "Record":
+        """This record with the version whose burn into a card is not known to have ended; None for none."""
+        others = {slot: begun for slot, begun in self.burns.items() if slot != card}
+        return replace(self, burns={**others, card: version} if version else others)
+
+    def with_waiting(self, bdf: str, name: str, waiting: Waiting) -> "Record":
+        """This record with one more parameter of a port that waits."""
+        names = {**self.waiting.get(bdf, {}), name: waiting}
+        return replace(self, waiting={**self.waiting, bdf: names})
 
     def power_cycle(self, card: str, boot_id: str) -> bool:
         """The tool said in this boot that only a power cycle applies what waits, of any port of the card.
@@ -104,4 +148,11 @@ def _decode(raw: dict[str, Any]) -> Record:
         for bdf, names in raw["waiting"].items()
     }
     burns, resets = ({str(k): str(v) for k, v in raw[name].items()} for name in ("burns", "resets"))
-    return Record(waiting, burns, resets)
+    attempts = {
+        str(card): {
+            str(digest): Attempts(str(item["version"]), int(item["count"]), str(item["reason"]))
+            for digest, item in images.items()
+        }
+        for card, images in raw.get("attempts", {}).items()  # not in the record of earlier releases
+    }
+    return Record(waiting, burns, resets, attempts)

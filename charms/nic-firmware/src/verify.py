@@ -20,9 +20,10 @@ NEXT_HOOK = "the next hook of the charm does it"
 def verify(wanted: Desired, observed: Observed, planned: Plan[System], policy: Policy) -> tuple[Finding, ...]:
     """Differences per port, and the plan's own findings; those about one NIC with their full weight."""
     troubled = [finding for findings in troubles(wanted, observed).values() for finding in findings]
-    troubled += burning.silent(
-        cards(wanted, observed), observed.flashes, observed.images if policy.burn else ()
-    )
+    if policy.burn:
+        troubled += burning.obstacles(
+            cards(wanted, observed), observed.flashes, observed.images, observed.record, observed.burning
+        )
     about = {(finding.subject, finding.what) for finding in troubled}
     others = [finding for finding in planned.findings if (finding.subject, finding.what) not in about]
     return (
@@ -69,8 +70,11 @@ def _gpudirect(observed: Observed) -> Iterator[Finding]:
 
 def _burns(observed: Observed, policy: Policy) -> Iterator[Finding]:
     for slot, version in observed.record.burns.items():
-        what = f"the burn of firmware {version} did not come to its end; flash still has a bootable image"
-        yield Finding(Severity.BLOCKED, slot, what, "run action burn again")
+        tried = observed.record.attempts.get(slot, {}).values()
+        failed = next((f" ({each.reason})" for each in tried if each.version == version and each.reason), "")
+        what = f"the burn of firmware {version} did not come to its end{failed}"
+        what += "; flash still has a bootable image"
+        yield Finding(Severity.BLOCKED, slot, what, "run action burn again, with this version or a newer one")
     for card in observed.cards:
         flash = observed.flashes.get(card.slot)
         known = observed.record.get(card.ports[0].bdf, FIRMWARE)

@@ -35,13 +35,17 @@ class FakeFlash:
     Attributes:
         burns: by the name of their unit.
         web: content by URL.
+        begun: versions, in the order in which their burns were begun.
         breaks: a fault: the next burn ends with code 1 and this output.
+        in_vain: a fault: burns end well, and flash keeps what it has.
 
     """
 
     burns: dict[str, Burn] = field(default_factory=dict[str, Burn])
     web: dict[str, bytes] = field(default_factory=dict[str, bytes])
+    begun: list[str] = field(default_factory=list[str])
     breaks: str = ""
+    in_vain: bool = False
 
 
 def image(psid: str = "MT_0000000359", version: str = "22.39.1002", damaged: bool = False) -> bytes:
@@ -111,6 +115,7 @@ def systemd_run(host: "FakeKernel", argv: list[str]) -> str:
         differs = f"The PSID on flash ({nic.psid}) differs from the PSID in the given image ({psid})"
         refusal = f"-E- PSID mismatch. {differs}."
     host.flash.burns[unit] = Burn(nic, version, host.clock + SECONDS, refusal)
+    host.flash.begun.append(version)
     host.flash.breaks = ""
     return ""
 
@@ -137,7 +142,8 @@ def _show(host: "FakeKernel", unit: str, burn: Burn | None) -> str:
     host.files.install(log, text.encode(), 0o644)
     if far < 100:
         return "ActiveState=active\nSubState=running\nResult=success\nExecMainStatus=0\n"
-    burn.nic.flash = burn.version
+    if not host.flash.in_vain:
+        burn.nic.flash = burn.version
     return "ActiveState=active\nSubState=exited\nResult=success\nExecMainStatus=0\n"
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Images and flash through mstflint; what the real tool can do offline is asked of the real one."""
 
+import hashlib
 import shutil
 from pathlib import Path
 
@@ -52,7 +53,10 @@ def test_flash_that_runs() -> None:
 def test_an_image() -> None:
     host = FakeHost()
     host.files.install("/tmp/fw.bin", image(), 0o600)
-    assert mstflint.read_image(host, "/tmp/fw.bin") == Image("/tmp/fw.bin", "MT_0000000359", "22.39.1002")
+    digest = hashlib.sha256(image()).hexdigest()
+    wanted = Image("/tmp/fw.bin", "MT_0000000359", "22.39.1002", digest)
+    assert mstflint.read_image(host, "/tmp/fw.bin") == wanted
+    assert host.trace == []
 
 
 def test_an_answer_without_a_psid_is_named() -> None:

@@ -1,36 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Firmware images: fetched, checked, burned once, active after one restart; what is cut off is finished."""
 
-import hashlib
 import json
 
 import pytest
+import record
 from hostnic.mstdatabase import Database
 from hostnic.process import failure
 from hostnic.testing.flash import image
 from ops import testing
+from unit.nic_firmware.images import NEW, OLD, STAGES, flash, offer, spawned
 from unit.nic_firmware.node import RESOURCE, Node, machine, nics, rdg
-
-URL = "https://images.example/fw.bin"
-NEW, OLD = "22.39.1002", "22.31.1014"
-
-
-def offer(node: Node, content: bytes = image(), **options: object) -> Node:
-    """An image on a web server, and the options that name it; parameters are right already."""
-    rdg(node.host)
-    node.host.flash.web[URL] = content
-    digest = hashlib.sha256(content).hexdigest()
-    return node.configure(**{"firmware-url": URL, "firmware-sha256": digest, "reboot_settle": 0, **options})
-
-
-def flash(node: Node, card: int = 0) -> tuple[str, str]:
-    """Version in flash, and the one that runs."""
-    nic = node.host.cards[card]
-    return nic.flash or nic.version, nic.version
-
-
-def spawned(node: Node, *words: str) -> list[tuple[str, ...]]:
-    return [argv for argv in node.host.spawned if all(word in argv for word in words)]
 
 
 def test_the_action_burns_and_one_reboot_runs_it(node: Node) -> None:
@@ -229,9 +209,6 @@ def test_no_image_at_all(node: Node) -> None:
     assert "there is no image" in node.failure("burn")
 
 
-STAGES = "Initializing image partition -   OK\n\rWriting Boot image component -  40%\n"
-
-
 @pytest.mark.parametrize(
     "said",
     [
@@ -326,7 +303,8 @@ def test_a_burn_into_a_card_that_is_gone_is_forgotten(
     for port in node.host.cards[1].ports:
         port.gone = True
     assert node.emit().name == "active"
-    assert not node.host.files.exists("/var/lib/ovn-offload/nic-firmware.json")
+    assert record.read(node.host).burns == {}
+    assert [each.count for each in record.read(node.host).attempts["0000:5e:00"].values()] == [1]
 
 
 def test_power_loss_in_the_middle_is_told_and_finished(node: Node) -> None:

@@ -1,0 +1,330 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Burns that fail or are cut off: which version is burned again, how often, and what the status then says."""
+
+import contextlib
+import hashlib
+import json
+
+import pytest
+import record
+from burning import Burn
+from converge import StepError
+from hostnic.mstdatabase import Database
+from hostnic.mstflint import Image
+from hostnic.process import failure
+from hostnic.testing.flash import image
+from ops import testing
+from record import Attempts, Record, Waiting
+from unit.nic_firmware.images import NEW, OLD, STAGES, flash, offer
+from unit.nic_firmware.node import PF0, Node, machine, nics
+
+CARD = "0000:3b:00"
+RUNS = "22.35.2000"
+NEWER = "22.41.1000"
+FAILED = f"{STAGES}-E- Burning FS4 image failed: Flash write failed\n"
+REFUSED = f"{STAGES}-E- Burning FS4 image failed: Rejected authentication\n"
+INDEX = "/var/lib/ovn-offload/firmware"
+
+
+class PowerCut(Exception):
+    """Nothing catches it: the process ends where it stands."""
+
+
+def interrupt(node: Node, event: str = "config_changed") -> None:
+    """A hook that is killed while its burn is at work; the burn itself goes on."""
+    node.host.fail("run", "systemctl show", PowerCut(), skip=3)
+    with pytest.raises(testing.errors.UncaughtCharmError):
+        node.emit(event)
+
+
+def cut_power(node: Node) -> None:
+    """The machine starts again; a unit of systemd's does not outlive that."""
+    node.host.faults.clear()
+    node.host.flash.burns.clear()
+    node.host.reboot()
+
+
+def attempts(node: Node, card: str = CARD) -> list[tuple[str, int]]:
+    """Versions, and how often a burn of them was begun without success."""
+    found = record.read(node.host).attempts.get(card, {}).values()
+    return [(each.version, each.count) for each in found]
+
+
+# Which version is burned again.
+
+
+def test_auto_burns_no_older_image_after_a_burn_that_was_cut_off(node: Node) -> None:
+    offer(node, firmware_policy="auto")
+    interrupt(node)
+    cut_power(node)
+    assert offer(node, image(version=OLD)).emit("start").name == "blocked"
+    assert node.host.flash.begun == [NEW]
+    assert flash(node) == (RUNS, RUNS)
+    assert f"the burn of firmware {NEW} did not come to its end" in node.findings()
+    assert f"flash has {RUNS}, newer than the image's {OLD}" in node.findings()
+    assert f"flash has {RUNS}, newer than the image's {OLD}" in node.failure("burn")
+    assert node.host.flash.begun == [NEW]
+
+
+def test_auto_does_not_burn_what_flash_has_after_the_burn_of_another_version_was_cut_off(node: Node) -> None:
+    offer(node, firmware_policy="auto")
+    interrupt(node)
+    cut_power(node)
+    offer(node, image(version=RUNS)).emit("start")
+    assert node.host.flash.begun == [NEW]
+    assert node.action("burn")["burned"] == f"burn firmware {RUNS} into 3b:00"
+    assert node.emit().name == "active", "the operator has a way out that keeps this version"
+    assert record.read(node.host).burns == {}
+
+
+def test_auto_finishes_the_version_that_was_cut_off_even_if_it_is_older(node: Node) -> None:
+    offer(node, image(version=OLD)).emit()
+    node.host.fail("run", "systemctl show", PowerCut(), skip=3)
+    with pytest.raises(testing.errors.UncaughtCharmError):
+        node.action("burn", allow_older=True)
+    cut_power(node)
+    node.configure(firmware_policy="auto").emit("start")
+    assert node.host.flash.begun == [OLD, OLD]
+    assert flash(node)[0] == OLD
+
+
+# How often.
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        (FAILED, "mstflint: Burning FS4 image failed: Flash write failed"),
+        (REFUSED, "mstflint: Burning FS4 image failed: Rejected authentication"),
+    ],
+)
+def test_a_burn_that_fails_is_begun_twice_then_the_unit_is_blocked_and_says_why(
+    node: Node, said: str, why: str
+) -> None:
+    offer(node, firmware_policy="auto")
+    for _ in range(4):
+        node.host.flash.breaks = said
+        status = node.emit("update_status")
+    assert node.host.flash.begun == [NEW, NEW]
+    assert status.name == "blocked"
+    assert f"3b:00: 2 burns of firmware {NEW} did not succeed, the last one: mstflint" in status.message
+    assert f"2 burns of firmware {NEW} did not succeed, the last one: {why}" in node.findings()
+    assert "run action burn, or attach another image" in node.findings()
+    assert node.action("verify")["verified"] == "false"
+    assert node.boot().name == "blocked"
+    assert node.emit().name == "blocked"
+    assert node.host.flash.begun == [NEW, NEW], "a reboot does not start the count anew"
+
+
+def test_a_burn_that_ends_well_while_flash_keeps_the_old_version_is_begun_twice(node: Node) -> None:
+    offer(node, firmware_policy="auto", reboot_policy="always")
+    node.host.flash.in_vain = True
+    for _ in range(4):
+        status = node.emit("update_status")
+    assert node.host.flash.begun == [NEW, NEW]
+    assert status.name == "blocked"
+    assert f"the last one: flash of {PF0} has {RUNS} after the burn of {NEW}" in node.findings()
+    assert node.reboots_asked == 0, "nothing in flash waits for one"
+
+
+def test_the_action_names_what_flash_has_after_a_burn_in_vain(node: Node) -> None:
+    offer(node).emit()
+    node.host.flash.in_vain = True
+    assert f"flash of {PF0} has {RUNS} after the burn of {NEW}" in node.failure("burn")
+    assert node.emit().name == "blocked"
+    assert f"did not come to its end (flash of {PF0} has {RUNS}" in node.findings()
+
+
+def test_the_action_starts_the_count_anew(node: Node) -> None:
+    offer(node, firmware_policy="auto")
+    for _ in range(3):
+        node.host.flash.breaks = FAILED
+        node.emit()
+    assert "Flash write failed" in node.failure("burn")
+    assert attempts(node) == [(NEW, 1)]
+    node.host.flash.breaks = FAILED
+    node.emit()
+    node.emit()
+    assert len(node.host.flash.begun) == 4
+    assert attempts(node) == [(NEW, 2)]
+    assert node.action("burn")["burned"] == f"burn firmware {NEW} into 3b:00"
+    assert flash(node)[0] == NEW
+    assert attempts(node) == []
+    assert "did not succeed" not in node.findings()
+
+
+def test_each_image_has_its_own_count(node: Node) -> None:
+    offer(node, firmware_policy="auto")
+    for version in (NEW, NEWER, NEW):
+        offer(node, image(version=version))
+        for _ in range(3):
+            node.host.flash.breaks = FAILED
+            node.emit()
+        node.host.flash.breaks = ""
+    assert node.host.flash.begun == [NEW, NEW, NEWER, NEWER]
+    offer(node, b"PK\n" + image() + b"\n" + image("MT_0000000547", "26.39.1002")).emit()
+    assert node.host.flash.begun == [NEW, NEW, NEWER, NEWER], "the same image in another archive"
+
+
+def test_a_nic_whose_burns_fail_does_not_keep_others_from_their_image_for_ever(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node = Node(machine(cards=nics("3b", "5e")), database, monkeypatch)
+    offer(node, firmware_policy="auto")
+    for _ in range(2):
+        node.host.flash.breaks = FAILED
+        node.emit()
+    assert node.emit().name == "blocked"
+    assert (flash(node, 0)[0], flash(node, 1)[0]) == (RUNS, NEW)
+    assert attempts(node) == [(NEW, 2)]
+    assert attempts(node, "0000:5e:00") == []
+
+
+def test_what_failed_is_no_trouble_once_flash_has_that_version_or_a_newer_one(node: Node) -> None:
+    offer(node, firmware_policy="auto")
+    for _ in range(2):
+        node.host.flash.breaks = REFUSED
+        node.emit()
+    node.host.cards[0].flash = NEWER
+    node.boot()
+    assert "did not succeed" not in node.findings()
+    assert f"flash has {NEWER}, newer than the image's {NEW}" in node.findings()
+
+
+def test_what_systemd_did_not_start_does_not_count(node: Node) -> None:
+    offer(node, firmware_policy="auto")
+    said = failure(["systemd-run"], 1, "", "Failed to connect to bus: No such file or directory\n")
+    node.host.fail("run", "systemd-run", said, times=3)
+    for _ in range(3):
+        assert node.emit().name == "blocked"
+    assert record.read(node.host) == Record()
+    node.emit()
+    assert flash(node)[0] == NEW
+
+
+# A hook that is killed, and power that is lost.
+
+
+def test_a_burn_that_goes_on_after_its_hook_was_killed_is_followed_and_counts_once(node: Node) -> None:
+    offer(node, firmware_policy="auto")
+    node.host.flash.breaks = FAILED
+    node.emit()
+    interrupt(node)
+    assert attempts(node) == [(NEW, 2)]
+    node.emit()
+    assert node.host.flash.begun == [NEW, NEW], "followed, not begun"
+    assert flash(node)[0] == NEW
+    assert "did not succeed" not in node.findings()
+    assert "did not come to its end" not in node.findings()
+
+
+def test_a_burn_of_another_image_that_goes_on_is_followed_and_does_not_count_for_this_one(
+    node: Node,
+) -> None:
+    offer(node, firmware_policy="auto")
+    interrupt(node)
+    offer(node, image(version=NEWER)).emit()
+    assert flash(node)[0] == NEW
+    assert attempts(node) == []
+    node.emit()
+    assert node.host.flash.begun == [NEW, NEWER]
+    assert flash(node)[0] == NEWER
+
+
+def test_a_burn_is_counted_before_it_begins(node: Node) -> None:
+    offer(node, firmware_policy="auto").emit()
+    lines = [line for line in node.writes if "nic-firmware.json" in line or "systemd-run" in line]
+    assert lines[0] == f"install {record.PATH}"
+    assert lines[1].startswith("run systemd-run")
+
+
+def test_power_that_is_lost_in_two_burns_leaves_a_third_to_the_operator(node: Node) -> None:
+    offer(node, firmware_policy="auto")
+    for event in ("config_changed", "start"):
+        interrupt(node, event)
+        cut_power(node)
+    assert node.emit("start").name == "blocked"
+    assert node.host.flash.begun == [NEW, NEW]
+    assert f"2 burns of firmware {NEW} did not succeed, the last one: it was cut off" in node.findings()
+    node.action("burn")
+    assert flash(node)[0] == NEW
+
+
+@pytest.mark.parametrize("call", range(16))
+def test_power_that_is_lost_at_any_call_allows_no_third_burn(node: Node, call: int) -> None:
+    offer(node).emit("install")
+    node.configure(firmware_policy="auto")
+    node.host.flash.in_vain = True
+    for _ in range(4):
+        for verb in ("install", "remove", "run"):
+            node.host.fail(verb, "", PowerCut(), skip=call)
+        with contextlib.suppress(testing.errors.UncaughtCharmError):
+            node.emit("start")
+        cut_power(node)
+    for _ in range(3):
+        assert node.emit("update_status").name == "blocked"
+    assert len(node.host.flash.begun) <= 2
+    assert f"2 burns of firmware {NEW} did not succeed" in node.findings()
+
+
+# What earlier releases left.
+
+
+def test_the_record_of_an_earlier_release_is_read_and_its_burn_is_finished(node: Node) -> None:
+    waiting = {PF0: {"NUM_OF_VFS": {"value": "8", "boot_id": "b", "power_cycle": False}}}
+    old = {"version": 1, "burns": {CARD: NEW}, "resets": {CARD: "b"}, "waiting": waiting}
+    node.host.files.install(record.PATH, json.dumps(old, sort_keys=True, indent=1).encode(), 0o600)
+    assert record.read(node.host) == Record(
+        {PF0: {"NUM_OF_VFS": Waiting("8", "b")}}, {CARD: NEW}, {CARD: "b"}
+    )
+    offer(node, image(version=OLD), firmware_policy="auto").emit()
+    assert node.host.flash.begun == []
+    offer(node).emit()
+    assert node.host.flash.begun == [NEW]
+    assert record.read(node.host).burns == {}
+
+
+def test_what_is_counted_survives_being_written_and_read(node: Node) -> None:
+    known = Record(
+        burns={CARD: NEW}, attempts={CARD: {"d1": Attempts(NEW, 2, "why"), "d2": Attempts(OLD, 1)}}
+    )
+    record.write(node.host, known)
+    assert record.read(node.host) == known
+
+
+def test_images_that_an_earlier_release_fetched_are_burned_without_fetching_them_again(node: Node) -> None:
+    digest = hashlib.sha256(image()).hexdigest()
+    path = f"{INDEX}/{digest}/image.bin"
+    node.host.files.install(path, image(), 0o644)
+    index = json.dumps([[path, "MT_0000000359", NEW]])
+    node.host.files.install(f"{INDEX}/{digest}.json", index.encode(), 0o644)
+    offer(node, firmware_policy="auto")
+    node.host.flash.web.clear()
+    node.host.flash.breaks = FAILED
+    node.emit()
+    assert list(record.read(node.host).attempts[CARD]) == [digest]
+    node.emit()
+    assert flash(node)[0] == NEW
+
+
+# The step itself.
+
+
+def test_the_step_itself_refuses_an_image_for_another_board(node: Node) -> None:
+    node.host.files.install("/tmp/fw.bin", image("DEL0000000015"), 0o600)
+    burn = Burn(CARD, PF0, Image("/tmp/fw.bin", "DEL0000000015", NEW, "d"))
+    with pytest.raises(
+        StepError, match="the image is for DEL0000000015, the NIC is MT_0000000359"
+    ) as refused:
+        burn.run(node.host)
+    assert refused.value.remedy == "attach the image of the card's own vendor"
+    assert node.host.flash.begun == []
+    assert record.read(node.host) == Record()
+
+
+def test_the_step_itself_reads_flash_back(node: Node) -> None:
+    node.host.files.install("/tmp/fw.bin", image(), 0o600)
+    node.host.flash.in_vain = True
+    with pytest.raises(StepError, match=f"flash of {PF0} has {RUNS} after the burn of {NEW}"):
+        Burn(CARD, PF0, Image("/tmp/fw.bin", "MT_0000000359", NEW, "d")).run(node.host)
+    assert record.read(node.host).get(PF0, "firmware") is None
