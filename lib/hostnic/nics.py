@@ -6,7 +6,7 @@ also runs where there is nothing but the standard library (MAAS commissioning).
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from converge import Finding, Severity
@@ -82,11 +82,19 @@ def find(system: System) -> tuple[tuple[Card, ...], tuple[Finding, ...]]:
     return tuple(Card(slot, tuple(ports)) for slot, ports in cards.items()), tuple(findings)
 
 
+def carried(system: System, ports: Iterable[Port]) -> dict[str, str]:
+    """By BDF, what of the host's own network stands on each of the ports, in words. Asks netlink.
+
+    Ports that are free are left out.
+    """
+    bdfs = {port.netdev: port.bdf for port in ports if port.netdev}
+    uses = netuse.of_netdevs(system, bdfs) if bdfs else {}
+    return {bdfs[netdev]: f"{netdev} carries {' and '.join(users)}" for netdev, users in uses.items()}
+
+
 def carries(system: System, card: Card) -> str:
     """What of the host's own network stands on the card, in words; empty when nothing does. Asks netlink."""
-    netdevs = [port.netdev for port in card.ports if port.netdev]
-    uses = netuse.of_netdevs(system, netdevs)
-    return ", ".join(f"{netdev} carries {' and '.join(users)}" for netdev, users in uses.items())
+    return ", ".join(carried(system, card.ports).values())
 
 
 def _is_port(system: System, bdf: str) -> bool:

@@ -2,16 +2,18 @@
 """What the actions do that are not one of the four verbs."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import burning
+import ethernet
 import images
 import record
 import selection
 from config import BurnImages, Devices, Options, Output, Query, ResetParameters, Restore, SetParameters
 from converge import Finding, Plan, Severity, StepError, execute
 from converge.render import table
-from desired import Desired, State
+from desired import Desired, Setting, State
 from hostnic import mstconfig
 from hostnic.mstconfig import MstError
 from hostnic.mstdatabase import Database
@@ -21,6 +23,7 @@ from hostnic.system import System
 from observe import BLUEFIELD, Answer, Observed, ask, ask_ports, observe
 from plan import POWER_CYCLE, Policy, plan
 from standing import futile, states
+from troubles import losses
 from verify import verify
 
 Results = dict[str, Any]
@@ -114,6 +117,7 @@ class Actions:
                     f"{card.short} is a BlueField, whose reset may switch it from NIC to DPU mode; "
                     "set single parameters with set-parameters"
                 )
+        self._refuse_losses(cards)
         for card in cards:
             try:
                 mstconfig.reset(self._system, card.ports[0].bdf)
@@ -163,8 +167,25 @@ class Actions:
             "left-alone": "; ".join(finding.sentence() for finding in findings) or "none",
         }
 
+    def _refuse_losses(self, cards: tuple[Card, ...]) -> None:
+        """Refuse defaults that would take Ethernet from a port that the host uses.
+
+        The LINK_TYPE of many VPI cards is InfiniBand by default.
+        """
+        if self._options.allow_ethernet_loss:
+            return
+        answers = ask_ports(self._system, cards, {port.bdf: () for card in cards for port in card.ports})
+        _refuse_silent(answers)
+        ports = {bdf: _guarded_defaults(answer) for bdf, answer in answers.items()}
+        wanted = Desired(ports)
+        observed = ask(self._system, observe(self._system), wanted)
+        for card in cards:
+            for finding in losses(card, wanted, observed):
+                raise RefusedError(finding.sentence())
+
     def _set(self, given: Mapping[str, str], cards: tuple[Card, ...], source: str) -> Results:
         wanted, findings = selection.explicit(given, cards, self._database, source)
+        wanted = replace(wanted, ethernet_may_go=self._options.allow_ethernet_loss)
         observed = ask(self._system, observe(self._system), wanted)
         planned = plan(wanted, observed, Policy(), findings)
         worst = _worst(wanted, observed, findings)
@@ -204,6 +225,16 @@ def _activation(wanted: Desired, observed: Observed) -> str:
                 waits.setdefault(how, []).append(setting.name)
     said = (f"{', '.join(sorted(set(names)))}: {how}" for how, names in waits.items())
     return "; ".join(said) or "nothing: these values are active"
+
+
+def _guarded_defaults(answer: Answer) -> dict[str, Setting]:
+    """The defaults of parameters that can take Ethernet from a port."""
+    found: dict[str, Setting] = {}
+    for name, parameter in answer.parameters.items():
+        value = mstconfig.number(parameter.default)
+        if value is not None and ethernet.guards(name):
+            found[name] = Setting(name, value, "its default")
+    return found
 
 
 def _refuse_silent(answers: Mapping[str, Answer]) -> None:

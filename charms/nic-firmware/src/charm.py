@@ -27,6 +27,7 @@ from hostnic.system import System
 from observe import NAME
 from plan import reboot_reasons, remembered, removal, unset
 from survey import Survey, survey
+from troubles import lost_at_next_boot
 
 if TYPE_CHECKING:
     from actions import Actions, Results
@@ -123,9 +124,10 @@ class NicFirmwareCharm(ops.CharmBase):
         """Ask for the reboot that activates what is set, or hand that wish to the charm that asks."""
         options, observed = self._options(), found.observed
         worst = next((finding for finding in findings if finding.severity >= Severity.HELD), None)
+        losses = lost_at_next_boot(found.wanted, observed)
         need = Need(
-            reasons=reboot_reasons(found.wanted, observed, found.plan),
-            not_ready=_not_ready(found),
+            reasons=(*reboot_reasons(found.wanted, observed, found.plan), *losses),
+            not_ready=_not_ready(found, losses),
             unverified=worst.sentence() if worst else "",
         )
         given = Handover(
@@ -190,8 +192,10 @@ class NicFirmwareCharm(ops.CharmBase):
         return True
 
 
-def _not_ready(found: Survey) -> str:
+def _not_ready(found: Survey, losses: Sequence[str]) -> str:
     """What has to be in place before the reboot; empty when all is."""
+    if losses:
+        return f"{losses[0]} would take Ethernet from a port that the host uses"
     if unset(found.plan):
         return "firmware parameters are not set yet"
     return "a burn of firmware has not come to its end" if found.observed.record.burns else ""

@@ -53,6 +53,11 @@ METADATA = """\
 #     description: Further parameters as NAME=value words
 #     required: false
 #     argument_format: --parameters={input}
+#   allow_ethernet_loss:
+#     type: string
+#     description: true to let parameters take Ethernet from a port that this machine uses, else false
+#     default: "false"
+#     argument_format: --allow-ethernet-loss={input}
 # --- End MAAS 1.0 script metadata ---
 """
 RESULT = "RESULT_PATH"
@@ -64,10 +69,16 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--profile", default="ovn-offload")
     parser.add_argument("--num-vfs", default="8")
     parser.add_argument("--parameters", default="")
+    parser.add_argument("--allow-ethernet-loss", default="false")
     parser.add_argument("--dry-run", action="store_true", help="show the plan and write nothing")
     given = parser.parse_args(arguments)
     try:
-        options = Options(profile=given.profile, num_vfs=_number(given.num_vfs), parameters=given.parameters)
+        options = Options(
+            profile=given.profile,
+            num_vfs=_number(given.num_vfs),
+            parameters=given.parameters,
+            allow_ethernet_loss=_flag(given.allow_ethernet_loss),
+        )
     except ValueError as error:
         print(error, file=sys.stderr)
         return 2
@@ -123,6 +134,12 @@ def _number(text: str) -> int:
     if not text.strip().isdecimal():
         raise OptionError("num-vfs", text, f"a whole number from 1 to {MAX_VFS}")
     return int(text)
+
+
+def _flag(text: str) -> bool:
+    if text not in ("true", "false"):
+        raise OptionError("allow-ethernet-loss", text, "true or false")
+    return text == "true"
 
 
 if __name__ == "__main__":

@@ -51,6 +51,7 @@ class Options:
     num_vfs: int = option(8, minimum=1, maximum=MAX_VFS)
     profile: str = option("ovn-offload")
     parameters: str = option("")
+    allow_ethernet_loss: bool = option(False)
     firmware_policy: str = option("action", choices=("never", "action", "auto"))
     firmware_url: str = option("")
     firmware_sha256: str = option("")

@@ -69,8 +69,10 @@ class Desired:
     Attributes:
         ports: BDF to parameter name to setting.
         gpudirect: the host's PCI bridges are to be fit for GPUDirect, too.
+        ethernet_may_go: from ports that the host uses, too (``allow-ethernet-loss``).
 
     """
 
     ports: Mapping[str, Mapping[str, Setting]] = field(default_factory=dict[str, Mapping[str, Setting]])
     gpudirect: bool = False
+    ethernet_may_go: bool = False

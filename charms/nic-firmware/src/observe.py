@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
 import burning
+import ethernet
 import gpu
 import record
 from burning import FIRMWARE
@@ -60,7 +61,7 @@ class Observed:
         images: firmware images at hand.
         flashes: by card, what flash has, or why it cannot be asked; of the cards where that matters.
         burning: cards into which a burn goes on that an earlier hook began.
-        carried: by card, what of the host's own network stands on it; of the cards that might be reset.
+        carried: by BDF, what of the host's own network stands on a port; of the ports where that matters.
         gpudirect: what the profile of that name needs of the host.
         lockdown: the kernel's lockdown mode; empty when there is none.
         findings: what could not be read.
@@ -106,10 +107,13 @@ def observe(system: System) -> Observed:
 def ask(system: System, observed: Observed, wanted: Desired) -> Observed:
     """Add what the firmware of each wanted port says of the parameters that are wanted of it.
 
+    Also what of the host's own network stands on each port that a wanted value would take Ethernet from.
     NICs are asked side by side; the ports of one NIC share its mailbox, and are asked one after the other.
     """
     names = {bdf: tuple(settings) for bdf, settings in wanted.ports.items() if settings}
-    return replace(observed, answers=ask_ports(system, observed.cards, names))
+    answers = ask_ports(system, observed.cards, names)
+    at_stake = [port for card in observed.cards for port in ethernet.at_stake(card, wanted)]
+    return replace(observed, answers=answers, carried=nics.carried(system, at_stake))
 
 
 def look_at_host(system: System, observed: Observed, wanted: Desired) -> Observed:

@@ -97,7 +97,8 @@ def _activation(
     if not names:
         return None
     listed, why = ", ".join(names), "set for the next boot"
-    key, used = f"{card.slot}/activate", changes.in_use(card) or observed.carried.get(card.slot, "")
+    carried = ", ".join(observed.carried[port.bdf] for port in card.ports if port.bdf in observed.carried)
+    key, used = f"{card.slot}/activate", changes.in_use(card) or carried
     if observed.record.resets.get(card.slot) == observed.boot_id:
         used = "one has failed in this boot"
     if policy.reset and not used:

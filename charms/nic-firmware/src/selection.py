@@ -4,6 +4,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
+import ethernet
 from config import Options
 from converge import Finding, Severity
 from desired import Desired, Setting
@@ -73,7 +74,7 @@ def resolve(
     for card in choice.cards:
         for port, settings in _card(card, options, wishes, database, findings):
             ports[port.bdf] = settings
-    desired = Desired(ports, gpudirect="gpudirect" in options.profiles)
+    desired = Desired(ports, "gpudirect" in options.profiles, options.allow_ethernet_loss)
     return desired, tuple(dict.fromkeys(findings))
 
 
@@ -133,7 +134,7 @@ def _of_profiles(
 
 def needless(setting: Setting) -> bool:
     """Whether a NIC that lacks this parameter is as wanted anyway: one without LINK_TYPE is Ethernet only."""
-    return setting.name.rstrip("0123456789") == "LINK_TYPE_P" and str(setting.value) in ("2", "ETH")
+    return setting.name.startswith("LINK_TYPE_P") and str(setting.value) in ethernet.KEEPS["LINK_TYPE"]
 
 
 def _vfs(card: Card, options: Options, others: tuple[Handover, ...]) -> Iterator[Setting]:

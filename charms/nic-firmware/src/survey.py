@@ -61,7 +61,7 @@ def survey(
     planned = plan(wanted, observed, policy, findings)
     if any(isinstance(step.op, changes.ResetFirmware) for step in planned.steps):
         # Looked at only now: hooks that reset nothing need not know.
-        carried = {card.slot: nics.carries(system, card) for card in observed.cards}
-        observed = replace(observed, carried=carried)
+        ports = [port for card in observed.cards for port in card.ports]
+        observed = replace(observed, carried=nics.carried(system, ports))
         planned = plan(wanted, observed, policy, findings)
     return Survey(wanted, observed, planned, policy)

@@ -3,9 +3,10 @@
 
 from collections.abc import Iterator
 
+import ethernet
 from converge import Finding, Severity
 from desired import Desired, Setting, State
-from hostnic.nics import Port
+from hostnic.nics import Card, Port
 from observe import Observed
 from selection import needless
 from standing import cards, states
@@ -14,10 +15,54 @@ from standing import cards, states
 def troubles(wanted: Desired, observed: Observed) -> dict[str, tuple[Finding, ...]]:
     """By card, what keeps it from becoming as wanted; found before anything is written."""
     found = {
-        card.slot: tuple(finding for port in card.ports for finding in _port(port, wanted, observed))
+        card.slot: (
+            *losses(card, wanted, observed),
+            *(finding for port in card.ports for finding in _port(port, wanted, observed)),
+        )
         for card in cards(wanted, observed)
     }
     return {slot: findings for slot, findings in found.items() if findings}
+
+
+def losses(card: Card, wanted: Desired, observed: Observed) -> tuple[Finding, ...]:
+    """Each setting that would take Ethernet from a port that the host uses; none where that is allowed."""
+    found = dict.fromkeys(taking(card, wanted, observed))
+    return tuple(_loss(setting, port, state, observed) for setting, port, state in found)
+
+
+def lost_at_next_boot(wanted: Desired, observed: Observed) -> tuple[str, ...]:
+    """Settings, by card, with which the next boot would take Ethernet from a port that the host uses."""
+    found = [
+        f"{card.short}: {setting}"
+        for card in cards(wanted, observed)
+        for setting, _, state in taking(card, wanted, observed)
+        if state is State.ACTIVATE
+    ]
+    return tuple(dict.fromkeys(found))
+
+
+def taking(card: Card, wanted: Desired, observed: Observed) -> Iterator[tuple[Setting, Port, State]]:
+    """Settings that would take Ethernet from a port that the host uses, each with the port.
+
+    Not those that are current already, which take nothing away any more.
+    """
+    for port in card.ports if not wanted.ethernet_may_go else ():
+        for setting, state in states(port.bdf, wanted, observed):
+            parameter = observed.answers[port.bdf].parameters.get(setting.name)
+            if state is State.ABSENT or (parameter and setting.matches(parameter.current)):
+                continue
+            for loser in ethernet.losers(card, setting):
+                if loser.bdf in observed.carried:
+                    yield setting, loser, state
+
+
+def _loss(setting: Setting, port: Port, state: State, observed: Observed) -> Finding:
+    what = f"{setting} ({setting.source}) would take Ethernet from this port"
+    remedy = "nothing of this NIC is changed unless option allow-ethernet-loss is true"
+    if state is State.ACTIVATE:
+        what += " with the next boot, for which it is set"
+        remedy = f"set {setting.name} back, or allow-ethernet-loss=true; no reboot is asked for before"
+    return Finding(Severity.BLOCKED, port.bdf, f"{what}; {observed.carried[port.bdf]}", remedy)
 
 
 def _port(port: Port, wanted: Desired, observed: Observed) -> Iterator[Finding]:

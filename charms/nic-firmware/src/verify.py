@@ -12,7 +12,7 @@ from hostnic.system import System
 from observe import Observed
 from plan import POWER_CYCLE, Policy
 from standing import cards, futile, futile_version, states
-from troubles import troubles
+from troubles import taking, troubles
 
 NEXT_HOOK = "the next hook of the charm does it"
 
@@ -36,11 +36,15 @@ def verify(wanted: Desired, observed: Observed, planned: Plan[System], policy: P
 
 
 def _differences(wanted: Desired, observed: Observed, policy: Policy) -> Iterator[Finding]:
+    # troubles has said of these that no hook and no reboot is to bring them
+    taken = {setting for card in cards(wanted, observed) for setting, *_ in taking(card, wanted, observed)}
     for bdf in wanted.ports:
         waiting: list[str] = []
         in_vain: dict[str, list[str]] = {}
         for setting, state in states(bdf, wanted, observed):
             parameter = observed.answers[bdf].parameters.get(setting.name)
+            if setting in taken:
+                continue
             if state is State.SET:
                 shown = parameter.next_boot if parameter else "hidden"
                 what = f"{setting.name} is {shown} at the next boot, not {setting.value} ({setting.source})"

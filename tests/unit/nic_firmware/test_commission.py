@@ -108,6 +108,7 @@ def test_maas_gets_its_exit_code_and_its_result(monkeypatch: pytest.MonkeyPatch,
     [
         "--num-vfs=", "--num-vfs=0", "--num-vfs=many", "--num-vfs=-8", "--num-vfs=8.5", "--num-vfs=9999",
         "--profile=all", "--profile=ovn", "--parameters=NUM_OF_VFS", "--parameters=a=1",
+        "--allow-ethernet-loss=yes", "--allow-ethernet-loss=",
     ],
 )  # fmt: skip
 def test_a_wrong_parameter_is_one_sentence(
@@ -131,6 +132,7 @@ def test_the_metadata_is_what_maas_reads() -> None:
         "profile": "--profile={input}",
         "num_vfs": "--num-vfs={input}",
         "parameters": "--parameters={input}",
+        "allow_ethernet_loss": "--allow-ethernet-loss={input}",
     }
     assert all(profile in block["parameters"]["profile"]["description"] for profile in PROFILES)
 

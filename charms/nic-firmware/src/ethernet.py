@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which firmware parameters take the Ethernet netdev from which ports of a card. Pure.
+
+The meanings are those of the descriptions in mstflint's ``mlxconfig_host.db``. Parameters that only option
+``parameters`` could not reach are left out: arrays such as PCI_DOWNSTREAM_PORT_OWNER, and MODULE_SPLIT.
+"""
+
+import re
+
+from desired import Desired, Setting
+from hostnic.nics import Card, Port
+
+KEEPS = {
+    "LINK_TYPE": ("2", "ETH"),  # else IB(1), and on older cards VPI(3), which leaves it to the switch
+    "HIDE_PORT2_PF": ("0",),
+    "FPP_EN": ("1",),  # else one PCI function for both ports
+    # On a BlueField, whose own system runs the host's ports in DPU mode.
+    "INTERNAL_CPU_MODEL": ("0", "SEPARATED_HOST"),
+    "INTERNAL_CPU_OFFLOAD_ENGINE": ("1", "DISABLED"),
+    "INTERNAL_CPU_ESWITCH_MANAGER": ("1", "EXT_HOST_PF"),
+    "INTERNAL_CPU_PAGE_SUPPLIER": ("1", "EXT_HOST_PF"),
+    "ECPF_ESWITCH_MANAGER": ("0", "EXTERNAL_HOST_PF"),
+    "ECPF_PAGE_SUPPLIER": ("0", "EXTERNAL_HOST_PF"),
+}
+"""Values, as numbers and as words, with which each port of the host keeps its Ethernet netdev."""
+COUNTS = {"NUM_OF_PF": None, "NETWORK_PORTS_NUMBER": 0}
+"""Numbers of PFs or ports: fewer than the card has take the last ones away. With the value beside it, if
+there is one, the card decides by itself.
+"""
+OF_PORT = re.compile(r"(?P<name>\w+)_P(?P<number>[1-9])")
+
+
+def guards(name: str) -> bool:
+    """Whether a parameter can take Ethernet from a port."""
+    return _name(name) in KEEPS or name in COUNTS
+
+
+def keeps(card: Card, setting: Setting) -> bool:
+    """Whether every port of a card that is Ethernet now still is with this setting."""
+    name = _name(setting.name)
+    if name in COUNTS:
+        value = setting.value
+        return isinstance(value, int) and (value >= len(card.ports) or value == COUNTS[name])
+    return name not in KEEPS or str(setting.value).upper() in KEEPS[name]
+
+
+def losers(card: Card, setting: Setting) -> tuple[Port, ...]:
+    """The ports that a setting takes Ethernet from; all of the card's where it does not name one of them.
+
+    Port 1 is PCI function 0. A setting for a port that is no function of the card may mean any.
+    """
+    if keeps(card, setting):
+        return ()
+    match = OF_PORT.fullmatch(setting.name)
+    number = "2" if setting.name == "HIDE_PORT2_PF" else match["number"] if match else ""
+    named = tuple(port for port in card.ports if number and port.bdf.endswith(f".{int(number) - 1}"))
+    return named or card.ports
+
+
+def at_stake(card: Card, wanted: Desired) -> tuple[Port, ...]:
+    """The ports of a card that any wanted setting would take Ethernet from."""
+    settings = [setting for port in card.ports for setting in wanted.ports.get(port.bdf, {}).values()]
+    lost = {port for setting in settings for port in losers(card, setting)}
+    return tuple(port for port in card.ports if port in lost)
+
+
+def _name(name: str) -> str:
+    """A parameter's name without the suffix of a port."""
+    match = OF_PORT.fullmatch(name)
+    return match["name"] if match else name
