@@ -70,6 +70,7 @@ def test_as_the_driver_starts_it(card):
     assert set(show(card, "maxrate", "tc-maxrate").values()) == {"0bit"}
 
 
+@pytest.mark.thorough
 def test_only_the_uplink_has_dcb(card):
     card.vfs(1, pfs=(PF,), bound=True)
     done = card.run(["dcb", "pfc", "show", "dev", card.vf_netdev("0000:3b:00.2")], check=False)
@@ -83,6 +84,7 @@ def test_ets_is_read_back_as_set_but_for_the_bandwidth_of_classes_without_a_shar
     assert show(card, "ets", "prio-tc") == {str(tc): str(tc) for tc in range(8)}
 
 
+@pytest.mark.thorough
 def test_the_credit_based_shaper_is_refused(card):
     # dcb itself adds up what it read, and wants 0 where no class has ets; the driver told 100 of each.
     dcb(card, "ets", "set", "tc-tsa", "1:cbs", "tc-bw", "all:0", check=False)
@@ -99,6 +101,7 @@ def test_the_first_dscp_entry_turns_trust_and_the_list_is_ours_alone(card):
     assert apps(card) == {}
 
 
+@pytest.mark.thorough
 def test_only_dscp_is_mapped(card):
     dcb(card, "app", "add", "ethtype-prio", "0x8915:3", check=False)
     assert "8915" not in dcb(card, "app", "show").stdout
@@ -116,6 +119,7 @@ def test_a_changed_pfc_mask_bounces_the_link_and_an_unchanged_one_does_not(up):
     assert number(up, "pfc", "delay") == 20
 
 
+@pytest.mark.thorough
 def test_a_lossless_priority_has_a_buffer_of_its_own(card):
     assert show(card, "buffer", "prio-buffer")["3"] == "0"
     dcb(card, "pfc", "set", "prio-pfc", "3:on")
@@ -126,6 +130,7 @@ def test_a_lossless_priority_has_a_buffer_of_its_own(card):
     assert show(card, "buffer", "buffer-size")["0"] == "20000b"
 
 
+@pytest.mark.thorough
 def test_dcbx_goes_to_the_firmware_and_back(card):
     dcb(card, "dcbx", "set", "host", "ieee")
     assert dcb(card, "dcbx", "show").stdout.split() == ["host", "ieee"]
@@ -144,7 +149,9 @@ def test_a_change_of_the_eswitch_mode_starts_afresh_but_for_what_the_port_keeps(
     assert apps(card) == {dscp: 5 if dscp == 26 else dscp >> 3 for dscp in range(64)}
 
 
-@pytest.mark.parametrize(("fault", "answer"), [(NO_OPS, "not supported"), (REFUSE, "")])
+@pytest.mark.parametrize(
+    ("fault", "answer"), [(NO_OPS, "not supported"), pytest.param(REFUSE, "", marks=pytest.mark.thorough)]
+)
 def test_a_card_without_dcb_or_one_that_refuses(card, fault, answer):
     card.write(FAULT, fault)
     done = dcb(card, "pfc", "set", "prio-pfc", "3:on", check=False)
@@ -153,6 +160,7 @@ def test_a_card_without_dcb_or_one_that_refuses(card, fault, answer):
     assert show(card, "pfc", "prio-pfc")["3"] == "off"
 
 
+@pytest.mark.thorough
 def test_a_card_without_buffers_and_rates_has_the_rest(card):
     card.write(FAULT, NO_BUFFER_NO_MAXRATE)
     assert "not found" in dcb(card, "buffer", "show", check=False).stderr

@@ -13,6 +13,7 @@ def test_info_names_driver_psid_and_firmware(card):
     assert shown.count("fw.version 22.35.2000") == 2
 
 
+@pytest.mark.thorough
 def test_a_plain_card_is_in_legacy_mode(card):
     shown = card.run("devlink dev eswitch show pci/0000:3b:00.0").stdout
     assert shown == "pci/0000:3b:00.0: mode legacy inline-mode none\n"
@@ -30,6 +31,7 @@ def test_switchdev_brings_one_representor_per_vf_and_legacy_takes_them_away(card
     assert set(card.ports()) == {"p0", "p1"}
 
 
+@pytest.mark.thorough
 def test_vfs_created_in_switchdev_bring_their_representors(card):
     card.set_mode("switchdev")
     assert set(card.ports()) == {"p0", "p1"}
@@ -50,7 +52,7 @@ def test_the_host_of_a_dpu_manages_no_eswitch(card):
     assert "Operation not supported" in card.try_mode("0000:3b:00.0", "switchdev").stderr
 
 
-@pytest.mark.parametrize("strict", ["Y", "N"])
+@pytest.mark.parametrize("strict", ["Y", pytest.param("N", marks=pytest.mark.thorough)])
 def test_bound_vfs_and_a_mode_change(card, strict):
     card.parameter("strict_bound", strict)
     card.vfs(1, pfs=card.pfs[:1], bound=True)
@@ -63,7 +65,7 @@ def test_bound_vfs_and_a_mode_change(card, strict):
         assert card.mode("0000:3b:00.0") == "switchdev"
 
 
-@pytest.mark.parametrize("strict", ["Y", "N"])
+@pytest.mark.parametrize("strict", ["Y", pytest.param("N", marks=pytest.mark.thorough)])
 def test_a_bond_and_a_mode_change(card, strict):
     card.parameter("strict_bond", strict)
     card.bond()
@@ -72,7 +74,7 @@ def test_a_bond_and_a_mode_change(card, strict):
     assert card.mode("0000:3b:00.0") == ("legacy" if strict == "Y" else "switchdev")
 
 
-@pytest.mark.parametrize("strict", ["Y", "N"])
+@pytest.mark.parametrize("strict", ["Y", pytest.param("N", marks=pytest.mark.thorough)])
 def test_an_offloaded_rule_and_a_mode_change(card, strict):
     card.parameter("strict_rules", strict)
     card.vfs(1)
@@ -89,6 +91,7 @@ def test_an_offloaded_rule_and_a_mode_change(card, strict):
     card.set_mode("legacy")
 
 
+@pytest.mark.thorough
 def test_flow_steering_mode_is_a_matter_of_legacy_mode(card):
     def steering(mode):
         parameter = ["name", "flow_steering_mode", "value", mode, "cmode", "runtime"]
@@ -109,6 +112,7 @@ def test_flow_steering_mode_is_a_matter_of_legacy_mode(card):
     assert value() == "dmfs"
 
 
+@pytest.mark.thorough
 def test_the_inline_mode_is_fixed(card):
     done = card.run("devlink dev eswitch set pci/0000:3b:00.0 inline-mode transport", check=False)
     assert "Inline mode can't be set" in done.stderr

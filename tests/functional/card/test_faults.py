@@ -20,12 +20,14 @@ def test_every_fault_is_off_at_first(card):
     }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("name", "value"), [("mode_fail", "perhaps"), ("vf_delay_ms", "soon")])
 def test_a_wrong_value_is_refused(card, name, value):
     done = card.write(f"/sys/kernel/debug/vcx/0000:3b:00.0/fault_{name}", value, check=False)
     assert "Invalid argument" in done.stderr
 
 
+@pytest.mark.thorough
 def test_vfs_that_appear_late_and_a_mode_change_that_races_them(card):
     card.fault("vf_delay_ms", 60000)
     card.vfs(2, pfs=card.pfs[:1])
@@ -42,6 +44,7 @@ def test_vfs_that_appear_late_and_a_mode_change_that_races_them(card):
     card.set_mode("switchdev", pfs=card.pfs[:1])
 
 
+@pytest.mark.thorough
 def test_vfs_that_were_still_to_come_do_not_outlive_their_pf(card):
     card.fault("vf_delay_ms", 500)
     card.vfs(2, pfs=card.pfs[:1])
@@ -50,6 +53,7 @@ def test_vfs_that_were_still_to_come_do_not_outlive_their_pf(card):
     assert card.run("lspci -d 15b3:101e").stdout == ""
 
 
+@pytest.mark.thorough
 def test_a_vf_that_never_probes(card):
     card.fault("vf_no_probe", 1)
     card.vfs(3, pfs=card.pfs[:1], bound=True)
@@ -71,6 +75,7 @@ def test_a_mode_change_that_the_firmware_refuses(card):
     card.set_mode("switchdev", pfs=card.pfs[:1])
 
 
+@pytest.mark.thorough
 def test_no_room_for_vfs(card):
     card.fault("numvfs_enomem", "Y")
     done = card.write(f"{DEVICES}/0000:3b:00.0/sriov_numvfs", 2, check=False)
@@ -99,6 +104,7 @@ def test_a_link_that_goes_down_is_seen_at_both_ends(card):
     card.await_output("cat /sys/class/net/enp59s0f0np0/carrier", "1")
 
 
+@pytest.mark.thorough
 def test_a_card_that_vanishes_and_comes_back(card):
     card.vfs(2, bound=True)
     card.fault("surprise_remove", "Y")

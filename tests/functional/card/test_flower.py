@@ -51,6 +51,7 @@ def test_representor_to_representor_and_to_the_wire(card, reps):
     assert "in_hw" in rule(card, P0, *IPV4, "action", "drop")
 
 
+@pytest.mark.thorough
 def test_hardware_only_rules_are_taken_too(card, reps):
     assert "skip_sw" in rule(card, reps[0], *IPV4, "skip_sw", *to(reps[1]))
 
@@ -63,21 +64,25 @@ def refused(card, dev, *words):
     return done.stderr
 
 
+@pytest.mark.thorough
 def test_not_out_of_the_card(card, reps):
     card.run("ip link add elsewhere type dummy && ip link set elsewhere up")
     assert "devices are not on same switch HW" in refused(card, reps[0], *IPV4, *to("elsewhere"))
     assert "not_in_hw" in rule(card, reps[0], *IPV4, *to("elsewhere"))
 
 
+@pytest.mark.thorough
 def test_not_an_action_that_the_card_has_not(card, reps):
     assert "Not implemented offload action" in refused(card, reps[0], *IPV4, "action", "skbedit", "mark", "7")
 
 
+@pytest.mark.thorough
 def test_not_a_match_that_the_card_has_not(card, reps):
     arp = ["prio", "1", "protocol", "arp", "flower", "arp_op", "request"]
     assert "Unsupported key" in refused(card, reps[0], *arp, *to(reps[1]))
 
 
+@pytest.mark.thorough
 def test_not_a_match_that_the_test_forbids(card, reps):
     udp = [*IPV4, "ip_proto", "udp", "dst_port", "4791", *to(reps[1])]
     card.parameter("flower_reject", "vlan,ports")
@@ -93,6 +98,7 @@ def test_not_in_legacy_mode_and_not_with_hw_tc_offload_off(card, reps):
     assert "not_in_hw" in rule(card, reps[0], *IPV4, *to(reps[1]))
 
 
+@pytest.mark.thorough
 def test_to_a_bond_that_the_uplink_is_in(card, reps):
     card.set_mode("switchdev", pfs=(OTHER_PF,))
     card.run(f"tc qdisc del dev {P0} ingress")
@@ -135,6 +141,7 @@ def test_busy_while_rules_are_in_hardware_and_no_longer(card, reps):
     assert card.mode(PF) == "legacy"
 
 
+@pytest.mark.thorough
 def test_rules_vanish_with_the_module(card, reps):
     add_geneve(card)
     decap = ["enc_key_id", "7", "action", "tunnel_key", "unset"]

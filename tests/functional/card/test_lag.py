@@ -52,6 +52,7 @@ def test_both_ports_in_switchdev_and_in_one_bond_activate_vf_lag(switchdev):
     assert card.lag("state") == "active"
 
 
+@pytest.mark.thorough
 def test_active_backup_selects_ports_by_queue_affinity(switchdev):
     switchdev.bond("mode active-backup")
     switchdev.await_lag("active")
@@ -81,6 +82,7 @@ def test_bound_vfs_fail_the_activation(switchdev):
     assert "Failed to activate VF LAG\n" in log
 
 
+@pytest.mark.thorough
 def test_vfs_bound_while_it_ends_need_a_driver_restart(lag):
     card = lag
     card.bind("0000:3b:01.2")
@@ -94,7 +96,7 @@ def test_vfs_bound_while_it_ends_need_a_driver_restart(lag):
     make_lag(card)
 
 
-@pytest.mark.parametrize("switched", [0, 1])
+@pytest.mark.parametrize("switched", [0, pytest.param(1, marks=pytest.mark.thorough)])
 def test_one_port_in_switchdev_is_not_enough(card, switched):
     card.vfs(1)
     card.set_mode("switchdev", pfs=(card.pfs[switched],))
@@ -102,6 +104,7 @@ def test_one_port_in_switchdev_is_not_enough(card, switched):
     assert stays_off(card)
 
 
+@pytest.mark.thorough
 def test_vfs_in_legacy_mode_prevent_it(card):
     card.vfs(1)
     card.bond()
@@ -120,6 +123,7 @@ def test_a_third_member_prevents_it_and_a_leaving_one_ends_it(switchdev):
     card.await_lag("disabled")
 
 
+@pytest.mark.thorough
 def test_ports_of_two_cards_are_no_lag(card):
     card.reload("cards=3b:cx6dx:2,5e:cx6dx:2", "wires=w0,none,w1,none")
     for bdf in ("0000:3b:00.0", "0000:5e:00.0"):
@@ -128,12 +132,14 @@ def test_ports_of_two_cards_are_no_lag(card):
     assert stays_off(card)
 
 
+@pytest.mark.thorough
 def test_broadcast_bonds_are_refused_in_words(switchdev):
     done = switchdev.bond("mode broadcast")
     assert "Can't activate LAG offload, TX type isn't supported" in done.stderr
     assert stays_off(switchdev)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("strict", ["Y", "N"])
 def test_a_firmware_that_offers_more_than_64_vfs(card, strict):
     card.run("mstconfig -d 3b:00.0 -y set NUM_OF_VFS=65")
@@ -150,6 +156,7 @@ def test_a_firmware_that_offers_more_than_64_vfs(card, strict):
         card.await_lag("active")
 
 
+@pytest.mark.thorough
 def test_esw_multiport_excludes_the_bond(card):
     name = "pci/0000:3b:00.0 name esw_multiport"
     done = card.run(f"devlink dev param set {name} value true cmode runtime", check=False)
@@ -172,6 +179,7 @@ def test_a_mode_change_takes_an_active_lag_down_and_setting_the_same_mode_too(la
     card.await_lag("active")
 
 
+@pytest.mark.thorough
 def test_an_old_kernel_has_no_lag_directory_but_the_log(card):
     card.reload("lag_debugfs=N")
     make_switchdev(card)

@@ -76,6 +76,7 @@ def test_a_new_card_has_the_factory_values_everywhere(card):
     assert "INTERNAL_CPU_OFFLOAD_ENGINE" not in values
 
 
+@pytest.mark.thorough
 def test_the_header_names_the_card(card):
     _, text = mstconfig(card, "query", "SRIOV_EN")
     for name, value in {
@@ -113,6 +114,7 @@ def test_what_is_set_waits_for_the_next_boot_and_survives_it(card, boot):
     assert total_vfs(card) == ["16", "16"]
 
 
+@pytest.mark.thorough
 def test_sriov_off_leaves_no_vfs_to_ask_for(card):
     set_(card, "SRIOV_EN=0")
     after_another_boot(card)
@@ -120,6 +122,7 @@ def test_sriov_off_leaves_no_vfs_to_ask_for(card):
     assert set(total_vfs(card)) <= {"0", "none"}
 
 
+@pytest.mark.thorough
 def test_a_setting_of_one_pf_is_not_the_other_pfs(card):
     set_(card, "PCI_WR_ORDERING=1", device=OTHER_PF)
     assert next_boot(card, "PCI_WR_ORDERING", device=OTHER_PF) == ["force_relax(1)"]
@@ -148,11 +151,13 @@ def test_refused_and_nothing_changed(card):
     assert next_boot(card, "NUM_OF_VFS", "NUM_VF_MSIX") == ["8", "11"]
 
 
+@pytest.mark.thorough
 def test_as_many_vfs_as_the_msix_budget_allows(card):
     set_(card, "NUM_OF_VFS=64", "NUM_VF_MSIX=63")
     assert next_boot(card, "NUM_OF_VFS", "NUM_VF_MSIX") == ["64", "63"]
 
 
+@pytest.mark.thorough
 def test_reset_puts_every_parameter_back_to_its_default(card):
     set_(card, "NUM_OF_VFS=4", "CNP_DSCP_P1=26", "ATS_ENABLED=1")
     after_another_boot(card)
@@ -165,6 +170,7 @@ def test_reset_puts_every_parameter_back_to_its_default(card):
     }
 
 
+@pytest.mark.thorough
 def test_what_was_set_is_backed_up_and_restored(card):
     backup = ["-f", "/root/backup.raw"]
     status, text = mstconfig(card, *backup, "backup")
@@ -191,6 +197,7 @@ def test_a_card_that_only_a_power_cycle_restarts_says_so_and_means_it(card):
     assert query(card, "NUM_OF_VFS")["NUM_OF_VFS"] == ("8", "16", "16")
 
 
+@pytest.mark.thorough
 def test_a_bluefield_in_dpu_mode_keeps_its_firmware_over_a_warm_reboot(card):
     card.reload("cards=3b:bf2:2")
     engine = "INTERNAL_CPU_OFFLOAD_ENGINE"
@@ -202,6 +209,7 @@ def test_a_bluefield_in_dpu_mode_keeps_its_firmware_over_a_warm_reboot(card):
     assert query(card, engine) == {engine: ("ENABLED(0)", "DISABLED(1)", "DISABLED(1)")}
 
 
+@pytest.mark.thorough
 def test_each_card_has_a_store_of_its_own(card):
     card.reload("cards=3b:cx6dx:2,5e:cx6lx:1")
     set_(card, "NUM_OF_VFS=16", device="5e:00.0")
@@ -212,6 +220,7 @@ def test_each_card_has_a_store_of_its_own(card):
     assert mstconfig(card, "query", "LINK_TYPE_P2", device="5e:00.0")[0] == 3
 
 
+@pytest.mark.thorough
 def test_under_lockdown_the_device_does_not_open(card):
     card.write("/sys/kernel/security/lockdown", "integrity")
     done = card.run(["mstconfig", "-d", PF, "query"], check=False)
@@ -220,6 +229,7 @@ def test_under_lockdown_the_device_does_not_open(card):
     assert "Failed to open the device" in done.stdout + done.stderr
 
 
+@pytest.mark.thorough
 def test_a_store_that_cannot_be_written_fails_the_command(card):
     card.reload("fwstore=/nowhere/firmware")
     status, text = mstconfig(card, "set", "NUM_OF_VFS=16")

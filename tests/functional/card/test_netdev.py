@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Uplinks, VF netdevs, representors and the wires: names, identity, and the way that frames take."""
 
+import pytest
+
 TOR = "192.168.25.1"
 
 
@@ -35,6 +37,7 @@ def test_all_ports_of_a_card_share_a_switch_id_even_in_legacy_mode(card):
     assert other == "0c42a103005e0000\n"
 
 
+@pytest.mark.thorough
 def test_a_pf_lists_its_representors_among_its_netdevs(card):
     card.vfs(2, pfs=card.pfs[:1])
     card.set_mode("switchdev", pfs=card.pfs[:1])
@@ -43,6 +46,7 @@ def test_a_pf_lists_its_representors_among_its_netdevs(card):
     assert set(names) == {ports["p0"], ports["pf0vf0"], ports["pf0vf1"]}
 
 
+@pytest.mark.thorough
 def test_ethtool_knows_driver_firmware_and_speed(card):
     card.run("ip link set enp59s0f0np0 up")
     card.await_output("cat /sys/class/net/enp59s0f0np0/carrier", "1")
@@ -63,6 +67,7 @@ def test_hw_tc_offload_is_off_in_legacy_mode_and_on_in_switchdev(card):
     card.run("ethtool -K enp59s0f0np0 hw-tc-offload off")
 
 
+@pytest.mark.thorough
 def test_a_wire_is_plugged_when_a_netdev_of_its_name_appears(card):
     card.reload("wires=later")
     card.run("ip link set enp59s0f0np0 up; ip link add early type veth peer name far && ip link set far up")
@@ -74,6 +79,7 @@ def test_a_wire_is_plugged_when_a_netdev_of_its_name_appears(card):
     card.run("ip link del later")
 
 
+@pytest.mark.thorough
 def test_legacy_vfs_reach_each_other_the_host_and_the_wire(card):
     # The far end bonds its ports; alone, ours is a static member for this test.
     card.run("ip -n tor link set swp0 nomaster; ip -n tor link set swp0 up")
@@ -109,6 +115,7 @@ def test_lacp_aggregates_with_the_switch_over_both_wires(card):
     assert partner == card.run("ip netns exec tor cat /sys/class/net/bond1/address").stdout.strip()
 
 
+@pytest.mark.thorough
 def test_traffic_survives_the_loss_of_one_link(card):
     card.bond()
     card.await_output(f"ping -c 1 -W 1 {TOR}", "1 received")

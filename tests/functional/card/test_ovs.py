@@ -78,6 +78,7 @@ def test_geneve_over_the_bond_is_offloaded_both_ways(overlay):
     assert " 0% packet loss" in overlay.run(f"{PING} -c 5 10.0.0.1").stdout
 
 
+@pytest.mark.thorough
 def test_counters_rise_and_keep_the_flow_until_traffic_ends(overlay):
     first = await_flow(overlay, f"in_port({rep(overlay)})")
     overlay.run(f"{PING} -c 20 10.0.0.1")
@@ -112,6 +113,7 @@ def test_a_bond_as_port_is_offloaded_on_both_uplinks(overlay):
         assert "in_hw_count 2" in overlay.run(f"tc filter show block {block}").stdout
 
 
+@pytest.mark.thorough
 def test_one_port_down_and_flows_stay_in_the_card(overlay):
     overlay.fault("link_down", "Y")
     overlay.await_output(f"{PING} -c 3 10.0.0.1", " 0% packet loss", 30)
@@ -119,6 +121,7 @@ def test_one_port_down_and_flows_stay_in_the_card(overlay):
     assert overlay.lag("state") == "active"
 
 
+@pytest.mark.thorough
 def test_the_card_is_busy_while_open_vswitch_has_flows_in_it(overlay):
     await_flow(overlay, f"in_port({rep(overlay)})")
     overlay.parameter("strict_bond", "N")

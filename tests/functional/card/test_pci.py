@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The card on the PCI bus: what lspci and sysfs show, VFs, functions bound, removed and reset."""
 
+import pytest
+
 DEVICES = "/sys/bus/pci/devices"
 DRIVER = "/sys/bus/pci/drivers/mlx5_core"
 
 
+@pytest.mark.thorough
 def test_lspci_names_the_card(card):
     listed = card.run("lspci -nn -s 3b:").stdout.splitlines()
     assert [line.split(" ")[0] for line in listed] == ["3b:00.0", "3b:00.1"]
@@ -22,6 +25,7 @@ def test_lspci_decodes_the_capabilities(card):
     assert "Kernel driver in use: mlx5_core" in shown
 
 
+@pytest.mark.thorough
 def test_the_two_ports_share_a_card_without_numa_node_unless_told(card):
     assert card.read("0000:3b:00.0", "numa_node") == "-1"
     card.reload("numa=0")
@@ -37,12 +41,14 @@ def test_vfs_of_both_ports_have_addresses_of_their_own(card):
     assert card.run("lspci -d 15b3:101e | wc -l").stdout == "16\n"
 
 
+@pytest.mark.thorough
 def test_a_vf_knows_its_pf(card):
     card.vfs(2, bound=True)
     assert card.run(f"readlink {DEVICES}/0000:3b:00.2/physfn").stdout == "../0000:3b:00.0\n"
     assert card.run(f"basename $(readlink {DEVICES}/0000:3b:00.3/driver)").stdout == "mlx5_core\n"
 
 
+@pytest.mark.thorough
 def test_autoprobe_off_leaves_vfs_unbound_and_refuses_to_bind_them(card):
     card.vfs(1)
     assert card.run(f"ls {DEVICES}/0000:3b:00.2/driver", check=False).returncode != 0
@@ -63,6 +69,7 @@ def test_a_resize_without_zero_between_is_refused(card):
     assert "2 VFs already enabled. Disable before enabling 4 VFs" in card.log()
 
 
+@pytest.mark.thorough
 def test_zero_vfs_takes_them_away(card):
     card.vfs(4, bound=True)
     card.vfs(0)
@@ -80,6 +87,7 @@ def test_unbinding_a_pf_takes_its_vfs_and_netdev_away_and_binding_brings_it_back
     assert card.mode("0000:3b:00.0") == "legacy"
 
 
+@pytest.mark.thorough
 def test_a_removed_pf_comes_back_with_a_rescan(card):
     card.write(f"{DEVICES}/0000:3b:00.1/remove", 1)
     assert card.run("lspci -s 3b:00.1").stdout == ""
@@ -87,6 +95,7 @@ def test_a_removed_pf_comes_back_with_a_rescan(card):
     card.await_output("ls /sys/class/net", "enp59s0f1np1")
 
 
+@pytest.mark.thorough
 def test_a_function_level_reset_returns_at_once(card):
     assert "flr" in card.read("0000:3b:00.0", "reset_method")
     card.write(f"{DEVICES}/0000:3b:00.0/reset", 1)
@@ -104,6 +113,7 @@ def test_cards_of_several_models(card):
         assert f"fw.psid {psid}" in card.run(f"devlink dev info pci/0000:{bus}:00.0").stdout
 
 
+@pytest.mark.thorough
 def test_wrong_descriptions_are_refused_in_words(card):
     wrong = ["3b", "3b:cx7", "zz:cx6dx", "0:cx6dx", "3b:cx6dx:3", "3b:cx6dx:2:1", "3b:cx6dx,3b:cx6lx"]
     loads = "; ".join(

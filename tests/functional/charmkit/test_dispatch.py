@@ -2,7 +2,6 @@
 """Real systemd does what no hook can: other charms, approved reboots and settled hosts wake a unit."""
 
 import json
-import time
 from collections.abc import Callable
 
 import pytest
@@ -49,6 +48,10 @@ def hand_over(machine: Guest, charm: str = "nic-firmware", reason: str = NUM_OF_
     machine.run(["python3", "-", charm, reason], stdin=PUBLISH)
 
 
+def soon(machine: Guest, holds: Callable[[], bool]) -> bool:
+    return machine.until(holds, 180, pause=0.5)
+
+
 def status(unit: Unit) -> str:
     return unit.known["status"][1]
 
@@ -62,21 +65,12 @@ def holder(unit: Unit) -> str:
     return decode_cluster(peers["local_app_data"].get(KEY)).holder
 
 
-def soon(holds: Callable[[], bool], seconds: float = 180) -> bool:
-    deadline = time.monotonic() + seconds
-    while not holds():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.5)
-    return True
-
-
 def test_a_charm_that_hands_something_over_wakes_the_other(machine: Guest, unit: Unit) -> None:
     hand_over(machine)
 
-    assert soon(says(unit, f"nic-firmware: {NUM_OF_VFS}"))
+    assert soon(machine, says(unit, f"nic-firmware: {NUM_OF_VFS}"))
     machine.run("rm /run/ovn-offload/nic-firmware.json")
-    assert soon(lambda: status(unit) == "")
+    assert soon(machine, lambda: status(unit) == "")
 
 
 def test_each_of_several_changes_wakes_it_while_another_watched_file_is_absent(
@@ -85,29 +79,30 @@ def test_each_of_several_changes_wakes_it_while_another_watched_file_is_absent(
     assert machine.run("ls /run/ovn-offload", check=False).stdout == ""
     for number in range(5):
         hand_over(machine, reason=f"reason {number}")
-        assert soon(says(unit, f"nic-firmware: reason {number}")), f"change {number} woke nobody"
+        assert soon(machine, says(unit, f"nic-firmware: reason {number}")), f"change {number} woke nobody"
     machine.run("rm /run/ovn-offload/nic-firmware.json")
-    assert soon(lambda: status(unit) == "")
+    assert soon(machine, lambda: status(unit) == "")
     hand_over(machine, "roce-qos", "the other file")
-    assert soon(says(unit, "roce-qos: the other file"))
+    assert soon(machine, says(unit, "roce-qos: the other file"))
     machine.run("rm /run/ovn-offload/roce-qos.json")
-    assert soon(lambda: status(unit) == "")
+    assert soon(machine, lambda: status(unit) == "")
 
 
 def test_a_malformed_file_is_a_warning_of_the_reader(machine: Guest, unit: Unit) -> None:
     machine.run("mkdir -p /run/ovn-offload")
     machine.write("/run/ovn-offload/nic-firmware.json", json.dumps({**WISH, "version": 9}))
 
-    assert soon(lambda: "ignored: version 9 is not known here (known: 1)" in status(unit))
+    assert soon(machine, lambda: "ignored: version 9 is not known here (known: 1)" in status(unit))
 
 
+@pytest.mark.thorough
 def test_an_approved_reboot_rolls_without_a_hook_of_jujus(machine: Guest, unit: Unit) -> None:
     machine.run("touch /run/needs-reboot")
     assert unit.emit("update_status").status[0] == "blocked"
 
     approved = unit.action("approve-reboot")
     assert (approved.results["approved"], approved.reboot_requested) == ("roller/0", False)
-    assert soon(lambda: unit.reboot_requested), "no hook was dispatched after the action"
+    assert soon(machine, lambda: unit.reboot_requested), "no hook was dispatched after the action"
     assert holder(unit) == "roller/0"
 
     machine.reboot()
@@ -116,11 +111,11 @@ def test_an_approved_reboot_rolls_without_a_hook_of_jujus(machine: Guest, unit: 
     machine.run("systemctl daemon-reload")
     assert unit.emit("start").status[0] == "waiting"
     assert holder(unit) == "roller/0"
-    assert soon(lambda: holder(unit) == ""), "nobody came back when the host had settled"
+    assert soon(machine, lambda: holder(unit) == ""), "nobody came back when the host had settled"
     assert status(unit) == ""
 
     hand_over(machine)
-    assert soon(lambda: "NUM_OF_VFS" in status(unit)), "after a reboot nobody is woken any more"
+    assert soon(machine, lambda: "NUM_OF_VFS" in status(unit)), "after a reboot nobody is woken any more"
 
 
 def test_an_idle_hook_writes_and_starts_nothing(unit: Unit) -> None:
@@ -141,7 +136,10 @@ def test_the_stop_hook_leaves_no_unit_behind(machine: Guest, unit: Unit) -> None
         assert machine.run(f"systemctl is-active {NAME}-{watched}.path", check=False).stdout == "inactive\n"
 
 
-@pytest.mark.parametrize("seen", ["at once", "when another charm hands something over"])
+@pytest.mark.parametrize(
+    "seen",
+    ["at once", pytest.param("when another charm hands something over", marks=pytest.mark.thorough)],
+)
 def test_a_unit_that_juju_removes_without_its_stop_hook_leaves_nothing_that_wakes_it(
     machine: Guest, unit: Unit, seen: str
 ) -> None:
@@ -156,7 +154,7 @@ def test_a_unit_that_juju_removes_without_its_stop_hook_leaves_nothing_that_wake
         assert wake_ups(machine) == 7
         hand_over(machine, reason=seen)
 
-    assert soon(lambda: wake_ups(machine) == 0)
+    assert soon(machine, lambda: wake_ups(machine) == 0)
     assert "roller.json" not in machine.run("ls /run/ovn-offload").stdout
     said = machine.run(["journalctl", "--boot", "--output=cat", f"--identifier={NAME}"]).stdout
     assert "Juju has removed roller/0 without its stop hook" in said

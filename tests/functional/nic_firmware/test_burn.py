@@ -46,6 +46,7 @@ def flash(site: Pair) -> str:
     return site.guest.run(["mstflint", "-d", PF, "-qq", "query"]).stdout
 
 
+@pytest.mark.thorough
 def test_a_burn_runs_after_one_reboot(site: Pair) -> None:
     burned = site.firmware.action("burn")
     assert burned.results["burned"] == f"burn firmware {NEW} into 3b:00"
@@ -57,6 +58,7 @@ def test_a_burn_runs_after_one_reboot(site: Pair) -> None:
     assert site.firmware.emit("update_status").writes == []
 
 
+@pytest.mark.thorough
 def test_power_loss_in_the_middle_is_told_and_finished(site: Pair) -> None:
     site.guest.write("/root/burn-seconds", "600")
     with pytest.raises(GuestError):

@@ -3,12 +3,14 @@
 
 import json
 
+import pytest
 from functional.nic_firmware.conftest import Pair
 from pack import commissioning
 
 SCRIPT, RESULT = "/root/50-nic-firmware.py", "/root/result.yaml"
 
 
+@pytest.mark.thorough
 def test_it_sets_the_next_boot_and_a_second_run_finds_nothing_to_do(pair: Pair) -> None:
     pair.guest.write(SCRIPT, commissioning.script(), 0o755)
     command = f"RESULT_PATH={RESULT} {SCRIPT} --num-vfs=16 --profile=ovn-offload,throughput"

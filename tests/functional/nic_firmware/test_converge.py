@@ -3,6 +3,7 @@
 
 import json
 
+import pytest
 from functional.nic_firmware.conftest import PF, Pair
 
 WANTED = {
@@ -23,6 +24,7 @@ def current(pair: Pair) -> dict[str, str]:
     }
 
 
+@pytest.mark.thorough
 def test_one_reboot_serves_both_charms_and_a_second_run_writes_nothing(pair: Pair) -> None:
     first = pair.firmware.start()
     assert not first.reboot_requested, "sriov-switchdev has not said yet what it needs"

@@ -15,7 +15,7 @@ def alone(pair: Pair) -> Pair:
 
 
 def offline(parameters: str, says: str) -> object:
-    """What needs no NIC: unit tests read the same database's format, so that one look here is enough."""
+    """Unit tests show these with the same database and the tool's own output; here they run at night."""
     return pytest.param(parameters, says, marks=pytest.mark.thorough)
 
 
@@ -25,9 +25,9 @@ def offline(parameters: str, says: str) -> object:
         offline("NUM_VF_MSIX=2000", "'2000' is not allowed; it takes a whole number from 0 to 1023"),
         offline("LINK_TYPE_P1=fast", "'fast' is not allowed; it takes IB (1), ETH (2)"),
         ("NUM_OF_VFS=1000", "larger than maximum allowed 127"),
-        ("NUM_OF_VFS=65 NUM_VF_MSIX=63", "Illegal constraint"),
+        offline("NUM_OF_VFS=65 NUM_VF_MSIX=63", "Illegal constraint"),
         offline("NUM_OF_VF=8", "mstflint's database has no NUM_OF_VF; near: NUM_OF_VFS"),
-        ("INTERNAL_CPU_OFFLOAD_ENGINE=1", "the firmware does not offer INTERNAL_CPU_OFFLOAD_ENGINE"),
+        offline("INTERNAL_CPU_OFFLOAD_ENGINE=1", "the firmware does not offer INTERNAL_CPU_OFFLOAD_ENGINE"),
         ("MAX_ACC_OUT_READ=44", "set ADVANCED_PCI_SETTINGS=1 too, which shows it"),
     ],
 )
@@ -50,6 +50,7 @@ def test_a_locked_down_nic_and_one_that_vanished_are_named_and_nothing_is_writte
         alone.guest.run(f"echo N > {FAULTS}/{PF}/fault_{fault}")
 
 
+@pytest.mark.thorough
 def test_please_power_cycle_is_terminal_and_asks_for_no_reboot(alone: Pair) -> None:
     alone.guest.run("echo N > /sys/module/mlx5_core/parameters/warm_reboot_applies")
     result = alone.firmware.start()
@@ -60,6 +61,7 @@ def test_please_power_cycle_is_terminal_and_asks_for_no_reboot(alone: Pair) -> N
     assert "maas PROFILE machine power-off SYSTEM_ID" in findings
 
 
+@pytest.mark.thorough
 def test_actions_set_back_up_reset_and_restore(alone: Pair) -> None:
     config = {"profile": "", "parameters": ""}
     assert alone.firmware.emit("config_changed", config=config).status[0] == "active"

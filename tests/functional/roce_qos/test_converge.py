@@ -5,6 +5,7 @@ import json
 import re
 from itertools import pairwise
 
+import pytest
 from functional.roce_qos.node import P0, P1, PF0, PF1, Node, is_lossless, ports
 from lab.guest import Guest
 
@@ -69,6 +70,7 @@ def test_a_refresh_flaps_no_link(lossless: Node) -> None:
     assert (lossless.state(), lossless.flaps()) == (before, flaps)
 
 
+@pytest.mark.thorough
 def test_a_reboot_is_made_good_without_a_hook(machine: Guest, lossless: Node) -> None:
     machine.reboot()
     assert lossless.reachable()
@@ -105,6 +107,7 @@ def test_a_netdev_that_is_added_anew_is_served_by_udev(machine: Guest, lossless:
     assert is_lossless(lossless.state()), journal
 
 
+@pytest.mark.thorough
 def test_lldp_tells_switch_and_host_of_each_other(machine: Guest, lossless: Node) -> None:
     if machine.release.name == "bookworm":
         machine.reboot()  # networkd of systemd 252 reads its files then
@@ -128,6 +131,7 @@ def test_lldp_tells_switch_and_host_of_each_other(machine: Guest, lossless: Node
     assert heard == {P0: {**switch, "port": "swp0"}, P1: {**switch, "port": "swp1"}}
 
 
+@pytest.mark.thorough
 def test_show_qos_and_show_counters(lossless: Node) -> None:
     text = lossless.unit.action("show-qos").results["qos"]
     print(text)
@@ -139,6 +143,7 @@ def test_show_qos_and_show_counters(lossless: Node) -> None:
     assert "per second" in counters
 
 
+@pytest.mark.thorough
 def test_removal_leaves_the_ports_until_the_next_boot(machine: Guest, lossless: Node) -> None:
     before = lossless.state()
     result = lossless.hook("stop")

@@ -10,6 +10,8 @@ from lab.cable import WIRES, cables
 from lab.guest import Guest
 from lab.image import CHOSEN
 
+pytestmark = pytest.mark.thorough
+
 PORTS = ("52:54:00:77:02:00", "52:54:00:77:02:01")
 SENDER, RECEIVER = "192.168.30.51", "192.168.30.1"
 MODULES = "modprobe -a rdma_rxe ib_uverbs rdma_ucm && { mountpoint -q /sys/kernel/config || "

@@ -29,6 +29,7 @@ def test_a_port_that_refuses_is_named_with_the_setting_and_nothing_is_cut(node: 
     assert is_lossless(node.state())
 
 
+@pytest.mark.thorough
 def test_a_port_without_the_operations_is_passed_over_and_blocks_when_named(node: Node) -> None:
     node.fault(PF1, NO_OPS)
     assert node.hook("config_changed").status[0] == "active"
@@ -38,6 +39,7 @@ def test_a_port_without_the_operations_is_passed_over_and_blocks_when_named(node
     assert ports(result.writes) == []
 
 
+@pytest.mark.thorough
 def test_missing_buffers_and_rates_are_no_matter(node: Node) -> None:
     node.fault(PF0, NO_BUFFER_NO_MAXRATE)
     node.fault(PF1, NO_BUFFER_NO_MAXRATE)
@@ -63,7 +65,9 @@ def test_dcbx_in_the_firmwares_hands_blocks_and_is_taken_over_when_allowed(
     assert is_lossless(node.state())
 
 
-@pytest.mark.parametrize(("dark", "lit", "bdf"), [(P0, P1, PF0), (P1, P0, PF1)])
+@pytest.mark.parametrize(
+    ("dark", "lit", "bdf"), [(P0, P1, PF0), pytest.param(P1, P0, PF1, marks=pytest.mark.thorough)]
+)
 def test_the_only_port_that_carries_is_left_alone(
     machine: Guest, node: Node, dark: str, lit: str, bdf: str
 ) -> None:

@@ -2,6 +2,7 @@
 """One node converges through a reboot, stays as it is, is adopted, resized and left, on a real kernel."""
 
 import pytest
+from functional.once import once
 from functional.sriov_switchdev.node import VFS, Node, is_converged, nic
 from lab.guest import Guest
 
@@ -51,12 +52,7 @@ def test_a_second_run_writes_nothing_and_changes_nothing(converged: Node) -> Non
     assert converged.unit.action("verify").results["verified"] == "true"
 
 
-def test_a_refresh_on_a_converged_node_writes_nothing(converged: Node) -> None:
-    before = converged.state()
-    assert converged.hook("upgrade_charm").writes == []
-    assert converged.state() == before
-
-
+@pytest.mark.thorough
 @pytest.mark.every_release
 def test_another_reboot_ends_in_the_same_state_with_nothing_to_do(converged: Node) -> None:
     result = converged.reboot()
@@ -96,6 +92,11 @@ def test_removal_leaves_the_nic_until_the_next_boot(machine: Guest, converged: N
     places = "/etc /usr/lib/ovn-offload /run/ovn-offload"
     left = f"find {places} -name '*ovn-offload-sriov*' -o -name 'sriov-switchdev*'"
     assert machine.run(left, check=False).stdout == ""
+
+
+@pytest.mark.thorough
+def test_the_boot_after_removal_has_no_vfs_and_the_network_comes_up(machine: Guest, converged: Node) -> None:
+    converged.hook("stop")
     machine.reboot()
     assert converged.state().count("numvfs 0 autoprobe 1 mode legacy") == 2
     assert converged.reachable()
@@ -116,8 +117,14 @@ network:
 """.replace(" &pf", "")
 
 
-def test_a_node_that_ovn_chassis_converged_is_adopted_with_a_vf_in_use(machine: Guest) -> None:
-    """The state that netplan leaves at boot, made by hand: the file is what matters to the charm."""
+@pytest.fixture
+def adopted(machine: Guest) -> Node:
+    """The node after :func:`adopt`."""
+    return once(machine, "sriov-adopted", lambda: adopt(machine))
+
+
+def adopt(machine: Guest) -> Node:
+    """Take over a node that is as netplan leaves it at boot; made by hand, and with netplan's file."""
     make = """
     for pf in 0000:3b:00.0 0000:3b:00.1; do echo 0 > /sys/bus/pci/devices/$pf/sriov_drivers_autoprobe; done
     ip link set enp59s0f0np0 nomaster; ip link set enp59s0f1np1 nomaster
@@ -155,6 +162,14 @@ def test_a_node_that_ovn_chassis_converged_is_adopted_with_a_vf_in_use(machine: 
     assert nic(result.writes) == []
     assert not result.reboot_requested
     assert node.state() == before
-    # From the next boot on this charm sets the VFs.
-    assert node.reboot().status[0] == "active"
-    assert is_converged(node.state())
+    return node
+
+
+def test_a_node_that_ovn_chassis_converged_is_adopted_with_a_vf_in_use(adopted: Node) -> None:
+    assert is_converged(adopted.state())
+
+
+@pytest.mark.thorough
+def test_the_boot_after_adoption_sets_the_vfs_by_this_charm(adopted: Node) -> None:
+    assert adopted.reboot().status[0] == "active"
+    assert is_converged(adopted.state())

@@ -10,6 +10,8 @@ from lab.cable import WIRES, cables
 from lab.guest import Guest
 from lab.twin.wiring import OUTSIDE, reference
 
+pytestmark = pytest.mark.thorough
+
 PORTS = ("52:54:00:77:00:00", "52:54:00:77:00:01")
 
 

@@ -43,6 +43,7 @@ def test_every_session_segment_and_vni_is_as_the_intent_says(rack: Rack) -> None
     }
 
 
+@pytest.mark.thorough
 def test_a_switch_hears_what_is_at_a_cables_other_end(rack: Rack) -> None:
     def heard() -> set[tuple[str, str, str, str]]:
         return {
@@ -75,6 +76,7 @@ def test_jumbo_frames_cross_the_racks_unfragmented(rack: Rack, network: str) -> 
     assert rack.ping("compute2", f"{network}.11", size=JUMBO + 1) == 0
 
 
+@pytest.mark.thorough
 def test_what_hangs_on_one_leaf_and_the_gateway_are_reached(rack: Rack) -> None:
     assert rack.ping("juju", "192.168.25.12") == 3  # single-homed on Leaf0-1, untagged
     assert rack.ping("maas", "10.7.208.1") == 3  # VLAN 9 tagged here, untagged at the gateway
@@ -116,6 +118,7 @@ def test_a_broadcast_arrives_once_and_never_comes_back(rack: Rack) -> None:
     assert questions("192.168.25.98", "in") == [0, sent, sent]
 
 
+@pytest.mark.thorough
 def test_a_cut_host_link_loses_no_connection(rack: Rack) -> None:
     rack.on("Leaf0-1", "ip link set swp9 down")
     rack.until(lambda: rack.ping("compute2", "192.168.25.10", size=JUMBO) == 3, 60, "compute0 is not reached")
@@ -123,6 +126,7 @@ def test_a_cut_host_link_loses_no_connection(rack: Rack) -> None:
     assert ("Leaf0-1 swp9", "the link is down") in said
 
 
+@pytest.mark.thorough
 def test_a_leaf_without_uplinks_hands_its_hosts_to_the_other(rack: Rack) -> None:
     for spine in ("Spine0", "Spine1"):
         rack.on(spine, "ip link set swp13 down")
@@ -180,6 +184,7 @@ def test_a_change_leaves_all_else_alone(rack: Rack) -> None:
     assert links() == before
 
 
+@pytest.mark.thorough
 def test_a_change_that_cuts_management_rolls_back_by_itself(rack: Rack) -> None:
     before = rack.operate("read")["Leaf0-2"]["interface"]["eth0"]
     down = {"interface": {"eth0": {"link": {"state": {"down": {}}}}}}
