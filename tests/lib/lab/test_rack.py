@@ -47,6 +47,9 @@ class FakeGuest:
     def kill(self) -> None:
         pass
 
+    def processes(self) -> list[int]:
+        return []
+
 
 class FakeRunner:
     """A charm that counts its peers, reboots its machine once and writes down what it hears."""
