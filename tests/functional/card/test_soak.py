@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random sequences of operations without a kernel warning; see soak.py for what they are.
 
-``LAB_SOAK_SEED=<seed>`` repeats a run; ``pytest -m soak`` runs five hundred sequences, and
-longer ones, instead of thirty.
+``LAB_SOAK_SEED=<seed>`` repeats a run. Both run at night: thirty sequences with ``-m thorough``, five hundred
+longer ones with ``-m soak``.
 """
 
 import os
@@ -29,6 +29,7 @@ def soak(card, sequences, operations):
         card.run("modprobe mlx5_core && udevadm settle")
 
 
+@pytest.mark.thorough
 def test_thirty_random_sequences(card):
     soak(card, 30, operations=4)
 
