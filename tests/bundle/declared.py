@@ -4,7 +4,6 @@
 import ast
 import dataclasses
 import importlib
-import importlib.util
 import re
 from collections.abc import Iterator
 from functools import cached_property
@@ -13,6 +12,7 @@ from types import ModuleType
 from typing import Any
 
 import yaml
+from check.options import config
 from import_graph import Module, modules, reachable
 
 ROOT = Path(__file__).parents[2]
@@ -39,13 +39,8 @@ class Charm:
 
     @cached_property
     def config(self) -> ModuleType:
-        """The charm's config.py, loaded under a name of its own."""
-        path = self.directory / "src/config.py"
-        spec = importlib.util.spec_from_file_location(f"{self.name.replace('-', '_')}_config", path)
-        assert spec is not None and spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        return module
+        """The charm's config.py."""
+        return config(self.name)
 
     @cached_property
     def handlers(self) -> dict[str, type | None]:

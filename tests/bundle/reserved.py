@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Names that a charm may not declare: Juju keeps them for itself, refuses them, or cannot be told them.
 
-Imports nothing of the checker, so that the unit tests hold the charms to it, too. Sources: juju/juju 4.0,
-whose internal/charm is juju/charm in 3.6, and canonical/charmcraft:
+Settings of Juju's own (``SETTINGS``) are the checker's. Sources: juju/juju 4.0, whose internal/charm is
+juju/charm in 3.6, and canonical/charmcraft:
 
-- apiserver/facades/client/application: ``trustFields``, and ``splitApplicationAndCharmConfig``, which takes
-  these keys out of what is meant for the charm;
 - internal/charm/meta.go: ``reservedName``, ``Meta.Check``; extra_bindings.go; actions.go: ``actionNameRule``,
   which cmd/juju/action also holds parameters to; juju/names: ``RelationSnippet``, ``StorageNameSnippet``;
 - charmcraft/models/actions.py: no action has the name of a Python keyword.
@@ -16,10 +14,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-SETTINGS = {
-    "trust": "Juju keeps that name for a setting of its own (juju trust), and hands the charm nothing of it"
-}
-"""Keys of `juju config` that are the application's on a machine model, and why no charm can have them."""
+from check.facts import SETTINGS
+
 NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 """The spelling that Juju takes for every kind of name but storage; of some kinds it takes others, too."""
 SPELLING = "a name is words of lower-case letters and digits joined by dashes, and begins with a letter"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from bundle import check
+from check import checker
 from maas.sitefile import Site
 
 ROOT = Path(__file__).parents[2]
@@ -27,7 +27,7 @@ SITE = Site.read(ROOT / "bundles/maas/site-example.yaml")
 
 def findings(paths):
     """What the checker says, without the places."""
-    return [f"{finding.rule}: {finding.what}" for finding in check.check(check.load(paths, SITE))]
+    return [f"{finding.rule}: {finding.what}" for finding in checker.check(checker.load(paths, SITE))]
 
 
 def expected(overlays):

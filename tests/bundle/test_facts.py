@@ -2,8 +2,8 @@
 """The facts table: what the script derives from a folder of charms, and that the table gives it back."""
 
 import yaml
-from bundle import facts
-from bundle.facts import Endpoint
+from check import facts
+from check.facts import Endpoint
 
 METADATA = """
 name: ovn-chassis

@@ -2,8 +2,8 @@
 """Overlays merge as Juju's own tests and documents say; places and YAML's words are kept."""
 
 import pytest
-from bundle.merge import merge_texts
-from bundle.source import FileError, Place, parse
+from check.merge import merge_texts
+from check.source import FileError, Place, parse
 
 param = pytest.param
 BASE = """
@@ -126,7 +126,7 @@ applications:
 
 
 def test_charm_paths_and_includes_start_at_their_file(tmp_path):
-    from bundle.check import load
+    from check.checker import load
 
     (tmp_path / "overlays").mkdir()
     (tmp_path / "overlays/intent.yaml").write_text("spines: 2\n")

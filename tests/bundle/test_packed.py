@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from bundle import facts
+from check import facts
 
 ROOT = Path(__file__).parents[2]
 PACKED = sorted(ROOT.glob("build/*.charm"))

@@ -4,7 +4,7 @@
 from pathlib import Path
 
 import pytest
-from bundle import check
+from check import checker
 from maas.sitefile import Site
 
 ROOT = Path(__file__).parents[2]
@@ -23,12 +23,12 @@ OWN = {
 
 @pytest.fixture(scope="module")
 def rdg():
-    return check.load([Path(__file__).parent / "rdg.yaml"], SITE)
+    return checker.load([Path(__file__).parent / "rdg.yaml"], SITE)
 
 
 @pytest.fixture(scope="module", params=["yoga", "caracal"])
 def ours(request):
-    return check.load([ROOT / f"bundles/ovn-offload-jammy-{request.param}.yaml"], SITE)
+    return checker.load([ROOT / f"bundles/ovn-offload-jammy-{request.param}.yaml"], SITE)
 
 
 def relations(bundle):
@@ -40,7 +40,7 @@ def without_spaces(value):
 
 
 def test_the_rdgs_relations_and_options_pass_every_rule_but_its_base(rdg):
-    assert [finding.rule for finding in check.check(rdg)] == ["base"]
+    assert [finding.rule for finding in checker.check(rdg)] == ["base"]
     assert len(rdg.written) == 42
 
 

@@ -5,10 +5,10 @@ import re
 from pathlib import Path
 
 import yaml
-from bundle import check
-from bundle.merge import Part, merge
-from bundle.model import Bundle
-from bundle.source import FileError, Map, Place, Seq, parse
+from check import checker
+from check.merge import Part, merge
+from check.model import Bundle
+from check.source import FileError, Map, Place, Seq, parse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from maas.sitefile import Site
@@ -72,7 +72,7 @@ def test_a_bundle_with_anything_anywhere_is_checked(path, junk, as_overlay):
         Part(Path("x.yaml"), tree(document)) for document in ([GOOD] if as_overlay else []) + [broken]
     ]
     try:
-        found = check.check(Bundle(merge(documents), documents, SITE))
+        found = checker.check(Bundle(merge(documents), documents, SITE))
     except FileError as error:
         assert re.fullmatch(r"x\.yaml:1: .+ is .+\. Write .+\.", str(error))
     else:

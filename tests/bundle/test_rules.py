@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 import yaml
-from bundle import check
-from bundle.rule import RULES
+from check import checker
+from check.rule import RULES
 from maas.sitefile import Site
 
 ROOT = Path(__file__).parents[2]
@@ -30,7 +30,7 @@ def broken(tmp_path):
             paths.append(tmp_path / "overlay.yaml")
             paths[1].write_text(case["overlay"])
         (tmp_path / "site.yaml").write_text(_replaced(SITE.read_text(), case.get("site", {})))
-        return check.load(paths, Site.read(tmp_path / "site.yaml"))
+        return checker.load(paths, Site.read(tmp_path / "site.yaml"))
 
     return write
 
@@ -45,12 +45,12 @@ def _replaced(text, changes):
 @pytest.fixture(scope="session")
 def accepted():
     """What is found in the bundle as it is."""
-    return {finding.what for finding in check.check(check.load([GOOD], Site.read(SITE)))}
+    return {finding.what for finding in checker.check(checker.load([GOOD], Site.read(SITE)))}
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case['rule']}: {case['case']}")
 def test_a_broken_bundle_is_found_at_its_line_and_nothing_else_is(case, broken, accepted):
-    found = [finding for finding in check.check(broken(case)) if finding.what not in accepted]
+    found = [finding for finding in checker.check(broken(case)) if finding.what not in accepted]
     matching = [finding for finding in found if finding.rule == case["rule"] and case["says"] in str(finding)]
     assert matching, "\n".join(map(str, found))
     assert {finding.rule for finding in found} == {case["rule"], *case.get("also", ())}
@@ -69,19 +69,19 @@ def test_every_rule_has_a_broken_bundle():
 def test_the_command_line_checks_a_users_files(tmp_path, capsys):
     overlay = tmp_path / "mine.yaml"
     overlay.write_text("applications: {sriov-switchdev: {options: {num-vfs: 16}}}\n")
-    assert check.main([str(GOOD), "--overlay", str(overlay), "--site", str(SITE)]) == 1
+    assert checker.main([str(GOOD), "--overlay", str(overlay), "--site", str(SITE)]) == 1
     assert "vf-count: sriov-switchdev wants 16 VFs per port" in capsys.readouterr().out
 
 
 def test_the_rules_are_listed(capsys):
-    assert check.main(["--rules"]) == 0
+    assert checker.main(["--rules"]) == 0
     assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == sorted(
         rule.name for rule in RULES
     )
 
 
 def test_without_a_site_it_says_what_was_not_checked(capsys):
-    assert check.main([str(GOOD)]) == 0
+    assert checker.main([str(GOOD)]) == 0
     (said,) = re.findall(r"Not checked without --site: (.*)\.$", capsys.readouterr().out, re.MULTILINE)
     assert set(said.split(", ")) == {rule.name for rule in RULES if rule.site}
 
@@ -98,11 +98,11 @@ def test_without_a_site_it_says_what_was_not_checked(capsys):
 def test_a_file_that_is_no_bundle_is_said_in_one_sentence(tmp_path, capsys, text, says):
     path = tmp_path / "bundle.yaml"
     path.write_text(text)
-    assert check.main([str(path)]) == 2
+    assert checker.main([str(path)]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert says in line
 
 
 def test_a_file_that_is_not_there(capsys):
-    assert check.main(["none.yaml"]) == 2
+    assert checker.main(["none.yaml"]) == 2
     assert capsys.readouterr().err == "none.yaml cannot be read: No such file or directory.\n"

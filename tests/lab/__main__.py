@@ -9,7 +9,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from bundle.source import FileError
+from check.source import FileError
 
 from lab import juju
 from lab.guest import GuestError

@@ -39,7 +39,7 @@ def verdict(statuses: list[int], options: list[str]) -> int:
 
 def main(options: list[str]) -> int:
     """Run everything, also after a failure; the exit status."""
-    statuses = [run("lib", ROOT / "tests/lib", ["lib", "tests"], options)]
+    statuses = [run("lib", ROOT / "tests/lib", ["lib", "tests", "bundles"], options)]
     for charm in sorted(ROOT.glob("charms/*/charmcraft.yaml")):
         name = charm.parent.name
         tests = ROOT / "tests/unit" / name.replace("-", "_")

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from bundle.merge import Part, merge, parts
-from bundle.source import Map
+from check.merge import Part, merge, parts
+from check.source import Map
 
 ROOT = Path(__file__).parents[3]
 CHARMS = ROOT / "charms"

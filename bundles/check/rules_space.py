@@ -3,8 +3,8 @@
 
 from collections.abc import Iterator
 
-from bundle.model import Bundle, words
-from bundle.rule import Wrong, listed, near, rule
+from check.model import Bundle, words
+from check.rule import Wrong, listed, near, rule
 
 QUORUM = ("mysql-innodb-cluster", "ovn-central")
 APIS = ("keystone", "glance", "placement", "neutron-api", "nova-cloud-controller", "openstack-dashboard")

@@ -5,11 +5,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-from bundle import check
+from check import checker
 
 if any(
     argument.endswith((".yaml", ".yml")) or argument in ("--help", "--rules") for argument in sys.argv[1:]
 ):
-    sys.exit(check.main(sys.argv[1:]))
-TESTS = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "maas")]
+    sys.exit(checker.main(sys.argv[1:]))
+TESTS = [str(Path(__file__).parents[2] / "tests" / name) for name in ("bundle", "maas")]
 sys.exit(subprocess.run([sys.executable, "-m", "pytest", *TESTS, *sys.argv[1:]], check=False).returncode)

@@ -5,12 +5,13 @@ import argparse
 import sys
 from pathlib import Path
 
-from bundle import rules_fabric, rules_juju, rules_offload, rules_space
-from bundle.merge import merge, parts
-from bundle.model import Bundle
-from bundle.rule import RULES, Finding
-from bundle.source import FileError
 from maas.sitefile import Site, SiteError
+
+from check import rules_fabric, rules_juju, rules_offload, rules_space
+from check.merge import merge, parts
+from check.model import Bundle
+from check.rule import RULES, Finding
+from check.source import FileError
 
 MODULES = (rules_juju, rules_space, rules_offload, rules_fabric)
 """Where the rules are; importing them fills RULES."""

@@ -4,7 +4,7 @@
 `facts.yaml` holds the upstream charms of the bundles. It is derived from a folder of charms, laid out as
 `<charm>/<branch>/{metadata,config}.yaml` or `<charm>/<branch>/charmcraft.yaml`:
 
-    python tests/bundle/facts.py FOLDER > tests/bundle/facts.yaml
+    python bundles/check/facts.py FOLDER > bundles/check/facts.yaml
 
 This project's own charms are read from charms/ each time.
 """
@@ -30,6 +30,15 @@ TRACKS = {
     ("hacluster", "stable_jammy"): ["2.4"],
 }
 """Channel tracks of the branches that are not named after theirs; the others are `stable_<track>`."""
+
+SETTINGS = {
+    "trust": "Juju keeps that name for a setting of its own (juju trust), and hands the charm nothing of it"
+}
+"""Keys of `juju config` that are the application's on a machine model, and why no charm can have them.
+
+Source: juju/juju 4.0, apiserver/facades/client/application: ``trustFields``, and
+``splitApplicationAndCharmConfig``, which takes these keys out of what is meant for the charm.
+"""
 
 
 @dataclass(frozen=True)
@@ -200,10 +209,10 @@ class _Dumper(yaml.SafeDumper):
 def main(arguments: list[str]) -> int:
     """Print the table of the folder that the argument names."""
     if len(arguments) != 1 or not Path(arguments[0]).is_dir():
-        print("usage: python tests/bundle/facts.py FOLDER", file=sys.stderr)
+        print("usage: python bundles/check/facts.py FOLDER", file=sys.stderr)
         return 2
     print("# SPDX-License-Identifier: Apache-2.0")
-    print("# Derived by tests/bundle/facts.py from the metadata of the charms; do not edit.")
+    print("# Derived by bundles/check/facts.py from the metadata of the charms; do not edit.")
     print(
         yaml.dump(table(from_folder(Path(arguments[0]))), Dumper=_Dumper, sort_keys=False, width=110), end=""
     )

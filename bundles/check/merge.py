@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bundle.shape import check_shape
-from bundle.source import FileError, Map, Place, Seq, parse, read
+from check.shape import check_shape
+from check.source import FileError, Map, Place, Seq, parse, read
 
 MAPS = {
     "resources",

@@ -5,9 +5,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import yaml
-from bundle.model import Application, Bundle, vlan_ranges
-from bundle.rule import Wrong, rule
-from bundle.source import Place
+
+from check.model import Application, Bundle, vlan_ranges
+from check.rule import Wrong, rule
+from check.source import Place
 
 Intent = dict[str, Any]
 

@@ -4,13 +4,13 @@
 from collections.abc import Iterator
 from typing import Any
 
-from bundle.declared import CHARMS
-from bundle.facts import own
-from bundle.model import Bundle, machine_of
-from bundle.reserved import SETTINGS
-from bundle.rule import Wrong, listed, near, rule
-from bundle.source import Map, Place, Seq
 from charmkit.options import OptionError
+
+from check.facts import SETTINGS, own
+from check.model import Bundle, machine_of
+from check.options import classes
+from check.rule import Wrong, listed, near, rule
+from check.source import Map, Place, Seq
 
 TOP_KEYS = {
     *("applications", "machines", "relations", "saas", "series", "default-base", "variables"),
@@ -101,7 +101,7 @@ def charm_known(bundle: Bundle) -> Iterator[Wrong]:
     for application in bundle.applications.values():
         if application.facts is None:
             what = f"{application.name}: nothing is known of charm {application.charm or '(none)'}"
-            yield application.place("charm"), what, "Derive its facts with tests/bundle/facts.py"
+            yield application.place("charm"), what, "Derive its facts with bundles/check/facts.py"
 
 
 @rule("relation-application", "Both applications of a relation are in the bundle.")
@@ -257,7 +257,7 @@ def option_type(bundle: Bundle) -> Iterator[Wrong]:
 
 @rule("option-value", "This project's charms accept the values of their options.")
 def option_value(bundle: Bundle) -> Iterator[Wrong]:
-    codes = {charm.name: charm.config.Options for charm in CHARMS}
+    codes = classes()
     for application in bundle.of(*codes):
         kinds = application.facts.options if application.facts else {}
         options = application.section("options")

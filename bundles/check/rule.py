@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-from bundle.model import Bundle
-from bundle.source import Place
+from check.model import Bundle
+from check.source import Place
 
 Wrong = tuple[Place, str, str]
 """Where it stands, what is wrong, and what to write instead."""

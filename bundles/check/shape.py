@@ -4,7 +4,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from bundle.source import FileError, Map, Place, Seq
+from check.source import FileError, Map, Place, Seq
 
 
 def _mapping(value: Any) -> bool:

@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from bundle.model import Application, Bundle, json_list, pairs
-from bundle.rule import Wrong, listed, near, rule
-from bundle.rules_space import tags_of
 from maas.sitefile import cpus
+
+from check.model import Application, Bundle, json_list, pairs
+from check.rule import Wrong, listed, near, rule
+from check.rules_space import tags_of
 
 SENTINEL = "none:0"
 """ovn-chassis' sriov-numvfs that names no port: it then leaves every VF alone (charm-layer-ovn)."""

@@ -9,11 +9,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from bundle import facts
-from bundle.facts import Endpoint, Facts
-from bundle.merge import Part
-from bundle.source import Map, Place, Seq
 from maas.sitefile import Site
+
+from check import facts
+from check.facts import Endpoint, Facts
+from check.merge import Part
+from check.source import Map, Place, Seq
 
 
 @dataclass(frozen=True)
