@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """An apply on one switch against an apply on 48, each switch 200 ms away.
 
-The switches are simulated (tests/nvue), in processes of their own, and come as from the factory. Both applies
-have one wave, so that the ratio shows what the other 47 switches cost. ``python tests/bench/switches.py``
-prints it; it needs no virtual machine.
+The switches are simulated (tests/lab/nvue), in processes of their own, and come as from the factory. Both
+applies have one wave, so that the ratio shows what the other 47 switches cost.
+``python tests/bench/switches.py`` prints it; it needs no virtual machine.
 """
 
 import os
@@ -21,7 +21,7 @@ SERVE = """
 import sys
 from contextlib import ExitStack
 from pathlib import Path
-from nvue import Certificate, Server, Switch
+from lab.nvue import Certificate, Server, Switch
 directory, latency, names = Path(sys.argv[1]), float(sys.argv[2]), sys.argv[3:]
 certificate = Certificate(directory / "cumulus.pem", directory / "cumulus.key")
 with ExitStack() as stack:
@@ -97,7 +97,7 @@ def seconds(directory: Path, intent: Path, names: list[str]) -> float:
 def main() -> None:
     """Print both times and their ratio."""
     import fabric
-    from nvue import Certificate
+    from lab.nvue import Certificate
 
     names = [f"Spine{n}" for n in range(SPINES)]
     names += [f"Leaf{rack}-{leaf}" for rack in range(LEAVES // 2) for leaf in (1, 2)]

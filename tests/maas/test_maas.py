@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 import yaml
 from converge import StepError
+from lab.maas import KEY, Region
 from maas import __main__ as command
 from maas.client import Maas
-from maas.simulator import KEY, Region
 
 SITE = Path(__file__).parents[2] / "bundles/maas/site-example.yaml"
 BUILD_OPENER = urllib.request.build_opener

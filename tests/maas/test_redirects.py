@@ -7,8 +7,8 @@ from threading import Thread
 
 import pytest
 from converge import StepError
+from lab.maas import KEY
 from maas.client import Maas
-from maas.simulator import KEY
 
 PARTS = KEY.split(":")
 PATHS = [("GET", "spaces/"), ("GET", "machines/?op=power_parameters"), ("POST", "spaces/")]

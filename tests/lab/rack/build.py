@@ -25,7 +25,7 @@ CREDENTIALS = {
     "id": "secret:labswitches000000000",
     "tracked_content": {"user": "cumulus", "password": "CumulusLinux!"},
 }
-"""The password that ``tests/nvue`` has the switches take."""
+"""The password that ``tests/lab/nvue`` has the switches take."""
 
 
 @dataclass

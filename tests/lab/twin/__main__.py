@@ -16,8 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
-from nvue import Certificate, Server, Switch
-
+from lab.nvue import Certificate, Server, Switch
 from lab.twin import rack
 from lab.twin.switch import TwinSwitch
 from lab.twin.wiring import Wiring, reference

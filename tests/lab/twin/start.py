@@ -17,14 +17,13 @@ COPY = "/opt/twin"
 
 def kept(wiring: Wiring) -> str:
     """A script that copies the twin's code into a guest and starts it there, for the guest's snapshot."""
-    here, nvue = Path(__file__).parent, code.ROOT / "tests/nvue"
-    sources = digest(sorted([*here.glob("*.py"), *nvue.glob("*.py")]))
+    here = Path(__file__).parent
+    sources = digest(sorted([*here.glob("*.py"), *(here.parent / "nvue").glob("*.py")]))
     return f"""set -e
 # {sources}
 mkdir -p {COPY}/lab
 cd {code.MOUNTED}/tests
-cp -r nvue {COPY}
-cp -r lab/__init__.py lab/twin {COPY}/lab
+cp -r lab/__init__.py lab/nvue lab/twin {COPY}/lab
 cat >{COPY}/wiring.json <<'END'
 {wiring.dump()}
 END

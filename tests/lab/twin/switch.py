@@ -6,8 +6,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
-from nvue import Issue
-
+from lab.nvue import Issue
 from lab.twin.asic import Asic
 from lab.twin.commands import CommandError
 from lab.twin.frr import Frr
@@ -24,7 +23,7 @@ FRESH = 1.0  # seconds: a client reads the tree in several parts
 
 
 class TwinSwitch:
-    """The backend of one switch's NVUE interface (``nvue.Backend``), in a namespace of its name.
+    """The backend of one switch's NVUE interface (``lab.nvue.Backend``), in a namespace of its name.
 
     Args:
         name: of the switch and of its namespace.

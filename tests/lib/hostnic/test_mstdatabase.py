@@ -8,7 +8,7 @@ from hostnic import mstdatabase
 from hostnic.mstdatabase import Database, ValueRefused, plain
 from hypothesis import given
 from hypothesis import strategies as st
-from mstdb import PARAMS, build
+from lab.mstdb import PARAMS, build
 
 REAL = Path(mstdatabase.PATH)
 

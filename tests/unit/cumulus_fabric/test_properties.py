@@ -14,8 +14,8 @@ from converge import Severity
 from converge.shape import InvalidValue
 from hypothesis import HealthCheck, Phase, find, given, settings
 from hypothesis import strategies as st
+from lab.nvue import Rules
 from model import Dialect
-from nvue import Rules
 
 PATH = re.compile(r"(networks|mtu|roce|spines|leaves|racks|switches|standalone)(\[\d+\]|\.[\w-]+|$)")
 NETWORKS = ["oam", "public", "internal"]

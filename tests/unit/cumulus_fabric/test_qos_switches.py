@@ -13,10 +13,10 @@ import ssh
 import standalone
 from audit import audit
 from converge import Severity, StepError
+from lab.sshswitch import COMWARE, ONYX, SshSwitch
 from model import Dialect
 from script import Script
 from unit.cumulus_fabric.fabrics import fabric
-from unit.cumulus_fabric.sshswitch import COMWARE, ONYX, SshSwitch
 
 pytestmark = pytest.mark.usefixtures("prompt_logins")
 

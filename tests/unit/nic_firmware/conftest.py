@@ -2,7 +2,7 @@
 import pytest
 from hostnic.mstdatabase import Database, read
 from hostnic.testing import FakeHost
-from mstdb import build
+from lab.mstdb import build
 from unit.nic_firmware.node import Node, machine
 
 

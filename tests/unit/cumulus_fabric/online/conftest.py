@@ -3,8 +3,11 @@ from collections.abc import Iterator
 
 import pytest
 from connection import Access, Credentials
-from nvue import Certificate, Server, SimulatedTime, Switch
+from lab.nvue import Certificate, Server, SimulatedTime, Switch
+from lab.nvue.fixtures import certificate, other_certificate
 from unit.cumulus_fabric.online.site import PASSWORD
+
+__all__ = ["certificate", "other_certificate"]
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -14,18 +17,6 @@ def no_proxies() -> Iterator[None]:
         for name in ("HTTPS_PROXY", "https_proxy"):
             patch.delenv(name, raising=False)
         yield
-
-
-@pytest.fixture(scope="session")
-def certificate(tmp_path_factory: pytest.TempPathFactory) -> Certificate:
-    """What every simulated switch presents."""
-    return Certificate.make(tmp_path_factory.mktemp("certificate"))
-
-
-@pytest.fixture(scope="session")
-def other_certificate(tmp_path_factory: pytest.TempPathFactory) -> Certificate:
-    """What a switch presents that nobody expects."""
-    return Certificate.make(tmp_path_factory.mktemp("other"), "stranger")
 
 
 @pytest.fixture

@@ -11,11 +11,11 @@ import render
 from client import Nvue
 from connection import Access, Connection, Credentials, SwitchError
 from fleet import LIMIT, Fleet, Result
+from lab.nvue import Certificate, Rest, Server, SimulatedTime, Switch, Wire, merge
+from lab.nvue.fabric import Fabric as Wires
+from lab.nvue.fabric import HostPort
+from lab.nvue.factory import factory
 from model import Dialect, Fabric
-from nvue import Certificate, Rest, Server, SimulatedTime, Switch, Wire, merge
-from nvue.fabric import Fabric as Wires
-from nvue.fabric import HostPort
-from nvue.factory import factory
 from online import Site
 
 USER, PASSWORD = "cumulus", "Correct-Horse-9"

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from copy import deepcopy
 
 import pytest
-from nvue import Fault
+from lab.nvue import Fault
 from report import Result
 from unit.cumulus_fabric.fabrics import fabric
 from unit.cumulus_fabric.online.site import Rack, rack

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from converge import Severity
-from nvue import merge
+from lab.nvue import merge
 from online import Site
 from unit.cumulus_fabric.online.site import Rack, rack
 from unit.cumulus_fabric.online.test_faults import CHANGED, SMALL

@@ -3,9 +3,9 @@
 
 from client import Nvue
 from connection import Access, Credentials
+from lab.nvue import Certificate, Server, Switch
+from lab.nvue.factory import factory
 from lab.rack.leaf import blank
-from nvue import Certificate, Server, Switch
-from nvue.factory import factory
 
 SECRET = "CumulusLinux!"
 RUNS = {

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
-from nvue import Certificate, Issue
+from lab.nvue import Certificate, Issue
 from ops import testing
 from unit.cumulus_fabric.online.unit import Unit, intent, site
 

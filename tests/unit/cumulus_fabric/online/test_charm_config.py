@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from config import Options, Output, Rendering, Showing, Switches
-from nvue import Certificate
+from lab.nvue import Certificate
 from unit.cumulus_fabric.online.unit import METADATA, ROOT, Unit, site
 
 F = "9F" * 32

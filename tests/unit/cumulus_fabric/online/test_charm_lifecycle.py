@@ -10,7 +10,7 @@ import ops
 import pytest
 from charmkit.fabric import Host, Neighbour, Policy, Port
 from charmkit.fabric_qos import Marking
-from nvue import Certificate, Fault
+from lab.nvue import Certificate, Fault
 from ops import testing
 from unit.cumulus_fabric.online.site import PASSWORD
 from unit.cumulus_fabric.online.unit import Unit, intent, site

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 import ssh
-from nvue import Certificate, Issue
+from lab.nvue import Certificate, Issue
+from lab.sshswitch import ONYX, SshSwitch
 from unit.cumulus_fabric.online.site import PASSWORD
 from unit.cumulus_fabric.online.unit import Unit, intent, site
-from unit.cumulus_fabric.sshswitch import ONYX, SshSwitch
 
 pytestmark = pytest.mark.usefixtures("prompt_logins")
 

@@ -11,7 +11,7 @@ from typing import Any
 import cli
 import pytest
 from client import PORT
-from nvue import Certificate, Issue
+from lab.nvue import Certificate, Issue
 from unit.cumulus_fabric.fabrics import fabric
 from unit.cumulus_fabric.online.site import PASSWORD, USER, Rack, rack
 from unit.cumulus_fabric.online.unit import Unit, intent, managed

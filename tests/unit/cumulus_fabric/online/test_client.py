@@ -11,8 +11,8 @@ import pytest
 from client import Nvue, Progress
 from connection import PAUSES, Access, Credentials, SwitchError
 from fleet import Fleet
-from nvue import Fault, Server, SimulatedTime, Wire
-from nvue.faults import KINDS
+from lab.nvue import Fault, Server, SimulatedTime, Wire
+from lab.nvue.faults import KINDS
 from unit.cumulus_fabric.online.site import PASSWORD
 
 

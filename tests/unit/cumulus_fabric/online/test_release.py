@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from client import Nvue
 from connection import Access, SwitchError
-from nvue import Rest, SimulatedTime, Switch, Wire
+from lab.nvue import Rest, SimulatedTime, Switch, Wire
 from observe import release_of
 from unit.cumulus_fabric.online.site import PASSWORD
 

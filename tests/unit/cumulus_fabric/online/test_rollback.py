@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from history import torn
-from nvue import Issue
+from lab.nvue import Issue
 from online import Site
 from report import Result
 from unit.cumulus_fabric.fabrics import fabric

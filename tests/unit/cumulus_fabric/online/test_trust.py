@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 from client import Nvue
 from connection import Access, SwitchError, proxy_for
-from nvue import Certificate, Server
+from lab.nvue import Certificate, Server
 
 
 def test_a_certificate_that_no_authority_signed_is_refused_before_anything_is_sent(

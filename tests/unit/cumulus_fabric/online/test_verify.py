@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from converge import Finding, Severity
-from nvue import merge
+from lab.nvue import merge
 from unit.cumulus_fabric.fabrics import fabric
 from unit.cumulus_fabric.online.site import Rack, rack
 

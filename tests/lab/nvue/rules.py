@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from nvue.trees import Tree
+from lab.nvue.trees import Tree
 
 Check = Callable[[object], str]
 """Why a value is wrong, in jsonschema's words; empty when it is right."""

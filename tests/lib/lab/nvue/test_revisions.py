@@ -2,10 +2,10 @@
 """Revisions are created, changed, applied and saved as NVUE does it, over the simulator's own HTTPS."""
 
 import pytest
-from nvue import Certificate, Issue, Server, SimulatedTime, Switch, Tree, diff, merge
-from nvue.fabric import Fabric
-from nvue.trees import folded
-from unit.cumulus_fabric.online.simulator.caller import APPLY, CONFIRM, PACE, YES, Caller, commit
+from lab.nvue import Certificate, Issue, Server, SimulatedTime, Switch, Tree, diff, merge
+from lab.nvue.caller import APPLY, CONFIRM, PACE, YES, Caller, commit
+from lab.nvue.fabric import Fabric
+from lab.nvue.trees import folded
 
 
 def saved(call: Caller) -> Tree:

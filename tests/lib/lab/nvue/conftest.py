@@ -2,8 +2,11 @@
 from collections.abc import Iterator
 
 import pytest
-from nvue import Certificate, Server, SimulatedTime, Switch
-from unit.cumulus_fabric.online.simulator.caller import PACE, Caller
+from lab.nvue import Certificate, Server, SimulatedTime, Switch
+from lab.nvue.caller import PACE, Caller
+from lab.nvue.fixtures import certificate, other_certificate
+
+__all__ = ["certificate", "other_certificate"]
 
 
 @pytest.fixture

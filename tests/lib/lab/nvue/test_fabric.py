@@ -2,8 +2,8 @@
 """Switches that are wired together see each other."""
 
 import pytest
-from nvue import Tree
-from nvue.fabric import Fabric, HostPort
+from lab.nvue import Tree
+from lab.nvue.fabric import Fabric, HostPort
 
 SEGMENT = {"enable": "on", "local-id": 1, "mac-address": "44:38:39:BE:EF:01"}
 

@@ -2,8 +2,8 @@
 """The simulator refuses what NVUE refuses, and says where."""
 
 import pytest
-from nvue import Rules, Tree, merge
-from unit.cumulus_fabric.online.simulator.caller import APPLY, Caller
+from lab.nvue import Rules, Tree, merge
+from lab.nvue.caller import APPLY, Caller
 
 WRONG = [
     ({"interface": {"bond1": {"bond": {"lacp-bypass": True}}}}, "True is not of type 'string'"),

@@ -7,9 +7,9 @@ import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, cast
 
-from nvue.certificate import Certificate
-from nvue.rest import Rest
-from nvue.switch import Switch
+from lab.nvue.certificate import Certificate
+from lab.nvue.rest import Rest
+from lab.nvue.switch import Switch
 
 
 class Server(Rest):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a switch has from the factory: its first configuration, and how it tells its release."""
 
-from nvue.trees import Tree, merge
+from lab.nvue.trees import Tree, merge
 
 
 def factory(hostname: str, new: bool) -> Tree:

@@ -7,7 +7,7 @@ import json
 import ssl
 from typing import Any
 
-from nvue import Certificate, Server, Tree
+from lab.nvue import Certificate, Server, Tree
 
 YES = {"ays": "ays_yes"}
 APPLY = {"state": "apply", "auto-prompt": YES}

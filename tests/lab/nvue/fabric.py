@@ -8,8 +8,8 @@ between them is up; two leaves are peers of a segment when both have it and hear
 from dataclasses import dataclass, field
 from typing import Any
 
-from nvue.rules import Issue, Rules
-from nvue.trees import Tree
+from lab.nvue.rules import Issue, Rules
+from lab.nvue.trees import Tree
 
 Port = tuple[str, str]
 """A switch's host name and one of its ports: ``("leaf0-1", "swp31")``."""

@@ -3,8 +3,8 @@
 
 from typing import Protocol
 
-from nvue.rules import Issue
-from nvue.trees import Tree
+from lab.nvue.rules import Issue
+from lab.nvue.trees import Tree
 
 
 class Backend(Protocol):

@@ -5,7 +5,7 @@ import http.client
 import ssl
 from collections.abc import Mapping
 
-from nvue.rest import Reply, Rest
+from lab.nvue.rest import Reply, Rest
 
 
 class Wire:

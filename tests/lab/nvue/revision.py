@@ -6,8 +6,8 @@ The states are those that gpncfg, a client of real switches, lists.
 
 from dataclasses import dataclass, field
 
-from nvue.rules import Issue
-from nvue.trees import Tree
+from lab.nvue.rules import Issue
+from lab.nvue.trees import Tree
 
 DONE = ("applied", "applied_and_saved", "saved", "previous")
 BUSY = ("apply", "checking", "ays", "confirm", "ignore_fail")

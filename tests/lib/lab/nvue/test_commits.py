@@ -4,8 +4,8 @@
 import threading
 
 import pytest
-from nvue import Issue, SimulatedTime, Switch, Tree
-from unit.cumulus_fabric.online.simulator.caller import APPLY, CONFIRM, PACE, Caller, commit
+from lab.nvue import Issue, SimulatedTime, Switch, Tree
+from lab.nvue.caller import APPLY, CONFIRM, PACE, Caller, commit
 
 
 def test_a_commit_that_is_confirmed_stays(call: Caller, time: SimulatedTime) -> None:

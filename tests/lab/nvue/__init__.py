@@ -4,16 +4,16 @@
 Put a :class:`Backend` behind a :class:`Switch`, and a :class:`Server` in front of it. See README.md.
 """
 
-from nvue.backend import Backend
-from nvue.certificate import Certificate
-from nvue.clock import Clock, RealTime, SimulatedTime
-from nvue.faults import Fault
-from nvue.rest import Call, Rest
-from nvue.rules import Issue, Rules
-from nvue.server import Server
-from nvue.switch import Switch
-from nvue.trees import Tree, diff, merge
-from nvue.wire import Wire
+from lab.nvue.backend import Backend
+from lab.nvue.certificate import Certificate
+from lab.nvue.clock import Clock, RealTime, SimulatedTime
+from lab.nvue.faults import Fault
+from lab.nvue.rest import Call, Rest
+from lab.nvue.rules import Issue, Rules
+from lab.nvue.server import Server
+from lab.nvue.switch import Switch
+from lab.nvue.trees import Tree, diff, merge
+from lab.nvue.wire import Wire
 
 __all__ = [
     "Backend",

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from nvue.faults import AFTER, Fault
-from nvue.revision import TITLES, RefusedError
-from nvue.switch import Switch
-from nvue.trees import Tree, at, folded, included, merge
+from lab.nvue.faults import AFTER, Fault
+from lab.nvue.revision import TITLES, RefusedError
+from lab.nvue.switch import Switch
+from lab.nvue.trees import Tree, at, folded, included, merge
 
 ROOT = "/nvue_v1"
 FACTORY_PASSWORD = "cumulus"

@@ -5,9 +5,9 @@ import http.client
 import ssl
 
 import pytest
-from nvue import Certificate, Fault, Server, Switch
-from nvue.faults import KINDS
-from unit.cumulus_fabric.online.simulator.caller import Caller
+from lab.nvue import Certificate, Fault, Server, Switch
+from lab.nvue.caller import Caller
+from lab.nvue.faults import KINDS
 
 
 def test_access(switch: Switch, certificate: Certificate, server: Server) -> None:

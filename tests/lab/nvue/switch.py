@@ -10,12 +10,12 @@ from copy import deepcopy
 from functools import partial
 from typing import Any
 
-from nvue.backend import Backend, Box
-from nvue.clock import Clock, RealTime
-from nvue.factory import factory, told
-from nvue.revision import BUSY, DONE, RefusedError, Revision
-from nvue.rules import Issue, Rules
-from nvue.trees import Tree, diff, merge, nested
+from lab.nvue.backend import Backend, Box
+from lab.nvue.clock import Clock, RealTime
+from lab.nvue.factory import factory, told
+from lab.nvue.revision import BUSY, DONE, RefusedError, Revision
+from lab.nvue.rules import Issue, Rules
+from lab.nvue.trees import Tree, diff, merge, nested
 
 PASSING = 1.0
 """Seconds, at most, that a question takes which was answered in advance."""
