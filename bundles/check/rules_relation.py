@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Relations: their ends exist and fit each other, and those without which a charm stays blocked are there."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from check.facts import own
+from check.model import Bundle
+from check.rule import Wrong, listed, near, rule
+from check.source import Place
+
+REQUIRED = {
+    "ovn-chassis": ("nova-compute", "ovsdb", "certificates"),
+    "ovn-central": ("certificates", "ovsdb-cms"),
+    "neutron-api-plugin-ovn": ("neutron-plugin", "ovsdb-cms", "certificates"),
+    "mysql-router": ("shared-db", "db-router"),
+}
+DATABASE_USERS = (
+    *("keystone", "glance", "placement", "neutron-api", "nova-cloud-controller", "openstack-dashboard"),
+    "vault",
+)
+
+
+@rule("relation-application", "Both applications of a relation are in the bundle.")
+def relation_application(bundle: Bundle) -> Iterator[Wrong]:
+    remote = bundle.data.get("saas") or {}
+    for ends, place in bundle.written:
+        if len(ends) != 2:
+            yield place, f"a relation has 2 ends, this has {len(ends)}", "Write [application:endpoint, …:…]"
+            continue
+        for end in ends:
+            name = end.partition(":")[0]
+            if name not in bundle.applications and name not in remote:
+                yield place, f"{name} is no application of this bundle", near(name, bundle.applications)
+
+
+@rule("relation-endpoint", "Each end of a relation names an endpoint that its charm has.")
+def relation_endpoint(bundle: Bundle) -> Iterator[Wrong]:
+    for ends, place in bundle.written:
+        for name, _, endpoint in (end.partition(":") for end in ends):
+            application = bundle.applications.get(name)
+            if application is None:
+                continue
+            if not endpoint:
+                yield place, f"{name} is related without an endpoint", f"Write {name}:ENDPOINT"
+            elif application.facts and endpoint not in (*application.facts.endpoints, "juju-info"):
+                what = f"{application.charm} {application.channel} has no endpoint {endpoint}".replace(
+                    "  ", " "
+                )
+                yield place, what, near(endpoint, application.facts.endpoints)
+
+
+@rule("relation-role", "One end of a relation provides and the other requires.")
+def relation_role(bundle: Bundle) -> Iterator[Wrong]:
+    for relation in bundle.relations:
+        left, right = (end.facts for end in relation.ends)
+        if left and right and {left.role, right.role} != {"provides", "requires"}:
+            what = f"{relation}: one end {left.role} and the other {right.role}"
+            yield relation.place, what, f"Relate {_partners(bundle, relation.ends[0])}"
+
+
+@rule("relation-interface", "Both ends of a relation speak the same interface.")
+def relation_interface(bundle: Bundle) -> Iterator[Wrong]:
+    for relation in bundle.relations:
+        left, right = (end.facts for end in relation.ends)
+        if left and right and left.interface != right.interface and left.role != right.role:
+            what = f"{relation}: interface {left.interface} on one end, {right.interface} on the other"
+            yield relation.place, what, f"Relate {_partners(bundle, relation.ends[0])}"
+
+
+def _partners(bundle: Bundle, end: Any) -> str:
+    """The endpoints of the bundle that this one can be related to."""
+    wanted = {"provides": "requires", "requires": "provides"}.get(end.facts.role)
+    found = {
+        f"{application.name}:{name}"
+        for application in bundle.applications.values()
+        if application.facts
+        for name, endpoint in application.facts.endpoints.items()
+        if (endpoint.role, endpoint.interface) == (wanted, end.facts.interface)
+    }
+    return f"{end.application.name}:{end.endpoint} to " + (" or ".join(sorted(found)[:3]) or "nothing here")
+
+
+@rule(
+    "relation-scope",
+    "A container-scoped relation has a subordinate on one end, and subordinates do not chain.",
+)
+def relation_scope(bundle: Bundle) -> Iterator[Wrong]:
+    for relation in bundle.relations:
+        charms = [end.application.facts for end in relation.ends]
+        if not all(end.facts for end in relation.ends) or not all(charms):
+            continue
+        if "container" not in [end.facts.scope for end in relation.ends if end.facts]:
+            continue
+        subordinate = [charm.subordinate for charm in charms if charm]
+        names = " and ".join(end.application.name for end in relation.ends)
+        if not any(subordinate):
+            yield relation.place, f"{names} share no machine: neither is a subordinate", "Remove the relation"
+        elif all(subordinate):
+            what = f"{names} are both subordinates: this relation creates no unit"
+            yield relation.place, what, "Relate each to its principal"
+
+
+@rule("relation-twice", "No relation stands twice.")
+def relation_twice(bundle: Bundle) -> Iterator[Wrong]:
+    seen: dict[frozenset[str], Place] = {}
+    for ends, place in bundle.written:
+        first = seen.setdefault(frozenset(ends), place)
+        if first is not place:
+            yield place, f"{' - '.join(ends)} stands already at {first}", "Remove one of the two"
+
+
+@rule("relation-required", "Charms have the relations without which they stay blocked.")
+def relation_required(bundle: Bundle) -> Iterator[Wrong]:
+    for charm, endpoints in REQUIRED.items():
+        for application in bundle.of(charm):
+            for endpoint in endpoints:
+                if not bundle.related(application, endpoint):
+                    what = f"{application.name} has no relation on {endpoint}"
+                    yield application.place(), what, f"Add a relation of {application.name}:{endpoint}"
+
+
+@rule("database-router", "Every database user has a mysql-router of its own.")
+def database_router(bundle: Bundle) -> Iterator[Wrong]:
+    for application in bundle.of(*DATABASE_USERS):
+        routers = bundle.related(application, "shared-db")
+        if len(routers) != 1 or routers[0].charm != "mysql-router":
+            what = f"{application.name} reaches no database through a router"
+            yield (
+                application.place(),
+                what,
+                f"Relate {application.name}:shared-db to a mysql-router:shared-db",
+            )
+    for router in bundle.of("mysql-router"):
+        users = bundle.related(router, "shared-db")
+        if len(users) > 1:
+            names = listed(user.name for user in users)
+            yield router.place(), f"{router.name} serves {names}", "Give each a mysql-router of its own"
+
+
+@rule("principal", "This project's host charms are related to a principal through juju-info.")
+def principal(bundle: Bundle) -> Iterator[Wrong]:
+    for application in bundle.of(*(name for name, known in own().items() if known.subordinate)):
+        others = bundle.related(application, "juju-info")
+        if not any(other.facts is None or not other.facts.subordinate for other in others):
+            what = f"{application.name} gets no unit: it is related to no principal"
+            yield application.place(), what, f"Add [{application.name}:juju-info, nova-compute:juju-info]"
