@@ -61,7 +61,7 @@ class Facts:
     endpoints: Mapping[str, Endpoint]
     extra_bindings: frozenset[str]
     options: Mapping[str, str]
-    defaults: Mapping[str, Any] = field(default_factory=dict)
+    defaults: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
     @property
     def bindable(self) -> set[str]:
@@ -74,9 +74,9 @@ def of_charm(name: str, track: str, metadata: Mapping[str, Any], config: Mapping
     endpoints = {
         endpoint: Endpoint(role, body["interface"], body.get("scope", "global"))
         for role in ROLES
-        for endpoint, body in (metadata.get(role) or {}).items()
+        for endpoint, body in _section(metadata, role).items()
     }
-    options = config.get("options") or {}
+    options = _section(config, "options")
     return Facts(
         name,
         track,
@@ -89,6 +89,11 @@ def of_charm(name: str, track: str, metadata: Mapping[str, Any], config: Mapping
     )
 
 
+def _section(data: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """A mapping of a charm's file; YAML has null for one that is empty."""
+    return data.get(name) or {}
+
+
 def _bases(metadata: Mapping[str, Any]) -> Iterable[str]:
     yield from (f"ubuntu@{BASES[series]}" for series in metadata.get("series", ()))
     yield from (platform.rpartition(":")[0] for platform in metadata.get("platforms", ()) if "@" in platform)
@@ -96,7 +101,7 @@ def _bases(metadata: Mapping[str, Any]) -> Iterable[str]:
 
 def from_folder(folder: Path) -> list[Facts]:
     """The facts of each charm and branch of a folder."""
-    found = []
+    found: list[Facts] = []
     for branch in sorted(path for path in folder.glob("*/*") if path.is_dir()):
         charm = branch.parent.name
         tracks = TRACKS.get((charm, branch.name), [branch.name.removeprefix("stable_")])
@@ -110,7 +115,7 @@ def from_folder(folder: Path) -> list[Facts]:
 @cache
 def own() -> dict[str, Facts]:
     """This project's charms, by name."""
-    found = {}
+    found: dict[str, Facts] = {}
     for path in sorted(ROOT.glob("charms/*/charmcraft.yaml")):
         data = yaml.safe_load(path.read_text())
         found[data["name"]] = of_charm(data["name"], "local", data, data.get("config", {}))
@@ -165,9 +170,10 @@ def table(found: Iterable[Facts]) -> dict[str, Any]:
     by_charm: dict[str, list[Facts]] = {}
     for facts in found:
         by_charm.setdefault(facts.charm, []).append(facts)
-    result = {}
+    result: dict[str, Any] = {}
     for charm, tracks in by_charm.items():
-        common = set.intersection(*map(_flat, tracks))
+        first, *others = map(_flat, tracks)
+        common = first.intersection(*others)
         only = {facts.track: _nested(_flat(facts) - common) for facts in tracks if _flat(facts) - common}
         entry: dict[str, Any] = {"tracks": [facts.track for facts in tracks]}
         if tracks[0].subordinate:
@@ -178,7 +184,7 @@ def table(found: Iterable[Facts]) -> dict[str, Any]:
 
 def load(table: Mapping[str, Any]) -> list[Facts]:
     """The facts of a table."""
-    found = []
+    found: list[Facts] = []
     for charm, entry in table.items():
         for track in entry["tracks"]:
             records = _records(entry) | _records(entry.get("only", {}).get(track, {}))
@@ -202,8 +208,10 @@ def load(table: Mapping[str, Any]) -> list[Facts]:
 class _Dumper(yaml.SafeDumper):
     """Lists of words in flow style, so that a page holds a charm."""
 
-    def represent_sequence(self, tag: str, sequence: Any, flow_style: bool | None = None) -> yaml.Node:
-        return super().represent_sequence(tag, sequence, flow_style=True)
+    def represent_sequence(
+        self, tag: str, sequence: Iterable[Any], flow_style: bool | None = None
+    ) -> yaml.SequenceNode:
+        return super().represent_sequence(tag, sequence, flow_style=flow_style is not False)
 
 
 def main(arguments: list[str]) -> int:

@@ -10,7 +10,7 @@ stand in. Source: juju/charm, overlay.go (ReadAndMergeBundleData, applyOverlay, 
 
 import base64
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -33,10 +33,12 @@ MAPS = {
 OBJECTS = {"options", "offers", "exposed-endpoints", "resources"}
 """Maps whose null values remove the key; in the others null is the empty word."""
 
-INCLUDES = {
-    "include-file://": bytes.decode,
-    "include-base64://": lambda data: base64.b64encode(data).decode(),
-}
+
+def _base64(data: bytes) -> str:
+    return base64.b64encode(data).decode()
+
+
+INCLUDES: dict[str, Callable[[bytes], str]] = {"include-file://": bytes.decode, "include-base64://": _base64}
 
 
 @dataclass(frozen=True)
@@ -78,14 +80,14 @@ def _resolved(part: Part) -> Map:
     """A copy whose charm paths and includes no longer depend on where the file is."""
     data = _copy(part.data)
     folder = part.path.parent
-    for application in (data.get("applications") or {}).values():
+    for application in data.section("applications").values():
         if not isinstance(application, Map):
             continue
         charm = application.get("charm")
         if isinstance(charm, str) and charm.startswith("."):
             application["charm"] = os.path.normpath(folder / charm)
         for field in ("options", "annotations"):
-            values = application.get(field) or {}
+            values = application.section(field)
             for key, value in values.items():
                 values[key] = _included(folder, value, values.places[key])
     return data
@@ -106,7 +108,7 @@ def _included(folder: Path, value: Any, place: Place) -> Any:
 
 def _apply(base: Map, overlay: Map) -> None:
     for section in ("applications", "saas"):
-        for name, body in (overlay.get(section) or {}).items():
+        for name, body in overlay.section(section).items():
             place = overlay[section].places[name]
             known = base.get(section)
             if not isinstance(known, Map):

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from maas.sitefile import Site
 
@@ -52,8 +52,7 @@ class Application:
 
     def section(self, name: str) -> Map:
         """One of the application's maps (options, bindings); empty when it is not there."""
-        found = self.body.get(name)
-        return found if isinstance(found, Map) else Map(self.body.place)
+        return self.body.section(name)
 
     def option(self, name: str) -> Any:
         """An option's value, else an own charm's default, else None."""
@@ -127,7 +126,7 @@ class Bundle:
 
     @cached_property
     def applications(self) -> dict[str, Application]:
-        bodies = self._section("applications")
+        bodies = self.data.section("applications")
         return {
             name: Application(
                 name, body, str(body.get("base", self.base)).partition("/")[0], bodies.places[name]
@@ -138,11 +137,7 @@ class Bundle:
 
     @cached_property
     def machines(self) -> Map:
-        return self._section("machines")
-
-    def _section(self, name: str) -> Map:
-        found = self.data.get(name)
-        return found if isinstance(found, Map) else Map(self.data.place)
+        return self.data.section("machines")
 
     def of(self, *charms: str) -> list[Application]:
         """The applications of these charms."""
@@ -162,7 +157,7 @@ class Bundle:
     @cached_property
     def relations(self) -> list[Relation]:
         """The relations of two endpoints each, between applications of the bundle."""
-        found = []
+        found: list[Relation] = []
         for ends, place in self.written:
             pairs = [end.partition(":")[::2] for end in ends]
             if len(pairs) == 2 and all(name in self.applications and endpoint for name, endpoint in pairs):
@@ -215,12 +210,12 @@ class Bundle:
         return constraints(body.get("constraints")) if isinstance(body, Map) else {}
 
 
-def constraints(text: Any) -> dict[str, str]:
+def constraints(text: object) -> dict[str, str]:
     """`tags=a,b spaces=c` by key."""
     return dict(re.findall(r"([\w-]+)=(\S+)", str(text or "")))
 
 
-def words(text: Any) -> set[str]:
+def words(text: object) -> set[str]:
     """The parts of a comma list."""
     return {word for word in str(text or "").split(",") if word}
 
@@ -231,21 +226,21 @@ def machine_of(target: str) -> tuple[str, bool]:
     return (machine, kind in ("lxd", "kvm")) if colon else (target, False)
 
 
-def pairs(text: Any) -> list[tuple[str, str]]:
+def pairs(text: object) -> list[tuple[str, str]]:
     """`a:b c:d` as pairs; words without a colon have an empty second half."""
     return [(left, right) for left, _, right in (word.partition(":") for word in str(text or "").split())]
 
 
-def vlan_ranges(text: Any) -> list[tuple[str, int, int]]:
+def vlan_ranges(text: object) -> list[tuple[str, int, int]]:
     """`physnet:100:200 other` as (physnet, first, last); words without a range are left out."""
     found = re.findall(r"([^\s:,]+):(\d+):(\d+)", str(text or ""))
     return [(physnet, int(first), int(last)) for physnet, first, last in found]
 
 
-def json_list(text: Any) -> list[Any]:
+def json_list(text: object) -> list[Any]:
     """The JSON object or list of objects of a PCI option; ValueError when it is neither."""
-    value = json.loads(str(text))
-    return value if isinstance(value, list) else [value]
+    value: object = json.loads(str(text))
+    return cast("list[Any]", value) if isinstance(value, list) else [value]
 
 
 def _charm_name(charm: str) -> str:

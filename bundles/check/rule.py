@@ -5,11 +5,15 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
 
+from maas.sitefile import Site
+
 from check.model import Bundle
 from check.source import Place
 
 Wrong = tuple[Place, str, str]
 """Where it stands, what is wrong, and what to write instead."""
+Check = Callable[[Bundle], Iterator[Wrong]]
+SiteCheck = Callable[[Bundle, Site], Iterator[Wrong]]
 
 
 @dataclass(frozen=True)
@@ -28,17 +32,15 @@ class Finding:
 
 @dataclass(frozen=True)
 class Rule:
-    """One rule. A warning does not fail the check; a rule with `site` needs to know the site."""
+    """One rule. A warning does not fail the check; one with `site` finds nothing where no site is known."""
 
     name: str
     about: str
-    check: Callable[[Bundle], Iterator[Wrong]]
+    check: Check
     warning: bool
     site: bool
 
     def findings(self, bundle: Bundle) -> Iterator[Finding]:
-        if self.site and bundle.site is None:
-            return
         for place, what, instead in self.check(bundle):
             yield Finding(place, self.name, what, instead, self.warning)
 
@@ -46,13 +48,25 @@ class Rule:
 RULES: list[Rule] = []
 
 
-def rule(
-    name: str, about: str, warning: bool = False, site: bool = False
-) -> Callable[[Callable[[Bundle], Iterator[Wrong]]], Callable[[Bundle], Iterator[Wrong]]]:
+def rule(name: str, about: str, warning: bool = False) -> Callable[[Check], Check]:
     """Add the function to RULES under this name."""
 
-    def add(check: Callable[[Bundle], Iterator[Wrong]]) -> Callable[[Bundle], Iterator[Wrong]]:
-        RULES.append(Rule(name, about, check, warning, site))
+    def add(check: Check) -> Check:
+        RULES.append(Rule(name, about, check, warning, site=False))
+        return check
+
+    return add
+
+
+def site_rule(name: str, about: str, warning: bool = False) -> Callable[[SiteCheck], SiteCheck]:
+    """The same for a function that is given the site, too, and is called only when that is known."""
+
+    def add(check: SiteCheck) -> SiteCheck:
+        def where_known(bundle: Bundle) -> Iterator[Wrong]:
+            if bundle.site is not None:
+                yield from check(bundle, bundle.site)
+
+        RULES.append(Rule(name, about, where_known, warning, site=True))
         return check
 
     return add

@@ -2,39 +2,42 @@
 """The fabric's intent against the hosts' side: VLANs, MTU and RoCE are written twice, and must agree."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 import yaml
+from maas.sitefile import Site
 
 from check.model import Application, Bundle, vlan_ranges
-from check.rule import Wrong, rule
+from check.rule import Wrong, rule, site_rule
 from check.source import Place
 
 Intent = dict[str, Any]
+
+
+def _mapping(value: object) -> Intent:
+    """The mapping; an empty one for anything else, which is the charm's to name."""
+    return cast(Intent, value) if isinstance(value, dict) else {}
 
 
 def _intents(bundle: Bundle) -> Iterator[tuple[Application, Intent, Place]]:
     """Each fabric with its intent; one that is no YAML mapping is the charm's to name."""
     for application in bundle.of("cumulus-fabric"):
         try:
-            intent = yaml.safe_load(str(application.option("intent") or ""))
+            intent: object = yaml.safe_load(str(application.option("intent") or ""))
         except yaml.YAMLError:
             intent = None
         if isinstance(intent, dict):
-            yield application, intent, application.place("options", "intent")
+            yield application, cast(Intent, intent), application.place("options", "intent")
 
 
 def _networks(intent: Intent) -> list[dict[str, Any]]:
-    networks = intent.get("networks")
-    return (
-        [body for body in networks.values() if isinstance(body, dict)] if isinstance(networks, dict) else []
-    )
+    return [_mapping(body) for body in _mapping(intent.get("networks")).values()]
 
 
 @rule("fabric-vlan", "The fabric carries every VLAN that Neutron may give to a tenant.")
 def fabric_vlan(bundle: Bundle) -> Iterator[Wrong]:
     for fabric, intent, _ in _intents(bundle):
-        carried = {network.get("vlan") for network in _networks(intent)}
+        carried = [network.get("vlan") for network in _networks(intent)]
         for application in bundle.of("neutron-api"):
             for physnet, first, last in vlan_ranges(application.option("vlan-ranges")):
                 missing = [vlan for vlan in range(first, last + 1) if vlan not in carried]
@@ -52,24 +55,22 @@ def fabric_vlan(bundle: Bundle) -> Iterator[Wrong]:
                     )
 
 
-@rule(
-    "fabric-space", "A space is on the same VLAN in the fabric and in MAAS; MAAS' untagged is 0.", site=True
-)
-def fabric_space(bundle: Bundle) -> Iterator[Wrong]:
+@site_rule("fabric-space", "A space is on the same VLAN in the fabric and in MAAS; MAAS' untagged is 0.")
+def fabric_space(bundle: Bundle, site: Site) -> Iterator[Wrong]:
     for fabric, intent, place in _intents(bundle):
         for network in _networks(intent):
-            known = bundle.site.networks.get(network.get("space"))
+            known = site.networks.get(str(network.get("space")))
             vid = 0 if network.get("untagged") else network.get("vlan")
             if known and known.vid != vid:
                 what = f"{fabric.name} has {known.name} on VLAN {vid}, MAAS on {known.vid}"
                 yield place, what, "Write the same VLAN in the intent and in the site file"
 
 
-@rule("fabric-mtu", "The fabric's host ports carry what the site's VLANs carry.", site=True)
-def fabric_mtu(bundle: Bundle) -> Iterator[Wrong]:
+@site_rule("fabric-mtu", "The fabric's host ports carry what the site's VLANs carry.")
+def fabric_mtu(bundle: Bundle, site: Site) -> Iterator[Wrong]:
     for fabric, intent, place in _intents(bundle):
-        host = (intent.get("mtu") or {}).get("host")
-        largest = max(network.mtu for network in bundle.site.networks.values())
+        host = _mapping(intent.get("mtu")).get("host")
+        largest = max(network.mtu for network in site.networks.values())
         if isinstance(host, int) and host < largest:
             what = f"{fabric.name} carries {host} bytes to hosts, the site's VLANs {largest}"
             yield place, what, f"Write mtu: {{host: {largest}}} in the intent"
@@ -78,7 +79,7 @@ def fabric_mtu(bundle: Bundle) -> Iterator[Wrong]:
 @rule("fabric-roce", "Hosts and switches agree on what is lossless.")
 def fabric_roce(bundle: Bundle) -> Iterator[Wrong]:
     for fabric, intent, _ in _intents(bundle):
-        roce = intent.get("roce") or {}
+        roce = _mapping(intent.get("roce"))
         for qos in bundle.of("roce-qos"):
             words = str(qos.option("pfc-priorities") or "").replace(",", " ").split()
             lossless = [] if words == ["none"] else words

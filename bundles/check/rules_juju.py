@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What Juju and the charms' metadata ask of a bundle: keys, options, units, channels, overlays."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from charmkit.options import OptionError
@@ -123,11 +123,10 @@ def option_type(bundle: Bundle) -> Iterator[Wrong]:
 def option_value(bundle: Bundle) -> Iterator[Wrong]:
     codes = classes()
     for application in bundle.of(*codes):
-        kinds = application.facts.options if application.facts else {}
-        options = application.section("options")
+        kinds: Mapping[str, str] = application.facts.options if application.facts else {}
         given = {
             name.replace("-", "_"): value
-            for name, value in options.items()
+            for name, value in application.section("options").items()
             if name in kinds and kinds[name] != "secret" and _fits(kinds[name], value)
         }
         try:
@@ -222,7 +221,7 @@ def channel_ovn(bundle: Bundle) -> Iterator[Wrong]:
 def overlay_relation(bundle: Bundle) -> Iterator[Wrong]:
     base, *overlays = bundle.documents
     for part in overlays:
-        known = {*(base.data.get("applications") or ()), *(part.data.get("applications") or ())}
+        known = {*base.data.section("applications"), *part.data.section("applications")}
         relations = part.data.get("relations")
         for relation, place in zip(relations, relations.places) if isinstance(relations, Seq) else ():
             for end in relation if isinstance(relation, Seq) else ():
@@ -234,8 +233,8 @@ def overlay_relation(bundle: Bundle) -> Iterator[Wrong]:
 @rule("overlay-machines", "An overlay that places units on machines declares the machines again.")
 def overlay_machines(bundle: Bundle) -> Iterator[Wrong]:
     for part in bundle.documents[1:]:
-        declared = part.data.get("machines") or {}
-        for body in (part.data.get("applications") or {}).values():
+        declared = part.data.section("machines")
+        for body in part.data.section("applications").values():
             to = body.get("to") if isinstance(body, Map) else None
             for target, place in zip(to, to.places) if isinstance(to, Seq) else ():
                 machine = machine_of(str(target))[0]
@@ -250,7 +249,7 @@ def overlay_base(bundle: Bundle) -> Iterator[Wrong]:
     for part in overlays:
         if "default-base" in part.data:
             yield part.data.places["default-base"], "Juju does not merge default-base", "Write it in the base"
-    for name, body in (base.data.get("applications") or {}).items():
+    for name, body in base.data.section("applications").items():
         for key in OVERLAY_ONLY:
             if isinstance(body, Map) and key in body:
                 yield (

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from maas.sitefile import cpus
+from maas.sitefile import Site, cpus
 
 from check.model import Application, Bundle, json_list, pairs
-from check.rule import Wrong, listed, near, rule
+from check.rule import Wrong, listed, near, rule, site_rule
 from check.rules_space import tags_of
 
 SENTINEL = "none:0"
@@ -186,14 +186,14 @@ def pci_alias(bundle: Bundle) -> Iterator[Wrong]:
             yield controller.place("options", "pci-alias"), what, "Write the same pci-alias in both"
 
 
-@rule("cpu-isolation", "Nova's dedicated CPUs are the isolated ones of the machines' tag.", site=True)
-def cpu_isolation(bundle: Bundle) -> Iterator[Wrong]:
+@site_rule("cpu-isolation", "Nova's dedicated CPUs are the isolated ones of the machines' tag.")
+def cpu_isolation(bundle: Bundle, site: Site) -> Iterator[Wrong]:
     for application in bundle.of("nova-compute"):
         value = application.option("cpu-dedicated-set")
         place = application.place("options", "cpu-dedicated-set")
         tags = set[str]().union(*(tags_of(bundle, unit.machine) for unit in bundle.units(application)))
-        for tag in sorted(tags & set(bundle.site.tags)):
-            isolated = bundle.site.tags[tag].dedicated_cpus
+        for tag in sorted(tags & set(site.tags)):
+            isolated = site.tags[tag].dedicated_cpus
             try:
                 same = cpus(str(value or "")) == cpus(isolated)
             except ValueError:
@@ -204,12 +204,12 @@ def cpu_isolation(bundle: Bundle) -> Iterator[Wrong]:
                 yield place, what, f"Write cpu-dedicated-set: {isolated or '(nothing)'}"
 
 
-@rule("mtu", "Neutron's MTU is that of the site's VLANs.", site=True)
-def mtu(bundle: Bundle) -> Iterator[Wrong]:
+@site_rule("mtu", "Neutron's MTU is that of the site's VLANs.")
+def mtu(bundle: Bundle, site: Site) -> Iterator[Wrong]:
     for chassis in bundle.of("ovn-chassis"):
         for application in bundle.of("neutron-api"):
             found, space = application.option("global-physnet-mtu"), chassis.space("data")
-            network = bundle.site.networks.get(space)
+            network = site.networks.get(space)
             if network and found != network.mtu:
                 what = f"{application.name}: global-physnet-mtu is {found}, {space} carries {network.mtu}"
                 yield application.place("options", "global-physnet-mtu"), what, f"Write {network.mtu}"

@@ -2,10 +2,9 @@
 """Relations: their ends exist and fit each other, and those without which a charm stays blocked are there."""
 
 from collections.abc import Iterator
-from typing import Any
 
-from check.facts import own
-from check.model import Bundle
+from check.facts import Endpoint, own
+from check.model import Bundle, End
 from check.rule import Wrong, listed, near, rule
 from check.source import Place
 
@@ -23,7 +22,7 @@ DATABASE_USERS = (
 
 @rule("relation-application", "Both applications of a relation are in the bundle.")
 def relation_application(bundle: Bundle) -> Iterator[Wrong]:
-    remote = bundle.data.get("saas") or {}
+    remote = bundle.data.section("saas")
     for ends, place in bundle.written:
         if len(ends) != 2:
             yield place, f"a relation has 2 ends, this has {len(ends)}", "Write [application:endpoint, …:…]"
@@ -56,7 +55,7 @@ def relation_role(bundle: Bundle) -> Iterator[Wrong]:
         left, right = (end.facts for end in relation.ends)
         if left and right and {left.role, right.role} != {"provides", "requires"}:
             what = f"{relation}: one end {left.role} and the other {right.role}"
-            yield relation.place, what, f"Relate {_partners(bundle, relation.ends[0])}"
+            yield relation.place, what, f"Relate {_partners(bundle, relation.ends[0], left)}"
 
 
 @rule("relation-interface", "Both ends of a relation speak the same interface.")
@@ -65,18 +64,18 @@ def relation_interface(bundle: Bundle) -> Iterator[Wrong]:
         left, right = (end.facts for end in relation.ends)
         if left and right and left.interface != right.interface and left.role != right.role:
             what = f"{relation}: interface {left.interface} on one end, {right.interface} on the other"
-            yield relation.place, what, f"Relate {_partners(bundle, relation.ends[0])}"
+            yield relation.place, what, f"Relate {_partners(bundle, relation.ends[0], left)}"
 
 
-def _partners(bundle: Bundle, end: Any) -> str:
+def _partners(bundle: Bundle, end: End, known: Endpoint) -> str:
     """The endpoints of the bundle that this one can be related to."""
-    wanted = {"provides": "requires", "requires": "provides"}.get(end.facts.role)
+    wanted = {"provides": "requires", "requires": "provides"}.get(known.role)
     found = {
         f"{application.name}:{name}"
         for application in bundle.applications.values()
         if application.facts
         for name, endpoint in application.facts.endpoints.items()
-        if (endpoint.role, endpoint.interface) == (wanted, end.facts.interface)
+        if (endpoint.role, endpoint.interface) == (wanted, known.interface)
     }
     return f"{end.application.name}:{end.endpoint} to " + (" or ".join(sorted(found)[:3]) or "nothing here")
 

@@ -3,8 +3,10 @@
 
 from collections.abc import Iterator
 
+from maas.sitefile import Site
+
 from check.model import Bundle, words
-from check.rule import Wrong, listed, near, rule
+from check.rule import Wrong, listed, near, rule, site_rule
 
 QUORUM = ("mysql-innodb-cluster", "ovn-central")
 APIS = ("keystone", "glance", "placement", "neutron-api", "nova-cloud-controller", "openstack-dashboard")
@@ -14,7 +16,7 @@ GATEWAY_SPACE = "oam-space"
 
 def gateway_space(bundle: Bundle) -> str:
     """The space through which a container reaches the outside."""
-    variables = bundle.data.get("variables") or {}
+    variables = bundle.data.section("variables")
     return str(variables.get("reach-gateway", GATEWAY_SPACE)).rpartition("=")[2]
 
 
@@ -63,7 +65,7 @@ def machine_spaces(bundle: Bundle) -> Iterator[Wrong]:
             continue
         has = words(bundle.machine_constraints(machine)["spaces"])
         for application, container in bundle.on_machine(machine):
-            extra = words(application.constraints.get("spaces")) if container else set()
+            extra = words(application.constraints.get("spaces") if container else "")
             for space in sorted((application.spaces | extra) - has):
                 what = f"machine {machine} is not in {space}, which {application.name} is bound to"
                 instead = f"Write spaces={','.join(sorted(has | {space}))}"
@@ -115,7 +117,7 @@ def compute_tag(bundle: Bundle) -> Iterator[Wrong]:
     for application in bundle.of("nova-compute"):
         tags = {unit.machine: tags_of(bundle, unit.machine) for unit in bundle.units(application)}
         for machine, own in tags.items():
-            shared = set.intersection(*tags.values())
+            shared = own.intersection(*tags.values())
             if not own:
                 what = f"machine {machine} runs {application.name}, and any machine will do for it"
                 yield bundle.machines.places[machine], what, "Write constraints: tags=compute_sriov …"
@@ -133,40 +135,33 @@ def tags_of(bundle: Bundle, machine: str) -> set[str]:
     return {tag for tag in words(bundle.machine_constraints(machine).get("tags")) if not tag.startswith("^")}
 
 
-@rule("site-tag", "Machine tags are tags of the site.", site=True)
-def site_tag(bundle: Bundle) -> Iterator[Wrong]:
+@site_rule("site-tag", "Machine tags are tags of the site.")
+def site_tag(bundle: Bundle, site: Site) -> Iterator[Wrong]:
     for machine in bundle.machines:
-        for tag in sorted(tags_of(bundle, machine) - set(bundle.site.tags)):
+        for tag in sorted(tags_of(bundle, machine) - set(site.tags)):
             what = f"machine {machine} is chosen by tag {tag}, which the site does not have"
-            yield bundle.machines.places[machine], what, near(tag, bundle.site.tags, "Add it to the site")
+            yield bundle.machines.places[machine], what, near(tag, site.tags, "Add it to the site")
 
 
-@rule("site-space", "Spaces are spaces of the site.", site=True)
-def site_space(bundle: Bundle) -> Iterator[Wrong]:
+@site_rule("site-space", "Spaces are spaces of the site.")
+def site_space(bundle: Bundle, site: Site) -> Iterator[Wrong]:
     for application in bundle.applications.values():
         for name, space in application.section("bindings").items():
-            if space and space not in bundle.site.networks:
+            if space and space not in site.networks:
                 what = f"{application.name} is bound to {space}, which the site does not have"
-                yield application.place("bindings", name), what, near(str(space), bundle.site.networks)
+                yield application.place("bindings", name), what, near(str(space), site.networks)
     for machine in bundle.machines:
-        for space in sorted(
-            words(bundle.machine_constraints(machine).get("spaces")) - set(bundle.site.networks)
-        ):
+        for space in sorted(words(bundle.machine_constraints(machine).get("spaces")) - set(site.networks)):
             what = f"machine {machine} is to be in {space}, which the site does not have"
-            yield bundle.machines.places[machine], what, near(space, bundle.site.networks)
+            yield bundle.machines.places[machine], what, near(space, site.networks)
 
 
-@rule(
-    "hwe-kernel",
-    "Compute nodes on jammy have the HWE kernel: 5.15 cannot tell VF-LAG.",
-    warning=True,
-    site=True,
-)
-def hwe_kernel(bundle: Bundle) -> Iterator[Wrong]:
+@site_rule("hwe-kernel", "Compute nodes on jammy have the HWE kernel: 5.15 cannot tell VF-LAG.", warning=True)
+def hwe_kernel(bundle: Bundle, site: Site) -> Iterator[Wrong]:
     for application in bundle.of("nova-compute"):
         for machine in sorted({unit.machine for unit in bundle.units(application)}):
-            for tag in tags_of(bundle, machine) & set(bundle.site.tags):
-                if application.base == "ubuntu@22.04" and bundle.site.tags[tag].hwe_kernel in (
+            for tag in tags_of(bundle, machine) & set(site.tags):
+                if application.base == "ubuntu@22.04" and site.tags[tag].hwe_kernel in (
                     "",
                     "ga-22.04",
                 ):

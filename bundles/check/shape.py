@@ -54,9 +54,10 @@ def check_shape(document: Map) -> None:
     """Raise a FileError at the first place that Juju could not read."""
     _check(document, TOP, "the bundle")
     for section, shapes in (("applications", APPLICATION), ("machines", MACHINE), ("saas", {})):
-        for name, body in (document.get(section) or {}).items():
+        bodies = document.section(section)
+        for name, body in bodies.items():
             if not _mapping(body):
-                raise _wrong(document[section].places[name], name, body, "a mapping")
+                raise _wrong(bodies.places[name], name, body, "a mapping")
             _check(body or Map(document.place), shapes, name)
 
 
@@ -66,6 +67,6 @@ def _check(mapping: Map, shapes: dict[str, Shape], whose: str) -> None:
             raise _wrong(mapping.places[key], f"{key} of {whose}", mapping[key], wanted)
 
 
-def _wrong(place: Place, what: str, value: Any, wanted: str) -> FileError:
-    shown = {Map: "a mapping", Seq: "a list"}.get(type(value), repr(value))
+def _wrong(place: Place, what: str, value: object, wanted: str) -> FileError:
+    shown = "a mapping" if isinstance(value, Map) else "a list" if isinstance(value, Seq) else repr(value)
     return FileError(f"{place}: {what} is {shown}. Write {wanted}.")

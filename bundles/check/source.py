@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import yaml
 
@@ -39,6 +39,11 @@ class Map(dict[str, Any]):
         self[key] = value
         self.places[key] = place
 
+    def section(self, key: str) -> "Map":
+        """The mapping at this key; an empty one where there is none, or something else."""
+        found = self.get(key)
+        return found if isinstance(found, Map) else Map(self.place)
+
 
 class Seq(list[Any]):
     """A list that knows where it and each of its items stand."""
@@ -58,29 +63,41 @@ class _Loader(yaml.SafeLoader):
 
     file = ""
 
-    def placed(self, node: yaml.Node) -> Place:
-        return Place(self.file, node.start_mark.line + 1)
 
-    def construct_placed_map(self, node: yaml.MappingNode) -> Iterator[Map]:
-        result = Map(self.placed(node))
-        yield result
-        seen: set[str] = set()
-        for key, _ in node.value:
-            if not isinstance(key, yaml.ScalarNode):
-                raise FileError(f"{self.placed(key)}: a key is a word, not a mapping or a list.")
-            if key.value in seen and key.tag != MERGE:
-                result.twice[key.value] = self.placed(key)
-            seen.add(key.value)
-        self.flatten_mapping(node)
-        for key, value in node.value:
-            result.put(key.value, self.construct_object(value, deep=True), self.placed(key))
+class _Constructor(Protocol):
+    """What of PyYAML's loader builds a value; its own stubs leave the types out."""
 
-    def construct_placed_seq(self, node: yaml.SequenceNode) -> Iterator[Seq]:
-        result = Seq(self.placed(node))
-        yield result
-        for item in node.value:
-            result.append(self.construct_object(item, deep=True))
-            result.places.append(self.placed(item))
+    file: str
+
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any: ...
+    def flatten_mapping(self, node: yaml.MappingNode) -> None: ...
+
+
+def _placed(loader: _Constructor, node: yaml.Node) -> Place:
+    return Place(loader.file, node.start_mark.line + 1)
+
+
+def _map(loader: _Constructor, node: yaml.MappingNode) -> Iterator[Map]:
+    result = Map(_placed(loader, node))
+    yield result
+    seen: set[str] = set()
+    for key, _ in node.value:
+        if not isinstance(key, yaml.ScalarNode):
+            raise FileError(f"{_placed(loader, key)}: a key is a word, not a mapping or a list.")
+        if key.value in seen and key.tag != MERGE:
+            result.twice[key.value] = _placed(loader, key)
+        seen.add(key.value)
+    loader.flatten_mapping(node)
+    for key, value in node.value:
+        result.put(key.value, loader.construct_object(value, deep=True), _placed(loader, key))
+
+
+def _seq(loader: _Constructor, node: yaml.SequenceNode) -> Iterator[Seq]:
+    result = Seq(_placed(loader, node))
+    yield result
+    for item in node.value:
+        result.append(loader.construct_object(item, deep=True))
+        result.places.append(_placed(loader, item))
 
 
 MERGE = "tag:yaml.org,2002:merge"
@@ -91,18 +108,19 @@ SCALARS = {
     "tag:yaml.org,2002:int": r"[-+]?(?:0[0-7_]*|[1-9][0-9_]*|0x[0-9a-fA-F_]+)",
     "tag:yaml.org,2002:float": r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?",
 }
-_Loader.yaml_implicit_resolvers = {}
+_LOADER: Any = _Loader
+_LOADER.yaml_implicit_resolvers = {}
 for _tag, _pattern in SCALARS.items():
-    _Loader.add_implicit_resolver(_tag, re.compile(f"(?:{_pattern})$"), None)
-_Loader.add_constructor("tag:yaml.org,2002:map", _Loader.construct_placed_map)
-_Loader.add_constructor("tag:yaml.org,2002:seq", _Loader.construct_placed_seq)
+    _LOADER.add_implicit_resolver(_tag, re.compile(f"(?:{_pattern})$"), None)
+_LOADER.add_constructor("tag:yaml.org,2002:map", _map)
+_LOADER.add_constructor("tag:yaml.org,2002:seq", _seq)
 
 
 def parse(text: str, file: str) -> list[Map]:
     """The documents of a YAML text, each a mapping; empty ones are left out."""
-    loader = _Loader(text)
+    loader = _LOADER(text)
     loader.file = file
-    documents = []
+    documents: list[Any] = []
     try:
         while loader.check_data():
             documents.append(loader.get_data())
@@ -123,7 +141,7 @@ def parse(text: str, file: str) -> list[Map]:
     return [document for document in documents if document]
 
 
-def _refuse_loops(value: Any, above: list[Any]) -> None:
+def _refuse_loops(value: object, above: list[object]) -> None:
     """An alias inside of what it stands for would have no end."""
     if isinstance(value, Map | Seq):
         if any(value is known for known in above):

@@ -15,7 +15,9 @@ import urllib.parse
 import urllib.request
 import uuid
 from dataclasses import dataclass
-from typing import Any
+from http.client import HTTPMessage
+from typing import IO, Any, cast
+from urllib.request import Request
 
 from converge import StepError
 from maas.sitefile import Secret
@@ -31,8 +33,8 @@ Objects = dict[str, Any]
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
     """Follows no redirect: urllib would send the key to any host, and make a GET of a write."""
 
-    def http_error_302(self, *_: Any) -> None:
-        return None  # urllib then raises HTTPError, as it does for every status without a handler
+    def http_error_302(self, req: Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage) -> None:
+        """Nothing: urllib then raises HTTPError, as it does for every status without a handler."""
 
     http_error_301 = http_error_303 = http_error_307 = http_error_308 = http_error_302
 
@@ -55,7 +57,7 @@ class Maas:
     def send(self, path: str, method: str = "GET", values: dict[str, Any] | None = None) -> Any:
         """What MAAS answers; of values that are lists it gets one by one."""
         data = None if values is None else urllib.parse.urlencode(values, doseq=True).encode()
-        request = urllib.request.Request(self._address + path, data, method=method)
+        request = Request(self._address + path, data, method=method)
         once = f'oauth_nonce="{uuid.uuid4().hex}", oauth_timestamp="{int(time.time())}"'
         request.add_header("Authorization", f"{self._oauth}, {once}")
         try:
@@ -116,7 +118,8 @@ class Write:
 
 def stored(found: Any, field: str) -> Any:
     """A field of an object, "" when empty: MAAS has null there, and another object whole."""
-    value = found.get(field, (found.get("params") or {}).get(field))  # of bonds and bridges
+    beside: Objects = found.get("params") or {}  # of bonds and bridges
+    value = found.get(field, beside.get(field))
     return number(value) if isinstance(value, dict) else "" if value is None else value
 
 
@@ -128,7 +131,7 @@ def number(found: Any) -> Any:
 def known(value: Any, objects: Objects) -> Any:
     """A value as MAAS takes it; None for an object that is still to be made."""
     if isinstance(value, list):
-        return [known(item, objects) for item in value]
+        return [known(item, objects) for item in cast("list[Any]", value)]
     if isinstance(value, Secret):
         return value.read()
     return number(objects.get(value, {})) if isinstance(value, Ref) else value

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from ipaddress import ip_address, ip_network
 from pathlib import Path
-from typing import Any, get_args, get_origin
+from typing import Any, cast, get_args, get_origin
 
 import yaml
 
@@ -145,12 +145,13 @@ def _record(kind: Any, body: object, where: str, **named: str) -> Any:
     place, known = where or "the site", ", ".join(sorted(fields))
     if not isinstance(body, dict):
         raise SiteError(f"{place}: {body!r} is not a mapping.")
-    for key in [key for key in body if key not in fields]:
+    given = cast("dict[Any, object]", body)
+    for key in [key for key in given if key not in fields]:
         raise SiteError(f"{place}: {key} is not known; known are {known}.")
     for key, f in fields.items():
-        if key not in body and f.default is dataclasses.MISSING:
+        if key not in given and f.default is dataclasses.MISSING:
             raise SiteError(f"{place}: {key} is missing.")
-    items = [(fields[key], value, f"{where}.{key}".lstrip(".")) for key, value in body.items()]
+    items = [(fields[key], value, f"{where}.{key}".lstrip(".")) for key, value in given.items()]
     return kind(**named, **{f.name: _value(f.type, f.metadata, value, place) for f, value, place in items})
 
 
@@ -158,10 +159,12 @@ def _value(kind: Any, rule: Mapping[str, Any], value: object, where: str) -> Any
     """A value of a field's kind: records by name, a list, text or a number."""
     origin, inner = get_origin(kind) or kind, get_args(kind)
     if origin is dict and isinstance(value, dict) and value:
-        return {str(k): _record(inner[1], body, f"{where}.{k}", name=str(k)) for k, body in value.items()}
+        records = cast("dict[object, object]", value)
+        return {str(k): _record(inner[1], body, f"{where}.{k}", name=str(k)) for k, body in records.items()}
     if origin is tuple and isinstance(value, list):
-        return tuple(_value(str, rule, item, where) for item in value)
-    given = {int: int, str: int | str, Secret: str}.get(origin)
+        return tuple(_value(str, rule, item, where) for item in cast("list[object]", value))
+    kinds: dict[Any, Any] = {int: int, str: int | str, Secret: str}
+    given = kinds.get(origin)
     if given is None or not isinstance(value, given) or isinstance(value, bool):
         name = {int: "a whole number", tuple: "a list", dict: "a filled mapping"}.get(origin, "text")
         raise SiteError(f"{where}: {value!r} is not {name}.")

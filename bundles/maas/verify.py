@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from converge import Finding, Severity
-from maas.client import Maas
+from maas.client import Maas, Objects
 from maas.plan import observe, plan
 from maas.sitefile import Machine, Site, Tag, cpus
 
@@ -37,7 +37,8 @@ def _hardware(machine: Machine, tag: Tag, body: Any, devices: Any) -> Iterator[F
             yield Finding(Severity.WARNING, machine.name, f"{name} has no link", "look at its cable")
     slots = dict.fromkeys(ports, "unknown")
     for device in devices:
-        name = (device["physical_interface"] or {}).get("name")
+        port: Objects = device["physical_interface"] or {}
+        name = port.get("name")
         if device["vendor_id"] == MELLANOX and name in ports:
             # PCI domain, bus and device; the ports of a NIC differ in the function only.
             slots[name] = device["pci_address"].rpartition(".")[0]

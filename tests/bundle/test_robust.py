@@ -6,10 +6,10 @@ from pathlib import Path
 
 import yaml
 from check import checker
-from check.merge import Part, merge
+from check.merge import Part, merge, parts
 from check.model import Bundle
 from check.source import FileError, Map, Place, Seq, parse
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from maas.sitefile import Site
 
@@ -77,6 +77,24 @@ def test_a_bundle_with_anything_anywhere_is_checked(path, junk, as_overlay):
         assert re.fullmatch(r"x\.yaml:1: .+ is .+\. Write .+\.", str(error))
     else:
         assert all(finding.what and finding.instead for finding in found)
+
+
+INTENT = yaml.safe_load((ROOT / "charms/cumulus-fabric/examples/rdg.yaml").read_text())
+OURS = parts([ROOT / "bundles/ovn-offload-jammy-yoga.yaml"])
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.sampled_from([path for path in places(INTENT) if path]), JUNK)
+@example(("mtu",), ["9216"])
+@example(("roce",), "lossless")
+@example(("networks", "oam", "vlan"), [9])
+@example(("networks", "oam", "space"), ["oam-space"])
+def test_an_intent_with_anything_anywhere_is_checked(path, junk):
+    intent = yaml.safe_dump(replaced(INTENT, path, junk))
+    overlay = tree({"applications": {"cumulus-fabric": {"options": {"intent": intent}}}})
+    documents = [*OURS, Part(Path("x.yaml"), overlay)]
+    found = checker.check(Bundle(merge(documents), documents, SITE))
+    assert all(finding.what and finding.instead for finding in found)
 
 
 @settings(deadline=None, max_examples=100)
