@@ -181,18 +181,26 @@ def _inconsistent(site: Site) -> Iterator[tuple[str, object, str]]:
     vids = [network.vid for network in site.networks.values()]
     if vids[0] or len(set(vids)) < len(vids):
         yield "networks: vid", vids, "the first is 0, machines boot from it, and each stands once"
+    yield from _inconsistent_networks(site)
+    yield from _inconsistent_tags(site)
+    for name, machine in site.machines.items():
+        if machine.tag not in site.tags:
+            yield f"machines.{name}.tag", machine.tag, f"write one of {', '.join(site.tags)}"
+        elif len(set(machine.ports)) != (wanted := 2 if site.tags[machine.tag].bond else 1):
+            yield f"machines.{name}.ports", list(machine.ports), f"tag {machine.tag} wants {wanted}"
+
+
+def _inconsistent_networks(site: Site) -> Iterator[tuple[str, object, str]]:
     for space, network in site.networks.items():
         for text in filter(None, (network.gateway, network.dhcp, *network.reserved)):
             if any(ip_address(end) not in ip_network(network.cidr) for end in text.split("-")):
                 yield f"networks.{space}", text, f"write an address in {network.cidr}"
+
+
+def _inconsistent_tags(site: Site) -> Iterator[tuple[str, object, str]]:
     for name, tag in site.tags.items():
         unknown = set(tag.networks) - set(site.networks)
         if unknown or not tag.networks:
             yield f"tags.{name}.networks", sorted(unknown), f"write some of {', '.join(site.networks)}"
         if bool(tag.bond) != bool(tag.bridge):
             yield f"tags.{name}", tag.bond or tag.bridge, "bond and bridge go together"
-    for name, machine in site.machines.items():
-        if machine.tag not in site.tags:
-            yield f"machines.{name}.tag", machine.tag, f"write one of {', '.join(site.tags)}"
-        elif len(set(machine.ports)) != (wanted := 2 if site.tags[machine.tag].bond else 1):
-            yield f"machines.{name}.ports", list(machine.ports), f"tag {machine.tag} wants {wanted}"

@@ -55,7 +55,7 @@ class Outcome(Generic[System]):
 
 
 def execute(
-    plan: Plan[System], system: System, announce: Callable[[Step[System]], None] = lambda step: None
+    plan: Plan[System], system: System, announce: Callable[[Step[System]], None] = lambda _: None
 ) -> Outcome[System]:
     """Run ``plan``'s steps on ``system``.
 

@@ -160,11 +160,7 @@ class Shell:
         """What the switch answers, without the prompt."""
         line = line.strip()
         if self.asked:
-            command, self.asked = self.asked, ""
-            if line.lower() != "y":
-                return ""
-            self.taken.append((self.at, command))
-            return "The configuration is saved to device successfully."
+            return self._confirm(line)
         known, dialect = self.dialect, self.dialect
         if not line or any(re.fullmatch(said, line) for said in dialect.says):
             return ""
@@ -188,6 +184,14 @@ class Shell:
             return ""
         self.refused.append(line)
         return known.refusal
+
+    def _confirm(self, line: str) -> str:
+        """What it answers to what was typed after its question."""
+        command, self.asked = self.asked, ""
+        if line.lower() != "y":
+            return ""
+        self.taken.append((self.at, command))
+        return "The configuration is saved to device successfully."
 
 
 class _Server(paramiko.ServerInterface):

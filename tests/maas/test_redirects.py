@@ -46,7 +46,7 @@ class Answer(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         self.do_GET()
 
-    def log_message(self, format: str, *arguments: object) -> None:
+    def log_message(self, *_: object) -> None:
         """Nothing on the terminal."""
 
 

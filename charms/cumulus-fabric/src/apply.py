@@ -48,7 +48,7 @@ def apply(
     fleet: Fleet,
     check: Check,
     policy: Policy,
-    announce: Callable[[str], None] = lambda text: None,
+    announce: Callable[[str], None] = lambda _: None,
 ) -> Report:
     """Make ``changes``, wave by wave.
 

@@ -63,7 +63,7 @@ _NUMBER_LIKE = re.compile(r"[0-9.+~-]|.*:")
 class _Dumper(yaml.SafeDumper):
     """Quotes more than PyYAML itself does, and never refers back to an equal value."""
 
-    def ignore_aliases(self, data: object) -> bool:
+    def ignore_aliases(self, data: object) -> bool:  # noqa: ARG002 - PyYAML's signature
         return True
 
 

@@ -105,7 +105,7 @@ class Site:
         canary: str = "",
         order: str = "all",
         policy: Policy | None = None,
-        announce: Callable[[str], None] = lambda text: None,
+        announce: Callable[[str], None] = lambda _: None,
     ) -> Report:
         """Bring these switches, or all, to the intent; see apply.apply.
 
@@ -123,7 +123,7 @@ class Site:
         names: Collection[str] = (),
         order: str = "all",
         policy: Policy | None = None,
-        announce: Callable[[str], None] = lambda text: None,
+        announce: Callable[[str], None] = lambda _: None,
     ) -> Report:
         """Bring these switches, or all, back to what they ran before their last change.
 

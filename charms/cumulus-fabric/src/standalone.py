@@ -19,7 +19,7 @@ def apply(
     names: Collection[str],
     login: ssh.Login,
     audit: Sequence[Finding] = (),
-    announce: Callable[[str], None] = lambda text: None,
+    announce: Callable[[str], None] = lambda _: None,
 ) -> list[Finding]:
     """Type each switch's script; what one refused does not keep the next from its own.
 

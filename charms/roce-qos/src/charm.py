@@ -175,8 +175,8 @@ class RoceQosCharm(ops.CharmBase):
             return
         self._show(event, "counters", table, reading.format)
 
-    def _show(self, event: ops.ActionEvent, name: str, table: Table, format: str) -> None:
-        event.set_results({name: json.dumps(table.rows) if format == "json" else table.text()})
+    def _show(self, event: ops.ActionEvent, name: str, table: Table, output: str) -> None:
+        event.set_results({name: json.dumps(table.rows) if output == "json" else table.text()})
 
 
 if __name__ == "__main__":

@@ -69,11 +69,7 @@ def _settings(wanted: Desired, port: Port) -> Iterator[tuple[str, str, str]]:
         mode = dcb.dcbx_words(found.dcbx)
         yield "DCBX", mode, mode if port.driver.may_set(found) else dcb.dcbx_words(port.driver.dcbx_ask)
     if port.driver.dscp:
-        yield "trust", steps.trust(port), scheme.trust
-        if scheme.trust == "dscp":
-            for name, mark in (("RoCE", scheme.roce), ("CNP", scheme.cnp)):
-                yield f"{name} DSCP {mark.dscp}", _priority(port, mark.dscp), f"priority {mark.priority}"
-            yield "DSCP map", _map(port), _map_words(wanted)
+        yield from _trust(wanted, port)
     yield "ETS", steps.ets_words(found.ets), steps.ets_words(wanted.ets)
     yield "PFC", steps.pfc_words(found.pfc.priorities if found.pfc else ()), steps.pfc_words(scheme.pfc)
     if found.pfc and found.pfc.delay:
@@ -90,6 +86,15 @@ def _settings(wanted: Desired, port: Port) -> Iterator[tuple[str, str, str]]:
         yield path.rpartition("/")[2], str(port.knobs[path]), str(value)
     if port.drop_in:
         yield "LLDP", "on" if port.lldp else "off", "on" if wanted.lldp else "off"
+
+
+def _trust(wanted: Desired, port: Port) -> Iterator[tuple[str, str, str]]:
+    scheme = wanted.qos
+    yield "trust", steps.trust(port), scheme.trust
+    if scheme.trust == "dscp":
+        for name, mark in (("RoCE", scheme.roce), ("CNP", scheme.cnp)):
+            yield f"{name} DSCP {mark.dscp}", _priority(port, mark.dscp), f"priority {mark.priority}"
+        yield "DSCP map", _map(port), _map_words(wanted)
 
 
 def _priority(port: Port, dscp: int) -> str:

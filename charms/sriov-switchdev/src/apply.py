@@ -12,7 +12,7 @@ from steps import HostStep
 
 
 def apply(
-    plan: Plan[System], system: System, announce: Callable[[HostStep], None] = lambda step: None
+    plan: Plan[System], system: System, announce: Callable[[HostStep], None] = lambda _: None
 ) -> Outcome[System]:
     """Run the plan's steps; stop at the first failure, and make sure of the node's network then."""
     outcome = execute(plan, system, announce)

@@ -67,7 +67,7 @@ def look(system: System) -> list[str]:
     return lines + [finding.sentence() for finding in host.findings]
 
 
-def plain(system: System, fault: Fault) -> list[str]:
+def plain(system: System, _fault: Fault) -> list[str]:
     """A node as it was deployed."""
     return look(system)
 
@@ -110,7 +110,7 @@ def _converge(system: System) -> None:
     _bind(system)
 
 
-def converge(system: System, fault: Fault) -> list[str]:
+def converge(system: System, _fault: Fault) -> list[str]:
     """Both PFs to switchdev and VF-LAG, step by step, and then once more without a write."""
     seen = ["vfs in a bond:"]
     _prepare(system, 2)
@@ -128,7 +128,7 @@ def converge(system: System, fault: Fault) -> list[str]:
     return [*seen, f"written again: {again.writes}"]
 
 
-def refusals(system: System, fault: Fault) -> list[str]:
+def refusals(system: System, _fault: Fault) -> list[str]:
     """What the kernel and mlx5 refuse, and in which words."""
     num_vfs = pci.attribute(P0, "sriov_numvfs")
     total = pci.total_vfs(system, P0)
@@ -167,7 +167,7 @@ def refusals(system: System, fault: Fault) -> list[str]:
     return seen + look(system)
 
 
-def multiport(system: System, fault: Fault) -> list[str]:
+def multiport(system: System, _fault: Fault) -> list[str]:
     """``esw_multiport`` and the bond exclude each other."""
     _free(system)
     _switch(system)
@@ -176,7 +176,7 @@ def multiport(system: System, fault: Fault) -> list[str]:
     return seen + look(system)
 
 
-def lag_lost(system: System, fault: Fault) -> list[str]:
+def lag_lost(system: System, _fault: Fault) -> list[str]:
     """A bond broken under bound VFs: the LAG does not come back until the driver restarts."""
     _converge(system)
     ops.LeaveBond(UPLINK0).run(system)
@@ -188,7 +188,7 @@ def lag_lost(system: System, fault: Fault) -> list[str]:
     return seen + look(system)
 
 
-def bound_too_early(system: System, fault: Fault) -> list[str]:
+def bound_too_early(system: System, _fault: Fault) -> list[str]:
     """A VF that is bound before the bond is formed keeps VF-LAG from coming about."""
     _free(system)
     _prepare(system, 1)
@@ -198,7 +198,7 @@ def bound_too_early(system: System, fault: Fault) -> list[str]:
     return [said(lambda: ops.AwaitLag((P0, P1), 3.0).run(system)), *look(system)]
 
 
-def back_to_legacy(system: System, fault: Fault) -> list[str]:
+def back_to_legacy(system: System, _fault: Fault) -> list[str]:
     """The way back: VFs unbound, out of the bond, legacy mode, VFs destroyed, into the bond."""
     _converge(system)
     for bdf, _ in PORTS:

@@ -221,7 +221,12 @@ class FakeKernel:
 
     # System: processes.
 
-    def run(self, argv: Sequence[str], stdin: str | None = None, timeout: float = 60.0) -> str:
+    def run(
+        self,
+        argv: Sequence[str],
+        stdin: str | None = None,  # noqa: ARG002 - no command of the model reads it
+        timeout: float = 60.0,  # noqa: ARG002 - every command of the model ends at once
+    ) -> str:
         self.spawned.append(tuple(argv))
         (self._call if only_reads(argv) else self._write)("run", *argv)
         for prefix, answer in self.answers.items():

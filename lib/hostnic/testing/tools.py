@@ -2,6 +2,7 @@
 """The modelled host's commands: systemctl, mstconfig, journalctl, ping, and what OVS says."""
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -14,14 +15,6 @@ if TYPE_CHECKING:
 
 UNITS = "/etc/systemd/system"
 VLANS = "/proc/net/vlan"
-FILE_TOOLS = {
-    "mstflint": flash.mstflint,
-    "systemd-run": flash.systemd_run,
-    "setpci": pcispace.setpci,
-    "mstmcra": pcispace.mstmcra,
-    "cp": flash.copy,
-    "sha256sum": flash.sha256sum,
-}
 
 
 @dataclass
@@ -40,35 +33,20 @@ def run(host: "FakeKernel", argv: list[str]) -> str:
         CommandError: the model does not know it, or it fails.
 
     """
-    if argv[0] == "systemctl" and "ovn-offload-burn" in argv[-1]:
-        return flash.systemctl(host, argv[1], argv[-1])
-    if argv[0] == "systemctl":
-        return _systemctl(host.files, argv[1:])
-    if argv[0] == "journalctl":
-        return "".join(f"{line}\n" for line in host.log)
-    if argv[0] == "ping":
-        if host.reachable:
-            return "1 packets transmitted, 1 received, 0% packet loss\n"
-        raise failure(argv, 1, "1 packets transmitted, 0 received, 100% packet loss", "")
-    if argv[0] in FILE_TOOLS:
-        return FILE_TOOLS[argv[0]](host, argv)
-    if argv[:3] == ["python3", "-I", "-c"]:
-        return flash.download(host, argv)
-    if argv[:3] == ["python3", "-m", "zipfile"]:
-        return flash.unzip(host, argv)
-    if argv[0] == "mstfwreset":
-        return mst.mstfwreset(host, argv)
-    if argv[0] == "mstconfig":
-        return mst.mstconfig(host, argv)
-    if argv[0] == "ovs-vsctl":
-        return _ovs_vsctl(host.ovs, argv)
-    if argv[:3] == ["ip", "link", "set"] and "egress-qos-map" in argv:
-        return _egress_map(host.files, argv)
-    if argv[:2] == ["ethtool", "-S"]:
-        return _statistics(host, argv)
-    if argv[0] == "ovs-appctl":
-        return host.ovs.flows
+    for prefix, tool in TOOLS.items():
+        if tuple(argv[: len(prefix)]) == prefix:
+            return tool(host, argv)
     raise CommandError(argv, f"{argv[0]} is not installed")
+
+
+def _journalctl(host: "FakeKernel", _: list[str]) -> str:
+    return "".join(f"{line}\n" for line in host.log)
+
+
+def _ping(host: "FakeKernel", argv: list[str]) -> str:
+    if host.reachable:
+        return "1 packets transmitted, 1 received, 0% packet loss\n"
+    raise failure(argv, 1, "1 packets transmitted, 0 received, 100% packet loss", "")
 
 
 def add_vlan(files: FakeFiles, name: str, vlan: int, lower: str) -> None:
@@ -84,8 +62,11 @@ def add_vlan(files: FakeFiles, name: str, vlan: int, lower: str) -> None:
     files.install(f"{VLANS}/{name}", text.encode(), 0o444)
 
 
-def _egress_map(files: FakeFiles, argv: list[str]) -> str:
+def _egress_map(host: "FakeKernel", argv: list[str]) -> str:
     """Pairs that are given replace those of the same priority, the others stay (net/8021q/vlan_dev.c)."""
+    if "egress-qos-map" not in argv:
+        raise CommandError(argv, f"{argv[0]} is not installed")
+    files = host.files
     name = argv[argv.index("dev") + 1]
     if f"{VLANS}/{name}" not in files.content:
         raise failure(argv, 1, "", f'Cannot find device "{name}"')
@@ -111,31 +92,51 @@ def is_enabled(files: FakeFiles, unit: str) -> bool:
     return any(path.startswith(f"{UNITS}/") and path.endswith(f"/{unit}") for path in files.links)
 
 
-def _systemctl(files: FakeFiles, arguments: list[str]) -> str:
-    verb, names = arguments[0], [name for name in arguments[1:] if not name.startswith("-")]
+def _systemctl(host: "FakeKernel", argv: list[str]) -> str:
+    if "ovn-offload-burn" in argv[-1]:
+        return flash.systemctl(host, argv[1], argv[-1])
+    files, verb, names = host.files, argv[1], [name for name in argv[2:] if not name.startswith("-")]
     if verb == "daemon-reload":
         files.units = {unit: files.content.get(f"{UNITS}/{unit}", b"") for unit in files.units}
-    if verb == "show":  # the one property that is asked for: NeedDaemonReload
-        now = {unit: files.content.get(f"{UNITS}/{unit}") for unit in names}
-        return "\n\n".join("yes" if files.units.get(unit, now[unit]) != now[unit] else "no" for unit in names)
+    if verb == "show":
+        return _need_daemon_reload(files, names)
     for unit in names:
         text = files.content.get(f"{UNITS}/{unit}")
         if text is None:
-            raise failure(["systemctl", *arguments], 1, "", f"Unit file {unit} does not exist.")
+            raise failure(argv, 1, "", f"Unit file {unit} does not exist.")
         if verb in ("start", "restart"):
             files.units.setdefault(unit, text)
-        if verb == "enable":
-            for line in text.decode().splitlines():
-                if line.startswith("WantedBy="):
-                    for target in line.partition("=")[2].split():
-                        files.link(f"{UNITS}/{target}.wants/{unit}", f"{UNITS}/{unit}")
+        elif verb == "enable":
+            _enable(files, unit, text.decode())
         elif verb == "disable":
-            for path in [path for path in files.links if path.endswith(f".wants/{unit}")]:
-                files.remove(path)
+            _disable(files, unit)
     return ""
 
 
-def _ovs_vsctl(ovs: FakeOvs, argv: list[str]) -> str:
+def _enable(files: FakeFiles, unit: str, text: str) -> None:
+    for line in text.splitlines():
+        if line.startswith("WantedBy="):
+            for target in line.partition("=")[2].split():
+                files.link(f"{UNITS}/{target}.wants/{unit}", f"{UNITS}/{unit}")
+
+
+def _disable(files: FakeFiles, unit: str) -> None:
+    for path in [path for path in files.links if path.endswith(f".wants/{unit}")]:
+        files.remove(path)
+
+
+def _need_daemon_reload(files: FakeFiles, units: list[str]) -> str:
+    """``systemctl show`` of the one property that is asked for."""
+    now = {unit: files.content.get(f"{UNITS}/{unit}") for unit in units}
+    return "\n\n".join("yes" if files.units.get(unit, now[unit]) != now[unit] else "no" for unit in units)
+
+
+def _ovs_appctl(host: "FakeKernel", _: list[str]) -> str:
+    return host.ovs.flows
+
+
+def _ovs_vsctl(host: "FakeKernel", argv: list[str]) -> str:
+    ovs = host.ovs
     if argv[1:4] == ["set", "Open_vSwitch", "."]:
         for column, _, setting in (word.partition(":") for word in argv[4:]):
             key, _, value = setting.partition("=")
@@ -145,3 +146,25 @@ def _ovs_vsctl(ovs: FakeOvs, argv: list[str]) -> str:
         raise failure(argv, 1, "", f"ovs-vsctl: unknown command '{argv[-1]}'")
     row = [["map", list(ovs.other_config.items())], ["map", list(ovs.external_ids.items())]]
     return json.dumps({"headings": ["other_config", "external_ids"], "data": [row]})
+
+
+TOOLS: dict[tuple[str, ...], Callable[["FakeKernel", list[str]], str]] = {
+    ("systemctl",): _systemctl,
+    ("journalctl",): _journalctl,
+    ("ping",): _ping,
+    ("mstflint",): flash.mstflint,
+    ("systemd-run",): flash.systemd_run,
+    ("setpci",): pcispace.setpci,
+    ("mstmcra",): pcispace.mstmcra,
+    ("cp",): flash.copy,
+    ("sha256sum",): flash.sha256sum,
+    ("python3", "-I", "-c"): flash.download,
+    ("python3", "-m", "zipfile"): flash.unzip,
+    ("mstfwreset",): mst.mstfwreset,
+    ("mstconfig",): mst.mstconfig,
+    ("ovs-vsctl",): _ovs_vsctl,
+    ("ovs-appctl",): _ovs_appctl,
+    ("ip", "link", "set"): _egress_map,
+    ("ethtool", "-S"): _statistics,
+}
+"""The commands that the model knows, by how they begin."""

@@ -338,14 +338,16 @@ class Rules:
                 if "bridge" in interfaces.get(member, {}):
                     said = f"{member} is a bond member and cannot be a bridge port"
                     yield Issue("config_invalid", said, f"{where}.bond.member.{member}")
-            segment = interface.get("evpn", {}).get("multihoming", {}).get("segment")
-            if segment is not None and interface.get("type") != "bond":
-                yield Issue("config_invalid", "an Ethernet segment needs a bond", f"{where}.evpn.multihoming")
-            elif segment is not None and self.on(segment):
-                for needed in ("local-id", "mac-address"):
-                    if needed not in segment:
-                        said = f"an Ethernet segment needs {needed}"
-                        yield Issue("config_invalid", said, f"{where}.evpn.multihoming.segment")
+            yield from self._segment(interface, f"{where}.evpn.multihoming")
+
+    def _segment(self, interface: Tree, where: str) -> Iterator[Issue]:
+        segment = interface.get("evpn", {}).get("multihoming", {}).get("segment")
+        if segment is not None and interface.get("type") != "bond":
+            yield Issue("config_invalid", "an Ethernet segment needs a bond", where)
+        elif segment is not None and self.on(segment):
+            for needed in ("local-id", "mac-address"):
+                if needed not in segment:
+                    yield Issue("config_invalid", f"an Ethernet segment needs {needed}", f"{where}.segment")
 
 
 def _vlans(tree: Tree) -> Iterator[Issue]:

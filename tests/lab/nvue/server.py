@@ -110,7 +110,7 @@ class _Handler(BaseHTTPRequestHandler):
     disable_nagle_algorithm = True  # head and body are two writes, and the second would wait for the client
     server: _Http
 
-    def log_message(self, format: str, *args: Any) -> None:
+    def log_message(self, *_: Any) -> None:
         pass
 
     def do_GET(self) -> None:

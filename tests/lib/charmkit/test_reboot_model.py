@@ -126,7 +126,8 @@ class Application(RuleBasedStateMachine):
         assert own.released < self.cluster().grant, "it gave the lock back already"
         others = [n for n, other in self.nodes.items() if n != name and other.rolling and not other.excused]
         assert not others, f"{name} reboots while {others} have not settled"
-        assert own.reasons and not node.not_ready
+        assert own.reasons
+        assert not node.not_ready
         assert set(own.reasons) <= node.reasons
         if node.asked and node.asked[-1][0] == node.boot:
             assert node.again, "asked twice for a reboot that has not come"

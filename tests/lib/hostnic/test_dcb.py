@@ -122,7 +122,8 @@ def test_structures_of_a_newer_kernel_and_unknown_attributes_are_read() -> None:
     ],
 )
 def test_what_does_not_fit_is_a_value_error(wanted: Dcb) -> None:
-    with pytest.raises(ValueError):
+    ours, of_struct = "belong|no transmission selection", "range|requires|expected"
+    with pytest.raises(ValueError, match=f"{ours}|{of_struct}"):
         encode(wanted)
 
 

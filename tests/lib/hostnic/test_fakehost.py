@@ -104,7 +104,8 @@ def test_a_reboot_keeps_installed_files_and_the_bond_and_takes_the_rest() -> Non
     host.reboot()
     port = host.port(P0)
     assert (port.vfs, port.eswitch_mode, port.autoprobe, port.hw_tc_offload) == ([], "legacy", True, False)
-    assert host.exists("/etc/x") and not host.exists("/run/x")
+    assert host.exists("/etc/x")
+    assert not host.exists("/run/x")
     assert host.boot_id != boot_id
     assert host.reachable
 

@@ -92,7 +92,8 @@ def test_identifiers_are_addresses_or_text(tlvs: tuple[bytes, ...], told: Neighb
 @given(st.binary(max_size=200))
 def test_any_file_is_read(content: bytes) -> None:
     for told in lldp.from_frames(content):
-        assert told.chassis.isprintable() and told.port.isprintable()
+        assert told.chassis.isprintable()
+        assert told.port.isprintable()
 
 
 @given(st.binary(max_size=30), st.integers(0, len(FRAME)))

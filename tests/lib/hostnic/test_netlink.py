@@ -71,7 +71,8 @@ def test_an_acknowledgement_is_no_error() -> None:
 @given(st.binary(max_size=60), st.sampled_from([netlink.ACK_TLVS, netlink.ACK_TLVS | netlink.CAPPED]))
 def test_any_trailer_is_words_or_none(trailer: bytes, flags: int) -> None:
     error = answer(refusal(REQUEST + trailer, flags=flags))
-    assert error is not None and error.errno == errno.EPERM
+    assert error is not None
+    assert error.errno == errno.EPERM
 
 
 @pytest.mark.parametrize(

@@ -226,10 +226,12 @@ def test_an_eswitch_mode_change_resets_what_the_driver_keeps_and_not_what_the_po
 def test_mlx5_tells_the_pause_frames_that_ethtool_read_last(host: FakeHost) -> None:
     host.port(P0).dcb.sent[3] = 7
     told = host.dcb(P0).pfc
-    assert told is not None and told.sent[3] == 0
+    assert told is not None
+    assert told.sent[3] == 0
     assert statistics(host, P0)["tx_prio3_pause"] == 7
     told = host.dcb(P0).pfc
-    assert told is not None and told.sent[3] == 7
+    assert told is not None
+    assert told.sent[3] == 7
     assert host.trace == []
 
 

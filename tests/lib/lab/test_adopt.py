@@ -62,7 +62,7 @@ class Rack:
 
 
 @pytest.fixture
-def deployed(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+def deployed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of nodes that were handed to the charms, and of those that lost their power then."""
     seen: list[str] = []
 
@@ -77,7 +77,7 @@ def deployed(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     monkeypatch.setattr(
         adopt, "power_cycled", lambda rack, names: seen.append(f"{' '.join(names)} booted") or []
     )
-    yield seen
+    return seen
 
 
 def test_the_node_is_converged_before_any_charm_is_there(deployed: list[str]) -> None:

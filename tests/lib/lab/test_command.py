@@ -138,7 +138,8 @@ def test_a_host_without_the_tools_and_without_apt_is_told_so_in_one_sentence(
     assert command.main() == 1
 
     said = capsys.readouterr().err.strip()
-    assert said.startswith("The test machine needs ") and "qemu-system-x86" in said
+    assert said.startswith("The test machine needs ")
+    assert "qemu-system-x86" in said
     assert "\n" not in said
 
 

@@ -13,12 +13,12 @@ READING = ("plan", "verify", "show-qos", "show-counters")
 
 
 @pytest.mark.parametrize("action", READING)
-@pytest.mark.parametrize("format", ["table", "json"])
-def test_reading_actions_write_nothing_before_and_after(node: Node, action: str, format: str) -> None:
-    assert node.action(action, format=format)
+@pytest.mark.parametrize("output", ["table", "json"])
+def test_reading_actions_write_nothing_before_and_after(node: Node, action: str, output: str) -> None:
+    assert node.action(action, format=output)
     assert node.writes == []
     node.deploy()
-    assert node.action(action, format=format)
+    assert node.action(action, format=output)
     assert node.writes == []
 
 

@@ -47,15 +47,15 @@ def converged(node: Node) -> Node:
 
 
 @pytest.mark.parametrize("action", READING)
-@pytest.mark.parametrize("format", ["table", "json"])
+@pytest.mark.parametrize("output", ["table", "json"])
 def test_reading_actions_write_nothing_before_and_after_convergence(
-    node: Node, action: str, format: str
+    node: Node, action: str, output: str
 ) -> None:
     with_ovs(node)
-    assert node.action(action, format=format)
+    assert node.action(action, format=output)
     assert node.writes == []
     node.converge(reboot_settle=0)
-    assert node.action(action, format=format)
+    assert node.action(action, format=output)
     assert node.writes == []
 
 

@@ -148,7 +148,8 @@ def test_a_port_that_goes_dark_after_the_plan_was_made_keeps_its_neighbour_in_th
     planned = small.planned()
     small.host.network.unplugged.add("enp59s0f1np1")
     outcome = execute(planned, small.host)
-    assert outcome.failed is not None and outcome.failed.key == "0000:3b:00.0/leave"
+    assert outcome.failed is not None
+    assert outcome.failed.key == "0000:3b:00.0/leave"
     assert small.host.reachable
     assert "set_master" not in " ".join(small.host.trace)
 

@@ -58,7 +58,8 @@ def test_a_port_that_was_left_out_is_a_warning_in_auto_and_blocks_when_required(
     remedy = "name enp59s0f1np1 in option devices too, or set vf-lag=disabled"
     assert node.converge(devices=devices, reboot_settle=0).name == "active"
     findings = node.action("verify")["findings"]
-    assert what in findings and remedy in findings
+    assert what in findings
+    assert remedy in findings
     status = node.configure(vf_lag="required").emit()
     assert status.name == "blocked"
     assert what in status.message
