@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the fabric is told of this host: where its ports are plugged in, and how they treat traffic."""
 
-import ipaddress
-import struct
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -10,14 +8,11 @@ from charmkit.fabric import Host, Neighbour, Port, Vlan
 from charmkit.fabric_checks import FabricError
 from charmkit.fabric_qos import STRICT, Marking, Qos, Share
 from desired import Desired
-from hostnic import dcb, lldp
+from hostnic import dcb, lldp, routes
 from hostnic.system import System
 from observe import Observed
 from observe import Port as Observation
 from steps import trust
-
-ROUTES = "/proc/net/route"
-_GATEWAY = 0x2
 
 
 def host(system: System, hostname: str, wanted: Desired, observed: Observed) -> Host:
@@ -76,28 +71,9 @@ def vlans(system: System, observed: Observed) -> tuple[Vlan, ...]:
     """The subnets that this host is in, and their VLANs; 0 where the kernel does not tag."""
     ids: Mapping[str, int] = {device.netdev: device.id for device in observed.vlans}
     subnets: dict[str, list[str]] = {}
-    try:
-        lines = system.read(ROUTES).splitlines()[1:]
-    except OSError:
-        lines = []
-    for line in lines:
-        words = line.split()
-        subnet = _subnet(words) if len(words) > 7 else None
-        if subnet:
-            subnets.setdefault(words[0], []).append(subnet)
+    for route in routes.ipv4(system):
+        if route.gateway is None:
+            subnets.setdefault(route.netdev, []).append(route.network)
     return tuple(
         Vlan(ids.get(name, 0), name, tuple(sorted(found))) for name, found in sorted(subnets.items())
     )
-
-
-def _subnet(words: list[str]) -> str | None:
-    """A directly connected network: columns iface, destination, gateway, flags, …, mask at 7."""
-    try:
-        if int(words[3], 16) & _GATEWAY:
-            return None
-        # Addresses are in the CPU's byte order.
-        address, mask = (struct.pack("=I", int(words[column], 16)) for column in (1, 7))
-        network = ipaddress.IPv4Network((address, str(ipaddress.IPv4Address(mask))))
-    except (ValueError, struct.error):
-        return None
-    return str(network)
