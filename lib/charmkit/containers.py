@@ -6,10 +6,10 @@ The host's LXD containers hold members of clusters (MySQL, RabbitMQ, OVN); Juju 
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
-from hostnic import holders
+from hostnic import users
 from hostnic.system import System
 
 LXC = "/snap/bin/lxc"
@@ -47,17 +47,9 @@ def busy(system: System) -> str:
     A unit in a container is idle between two hooks; a hook is a child of the unit's agent (``jujud``)
     with a hook context in its environment. This unit's own hook is on the host and does not count.
     """
-    instances = _running_instances(system)
-    if instances:
+    if instances := users.instances(system):
         return _some(instances, "running")
     return _some(sorted(set(_hooks_in_containers(system))), "running a hook")
-
-
-def _running_instances(system: System) -> list[str]:
-    if not system.exists(holders.LIBVIRT):
-        return []
-    names = system.listdir(holders.LIBVIRT)
-    return sorted(name.removesuffix(".xml") for name in names if name.endswith(".xml"))
 
 
 def _hooks_in_containers(system: System) -> Iterator[str]:
@@ -79,7 +71,7 @@ def _hooks_in_containers(system: System) -> Iterator[str]:
             continue  # the process has ended meanwhile
 
 
-def _some(names: list[str], what: str) -> str:
+def _some(names: Sequence[str], what: str) -> str:
     if not names:
         return ""
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""

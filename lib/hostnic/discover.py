@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from converge import Finding, Severity
 
-from hostnic import holders, lag, pci, ports, vdpa
+from hostnic import lag, pci, ports, users, vdpa
 from hostnic.model import Bond, EswitchMode, Host, Pf, Vf
 from hostnic.system import Link, System
 from hostnic.vdpa import Vdpa
@@ -122,8 +122,8 @@ def _vfs(system: System, bdf: str, links: list[Link], lent: Lent) -> list[Vf]:
     for index, address in pci.vf_addresses(system, bdf).items():
         driver = pci.driver(system, address)
         netdev = next((link for link in links if link.pci == address), None)
-        users = holders.of_vf(system, address, driver, netdev, lent().get(address, ()))
-        found.append(Vf(index, address, driver, netdev.name if netdev else None, users))
+        used = users.of_vf(system, address, driver, netdev, lent().get(address, ()))
+        found.append(Vf(index, address, driver, netdev.name if netdev else None, used))
     return found
 
 

@@ -22,7 +22,7 @@ class Vf(NamedTuple):
         netdev: its netdev in this network namespace, if it has one.
         users: who holds it now, in the operator's words (``vfio-pci``, ``instance-0000002a``,
             ``network namespace``, ``vDPA device vdpa0 (vhost_vdpa)``); empty when free, apart from what
-            :func:`hostnic.netuse.of_netdevs` tells.
+            :func:`hostnic.users.of_netdevs` tells.
 
     """
 

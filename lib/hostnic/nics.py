@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from converge import Finding, Severity
 
-from hostnic import holders, netuse, pci, vdpa
+from hostnic import pci, users
 from hostnic.system import System
 
 MELLANOX = "0x15b3"
@@ -88,8 +88,8 @@ def carried(system: System, ports: Iterable[Port]) -> dict[str, str]:
     Ports that are free are left out.
     """
     bdfs = {port.netdev: port.bdf for port in ports if port.netdev}
-    uses = netuse.of_netdevs(system, bdfs) if bdfs else {}
-    return {bdfs[netdev]: f"{netdev} carries {' and '.join(users)}" for netdev, users in uses.items()}
+    uses = users.of_netdevs(system, bdfs) if bdfs else {}
+    return {bdfs[netdev]: f"{netdev} carries {' and '.join(names)}" for netdev, names in uses.items()}
 
 
 def carries(system: System, card: Card) -> str:
@@ -117,7 +117,7 @@ def _port(system: System, bdf: str) -> Port:
         bonded=master is not None and system.exists(f"{NET}/{master}/bonding"),
         total_vfs=pci.total_vfs(system, bdf),
         vfs=pci.num_vfs(system, bdf),
-        in_use=", ".join(_users(system, bdf)),
+        in_use=users.in_words(users.of_vfs(system, bdf)),
     )
 
 
@@ -140,12 +140,3 @@ def _master(system: System, netdev: str) -> str | None:
         return system.readlink(f"{NET}/{netdev}/master").rpartition("/")[2]
     except OSError:
         return None
-
-
-def _users(system: System, bdf: str) -> Iterator[str]:
-    """VFs that a driver other than the NIC's own has, as vfio-pci has them for instances, or vDPA devices."""
-    lent = vdpa.devices(system)
-    for address in pci.vf_addresses(system, bdf).values():
-        users = holders.given_away(system, address, pci.driver(system, address), lent.get(address, ()))
-        if users:
-            yield f"VF {address} by {' and '.join(users)}"

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import gpu
 from converge import StepError
-from hostnic import gpudirect
+from hostnic import gpudirect, users
 from hostnic.machine import Machine
 from hostnic.system import System
 
@@ -27,7 +27,7 @@ def main(arguments: Sequence[str]) -> int:
 
 def gpudirect_at_boot(system: System) -> list[str]:
     """Set every register that is not as wanted; what did not work, one sentence each."""
-    running = gpu.instances(system)
+    running = users.instances(system)
     if running:
         return [f"nothing is set while instances run: {', '.join(running)}"]
     try:

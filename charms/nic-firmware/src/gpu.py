@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from converge import Disruption, Held, Step
-from hostnic import bootfile, gpudirect, holders, installed, units
+from hostnic import bootfile, gpudirect, installed, units, users
 from hostnic.bootcopy import BootCopy
 from hostnic.gpudirect import Difference
 from hostnic.installed import Installed
@@ -63,15 +63,7 @@ def observe(system: System, nics: Iterable[str], wanted: bool) -> Host:
     there = installed.look(system, COPY, PATHS, (UNIT,))
     if not wanted:
         return Host(there)
-    return Host(there, gpudirect.differences(system, nics), instances(system))
-
-
-def instances(system: System) -> tuple[str, ...]:
-    """Instances that run now, by libvirt's status files."""
-    if not system.exists(holders.LIBVIRT):
-        return ()
-    names = (name for name in system.listdir(holders.LIBVIRT) if name.endswith(".xml"))
-    return tuple(sorted(name.removesuffix(".xml") for name in names))
+    return Host(there, gpudirect.differences(system, nics), users.instances(system))
 
 
 def steps(host: Host, nics: Iterable[str], wanted: bool) -> Iterator["Step[System] | Held[System]"]:

@@ -90,7 +90,7 @@ def fallback(system: System) -> tuple[Trouble, ...]:
     troubles += [Trouble("early", cut, "see journalctl -u ovn-offload-sriov-early")]
     for ports in wanted.cards().values():
         pairs = _pairs(discover.observe(system), ports)
-        if any(pf.num_vfs != port.num_vfs or pf.eswitch_mode != "switchdev" for port, pf in pairs):
+        if any(nic.needs_work(port, pf) for port, pf in pairs):
             troubles += to_legacy(system, pairs)
     record.write_boot(system, "early", "failed", tuple(troubles))
     return tuple(troubles)
@@ -167,11 +167,7 @@ def _await_ports(system: System, wanted: Desired) -> tuple[Host, list[Trouble]]:
 
 
 def _early_card(system: System, wanted: Desired, ports: Sequence[Port], host: Host) -> list[Trouble]:
-    pairs = [
-        (port, pf)
-        for port, pf in _pairs(host, ports)
-        if pf.num_vfs != port.num_vfs or pf.eswitch_mode != "switchdev"
-    ]
+    pairs = [(port, pf) for port, pf in _pairs(host, ports) if nic.needs_work(port, pf)]
     bonded = [pf for _, pf in pairs if pf.bond]
     if bonded:
         what = f"{bonded[0].netdev} was in {bonded[0].bond} before the boot step ran; nothing was changed"

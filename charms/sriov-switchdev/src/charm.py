@@ -24,8 +24,7 @@ from hostnic import handover
 from hostnic.handover import Handover
 from hostnic.machine import Machine
 from hostnic.system import System
-from hostuse import ask_host
-from observe import Observed, ask_firmware, observe
+from observe import Observed, ask_firmware, ask_host, observe
 from plan import Policy, install_steps, plan, reboot_reasons, removal
 from selection import resolve
 from verify import verify, waiting_for_boot

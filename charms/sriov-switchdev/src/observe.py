@@ -11,11 +11,12 @@ import netplanfiles
 import record
 from converge import Finding, Severity
 from desired import Desired
-from hostnic import discover, installed, netuse
+from hostnic import discover, installed, users
 from hostnic.installed import Installed
-from hostnic.model import Host
+from hostnic.model import Host, Vf
 from hostnic.system import System
 from netplanfiles import Writer
+from steps import lag_missing, needs_work
 
 NETWORKD_DIRECTORIES = ("/etc/systemd/network", "/run/systemd/network")
 
@@ -95,6 +96,27 @@ def ask_firmware(system: System, observed: Observed, wanted: Desired) -> Observe
     return observed._replace(next_boot={bdf: next_boot(system, bdf) for bdf in short})
 
 
+def ask_host(system: System, observed: Observed, wanted: Desired) -> Observed:
+    """Add this host's own uses to the VFs of each NIC whose VFs a plan would unbind.
+
+    Reads nothing on a host whose VFs and VF-LAG are as declared.
+    """
+    at_stake: set[str] = set()
+    for ports in wanted.cards().values():
+        pairs = [(port, pf) for port in ports if (pf := observed.host.pf(port.bdf))]
+        if any(needs_work(port, pf) for port, pf in pairs) or lag_missing(pairs):
+            at_stake.update(vf.netdev for _, pf in pairs for vf in pf.vfs if vf.netdev and not vf.users)
+    if not at_stake:
+        return observed
+    uses = users.of_netdevs(system, sorted(at_stake))
+
+    def with_users(vf: Vf) -> Vf:
+        return vf._replace(users=vf.users or uses.get(vf.netdev or "", ()))
+
+    pfs = (pf._replace(vfs=tuple(with_users(vf) for vf in pf.vfs)) for pf in observed.host.pfs)
+    return observed._replace(host=observed.host._replace(pfs=tuple(pfs)))
+
+
 def next_boot(system: System, bdf: str) -> NextBoot:
     """Ask the firmware of one port; spawns a process."""
     from hostnic import mstconfig  # not on a host in order: hooks stay fast
@@ -129,12 +151,12 @@ def _declared_bonds(system: System, host: Host, previous: Desired | None) -> dic
     networkd's own files (netplan writes them below /run) name the bond's members by name or MAC address.
     """
     before = previous.ports if previous else ()
-    strays = [pf for port in before if port.bond and (pf := host.pf(port.bdf)) and pf.bond is None]
+    detached = [pf for port in before if port.bond and (pf := host.pf(port.bdf)) and pf.bond is None]
     declared: dict[str, str] = {}
-    for settings in _networks(system) if strays else ():
+    for settings in _networks(system) if detached else ():
         names = settings.get("Name", "").split()
         macs = f"{settings.get('PermanentMACAddress', '')} {settings.get('MACAddress', '')}".lower().split()
-        for pf in strays:
+        for pf in detached:
             if "Bond" in settings and (pf.netdev in names or (pf.mac or "").lower() in macs):
                 declared[pf.bdf] = settings["Bond"]
     return declared
@@ -157,4 +179,4 @@ def _files(system: System, directory: str, suffix: str) -> list[str]:
 
 def _host_network(system: System, host: Host) -> frozenset[str]:
     alone = [pf.netdev for pf in host.pfs if pf.netdev and not pf.bond]
-    return frozenset(netuse.of_netdevs(system, alone)) if alone else frozenset()
+    return frozenset(users.of_netdevs(system, alone)) if alone else frozenset()

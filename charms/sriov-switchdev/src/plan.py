@@ -17,12 +17,12 @@ import record
 import steps as nic
 from converge import Disruption, Finding, Held, Plan, Step
 from desired import Desired, Port
-from hostnic import installed
+from hostnic import installed, users
 from hostnic.model import Host, Pf
 from hostnic.system import System
 from observe import Observed
-from preflight import needs_work, preflight, short_until_reboot, users
-from steps import HostStep, Work
+from preflight import preflight, short_until_reboot
+from steps import HostStep, Work, needs_work
 
 LIVE_ATTEMPTS = 3
 """Failed live changes towards one desired state after which only a reboot is tried."""
@@ -60,7 +60,7 @@ def plan(
         reason, release = _why_held(pairs, chain, wanted, observed, policy)
         if reason:
             # Whatever else waits: a port that is out of its bond returns to it.
-            back = nic.in_order([step for port, pf in _strays(pairs) for step in nic.join(port, pf)])
+            back = nic.in_order([step for port, pf in _detached_ports(pairs) for step in nic.join(port, pf)])
             if (
                 not back
                 and _only_lag_missing(pairs)
@@ -111,7 +111,7 @@ def _chain(pairs: Sequence[Work], wanted: Desired, observed: Observed) -> list[H
     if work:
         return _rework(pairs, work, wanted, observed)
     steps = [step for port, pf in pairs for step in nic.offload(port, pf)]
-    steps += [step for port, pf in _strays(pairs) for step in nic.join(port, pf)]
+    steps += [step for port, pf in _detached_ports(pairs) for step in nic.join(port, pf)]
     return nic.in_order([*steps, *nic.bind(pairs, anew=False)])
 
 
@@ -125,10 +125,10 @@ def _rework(
     for port, pf in touched:
         if (port, pf) in work:
             steps += nic.leave(port, pf)
-            steps += nic.create(port, pf, wanted.steering_mode, _carries(port, pf, observed))
+            steps += nic.create(port, pf, wanted.steering_mode, _host_uses(port, pf, observed))
         else:
             steps += nic.offload(port, pf)
-        if (port, pf) in work or (port, pf) in _strays(pairs):
+        if (port, pf) in work or (port, pf) in _detached_ports(pairs):
             steps += nic.join(port, pf)
     if len(pairs) == 2 and any(port.lag for port, _ in pairs):
         steps.append(nic.await_lag(pairs, LIVE_LAG_DEADLINE))
@@ -141,10 +141,10 @@ def _form_lag_again(pairs: Sequence[Work]) -> list[HostStep]:
     A port without carrier is the one that nobody misses meanwhile, and is not waited for.
     """
     steps = nic.unbind(pairs)
-    strays, dark = _strays(pairs), [(port, pf) for port, pf in pairs if not pf.carrier]
-    for port, pf in strays or dark[:1] or pairs[-1:]:
+    detached, dark = _detached_ports(pairs), [(port, pf) for port, pf in pairs if not pf.carrier]
+    for port, pf in detached or dark[:1] or pairs[-1:]:
         back = nic.join(port, pf)
-        steps += [*nic.leave(port, pf), *(back if strays or pf.carrier else back[:1])]
+        steps += [*nic.leave(port, pf), *(back if detached or pf.carrier else back[:1])]
     steps += [step for port, pf in pairs for step in nic.offload(port, pf)]
     steps.append(nic.await_lag(pairs, LIVE_LAG_DEADLINE))
     return nic.in_order([*steps, *nic.bind(pairs, anew=True)])
@@ -160,12 +160,12 @@ def _given_up(wanted: Desired, observed: Observed) -> bool:
     return observed.live.target == digest(wanted) and observed.live.failures >= LIVE_ATTEMPTS
 
 
-def _strays(pairs: Sequence[Work]) -> list[Work]:
+def _detached_ports(pairs: Sequence[Work]) -> list[Work]:
     """Ports that are out of the bond that they belong in."""
     return [(port, pf) for port, pf in pairs if port.bond and pf.bond != port.bond]
 
 
-def _carries(port: Port, pf: Pf, observed: Observed) -> bool:
+def _host_uses(port: Port, pf: Pf, observed: Observed) -> bool:
     """Whether a mode change of a port outside any bond hits the node's own network."""
     return port.bond is None and pf.netdev in observed.host_network
 
@@ -181,7 +181,7 @@ def _why_held(
     cost = _cost(chain)
     if cost <= Disruption.LINK_FLAP:
         return "", ""
-    busy = ", ".join(filter(None, (users(pf) for _, pf in pairs)))
+    busy = users.in_words((vf.bdf, vf.users) for _, pf in pairs for vf in pf.vfs)
     if busy:
         return f"VFs are in use: {busy}", f"free them, then {REBOOT}"
     if not policy.allow_live:
@@ -210,7 +210,7 @@ def _without_neighbour(
         if bond is None or not pf.carrier or f"{pf.bdf}/leave" not in keys:
             continue
         others = [name for name in bond.members if name != pf.netdev]
-        back = any(port.bond == bond.name for port, _ in _strays(pairs[:number]))
+        back = any(port.bond == bond.name for port, _ in _detached_ports(pairs[:number]))
         if not back and all((other := host.pf(name)) and not other.carrier for name in others):
             return pf, others
     return None

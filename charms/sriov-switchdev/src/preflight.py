@@ -5,9 +5,11 @@ from collections.abc import Iterator
 
 from converge import Finding, Severity
 from desired import Desired, Port
+from hostnic import users
 from hostnic.model import Pf
 from netplanfiles import OVN_CHASSIS_FILE, Writer
 from observe import NextBoot, Observed
+from steps import needs_work
 
 MAX_VFS_WITH_LAG = 64
 """Some firmware refuses VF-LAG when it offers more (Mellanox/ovs-tests, test-vf-lag-warn-65-vfs.sh)."""
@@ -20,16 +22,6 @@ def preflight(wanted: Desired, observed: Observed) -> tuple[Finding, ...]:
         if pf := observed.host.pf(port.bdf):
             findings += _port(port, pf, observed)
     return tuple(findings)
-
-
-def needs_work(port: Port, pf: Pf) -> bool:
-    """Whether VFs or eswitch mode of the port must change."""
-    return pf.num_vfs != port.num_vfs or pf.eswitch_mode != "switchdev"
-
-
-def users(pf: Pf) -> str:
-    """Which VFs of a port are in use and by whom, in words; empty when none is."""
-    return ", ".join(f"VF {vf.bdf} by {' and '.join(vf.users)}" for vf in pf.vfs if vf.users)
 
 
 def short_until_reboot(port: Port, pf: Pf, observed: Observed) -> int | None:
@@ -81,11 +73,11 @@ def _port(port: Port, pf: Pf, observed: Observed) -> Iterator[Finding]:
         return
     if pf.total_vfs < port.num_vfs:
         yield _too_few(port, pf, observed.next_boot.get(port.bdf, NextBoot(None)))
-    if needs_work(port, pf) and (held := users(pf)):
+    if needs_work(port, pf) and (used := users.in_words((vf.bdf, vf.users) for vf in pf.vfs)):
         yield Finding(
             Severity.BLOCKED,
             port.bdf,
-            f"{_change(port, pf)} would destroy VFs in use: {held}",
+            f"{_change(port, pf)} would destroy VFs in use: {used}",
             "move the instances to another host first, and take this host's own network and vDPA devices off "
             f"the VFs; or leave {pf.num_vfs} VFs in mode {pf.eswitch_mode}",
         )

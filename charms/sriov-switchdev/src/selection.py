@@ -105,12 +105,12 @@ def as_declared(observed: Observed) -> Host:
     configuration says so.
     """
     host = observed.host
-    strays = {
+    detached = {
         pf.bdf: bond
         for pf in host.pfs
         if not pf.bond and (bond := observed.declared_bonds.get(pf.bdf)) and host.bond(bond)
     }
-    pfs = tuple(pf._replace(bond=strays.get(pf.bdf, pf.bond)) for pf in host.pfs)
+    pfs = tuple(pf._replace(bond=detached.get(pf.bdf, pf.bond)) for pf in host.pfs)
     bonds = tuple(_with(bond, pfs) for bond in host.bonds)
     return host._replace(pfs=pfs, bonds=bonds)
 
@@ -133,9 +133,9 @@ def _no_lag(pf: Pf, host: Host) -> tuple[str, str] | None:
     if bond.mode not in LAG_BOND_MODES:
         return f"{bond.name} has mode {bond.mode}", f"use one of {', '.join(LAG_BOND_MODES)}"
     members = {name: host.pf(name) for name in bond.members}
-    strangers = sorted(name for name, member in members.items() if member is None or member.card != pf.card)
-    if strangers:
-        return f"{bond.name} also has {', '.join(strangers)}, which is no port of the same NIC", BOTH_PORTS
+    others = sorted(name for name, member in members.items() if member is None or member.card != pf.card)
+    if others:
+        return f"{bond.name} also has {', '.join(others)}, which is no port of the same NIC", BOTH_PORTS
     if len(members) != 2:
         return f"{bond.name} has only {pf.netdev} of the NIC", BOTH_PORTS
     if pf.esw_multiport:

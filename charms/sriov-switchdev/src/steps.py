@@ -164,6 +164,11 @@ def await_lag(pairs: Sequence[Work], deadline: float) -> HostStep:
     return _step(f"{pairs[0][0].card}/lag", what, why, ops.AwaitLag(bdfs, deadline))
 
 
+def needs_work(port: Port, pf: Pf) -> bool:
+    """Whether VFs or eswitch mode of the port must change."""
+    return pf.num_vfs != port.num_vfs or pf.eswitch_mode != "switchdev"
+
+
 def vf_lag(pf: Pf) -> bool | None:
     """Whether VF-LAG is active, as opposed to no LAG or one for RoCE; None when the kernel does not tell."""
     return pf.lag.type in (None, "switchdev") if pf.lag.active else pf.lag.active

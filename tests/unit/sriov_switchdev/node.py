@@ -15,8 +15,7 @@ from config import Options
 from converge import Plan
 from hostnic.system import System
 from hostnic.testing import FakeHost
-from hostuse import ask_host
-from observe import ask_firmware, observe
+from observe import ask_firmware, ask_host, observe
 from ops import testing
 from plan import Policy, plan
 from selection import resolve

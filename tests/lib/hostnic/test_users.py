@@ -2,7 +2,7 @@
 """Who holds a VF."""
 
 import pytest
-from hostnic import discover, holders
+from hostnic import discover, users
 from hostnic.system import Link
 from hostnic.testing import FakeHost
 from hostnic.testing.states import with_vfs
@@ -35,7 +35,7 @@ def link(master: str | None) -> Link:
 
 
 @pytest.mark.parametrize(
-    ("driver", "netdev", "users"),
+    ("driver", "netdev", "named"),
     [
         (None, None, ()),
         ("mlx5_core", link(None), ()),
@@ -44,24 +44,24 @@ def link(master: str | None) -> Link:
         ("vfio-pci", None, ("vfio-pci",)),
     ],
 )
-def test_drivers_and_netdevs(driver: str | None, netdev: Link | None, users: tuple[str, ...]) -> None:
-    assert holders.of_vf(FakeHost(), VF0, driver, netdev) == users
+def test_drivers_and_netdevs(driver: str | None, netdev: Link | None, named: tuple[str, ...]) -> None:
+    assert users.of_vf(FakeHost(), VF0, driver, netdev) == named
 
 
 def test_a_running_instance_is_named() -> None:
     host = with_vfs(FakeHost())
     host.start_instance(VF0, "instance-00000001")
-    assert holders.of_vf(host, VF0, "vfio-pci", None) == ("instance-00000001",)
+    assert users.of_vf(host, VF0, "vfio-pci", None) == ("instance-00000001",)
     host.stop_instance(VF0, "instance-00000001")
-    assert holders.domains(host, VF0) == []
+    assert users.domains(host, VF0) == []
 
 
 def test_only_the_hosts_side_of_a_passed_through_function_counts() -> None:
-    assert holders.addresses(INTERFACE) == {VF0}
+    assert users.pci_addresses(INTERFACE) == {VF0}
     host = FakeHost()
     host.files.install("/run/libvirt/qemu/instance-0000000b.xml", INTERFACE.encode(), 0o600)
-    assert holders.domains(host, VF0) == ["instance-0000000b"]
-    assert holders.domains(host, "0000:05:00.0") == []
+    assert users.domains(host, VF0) == ["instance-0000000b"]
+    assert users.domains(host, "0000:05:00.0") == []
 
 
 VDPA_INTERFACE = """<domstatus state='running' reason='booted' pid='3'>
@@ -92,29 +92,29 @@ def test_a_vf_with_a_vdpa_device_is_held_whatever_drives_that_device(
 ) -> None:
     lent = [Vdpa("vdpa0", driver, "/dev/vhost-vdpa-0" if driver == "vhost_vdpa" else None)]
     words = f"vDPA device vdpa0 ({driver})" if driver else "vDPA device vdpa0"
-    assert holders.of_vf(FakeHost(), VF0, "mlx5_core", netdev, lent) == (words,)
+    assert users.of_vf(FakeHost(), VF0, "mlx5_core", netdev, lent) == (words,)
     # An unbind of the VF waits for whoever has the device open; the link to the VF's driver is gone by then.
-    assert holders.of_vf(FakeHost(), VF0, None, netdev, lent) == (words,)
+    assert users.of_vf(FakeHost(), VF0, None, netdev, lent) == (words,)
 
 
 def test_the_instance_that_has_a_vfs_vdpa_device_is_named() -> None:
     host = with_vfs(FakeHost(), bound=True)
     host.add_vdpa("0000:3b:00.3")
     host.start_vdpa_instance(VF0, "instance-0000000b")
-    users = {vf.bdf: vf.users for pf in discover.observe(host).pfs for vf in pf.vfs if vf.users}
-    assert users == {VF0: ("instance-0000000b",), "0000:3b:00.3": ("vDPA device vdpa1 (vhost_vdpa)",)}
+    used = {vf.bdf: vf.users for pf in discover.observe(host).pfs for vf in pf.vfs if vf.users}
+    assert used == {VF0: ("instance-0000000b",), "0000:3b:00.3": ("vDPA device vdpa1 (vhost_vdpa)",)}
     host.stop_instance(VF0, "instance-0000000b")
-    users = {vf.bdf: vf.users for pf in discover.observe(host).pfs for vf in pf.vfs if vf.users}
-    assert users[VF0] == ("vDPA device vdpa0 (vhost_vdpa)",)
+    used = {vf.bdf: vf.users for pf in discover.observe(host).pfs for vf in pf.vfs if vf.users}
+    assert used[VF0] == ("vDPA device vdpa0 (vhost_vdpa)",)
 
 
 def test_vdpa_nodes_of_a_domain() -> None:
-    assert holders.vdpa_nodes(VDPA_INTERFACE) == {"/dev/vhost-vdpa-1", "/dev/vhost-vdpa-7"}
+    assert users.vdpa_nodes(VDPA_INTERFACE) == {"/dev/vhost-vdpa-1", "/dev/vhost-vdpa-7"}
     host = FakeHost()
     host.files.install("/run/libvirt/qemu/instance-0000000c.xml", VDPA_INTERFACE.encode(), 0o600)
-    assert holders.domains(host, VF0, ["/dev/vhost-vdpa-1"]) == ["instance-0000000c"]
-    assert holders.domains(host, VF0, ["/dev/vhost-vdpa-11"]) == []
-    assert holders.domains(host, VF0) == []
+    assert users.domains(host, VF0, ["/dev/vhost-vdpa-1"]) == ["instance-0000000c"]
+    assert users.domains(host, VF0, ["/dev/vhost-vdpa-11"]) == []
+    assert users.domains(host, VF0) == []
 
 
 def test_an_unreadable_status_hides_no_other() -> None:
@@ -122,11 +122,11 @@ def test_an_unreadable_status_hides_no_other() -> None:
     host.files.install("/run/libvirt/qemu/a.xml", b"", 0o600)
     host.start_instance(VF0)
     host.fail("read", "/a.xml", OSError(5, "Input/output error"), times=None)
-    assert holders.domains(host, VF0) == ["instance-0000002a"]
+    assert users.domains(host, VF0) == ["instance-0000002a"]
 
 
 @given(st.text() | st.lists(st.sampled_from(INTERFACE.splitlines())).map("\n".join))
 def test_any_status_gives_addresses(xml: str) -> None:
-    for address in holders.addresses(xml):
+    for address in users.pci_addresses(xml):
         assert address.count(":") == 2
-    holders.vdpa_nodes(xml)
+    users.vdpa_nodes(xml)

@@ -2,7 +2,7 @@
 """What of the host's own network stands on a netdev."""
 
 import pytest
-from hostnic import netuse, routes
+from hostnic import routes, users
 from hostnic.testing import FakeHost
 from hostnic.testing.states import with_vfs
 
@@ -23,14 +23,14 @@ def test_devices_addresses_and_routes_of_the_host_count() -> None:
     host = with_vfs(FakeHost(), bound=True)
     host.network.uppers = {"vlan7": V0, "macvtap0": V0}
     host.network.addresses = {V0: ["10.10.10.2", "fe80::1"], V1: ["fe80::2"]}
-    assert netuse.of_netdevs(host, [V0, V1]) == {V0: ("macvtap0", "vlan7", "10.10.10.2")}
+    assert users.of_netdevs(host, [V0, V1]) == {V0: ("macvtap0", "vlan7", "10.10.10.2")}
     assert host.trace == []
 
 
 def test_an_ipv4_link_local_address_counts_since_nothing_gives_it_by_itself() -> None:
     host = with_vfs(FakeHost(), bound=True)
     host.network.addresses = {V0: ["169.254.3.1"]}
-    assert netuse.of_netdevs(host, [V0]) == {V0: ("169.254.3.1",)}
+    assert users.of_netdevs(host, [V0]) == {V0: ("169.254.3.1",)}
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_an_ipv4_link_local_address_counts_since_nothing_gives_it_by_itself() ->
 def test_a_route_counts_unless_each_netdev_has_it(path: str, text: str, leads: str | None) -> None:
     host = with_vfs(FakeHost(), bound=True)
     host.files.install(path, text.encode(), 0o444)
-    assert netuse.of_netdevs(host, [V0, V1]) == ({V0: (f"the route to {leads}",)} if leads else {})
+    assert users.of_netdevs(host, [V0, V1]) == ({V0: (f"the route to {leads}",)} if leads else {})
 
 
 @pytest.mark.parametrize(
@@ -61,4 +61,4 @@ def test_a_route_counts_unless_each_netdev_has_it(path: str, text: str, leads: s
 def test_what_cannot_be_read_counts_as_use(what: str, said: str) -> None:
     host = with_vfs(FakeHost(), bound=True)
     host.fail(what, V0, OSError(5, "Input/output error"))
-    assert netuse.of_netdevs(host, [V0, V1]) == {V0: (said,)}
+    assert users.of_netdevs(host, [V0, V1]) == {V0: (said,)}
