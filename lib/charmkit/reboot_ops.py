@@ -13,7 +13,7 @@ import ops
 from converge import Finding, Severity
 from hostnic import handover
 from hostnic.handover import Handover
-from hostnic.system import System
+from hostnic.system import System, read_boot_id
 
 from charmkit import reboot_databag
 from charmkit.dispatch import Dispatcher
@@ -34,8 +34,6 @@ from charmkit.reboot import (
 from charmkit.reboot_status import SUBJECT, duration, handed_over, report
 
 logger = logging.getLogger(__name__)
-
-_BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
 
 class RollingReboot(ops.Object):
@@ -227,7 +225,7 @@ class RollingReboot(ops.Object):
         )
 
     def _boot_id(self) -> str:
-        return self._system.read(_BOOT_ID).strip()
+        return read_boot_id(self._system)
 
     def _uptime(self) -> int:
         # CLOCK_MONOTONIC starts at boot; unlike /proc/uptime it costs no read.

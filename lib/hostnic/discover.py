@@ -10,17 +10,13 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import TypeVar
 
-from converge import Finding, Severity
-
-from hostnic import lag, pci, ports, users, vdpa
+from hostnic import inventory, lag, pci, users, vdpa
+from hostnic.inventory import Port
 from hostnic.model import Bond, EswitchMode, Host, Pf, Vf
-from hostnic.system import Link, System
+from hostnic.system import Link, System, read_boot_id
 from hostnic.vdpa import Vdpa
 
-MELLANOX = "0x15b3"
-NETWORK_CLASS = "0x02"
 OSRELEASE = "/proc/sys/kernel/osrelease"
-BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
 Value = TypeVar("Value")
 Lent = Callable[[], Mapping[str, Sequence[Vdpa]]]
@@ -31,7 +27,7 @@ NOT_TOLD = (errno.EOPNOTSUPP, errno.EINVAL, errno.ENOENT)
 
 
 def observe(system: System) -> Host:
-    """Read all physical functions of network cards that have, or could have, VFs.
+    """Read all physical functions of NICs that have, or could have, VFs.
 
     Mellanox PFs count even when their firmware hides SR-IOV (``total_vfs`` is 0 then), so that
     the operator hears of it.
@@ -43,75 +39,45 @@ def observe(system: System) -> Host:
     links = system.links()
     log = lru_cache(maxsize=1)(lambda: lag.kernel_log(system))
     lent = lru_cache(maxsize=1)(lambda: vdpa.devices(system))
+    ports, findings = inventory.read(system, inventory.of_links(links))
     found: list[Pf] = []
-    findings: list[Finding] = []
-    for bdf in sorted(system.listdir(pci.DEVICES)):
+    for port in ports:
         try:
-            if _is_pf(system, bdf):
-                found.append(_pf(system, bdf, links, log, lent))
+            if port.device.startswith(inventory.MELLANOX) or pci.has_sriov(system, port.bdf):
+                found.append(_pf(system, port, links, log, lent))
         except OSError as error:
-            findings.append(unreadable(bdf, error))
+            findings.append(inventory.unreadable(port.bdf, error))
     return Host(
         pfs=tuple(found),
         bonds=tuple(
             _bond(link, links) for link in sorted(links, key=lambda link: link.name) if link.kind == "bond"
         ),
         kernel=system.read(OSRELEASE).strip(),
-        boot_id=system.read(BOOT_ID).strip(),
+        boot_id=read_boot_id(system),
         findings=tuple(findings),
     )
 
 
-def unreadable(bdf: str, error: OSError) -> Finding:
-    """The finding of a device that does not answer."""
-    return Finding(
-        Severity.WARNING,
-        bdf,
-        f"cannot be read: {error.strerror or error}",
-        "see the kernel log for this device; the other NICs are not affected",
-    )
-
-
-def _is_pf(system: System, bdf: str) -> bool:
-    if not system.read(pci.attribute(bdf, "class")).startswith(NETWORK_CLASS):
-        return False
-    if system.exists(pci.attribute(bdf, "physfn")):
-        return False
-    return (
-        system.exists(pci.attribute(bdf, "sriov_totalvfs"))
-        or system.read(pci.attribute(bdf, "vendor")).strip() == MELLANOX
-    )
-
-
-def _pf(system: System, bdf: str, links: list[Link], log: Callable[[], str], lent: Lent) -> Pf:
-    driver = pci.driver(system, bdf)
-    uplink = ports.uplink(links, bdf)
-    mlx5 = driver == "mlx5_core"
+def _pf(system: System, port: Port, links: list[Link], log: Callable[[], str], lent: Lent) -> Pf:
+    bdf = port.bdf
+    uplink = next((link for link in links if link.name == port.netdev), None)
+    mlx5 = port.driver == "mlx5_core"
     info = _told(lambda: system.device_info(bdf)) if mlx5 else None
-    ids = [system.read(pci.attribute(bdf, name)).strip()[2:] for name in ("vendor", "device")]
     return Pf(
-        bdf=bdf,
-        driver=driver,
-        device=":".join(ids),
-        netdev=uplink.name if uplink else None,
+        port=port,
         mac=(uplink.permanent_mac or uplink.mac) if uplink else None,
-        mtu=uplink.mtu if uplink else None,
         carrier=uplink.carrier if uplink else None,
         switch_id=uplink.switch_id if uplink else None,
         port_name=uplink.port_name if uplink else None,
         numa_node=pci.number(system, bdf, "numa_node", default=-1),
         firmware=info.firmware if info else None,
         psid=info.psid if info else None,
-        total_vfs=pci.total_vfs(system, bdf),
-        num_vfs=pci.num_vfs(system, bdf),
         autoprobe=pci.number(system, bdf, "sriov_drivers_autoprobe", default=1) == 1,
         vfs=tuple(_vfs(system, bdf, links, lent)),
         eswitch_mode=_mode(_told(lambda: system.eswitch_mode(bdf))) if mlx5 else None,
         steering_mode=_text(_told(lambda: system.devlink_param(bdf, "flow_steering_mode"))) if mlx5 else None,
         esw_multiport=_flag(_told(lambda: system.devlink_param(bdf, "esw_multiport"))) if mlx5 else None,
         hw_tc_offload=_told(lambda: system.hw_tc_offload(uplink.name)) if uplink else None,
-        bond=_master(uplink, links, "bond"),
-        bridge=_bridge(uplink, links),
         lag=lag.read(system, bdf, log) if mlx5 else lag.Lag(active=None),
         iommu=system.exists(pci.attribute(bdf, "iommu_group")),
     )
@@ -149,19 +115,6 @@ def _flag(value: str | bool | int | None) -> bool | None:
     return value if isinstance(value, bool) else None
 
 
-def _master(link: Link | None, links: list[Link], kind: str) -> str | None:
-    if link is None or link.master is None:
-        return None
-    return link.master if any(other.name == link.master and other.kind == kind for other in links) else None
-
-
-def _bridge(link: Link | None, links: list[Link]) -> str | None:
-    """A master that is no bond: a Linux bridge, or Open vSwitch's datapath ``ovs-system``."""
-    if link is None or link.master is None or _master(link, links, "bond"):
-        return None
-    return link.master
-
-
 def _bond(link: Link, links: list[Link]) -> Bond:
     return Bond(
         name=link.name,
@@ -169,5 +122,5 @@ def _bond(link: Link, links: list[Link]) -> Bond:
         xmit_hash_policy=link.xmit_hash_policy,
         members=tuple(sorted(other.name for other in links if other.master == link.name)),
         partner_mac=link.partner_mac,
-        bridge=_bridge(link, links),
+        bridge=link.master,
     )

@@ -11,8 +11,8 @@ The RDMA device goes before the log as it is the present, costs no process, and 
 
 import re
 from collections.abc import Callable
+from typing import NamedTuple
 
-from hostnic.model import Lag
 from hostnic.process import CommandError
 from hostnic.system import System
 
@@ -26,6 +26,25 @@ RDMA = "/sys/class/infiniband"
 UP = r"lag map:? "
 DOWN = r"Failed to (create|activate|deactivate|modify) (VF |RoCE )?LAG|E-Switch: Disable|Deactivat\w+ LAG"
 TROUBLE = r"Failed to \w+ (VF |RoCE )?LAG|unbound prior to|Can't activate LAG"
+
+
+class Lag(NamedTuple):
+    """Hardware bond of a NIC's two ports (debugfs ``mlx5/<bdf>/lag``, kernel >= 5.19).
+
+    Attributes:
+        active: the NIC itself bonds its ports; None when this kernel has no way to tell.
+        type: ``switchdev`` for VF-LAG, ``roce``, ``multiport_eswitch`` …; None when not active.
+        port_sel_mode: ``hash`` or ``queue_affinity``.
+        shared_fdb: both ports share one forwarding database.
+        source: where this was read: ``debugfs``, ``kernel log``, ``RDMA device``, ``none``.
+
+    """
+
+    active: bool | None
+    type: str | None = None
+    port_sel_mode: str | None = None
+    shared_fdb: bool | None = None
+    source: str = "none"
 
 
 def kernel_log(system: System) -> str:
@@ -112,10 +131,10 @@ def from_log(log: str, bdf: str) -> bool | None:
 
     Only the first port of a NIC logs for both: lines of any function in the same slot count.
     """
-    card = bdf.rpartition(".")[0]
+    slot = bdf.rpartition(".")[0]
     state: bool | None = None
     for line in log.splitlines():
-        if card not in line:
+        if slot not in line:
             continue
         if re.search(DOWN, line):
             state = False

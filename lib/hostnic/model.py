@@ -9,6 +9,10 @@ from typing import Literal, NamedTuple
 
 from converge import Finding
 
+from hostnic.inventory import Port
+from hostnic.lag import Lag
+from hostnic.users import Users
+
 EswitchMode = Literal["legacy", "switchdev", "switchdev_inactive"]
 
 
@@ -20,9 +24,7 @@ class Vf(NamedTuple):
         bdf: PCI address, ``0000:3b:00.2``.
         driver: the bound driver (``mlx5_core``, ``vfio-pci``), or None while unbound.
         netdev: its netdev in this network namespace, if it has one.
-        users: who holds it now, in the operator's words (``vfio-pci``, ``instance-0000002a``,
-            ``network namespace``, ``vDPA device vdpa0 (vhost_vdpa)``); empty when free, apart from what
-            :func:`hostnic.users.of_netdevs` tells.
+        users: who uses it now, apart from what :func:`hostnic.users.of_netdevs` tells.
 
     """
 
@@ -30,88 +32,63 @@ class Vf(NamedTuple):
     bdf: str
     driver: str | None = None
     netdev: str | None = None
-    users: tuple[str, ...] = ()
-
-
-class Lag(NamedTuple):
-    """Hardware bond of a NIC's two ports (debugfs ``mlx5/<bdf>/lag``, kernel >= 5.19).
-
-    Attributes:
-        active: the NIC itself bonds its ports; None when this kernel has no way to tell.
-        type: ``switchdev`` for VF-LAG, ``roce``, ``multiport_eswitch`` …; None when not active.
-        port_sel_mode: ``hash`` or ``queue_affinity``.
-        shared_fdb: both ports share one forwarding database.
-        source: where this was read: ``debugfs``, ``kernel log``, ``RDMA device``, ``none``.
-
-    """
-
-    active: bool | None
-    type: str | None = None
-    port_sel_mode: str | None = None
-    shared_fdb: bool | None = None
-    source: str = "none"
+    users: Users = ()
 
 
 class Pf(NamedTuple):
-    """A physical function: one port of a NIC.
+    """A port of a NIC that has, or could have, VFs; and its eswitch.
 
     Attributes:
-        bdf: PCI address with domain, ``0000:3b:00.0``.
-        driver: bound PCI driver, or None.
-        device: PCI vendor and device id, ``15b3:101d``.
-        netdev: the uplink netdev (never a representor), or None.
+        port: what the inventory says of it.
         mac: its permanent MAC address.
-        mtu: bytes.
         carrier: link up; None when the netdev is down and the kernel does not tell.
         switch_id: ``phys_switch_id``: equal on both ports of one NIC.
         port_name: ``phys_port_name``: ``p0``, ``p1``.
         numa_node: -1 when the machine has none.
         firmware: running firmware version from devlink info.
         psid: board id from devlink info (``MT_0000000359``).
-        total_vfs: VFs that the firmware offers since this boot (``sriov_totalvfs``).
-        num_vfs: VFs that exist now.
         autoprobe: new VFs are bound to a driver as they appear.
         vfs: the VFs, by index.
         eswitch_mode: None when the driver has no eswitch.
         steering_mode: devlink runtime parameter ``flow_steering_mode``: ``smfs`` or ``dmfs``.
         esw_multiport: devlink runtime parameter; True excludes VF-LAG.
         hw_tc_offload: ethtool feature ``hw-tc-offload`` of the uplink.
-        bond: the kernel bond it is a member of.
-        bridge: the bridge (Linux or OVS) that it is a direct port of.
         lag: state of the hardware bond as this port reports it.
         iommu: it has an IOMMU group.
 
     """
 
-    bdf: str
-    driver: str | None
-    device: str
-    netdev: str | None
+    port: Port
     mac: str | None
-    mtu: int | None
     carrier: bool | None
     switch_id: str | None
     port_name: str | None
     numa_node: int
     firmware: str | None
     psid: str | None
-    total_vfs: int
-    num_vfs: int
     autoprobe: bool
     vfs: tuple[Vf, ...]
     eswitch_mode: EswitchMode | None
     steering_mode: str | None
     esw_multiport: bool | None
     hw_tc_offload: bool | None
-    bond: str | None
-    bridge: str | None
     lag: Lag
     iommu: bool
 
     @property
-    def card(self) -> str:
-        """Domain, bus and slot, which the ports of one NIC share: ``0000:3b:00``."""
-        return self.bdf.rpartition(".")[0]
+    def bdf(self) -> str:
+        """Its PCI address."""
+        return self.port.bdf
+
+    @property
+    def netdev(self) -> str | None:
+        """Its uplink."""
+        return self.port.netdev
+
+    @property
+    def bond(self) -> str | None:
+        """The kernel bond that it is a member of."""
+        return self.port.bond
 
 
 class Bond(NamedTuple):

@@ -32,6 +32,11 @@ def number(system: System, bdf: str, name: str, default: int | None = None) -> i
         raise OSError(f"{path} holds {text!r}, not a number") from error
 
 
+def has_sriov(system: System, bdf: str) -> bool:
+    """Whether the function has, or could have, VFs."""
+    return system.exists(attribute(bdf, "sriov_totalvfs"))
+
+
 def num_vfs(system: System, bdf: str) -> int:
     """VFs that exist now; 0 for a function without SR-IOV."""
     return number(system, bdf, "sriov_numvfs", default=0)
@@ -44,8 +49,13 @@ def total_vfs(system: System, bdf: str) -> int:
 
 def driver(system: System, bdf: str) -> str | None:
     """The bound driver's name, or None."""
+    return linked(system, attribute(bdf, "driver"))
+
+
+def linked(system: System, path: str) -> str | None:
+    """The last name of what a symbolic link leads to; None where there is no link."""
     try:
-        return system.readlink(attribute(bdf, "driver")).rpartition("/")[2]
+        return system.readlink(path).rpartition("/")[2]
     except OSError:
         return None
 

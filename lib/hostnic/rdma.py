@@ -69,9 +69,9 @@ def of_port(found: tuple[RdmaPort, ...], bdf: str, netdev: str | None, bond: str
     own = [port for port in found if port.pci == bdf]
     names = {name for name in (netdev, bond) if name}
     sharing = [port for port in found if port.netdevs & names]
-    card = bdf.rpartition(".")[0]
+    slot = bdf.rpartition(".")[0]
     bonded = [
-        port for port in found if port.device.startswith("mlx5_bond_") and (port.pci or "").startswith(card)
+        port for port in found if port.device.startswith("mlx5_bond_") and (port.pci or "").startswith(slot)
     ]
     return next(iter((*own, *sharing, *bonded)), None)
 

@@ -3,7 +3,7 @@
 
 import re
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from typing import NamedTuple
 
@@ -36,26 +36,19 @@ class Route(NamedTuple):
 
 def ipv4(system: System) -> Iterator[Route]:
     """Columns: iface, destination, gateway, flags, …, mask at 7; addresses in the CPU's byte order."""
-    for row in _rows(system, ROUTES)[1:]:
-        numbers = [_number(row[column], 32) for column in (1, 2, 3, 7)] if len(row) > 7 else [None]
-        if None not in numbers:
-            destination, gateway, flags, mask = (number or 0 for number in numbers)
-            network = IPv4Network((struct.pack("=I", destination), mask.bit_count()), strict=False)
-            hop = str(IPv4Address(struct.pack("=I", gateway))) if flags & GATEWAY_FLAG else None
-            yield Route(row[0], str(network), hop)
+    for row, (destination, gateway, flags, mask) in _rows(system, ROUTES, {1: 32, 2: 32, 3: 32, 7: 32}):
+        network = IPv4Network((struct.pack("=I", destination), mask.bit_count()), strict=False)
+        hop = str(IPv4Address(struct.pack("=I", gateway))) if flags & GATEWAY_FLAG else None
+        yield Route(row[0], str(network), hop)
 
 
 def ipv6(system: System) -> Iterator[Route]:
     """Columns: destination, its length, source, its length, next hop, …, flags at 8, iface at 9."""
-    for row in _rows(system, ROUTES6):
-        columns = ((0, 128), (1, 8), (4, 128), (8, 32))
-        numbers = [_number(row[column], bits) for column, bits in columns] if len(row) > 9 else [None]
-        if None not in numbers:
-            destination, length, gateway, flags = (number or 0 for number in numbers)
-            network = IPv6Network((destination, min(length, 128)), strict=False)
-            hop = IPv6Address(gateway) if gateway and flags & GATEWAY_FLAG else None
-            scope = f"%{row[9]}" if hop and hop.is_link_local else ""
-            yield Route(row[9], str(network), f"{hop}{scope}" if hop else None)
+    for row, (destination, length, gateway, flags) in _rows(system, ROUTES6, {0: 128, 1: 8, 4: 128, 8: 32}):
+        network = IPv6Network((destination, min(length, 128)), strict=False)
+        hop = IPv6Address(gateway) if gateway and flags & GATEWAY_FLAG else None
+        scope = f"%{row[-1]}" if hop and hop.is_link_local else ""
+        yield Route(row[-1], str(network), f"{hop}{scope}" if hop else None)
 
 
 def through(system: System) -> dict[str, str]:
@@ -70,15 +63,15 @@ def through(system: System) -> dict[str, str]:
     return found
 
 
-def _rows(system: System, path: str) -> list[list[str]]:
-    """The columns of each line; nothing where there is no such protocol."""
+def _rows(system: System, path: str, columns: Mapping[int, int]) -> Iterator[tuple[list[str], list[int]]]:
+    """Each line's words, and its hexadecimal ``columns`` of at most so many bits; headings have none."""
     try:
-        return [line.split() for line in system.read(path).splitlines()]
+        lines = system.read(path).splitlines()
     except OSError:
-        return []
-
-
-def _number(text: str, bits: int) -> int | None:
-    """A hexadecimal column of at most ``bits``; None when it is none."""
-    found = int(text, 16) if re.fullmatch(r"[0-9a-fA-F]+", text) else 1 << bits
-    return found if found < 1 << bits else None
+        return  # there is no such protocol
+    for line in lines:
+        row = line.split()
+        texts = [(row[column], bits // 4) for column, bits in columns.items() if column < len(row)]
+        numbers = [int(text, 16) for text, most in texts if re.fullmatch(f"[0-9a-fA-F]{{1,{most}}}", text)]
+        if len(numbers) == len(columns):
+            yield row, numbers

@@ -1,26 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which PFs an operator means: ``auto``, or names with an optional number of VFs each.
+"""Which ports the option ``devices`` means: ``auto``, or names, for some charms with a number of VFs each.
 
 ``enp63s0f0:8 enp63s0f1:8`` is the form that ovn-chassis' ``sriov-numvfs`` has; addresses
-(``0000:3f:00.0:8``) and bonds (``bond0:8``, both of its ports) name PFs as well. One option value
+(``0000:3f:00.0:8``) and bonds (``bond0:8``, both of its ports) name ports as well. One option value
 serves all hosts of an application, and their names differ: what a host does not have is skipped
 there, as long as something remains.
 """
 
 import re
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from converge import Finding, Severity
 
-from hostnic.model import Host, Pf
+from hostnic.inventory import Port
 
+OPTION = "devices"
 AUTO = "auto"
 MOST = 0xFFFF
 """NumVFs is a field of 16 bits in the SR-IOV capability; the firmware's own limit is checked later."""
-ALLOWED = (
-    "allowed are 'auto', or names of netdevs, bonds or PCI addresses separated by spaces, "
-    f"each with ':' and 1 to {MOST} VFs if wanted, such as 'enp63s0f0:8 enp63s0f1:8'"
-)
+ALLOWED = "allowed are 'auto', or names of netdevs, bonds or PCI addresses separated by spaces, "
+WITH_COUNTS = f"each with ':' and 1 to {MOST} VFs if wanted, such as 'enp63s0f0:8 enp63s0f1:8'"
+WITHOUT_COUNTS = "without a number of VFs, such as 'enp63s0f0 enp63s0f1'"
 ENTRY = re.compile(
     r"(?:(?P<address>(?:[0-9a-fA-F]{4}:)?[0-9a-fA-F]{2}:[01][0-9a-fA-F]\.[0-7])|(?P<name>[A-Za-z0-9_.-]{1,15}))"
     r"(?::(?P<count>[0-9]{1,5}))?"
@@ -38,10 +39,18 @@ class Entry(NamedTuple):
     vfs: int | None
 
 
-class Chosen(NamedTuple):
-    """A PF and how many VFs it is to have."""
+class Auto(NamedTuple):
+    """What ``auto`` means to a charm: which ports; and the finding, with its remedy, if there is none."""
 
-    pf: Pf
+    means: Callable[[Port], object]
+    nothing: str
+    remedy: str
+
+
+class Chosen(NamedTuple):
+    """A port, and how many VFs it is to have."""
+
+    port: Port
     vfs: int
 
 
@@ -49,39 +58,54 @@ class Choice(NamedTuple):
     """What a selector means on one host.
 
     Attributes:
-        chosen: PFs in order of BDF.
-        findings: what keeps the selector from meaning something here; blocking.
-        absent: names that this host does not have.
+        chosen: ports by BDF.
+        refusal: why the selector means nothing here; blocking.
+        absent: names that match no device on this host.
 
     """
 
     chosen: tuple[Chosen, ...] = ()
-    findings: tuple[Finding, ...] = ()
+    refusal: Finding | None = None
     absent: tuple[str, ...] = ()
 
+    @property
+    def ports(self) -> tuple[Port, ...]:
+        """The ports alone."""
+        return tuple(chosen.port for chosen in self.chosen)
 
-def parse(text: str, option: str = "devices") -> tuple[Entry, ...]:
+
+def parse(text: str, option: str = OPTION, *, counts: bool = True) -> tuple[Entry, ...]:
     """The selector's entries; none for ``auto``.
 
+    Args:
+        text: the option's value.
+        option: its name, for the error.
+        counts: numbers of VFs are allowed.
+
     Raises:
-        SelectorError: see there.
+        SelectorError: one sentence with the option, the word and what is allowed.
 
     """
     words = text.split()
     if words == [AUTO]:
         return ()
+    allowed = ALLOWED + (WITH_COUNTS if counts else WITHOUT_COUNTS)
     if not words:
-        raise SelectorError(f"{option} is empty; {ALLOWED}")
-    return tuple(_distinct([_entry(word, option) for word in words], option))
+        raise SelectorError(f"{option} is empty; {allowed}")
+    entries = [_entry(word, option, allowed) for word in words]
+    counted = next((word for word, entry in zip(words, entries, strict=True) if entry.vfs is not None), None)
+    if counted and not counts:
+        raise SelectorError(f"{option} asks for a number of VFs in {counted!r}; {allowed}")
+    return tuple(_distinct(entries, option))
 
 
-def _entry(word: str, option: str) -> Entry:
+def _entry(word: str, option: str, allowed: str) -> Entry:
     match = ENTRY.fullmatch(word)
     if match is None or word == AUTO or match["name"] in (".", ".."):
-        raise SelectorError(f"{option} has {word!r}, which names no device; {ALLOWED}")
+        raise SelectorError(f"{option} has {word!r}, which names no device; {allowed}")
     count = int(match["count"]) if match["count"] else None
     if count is not None and not 1 <= count <= MOST:
-        raise SelectorError(f"{option} asks for {count} VFs in {word!r}; {ALLOWED}")
+        raise SelectorError(f"{option} asks for {count} VFs in {word!r}; {allowed}")
     address: str | None = match["address"]
     if address is None:
         return Entry(match["name"], count)
@@ -97,58 +121,43 @@ def _distinct(entries: list[Entry], option: str) -> list[Entry]:
     return entries
 
 
-def resolve(entries: tuple[Entry, ...], host: Host, default: int, option: str = "devices") -> Choice:
-    """What ``entries`` (as :func:`parse` gives them) mean on ``host``.
+def choose(entries: Sequence[Entry], ports: Sequence[Port], auto: Auto, vfs: int = 0) -> Choice:
+    """What ``entries`` (as :func:`parse` gives them) mean among ``ports``.
 
     Args:
-        entries: none means ``auto``: the ports of mlx5 NICs that are members of a kernel bond.
-        host: as observed.
-        default: VFs for entries that say no number.
-        option: the option's name, for findings.
+        entries: none means ``auto``.
+        ports: of this host.
+        auto: what that means to the charm.
+        vfs: for entries that say no number.
 
     """
-    wanted: dict[str, Chosen] = {}
+    chosen: dict[str, Chosen] = {}
     absent: list[str] = []
-    for entry in entries or _bonded_ports(host):
-        pfs = _named(entry.name, host)
-        if not pfs:
+    for entry in entries or [Entry(port.bdf, None) for port in ports if auto.means(port)]:
+        named = [port for port in ports if entry.name in port.names]
+        if not named:
             absent.append(entry.name)
-        for pf in pfs:
-            count = entry.vfs if entry.vfs is not None else default
-            if pf.bdf in wanted and wanted[pf.bdf].vfs != count:
-                return _blocked(option, f"asks for both {wanted[pf.bdf].vfs} and {count} VFs on {pf.bdf}")
-            wanted[pf.bdf] = Chosen(pf, count)
-    if not wanted:
-        return _nothing(entries, host, option)
-    strangers = [chosen.pf for chosen in wanted.values() if not chosen.pf.device.startswith("15b3:")]
-    if strangers:
-        return _blocked(option, f"names {strangers[0].bdf}, which is no ConnectX or BlueField NIC")
-    return Choice(tuple(wanted[bdf] for bdf in sorted(wanted)), absent=tuple(absent))
-
-
-def _bonded_ports(host: Host) -> tuple[Entry, ...]:
-    return tuple(Entry(pf.bdf, None) for pf in host.pfs if pf.driver == "mlx5_core" and pf.bond)
-
-
-def _named(name: str, host: Host) -> list[Pf]:
-    bond = host.bond(name)
-    if bond is not None:
-        return [pf for pf in host.pfs if pf.netdev in bond.members]
-    pf = host.pf(name)
-    return [pf] if pf else []
-
-
-def _nothing(entries: tuple[Entry, ...], host: Host, option: str) -> Choice:
-    there = ", ".join(pf.netdev or pf.bdf for pf in host.pfs) or "none"
+        count = vfs if entry.vfs is None else entry.vfs
+        for port in named:
+            before = chosen.setdefault(port.bdf, Chosen(port, count))
+            if before.vfs != count:
+                return refuse(f"asks for both {before.vfs} and {count} VFs on {port.bdf}")
+    if chosen:
+        return Choice(tuple(chosen[bdf] for bdf in sorted(chosen)), absent=tuple(absent))
+    there = f"; ports here are: {', '.join(port.netdev or port.bdf for port in ports) or 'none'}"
     if entries:
-        names = " ".join(entry.name for entry in entries)
-        return _blocked(option, f"names nothing that this host has ({names}); its SR-IOV ports are: {there}")
-    return _blocked(
-        option,
-        f"is auto, but no port of an mlx5 NIC is in a kernel bond; SR-IOV ports here are: {there}",
-        "bond the ports in MAAS, or name the devices",
-    )
+        refused = refuse(f"matches no device on this host ({' '.join(absent)}){there}")
+    else:
+        refused = refuse(f"is auto, but {auto.nothing}{there}", auto.remedy)
+    return refused._replace(absent=tuple(absent))
 
 
-def _blocked(option: str, what: str, remedy: str = "") -> Choice:
-    return Choice(findings=(Finding(Severity.BLOCKED, option, what, remedy or f"correct {option}"),))
+def refuse(what: str, remedy: str = f"correct {OPTION}") -> Choice:
+    """The choice of nothing, with its reason."""
+    return Choice(refusal=Finding(Severity.BLOCKED, OPTION, what, remedy))
+
+
+def missing(names: Iterable[str]) -> list[Finding]:
+    """The note about names that match no device on this host, while others do; none for none."""
+    listed = ", ".join(names)
+    return [Finding(Severity.INFO, OPTION, f"not on this host: {listed}")] if listed else []

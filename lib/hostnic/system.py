@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from hostnic.dcb import App, Dcb
 
 
+BOOT_ID = "/proc/sys/kernel/random/boot_id"
+
+
 class Link(NamedTuple):
     """A netdev as rtnetlink reports it.
 
@@ -104,3 +107,8 @@ class System(Protocol):
     # Time, in seconds; monotonic.
     def now(self) -> float: ...
     def sleep(self, seconds: float) -> None: ...
+
+
+def read_boot_id(system: System) -> str:
+    """What changes at each boot."""
+    return system.read(BOOT_ID).strip()

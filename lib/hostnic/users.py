@@ -17,10 +17,14 @@ the instance's network, and taking a netdev away can take the host off its own, 
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from hostnic import pci, vdpa
 from hostnic.system import Link, System
 from hostnic.vdpa import Vdpa
+
+if TYPE_CHECKING:
+    from hostnic.inventory import Port  # gpudirect's boot unit does without it
 
 Users = tuple[str, ...]
 """Who uses something, in the operator's words (``vfio-pci``, ``instance-0000002a``, ``network namespace``,
@@ -61,16 +65,14 @@ def of_vf(
     return (netdev.master,) if netdev.master else ()
 
 
-def of_vfs(system: System, bdf: str) -> list[tuple[str, Users]]:
-    """Each VF of the PF ``bdf``, and to whom it has been given away; from sysfs alone.
+def of_vfs(system: System, ports: "Iterable[Port]") -> dict[str, str]:
+    """By the port's BDF, which VFs have been given away and to whom, in words; from sysfs alone.
 
     That is through a driver other than the NIC's own, as vfio-pci has it for an instance, or through vDPA.
+    Ports without such a VF are left out.
     """
-    lent = vdpa.devices(system)
-    return [
-        (address, _given_away(system, address, pci.driver(system, address), lent.get(address, ())))
-        for address in pci.vf_addresses(system, bdf).values()
-    ]
+    found = {port.bdf: _of_vfs(system, port.bdf) for port in ports if port.num_vfs}
+    return {bdf: words for bdf, words in found.items() if words}
 
 
 def in_words(vfs: Iterable[tuple[str, Users]]) -> str:
@@ -96,6 +98,13 @@ def of_netdevs(system: System, names: Iterable[str]) -> dict[str, Users]:
     return found
 
 
+def of_ports(system: System, ports: "Iterable[Port]") -> dict[str, str]:
+    """By BDF, what of this host's own network uses each port, in words; ports that are free are left out."""
+    bdfs = {port.netdev: port.bdf for port in ports if port.netdev}
+    used = of_netdevs(system, bdfs) if bdfs else {}
+    return {bdfs[netdev]: f"{netdev} carries {' and '.join(users)}" for netdev, users in used.items()}
+
+
 def instances(system: System) -> Users:
     """Instances that run now, by libvirt's status files.
 
@@ -105,7 +114,7 @@ def instances(system: System) -> Users:
     """
     if not system.exists(LIBVIRT):
         return ()
-    return tuple(sorted(name.removesuffix(".xml") for name in _status_files(system)))
+    return tuple(name.removesuffix(".xml") for name in _status_files(system))
 
 
 def domains(system: System, bdf: str, nodes: Collection[str] = ()) -> list[str]:
@@ -122,7 +131,7 @@ def domains(system: System, bdf: str, nodes: Collection[str] = ()) -> list[str]:
     except OSError:
         return []
     found: list[str] = []
-    for file in sorted(files):
+    for file in files:
         try:
             xml = system.read(f"{LIBVIRT}/{file}")
         except OSError:
@@ -152,6 +161,16 @@ def vdpa_nodes(xml: str) -> set[str]:
     return set(re.findall(NODE, xml))
 
 
+def _of_vfs(system: System, bdf: str) -> str:
+    try:
+        lent = vdpa.devices(system)
+        vfs = pci.vf_addresses(system, bdf).values()
+    except OSError as error:
+        return f"perhaps ({error.strerror or error})"
+    given = ((vf, _given_away(system, vf, pci.driver(system, vf), lent.get(vf, ()))) for vf in vfs)
+    return in_words(given)
+
+
 def _given_away(system: System, bdf: str, driver: str | None, lent: Sequence[Vdpa]) -> Users:
     """Who has the VF through a driver other than the NIC's own or through vDPA."""
     if lent:
@@ -164,17 +183,16 @@ def _given_away(system: System, bdf: str, driver: str | None, lent: Sequence[Vdp
 
 
 def _status_files(system: System) -> list[str]:
-    return [name for name in system.listdir(LIBVIRT) if name.endswith(".xml")]
+    return sorted(name for name in system.listdir(LIBVIRT) if name.endswith(".xml"))
 
 
 def _uppers(system: System, netdev: str) -> Iterator[str]:
     """VLANs, macvtaps, a bond or a bridge: ``upper_<name>`` in sysfs."""
     try:
         names = sorted(system.listdir(f"/sys/class/net/{netdev}"))
+        yield from (name.removeprefix("upper_") for name in names if name.startswith("upper_"))
     except OSError as error:
         yield f"perhaps a device on top ({error.strerror or error})"
-        return
-    yield from (name.removeprefix("upper_") for name in names if name.startswith("upper_"))
 
 
 def _addresses(system: System, netdev: str) -> Iterator[str]:

@@ -17,12 +17,12 @@ from desired import Desired, Setting, State
 from hostnic import mstconfig
 from hostnic.mstconfig import MstError
 from hostnic.mstdatabase import Database
-from hostnic.nics import Card
+from hostnic.nics import Nic
 from hostnic.selector import Entry, parse
 from hostnic.system import System
 from observe import BLUEFIELD, Answer, Observed, ask, ask_ports, observe
 from plan import POWER_CYCLE, Policy, plan
-from standing import futile, states
+from standing import ineffective, states
 from troubles import losses
 from verify import verify
 
@@ -55,28 +55,28 @@ class Actions:
     def list_devices(self, given: Output) -> Results:
         """Every port: what it is, who uses it, and whether the options select it."""
         observed = observe(self._system)
-        chosen = selection.choose(self._options.selected, observed.cards)
-        slots = {card.slot for card in chosen.cards}
+        chosen, _ = selection.choose(self._options.selected, observed.nics)
+        slots = {nic.slot for nic in chosen}
         rows = [
             {
                 "port": port.bdf,
                 "netdev": port.netdev or "-",
                 "device": port.device,
                 "driver": port.driver or "-",
-                "member of": port.master or "-",
-                "vfs": str(port.vfs),
+                "member of": port.bond or port.bridge or "-",
+                "vfs": str(port.num_vfs),
                 "offered": str(port.total_vfs),
-                "selected": "yes" if card.slot in slots else "no",
+                "selected": "yes" if nic.slot in slots else "no",
             }
-            for card in observed.cards
-            for port in card.ports
+            for nic in observed.nics
+            for port in nic.ports
         ]
         return {"devices": rows if given.format == "json" else _table(rows, "This host has no Mellanox NIC.")}
 
     def query(self, given: Query) -> Results:
         """All parameters that the firmware has: default, current, next boot; differences marked."""
-        cards = self._cards(parse(given.devices))
-        answers = ask_ports(self._system, cards, {port.bdf: () for card in cards for port in card.ports})
+        nics = self._nics(parse(given.devices))
+        answers = ask_ports(self._system, nics, {port.bdf: () for nic in nics for port in nic.ports})
         _refuse_silent(answers)
         rows = [
             {
@@ -94,41 +94,41 @@ class Actions:
 
     def set_parameters(self, given: SetParameters) -> Results:
         """Set parameters once; refused for those that an option sets: the next hook would set them back."""
-        cards = self._cards(parse(given.devices))
+        nics = self._nics(parse(given.devices))
         observed = observe(self._system)
-        declared, _ = selection.resolve(self._options, cards, observed.others, self._database)
+        declared, _ = selection.resolve(self._options, nics, observed.others, self._database)
         for settings in declared.ports.values():
             for name in given.settings:
                 if name in settings:
                     raise RefusedError(
                         f"{name} is set by {settings[name].source}, and would be set back; change it there"
                     )
-        return self._set(given.settings, cards, "parameters")
+        return self._set(given.settings, nics, "parameters")
 
     def reset_parameters(self, given: ResetParameters) -> Results:
         """Every parameter of a NIC back to its default; what is declared is set again by the next hook."""
-        cards = self._cards(parse(given.devices))
-        slots = ", ".join(card.short for card in cards)
+        nics = self._nics(parse(given.devices))
+        slots = ", ".join(nic.short for nic in nics)
         if not given.confirm:
             raise RefusedError(f"this resets every parameter of {slots} to its default; say confirm=true")
-        for card in cards:
-            if card.ports[0].device in BLUEFIELD:
+        for nic in nics:
+            if nic.ports[0].device in BLUEFIELD:
                 raise RefusedError(
-                    f"{card.short} is a BlueField, whose reset may switch it from NIC to DPU mode; "
+                    f"{nic.short} is a BlueField, whose reset may switch it from NIC to DPU mode; "
                     "set single parameters with set-parameters"
                 )
-        self._refuse_losses(cards)
-        for card in cards:
+        self._refuse_losses(nics)
+        for nic in nics:
             try:
-                mstconfig.reset(self._system, card.ports[0].bdf)
+                mstconfig.reset(self._system, nic.ports[0].bdf)
             except MstError as error:
                 raise RefusedError(_sentence(error)) from error
         return {"reset": slots, "then": "the next hook sets what is declared; a restart applies it"}
 
     def backup(self, given: Devices) -> Results:
         """By port, what is set for the next boot, as lines that ``restore`` takes."""
-        cards = self._cards(parse(given.devices))
-        answers = ask_ports(self._system, cards, {port.bdf: () for card in cards for port in card.ports})
+        nics = self._nics(parse(given.devices))
+        answers = ask_ports(self._system, nics, {port.bdf: () for nic in nics for port in nic.ports})
         _refuse_silent(answers)
         return {_key(bdf): f"# {bdf}\n{mstconfig.backup(found.parameters)}" for bdf, found in answers.items()}
 
@@ -140,22 +140,22 @@ class Actions:
             raise RefusedError(f"backup: {error}") from None
         if not saved:
             raise RefusedError("backup: it holds no NAME=value line")
-        return self._set(saved, self._cards(parse(given.device)), "backup")
+        return self._set(saved, self._nics(parse(given.device)), "backup")
 
     def burn(self, given: BurnImages, resource: str | None, progress: Callable[[str], None]) -> Results:
         """Burn the image into each of these NICs that has another version; progress goes to the log."""
         if self._options.firmware_policy == "never":
             raise RefusedError("option firmware-policy is never")
-        cards = self._cards(parse(given.devices))
+        nics = self._nics(parse(given.devices))
         try:
             found = images.fetch(self._system, self._options, resource)
         except StepError as error:
             raise RefusedError(f"{error.reason}; {error.remedy}") from error
         if not found:
             raise RefusedError("there is no image: set firmware-url and firmware-sha256, or attach one")
-        flashes, known = burning.read(self._system, cards), record.read(self._system)
+        flashes, known = burning.read(self._system, nics), record.read(self._system)
         todo, findings = burning.steps(
-            cards, flashes, found, known, asked=True, older=given.allow_older, progress=progress
+            nics, flashes, found, known, asked=True, older=given.allow_older, progress=progress
         )
         if findings and not todo:
             raise RefusedError(findings[0].sentence())
@@ -167,24 +167,24 @@ class Actions:
             "left-alone": "; ".join(finding.sentence() for finding in findings) or "none",
         }
 
-    def _refuse_losses(self, cards: tuple[Card, ...]) -> None:
+    def _refuse_losses(self, nics: tuple[Nic, ...]) -> None:
         """Refuse defaults that would take Ethernet from a port that the host uses.
 
-        The LINK_TYPE of many VPI cards is InfiniBand by default.
+        The LINK_TYPE of many VPI NICs is InfiniBand by default.
         """
         if self._options.allow_ethernet_loss:
             return
-        answers = ask_ports(self._system, cards, {port.bdf: () for card in cards for port in card.ports})
+        answers = ask_ports(self._system, nics, {port.bdf: () for nic in nics for port in nic.ports})
         _refuse_silent(answers)
         ports = {bdf: _guarded_defaults(answer) for bdf, answer in answers.items()}
         wanted = Desired(ports)
         observed = ask(self._system, observe(self._system), wanted)
-        for card in cards:
-            for finding in losses(card, wanted, observed):
+        for nic in nics:
+            for finding in losses(nic, wanted, observed):
                 raise RefusedError(finding.sentence())
 
-    def _set(self, given: Mapping[str, str], cards: tuple[Card, ...], source: str) -> Results:
-        wanted, findings = selection.explicit(given, cards, self._database, source)
+    def _set(self, given: Mapping[str, str], nics: tuple[Nic, ...], source: str) -> Results:
+        wanted, findings = selection.explicit(given, nics, self._database, source)
         wanted = replace(wanted, ethernet_may_go=self._options.allow_ethernet_loss)
         observed = ask(self._system, observe(self._system), wanted)
         planned = plan(wanted, observed, Policy(), findings)
@@ -200,12 +200,12 @@ class Actions:
             "then": _activation(wanted, ask(self._system, observe(self._system), wanted)),
         }
 
-    def _cards(self, entries: tuple[Entry, ...]) -> tuple[Card, ...]:
-        choice = selection.choose(entries, observe(self._system).cards)
-        blocked = [finding for finding in choice.findings if finding.severity is Severity.BLOCKED]
+    def _nics(self, entries: tuple[Entry, ...]) -> tuple[Nic, ...]:
+        chosen, findings = selection.choose(entries, observe(self._system).nics)
+        blocked = [finding for finding in findings if finding.severity is Severity.BLOCKED]
         if blocked:
             raise RefusedError(blocked[0].sentence())
-        return choice.cards
+        return chosen
 
 
 def _worst(wanted: Desired, observed: Observed, findings: tuple[Finding, ...]) -> str:
@@ -221,7 +221,7 @@ def _activation(wanted: Desired, observed: Observed) -> str:
     for bdf in wanted.ports:
         for setting, state in states(bdf, wanted, observed):
             if state is State.ACTIVATE:
-                how = POWER_CYCLE if futile(bdf, setting, observed) else RESTART
+                how = POWER_CYCLE if ineffective(bdf, setting, observed) else RESTART
                 waits.setdefault(how, []).append(setting.name)
     said = (f"{', '.join(sorted(set(names)))}: {how}" for how, names in waits.items())
     return "; ".join(said) or "nothing: these values are active"

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 
 import record
 from converge import Disruption, Finding, Severity, Step, StepError
-from hostnic import discover, mstflint
+from hostnic import mstflint
 from hostnic.msterrors import MstError
 from hostnic.mstflint import Flash, Image
-from hostnic.nics import Card
-from hostnic.system import System
+from hostnic.nics import Nic
+from hostnic.system import System, read_boot_id
 from record import Attempts, Record, Waiting
 
 FIRMWARE = "firmware"
@@ -29,7 +29,7 @@ class Burn:
     """Burn an image into one NIC's flash: verified before, read back after, noted while it lasts.
 
     Attributes:
-        slot: the card.
+        slot: the NIC.
         bdf: one of its ports.
         image: what to burn.
         asked: the operator asked for it: what failed before does not count.
@@ -52,7 +52,7 @@ class Burn:
                 return
             misfit = misfits(flash, self.image)
             if misfit:
-                raise StepError(misfit, "attach the image of the card's own vendor")
+                raise StepError(misfit, "attach the image of the NIC's own vendor")
             self.progress(f"{self.bdf}: verifying {self.image.path}")
             mstflint.verify_image(system, self.image.path)
         except MstError as error:
@@ -99,7 +99,7 @@ class Burn:
     def _succeeded(self, system: System, version: str) -> None:
         """Forget the burn and note that its version waits for a restart, in one write: power may be cut."""
         known = record.read(system).with_burn(self.slot, None).without_attempts(self.slot, version)
-        waiting = Waiting(version, system.read(discover.BOOT_ID).strip())
+        waiting = Waiting(version, read_boot_id(system))
         record.write(system, known.with_waiting(self.bdf, FIRMWARE, waiting))
 
 
@@ -107,34 +107,34 @@ def misfits(flash: Flash, image: Image) -> str:
     """Why an image cannot go into a NIC, in one sentence; empty when it can."""
     if flash.psid == image.psid:
         return ""
-    maker = "" if flash.vendor == "NVIDIA" else f", a card of {flash.vendor}"
+    maker = "" if flash.vendor == "NVIDIA" else f", a NIC of {flash.vendor}"
     return f"the image is for {image.psid}, the NIC is {flash.psid}{maker}"
 
 
-def read(system: System, cards: Iterable[Card]) -> dict[str, Flash | str]:
-    """By card, what its flash has, or why it cannot be asked; NICs are asked side by side."""
-    asked = tuple(cards)
+def read(system: System, nics: Iterable[Nic]) -> dict[str, Flash | str]:
+    """By NIC, what its flash has, or why it cannot be asked; NICs are asked side by side."""
+    asked = tuple(nics)
     if not asked:
         return {}
 
-    def one(card: Card) -> Flash | str:
+    def one(nic: Nic) -> Flash | str:
         try:
-            return mstflint.read_flash(system, card.ports[0].bdf)
+            return mstflint.read_flash(system, nic.ports[0].bdf)
         except MstError as error:
             return error.reason
 
     with ThreadPoolExecutor(max_workers=len(asked)) as pool:
-        return dict(zip((card.slot for card in asked), pool.map(one, asked)))
+        return dict(zip((nic.slot for nic in asked), pool.map(one, asked)))
 
 
-def under_way(system: System, cards: Iterable[Card], known: Record) -> frozenset[str]:
-    """The cards into which a burn goes on, or has ended without anybody looking, though its hook is gone."""
-    begun = (card for card in cards if card.slot in known.burns)
-    return frozenset(card.slot for card in begun if mstflint.under_way(system, card.ports[0].bdf))
+def under_way(system: System, nics: Iterable[Nic], known: Record) -> frozenset[str]:
+    """The NICs into which a burn goes on, or has ended without anybody looking, though its hook is gone."""
+    begun = (nic for nic in nics if nic.slot in known.burns)
+    return frozenset(nic.slot for nic in begun if mstflint.under_way(system, nic.ports[0].bdf))
 
 
 def obstacles(
-    cards: Iterable[Card],
+    nics: Iterable[Nic],
     flashes: Mapping[str, Flash | str],
     images: Collection[Image],
     known: Record,
@@ -143,36 +143,36 @@ def obstacles(
     """What keeps hooks from burning an image that is at hand, and only the operator can mend.
 
     Args:
-        cards: the NICs.
+        nics: the NICs.
         flashes: what they have.
         images: at hand.
         known: which burns failed.
-        going_on: cards whose burn is under way: it is followed whatever came before.
+        going_on: NICs whose burn is under way: it is followed whatever came before.
 
     """
     by_psid = {image.psid: image for image in images}
-    for card in cards if images else ():
-        flash = flashes.get(card.slot)
+    for nic in nics if images else ():
+        flash = flashes.get(nic.slot)
         if isinstance(flash, str):
-            yield Finding(Severity.BLOCKED, card.slot, flash, "no image is burned")
-        elif flash and flash.psid in by_psid and card.slot not in going_on:
-            yield from _given_up(card, flash, by_psid[flash.psid], known)
+            yield Finding(Severity.BLOCKED, nic.slot, flash, "no image is burned")
+        elif flash and flash.psid in by_psid and nic.slot not in going_on:
+            yield from _given_up(nic, flash, by_psid[flash.psid], known)
 
 
-def _given_up(card: Card, flash: Flash, image: Image, known: Record) -> Iterator[Finding]:
-    tried = known.tried(card.slot, image.digest)
+def _given_up(nic: Nic, flash: Flash, image: Image, known: Record) -> Iterator[Finding]:
+    tried = known.tried(nic.slot, image.digest)
     if tried is None or tried.count < MOST_ATTEMPTS:
         return
-    if known.burns.get(card.slot) != image.version and not mstflint.newer(image.version, flash.version):
+    if known.burns.get(nic.slot) != image.version and not mstflint.newer(image.version, flash.version):
         return
     last = tried.reason or "it was cut off"
     what = f"{tried.count} burns of firmware {image.version} did not succeed, the last one: {last}"
     remedy = "no hook tries again; see to the cause, then run action burn, or attach another image"
-    yield Finding(Severity.BLOCKED, card.slot, what, remedy)
+    yield Finding(Severity.BLOCKED, nic.slot, what, remedy)
 
 
 def steps(
-    cards: Iterable[Card],
+    nics: Iterable[Nic],
     flashes: Mapping[str, Flash | str],
     images: Iterable[Image],
     known: Record,
@@ -189,46 +189,46 @@ def steps(
     one did not come to its end.
 
     Args:
-        cards: the NICs.
+        nics: the NICs.
         flashes: what they have.
         images: at hand.
         known: which burns did not come to their end, and which failed.
-        going_on: cards whose burn is under way.
+        going_on: NICs whose burn is under way.
         asked: by the operator, who may try again what failed.
         older: burn an image that is older than what flash has, too.
         progress: told how far a burn is.
 
     """
     by_psid = {image.psid: image for image in images}
-    there = tuple(cards)
+    there = tuple(nics)
     todo = list[Step[System]]()
     findings = list(
         obstacles(there, flashes, tuple(by_psid.values()), Record() if asked else known, going_on)
     )
     given_up = {finding.subject for finding in findings}
-    for card in there:
-        flash = flashes.get(card.slot)
-        if not isinstance(flash, Flash) or not by_psid or card.slot in given_up:
+    for nic in there:
+        flash = flashes.get(nic.slot)
+        if not isinstance(flash, Flash) or not by_psid or nic.slot in given_up:
             continue
         image = by_psid.get(flash.psid)
         if image is None:
             what = misfits(flash, next(iter(by_psid.values())))
             if len(by_psid) > 1:
-                what = f"none of the {len(by_psid)} images is for {flash.psid}, a card of {flash.vendor}"
-            remedy = "attach the image of the card's own vendor"
-            findings.append(Finding(Severity.WARNING, card.slot, what, remedy))
+                what = f"none of the {len(by_psid)} images is for {flash.psid}, a NIC of {flash.vendor}"
+            remedy = "attach the image of the NIC's own vendor"
+            findings.append(Finding(Severity.WARNING, nic.slot, what, remedy))
             continue
-        cut_off = known.burns.get(card.slot)
+        cut_off = known.burns.get(nic.slot)
         again = cut_off == image.version or (asked and cut_off is not None)
         if image.version == flash.version and not again:
             continue
         if not older and cut_off != image.version and mstflint.newer(flash.version, image.version):
             what = f"flash has {flash.version}, newer than the image's {image.version}"
             remedy = "action burn allow-older=true puts the older one there"
-            findings.append(Finding(Severity.INFO, card.slot, what, remedy))
+            findings.append(Finding(Severity.INFO, nic.slot, what, remedy))
             continue
         why = f"flash has {flash.version}" + (f", and the burn of {cut_off} was cut off" if cut_off else "")
-        op = Burn(card.slot, card.ports[0].bdf, image, asked, progress)
-        what = f"burn firmware {image.version} into {card.short}"
-        todo.append(Step(f"{card.slot}/burn", what, why, Disruption.NONE, op))
+        op = Burn(nic.slot, nic.ports[0].bdf, image, asked, progress)
+        what = f"burn firmware {image.version} into {nic.short}"
+        todo.append(Step(f"{nic.slot}/burn", what, why, Disruption.NONE, op))
     return todo, findings

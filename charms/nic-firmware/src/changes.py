@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 import record
 from converge import StepError
 from desired import Setting
-from hostnic import discover, mstconfig, msterrors, nics
+from hostnic import mstconfig, msterrors, users
 from hostnic.mstconfig import MstError, Parameter
+from hostnic.nics import Nic, find_nics
 from hostnic.process import CommandError
-from hostnic.system import System
+from hostnic.system import System, read_boot_id
 from record import Waiting
 
 RESET_DEADLINE = 300.0
@@ -65,7 +66,7 @@ class SetParameters:
 
     def _note(self, system: System) -> None:
         """A warm reboot will not do: the tool says so only now."""
-        found, boot_id = self._read(system), system.read(discover.BOOT_ID).strip()
+        found, boot_id = self._read(system), read_boot_id(system)
         known = record.read(system)
         noted = {
             name: Waiting(parameter.next_boot or "", boot_id, power_cycle=True)
@@ -78,18 +79,18 @@ class SetParameters:
 
 @dataclass(frozen=True)
 class ResetFirmware:
-    """Restart the firmware of a card so that next-boot values become current: its links go down meanwhile."""
+    """Restart the firmware of a NIC so that next-boot values become current: its links go down meanwhile."""
 
     bdf: str
     settings: Mapping[str, tuple[Setting, ...]]
 
     def run(self, system: System) -> None:
         """Level 3: PCI reset with the driver stopped and started again (mstfwreset)."""
-        cards, _ = nics.find(system)
-        card = next((card for card in cards for port in card.ports if port.bdf == self.bdf), None)
-        if card is None:
+        nics, _ = find_nics(system)
+        nic = next((nic for nic in nics for port in nic.ports if port.bdf == self.bdf), None)
+        if nic is None:
             raise StepError(f"{self.bdf} is gone", "see the kernel log for this NIC")
-        used = in_use(card) or nics.carries(system, card)
+        used = in_use(nic, users.of_vfs(system, nic.ports), users.of_ports(system, nic.ports))
         if used:
             raise StepError(f"{used} meanwhile", "reboot instead: activation=reboot")
         argv = ["mstfwreset", "-d", self.bdf, "-y", "--level", "3", "reset"]
@@ -98,15 +99,15 @@ class ResetFirmware:
             for bdf, settings in self.settings.items():
                 self._check(system, bdf, settings)
         except CommandError as error:
-            self._note(system, card.slot)
+            self._note(system, nic.slot)
             said = msterrors.explain(system, error)
             raise StepError(said.reason, "a reboot does it; there is no second reset before it") from error
         except StepError:
-            self._note(system, card.slot)
+            self._note(system, nic.slot)
             raise
 
     def _note(self, system: System, slot: str) -> None:
-        known, boot_id = record.read(system), system.read(discover.BOOT_ID).strip()
+        known, boot_id = record.read(system), read_boot_id(system)
         record.write(system, replace(known, resets={**known.resets, slot: boot_id}))
 
     def _check(self, system: System, bdf: str, settings: tuple[Setting, ...]) -> None:
@@ -123,20 +124,23 @@ class ResetFirmware:
 class Reboot:
     """What a reboot brings. Juju does that, once the rolling reboot grants it; a plan only holds it."""
 
-    card: str
+    nic: str
 
     def run(self, system: System) -> None:  # noqa: ARG002 - every operation's signature
         """Never run: no policy lets a plan reboot the host by itself."""
-        raise StepError(f"{self.card} needs a reboot of the host", "approve-reboot")
+        raise StepError(f"{self.nic} needs a reboot of the host", "approve-reboot")
 
 
-def in_use(card: nics.Card) -> str:
-    """Who would notice a reset of the card, besides the host's own network (``nics.carries``); or empty."""
-    for port in card.ports:
-        if port.in_use:
-            return f"VFs of {port.bdf} are in use: {port.in_use}"
-        if port.vfs:
-            return f"{port.bdf} has {port.vfs} VFs"
-        if port.master:
-            return f"{port.netdev} is in {port.master}"
-    return ""
+def in_use(nic: Nic, vf_users: Mapping[str, str], host_uses: Mapping[str, str]) -> str:
+    """Who would notice a reset of the NIC; empty when nobody would.
+
+    ``vf_users`` and ``host_uses`` are by the port's BDF, as :mod:`hostnic.users` tells them.
+    """
+    for port in nic.ports:
+        if port.bdf in vf_users:
+            return f"VFs of {port.bdf} are in use: {vf_users[port.bdf]}"
+        if port.num_vfs:
+            return f"{port.bdf} has {port.num_vfs} VFs"
+        if port.bond or port.bridge:
+            return f"{port.netdev} is in {port.bond or port.bridge}"
+    return ", ".join(host_uses[port.bdf] for port in nic.ports if port.bdf in host_uses)

@@ -100,10 +100,10 @@ def commission(
 
     """
     observed = _look(system)
-    if not observed.cards:
+    if not observed.nics:
         print("This machine has no Mellanox NIC.")
         return "skipped", {"nics": "none"}
-    wanted, findings = resolve(options, observed.cards, (), database)
+    wanted, findings = resolve(options, observed.nics, (), database)
     # Registers for GPUDirect are lost at each boot: the charm sets them once the machine is deployed.
     wanted = replace(wanted, gpudirect=False)
     observed = ask(system, observed, wanted)
@@ -120,7 +120,7 @@ def commission(
     unique = tuple(dict.fromkeys(failures))
     if unique:
         print(f"\n{findings_as_table(unique)}")
-    nics = ", ".join(card.short for card in observed.cards)
+    nics = ", ".join(nic.short for nic in observed.nics)
     left = "; ".join(finding.sentence() for finding in unique)
     return ("failed" if unique else "passed"), {"nics": nics, "left": left or "nothing"}
 

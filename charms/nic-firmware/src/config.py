@@ -36,11 +36,8 @@ def settings(name: str, text: str) -> dict[str, str]:
 
 
 def entries(name: str, text: str) -> tuple[selector.Entry, ...]:
-    """Devices as :func:`hostnic.selector.parse` has them; a number of VFs has no meaning here."""
-    found = selector.parse(text, name)
-    if any(entry.vfs is not None for entry in found):
-        raise OptionError(name, text, "names without a number of VFs; num-vfs has the number")
-    return found
+    """Devices as :func:`hostnic.selector.parse` has them; the option ``num-vfs`` has the number of VFs."""
+    return selector.parse(text, name, counts=False)
 
 
 @dataclass(frozen=True)

@@ -64,7 +64,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class Desired:
-    """By BDF, the settings of each selected port. What a card's ports share is wanted of the first one.
+    """By BDF, the settings of each selected port. What a NIC's ports share is wanted of the first one.
 
     Attributes:
         ports: BDF to parameter name to setting.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which firmware parameters take the Ethernet netdev from which ports of a card. Pure.
+"""Which firmware parameters take the Ethernet netdev from which ports of a NIC. Pure.
 
 The meanings are those of the descriptions in mstflint's ``mlxconfig_host.db``. Parameters that only option
 ``parameters`` could not reach are left out: arrays such as PCI_DOWNSTREAM_PORT_OWNER, and MODULE_SPLIT.
@@ -8,10 +8,11 @@ The meanings are those of the descriptions in mstflint's ``mlxconfig_host.db``. 
 import re
 
 from desired import Desired, Setting
-from hostnic.nics import Card, Port
+from hostnic.inventory import Port
+from hostnic.nics import Nic
 
 KEEPS = {
-    "LINK_TYPE": ("2", "ETH"),  # else IB(1), and on older cards VPI(3), which leaves it to the switch
+    "LINK_TYPE": ("2", "ETH"),  # else IB(1), and on older NICs VPI(3), which leaves it to the switch
     "HIDE_PORT2_PF": ("0",),
     "FPP_EN": ("1",),  # else one PCI function for both ports
     # On a BlueField, whose own system runs the host's ports in DPU mode.
@@ -24,8 +25,8 @@ KEEPS = {
 }
 """Values, as numbers and as words, with which each port of the host keeps its Ethernet netdev."""
 COUNTS = {"NUM_OF_PF": None, "NETWORK_PORTS_NUMBER": 0}
-"""Numbers of PFs or ports: fewer than the card has take the last ones away. With the value beside it, if
-there is one, the card decides by itself.
+"""Numbers of PFs or ports: fewer than the NIC has take the last ones away. With the value beside it, if
+there is one, the NIC decides by itself.
 """
 OF_PORT = re.compile(r"(?P<name>\w+)_P(?P<number>[1-9])")
 
@@ -35,33 +36,33 @@ def guards(name: str) -> bool:
     return _name(name) in KEEPS or name in COUNTS
 
 
-def keeps(card: Card, setting: Setting) -> bool:
-    """Whether every port of a card that is Ethernet now still is with this setting."""
+def keeps(nic: Nic, setting: Setting) -> bool:
+    """Whether every port of a NIC that is Ethernet now still is with this setting."""
     name = _name(setting.name)
     if name in COUNTS:
         value = setting.value
-        return isinstance(value, int) and (value >= len(card.ports) or value == COUNTS[name])
+        return isinstance(value, int) and (value >= len(nic.ports) or value == COUNTS[name])
     return name not in KEEPS or str(setting.value).upper() in KEEPS[name]
 
 
-def losers(card: Card, setting: Setting) -> tuple[Port, ...]:
-    """The ports that a setting takes Ethernet from; all of the card's where it does not name one of them.
+def losers(nic: Nic, setting: Setting) -> tuple[Port, ...]:
+    """The ports that a setting takes Ethernet from; all of the NIC's where it does not name one of them.
 
-    Port 1 is PCI function 0. A setting for a port that is no function of the card may mean any.
+    Port 1 is PCI function 0. A setting for a port that is no function of the NIC may mean any.
     """
-    if keeps(card, setting):
+    if keeps(nic, setting):
         return ()
     match = OF_PORT.fullmatch(setting.name)
     number = "2" if setting.name == "HIDE_PORT2_PF" else match["number"] if match else ""
-    named = tuple(port for port in card.ports if number and port.bdf.endswith(f".{int(number) - 1}"))
-    return named or card.ports
+    named = tuple(port for port in nic.ports if number and port.bdf.endswith(f".{int(number) - 1}"))
+    return named or nic.ports
 
 
-def at_stake(card: Card, wanted: Desired) -> tuple[Port, ...]:
-    """The ports of a card that any wanted setting would take Ethernet from."""
-    settings = [setting for port in card.ports for setting in wanted.ports.get(port.bdf, {}).values()]
-    lost = {port for setting in settings for port in losers(card, setting)}
-    return tuple(port for port in card.ports if port in lost)
+def at_stake(nic: Nic, wanted: Desired) -> tuple[Port, ...]:
+    """The ports of a NIC that any wanted setting would take Ethernet from."""
+    settings = [setting for port in nic.ports for setting in wanted.ports.get(port.bdf, {}).values()]
+    lost = {port for setting in settings for port in losers(nic, setting)}
+    return tuple(port for port in nic.ports if port in lost)
 
 
 def _name(name: str) -> str:

@@ -12,12 +12,12 @@ import record
 from burning import FIRMWARE
 from converge import Finding, Severity
 from desired import Desired
-from hostnic import discover, handover, mstconfig, msterrors, nics
+from hostnic import handover, mstconfig, msterrors, users
 from hostnic.handover import Handover
 from hostnic.mstconfig import MstError, Parameter
 from hostnic.mstflint import Flash, Image
-from hostnic.nics import Card
-from hostnic.system import System
+from hostnic.nics import Nic, find_nics
+from hostnic.system import System, read_boot_id
 from record import Record
 
 NAME = "nic-firmware"
@@ -53,22 +53,23 @@ class Observed:
     """The host.
 
     Attributes:
-        cards: its Mellanox NICs.
+        nics: its Mellanox NICs.
         boot_id: of this boot.
-        record: what waits for its activation, and since when; no burns of cards that are gone.
+        record: what waits for its activation, and since when; no burns of NICs that are gone.
         others: what the machine's other charms hand over.
         answers: by BDF, of the ports that were asked.
         images: firmware images at hand.
-        flashes: by card, what flash has, or why it cannot be asked; of the cards where that matters.
-        burning: cards into which a burn goes on that an earlier hook began.
-        carried: by BDF, what of the host's own network stands on a port; of the ports where that matters.
+        flashes: by NIC, what flash has, or why it cannot be asked; of the NICs where that matters.
+        burning: NICs into which a burn goes on that an earlier hook began.
+        vf_users: by BDF, which of a port's VFs are in use and by whom.
+        host_uses: by BDF, what of the host's own network uses a port; of the ports where that matters.
         gpudirect: what the profile of that name needs of the host.
         lockdown: the kernel's lockdown mode; empty when there is none.
         findings: what could not be read.
 
     """
 
-    cards: tuple[Card, ...] = ()
+    nics: tuple[Nic, ...] = ()
     boot_id: str = ""
     record: Record = field(default_factory=Record)
     others: tuple[Handover, ...] = ()
@@ -76,27 +77,29 @@ class Observed:
     images: tuple[Image, ...] = ()
     flashes: Mapping[str, Flash | str] = field(default_factory=dict[str, "Flash | str"])
     burning: frozenset[str] = frozenset()
-    carried: Mapping[str, str] = field(default_factory=dict[str, str])
+    vf_users: Mapping[str, str] = field(default_factory=dict[str, str])
+    host_uses: Mapping[str, str] = field(default_factory=dict[str, str])
     gpudirect: gpu.Host = field(default_factory=gpu.Host)
     lockdown: str = ""
     findings: tuple[Finding, ...] = ()
 
-    def card(self, bdf: str) -> Card | None:
-        """The card that has the port ``bdf``."""
-        return next((card for card in self.cards for port in card.ports if port.bdf == bdf), None)
+    def nic(self, bdf: str) -> Nic | None:
+        """The NIC that has the port ``bdf``."""
+        return next((nic for nic in self.nics for port in nic.ports if port.bdf == bdf), None)
 
 
 def observe(system: System) -> Observed:
     """Read everything that costs no process."""
-    cards, unreadable = nics.find(system)
+    nics, unreadable = find_nics(system)
     others, malformed = handover.read_others(system, NAME)
     known = record.read(system)
     # What cannot be read now may be read again; what is gone is no longer burned.
-    there = {card.slot for card in cards} | {each.subject.rpartition(".")[0] for each in unreadable}
+    there = {nic.slot for nic in nics} | {each.subject.rpartition(".")[0] for each in unreadable}
     burns = {slot: version for slot, version in known.burns.items() if slot in there}
     return Observed(
-        cards=cards,
-        boot_id=system.read(discover.BOOT_ID).strip(),
+        nics=nics,
+        vf_users=users.of_vfs(system, [port for nic in nics for port in nic.ports]),
+        boot_id=read_boot_id(system),
         record=replace(known, burns=burns),
         others=others,
         lockdown=msterrors.locked_down(system),
@@ -107,13 +110,13 @@ def observe(system: System) -> Observed:
 def ask(system: System, observed: Observed, wanted: Desired) -> Observed:
     """Add what the firmware of each wanted port says of the parameters that are wanted of it.
 
-    Also what of the host's own network stands on each port that a wanted value would take Ethernet from.
+    Also what of the host's own network uses each port that a wanted value would take Ethernet from.
     NICs are asked side by side; the ports of one NIC share its mailbox, and are asked one after the other.
     """
     names = {bdf: tuple(settings) for bdf, settings in wanted.ports.items() if settings}
-    answers = ask_ports(system, observed.cards, names)
-    at_stake = [port for card in observed.cards for port in ethernet.at_stake(card, wanted)]
-    return replace(observed, answers=answers, carried=nics.carried(system, at_stake))
+    answers = ask_ports(system, observed.nics, names)
+    at_stake = [port for nic in observed.nics for port in ethernet.at_stake(nic, wanted)]
+    return replace(observed, answers=answers, host_uses=users.of_ports(system, at_stake))
 
 
 def look_at_host(system: System, observed: Observed, wanted: Desired) -> Observed:
@@ -129,30 +132,28 @@ def look_at_host(system: System, observed: Observed, wanted: Desired) -> Observe
 def ask_flash(
     system: System, observed: Observed, wanted: Desired, images: tuple[Image, ...], every: bool
 ) -> Observed:
-    """Add what flash has, of every wanted card or of those whose burn or restart may not have ended."""
-    cards = [
-        card
-        for card in observed.cards
-        if any(port.bdf in wanted.ports for port in card.ports)
-        and (every or card.slot in observed.record.burns or observed.record.get(card.ports[0].bdf, FIRMWARE))
+    """Add what flash has, of every wanted NIC or of those whose burn or restart may not have ended."""
+    nics = [
+        nic
+        for nic in observed.nics
+        if any(port.bdf in wanted.ports for port in nic.ports)
+        and (every or nic.slot in observed.record.burns or observed.record.get(nic.ports[0].bdf, FIRMWARE))
     ]
-    going_on = burning.under_way(system, cards, observed.record)
-    return replace(observed, images=images, flashes=burning.read(system, cards), burning=going_on)
+    going_on = burning.under_way(system, nics, observed.record)
+    return replace(observed, images=images, flashes=burning.read(system, nics), burning=going_on)
 
 
-def ask_ports(
-    system: System, cards: Iterable[Card], names: Mapping[str, tuple[str, ...]]
-) -> dict[str, Answer]:
+def ask_ports(system: System, nics: Iterable[Nic], names: Mapping[str, tuple[str, ...]]) -> dict[str, Answer]:
     """By BDF, what the firmware says; an empty tuple of names asks for all parameters."""
-    chosen = [card for card in cards if any(port.bdf in names for port in card.ports)]
+    chosen = [nic for nic in nics if any(port.bdf in names for port in nic.ports)]
     if not chosen:
         return {}
 
-    def one_card(card: Card) -> dict[str, Answer]:
-        return {p.bdf: _ask(system, p.bdf, p.device, names[p.bdf]) for p in card.ports if p.bdf in names}
+    def one_nic(nic: Nic) -> dict[str, Answer]:
+        return {p.bdf: _ask(system, p.bdf, p.device, names[p.bdf]) for p in nic.ports if p.bdf in names}
 
     with ThreadPoolExecutor(max_workers=len(chosen)) as pool:
-        return {bdf: answer for answers in pool.map(one_card, chosen) for bdf, answer in answers.items()}
+        return {bdf: answer for answers in pool.map(one_nic, chosen) for bdf, answer in answers.items()}
 
 
 def _ask(system: System, bdf: str, device: str, names: tuple[str, ...]) -> Answer:

@@ -12,11 +12,11 @@ from burning import FIRMWARE
 from converge import Disruption, Finding, Held, Plan, Severity, Step
 from desired import Desired, Setting, State
 from hostnic.mstflint import Flash
-from hostnic.nics import Card
+from hostnic.nics import Nic
 from hostnic.system import System
 from observe import Answer, Observed
 from record import Record, Waiting
-from standing import cards, pending_version, states, waiting
+from standing import chosen_nics, pending_version, states, waiting
 from troubles import troubles
 
 HostStep = Step[System]
@@ -61,16 +61,16 @@ def plan(
     last = list[HostStep]()  # a burn that fails is to keep nothing else from being set
     troubled = troubles(wanted, observed)
     about = [finding for each in troubled.values() for finding in each]
-    for card in cards(wanted, observed):
-        if any(finding.severity is Severity.BLOCKED for finding in troubled.get(card.slot, ())):
+    for nic in chosen_nics(wanted, observed):
+        if any(finding.severity is Severity.BLOCKED for finding in troubled.get(nic.slot, ())):
             continue
-        steps = [step for port in card.ports for step in _set_steps(port.bdf, wanted, observed)]
-        burns, said = _burns(card, observed, policy)
+        steps = [step for port in nic.ports for step in _set_steps(port.bdf, wanted, observed)]
+        burns, said = _burns(nic, observed, policy)
         about += said
         run += steps
         last += burns
         needs = tuple(step.key for step in (*steps, *burns))
-        activation = _activation(card, wanted, observed, policy, needs)
+        activation = _activation(nic, wanted, observed, policy, needs)
         if isinstance(activation, Held):
             held.append(activation)
         elif activation:
@@ -87,37 +87,36 @@ def plan(
 
 
 def _activation(
-    card: Card, wanted: Desired, observed: Observed, policy: Policy, needs: tuple[str, ...]
+    nic: Nic, wanted: Desired, observed: Observed, policy: Policy, needs: tuple[str, ...]
 ) -> "HostStep | Held[System] | None":
     """What makes next-boot values current: a reset where that is allowed and nobody notices, or a reboot."""
-    waits = {port.bdf: waiting(port.bdf, wanted, observed) for port in card.ports}
+    waits = {port.bdf: waiting(port.bdf, wanted, observed) for port in nic.ports}
     names = sorted({setting.name for settings in waits.values() for setting in settings})
-    version = pending_version(card, observed, f"{card.slot}/burn" in needs)
+    version = pending_version(nic, observed, f"{nic.slot}/burn" in needs)
     names += [f"firmware {version}"] if version else []
     if not names:
         return None
     listed, why = ", ".join(names), "set for the next boot"
-    carried = ", ".join(observed.carried[port.bdf] for port in card.ports if port.bdf in observed.carried)
-    key, used = f"{card.slot}/activate", changes.in_use(card) or carried
-    if observed.record.resets.get(card.slot) == observed.boot_id:
+    key, used = f"{nic.slot}/activate", changes.in_use(nic, observed.vf_users, observed.host_uses)
+    if observed.record.resets.get(nic.slot) == observed.boot_id:
         used = "one has failed in this boot"
     if policy.reset and not used:
-        op = changes.ResetFirmware(card.ports[0].bdf, {bdf: s for bdf, s in waits.items() if s})
-        return Step(key, f"reset {card.short} to activate {listed}", why, Disruption.LINK_FLAP, op, needs)
-    what = f"activate {listed} on {card.short}"
-    step: HostStep = Step(key, what, why, Disruption.REBOOT, changes.Reboot(card.slot), needs)
+        op = changes.ResetFirmware(nic.ports[0].bdf, {bdf: s for bdf, s in waits.items() if s})
+        return Step(key, f"reset {nic.short} to activate {listed}", why, Disruption.LINK_FLAP, op, needs)
+    what = f"activate {listed} on {nic.short}"
+    step: HostStep = Step(key, what, why, Disruption.REBOOT, changes.Reboot(nic.slot), needs)
     return Held(step, f"no reset: {used}" if policy.reset else "it restarts the host", policy.release)
 
 
 def reboot_reasons(wanted: Desired, observed: Observed, planned: Plan[System]) -> tuple[str, ...]:
-    """Why this host needs a reboot: one phrase per card, short for a status, the same for the same change.
+    """Why this host needs a reboot: one phrase per NIC, short for a status, the same for the same change.
 
     None for an image that is not in flash yet: its burn may be refused.
     """
     held = {item.step.key for item in planned.held if item.step.disruption is Disruption.REBOOT}
-    chosen = [card for card in cards(wanted, observed) if f"{card.slot}/activate" in held]
-    said = ((card, _phrase(card, wanted, observed)) for card in chosen)
-    return tuple(f"{card.short}: {phrase}" for card, phrase in said if phrase)
+    chosen = [nic for nic in chosen_nics(wanted, observed) if f"{nic.slot}/activate" in held]
+    said = ((nic, _phrase(nic, wanted, observed)) for nic in chosen)
+    return tuple(f"{nic.short}: {phrase}" for nic, phrase in said if phrase)
 
 
 def unset(planned: Plan[System]) -> bool:
@@ -125,9 +124,9 @@ def unset(planned: Plan[System]) -> bool:
     return any(not isinstance(step.op, burning.Burn) for step in planned.steps)
 
 
-def _phrase(card: Card, wanted: Desired, observed: Observed) -> str:
-    words = sorted({str(setting) for port in card.ports for setting in waiting(port.bdf, wanted, observed)})
-    version = pending_version(card, observed)
+def _phrase(nic: Nic, wanted: Desired, observed: Observed) -> str:
+    words = sorted({str(setting) for port in nic.ports for setting in waiting(port.bdf, wanted, observed)})
+    version = pending_version(nic, observed)
     words += [f"firmware {version}"] if version else []
     if len(words) <= 1:
         return "".join(words)
@@ -157,10 +156,10 @@ def _was(setting: Setting, answer: Answer) -> str:
     return (parameter.next_boot or "nothing") if parameter else "it hidden"
 
 
-def _burns(card: Card, observed: Observed, policy: Policy) -> tuple[list[HostStep], list[Finding]]:
+def _burns(nic: Nic, observed: Observed, policy: Policy) -> tuple[list[HostStep], list[Finding]]:
     if not policy.burn:
         return [], []
-    return burning.steps([card], observed.flashes, observed.images, observed.record, observed.burning)
+    return burning.steps([nic], observed.flashes, observed.images, observed.record, observed.burning)
 
 
 def remembered(wanted: Desired, observed: Observed, *, silent: bool = False) -> Record:
@@ -177,8 +176,8 @@ def remembered(wanted: Desired, observed: Observed, *, silent: bool = False) -> 
             if state is State.ACTIVATE:
                 value = observed.answers[bdf].parameters[setting.name].next_boot or ""
                 ports.setdefault(bdf, {})[setting.name] = _since(bdf, setting.name, value, observed)
-    for card in observed.cards:
-        flash, bdf = observed.flashes.get(card.slot), card.ports[0].bdf
+    for nic in observed.nics:
+        flash, bdf = observed.flashes.get(nic.slot), nic.ports[0].bdf
         if isinstance(flash, Flash) and flash.version != flash.running:
             ports.setdefault(bdf, {})[FIRMWARE] = _since(bdf, FIRMWARE, flash.version, observed)
     waits = {bdf: names for bdf, names in ports.items() if names}

@@ -50,13 +50,13 @@ class Attempts:
 
 @dataclass(frozen=True)
 class Record:
-    """By BDF and parameter; burns by card.
+    """By BDF and parameter; burns by NIC.
 
     Attributes:
         waiting: BDF to parameter name to what waits.
-        burns: card to the version whose burn was begun and is not known to have ended.
-        resets: card to the boot in which a reset of its firmware failed; there is no second one in that boot.
-        attempts: card to an image's sha256 to its burns. They stay while a card is gone: a failed burn may be
+        burns: NIC to the version whose burn was begun and is not known to have ended.
+        resets: NIC to the boot in which a reset of its firmware failed; there is no second one in that boot.
+        attempts: NIC to an image's sha256 to its burns. They stay while a NIC is gone: a failed burn may be
             what took it off the bus.
 
     """
@@ -70,40 +70,40 @@ class Record:
         """What is known of a parameter."""
         return self.waiting.get(bdf, {}).get(name)
 
-    def tried(self, card: str, digest: str) -> Attempts | None:
-        """The burns of an image into a card; None when there was none, or the last one succeeded."""
-        return self.attempts.get(card, {}).get(digest)
+    def tried(self, nic: str, digest: str) -> Attempts | None:
+        """The burns of an image into a NIC; None when there was none, or the last one succeeded."""
+        return self.attempts.get(nic, {}).get(digest)
 
-    def with_attempts(self, card: str, digest: str, attempts: Attempts) -> "Record":
-        """This record with the burns of one image into one card replaced."""
-        of_card = {**self.attempts.get(card, {}), digest: attempts}
-        return replace(self, attempts={**self.attempts, card: of_card})
+    def with_attempts(self, nic: str, digest: str, attempts: Attempts) -> "Record":
+        """This record with the burns of one image into one NIC replaced."""
+        of_card = {**self.attempts.get(nic, {}), digest: attempts}
+        return replace(self, attempts={**self.attempts, nic: of_card})
 
-    def without_attempts(self, card: str, version: str) -> "Record":
-        """This record without burns of a version into a card: one of them succeeded."""
-        of_card = {key: each for key, each in self.attempts.get(card, {}).items() if each.version != version}
-        others = {slot: each for slot, each in self.attempts.items() if slot != card}
-        return replace(self, attempts={**others, card: of_card} if of_card else others)
+    def without_attempts(self, nic: str, version: str) -> "Record":
+        """This record without burns of a version into a NIC: one of them succeeded."""
+        of_card = {key: each for key, each in self.attempts.get(nic, {}).items() if each.version != version}
+        others = {slot: each for slot, each in self.attempts.items() if slot != nic}
+        return replace(self, attempts={**others, nic: of_card} if of_card else others)
 
-    def with_burn(self, card: str, version: str | None) -> "Record":
-        """This record with the version whose burn into a card is not known to have ended; None for none."""
-        others = {slot: begun for slot, begun in self.burns.items() if slot != card}
-        return replace(self, burns={**others, card: version} if version else others)
+    def with_burn(self, nic: str, version: str | None) -> "Record":
+        """This record with the version whose burn into a NIC is not known to have ended; None for none."""
+        others = {slot: begun for slot, begun in self.burns.items() if slot != nic}
+        return replace(self, burns={**others, nic: version} if version else others)
 
     def with_waiting(self, bdf: str, name: str, waiting: Waiting) -> "Record":
         """This record with one more parameter of a port that waits."""
         names = {**self.waiting.get(bdf, {}), name: waiting}
         return replace(self, waiting={**self.waiting, bdf: names})
 
-    def power_cycle(self, card: str, boot_id: str) -> bool:
-        """The tool said in this boot that only a power cycle applies what waits, of any port of the card.
+    def power_cycle(self, nic: str, boot_id: str) -> bool:
+        """The tool said in this boot that only a power cycle applies what waits, of any port of the NIC.
 
         The ports share one firmware, and often the setting itself.
         """
         return any(
             each.power_cycle and each.boot_id == boot_id
             for bdf, names in self.waiting.items()
-            if bdf.rpartition(".")[0] == card
+            if bdf.rpartition(".")[0] == nic
             for each in names.values()
         )
 
@@ -149,10 +149,10 @@ def _decode(raw: dict[str, Any]) -> Record:
     }
     burns, resets = ({str(k): str(v) for k, v in raw[name].items()} for name in ("burns", "resets"))
     attempts = {
-        str(card): {
+        str(nic): {
             str(digest): Attempts(str(item["version"]), int(item["count"]), str(item["reason"]))
             for digest, item in images.items()
         }
-        for card, images in raw.get("attempts", {}).items()  # not in the record of earlier releases
+        for nic, images in raw.get("attempts", {}).items()  # not in the record of earlier releases
     }
     return Record(waiting, burns, resets, attempts)

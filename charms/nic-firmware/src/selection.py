@@ -1,17 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From options, other charms' wishes and the NICs that are there to the settings of each port. Pure."""
+"""From options, other charms' requests and the NICs that are there to the settings of each port. Pure."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import ethernet
 from config import Options
 from converge import Finding, Severity
 from desired import Desired, Setting
+from hostnic import selector
 from hostnic.handover import Handover
+from hostnic.inventory import Port
 from hostnic.mstdatabase import ADVANCED, Database, ValueRefused, plain
-from hostnic.nics import Card, Port
-from hostnic.selector import Entry
+from hostnic.nics import Nic
+from hostnic.selector import Auto, Entry
 from profiles import PROFILES
 
 OPTION = "option parameters"
@@ -22,42 +24,27 @@ MAX_VFS_WITH_LAG = 64
 """Some firmware refuses VF-LAG when it offers more (Mellanox/ovs-tests, test-vf-lag-warn-65-vfs.sh)."""
 
 
-@dataclass(frozen=True)
-class Choice:
-    """The ports that an option names on this host, by card, and what it names in vain."""
-
-    cards: tuple[Card, ...] = ()
-    findings: tuple[Finding, ...] = ()
+def _any_port(_: Port) -> bool:
+    return True
 
 
-def choose(entries: Iterable[Entry], cards: Iterable[Card]) -> Choice:
-    """The cards whose ports ``entries`` name: by netdev, PCI address or bond; all of them for none.
+AUTO = Auto(_any_port, "this host has no Mellanox NIC", "remove the charm here")
 
-    A card is chosen as a whole: its ports share most of their parameters.
+
+def choose(entries: Sequence[Entry], nics: Sequence[Nic]) -> tuple[tuple[Nic, ...], list[Finding]]:
+    """The NICs whose ports ``entries`` name, all of them for none; and what ``entries`` name in vain.
+
+    A NIC is chosen as a whole: its ports share most of their parameters.
     """
-    there, named = tuple(cards), tuple(entry.name for entry in entries)
-    if not named:
-        nothing = Finding(
-            Severity.BLOCKED, "devices", "this host has no Mellanox NIC", "remove the charm here"
-        )
-        return Choice(there, () if there else (nothing,))
-    known = {name for card in there for port in card.ports for name in _names(port)}
-    chosen = tuple(card for card in there if any(name in _names(p) for p in card.ports for name in named))
-    if not chosen:
-        ports = ", ".join(port.netdev or port.bdf for card in there for port in card.ports) or "none"
-        what = f"names nothing that this host has ({' '.join(named)}); its ports are: {ports}"
-        return Choice((), (Finding(Severity.BLOCKED, "devices", what, "correct devices"),))
-    absent = [name for name in named if name not in known]
-    note = Finding(Severity.INFO, "devices", f"not on this host: {', '.join(absent)}")
-    return Choice(chosen, (note,) if absent else ())
-
-
-def _names(port: Port) -> tuple[str, ...]:
-    return tuple(name for name in (port.bdf, port.netdev, port.master if port.bonded else None) if name)
+    choice = selector.choose(entries, [port for nic in nics for port in nic.ports], AUTO)
+    if choice.refusal:
+        return (), [choice.refusal]
+    slots = {port.nic for port in choice.ports}
+    return tuple(nic for nic in nics if nic.slot in slots), selector.missing(choice.absent)
 
 
 def resolve(
-    options: Options, cards: Iterable[Card], others: Iterable[Handover], database: Database
+    options: Options, nics: Sequence[Nic], others: Iterable[Handover], database: Database
 ) -> tuple[Desired, tuple[Finding, ...]]:
     """Decide what each port's firmware is set to.
 
@@ -66,58 +53,57 @@ def resolve(
         With a blocking finding the desired state must not be applied.
 
     """
-    choice = choose(options.selected, cards)
-    findings = list(choice.findings)
+    chosen, findings = choose(options.selected, nics)
     findings += _unknown(options.explicit, database)
     ports: dict[str, dict[str, Setting]] = {}
-    wishes = tuple(others)
-    for card in choice.cards:
-        for port, settings in _card(card, options, wishes, database, findings):
+    handovers = tuple(others)
+    for nic in chosen:
+        for port, settings in _nic(nic, options, handovers, database, findings):
             ports[port.bdf] = settings
     desired = Desired(ports, "gpudirect" in options.profiles, options.allow_ethernet_loss)
     return desired, tuple(dict.fromkeys(findings))
 
 
 def explicit(
-    given: Mapping[str, str], cards: Iterable[Card], database: Database, source: str
+    given: Mapping[str, str], nics: Iterable[Nic], database: Database, source: str
 ) -> tuple[Desired, tuple[Finding, ...]]:
-    """Just these settings on all of ``cards``; for actions."""
+    """Just these settings on all of ``nics``; for actions."""
     findings = _unknown(given, database, source)
     ports: dict[str, dict[str, Setting]] = {}
-    for card in cards:
-        ports.update({port.bdf: {} for port in card.ports})
+    for nic in nics:
+        ports.update({port.bdf: {} for port in nic.ports})
         for name, text in given.items():
             setting = _setting(name, text, source, database, findings, required=True)
             if setting:
-                _place(card, setting, database, ports)
+                _place(nic, setting, database, ports)
     return Desired(ports), tuple(dict.fromkeys(findings))
 
 
-def _card(
-    card: Card,
+def _nic(
+    nic: Nic,
     options: Options,
     others: tuple[Handover, ...],
     database: Database,
     findings: list[Finding],
 ) -> Iterator[tuple[Port, dict[str, Setting]]]:
-    """The settings of each port of one card: profiles, then other charms' wishes, then ``parameters``."""
-    ports: dict[str, dict[str, Setting]] = {port.bdf: {} for port in card.ports}
-    for setting in _of_profiles(card, options, others, database, findings):
-        _place(card, setting, database, ports)
+    """The settings of each port of one NIC: profiles, then other charms' requests, then ``parameters``."""
+    ports: dict[str, dict[str, Setting]] = {port.bdf: {} for port in nic.ports}
+    for setting in _of_profiles(nic, options, others, database, findings):
+        _place(nic, setting, database, ports)
     given = options.explicit
-    for setting in _of_others(card, others, given, ports, database, findings):
-        _place(card, setting, database, ports)
+    for setting in _of_others(nic, others, given, ports, database, findings):
+        _place(nic, setting, database, ports)
     for name, text in given.items():
         setting = _setting(name, text, OPTION, database, findings, required=True)
         if setting:
-            findings += _too_few(card, setting, ports)
-            _place(card, setting, database, ports)
-    findings += _rules(card, ports)
-    return ((port, ports[port.bdf]) for port in card.ports)
+            findings += _too_few(nic, setting, ports)
+            _place(nic, setting, database, ports)
+    findings += _rules(nic, ports)
+    return ((port, ports[port.bdf]) for port in nic.ports)
 
 
 def _of_profiles(
-    card: Card,
+    nic: Nic,
     options: Options,
     others: tuple[Handover, ...],
     database: Database,
@@ -125,11 +111,11 @@ def _of_profiles(
 ) -> Iterator[Setting]:
     for profile in options.profiles:
         for name, text in PROFILES[profile].items():
-            for each in _per_port(name, len(card.ports)):
+            for each in _per_port(name, len(nic.ports)):
                 setting = _setting(each, text, f"profile {profile}", database, findings)
                 if setting:
                     yield replace(setting, required=False)
-    yield from _vfs(card, options, others)
+    yield from _vfs(nic, options, others)
 
 
 def needless(setting: Setting) -> bool:
@@ -137,11 +123,11 @@ def needless(setting: Setting) -> bool:
     return setting.name.startswith("LINK_TYPE_P") and str(setting.value) in ethernet.KEEPS["LINK_TYPE"]
 
 
-def _vfs(card: Card, options: Options, others: tuple[Handover, ...]) -> Iterator[Setting]:
-    """The larger of num-vfs and what another charm needs on any port of the card."""
+def _vfs(nic: Nic, options: Options, others: tuple[Handover, ...]) -> Iterator[Setting]:
+    """The larger of num-vfs and what another charm needs on any port of the NIC."""
     count, source = (options.num_vfs, "option num-vfs") if "ovn-offload" in options.profiles else (0, "")
     for other in others:
-        for port in card.ports:
+        for port in nic.ports:
             if other.vfs.get(port.bdf, 0) > count:
                 count, source = other.vfs[port.bdf], other.charm
     if count:
@@ -150,17 +136,17 @@ def _vfs(card: Card, options: Options, others: tuple[Handover, ...]) -> Iterator
 
 
 def _of_others(
-    card: Card,
+    nic: Nic,
     others: tuple[Handover, ...],
     given: Mapping[str, str],
     ports: Mapping[str, Mapping[str, Setting]],
     database: Database,
     findings: list[Finding],
 ) -> Iterator[Setting]:
-    """Other charms' wishes; what an option, or another charm before, says otherwise wins and is named."""
+    """Other charms' requests; what an option, or another charm before, says otherwise wins and is named."""
     taken: dict[str, Setting] = {name: own for of_port in ports.values() for name, own in of_port.items()}
     for other in others:
-        for port in card.ports:
+        for port in nic.ports:
             for name, value in other.parameters.get(port.bdf, {}).items():
                 text = str(int(value)) if isinstance(value, bool) else str(value)
                 setting = _setting(name, text, other.charm, database, findings)
@@ -173,7 +159,7 @@ def _of_others(
                 elif own.value != setting.value:
                     what = f"{other.charm} needs {setting}, {own.source} says {own}, which is set"
                     findings.append(
-                        Finding(Severity.WARNING, card.slot, what, "let both say the same, or drop one")
+                        Finding(Severity.WARNING, nic.slot, what, "let both say the same, or drop one")
                     )
 
 
@@ -195,11 +181,11 @@ def _setting(
     return Setting(name, value, source, gate=gate, required=required)
 
 
-def _place(card: Card, setting: Setting, database: Database, ports: Mapping[str, dict[str, Setting]]) -> None:
-    """Want it of the first port when the card shares it, else of each."""
+def _place(nic: Nic, setting: Setting, database: Database, ports: Mapping[str, dict[str, Setting]]) -> None:
+    """Want it of the first port when the NIC shares it, else of each."""
     entry = database.get(setting.name)
     shared = entry.per_card if entry else setting.name == VFS
-    for port in card.ports[: 1 if shared else None]:
+    for port in nic.ports[: 1 if shared else None]:
         ports[port.bdf][setting.name] = setting
 
 
@@ -221,31 +207,31 @@ def _unknown(given: Mapping[str, str], database: Database, source: str = OPTION)
     return findings
 
 
-def _too_few(card: Card, setting: Setting, ports: Mapping[str, Mapping[str, Setting]]) -> Iterator[Finding]:
+def _too_few(nic: Nic, setting: Setting, ports: Mapping[str, Mapping[str, Setting]]) -> Iterator[Finding]:
     """The option parameters may lower NUM_OF_VFS, but not below what another charm needs."""
-    need = ports[card.ports[0].bdf].get(VFS)
+    need = ports[nic.ports[0].bdf].get(VFS)
     if setting.name != VFS or need is None or need.source.startswith("option"):
         return
     if _count(setting) < _count(need):
-        what = f"{setting} is fewer than the {need.value} VFs that {need.source} needs on {card.short}"
+        what = f"{setting} is fewer than the {need.value} VFs that {need.source} needs on {nic.short}"
         yield Finding(Severity.BLOCKED, OPTION, what, f"raise it, or lower num-vfs of {need.source}")
 
 
-def _rules(card: Card, ports: Mapping[str, Mapping[str, Setting]]) -> Iterator[Finding]:
+def _rules(nic: Nic, ports: Mapping[str, Mapping[str, Setting]]) -> Iterator[Finding]:
     """What does not go together, whatever the firmware offers."""
     wanted = {name: setting for settings in ports.values() for name, setting in settings.items()}
     for setting in wanted.values():
         gate = wanted.get(setting.gate)
         if gate is not None and gate.value == 0:
             what = f"{setting} needs {setting.gate}=1, and {gate.source} says 0"
-            yield Finding(Severity.BLOCKED, setting.source, what, f"drop one of the two on {card.short}")
+            yield Finding(Severity.BLOCKED, setting.source, what, f"drop one of the two on {nic.short}")
     vfs, enabled = wanted.get(VFS), wanted.get("SRIOV_EN")
     if vfs and enabled and enabled.value == 0 and vfs.value:
         what = f"{vfs} ({vfs.source}) and SRIOV_EN=0 ({enabled.source}) contradict each other"
-        yield Finding(Severity.BLOCKED, card.slot, what, "drop one of the two")
-    if vfs and _count(vfs) > MAX_VFS_WITH_LAG and all(port.bonded for port in card.ports):
+        yield Finding(Severity.BLOCKED, nic.slot, what, "drop one of the two")
+    if vfs and _count(vfs) > MAX_VFS_WITH_LAG and all(port.bond for port in nic.ports):
         what = f"{vfs}: some firmware refuses VF-LAG above {MAX_VFS_WITH_LAG} VFs, and the ports are bonded"
-        yield Finding(Severity.WARNING, card.slot, what, f"ask for {MAX_VFS_WITH_LAG} or fewer")
+        yield Finding(Severity.WARNING, nic.slot, what, f"ask for {MAX_VFS_WITH_LAG} or fewer")
 
 
 def _count(setting: Setting) -> int:

@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How each wanted setting, and the version in flash, stands on the cards that are there. Pure."""
+"""How each wanted setting, and the version in flash, stands on the NICs that are there. Pure."""
 
 from collections.abc import Iterator, Mapping
 
 from burning import FIRMWARE
 from desired import Desired, Setting, State
 from hostnic.mstflint import Flash
-from hostnic.nics import Card
+from hostnic.nics import Nic
 from observe import Answer, Observed
 
 
-def cards(wanted: Desired, observed: Observed) -> Iterator[Card]:
-    """The chosen cards, also those of which no parameter is wanted: an image may have been burned."""
-    return (card for card in observed.cards if any(port.bdf in wanted.ports for port in card.ports))
+def chosen_nics(wanted: Desired, observed: Observed) -> Iterator[Nic]:
+    """The chosen NICs, also those of which no parameter is wanted: an image may have been burned."""
+    return (nic for nic in observed.nics if any(port.bdf in wanted.ports for port in nic.ports))
 
 
 def states(bdf: str, wanted: Desired, observed: Observed) -> Iterator[tuple[Setting, State]]:
@@ -36,11 +36,11 @@ def waiting(bdf: str, wanted: Desired, observed: Observed) -> tuple[Setting, ...
     return tuple(
         setting
         for setting, state in states(bdf, wanted, observed)
-        if state is State.SET or (state is State.ACTIVATE and not futile(bdf, setting, observed))
+        if state is State.SET or (state is State.ACTIVATE and not ineffective(bdf, setting, observed))
     )
 
 
-def futile(bdf: str, setting: Setting, observed: Observed) -> str:
+def ineffective(bdf: str, setting: Setting, observed: Observed) -> str:
     """Why a reboot does not apply a setting that waits; empty when one may."""
     parameter = observed.answers[bdf].parameters[setting.name]
     known = observed.record.get(bdf, setting.name)
@@ -58,24 +58,24 @@ def _opens(setting: Setting, settings: Mapping[str, Setting], answer: Answer) ->
     return gate.state(answer.parameters.get(setting.gate)) is State.SET
 
 
-def pending_version(card: Card, observed: Observed, burns: bool = False) -> str:
+def pending_version(nic: Nic, observed: Observed, burns: bool = False) -> str:
     """The version in flash that a restart will run; empty when it runs, or a restart was in vain.
 
     While flash cannot be asked it is the one that this boot is known to wait with.
     """
-    flash = observed.flashes.get(card.slot)
+    flash = observed.flashes.get(nic.slot)
     if not isinstance(flash, Flash):
-        known = observed.record.get(card.ports[0].bdf, FIRMWARE) if flash else None
+        known = observed.record.get(nic.ports[0].bdf, FIRMWARE) if flash else None
         return known.value if known and known.boot_id == observed.boot_id else ""
     if burns:
         return next(image.version for image in observed.images if image.psid == flash.psid)
-    return flash.version if flash.version != flash.running and not futile_version(card, observed) else ""
+    return flash.version if flash.version != flash.running and not ineffective_version(nic, observed) else ""
 
 
-def futile_version(card: Card, observed: Observed) -> str:
+def ineffective_version(nic: Nic, observed: Observed) -> str:
     """The version in flash that a restart of the host did not bring up; empty when there is none."""
-    flash = observed.flashes.get(card.slot)
-    known = observed.record.get(card.ports[0].bdf, FIRMWARE)
+    flash = observed.flashes.get(nic.slot)
+    known = observed.record.get(nic.ports[0].bdf, FIRMWARE)
     if not isinstance(flash, Flash) or flash.version == flash.running or known is None:
         return ""
     return flash.version if known.value == flash.version and known.boot_id != observed.boot_id else ""

@@ -8,7 +8,7 @@ import images
 from config import Options
 from converge import Finding, Plan, Severity, StepError
 from desired import Desired
-from hostnic import nics
+from hostnic import users
 from hostnic.mstdatabase import Database
 from hostnic.system import System
 from observe import Observed, ask, ask_flash, look_at_host, observe
@@ -46,7 +46,7 @@ def survey(
 
     """
     observed = observe(system)
-    wanted, findings = resolve(options, observed.cards, observed.others, database)
+    wanted, findings = resolve(options, observed.nics, observed.others, database)
     observed = look_at_host(system, ask(system, observed, wanted), wanted)
     auto = options.firmware_policy == "auto"
     try:
@@ -61,7 +61,7 @@ def survey(
     planned = plan(wanted, observed, policy, findings)
     if any(isinstance(step.op, changes.ResetFirmware) for step in planned.steps):
         # Looked at only now: hooks that reset nothing need not know.
-        ports = [port for card in observed.cards for port in card.ports]
-        observed = replace(observed, carried=nics.carried(system, ports))
+        ports = [port for nic in observed.nics for port in nic.ports]
+        observed = replace(observed, host_uses=users.of_ports(system, ports))
         planned = plan(wanted, observed, policy, findings)
     return Survey(wanted, observed, planned, policy)

@@ -6,53 +6,54 @@ from collections.abc import Iterator
 import ethernet
 from converge import Finding, Severity
 from desired import Desired, Setting, State
-from hostnic.nics import Card, Port
+from hostnic.inventory import Port
+from hostnic.nics import Nic
 from observe import Observed
 from selection import needless
-from standing import cards, states
+from standing import chosen_nics, states
 
 
 def troubles(wanted: Desired, observed: Observed) -> dict[str, tuple[Finding, ...]]:
-    """By card, what keeps it from becoming as wanted; found before anything is written."""
+    """By NIC, what keeps it from becoming as wanted; found before anything is written."""
     found = {
-        card.slot: (
-            *losses(card, wanted, observed),
-            *(finding for port in card.ports for finding in _port(port, wanted, observed)),
+        nic.slot: (
+            *losses(nic, wanted, observed),
+            *(finding for port in nic.ports for finding in _port(port, wanted, observed)),
         )
-        for card in cards(wanted, observed)
+        for nic in chosen_nics(wanted, observed)
     }
     return {slot: findings for slot, findings in found.items() if findings}
 
 
-def losses(card: Card, wanted: Desired, observed: Observed) -> tuple[Finding, ...]:
+def losses(nic: Nic, wanted: Desired, observed: Observed) -> tuple[Finding, ...]:
     """Each setting that would take Ethernet from a port that the host uses; none where that is allowed."""
-    found = dict.fromkeys(taking(card, wanted, observed))
+    found = dict.fromkeys(taking(nic, wanted, observed))
     return tuple(_loss(setting, port, state, observed) for setting, port, state in found)
 
 
 def lost_at_next_boot(wanted: Desired, observed: Observed) -> tuple[str, ...]:
-    """Settings, by card, with which the next boot would take Ethernet from a port that the host uses."""
+    """Settings, by NIC, with which the next boot would take Ethernet from a port that the host uses."""
     found = [
-        f"{card.short}: {setting}"
-        for card in cards(wanted, observed)
-        for setting, _, state in taking(card, wanted, observed)
+        f"{nic.short}: {setting}"
+        for nic in chosen_nics(wanted, observed)
+        for setting, _, state in taking(nic, wanted, observed)
         if state is State.ACTIVATE
     ]
     return tuple(dict.fromkeys(found))
 
 
-def taking(card: Card, wanted: Desired, observed: Observed) -> Iterator[tuple[Setting, Port, State]]:
+def taking(nic: Nic, wanted: Desired, observed: Observed) -> Iterator[tuple[Setting, Port, State]]:
     """Settings that would take Ethernet from a port that the host uses, each with the port.
 
     Not those that are current already, which take nothing away any more.
     """
-    for port in card.ports if not wanted.ethernet_may_go else ():
+    for port in nic.ports if not wanted.ethernet_may_go else ():
         for setting, state in states(port.bdf, wanted, observed):
             parameter = observed.answers[port.bdf].parameters.get(setting.name)
             if state is State.ABSENT or (parameter and setting.matches(parameter.current)):
                 continue
-            for loser in ethernet.losers(card, setting):
-                if loser.bdf in observed.carried:
+            for loser in ethernet.losers(nic, setting):
+                if loser.bdf in observed.host_uses:
                     yield setting, loser, state
 
 
@@ -62,7 +63,7 @@ def _loss(setting: Setting, port: Port, state: State, observed: Observed) -> Fin
     if state is State.ACTIVATE:
         what += " with the next boot, for which it is set"
         remedy = f"set {setting.name} back, or allow-ethernet-loss=true; no reboot is asked for before"
-    return Finding(Severity.BLOCKED, port.bdf, f"{what}; {observed.carried[port.bdf]}", remedy)
+    return Finding(Severity.BLOCKED, port.bdf, f"{what}; {observed.host_uses[port.bdf]}", remedy)
 
 
 def _port(port: Port, wanted: Desired, observed: Observed) -> Iterator[Finding]:

@@ -11,7 +11,7 @@ from hostnic.mstflint import Flash
 from hostnic.system import System
 from observe import Observed
 from plan import POWER_CYCLE, Policy
-from standing import cards, futile, futile_version, states
+from standing import chosen_nics, ineffective, ineffective_version, states
 from troubles import taking, troubles
 
 NEXT_HOOK = "the next hook of the charm does it"
@@ -21,8 +21,9 @@ def verify(wanted: Desired, observed: Observed, planned: Plan[System], policy: P
     """Differences per port, and the plan's own findings; those about one NIC with their full weight."""
     troubled = [finding for findings in troubles(wanted, observed).values() for finding in findings]
     if policy.burn:
+        nics = chosen_nics(wanted, observed)
         troubled += burning.obstacles(
-            cards(wanted, observed), observed.flashes, observed.images, observed.record, observed.burning
+            nics, observed.flashes, observed.images, observed.record, observed.burning
         )
     about = {(finding.subject, finding.what) for finding in troubled}
     others = [finding for finding in planned.findings if (finding.subject, finding.what) not in about]
@@ -37,10 +38,11 @@ def verify(wanted: Desired, observed: Observed, planned: Plan[System], policy: P
 
 def _differences(wanted: Desired, observed: Observed, policy: Policy) -> Iterator[Finding]:
     # troubles has said of these that no hook and no reboot is to bring them
-    taken = {setting for card in cards(wanted, observed) for setting, *_ in taking(card, wanted, observed)}
+    nics = chosen_nics(wanted, observed)
+    taken = {setting for nic in nics for setting, *_ in taking(nic, wanted, observed)}
     for bdf in wanted.ports:
         waiting: list[str] = []
-        in_vain: dict[str, list[str]] = {}
+        unapplied: dict[str, list[str]] = {}
         for setting, state in states(bdf, wanted, observed):
             parameter = observed.answers[bdf].parameters.get(setting.name)
             if setting in taken:
@@ -50,13 +52,13 @@ def _differences(wanted: Desired, observed: Observed, policy: Policy) -> Iterato
                 what = f"{setting.name} is {shown} at the next boot, not {setting.value} ({setting.source})"
                 yield Finding(Severity.WAITING, bdf, what, NEXT_HOOK)
             elif state is State.ACTIVATE and parameter:
-                why = futile(bdf, setting, observed)
+                why = ineffective(bdf, setting, observed)
                 words = f"{setting.name} (now {parameter.current}, then {parameter.next_boot})"
-                in_vain.setdefault(why, []).append(words) if why else waiting.append(words)
+                unapplied.setdefault(why, []).append(words) if why else waiting.append(words)
         if waiting:
             what = f"set for the next boot, not active yet: {', '.join(waiting)}"
             yield Finding(policy.severity, bdf, what, f"released by {policy.release}")
-        for why, words in in_vain.items():
+        for why, words in unapplied.items():
             yield Finding(Severity.BLOCKED, bdf, f"{why}: {', '.join(words)}", POWER_CYCLE)
 
 
@@ -79,18 +81,18 @@ def _burns(observed: Observed, policy: Policy) -> Iterator[Finding]:
         what = f"the burn of firmware {version} did not come to its end{failed}"
         what += "; flash still has a bootable image"
         yield Finding(Severity.BLOCKED, slot, what, "run action burn again, with this version or a newer one")
-    for card in observed.cards:
-        flash = observed.flashes.get(card.slot)
-        known = observed.record.get(card.ports[0].bdf, FIRMWARE)
+    for nic in observed.nics:
+        flash = observed.flashes.get(nic.slot)
+        known = observed.record.get(nic.ports[0].bdf, FIRMWARE)
         if isinstance(flash, str) and known:
             what = f"whether firmware {known.value} runs, which was burned, cannot be told: {flash}"
-            yield Finding(Severity.WARNING, card.slot, what, "asked again at the next hook")
+            yield Finding(Severity.WARNING, nic.slot, what, "asked again at the next hook")
         if not isinstance(flash, Flash) or flash.version == flash.running:
             continue
         what = f"firmware {flash.version} is in flash, {flash.running} runs"
-        if futile_version(card, observed):
+        if ineffective_version(nic, observed):
             yield Finding(
-                Severity.BLOCKED, card.slot, f"a restart of the host did not help: {what}", POWER_CYCLE
+                Severity.BLOCKED, nic.slot, f"a restart of the host did not help: {what}", POWER_CYCLE
             )
         else:
-            yield Finding(policy.severity, card.slot, what, f"released by {policy.release}")
+            yield Finding(policy.severity, nic.slot, what, f"released by {policy.release}")

@@ -72,7 +72,7 @@ def _look(system: System, wanted: Desired) -> Observed:
 
 def _formed(wanted: Desired, observed: Observed) -> bool:
     ports = [observed.port(bdf) for bdf in wanted.ports]
-    return all(port is not None and port.carries for port in ports)
+    return all(port is not None and port.distributing for port in ports)
 
 
 def _announce(step: HostStep) -> None:

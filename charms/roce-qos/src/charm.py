@@ -7,9 +7,9 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import firmware_requests
 import ops
 import wiring
-import wishes
 from charmkit.dispatch import Dispatcher
 from charmkit.fabric import HOST, POLICY, Policy
 from charmkit.fabric_checks import FabricError
@@ -17,14 +17,14 @@ from charmkit.reconcile import InputError, Reconciler, Removed, load_config, loa
 from config import Options, Output, Reading
 from converge import Finding, Plan, Severity, execute
 from desired import Desired
-from doubts import doubts
 from hostnic import handover
 from hostnic.handover import Handover
 from hostnic.machine import Machine
 from hostnic.system import System
+from ineffective_options import ineffective_options
 from observe import Observed, observe
 from plan import plan, removal
-from selection import knobs, resolve
+from selection import cc_params, resolve
 from tables import Table, counters, qos
 from verify import disagreements, verify, waiting_for_boot
 
@@ -75,7 +75,7 @@ class RoceQosCharm(ops.CharmBase):
         )
 
     def _look(self, options: Options) -> Observed:
-        names = (name for name, _ in knobs(options))
+        names = (name for name, _ in cc_params(options))
         ask_ovs = options.ovn_encap_tos != "keep"
         return observe(self.system, names, options.roce_priority, ask_ovs=ask_ovs)
 
@@ -87,8 +87,9 @@ class RoceQosCharm(ops.CharmBase):
         others, _ = handover.read_others(self.system, NAME)
         if busy := waiting_for_boot(observed):
             return Survey(wanted, observed, Plan(findings=(busy,)), others)
-        tended = any(other.charm == "nic-firmware" for other in others)
-        found = (*findings, *doubts(options, wanted, observed, tended=tended))
+        present = any(other.charm == "nic-firmware" for other in others)
+        ineffective = ineffective_options(options, wanted, observed, nic_firmware_present=present)
+        found = (*findings, *ineffective)
         return Survey(wanted, observed, plan(wanted, observed, found), others)
 
     def _converge(self) -> Sequence[Finding]:
@@ -142,7 +143,7 @@ class RoceQosCharm(ops.CharmBase):
                 NAME,
                 self.unit.name,
                 owner,
-                parameters=wishes.parameters(survey.wanted, survey.observed),
+                parameters=firmware_requests.parameters(survey.wanted, survey.observed),
                 pending=" ".join(worst.split()),
             ),
         )

@@ -40,8 +40,6 @@ class Options:
 
     def __post_init__(self) -> None:
         check(self)
-        if any(entry.vfs is not None for entry in self.selected):
-            raise OptionError("devices", self.devices, "names without a number of VFs")
         if self.pfc and self.roce_priority not in self.pfc:
             raise OptionError(
                 "pfc-priorities",
@@ -53,12 +51,12 @@ class Options:
         self._check_ets()
         self._check_encap_tos()
         # Read once, so that a malformed list is refused here.
-        _ = self.vlans, self.knobs
+        _ = self.selected, self.vlans, self.cc_params
 
     @property
     def selected(self) -> tuple[selector.Entry, ...]:
         """What ``devices`` names; empty for ``auto``."""
-        return selector.parse(self.devices)
+        return selector.parse(self.devices, counts=False)
 
     @property
     def pfc(self) -> tuple[int, ...]:
@@ -99,7 +97,7 @@ class Options:
         return tuple(sorted(found.items()))
 
     @property
-    def knobs(self) -> tuple[tuple[str, int], ...]:
+    def cc_params(self) -> tuple[tuple[str, int], ...]:
         """Congestion control parameters, by the name that mlx5's debugfs has."""
         found: dict[str, int] = {}
         for word in self.dcqcn.split():

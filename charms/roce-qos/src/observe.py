@@ -9,10 +9,11 @@ import bootcopy
 import files
 import record
 from converge import Finding, Severity
-from hostnic import installed, lldp, ovs, pci, ports, rdma, units, vlan
+from hostnic import installed, inventory, lldp, ovs, rdma, units, vlan
 from hostnic.dcb import Dcb
 from hostnic.dcb_drivers import Driver, driver
 from hostnic.installed import Installed
+from hostnic.inventory import Port
 from hostnic.ops import bonding
 from hostnic.ops.rdma import number
 from hostnic.process import CommandError
@@ -29,45 +30,56 @@ UNREADABLE = "cannot be read"
 
 
 @dataclass(frozen=True)
-class Port:
-    """One port of a NIC.
+class QosPort:
+    """A port of a NIC, and how it treats traffic.
 
     Attributes:
-        bdf: PCI address.
-        netdev: its uplink's name now.
+        port: what the inventory says of it; it has a netdev.
         driver: what the table says of its driver.
         mac: permanent MAC address.
         mtu: bytes.
         number: from 1, as the firmware's parameters count the ports of a NIC.
-        bond: the kernel bond that it is in.
-        carries: it carries traffic there; True outside a bond.
+        distributing: it sends and receives in its bond; True outside a bond.
         dcb: what the driver tells; None without data centre bridging.
         pause: global pause frames; None where the driver does not tell.
         rdma: its RDMA device's port now.
         defaults: of new RDMA connections there; None while they were never set.
         no_defaults: why they are not to be set: ``RAW``, ``UNREADABLE``; empty where they are.
-        knobs: path to value of those attributes that exist of the ones asked for.
+        cc_params: path to value of those attributes that exist of the ones asked for.
         drop_in: where networkd is told to speak LLDP here; None when it does not manage the port.
         lldp: it was told so.
 
     """
 
-    bdf: str
-    netdev: str
+    port: Port
     driver: Driver
     mac: str | None = None
     mtu: int = 0
     number: int = 1
-    bond: str | None = None
-    carries: bool = True
+    distributing: bool = True
     dcb: Dcb | None = None
     pause: Pause | None = None
     rdma: RdmaPort | None = None
     defaults: Defaults | None = None
     no_defaults: str = ""
-    knobs: Mapping[str, int | None] = field(default_factory=dict[str, "int | None"])
+    cc_params: Mapping[str, int | None] = field(default_factory=dict[str, "int | None"])
     drop_in: str | None = None
     lldp: bool = False
+
+    @property
+    def bdf(self) -> str:
+        """Its PCI address."""
+        return self.port.bdf
+
+    @property
+    def netdev(self) -> str:
+        """Its uplink."""
+        return self.port.netdev or ""
+
+    @property
+    def bond(self) -> str | None:
+        """The kernel bond that it is a member of."""
+        return self.port.bond
 
 
 @dataclass(frozen=True)
@@ -89,7 +101,7 @@ class Observed:
 
     """
 
-    ports: tuple[Port, ...] = ()
+    ports: tuple[QosPort, ...] = ()
     partners: Mapping[str, str | None] = field(default_factory=dict[str, "str | None"])
     vlans: tuple[Vlan, ...] = ()
     lldpad: bool = False
@@ -100,47 +112,46 @@ class Observed:
     unreadable: frozenset[str] = frozenset()
     findings: tuple[Finding, ...] = ()
 
-    def port(self, name: str) -> Port | None:
+    def port(self, name: str) -> QosPort | None:
         """The port with this PCI address or netdev, or None."""
         return next((port for port in self.ports if name in (port.bdf, port.netdev)), None)
 
-    def members(self, bond: str) -> tuple[Port, ...]:
+    def members(self, bond: str) -> tuple[QosPort, ...]:
         """The ports that are in this bond."""
         return tuple(port for port in self.ports if port.bond == bond)
 
 
 def observe(
-    system: System, knobs: Iterable[str] = (), priority: int = 0, *, ask_ovs: bool = False
+    system: System, cc_params: Iterable[str] = (), priority: int = 0, *, ask_ovs: bool = False
 ) -> Observed:
     """Read the host; spawns one process, and that only when Open vSwitch is to be asked.
 
     Args:
         system: the host.
-        knobs: congestion control parameters whose values matter.
+        cc_params: congestion control parameters whose values matter.
         priority: RoCE's; its congestion notification matters.
         ask_ovs: read Open vSwitch's database.
 
     """
     links = system.links()
-    findings: list[Finding] = []
     devices = rdma.ports(system)
-    names = tuple(knobs)
-    found: list[Port] = []
-    unreadable: set[str] = set()
-    for bdf in sorted({link.pci for link in links if link.pci}):
-        uplink = ports.uplink(links, bdf)
-        # A VF has no data centre bridging of its own.
-        if uplink is None or system.exists(pci.attribute(bdf, "physfn")):
+    names = tuple(cc_params)
+    ports, findings = inventory.read(
+        system, inventory.of_links(links), among={link.pci for link in links if link.pci}
+    )
+    unreadable = {finding.subject for finding in findings}
+    found: list[QosPort] = []
+    # A VF, which has no data centre bridging of its own, is no port.
+    for port in ports:
+        uplink = inventory.uplink(links, port.bdf)
+        if uplink is None:
             continue
-        paths = [*(knob_path(bdf, name) for name in names), *ecn_attributes(uplink.name, priority)]
+        paths = [*(cc_param_path(port.bdf, name) for name in names), *ecn_attributes(uplink.name, priority)]
         try:
-            port = _port(system, bdf, uplink, links, devices, paths)
+            found.append(_with_defaults(system, _port(system, port, uplink, devices, paths), findings))
         except OSError as error:
-            what = f"cannot be read: {error.strerror or error}"
-            findings.append(Finding(Severity.WARNING, bdf, what, "retried at the next hook"))
-            unreadable.add(bdf)
-            continue
-        found.append(_with_defaults(system, port, findings))
+            findings.append(inventory.unreadable(port.bdf, error))
+            unreadable.add(port.bdf)
     return Observed(
         ports=tuple(found),
         partners={link.name: link.partner_mac for link in links if link.kind == "bond"},
@@ -160,42 +171,32 @@ def ecn_attributes(netdev: str, priority: int) -> tuple[str, ...]:
     return tuple(f"/sys/class/net/{netdev}/ecn/roce_{point}/enable/{priority}" for point in ("rp", "np"))
 
 
-def knob_path(bdf: str, name: str) -> str:
+def cc_param_path(bdf: str, name: str) -> str:
     """A congestion control parameter in mlx5's debugfs."""
     return f"/sys/kernel/debug/mlx5/{bdf}/cc_params/{name}"
 
 
 def _port(
-    system: System,
-    bdf: str,
-    uplink: Link,
-    links: list[Link],
-    devices: tuple[RdmaPort, ...],
-    attributes: Iterable[str],
-) -> Port:
-    master = next((link for link in links if link.name == uplink.master and link.kind == "bond"), None)
-    bond = master.name if master else None
+    system: System, port: Port, uplink: Link, devices: tuple[RdmaPort, ...], attributes: Iterable[str]
+) -> QosPort:
     drop_in = lldp.drop_in(system, uplink)
-    device = rdma.of_port(devices, bdf, uplink.name, bond)
-    return Port(
-        bdf=bdf,
-        netdev=uplink.name,
-        driver=driver(pci.driver(system, bdf)),
+    return QosPort(
+        port=port,
+        driver=driver(port.driver),
         mac=uplink.permanent_mac or uplink.mac,
         mtu=uplink.mtu,
-        number=_number(uplink, bdf),
-        bond=bond,
-        carries=bonding.carries(system, bond, uplink.name) if bond else True,
+        number=_number(uplink, port.bdf),
+        distributing=bonding.is_distributing(system, port.bond, uplink.name) if port.bond else True,
         dcb=_dcb(system, uplink.name),
         pause=system.pause(uplink.name),
-        rdma=device,
-        knobs=_values(system, attributes),
+        rdma=rdma.of_port(devices, port.bdf, uplink.name, port.bond),
+        cc_params=_values(system, attributes),
         drop_in=drop_in,
         lldp=drop_in is not None and lldp.speaks(system, drop_in),
     )
 
 
-def _with_defaults(system: System, port: Port, findings: list[Finding]) -> Port:
+def _with_defaults(system: System, port: QosPort, findings: list[Finding]) -> QosPort:
     """The port with the defaults of its RDMA connections: where these fail it keeps everything else."""
     if port.rdma is None:
         return port

@@ -19,7 +19,7 @@ from desired import Desired
 from hostnic import dcb, installed, ops
 from hostnic.system import System
 from hostnic.vlan import SetEgressMap
-from observe import Observed, Port
+from observe import Observed, QosPort
 from steps import HostStep
 
 
@@ -82,7 +82,7 @@ def removal(observed: Observed) -> Plan[System]:
 
 
 def _roll(
-    wanted: Desired, observed: Observed, ports: Sequence[Port]
+    wanted: Desired, observed: Observed, ports: Sequence[QosPort]
 ) -> tuple[list[HostStep], list[Held[System]]]:
     """The lossless priorities, port after port; held where the port is all that its bond has."""
     run: list[HostStep] = []
@@ -92,7 +92,7 @@ def _roll(
         steps = port_steps.pfc(wanted, observed, port)
         others = [other for other in observed.members(port.bond or "") if other != port]
         flaps = any(step.disruption >= Disruption.LINK_FLAP for step in steps)
-        if flaps and port.bond and port.carries and not any(other.carries for other in others):
+        if flaps and port.bond and port.distributing and not any(other.distributing for other in others):
             reason = f"no other port of {port.bond} carries traffic, and the change takes the link down"
             names = " or ".join(other.netdev for other in others) or "a second port"
             held.append(Held(steps[0], reason, f"bring up {names}"))
@@ -105,13 +105,13 @@ def _roll(
     return run, held
 
 
-def _connections(wanted: Desired, ports: Sequence[Port]) -> list[HostStep]:
+def _connections(wanted: Desired, ports: Sequence[QosPort]) -> list[HostStep]:
     """One step per RDMA device, which both ports of a bond may share."""
     found = {step.key: step for port in ports for step in port_steps.connections(wanted, port)}
     return list(found.values())
 
 
-def _vlans(wanted: Desired, observed: Observed, ports: Sequence[Port]) -> list[HostStep]:
+def _vlans(wanted: Desired, observed: Observed, ports: Sequence[QosPort]) -> list[HostStep]:
     lowers = {port.netdev for port in ports} | {port.bond for port in ports if port.bond}
     pcps = dict(wanted.vlans)
     steps: list[HostStep] = []

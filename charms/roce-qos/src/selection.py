@@ -7,7 +7,10 @@ import desired
 from config import KEEP, Options
 from converge import Finding, Severity
 from desired import Desired
-from observe import Observed, Port
+from hostnic import selector
+from hostnic.inventory import Port
+from hostnic.selector import Auto
+from observe import Observed, QosPort
 
 FORGET = "or name the other ports in option devices to have it forgotten"
 
@@ -23,7 +26,7 @@ def resolve(options: Options, observed: Observed) -> tuple[Desired, tuple[Findin
     before = _before(options, observed)
     chosen, findings = _chosen(options, observed, before)
     kept = [bdf for bdf in before if bdf not in {port.bdf for port in chosen}]
-    findings += [_stray(port) for bdf in kept if (port := observed.port(bdf))]
+    findings += [_detached(port) for bdf in kept if (port := observed.port(bdf))]
     wanted = Desired(
         ports=tuple(sorted([*(port.bdf for port in chosen), *kept])),
         qos=options.qos,
@@ -31,7 +34,7 @@ def resolve(options: Options, observed: Observed) -> tuple[Desired, tuple[Findin
         tos=options.rdma_tos,
         mode=options.roce_mode,
         vlans=options.vlans,
-        knobs=knobs(options),
+        knobs=cc_params(options),
         ecn={"on": True, "off": False}.get(options.ecn),
         takeover=options.dcbx_takeover,
         lldp=options.lldp,
@@ -41,10 +44,10 @@ def resolve(options: Options, observed: Observed) -> tuple[Desired, tuple[Findin
     return wanted, tuple(findings)
 
 
-def knobs(options: Options) -> tuple[tuple[str, int], ...]:
+def cc_params(options: Options) -> tuple[tuple[str, int], ...]:
     """The congestion control parameters: the mark of CNPs, and what ``dcqcn`` says, which goes first."""
     marks = {"np_cnp_dscp": options.cnp_dscp, "np_cnp_prio": options.cnp_priority}
-    return tuple(sorted({**marks, **dict(options.knobs)}.items()))
+    return tuple(sorted({**marks, **dict(options.cc_params)}.items()))
 
 
 def _before(options: Options, observed: Observed) -> tuple[str, ...]:
@@ -60,7 +63,7 @@ def _before(options: Options, observed: Observed) -> tuple[str, ...]:
     return last.ports if last.devices == options.devices else ()
 
 
-def _stray(port: Port) -> Finding:
+def _detached(port: QosPort) -> Finding:
     """What is odd about a port that is served only since it was before."""
     if port.dcb is None:
         what = f"driver {port.driver.name} has no data centre bridging any more"
@@ -69,35 +72,23 @@ def _stray(port: Port) -> Finding:
     return Finding(Severity.WARNING, port.netdev, what, f"put it back, {FORGET}")
 
 
-def _chosen(options: Options, observed: Observed, before: Sequence[str]) -> tuple[list[Port], list[Finding]]:
-    findings: list[Finding] = []
-    if not options.selected:
-        ports = [port for port in observed.ports if port.bond and port.dcb is not None]
-        if not ports and not before:
-            what = "is auto, but no port with data centre bridging is in a kernel bond"
-            remedy = f"name the devices; ports here are: {_names(observed)}"
-            findings.append(Finding(Severity.BLOCKED, "devices", what, remedy))
-        return ports, findings
-    found: dict[str, Port] = {}
-    absent: list[str] = []
-    for entry in options.selected:
-        port = observed.port(entry.name)
-        ports = list(observed.members(entry.name)) or ([port] if port else [])
-        if not ports and entry.name not in before:
-            absent.append(entry.name)
-        found.update({port.bdf: port for port in ports})
-    if not found and not before:
-        what = f"names nothing that this host has ({' '.join(absent)})"
-        remedy = f"correct devices; ports here are: {_names(observed)}"
-        findings.append(Finding(Severity.BLOCKED, "devices", what, remedy))
-    elif absent:
-        findings.append(Finding(Severity.INFO, "devices", f"not on this host: {', '.join(absent)}"))
-    for port in found.values():
+def _chosen(
+    options: Options, observed: Observed, before: Sequence[str]
+) -> tuple[list[QosPort], list[Finding]]:
+    ports = {port.bdf: port for port in observed.ports}
+
+    def is_bonded(port: Port) -> bool:
+        return port.bond is not None and ports[port.bdf].dcb is not None
+
+    nothing = "no port with data centre bridging is in a kernel bond"
+    auto = Auto(is_bonded, nothing, "bond the ports in MAAS, or name the devices")
+    choice = selector.choose(options.selected, [port.port for port in observed.ports], auto)
+    if choice.refusal and not before:
+        return [], [choice.refusal]
+    findings = selector.missing(name for name in choice.absent if name not in before)
+    chosen = [ports[port.bdf] for port in choice.ports]
+    for port in chosen:
         if port.dcb is None:
             what = f"driver {port.driver.name} has no data centre bridging"
             findings.append(Finding(Severity.BLOCKED, port.netdev, what, "leave it out of devices"))
-    return [found[bdf] for bdf in sorted(found)], findings
-
-
-def _names(observed: Observed) -> str:
-    return ", ".join(port.netdev for port in observed.ports) or "none"
+    return chosen, findings

@@ -14,7 +14,7 @@ from hostnic.ops.dcb import SetApps, SetEts, SetPause, SetPfc, TakeDcbx
 from hostnic.ops.rdma import SetAttribute, SetRoceDefaults
 from hostnic.rdma import MODES, Defaults
 from hostnic.system import Pause, System
-from observe import LLDPAD, Observed, Port, ecn_attributes, knob_path
+from observe import LLDPAD, Observed, QosPort, cc_param_path, ecn_attributes
 
 HostStep = Step[System]
 
@@ -24,7 +24,7 @@ SETTLE = 2.0
 """Seconds until a bond has surely seen a member's link go down: the driver's event, and its own polling."""
 
 
-def settle_owner(observed: Observed, ports: tuple[Port, ...]) -> list[HostStep]:
+def settle_owner(observed: Observed, ports: tuple[QosPort, ...]) -> list[HostStep]:
     """Take data centre bridging from lldpad and from the firmware; only for a plan that may."""
     steps: list[HostStep] = []
     if observed.lldpad:
@@ -39,7 +39,7 @@ def settle_owner(observed: Observed, ports: tuple[Port, ...]) -> list[HostStep]:
     return steps
 
 
-def classes(wanted: Desired, port: Port) -> list[HostStep]:
+def classes(wanted: Desired, port: QosPort) -> list[HostStep]:
     """Shares, the map of DSCPs, pause frames: what disturbs nobody."""
     steps: list[HostStep] = []
     found, netdev = port.dcb, port.netdev
@@ -62,7 +62,7 @@ def classes(wanted: Desired, port: Port) -> list[HostStep]:
     return steps
 
 
-def lldp(wanted: Desired, port: Port) -> list[HostStep]:
+def lldp(wanted: Desired, port: QosPort) -> list[HostStep]:
     """LLDP through networkd."""
     if port.drop_in is None or port.lldp == wanted.lldp:
         return []
@@ -73,7 +73,7 @@ def lldp(wanted: Desired, port: Port) -> list[HostStep]:
     return [_step(port.drop_in, what, why, SetLldp(port.drop_in, wanted.lldp))]
 
 
-def pfc(wanted: Desired, observed: Observed, port: Port) -> list[HostStep]:
+def pfc(wanted: Desired, observed: Observed, port: QosPort) -> list[HostStep]:
     """The lossless priorities; with a change of them the port's return to its bond is waited for."""
     now = port.dcb.pfc if port.dcb else None
     if port.dcb is None or (now and now.priorities == wanted.qos.pfc and wanted.cable in (0, now.delay)):
@@ -86,7 +86,7 @@ def pfc(wanted: Desired, observed: Observed, port: Port) -> list[HostStep]:
     what = f"set lossless priorities of {port.netdev} to {pfc_words(wanted.qos.pfc)}"
     why = f"they are {pfc_words(now.priorities if now else ())}"
     steps = [_step(f"{port.bdf}/pfc", what, why, op, Disruption.LINK_FLAP)]
-    if port.bond and port.carries:
+    if port.bond and port.distributing:
         what = f"wait until {port.netdev} carries traffic in {port.bond}"
         why = "its link has flapped, and the next port relies on it"
         back = ops.AwaitMember(port.netdev, port.bond, settle=SETTLE)
@@ -94,7 +94,7 @@ def pfc(wanted: Desired, observed: Observed, port: Port) -> list[HostStep]:
     return steps
 
 
-def connections(wanted: Desired, port: Port) -> list[HostStep]:
+def connections(wanted: Desired, port: QosPort) -> list[HostStep]:
     """Defaults of RDMA connections, and congestion control as far as it can be set at run time."""
     steps: list[HostStep] = []
     defaults = Defaults(MODES[wanted.mode], wanted.tos)
@@ -103,31 +103,31 @@ def connections(wanted: Desired, port: Port) -> list[HostStep]:
         why = f"ToS is {port.defaults.tos}, {port.defaults.mode}" if port.defaults else "they were never set"
         key = f"{port.rdma.device}/{port.rdma.number}/defaults"
         steps.append(_step(key, what, why, SetRoceDefaults(port.rdma, defaults)))
-    for path, value in knobs(wanted, port):
-        now = port.knobs[path]
+    for path, value in cc_params(wanted, port):
+        now = port.cc_params[path]
         if now != value:
             steps.append(_step(path, f"set {path} to {value}", f"it is {now}", SetAttribute(path, value)))
     return steps
 
 
-def knobs(wanted: Desired, port: Port) -> Iterator[tuple[str, int]]:
+def cc_params(wanted: Desired, port: QosPort) -> Iterator[tuple[str, int]]:
     """Path and value of each congestion control attribute that this port has."""
     for name, value in wanted.knobs:
-        if (path := knob_path(port.bdf, name)) in port.knobs:
+        if (path := cc_param_path(port.bdf, name)) in port.cc_params:
             yield path, value
     if wanted.ecn is not None:
         for path in ecn_attributes(port.netdev, wanted.qos.roce.priority):
-            if path in port.knobs:
+            if path in port.cc_params:
                 yield path, int(wanted.ecn)
 
 
-def apps_op(wanted: Desired, port: Port) -> SetApps:
+def apps_op(wanted: Desired, port: QosPort) -> SetApps:
     """The change that makes the port's APP entries right."""
     whole = (dcb.DSCP,) if port.driver.dscp else ()
     return SetApps(port.netdev, whole, wanted.apps(port.driver))
 
 
-def trust(port: Port) -> str:
+def trust(port: QosPort) -> str:
     """Which marking decides the priority now: the first DSCP entry turns it."""
     apps = port.dcb.apps if port.dcb else ()
     return "dscp" if any(app.selector == dcb.DSCP for app in apps) else "pcp"

@@ -10,7 +10,7 @@ from desired import Desired
 from hostnic import dcb, ethtool, rdma
 from hostnic.rdma import MODES, Defaults
 from hostnic.system import System
-from observe import RAW, Observed, Port
+from observe import RAW, Observed, QosPort
 
 COUNTERS = (
     "np_cnp_sent",
@@ -61,7 +61,7 @@ def qos(wanted: Desired, observed: Observed) -> Table:
     return Table(rows, "No port is selected.")
 
 
-def _settings(wanted: Desired, port: Port) -> Iterator[tuple[str, str, str]]:
+def _settings(wanted: Desired, port: QosPort) -> Iterator[tuple[str, str, str]]:
     found, scheme = port.dcb, wanted.qos
     if found is None:
         return
@@ -82,13 +82,13 @@ def _settings(wanted: Desired, port: Port) -> Iterator[tuple[str, str, str]]:
         name = f"RDMA ToS ({port.rdma.device})"
         want = RAW if port.no_defaults == RAW else _defaults(_wanted_defaults(wanted))
         yield name, port.no_defaults or _defaults(port.defaults), want
-    for path, value in steps.knobs(wanted, port):
-        yield path.rpartition("/")[2], str(port.knobs[path]), str(value)
+    for path, value in steps.cc_params(wanted, port):
+        yield path.rpartition("/")[2], str(port.cc_params[path]), str(value)
     if port.drop_in:
         yield "LLDP", "on" if port.lldp else "off", "on" if wanted.lldp else "off"
 
 
-def _trust(wanted: Desired, port: Port) -> Iterator[tuple[str, str, str]]:
+def _trust(wanted: Desired, port: QosPort) -> Iterator[tuple[str, str, str]]:
     scheme = wanted.qos
     yield "trust", steps.trust(port), scheme.trust
     if scheme.trust == "dscp":
@@ -97,13 +97,13 @@ def _trust(wanted: Desired, port: Port) -> Iterator[tuple[str, str, str]]:
         yield "DSCP map", _map(port), _map_words(wanted)
 
 
-def _priority(port: Port, dscp: int) -> str:
+def _priority(port: QosPort, dscp: int) -> str:
     apps = port.dcb.apps if port.dcb else ()
     mapped = {app.protocol: app.priority for app in apps if app.selector == dcb.DSCP}
     return f"priority {mapped[dscp]}" if dscp in mapped else "not mapped"
 
 
-def _map(port: Port) -> str:
+def _map(port: QosPort) -> str:
     apps = port.dcb.apps if port.dcb else ()
     return _words({app.protocol: app.priority for app in apps if app.selector == dcb.DSCP})
 

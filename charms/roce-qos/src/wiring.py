@@ -10,8 +10,7 @@ from charmkit.fabric_qos import STRICT, Marking, Qos, Share
 from desired import Desired
 from hostnic import dcb, lldp, routes
 from hostnic.system import System
-from observe import Observed
-from observe import Port as Observation
+from observe import Observed, QosPort
 from steps import trust
 
 
@@ -27,7 +26,7 @@ def host(system: System, hostname: str, wanted: Desired, observed: Observed) -> 
     )
 
 
-def qos(port: Observation, wanted: Desired) -> Qos | None:
+def qos(port: QosPort, wanted: Desired) -> Qos | None:
     """How the port treats traffic now; None where that has no words in the fabric's scheme."""
     found = port.dcb
     if found is None or found.ets is None or found.pfc is None:
@@ -47,14 +46,14 @@ def qos(port: Observation, wanted: Desired) -> Qos | None:
         return None
 
 
-def _priority(port: Observation, mark: Marking) -> int:
+def _priority(port: QosPort, mark: Marking) -> int:
     """Where packets with this DSCP are now; without a map the tag decides, whatever the mark."""
     apps = port.dcb.apps if port.dcb else ()
     mapped = {app.protocol: app.priority for app in apps if app.selector == dcb.DSCP}
     return mapped.get(mark.dscp, mark.dscp >> 3) if mapped else mark.priority
 
 
-def _port(port: Observation, wanted: Desired, observed: Observed, neighbour: lldp.Neighbour | None) -> Port:
+def _port(port: QosPort, wanted: Desired, observed: Observed, neighbour: lldp.Neighbour | None) -> Port:
     return Port(
         netdev=port.netdev,
         bdf=port.bdf,

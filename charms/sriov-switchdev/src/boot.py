@@ -57,10 +57,10 @@ def early(system: System) -> tuple[Trouble, ...]:
     wanted, troubles = _load(system)
     host, late = _await_ports(system, wanted)
     troubles += late
-    for number, ports in enumerate(wanted.cards().values()):
-        if number:  # the card before it took seconds, in which a bond may have come
+    for number, ports in enumerate(wanted.nics().values()):
+        if number:  # the NIC before it took seconds, in which a bond may have come
             host = discover.observe(system)
-        troubles += _early_card(system, wanted, ports, host)
+        troubles += _early_nic(system, wanted, ports, host)
     record.write_boot(system, "early", "failed" if troubles else "done", tuple(troubles))
     return tuple(troubles)
 
@@ -70,8 +70,8 @@ def bind(system: System) -> tuple[Trouble, ...]:
     record.write_boot(system, "bind", "running")
     try:
         wanted, troubles = _load(system)
-        for ports in wanted.cards().values():
-            troubles += _bind_card(system, wanted, _pairs(discover.observe(system), ports))
+        for ports in wanted.nics().values():
+            troubles += _bind_nic(system, wanted, _pairs(discover.observe(system), ports))
     except OSError as error:
         troubles = [
             Trouble("bind", f"the host cannot be read: {error}", "see journalctl -u ovn-offload-sriov-bind")
@@ -88,7 +88,7 @@ def fallback(system: System) -> tuple[Trouble, ...]:
     wanted, troubles = _load(system)
     cut = "the boot step did not come to its end"
     troubles += [Trouble("early", cut, "see journalctl -u ovn-offload-sriov-early")]
-    for ports in wanted.cards().values():
+    for ports in wanted.nics().values():
         pairs = _pairs(discover.observe(system), ports)
         if any(nic.needs_work(port, pf) for port, pf in pairs):
             troubles += to_legacy(system, pairs)
@@ -151,7 +151,7 @@ def _await_ports(system: System, wanted: Desired) -> tuple[Host, list[Trouble]]:
 
     def all_there() -> bool:
         hosts[:] = [discover.observe(system)]
-        there = {pf.bdf for pf in hosts[0].pfs if pf.driver == "mlx5_core" and pf.netdev}
+        there = {pf.bdf for pf in hosts[0].pfs if pf.port.driver == "mlx5_core" and pf.netdev}
         missing[:] = [port for port in wanted.ports if port.bdf not in there]
         return not missing
 
@@ -166,7 +166,7 @@ def _await_ports(system: System, wanted: Desired) -> tuple[Host, list[Trouble]]:
     ]
 
 
-def _early_card(system: System, wanted: Desired, ports: Sequence[Port], host: Host) -> list[Trouble]:
+def _early_nic(system: System, wanted: Desired, ports: Sequence[Port], host: Host) -> list[Trouble]:
     pairs = [(port, pf) for port, pf in _pairs(host, ports) if nic.needs_work(port, pf)]
     bonded = [pf for _, pf in pairs if pf.bond]
     if bonded:
@@ -183,8 +183,8 @@ def _early_card(system: System, wanted: Desired, ports: Sequence[Port], host: Ho
     return [trouble, *to_legacy(system, _pairs(discover.observe(system), ports))]
 
 
-def _bind_card(system: System, wanted: Desired, card: Sequence[Work]) -> list[Trouble]:
-    pairs = [(port, pf) for port, pf in card if pf.num_vfs and pf.eswitch_mode == "switchdev"]
+def _bind_nic(system: System, wanted: Desired, work: Sequence[Work]) -> list[Trouble]:
+    pairs = [(port, pf) for port, pf in work if pf.port.num_vfs and pf.eswitch_mode == "switchdev"]
     if not pairs or all(vf.driver for _, pf in pairs for vf in pf.vfs):
         return []
     troubles: list[Trouble] = []
@@ -217,7 +217,7 @@ def _await_lag(system: System, pairs: Sequence[Work]) -> list[Trouble]:
 
 
 def _pairs(host: Host, ports: Iterable[Port]) -> list[Work]:
-    return [(port, pf) for port in ports if (pf := host.pf(port.bdf)) and pf.driver == "mlx5_core"]
+    return [(port, pf) for port in ports if (pf := host.pf(port.bdf)) and pf.port.driver == "mlx5_core"]
 
 
 def _announce(step: HostStep) -> None:

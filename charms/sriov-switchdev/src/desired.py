@@ -33,7 +33,7 @@ class Port(NamedTuple):
     lag: bool = False
 
     @property
-    def card(self) -> str:
+    def nic(self) -> str:
         """Domain, bus and slot, which the ports of one NIC share."""
         return self.bdf.rpartition(".")[0]
 
@@ -56,12 +56,12 @@ class Desired(NamedTuple):
         """The port with this PCI address, or None."""
         return next((port for port in self.ports if port.bdf == bdf), None)
 
-    def cards(self) -> dict[str, tuple[Port, ...]]:
+    def nics(self) -> dict[str, tuple[Port, ...]]:
         """The ports of each NIC, by the NIC's PCI slot."""
-        cards: dict[str, tuple[Port, ...]] = {}
+        nics: dict[str, tuple[Port, ...]] = {}
         for port in self.ports:
-            cards[port.card] = (*cards.get(port.card, ()), port)
-        return cards
+            nics[port.nic] = (*nics.get(port.nic, ()), port)
+        return nics
 
     def to_json(self) -> str:
         """The text of the file at ``PATH``."""

@@ -43,7 +43,7 @@ class PortState:
 def state_of(pf: Pf, bond: str | None) -> PortState:
     """What a restore brings back; ``bond`` is where the port belongs, even if it is out of it now."""
     mode = pf.eswitch_mode or "legacy"
-    return PortState(pf.bdf, pf.netdev or "", mode, pf.num_vfs, pf.autoprobe, bond)
+    return PortState(pf.bdf, pf.netdev or "", mode, pf.port.num_vfs, pf.autoprobe, bond)
 
 
 @dataclass(frozen=True)
@@ -162,11 +162,11 @@ def _way_back(
     if pf is None:
         return
     netdev = pf.netdev or port.netdev
-    if pf.eswitch_mode != port.mode or pf.num_vfs != port.num_vfs:
+    if pf.eswitch_mode != port.mode or pf.port.num_vfs != port.num_vfs:
         yield LeaveBond(netdev)
         yield UnbindVfs(port.bdf)
         yield SetEswitchMode(port.bdf, "legacy")
-        if pf.num_vfs != port.num_vfs:
+        if pf.port.num_vfs != port.num_vfs:
             yield DestroyVfs(port.bdf)
             if port.num_vfs:
                 yield SetAutoprobe(port.bdf, False)

@@ -91,7 +91,7 @@ def ask_firmware(system: System, observed: Observed, wanted: Desired) -> Observe
     short = [
         port.bdf
         for port in wanted.ports
-        if (pf := observed.host.pf(port.bdf)) and pf.total_vfs < port.num_vfs
+        if (pf := observed.host.pf(port.bdf)) and pf.port.total_vfs < port.num_vfs
     ]
     return observed._replace(next_boot={bdf: next_boot(system, bdf) for bdf in short})
 
@@ -102,7 +102,7 @@ def ask_host(system: System, observed: Observed, wanted: Desired) -> Observed:
     Reads nothing on a host whose VFs and VF-LAG are as declared.
     """
     at_stake: set[str] = set()
-    for ports in wanted.cards().values():
+    for ports in wanted.nics().values():
         pairs = [(port, pf) for port in ports if (pf := observed.host.pf(port.bdf))]
         if any(needs_work(port, pf) for port, pf in pairs) or lag_missing(pairs):
             at_stake.update(vf.netdev for _, pf in pairs for vf in pf.vfs if vf.netdev and not vf.users)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from desired import Desired
-from hostnic import flows, ovs, ports
+from hostnic import flows, inventory, ovs
 from hostnic.flows import Flow, Surroundings
 from hostnic.system import Link, System
 from observe import Observed
@@ -35,7 +35,7 @@ def offload(system: System, wanted: Desired, observed: Observed) -> Table:
     found = flows.parse(ovs.dump_flows(system, "all"))
     rows: list[dict[str, str]] = []
     for port in wanted.ports:
-        for link in ports.representors(links, port.bdf):
+        for link in inventory.representors(links, port.bdf):
             what = f"{port.bdf} {link.port_name}"
             rows.append(_row(link.name, what, [flow for flow in found if flow.in_port == link.name], around))
     known = {row["in port"] for row in rows}

@@ -54,7 +54,7 @@ def plan(
 ) -> Plan[System]:
     """The steps that bring this host to ``wanted``, those that are held, and what stands in the way."""
     run, held = install_steps(wanted, observed), list[Held[System]]()
-    for card, ports in wanted.cards().items():
+    for slot, ports in wanted.nics().items():
         pairs = [(port, pf) for port in ports if (pf := observed.host.pf(port.bdf))]
         chain = _chain(pairs, wanted, observed)
         reason, release = _why_held(pairs, chain, wanted, observed, policy)
@@ -72,7 +72,7 @@ def plan(
             run += back
             held += [Held(step, reason, release) for step in chain if step.key not in done]
         elif _cost(chain) > Disruption.LINK_FLAP:
-            run += _confirmed(card, pairs, chain, wanted, policy)
+            run += _confirmed(slot, pairs, chain, wanted, policy)
         else:
             run += chain
     if observed.armed and not any(step.key.endswith(CONFIRM) for step in run):
@@ -177,7 +177,7 @@ def _why_held(
     for port, pf in pairs:
         after = short_until_reboot(port, pf, observed)
         if after is not None:
-            return f"the firmware offers {pf.total_vfs} VFs now and {after} after the next boot", REBOOT
+            return f"the firmware offers {pf.port.total_vfs} VFs now and {after} after the next boot", REBOOT
     cost = _cost(chain)
     if cost <= Disruption.LINK_FLAP:
         return "", ""
@@ -217,15 +217,15 @@ def _without_neighbour(
 
 
 def _confirmed(
-    card: str, pairs: Sequence[Work], chain: list[HostStep], wanted: Desired, policy: Policy
+    slot: str, pairs: Sequence[Work], chain: list[HostStep], wanted: Desired, policy: Policy
 ) -> list[HostStep]:
     """A NIC's steps between an armed timer and the confirmation; VFs are bound after it."""
     import live  # a hook that cuts no network does without it
 
     before = tuple(live.state_of(pf, port.bond) for port, pf in pairs)
     arm: HostStep = Step(
-        f"{card}/arm",
-        f"arm a timer that restores {card} in {live.PATIENCE} s",
+        f"{slot}/arm",
+        f"arm a timer that restores {slot} in {live.PATIENCE} s",
         "the node's network is about to change",
         Disruption.NONE,
         live.Arm(before, digest(wanted), policy.controllers),
@@ -233,7 +233,7 @@ def _confirmed(
     binding = {step.key for step in nic.bind(pairs, anew=True)}
     cut = next((n for n, step in enumerate(chain) if step.key in binding), len(chain))
     return nic.in_order(
-        [arm, *chain[:cut], _confirm("the node's network has changed", f"{card}/"), *chain[cut:]]
+        [arm, *chain[:cut], _confirm("the node's network has changed", f"{slot}/"), *chain[cut:]]
     )
 
 
@@ -251,8 +251,8 @@ def _cost(steps: Sequence[HostStep]) -> Disruption:
 def reboot_reasons(wanted: Desired, planned: Plan[System]) -> tuple[str, ...]:
     """Why this host needs a reboot: one phrase per NIC whose steps are held, the same for the same aim."""
     return tuple(
-        f"{card.removeprefix('0000:')} to {'+'.join(str(port.num_vfs) for port in ports)} "
+        f"{slot.removeprefix('0000:')} to {'+'.join(str(port.num_vfs) for port in ports)} "
         + ("VFs and VF-LAG" if any(port.lag for port in ports) else "switchdev VFs")
-        for card, ports in wanted.cards().items()
-        if any(item.step.key.startswith(card) for item in planned.held)
+        for slot, ports in wanted.nics().items()
+        if any(item.step.key.startswith(slot) for item in planned.held)
     )

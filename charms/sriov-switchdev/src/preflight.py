@@ -27,7 +27,7 @@ def preflight(wanted: Desired, observed: Observed) -> tuple[Finding, ...]:
 def short_until_reboot(port: Port, pf: Pf, observed: Observed) -> int | None:
     """VFs offered after the next boot, when they suffice then and do not now; None otherwise."""
     after = observed.next_boot.get(port.bdf)
-    if pf.total_vfs >= port.num_vfs or after is None or after.vfs is None or after.vfs < port.num_vfs:
+    if pf.port.total_vfs >= port.num_vfs or after is None or after.vfs is None or after.vfs < port.num_vfs:
         return None
     return after.vfs
 
@@ -49,8 +49,8 @@ def _second_writer(writer: Writer) -> Finding:
 
 
 def _port(port: Port, pf: Pf, observed: Observed) -> Iterator[Finding]:
-    if pf.driver != "mlx5_core":
-        bound = f"bound to {pf.driver}" if pf.driver else "bound to no driver"
+    if pf.port.driver != "mlx5_core":
+        bound = f"bound to {pf.port.driver}" if pf.port.driver else "bound to no driver"
         yield Finding(
             Severity.BLOCKED, port.bdf, f"the port is {bound}, not to mlx5_core", "bind it to mlx5_core"
         )
@@ -71,7 +71,8 @@ def _port(port: Port, pf: Pf, observed: Observed) -> Iterator[Finding]:
             "take it out of option devices",
         )
         return
-    if pf.total_vfs < port.num_vfs:
+    offered = pf.port.total_vfs
+    if offered < port.num_vfs:
         yield _too_few(port, pf, observed.next_boot.get(port.bdf, NextBoot(None)))
     if needs_work(port, pf) and (used := users.in_words((vf.bdf, vf.users) for vf in pf.vfs)):
         yield Finding(
@@ -79,7 +80,7 @@ def _port(port: Port, pf: Pf, observed: Observed) -> Iterator[Finding]:
             port.bdf,
             f"{_change(port, pf)} would destroy VFs in use: {used}",
             "move the instances to another host first, and take this host's own network and vDPA devices off "
-            f"the VFs; or leave {pf.num_vfs} VFs in mode {pf.eswitch_mode}",
+            f"the VFs; or leave {pf.port.num_vfs} VFs in mode {pf.eswitch_mode}",
         )
     if port.lag and port.num_vfs > MAX_VFS_WITH_LAG:
         yield Finding(
@@ -88,11 +89,11 @@ def _port(port: Port, pf: Pf, observed: Observed) -> Iterator[Finding]:
             f"{port.num_vfs} VFs: some firmware refuses VF-LAG above {MAX_VFS_WITH_LAG}",
             f"if it does not form, set num-vfs and NUM_OF_VFS (charm nic-firmware) to {MAX_VFS_WITH_LAG}",
         )
-    elif port.lag and pf.total_vfs > MAX_VFS_WITH_LAG and pf.lag.active is False and not needs_work(port, pf):
+    elif port.lag and offered > MAX_VFS_WITH_LAG and pf.lag.active is False and not needs_work(port, pf):
         yield Finding(
             Severity.WARNING,
             port.bdf,
-            f"the firmware offers {pf.total_vfs} VFs; some firmware refuses VF-LAG above {MAX_VFS_WITH_LAG}",
+            f"the firmware offers {offered} VFs; some firmware refuses VF-LAG above {MAX_VFS_WITH_LAG}",
             f"set NUM_OF_VFS (charm nic-firmware) to {MAX_VFS_WITH_LAG} or less",
         )
     if not pf.iommu:
@@ -109,13 +110,13 @@ def _port(port: Port, pf: Pf, observed: Observed) -> Iterator[Finding]:
 
 
 def _change(port: Port, pf: Pf) -> str:
-    if pf.num_vfs != port.num_vfs:
-        return f"going from {pf.num_vfs} to {port.num_vfs} VFs"
+    if pf.port.num_vfs != port.num_vfs:
+        return f"going from {pf.port.num_vfs} to {port.num_vfs} VFs"
     return f"going from mode {pf.eswitch_mode} to switchdev"
 
 
 def _too_few(port: Port, pf: Pf, after: NextBoot) -> Finding:
-    now = f"the firmware offers {pf.total_vfs} VFs, {port.num_vfs} are asked for"
+    now = f"the firmware offers {pf.port.total_vfs} VFs, {port.num_vfs} are asked for"
     raise_it = (
         f"set NUM_OF_VFS to {port.num_vfs} or more and SRIOV_EN on (charm nic-firmware), or lower num-vfs"
     )

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from config import Options
 from converge import Finding, Severity
 from desired import Desired, Port
-from hostnic import selector
+from hostnic import inventory, selector
 from hostnic.model import Bond, Host, Pf
+from hostnic.selector import Auto, Choice
 from observe import Observed
 
 LAG_BOND_MODES = ("802.3ad", "active-backup", "balance-xor")
@@ -25,30 +26,46 @@ def resolve(options: Options, observed: Observed) -> tuple[Desired, tuple[Findin
 
     """
     host = as_declared(observed)
-    choice = selector.resolve(options.selected, host, options.num_vfs)
-    findings = [*_missing_bonds(options, observed), *choice.findings]
-    gone = _gone(options, observed, {chosen.pf.bdf for chosen in choice.chosen})
+    choice = _choose(options, host)
+    findings = [*_missing_bonds(options, observed)]
+    gone = _gone(options, observed, {port.bdf for port in choice.ports})
     known = {name for port in gone for name in _names(port)}
-    if absent := ", ".join(name for name in choice.absent if name not in known):
-        findings.append(Finding(Severity.INFO, "devices", f"not on this host: {absent}"))
+    if choice.refusal:
+        findings.append(choice.refusal)
+    else:
+        findings += selector.missing(name for name in choice.absent if name not in known)
     names = {port.bdf: port.netdev for port in observed.previous.ports} if observed.previous else {}
     ports: list[Port] = []
-    for chosen in choice.chosen:
-        pf = chosen.pf
+    for chosen, vfs in choice.chosen:
+        pf = next(pf for pf in host.pfs if pf.port == chosen)
         reason = None if options.vf_lag == "disabled" else _no_lag(pf, host)
-        if reason and (pf.bond or pf.bridge or options.vf_lag == "required"):
+        if reason and (pf.bond or pf.port.bridge or options.vf_lag == "required"):
             findings.append(_without_lag(options, pf.bdf, *reason))
         lag = options.vf_lag != "disabled" and reason is None
         netdev = pf.netdev or names.get(pf.bdf, "")
-        ports.append(Port(pf.bdf, netdev, chosen.vfs, pf.bond, lag))
+        ports.append(Port(pf.bdf, netdev, vfs, pf.bond, lag))
     ports = sorted([*ports, *gone], key=lambda port: port.bdf)
     # A NIC bonds both of its ports or none: with one of them left out, none.
-    by_card = Desired(tuple(ports)).cards()
-    whole = {card for card, both in by_card.items() if len(both) == 2 and all(port.lag for port in both)}
-    findings += [_half(options, both[0], host) for both in by_card.values() if len(both) == 1 and both[0].lag]
-    ports = [port._replace(lag=port.card in whole) for port in ports]
+    by_nic = Desired(tuple(ports)).nics()
+    whole = {slot for slot, both in by_nic.items() if len(both) == 2 and all(port.lag for port in both)}
+    findings += [_half(options, both[0], host) for both in by_nic.values() if len(both) == 1 and both[0].lag]
+    ports = [port._replace(lag=port.nic in whole) for port in ports]
     steering = None if options.steering_mode == "keep" else options.steering_mode
     return Desired(tuple(ports), steering, options.vf_lag == "required"), tuple(findings)
+
+
+def _choose(options: Options, host: Host) -> Choice:
+    choice = selector.choose(options.selected, [pf.port for pf in host.pfs], AUTO, options.num_vfs)
+    other = next((port for port in choice.ports if not port.device.startswith(inventory.MELLANOX)), None)
+    return selector.refuse(f"names {other.bdf}, which is no ConnectX or BlueField NIC") if other else choice
+
+
+def _is_bonded_mlx5(port: inventory.Port) -> bool:
+    return port.driver == "mlx5_core" and port.bond is not None
+
+
+NOTHING = "no port of an mlx5 NIC is in a kernel bond"
+AUTO = Auto(_is_bonded_mlx5, NOTHING, "bond the ports in MAAS, or name the devices")
 
 
 def _missing_bonds(options: Options, observed: Observed) -> Iterator[Finding]:
@@ -110,7 +127,7 @@ def as_declared(observed: Observed) -> Host:
         for pf in host.pfs
         if not pf.bond and (bond := observed.declared_bonds.get(pf.bdf)) and host.bond(bond)
     }
-    pfs = tuple(pf._replace(bond=detached.get(pf.bdf, pf.bond)) for pf in host.pfs)
+    pfs = tuple(pf._replace(port=pf.port._replace(bond=detached.get(pf.bdf, pf.bond))) for pf in host.pfs)
     bonds = tuple(_with(bond, pfs) for bond in host.bonds)
     return host._replace(pfs=pfs, bonds=bonds)
 
@@ -122,9 +139,9 @@ def _with(bond: Bond, pfs: tuple[Pf, ...]) -> Bond:
 
 def _no_lag(pf: Pf, host: Host) -> tuple[str, str] | None:
     """Why VF-LAG cannot form with this port, and the remedy; None when it can."""
-    if pf.bond is None and pf.bridge is not None:
+    if pf.bond is None and pf.port.bridge is not None:
         return (
-            f"the port itself is in {pf.bridge}; a bond of Open vSwitch is not a kernel bond",
+            f"the port itself is in {pf.port.bridge}; a bond of Open vSwitch is not a kernel bond",
             "make a kernel bond of both ports (MAAS: Create Bond) and put the bond into the bridge",
         )
     bond = host.bond(pf.bond) if pf.bond else None
@@ -133,8 +150,8 @@ def _no_lag(pf: Pf, host: Host) -> tuple[str, str] | None:
     if bond.mode not in LAG_BOND_MODES:
         return f"{bond.name} has mode {bond.mode}", f"use one of {', '.join(LAG_BOND_MODES)}"
     members = {name: host.pf(name) for name in bond.members}
-    others = sorted(name for name, member in members.items() if member is None or member.card != pf.card)
-    if others:
+    own = {name for name, member in members.items() if member and member.port.nic == pf.port.nic}
+    if others := sorted(members.keys() - own):
         return f"{bond.name} also has {', '.join(others)}, which is no port of the same NIC", BOTH_PORTS
     if len(members) != 2:
         return f"{bond.name} has only {pf.netdev} of the NIC", BOTH_PORTS

@@ -34,7 +34,7 @@ def create(port: Port, pf: Pf, steering_mode: str | None, host_network: bool) ->
     """
     bdf, steps = port.bdf, list[HostStep]()
     flap = Disruption.HOST_NETWORK_CUT if host_network else Disruption.LINK_FLAP
-    recreate = pf.num_vfs != port.num_vfs
+    recreate = pf.port.num_vfs != port.num_vfs
 
     def add(key: str, what: str, why: str, disruption: Disruption, op: Op[System]) -> None:
         steps.append(_step(f"{bdf}/{key}", what, why, op, disruption))
@@ -55,12 +55,12 @@ def create(port: Port, pf: Pf, steering_mode: str | None, host_network: bool) ->
             Disruption.NONE,
             ops.SetAutoprobe(bdf, False),
         )
-    if recreate and pf.num_vfs:
+    if recreate and pf.port.num_vfs:
         why = f"{port.num_vfs} are wanted, and their number changes through 0 only"
-        what = f"destroy the {pf.num_vfs} VFs of {bdf}"
+        what = f"destroy the {pf.port.num_vfs} VFs of {bdf}"
         add("destroy", what, why, Disruption.VF_DESTROYING, ops.DestroyVfs(bdf))
     if recreate:
-        why = f"it has {pf.num_vfs}"
+        why = f"it has {pf.port.num_vfs}"
         add(
             "vfs",
             f"create {port.num_vfs} VFs on {bdf}",
@@ -68,7 +68,7 @@ def create(port: Port, pf: Pf, steering_mode: str | None, host_network: bool) ->
             Disruption.NONE,
             ops.CreateVfs(bdf, port.num_vfs),
         )
-    if pf.device in INLINE_TRANSPORT:
+    if pf.port.device in INLINE_TRANSPORT:
         why = "this NIC needs it for switchdev mode"
         add("inline", f"set inline mode transport on {bdf}", why, flap, ops.SetInlineMode(bdf, "transport"))
     why = "its VFs are new" if pf.eswitch_mode == "switchdev" else f"it is in {pf.eswitch_mode} mode"
@@ -161,12 +161,12 @@ def await_lag(pairs: Sequence[Work], deadline: float) -> HostStep:
     bdfs = tuple(port.bdf for port, _ in pairs)
     what = f"wait for VF-LAG of {' and '.join(bdfs)}"
     why = "VFs are bound only when it is active"
-    return _step(f"{pairs[0][0].card}/lag", what, why, ops.AwaitLag(bdfs, deadline))
+    return _step(f"{pairs[0][0].nic}/lag", what, why, ops.AwaitLag(bdfs, deadline))
 
 
 def needs_work(port: Port, pf: Pf) -> bool:
     """Whether VFs or eswitch mode of the port must change."""
-    return pf.num_vfs != port.num_vfs or pf.eswitch_mode != "switchdev"
+    return pf.port.num_vfs != port.num_vfs or pf.eswitch_mode != "switchdev"
 
 
 def vf_lag(pf: Pf) -> bool | None:

@@ -36,8 +36,8 @@ def waiting_for_boot(observed: Observed) -> Finding | None:
 def _differences(wanted: Desired, observed: Observed, plan: Plan[System]) -> Iterator[Finding]:
     for step in install_steps(wanted, observed):
         yield Finding(Severity.WAITING, step.key, f"{step.why}, so that the next boot lacks it", NEXT_HOOK)
-    for card, ports in wanted.cards().items():
-        held = next((item for item in plan.held if item.step.key.startswith(card)), None)
+    for slot, ports in wanted.nics().items():
+        held = next((item for item in plan.held if item.step.key.startswith(slot)), None)
         severity = Severity.HELD if held else Severity.WAITING
         remedy = f"{held.reason}; released by {held.release}" if held else NEXT_HOOK
         pairs = [(port, observed.host.pf(port.bdf)) for port in ports]
@@ -50,8 +50,8 @@ def _differences(wanted: Desired, observed: Observed, plan: Plan[System]) -> Ite
 
 
 def _port(port: Port, pf: Pf) -> Iterator[str]:
-    if pf.num_vfs != port.num_vfs:
-        yield f"{pf.num_vfs} of {port.num_vfs} VFs"
+    if pf.port.num_vfs != port.num_vfs:
+        yield f"{pf.port.num_vfs} of {port.num_vfs} VFs"
     if pf.eswitch_mode != "switchdev":
         yield f"eswitch in {pf.eswitch_mode} mode"
     if pf.hw_tc_offload is False:
@@ -59,22 +59,22 @@ def _port(port: Port, pf: Pf) -> Iterator[str]:
     if port.bond and pf.bond != port.bond:
         yield f"out of {port.bond}"
     unbound = sum(vf.driver is None for vf in pf.vfs)
-    if unbound and pf.num_vfs == port.num_vfs:
-        yield f"{unbound} of {pf.num_vfs} VFs bound to no driver"
+    if unbound and pf.port.num_vfs == port.num_vfs:
+        yield f"{unbound} of {pf.port.num_vfs} VFs bound to no driver"
 
 
 def _lag(pairs: list[Work], severity: Severity, remedy: str) -> Iterator[Finding]:
     if nic.lag_missing(pairs):
         port, pf = pairs[0]
         instead = f"; the NIC bonds its ports as {pf.lag.type} instead" if pf.lag.active else ""
-        yield Finding(severity, port.card, f"VF-LAG is not active{instead}", remedy)
+        yield Finding(severity, port.nic, f"VF-LAG is not active{instead}", remedy)
 
 
 def _unknown(wanted: Desired, observed: Observed) -> Iterator[Finding]:
     kernel = observed.host.kernel
     for port in wanted.ports:
         pf = observed.host.pf(port.bdf)
-        if pf and port.lag and nic.vf_lag(pf) is None and pf.num_vfs == port.num_vfs:
+        if pf and port.lag and nic.vf_lag(pf) is None and pf.port.num_vfs == port.num_vfs:
             what = f"LAG state unknown on kernel {kernel}"
             yield Finding(
                 Severity.INFO, port.bdf, what, "kernel 5.19 and later tell; deploy hwe-22.04 on jammy"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from converge import StepError
 
 from hostnic import lag
-from hostnic.model import Lag
+from hostnic.lag import Lag
 from hostnic.ops import refusal
 from hostnic.ops.waiting import until
 from hostnic.system import Link, System
@@ -54,7 +54,7 @@ class LeaveToOthers:
         """Look at all members right before the write; what a plan saw may be minutes old."""
         bond = _link(system, self.netdev).master
         others = [link.name for link in system.links() if link.master == bond and link.name != self.netdev]
-        if bond and carries_alone(system, bond, self.netdev, others):
+        if bond and distributes_alone(system, bond, self.netdev, others):
             raise StepError(
                 f"no other port of {bond} carries traffic, and {self.netdev} would leave it",
                 f"mend {' or '.join(others) or 'the other port'} first, or let a reboot do it",
@@ -110,14 +110,14 @@ class AwaitMember:
         """Look at the bonding driver's own view of the member."""
         if self.settle:
             system.sleep(self.settle)
-        if not until(system, lambda: carries(system, self.bond, self.netdev), self.deadline):
+        if not until(system, lambda: is_distributing(system, self.bond, self.netdev), self.deadline):
             raise StepError(
                 f"{self.netdev} does not carry traffic in {self.bond} within {self.deadline:g} s",
                 "check cable, switch port and LACP; the other port carries on",
             )
 
 
-def carries(system: System, bond: str, netdev: str) -> bool:
+def is_distributing(system: System, bond: str, netdev: str) -> bool:
     """Whether the member is up, and both it and its LACP partner use the link in the active aggregator.
 
     A port is in its aggregator as soon as its link is back, seconds before the switch sends on it again.
@@ -135,9 +135,11 @@ def carries(system: System, bond: str, netdev: str) -> bool:
     return same and all(state.isdecimal() and int(state) & IN_USE == IN_USE for state in states)
 
 
-def carries_alone(system: System, bond: str, netdev: str, others: Iterable[str]) -> bool:
+def distributes_alone(system: System, bond: str, netdev: str, others: Iterable[str]) -> bool:
     """Whether the member carries traffic and none of the bond's ``others`` does."""
-    return carries(system, bond, netdev) and not any(carries(system, bond, other) for other in others)
+    if not is_distributing(system, bond, netdev):
+        return False
+    return not any(is_distributing(system, bond, other) for other in others)
 
 
 def _attribute(system: System, path: str, absent: str) -> str:

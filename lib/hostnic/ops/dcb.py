@@ -10,7 +10,7 @@ from converge import StepError
 from hostnic import dcb
 from hostnic.dcb import App, Dcb, Ets, Pfc
 from hostnic.ops import refusal
-from hostnic.ops.bonding import carries_alone
+from hostnic.ops.bonding import distributes_alone
 from hostnic.system import Pause, System
 
 KEEPS = "the driver accepts the setting and does not keep it"
@@ -118,7 +118,7 @@ class SetPfc:
         if now is not None and now.priorities == self.priorities and self.delay in (0, now.delay):
             return
         changes = now is None or now.priorities != self.priorities
-        if changes and self.bond and carries_alone(system, self.bond, self.netdev, self.others):
+        if changes and self.bond and distributes_alone(system, self.bond, self.netdev, self.others):
             raise StepError(
                 f"no other port of {self.bond} carries traffic, and a change of PFC takes the link of "
                 f"{self.netdev} down for a moment",

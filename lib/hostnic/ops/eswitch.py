@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from converge import StepError
 
-from hostnic import pci, ports
+from hostnic import inventory, pci
 from hostnic.ops import refusal
 from hostnic.ops.waiting import until
 from hostnic.system import System
@@ -105,10 +105,10 @@ class SetEswitchMode:
 
     def _complete(self, system: System) -> bool:
         links = system.links()
-        uplink = ports.uplink(links, self.bdf)
+        uplink = inventory.uplink(links, self.bdf)
         if uplink is None or uplink.switch_id is None:
             return False
-        return len(ports.representors(links, self.bdf)) >= pci.num_vfs(system, self.bdf)
+        return len(inventory.representors(links, self.bdf)) >= pci.num_vfs(system, self.bdf)
 
 
 @dataclass(frozen=True)

@@ -47,10 +47,10 @@ def _lag(lag: Lag) -> str:
 
 def _port(pf: Pf) -> list[str]:
     return [
-        f"{pf.bdf} {pf.driver} {pf.device} {pf.netdev} {pf.port_name} {pf.firmware} {pf.psid}",
-        f"  vfs {pf.num_vfs} of {pf.total_vfs}, autoprobe {pf.autoprobe}, iommu {pf.iommu}",
+        f"{pf.bdf} {pf.port.driver} {pf.port.device} {pf.netdev} {pf.port_name} {pf.firmware} {pf.psid}",
+        f"  vfs {pf.port.num_vfs} of {pf.port.total_vfs}, autoprobe {pf.autoprobe}, iommu {pf.iommu}",
         f"  {pf.eswitch_mode} {pf.steering_mode} {pf.esw_multiport} offload {pf.hw_tc_offload}",
-        f"  bond {pf.bond}, bridge {pf.bridge}, carrier {pf.carrier}, lag {_lag(pf.lag)}",
+        f"  bond {pf.bond}, bridge {pf.port.bridge}, carrier {pf.carrier}, lag {_lag(pf.lag)}",
         *(f"  vf {vf.number} {vf.bdf} {vf.driver} {vf.netdev is not None} {vf.users}" for vf in pf.vfs),
     ]
 

@@ -64,7 +64,7 @@ def bridging(system: System, fault: Fault) -> list[str]:
     for netdev, other in ((UPLINK0, UPLINK1), (UPLINK1, UPLINK0)):
         seen.append(said(lambda n=netdev, o=other: SetPfc(n, (3,), 20, BOND, (o,)).run(system)))
         seen.append(said(lambda n=netdev: ops.AwaitMember(n, BOND, settle=2.0).run(system)))
-        seen.append(f"carries: {bonding.carries(system, BOND, netdev)}")
+        seen.append(f"distributing: {bonding.is_distributing(system, BOND, netdev)}")
     seen += ["set:", *look(system), *look(system, UPLINK1)]
     ops.LeaveBond(UPLINK0).run(system)
     ops.SetEswitchMode(P0, "switchdev").run(system)

@@ -28,16 +28,16 @@ def test_a_plain_node() -> None:
     assert seen.findings == ()
     assert (seen.kernel, seen.boot_id) == ("6.8.0-45-generic", host.boot_id)
     first = pf(host)
-    assert (first.driver, first.device, first.netdev, first.port_name) == (
+    assert (first.port.driver, first.port.device, first.netdev, first.port_name) == (
         "mlx5_core",
         "15b3:101d",
         UPLINK0,
         "p0",
     )
     assert (first.firmware, first.psid, first.numa_node) == ("22.35.2000", "MT_0000000359", 0)
-    assert (first.total_vfs, first.num_vfs, first.autoprobe, first.vfs) == (8, 0, True, ())
+    assert (first.port.total_vfs, first.port.num_vfs, first.autoprobe, first.vfs) == (8, 0, True, ())
     assert (first.eswitch_mode, first.steering_mode, first.esw_multiport) == ("legacy", "smfs", False)
-    assert (first.bond, first.bridge, first.carrier, first.hw_tc_offload) == ("bond0", None, True, False)
+    assert (first.bond, first.port.bridge, first.carrier, first.hw_tc_offload) == ("bond0", None, True, False)
     assert first.switch_id == pf(host, P1).switch_id
     (bond,) = seen.bonds
     assert (bond.mode, bond.members, bond.bridge) == ("802.3ad", (UPLINK0, UPLINK1), "ovs-system")
@@ -57,7 +57,7 @@ def test_a_converged_node_keeps_its_uplinks_among_the_representors() -> None:
     first = pf(host)
     assert first.netdev == UPLINK0
     assert sum(link.pci == P0 for link in host.links()) == 3
-    assert (first.eswitch_mode, first.hw_tc_offload, first.num_vfs) == ("switchdev", True, 2)
+    assert (first.eswitch_mode, first.hw_tc_offload, first.port.num_vfs) == ("switchdev", True, 2)
     assert (first.lag.active, first.lag.type, first.lag.port_sel_mode, first.lag.shared_fdb) == (
         True,
         "switchdev",
@@ -114,13 +114,13 @@ def test_sriov_off_in_firmware_is_seen_and_not_hidden() -> None:
     host = FakeHost()
     host.port(P0).firmware.next_sriov_en = False
     host.reboot()
-    assert (pf(host).total_vfs, pf(host).num_vfs) == (0, 0)
+    assert (pf(host).port.total_vfs, pf(host).port.num_vfs) == (0, 0)
 
 
 def test_a_pf_without_driver_is_seen() -> None:
     host = FakeHost()
     host.port(P0).driver = None
-    assert (pf(host).driver, pf(host).netdev, pf(host).eswitch_mode) == (None, None, None)
+    assert (pf(host).port.driver, pf(host).netdev, pf(host).eswitch_mode) == (None, None, None)
 
 
 def test_a_host_without_nics() -> None:
@@ -141,7 +141,7 @@ def test_a_port_that_is_itself_in_a_bridge_says_in_which() -> None:
     host.network.others[UPLINK0] = uplink._replace(master="br-ex")
     host.network.others["br-ex"] = uplink._replace(name="br-ex", kind="bridge", pci=None, port_name=None)
     first = pf(host)
-    assert (first.bond, first.bridge) == (None, "br-ex")
+    assert (first.bond, first.port.bridge) == (None, "br-ex")
 
 
 def test_a_driver_without_port_names_has_one_netdev() -> None:
@@ -150,7 +150,7 @@ def test_a_driver_without_port_names_has_one_netdev() -> None:
     host.cards[0].ports[0].driver = "i40e"
     host.network.others[UPLINK0] = uplink._replace(port_name=None, switch_id=None)
     first = pf(host)
-    assert (first.driver, first.netdev, first.eswitch_mode, first.lag.active) == (
+    assert (first.port.driver, first.netdev, first.eswitch_mode, first.lag.active) == (
         "i40e",
         UPLINK0,
         None,
@@ -164,4 +164,4 @@ def test_pfs_and_bonds_are_found_by_name() -> None:
     assert seen.pf("eth0") is None
     assert seen.bond("bond0") is not None
     assert seen.bond("bond1") is None
-    assert [one.card for one in seen.pfs] == ["0000:3b:00", "0000:3b:00"]
+    assert [one.port.nic for one in seen.pfs] == ["0000:3b:00", "0000:3b:00"]

@@ -9,7 +9,7 @@ from hostnic import dcb
 from hostnic.dcb import App, Dcb, Ets
 from hostnic.dcb_drivers import DRIVERS, driver
 from hostnic.ethtool import statistics
-from hostnic.ops.bonding import AwaitMember, carries
+from hostnic.ops.bonding import AwaitMember, is_distributing
 from hostnic.ops.dcb import SetApps, SetEts, SetPause, SetPfc, TakeDcbx
 from hostnic.system import Pause
 from hostnic.testing import FakeHost, card
@@ -123,9 +123,9 @@ class ToldOtherwise(FakeHost):
 @pytest.mark.parametrize("state", ["7", "15", "N/A"])  # the last one without an aggregator
 def test_a_member_carries_when_both_sides_of_lacp_use_it(side: str, state: str) -> None:
     host = ToldOtherwise()
-    assert carries(host, "bond0", P0)
+    assert is_distributing(host, "bond0", P0)
     host.told = (f"/sys/class/net/{P0}/bonding_slave/ad_{side}_oper_port_state", state)
-    assert not carries(host, "bond0", P0)
+    assert not is_distributing(host, "bond0", P0)
 
 
 def test_a_cable_length_alone_flaps_no_link(host: FakeHost) -> None:

@@ -3,7 +3,7 @@
 
 import pytest
 from converge import Severity
-from hostnic import discover, selector
+from hostnic import inventory, selector
 from hostnic.selector import Entry, SelectorError
 from hostnic.testing import FakeBond, FakeHost, card
 from hypothesis import given
@@ -77,13 +77,17 @@ def test_what_is_printed_is_read_back(entries: dict[str, int | None]) -> None:
     assert selector.parse(text) == tuple(Entry(name, count) for name, count in entries.items())
 
 
+AUTO = selector.Auto(lambda port: port.bond, "no port is in a kernel bond", "bond the ports")
+
+
 def resolve(host: FakeHost, text: str, default: int = 4) -> selector.Choice:
-    return selector.resolve(selector.parse(text), discover.observe(host), default)
+    ports, _ = inventory.read(host, inventory.of_links(host.links()))
+    return selector.choose(selector.parse(text), ports, AUTO, default)
 
 
 def chosen(choice: selector.Choice) -> dict[str, int]:
-    assert choice.findings == ()
-    return {item.pf.bdf: item.vfs for item in choice.chosen}
+    assert choice.refusal is None
+    return {item.port.bdf: item.vfs for item in choice.chosen}
 
 
 P0, P1 = "0000:3b:00.0", "0000:3b:00.1"
@@ -132,23 +136,33 @@ def test_a_representor_is_never_chosen() -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("enp63s0f0:8", "names nothing that this host has (enp63s0f0)"),
+        ("enp63s0f0:8", "matches no device on this host (enp63s0f0)"),
         ("bond0:8 enp59s0f0np0:4", "asks for both 8 and 4 VFs on 0000:3b:00.0"),
     ],
 )
 def test_what_means_nothing_here_blocks_with_one_finding(text: str, says: str) -> None:
-    (finding,) = resolve(FakeHost(), text).findings
+    finding = resolve(FakeHost(), text).refusal
+    assert finding is not None
     assert finding.severity is Severity.BLOCKED
     assert says in finding.what
     assert finding.remedy
 
 
 def test_auto_without_a_bond_says_what_there_is() -> None:
-    (finding,) = resolve(FakeHost(bonded=False), "auto").findings
+    finding = resolve(FakeHost(bonded=False), "auto").refusal
+    assert finding is not None
     assert "enp59s0f0np0" in finding.what
 
 
-def test_another_vendors_nic_is_refused_by_name() -> None:
-    host = FakeHost([card("3b", device="8086:1572")])
-    (finding,) = resolve(host, "enp59s0f0np0").findings
-    assert "no ConnectX" in finding.what
+def test_a_number_of_vfs_is_refused_where_a_charm_takes_none() -> None:
+    with pytest.raises(
+        SelectorError, match=r"asks for a number of VFs in 'b:4'; allowed are .* without a number"
+    ):
+        selector.parse("a b:4", counts=False)
+    assert selector.parse("a b", counts=False) == (Entry("a", None), Entry("b", None))
+
+
+def test_names_that_match_nothing_while_others_do_are_one_note() -> None:
+    (note,) = selector.missing(("eth0", "eth1"))
+    assert (note.severity, note.what) == (Severity.INFO, "not on this host: eth0, eth1")
+    assert selector.missing(()) == []

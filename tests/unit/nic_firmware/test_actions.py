@@ -46,7 +46,7 @@ def test_query_marks_what_differs(node: Node) -> None:
 
 def test_query_of_a_nic_that_does_not_answer_fails_in_one_sentence(node: Node) -> None:
     node.host.port(PF0).gone = True
-    assert "names nothing that this host has" in node.failure("query", devices=PF0)
+    assert "matches no device on this host" in node.failure("query", devices=PF0)
     node.host.port(PF0).gone = False
     node.host.locked_down = True
     assert "the kernel is locked down" in node.failure("query")

@@ -317,7 +317,7 @@ def test_the_step_itself_refuses_an_image_for_another_board(node: Node) -> None:
         StepError, match="the image is for DEL0000000015, the NIC is MT_0000000359"
     ) as refused:
         burn.run(node.host)
-    assert refused.value.remedy == "attach the image of the card's own vendor"
+    assert refused.value.remedy == "attach the image of the NIC's own vendor"
     assert node.host.flash.begun == []
     assert record.read(node.host) == Record()
 

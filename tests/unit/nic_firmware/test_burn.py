@@ -165,7 +165,7 @@ def test_an_older_image_needs_the_word(node: Node) -> None:
 def test_an_oem_card_is_named_with_its_vendor(node: Node) -> None:
     node.host.cards[0].psid = "DEL0000000015"
     offer(node, firmware_policy="auto").emit()
-    said = "the image is for MT_0000000359, the NIC is DEL0000000015, a card of Dell"
+    said = "the image is for MT_0000000359, the NIC is DEL0000000015, a NIC of Dell"
     assert said in node.findings()
     assert said in node.failure("burn")
     assert flash(node) == ("22.35.2000", "22.35.2000")

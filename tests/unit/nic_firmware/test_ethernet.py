@@ -8,8 +8,8 @@ import pytest
 from commission import commission
 from config import Options
 from desired import Setting
-from hostnic import nics as hostnics
 from hostnic.mstdatabase import Database
+from hostnic.nics import find_nics
 from hostnic.testing import FakeHost
 from hostnic.testing.mst import BOOL, FakeParameter
 from unit.nic_firmware.node import PF0, PF1, Node, machine, nics, rdg
@@ -285,7 +285,7 @@ def test_commissioning_keeps_ethernet_on_the_port_that_the_machine_boots_from(da
     ],
 )
 def test_which_ports_a_value_takes_ethernet_from(name: str, value: int | str, functions: str) -> None:
-    (card,), _ = hostnics.find(FakeHost())
+    (card,), _ = find_nics(FakeHost())
     lost = ethernet.losers(card, Setting(name, value, "option parameters"))
     assert "".join(port.bdf[-1] for port in lost) == functions
 
@@ -293,5 +293,5 @@ def test_which_ports_a_value_takes_ethernet_from(name: str, value: int | str, fu
 def test_a_port_is_known_by_its_function_even_if_another_one_cannot_be_read() -> None:
     host = FakeHost()
     host.fail("read", f"{PF0}/vendor", OSError(5, "Input/output error"), times=None)
-    (card,), _ = hostnics.find(host)
+    (card,), _ = find_nics(host)
     assert [port.bdf for port in ethernet.losers(card, Setting("LINK_TYPE_P2", 1, ""))] == [PF1]

@@ -137,7 +137,7 @@ def test_a_bluefield_is_never_reset_to_defaults(node: Node) -> None:
             {"profile": "", "parameters": "MAX_ACC_OUT_READ=44"},
             "set ADVANCED_PCI_SETTINGS=1 too, which shows it",
         ),
-        ({"devices": "enp1s0f0 bond7"}, "names nothing that this host has (enp1s0f0 bond7)"),
+        ({"devices": "enp1s0f0 bond7"}, "matches no device on this host (enp1s0f0 bond7)"),
     ],
 )
 def test_what_does_not_go_together_blocks_before_any_write(node: Node, options: dict, says: str) -> None:

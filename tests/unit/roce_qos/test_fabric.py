@@ -120,21 +120,21 @@ def test_any_route_table_is_read(text: str) -> None:
 # The firmware's part.
 
 
-def wishes(node: Node) -> dict[str, Any]:
+def requests(node: Node) -> dict[str, Any]:
     return json.loads(node.host.files.read(handover.path_of("roce-qos")))
 
 
 def test_nic_firmware_is_told_what_to_keep(converged: Node) -> None:
-    assert wishes(converged)["parameters"] == {
+    assert requests(converged)["parameters"] == {
         PF0: {"CNP_DSCP_P1": 48, "CNP_802P_PRIO_P1": 6, "ROCE_CC_PRIO_MASK_P1": 255},
         PF1: {"CNP_DSCP_P2": 48, "CNP_802P_PRIO_P2": 6, "ROCE_CC_PRIO_MASK_P2": 255},
     }
     converged.configure(cnp_dscp=50, cnp_priority=7, ecn="off").emit()
-    assert wishes(converged)["parameters"][PF0] == {
+    assert requests(converged)["parameters"][PF0] == {
         "CNP_DSCP_P1": 50, "CNP_802P_PRIO_P1": 7, "ROCE_CC_PRIO_MASK_P1": 0,
     }  # fmt: skip
     converged.configure(ecn="keep").emit()
-    assert "ROCE_CC_PRIO_MASK_P1" not in wishes(converged)["parameters"][PF0]
+    assert "ROCE_CC_PRIO_MASK_P1" not in requests(converged)["parameters"][PF0]
 
 
 def test_a_dcbx_that_the_firmware_keeps_is_a_wish(node: Node) -> None:
@@ -142,14 +142,14 @@ def test_a_dcbx_that_the_firmware_keeps_is_a_wish(node: Node) -> None:
         node.host.port(name).dcb.dcbx = 0x0C
         node.host.port(name).dcb.firmware_agent = True
     node.configure(dcbx_takeover=True).emit()
-    assert wishes(node)["parameters"][PF0]["LLDP_NB_DCBX_P1"] is False
-    assert wishes(node)["pending"]
+    assert requests(node)["parameters"][PF0]["LLDP_NB_DCBX_P1"] is False
+    assert requests(node)["pending"]
 
 
 def test_only_connectx_has_such_parameters(monkeypatch: pytest.MonkeyPatch) -> None:
     node = Node(compute_node("bnxt_en"), monkeypatch)
     node.emit()
-    assert wishes(node)["parameters"] == {}
+    assert requests(node)["parameters"] == {}
 
 
 @pytest.mark.parametrize("owner", ["nic-firmware", "sriov-switchdev"])
@@ -157,7 +157,7 @@ def test_the_reboot_owner_is_whom_the_others_name(node: Node, owner: str) -> Non
     node.host.files.directories.add("/var/lib/juju/agents/unit-nic-firmware-0")
     handover.publish(node.host, Handover("nic-firmware", "nic-firmware/0", owner))
     node.emit()
-    assert wishes(node)["reboot_owner"] == owner
+    assert requests(node)["reboot_owner"] == owner
 
 
 def test_the_hand_over_goes_with_the_unit(converged: Node) -> None:

@@ -222,7 +222,7 @@ def test_ports_without_data_centre_bridging_are_passed_over_or_named(node: Node)
 def test_names_that_mean_nothing_here_block(node: Node, devices: str) -> None:
     status = node.configure(devices=devices).emit()
     assert status.name == "blocked"
-    assert "names nothing that this host has" in status.message
+    assert "matches no device on this host" in status.message
     assert node.writes == [] or nic(node.writes) == []
 
 

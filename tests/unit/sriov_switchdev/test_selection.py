@@ -4,8 +4,8 @@
 import desired
 import files
 import pytest
-from hostnic.testing import FakeHost
-from unit.sriov_switchdev.node import Node, declare_bond, nic
+from hostnic.testing import FakeHost, card
+from unit.sriov_switchdev.node import Node, compute_node, declare_bond, nic
 
 
 def without_a_bond(host: FakeHost) -> None:
@@ -45,6 +45,25 @@ def test_a_bond_that_the_network_configuration_no_longer_has_is_given_up(node: N
         node.host.files.remove(f"/etc/systemd/network/10-netplan-{port.netdev}.network")
     assert node.emit("update_status").name == "active"
     assert '"bond": null' in node.host.read(desired.PATH)
+
+
+# Names.
+
+
+def test_another_vendors_nic_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    node = Node(compute_node(cards=[card("3b", device="8086:1572")]), monkeypatch)
+    status = node.configure(devices="enp59s0f0np0").emit()
+    assert status.name == "blocked"
+    assert "no ConnectX" in status.message
+    assert nic(node.writes) == []
+
+
+def test_names_that_match_nothing_block_and_say_what_there_is(node: Node) -> None:
+    status = node.configure(devices="eth7:4 bond7").emit()
+    assert status.name == "blocked"
+    assert "matches no device on this host (eth7 bond7)" in status.message
+    assert "ports here are: enp59s0f0np0, enp59s0f1np1" in node.action("verify")["findings"]
+    assert nic(node.writes) == []
 
 
 # Half a NIC.

@@ -6,24 +6,26 @@ from collections.abc import Iterator
 from config import Options
 from converge import Finding, Severity
 from desired import Desired
-from observe import RAW, Observed, Port, ecn_attributes, knob_path
-from selection import knobs
+from observe import RAW, Observed, QosPort, cc_param_path, ecn_attributes
+from selection import cc_params
 
 CONNECTX = "mlx5_core"
 
 
-def doubts(options: Options, wanted: Desired, observed: Observed, *, tended: bool) -> list[Finding]:
+def ineffective_options(
+    options: Options, wanted: Desired, observed: Observed, *, nic_firmware_present: bool
+) -> list[Finding]:
     """What is allowed and will not do what was meant.
 
     Args:
         options: the charm's.
         wanted: what follows from them.
         observed: the host.
-        tended: charm nic-firmware is on this machine, and sets what it is handed.
+        nic_firmware_present: charm nic-firmware is on this machine, and sets what it is handed.
 
     """
     ports = [port for bdf in wanted.ports if (port := observed.port(bdf))]
-    found = [*_futile(options, ports, tended=tended)] if ports else []
+    found = [*_congestion_control(options, ports, nic_firmware_present=nic_firmware_present)] if ports else []
     lossless = wanted.qos.pfc
     if wanted.qos.trust == "dscp" and wanted.priority(wanted.tos >> 2) != wanted.qos.roce.priority:
         what = (
@@ -57,22 +59,24 @@ def doubts(options: Options, wanted: Desired, observed: Observed, *, tended: boo
     return found
 
 
-def _futile(options: Options, ports: list[Port], *, tended: bool) -> Iterator[Finding]:
+def _congestion_control(
+    options: Options, ports: list[QosPort], *, nic_firmware_present: bool
+) -> Iterator[Finding]:
     """Congestion control that reaches no NIC: neither now, nor through its firmware."""
-    there = {path for port in ports for path in port.knobs}
+    there = {path for port in ports for path in port.cc_params}
     connectx = any(port.driver.name == CONNECTX for port in ports)
     hidden = "see whether kernel lockdown hides debugfs" if connectx else "only ConnectX has it"
 
     def reached(name: str) -> bool:
-        return any(knob_path(port.bdf, name) in there for port in ports)
+        return any(cc_param_path(port.bdf, name) in there for port in ports)
 
-    unknown = " ".join(name for name, _ in options.knobs if not reached(name))
-    if unknown and any(reached(name) for name, _ in knobs(options)):
+    unknown = " ".join(name for name, _ in options.cc_params if not reached(name))
+    if unknown and any(reached(name) for name, _ in cc_params(options)):
         remedy = "correct the name; cc_params in mlx5's debugfs has all of them"
         yield Finding(Severity.WARNING, "dcqcn", f"{unknown} is none of the NICs' parameters", remedy)
     elif unknown:
         yield Finding(Severity.WARNING, "dcqcn", f"{unknown} reaches no NIC", hidden)
-    if tended and connectx:
+    if nic_firmware_present and connectx:
         return
     factory = Options()
     remedy = f"deploy nic-firmware to this machine, or {hidden}" if connectx else hidden

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from desired import Desired
 from hostnic.handover import Parameter
-from observe import Observed, Port
+from observe import Observed, QosPort
 
 ALL_PRIORITIES = 255
 """ROCE_CC_PRIO_MASK: congestion control on every priority, as from the factory."""
@@ -21,7 +21,7 @@ def parameters(wanted: Desired, observed: Observed) -> Mapping[str, Mapping[str,
     return {port.bdf: _of_port(wanted, port) for port in ports if port.driver.name == "mlx5_core"}
 
 
-def _of_port(wanted: Desired, port: Port) -> dict[str, Parameter]:
+def _of_port(wanted: Desired, port: QosPort) -> dict[str, Parameter]:
     found: dict[str, Parameter] = {
         f"CNP_DSCP_P{port.number}": wanted.qos.cnp.dscp,
         f"CNP_802P_PRIO_P{port.number}": wanted.qos.cnp.priority,

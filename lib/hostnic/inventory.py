@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The ports of a host's NICs: physical network functions on the PCI bus, and the netdev of each.
+
+The one inventory: each charm puts what else it needs of a port beside the :class:`Port` that stands here
+(:mod:`hostnic.discover` the eswitch, roce-qos data centre bridging).
+"""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+from converge import Finding, Severity
+
+from hostnic import pci
+from hostnic.system import Link, System
+
+MELLANOX = "15b3:"
+"""How the device id of a ConnectX or BlueField begins."""
+NETWORK_CLASS = "0x02"
+
+UPLINK_NAME = re.compile(r"p\d+(s\d+)?")
+REPRESENTOR_NAME = re.compile(r"(c\d+)?pf\d+(vf|sf)\d+")
+"""``phys_port_name`` as the kernel's devlink gives it (net/devlink/port.c)."""
+
+
+class Port(NamedTuple):
+    """A physical function: one port of a NIC.
+
+    Attributes:
+        bdf: PCI address with domain, ``0000:3b:00.0``.
+        device: PCI vendor and device id, ``15b3:101d``.
+        driver: bound PCI driver, or None.
+        netdev: the uplink netdev (never a representor), or None.
+        bond: the kernel bond that the netdev is a member of.
+        bridge: the bridge (Linux, or Open vSwitch's ``ovs-system``) that it is a direct port of.
+        total_vfs: VFs that the firmware offers since this boot (``sriov_totalvfs``).
+        num_vfs: VFs that exist now.
+
+    """
+
+    bdf: str
+    device: str
+    driver: str | None = None
+    netdev: str | None = None
+    bond: str | None = None
+    bridge: str | None = None
+    total_vfs: int = 0
+    num_vfs: int = 0
+
+    @property
+    def nic(self) -> str:
+        """Domain, bus and slot, which the ports of one NIC share: ``0000:3b:00``."""
+        return self.bdf.rpartition(".")[0]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What the option ``devices`` may call it."""
+        return tuple(name for name in (self.bdf, self.netdev, self.bond) if name)
+
+
+Netdev = tuple[str | None, str | None, bool]
+"""A port's netdev, the bond or bridge that it is in, and whether that is a bond."""
+
+
+def read(
+    system: System, netdev_of: Callable[[str], Netdev], among: Iterable[str] | None = None
+) -> tuple[list[Port], list[Finding]]:
+    """The ports by BDF, and one finding for each function that cannot be read.
+
+    Args:
+        system: the host.
+        netdev_of: the netdev of the function with this BDF, as :func:`of_links` tells it.
+        among: addresses of the functions to look at; None for all on the bus.
+
+    Raises:
+        OSError: the PCI bus cannot be read.
+
+    """
+    found: list[Port] = []
+    findings: list[Finding] = []
+    for bdf in sorted(system.listdir(pci.DEVICES) if among is None else among):
+        try:
+            if _is_port(system, bdf):
+                found.append(_port(system, bdf, *netdev_of(bdf)))
+        except OSError as error:
+            findings.append(unreadable(bdf, error))
+    return found, findings
+
+
+def of_links(links: Sequence[Link]) -> Callable[[str], Netdev]:
+    """Netdevs as rtnetlink reports them."""
+    bonds = {link.name for link in links if link.kind == "bond"}
+
+    def netdev_of(bdf: str) -> Netdev:
+        own = uplink(links, bdf)
+        return (own.name, own.master, own.master in bonds) if own else (None, None, False)
+
+    return netdev_of
+
+
+def unreadable(bdf: str, error: OSError) -> Finding:
+    """The finding of a device that does not answer."""
+    remedy = "see the kernel log for this device; the other NICs are not affected"
+    return Finding(Severity.WARNING, bdf, f"cannot be read: {error.strerror or error}", remedy)
+
+
+def uplink(links: Iterable[Link], bdf: str) -> Link | None:
+    """The netdev of the physical port behind ``bdf``.
+
+    A PF's representors have the PF as their parent device too (kernel 5.8 and later), so the
+    parent alone does not tell. Drivers without port names have one netdev, which is it.
+    """
+    own = [link for link in links if link.pci == bdf and link.kind is None]
+    named = [link for link in own if link.port_name and UPLINK_NAME.fullmatch(link.port_name)]
+    if named:
+        return named[0]
+    nameless = [link for link in own if not link.port_name]
+    return nameless[0] if len(nameless) == 1 else None
+
+
+def representors(links: Iterable[Link], bdf: str) -> list[Link]:
+    """The representors of the VFs of ``bdf``."""
+    return [
+        link
+        for link in links
+        if link.pci == bdf and link.port_name and REPRESENTOR_NAME.fullmatch(link.port_name)
+    ]
+
+
+def _is_port(system: System, bdf: str) -> bool:
+    """Whether it is a network function and no VF; of those there may be hundreds, so that is asked first."""
+    return not system.exists(pci.attribute(bdf, "physfn")) and system.read(
+        pci.attribute(bdf, "class")
+    ).startswith(NETWORK_CLASS)
+
+
+def _port(system: System, bdf: str, netdev: str | None, master: str | None, bonded: bool) -> Port:
+    vendor, device = (system.read(pci.attribute(bdf, name)).strip()[2:] for name in ("vendor", "device"))
+    return Port(
+        bdf=bdf,
+        device=f"{vendor}:{device}",
+        driver=pci.driver(system, bdf),
+        netdev=netdev,
+        bond=master if bonded else None,
+        bridge=None if bonded else master,
+        total_vfs=pci.total_vfs(system, bdf),
+        num_vfs=pci.num_vfs(system, bdf),
+    )
