@@ -151,8 +151,10 @@ HOSTS = Record(
 class _Short:
     """``hosts: swp9-10`` for ``hosts: {ports: swp9-10}``."""
 
-    def read(self, path: str, value: object) -> Hosts:
-        return Hosts(PORTS.read(path, value))
+    allowed = PORTS.allowed
+
+    def read(self, where: str, value: object) -> Hosts:
+        return Hosts(PORTS.read(where, value))
 
     def schema(self) -> dict[str, Any]:
         return PORTS.schema()

@@ -1,10 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
 """What each shape reads, and the sentence with which it refuses the rest."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import jsonschema
 import pytest
-from converge.shape import Either, Flag, InvalidValue, Listing, Named, Record, Text, Whole, Word, at
+from converge.shape import (
+    LINE,
+    AnyText,
+    Either,
+    Flag,
+    InvalidValue,
+    Listing,
+    Named,
+    OrNull,
+    Record,
+    Shape,
+    Text,
+    Whole,
+    Word,
+    at,
+)
+from hypothesis import given
+from hypothesis import strategies as st
 
 
 class Bond(NamedTuple):
@@ -22,6 +40,7 @@ BOND = Record(
 BONDS = Named(Text(r"[a-z]+", "a name of small letters"), BOND, "bonds", least=1)
 MODE = Word(("lossless", "lossy", "off"))
 SHORT = Either[object]({str: PORT, list: Listing(PORT, "ports")})
+LATER = Record(Bond, {"local-id": Whole(1, None)}, ["local-id"], lenient=True)
 
 READ = [
     (Whole(0, 7), 7, 7),
@@ -34,6 +53,11 @@ READ = [
     (BONDS, {"ext": {"local-id": 1}}, {"ext": Bond(1)}),
     (SHORT, "swp1", "swp1"),
     (SHORT, ["swp1"], ("swp1",)),
+    (LATER, {"local-id": 10**40, "mood": "good"}, Bond(10**40)),
+    (OrNull(PORT), None, None),
+    (OrNull(PORT), "swp1", "swp1"),
+    (AnyText(), "a\nb", "a\nb"),
+    (LINE, "", ""),
 ]
 
 
@@ -43,28 +67,38 @@ def test_a_value_that_fits_is_returned_typed(shape, value, expected):
 
 
 REFUSED = [
-    (Whole(0, 7), 8, "x: 8 is not allowed; give a whole number from 0 to 7"),
-    (Whole(0, 7), True, "x: true is not allowed; give a whole number from 0 to 7"),
-    (Whole(0, 7), 7.0, "x: 7.0 is not allowed; give a whole number from 0 to 7"),
-    (Whole(1, 1, "the version"), 2, "x: 2 is not allowed; give the version 1"),
-    (PORT, "swp12\n", "x: 'swp12\\n' is not allowed; give a port such as swp9"),
-    (PORT, None, "x: an empty value is not allowed; give a port such as swp9"),
-    (MODE, ["off"], "x: ['off'] is not allowed; give lossless, lossy or off"),
-    (Flag(), 1, "x: 1 is not allowed; give true or false"),
-    (Listing(PORT, "ports"), "swp1", "x: 'swp1' is not allowed; give a list of ports"),
-    (Listing(PORT, "ports", least=1), [], "x: [] is not allowed; give a list of ports"),
-    (Listing(PORT, "ports"), ["swp1", ""], "x[1]: an empty value is not allowed; give a port such as swp9"),
-    (BOND, [], "x: [] is not allowed; give a mapping with the keys local-id, ports, active"),
-    (BOND, {}, "x.local-id: an empty value is not allowed; give a local-id from 1 to 99"),
+    (Whole(0, 7), 8, "x: 8 is not allowed; expected a whole number from 0 to 7"),
+    (Whole(0, 7), True, "x: true is not allowed; expected a whole number from 0 to 7"),
+    (Whole(0, 7), 7.0, "x: 7.0 is not allowed; expected a whole number from 0 to 7"),
+    (Whole(1, 1, "the version"), 2, "x: 2 is not allowed; expected the version 1"),
+    (PORT, "swp12\n", "x: 'swp12\\n' is not allowed; expected a port such as swp9"),
+    (PORT, None, "x: an empty value is not allowed; expected a port such as swp9"),
+    (MODE, ["off"], "x: ['off'] is not allowed; expected lossless, lossy or off"),
+    (Flag(), 1, "x: 1 is not allowed; expected true or false"),
+    (Listing(PORT, "ports"), "swp1", "x: 'swp1' is not allowed; expected a list of ports"),
+    (Listing(PORT, "ports", least=1), [], "x: [] is not allowed; expected a list of ports"),
+    (Listing(PORT, "ports"), ["swp1", "-"], "x[1]: '-' is not allowed; expected a port such as swp9"),
+    (BOND, [], "x: [] is not allowed; expected a mapping with the keys local-id, ports, active"),
+    (BOND, {}, "x.local-id: an empty value is not allowed; expected a local-id from 1 to 99"),
     (
         BOND,
         {"local-id": 1, "mtu": 9},
-        "x.mtu: 9 is not allowed; give only the keys local-id, ports, active here",
+        "x.mtu: 9 is not allowed; expected only the keys local-id, ports, active here",
     ),
-    (BONDS, {}, "x: {} is not allowed; give a mapping of bonds"),
-    (BONDS, {"Ext": {}}, "x.Ext: 'Ext' is not allowed; give a name of small letters"),
-    (BONDS, {"ext": {"local-id": 0}}, "x.ext.local-id: 0 is not allowed; give a local-id from 1 to 99"),
-    (SHORT, 1, "x: 1 is not allowed; give a port such as swp9, or a list of ports"),
+    (BONDS, {}, "x: {} is not allowed; expected a mapping of bonds"),
+    (BONDS, {"Ext": {}}, "x.Ext: 'Ext' is not allowed; expected a name of small letters"),
+    (BONDS, {"ext": {"local-id": 0}}, "x.ext.local-id: 0 is not allowed; expected a local-id from 1 to 99"),
+    (
+        LATER,
+        {"local-id": -(10**40)},
+        f"x.local-id: -1{'0' * 36}…0 is not allowed; expected a whole number of at least 1",
+    ),
+    (OrNull(PORT), "", "x: an empty value is not allowed; expected a port such as swp9"),
+    (AnyText(), 1, "x: 1 is not allowed; expected text"),
+    (LINE, "a\nb", "x: 'a\\nb' is not allowed; expected one line of text"),
+    (LINE, "\ud800", "x: '\\ud800' is not allowed; expected one line of text"),
+    (Word(("", "idle")), "x" * 99, f"x: '{'x' * 37}…' is not allowed; expected nothing or idle"),
+    (SHORT, 1, "x: 1 is not allowed; expected a port such as swp9, or a list of ports"),
 ]
 
 
@@ -83,3 +117,70 @@ def test_the_whole_document_is_named_as_such():
 
 def test_a_place_below_the_top_has_no_leading_dot():
     assert at(at(at("", "racks"), 0), "bonds") == "racks[0].bonds"
+
+
+@pytest.mark.parametrize("name", ["a\nb", "\x1b[31m", "\ud800", "x" * 9999])
+@pytest.mark.parametrize("shape", [BONDS, BOND], ids=["Named", "Record"])
+def test_a_wrong_key_is_one_short_printable_line(shape: Shape[Any], name: str):
+    with pytest.raises(InvalidValue) as refused:
+        shape.read("x", {name: 1})
+    assert str(refused.value).isprintable()
+    assert len(str(refused.value)) < 200
+
+
+def test_a_value_that_cannot_be_shown_is_described():
+    nested: Any = []
+    for _ in range(100_000):
+        nested = [nested]
+    with pytest.raises(InvalidValue, match=r"^x: this list is not allowed; expected true or false$"):
+        Flag().read("x", nested)
+
+
+def test_what_was_read_passes_again():
+    bonds = BONDS.read("x", {"ext": {"local-id": 3, "ports": ["swp1"]}})
+    assert BONDS.read("x", bonds) == bonds
+
+
+def test_a_class_checks_itself_with_the_shape_that_reads_it():
+    BOND.check(Bond(3, ("swp1",)))
+    with pytest.raises(InvalidValue, match=r"^ports\[1\]: 'eth0' is not allowed"):
+        BOND.check(Bond(3, ("swp1", "eth0")))
+
+
+class Range(NamedTuple):
+    low: int
+    high: int
+
+
+def ascending(low: int, high: int) -> Range:
+    if low > high:
+        raise InvalidValue("high", high, f"{low} or more")
+    return Range(low, high)
+
+
+def test_a_check_across_fields_is_named_from_the_top():
+    ranges = Listing(Record(ascending, {"low": Whole(0, 9), "high": Whole(0, 9)}), "ranges")
+    assert ranges.read("x", [{"low": 1, "high": 1}]) == (Range(1, 1),)
+    with pytest.raises(InvalidValue, match=r"^x\[0\]\.high: 1 is not allowed; expected 2 or more$"):
+        ranges.read("x", [{"low": 2, "high": 1}])
+
+
+words = st.sampled_from(["swp1", "swp0", "off", "ext", "local-id", "ports", "active", "mood", "", "a\nb"])
+documents = st.recursive(
+    st.none() | st.booleans() | st.integers(-1, 100) | words,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(words, inner, max_size=3),
+    max_leaves=8,
+)
+SHAPES = list({id(shape): shape for shape, *_ in (*READ, *REFUSED) if shape is not LINE}.values())
+
+
+@given(st.sampled_from(SHAPES), documents)
+def test_a_shape_and_its_schema_accept_the_same_documents(shape: Shape[Any], value: object):
+    valid = jsonschema.Draft202012Validator(shape.schema()).is_valid(value)
+    try:
+        shape.read("x", value)
+    except InvalidValue as error:
+        assert str(error).isprintable()
+        assert not valid
+    else:
+        assert valid

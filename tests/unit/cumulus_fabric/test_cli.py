@@ -151,4 +151,4 @@ def test_an_intent_that_is_wrong_is_one_sentence(run, tmp_path):
     (tmp_path / "wrong.yaml").write_text("networks: {oam: {vlan: 5000}}")
     status, _, err = run("audit", "--intent", str(tmp_path / "wrong.yaml"))
     assert status == 2
-    assert err == "networks.oam.vlan: 5000 is not allowed; give a VLAN from 1 to 4094\n"
+    assert err == "networks.oam.vlan: 5000 is not allowed; expected a VLAN from 1 to 4094\n"

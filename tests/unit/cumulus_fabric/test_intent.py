@@ -53,69 +53,73 @@ def test_the_guides_maximum_is_about_a_page():
 
 
 WRONG = [
-    ("mtu", "9000", "mtu: '9000' is not allowed; give a mapping with the keys host, fabric, tenant"),
-    ("mtu.host", "big", "mtu.host: 'big' is not allowed; give an MTU from 1280 to 9216"),
-    ("mtu.host", True, "mtu.host: true is not allowed; give an MTU from 1280 to 9216"),
-    ("networks", {}, "networks: {} is not allowed; give a mapping of networks"),
-    ("networks.oam.vlan", 4095, "networks.oam.vlan: 4095 is not allowed; give a VLAN from 1 to 4094"),
+    ("mtu", "9000", "mtu: '9000' is not allowed; expected a mapping with the keys host, fabric, tenant"),
+    ("mtu.host", "big", "mtu.host: 'big' is not allowed; expected an MTU from 1280 to 9216"),
+    ("mtu.host", True, "mtu.host: true is not allowed; expected an MTU from 1280 to 9216"),
+    ("networks", {}, "networks: {} is not allowed; expected a mapping of networks"),
+    ("networks.oam.vlan", 4095, "networks.oam.vlan: 4095 is not allowed; expected a VLAN from 1 to 4094"),
     (
         "networks.oam.vlan",
         None,
-        "networks.oam.vlan: an empty value is not allowed; give a VLAN from 1 to 4094",
+        "networks.oam.vlan: an empty value is not allowed; expected a VLAN from 1 to 4094",
     ),
-    ("networks.oam.vni", 1 << 24, "networks.oam.vni: 16777216 is not allowed; give a VNI from 1 to 16777215"),
+    (
+        "networks.oam.vni",
+        1 << 24,
+        "networks.oam.vni: 16777216 is not allowed; expected a VNI from 1 to 16777215",
+    ),
     (
         "networks.none",
         {"vlan": 7},
-        "networks.none: 'none' is not allowed; give a name such as oam, but not none",
+        "networks.none: 'none' is not allowed; expected a name such as oam, but not none",
     ),
     (
         "networks.oam.subnets",
         ["10.0.0.0/33"],
-        "networks.oam.subnets[0]: '10.0.0.0/33' is not allowed; give an IPv4",
+        "networks.oam.subnets[0]: '10.0.0.0/33' is not allowed; expected an IPv4",
     ),
-    ("roce.mode", "on", "roce.mode: 'on' is not allowed; give lossless, lossy or off"),
-    ("roce.priority", 8, "roce.priority: 8 is not allowed; give a priority from 0 to 7"),
+    ("roce.mode", "on", "roce.mode: 'on' is not allowed; expected lossless, lossy or off"),
+    ("roce.priority", 8, "roce.priority: 8 is not allowed; expected a priority from 0 to 7"),
     (
         "spines.loopback",
         "10.10.10.256",
-        "spines.loopback: '10.10.10.256' is not allowed; give an IPv4 address",
+        "spines.loopback: '10.10.10.256' is not allowed; expected an IPv4 address",
     ),
     (
         "spines.loopbacks",
         "10.10.10.1",
-        "spines.loopbacks: '10.10.10.1' is not allowed; give only the keys count,",
+        "spines.loopbacks: '10.10.10.1' is not allowed; expected only the keys count,",
     ),
     (
         "leaves.segment-mac",
         "44:38:39",
-        "leaves.segment-mac: '44:38:39' is not allowed; give a MAC address such",
+        "leaves.segment-mac: '44:38:39' is not allowed; expected a MAC address such",
     ),
-    ("leaves.uplinks", "eth0", "leaves.uplinks: 'eth0' is not allowed; give ports such as swp9-10,swp22"),
+    ("leaves.uplinks", "eth0", "leaves.uplinks: 'eth0' is not allowed; expected ports such as swp9-10,swp22"),
     (
         "leaves.df-preference",
         "1",
-        "leaves.df-preference: '1' is not allowed; give a df-preference from 1 to 65535,",
+        "leaves.df-preference: '1' is not allowed; expected a df-preference from 1 to 65535,",
     ),
-    ("racks", "two", "racks: 'two' is not allowed; give a list of racks"),
+    ("racks", "two", "racks: 'two' is not allowed; expected a list of racks"),
     (
         "racks",
         [{"hosts": "swp9", "bonds": {"node1-2": {"ports": "swp22", "local-id": 9}}}],
-        "racks[0].bonds.node1-2: 'node1-2' is not allowed; give a bond's name of 15 letters, digits, _ or - "
-        "at most, but no range such as node1-2",
+        "racks[0].bonds.node1-2: 'node1-2' is not allowed; expected a bond's name of 15 letters, digits, "
+        "_ or - at most, but no range such as node1-2",
     ),
     (
         "racks",
         [{"hosts": {"ports": "swp9", "bond": "node1-{n}"}}],
-        "racks[0].hosts.bond: 'node1-{n}' is not allowed; give a name that ends in {n}, such as bond{n}, but",
+        "racks[0].hosts.bond: 'node1-{n}' is not allowed; expected a name that ends in {n}, such as bond{n},",
     ),
-    ("dialect", "5.13", "dialect: '5.13' is not allowed; give auto, 5.14 or 5.15"),
-    ("version", 2, "version: 2 is not allowed; give the version 1"),
-    ("switches", {"Leaf 1": {}}, "switches.Leaf 1: 'Leaf 1' is not allowed; give a switch's host name"),
+    ("dialect", "5.13", "dialect: '5.13' is not allowed; expected auto, 5.14 or 5.15"),
+    ("version", 2, "version: 2 is not allowed; expected the version 1"),
+    ("switches", {"Leaf 1": {}}, "switches.Leaf 1: 'Leaf 1' is not allowed; expected a switch's host name"),
     (
         "standalone",
         {"x": {"ports": "1/1"}},
-        "standalone.x.platform: an empty value is not allowed; give onyx or",
+        "standalone.x.platform: an empty value is not allowed; expected onyx or",
     ),
 ]
 
@@ -150,13 +154,13 @@ def test_the_dialect_is_text_also_without_quotes():
 
 
 def test_on_is_text_and_no_truth():
-    with pytest.raises(InvalidValue, match=r"networks\.provider\.untagged: 'on' .* give true or false"):
+    with pytest.raises(InvalidValue, match=r"networks\.provider\.untagged: 'on' .* expected true or false"):
         intent.parse(text("rdg").replace("{vlan: 101}", "{vlan: 101, untagged: on}"))
 
 
 BROKEN = [
     ("a: [1", "line 1"),
-    ("a: 1\na: 2", "'a' is not allowed; give plain keys, each once, instead of that one in line 2"),
+    ("a: 1\na: 2", "'a' is not allowed; expected plain keys, each once, instead of that one in line 2"),
     ("? [a]\n: 1", "plain keys"),
     ("networks: {oam: {vlan: 1}}\n\tracks: []", "line 2"),
     ("a: !!python/object/apply:os.system [true]", "YAML document"),
@@ -167,8 +171,8 @@ BROKEN = [
     ("vlan: !!bool x", "YAML document"),
     ("vlan: !!timestamp x", "YAML document"),
     ("vlan: " + "9" * 5000, "YAML document"),
-    ("", "the document: an empty value is not allowed; give a mapping with the keys version"),
-    ("just text", "the document: 'just text' is not allowed; give a mapping"),
+    ("", "the document: an empty value is not allowed; expected a mapping with the keys version"),
+    ("just text", "the document: 'just text' is not allowed; expected a mapping"),
     ("[" * 5000, "not nested without end"),
 ]
 
