@@ -24,6 +24,6 @@ def config(name: str) -> ModuleType:
 
 @cache
 def classes() -> dict[str, type[Any]]:
-    """The class Options of each charm, by the charm's name; it refuses values with an OptionError."""
+    """The class Options of each charm, by the charm's name; it refuses values with an InvalidValue."""
     names = sorted(path.parent.name for path in ROOT.glob("charms/*/charmcraft.yaml"))
     return {name: config(name).Options for name in names}

@@ -4,7 +4,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from charmkit.options import OptionError
+from converge.shape import InvalidValue
 
 from check.facts import SETTINGS
 from check.model import Bundle, machine_of
@@ -131,9 +131,9 @@ def option_value(bundle: Bundle) -> Iterator[Wrong]:
         }
         try:
             codes[application.charm](**given)
-        except OptionError as error:
-            what = f"{application.name}: {error.name} {error.shown} is not allowed"
-            yield application.place("options", error.name), what, f"Write {error.allowed}"
+        except InvalidValue as error:
+            what = f"{application.name}: {error.where} {error.shown} is not allowed"
+            yield application.place("options", error.where), what, f"Write {error.allowed}"
 
 
 def _fits(kind: str, value: Any) -> bool:

@@ -27,8 +27,9 @@ from typing import Any, NamedTuple, TypeVar
 
 import ops
 from converge import Finding, Plan, Severity, findings_as_json, findings_as_table, plan_as_json, plan_as_table
+from converge.shape import InvalidValue
 
-from charmkit.options import OptionError, check, option
+from charmkit.options import check, option
 from charmkit.status import unit_status
 
 Data = TypeVar("Data")
@@ -225,7 +226,7 @@ def _refuse_missing(kind: str, cls: type[Any], given: set[str]) -> None:
 
 
 def _refused(kind: str, error: ValueError) -> InputError:
-    if isinstance(error, OptionError):
+    if isinstance(error, InvalidValue):
         what = f"{error.shown} is not allowed"
-        return InputError(Finding(Severity.BLOCKED, f"{kind} {error.name}", what, f"set {error.allowed}"))
+        return InputError(Finding(Severity.BLOCKED, f"{kind} {error.where}", what, f"set {error.allowed}"))
     return InputError(Finding(Severity.BLOCKED, f"{kind}s", str(error)))

@@ -13,11 +13,11 @@ from pathlib import Path
 import online
 import ssh
 import standalone
-from charmkit.options import OptionError
 from cli_errors import UsageError
 from config import least_confirm, pins
 from connection import Access, Credentials
 from converge import Finding, Severity, findings_as_json, findings_as_table, plan_as_json, plan_as_table
+from converge.shape import InvalidValue
 from fleet import LIMIT
 from model import Fabric, Switch
 
@@ -148,7 +148,7 @@ def _site(
         raise UsageError(missing[0].sentence())
     try:
         fingerprints = pins(" ".join(options.pin))
-    except OptionError as error:
+    except InvalidValue as error:
         raise UsageError(f"--pin: {error.shown} is not allowed; give {error.allowed}") from None
     access = Access(
         credentials,

@@ -5,7 +5,8 @@ import re
 from dataclasses import dataclass
 from typing import Protocol
 
-from charmkit.options import OptionError, check, option
+from charmkit.options import check, option
+from converge.shape import InvalidValue
 
 FINGERPRINT = "pairs of a switch and the SHA-256 of its certificate, such as Leaf0-1=9F:86:…"
 _PEM = re.compile(
@@ -40,13 +41,13 @@ class Options:
     def __post_init__(self) -> None:
         check(self)
         if self.ca_certificate and not _PEM.fullmatch(self.ca_certificate):
-            raise OptionError("ca_certificate", self.ca_certificate, "certificates in PEM form")
+            raise InvalidValue("ca-certificate", self.ca_certificate, "certificates in PEM form")
         if self.canary and not _NAME.fullmatch(self.canary):
-            raise OptionError("canary", self.canary, "the name of a switch, or nothing for the first one")
+            raise InvalidValue("canary", self.canary, "the name of a switch, or nothing for the first one")
         least = int(least_confirm(self.settle_timeout))
         if self.confirm_timeout < least:
             allowed = f"at least {least}, twice settle-timeout and 60 s"
-            raise OptionError("confirm_timeout", self.confirm_timeout, allowed)
+            raise InvalidValue("confirm-timeout", self.confirm_timeout, allowed)
         pins(self.pinned_certificates)
 
 
@@ -66,7 +67,7 @@ def pins(text: str) -> dict[str, str]:
         name, _, fingerprint = item.partition("=")
         digits = fingerprint.replace(":", "").lower()
         if not _NAME.fullmatch(name) or not re.fullmatch(r"[0-9a-f]{64}", digits) or name in found:
-            raise OptionError("pinned_certificates", item, FINGERPRINT)
+            raise InvalidValue("pinned-certificates", item, FINGERPRINT)
         found[name] = digits
     return found
 
@@ -129,5 +130,5 @@ class Showing:
 def _names(text: str) -> tuple[str, ...]:
     names = tuple(text.replace(",", " ").split())
     if wrong := [name for name in names if not _NAME.fullmatch(name)]:
-        raise OptionError("switch", wrong[0], "names of switches, or nothing for all")
+        raise InvalidValue("switch", wrong[0], "names of switches, or nothing for all")
     return names

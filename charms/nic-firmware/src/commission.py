@@ -13,9 +13,9 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from charmkit.options import OptionError
 from config import MAX_VFS, Options
 from converge import Finding, Severity, execute, findings_as_table, plan_as_table
+from converge.shape import InvalidValue
 from hostnic import mstdatabase
 from hostnic.machine import Machine
 from hostnic.mstdatabase import Database
@@ -132,13 +132,13 @@ def _look(system: System) -> Observed:
 
 def _number(text: str) -> int:
     if not text.strip().isdecimal():
-        raise OptionError("num-vfs", text, f"a whole number from 1 to {MAX_VFS}")
+        raise InvalidValue("num-vfs", text, f"a whole number from 1 to {MAX_VFS}")
     return int(text)
 
 
 def _flag(text: str) -> bool:
     if text not in ("true", "false"):
-        raise OptionError("allow-ethernet-loss", text, "true or false")
+        raise InvalidValue("allow-ethernet-loss", text, "true or false")
     return text == "true"
 
 

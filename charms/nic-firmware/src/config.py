@@ -5,7 +5,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from charmkit.options import OptionError, check, option
+from charmkit.options import check, option
+from converge.shape import InvalidValue
 from hostnic import selector
 
 MAX_VFS = 1000
@@ -23,14 +24,14 @@ def settings(name: str, text: str) -> dict[str, str]:
     """``A=1 B=2`` as a dictionary.
 
     Raises:
-        OptionError: names the option or action parameter ``name``, the word, and what is allowed.
+        InvalidValue: names the option or action parameter ``name``, the word, and what is allowed.
 
     """
     found: dict[str, str] = {}
     for word in text.split():
         match = _SETTING.fullmatch(word)
         if match is None or match["name"] in found:
-            raise OptionError(name, word, _SETTINGS)
+            raise InvalidValue(name, word, _SETTINGS)
         found[match["name"]] = match["value"]
     return found
 
@@ -63,13 +64,13 @@ class Options:
         settings("parameters", self.parameters)
         for word in self.profiles:
             if word not in PROFILES:
-                raise OptionError("profile", word, f"a comma list of {', '.join(PROFILES)}, or nothing")
+                raise InvalidValue("profile", word, f"a comma list of {', '.join(PROFILES)}, or nothing")
         if self.firmware_url and not _URL.fullmatch(self.firmware_url):
-            raise OptionError("firmware-url", self.firmware_url, "an http or https address, or nothing")
+            raise InvalidValue("firmware-url", self.firmware_url, "an http or https address, or nothing")
         if self.firmware_sha256 and not _SHA256.fullmatch(self.firmware_sha256):
-            raise OptionError("firmware-sha256", self.firmware_sha256, "64 hexadecimal digits in lower case")
+            raise InvalidValue("firmware-sha256", self.firmware_sha256, "64 hexadecimal digits in lower case")
         if self.firmware_url and not self.firmware_sha256:
-            raise OptionError("firmware-sha256", "", "the sha256 of what firmware-url names")
+            raise InvalidValue("firmware-sha256", "", "the sha256 of what firmware-url names")
 
     @property
     def profiles(self) -> tuple[str, ...]:
@@ -131,7 +132,7 @@ class SetParameters:
     def __post_init__(self) -> None:
         check(self)
         if not self.settings:
-            raise OptionError("parameters", self.parameters, _SETTINGS)
+            raise InvalidValue("parameters", self.parameters, _SETTINGS)
         entries("devices", self.devices)
 
     @property
@@ -150,7 +151,7 @@ class ResetParameters:
     def __post_init__(self) -> None:
         check(self)
         if not entries("devices", self.devices):
-            raise OptionError("devices", self.devices, "the name of a NIC's port, not auto")
+            raise InvalidValue("devices", self.devices, "the name of a NIC's port, not auto")
 
 
 @dataclass(frozen=True)
@@ -175,4 +176,4 @@ class Restore:
     def __post_init__(self) -> None:
         check(self)
         if len(entries("device", self.device)) != 1:
-            raise OptionError("device", self.device, "the name of one port")
+            raise InvalidValue("device", self.device, "the name of one port")

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from charmkit.fabric_checks import FabricError
 from charmkit.fabric_qos import STRICT, Marking, Qos, Share
-from charmkit.options import OptionError, check, option
+from charmkit.options import check, option
+from converge.shape import InvalidValue
 from hostnic import selector
 
 KEEP, INHERIT, NONE = "keep", "inherit", "none"
@@ -41,13 +42,13 @@ class Options:
     def __post_init__(self) -> None:
         check(self)
         if self.pfc and self.roce_priority not in self.pfc:
-            raise OptionError(
+            raise InvalidValue(
                 "pfc-priorities",
                 self.pfc_priorities,
                 f"a list that has roce-priority {self.roce_priority}, or none",
             )
         if self.cnp_dscp == self.roce_dscp:
-            raise OptionError("cnp-dscp", self.cnp_dscp, "another DSCP than roce-dscp")
+            raise InvalidValue("cnp-dscp", self.cnp_dscp, "another DSCP than roce-dscp")
         self._check_ets()
         self._check_encap_tos()
         # Read once, so that a malformed list is refused here.
@@ -66,7 +67,7 @@ class Options:
             return ()
         allowed = "priorities 0 to 7 separated by spaces, each once, or none"
         if not words or len(set(words)) != len(words) or not set(words) <= set("01234567"):
-            raise OptionError("pfc-priorities", self.pfc_priorities, allowed)
+            raise InvalidValue("pfc-priorities", self.pfc_priorities, allowed)
         return tuple(sorted(int(word) for word in words))
 
     @property
@@ -88,7 +89,7 @@ class Options:
             match = _VLAN.fullmatch(word)
             vlan = int(match["vlan"]) if match else 0
             if match is None or not 1 <= vlan <= 4094 or vlan in found:
-                raise OptionError(
+                raise InvalidValue(
                     "vlan-egress-map",
                     self.vlan_egress_map,
                     "VLAN:PCP pairs separated by spaces, such as 2:5, each VLAN once",
@@ -103,7 +104,7 @@ class Options:
         for word in self.dcqcn.split():
             match = _DCQCN.fullmatch(word)
             if match is None or match["name"] in found or int(match["value"]) > 0xFFFFFFFF:
-                raise OptionError(
+                raise InvalidValue(
                     "dcqcn",
                     self.dcqcn,
                     "name=number pairs such as rp_ai_rate=5 np_cnp_prio=6, each once",
@@ -116,7 +117,7 @@ class Options:
         for word in self.ets.split():
             match = _SHARE.fullmatch(word)
             if match is None or int(match["tc"]) in shares:
-                raise OptionError(
+                raise InvalidValue(
                     "ets",
                     self.ets,
                     "class:percent or class:strict pairs such as 0:50 6:strict, each once",
@@ -129,14 +130,14 @@ class Options:
         try:
             _ = self.qos
         except FabricError as error:
-            raise OptionError("ets", self.ets, error.allowed) from None
+            raise InvalidValue("ets", self.ets, error.allowed) from None
 
     def _check_encap_tos(self) -> None:
         text = self.ovn_encap_tos
         if text in (KEEP, INHERIT):
             return
         if not re.fullmatch(r"[0-9]{1,3}", text) or int(text) > 255:
-            raise OptionError("ovn-encap-tos", text, "inherit, keep, or a number from 0 to 255")
+            raise InvalidValue("ovn-encap-tos", text, "inherit, keep, or a number from 0 to 255")
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,10 @@ from typing import Any
 
 import ops
 import pytest
-from charmkit.options import OptionError, check, option
+from charmkit.options import check, option
 from charmkit.reconcile import InputError, Reconciler, Removed, load_config, load_params
 from converge import Disruption, Finding, Plan, Severity, Step
+from converge.shape import InvalidValue
 from ops import testing
 
 META = {
@@ -53,7 +54,7 @@ class Image:
 
     def __post_init__(self) -> None:
         if not self.image.endswith(".bin"):
-            raise OptionError("image", self.image, "the name of a .bin file")
+            raise InvalidValue("image", self.image, "the name of a .bin file")
 
 
 class Noop:

@@ -145,7 +145,7 @@ def test_the_script_needs_nothing_but_python(tmp_path: Path) -> None:
         [sys.executable, "-I", "-S", str(path), "--num-vfs=many"], capture_output=True, text=True, check=False
     )
     assert done.returncode == 2
-    assert done.stderr == "num-vfs: 'many' is not allowed; set a whole number from 1 to 1000\n"
+    assert done.stderr == "num-vfs: 'many' is not allowed; expected a whole number from 1 to 1000\n"
 
 
 def test_a_right_machine_passes_without_a_write(database: Database) -> None:

@@ -122,13 +122,13 @@ def test_spellings_of_one_value(node: Node, value: str) -> None:
 )
 def test_a_wrong_format_is_refused(value: str) -> None:
     for params in (Output, Query):
-        with pytest.raises(ValueError, match=r"^format: .* is not allowed; set table or json$"):
+        with pytest.raises(ValueError, match=r"^format: .* is not allowed; expected table or json$"):
             params(format=value)
 
 
 @pytest.mark.parametrize("value", WRONG_TEXT["parameters"])
 def test_set_parameters_refuses_what_the_option_refuses(value: str) -> None:
-    with pytest.raises(ValueError, match=r"^parameters: .* is not allowed; set NAME=value words"):
+    with pytest.raises(ValueError, match=r"^parameters: .* is not allowed; expected NAME=value words"):
         SetParameters(parameters=value)
 
 

@@ -68,7 +68,7 @@ def test_a_wrong_value_on_a_converged_node_touches_nothing(converged: Node) -> N
 @pytest.mark.parametrize("value", ["", "yes", "true", "no", 0, 1, -1, 1.0, None, [True]])
 @pytest.mark.parametrize("name", ["lldp", "dcbx_takeover"])
 def test_flags_take_only_true_and_false(name: str, value: Any) -> None:
-    with pytest.raises(ValueError, match=r": .* is not allowed; set true or false$"):
+    with pytest.raises(ValueError, match=r": .* is not allowed; expected true or false$"):
         Options(**{name: value})
 
 
@@ -77,13 +77,15 @@ def test_flags_take_only_true_and_false(name: str, value: Any) -> None:
 )
 def test_a_wrong_format_is_refused(value: str) -> None:
     for parameters in (Output, Reading):
-        with pytest.raises(ValueError, match=r"^format: .* is not allowed; set table or json$"):
+        with pytest.raises(ValueError, match=r"^format: .* is not allowed; expected table or json$"):
             parameters(format=value)
 
 
 @pytest.mark.parametrize("value", [-1, 301, 3600, "5", "", 0.5, None, True, [1], 10**9])
 def test_a_wrong_number_of_seconds_is_refused(value: Any) -> None:
-    with pytest.raises(ValueError, match=r"^seconds: .* is not allowed; set a whole number from 0 to 300$"):
+    with pytest.raises(
+        ValueError, match=r"^seconds: .* is not allowed; expected a whole number from 0 to 300$"
+    ):
         Reading(seconds=value)
 
 

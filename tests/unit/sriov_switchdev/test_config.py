@@ -52,7 +52,7 @@ def test_a_wrong_value_on_a_converged_node_touches_nothing(node: Node) -> None:
 
 @pytest.mark.parametrize("value", ["", "yes", "true", "no", 0, 1, -1, 1.0, None, [True]])
 def test_allow_live_takes_only_true_and_false(value: Any) -> None:
-    with pytest.raises(ValueError, match=r"^allow-live: .* is not allowed; set true or false$"):
+    with pytest.raises(ValueError, match=r"^allow-live: .* is not allowed; expected true or false$"):
         Options(allow_live=value)
 
 
@@ -61,7 +61,7 @@ def test_allow_live_takes_only_true_and_false(value: Any) -> None:
 )
 @pytest.mark.parametrize("action", ["plan", "verify", "list-devices", "show-offload"])
 def test_a_wrong_format_is_refused(action: str, value: str) -> None:
-    with pytest.raises(ValueError, match=r"^format: .* is not allowed; set table or json$"):
+    with pytest.raises(ValueError, match=r"^format: .* is not allowed; expected table or json$"):
         Output(format=value)
     assert METADATA["actions"][action]["params"]["format"]["enum"] == ["table", "json"]
 

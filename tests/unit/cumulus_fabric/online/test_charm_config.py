@@ -79,12 +79,12 @@ def test_a_wrong_intent_names_its_path(unit: Unit, text: str) -> None:
 def test_a_wrong_format_is_refused(cls: type, value: str) -> None:
     if cls is Showing and value == "text":
         return
-    with pytest.raises(ValueError, match=r"^format: .* is not allowed; set "):
+    with pytest.raises(ValueError, match=r"^format: .* is not allowed; expected "):
         cls(format=value)
 
 
 def test_a_confirmation_is_waited_for_as_long_as_a_wave_may_take() -> None:
-    said = "confirm-timeout: 259 is not allowed; set at least 260, twice settle-timeout and 60 s"
+    said = "confirm-timeout: 259 is not allowed; expected at least 260, twice settle-timeout and 60 s"
     with pytest.raises(ValueError, match=f"^{said}$"):
         Options(settle_timeout=100, confirm_timeout=259)
     assert Options(settle_timeout=100, confirm_timeout=260)
@@ -92,7 +92,7 @@ def test_a_confirmation_is_waited_for_as_long_as_a_wave_may_take() -> None:
 
 @pytest.mark.parametrize("value", ["", "5.9", "old", "5.14.0", "new", "AUTO", "5", "5.16", "both", "v5.15"])
 def test_a_wrong_dialect_is_refused(value: str) -> None:
-    with pytest.raises(ValueError, match=r"^dialect: .* is not allowed; set auto, 5.14 or 5.15$"):
+    with pytest.raises(ValueError, match=r"^dialect: .* is not allowed; expected auto, 5.14 or 5.15$"):
         Rendering(dialect=value)
 
 
