@@ -7,30 +7,26 @@ key ``host``, a :class:`Host`. Both are JSON objects with ``version`` 1::
     policy = Policy.from_json(relation.data[relation.app][POLICY])
     relation.data[unit][HOST] = Host(…).to_json()
 
-Values check themselves, whichever way they came: a wrong one raises :mod:`charmkit.fabric_checks`' error, one
+Values check themselves, whichever way they came: a wrong one raises :class:`converge.shape.InvalidValue`, one
 sentence. Fields that a reader does not know are ignored, so that adding one needs no new version; a change of
 meaning raises ``VERSION``.
 """
 
+import ipaddress
 import json
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, cast
 
-from charmkit import fabric_checks as check
-from charmkit.fabric_checks import FabricError, Value
-from charmkit.fabric_qos import Qos
+from converge.document import read_json
+from converge.shape import InvalidValue, Listing, Named, OrNull, Record, Text, Whole, at
+from hostnic import pci
+
+from charmkit.fabric_qos import QOS, Qos
 
 POLICY, HOST = "policy", "host"
 """Keys of the databags."""
 
 VERSION = 1
-LONGEST = 64 * 1024
-"""Characters; Juju itself takes more, but nothing of ours is as long."""
-
-_MAC = re.compile(r"(?:[0-9a-f]{2}:){5}[0-9a-f]{2}")
-_BDF = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7]")
 
 
 @dataclass(frozen=True)
@@ -41,8 +37,7 @@ class Mtu:
     fabric: int
 
     def __post_init__(self) -> None:
-        check.whole("host", self.host, 1280, 65535)
-        check.whole("fabric", self.fabric, 1280, 65535)
+        MTU.check(self)
 
 
 @dataclass(frozen=True)
@@ -61,10 +56,12 @@ class Vlan:
     subnets: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        check.whole("id", self.id, 0, 4094)
-        check.text("name", self.name)
+        VLAN.check(self)
         for index, subnet in enumerate(self.subnets):
-            check.subnet(f"subnets[{index}]", subnet)
+            try:
+                ipaddress.ip_network(subnet)
+            except ValueError:
+                raise InvalidValue(at("subnets", index), subnet, _SUBNET.allowed) from None
 
 
 @dataclass(frozen=True)
@@ -86,12 +83,10 @@ class Policy:
     vlans: tuple[Vlan, ...] = ()
 
     def __post_init__(self) -> None:
-        for rack, mac in self.segment_macs.items():
-            check.text("segment_macs", rack)
-            check.pattern(f"segment_macs.{rack}", mac, _MAC, "a MAC address in lower case")
+        _POLICY.check(self)
         ids = [vlan.id for vlan in self.vlans]
         if len(set(ids)) != len(ids):
-            raise FabricError("vlans", ids, "each VLAN once")
+            raise InvalidValue("vlans", ids, "each VLAN once")
 
     def to_json(self) -> str:
         """The text for the databag; equal policies give equal text."""
@@ -102,10 +97,10 @@ class Policy:
         """Read what :meth:`to_json` wrote, of this or of a newer revision.
 
         Raises:
-            FabricError: see there.
+            InvalidValue: names the place, the value and what is allowed.
 
         """
-        return _read(POLICY, text, _policy)
+        return read_json(text, VERSION, _POLICY, POLICY)
 
 
 @dataclass(frozen=True)
@@ -124,9 +119,7 @@ class Neighbour:
     system: str = ""
 
     def __post_init__(self) -> None:
-        check.text("chassis", self.chassis)
-        check.text("port", self.port)
-        check.text("system", self.system, empty=True)
+        NEIGHBOUR.check(self)
 
 
 @dataclass(frozen=True)
@@ -155,14 +148,7 @@ class Port:
     qos: Qos | None = None
 
     def __post_init__(self) -> None:
-        check.text("netdev", self.netdev)
-        check.pattern("bdf", self.bdf, _BDF, "a PCI address with domain, in lower case")
-        check.pattern("mac", self.mac, _MAC, "a MAC address in lower case")
-        check.whole("mtu", self.mtu, 0, 65535)
-        if self.bond is not None:
-            check.text("bond", self.bond)
-        if self.partner_mac is not None:
-            check.pattern("partner_mac", self.partner_mac, _MAC, "a MAC address in lower case, or null")
+        PORT.check(self)
 
 
 @dataclass(frozen=True)
@@ -174,10 +160,10 @@ class Host:
     vlans: tuple[Vlan, ...] = ()
 
     def __post_init__(self) -> None:
-        check.text("hostname", self.hostname)
+        _HOST.check(self)
         bdfs = [port.bdf for port in self.ports]
         if len(set(bdfs)) != len(bdfs):
-            raise FabricError("ports", bdfs, "each port once")
+            raise InvalidValue("ports", bdfs, "each port once")
 
     def to_json(self) -> str:
         """The text for the databag; equal hosts give equal text."""
@@ -188,77 +174,63 @@ class Host:
         """Read what :meth:`to_json` wrote, of this or of a newer revision.
 
         Raises:
-            FabricError: see there.
+            InvalidValue: names the place, the value and what is allowed.
 
         """
-        return _read(HOST, text, _host)
-
-
-# Writing and reading.
+        return read_json(text, VERSION, _HOST, HOST)
 
 
 def _encode(value: "Policy | Host") -> str:
     return json.dumps({"version": VERSION, **asdict(value)}, sort_keys=True, separators=(",", ":"))
 
 
-def _read(key: str, text: str, reader: Callable[[object], Value]) -> Value:
-    if len(text) > LONGEST:
-        raise FabricError(key, f"{len(text)} characters", f"at most {LONGEST} characters")
-    try:
-        raw: object = json.loads(text)
-    except (ValueError, RecursionError):
-        raise FabricError(key, text, "a JSON object") from None
-    version = check.an_object(key, raw).get("version")
-    if version != VERSION or isinstance(version, bool):
-        raise FabricError(f"{key}.version", version, f"{VERSION}; refresh the charm that is older")
-    return check.within(key, raw, reader)
+_NAME = Text(r".{1,255}", "one line of text of 1 to 255 characters")
+_MAC = Text(r"(?:[0-9a-f]{2}:){5}[0-9a-f]{2}", "a MAC address in lower case")
+_SUBNET = Text(r"[^/]+/[^/]+", "a subnet such as 172.16.0.0/24")
+_BYTES = Whole(1280, 65535)
 
-
-def _policy(raw: object) -> Policy:
-    item = check.an_object("", raw)
-    macs = check.an_object("segment_macs", item.get("segment_macs", {}))
-    return Policy(
-        qos=check.maybe("qos", item.get("qos"), Qos.from_plain),
-        mtu=check.within("mtu", item.get("mtu"), _mtu),
-        segment_macs=cast("dict[str, str]", macs),
-        vlans=check.each("vlans", item.get("vlans", []), _vlan),
-    )
-
-
-def _host(raw: object) -> Host:
-    item = check.an_object("", raw)
-    return Host(
-        hostname=cast("str", item.get("hostname")),
-        ports=check.each("ports", item.get("ports", []), _port),
-        vlans=check.each("vlans", item.get("vlans", []), _vlan),
-    )
-
-
-def _port(raw: object) -> Port:
-    item = cast("dict[str, Any]", check.an_object("", raw))
-    return Port(
-        netdev=item.get("netdev", ""),
-        bdf=item.get("bdf", ""),
-        mac=item.get("mac", ""),
-        mtu=cast("int", item.get("mtu")),
-        bond=item.get("bond"),
-        partner_mac=item.get("partner_mac"),
-        neighbour=check.maybe("neighbour", item.get("neighbour"), _neighbour),
-        qos=check.maybe("qos", item.get("qos"), Qos.from_plain),
-    )
-
-
-def _mtu(raw: object) -> Mtu:
-    item = cast("dict[str, Any]", check.an_object("", raw))
-    return Mtu(cast("int", item.get("host")), cast("int", item.get("fabric")))
-
-
-def _neighbour(raw: object) -> Neighbour:
-    item = cast("dict[str, Any]", check.an_object("", raw))
-    return Neighbour(item.get("chassis", ""), item.get("port", ""), item.get("system", ""))
-
-
-def _vlan(raw: object) -> Vlan:
-    item = cast("dict[str, Any]", check.an_object("", raw))
-    subnets = cast("tuple[str, ...]", tuple(check.a_list("subnets", item.get("subnets", []))))
-    return Vlan(cast("int", item.get("id")), item.get("name", ""), subnets)
+MTU = Record(Mtu, {"host": _BYTES, "fabric": _BYTES}, required=["host", "fabric"], lenient=True)
+VLAN = Record(
+    Vlan,
+    {"id": Whole(0, 4094), "name": _NAME, "subnets": Listing(_SUBNET, "subnets")},
+    required=["id", "name"],
+    lenient=True,
+)
+NEIGHBOUR = Record(
+    Neighbour,
+    {"chassis": _NAME, "port": _NAME, "system": Text(r".{0,255}", "one line of at most 255 characters")},
+    required=["chassis", "port"],
+    lenient=True,
+)
+PORT = Record(
+    Port,
+    {
+        "netdev": _NAME,
+        "bdf": pci.ADDRESS,
+        "mac": _MAC,
+        "mtu": Whole(0, 65535),
+        "bond": OrNull(_NAME),
+        "partner_mac": OrNull(_MAC),
+        "neighbour": OrNull(NEIGHBOUR),
+        "qos": OrNull(QOS),
+    },
+    required=["netdev", "bdf", "mac", "mtu"],
+    lenient=True,
+)
+_POLICY = Record(
+    Policy,
+    {
+        "qos": OrNull(QOS),
+        "mtu": MTU,
+        "segment_macs": Named(_NAME, _MAC, "racks and MAC addresses"),
+        "vlans": Listing(VLAN, "VLANs"),
+    },
+    required=["qos", "mtu"],
+    lenient=True,
+)
+_HOST = Record(
+    Host,
+    {"hostname": _NAME, "ports": Listing(PORT, "ports"), "vlans": Listing(VLAN, "VLANs")},
+    required=["hostname"],
+    lenient=True,
+)

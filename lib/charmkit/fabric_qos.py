@@ -3,10 +3,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
-from charmkit import fabric_checks as check
-from charmkit.fabric_checks import FabricError
+from converge.shape import Either, InvalidValue, Listing, Named, Record, Whole, Word
 
 STRICT = "strict"
 Share = int | Literal["strict"]
@@ -21,8 +20,7 @@ class Marking:
     priority: int
 
     def __post_init__(self) -> None:
-        check.whole("dscp", self.dscp, 0, 63)
-        check.whole("priority", self.priority, 0, 7)
+        MARKING.check(self)
 
 
 @dataclass(frozen=True)
@@ -46,43 +44,42 @@ class Qos:
     ets: Mapping[int, Share]
 
     def __post_init__(self) -> None:
-        check.word("trust", self.trust, ("dscp", "pcp"))
-        for index, priority in enumerate(self.pfc):
-            check.whole(f"pfc[{index}]", priority, 0, 7)
+        QOS.check(self)
         if tuple(sorted(set(self.pfc))) != self.pfc:
-            raise FabricError("pfc", list(self.pfc), "each lossless priority once, in ascending order")
-        for tc, share in self.ets.items():
-            check.whole("ets", tc, 0, 7)
-            if share != STRICT:
-                check.whole(f"ets.{tc}", share, 1, 100, f' or "{STRICT}"')
+            raise InvalidValue("pfc", list(self.pfc), "each lossless priority once, in ascending order")
         percent = [share for share in self.ets.values() if share != STRICT]
         if 0 not in self.ets or (percent and sum(percent) != 100):
             shown = {str(tc): share for tc, share in self.ets.items()}
-            raise FabricError("ets", shown, "a share for class 0, and percentages that total 100")
-
-    @staticmethod
-    def from_plain(raw: object) -> "Qos":
-        """Read it out of JSON that was loaded already.
-
-        Raises:
-            FabricError: see there.
-
-        """
-        item = check.an_object("", raw)
-        ets: dict[int, Share] = {}
-        for tc, share in check.an_object("ets", item.get("ets")).items():
-            if tc not in tuple("01234567"):
-                raise FabricError("ets", tc, "traffic classes 0 to 7")
-            ets[int(tc)] = cast("Share", share)
-        return Qos(
-            trust=cast("str", item.get("trust")),
-            pfc=cast("tuple[int, ...]", tuple(check.a_list("pfc", item.get("pfc")))),
-            roce=check.within("roce", item.get("roce"), _marking),
-            cnp=check.within("cnp", item.get("cnp"), _marking),
-            ets=ets,
-        )
+            raise InvalidValue("ets", shown, "a share for class 0, and percentages that total 100")
 
 
-def _marking(raw: object) -> Marking:
-    item = cast("dict[str, Any]", check.an_object("", raw))
-    return Marking(cast("int", item.get("dscp")), cast("int", item.get("priority")))
+class _TrafficClass:
+    """The number of a traffic class; as a key of a JSON object it is text."""
+
+    allowed = "a traffic class from 0 to 7"
+
+    def read(self, where: str, value: object) -> int:
+        number = int(str(value)) if value in tuple("01234567") else value
+        return Whole(0, 7, "a traffic class").read(where, number)
+
+    def schema(self) -> dict[str, Any]:
+        return {"enum": list("01234567")}
+
+
+PRIORITY = Whole(0, 7)
+MARKING = Record(
+    Marking, {"dscp": Whole(0, 63), "priority": PRIORITY}, required=["dscp", "priority"], lenient=True
+)
+SHARE = Either[Any]({int: Whole(1, 100), str: Word((STRICT,))})
+QOS = Record(
+    Qos,
+    {
+        "trust": Word(("dscp", "pcp")),
+        "pfc": Listing(PRIORITY, "priorities"),
+        "roce": MARKING,
+        "cnp": MARKING,
+        "ets": Named(_TrafficClass(), SHARE, "traffic classes and their shares"),
+    },
+    required=["trust", "pfc", "roce", "cnp", "ets"],
+    lenient=True,
+)

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from charmkit.agreement import differences
 from charmkit.fabric import Host, Mtu, Policy, Vlan
 from charmkit.fabric import Port as HostPort
-from charmkit.fabric_checks import FabricError
 from charmkit.fabric_qos import Marking, Qos, Share
 from converge import Finding, Severity
+from converge.shape import InvalidValue
 from model import Bond, Fabric, Roce, Switch
 
 DEFAULT_SHARE = 50
@@ -45,7 +45,7 @@ def read(reports: Iterable[tuple[str, str]]) -> tuple[list[Host], list[Finding]]
         try:
             if text:
                 hosts.append(Host.from_json(text))
-        except FabricError as error:
+        except InvalidValue as error:
             unread.append(Finding(Severity.WARNING, unit, str(error), "refresh both charms"))
     return hosts, unread
 

@@ -5,4 +5,4 @@ from hostnic.bootcopy import BootCopy
 
 OWN = ("boot", "bootcopy", "desired", "files", "observe", "plan", "record", "steps")
 
-COPY = BootCopy("roce-qos", (*OWN, "charmkit", "charmkit.fabric_checks", "charmkit.fabric_qos"))
+COPY = BootCopy("roce-qos", (*OWN, "charmkit", "charmkit.fabric_qos"))

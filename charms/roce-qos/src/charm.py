@@ -12,10 +12,10 @@ import ops
 import wiring
 from charmkit.dispatch import Dispatcher
 from charmkit.fabric import HOST, POLICY, Policy
-from charmkit.fabric_checks import FabricError
 from charmkit.reconcile import InputError, Reconciler, Removed, load_config, load_params
 from config import Options, Output, Reading
 from converge import Finding, Plan, Severity, execute
+from converge.shape import InvalidValue
 from desired import Desired
 from hostnic import handover
 from hostnic.handover import Handover
@@ -129,7 +129,7 @@ class RoceQosCharm(ops.CharmBase):
                 relation.data[self.unit][HOST] = host.to_json()
             text = relation.data[relation.app].get(POLICY)
             return disagreements(Policy.from_json(text) if text else None, host)
-        except (FabricError, OSError) as error:
+        except (InvalidValue, OSError) as error:
             remedy = "refresh both charms to revisions that know each other"
             return (Finding(Severity.WARNING, f"relation {RELATION}", str(error), remedy),)
 

@@ -4,7 +4,6 @@
 import re
 from dataclasses import dataclass
 
-from charmkit.fabric_checks import FabricError
 from charmkit.fabric_qos import STRICT, Marking, Qos, Share
 from charmkit.options import check, option
 from converge.shape import InvalidValue
@@ -129,7 +128,7 @@ class Options:
     def _check_ets(self) -> None:
         try:
             _ = self.qos
-        except FabricError as error:
+        except InvalidValue as error:
             raise InvalidValue("ets", self.ets, error.allowed) from None
 
     def _check_encap_tos(self) -> None:

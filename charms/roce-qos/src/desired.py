@@ -5,8 +5,8 @@ import json
 import re
 from dataclasses import asdict, dataclass
 
-from charmkit.fabric_checks import FabricError
-from charmkit.fabric_qos import Qos
+from charmkit.fabric_qos import QOS, Qos
+from converge.shape import InvalidValue
 from hostnic import bootfile, dcb
 from hostnic.dcb import App, Ets
 from hostnic.dcb_drivers import Driver
@@ -126,7 +126,7 @@ def from_json(text: str) -> Desired:
     try:
         return Desired(
             ports=tuple(str(port) for port in data["ports"]),
-            qos=Qos.from_plain(data["qos"]),
+            qos=QOS.read("qos", data["qos"]),
             cable=data["cable"],
             tos=data["tos"],
             mode=data["mode"],
@@ -138,8 +138,8 @@ def from_json(text: str) -> Desired:
             encap_tos=None if data["encap_tos"] is None else str(data["encap_tos"]),
             devices=str(data.get("devices", "auto")),
         )
-    except FabricError as error:
-        raise ValueError(f"has a wrong value: {error.under('qos')}") from None
+    except InvalidValue as error:
+        raise ValueError(f"has a wrong value: {error}") from None
     except KeyError as error:
         raise ValueError(f"has no field {error.args[0]}") from None
     except TypeError as error:

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from charmkit.fabric import Host, Neighbour, Port, Vlan
-from charmkit.fabric_checks import FabricError
 from charmkit.fabric_qos import STRICT, Marking, Qos, Share
+from converge.shape import InvalidValue
 from desired import Desired
 from hostnic import dcb, lldp, routes
 from hostnic.system import System
@@ -42,7 +42,7 @@ def qos(port: QosPort, wanted: Desired) -> Qos | None:
     roce, cnp = marks
     try:
         return Qos(trust(port), found.pfc.priorities, roce, cnp, shares)
-    except FabricError:
+    except InvalidValue:
         return None
 
 

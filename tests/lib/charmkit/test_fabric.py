@@ -5,9 +5,10 @@ import json
 from typing import Any
 
 import pytest
-from charmkit.fabric import LONGEST, Host, Mtu, Neighbour, Policy, Port, Vlan
-from charmkit.fabric_checks import FabricError
+from charmkit.fabric import Host, Mtu, Neighbour, Policy, Port, Vlan
 from charmkit.fabric_qos import STRICT, Marking, Qos
+from converge.document import LONGEST
+from converge.shape import InvalidValue
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -79,29 +80,29 @@ def changed(value: Policy | Host, path: str, to: object) -> str:
 @pytest.mark.parametrize(
     ("path", "to", "says"),
     [
-        ("version", 2, "policy.version: 2 is not allowed; allowed is 1; refresh the charm that is older"),
-        ("version", True, "policy.version: True is"),
-        ("version", None, "policy.version: None is"),
-        ("qos", [], "policy.qos: [] is not allowed; allowed is a JSON object"),
-        ("qos.trust", "both", "policy.qos.trust: 'both' is not allowed; allowed is dscp or pcp"),
+        ("version", 2, "policy.version: 2 is not allowed; expected 1, the version that this code reads"),
+        ("version", True, "policy.version: true is"),
+        ("version", None, "policy.version: an empty value is"),
+        ("qos", [], "policy.qos: [] is not allowed; expected a mapping with the keys trust"),
+        ("qos.trust", "both", "policy.qos.trust: 'both' is not allowed; expected dscp or pcp"),
         ("qos.trust", ["dscp"], "policy.qos.trust: ['dscp'] is not allowed"),
-        ("qos.pfc", 3, "policy.qos.pfc: 3 is not allowed; allowed is a list"),
-        ("qos.pfc", [8], "policy.qos.pfc[0]: 8 is not allowed; allowed is a whole number from 0 to 7"),
-        ("qos.pfc", [3, True], "policy.qos.pfc[1]: True is not allowed"),
-        ("qos.pfc", [4, 3], "policy.qos.pfc: [4, 3] is not allowed; allowed is each lossless priority once"),
-        ("qos.roce", None, "policy.qos.roce: None is not allowed; allowed is a JSON object"),
+        ("qos.pfc", 3, "policy.qos.pfc: 3 is not allowed; expected a list"),
+        ("qos.pfc", [8], "policy.qos.pfc[0]: 8 is not allowed; expected a whole number from 0 to 7"),
+        ("qos.pfc", [3, True], "policy.qos.pfc[1]: true is not allowed"),
+        ("qos.pfc", [4, 3], "policy.qos.pfc: [4, 3] is not allowed; expected each lossless priority once"),
+        ("qos.roce", None, "policy.qos.roce: an empty value is not allowed; expected a mapping"),
         ("qos.roce", {"dscp": 64, "priority": 3}, "policy.qos.roce.dscp: 64 is not allowed"),
-        ("qos.cnp", {"dscp": 48}, "policy.qos.cnp.priority: None is not allowed"),
+        ("qos.cnp", {"dscp": 48}, "policy.qos.cnp.priority: an empty value is not allowed"),
         ("qos.ets", {"0": 50, "3": 40}, "percentages that total 100"),
         ("qos.ets", {"3": 100}, "a share for class 0"),
-        ("qos.ets", {"8": 100}, "policy.qos.ets: '8' is not allowed; allowed is traffic classes 0 to 7"),
+        ("qos.ets", {"8": 100}, "policy.qos.ets.8: '8' is not allowed; expected a traffic class from 0"),
         ("qos.ets", {"0": "lax"}, "policy.qos.ets.0: 'lax' is not allowed"),
         ("qos.ets", {"0": 100, "1": 0}, "policy.qos.ets.1: 0 is not allowed"),
-        ("mtu", None, "policy.mtu: None is not allowed; allowed is a JSON object"),
+        ("mtu", None, "policy.mtu: an empty value is not allowed; expected a mapping"),
         ("mtu", {"host": 9000, "fabric": 10**6}, "policy.mtu.fabric: 1000000 is not allowed"),
         ("segment_macs", ["x"], "policy.segment_macs: ['x'] is not allowed"),
         ("segment_macs", {"r": "44:38:39:BE:EF:01"}, "policy.segment_macs.r: '44:38:39:BE:EF:01' is not"),
-        ("vlans", {}, "policy.vlans: {} is not allowed; allowed is a list"),
+        ("vlans", {}, "policy.vlans: {} is not allowed; expected a list"),
         ("vlans", [{"id": 4095, "name": "x"}], "policy.vlans[0].id: 4095 is not allowed"),
         ("vlans", [{"id": 1, "name": "x\ny"}], "policy.vlans[0].name: 'x\\ny' is not allowed"),
         ("vlans", [{"id": 1, "name": "x"}, {"id": 1, "name": "y"}], "policy.vlans: [1, 1] is not allowed"),
@@ -109,7 +110,7 @@ def changed(value: Policy | Host, path: str, to: object) -> str:
     ],
 )
 def test_a_wrong_policy_is_one_sentence(path: str, to: object, says: str) -> None:
-    with pytest.raises(FabricError) as refused:
+    with pytest.raises(InvalidValue) as refused:
         Policy.from_json(changed(POLICY, path, to))
     assert says in str(refused.value)
     assert "\n" not in str(refused.value)
@@ -118,23 +119,23 @@ def test_a_wrong_policy_is_one_sentence(path: str, to: object, says: str) -> Non
 @pytest.mark.parametrize(
     ("path", "to", "says"),
     [
-        ("hostname", "", "host.hostname: '' is not allowed"),
+        ("hostname", "", "host.hostname: an empty value is not allowed"),
         ("hostname", 5, "host.hostname: 5 is not allowed"),
-        ("ports", None, "host.ports: None is not allowed; allowed is a list"),
-        ("ports", ["x"], "host.ports[0]: 'x' is not allowed; allowed is a JSON object"),
+        ("ports", None, "host.ports: an empty value is not allowed; expected a list"),
+        ("ports", ["x"], "host.ports[0]: 'x' is not allowed; expected a mapping with the keys netdev"),
         ("ports.0.bdf", "3b:00.0", "host.ports[0].bdf: '3b:00.0' is not allowed"),
         ("ports.0.mac", "x", "host.ports[0].mac: 'x' is not allowed"),
         ("ports.0.mtu", "9000", "host.ports[0].mtu: '9000' is not allowed"),
         ("ports.0.bond", 1, "host.ports[0].bond: 1 is not allowed"),
-        ("ports.0.partner_mac", "", "host.ports[0].partner_mac: '' is not allowed"),
+        ("ports.0.partner_mac", "", "host.ports[0].partner_mac: an empty value is not allowed"),
         ("ports.0.neighbour", "leaf", "host.ports[0].neighbour: 'leaf' is not allowed"),
-        ("ports.0.neighbour.port", "", "host.ports[0].neighbour.port: '' is not allowed"),
+        ("ports.0.neighbour.port", "", "host.ports[0].neighbour.port: an empty value is not allowed"),
         ("ports.0.qos.roce.dscp", -1, "host.ports[0].qos.roce.dscp: -1 is not allowed"),
         ("vlans.0.id", 4095, "host.vlans[0].id: 4095 is not allowed"),
     ],
 )
 def test_a_wrong_host_is_one_sentence(path: str, to: object, says: str) -> None:
-    with pytest.raises(FabricError) as refused:
+    with pytest.raises(InvalidValue) as refused:
         Host.from_json(changed(HOST, path, to))
     assert says in str(refused.value)
 
@@ -144,15 +145,15 @@ def test_a_wrong_host_is_one_sentence(path: str, to: object, says: str) -> None:
 )
 def test_what_is_no_object_is_one_sentence(text: str) -> None:
     for cls in (Policy, Host):
-        with pytest.raises(FabricError) as refused:
+        with pytest.raises(InvalidValue) as refused:
             cls.from_json(text)
         assert len(str(refused.value)) < 200
 
 
 def test_values_check_themselves_before_they_are_written() -> None:
-    with pytest.raises(FabricError, match=r"^dscp: 64 is not allowed"):
+    with pytest.raises(InvalidValue, match=r"^dscp: 64 is not allowed"):
         Marking(64, 0)
-    with pytest.raises(FabricError, match=r"^ports: .* each port once"):
+    with pytest.raises(InvalidValue, match=r"^ports: .* each port once"):
         Host("node1", (HOST.ports[0], HOST.ports[0]))
 
 
@@ -227,7 +228,7 @@ PATHS = [
 def test_any_value_anywhere_is_taken_or_refused_in_one_sentence(path: str, value: Any) -> None:
     try:
         policy = Policy.from_json(changed(POLICY, path, value))
-    except FabricError as error:
+    except InvalidValue as error:
         assert str(error).startswith("policy")
         assert "\n" not in str(error)
     else:
