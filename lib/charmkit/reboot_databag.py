@@ -6,15 +6,56 @@ unknown fields are ignored, absent ones take their default, and a change of mean
 """
 
 import json
-from collections.abc import Mapping
-from typing import Any, TypeVar, cast
+
+from converge.document import read_json
+from converge.shape import AnyText, Flag, Listing, Named, OrNull, Record, Whole, Word
 
 from charmkit.reboot import Approval, Cluster, UnitState
 
 KEY = "reboot"
 VERSION = 1
+LONGEST = 4 * 1024 * 1024
+"""Characters: the leader's state has the approved reasons of every unit."""
 
-Data = TypeVar("Data", UnitState, Cluster)
+_TEXTS = Listing(AnyText(), "texts")
+_COUNT = Whole(0, None)
+_UNIT = Record(
+    UnitState,
+    {
+        "boot_id": AnyText(),
+        "reasons": _TEXTS,
+        "since": _COUNT,
+        "ready": Flag(),
+        "consent": Word(("", "always", "idle")),
+        "approved": _TEXTS,
+        "requested_at": OrNull(_COUNT),
+        "settled": Flag(),
+        "healthy_at": OrNull(_COUNT),
+        "up_at": OrNull(_COUNT),
+        "queued": Flag(),
+        "futile": _TEXTS,
+        "spent": Named(AnyText(), AnyText(), "reasons and boots"),
+        "released": _COUNT,
+    },
+    lenient=True,
+)
+_APPROVAL = Record(
+    Approval, {"boot_id": AnyText(), "reasons": _TEXTS}, required=["boot_id", "reasons"], lenient=True
+)
+_CLUSTER = Record(
+    Cluster,
+    {
+        "grant": _COUNT,
+        "holder": AnyText(),
+        "since": _COUNT,
+        "missing_since": OrNull(_COUNT),
+        "missed_by": AnyText(),
+        "approvals": Named(AnyText(), _APPROVAL, "units and their approvals"),
+        "forced": Named(AnyText(), _COUNT, "units and numbers of grants"),
+        "held_up_by": _TEXTS,
+    },
+    lenient=True,
+)
 
 
 def encode(state: UnitState | Cluster) -> str:
@@ -29,83 +70,17 @@ def decode_unit(text: str | None) -> UnitState:
     """A unit's state; its default when there is none yet.
 
     Raises:
-        ValueError: says which field is wrong.
+        InvalidValue: names the field, its value and what is allowed.
 
     """
-    content = _content(text)
-    if content.get("consent", "") not in ("", "always", "idle"):
-        raise ValueError("consent is not a policy")
-    return _typed(UnitState, content)
+    return read_json(text, VERSION, _UNIT, longest=LONGEST) if text else UnitState()
 
 
 def decode_cluster(text: str | None) -> Cluster:
     """The leader's state; its default when there is none yet.
 
     Raises:
-        ValueError: says which field is wrong.
+        InvalidValue: names the field, its value and what is allowed.
 
     """
-    content = _content(text)
-    approvals: dict[str, Approval] = {}
-    for unit, approval in _object(content.pop("approvals", {}), "approvals").items():
-        fields = _object(approval, "approvals")
-        boot_id = fields.get("boot_id")
-        if not isinstance(boot_id, str):
-            raise ValueError("approvals is malformed")
-        approvals[unit] = Approval(boot_id, _texts(fields.get("reasons"), "approvals"))
-    forced = _object(content.pop("forced", {}), "forced")
-    if not all(_is_count(number) for number in forced.values()):
-        raise ValueError("forced is malformed")
-    return _typed(Cluster, content)._replace(approvals=approvals, forced=cast("dict[str, int]", forced))
-
-
-def _content(text: str | None) -> dict[str, object]:
-    if not text:
-        return {}
-    try:
-        content = _object(json.loads(text), "the databag")
-    except (json.JSONDecodeError, RecursionError):
-        raise ValueError("the databag is not JSON") from None
-    if content.get("version") != VERSION:
-        raise ValueError(f"version {content.get('version')} is not known here (known: {VERSION})")
-    return content
-
-
-def _typed(cls: type[Data], content: Mapping[str, object]) -> Data:
-    """Build ``cls`` from the fields that it knows, each of the type of its default."""
-    values: dict[str, Any] = {}
-    for name, default in cls._field_defaults.items():
-        if name not in content:
-            continue
-        value = content[name]
-        if name == "spent":
-            value = _object(value, "spent")
-            _texts(list(value.values()), "spent")
-        elif isinstance(default, tuple):
-            value = _texts(value, name)
-        elif isinstance(default, bool | str):
-            if not isinstance(value, type(default)):
-                raise ValueError(f"{name} is malformed")
-        elif not _is_count(value) and not (default is None and value is None):
-            raise ValueError(f"{name} is malformed")
-        values[name] = value
-    return cls(**values)
-
-
-def _texts(value: object, name: str) -> tuple[str, ...]:
-    if not isinstance(value, list):
-        raise ValueError(f"{name} is malformed")
-    items = cast("list[object]", value)
-    if not all(isinstance(item, str) for item in items):
-        raise ValueError(f"{name} is malformed")
-    return tuple(cast("list[str]", items))
-
-
-def _object(value: object, name: str) -> dict[str, object]:
-    if not isinstance(value, dict):
-        raise ValueError(f"{name} is malformed")
-    return cast("dict[str, object]", value)
-
-
-def _is_count(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+    return read_json(text, VERSION, _CLUSTER, longest=LONGEST) if text else Cluster()

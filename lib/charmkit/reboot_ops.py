@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 
 import ops
 from converge import Finding, Severity
+from converge.shape import InvalidValue
 from hostnic import handover
 from hostnic.handover import Handover
 from hostnic.system import System, read_boot_id
@@ -245,7 +246,7 @@ class RollingReboot(ops.Object):
         for unit in sorted(seen, key=lambda unit: unit.name):
             try:
                 units[unit.name] = reboot_databag.decode_unit(peers.data[unit].get(reboot_databag.KEY))
-            except ValueError as error:
+            except InvalidValue as error:
                 units[unit.name] = UnitState()
                 findings.append(
                     Finding(
@@ -260,7 +261,7 @@ class RollingReboot(ops.Object):
     def _read_cluster(self, peers: ops.Relation) -> Cluster | Finding:
         try:
             return reboot_databag.decode_cluster(peers.data[self.model.app].get(reboot_databag.KEY))
-        except ValueError as error:
+        except InvalidValue as error:
             return Finding(
                 Severity.BLOCKED,
                 SUBJECT,

@@ -9,18 +9,18 @@ from converge.shape import InvalidValue, Shape, at
 T = TypeVar("T")
 
 LONGEST = 64 * 1024
-"""Characters; nothing of ours is as long."""
+"""Characters; what one host writes is not as long."""
 
 
-def read_json(text: str, version: int, shape: Shape[T], where: str = "") -> T:
+def read_json(text: str, version: int, shape: Shape[T], where: str = "", *, longest: int = LONGEST) -> T:
     """What ``shape`` reads from a JSON object whose ``version`` is the one given.
 
     Raises:
         InvalidValue: names the place below ``where``, the value and what is allowed.
 
     """
-    if len(text) > LONGEST:
-        raise InvalidValue(where, text, f"at most {LONGEST} characters instead of {len(text)}")
+    if len(text) > longest:
+        raise InvalidValue(where, text, f"at most {longest} characters instead of {len(text)}")
     try:
         content: object = json.loads(text)
     except RecursionError:
@@ -33,5 +33,5 @@ def read_json(text: str, version: int, shape: Shape[T], where: str = "") -> T:
         raise InvalidValue(where, content, "a JSON object")
     found = cast("dict[str, Any]", content).get("version")
     if type(found) is not int or found != version:
-        raise InvalidValue(at(where, "version"), found, f"{version}, the version that this code reads")
+        raise InvalidValue(at(where, "version"), found, str(version))
     return shape.read(where, cast("object", content))

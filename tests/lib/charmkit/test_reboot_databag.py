@@ -2,6 +2,7 @@
 """Databags carry the rolling reboot's state unchanged, and anything else is one clear ValueError."""
 
 import json
+import re
 
 import pytest
 from charmkit.reboot import Approval, Cluster, UnitState
@@ -79,44 +80,50 @@ def test_a_later_revision_may_add_fields_and_an_earlier_one_may_lack_them():
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("nonsense", "not JSON"),
-        ("[" * 100_000, "not JSON"),
-        ("[]", "the databag is malformed"),
-        ("{}", "version None is not known here (known: 1)"),
-        ('{"version": 2}', "version 2 is not known here (known: 1)"),
-        ('{"version": 1, "consent": "maybe"}', "consent is not a policy"),
-        ('{"version": 1, "reasons": "because"}', "reasons is malformed"),
-        ('{"version": 1, "reasons": [1]}', "reasons is malformed"),
-        ('{"version": 1, "settled": 1}', "settled is malformed"),
-        ('{"version": 1, "boot_id": null}', "boot_id is malformed"),
-        ('{"version": 1, "requested_at": "soon"}', "requested_at is malformed"),
-        ('{"version": 1, "released": null}', "released is malformed"),
-        ('{"version": 1, "released": -1}', "released is malformed"),
-        ('{"version": 1, "released": true}', "released is malformed"),
-        ('{"version": 1, "spent": {"a": 1}}', "spent is malformed"),
+        ("nonsense", "the document: 'nonsense' is not allowed; expected JSON"),
+        ("[" * 100_000, "expected JSON that is nested less deeply"),
+        ("[]", "the document: [] is not allowed; expected a JSON object"),
+        ("{}", "version: an empty value is not allowed; expected 1"),
+        ('{"version": 2}', "version: 2 is not allowed; expected 1"),
+        (
+            '{"version": 1, "consent": "maybe"}',
+            "consent: 'maybe' is not allowed; expected nothing, always",
+        ),
+        ('{"version": 1, "reasons": "because"}', "reasons: 'because' is not allowed; expected a list"),
+        ('{"version": 1, "reasons": [1]}', "reasons[0]: 1 is not allowed; expected text"),
+        ('{"version": 1, "settled": 1}', "settled: 1 is not allowed; expected true or false"),
+        ('{"version": 1, "boot_id": null}', "boot_id: an empty value is not allowed; expected text"),
+        ('{"version": 1, "requested_at": "soon"}', "requested_at: 'soon' is not allowed; expected a whole"),
+        ('{"version": 1, "released": null}', "released: an empty value is not allowed"),
+        (
+            '{"version": 1, "released": -1}',
+            "released: -1 is not allowed; expected a whole number of at",
+        ),
+        ('{"version": 1, "released": true}', "released: true is not allowed"),
+        ('{"version": 1, "spent": {"a": 1}}', "spent.a: 1 is not allowed; expected text"),
     ],
 )
 def test_a_malformed_unit_is_one_sentence(text: str, says: str):
-    with pytest.raises(ValueError, match=says.replace("(", r"\(").replace(")", r"\)")):
+    with pytest.raises(ValueError, match=re.escape(says)):
         decode_unit(text)
 
 
 @pytest.mark.parametrize(
-    "fields",
+    ("fields", "says"),
     [
-        {"grant": "7"},
-        {"holder": 3},
-        {"missing_since": True},
-        {"approvals": []},
-        {"approvals": {"u/0": "yes"}},
-        {"approvals": {"u/0": {"boot_id": 1, "reasons": []}}},
-        {"approvals": {"u/0": {"boot_id": "b"}}},
-        {"forced": {"u/0": "7"}},
-        {"forced": None},
+        ({"grant": "7"}, "grant: '7' is"),
+        ({"holder": 3}, "holder: 3 is"),
+        ({"missing_since": True}, "missing_since: true is"),
+        ({"approvals": []}, "approvals: [] is"),
+        ({"approvals": {"u/0": "yes"}}, "approvals.u/0: 'yes' is"),
+        ({"approvals": {"u/0": {"boot_id": 1, "reasons": []}}}, "approvals.u/0.boot_id: 1 is"),
+        ({"approvals": {"u/0": {"boot_id": "b"}}}, "approvals.u/0.reasons: an empty value is"),
+        ({"forced": {"u/0": "7"}}, "forced.u/0: '7' is"),
+        ({"forced": None}, "forced: an empty value is"),
     ],
 )
-def test_a_malformed_leader_is_one_sentence(fields: dict[str, object]):
-    with pytest.raises(ValueError, match="is malformed"):
+def test_a_malformed_leader_is_one_sentence(fields: dict[str, object], says: str):
+    with pytest.raises(ValueError, match=f"^{re.escape(says)} not allowed"):
         decode_cluster(json.dumps({"version": 1, **fields}))
 
 
@@ -127,4 +134,4 @@ def test_no_field_can_hold_what_raises_anything_else(field: str, value: object):
         try:
             decode(text)
         except ValueError as error:
-            assert str(error)
+            assert str(error).isprintable()

@@ -259,7 +259,7 @@ def test_a_peer_that_publishes_nonsense_is_named_and_gets_no_grant(application: 
     out = app.hook(0)
 
     assert out.unit_status == testing.ActiveStatus(
-        "reboot: what sriov/1 publishes is unusable: version 9 is not known here (known: 1); "
+        "reboot: what sriov/1 publishes is unusable: version: 9 is not allowed; expected 1; "
         "refresh all units to one revision"
     )
     assert app.holder == ""
