@@ -10,27 +10,26 @@ meaning raises ``version``; readers keep every older version, and name the charm
 meet a newer one.
 """
 
+import functools
 import json
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from converge import Finding, Severity
+from converge.document import read_json
+from converge.shape import LINE, Either, Flag, InvalidValue, Listing, Named, OrNull, Record, Text, Whole
 
+from hostnic import pci
 from hostnic.system import System
 
 DIRECTORY = "/run/ovn-offload"
 VERSION = 1
-LONGEST = 64 * 1024
-"""Characters; a file beyond this is not one of ours."""
 
 Parameter = str | int | bool
 
 _AGENTS = "/var/lib/juju/agents"
-_CHARM = re.compile(r"[a-z][a-z0-9-]*")
-_UNIT = re.compile(r"[a-z][a-z0-9-]*/[0-9]+")
-_BDF = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7]")
-_PARAMETER = re.compile(r"[A-Z][A-Z0-9_]*(\[[0-9]+(\.\.[0-9]+)?\])?")
+_CHARM = r"[a-z][a-z0-9-]*"
 
 
 class RebootWish(NamedTuple):
@@ -71,6 +70,37 @@ class Handover(NamedTuple):
     pending: str = ""
 
 
+_REBOOT = Record(
+    RebootWish,
+    {"reasons": Listing(LINE, "at least one sentence", least=1), "since": Whole(0, None), "ready": Flag()},
+    required=["reasons", "since", "ready"],
+    lenient=True,
+)
+_VFS = Whole(0, 0xFFFF, "a number of VFs")
+_PARAMETER = Text(r"[A-Z][A-Z0-9_]*(\[[0-9]+(\.\.[0-9]+)?\])?", "a parameter as mstconfig spells it")
+_VALUE = Either[Any]({str: LINE, int: Whole(None, None), bool: Flag()})
+_VALUES = Named(_PARAMETER, _VALUE, "parameters")
+
+
+def _shape(charm: str) -> Record[Handover]:
+    """The file of one charm."""
+    return Record(
+        functools.partial(Handover, charm),
+        {
+            "unit": Text(rf"{_CHARM}/[0-9]+", "a unit such as nic-firmware/0"),
+            "reboot_owner": Text(_CHARM, "the name of a charm"),
+            "reboot": OrNull(_REBOOT),
+            "vfs": Named(
+                pci.ADDRESS, Whole(0, 0xFFFF, "a number of VFs"), "PCI addresses and numbers of VFs"
+            ),
+            "parameters": Named(pci.ADDRESS, _VALUES, "PCI addresses and parameters"),
+            "pending": LINE,
+        },
+        required=["unit", "reboot_owner"],
+        lenient=True,
+    )
+
+
 def path_of(charm: str) -> str:
     """The file of a charm."""
     return f"{DIRECTORY}/{charm}.json"
@@ -83,14 +113,14 @@ def publish(system: System, handover: Handover) -> bool:
 
     Raises:
         OSError: the file cannot be written.
-        ValueError: a field does not hold what it must; a mistake of the caller's.
+        InvalidValue: a field does not hold what it must; a mistake of the caller's.
 
     """
     path = path_of(handover.charm)
     present = system.read(path) if system.exists(path) else ""
     handover = handover._replace(reboot=_as_old_as(handover, present))
     text = _encode(handover)
-    _decode(handover.charm, text)
+    _read(handover.charm, text)
     if text == present:
         return False
     system.install(path, text.encode(), 0o600)
@@ -115,11 +145,11 @@ def read_others(system: System, charm: str) -> tuple[tuple[Handover, ...], tuple
         return (), ()
     for name in sorted(system.listdir(DIRECTORY)):
         writer = name.removesuffix(".json")
-        if writer in (name, charm) or not _CHARM.fullmatch(writer):
+        if writer in (name, charm) or not re.fullmatch(_CHARM, writer):
             continue
         try:
-            handover = _decode(writer, system.read(path_of(writer)))
-        except (ValueError, RecursionError, OSError) as error:
+            handover = _read(writer, system.read(path_of(writer)))
+        except (InvalidValue, OSError) as error:
             findings.append(_malformed(writer, error))
             continue
         if system.exists(f"{_AGENTS}/unit-{handover.unit.replace('/', '-')}"):
@@ -149,21 +179,16 @@ def disagreements(others: Iterable[Handover], reboot_owner: str) -> tuple[Findin
 def _as_old_as(handover: Handover, present: str) -> RebootWish | None:
     """The wish, with the time of the one that ``present`` says when the reasons are the same."""
     try:
-        before = _decode(handover.charm, present).reboot
-    except (ValueError, RecursionError):
+        before = _read(handover.charm, present).reboot
+    except InvalidValue:
         return handover.reboot
     if handover.reboot is None or before is None or before.reasons != handover.reboot.reasons:
         return handover.reboot
     return handover.reboot._replace(since=before.since)
 
 
-def _malformed(writer: str, error: Exception) -> Finding:
-    if isinstance(error, RecursionError):
-        reason = "nested too deeply"
-    elif isinstance(error, OSError):
-        reason = error.strerror or str(error)
-    else:
-        reason = str(error)
+def _malformed(writer: str, error: InvalidValue | OSError) -> Finding:
+    reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
     return Finding(
         Severity.WARNING,
         path_of(writer),
@@ -191,96 +216,5 @@ def _encode(handover: Handover) -> str:
     return json.dumps(content, sort_keys=True, indent=1) + "\n"
 
 
-def _decode(charm: str, text: str) -> Handover:
-    """Read one file's text.
-
-    Raises:
-        ValueError: says which field is wrong.
-        RecursionError: the text is nested beyond what the parser takes.
-
-    """
-    if len(text) > LONGEST:
-        raise ValueError(f"longer than {LONGEST} characters")
-    try:
-        raw: object = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise ValueError(f"not JSON ({error.msg} in line {error.lineno})") from None
-    content = _object(raw, "the file")
-    version = content.get("version")
-    if not _is_count(version):
-        raise ValueError("version is not a whole number")
-    if version != VERSION:
-        raise ValueError(f"version {version} is not known here (known: {VERSION})")
-    return Handover(
-        charm=charm,
-        unit=_matching(content.get("unit"), _UNIT, "unit"),
-        reboot_owner=_matching(content.get("reboot_owner"), _CHARM, "reboot_owner"),
-        reboot=_decode_reboot(content.get("reboot")),
-        vfs=_decode_vfs(content.get("vfs", {})),
-        parameters=_decode_parameters(content.get("parameters", {})),
-        pending=_text(content.get("pending", ""), "pending"),
-    )
-
-
-def _decode_reboot(value: object) -> RebootWish | None:
-    if value is None:
-        return None
-    content = _object(value, "reboot")
-    reasons = content.get("reasons")
-    if not isinstance(reasons, list) or not reasons:
-        raise ValueError("reboot.reasons is not a list of at least one sentence")
-    since, ready = content.get("since"), content.get("ready")
-    if not _is_count(since):
-        raise ValueError("reboot.since is not a time in seconds")
-    if not isinstance(ready, bool):
-        raise ValueError("reboot.ready is neither true nor false")
-    sentences = tuple(_text(reason, "reboot.reasons") for reason in cast("list[object]", reasons))
-    return RebootWish(sentences, cast("int", since), ready)
-
-
-def _decode_vfs(value: object) -> dict[str, int]:
-    counts: dict[str, int] = {}
-    for bdf, count in _object(value, "vfs").items():
-        _matching(bdf, _BDF, "vfs")
-        if not _is_count(count) or cast("int", count) > 0xFFFF:
-            raise ValueError(f"vfs of {bdf} is not a number of VFs")
-        counts[bdf] = cast("int", count)
-    return counts
-
-
-def _decode_parameters(value: object) -> dict[str, dict[str, Parameter]]:
-    wanted: dict[str, dict[str, Parameter]] = {}
-    for bdf, values in _object(value, "parameters").items():
-        _matching(bdf, _BDF, "parameters")
-        wanted[bdf] = {}
-        for name, setting in _object(values, f"parameters of {bdf}").items():
-            _matching(name, _PARAMETER, f"parameters of {bdf}")
-            if not isinstance(setting, str | int | bool):
-                raise ValueError(
-                    f"parameter {name} of {bdf} is neither text nor a whole number nor a boolean"
-                )
-            wanted[bdf][name] = setting
-    return wanted
-
-
-def _object(value: object, where: str) -> dict[str, object]:
-    if not isinstance(value, dict):
-        raise ValueError(f"{where} is not a JSON object")
-    return cast("dict[str, object]", value)
-
-
-def _text(value: object, where: str) -> str:
-    if not isinstance(value, str) or not value.isprintable():
-        raise ValueError(f"{where} is not one line of text")
-    return value
-
-
-def _matching(value: object, pattern: re.Pattern[str], where: str) -> str:
-    text = _text(value, where)
-    if not pattern.fullmatch(text):
-        raise ValueError(f"{where}: {text[:60]!r} is malformed")
-    return text
-
-
-def _is_count(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+def _read(charm: str, text: str) -> Handover:
+    return read_json(text, VERSION, _shape(charm))

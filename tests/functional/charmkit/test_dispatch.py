@@ -92,7 +92,7 @@ def test_a_malformed_file_is_a_warning_of_the_reader(machine: Guest, unit: Unit)
     machine.run("mkdir -p /run/ovn-offload")
     machine.write("/run/ovn-offload/nic-firmware.json", json.dumps({**WISH, "version": 9}))
 
-    assert soon(machine, lambda: "ignored: version 9 is not known here (known: 1)" in status(unit))
+    assert soon(machine, lambda: "ignored: version: 9 is not allowed; expected 1" in status(unit))
 
 
 @pytest.mark.thorough

@@ -9,13 +9,15 @@ from typing import Any
 
 import pytest
 from converge import Severity
-from hostnic import handover
+from hostnic import handover, pci
 from hostnic.handover import Handover, RebootWish, disagreements, owner_by, publish, read_others, withdraw
 from hostnic.machine import Machine
 from hostnic.testing import FakeHost
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+UNIT = "is not allowed; expected a unit such as nic-firmware/0"
+VFS = "is not allowed; expected a number of VFs from 0 to 65535"
 AGENTS = "/var/lib/juju/agents"
 BDF = "0000:3b:00.0"
 WISH = RebootWish(("8 VFs at the next boot",), since=1_000, ready=True)
@@ -148,34 +150,45 @@ def test_a_field_of_a_later_revision_is_ignored(host: FakeHost):
 @pytest.mark.parametrize(
     ("fields", "reason"),
     [
-        ({"version": 2}, "version 2 is not known here (known: 1)"),
-        ({"version": "1"}, "version is not a whole number"),
-        ({"version": None}, "version is not a whole number"),
-        ({"unit": "nic-firmware"}, "unit: 'nic-firmware' is malformed"),
-        ({"unit": "../../etc/0"}, "unit: '../../etc/0' is malformed"),
-        ({"unit": 7}, "unit is not one line of text"),
-        ({"reboot_owner": "Me"}, "reboot_owner: 'Me' is malformed"),
-        ({"reboot": []}, "reboot is not a JSON object"),
+        ({"version": 2}, "version: 2 is not allowed; expected 1"),
+        ({"version": "1"}, "version: '1' is not allowed; expected 1"),
+        ({"version": None}, "version: an empty value is not allowed; expected 1"),
+        ({"unit": "nic-firmware"}, f"unit: 'nic-firmware' {UNIT}"),
+        ({"unit": "../../etc/0"}, f"unit: '../../etc/0' {UNIT}"),
+        ({"unit": 7}, f"unit: 7 {UNIT}"),
+        ({"reboot_owner": "Me"}, "reboot_owner: 'Me' is not allowed; expected the name of a charm"),
+        ({"reboot": []}, "reboot: [] is not allowed; expected a mapping with the keys reasons, since, ready"),
         (
             {"reboot": {"reasons": [], "since": 1, "ready": True}},
-            "reboot.reasons is not a list of at least one sentence",
+            "reboot.reasons: [] is not allowed; expected a list of at least one sentence",
         ),
         (
             {"reboot": {"reasons": ["a\nb"], "since": 1, "ready": True}},
-            "reboot.reasons is not one line of text",
+            "reboot.reasons[0]: 'a\\nb' is not allowed; expected one line of text",
         ),
-        ({"reboot": {"reasons": ["a"], "since": -1, "ready": True}}, "reboot.since is not a time in seconds"),
-        ({"reboot": {"reasons": ["a"], "since": 1, "ready": 1}}, "reboot.ready is neither true nor false"),
-        ({"vfs": {"eth0": 8}}, "vfs: 'eth0' is malformed"),
-        ({"vfs": {BDF: "8"}}, f"vfs of {BDF} is not a number of VFs"),
-        ({"vfs": {BDF: 65536}}, f"vfs of {BDF} is not a number of VFs"),
-        ({"parameters": {BDF: {"cnp; rm": 1}}}, f"parameters of {BDF}: 'cnp; rm' is malformed"),
+        (
+            {"reboot": {"reasons": ["a"], "since": -1, "ready": True}},
+            "reboot.since: -1 is not allowed; expected a whole number of at least 0",
+        ),
+        (
+            {"reboot": {"reasons": ["a"], "since": 1, "ready": 1}},
+            "reboot.ready: 1 is not allowed; expected true or false",
+        ),
+        ({"vfs": {"eth0": 8}}, f"vfs.eth0: 'eth0' is not allowed; expected {pci.ADDRESS.allowed}"),
+        ({"vfs": {BDF: "8"}}, f"vfs.{BDF}: '8' {VFS}"),
+        ({"vfs": {BDF: 65536}}, f"vfs.{BDF}: 65536 {VFS}"),
+        (
+            {"parameters": {BDF: {"cnp; rm": 1}}},
+            f"parameters.{BDF}.cnp; rm: 'cnp; rm' is not allowed; "
+            "expected a parameter as mstconfig spells it",
+        ),
         (
             {"parameters": {BDF: {"CNP": [1]}}},
-            f"parameter CNP of {BDF} is neither text nor a whole number nor a boolean",
+            f"parameters.{BDF}.CNP: [1] is not allowed; "
+            "expected one line of text, or a whole number, or true or false",
         ),
-        ({"parameters": {BDF: 8}}, f"parameters of {BDF} is not a JSON object"),
-        ({"pending": "\x1b[31m"}, "pending is not one line of text"),
+        ({"parameters": {BDF: 8}}, f"parameters.{BDF}: 8 is not allowed; expected a mapping of parameters"),
+        ({"pending": "\x1b[31m"}, "pending: '\\x1b[31m' is not allowed; expected one line of text"),
     ],
 )
 def test_a_malformed_file_is_one_finding_and_counts_as_absent(
@@ -197,12 +210,19 @@ def test_a_malformed_file_is_one_finding_and_counts_as_absent(
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("", "not JSON (Expecting value in line 1)"),
-        ("{\n'", "not JSON (Expecting property name enclosed in double quotes in line 2)"),
-        ("[]", "the file is not a JSON object"),
-        ("[" * 60_000, "nested too deeply"),
-        ("x" * 65_537, "longer than 65536 characters"),
-        ("\udcff", "not JSON (Expecting value in line 1)"),
+        ("", "an empty value is not allowed; expected JSON (Expecting value in line 1)"),
+        (
+            "{\n'",
+            '"{\\n\'" is not allowed; '
+            "expected JSON (Expecting property name enclosed in double quotes in line 2)",
+        ),
+        ("[]", "[] is not allowed; expected a JSON object"),
+        ("[" * 60_000, f"'{'[' * 37}…' is not allowed; expected JSON that is nested less deeply"),
+        (
+            "x" * 65_537,
+            f"'{'x' * 37}…' is not allowed; expected at most 65536 characters instead of 65537",
+        ),
+        ("\udcff", "'\\udcff' is not allowed; expected JSON (Expecting value in line 1)"),
     ],
 )
 def test_what_is_no_handover_at_all(host: FakeHost, text: str, reason: str):
@@ -210,7 +230,7 @@ def test_what_is_no_handover_at_all(host: FakeHost, text: str, reason: str):
 
     _, (finding,) = read_others(host, "sriov-switchdev")
 
-    assert finding.what == f"ignored: {reason}"
+    assert finding.what == f"ignored: the document: {reason}"
 
 
 def test_a_file_that_cannot_be_read_is_one_finding(host: FakeHost):
@@ -223,7 +243,7 @@ def test_a_file_that_cannot_be_read_is_one_finding(host: FakeHost):
 
 
 def test_a_mistake_of_the_writers_is_refused_before_it_is_written(host: FakeHost):
-    with pytest.raises(ValueError, match="vfs: 'eth0' is malformed"):
+    with pytest.raises(ValueError, match=r"^vfs\.eth0: 'eth0' is not allowed"):
         publish(host, Handover("nic-firmware", "nic-firmware/0", "nic-firmware", vfs={"eth0": 8}))
 
     assert host.trace == []
