@@ -138,9 +138,7 @@ def _load(system: System) -> tuple[Desired, list[Trouble]]:
     except FileNotFoundError:
         return Desired(), []
     except (OSError, ValueError) as error:
-        trouble = Trouble(
-            desired.PATH, f"the desired state {error}", "the next hook of the charm writes it anew"
-        )
+        trouble = Trouble(desired.PATH, str(error), "the next hook of the charm writes it anew")
         return Desired(), [trouble]
 
 

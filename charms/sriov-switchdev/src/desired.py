@@ -2,16 +2,14 @@
 """What this host's ports shall be: decided in a hook, kept in a file, brought about again at each boot."""
 
 import json
-import re
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple
 
-from hostnic import bootfile
+from converge.document import read_json
+from converge.shape import Flag, InvalidValue, Listing, OrNull, Record, Text, Whole, Word
+from hostnic import pci
 
 PATH = "/etc/ovn-offload/sriov-switchdev.json"
 VERSION = 1
-
-_BDF = re.compile(r"[0-9a-f]{4}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7]")
-_NAME = re.compile(r"[^\s/:]{1,15}")
 
 
 class Port(NamedTuple):
@@ -69,43 +67,40 @@ class Desired(NamedTuple):
         return json.dumps(content, indent=1, sort_keys=True) + "\n"
 
 
+_NAME = Text(r"[^\s/:]{1,15}", "the name of a network device")
+_PORT = Record(
+    Port,
+    {
+        "bdf": pci.ADDRESS,
+        "netdev": _NAME,
+        "num_vfs": Whole(1, 0xFFFF, "a number of VFs"),
+        "bond": OrNull(_NAME),
+        "lag": Flag(),
+    },
+    required=["bdf", "netdev", "num_vfs"],
+    lenient=True,
+)
+_DESIRED = Record(
+    Desired,
+    {
+        "ports": Listing(_PORT, "ports"),
+        "steering_mode": OrNull(Word(("smfs", "dmfs"))),
+        "lag_required": Flag(),
+    },
+    required=["ports"],
+    lenient=True,
+)
+
+
 def from_json(text: str) -> Desired:
     """Read what :meth:`Desired.to_json` wrote; fields that this version does not know are passed over.
 
     Raises:
-        ValueError: one sentence that says what is wrong with the text.
+        InvalidValue: names the place, the value and what is allowed.
 
     """
-    data = bootfile.parse(text, VERSION)
-    listed = data.get("ports")
-    if not isinstance(listed, list):
-        raise ValueError("has no list of ports")
-    ports = tuple(_port(item) for item in cast("list[Any]", listed))
-    if len({port.bdf for port in ports}) != len(ports):
-        raise ValueError("names a port twice")
-    steering = data.get("steering_mode")
-    if steering not in (None, "smfs", "dmfs"):
-        raise ValueError(f"has steering_mode {steering!r}; allowed: smfs, dmfs, null")
-    required = data.get("lag_required", False)
-    if not isinstance(required, bool):
-        raise ValueError(f"has lag_required {required!r}; allowed: true, false")
-    return Desired(ports, steering, required)
-
-
-def _port(raw: object) -> Port:
-    if not isinstance(raw, dict):
-        raise ValueError("has a port that is not a JSON object")
-    item = cast("dict[str, Any]", raw)
-    bdf, netdev, count = item.get("bdf"), item.get("netdev"), item.get("num_vfs")
-    bond, lag = item.get("bond"), item.get("lag", False)
-    if not isinstance(bdf, str) or not _BDF.fullmatch(bdf):
-        raise ValueError(f"has a port with PCI address {bdf!r}")
-    if not isinstance(netdev, str) or not _NAME.fullmatch(netdev):
-        raise ValueError(f"has port {bdf} with netdev {netdev!r}")
-    if not isinstance(count, int) or isinstance(count, bool) or not 0 < count <= 0xFFFF:
-        raise ValueError(f"has port {bdf} with num_vfs {count!r}")
-    if bond is not None and (not isinstance(bond, str) or not _NAME.fullmatch(bond)):
-        raise ValueError(f"has port {bdf} with bond {bond!r}")
-    if not isinstance(lag, bool):
-        raise ValueError(f"has port {bdf} with lag {lag!r}")
-    return Port(bdf, netdev, count, bond, lag)
+    wanted = read_json(text, VERSION, _DESIRED)
+    bdfs = [port.bdf for port in wanted.ports]
+    if len(set(bdfs)) != len(bdfs):
+        raise InvalidValue("ports", bdfs, "each port once")
+    return wanted

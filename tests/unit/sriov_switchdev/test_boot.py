@@ -245,7 +245,7 @@ def test_a_desired_state_that_cannot_be_read_boots_legacy_and_the_next_hook_writ
     small.host.files.install(desired.PATH, b'{"version": 1, "ports": 7}', 0o600)
     small.boot()
     assert modes(small.host) == [("legacy", 0), ("legacy", 0)]
-    assert f"{desired.PATH}: the desired state has no list of ports" in small.log
+    assert f"{desired.PATH}: ports: 7 is not allowed; expected a list of ports" in small.log
     assert desired.from_json(small.host.read(desired.PATH)).ports
 
 

@@ -22,7 +22,7 @@ from unit.sriov_switchdev.node import compute_node
 NAMES = st.text(string.ascii_lowercase + string.digits + "_.-", min_size=1, max_size=15)
 BDFS = st.builds(
     "{:04x}:{:02x}:{:02x}.{}".format,
-    st.integers(0, 0xFFFF), st.integers(0, 0xFF), st.integers(0, 0x1F), st.integers(0, 7),
+    st.integers(0, 0xFFFFFFFF), st.integers(0, 0xFF), st.integers(0, 0x1F), st.integers(0, 7),
 )  # fmt: skip
 PORTS = st.builds(Port, BDFS, NAMES, st.integers(1, 0xFFFF), st.none() | NAMES, st.booleans())
 DESIRED = st.builds(
@@ -70,9 +70,24 @@ def test_a_field_of_a_later_revision_is_passed_over() -> None:
     assert desired.from_json(json.dumps(content)).ports[0].num_vfs == 8
 
 
+@pytest.mark.parametrize("bdf", ["10000:01:00.0", "ffffffff:ff:1f.7"])
+def test_a_pci_domain_of_more_than_four_digits_survives_its_file(bdf: str) -> None:
+    wanted = Desired((Port(bdf, "p0", 8),))
+    assert desired.from_json(wanted.to_json()) == wanted
+
+
 def test_deep_nesting_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"^is nested too deeply$"):
+    with pytest.raises(ValueError, match=r"^the document: .* expected JSON that is nested less deeply$"):
+        desired.from_json("[" * 60_000)
+    with pytest.raises(ValueError, match=r"^the document: .* expected at most 65536 characters"):
         desired.from_json("[" * 100_000)
+
+
+def test_a_name_that_cannot_be_printed_is_refused() -> None:
+    content = json.loads(Desired((Port("0000:3b:00.0", "p0", 8),)).to_json())
+    content["ports"][0]["netdev"] = "p\ud800"
+    with pytest.raises(ValueError, match=r"^ports\[0\]\.netdev: 'p\\ud800' is not allowed"):
+        desired.from_json(json.dumps(content))
 
 
 @given(st.text() | JSON.map(json.dumps))
