@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import gpu
 from converge import StepError
+from converge.shape import InvalidValue
 from hostnic import gpudirect, users
 from hostnic.machine import Machine
 from hostnic.system import System
@@ -32,7 +33,9 @@ def gpudirect_at_boot(system: System) -> list[str]:
         return [f"nothing is set while instances run: {', '.join(running)}"]
     try:
         wrong = gpudirect.differences(system, gpu.from_json(system.read(gpu.WANTED)))
-    except (OSError, ValueError) as error:
+    except InvalidValue as error:
+        return [f"{gpu.WANTED}: {error}"]
+    except (OSError, UnicodeDecodeError) as error:
         return [str(error)]
     troubles: list[str] = []
     for difference in wrong:

@@ -4,10 +4,11 @@
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, cast
 
 from converge import Disruption, Held, Step
-from hostnic import bootfile, gpudirect, installed, units, users
+from converge.document import read_json
+from converge.shape import Listing, Record
+from hostnic import gpudirect, installed, pci, units, users
 from hostnic.bootcopy import BootCopy
 from hostnic.gpudirect import Difference
 from hostnic.installed import Installed
@@ -93,17 +94,18 @@ def to_json(nics: Iterable[str]) -> str:
     return json.dumps({"version": VERSION, "nics": sorted(nics)}) + "\n"
 
 
+def _as_they_are(nics: tuple[str, ...]) -> tuple[str, ...]:
+    return nics
+
+
+_NICS = Record(_as_they_are, {"nics": Listing(pci.ADDRESS, "NICs")}, required=["nics"], lenient=True)
+
+
 def from_json(text: str) -> tuple[str, ...]:
     """Read what :func:`to_json` wrote.
 
     Raises:
-        ValueError: says what is wrong.
+        InvalidValue: names the place, the value and what is allowed.
 
     """
-    try:
-        nics: Any = bootfile.parse(text, VERSION).get("nics")
-    except ValueError as error:
-        raise ValueError(f"{WANTED} {error}") from None
-    if not isinstance(nics, list) or not all(isinstance(bdf, str) for bdf in cast("list[Any]", nics)):
-        raise ValueError(f"{WANTED} has no list of NICs")
-    return tuple(cast("list[str]", nics))
+    return read_json(text, VERSION, _NICS)

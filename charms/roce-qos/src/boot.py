@@ -45,7 +45,7 @@ def converge(system: System, deadline: float) -> tuple[str, ...]:
     except FileNotFoundError:
         return ()
     except (OSError, ValueError) as error:
-        return (f"{desired.PATH} {error}; the next hook of the charm writes it anew",)
+        return (f"{desired.PATH}: {error}; the next hook of the charm writes it anew",)
     record.begin(system)
     try:
         troubles = _converge(system, wanted, deadline)

@@ -2,21 +2,32 @@
 """How this host's ports shall treat traffic: decided in a hook, kept in a file, brought about at boot."""
 
 import json
-import re
 from dataclasses import asdict, dataclass
+from typing import Any, cast
 
 from charmkit.fabric_qos import QOS, Qos
-from converge.shape import InvalidValue
-from hostnic import bootfile, dcb
+from converge.document import read_json
+from converge.shape import (
+    LINE,
+    AnyText,
+    Flag,
+    InvalidValue,
+    Listing,
+    OrNull,
+    Record,
+    Shape,
+    Text,
+    Whole,
+    Word,
+    at,
+)
+from hostnic import dcb, pci
 from hostnic.dcb import App, Ets
 from hostnic.dcb_drivers import Driver
 from hostnic.rdma import MODES
 
 PATH = "/etc/ovn-offload/roce-qos.json"
 VERSION = 1
-
-_BDF = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7]")
-_KNOB = re.compile(r"[a-z0-9_]+")
 
 
 @dataclass(frozen=True)
@@ -54,20 +65,9 @@ class Desired:
     devices: str = "auto"
 
     def __post_init__(self) -> None:
-        wrong = [port for port in self.ports if not _BDF.fullmatch(port)]
-        if wrong or len(set(self.ports)) != len(self.ports):
-            raise ValueError(f"has ports {wrong or list(self.ports)!r}; allowed: PCI addresses, each once")
-        _check("cable", self.cable, 0, 999)
-        _check("tos", self.tos, 0, 255)
-        for vlan, pcp in self.vlans:
-            _check("vlans", vlan, 1, 4094)
-            _check("vlans", pcp, 0, 7)
-        for name, value in self.knobs:
-            _check("knobs", value, 0, 0xFFFFFFFF)
-            if not _KNOB.fullmatch(name):
-                raise ValueError(f"has knob {name!r}")
-        if self.mode not in MODES:
-            raise ValueError(f"has mode {self.mode!r}; allowed: {', '.join(MODES)}")
+        _DESIRED.check(self)
+        if len(set(self.ports)) != len(self.ports):
+            raise InvalidValue("ports", list(self.ports), "each port once")
 
     def to_json(self) -> str:
         """The text of the file at ``PATH``."""
@@ -115,43 +115,46 @@ class Desired:
         )
 
 
+class _Pair:
+    """A list of a name or number and the value that goes with it."""
+
+    def __init__(self, first: Shape[Any], second: Shape[int], what: str) -> None:
+        self.first, self.second = first, second
+        self.allowed = f"a list of {what}"
+
+    def read(self, where: str, value: object) -> tuple[Any, int]:
+        pair = cast("list[object]", value)
+        if not isinstance(value, list | tuple) or len(pair) != 2:
+            raise InvalidValue(where, pair, self.allowed)
+        return self.first.read(at(where, 0), pair[0]), self.second.read(at(where, 1), pair[1])
+
+    def schema(self) -> dict[str, Any]:
+        parts = [self.first.schema(), self.second.schema()]
+        return {"type": "array", "prefixItems": parts, "minItems": 2, "maxItems": 2}
+
+
+_PARAMETER = Text(r"[a-z0-9_]+", "a parameter as debugfs names it")
+_KEYS: dict[str, Shape[Any]] = {
+    "ports": Listing(pci.ADDRESS, "PCI addresses"),
+    "qos": QOS,
+    "cable": Whole(0, 999),
+    "tos": Whole(0, 255),
+    "mode": Word(tuple(MODES)),
+    "vlans": Listing(_Pair(Whole(1, 4094, "a VLAN"), Whole(0, 7, "a PCP"), "a VLAN and its PCP"), "VLANs"),
+    "knobs": Listing(_Pair(_PARAMETER, Whole(0, 0xFFFFFFFF), "a parameter and its value"), "parameters"),
+    "ecn": OrNull(Flag()),
+    "takeover": Flag(),
+    "lldp": Flag(),
+    "encap_tos": OrNull(LINE),
+}
+_DESIRED = Record(Desired, {**_KEYS, "devices": AnyText()}, required=tuple(_KEYS), lenient=True)
+
+
 def from_json(text: str) -> Desired:
     """Read what :meth:`Desired.to_json` wrote; fields that this version does not know are passed over.
 
     Raises:
-        ValueError: one sentence that says what is wrong with the text.
+        InvalidValue: names the place, the value and what is allowed.
 
     """
-    data = bootfile.parse(text, VERSION)
-    try:
-        return Desired(
-            ports=tuple(str(port) for port in data["ports"]),
-            qos=QOS.read("qos", data["qos"]),
-            cable=data["cable"],
-            tos=data["tos"],
-            mode=data["mode"],
-            vlans=tuple((vlan, pcp) for vlan, pcp in data["vlans"]),
-            knobs=tuple((str(name), value) for name, value in data["knobs"]),
-            ecn=_flag(data["ecn"]),
-            takeover=bool(_flag(data["takeover"])),
-            lldp=bool(_flag(data["lldp"])),
-            encap_tos=None if data["encap_tos"] is None else str(data["encap_tos"]),
-            devices=str(data.get("devices", "auto")),
-        )
-    except InvalidValue as error:
-        raise ValueError(f"has a wrong value: {error}") from None
-    except KeyError as error:
-        raise ValueError(f"has no field {error.args[0]}") from None
-    except TypeError as error:
-        raise ValueError(f"has a value of the wrong type ({error})") from None
-
-
-def _check(name: str, value: object, low: int, high: int) -> None:
-    if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
-        raise ValueError(f"has {name} {value!r}; allowed: {low} to {high}")
-
-
-def _flag(value: object) -> bool | None:
-    if value is not None and not isinstance(value, bool):
-        raise ValueError(f"has {value!r} where true, false or null belongs")
-    return value
+    return read_json(text, VERSION, _DESIRED)
