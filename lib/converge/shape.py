@@ -236,8 +236,8 @@ Keys = Mapping[str, Shape[Any]]
 class Record(Generic[T]):
     """A mapping with fixed keys, read into the class ``make``; ``-`` in a key is ``_`` in the field.
 
-    Keys that are absent take the defaults of the class. Unknown keys are refused; a ``lenient`` record
-    ignores them, since what a later revision writes may have more of them.
+    Keys that are absent take the defaults of the class. Unknown keys are refused by name, without the value:
+    a secret may stand under a misspelt key. A ``lenient`` record ignores them: later revisions write more.
     """
 
     def __init__(
@@ -255,7 +255,7 @@ class Record(Generic[T]):
         for key in given:
             if key not in self.keys and not self.lenient:
                 keys = ", ".join(self.keys)
-                raise InvalidValue(at(where, str(key)), given[key], f"only the keys {keys} here")
+                raise InvalidValue(at(where, str(key)), key, f"only the keys {keys} here")
         for key in self.required:
             if key not in given:
                 raise InvalidValue(at(where, key), None, self.keys[key].allowed)

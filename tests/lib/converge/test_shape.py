@@ -83,7 +83,7 @@ REFUSED = [
     (
         BOND,
         {"local-id": 1, "mtu": 9},
-        "x.mtu: 9 is not allowed; expected only the keys local-id, ports, active here",
+        "x.mtu: 'mtu' is not allowed; expected only the keys local-id, ports, active here",
     ),
     (BONDS, {}, "x: {} is not allowed; expected a mapping of bonds"),
     (BONDS, {"Ext": {}}, "x.Ext: 'Ext' is not allowed; expected a name of small letters"),

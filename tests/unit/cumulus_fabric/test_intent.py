@@ -88,7 +88,7 @@ WRONG = [
     (
         "spines.loopbacks",
         "10.10.10.1",
-        "spines.loopbacks: '10.10.10.1' is not allowed; expected only the keys count,",
+        "spines.loopbacks: 'loopbacks' is not allowed; expected only the keys count,",
     ),
     (
         "leaves.segment-mac",
