@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """The site file: what MAAS shall know of a site. Wrong values are named in one sentence each."""
 
-import dataclasses
 import re
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from ipaddress import ip_address, ip_network
 from pathlib import Path
-from typing import Any, cast, get_args, get_origin
+from typing import Any
 
 import yaml
+from converge.shape import InvalidValue, Listing, Named, Record, Whole
 
 
 class SiteError(Exception):
@@ -32,7 +32,7 @@ class Secret(str):
 
     def __new__(cls, text: str) -> "Secret":
         if not text.startswith("file:"):
-            raise ValueError("…; write file:PATH, the value itself does not belong here")
+            raise ValueError("not file:PATH")
         return super().__new__(cls, text)
 
     def read(self) -> str:
@@ -45,29 +45,19 @@ class Secret(str):
             raise SiteError(f"{path} cannot be read: {getattr(error, 'strerror', error)}.") from error
 
 
-def _checked(test: Callable[[Any], object], allowed: str = "", default: Any = dataclasses.MISSING) -> Any:
-    """A field whose value, or each of whose values, `test` is false of, or refuses with ValueError."""
-    return dataclasses.field(default=default, metadata={"test": test, "allowed": allowed})
-
-
-def _range(text: str) -> bool:
-    ends: list[Any] = [ip_address(end) for end in text.partition("-")[::2]]
-    return ends[0] <= ends[1]
-
-
 @dataclass(frozen=True, kw_only=True)
 class Network:
-    """One VLAN with its subnet, in one space. MTU in bytes."""
+    """One VLAN with its subnet, in one space. MTU in bytes; ranges of addresses as FIRST-LAST."""
 
-    name: str
-    vid: int = _checked(lambda vid: 0 <= vid <= 4094, "allowed is 0 to 4094")
+    name: str = ""
+    vid: int
     vlan: str
-    mtu: int = _checked(lambda mtu: 552 <= mtu <= 65535, "allowed is 552 to 65535")
+    mtu: int
     subnet: str
-    cidr: str = _checked(ip_network)
-    gateway: str = _checked(ip_address, default="")
-    dhcp: str = _checked(_range, "write FIRST-LAST", "")
-    reserved: tuple[str, ...] = _checked(_range, "write FIRST-LAST", ())
+    cidr: str
+    gateway: str = ""
+    dhcp: str = ""
+    reserved: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,16 +67,12 @@ class Tag:
     Hugepages are of 1 GiB. Without bond the networks are on the port itself.
     """
 
-    name: str
+    name: str = ""
     networks: tuple[str, ...]
     comment: str = ""
-    kernel: str = _checked(
-        lambda text: not re.search(r"\b(isolcpus|hugepages)=", text),
-        "write isolcpus as dedicated-cpus, hugepages as hugepages",
-        default="",
-    )
-    hugepages: int = _checked(lambda pages: pages >= 0, "allowed is 0 or more", 0)
-    dedicated_cpus: str = _checked(cpus, default="")
+    kernel: str = ""
+    hugepages: int = 0
+    dedicated_cpus: str = ""
     hwe_kernel: str = ""
     bond: str = ""
     bridge: str = ""
@@ -103,7 +89,7 @@ class Tag:
 class Machine:
     """One server: its tag, the netdevs of its ports as MAAS names them, and how MAAS powers it."""
 
-    name: str
+    name: str = ""
     tag: str
     ports: tuple[str, ...]
     power_type: str
@@ -117,90 +103,158 @@ class Machine:
 class Site:
     """The whole file; networks by space."""
 
-    maas: str = _checked(lambda url: url.startswith(("http://", "https://")), "write http://HOST:5240/MAAS")
+    maas: str
     api_key: Secret
-    dns: tuple[str, ...] = _checked(ip_address)
+    dns: tuple[str, ...]
     fabric: str
     networks: dict[str, Network]
     tags: dict[str, Tag]
     machines: dict[str, Machine]
 
-    @classmethod
-    def read(cls, path: Path) -> "Site":
+    @staticmethod
+    def read(path: Path) -> "Site":
         """Read and validate a file."""
         try:
-            site: Site = _record(cls, yaml.safe_load(path.read_text()), "")
-            for where, value, allowed in _inconsistent(site):
-                raise SiteError(f"{where}: {value}; {allowed}.")
+            return _SITE.read("", yaml.safe_load(path.read_text()))
         except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
             raise SiteError(f"{path} cannot be read: {str(error).splitlines()[0]}.") from error
-        except SiteError as error:
-            raise SiteError(f"{path}: {error}") from error
-        return site
+        except InvalidValue as error:
+            raise SiteError(f"{path}: {error}.") from error
 
 
-def _record(kind: Any, body: object, where: str, **named: str) -> Any:
-    """A dataclass from a mapping, its keys and values checked."""
-    fields = {f.name.replace("_", "-"): f for f in dataclasses.fields(kind) if f.name not in named}
-    place, known = where or "the site", ", ".join(sorted(fields))
-    if not isinstance(body, dict):
-        raise SiteError(f"{place}: {body!r} is not a mapping.")
-    given = cast("dict[Any, object]", body)
-    for key in [key for key in given if key not in fields]:
-        raise SiteError(f"{place}: {key} is not known; known are {known}.")
-    for key, f in fields.items():
-        if key not in given and f.default is dataclasses.MISSING:
-            raise SiteError(f"{place}: {key} is missing.")
-    items = [(fields[key], value, f"{where}.{key}".lstrip(".")) for key, value in given.items()]
-    return kind(**named, **{f.name: _value(f.type, f.metadata, value, place) for f, value, place in items})
+def _range(text: str) -> bool:
+    ends: list[Any] = [ip_address(end) for end in text.partition("-")[::2]]
+    return ends[0] <= ends[1]
 
 
-def _value(kind: Any, rule: Mapping[str, Any], value: object, where: str) -> Any:
-    """A value of a field's kind: records by name, a list, text or a number."""
-    origin, inner = get_origin(kind) or kind, get_args(kind)
-    if origin is dict and isinstance(value, dict) and value:
-        records = cast("dict[object, object]", value)
-        return {str(k): _record(inner[1], body, f"{where}.{k}", name=str(k)) for k, body in records.items()}
-    if origin is tuple and isinstance(value, list):
-        return tuple(_value(str, rule, item, where) for item in cast("list[object]", value))
-    kinds: dict[Any, Any] = {int: int, str: int | str, Secret: str}
-    given = kinds.get(origin)
-    if given is None or not isinstance(value, given) or isinstance(value, bool):
-        name = {int: "a whole number", tuple: "a list", dict: "a filled mapping"}.get(origin, "text")
-        raise SiteError(f"{where}: {value!r} is not {name}.")
-    try:
-        if rule and rule["test"](kind(value)) is False:
-            raise SiteError(f"{where}: {value}; {rule['allowed']}.")
-        return kind(value)
-    except (ValueError, TypeError) as error:  # addresses of IPv4 and IPv6 do not compare
-        raise SiteError(f"{where}: {error}.") from error
+class _Word:
+    """Text, also where YAML takes it for a number, that `test` neither refuses nor is false of."""
+
+    def __init__(self, allowed: str = "text", test: Callable[[str], object] = str) -> None:
+        self.allowed, self.test = allowed, test
+
+    def read(self, where: str, value: object) -> str:
+        try:
+            is_word = isinstance(value, str | int) and not isinstance(value, bool)
+            if is_word and self.test(str(value)) is not False:
+                return str(value)
+        except (ValueError, TypeError):  # addresses of IPv4 and IPv6 do not compare
+            pass
+        raise InvalidValue(where, value, self.allowed)
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": ["string", "integer"], "description": self.allowed}
+
+
+class _Secret(_Word):
+    """Where a secret is. What stands there instead may be the secret itself, and is not repeated."""
+
+    def read(self, where: str, value: object) -> Secret:
+        try:
+            return Secret(value if isinstance(value, str) else "")
+        except ValueError:
+            raise InvalidValue(where, "…", self.allowed) from None
+
+
+_TEXT = _Word()
+_SECRET = _Secret("file:PATH, since the value itself does not belong here")
+_ADDRESS = _Word("an IPv4 or IPv6 address", ip_address)
+_RANGE = _Word("a range of addresses, FIRST-LAST", _range)
+_URL = _Word("http://HOST:5240/MAAS", lambda url: url.startswith(("http://", "https://")))
+_KERNEL = _Word(
+    "isolcpus as dedicated-cpus, and hugepages as hugepages",
+    lambda text: not re.search(r"\b(isolcpus|hugepages)=", text),
+)
+_NETWORK = Record(
+    Network,
+    {
+        "vid": Whole(0, 4094, "a VLAN"),
+        "vlan": _TEXT,
+        "mtu": Whole(552, 65535, "an MTU"),
+        "subnet": _TEXT,
+        "cidr": _Word("a subnet without host bits, such as 192.168.25.0/24", ip_network),
+        "gateway": _ADDRESS,
+        "dhcp": _RANGE,
+        "reserved": Listing(_RANGE, "ranges of addresses"),
+    },
+    required=["vid", "vlan", "mtu", "subnet", "cidr"],
+)
+_TAG = Record(
+    Tag,
+    {
+        "networks": Listing(_TEXT, "networks"),
+        "comment": _TEXT,
+        "kernel": _KERNEL,
+        "hugepages": Whole(0, None),
+        "dedicated-cpus": _Word("a set of CPUs such as 2-23", cpus),
+        "hwe-kernel": _TEXT,
+        "bond": _TEXT,
+        "bridge": _TEXT,
+    },
+    required=["networks"],
+)
+_MACHINE = Record(
+    Machine,
+    {
+        "tag": _TEXT,
+        "ports": Listing(_TEXT, "netdevs"),
+        "power-type": _TEXT,
+        "power-address": _TEXT,
+        "power-user": _SECRET,
+        "power-pass": _SECRET,
+        "power-driver": _TEXT,
+    },
+    required=["tag", "ports", "power-type", "power-address", "power-user", "power-pass"],
+)
+
+
+def _site(**fields: Any) -> Site:
+    """The whole file, with each entry's name in it, if its values go together."""
+    for part in ("networks", "tags", "machines"):
+        fields[part] = {name: replace(entry, name=name) for name, entry in fields[part].items()}
+    site = Site(**fields)
+    for where, value, allowed in _inconsistent(site):
+        raise InvalidValue(where, value, allowed)
+    return site
+
+
+_PARTS: dict[str, Any] = {
+    "maas": _URL,
+    "api-key": _SECRET,
+    "dns": Listing(_ADDRESS, "addresses"),
+    "fabric": _TEXT,
+    "networks": Named(_TEXT, _NETWORK, "networks by space", least=1),
+    "tags": Named(_TEXT, _TAG, "tags", least=1),
+    "machines": Named(_TEXT, _MACHINE, "machines", least=1),
+}
+_SITE = Record(_site, _PARTS, required=tuple(_PARTS))
 
 
 def _inconsistent(site: Site) -> Iterator[tuple[str, object, str]]:
     """Place, value and what is allowed, where values do not go together."""
-    vids = [network.vid for network in site.networks.values()]
-    if vids[0] or len(set(vids)) < len(vids):
-        yield "networks: vid", vids, "the first is 0, machines boot from it, and each stands once"
     yield from _inconsistent_networks(site)
     yield from _inconsistent_tags(site)
     for name, machine in site.machines.items():
         if machine.tag not in site.tags:
-            yield f"machines.{name}.tag", machine.tag, f"write one of {', '.join(site.tags)}"
+            yield f"machines.{name}.tag", machine.tag, f"one of {', '.join(site.tags)}"
         elif len(set(machine.ports)) != (wanted := 2 if site.tags[machine.tag].bond else 1):
-            yield f"machines.{name}.ports", list(machine.ports), f"tag {machine.tag} wants {wanted}"
+            yield f"machines.{name}.ports", list(machine.ports), f"{wanted} for tag {machine.tag}"
 
 
 def _inconsistent_networks(site: Site) -> Iterator[tuple[str, object, str]]:
+    vids = [network.vid for network in site.networks.values()]
+    if vids[0] or len(set(vids)) < len(vids):
+        yield "networks", vids, "each vid once, and 0 first: machines boot from it"
     for space, network in site.networks.items():
         for text in filter(None, (network.gateway, network.dhcp, *network.reserved)):
             if any(ip_address(end) not in ip_network(network.cidr) for end in text.split("-")):
-                yield f"networks.{space}", text, f"write an address in {network.cidr}"
+                yield f"networks.{space}", text, f"addresses in {network.cidr}"
 
 
 def _inconsistent_tags(site: Site) -> Iterator[tuple[str, object, str]]:
     for name, tag in site.tags.items():
         unknown = set(tag.networks) - set(site.networks)
         if unknown or not tag.networks:
-            yield f"tags.{name}.networks", sorted(unknown), f"write some of {', '.join(site.networks)}"
+            yield f"tags.{name}.networks", sorted(unknown), f"some of {', '.join(site.networks)}"
         if bool(tag.bond) != bool(tag.bridge):
-            yield f"tags.{name}", tag.bond or tag.bridge, "bond and bridge go together"
+            yield f"tags.{name}", tag.bond or tag.bridge, "both bond and bridge, or neither"

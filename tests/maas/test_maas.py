@@ -362,6 +362,7 @@ def test_a_wrong_site_is_named_in_one_sentence(site, run, case):
     edit(site, case["old"], case["new"])
     said = run("plan", expected=2)
     assert case["says"] in said
+    assert PASSWORD not in said
     assert len(said.splitlines()) == 1
 
 
