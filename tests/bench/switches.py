@@ -33,13 +33,14 @@ with ExitStack() as stack:
 APPLY = """
 import sys, time
 from pathlib import Path
-import expand, intent, online
+import online
+from intent import expand, schema
 from apply import Policy, apply
 from client import Nvue
 from connection import Access, Credentials
 from fleet import Fleet
 ca, text, *pairs = sys.argv[1:]
-fabric = expand.expand(intent.parse(Path(text).read_text()))
+fabric = expand.expand(schema.parse(Path(text).read_text()))
 access = Access(Credentials("cumulus", "CumulusLinux!"), ca=Path(ca).read_text())
 ports = dict(pair.split("=") for pair in pairs)
 fleet = Fleet({name: Nvue(name, "127.0.0.1", access, int(port)) for name, port in ports.items()})

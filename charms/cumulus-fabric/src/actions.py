@@ -13,7 +13,7 @@ from charmkit.fabric import Host
 from config import Options, Output, Rendering, Showing, Switches
 from connection import Credentials
 from converge import Finding, Severity, findings_as_json, findings_as_table, worst_first
-from model import Dialect, Fabric, Role, Switch
+from intent.model import Dialect, Fabric, Role, Switch
 from observe import observe
 from online import Site, stranger
 from report import Report

@@ -14,7 +14,7 @@ import audit_networks
 import audit_roce
 from charmkit.fabric import Host
 from converge import Finding, worst_first
-from model import Fabric
+from intent.model import Fabric
 
 CHECKS: tuple[Callable[[Fabric], Iterator[Finding]], ...] = (
     audit_attachments.duplicate_segments,

@@ -5,7 +5,7 @@ import ipaddress
 from collections.abc import Iterator
 
 from converge import Finding, Severity
-from model import Fabric, Role, Switch
+from intent.model import Fabric, Role, Switch
 
 RESERVED_ASNS = {23456, 65535}
 """AS_TRANS (RFC 6793) and the last of 16 bits (RFC 7300): no peer takes them."""

@@ -5,9 +5,9 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
-import ports
 from converge import Finding, Severity
-from model import Bond, Fabric, Role, Switch
+from intent import ports
+from intent.model import Bond, Fabric, Role, Switch
 
 RECOMMENDED = "44:38:39:FF:"
 """NVIDIA recommends 44:38:39:ff:00:00 to 44:38:39:ff:ff:ff for them (guide to EVPN multihoming)."""

@@ -10,7 +10,7 @@ from audit_attachments import few
 from charmkit.fabric import Host
 from charmkit.fabric import Port as HostPort
 from converge import Finding, Severity
-from model import Fabric, Network, Port, Role, Switch
+from intent.model import Fabric, Network, Port, Role, Switch
 
 UNTAGGED = 0
 """The VLAN number by which a host means its untagged network."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from audit_attachments import few
 from converge import Finding, Severity
-from model import Fabric, Network, Port, Role
+from intent.model import Fabric, Network, Port, Role
 from render import DEFAULT_MTU
 
 VXLAN_BYTES = 50

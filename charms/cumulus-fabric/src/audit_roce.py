@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from audit_attachments import few
 from converge import Finding, Severity
-from model import Fabric
+from intent.model import Fabric
 
 CUMULUS_PRIORITY, CUMULUS_CNP_PRIORITY, CUMULUS_BANDWIDTH = 3, 6, 50
 """What ``qos roce`` sets; it takes no other (NVIDIA: Quality of Service, RDMA over Converged Ethernet)."""

@@ -8,8 +8,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import cast
 
-import ports
 from converge import Finding, Severity
+from intent import ports
 from owned import Path, Tree, at, leaves
 from render import BRIDGE
 

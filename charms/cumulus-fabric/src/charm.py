@@ -7,9 +7,7 @@ import os
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
 
-import expand
 import hosts
-import intent
 import online
 import ops
 from actions import Actions, RefusedError, Results, policy
@@ -21,7 +19,8 @@ from connection import Access, Credentials
 from converge import Finding, Plan, Severity
 from converge.shape import InvalidValue
 from fleet import Fleet
-from model import Fabric
+from intent import expand, schema
+from intent.model import Fabric
 from plan import Candidate
 
 logger = logging.getLogger(__name__)
@@ -60,7 +59,7 @@ class CumulusFabricCharm(ops.CharmBase):
             remedy = "set it, or attach the resource of that name"
             raise InputError(Finding(Severity.BLOCKED, "option intent", "is not set", remedy))
         try:
-            return expand.expand(intent.parse(text))
+            return expand.expand(schema.parse(text))
         except InvalidValue as error:
             raise InputError(Finding(Severity.BLOCKED, "intent", str(error))) from None
 

@@ -13,9 +13,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import cli_online
-import expand
 import formats
-import intent
 import picture
 import show
 from audit import audit
@@ -24,7 +22,8 @@ from connection import Clock
 from converge import Finding, Severity, findings_as_json
 from converge.render import table
 from converge.shape import InvalidValue
-from model import Dialect, Fabric, Switch
+from intent import expand, schema
+from intent.model import Dialect, Fabric, Switch
 
 WORKED, WRONG, MISUSED = 0, 1, 2
 ONLINE = {
@@ -39,7 +38,7 @@ def main(arguments: Sequence[str] | None = None, clock: Clock = time) -> int:
     """Run one command and return its exit status."""
     options = _parser().parse_args(arguments, argparse.Namespace(clock=clock))
     try:
-        fabric = expand.expand(intent.parse(_read(options.intent)))
+        fabric = expand.expand(schema.parse(_read(options.intent)))
         return _VERBS[options.verb](options, fabric)
     except (InvalidValue, UsageError, formats.FormatError) as error:
         print(error, file=sys.stderr)

@@ -19,7 +19,7 @@ from config import least_confirm, pins
 from connection import Access, Credentials
 from converge import Finding, Severity, findings_as_json, findings_as_table, plan_as_json, plan_as_table
 from fleet import LIMIT
-from model import Fabric, Switch
+from intent.model import Fabric, Switch
 
 CREDENTIALS = "one line user:password, in a file that only you can read, or - for standard input"
 

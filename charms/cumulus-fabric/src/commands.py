@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import paths
-import ports
-from model import Dialect
+from intent import ports
+from intent.model import Dialect
 from paths import Path, PathError
 from render import Tree
 

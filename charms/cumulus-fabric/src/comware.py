@@ -7,7 +7,7 @@ RoCE's 802.1p priority becomes local precedence 1, which is queue 1; everything 
 import re
 from collections.abc import Iterator
 
-from model import Fabric, Switch
+from intent.model import Fabric, Switch
 from script import Script
 
 SAVE = "save RoCEConfiguration.cfg"

@@ -9,7 +9,7 @@ import commands
 import qos_commands
 import render
 import yaml
-from model import Dialect, Fabric, Switch
+from intent.model import Dialect, Fabric, Switch
 from render import Tree
 
 FORMATS = ("nv", "yaml", "json")

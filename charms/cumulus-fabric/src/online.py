@@ -12,7 +12,7 @@ from connection import Access
 from converge import Finding, Plan, Severity
 from fleet import Fleet
 from history import INSTEAD, earlier, torn
-from model import Dialect, Fabric, Role
+from intent.model import Dialect, Fabric, Role
 from observe import Observed, observe
 from owned import Tree, patch_between
 from plan import Candidate, Change, changes, plan

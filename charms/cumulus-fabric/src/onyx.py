@@ -7,7 +7,7 @@ priority group 0, traffic class 0 and a small pool.
 
 from collections.abc import Iterator
 
-from model import Fabric, Switch
+from intent.model import Fabric, Switch
 from script import Script
 
 SAVE = "config write to RoCEconfig"

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-import ports
+from intent import ports
 
 Tree = dict[str, Any]
 Path = tuple[str, ...]

@@ -8,8 +8,8 @@ import shlex
 from collections.abc import Iterable, Iterator
 from typing import TypeAlias, cast
 
-import ports
-from model import Dialect
+from intent import ports
+from intent.model import Dialect
 from render import Tree
 
 Path: TypeAlias = tuple[str, ...]

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from xml.sax.saxutils import escape
 
 from converge import Severity
-from model import Bond, Fabric, Port, Role, Switch
+from intent.model import Bond, Fabric, Port, Role, Switch
 from show import Health, attached
 
 INK, QUIET, PAPER, BAND = "#1f2933", "#616e7c", "#ffffff", "#f0f4f8"

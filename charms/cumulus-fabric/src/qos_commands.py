@@ -3,7 +3,7 @@
 
 import comware
 import onyx
-from model import Fabric, Switch
+from intent.model import Fabric, Switch
 from script import Script
 
 _WRITERS = {"onyx": onyx.script, "comware": comware.script}

@@ -8,7 +8,7 @@ Releases up to 5.14 say ``enable: on``, those from 5.15 ``state: enabled`` (NVID
 
 from typing import Any, TypeAlias
 
-from model import Bond, Dialect, Fabric, Link, Network, Port, Role, Switch
+from intent.model import Bond, Dialect, Fabric, Link, Network, Port, Role, Switch
 
 Tree: TypeAlias = dict[str, Any]
 

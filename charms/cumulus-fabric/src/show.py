@@ -3,10 +3,10 @@
 
 from collections.abc import Iterator, Mapping
 
-import ports
 from converge import Severity
 from converge.render import table
-from model import Bond, Fabric, Port, Role, Switch
+from intent import ports
+from intent.model import Bond, Fabric, Port, Role, Switch
 
 Health = Mapping[str, Severity]
 """The worst finding about a switch (``Leaf0-1``), a port or a bond (``Leaf0-1 swp31``)."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 import qos_commands
 import ssh
 from converge import Finding, Severity, StepError
-from model import Fabric, Role, Switch
+from intent.model import Fabric, Role, Switch
 
 
 def switches(fabric: Fabric, names: Collection[str] = ()) -> tuple[Switch, ...]:

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import cast
 
 from converge import Finding, Severity
-from model import Bond, Fabric, Link, Port, Role, Switch
+from intent.model import Bond, Fabric, Link, Port, Role, Switch
 from observe import Observed, Seen
 from owned import Tree, at, difference, leaves
 

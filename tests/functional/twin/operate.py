@@ -12,13 +12,12 @@ import time
 from pathlib import Path
 from typing import Any
 
-import expand
-import intent
 from apply import Policy
 from client import Nvue
 from connection import Access, Credentials, SwitchError
 from converge import Finding
 from fleet import Fleet
+from intent import expand, schema
 from online import Site
 
 BUSY = ("pending", "apply", "checking", "ays")
@@ -31,7 +30,7 @@ def site(timeout: float = 60) -> Site:
     rack = json.loads(Path("/run/twin.json").read_text())
     ca = Path(rack["certificate"]).read_text()
     access = Access(Credentials("cumulus", "CumulusLinux!"), ca=ca, timeout=timeout)
-    fabric = expand.expand(intent.parse(RDG.read_text()))
+    fabric = expand.expand(schema.parse(RDG.read_text()))
     addresses = {name: url.split("/")[2].split(":")[0] for name, url in rack["switches"].items()}
     return Site(fabric, Fleet({name: Nvue(name, address, access) for name, address in addresses.items()}))
 

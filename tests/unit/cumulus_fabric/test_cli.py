@@ -11,7 +11,7 @@ import paths
 import pytest
 import render
 import yaml
-from model import Dialect
+from intent.model import Dialect
 from unit.cumulus_fabric.fabrics import CHARM, SIX, data, fabric, guide, text
 
 RDG = str(CHARM / "examples/rdg.yaml")

@@ -5,7 +5,6 @@ import json
 import re
 from xml.etree import ElementTree
 
-import document
 import formats
 import picture
 import pytest
@@ -13,7 +12,8 @@ import render
 import show
 import yaml
 from converge import Severity
-from model import Dialect
+from intent import document
+from intent.model import Dialect
 from unit.cumulus_fabric.fabrics import CHARM, SIX, fabric
 
 OLD, NEW = Dialect.UNTIL_5_14, Dialect.FROM_5_15

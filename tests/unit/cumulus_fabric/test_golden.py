@@ -5,7 +5,7 @@ import commands
 import paths
 import pytest
 import render
-from model import Dialect
+from intent.model import Dialect
 from unit.cumulus_fabric.fabrics import SIX, fabric, guide
 
 OLD, NEW = Dialect.UNTIL_5_14, Dialect.FROM_5_15

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The names that a key of NVUE's stands for."""
 
-import ports
 import pytest
+from intent import ports
 
 KEYS = {
     "swp1": ["swp1"],

@@ -6,16 +6,15 @@ from typing import Any
 
 import audit
 import commands
-import expand
-import intent
 import pytest
 import render
 from converge import Severity
 from converge.shape import InvalidValue
 from hypothesis import HealthCheck, Phase, find, given, settings
 from hypothesis import strategies as st
+from intent import expand, schema
+from intent.model import Dialect
 from lab.nvue import Rules
-from model import Dialect
 
 PATH = re.compile(r"(networks|mtu|roce|spines|leaves|racks|switches|standalone)(\[\d+\]|\.[\w-]+|$)")
 NETWORKS = ["oam", "public", "internal"]
@@ -127,7 +126,7 @@ def intents(draw: st.DrawFn) -> dict[str, Any]:
 def outcome(content: dict[str, Any]) -> str:
     """What becomes of an intent; asserts that each outcome is a proper one."""
     try:
-        fabric = expand.expand(intent.INTENT.read("", content))
+        fabric = expand.expand(schema.INTENT.read("", content))
     except InvalidValue as error:
         assert PATH.match(error.where), error
         return "refused"

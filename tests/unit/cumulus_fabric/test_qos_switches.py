@@ -13,8 +13,8 @@ import ssh
 import standalone
 from audit import audit
 from converge import Severity, StepError
+from intent.model import Dialect
 from lab.sshswitch import COMWARE, ONYX, SshSwitch
-from model import Dialect
 from script import Script
 from unit.cumulus_fabric.fabrics import fabric
 

@@ -6,16 +6,16 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-import model
 import render
 from client import Nvue
 from connection import Access, Connection, Credentials, SwitchError
 from fleet import LIMIT, Fleet, Result
+from intent import model
+from intent.model import Dialect, Fabric
 from lab.nvue import Certificate, Rest, Server, SimulatedTime, Switch, Wire, merge
 from lab.nvue.fabric import Fabric as Wires
 from lab.nvue.fabric import HostPort
 from lab.nvue.factory import factory
-from model import Dialect, Fabric
 from online import Site
 
 USER, PASSWORD = "cumulus", "Correct-Horse-9"

@@ -11,9 +11,9 @@ import render
 from apply import Policy
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from intent.model import Dialect
 from lab.nvue import Fault, Issue
 from lab.nvue.faults import KINDS
-from model import Dialect
 from online import Site
 from owned import difference
 from report import Report, Result

@@ -7,10 +7,10 @@ import pytest
 import render
 from hypothesis import given
 from hypothesis import strategies as st
+from intent.model import Dialect
 from lab.nvue import diff, merge
 from lab.nvue.factory import factory
 from lab.nvue.trees import folded
-from model import Dialect
 from observe import Observed, Seen
 from owned import difference, inverse, patch_between, spread
 from plan import fold, plan

@@ -15,8 +15,8 @@ import yaml
 from client import Nvue
 from connection import Access
 from fleet import Fleet
+from intent.model import Fabric
 from lab.nvue import Certificate
-from model import Fabric
 from ops import testing
 from unit.cumulus_fabric.fabrics import data
 from unit.cumulus_fabric.fabrics import fabric as spelled_out

@@ -6,9 +6,10 @@
 
 from typing import Any
 
-import document
 from converge.shape import Either, Flag, InvalidValue, Listing, Named, Record, Text, Whole, Word
-from declaration import (
+
+from intent import document
+from intent.declaration import (
     Asns,
     Bond,
     Ecn,
@@ -239,7 +240,7 @@ def parse(text: str) -> Intent:
     return INTENT.read("", document.read(text))
 
 
-def schema() -> dict[str, Any]:
+def json_schema() -> dict[str, Any]:
     """The JSON Schema (2020-12) that accepts what ``parse`` accepts."""
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -248,4 +249,4 @@ def schema() -> dict[str, Any]:
     }
 
 
-__all__ = ["DIALECTS", "InvalidValue", "parse", "schema"]
+__all__ = ["DIALECTS", "InvalidValue", "json_schema", "parse"]

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from declaration import Mtu, Roce
+from intent.declaration import Mtu, Roce
 
 __all__ = ["Bond", "Dialect", "Fabric", "Link", "Mtu", "Network", "Port", "Roce", "Role", "Segment", "Switch"]
 

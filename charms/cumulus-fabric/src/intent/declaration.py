@@ -2,7 +2,7 @@
 """The intent as the operator writes it: short where the fabric is regular, explicit where it is not.
 
 The dataclasses hold what the document says and the defaults of what it does not say; ``expand.expand`` turns
-them into switches and ports. ``intent.parse`` checks every value by itself; what values mean together is
+them into switches and ports. ``schema.parse`` checks every value by itself; what values mean together is
 checked by ``expand`` and ``audit``.
 """
 

@@ -4,7 +4,8 @@
 import ipaddress
 
 from converge.shape import InvalidValue
-from declaration import Asns
+
+from intent.declaration import Asns
 
 
 def address(path: str, first: str | None, number: int) -> str:

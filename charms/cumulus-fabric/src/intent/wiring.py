@@ -4,10 +4,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-import ports
 from converge.shape import InvalidValue, at
-from declaration import Intent, Override
-from model import Link, Switch
+
+from intent import ports
+from intent.declaration import Intent, Override
+from intent.model import Link, Switch
 
 
 @dataclass

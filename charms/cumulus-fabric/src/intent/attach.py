@@ -4,10 +4,10 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-import declaration
-import ports
 from converge.shape import InvalidValue, at
-from model import Bond, Network, Port, Segment
+
+from intent import declaration, ports
+from intent.model import Bond, Network, Port, Segment
 
 FIRST_PREFERENCE, PREFERENCE_STEP = 50000, 10000
 """df-preference of a rack's leaves where the intent has none: different, so that it is said who forwards."""

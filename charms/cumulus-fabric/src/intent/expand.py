@@ -4,14 +4,13 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-import declaration
-import ports
-import schemes
-from attach import Attachments, Mac, named
 from converge.shape import InvalidValue, at
-from declaration import Intent, Leaves
-from model import Dialect, Fabric, Network, Port, Role, Switch
-from wiring import wire
+
+from intent import declaration, numbering, ports
+from intent.attach import Attachments, Mac, named
+from intent.declaration import Intent, Leaves
+from intent.model import Dialect, Fabric, Network, Port, Role, Switch
+from intent.wiring import wire
 
 
 def expand(intent: Intent) -> Fabric:
@@ -63,9 +62,9 @@ def _spines(intent: Intent) -> Iterator[Switch]:
             name,
             Role.SPINE,
             "spines",
-            management=schemes.address("spines.management", spines.management, number),
-            asn=schemes.asn("spines.asn", spines.asn, number),
-            loopback=schemes.address("spines.loopback", spines.loopback, number),
+            management=numbering.address("spines.management", spines.management, number),
+            asn=numbering.asn("spines.asn", spines.asn, number),
+            loopback=numbering.address("spines.loopback", spines.loopback, number),
             ports=spines.ports,
         )
 
@@ -93,9 +92,9 @@ def _leaves(intent: Intent, networks: dict[str, Network]) -> Iterator[Switch]:
                     Role.LEAF,
                     path,
                     rack,
-                    management=schemes.address("leaves.management", scheme.management, count),
-                    asn=schemes.asn("leaves.asn", scheme.asn, count),
-                    loopback=schemes.address("leaves.loopback", scheme.loopback, count),
+                    management=numbering.address("leaves.management", scheme.management, count),
+                    asn=numbering.asn("leaves.asn", scheme.asn, count),
+                    loopback=numbering.address("leaves.loopback", scheme.loopback, count),
                     anycast_mac=scheme.anycast_mac.upper() if scheme.anycast_mac else None,
                     ports=scheme.ports,
                     bonds=attachments.bonds(declared, path, mac, leaf, len(names)),
@@ -117,9 +116,9 @@ def _leaf_names(scheme: Leaves, rack: declaration.Rack, path: str, number: int) 
 def _segment_mac(scheme: Leaves, rack: declaration.Rack, path: str, number: int, repeat: int) -> Mac:
     if rack.segment_mac:
         own = at(path, "segment-mac")
-        return Mac(schemes.mac(own, rack.segment_mac, repeat), own)
+        return Mac(numbering.mac(own, rack.segment_mac, repeat), own)
     common = "leaves.segment-mac"
-    return Mac(schemes.mac(common, scheme.segment_mac, number), common)
+    return Mac(numbering.mac(common, scheme.segment_mac, number), common)
 
 
 def _standalone(intent: Intent, networks: dict[str, Network]) -> Iterator[Switch]:
