@@ -19,8 +19,9 @@ HOST_PORTS, LEAVES_PER_RACK = 64, 2
 
 MEASURE = """
 import json, resource, sys, time
-import audit, commands, formats, render
+import audit, formats
 from intent import expand, schema
+from tree import commands, render
 from intent.model import Dialect
 
 def peak():

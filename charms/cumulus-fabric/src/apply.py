@@ -13,10 +13,10 @@ from client import CONFIRMED_BY, Nvue
 from connection import SwitchError
 from converge import Finding, Plan, Severity, execute
 from fleet import Fleet
-from owned import at, inverse, leaves, same
 from plan import Candidate, Change
 from report import Report, Result
 from transition import Patience, Waiting, reach
+from tree.diff import at, inverse, leaves, same
 
 
 @dataclass(frozen=True)

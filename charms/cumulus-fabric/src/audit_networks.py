@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from audit_attachments import few
 from converge import Finding, Severity
 from intent.model import Fabric, Network, Port, Role
-from render import DEFAULT_MTU
+from tree.render import DEFAULT_MTU
 
 VXLAN_BYTES = 50
 """What VXLAN over IPv4 adds to the payload of a frame: inner Ethernet 14, VXLAN 8, UDP 8, IPv4 20."""

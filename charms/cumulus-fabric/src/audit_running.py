@@ -10,8 +10,8 @@ from typing import cast
 
 from converge import Finding, Severity
 from intent import ports
-from owned import Path, Tree, at, leaves
-from render import BRIDGE
+from tree.diff import Path, Tree, at, leaves
+from tree.render import BRIDGE
 
 ON = ("on", "enabled")
 """How either dialect says it."""

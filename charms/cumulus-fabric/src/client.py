@@ -14,7 +14,7 @@ from urllib.parse import quote, urlencode
 
 from answers import RETRIED, read
 from connection import Access, Connection, SwitchError, connect, refused
-from owned import spread
+from tree.diff import spread
 
 Tree = dict[str, Any]
 

@@ -5,12 +5,11 @@ import json
 import re
 from typing import Protocol
 
-import commands
 import qos_commands
-import render
 import yaml
 from intent.model import Dialect, Fabric, Switch
-from render import Tree
+from tree import commands, render
+from tree.render import Tree
 
 FORMATS = ("nv", "yaml", "json")
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from client import Nvue
 from connection import SwitchError
 from converge import Finding, Severity
-from owned import GLOBALLY, IN_VRF, Tree, at, patch_between
+from tree.diff import GLOBALLY, IN_VRF, Tree, at, patch_between
 
 LONGEST = 20
 """Revisions that are read, the newest ones."""

@@ -10,7 +10,7 @@ from client import Nvue
 from connection import SwitchError
 from converge import Finding, Severity
 from fleet import Fleet
-from owned import Tree
+from tree.diff import Tree
 
 OLDEST, NEWEST = (5, 5), (5, 99)
 """Releases of Cumulus Linux whose tree is known: 5.5 is the first one that shows Ethernet segments."""

@@ -4,7 +4,6 @@
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-import render
 from apply import Policy, apply, by_wave
 from audit_running import beside
 from client import Nvue
@@ -14,9 +13,10 @@ from fleet import Fleet
 from history import INSTEAD, earlier, torn
 from intent.model import Dialect, Fabric, Role
 from observe import Observed, observe
-from owned import Tree, patch_between
 from plan import Candidate, Change, changes, plan
 from report import Report, Result
+from tree import render
+from tree.diff import Tree, patch_between
 from verify import verify
 
 

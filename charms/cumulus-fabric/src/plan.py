@@ -13,7 +13,7 @@ from typing import cast
 from client import Nvue
 from converge import Disruption, Finding, Plan, Step
 from observe import Observed, Seen
-from owned import Path, Tree, at, difference, leaves
+from tree.diff import Path, Tree, at, difference, leaves
 
 
 @dataclass

@@ -13,7 +13,7 @@ from typing import cast
 from converge import Finding, Severity
 from intent.model import Bond, Fabric, Link, Port, Role, Switch
 from observe import Observed, Seen
-from owned import Tree, at, difference, leaves
+from tree.diff import Tree, at, difference, leaves
 
 CABLE = "look at the cable, the optics and the other end"
 NEXT = "the action apply brings it there"

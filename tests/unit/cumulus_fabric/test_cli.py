@@ -7,11 +7,10 @@ import re
 
 import cli
 import formats
-import paths
 import pytest
-import render
 import yaml
 from intent.model import Dialect
+from tree import paths, render
 from unit.cumulus_fabric.fabrics import CHARM, SIX, data, fabric, guide, text
 
 RDG = str(CHARM / "examples/rdg.yaml")

@@ -8,12 +8,12 @@ from xml.etree import ElementTree
 import formats
 import picture
 import pytest
-import render
 import show
 import yaml
 from converge import Severity
 from intent import document
 from intent.model import Dialect
+from tree import render
 from unit.cumulus_fabric.fabrics import CHARM, SIX, fabric
 
 OLD, NEW = Dialect.UNTIL_5_14, Dialect.FROM_5_15

@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The guide's fabric renders to the guide's own commands, switch by switch."""
 
-import commands
-import paths
 import pytest
-import render
 from intent.model import Dialect
+from tree import commands, paths, render
 from unit.cumulus_fabric.fabrics import SIX, fabric, guide
 
 OLD, NEW = Dialect.UNTIL_5_14, Dialect.FROM_5_15

@@ -5,9 +5,7 @@ import re
 from typing import Any
 
 import audit
-import commands
 import pytest
-import render
 from converge import Severity
 from converge.shape import InvalidValue
 from hypothesis import HealthCheck, Phase, find, given, settings
@@ -15,6 +13,7 @@ from hypothesis import strategies as st
 from intent import expand, schema
 from intent.model import Dialect
 from lab.nvue import Rules
+from tree import commands, render
 
 PATH = re.compile(r"(networks|mtu|roce|spines|leaves|racks|switches|standalone)(\[\d+\]|\.[\w-]+|$)")
 NETWORKS = ["oam", "public", "internal"]

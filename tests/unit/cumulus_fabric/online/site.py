@@ -6,7 +6,6 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-import render
 from client import Nvue
 from connection import Access, Connection, Credentials, SwitchError
 from fleet import LIMIT, Fleet, Result
@@ -17,6 +16,7 @@ from lab.nvue.fabric import Fabric as Wires
 from lab.nvue.fabric import HostPort
 from lab.nvue.factory import factory
 from online import Site
+from tree import render
 
 USER, PASSWORD = "cumulus", "Correct-Horse-9"
 PACE = 0.4

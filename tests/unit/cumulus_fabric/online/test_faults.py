@@ -7,7 +7,6 @@ from copy import deepcopy
 from typing import Any
 
 import pytest
-import render
 from apply import Policy
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,8 +14,9 @@ from intent.model import Dialect
 from lab.nvue import Fault, Issue
 from lab.nvue.faults import KINDS
 from online import Site
-from owned import difference
 from report import Report, Result
+from tree import render
+from tree.diff import difference
 from unit.cumulus_fabric.fabrics import fabric
 from unit.cumulus_fabric.online.site import InTurn, Rack, rack
 

@@ -4,7 +4,6 @@
 from typing import Any
 
 import pytest
-import render
 from hypothesis import given
 from hypothesis import strategies as st
 from intent.model import Dialect
@@ -12,8 +11,9 @@ from lab.nvue import diff, merge
 from lab.nvue.factory import factory
 from lab.nvue.trees import folded
 from observe import Observed, Seen
-from owned import difference, inverse, patch_between, spread
 from plan import fold, plan
+from tree import render
+from tree.diff import difference, inverse, patch_between, spread
 from unit.cumulus_fabric.fabrics import SIX, fabric
 
 RDG = fabric()

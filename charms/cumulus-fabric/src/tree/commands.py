@@ -9,11 +9,12 @@ import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-import paths
 from intent import ports
 from intent.model import Dialect
-from paths import Path, PathError
-from render import Tree
+
+from tree import paths
+from tree.paths import Path, PathError
+from tree.render import Tree
 
 __all__ = ["Commands", "PathError", "read", "write"]
 

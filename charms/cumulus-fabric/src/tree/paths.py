@@ -10,7 +10,8 @@ from typing import TypeAlias, cast
 
 from intent import ports
 from intent.model import Dialect
-from render import Tree
+
+from tree.render import Tree
 
 Path: TypeAlias = tuple[str, ...]
 """From the top of the tree; a value is the last part."""
