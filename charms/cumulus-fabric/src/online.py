@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from apply import Policy, apply, by_wave
-from audit_running import beside
+from audit.running import beside
 from client import Nvue
 from connection import Access
 from converge import Finding, Plan, Severity

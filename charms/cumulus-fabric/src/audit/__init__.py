@@ -7,30 +7,28 @@ has to change.
 
 from collections.abc import Callable, Iterator, Sequence
 
-import audit_addresses
-import audit_attachments
-import audit_hosts
-import audit_networks
-import audit_roce
 from charmkit.fabric import Host
 from converge import Finding, worst_first
 from intent.model import Fabric
 
+from audit import addresses, attachments, networks, roce
+from audit import hosts as against_hosts
+
 CHECKS: tuple[Callable[[Fabric], Iterator[Finding]], ...] = (
-    audit_attachments.duplicate_segments,
-    audit_attachments.ports_used_twice,
-    audit_attachments.ports_beyond_the_switch,
-    audit_attachments.uplinks_without_tracking,
-    audit_attachments.segment_macs,
-    audit_attachments.equal_preferences,
-    audit_addresses.as_numbers,
-    audit_addresses.addresses,
-    audit_networks.vlans_and_vnis,
-    audit_networks.mtu_chain,
-    audit_networks.without_effect,
-    audit_roce.everywhere_or_nowhere,
-    audit_roce.what_cumulus_can,
-    audit_roce.marks,
+    attachments.duplicate_segments,
+    attachments.ports_used_twice,
+    attachments.ports_beyond_the_switch,
+    attachments.uplinks_without_tracking,
+    attachments.segment_macs,
+    attachments.equal_preferences,
+    addresses.as_numbers,
+    addresses.addresses,
+    networks.vlans_and_vnis,
+    networks.mtu_chain,
+    networks.without_effect,
+    roce.everywhere_or_nowhere,
+    roce.what_cumulus_can,
+    roce.marks,
 )
 
 
@@ -43,4 +41,4 @@ def audit(fabric: Fabric, hosts: Sequence[Host] = ()) -> list[Finding]:
 
     """
     found = [finding for check in CHECKS for finding in check(fabric)]
-    return worst_first([*found, *audit_hosts.hosts(fabric, hosts)])
+    return worst_first([*found, *against_hosts.hosts(fabric, hosts)])

@@ -6,11 +6,12 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from audit_attachments import few
 from charmkit.fabric import Host
 from charmkit.fabric import Port as HostPort
 from converge import Finding, Severity
 from intent.model import Fabric, Network, Port, Role, Switch
+
+from audit.attachments import few
 
 UNTAGGED = 0
 """The VLAN number by which a host means its untagged network."""

@@ -5,10 +5,11 @@ import ipaddress
 from collections import defaultdict
 from collections.abc import Iterator
 
-from audit_attachments import few
 from converge import Finding, Severity
 from intent.model import Fabric, Network, Port, Role
 from tree.render import DEFAULT_MTU
+
+from audit.attachments import few
 
 VXLAN_BYTES = 50
 """What VXLAN over IPv4 adds to the payload of a frame: inner Ethernet 14, VXLAN 8, UDP 8, IPv4 20."""

@@ -4,9 +4,10 @@
 from collections import defaultdict
 from collections.abc import Iterator
 
-from audit_attachments import few
 from converge import Finding, Severity
 from intent.model import Fabric
+
+from audit.attachments import few
 
 CUMULUS_PRIORITY, CUMULUS_CNP_PRIORITY, CUMULUS_BANDWIDTH = 3, 6, 50
 """What ``qos roce`` sets; it takes no other (NVIDIA: Quality of Service, RDMA over Converged Ethernet)."""
