@@ -36,9 +36,9 @@ from pathlib import Path
 import online
 from intent import expand, schema
 from apply import Policy, apply
-from client import Nvue
-from connection import Access, Credentials
-from fleet import Fleet
+from rest.client import Nvue
+from rest.connection import Access, Credentials
+from rest.fleet import Fleet
 ca, text, *pairs = sys.argv[1:]
 fabric = expand.expand(schema.parse(Path(text).read_text()))
 access = Access(Credentials("cumulus", "CumulusLinux!"), ca=Path(ca).read_text())

@@ -11,12 +11,12 @@ from apply import Policy
 from audit import audit
 from charmkit.fabric import Host
 from config import Options, Output, Rendering, Showing, Switches
-from connection import Credentials
 from converge import Finding, Severity, findings_as_json, findings_as_table, worst_first
 from intent.model import Dialect, Fabric, Role, Switch
 from observe import observe
 from online import Site, stranger
 from report import Report
+from rest.connection import Credentials
 
 Results = dict[str, str]
 Progress = Callable[[str], None]

@@ -9,13 +9,13 @@ what is seen afterwards is at least as good as what was seen before. Whatever fa
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from client import CONFIRMED_BY, Nvue
-from connection import SwitchError
 from converge import Finding, Plan, Severity, execute
-from fleet import Fleet
 from plan import Candidate, Change
 from report import Report, Result
-from transition import Patience, Waiting, reach
+from rest.client import CONFIRMED_BY, Nvue
+from rest.connection import SwitchError
+from rest.fleet import Fleet
+from rest.transition import Patience, Waiting, reach
 from tree.diff import at, inverse, leaves, same
 
 

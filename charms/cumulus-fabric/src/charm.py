@@ -15,13 +15,13 @@ from audit import audit
 from charmkit.fabric import HOST, POLICY, Host
 from charmkit.reconcile import InputError, Reconciler, Removed, load_config, load_params
 from config import Options, Output, Rendering, Secret, Showing, Switches, pins
-from connection import Access, Credentials
 from converge import Finding, Plan, Severity
 from converge.shape import InvalidValue
-from fleet import Fleet
 from intent import expand, schema
 from intent.model import Fabric
 from plan import Candidate
+from rest.connection import Access, Credentials
+from rest.fleet import Fleet
 
 logger = logging.getLogger(__name__)
 

@@ -18,12 +18,12 @@ import picture
 import show
 from audit import audit
 from cli_errors import UsageError
-from connection import Clock
 from converge import Finding, Severity, findings_as_json
 from converge.render import table
 from converge.shape import InvalidValue
 from intent import expand, schema
 from intent.model import Dialect, Fabric, Switch
+from rest.connection import Clock
 
 WORKED, WRONG, MISUSED = 0, 1, 2
 ONLINE = {

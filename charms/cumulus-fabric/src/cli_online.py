@@ -16,10 +16,10 @@ import standalone
 from charmkit.options import OptionError
 from cli_errors import UsageError
 from config import least_confirm, pins
-from connection import Access, Credentials
 from converge import Finding, Severity, findings_as_json, findings_as_table, plan_as_json, plan_as_table
-from fleet import LIMIT
 from intent.model import Fabric, Switch
+from rest.connection import Access, Credentials
+from rest.fleet import LIMIT
 
 CREDENTIALS = "one line user:password, in a file that only you can read, or - for standard input"
 

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from client import Nvue
-from connection import SwitchError
 from converge import Finding, Severity
-from fleet import Fleet
+from rest.client import Nvue
+from rest.connection import SwitchError
+from rest.fleet import Fleet
 from tree.diff import Tree
 
 OLDEST, NEWEST = (5, 5), (5, 99)

@@ -6,15 +6,15 @@ from dataclasses import dataclass
 
 from apply import Policy, apply, by_wave
 from audit.running import beside
-from client import Nvue
-from connection import Access
 from converge import Finding, Plan, Severity
-from fleet import Fleet
-from history import INSTEAD, earlier, torn
 from intent.model import Dialect, Fabric, Role
 from observe import Observed, observe
 from plan import Candidate, Change, changes, plan
 from report import Report, Result
+from rest.client import Nvue
+from rest.connection import Access
+from rest.fleet import Fleet
+from rest.history import INSTEAD, earlier, torn
 from tree import render
 from tree.diff import Tree, patch_between
 from verify import verify

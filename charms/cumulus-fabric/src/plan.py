@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from client import Nvue
 from converge import Disruption, Finding, Plan, Step
 from observe import Observed, Seen
+from rest.client import Nvue
 from tree.diff import Path, Tree, at, difference, leaves
 
 

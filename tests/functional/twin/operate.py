@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from apply import Policy
-from client import Nvue
-from connection import Access, Credentials, SwitchError
 from converge import Finding
-from fleet import Fleet
 from intent import expand, schema
 from online import Site
+from rest.client import Nvue
+from rest.connection import Access, Credentials, SwitchError
+from rest.fleet import Fleet
 
 BUSY = ("pending", "apply", "checking", "ays")
 PATIENCE = Policy(confirm=180, settle=60.0, deadline=120.0)

@@ -6,9 +6,6 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from client import Nvue
-from connection import Access, Connection, Credentials, SwitchError
-from fleet import LIMIT, Fleet, Result
 from intent import model
 from intent.model import Dialect, Fabric
 from lab.nvue import Certificate, Rest, Server, SimulatedTime, Switch, Wire, merge
@@ -16,6 +13,9 @@ from lab.nvue.fabric import Fabric as Wires
 from lab.nvue.fabric import HostPort
 from lab.nvue.factory import factory
 from online import Site
+from rest.client import Nvue
+from rest.connection import Access, Connection, Credentials, SwitchError
+from rest.fleet import LIMIT, Fleet, Result
 from tree import render
 
 USER, PASSWORD = "cumulus", "Correct-Horse-9"

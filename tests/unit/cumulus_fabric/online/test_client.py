@@ -8,11 +8,11 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from client import Nvue, Progress
-from connection import PAUSES, Access, Credentials, SwitchError
-from fleet import Fleet
 from lab.nvue import Fault, Server, SimulatedTime, Wire
 from lab.nvue.faults import KINDS
+from rest.client import Nvue, Progress
+from rest.connection import PAUSES, Access, Credentials, SwitchError
+from rest.fleet import Fleet
 from unit.cumulus_fabric.online.site import PASSWORD
 
 

@@ -4,10 +4,10 @@
 from typing import Any
 
 import pytest
-from client import Nvue
-from connection import Access, SwitchError
 from lab.nvue import Rest, SimulatedTime, Switch, Wire
 from observe import release_of
+from rest.client import Nvue
+from rest.connection import Access, SwitchError
 from unit.cumulus_fabric.online.site import PASSWORD
 
 

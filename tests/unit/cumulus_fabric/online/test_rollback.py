@@ -6,10 +6,10 @@ from copy import deepcopy
 from typing import Any
 
 import pytest
-from history import torn
 from lab.nvue import Issue
 from online import Site
 from report import Result
+from rest.history import torn
 from unit.cumulus_fabric.fabrics import fabric
 from unit.cumulus_fabric.online.site import Rack, rack
 from unit.cumulus_fabric.online.test_faults import CHANGED, SMALL, small

@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 import pytest
-from client import Nvue
-from connection import Access, SwitchError, proxy_for
 from lab.nvue import Certificate, Server
+from rest.client import Nvue
+from rest.connection import Access, SwitchError, proxy_for
 
 
 def test_a_certificate_that_no_authority_signed_is_refused_before_anything_is_sent(

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from typing import Any, cast
 from urllib.parse import quote, urlencode
 
-from answers import RETRIED, read
-from connection import Access, Connection, SwitchError, connect, refused
 from tree.diff import spread
+
+from rest.answers import RETRIED, read
+from rest.connection import Access, Connection, SwitchError, connect, refused
 
 Tree = dict[str, Any]
 

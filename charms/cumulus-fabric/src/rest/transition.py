@@ -4,8 +4,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from client import Nvue, Progress
-from connection import Clock, SwitchError
+from rest.client import Nvue, Progress
+from rest.connection import Clock, SwitchError
 
 ATTEMPTS = 3
 """Requests for a transition, when their answers are lost."""

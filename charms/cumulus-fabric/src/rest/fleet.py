@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TypeVar
 
-from client import Nvue
-from connection import Clock, SwitchError
+from rest.client import Nvue
+from rest.connection import Clock, SwitchError
 
 Result = TypeVar("Result")
 

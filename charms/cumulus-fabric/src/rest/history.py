@@ -7,10 +7,11 @@ which one half goes back further than the other is worse than one that stays.
 
 from collections.abc import Iterator, Mapping
 
-from client import Nvue
-from connection import SwitchError
 from converge import Finding, Severity
 from tree.diff import GLOBALLY, IN_VRF, Tree, at, patch_between
+
+from rest.client import Nvue
+from rest.connection import SwitchError
 
 LONGEST = 20
 """Revisions that are read, the newest ones."""

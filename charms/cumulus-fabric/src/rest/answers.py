@@ -5,7 +5,7 @@ import json
 from http import HTTPStatus
 from typing import Any, cast
 
-from connection import SwitchError
+from rest.connection import SwitchError
 
 RETRIED = (500, 502, 503, 504)
 """Statuses after which the same request may well succeed: nvued restarts, or is busy."""
