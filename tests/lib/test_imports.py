@@ -42,7 +42,7 @@ OPENERS = {
     "lib/hostnic/mstdatabase.py": "mstflint's database of parameters, which SQLite itself opens",
     "charms/cumulus-fabric/src/rest/client.py": "the REST interface of the switches",
     "charms/cumulus-fabric/src/rest/connection.py": "the TLS connections to it",
-    "charms/cumulus-fabric/src/ssh.py": "gives netmiko the switches' host keys, which it takes as a file",
+    "charms/cumulus-fabric/src/standalone/ssh.py": "netmiko takes the switches' host keys as a file",
     "charms/cumulus-fabric/src/cli.py": "reads the intent that the command line names",
     "charms/cumulus-fabric/src/cli_online.py": "reads the credentials and authorities that it names",
     "charms/*/src/packages.py": "installs distribution packages through charmhelpers",

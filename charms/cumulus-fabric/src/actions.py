@@ -5,8 +5,6 @@ import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 import formats
-import ssh
-import standalone
 from apply import Policy
 from audit import audit
 from charmkit.fabric import Host
@@ -17,6 +15,7 @@ from observe import observe
 from online import Site, stranger
 from report import Report
 from rest.connection import Credentials
+from standalone import push, ssh
 
 Results = dict[str, str]
 Progress = Callable[[str], None]
@@ -70,7 +69,7 @@ class Actions:
     ) -> Sequence[Finding]:
         by, limit = self._login(), self._options.request_timeout
         login = ssh.Login(by.user, by.password, self._options.known_hosts, timeout=limit)
-        return standalone.apply(self._fabric, names, login, found, progress)
+        return push.apply(self._fabric, names, login, found, progress)
 
     def rollback(self, given: Switches, progress: Progress) -> Results:
         """Bring switches back to what they ran before their last change."""

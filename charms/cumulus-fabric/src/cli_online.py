@@ -11,8 +11,6 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 
 import online
-import ssh
-import standalone
 from charmkit.options import OptionError
 from cli_errors import UsageError
 from config import least_confirm, pins
@@ -20,6 +18,7 @@ from converge import Finding, Severity, findings_as_json, findings_as_table, pla
 from intent.model import Fabric, Switch
 from rest.connection import Access, Credentials
 from rest.fleet import LIMIT
+from standalone import push, ssh
 
 CREDENTIALS = "one line user:password, in a file that only you can read, or - for standard input"
 
@@ -113,7 +112,7 @@ def _change(
             print(findings_as_table(report.reasons))
         print(report.verdict)
         well = report.applied
-    if well and options.verb == "apply" and standalone.switches(site.fabric, names):
+    if well and options.verb == "apply" and push.switches(site.fabric, names):
         well = _type_in(options, site, names, credentials)
     return well
 
@@ -123,7 +122,7 @@ def _type_in(
 ) -> bool:
     keys = _text("--known-hosts", options.known_hosts) if options.known_hosts else ""
     login = ssh.Login(credentials.user, credentials.password, keys, timeout=options.timeout)
-    found = standalone.apply(site.fabric, names, login, site.audit, _announce)
+    found = push.apply(site.fabric, names, login, site.audit, _announce)
     if found:
         print(findings_as_table(found))
     return all(finding.severity < Severity.WARNING for finding in found)

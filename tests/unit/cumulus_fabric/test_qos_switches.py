@@ -5,17 +5,13 @@ import json
 from contextlib import ExitStack
 from pathlib import Path
 
-import comware
 import formats
 import pytest
-import qos_commands
-import ssh
-import standalone
 from audit import audit
 from converge import Severity, StepError
 from intent.model import Dialect
 from lab.sshswitch import COMWARE, ONYX, SshSwitch
-from script import Script
+from standalone import Script, comware, push, scripts, ssh
 from unit.cumulus_fabric.fabrics import fabric
 
 pytestmark = pytest.mark.usefixtures("prompt_logins")
@@ -32,7 +28,7 @@ def printed(name: str) -> list[str]:
 
 def script(name: str, change=None) -> Script:
     demartek = fabric("demartek", change)
-    return qos_commands.script(demartek, demartek.switch(name))
+    return scripts.script(demartek, demartek.switch(name))
 
 
 def typed(name: str, change=None) -> list[str]:
@@ -216,7 +212,7 @@ def both(pair) -> ssh.Login:
 
 def test_both_are_typed_in_and_the_correction_is_told(pair):
     told = []
-    found = standalone.apply(fabric("demartek", managed), (), both(pair), announce=told.append)
+    found = push.apply(fabric("demartek", managed), (), both(pair), announce=told.append)
     assert [(each.severity, each.subject) for each in found] == [(Severity.INFO, "hpe5900")]
     assert found[0].what == script("hpe5900").notes[0]
     assert told == ["sn2410: typing 58 commands", "hpe5900: typing 54 commands"]
@@ -225,27 +221,27 @@ def test_both_are_typed_in_and_the_correction_is_told(pair):
 
 def test_what_one_refuses_does_not_keep_the_other(pair):
     pair[0].shell.broken = ("vlan 2",)
-    found = standalone.apply(fabric("demartek", managed), (), both(pair))
+    found = push.apply(fabric("demartek", managed), (), both(pair))
     assert [(each.severity, each.subject) for each in found][:1] == [(Severity.BLOCKED, "sn2410")]
     assert "refused 'vlan 2'" in found[0].what
     assert pair[1].shell.taken
 
 
 def test_only_the_named_one_is_touched(pair):
-    standalone.apply(fabric("demartek", managed), ["hpe5900"], both(pair))
+    push.apply(fabric("demartek", managed), ["hpe5900"], both(pair))
     assert not pair[0].shell.taken
     assert pair[1].shell.taken
 
 
 def test_nothing_is_typed_where_the_audit_blocks(pair):
     wrong = fabric("demartek", lambda data: (managed(data), data["roce"].update(priority=0)))
-    found = standalone.apply(wrong, (), both(pair), audit(wrong))
+    found = push.apply(wrong, (), both(pair), audit(wrong))
     assert [each.subject for each in found] == ["roce.priority"]
     assert not pair[0].shell.taken
 
 
 def test_a_switch_without_an_address_is_named():
-    found = standalone.apply(fabric("demartek"), ["sn2410"], ssh.Login(USER, PASSWORD))
+    found = push.apply(fabric("demartek"), ["sn2410"], ssh.Login(USER, PASSWORD))
     assert [(each.subject, each.remedy) for each in found] == [
         ("sn2410", "give standalone.sn2410.management")
     ]

@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-import ssh
 from lab.nvue import Certificate, Issue
 from lab.sshswitch import ONYX, SshSwitch
+from standalone import ssh
 from unit.cumulus_fabric.online.site import PASSWORD
 from unit.cumulus_fabric.online.unit import Unit, intent, site
 

@@ -8,7 +8,8 @@ priority group 0, traffic class 0 and a small pool.
 from collections.abc import Iterator
 
 from intent.model import Fabric, Switch
-from script import Script
+
+from standalone import Script
 
 SAVE = "config write to RoCEconfig"
 

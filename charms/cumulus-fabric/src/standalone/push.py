@@ -3,10 +3,10 @@
 
 from collections.abc import Callable, Collection, Sequence
 
-import qos_commands
-import ssh
 from converge import Finding, Severity, StepError
 from intent.model import Fabric, Role, Switch
+
+from standalone import scripts, ssh
 
 
 def switches(fabric: Fabric, names: Collection[str] = ()) -> tuple[Switch, ...]:
@@ -35,7 +35,7 @@ def apply(
     if found:
         return found
     for switch in switches(fabric, names):
-        script = qos_commands.script(fabric, switch)
+        script = scripts.script(fabric, switch)
         found += [Finding(Severity.INFO, switch.name, note) for note in script.notes]
         if not switch.management:
             what = "has no management address"

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from typing import IO, Any, Protocol
 
 from converge import StepError
-from script import Script
+
+from standalone import Script
 
 DRIVERS = {"onyx": "mellanox_mlnxos", "comware": "hp_comware"}
 """netmiko's name of each platform."""

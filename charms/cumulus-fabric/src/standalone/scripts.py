@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """VLANs and RoCE on a switch outside the EVPN fabric, as its own command line takes them. Pure."""
 
-import comware
-import onyx
 from intent.model import Fabric, Switch
-from script import Script
+
+from standalone import Script, comware, onyx
 
 _WRITERS = {"onyx": onyx.script, "comware": comware.script}
 

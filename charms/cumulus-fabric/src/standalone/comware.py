@@ -8,7 +8,8 @@ import re
 from collections.abc import Iterator
 
 from intent.model import Fabric, Switch
-from script import Script
+
+from standalone import Script
 
 SAVE = "save RoCEConfiguration.cfg"
 OTHERS_QUEUE, ROCE_QUEUE, QUEUES = 0, 1, 8
