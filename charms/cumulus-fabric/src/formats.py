@@ -7,7 +7,7 @@ from typing import Protocol
 
 import yaml
 from intent.model import Dialect, Fabric, Switch
-from standalone import scripts
+from standalone.push import script_for
 from tree import commands, render
 from tree.render import Tree
 
@@ -28,7 +28,7 @@ def write(fabric: Fabric, switch: Switch, dialect: Dialect, form: str) -> str:
     if switch.platform != "cumulus" and form != "nv":
         raise FormatError(f"{switch.name} runs {switch.platform}, which takes commands only: use format nv")
     if switch.platform != "cumulus":
-        script = scripts.script(fabric, switch)
+        script = script_for(fabric, switch)
         return _joined([*(f"! {note}" for note in script.notes), *script.lines, script.save])
     tree = render.tree(fabric, switch, dialect)
     return {"yaml": as_yaml, "json": as_json}[form](tree) if form != "nv" else as_commands(tree, dialect)

@@ -11,7 +11,7 @@ from audit import audit
 from converge import Severity, StepError
 from intent.model import Dialect
 from lab.sshswitch import COMWARE, ONYX, SshSwitch
-from standalone import Script, comware, push, scripts, ssh
+from standalone import Script, comware, push, ssh
 from unit.cumulus_fabric.fabrics import fabric
 
 pytestmark = pytest.mark.usefixtures("prompt_logins")
@@ -28,7 +28,7 @@ def printed(name: str) -> list[str]:
 
 def script(name: str, change=None) -> Script:
     demartek = fabric("demartek", change)
-    return scripts.script(demartek, demartek.switch(name))
+    return push.script_for(demartek, demartek.switch(name))
 
 
 def typed(name: str, change=None) -> list[str]:

@@ -6,7 +6,21 @@ from collections.abc import Callable, Collection, Sequence
 from converge import Finding, Severity, StepError
 from intent.model import Fabric, Role, Switch
 
-from standalone import scripts, ssh
+from standalone import Script, comware, onyx, ssh
+
+_WRITERS = {"onyx": onyx.script, "comware": comware.script}
+
+
+def script_for(fabric: Fabric, switch: Switch) -> Script:
+    """The commands for ``switch``, in configuration mode.
+
+    Raises:
+        ValueError: the switch has NVUE instead.
+
+    """
+    if switch.platform not in _WRITERS:
+        raise ValueError(f"{switch.name} runs {switch.platform}; its tree comes from render")
+    return _WRITERS[switch.platform](fabric, switch)
 
 
 def switches(fabric: Fabric, names: Collection[str] = ()) -> tuple[Switch, ...]:
@@ -35,7 +49,7 @@ def apply(
     if found:
         return found
     for switch in switches(fabric, names):
-        script = scripts.script(fabric, switch)
+        script = script_for(fabric, switch)
         found += [Finding(Severity.INFO, switch.name, note) for note in script.notes]
         if not switch.management:
             what = "has no management address"
