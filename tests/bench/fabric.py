@@ -19,7 +19,7 @@ HOST_PORTS, LEAVES_PER_RACK = 64, 2
 
 MEASURE = """
 import json, resource, sys, time
-import audit, formats
+import audit
 from intent import expand, schema
 from tree import commands, render
 from intent.model import Dialect

@@ -4,7 +4,6 @@
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 
-import formats
 from apply import Policy
 from audit import audit
 from charmkit.fabric import Host
@@ -13,6 +12,7 @@ from converge import Finding, Severity, findings_as_json, findings_as_table, wor
 from intent.model import Dialect, Fabric, Role, Switch
 from observe import observe
 from online import Site, stranger
+from output import formats
 from report import Report
 from rest.connection import Credentials
 from standalone import push, ssh
@@ -123,10 +123,12 @@ class Actions:
 
     def show_fabric(self, given: Showing, look: Callable[[], Sequence[Finding]]) -> Results:
         """The fabric as text or picture, with what ``look`` finds when health is asked for."""
-        import picture  # hooks do without them
-        import show
+        from output import (
+            picture,  # hooks do without them
+            tables,
+        )
 
-        draw = picture.as_svg if given.format == "svg" else show.as_text
+        draw = picture.as_svg if given.format == "svg" else tables.as_text
         if not given.health:
             return {"fabric": draw(self._fabric)}
         worst_last = reversed(worst_first(look()))

@@ -13,9 +13,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import cli_online
-import formats
-import picture
-import show
 from audit import audit
 from cli_errors import UsageError
 from converge import Finding, Severity, findings_as_json
@@ -23,6 +20,7 @@ from converge.render import table
 from converge.shape import InvalidValue
 from intent import expand, schema
 from intent.model import Dialect, Fabric, Switch
+from output import formats, picture, tables
 from rest.connection import Clock
 
 WORKED, WRONG, MISUSED = 0, 1, 2
@@ -123,7 +121,7 @@ def _audit(options: argparse.Namespace, fabric: Fabric) -> int:
 
 
 def _show(options: argparse.Namespace, fabric: Fabric) -> int:
-    print((picture.as_svg if options.format == "svg" else show.as_text)(fabric), end="")
+    print((picture.as_svg if options.format == "svg" else tables.as_text)(fabric), end="")
     return WORKED
 
 

@@ -6,10 +6,10 @@ import json
 import re
 
 import cli
-import formats
 import pytest
 import yaml
 from intent.model import Dialect
+from output import formats
 from tree import paths, render
 from unit.cumulus_fabric.fabrics import CHARM, SIX, data, fabric, guide, text
 

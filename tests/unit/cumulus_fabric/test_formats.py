@@ -5,14 +5,12 @@ import json
 import re
 from xml.etree import ElementTree
 
-import formats
-import picture
 import pytest
-import show
 import yaml
 from converge import Severity
 from intent import document
 from intent.model import Dialect
+from output import formats, picture, tables
 from tree import render
 from unit.cumulus_fabric.fabrics import CHARM, SIX, fabric
 
@@ -85,7 +83,7 @@ HEALTH = {
 
 def test_the_text_names_every_switch_link_and_host():
     rdg = fabric()
-    text = show.as_text(rdg)
+    text = tables.as_text(rdg)
     for switch in rdg.switches:
         assert f"\n{switch.name} " in text
         for link in switch.links:
@@ -95,7 +93,7 @@ def test_the_text_names_every_switch_link_and_host():
 
 
 def test_the_text_says_what_is_not_well():
-    text = show.as_text(fabric(), HEALTH)
+    text = tables.as_text(fabric(), HEALTH)
     assert "Leaf0-2 (held)" in text
     assert "swp32 Spine1 (blocked)" in text
     assert "Leaf0-1 swp10 (warning)" in text

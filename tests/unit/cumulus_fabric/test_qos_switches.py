@@ -5,12 +5,12 @@ import json
 from contextlib import ExitStack
 from pathlib import Path
 
-import formats
 import pytest
 from audit import audit
 from converge import Severity, StepError
 from intent.model import Dialect
 from lab.sshswitch import COMWARE, ONYX, SshSwitch
+from output import formats
 from standalone import Script, comware, push, ssh
 from unit.cumulus_fabric.fabrics import fabric
 

@@ -10,7 +10,8 @@ from xml.sax.saxutils import escape
 
 from converge import Severity
 from intent.model import Bond, Fabric, Port, Role, Switch
-from show import Health, attached
+
+from output.tables import Health, attached
 
 INK, QUIET, PAPER, BAND = "#1f2933", "#616e7c", "#ffffff", "#f0f4f8"
 SPINE, LEAF, HOST, WIRE = "#243b53", "#486581", "#d9e2ec", "#829ab1"
