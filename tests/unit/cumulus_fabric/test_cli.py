@@ -5,9 +5,9 @@ import io
 import json
 import re
 
-import cli
 import pytest
 import yaml
+from cli import __main__ as cli
 from intent.model import Dialect
 from output import formats
 from tree import paths, render

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import cli
 import pytest
+from cli import __main__ as cli
 from lab.nvue import Certificate, Issue
 from rest.client import PORT
 from unit.cumulus_fabric.fabrics import fabric

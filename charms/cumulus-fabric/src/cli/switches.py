@@ -12,13 +12,14 @@ from pathlib import Path
 
 import online
 from charmkit.options import OptionError
-from cli_errors import UsageError
 from config import least_confirm, pins
 from converge import Finding, Severity, findings_as_json, findings_as_table, plan_as_json, plan_as_table
 from intent.model import Fabric, Switch
 from rest.connection import Access, Credentials
 from rest.fleet import LIMIT
 from standalone import push, ssh
+
+from cli.inputs import UsageError
 
 CREDENTIALS = "one line user:password, in a file that only you can read, or - for standard input"
 

@@ -12,9 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-import cli_online
 from audit import audit
-from cli_errors import UsageError
 from converge import Finding, Severity, findings_as_json
 from converge.render import table
 from converge.shape import InvalidValue
@@ -22,6 +20,9 @@ from intent import expand, schema
 from intent.model import Dialect, Fabric, Switch
 from output import formats, picture, tables
 from rest.connection import Clock
+
+from cli import switches
+from cli.inputs import UsageError
 
 WORKED, WRONG, MISUSED = 0, 1, 2
 ONLINE = {
@@ -72,7 +73,7 @@ def _parser() -> argparse.ArgumentParser:
     picture_.add_argument("--format", choices=("text", "svg"), default="text")
 
     for verb, words in ONLINE.items():
-        cli_online.arguments(verbs.add_parser(verb, parents=[common, one], help=words), verb)
+        switches.arguments(verbs.add_parser(verb, parents=[common, one], help=words), verb)
     return parser
 
 
@@ -86,7 +87,7 @@ def _read(name: str) -> str:
 
 
 def _render(options: argparse.Namespace, fabric: Fabric) -> int:
-    chosen = cli_online.chosen(fabric, options.switch)
+    chosen = switches.chosen(fabric, options.switch)
     written = {switch.name: _written(options, fabric, switch) for switch in chosen}
     if len(written) == 1:
         print(*written.values(), end="")
@@ -127,7 +128,7 @@ def _show(options: argparse.Namespace, fabric: Fabric) -> int:
 
 def _online(options: argparse.Namespace, fabric: Fabric) -> int:
     findings: list[Finding] = audit(fabric)
-    return WORKED if cli_online.run(options, fabric, findings) else WRONG
+    return WORKED if switches.run(options, fabric, findings) else WRONG
 
 
 _VERBS: dict[str, Callable[[argparse.Namespace, Fabric], int]] = {
