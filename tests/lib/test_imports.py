@@ -43,8 +43,7 @@ OPENERS = {
     "charms/cumulus-fabric/src/rest/client.py": "the REST interface of the switches",
     "charms/cumulus-fabric/src/rest/connection.py": "the TLS connections to it",
     "charms/cumulus-fabric/src/standalone/ssh.py": "netmiko takes the switches' host keys as a file",
-    "charms/cumulus-fabric/src/cli/__main__.py": "reads the intent that the command line names",
-    "charms/cumulus-fabric/src/cli/switches.py": "reads the credentials and authorities that it names",
+    "charms/cumulus-fabric/src/cli/inputs.py": "reads the files that the command line names",
     "charms/*/src/packages.py": "installs distribution packages through charmhelpers",
 }
 """Files that may use doors, and why."""

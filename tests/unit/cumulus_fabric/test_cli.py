@@ -116,7 +116,7 @@ MISUSED = [
     ((*PLAN, "/none"), "--credentials: /none cannot be read: No such file or directory"),
     ((*PLAN, "{good}"), "Spine0: has no management address; give spines"),
     (("plan", *GOOD, "--pin", "x"), "--pin: 'x' is not allowed"),
-    (("plan", *GOOD, "--ca", "{good}"), "is no certificate in PEM"),
+    (("plan", *GOOD, "--ca", "{good}"), "holds no certificate in PEM"),
     (("plan", *GOOD, "--ca", "/none"), "--ca: /none cannot be read"),
 ]
 

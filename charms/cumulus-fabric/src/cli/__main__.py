@@ -10,7 +10,6 @@ import json
 import sys
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 from audit import audit
 from converge import Finding, Severity, findings_as_json
@@ -21,7 +20,7 @@ from intent.model import Dialect, Fabric, Switch
 from output import formats, picture, tables
 from rest.connection import Clock
 
-from cli import switches
+from cli import inputs, switches
 from cli.inputs import UsageError
 
 WORKED, WRONG, MISUSED = 0, 1, 2
@@ -37,7 +36,7 @@ def main(arguments: Sequence[str] | None = None, clock: Clock = time) -> int:
     """Run one command and return its exit status."""
     options = _parser().parse_args(arguments, argparse.Namespace(clock=clock))
     try:
-        fabric = expand.expand(schema.parse(_read(options.intent)))
+        fabric = expand.expand(schema.parse(inputs.intent(options.intent)))
         return _VERBS[options.verb](options, fabric)
     except (InvalidValue, UsageError, formats.FormatError) as error:
         print(error, file=sys.stderr)
@@ -75,15 +74,6 @@ def _parser() -> argparse.ArgumentParser:
     for verb, words in ONLINE.items():
         switches.arguments(verbs.add_parser(verb, parents=[common, one], help=words), verb)
     return parser
-
-
-def _read(name: str) -> str:
-    try:
-        return sys.stdin.read() if name == "-" else Path(name).read_text()
-    except OSError as error:
-        raise UsageError(f"--intent: {name} cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise UsageError(f"--intent: {name} is no UTF-8 text") from error
 
 
 def _render(options: argparse.Namespace, fabric: Fabric) -> int:

@@ -4,11 +4,8 @@
 import argparse
 import json
 import os
-import ssl
-import stat
 import sys
 from collections.abc import Collection, Sequence
-from pathlib import Path
 
 import online
 from charmkit.options import OptionError
@@ -19,14 +16,13 @@ from rest.connection import Access, Credentials
 from rest.fleet import LIMIT
 from standalone import push, ssh
 
+from cli import inputs
 from cli.inputs import UsageError
-
-CREDENTIALS = "one line user:password, in a file that only you can read, or - for standard input"
 
 
 def arguments(parser: argparse.ArgumentParser, verb: str) -> None:
     """Add what the verb takes."""
-    parser.add_argument("--credentials", required=True, metavar="FILE", help=CREDENTIALS)
+    parser.add_argument("--credentials", required=True, metavar="FILE", help=inputs.CREDENTIALS)
     parser.add_argument("--ca", metavar="FILE", help="PEM of the authorities that signed the certificates")
     parser.add_argument(
         "--pin", action="append", default=[], metavar="NAME=SHA256", help="trust this certificate"
@@ -70,7 +66,7 @@ def run(options: argparse.Namespace, fabric: Fabric, audit: Sequence[Finding]) -
     names = [switch.name for switch in chosen(fabric, options.switch)]
     if options.parallel < 1:
         raise UsageError(f"--parallel: {options.parallel} is not allowed; give 1 or more")
-    credentials = _credentials(options.credentials)
+    credentials = inputs.credentials(options.credentials)
     with _site(options, fabric, names, credentials, audit) as site:
         if options.verb == "plan":
             return _plan(options, site, names)
@@ -121,7 +117,7 @@ def _change(
 def _type_in(
     options: argparse.Namespace, site: online.Site, names: Collection[str], credentials: Credentials
 ) -> bool:
-    keys = _text("--known-hosts", options.known_hosts) if options.known_hosts else ""
+    keys = inputs.text("--known-hosts", options.known_hosts) if options.known_hosts else ""
     login = ssh.Login(credentials.user, credentials.password, keys, timeout=options.timeout)
     found = push.apply(site.fabric, names, login, site.audit, _announce)
     if found:
@@ -152,7 +148,7 @@ def _site(
         raise UsageError(f"--pin: {error.shown} is not allowed; give {error.allowed}") from None
     access = Access(
         credentials,
-        _authorities(options.ca),
+        inputs.authorities(options.ca),
         fingerprints,
         options.timeout,
         os.environ.get("https_proxy") or os.environ.get("HTTPS_PROXY", ""),
@@ -160,42 +156,3 @@ def _site(
         clock=options.clock,
     )
     return online.Site(fabric, online.fleet(fabric, access, options.parallel), tuple(audit))
-
-
-def _authorities(name: str | None) -> str:
-    if name is None:
-        return ""
-    pem = _text("--ca", name)
-    try:
-        ssl.create_default_context(cadata=pem)
-    except (ssl.SSLError, ValueError):
-        raise UsageError(f"--ca: {name} is no certificate in PEM form") from None
-    return pem
-
-
-def _text(option: str, name: str) -> str:
-    try:
-        return Path(name).read_text()
-    except OSError as error:
-        raise UsageError(f"{option}: {name} cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise UsageError(f"{option}: {name} is no text") from None
-
-
-def _credentials(name: str) -> Credentials:
-    try:
-        text = sys.stdin.readline() if name == "-" else _private(Path(name))
-    except (OSError, UnicodeDecodeError) as error:
-        said = getattr(error, "strerror", None) or "it is no text"
-        raise UsageError(f"--credentials: {name} cannot be read: {said}") from None
-    user, colon, password = text.partition("\n")[0].partition(":")
-    found = Credentials(user, password)
-    if not (colon and found.usable):
-        raise UsageError(f"--credentials: {name} does not hold what is allowed: {CREDENTIALS}")
-    return found
-
-
-def _private(path: Path) -> str:
-    if path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
-        raise UsageError(f"--credentials: others can read {path}; run: chmod 600 {path}")
-    return path.read_text()
