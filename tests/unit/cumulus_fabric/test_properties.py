@@ -14,6 +14,7 @@ from intent import expand, schema
 from intent.model import Dialect
 from lab.nvue import Rules
 from tree import commands, render
+from unit.cumulus_fabric import nvcommands
 
 PATH = re.compile(r"(networks|mtu|roce|spines|leaves|racks|switches|standalone)(\[\d+\]|\.[\w-]+|$)")
 NETWORKS = ["oam", "public", "internal"]
@@ -138,7 +139,7 @@ def outcome(content: dict[str, Any]) -> str:
             tree = render.tree(fabric, switch, dialect)
             assert rules.refuse(tree) == ""
             assert rules.contradictions(tree) == []
-            assert commands.read(commands.write(tree, dialect).typed, dialect) == tree
+            assert nvcommands.read(commands.write(tree, dialect).typed, dialect) == tree
     return "accepted"
 
 

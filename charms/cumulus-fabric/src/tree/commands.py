@@ -1,34 +1,131 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A tree as ``nv set`` commands, and back. Pure.
+"""A tree as ``nv set`` commands. Pure.
 
 The CLI adds some values by itself: an interface's type, ``enable`` beside a feature's first value. REST does
-not. ``write`` lists those apart, as implied; ``read`` adds them as the CLI would: both directions agree.
+not. ``write`` lists those separately, as implied. A path that this charm does not render is refused by name.
 """
 
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TypeAlias, cast
 
 from intent import ports
 from intent.model import Dialect
 
-from tree import paths
-from tree.paths import Path, PathError
 from tree.render import Tree
 
-__all__ = ["Commands", "PathError", "read", "write"]
+Path: TypeAlias = tuple[str, ...]
+"""From the top of the tree; a value is the last part."""
 
-_TURNED_ON = (
+_FORMS = """
+interface #
+interface # type =word
+interface # description =word
+interface # ip address *
+interface # link mtu =number
+interface # bond member #
+interface # bond lacp-bypass =switch
+interface # bridge domain * vlan #
+interface # bridge domain * untagged =number
+interface # evpn multihoming segment enable =switch
+interface # evpn multihoming segment local-id =number
+interface # evpn multihoming segment mac-address =word
+interface # evpn multihoming segment df-preference =number
+interface # evpn multihoming uplink =switch
+bridge domain * vlan # vni *
+nve vxlan enable =switch
+nve vxlan source address =word
+nve vxlan arp-nd-suppress =switch
+system global anycast-mac =word
+evpn enable =switch
+evpn multihoming enable =switch
+router bgp enable =switch
+router bgp autonomous-system =number
+router bgp router-id =word
+vrf * router bgp enable =switch
+vrf * router bgp peer-group * remote-as =word
+vrf * router bgp peer-group * address-family l2vpn-evpn enable =switch
+vrf * router bgp neighbor * peer-group =word
+vrf * router bgp neighbor * type =word
+vrf * router bgp address-family l2vpn-evpn enable =switch
+vrf * router bgp address-family ipv4-unicast enable =switch
+vrf * router bgp address-family ipv4-unicast redistribute connected enable =switch
+qos roce
+qos roce enable =switch
+qos roce mode =word
+"""
+"""Up to 5.14. ``*`` is one name, ``#`` a range of names, ``=`` the kind of a value."""
+
+
+class PathError(ValueError):
+    """A command or a path that this charm does not render."""
+
+
+def _forms(dialect: Dialect) -> list[Path]:
+    text = _FORMS
+    if dialect is Dialect.FROM_5_15:
+        text = text.replace(" ip address", " ipv4 address").replace(" enable =", " state =")
+    return [tuple(line.split()) for line in text.split("\n") if line]
+
+
+def _by_shape(dialect: Dialect) -> dict[tuple[str, int], list[tuple[int, Path]]]:
+    """The forms and their ranks, by first part and length: few are left to compare with."""
+    found: dict[tuple[str, int], list[tuple[int, Path]]] = {}
+    for rank, known in enumerate(_forms(dialect)):
+        found.setdefault((known[0], len(known)), []).append((rank, known))
+    return found
+
+
+_KNOWN = {dialect: _by_shape(dialect) for dialect in Dialect}
+
+
+def form(path: Path, dialect: Dialect) -> Path:
+    """The form that ``path`` has.
+
+    Raises:
+        PathError: none of them.
+
+    """
+    return _ranked(path, dialect)[1]
+
+
+def _ranked(path: Path, dialect: Dialect) -> tuple[int, Path]:
+    for rank, known in _KNOWN[dialect].get((path[0] if path else "", len(path)), ()):
+        if all(part == token or _takes(part, token, dialect) for part, token in zip(known, path)):
+            return rank, known
+    raise PathError(f"{' '.join(path)} is no path that this charm renders for NVUE {dialect.value}")
+
+
+def rank(path: Path, dialect: Dialect) -> tuple[int, tuple[tuple[tuple[int, str | int], ...], ...]]:
+    """A sort key: commands in the order of the forms above, then by name.
+
+    Raises:
+        PathError: as ``form``.
+
+    """
+    return _ranked(path, dialect)[0], tuple(map(ports.natural, path))
+
+
+def _takes(part: str, token: str, dialect: Dialect) -> bool:
+    if part == "=number":
+        return token.isdigit()
+    if part == "=switch":
+        return token in (("enabled", "disabled") if dialect is Dialect.FROM_5_15 else ("on", "off"))
+    return part in ("*", "#", "=word")
+
+
+IMPLIED = (
     "nve vxlan",
     "router bgp",
     "vrf * router bgp",
     "vrf * router bgp address-family ipv4-unicast",
     "interface * evpn multihoming segment",
 )
-"""What the CLI turns on with the first value below it."""
+"""Features that the CLI switches on with the first value below them."""
 
-_EVPN = "vrf * router bgp address-family l2vpn-evpn"
-"""Turned on with ``evpn``, where that is on: on leaves."""
+IMPLIED_WITH_EVPN = "vrf * router bgp address-family l2vpn-evpn"
+"""Switched on together with ``evpn``, as on leaves."""
 
 
 @dataclass(frozen=True)
@@ -48,25 +145,14 @@ def write(tree: Tree, dialect: Dialect) -> Commands:
     """
     typed: list[Path] = []
     implied: list[Path] = []
-    for path in sorted(paths.of_tree(tree), key=lambda path: paths.rank(path, dialect)):
-        said = _typed(path, tree, _on(dialect))
+    for path in sorted(_paths(tree), key=lambda path: rank(path, dialect)):
+        said = _typed(path, tree, switched_on(dialect))
         (typed if said else implied).append(said or path)
     return Commands(_lines(typed, dialect), _lines(implied, dialect))
 
 
-def read(lines: Iterable[str], dialect: Dialect) -> Tree:
-    """The tree that the CLI makes of ``nv set`` commands.
-
-    Raises:
-        PathError: a line is no command that this charm renders.
-
-    """
-    tree = paths.to_tree((path for line in lines for path in paths.of_command(line, dialect)), dialect)
-    _complete(tree, *_on(dialect))
-    return tree
-
-
-def _on(dialect: Dialect) -> tuple[str, str]:
+def switched_on(dialect: Dialect) -> tuple[str, str]:
+    """The key and the value by which a dialect says that a feature is on."""
     return ("state", "enabled") if dialect is Dialect.FROM_5_15 else ("enable", "on")
 
 
@@ -83,7 +169,7 @@ def _typed(path: Path, tree: Tree, on: tuple[str, str]) -> Path | None:
         case ("vrf", _, "router", "bgp", "neighbor", _, "type", "unnumbered"):
             return None
         case (*feature, _, _) if path[-2:] == on:
-            implied = (*_TURNED_ON, _EVPN) if tree.get("evpn", {}).get(on[0]) == on[1] else _TURNED_ON
+            implied = (*IMPLIED, IMPLIED_WITH_EVPN) if tree.get("evpn", {}).get(on[0]) == on[1] else IMPLIED
             return None if any(_is(pattern, feature) for pattern in implied) else path
         case _:
             return path
@@ -94,40 +180,23 @@ def _is(pattern: str, path: list[str]) -> bool:
     return len(parts) == len(path) and all(part in ("*", name) for part, name in zip(parts, path))
 
 
-def _complete(tree: Tree, key: str, on: str) -> None:
-    """Add what the CLI adds."""
-    for name, interface in tree.get("interface", {}).items():
-        kind = "bond" if "bond" in interface else "loopback" if name == "lo" else "swp"
-        interface.setdefault("type", kind)
-    for feature in _TURNED_ON:
-        for node in _nodes(tree, feature.split()):
-            node.setdefault(key, on)
-    for bgp in _nodes(tree, ["vrf", "*", "router", "bgp"]):
-        for neighbor in bgp.get("neighbor", {}).values():
-            neighbor.setdefault("type", "unnumbered")
-        if tree.get("evpn", {}).get(key) == on:
-            bgp.setdefault("address-family", {}).setdefault("l2vpn-evpn", {}).setdefault(key, on)
-    for roce in _nodes(tree, ["qos", "roce"]):
-        roce.setdefault(key, on)
-        roce.setdefault("mode", "lossless")
-
-
-def _nodes(tree: Tree, pattern: Sequence[str]) -> Iterator[Tree]:
-    """The dicts of ``tree`` that a pattern leads to."""
-    if not pattern:
-        yield tree
+def _paths(node: object, above: Path = ()) -> Iterator[Path]:
+    """Every leaf of a tree, its value as the last part; an empty dict ends in its own key."""
+    if not isinstance(node, dict):
+        yield (*above, str(node))
         return
-    head, *rest = pattern
-    for name in list(tree) if head == "*" else [head]:
-        if isinstance(tree.get(name), dict):
-            yield from _nodes(tree[name], rest)
+    entries = cast("Tree", node)
+    if not entries:
+        yield above
+    for key, value in entries.items():
+        yield from _paths(value, (*above, key))
 
 
 def _lines(found: list[Path], dialect: Dialect) -> tuple[str, ...]:
     """Commands in the order of ``found``: first names at the end become ranges, then interfaces."""
     at_end: dict[Path, list[str]] = {}
     for path in found:
-        ranged = len(path) > 2 and paths.form(path, dialect)[-1] == "#"
+        ranged = len(path) > 2 and form(path, dialect)[-1] == "#"
         at_end.setdefault(path[:-1] if ranged else path, []).extend(path[-1:] if ranged else ())
     merged = [(*path, ports.compact(names)) if names else path for path, names in at_end.items()]
     alike: dict[Path, list[str]] = {}
