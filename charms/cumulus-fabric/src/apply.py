@@ -16,7 +16,8 @@ from rest.client import CONFIRMED_BY, Nvue
 from rest.connection import SwitchError
 from rest.fleet import Fleet
 from rest.transition import Patience, Waiting, reach
-from tree.diff import at, inverse, leaves, same
+from tree import get_path, leaves
+from tree.diff import inverse, same
 
 
 @dataclass(frozen=True)
@@ -238,7 +239,9 @@ class _Run:
         """Whether anything that this run has set or unset is still so on the switch."""
         change = self.changes[switch.name]
         now = switch.applied()
-        return any(not same(at(now, path), at(change.before, path)) for path, _ in leaves(change.patch))
+        return any(
+            not same(get_path(now, path), get_path(change.before, path)) for path, _ in leaves(change.patch)
+        )
 
     def _save(self) -> list[Finding]:
         """Save where the release does not do so by itself."""

@@ -10,7 +10,7 @@ from converge import Finding, Severity
 from rest.client import Nvue
 from rest.connection import SwitchError
 from rest.fleet import Fleet
-from tree.diff import Tree
+from tree import Tree
 
 OLDEST, NEWEST = (5, 5), (5, 99)
 """Releases of Cumulus Linux whose tree is known: 5.5 is the first one that shows Ethernet segments."""

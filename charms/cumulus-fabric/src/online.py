@@ -15,8 +15,8 @@ from rest.client import Nvue
 from rest.connection import Access
 from rest.fleet import Fleet
 from rest.history import INSTEAD, earlier, torn
-from tree import render
-from tree.diff import Tree, patch_between
+from tree import Tree, render
+from tree.diff import patch_between
 from verify import verify
 
 

@@ -13,7 +13,8 @@ from typing import cast
 from converge import Disruption, Finding, Plan, Step
 from observe import Observed, Seen
 from rest.client import Nvue
-from tree.diff import Path, Tree, at, difference, leaves
+from tree import Path, Tree, get_path, leaves, overlaps
+from tree.diff import difference
 
 
 @dataclass
@@ -141,12 +142,14 @@ def _in_order(observed: Observed) -> list[tuple[str, Seen]]:
 def _words(area: str, patch: Tree, before: Tree) -> tuple[str, str]:
     """What a step does, setting by setting where they are few, and the difference that makes it necessary."""
     gone = [path for path, value in leaves(patch) if value is None]
-    changed = [path for path, value in leaves(patch) if value is not None and at(before, path) is not None]
-    added = [path for path, value in leaves(patch) if value is not None and at(before, path) is None]
+    changed = [
+        path for path, value in leaves(patch) if value is not None and get_path(before, path) is not None
+    ]
+    added = [path for path, value in leaves(patch) if value is not None and get_path(before, path) is None]
     what = [_command(path, value) for path, value in leaves(patch)]
     if len(what) > FEW:
         what = [f"{verb} {_objects(paths)}" for verb, paths in _verbs(added, changed, gone) if paths]
-    why = [f"{' '.join(path[-2:])} is {at(before, path)}" for path in changed]
+    why = [f"{' '.join(path[-2:])} is {get_path(before, path)}" for path in changed]
     why += [f"{_objects(added)} not set"] if added else []
     why += [f"{_objects(gone)} not in the intent"] if gone else []
     return f"{area}: {'; '.join(what)}", "; ".join(_few(why))
@@ -195,16 +198,11 @@ def _disruption(patch: Tree, before: Tree) -> Disruption:
     """Nothing for what is new; more where what runs is changed."""
     cost = Disruption.NONE
     for path, value in leaves(patch):
-        if value is not None and at(before, path) is None and not at(before, path[:2]):
+        if value is not None and get_path(before, path) is None and not get_path(before, path[:2]):
             continue
-        if value is None or at(before, path) is not None:
-            cutting = any(_covers(pattern.split("/"), path) for pattern in CUTTING)
+        if value is None or get_path(before, path) is not None:
+            cutting = any(overlaps(pattern, path) for pattern in CUTTING)
             cost = max(cost, Disruption.HOST_NETWORK_CUT if cutting else Disruption.LINK_FLAP)
         elif path[0] == "interface" and path[2:4] == ("bond", "member"):
             cost = max(cost, Disruption.LINK_FLAP)
     return cost
-
-
-def _covers(pattern: Sequence[str], path: Path) -> bool:
-    shorter = min(len(pattern), len(path))
-    return all(word in ("*", key) for word, key in zip(pattern[:shorter], path[:shorter]))

@@ -8,12 +8,12 @@ apply can tell what is new.
 """
 
 from collections.abc import Collection, Iterator, Mapping
-from typing import cast
 
 from converge import Finding, Severity
 from intent.model import Bond, Fabric, Link, Port, Role, Switch
 from observe import Observed, Seen
-from tree.diff import Tree, at, difference, leaves
+from tree import Tree, get_path, get_tree, leaves
+from tree.diff import difference
 
 CABLE = "look at the cable, the optics and the other end"
 NEXT = "the action apply brings it there"
@@ -76,7 +76,7 @@ class _Look:
         yield from self._roce()
 
     def _interface(self, name: str) -> Tree:
-        return _tree(at(self.state, ("interface", name)))
+        return get_tree(self.state, "interface", name)
 
     def _up(self, name: str) -> bool:
         return _up(self.state, name)
@@ -85,7 +85,7 @@ class _Look:
         return Finding(severity, f"{self.switch.name} {subject}", what, remedy)
 
     def _mtu(self, name: str, wanted: int) -> Iterator[Finding]:
-        mtu: object = _tree(self._interface(name).get("link")).get("mtu")
+        mtu: object = get_path(self._interface(name), ("link", "mtu"))
         if mtu is not None and mtu != wanted:
             yield self._say(Severity.BLOCKED, name, f"MTU is {mtu}, the intent says {wanted}", NEXT)
 
@@ -111,13 +111,13 @@ class _Look:
             yield self._say(Severity.BLOCKED, link.port, what, "move the cable or correct the intent")
 
     def _session(self, link: Link) -> Iterator[Finding]:
-        session = _tree(at(self.state, ("neighbor", link.port)))
+        session = get_tree(self.state, "neighbor", link.port)
         if not session:
             yield self._say(Severity.BLOCKED, link.port, f"has no BGP session with {link.peer}", NEXT)
         elif session.get("state") != "established":
             what = f"the BGP session with {link.peer} is not established"
             yield self._say(Severity.BLOCKED, link.port, what, f"see BGP's log there and on {link.peer}")
-        elif "l2vpn-evpn" not in _tree(session.get("address-family")):
+        elif "l2vpn-evpn" not in get_tree(session, "address-family"):
             what = f"the BGP session with {link.peer} carries no EVPN"
             yield self._say(
                 Severity.BLOCKED, link.port, what, f"see that both ends offer l2vpn-evpn, {link.peer} too"
@@ -125,10 +125,10 @@ class _Look:
 
     def _neighbours(self, port: str) -> list[tuple[str, str, str]]:
         """LLDP neighbours: system name, port id, and what sort of id that is."""
-        shown = _tree(_tree(self._interface(port).get("lldp")).get("neighbor"))
+        shown = get_tree(self._interface(port), "lldp", "neighbor")
         found: list[tuple[str, str, str]] = []
         for key, content in shown.items():
-            chassis, far = _tree(_tree(content).get("chassis")), _tree(_tree(content).get("port"))
+            chassis, far = get_tree(content, "chassis"), get_tree(content, "port")
             name = str(chassis.get("system-name") or key)
             found.append((name, str(far.get("name", "")), str(far.get("type", ""))))
         return found
@@ -139,7 +139,7 @@ class _Look:
         if not self._interface(bond.name):
             yield self._say(Severity.BLOCKED, bond.name, "does not exist", NEXT)
             return
-        members = _tree(_tree(self._interface(bond.name).get("bond")).get("member"))
+        members = get_tree(self._interface(bond.name), "bond", "member")
         if missing := [member for member in bond.members if member not in members]:
             yield self._say(Severity.BLOCKED, bond.name, f"lacks its member {', '.join(missing)}", NEXT)
         for member in bond.members:
@@ -172,13 +172,13 @@ class _Look:
             yield self._say(Severity.BLOCKED, name, what, "move the cable or correct the intent")
 
     def _vlans(self, name: str, port: Port) -> Iterator[Finding]:
-        shown = _tree(_tree(at(self.state, ("port", name))).get("vlan"))
-        if not self._interface(name) or not at(self.state, ("port",)):
+        shown = get_tree(self.state, "port", name, "vlan")
+        if not self._interface(name) or not self.state.get("port"):
             return
         untagged = str(port.untagged.vlan) if port.untagged else ""
         want = {str(network.vlan): "tagged" for network in port.networks}
         want |= {untagged: "untagged"} if untagged else {}
-        have = {vlan: str(_tree(content).get("tag-state", "tagged")) for vlan, content in shown.items()}
+        have = {vlan: str(get_tree(content).get("tag-state", "tagged")) for vlan, content in shown.items()}
         wrong = [
             vlan
             for vlan in sorted({*want, *have}, key=lambda vlan: (len(vlan), vlan))
@@ -192,7 +192,7 @@ class _Look:
             yield self._say(Severity.BLOCKED, name, told, NEXT)
 
     def _segment(self, bond: Bond) -> Iterator[Finding]:
-        seen = _tree(at(self.state, ("esi", bond.segment.esi)))
+        seen = get_tree(self.state, "esi", bond.segment.esi)
         if not seen:
             what = f"its Ethernet segment {bond.segment.esi} does not exist"
             yield self._say(Severity.BLOCKED, bond.name, what, NEXT)
@@ -200,7 +200,7 @@ class _Look:
         if seen.get("local-interface") not in (None, bond.name):
             what = f"its Ethernet segment {bond.segment.esi} is on {seen['local-interface']}"
             yield self._say(Severity.BLOCKED, bond.name, what, NEXT)
-        peers = _tree(seen.get("remote-vtep"))
+        peers = get_tree(seen, "remote-vtep")
         for leaf, name in self._other_ends(bond):
             if leaf.loopback not in peers and self._up(bond.name) and _up(self.states[leaf.name], name):
                 what = f"{leaf.name} is not seen as peer of its Ethernet segment"
@@ -219,9 +219,9 @@ class _Look:
     def _vnis(self) -> Iterator[Finding]:
         if self.switch.role is not Role.LEAF:
             return
-        shown = _tree(self.state.get("vni"))
+        shown = get_tree(self.state, "vni")
         for network in self.switch.networks:
-            seen = _tree(shown.get(str(network.vni)))
+            seen = get_tree(shown, str(network.vni))
             if not seen:
                 what = f"does not exist (VLAN {network.vlan}, {network.name})"
                 yield self._say(Severity.BLOCKED, f"VNI {network.vni}", what, NEXT)
@@ -230,23 +230,19 @@ class _Look:
                 yield self._say(Severity.BLOCKED, f"VNI {network.vni}", what, NEXT)
 
     def _roce(self) -> Iterator[Finding]:
-        mode = str(_tree(self.state.get("roce")).get("mode") or "off")
+        mode = str(get_path(self.state, ("roce", "mode")) or "off")
         if mode != self.switch.roce:
             yield self._say(Severity.BLOCKED, "RoCE", f"is {mode}, the intent says {self.switch.roce}", NEXT)
 
 
 def _up(state: Tree, name: str) -> bool:
-    link = _tree(at(state, ("interface", name, "link")))
+    link = get_tree(state, "interface", name, "link")
     # 5.11 split what is configured (state) from what is (oper-status).
     if "oper-status" in link:
         return link["oper-status"] == "up"
-    return "up" in _tree(link.get("state"))
+    return "up" in get_tree(link, "state")
 
 
 def _same_host(seen: str, wanted: str) -> bool:
     """Host names, with or without their domain, in any case of letters."""
     return seen.partition(".")[0].lower() == wanted.partition(".")[0].lower()
-
-
-def _tree(node: object) -> Tree:
-    return cast("Tree", node) if isinstance(node, dict) else {}

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from intent import ports
 from intent.model import Dialect
-from tree.commands import IMPLIED, Path, PathError, form, switched_on
-from tree.render import Tree
+from tree import Path, Tree
+from tree.commands import IMPLIED, PathError, form, switched_on
 
 
 def read(lines: Iterable[str], dialect: Dialect) -> Tree:

@@ -6,11 +6,10 @@ Whose bridge or MLAG pair that is, and which hosts hang on it, is for the operat
 
 from collections import defaultdict
 from collections.abc import Iterator
-from typing import cast
 
 from converge import Finding, Severity
 from intent import ports
-from tree.diff import Path, Tree, at, leaves
+from tree import Path, Tree, get_path, get_tree, leaves
 from tree.render import BRIDGE
 
 ON = ("on", "enabled")
@@ -22,7 +21,7 @@ MAC_LEARNING = "mac-learning"
 def beside(name: str, applied: Tree, wanted: Tree) -> Iterator[Finding]:
     """What keeps the switch ``name``, which runs ``applied``, from being brought to ``wanted``."""
     yield from _other_bridges(name, applied, wanted)
-    multihoming = _tree(at(wanted, ("evpn", "multihoming")))
+    multihoming = get_tree(wanted, "evpn", "multihoming")
     if any(value in ON for value in multihoming.values()):
         yield from _mlag(name, applied)
         yield from _mac_learning(name, applied)
@@ -31,8 +30,8 @@ def beside(name: str, applied: Tree, wanted: Tree) -> Iterator[Finding]:
 def _other_bridges(name: str, applied: Tree, wanted: Tree) -> Iterator[Finding]:
     """Ports that the intent uses, in bridges that it does not have: a port belongs to one bridge only."""
     inside: dict[str, list[str]] = defaultdict(list)
-    for port in _tree(wanted.get("interface")):
-        for bridge in _tree(at(applied, ("interface", port, "bridge", "domain"))):
+    for port in get_tree(wanted, "interface"):
+        for bridge in get_tree(applied, "interface", port, "bridge", "domain"):
             if bridge != BRIDGE:
                 inside[bridge].append(port)
     for bridge, found in inside.items():
@@ -45,13 +44,13 @@ def _other_bridges(name: str, applied: Tree, wanted: Tree) -> Iterator[Finding]:
 
 def _mlag(name: str, applied: Tree) -> Iterator[Finding]:
     """Whatever is left of MLAG (Cumulus Linux user guide, "EVPN Multihoming": to be removed before)."""
-    interfaces = {port: _tree(node) for port, node in _tree(applied.get("interface")).items()}
+    interfaces = {port: get_tree(node) for port, node in get_tree(applied, "interface").items()}
     peerlinks = [port for port, node in interfaces.items() if _is_peerlink(port, node)]
-    bonds = [port for port, node in interfaces.items() if at(node, ("bond", "mlag"))]
+    bonds = [port for port, node in interfaces.items() if get_path(node, ("bond", "mlag"))]
     switched_off = {"enable": "off"}, {"state": "disabled"}
     found = [
         *(["mlag"] if applied.get("mlag") and applied["mlag"] not in switched_off else []),
-        *(["nve vxlan mlag"] if at(applied, ("nve", "vxlan", "mlag")) else []),
+        *(["nve vxlan mlag"] if get_path(applied, ("nve", "vxlan", "mlag")) else []),
         *([f"interface {ports.compact(bonds)} bond mlag"] if bonds else []),
         *([f"interface {','.join(peerlinks)}"] if peerlinks else []),
     ]
@@ -80,7 +79,3 @@ def _mac_learning(name: str, applied: Tree) -> Iterator[Finding]:
 
 def _unset(paths: list[str]) -> str:
     return f"run {', '.join(f'nv unset {path}' for path in paths)} and nv config apply on the switch"
-
-
-def _tree(node: object) -> Tree:
-    return cast("Tree", node) if isinstance(node, dict) else {}

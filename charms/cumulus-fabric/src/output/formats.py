@@ -8,8 +8,7 @@ from typing import Protocol
 import yaml
 from intent.model import Dialect, Fabric, Switch
 from standalone.push import script_for
-from tree import commands, render
-from tree.render import Tree
+from tree import Tree, commands, render
 
 FORMATS = ("nv", "yaml", "json")
 

@@ -9,15 +9,12 @@ import json
 import ssl
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
 from urllib.parse import quote, urlencode
 
-from tree.diff import spread
+from tree import Tree, expand_ranges, get_tree
 
 from rest.answers import RETRIED, read
 from rest.connection import Access, Connection, SwitchError, connect, refused
-
-Tree = dict[str, Any]
 
 PORT = 8765
 IDLE = 20.0
@@ -107,12 +104,12 @@ class Nvue:
         query, parent = [*query, ("filled", "false")], path.rpartition("/")[2]
         if self._expands:
             try:
-                return spread(self.request("GET", path, [*query, ("expand", "true")]), parent)
+                return expand_ranges(self.request("GET", path, [*query, ("expand", "true")]), parent)
             except SwitchError as error:
                 if error.status != http.client.BAD_REQUEST:
                     raise
                 self._expands = False
-        return spread(self.request("GET", path, query), parent)
+        return expand_ranges(self.request("GET", path, query), parent)
 
     def create(self) -> str:
         """A new revision, which starts as what is applied."""
@@ -161,9 +158,9 @@ class Nvue:
     def progress(self, revision: str) -> Progress:
         """How far a revision has come."""
         answer = self.request("GET", _revision(revision))
-        issues = _tree(_tree(answer.get("transition")).get("issue")).values()
+        issues = get_tree(answer, "transition", "issue").values()
         return Progress(
-            str(answer.get("state", "")), tuple(dict.fromkeys(_said(_tree(issue)) for issue in issues))
+            str(answer.get("state", "")), tuple(dict.fromkeys(_said(get_tree(issue)) for issue in issues))
         )
 
     def drop(self, revision: str) -> None:
@@ -173,7 +170,7 @@ class Nvue:
     def revisions(self) -> list[str]:
         """Ids of the revisions that were applied at some time, the newest first."""
         answer = self.request("GET", "/revision")
-        states = {name: str(_tree(each).get("state", "")) for name, each in answer.items()}
+        states = {name: str(get_tree(each).get("state", "")) for name, each in answer.items()}
         names = [name for name, state in states.items() if state in RAN and name not in ALIASES]
         return sorted(names, key=_age, reverse=True)
 
@@ -248,14 +245,9 @@ def _short(target: str) -> str:
 
 
 def _said(issue: Tree) -> str:
-    location = _tree(issue.get("data")).get("location")
+    location = get_tree(issue, "data").get("location")
     message = str(issue.get("message") or issue.get("code") or "no reason given")
     return f"{location}: {message}" if location else message
-
-
-def _tree(node: object) -> Tree:
-    """A part of an answer; empty where it is not what NVUE's documents say."""
-    return cast("Tree", node) if isinstance(node, dict) else {}
 
 
 def _age(name: str) -> tuple[int, str]:

@@ -8,7 +8,8 @@ which one half goes back further than the other is worse than one that stays.
 from collections.abc import Iterator, Mapping
 
 from converge import Finding, Severity
-from tree.diff import GLOBALLY, IN_VRF, Tree, at, patch_between
+from tree import Tree, get_path
+from tree.diff import GLOBALLY, IN_VRF, patch_between
 
 from rest.client import Nvue
 from rest.connection import SwitchError
@@ -50,4 +51,4 @@ def torn(now: Mapping[str, Tree], before: Mapping[str, Tree]) -> Iterator[Findin
 
 
 def _speaks_bgp(tree: Tree) -> bool:
-    return any(at(tree, (*path, "autonomous-system")) is not None for path in (GLOBALLY, IN_VRF))
+    return any(get_path(tree, (*path, "autonomous-system")) is not None for path in (GLOBALLY, IN_VRF))

@@ -8,15 +8,12 @@ not. ``write`` lists those separately, as implied. A path that this charm does n
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TypeAlias, cast
+from typing import cast
 
 from intent import ports
 from intent.model import Dialect
 
-from tree.render import Tree
-
-Path: TypeAlias = tuple[str, ...]
-"""From the top of the tree; a value is the last part."""
+from tree import Path, Tree
 
 _FORMS = """
 interface #

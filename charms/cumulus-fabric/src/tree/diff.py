@@ -6,14 +6,10 @@ else it has no words for stay as they are. Within its part, what it does not wan
 """
 
 import re
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import cast
 
-from intent import ports
-
-Tree = dict[str, Any]
-Path = tuple[str, ...]
+from tree import Path, Tree, as_tree, covers, expand_ranges, get_tree, merged
 
 FABRIC_PORTS = (
     "interface/*/bridge/domain/br_default",
@@ -57,45 +53,15 @@ GLOBALLY, IN_VRF = ("router", "bgp"), ("vrf", "default", "router", "bgp")
 IDENTITY = ("autonomous-system", "router-id")
 """What BGP has globally, and in a VRF that has a value of its own; ``auto`` there is the global one."""
 
-RANGED = ("interface", "member", "vlan", "neighbor", "transceiver")
-"""Below these a switch may fold names into ranges (user guide of 5.15, "NVUE API").
-
-Elsewhere ``ntp0-1`` is one name.
-"""
-
 _MAC = re.compile(r"(?i)(?:[0-9a-f]{2}:){5}[0-9a-f]{2}")
 _MISSING = object()
 
 
 def difference(applied: Tree, wanted: Tree) -> Tree:
     """The patch that brings ``applied`` to ``wanted``; null unsets. Empty when nothing differs."""
-    applied = spread(applied)
+    applied = expand_ranges(applied)
     wanted = _where_it_counts(applied, wanted)
     return merged(_unwanted(applied, wanted), _missing(applied, wanted))
-
-
-def spread(tree: Tree, parent: str = "") -> Tree:
-    """``tree`` with what a switch has folded into ranges (``swp1-4``) one by one.
-
-    ``parent`` is the key that it is below.
-    """
-    opened: Tree = {}
-    for key, value in tree.items():
-        below: Any = spread(cast("Tree", value), key) if isinstance(value, dict) else value
-        for name in ports.names(key) if parent in RANGED else (key,):
-            known: object = opened.get(name)
-            both = isinstance(known, dict) and isinstance(below, dict)
-            opened[name] = merged(cast("Tree", known), cast("Tree", below)) if both else below
-    return opened
-
-
-def leaves(tree: Tree, path: Path = ()) -> Iterator[tuple[Path, Any]]:
-    """Every leaf and every empty instance with its path, as ``nv set`` would name them."""
-    for key, value in tree.items():
-        if isinstance(value, dict) and value:
-            yield from leaves(cast("Tree", value), (*path, key))
-        else:
-            yield (*path, key), value
 
 
 def same(one: object, other: object) -> bool:
@@ -111,10 +77,10 @@ def _where_it_counts(applied: Tree, wanted: Tree) -> Tree:
     NVIDIA's examples of EVPN multihoming do. There they override the global ones, which are then wanted only
     where the switch has them, too.
     """
-    everywhere = _tree(at(wanted, GLOBALLY)) or {}
-    there = _tree(at(applied, IN_VRF)) or {}
+    everywhere = get_tree(wanted, *GLOBALLY)
+    there = get_tree(applied, *IN_VRF)
     own = {key: everywhere[key] for key in IDENTITY if key in everywhere and there.get(key, "auto") != "auto"}
-    have = _tree(at(applied, GLOBALLY)) or {}
+    have = get_tree(applied, *GLOBALLY)
     rest = {key: value for key, value in everywhere.items() if key not in own or key in have}
     in_vrf = {"vrf": {"default": {"router": {"bgp": own}}}}
     return merged({**wanted, "router": {"bgp": rest}}, in_vrf) if own else wanted
@@ -124,7 +90,7 @@ def _missing(applied: Tree, wanted: Tree) -> Tree:
     patch: Tree = {}
     for key, want in wanted.items():
         have: object = applied.get(key, _MISSING)
-        one, other = _tree(have), _tree(want)
+        one, other = as_tree(have), as_tree(want)
         if one is not None and other is not None:
             if below := _missing(one, other):
                 patch[key] = below
@@ -134,8 +100,8 @@ def _missing(applied: Tree, wanted: Tree) -> Tree:
 
 
 def _unwanted(applied: Tree, wanted: Tree) -> Tree:
-    groups = at(wanted, ("vrf", "default", "router", "bgp", "peer-group"))
-    scope = _Scope(_keys(wanted.get("interface")), _keys(groups))
+    groups = get_tree(wanted, *IN_VRF, "peer-group")
+    scope = _Scope(frozenset(get_tree(wanted, "interface")), frozenset(groups))
     return _surplus(applied, wanted, (), scope)[0]
 
 
@@ -153,16 +119,17 @@ class _Scope:
             return self._owns_interface(path, rest, value)
         if path[:-1] == ("vrf", "default", "router", "bgp", "neighbor"):
             # Sessions to others, as a border leaf has them, belong to groups of their own.
-            return isinstance(value, dict) and cast("Tree", value).get("peer-group") in self.groups
-        return _any_covers(EVERYWHERE, path)
+            return get_tree(value).get("peer-group") in self.groups
+        return any(covers(pattern, path) for pattern in EVERYWHERE)
 
     def _owns_interface(self, path: Path, rest: list[str], value: object) -> bool:
         if not rest or NOT_OURS.fullmatch(rest[0]):
             return False
         declared = rest[0] in self.interfaces
         if len(rest) == 1:
-            return not declared and isinstance(value, dict) and cast("Tree", value).get("type") == "bond"
-        return _any_covers((*FABRIC_PORTS, *DECLARED_PORTS) if declared else FABRIC_PORTS, path)
+            return not declared and get_tree(value).get("type") == "bond"
+        patterns = (*FABRIC_PORTS, *DECLARED_PORTS) if declared else FABRIC_PORTS
+        return any(covers(pattern, path) for pattern in patterns)
 
 
 def _surplus(have: Tree, want: object, path: Path, scope: _Scope) -> tuple[Tree, bool]:
@@ -171,7 +138,7 @@ def _surplus(have: Tree, want: object, path: Path, scope: _Scope) -> tuple[Tree,
     everything = True
     for key, value in have.items():
         here = (*path, key)
-        wanted: object = cast("Tree", want).get(key, _MISSING) if isinstance(want, dict) else _MISSING
+        wanted: object = get_tree(want).get(key, _MISSING)
         if wanted is _MISSING and scope.owns(here, value):
             patch[key] = None
             continue
@@ -184,28 +151,6 @@ def _surplus(have: Tree, want: object, path: Path, scope: _Scope) -> tuple[Tree,
                 patch[key] = below
         everything = False
     return patch, everything
-
-
-def _any_covers(patterns: tuple[str, ...], path: Path) -> bool:
-    return any(_covers(pattern.split("/"), path) for pattern in patterns)
-
-
-def _covers(pattern: Sequence[str], path: Path) -> bool:
-    words = path[: len(pattern)]
-    return len(words) == len(pattern) and all(word in ("*", key) for word, key in zip(pattern, words))
-
-
-def _keys(node: object) -> frozenset[str]:
-    return frozenset(cast("Tree", node)) if isinstance(node, dict) else frozenset()
-
-
-def merged(base: Tree, patch: Tree) -> Tree:
-    """``base`` with ``patch`` laid over it; null stays null."""
-    result = dict(base)
-    for key, value in patch.items():
-        one, other = _tree(result.get(key)), _tree(value)
-        result[key] = value if one is None or other is None else merged(one, other)
-    return result
 
 
 def inverse(before: Tree, patch: Tree) -> Tree:
@@ -224,24 +169,12 @@ def inverse(before: Tree, patch: Tree) -> Tree:
     return back
 
 
-def at(tree: Tree, path: Path) -> object:
-    """The node at ``path``, or None."""
-    node: object = tree
-    for key in path:
-        node = (_tree(node) or {}).get(key)
-    return node
-
-
-def _tree(node: object) -> Tree | None:
-    return cast("Tree", node) if isinstance(node, dict) else None
-
-
 def patch_between(base: Tree, target: Tree) -> Tree:
     """The patch that makes the whole of ``base`` into ``target``, owned or not."""
     patch: Tree = {key: None for key in base if key not in target}
     for key, value in target.items():
         have: object = base.get(key, _MISSING)
-        one, other = _tree(have), _tree(value)
+        one, other = as_tree(have), as_tree(value)
         if one is not None and other is not None:
             if below := patch_between(one, other):
                 patch[key] = below

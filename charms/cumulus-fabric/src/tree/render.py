@@ -6,11 +6,9 @@ itself (``type``, ``enable``), because REST adds nothing. Its values are int and
 Releases up to 5.14 say ``enable: on``, those from 5.15 ``state: enabled`` (NVIDIA's NVUE reference).
 """
 
-from typing import Any, TypeAlias
-
 from intent.model import Bond, Dialect, Fabric, Link, Network, Port, Role, Switch
 
-Tree: TypeAlias = dict[str, Any]
+from tree import Tree
 
 DEFAULT_MTU = 9216
 """Cumulus Linux' own MTU of switch ports; not written where it is what the intent says."""

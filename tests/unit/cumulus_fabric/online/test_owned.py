@@ -12,8 +12,8 @@ from lab.nvue.factory import factory
 from lab.nvue.trees import folded
 from observe import Observed, Seen
 from plan import fold, plan
-from tree import render
-from tree.diff import difference, inverse, patch_between, spread
+from tree import expand_ranges, render
+from tree.diff import difference, inverse, patch_between
 from unit.cumulus_fabric.fabrics import SIX, fabric
 
 RDG = fabric()
@@ -90,7 +90,7 @@ def test_ranges_that_a_switch_folds_are_opened() -> None:
         "interface": {"swp9-10,swp22": {"type": "swp"}, "bond1-2": {"link": {"mtu": 9000}}},
         "vlan": {"9,20-21": {}},
     }
-    assert spread(folded) == {
+    assert expand_ranges(folded) == {
         "interface": {
             **{name: {"type": "swp"} for name in ("swp9", "swp10", "swp22")},
             **{name: {"link": {"mtu": 9000}} for name in ("bond1", "bond2")},
@@ -104,7 +104,7 @@ def test_ranges_that_a_switch_folds_are_opened() -> None:
 def test_nothing_differs_where_a_switch_folds_what_is_alike(name: str, dialect: Dialect) -> None:
     shown = folded(tree(name, dialect))
     assert "bond_ext,bond1-2" in shown["interface"] or not name.startswith("Leaf0")
-    assert spread(shown) == tree(name, dialect)
+    assert expand_ranges(shown) == tree(name, dialect)
     assert difference(shown, tree(name, dialect)) == {}
 
 
@@ -113,7 +113,7 @@ def test_nothing_differs_where_a_switch_folds_what_is_alike(name: str, dialect: 
 )
 def test_a_name_with_a_dash_is_no_range_where_nvue_has_none(kept: dict[str, Any]) -> None:
     """A rollback would unset ntp0 and ntp1, which do not exist."""
-    assert spread({"service": kept}) == {"service": kept}
+    assert expand_ranges({"service": kept}) == {"service": kept}
 
 
 IDENTITY = {"autonomous-system": 65101, "router-id": "10.10.10.1"}
