@@ -67,20 +67,25 @@ def natural(name: str) -> tuple[tuple[int, str | int], ...]:
     return tuple((0, int(part)) if part.isdigit() else (1, part) for part in parts if part)
 
 
-def compact(names: Iterable[str]) -> str:
-    """The shortest NVUE range for these names: ``bond1-2,bond_ext``."""
-    runs: list[tuple[str, int, int]] = []
+def compact(names: Iterable[str], separator: str = ",") -> str:
+    """The shortest NVUE range for these names: ``bond1-2,bond_ext``; the reverse of :func:`names`."""
+    runs: list[tuple[str, str, str]] = []
     plain: list[str] = []
-    for name in sorted(set(names), key=natural):
+    for name in sorted(set(names), key=lambda name: (natural(name), name)):
         found = re.fullmatch(r"(.*?)(\d+)", name)
         if found is None:
             plain.append(name)
-        elif runs and runs[-1][0] == found[1] and runs[-1][2] == int(found[2]) - 1:
-            runs[-1] = (found[1], runs[-1][1], int(found[2]))
+        elif runs and runs[-1][0] == found[1] and _following(runs[-1][2], len(runs[-1][1])) == found[2]:
+            runs[-1] = (found[1], runs[-1][1], found[2])
         else:
-            runs.append((found[1], int(found[2]), int(found[2])))
+            runs.append((found[1], found[2], found[2]))
     written = [f"{stem}{first}" if first == last else f"{stem}{first}-{last}" for stem, first, last in runs]
-    return ",".join([*written, *plain])
+    return separator.join([*written, *plain])
+
+
+def _following(number: str, width: int) -> str:
+    """The next number of a range, as :func:`names` writes it: with at least as many digits as its first."""
+    return str(int(number) + 1).zfill(width)
 
 
 def front(name: str) -> int:
