@@ -5,12 +5,11 @@ A step lays its area's part of the patch over a candidate revision; what runs on
 candidate is applied (apply.py), all areas at once.
 """
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import cast
 
 from converge import Disruption, Finding, Plan, Step
+from intent import ports
 from observe import Observed, Seen
 from rest.client import Nvue
 from tree import Path, Tree, get_path, leaves, overlaps
@@ -113,28 +112,6 @@ def plan(wanted: Mapping[str, Tree], observed: Observed, findings: Sequence[Find
     return Plan((), (), everything) if result.blocked else result
 
 
-def fold(names: Sequence[str]) -> str:
-    """Names with their numbers folded: ``bond1-2, swp9-10, swp22``."""
-    groups: dict[str, list[int]] = {}
-    for name in names:
-        stem, number = cast("re.Match[str]", re.fullmatch(r"(.*?)(\d*)", name)).groups()
-        groups.setdefault(stem if number else name, []).extend([int(number)] if number else [])
-    parts: list[str] = []
-    for stem, numbers in groups.items():
-        parts += [f"{stem}{run}" for run in _runs(sorted(set(numbers)))] if numbers else [stem]
-    return ", ".join(parts)
-
-
-def _runs(numbers: list[int]) -> list[str]:
-    runs: list[list[int]] = []
-    for number in numbers:
-        if runs and number == runs[-1][-1] + 1:
-            runs[-1].append(number)
-        else:
-            runs.append([number])
-    return [str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs]
-
-
 def _in_order(observed: Observed) -> list[tuple[str, Seen]]:
     return sorted(observed.switches.items())
 
@@ -171,7 +148,7 @@ def _objects(paths: Sequence[Path]) -> str:
         names.setdefault(kind, [])
         if name not in names[kind]:
             names[kind].append(name)
-    return "; ".join(f"{kind} {fold(each)}".strip() for kind, each in names.items())
+    return "; ".join(f"{kind} {ports.compact(each, ', ')}".strip() for kind, each in names.items())
 
 
 def _object(path: Path) -> tuple[str, str]:

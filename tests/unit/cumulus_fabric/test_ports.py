@@ -42,3 +42,8 @@ FOLDED = {
 def test_compact_writes_a_range_that_names_the_same_ports(key: str, names: list[str]) -> None:
     assert ports.compact(names) == key
     assert set(ports.names(key)) == set(names)
+
+
+def test_compact_takes_another_separator() -> None:
+    names = ["swp9", "swp10", "bond_ext", "swp22", "bond1", "bond2", "lo"]
+    assert ports.compact(names, ", ") == "bond1-2, swp9-10, swp22, bond_ext, lo"

@@ -44,7 +44,7 @@ def test_the_plan_names_each_switch_and_area(fresh: Unit) -> None:
     ]
     assert {step["disruption"] for step in plan["steps"]} == {"none"}
     (interfaces,) = [step for step in plan["steps"] if step["key"] == "Leaf0-1/interfaces"]
-    assert interfaces["what"] == "Leaf0-1: interfaces: set lo, swp9-10, swp31, bond1-2"
+    assert interfaces["what"] == "Leaf0-1: interfaces: set bond1-2, swp9-10, swp31, lo"
 
 
 def test_the_plan_of_a_change_says_what_it_takes_away(running: Unit) -> None:

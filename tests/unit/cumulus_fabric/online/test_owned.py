@@ -11,7 +11,7 @@ from lab.nvue import diff, merge
 from lab.nvue.factory import factory
 from lab.nvue.trees import folded
 from observe import Observed, Seen
-from plan import fold, plan
+from plan import plan
 from tree import expand_ranges, render
 from tree.diff import difference, inverse, patch_between
 from unit.cumulus_fabric.fabrics import SIX, fabric
@@ -162,13 +162,6 @@ def test_what_the_vrf_has_need_not_be_global_too() -> None:
 def test_a_wrong_global_identity_is_a_difference_whatever_the_vrf_has() -> None:
     now = bgp_in_vrf(IDENTITY, {"autonomous-system": 65999})
     assert difference(now, tree()) == {"router": {"bgp": {"autonomous-system": 65101}}}
-
-
-def test_fold_is_the_other_way() -> None:
-    assert (
-        fold(["swp9", "swp10", "bond_ext", "swp22", "bond1", "bond2", "lo"])
-        == "swp9-10, swp22, bond_ext, bond1-2, lo"
-    )
 
 
 leaf = st.one_of(st.text("abc", max_size=2), st.integers(0, 3))
