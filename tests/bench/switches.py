@@ -35,7 +35,7 @@ import sys, time
 from pathlib import Path
 import online
 from intent import expand, schema
-from apply import Policy, apply
+from apply import ApplyPolicy, apply
 from rest.client import Nvue
 from rest.connection import Access, Credentials
 from rest.fleet import Fleet
@@ -48,7 +48,7 @@ site = online.Site(fabric, fleet)
 with site:
     began = time.monotonic()
     needed = site.survey(list(ports)).changes
-    report = apply(needed, [list(ports)], fleet, lambda pending: [], Policy(poll=0.2))
+    report = apply(needed, [list(ports)], fleet, lambda pending: [], ApplyPolicy(poll=0.2))
     took = time.monotonic() - began
     assert report.applied and len(needed) == len(ports), report
     assert site.survey(list(ports)).plan.empty

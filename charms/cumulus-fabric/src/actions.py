@@ -4,14 +4,14 @@
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 
-from apply import Policy
+from apply import ApplyPolicy
 from audit import audit
 from charmkit.fabric import Host
 from config import Options, Output, Rendering, Showing, Switches
 from converge import Finding, Severity, findings_as_json, findings_as_table, worst_first
 from intent.model import Dialect, Fabric, Role, Switch
 from observe import observe
-from online import Site, stranger
+from online import Site, unknown_switch
 from output import formats
 from report import Report
 from rest.connection import Credentials
@@ -21,7 +21,7 @@ Results = dict[str, str]
 Progress = Callable[[str], None]
 
 
-class RefusedError(Exception):
+class ActionError(Exception):
     """An action that cannot be done, or was not; why, in one sentence, and what was done until then."""
 
     def __init__(self, reason: str, results: Mapping[str, str] | None = None) -> None:
@@ -58,13 +58,13 @@ class Actions:
                 report = site.apply(by_nvue, canary, order, policy(self._options), progress)
             typed: Sequence[Finding] = ()
             if report.applied and self._fabric.by_role(Role.STANDALONE):
-                typed = self._type_in(given.names, site.audit, progress)
+                typed = self._push_standalone(given.names, site.audit, progress)
         results = _told(report, typed)
         if refused := [each for each in typed if each.severity is Severity.BLOCKED]:
-            raise RefusedError(f"{report.verdict}; then {refused[0].sentence()}", results)
+            raise ActionError(f"{report.verdict}; then {refused[0].sentence()}", results)
         return results
 
-    def _type_in(
+    def _push_standalone(
         self, names: Collection[str], found: Sequence[Finding], progress: Progress
     ) -> Sequence[Finding]:
         by, limit = self._login(), self._options.request_timeout
@@ -74,7 +74,7 @@ class Actions:
     def rollback(self, given: Switches, progress: Progress) -> Results:
         """Bring switches back to what they ran before their last change."""
         if self._options.apply_policy == "auto":
-            raise RefusedError(
+            raise ActionError(
                 "option apply-policy: is auto: the next hook would apply the intent again; set it to manual"
             )
         with self._site(given.names) as site:
@@ -90,8 +90,8 @@ class Actions:
 
     def render(self, given: Rendering) -> Results:
         """One configuration as it is, several under their names."""
-        if wrong := stranger(self._fabric, given.names):
-            raise RefusedError(wrong.sentence())
+        if wrong := unknown_switch(self._fabric, given.names):
+            raise ActionError(wrong.sentence())
         chosen = [each for each in self._fabric.switches if not given.names or each.name in given.names]
         dialects = self._dialects(chosen, given)
         try:
@@ -100,7 +100,7 @@ class Actions:
                 for each in chosen
             }
         except formats.FormatError as error:
-            raise RefusedError(str(error)) from None
+            raise ActionError(str(error)) from None
         if len(texts) == 1:
             return {"rendered": next(iter(texts.values()))}
         if given.format == "json":
@@ -117,7 +117,7 @@ class Actions:
             with self._site(unknown) as site:
                 seen = observe(site.fleet, unknown, state=False)
             if seen.findings:
-                raise RefusedError(seen.findings[0].sentence())
+                raise ActionError(seen.findings[0].sentence())
             found |= {name: Dialect.of_release(each.release) for name, each in seen.switches.items()}
         return found
 
@@ -135,17 +135,17 @@ class Actions:
         return {"fabric": draw(self._fabric, {each.subject: each.severity for each in worst_last})}
 
 
-def policy(options: Options) -> Policy:
+def policy(options: Options) -> ApplyPolicy:
     """How a run goes."""
     settle = options.settle_timeout
-    return Policy(options.confirm_timeout, settle, deadline=settle + 30.0)
+    return ApplyPolicy(options.confirm_timeout, settle, deadline=settle + 30.0)
 
 
 def _told(report: Report, typed: Sequence[Finding] = ()) -> Results:
     """A run's results; ``typed`` is what switches that were typed in have to say.
 
     Raises:
-        RefusedError: it was taken back.
+        ActionError: it was taken back.
 
     """
     reasons = (*report.reasons, *typed)
@@ -156,5 +156,5 @@ def _told(report: Report, typed: Sequence[Finding] = ()) -> Results:
         "reasons": findings_as_table(reasons) if reasons else "",
     }
     if not report.applied:
-        raise RefusedError(f"{report.verdict}: {worst_first(report.reasons)[0].sentence()}", results)
+        raise ActionError(f"{report.verdict}: {worst_first(report.reasons)[0].sentence()}", results)
     return results

@@ -15,13 +15,13 @@ from report import Report, Result
 from rest.client import CONFIRMED_BY, Nvue
 from rest.connection import SwitchError
 from rest.fleet import Fleet
-from rest.transition import Patience, Waiting, reach
+from rest.transition import AwaitsConfirmation, Polling, reach
 from tree import get_path, leaves
 from tree.diff import inverse, same
 
 
 @dataclass(frozen=True)
-class Policy:
+class ApplyPolicy:
     """How a run goes.
 
     Attributes:
@@ -48,7 +48,7 @@ def apply(
     waves: Sequence[Sequence[str]],
     fleet: Fleet,
     check: Check,
-    policy: Policy,
+    policy: ApplyPolicy,
     announce: Callable[[str], None] = lambda _: None,
 ) -> Report:
     """Make ``changes``, wave by wave.
@@ -85,12 +85,12 @@ class _Run:
         changes: Mapping[str, Change],
         fleet: Fleet,
         check: Check,
-        policy: Policy,
+        policy: ApplyPolicy,
         announce: Callable[[str], None],
     ) -> None:
         self.changes, self.fleet, self.check, self.policy = changes, fleet, check, policy
         self.announce, self.clock = announce, fleet.clock
-        self.patience = Patience(fleet.clock, policy.deadline, policy.poll)
+        self.polling = Polling(fleet.clock, policy.deadline, policy.poll)
         self.revisions: dict[str, str] = {}
         self.unsaved: list[str] = []
         self.started: list[str] = []
@@ -102,7 +102,7 @@ class _Run:
             reasons = self._wave(wave)
             if reasons:
                 self.announce(f"rolling back: {reasons[0].sentence()}")
-                return self._take_back(reasons)
+                return self._roll_back(reasons)
         return Report(dict(self.results), tuple(self._save()))
 
     def _wave(self, wave: Sequence[str]) -> list[Finding]:
@@ -135,14 +135,14 @@ class _Run:
             self.results[switch.name] = Result.UNCHANGED
             switch.drop(self.revisions.pop(switch.name))  # or each run would leave one pending
             return False
-        waiting = Waiting(self.clock)
+        waiting = AwaitsConfirmation(self.clock)
         seen = reach(
             switch,
             revision,
             lambda: switch.apply(revision, self.policy.confirm),
             started=lambda seen: seen.state != "pending",
             reached=lambda seen: seen.applied or waiting(seen),
-            patience=self.patience,
+            polling=self.polling,
         )
         if seen.applied:
             what = "it applied the change for good, although it was asked to wait for a confirmation"
@@ -157,7 +157,7 @@ class _Run:
             lambda: switch.confirm(revision),
             started=lambda seen: seen.state not in CONFIRMED_BY,
             reached=lambda seen: seen.applied,
-            patience=self.patience,
+            polling=self.polling,
         )
         self.results[switch.name] = Result.APPLIED
         if seen.state == "applied":  # up to 5.8 a reboot loses what is not saved
@@ -176,8 +176,8 @@ class _Run:
 
     # -- taking back
 
-    def _take_back(self, reasons: Sequence[Finding]) -> Report:
-        done, failed = self.fleet.each(self.started, self._back)
+    def _roll_back(self, reasons: Sequence[Finding]) -> Report:
+        done, failed = self.fleet.each(self.started, self._roll_back_switch)
         by_itself = f"an unconfirmed change is undone by the switch within {self.policy.confirm} s"
         results = {**done, **dict.fromkeys(failed, Result.UNKNOWN)}
         lost = [
@@ -191,7 +191,7 @@ class _Run:
         ]
         return Report(results, (*reasons, *lost))
 
-    def _back(self, switch: Nvue) -> Result:
+    def _roll_back_switch(self, switch: Nvue) -> Result:
         """Wait for the switch's own rollback, or undo what was confirmed."""
         revision = self.revisions.get(switch.name)
         deadline = self.clock.monotonic() + self.policy.confirm + self.policy.deadline
@@ -229,7 +229,7 @@ class _Run:
             lambda: switch.apply(revision),
             started=lambda seen: seen.state != "pending",
             reached=lambda seen: seen.applied,
-            patience=self.patience,
+            polling=self.polling,
         )
         if self._remains(switch):
             raise SwitchError("refused", "it still runs what this run has set", "see nv config diff")

@@ -10,7 +10,7 @@ from functools import partial
 import hosts
 import online
 import ops
-from actions import Actions, RefusedError, Results, policy
+from actions import ActionError, Actions, Results, policy
 from audit import audit
 from charmkit.fabric import HOST, POLICY, Host
 from charmkit.reconcile import InputError, Reconciler, Removed, load_config, load_params
@@ -38,7 +38,7 @@ class CumulusFabricCharm(ops.CharmBase):
 
     def __init__(self, framework: ops.Framework) -> None:
         super().__init__(framework)
-        self._only_looking = False
+        self._read_only = False
         # Observed first: what follows must know that this hook is for looking.
         framework.observe(self.on.update_status, self._on_update_status)
         framework.observe(self.on["apply"].action, self._on_apply)
@@ -72,9 +72,10 @@ class CumulusFabricCharm(ops.CharmBase):
     def _site(self, options: Options, fabric: Fabric, names: Collection[str] = ()) -> online.Site:
         """The way to the switches of these names, or to all; ``with`` ends its connections."""
         wanted = (*names, *filter(None, [options.canary]))
-        wrong = online.stranger(fabric, wanted) or next(iter(online.without_address(fabric, names)), None)
-        if wrong:
+        if wrong := online.unknown_switch(fabric, wanted):
             raise InputError(wrong)
+        if missing := online.without_address(fabric, names):
+            raise InputError(missing[0])
         environ = os.environ
         access = Access(
             _credentials(options.credentials),
@@ -93,11 +94,11 @@ class CumulusFabricCharm(ops.CharmBase):
             return ()
         options = self._options()
         fabric = self._fabric(options)
-        self._tell_hosts(fabric)
+        self._publish_policy(fabric)
         with self._site(options, fabric) as site:
             survey = site.survey(state=True)
             taken_back: tuple[Finding, ...] = ()
-            if options.apply_policy == "auto" and not self._only_looking and survey.plan.steps:
+            if options.apply_policy == "auto" and not self._read_only and survey.plan.steps:
                 report = site.apply((), options.canary, options.apply_order, policy(options), logger.info)
                 taken_back = report.reasons
                 survey = site.survey(state=True)
@@ -117,7 +118,7 @@ class CumulusFabricCharm(ops.CharmBase):
     def _stop(self) -> Removed:
         return Removed("removed; the switches stay as they are")
 
-    def _tell_hosts(self, fabric: Fabric) -> None:
+    def _publish_policy(self, fabric: Fabric) -> None:
         """Publish the policy; what an audit refuses is not told to anybody."""
         if any(finding.severity is Severity.BLOCKED for finding in audit(fabric)):
             return
@@ -139,7 +140,7 @@ class CumulusFabricCharm(ops.CharmBase):
         return unread if unsound else [*unread, *hosts.verify(fabric, read)]
 
     def _on_update_status(self, _: ops.UpdateStatusEvent) -> None:
-        self._only_looking = True
+        self._read_only = True
 
     def _on_apply(self, event: ops.ActionEvent) -> None:
         self._change(event, lambda act: act.apply(load_params(event, Switches), event.log))
@@ -172,7 +173,7 @@ class CumulusFabricCharm(ops.CharmBase):
             event.set_results(act(Actions(options, fabric, site, lambda: _credentials(options.credentials))))
         except InputError as error:
             event.fail(str(error))
-        except RefusedError as error:
+        except ActionError as error:
             event.set_results(error.results)
             event.fail(str(error))
 

@@ -13,7 +13,8 @@ from charmkit.fabric import Port as HostPort
 from charmkit.fabric_checks import FabricError
 from charmkit.fabric_qos import Marking, Qos, Share
 from converge import Finding, Severity
-from intent.model import Bond, Fabric, Roce, Switch
+from intent.declaration import Roce
+from intent.model import Bond, Fabric, Switch
 
 DEFAULT_SHARE = 50
 """Percent for RoCE where the intent says nothing: what ``qos roce`` of Cumulus Linux gives."""

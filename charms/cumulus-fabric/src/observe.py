@@ -20,7 +20,7 @@ INTERFACES = ("type", "link/mtu", "link/state", "link/oper-status", "lldp/neighb
 
 
 @dataclass(frozen=True)
-class Seen:
+class SwitchState:
     """One switch.
 
     Attributes:
@@ -46,25 +46,25 @@ class Seen:
 class Observed:
     """The switches that answered, and why the others did not."""
 
-    switches: Mapping[str, Seen] = field(default_factory=dict[str, Seen])
-    troubles: Mapping[str, SwitchError] = field(default_factory=dict[str, SwitchError])
+    switches: Mapping[str, SwitchState] = field(default_factory=dict[str, SwitchState])
+    errors: Mapping[str, SwitchError] = field(default_factory=dict[str, SwitchError])
 
     @property
     def findings(self) -> tuple[Finding, ...]:
         """One for each switch that could not be read."""
         return tuple(
             Finding(Severity.BLOCKED, name, error.reason, error.remedy or "see that it answers")
-            for name, error in self.troubles.items()
+            for name, error in self.errors.items()
         )
 
 
 def observe(fleet: Fleet, names: Iterable[str], state: bool = True) -> Observed:
     """Read these switches; ``state`` also what they see of links, neighbours and sessions."""
 
-    def look(switch: Nvue) -> Seen:
+    def look(switch: Nvue) -> SwitchState:
         release = release_of(switch)
         applied = switch.applied()
-        return Seen(switch.name, release, applied, _state(switch) if state else {})
+        return SwitchState(switch.name, release, applied, _state(switch) if state else {})
 
     return Observed(*fleet.each(names, look))
 

@@ -4,8 +4,8 @@
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from apply import Policy, apply, by_wave
-from audit.running import beside
+from apply import ApplyPolicy, apply, by_wave
+from audit.running import conflicts
 from converge import Finding, Plan, Severity
 from intent.model import Dialect, Fabric, Role
 from observe import Observed, observe
@@ -14,7 +14,7 @@ from report import Report, Result
 from rest.client import Nvue
 from rest.connection import Access
 from rest.fleet import Fleet
-from rest.history import INSTEAD, earlier, torn
+from rest.history import ROLLBACK_REMEDY, earlier, partial_rollback
 from tree import Tree, render
 from tree.diff import patch_between
 from verify import verify
@@ -88,7 +88,7 @@ class Site:
                 findings.append(Finding(Severity.BLOCKED, name, what, "leave the dialect to auto"))
                 continue
             wanted[name] = render.tree(self.fabric, switch, speaks)
-            findings += beside(name, seen.applied, wanted[name])
+            findings += conflicts(name, seen.applied, wanted[name])
         return Survey(wanted, observed, (*self.audit, *findings))
 
     def verify(self) -> list[Finding]:
@@ -104,7 +104,7 @@ class Site:
         names: Collection[str] = (),
         canary: str = "",
         order: str = "all",
-        policy: Policy | None = None,
+        policy: ApplyPolicy | None = None,
         announce: Callable[[str], None] = lambda _: None,
     ) -> Report:
         """Bring these switches, or all, to the intent; see apply.apply.
@@ -116,13 +116,13 @@ class Site:
         stopped = [each for each in survey.plan.findings if each.severity is Severity.BLOCKED]
         if stopped:
             return Report({}, tuple(stopped))
-        return self._run(survey, survey.changes, canary, order, policy or Policy(), announce)
+        return self._run(survey, survey.changes, canary, order, policy or ApplyPolicy(), announce)
 
     def rollback(
         self,
         names: Collection[str] = (),
         order: str = "all",
-        policy: Policy | None = None,
+        policy: ApplyPolicy | None = None,
         announce: Callable[[str], None] = lambda _: None,
     ) -> Report:
         """Bring these switches, or all, back to what they ran before their last change.
@@ -136,16 +136,16 @@ class Site:
         now = {name: seen.applied for name, seen in survey.observed.switches.items()}
         read, unclear = self.fleet.each(now, lambda switch: earlier(switch, now[switch.name]))
         before = {name: tree for name, tree in read.items() if tree is not None}
-        if stopped := Observed({}, unclear).findings or tuple(() if names else torn(now, before)):
+        if stopped := Observed({}, unclear).findings or tuple(() if names else partial_rollback(now, before)):
             return Report({}, stopped)
         if not before:
             none = "keeps no earlier configuration to go back to"
-            return Report({}, tuple(Finding(Severity.BLOCKED, name, none, INSTEAD) for name in now))
+            return Report({}, tuple(Finding(Severity.BLOCKED, name, none, ROLLBACK_REMEDY) for name in now))
         back = {
             name: Change(name, now[name], patch_between(now[name], tree)) for name, tree in before.items()
         }
         stayed = dict.fromkeys(now.keys() - before.keys(), Result.UNCHANGED)
-        report = self._run(survey, back, "", order, policy or Policy(), announce, reachable_only=True)
+        report = self._run(survey, back, "", order, policy or ApplyPolicy(), announce, reachable_only=True)
         return Report({**stayed, **report.results}, report.reasons, back=True)
 
     def _run(
@@ -154,7 +154,7 @@ class Site:
         needed: Mapping[str, Change],
         canary: str,
         order: str,
-        policy: Policy,
+        policy: ApplyPolicy,
         announce: Callable[[str], None],
         reachable_only: bool = False,
     ) -> Report:
@@ -186,7 +186,7 @@ def fleet(fabric: Fabric, access: Access, limit: int) -> Fleet:
     return Fleet(clients, limit, access.clock)
 
 
-def stranger(fabric: Fabric, names: Iterable[str]) -> Finding | None:
+def unknown_switch(fabric: Fabric, names: Iterable[str]) -> Finding | None:
     """The first name that no switch has, and those that there are."""
     known = [switch.name for switch in fabric.switches]
     for name in names:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from converge import Disruption, Finding, Plan, Step
 from intent import ports
-from observe import Observed, Seen
+from observe import Observed, SwitchState
 from rest.client import Nvue
 from tree import Path, Tree, get_path, leaves, overlaps
 from tree.diff import difference
@@ -25,7 +25,7 @@ class Candidate:
 
 
 @dataclass(frozen=True)
-class Lay:
+class PatchCandidate:
     """Lay a patch over the candidate; NVUE refuses an unknown path or a wrong value at once."""
 
     patch: Tree
@@ -46,10 +46,10 @@ AREAS = {
 }
 """Areas in the order in which they are shown, and the parts of the tree that each takes."""
 
-FEW = 4
+MAX_SHOWN = 4
 """Settings that are told one by one; more are told by the objects that they are about."""
 
-CUTTING = (
+CUTS_NETWORK = (
     "router/bgp/autonomous-system",
     "router/bgp/router-id",
     "router/bgp/enable",
@@ -91,7 +91,7 @@ class Change:
             if patch:
                 what, why = _words(area, patch, self.before)
                 cost = _disruption(patch, self.before)
-                yield Step(f"{self.name}/{area}", f"{self.name}: {what}", why, cost, Lay(patch))
+                yield Step(f"{self.name}/{area}", f"{self.name}: {what}", why, cost, PatchCandidate(patch))
 
 
 def changes(wanted: Mapping[str, Tree], observed: Observed) -> dict[str, Change]:
@@ -112,7 +112,7 @@ def plan(wanted: Mapping[str, Tree], observed: Observed, findings: Sequence[Find
     return Plan((), (), everything) if result.blocked else result
 
 
-def _in_order(observed: Observed) -> list[tuple[str, Seen]]:
+def _in_order(observed: Observed) -> list[tuple[str, SwitchState]]:
     return sorted(observed.switches.items())
 
 
@@ -124,7 +124,7 @@ def _words(area: str, patch: Tree, before: Tree) -> tuple[str, str]:
     ]
     added = [path for path, value in leaves(patch) if value is not None and get_path(before, path) is None]
     what = [_command(path, value) for path, value in leaves(patch)]
-    if len(what) > FEW:
+    if len(what) > MAX_SHOWN:
         what = [f"{verb} {_objects(paths)}" for verb, paths in _verbs(added, changed, gone) if paths]
     why = [f"{' '.join(path[-2:])} is {get_path(before, path)}" for path in changed]
     why += [f"{_objects(added)} not set"] if added else []
@@ -137,7 +137,7 @@ def _verbs(added: list[Path], changed: list[Path], gone: list[Path]) -> list[tup
 
 
 def _few(items: list[str]) -> list[str]:
-    return items if len(items) <= FEW else [*items[:FEW], f"{len(items) - FEW} more"]
+    return items if len(items) <= MAX_SHOWN else [*items[:MAX_SHOWN], f"{len(items) - MAX_SHOWN} more"]
 
 
 def _objects(paths: Sequence[Path]) -> str:
@@ -178,7 +178,7 @@ def _disruption(patch: Tree, before: Tree) -> Disruption:
         if value is not None and get_path(before, path) is None and not get_path(before, path[:2]):
             continue
         if value is None or get_path(before, path) is not None:
-            cutting = any(overlaps(pattern, path) for pattern in CUTTING)
+            cutting = any(overlaps(pattern, path) for pattern in CUTS_NETWORK)
             cost = max(cost, Disruption.HOST_NETWORK_CUT if cutting else Disruption.LINK_FLAP)
         elif path[0] == "interface" and path[2:4] == ("bond", "member"):
             cost = max(cost, Disruption.LINK_FLAP)

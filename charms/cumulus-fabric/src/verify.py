@@ -10,16 +10,16 @@ apply can tell what is new.
 from collections.abc import Collection, Iterator, Mapping
 
 from converge import Finding, Severity
-from intent.model import Bond, Fabric, Link, Port, Role, Switch
-from observe import Observed, Seen
+from intent.model import Bond, Fabric, Link, Role, Switch, SwitchPort
+from observe import Observed, SwitchState
 from tree import Tree, get_path, get_tree, leaves
 from tree.diff import difference
 
-CABLE = "look at the cable, the optics and the other end"
-NEXT = "the action apply brings it there"
+CABLE_REMEDY = "look at the cable, the optics and the other end"
+APPLY_REMEDY = "the action apply brings it there"
 
 
-NAMED = 2
+MAX_SHOWN = 2
 """Settings of a switch that are named; the action plan shows all."""
 
 
@@ -40,24 +40,24 @@ def verify(
         switch, seen = fabric.switch(name), observed.switches.get(name)
         if switch is not None and seen is not None:
             settings = drift(seen, wanted[name])
-            looked = _Look(fabric, switch, observed, frozenset(pending)).findings()
+            looked = Checker(fabric, switch, observed, frozenset(pending)).findings()
             # What the missing settings bring with them is not told one by one.
-            found += [*settings, *(each for each in looked if not settings or each.remedy != NEXT)]
+            found += [*settings, *(each for each in looked if not settings or each.remedy != APPLY_REMEDY)]
     return found
 
 
-def drift(seen: Seen, wanted: Tree) -> list[Finding]:
+def drift(seen: SwitchState, wanted: Tree) -> list[Finding]:
     """Settings that differ from the intent, as one finding for each switch."""
     patch = difference(seen.applied, wanted)
     if not patch:
         return []
     paths = [" ".join(path) for path, _ in leaves(patch)]
     count = f"{len(paths)} {'setting differs' if len(paths) == 1 else 'settings differ'} from the intent"
-    named = ", ".join(paths[:NAMED]) + (" and more" if len(paths) > NAMED else "")
-    return [Finding(Severity.HELD, seen.name, f"{count}: {named}", NEXT)]
+    named = ", ".join(paths[:MAX_SHOWN]) + (" and more" if len(paths) > MAX_SHOWN else "")
+    return [Finding(Severity.HELD, seen.name, f"{count}: {named}", APPLY_REMEDY)]
 
 
-class _Look:
+class Checker:
     """One switch: what it should see, and what it sees."""
 
     def __init__(self, fabric: Fabric, switch: Switch, observed: Observed, pending: frozenset[str]) -> None:
@@ -71,7 +71,7 @@ class _Look:
         for bond in self.switch.bonds:
             yield from self._bond(bond)
         for port in self.switch.single_homed:
-            yield from self._host_port(port.name, port, down=Severity.WARNING)
+            yield from self._host_port(port.name, port)
         yield from self._vnis()
         yield from self._roce()
 
@@ -84,16 +84,20 @@ class _Look:
     def _say(self, severity: Severity, subject: str, what: str, remedy: str = "") -> Finding:
         return Finding(severity, f"{self.switch.name} {subject}", what, remedy)
 
+    def _differs(self, subject: str, what: str) -> Finding:
+        """Something that applying the intent puts right."""
+        return self._say(Severity.BLOCKED, subject, what, APPLY_REMEDY)
+
     def _mtu(self, name: str, wanted: int) -> Iterator[Finding]:
         mtu: object = get_path(self._interface(name), ("link", "mtu"))
         if mtu is not None and mtu != wanted:
-            yield self._say(Severity.BLOCKED, name, f"MTU is {mtu}, the intent says {wanted}", NEXT)
+            yield self._differs(name, f"MTU is {mtu}, the intent says {wanted}")
 
     # -- to other switches
 
     def _link(self, link: Link) -> Iterator[Finding]:
         if not self._up(link.port):
-            yield self._say(Severity.BLOCKED, link.port, f"the link to {link.peer} is down", CABLE)
+            yield self._say(Severity.BLOCKED, link.port, f"the link to {link.peer} is down", CABLE_REMEDY)
             return
         yield from self._mtu(link.port, self.fabric.mtu.fabric)
         yield from self._wired(link)
@@ -113,7 +117,7 @@ class _Look:
     def _session(self, link: Link) -> Iterator[Finding]:
         session = get_tree(self.state, "neighbor", link.port)
         if not session:
-            yield self._say(Severity.BLOCKED, link.port, f"has no BGP session with {link.peer}", NEXT)
+            yield self._differs(link.port, f"has no BGP session with {link.peer}")
         elif session.get("state") != "established":
             what = f"the BGP session with {link.peer} is not established"
             yield self._say(Severity.BLOCKED, link.port, what, f"see BGP's log there and on {link.peer}")
@@ -137,13 +141,13 @@ class _Look:
 
     def _bond(self, bond: Bond) -> Iterator[Finding]:
         if not self._interface(bond.name):
-            yield self._say(Severity.BLOCKED, bond.name, "does not exist", NEXT)
+            yield self._differs(bond.name, "does not exist")
             return
         members = get_tree(self._interface(bond.name), "bond", "member")
         if missing := [member for member in bond.members if member not in members]:
-            yield self._say(Severity.BLOCKED, bond.name, f"lacks its member {', '.join(missing)}", NEXT)
+            yield self._differs(bond.name, f"lacks its member {', '.join(missing)}")
         for member in bond.members:
-            yield from self._host_port(member, bond, down=Severity.WARNING, vlans=False)
+            yield from self._host_port(member, bond, vlans=False)
         if any(self._up(member) for member in bond.members) and not self._up(bond.name):
             what = "is down although its members are up: no LACP partner"
             yield self._say(
@@ -153,10 +157,12 @@ class _Look:
         yield from self._vlans(bond.name, bond)
         yield from self._segment(bond)
 
-    def _host_port(self, name: str, port: Port, down: Severity, vlans: bool = True) -> Iterator[Finding]:
+    def _host_port(self, name: str, port: SwitchPort, vlans: bool = True) -> Iterator[Finding]:
         if not self._up(name):
             host = f" to {port.host}" if port.host else ""
-            yield self._say(down, name, f"the link{host} is down", "see that the host is on and wired")
+            yield self._say(
+                Severity.WARNING, name, f"the link{host} is down", "see that the host is on and wired"
+            )
         elif port.host:
             yield from self._expected_host(name, port.host)
         if vlans:
@@ -171,7 +177,7 @@ class _Look:
             what = f"is wired to {neighbours[0][0]}, the intent says {host}"
             yield self._say(Severity.BLOCKED, name, what, "move the cable or correct the intent")
 
-    def _vlans(self, name: str, port: Port) -> Iterator[Finding]:
+    def _vlans(self, name: str, port: SwitchPort) -> Iterator[Finding]:
         shown = get_tree(self.state, "port", name, "vlan")
         if not self._interface(name) or not self.state.get("port"):
             return
@@ -189,17 +195,17 @@ class _Look:
                 f"VLAN {vlan} is {have.get(vlan, 'missing')}, the intent says {want.get(vlan, 'none')}"
                 for vlan in wrong[:4]
             )
-            yield self._say(Severity.BLOCKED, name, told, NEXT)
+            yield self._differs(name, told)
 
     def _segment(self, bond: Bond) -> Iterator[Finding]:
         seen = get_tree(self.state, "esi", bond.segment.esi)
         if not seen:
             what = f"its Ethernet segment {bond.segment.esi} does not exist"
-            yield self._say(Severity.BLOCKED, bond.name, what, NEXT)
+            yield self._differs(bond.name, what)
             return
         if seen.get("local-interface") not in (None, bond.name):
             what = f"its Ethernet segment {bond.segment.esi} is on {seen['local-interface']}"
-            yield self._say(Severity.BLOCKED, bond.name, what, NEXT)
+            yield self._differs(bond.name, what)
         peers = get_tree(seen, "remote-vtep")
         for leaf, name in self._other_ends(bond):
             if leaf.loopback not in peers and self._up(bond.name) and _up(self.states[leaf.name], name):
@@ -224,15 +230,15 @@ class _Look:
             seen = get_tree(shown, str(network.vni))
             if not seen:
                 what = f"does not exist (VLAN {network.vlan}, {network.name})"
-                yield self._say(Severity.BLOCKED, f"VNI {network.vni}", what, NEXT)
+                yield self._differs(f"VNI {network.vni}", what)
             elif seen.get("vlan") not in (None, network.vlan, str(network.vlan)):
                 what = f"is on VLAN {seen['vlan']}, the intent says {network.vlan}"
-                yield self._say(Severity.BLOCKED, f"VNI {network.vni}", what, NEXT)
+                yield self._differs(f"VNI {network.vni}", what)
 
     def _roce(self) -> Iterator[Finding]:
         mode = str(get_path(self.state, ("roce", "mode")) or "off")
         if mode != self.switch.roce:
-            yield self._say(Severity.BLOCKED, "RoCE", f"is {mode}, the intent says {self.switch.roce}", NEXT)
+            yield self._differs("RoCE", f"is {mode}, the intent says {self.switch.roce}")
 
 
 def _up(state: Tree, name: str) -> bool:

@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from apply import Policy
+from apply import ApplyPolicy
 from converge import Finding
 from intent import expand, schema
 from online import Site
@@ -21,7 +21,7 @@ from rest.connection import Access, Credentials, SwitchError
 from rest.fleet import Fleet
 
 BUSY = ("pending", "apply", "checking", "ays")
-PATIENCE = Policy(confirm=180, settle=60.0, deadline=120.0)
+POLICY = ApplyPolicy(confirm=180, settle=60.0, deadline=120.0)
 
 RDG = Path(__file__).parents[3] / "charms/cumulus-fabric/examples/rdg.yaml"
 
@@ -65,7 +65,7 @@ def main(verb: str, rest: list[str]) -> Any:
         return patch(switch, json.load(sys.stdin), int(rest[1]) if rest[1:] else 0)
     here = site()
     if verb == "apply":
-        report = here.apply(policy=PATIENCE, announce=lambda line: print(line, file=sys.stderr))
+        report = here.apply(policy=POLICY, announce=lambda line: print(line, file=sys.stderr))
         return {"verdict": report.verdict, "applied": report.applied, "reasons": told([*report.reasons])}
     if verb == "verify":
         return told(here.verify())

@@ -127,7 +127,7 @@ def login(switch, **other) -> ssh.Login:
 def test_a_switch_that_knows_no_other_command_takes_all_of_them(name):
     made = script(name)
     with SshSwitch(PLATFORMS[name], name) as switch:
-        ssh.type_in(_platform(name), "127.0.0.1", made, login(switch))
+        ssh.push_config(_platform(name), "127.0.0.1", made, login(switch))
     assert switch.shell.refused == []
     configured = [line for _, line in switch.shell.taken]
     leaving = ("exit", "quit")
@@ -144,7 +144,7 @@ def test_a_refused_command_stops_the_script_unsaved(name):
     made = script(name)
     middle = made.lines[len(made.lines) // 2]
     with SshSwitch(PLATFORMS[name], name, broken=[middle]) as switch, pytest.raises(StepError) as caught:
-        ssh.type_in(_platform(name), "127.0.0.1", made, login(switch))
+        ssh.push_config(_platform(name), "127.0.0.1", made, login(switch))
     assert caught.value.reason.startswith(f"127.0.0.1 refused '{middle}': % Operation failed")
     assert "nothing was saved" in caught.value.remedy
     assert switch.shell.refused == [middle]
@@ -154,13 +154,13 @@ def test_a_refused_command_stops_the_script_unsaved(name):
 def test_a_misspelled_command_is_refused_in_the_switchs_words():
     wrong = Script(("vlan 2", "exit", "traffic-clas 2 bind switch-priority 5"), "config write to RoCEconfig")
     with SshSwitch(ONYX, "sn2410") as switch, pytest.raises(StepError, match="% Unrecognized command"):
-        ssh.type_in("onyx", "127.0.0.1", wrong, login(switch))
+        ssh.push_config("onyx", "127.0.0.1", wrong, login(switch))
     assert switch.shell.taken == [("", "vlan 2")]
 
 
 def test_a_wrong_password_is_named_and_not_shown():
     with SshSwitch(ONYX, "sn2410") as switch, pytest.raises(StepError) as caught:
-        ssh.type_in("onyx", "127.0.0.1", script("sn2410"), login(switch, password="Wrong-Donkey-1"))
+        ssh.push_config("onyx", "127.0.0.1", script("sn2410"), login(switch, password="Wrong-Donkey-1"))
     assert caught.value.reason == "127.0.0.1 refused the login of admin"
     assert "Donkey" not in f"{caught.value!r}{caught.value.remedy}{caught.value.__context__!r}"
 
@@ -169,7 +169,7 @@ def test_an_unknown_host_key_is_refused():
     with SshSwitch(ONYX, "sn2410") as switch, SshSwitch(ONYX, "other") as other:
         keys = other.known_host
         with pytest.raises(StepError, match="a host key that is not the known one"):
-            ssh.type_in("onyx", "127.0.0.1", script("sn2410"), login(switch, known_hosts=keys))
+            ssh.push_config("onyx", "127.0.0.1", script("sn2410"), login(switch, known_hosts=keys))
     assert switch.shell.taken == []
 
 
@@ -177,7 +177,7 @@ def test_a_switch_that_does_not_answer():
     with SshSwitch(ONYX, "sn2410") as switch:
         gone = login(switch)
     with pytest.raises(StepError, match=r"127\.0\.0\.1 cannot be configured"):
-        ssh.type_in("onyx", "127.0.0.1", script("sn2410"), gone)
+        ssh.push_config("onyx", "127.0.0.1", script("sn2410"), gone)
 
 
 def test_a_login_does_not_show_its_password():

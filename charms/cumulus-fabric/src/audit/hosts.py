@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from charmkit.fabric import Host
 from charmkit.fabric import Port as HostPort
 from converge import Finding, Severity
-from intent.model import Fabric, Network, Port, Role, Switch
+from intent.model import Fabric, Network, Role, Switch, SwitchPort
 
 from audit.attachments import few
 
@@ -22,7 +22,7 @@ class Place:
     """Where a host hangs: the leaf, the bond or port there, and the host's own bond or port."""
 
     switch: Switch
-    port: Port
+    port: SwitchPort
     netdev: str
 
     def carries(self, vlan: int) -> Network | None:
@@ -56,7 +56,7 @@ def _place(fabric: Fabric, port: HostPort) -> Place | None:
     switch = fabric.switch(neighbour.system) if neighbour else None
     if switch is None or neighbour is None or switch.role is Role.STANDALONE:
         return None
-    found: Sequence[Port] = [bond for bond in switch.bonds if neighbour.port in bond.members]
+    found: Sequence[SwitchPort] = [bond for bond in switch.bonds if neighbour.port in bond.members]
     found = [*found, *(single for single in switch.single_homed if single.name == neighbour.port)]
     return Place(switch, found[0], port.bond or port.netdev) if found else None
 
@@ -79,13 +79,13 @@ def _vlans(fabric: Fabric, host: Host, places: Sequence[Place]) -> Iterator[Find
                 what = f"{host.hostname} uses {called}, which {where} would not carry"
                 remedy = "add the network there, or take it off the host first"
                 yield Finding(Severity.BLOCKED, place.port.path, what, remedy)
-            elif network and (strange := _strangers(network, vlan.subnets)):
+            elif network and (strange := _foreign_subnets(network, vlan.subnets)):
                 what = f"{host.hostname} has {few(strange)} on {called}, which is network {network.name}"
                 remedy = f"its subnets are {', '.join(network.subnets)}: correct one of the two"
                 yield Finding(Severity.BLOCKED, f"{network.path}.subnets", what, remedy)
 
 
-def _strangers(network: Network, subnets: Sequence[str]) -> list[str]:
+def _foreign_subnets(network: Network, subnets: Sequence[str]) -> list[str]:
     """Subnets that are none of the network's; none where it declares none."""
     own = [ipaddress.ip_network(subnet, strict=False) for subnet in network.subnets]
     reported = [ipaddress.ip_network(subnet, strict=False) for subnet in subnets]

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from converge import Finding, Severity
-from intent.model import Fabric, Network, Port, Role
+from intent.model import Fabric, Network, Role, SwitchPort
 from tree.render import DEFAULT_MTU
 
 from audit.attachments import few
@@ -79,7 +79,7 @@ def _through_vxlan(fabric: Fabric) -> Iterator[Finding]:
         yield Finding(severity, path, f"{few(names)} {what}", remedy)
 
 
-def _port(port: Port, host: int, room: int) -> tuple[Severity, str, str, str] | None:
+def _port(port: SwitchPort, host: int, room: int) -> tuple[Severity, str, str, str] | None:
     """What is wrong with a port's MTU; its own one, since the common one has been looked at."""
     mtu = port.mtu or DEFAULT_MTU
     if mtu == host:

@@ -18,7 +18,7 @@ ON = ("on", "enabled")
 MAC_LEARNING = "mac-learning"
 
 
-def beside(name: str, applied: Tree, wanted: Tree) -> Iterator[Finding]:
+def conflicts(name: str, applied: Tree, wanted: Tree) -> Iterator[Finding]:
     """What keeps the switch ``name``, which runs ``applied``, from being brought to ``wanted``."""
     yield from _other_bridges(name, applied, wanted)
     multihoming = get_tree(wanted, "evpn", "multihoming")

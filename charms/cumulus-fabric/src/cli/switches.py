@@ -13,7 +13,7 @@ from config import least_confirm, pins
 from converge import Finding, Severity, findings_as_json, findings_as_table, plan_as_json, plan_as_table
 from intent.model import Fabric, Switch
 from rest.connection import Access, Credentials
-from rest.fleet import LIMIT
+from rest.fleet import MAX_PARALLEL
 from standalone import push, ssh
 
 from cli import inputs
@@ -29,7 +29,7 @@ def arguments(parser: argparse.ArgumentParser, verb: str) -> None:
     )
     parser.add_argument("--timeout", type=float, default=30.0, metavar="SECONDS", help="of one request (30)")
     parser.add_argument(
-        "--parallel", type=int, default=LIMIT, metavar="N", help=f"switches at once ({LIMIT})"
+        "--parallel", type=int, default=MAX_PARALLEL, metavar="N", help=f"switches at once ({MAX_PARALLEL})"
     )
     if verb in ("plan", "verify"):
         parser.add_argument("--format", choices=("table", "json"), default="table")
@@ -51,7 +51,7 @@ def chosen(fabric: Fabric, names: Sequence[str]) -> list[Switch]:
         UsageError: the fabric has no such switch.
 
     """
-    if wrong := online.stranger(fabric, names):
+    if wrong := online.unknown_switch(fabric, names):
         raise UsageError(f"--switch: {wrong.what}; {wrong.remedy}")
     return [switch for switch in fabric.switches if not names or switch.name in names]
 
@@ -95,7 +95,7 @@ def _change(
     if options.confirm < (least := least_confirm(options.settle)):
         allowed = f"at least {least:g}, twice --settle and 60 s"
         raise UsageError(f"--confirm: {options.confirm} is not allowed; give {allowed}")
-    policy = online.Policy(options.confirm, options.settle, deadline=options.settle + 30.0)
+    policy = online.ApplyPolicy(options.confirm, options.settle, deadline=options.settle + 30.0)
     only = _nvue(site, names)
     well = True
     if only:
@@ -110,11 +110,11 @@ def _change(
         print(report.verdict)
         well = report.applied
     if well and options.verb == "apply" and push.switches(site.fabric, names):
-        well = _type_in(options, site, names, credentials)
+        well = _push_standalone(options, site, names, credentials)
     return well
 
 
-def _type_in(
+def _push_standalone(
     options: argparse.Namespace, site: online.Site, names: Collection[str], credentials: Credentials
 ) -> bool:
     keys = inputs.text("--known-hosts", options.known_hosts) if options.known_hosts else ""

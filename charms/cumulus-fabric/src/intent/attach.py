@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from converge.shape import InvalidValue, at
 
 from intent import declaration, ports
-from intent.model import Bond, Network, Port, Segment
+from intent.model import Bond, Network, Segment, SwitchPort
 
 FIRST_PREFERENCE, PREFERENCE_STEP = 50000, 10000
 """df-preference of a rack's leaves where the intent has none: different, so that it is said who forwards."""
@@ -84,7 +84,7 @@ class Attachments:
             segment = Segment(mac.address, number, preference, mac.path)
             yield Bond(bond, carried, untagged, mtu, "", host, path, (port,), segment)
 
-    def single(self, rack: declaration.Rack, path: str, leaf: int, leaves: int) -> Iterator[Port]:
+    def single(self, rack: declaration.Rack, path: str, leaf: int, leaves: int) -> Iterator[SwitchPort]:
         """The single-homed ports of leaf number ``leaf`` (from 0)."""
         for name, port in rack.single_homed.items():
             where = at(at(path, "single-homed"), name)
@@ -92,7 +92,7 @@ class Attachments:
                 raise InvalidValue(at(where, "leaf"), port.leaf, f"a leaf from 1 to {leaves}")
             if port.leaf == leaf + 1:
                 carried, untagged = self._carried(where, port.networks, port.untagged)
-                yield Port(port.port, carried, untagged, port.mtu, port.description, name, where)
+                yield SwitchPort(port.port, carried, untagged, port.mtu, port.description, name, where)
 
     def _preference(self, leaf: int, leaves: int) -> int:
         if isinstance(self.preferences, int):

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
-class Network:
+class DeclaredNetwork:
     """One layer 2 network.
 
     Attributes:
@@ -138,7 +138,7 @@ class Hosts:
 
 
 @dataclass(frozen=True)
-class Bond:
+class DeclaredBond:
     """One bond that is not a regular host's: an external gateway, for example.
 
     ``ports`` is a range that holds on each leaf, or one range for each leaf.
@@ -173,7 +173,7 @@ class Rack:
     leaves: tuple[str, ...] = ()
     segment_mac: str | None = None
     hosts: Hosts | None = None
-    bonds: Mapping[str, Bond] = field(default_factory=dict[str, Bond])
+    bonds: Mapping[str, DeclaredBond] = field(default_factory=dict[str, DeclaredBond])
     single_homed: Mapping[str, SingleHomed] = field(default_factory=dict[str, SingleHomed])
 
 
@@ -210,7 +210,7 @@ class Standalone:
 class Intent:
     """The whole document."""
 
-    networks: Mapping[str, Network]
+    networks: Mapping[str, DeclaredNetwork]
     version: int = 1
     name: str = "fabric"
     mtu: Mtu = field(default_factory=Mtu)

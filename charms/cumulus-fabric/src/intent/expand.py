@@ -9,7 +9,7 @@ from converge.shape import InvalidValue, at
 from intent import declaration, numbering, ports
 from intent.attach import Attachments, Mac, named
 from intent.declaration import Intent, Leaves
-from intent.model import Dialect, Fabric, Network, Port, Role, Switch
+from intent.model import Dialect, Fabric, Network, Role, Switch, SwitchPort
 from intent.wiring import wire
 
 
@@ -135,7 +135,9 @@ def _standalone(intent: Intent, networks: dict[str, Network]) -> Iterator[Switch
             ports=len(names),
             roce=intent.roce.mode,
             bandwidth=declared.bandwidth or intent.roce.bandwidth,
-            single_homed=tuple(Port(port, carried, None, None, "", "", at(path, "ports")) for port in names),
+            single_homed=tuple(
+                SwitchPort(port, carried, None, None, "", "", at(path, "ports")) for port in names
+            ),
             networks=carried,
         )
 

@@ -12,8 +12,6 @@ from functools import cached_property
 
 from intent.declaration import Mtu, Roce
 
-__all__ = ["Bond", "Dialect", "Fabric", "Link", "Mtu", "Network", "Port", "Roce", "Role", "Segment", "Switch"]
-
 
 class Dialect(enum.Enum):
     """NVUE's object tree changed between release 5.14 and 5.15."""
@@ -89,7 +87,7 @@ class Segment:
 
 
 @dataclass(frozen=True)
-class Port:
+class SwitchPort:
     """A single-homed port with networks on it.
 
     Attributes:
@@ -113,7 +111,7 @@ class Port:
 
 
 @dataclass(frozen=True)
-class Bond(Port):
+class Bond(SwitchPort):
     """An LACP bond; ``members`` are its ports on this switch."""
 
     members: tuple[str, ...]
@@ -160,7 +158,7 @@ class Switch:
     bandwidth: int | None = None
     links: tuple[Link, ...] = ()
     bonds: tuple[Bond, ...] = ()
-    single_homed: tuple[Port, ...] = ()
+    single_homed: tuple[SwitchPort, ...] = ()
     networks: tuple[Network, ...] = ()
 
     def bond(self, name: str) -> Bond | None:

@@ -11,13 +11,13 @@ from converge.shape import Either, Flag, InvalidValue, Listing, Named, Record, T
 from intent import document
 from intent.declaration import (
     Asns,
-    Bond,
+    DeclaredBond,
+    DeclaredNetwork,
     Ecn,
     Hosts,
     Intent,
     Leaves,
     Mtu,
-    Network,
     Override,
     Rack,
     Roce,
@@ -85,7 +85,7 @@ NETWORKS = Listing(NAME, "names of networks", least=1)
 CARRIED: dict[str, Any] = {"networks": NETWORKS, "untagged": UNTAGGED, "mtu": MTU}
 
 NETWORK = Record(
-    Network,
+    DeclaredNetwork,
     {
         "vlan": VLAN,
         "vni": VNI,
@@ -160,7 +160,7 @@ class _Short:
 
 
 BONDS = Record(
-    Bond,
+    DeclaredBond,
     {
         "ports": Either[Any]({str: PORTS, list: Listing(PORTS, "ports, one entry for each leaf", least=1)}),
         "local-id": Whole(1, 16777215, "a local-id"),

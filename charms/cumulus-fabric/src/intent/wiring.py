@@ -75,7 +75,7 @@ def _tracked(intent: Intent, leaf: Switch, end: _End) -> frozenset[str]:
     if declared is None:
         return frozenset(end.ports)
     names = ports.expand(path, declared)
-    stranger = next((name for name in names if name not in end.ports), None)
-    if stranger:
-        raise InvalidValue(path, stranger, f"uplinks of {leaf.name} ({ports.compact(end.ports)})")
+    unknown = next((name for name in names if name not in end.ports), None)
+    if unknown:
+        raise InvalidValue(path, unknown, f"uplinks of {leaf.name} ({ports.compact(end.ports)})")
     return frozenset(names)

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from xml.sax.saxutils import escape
 
 from converge import Severity
-from intent.model import Bond, Fabric, Port, Role, Switch
+from intent.model import Bond, Fabric, Role, Switch, SwitchPort
 
 from output.tables import Health, attached
 
@@ -27,7 +27,7 @@ LEGEND = {Severity.INFO: "as intended", **{s: s.name.lower() for s in COLOURS if
 MARGIN, ROW, BOX, SPINES = 24, 24, 40, 76
 """Pixels; SPINES is from the top to the middle of the spines' boxes."""
 
-ROOMY = 8
+MAX_LABELLED_LEAVES = 8
 """Leaves up to which ports are labelled and columns are wide."""
 
 
@@ -40,7 +40,7 @@ class _Picture:
     def __init__(self, fabric: Fabric, health: Health | None) -> None:
         self.fabric, self.health = fabric, health
         leaves = fabric.by_role(Role.LEAF)
-        self.roomy = len(leaves) <= ROOMY
+        self.roomy = len(leaves) <= MAX_LABELLED_LEAVES
         self.column = 150 if self.roomy else 80
         self.leaves = SPINES + (150 if self.roomy else 300)
         self.gap = 44 if self.roomy else 16
@@ -133,7 +133,7 @@ class _Picture:
         for number, port in enumerate(hanging.values()):
             yield from self._host(rack, port, self.leaves + BOX / 2 + 18 + number * ROW)
 
-    def _host(self, rack: Sequence[Switch], port: Port, y: float) -> Iterator[str]:
+    def _host(self, rack: Sequence[Switch], port: SwitchPort, y: float) -> Iterator[str]:
         """One row: the host's box in the middle of the rack, and a line to each leaf that it hangs on."""
         middle = (self.leaf_x[rack[0].name] + self.leaf_x[rack[-1].name]) / 2
         half = (len(rack) - 1) * self.column / 2 - 12 if len(rack) > 1 else self.column / 2 - 12

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from converge import Severity
 from converge.render import table
 from intent import ports
-from intent.model import Bond, Fabric, Port, Role, Switch
+from intent.model import Bond, Fabric, Role, Switch, SwitchPort
 
 Health = Mapping[str, Severity]
 """The worst finding about a switch (``Leaf0-1``), a port or a bond (``Leaf0-1 swp31``)."""
@@ -67,9 +67,9 @@ def _rack(rack: tuple[Switch, ...], health: Health | None) -> Iterator[str]:
         yield table(("host side", "ports", "networks (* untagged)", "segment", "host"), rows)
 
 
-def attached(rack: tuple[Switch, ...]) -> dict[str, Port]:
+def attached(rack: tuple[Switch, ...]) -> dict[str, SwitchPort]:
     """What hangs on a rack's leaves, by bond or by leaf and port: the first leaf's part of it."""
-    found: dict[str, Port] = {}
+    found: dict[str, SwitchPort] = {}
     for leaf in rack:
         for bond in leaf.bonds:
             found.setdefault(bond.name, bond)
@@ -86,11 +86,11 @@ def _ends(rack: tuple[Switch, ...], name: str, health: Health | None) -> str:
     return ", ".join(ends) or f"{name}{_state(name, health)}"
 
 
-def _carried(port: Port) -> str:
+def _carried(port: SwitchPort) -> str:
     return " ".join(f"{n.name}{'*' if n == port.untagged else ''}" for n in port.networks)
 
 
-def _segment(port: Port) -> str:
+def _segment(port: SwitchPort) -> str:
     return port.segment.esi if isinstance(port, Bond) else "-"
 
 

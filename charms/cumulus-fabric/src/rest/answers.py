@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from rest.connection import SwitchError
 
-RETRIED = (500, 502, 503, 504)
+RETRIED_STATUSES = (500, 502, 503, 504)
 """Statuses after which the same request may well succeed: nvued restarts, or is busy."""
 
 REASONS = {status.value: status.phrase for status in HTTPStatus}
@@ -52,7 +52,7 @@ def read(user: str, place: str, what: str, status: int, content: bytes) -> dict[
         # NVUE does not redirect; followed, a redirect would take the password to another place.
         remedy = f"see what answers at {place}: NVUE sends no redirects, and none is followed"
         raise SwitchError("unreachable", reason, remedy, status)
-    raise SwitchError("unreachable" if status in RETRIED else "refused", reason, status=status)
+    raise SwitchError("unreachable" if status in RETRIED_STATUSES else "refused", reason, status=status)
 
 
 def _forbidden(user: str, content: bytes) -> SwitchError:

@@ -13,17 +13,17 @@ from urllib.parse import quote, urlencode
 
 from tree import Tree, expand_ranges, get_tree
 
-from rest.answers import RETRIED, read
+from rest.answers import RETRIED_STATUSES, read
 from rest.connection import Access, Connection, SwitchError, connect, refused
 
 PORT = 8765
-IDLE = 20.0
+IDLE_TIMEOUT_S = 20.0
 """Seconds after which a connection is opened anew: a switch's web server closes idle ones after a while."""
 
 ANSWERS = {"ays": "ays_yes", "ignore_fail": "ignore_fail_no"}
 """To what NVUE asks on the way, given in advance: ``Are you sure?`` and ``Failure during apply. Ignore?``."""
 
-RAN = ("applied", "applied_and_saved", "saved", "previous")
+APPLIED_STATES = ("applied", "applied_and_saved", "saved", "previous")
 """States of a revision that runs, or did at some time: some releases call those ``previous`` or ``saved``."""
 
 CONFIRMED_BY = {"confirm": "confirm_yes", "ays": "apply"}
@@ -171,7 +171,7 @@ class Nvue:
         """Ids of the revisions that were applied at some time, the newest first."""
         answer = self.request("GET", "/revision")
         states = {name: str(get_tree(each).get("state", "")) for name, each in answer.items()}
-        names = [name for name, state in states.items() if state in RAN and name not in ALIASES]
+        names = [name for name, state in states.items() if state in APPLIED_STATES and name not in ALIASES]
         return sorted(names, key=_age, reverse=True)
 
     # -- HTTP
@@ -193,7 +193,7 @@ class Nvue:
         target = f"/nvue_v1{path}" + (f"?{urlencode(query)}" if query else "")
         status, content = self._send(method, target, body)
         for pause in self._access.pauses if pauses is None else pauses:
-            if status not in RETRIED:
+            if status not in RETRIED_STATUSES:
                 break
             self._access.clock.sleep(pause)
             status, content = self._send(method, target, body)
@@ -213,7 +213,7 @@ class Nvue:
             content = json.dumps(body).encode()
             headers["Content-Type"] = "application/json"
         now = self._access.clock.monotonic()
-        if now - self._used > IDLE:
+        if now - self._used > IDLE_TIMEOUT_S:
             self.close()
         self._used = now
         try:

@@ -19,7 +19,7 @@ from urllib.parse import unquote, urlsplit
 
 from converge import StepError
 
-PAUSES = (0.5, 1.0, 2.0, 4.0, 8.0)
+RETRY_DELAYS_S = (0.5, 1.0, 2.0, 4.0, 8.0)
 """Seconds between two attempts."""
 
 
@@ -103,7 +103,7 @@ class Access:
     timeout: float = 30.0
     proxy: str = field(default="", repr=False)
     no_proxy: str = ""
-    pauses: Sequence[float] = PAUSES
+    pauses: Sequence[float] = RETRY_DELAYS_S
     clock: Clock = time
 
 

@@ -10,9 +10,9 @@ from typing import TypeVar
 from rest.client import Nvue
 from rest.connection import Clock, SwitchError
 
-Result = TypeVar("Result")
+T = TypeVar("T")
 
-LIMIT = 64
+MAX_PARALLEL = 64
 """Switches that are talked to at once."""
 
 
@@ -21,14 +21,14 @@ class Fleet:
     """The switches of a site by name, and the clock that waiting goes by."""
 
     switches: Mapping[str, Nvue]
-    limit: int = LIMIT
+    limit: int = MAX_PARALLEL
     clock: Clock = time
 
     def each(
-        self, names: Iterable[str], work: Callable[[Nvue], Result]
-    ) -> tuple[dict[str, Result], dict[str, SwitchError]]:
+        self, names: Iterable[str], work: Callable[[Nvue], T]
+    ) -> tuple[dict[str, T], dict[str, SwitchError]]:
         """Do ``work`` on every switch of ``names`` at once: what came of it, and what went wrong where."""
-        done: dict[str, Result] = {}
+        done: dict[str, T] = {}
         failed: dict[str, SwitchError] = {}
         wanted = list(names)
         with ThreadPoolExecutor(max_workers=max(1, min(self.limit, len(wanted)))) as pool:

@@ -14,10 +14,10 @@ from tree.diff import GLOBALLY, IN_VRF, patch_between
 from rest.client import Nvue
 from rest.connection import SwitchError
 
-LONGEST = 20
+MAX_REVISIONS = 20
 """Revisions that are read, the newest ones."""
 
-INSTEAD = "apply an earlier intent, or name the switches that the last apply changed"
+ROLLBACK_REMEDY = "apply an earlier intent, or name the switches that the last apply changed"
 
 
 def earlier(switch: Nvue, now: Tree) -> Tree | None:
@@ -27,7 +27,7 @@ def earlier(switch: Nvue, now: Tree) -> Tree | None:
         SwitchError: ``history`` when the last change was a step back already.
 
     """
-    ran = [switch.get("/", revision) for revision in switch.revisions()[:LONGEST]]
+    ran = [switch.get("/", revision) for revision in switch.revisions()[:MAX_REVISIONS]]
     same = [not patch_between(tree, now) for tree in ran]
     # Newer ones than what runs now were left by applying an old revision again.
     newest = same.index(True) if True in same else -1
@@ -36,18 +36,18 @@ def earlier(switch: Nvue, now: Tree) -> Tree | None:
         return None
     if True in same[before:]:
         what = "its last change went back to what it had run before, so that there are two ways to go"
-        raise SwitchError("history", what, INSTEAD)
+        raise SwitchError("history", what, ROLLBACK_REMEDY)
     return ran[before]
 
 
-def torn(now: Mapping[str, Tree], before: Mapping[str, Tree]) -> Iterator[Finding]:
+def partial_rollback(now: Mapping[str, Tree], before: Mapping[str, Tree]) -> Iterator[Finding]:
     """Switches that would leave the fabric while others stay: the last change was not the same for all."""
     members = {name for name, tree in now.items() if _speaks_bgp(tree)}
     leaving = {name for name in members & before.keys() if not _speaks_bgp(before[name])}
     if leaving != members:
         for name in sorted(leaving):
             what = "would leave the fabric, since its last change made it part of it, and others stay"
-            yield Finding(Severity.BLOCKED, name, what, INSTEAD)
+            yield Finding(Severity.BLOCKED, name, what, ROLLBACK_REMEDY)
 
 
 def _speaks_bgp(tree: Tree) -> bool:

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from rest.client import Nvue, Progress
 from rest.connection import Clock, SwitchError
 
-ATTEMPTS = 3
+MAX_ATTEMPTS = 3
 """Requests for a transition, when their answers are lost."""
 
-PASSING = 4.0
+AYS_TIMEOUT_S = 4.0
 """Seconds that the state ``ays`` lasts at most where it is a question that was answered in advance."""
 
 
 @dataclass(frozen=True)
-class Patience:
+class Polling:
     """How long a switch is waited for.
 
     Attributes:
@@ -30,7 +30,7 @@ class Patience:
     poll: float
 
 
-class Waiting:
+class AwaitsConfirmation:
     """Tells whether a revision waits for its confirmation; shown one look after the other.
 
     It does in the state ``confirm``. By another description (nv-config-manager) it does in ``ays``, which
@@ -48,7 +48,7 @@ class Waiting:
             return seen.state == "confirm"
         if self._since is None:
             self._since = self._clock.monotonic()
-        return self._clock.monotonic() - self._since >= PASSING
+        return self._clock.monotonic() - self._since >= AYS_TIMEOUT_S
 
 
 def reach(
@@ -58,7 +58,7 @@ def reach(
     *,
     started: Callable[[Progress], bool],
     reached: Callable[[Progress], bool],
-    patience: Patience,
+    polling: Polling,
 ) -> Progress:
     """Ask for a transition and wait for it; ask again where the request was lost on its way.
 
@@ -66,10 +66,10 @@ def reach(
         SwitchError: the switch refused, or has not done it in time.
 
     """
-    clock = patience.clock
-    deadline = clock.monotonic() + patience.deadline
+    clock = polling.clock
+    deadline = clock.monotonic() + polling.deadline
     lost = _try(ask)
-    further = ATTEMPTS - 1
+    further = MAX_ATTEMPTS - 1
     while True:
         late = clock.monotonic() > deadline  # what is seen after it still counts
         seen = _look(switch, revision)
@@ -84,9 +84,9 @@ def reach(
                 lost = _try(ask)
                 continue
         if late:
-            what = f"not done within {patience.deadline:g} s: {seen.state if seen else 'no answer'}"
+            what = f"not done within {polling.deadline:g} s: {seen.state if seen else 'no answer'}"
             raise SwitchError("unreachable", what, "see nv config history")
-        clock.sleep(patience.poll)
+        clock.sleep(polling.poll)
 
 
 def _try(ask: Callable[[], None]) -> bool:

@@ -14,7 +14,7 @@ from standalone import Script
 SAVE = "save RoCEConfiguration.cfg"
 OTHERS_QUEUE, ROCE_QUEUE, QUEUES = 0, 1, 8
 PRIORITIES = 8
-MOST_WEIGHT = 15
+MAX_WEIGHT = 15
 """Of a queue, in WRR by bytes."""
 
 TABLE = "Table1"
@@ -86,5 +86,5 @@ def _weights(switch: Switch) -> Iterator[str]:
 
 def weights(percent: int) -> tuple[int, int]:
     """The weights from 1 to 15, others' first, whose ratio comes nearest to ``percent`` for RoCE."""
-    pairs = [(others, roce) for others in range(1, MOST_WEIGHT + 1) for roce in range(1, MOST_WEIGHT + 1)]
+    pairs = [(others, roce) for others in range(1, MAX_WEIGHT + 1) for roce in range(1, MAX_WEIGHT + 1)]
     return min(pairs, key=lambda pair: (abs(pair[1] / sum(pair) - percent / 100), pair))

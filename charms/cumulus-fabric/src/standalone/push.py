@@ -57,7 +57,7 @@ def apply(
             continue
         announce(f"{switch.name}: typing {len(script.lines)} commands")
         try:
-            ssh.type_in(switch.platform, switch.management, script, login)
+            ssh.push_config(switch.platform, switch.management, script, login)
         except StepError as error:
             found.append(Finding(Severity.BLOCKED, switch.name, error.reason, error.remedy))
     return found

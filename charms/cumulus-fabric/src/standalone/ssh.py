@@ -20,7 +20,7 @@ REFUSED = r"^\s*%.*$"
 """Both platforms start a refusal with a percent sign."""
 
 QUESTION = r"\[Y/N\]:?\s*$"
-LONGEST = 4
+MAX_QUESTIONS = 4
 """Questions in a row that saving may ask: to continue, to overwrite."""
 
 
@@ -45,7 +45,7 @@ class Login:
     timeout: float = 30.0
 
 
-def type_in(platform: str, address: str, script: Script, login: Login) -> None:
+def push_config(platform: str, address: str, script: Script, login: Login) -> None:
     """Log in to ``address``, type the script, and save.
 
     Raises:
@@ -123,7 +123,7 @@ def _save(connection: _Connection, command: str, timeout: float) -> None:
         )
 
     answer = say(command)
-    for _ in range(LONGEST):
+    for _ in range(MAX_QUESTIONS):
         if not _asks(answer):
             break
         answer = say("Y")

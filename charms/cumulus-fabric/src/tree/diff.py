@@ -26,7 +26,7 @@ DECLARED_PORTS = (
 )
 """What it decides on where it declares the interface."""
 
-EVERYWHERE = (
+FABRIC_SETTINGS = (
     "bridge/domain/br_default/vlan",
     "nve/vxlan/enable",
     "nve/vxlan/state",
@@ -46,7 +46,7 @@ EVERYWHERE = (
 )
 """What it decides on besides interfaces, whether it wants something there or not; both dialects."""
 
-NOT_OURS = re.compile(r"eth\d+|mgmt")
+MANAGEMENT_PORTS = re.compile(r"eth\d+|mgmt")
 """Interfaces through which a switch is managed."""
 
 GLOBALLY, IN_VRF = ("router", "bgp"), ("vrf", "default", "router", "bgp")
@@ -60,7 +60,7 @@ _MISSING = object()
 def difference(applied: Tree, wanted: Tree) -> Tree:
     """The patch that brings ``applied`` to ``wanted``; null unsets. Empty when nothing differs."""
     applied = expand_ranges(applied)
-    wanted = _where_it_counts(applied, wanted)
+    wanted = _with_bgp_identity(applied, wanted)
     return merged(_unwanted(applied, wanted), _missing(applied, wanted))
 
 
@@ -71,7 +71,7 @@ def same(one: object, other: object) -> bool:
     return one == other
 
 
-def _where_it_counts(applied: Tree, wanted: Tree) -> Tree:
+def _with_bgp_identity(applied: Tree, wanted: Tree) -> Tree:
     """``wanted`` with the AS number and the router-id in VRF default where the switch has them there.
 
     NVIDIA's examples of EVPN multihoming do. There they override the global ones, which are then wanted only
@@ -120,10 +120,10 @@ class _Scope:
         if path[:-1] == ("vrf", "default", "router", "bgp", "neighbor"):
             # Sessions to others, as a border leaf has them, belong to groups of their own.
             return get_tree(value).get("peer-group") in self.groups
-        return any(covers(pattern, path) for pattern in EVERYWHERE)
+        return any(covers(pattern, path) for pattern in FABRIC_SETTINGS)
 
     def _owns_interface(self, path: Path, rest: list[str], value: object) -> bool:
-        if not rest or NOT_OURS.fullmatch(rest[0]):
+        if not rest or MANAGEMENT_PORTS.fullmatch(rest[0]):
             return False
         declared = rest[0] in self.interfaces
         if len(rest) == 1:

@@ -6,7 +6,7 @@ itself (``type``, ``enable``), because REST adds nothing. Its values are int and
 Releases up to 5.14 say ``enable: on``, those from 5.15 ``state: enabled`` (NVIDIA's NVUE reference).
 """
 
-from intent.model import Bond, Dialect, Fabric, Link, Network, Port, Role, Switch
+from intent.model import Bond, Dialect, Fabric, Link, Network, Role, Switch, SwitchPort
 
 from tree import Tree
 
@@ -27,7 +27,7 @@ def tree(fabric: Fabric, switch: Switch, dialect: Dialect) -> Tree:
     """
     if switch.platform != "cumulus":
         raise ValueError(f"{switch.name} runs {switch.platform}, which has no NVUE")
-    say = _Words(dialect)
+    say = _Vocabulary(dialect)
     made: Tree = {"interface": _interfaces(fabric, switch, say), **_routing(switch, say)}
     if switch.role is Role.LEAF:
         made["bridge"] = {"domain": {BRIDGE: {"vlan": _vnis(switch.networks)}}}
@@ -42,7 +42,7 @@ def tree(fabric: Fabric, switch: Switch, dialect: Dialect) -> Tree:
     return made
 
 
-class _Words:
+class _Vocabulary:
     """How a dialect says that something is on. Every use gets a dict of its own: trees may be changed."""
 
     def __init__(self, dialect: Dialect) -> None:
@@ -63,7 +63,7 @@ class _Words:
         return {"ipv4" if self.new else "ip": {"address": {address: {}}}}
 
 
-def _interfaces(fabric: Fabric, switch: Switch, say: _Words) -> Tree:
+def _interfaces(fabric: Fabric, switch: Switch, say: _Vocabulary) -> Tree:
     made: Tree = {"lo": {**say.address(f"{switch.loopback}/32"), "type": "loopback"}}
     for link in switch.links:
         made[link.port] = _link(fabric, switch, link, say)
@@ -76,14 +76,14 @@ def _interfaces(fabric: Fabric, switch: Switch, say: _Words) -> Tree:
     return made
 
 
-def _link(fabric: Fabric, switch: Switch, link: Link, say: _Words) -> Tree:
+def _link(fabric: Fabric, switch: Switch, link: Link, say: _Vocabulary) -> Tree:
     made: Tree = {"type": "swp", **_mtu(fabric.mtu.fabric)}
     if switch.role is Role.LEAF and link.tracked:
         made["evpn"] = {"multihoming": {"uplink": say.yes}}
     return made
 
 
-def _bond(bond: Bond, say: _Words) -> Tree:
+def _bond(bond: Bond, say: _Vocabulary) -> Tree:
     segment = bond.segment
     return {
         **_access(bond, "bond"),
@@ -102,7 +102,7 @@ def _bond(bond: Bond, say: _Words) -> Tree:
     }
 
 
-def _access(port: Port, kind: str) -> Tree:
+def _access(port: SwitchPort, kind: str) -> Tree:
     domain: Tree = {"vlan": {str(network.vlan): {} for network in port.networks}}
     if port.untagged:
         domain["untagged"] = port.untagged.vlan
@@ -118,7 +118,7 @@ def _vnis(networks: tuple[Network, ...]) -> Tree:
     return {str(network.vlan): {"vni": {str(network.vni): {}}} for network in networks}
 
 
-def _routing(switch: Switch, say: _Words) -> Tree:
+def _routing(switch: Switch, say: _Vocabulary) -> Tree:
     bgp: Tree = {
         "address-family": {
             "ipv4-unicast": {**say.on, "redistribute": {"connected": say.on}},

@@ -15,7 +15,7 @@ from lab.nvue.factory import factory
 from online import Site
 from rest.client import Nvue
 from rest.connection import Access, Connection, Credentials, SwitchError
-from rest.fleet import LIMIT, Fleet, Result
+from rest.fleet import MAX_PARALLEL, Fleet, T
 from tree import render
 
 USER, PASSWORD = "cumulus", "Correct-Horse-9"
@@ -80,8 +80,8 @@ class InTurn(Fleet):
     """
 
     def each(
-        self, names: Iterable[str], work: Callable[[Nvue], Result]
-    ) -> tuple[dict[str, Result], dict[str, SwitchError]]:
+        self, names: Iterable[str], work: Callable[[Nvue], T]
+    ) -> tuple[dict[str, T], dict[str, SwitchError]]:
         return Fleet(self.switches, 1, self.clock).each(names, work)
 
 
@@ -93,7 +93,7 @@ def rack(
     release: str = "5.9.2",
     applied: bool = False,
     at: Mapping[str, tuple[str, int]] | None = None,
-    limit: int = LIMIT,
+    limit: int = MAX_PARALLEL,
     waits: str = "confirm",
     fleet: type[Fleet] = Fleet,
 ) -> Iterator[Rack]:

@@ -22,13 +22,13 @@ def with_onyx(content: dict[str, Any]) -> None:
 @pytest.fixture
 def onyx(monkeypatch: pytest.MonkeyPatch) -> Iterator[SshSwitch]:
     """An Onyx switch at a port of its own instead of SSH's."""
-    real = ssh.type_in
+    real = ssh.push_config
     with SshSwitch(ONYX, "sn2410", user="cumulus", password=PASSWORD) as switch:
 
-        def type_in(platform: str, address: str, script: ssh.Script, login: ssh.Login) -> None:
+        def push_config(platform: str, address: str, script: ssh.Script, login: ssh.Login) -> None:
             real(platform, address, script, replace(login, port=switch.port))
 
-        monkeypatch.setattr(ssh, "type_in", type_in)
+        monkeypatch.setattr(ssh, "push_config", push_config)
         yield switch
 
 

@@ -11,7 +11,7 @@ import pytest
 from lab.nvue import Fault, Server, SimulatedTime, Wire
 from lab.nvue.faults import KINDS
 from rest.client import Nvue, Progress
-from rest.connection import PAUSES, Access, Credentials, SwitchError
+from rest.connection import RETRY_DELAYS_S, Access, Credentials, SwitchError
 from rest.fleet import Fleet
 from unit.cumulus_fabric.online.site import PASSWORD
 
@@ -73,18 +73,18 @@ def test_what_is_not_there_is_empty(nvue: Nvue) -> None:
     assert nvue.get("/qos/roce") == {}
 
 
-@pytest.mark.parametrize("times", [1, 2, len(PAUSES)])
+@pytest.mark.parametrize("times", [1, 2, len(RETRY_DELAYS_S)])
 def test_a_status_of_5xx_is_asked_again(nvue: Nvue, server: Server, time: SimulatedTime, times: int) -> None:
     server.inject(Fault("500", times=times))
     assert nvue.applied()
-    assert (len(server.calls), time.monotonic()) == (times + 1, sum(PAUSES[:times]))
+    assert (len(server.calls), time.monotonic()) == (times + 1, sum(RETRY_DELAYS_S[:times]))
 
 
 def test_after_the_last_attempt_it_says_so(nvue: Nvue, server: Server) -> None:
     server.inject(Fault("500", times=0))
     with pytest.raises(SwitchError, match="answers 500 to GET /: nvued is busy") as failed:
         nvue.applied()
-    assert (failed.value.kind, len(server.calls)) == ("unreachable", 1 + len(PAUSES))
+    assert (failed.value.kind, len(server.calls)) == ("unreachable", 1 + len(RETRY_DELAYS_S))
 
 
 @pytest.mark.parametrize("call", ["read", "create"])

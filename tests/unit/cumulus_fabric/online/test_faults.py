@@ -7,7 +7,7 @@ from copy import deepcopy
 from typing import Any
 
 import pytest
-from apply import Policy
+from apply import ApplyPolicy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from intent.model import Dialect
@@ -21,7 +21,7 @@ from unit.cumulus_fabric.fabrics import fabric
 from unit.cumulus_fabric.online.site import InTurn, Rack, rack
 
 CANARY, LAST = "Spine0", "Leaf0-1"
-POLICY = Policy(confirm=120, settle=30.0, deadline=60.0, poll=5.0)
+POLICY = ApplyPolicy(confirm=120, settle=30.0, deadline=60.0, poll=5.0)
 
 
 def small(content: dict[str, Any]) -> None:
@@ -126,10 +126,10 @@ faults = st.lists(
     st.sampled_from(["confirm", "ays"]),
     st.dictionaries(st.sampled_from([each.name for each in SMALL.switches]), faults),
 )
-def test_whatever_goes_wrong_the_report_says_what_runs(waits: str, troubles: dict[str, list[Fault]]) -> None:
+def test_whatever_goes_wrong_the_report_says_what_runs(waits: str, errors: dict[str, list[Fault]]) -> None:
     with make(waits) as three:
         before = deepcopy(three.applied)
-        for name, several in troubles.items():
+        for name, several in errors.items():
             three.servers[name].inject(*several)
         report = change(three)
         three.clock.sleep(POLICY.confirm)

@@ -9,7 +9,7 @@ import pytest
 from lab.nvue import Issue
 from online import Site
 from report import Result
-from rest.history import torn
+from rest.history import partial_rollback
 from unit.cumulus_fabric.fabrics import fabric
 from unit.cumulus_fabric.online.site import Rack, rack
 from unit.cumulus_fabric.online.test_faults import CHANGED, SMALL, small
@@ -156,5 +156,5 @@ def test_a_switch_whose_history_cannot_be_read_stops_it(three: Rack) -> None:
 
 def test_a_switch_with_its_as_number_in_the_vrf_is_part_of_the_fabric() -> None:
     speaks = {"vrf": {"default": {"router": {"bgp": {"autonomous-system": 65101}}}}}
-    (found,) = torn({"Leaf0-1": speaks, "Leaf0-2": speaks}, {"Leaf0-1": {}, "Leaf0-2": speaks})
+    (found,) = partial_rollback({"Leaf0-1": speaks, "Leaf0-2": speaks}, {"Leaf0-1": {}, "Leaf0-2": speaks})
     assert (found.subject, found.what.split(",")[0]) == ("Leaf0-1", "would leave the fabric")

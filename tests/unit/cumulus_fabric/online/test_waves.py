@@ -4,7 +4,7 @@
 from collections.abc import Iterator
 
 import pytest
-from apply import Policy, by_wave
+from apply import ApplyPolicy, by_wave
 from config import least_confirm
 from online import Site
 from unit.cumulus_fabric.fabrics import fabric
@@ -52,5 +52,5 @@ def test_slow_switches_that_are_talked_to_one_by_one_do_not_outlast_their_confir
     with rack(fabric(), limit=1) as made:
         for server in made.servers.values():
             server.switch.pace = 10
-        report = made.site.apply(policy=Policy(confirm=int(least_confirm(30)), settle=30, deadline=60))
+        report = made.site.apply(policy=ApplyPolicy(confirm=int(least_confirm(30)), settle=30, deadline=60))
         assert report.verdict == "fully applied: 6 switches changed", report.reasons

@@ -10,7 +10,7 @@ from intent.model import Dialect
 from lab.nvue import diff, merge
 from lab.nvue.factory import factory
 from lab.nvue.trees import folded
-from observe import Observed, Seen
+from observe import Observed, SwitchState
 from plan import plan
 from tree import expand_ranges, render
 from tree.diff import difference, inverse, patch_between
@@ -135,7 +135,7 @@ def test_another_identity_in_the_vrf_is_a_difference(values: dict[str, Any], wha
     """There it overrides the global one, which is as intended."""
     now = bgp_in_vrf(values)
     after = merge(now, difference(now, tree()))
-    (step,) = plan({"Leaf0-1": tree()}, Observed({"Leaf0-1": Seen("Leaf0-1", "5.9.2", now)})).steps
+    (step,) = plan({"Leaf0-1": tree()}, Observed({"Leaf0-1": SwitchState("Leaf0-1", "5.9.2", now)})).steps
     assert step.what == f"Leaf0-1: BGP: {what}"
     assert step.why == f"bgp {next(iter(values))} is {was}"
     assert step.disruption.name == "HOST_NETWORK_CUT"
