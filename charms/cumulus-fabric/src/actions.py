@@ -75,7 +75,7 @@ class Actions:
         """Bring switches back to what they ran before their last change."""
         if self._options.apply_policy == "auto":
             raise ActionError(
-                "option apply-policy: is auto: the next hook would apply the intent again; set it to manual"
+                "option apply-policy is auto, so the next hook would apply the intent again; set it to manual"
             )
         with self._site(given.names) as site:
             order = self._options.apply_order

@@ -145,8 +145,8 @@ class _Run:
             polling=self.polling,
         )
         if seen.applied:
-            what = "it applied the change for good, although it was asked to wait for a confirmation"
-            raise SwitchError("refused", what, "bring it to a release that knows nv config apply --confirm")
+            what = "it applied the change permanently instead of waiting for a confirmation"
+            raise SwitchError("refused", what, "upgrade it to a release that has nv config apply --confirm")
         return True
 
     def _confirm(self, switch: Nvue) -> None:
@@ -178,13 +178,13 @@ class _Run:
 
     def _roll_back(self, reasons: Sequence[Finding]) -> Report:
         done, failed = self.fleet.each(self.started, self._roll_back_switch)
-        by_itself = f"an unconfirmed change is undone by the switch within {self.policy.confirm} s"
+        by_itself = f"the switch itself undoes an unconfirmed change within {self.policy.confirm} s"
         results = {**done, **dict.fromkeys(failed, Result.UNKNOWN)}
         lost = [
             Finding(
                 Severity.BLOCKED,
                 name,
-                f"not seen to be rolled back: {error.reason}",
+                f"its rollback could not be confirmed: {error.reason}",
                 error.remedy or by_itself,
             )
             for name, error in failed.items()
@@ -205,7 +205,9 @@ class _Run:
                     return self._restore(switch)
                 reason = "; ".join((f"revision {revision} is still {seen.state}", *seen.issues))
                 if seen.asks:
-                    remedy = f"run nv config apply {revision} on it and answer no, or apply the one before"
+                    remedy = (
+                        f"run nv config apply {revision} on it and answer no, or apply the previous revision"
+                    )
             except SwitchError as error:
                 if error.kind not in ("unreachable", "certificate"):
                     raise
@@ -232,7 +234,7 @@ class _Run:
             polling=self.polling,
         )
         if self._remains(switch):
-            raise SwitchError("refused", "it still runs what this run has set", "see nv config diff")
+            raise SwitchError("refused", "it still has settings of this run", "check it with nv config diff")
         return Result.ROLLED_BACK
 
     def _remains(self, switch: Nvue) -> bool:
@@ -255,6 +257,6 @@ class _Run:
 
 def _blocked(failed: Mapping[str, SwitchError]) -> list[Finding]:
     return [
-        Finding(Severity.BLOCKED, name, error.reason, error.remedy or "apply again once it is mended")
+        Finding(Severity.BLOCKED, name, error.reason, error.remedy or "fix the cause and apply again")
         for name, error in failed.items()
     ]

@@ -56,7 +56,7 @@ class CumulusFabricCharm(ops.CharmBase):
     def _fabric(self, options: Options) -> Fabric:
         text = options.intent or self._resource()
         if not text.strip():
-            remedy = "set it, or attach the resource of that name"
+            remedy = "set it, or attach the resource intent"
             raise InputError(Finding(Severity.BLOCKED, "option intent", "is not set", remedy))
         try:
             return expand.expand(schema.parse(text))
@@ -116,7 +116,7 @@ class CumulusFabricCharm(ops.CharmBase):
             return (*site.verify(), *self._host_findings(fabric))
 
     def _stop(self) -> Removed:
-        return Removed("removed; the switches stay as they are")
+        return Removed("removed; the switches keep their configuration")
 
     def _publish_policy(self, fabric: Fabric) -> None:
         """Publish the policy; what an audit refuses is not told to anybody."""
@@ -162,7 +162,7 @@ class CumulusFabricCharm(ops.CharmBase):
         if self.unit.is_leader():
             self._answer(event, act)
         else:
-            event.fail("run it on the leader: one unit acts for the site")
+            event.fail("run this action on the leader unit")
 
     def _answer(self, event: ops.ActionEvent, act: Callable[[Actions], Results]) -> None:
         """Run an action of actions.py; a refusal is its one sentence."""
@@ -186,12 +186,12 @@ def _credentials(secret: Secret | None) -> Credentials:
     try:
         content = secret.get_content(refresh=True)
     except (ops.SecretNotFoundError, ops.ModelError):
-        remedy = "see that it exists, and grant it with juju grant-secret"
-        raise InputError(Finding(Severity.BLOCKED, name, "its secret cannot be read", remedy)) from None
+        remedy = "check that it exists, and grant it with juju grant-secret"
+        raise InputError(Finding(Severity.BLOCKED, name, "the secret cannot be read", remedy)) from None
     found = Credentials(content.get("user", "cumulus"), content.get("password", ""))
     if not found.usable:
         remedy = "give it the keys user and password, each one line of text, the user without a colon"
-        raise InputError(Finding(Severity.BLOCKED, name, "its secret has no usable user or password", remedy))
+        raise InputError(Finding(Severity.BLOCKED, name, "the secret has no usable user or password", remedy))
     return found
 
 

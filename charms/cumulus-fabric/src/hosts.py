@@ -72,7 +72,7 @@ def verify(fabric: Fabric, reports: Sequence[Host]) -> list[Finding]:
     found: list[Finding] = []
     for host in reports:
         for each in differences(wanted, host):
-            remedy = f"see the unit of roce-qos on {host.hostname}"
+            remedy = f"check the roce-qos unit on {host.hostname}"
             found.append(Finding(Severity.WAITING, f"{host.hostname} {each.subject}", each.what, remedy))
         found += _cables(fabric, host)
     return found
@@ -92,7 +92,7 @@ def _cables(fabric: Fabric, host: Host) -> Iterator[Finding]:
         elif port.partner_mac and port.partner_mac != bond.segment.mac.lower():
             what = f"{port.netdev} has LACP partner {port.partner_mac}, {leaf.name} {bond.name} should show"
             what += f" {bond.segment.mac.lower()}"
-            yield Finding(Severity.BLOCKED, host.hostname, what, f"see that {leaf.name} runs the intent")
+            yield Finding(Severity.BLOCKED, host.hostname, what, f"check that {leaf.name} runs the intent")
         if port.bond:
             ends.setdefault(port.bond, {})[port.netdev] = end
     for name, ports in ends.items():

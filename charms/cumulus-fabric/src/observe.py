@@ -53,7 +53,7 @@ class Observed:
     def findings(self) -> tuple[Finding, ...]:
         """One for each switch that could not be read."""
         return tuple(
-            Finding(Severity.BLOCKED, name, error.reason, error.remedy or "see that it answers")
+            Finding(Severity.BLOCKED, name, error.reason, error.remedy or "check that it is reachable")
             for name, error in self.errors.items()
         )
 
@@ -84,7 +84,7 @@ def release_of(switch: Nvue) -> str:
             if not OLDEST <= (int(found[1]), int(found[2])) <= NEWEST:
                 raise _unsupported(f"Cumulus Linux {found[0]} is not supported")
             return found[0]
-    raise _unsupported("it does not tell its release of Cumulus Linux")
+    raise _unsupported("it does not report its release of Cumulus Linux")
 
 
 def _told(version: object) -> Iterator[object]:
@@ -104,7 +104,7 @@ def _told(version: object) -> Iterator[object]:
 
 
 def _unsupported(said: str) -> SwitchError:
-    return SwitchError("release", said, "bring it to 5.5 or a later 5.x")
+    return SwitchError("release", said, "install Cumulus Linux 5.5 or a later 5.x")
 
 
 def _state(switch: Nvue) -> Tree:

@@ -83,9 +83,9 @@ class Site:
                 continue
             speaks = Dialect.of_release(seen.release)
             if switch.dialect not in (None, speaks):
-                what = f"the intent's dialect is {switch.dialect.value}, Cumulus Linux {seen.release} speaks"
-                what += f" that of {speaks.value}"
-                findings.append(Finding(Severity.BLOCKED, name, what, "leave the dialect to auto"))
+                what = f"the intent sets dialect {switch.dialect.value}, "
+                what += f"but Cumulus Linux {seen.release} uses {speaks.value}"
+                findings.append(Finding(Severity.BLOCKED, name, what, "set the dialect to auto"))
                 continue
             wanted[name] = render.tree(self.fabric, switch, speaks)
             findings += conflicts(name, seen.applied, wanted[name])
@@ -191,14 +191,14 @@ def unknown_switch(fabric: Fabric, names: Iterable[str]) -> Finding | None:
     known = [switch.name for switch in fabric.switches]
     for name in names:
         if name not in known:
-            those = f"it has {', '.join(known[:6])}{', …' if len(known) > 6 else ''}"
-            return Finding(Severity.BLOCKED, "switch", f"{name} is no switch of the intent", those)
+            those = f"the intent has {', '.join(known[:6])}{', …' if len(known) > 6 else ''}"
+            return Finding(Severity.BLOCKED, "switch", f"{name} is not a switch of the intent", those)
     return None
 
 
 def without_address(fabric: Fabric, names: Iterable[str] = ()) -> list[Finding]:
     """Switches whose management address the intent does not tell."""
-    remedy = "give spines.management and leaves.management, or switches.<name>.management"
+    remedy = "set spines.management and leaves.management, or switches.<name>.management"
     return [
         Finding(Severity.BLOCKED, each.name, "has no management address", remedy)
         for each in fabric.switches

@@ -41,15 +41,17 @@ class Report:
     def verdict(self) -> str:
         """One sentence: what every switch runs now, nothing sent, or where that is not known."""
         if self.applied:
-            done = "fully applied" if not self.back else "fully brought back to before their last change"
+            done = "fully applied" if not self.back else "fully restored to before their last change"
             return f"{done}: {len(self._with(Result.APPLIED))} switches changed"
         if not self.results:
             return "nothing was sent to any switch"
-        undone = "rolled back" if not self.back else "not brought back"
+        undone = "rolled back" if not self.back else "not restored"
         unknown = self._with(Result.UNKNOWN)
         if not unknown:
             return f"{'' if self.back else 'fully '}{undone}: every switch runs what it ran before"
-        return f"{undone}, but not known of {', '.join(unknown)}; look at it when it answers again"
+        return (
+            f"{undone}, but the state of {', '.join(unknown)} is unknown; check it when it is reachable again"
+        )
 
     def _with(self, result: Result) -> list[str]:
         return sorted(name for name, each in self.results.items() if each is result)

@@ -15,8 +15,8 @@ from observe import Observed, SwitchState
 from tree import Tree, get_path, get_tree, leaves
 from tree.diff import difference
 
-CABLE_REMEDY = "look at the cable, the optics and the other end"
-APPLY_REMEDY = "the action apply brings it there"
+CABLE_REMEDY = "check the cable, the optics and the other end"
+APPLY_REMEDY = "run the action apply"
 
 
 MAX_SHOWN = 2
@@ -107,7 +107,7 @@ class Checker:
     def _wired(self, link: Link) -> Iterator[Finding]:
         neighbours = self._neighbours(link.port)
         if not neighbours:
-            what = f"{link.peer} is not seen by LLDP yet"
+            what = f"{link.peer} is not visible by LLDP yet"
             yield self._say(Severity.INFO, link.port, what)
         elif not any(_same_host(name, link.peer) and port == link.peer_port for name, port, _ in neighbours):
             name, port, _ = neighbours[0]
@@ -120,11 +120,11 @@ class Checker:
             yield self._differs(link.port, f"has no BGP session with {link.peer}")
         elif session.get("state") != "established":
             what = f"the BGP session with {link.peer} is not established"
-            yield self._say(Severity.BLOCKED, link.port, what, f"see BGP's log there and on {link.peer}")
+            yield self._say(Severity.BLOCKED, link.port, what, f"check the BGP log here and on {link.peer}")
         elif "l2vpn-evpn" not in get_tree(session, "address-family"):
             what = f"the BGP session with {link.peer} carries no EVPN"
             yield self._say(
-                Severity.BLOCKED, link.port, what, f"see that both ends offer l2vpn-evpn, {link.peer} too"
+                Severity.BLOCKED, link.port, what, f"check that l2vpn-evpn is enabled here and on {link.peer}"
             )
 
     def _neighbours(self, port: str) -> list[tuple[str, str, str]]:
@@ -151,7 +151,7 @@ class Checker:
         if any(self._up(member) for member in bond.members) and not self._up(bond.name):
             what = "is down although its members are up: no LACP partner"
             yield self._say(
-                Severity.BLOCKED, bond.name, what, "see that the host bonds both ports with 802.3ad"
+                Severity.BLOCKED, bond.name, what, "check that the host bonds both ports with 802.3ad"
             )
         yield from self._mtu(bond.name, bond.mtu or self.fabric.mtu.fabric)
         yield from self._vlans(bond.name, bond)
@@ -161,7 +161,7 @@ class Checker:
         if not self._up(name):
             host = f" to {port.host}" if port.host else ""
             yield self._say(
-                Severity.WARNING, name, f"the link{host} is down", "see that the host is on and wired"
+                Severity.WARNING, name, f"the link{host} is down", "check that the host is on and cabled"
             )
         elif port.host:
             yield from self._expected_host(name, port.host)
@@ -172,7 +172,7 @@ class Checker:
     def _expected_host(self, name: str, host: str) -> Iterator[Finding]:
         neighbours = self._neighbours(name)
         if not neighbours:
-            yield self._say(Severity.INFO, name, f"{host} is not seen by LLDP: unknown, not wrong")
+            yield self._say(Severity.INFO, name, f"LLDP does not show {host} yet, so its cabling is unknown")
         elif not any(_same_host(seen, host) for seen, _, _ in neighbours):
             what = f"is wired to {neighbours[0][0]}, the intent says {host}"
             yield self._say(Severity.BLOCKED, name, what, "move the cable or correct the intent")
@@ -209,8 +209,10 @@ class Checker:
         peers = get_tree(seen, "remote-vtep")
         for leaf, name in self._other_ends(bond):
             if leaf.loopback not in peers and self._up(bond.name) and _up(self.states[leaf.name], name):
-                what = f"{leaf.name} is not seen as peer of its Ethernet segment"
-                yield self._say(Severity.BLOCKED, bond.name, what, f"see EVPN on {leaf.name} and the spines")
+                what = f"{leaf.name} is missing as a peer of its Ethernet segment"
+                yield self._say(
+                    Severity.BLOCKED, bond.name, what, f"check EVPN on {leaf.name} and the spines"
+                )
 
     def _other_ends(self, bond: Bond) -> Iterator[tuple[Switch, str]]:
         """The leaves that have the same segment, and what the bond is called there."""

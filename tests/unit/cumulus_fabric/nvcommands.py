@@ -31,7 +31,7 @@ def of_command(line: str, dialect: Dialect) -> list[Path]:
     """
     tokens = shlex.split(line)
     if tokens[:2] != ["nv", "set"]:
-        raise PathError(f"{line} is no nv set command")
+        raise PathError(f"{line} is not an nv set command")
     found: list[Path] = [()]
     for part, token in zip(form(tuple(tokens[2:]), dialect), tokens[2:]):
         names = ports.names(token) if part == "#" else [token]

@@ -43,7 +43,7 @@ def test_render_prints_the_guides_commands(run, name):
 
 def test_render_says_when_it_had_to_choose_the_dialect(run):
     _, _, err = run("render", "--intent", RDG, "--switch", "Spine0")
-    assert err == "Spine0: the intent does not tell its dialect; written for releases up to 5.14\n"
+    assert err == "Spine0: the intent does not set its dialect; written for releases up to 5.14\n"
     _, out, err = run("render", "--intent", RDG, "--switch", "Spine0", "--dialect", "5.15")
     assert err == ""
     assert "nv set interface lo ipv4 address 10.10.10.101/32" in out
@@ -107,15 +107,15 @@ MISUSED = [
     (("render", "--intent", "/none"), "--intent: /none cannot be read: No such file or directory"),
     (
         ("render", "--intent", RDG, "--switch", "Leaf9"),
-        "--switch: Leaf9 is no switch of the intent; it has Sp",
+        "--switch: Leaf9 is not a switch of the intent; the intent has Sp",
     ),
     (("render", "--intent", RDG, "--format", "xml"), "invalid choice: 'xml'"),
     (("render",), "the following arguments are required: --intent"),
     (("frobnicate",), "invalid choice: 'frobnicate'"),
     ((*PLAN, "{open}"), "--credentials: others can read"),
-    ((*PLAN, "{empty}"), "does not hold what is allowed: one line user:password"),
+    ((*PLAN, "{empty}"), "has no usable credentials; give one line user:password"),
     ((*PLAN, "/none"), "--credentials: /none cannot be read: No such file or directory"),
-    ((*PLAN, "{good}"), "Spine0: has no management address; give spines"),
+    ((*PLAN, "{good}"), "Spine0: has no management address; set spines"),
     (("plan", *GOOD, "--pin", "x"), "--pin: 'x' is not allowed"),
     (("plan", *GOOD, "--ca", "{good}"), "holds no certificate in PEM"),
     (("plan", *GOOD, "--ca", "/none"), "--ca: /none cannot be read"),

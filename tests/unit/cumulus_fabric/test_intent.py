@@ -168,7 +168,7 @@ BROKEN = [
     ("vlan: " + "9" * 5000, "YAML document"),
     ("", "the document: an empty value is not allowed; give a mapping with the keys version"),
     ("just text", "the document: 'just text' is not allowed; give a mapping"),
-    ("[" * 5000, "not nested without end"),
+    ("[" * 5000, "without endless nesting"),
 ]
 
 

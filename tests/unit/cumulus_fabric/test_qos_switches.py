@@ -168,7 +168,7 @@ def test_a_wrong_password_is_named_and_not_shown():
 def test_an_unknown_host_key_is_refused():
     with SshSwitch(ONYX, "sn2410") as switch, SshSwitch(ONYX, "other") as other:
         keys = other.known_host
-        with pytest.raises(StepError, match="a host key that is not the known one"):
+        with pytest.raises(StepError, match="a host key that differs from the known one"):
             ssh.push_config("onyx", "127.0.0.1", script("sn2410"), login(switch, known_hosts=keys))
     assert switch.shell.taken == []
 

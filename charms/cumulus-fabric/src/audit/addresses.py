@@ -21,10 +21,11 @@ def as_numbers(fabric: Fabric) -> Iterator[Finding]:
         path = f"{_role(switch)}.asn"
         if switch.asn in RESERVED_ASNS:
             what = f"{switch.name} gets AS {switch.asn}, which is reserved"
-            yield Finding(Severity.BLOCKED, path, what, "use private ones, such as 64512 to 65534")
+            yield Finding(Severity.BLOCKED, path, what, "use private AS numbers, such as 64512 to 65534")
         other = owners.setdefault(switch.asn, switch)
         if other is not switch and switch.role is Role.LEAF:
-            what = f"{switch.name} and {other.name} have the same AS {switch.asn}: BGP takes routes for loops"
+            what = f"{switch.name} and {other.name} have the same AS {switch.asn}: "
+            what += "BGP would drop routes between them as loops"
             yield Finding(
                 Severity.BLOCKED, path, what, "give each leaf an AS of its own, and the spines another"
             )
@@ -46,7 +47,7 @@ def addresses(fabric: Fabric) -> Iterator[Finding]:
             mine = f"{switch.name}'s {kind}"
             other = owners.setdefault(address.lower(), mine)
             if other != mine:
-                what = f"{address} is {other} and {mine}"
+                what = f"{address} is both {other} and {mine}"
                 yield Finding(Severity.BLOCKED, path, what, "give each switch addresses of its own")
             if kind == "loopback":
                 for network, subnet in networks:

@@ -45,7 +45,7 @@ def ports_used_twice(fabric: Fabric) -> Iterator[Finding]:
             if taken := next((name for name in users if whole in (name, port) or name == port), None):
                 by = f" by {users[taken]}" if users[taken] != path else ""
                 other = "" if taken == port else f" as {taken}"
-                found[path, f"{port} is used{other}{by} too"].append(switch.name)
+                found[path, f"{port} is also used{other}{by}"].append(switch.name)
             users.setdefault(port, path)
     for (path, what), switches in found.items():
         yield Finding(Severity.BLOCKED, path, f"{what}, on {few(switches)}", "give each a port of its own")
@@ -62,7 +62,7 @@ def ports_beyond_the_switch(fabric: Fabric) -> Iterator[Finding]:
                 found[path, switch.ports][port].append(switch.name)
     for (path, number), beyond in found.items():
         switches = {name: None for names in beyond.values() for name in names}
-        what = f"{ports.compact(beyond)} is beyond the {number} ports of {few(list(switches))}"
+        what = f"{ports.compact(beyond)} exceeds the {number} ports of {few(list(switches))}"
         yield Finding(Severity.BLOCKED, path, what, "use ports that the switch has, or correct its ports")
 
 
@@ -74,7 +74,7 @@ def uplinks_without_tracking(fabric: Fabric) -> Iterator[Finding]:
         if bare and leaf.bonds:
             found[bare[0].path, ports.compact(link.port for link in bare)].append(leaf.name)
     for (path, names), switches in found.items():
-        what = f"{names} of {few(switches)} are uplinks without tracking: hosts would not notice their loss"
+        what = f"uplinks {names} of {few(switches)} are not tracked: hosts would not notice their loss"
         yield Finding(Severity.BLOCKED, path, what, "list them under tracked, or leave tracked out")
 
 
@@ -86,7 +86,7 @@ def segment_macs(fabric: Fabric) -> Iterator[Finding]:
             found[bond.segment.path][bond.segment.mac] = None
     for path, macs in found.items():
         if group := [mac for mac in macs if int(mac[:2], 16) & 1]:
-            what = f"{few(group)} is a group address, which no LACP system may have"
+            what = f"{few(group)} is a multicast address, which is not valid for an LACP system"
             yield Finding(Severity.BLOCKED, path, what, f"use one that starts with {RECOMMENDED}")
         elif outside := [mac for mac in macs if not mac.startswith(RECOMMENDED)]:
             what = f"{few(outside)} is outside the range that NVIDIA recommends for segment MACs"
@@ -101,8 +101,8 @@ def equal_preferences(fabric: Fabric) -> Iterator[Finding]:
         if any(len(set(found)) < len(found) for found in _preferences(rack))
     ]
     if equal:
-        others = f" (so in {len(equal)} racks)" if len(equal) > 1 else ""
-        what = f"{' and '.join(equal[0])} share a df-preference{others}: the lowest loopback forwards"
+        others = f" (and so in {len(equal)} racks)" if len(equal) > 1 else ""
+        what = f"{' and '.join(equal[0])} share a df-preference{others}: the lowest loopback decides"
         remedy = "list one for each leaf, such as [50000, 40000]"
         yield Finding(Severity.WARNING, "leaves.df-preference", what, remedy)
 

@@ -69,15 +69,15 @@ def _vlans(fabric: Fabric, host: Host, places: Sequence[Place]) -> Iterator[Find
             # On a port of the fabric it is cut by the change; on another NIC it is somebody else's.
             ours = any(vlan.name.startswith(f"{place.netdev}.") for place in places)
             severity = Severity.BLOCKED if ours else Severity.WARNING
-            what = f"{host.hostname} uses {called}, which is no network of this fabric"
-            yield Finding(severity, "networks", what, "add the network, or take it off the host")
+            what = f"{host.hostname} uses {called}, which is not a network of this fabric"
+            yield Finding(severity, "networks", what, "add the network, or remove it from the host")
             continue
         for place in places[:1]:
             network = place.carries(vlan.id)
             where = f"{place.port.name} of {place.switch.name}"
             if network is None and vlan.id:
                 what = f"{host.hostname} uses {called}, which {where} would not carry"
-                remedy = "add the network there, or take it off the host first"
+                remedy = "add the network there, or remove it from the host first"
                 yield Finding(Severity.BLOCKED, place.port.path, what, remedy)
             elif network and (strange := _foreign_subnets(network, vlan.subnets)):
                 what = f"{host.hostname} has {few(strange)} on {called}, which is network {network.name}"
@@ -98,7 +98,7 @@ def _mtus(host: Host, fabric: Fabric) -> Iterator[Finding]:
         if place and place.port.mtu and port.mtu > place.port.mtu:
             what = (
                 f"{port.netdev} of {host.hostname} sends up to {port.mtu} bytes, "
-                f"{place.port.name} of {place.switch.name} takes {place.port.mtu}"
+                f"but {place.port.name} of {place.switch.name} accepts {place.port.mtu}"
             )
             yield Finding(Severity.WARNING, place.port.path, what, "use one MTU at both ends")
 

@@ -31,11 +31,11 @@ def vlans_and_vnis(fabric: Fabric) -> Iterator[Finding]:
             if other is not network:
                 what = f"network {network.name} and network {other.name} both have {kind.upper()} {number}"
                 path = f"{network.path}.{kind}"
-                yield Finding(Severity.BLOCKED, path, what, "give each network one of its own")
+                yield Finding(Severity.BLOCKED, path, what, "give each network its own")
     for network in fabric.networks:
         if network.vlan in RESERVED_VLANS and fabric.by_role(Role.LEAF):
             first, last = RESERVED_VLANS[0], RESERVED_VLANS[-1]
-            what = f"VLAN {network.vlan} is among those that Cumulus Linux keeps for itself ({first}-{last})"
+            what = f"VLAN {network.vlan} is in the range that Cumulus Linux reserves ({first}-{last})"
             remedy = "use another, or move the switches' reserved range"
             yield Finding(Severity.WARNING, f"{network.path}.vlan", what, remedy)
     yield from _overlapping_subnets(fabric)
@@ -61,14 +61,14 @@ def mtu_chain(fabric: Fabric) -> Iterator[Finding]:
     if fabric.by_role(Role.LEAF):
         yield from _through_vxlan(fabric)
     if mtu.tenant and mtu.tenant + GENEVE_BYTES > mtu.host:
-        what = f"{mtu.tenant} bytes of an instance and {GENEVE_BYTES} of Geneve exceed the hosts' {mtu.host}"
+        what = f"an instance's {mtu.tenant} bytes and {GENEVE_BYTES} of Geneve exceed the hosts' {mtu.host}"
         yield Finding(Severity.BLOCKED, "mtu.tenant", what, f"use {mtu.host - GENEVE_BYTES} or less")
 
 
 def _through_vxlan(fabric: Fabric) -> Iterator[Finding]:
     mtu, room = fabric.mtu, fabric.mtu.fabric - VXLAN_BYTES
     if mtu.host > room:
-        what = f"{mtu.host} bytes of a host and {VXLAN_BYTES} of VXLAN exceed the fabric's {mtu.fabric}"
+        what = f"a host's {mtu.host} bytes and {VXLAN_BYTES} of VXLAN exceed the fabric's {mtu.fabric}"
         yield Finding(Severity.BLOCKED, "mtu.host", what, f"use {room} or less, or raise mtu.fabric")
     found: dict[tuple[Severity, str, str, str], list[str]] = defaultdict(list)
     for leaf in fabric.by_role(Role.LEAF):
@@ -86,11 +86,11 @@ def _port(port: SwitchPort, host: int, room: int) -> tuple[Severity, str, str, s
         return None
     if mtu > room and port.mtu is None:
         what = f"has the switch's own MTU {mtu}; VXLAN carries {room}, hosts use {host}"
-        return Severity.INFO, port.path, what, f"set mtu: {host} to say so"
+        return Severity.INFO, port.path, what, f"set mtu: {host} to make it explicit"
     if mtu > room:
-        return Severity.BLOCKED, port.path, f"takes {mtu} bytes, but VXLAN carries {room}", f"use {host}"
+        return Severity.BLOCKED, port.path, f"accepts {mtu} bytes, but VXLAN carries {room}", f"use {host}"
     if mtu < host:
-        what = f"takes {mtu} bytes, but the hosts on its networks send up to {host}"
+        what = f"accepts {mtu} bytes, but the hosts on its networks send up to {host}"
         return Severity.WARNING, port.path, what, "use one MTU on all ports of a network"
     return None
 

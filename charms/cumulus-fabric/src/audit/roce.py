@@ -41,19 +41,22 @@ def what_cumulus_can(fabric: Fabric) -> Iterator[Finding]:
     )
     for key, wanted, given in fixed:
         if wanted != given:
-            what = f"{wanted} is not what qos roce sets on {few(cumulus)}: {given}"
+            what = f"qos roce on {few(cumulus)} sets {given}, not {wanted}"
             yield Finding(Severity.BLOCKED, f"roce.{key}", what, f"use {given}")
     if roce.ecn:
-        what = f"qos roce takes no thresholds on {few(cumulus)}"
+        what = f"qos roce on {few(cumulus)} accepts no thresholds"
         yield Finding(Severity.BLOCKED, "roce.ecn", what, "leave them out")
     for key, dscp, priority in (
         ("dscp", roce.dscp, CUMULUS_PRIORITY),
         ("cnp-dscp", roce.cnp_dscp, CUMULUS_CNP_PRIORITY),
     ):
         if dscp // 8 != priority:
-            what = f"DSCP {dscp} is priority {dscp // 8} on {few(cumulus)}, not {priority}"
+            what = f"DSCP {dscp} maps to priority {dscp // 8} on {few(cumulus)}, not {priority}"
             yield Finding(
-                Severity.BLOCKED, f"roce.{key}", what, f"use one from {priority * 8} to {priority * 8 + 7}"
+                Severity.BLOCKED,
+                f"roce.{key}",
+                what,
+                f"use a value from {priority * 8} to {priority * 8 + 7}",
             )
 
 
@@ -63,14 +66,14 @@ def marks(fabric: Fabric) -> Iterator[Finding]:
     if roce.mode == "off":
         return
     if roce.priority == 0:
-        what = "priority 0 is that of all other traffic, which would become lossless too"
-        yield Finding(Severity.BLOCKED, "roce.priority", what, "use one from 1 to 7")
+        what = "priority 0 carries all other traffic, which would become lossless too"
+        yield Finding(Severity.BLOCKED, "roce.priority", what, "use a priority from 1 to 7")
     if roce.priority == roce.cnp_priority:
         what = f"RoCE and its congestion notifications both have priority {roce.priority}"
-        yield Finding(Severity.BLOCKED, "roce.cnp-priority", what, "use two priorities")
+        yield Finding(Severity.BLOCKED, "roce.cnp-priority", what, "use different priorities")
     if roce.dscp == roce.cnp_dscp:
         what = f"RoCE and its congestion notifications both have DSCP {roce.dscp}"
-        yield Finding(Severity.BLOCKED, "roce.cnp-dscp", what, "use two values")
+        yield Finding(Severity.BLOCKED, "roce.cnp-dscp", what, "use different values")
     if roce.ecn and roce.ecn.low >= roce.ecn.high:
-        what = f"marking starts at {roce.ecn.low}, not below {roce.ecn.high}, where it is complete"
-        yield Finding(Severity.BLOCKED, "roce.ecn.low", what, "use a low below high")
+        what = f"the low threshold {roce.ecn.low} is not below the high threshold {roce.ecn.high}"
+        yield Finding(Severity.BLOCKED, "roce.ecn.low", what, "set low below high")

@@ -37,8 +37,8 @@ def _other_bridges(name: str, applied: Tree, wanted: Tree) -> Iterator[Finding]:
     for bridge, found in inside.items():
         those = ports.compact(found)
         verb = "is" if len(found) == 1 else "are"
-        what = f"{those} {verb} in bridge {bridge}, which the intent does not have"
-        remedy = f"{_unset([f'interface {those} bridge domain {bridge}'])}, or take {those} out of the intent"
+        what = f"{those} {verb} in bridge {bridge}, which is not in the intent"
+        remedy = f"{_unset([f'interface {those} bridge domain {bridge}'])}, or remove {those} from the intent"
         yield Finding(Severity.BLOCKED, name, what, remedy)
 
 
@@ -55,7 +55,7 @@ def _mlag(name: str, applied: Tree) -> Iterator[Finding]:
         *([f"interface {','.join(peerlinks)}"] if peerlinks else []),
     ]
     if found:
-        what = f"MLAG is configured ({'; '.join(found)}), and EVPN multihoming excludes it"
+        what = f"MLAG is configured ({'; '.join(found)}), which excludes EVPN multihoming"
         yield Finding(Severity.BLOCKED, name, what, _unset(found))
 
 
@@ -73,7 +73,7 @@ def _mac_learning(name: str, applied: Tree) -> Iterator[Finding]:
         if path[-1] == MAC_LEARNING and value in ON and path[:3] != ours
     ]
     if found:
-        what = f"MAC learning over VXLAN is on ({'; '.join(found)}), and EVPN excludes it"
+        what = f"MAC learning over VXLAN is on ({'; '.join(found)}), which EVPN does not allow"
         yield Finding(Severity.BLOCKED, name, what, _unset(found))
 
 

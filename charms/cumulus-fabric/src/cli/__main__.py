@@ -93,7 +93,7 @@ def _written(options: argparse.Namespace, fabric: Fabric, switch: Switch) -> str
     dialect = switch.dialect
     if dialect is None:
         if options.dialect is None and switch.platform == "cumulus":
-            note = f"{switch.name}: the intent does not tell its dialect; written for releases up to 5.14"
+            note = f"{switch.name}: the intent does not set its dialect; written for releases up to 5.14"
             print(note, file=sys.stderr)
         dialect = Dialect(options.dialect or Dialect.UNTIL_5_14.value)
     return formats.write(fabric, switch, dialect, options.format)

@@ -77,7 +77,7 @@ def credentials(name: str) -> Credentials:
     user, colon, password = line.partition("\n")[0].partition(":")
     found = Credentials(user, password)
     if not (colon and found.usable):
-        raise UsageError(f"--credentials: {name} does not hold what is allowed: {CREDENTIALS}")
+        raise UsageError(f"--credentials: {name} has no usable credentials; give {CREDENTIALS}")
     return found
 
 

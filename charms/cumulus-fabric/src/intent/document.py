@@ -59,7 +59,7 @@ def read(text: str) -> object:
     except yaml.YAMLError as error:
         raise InvalidValue("", text, f"a YAML document: {str(error).partition(chr(10))[0]}") from error
     except RecursionError as error:
-        raise InvalidValue("", text, "a YAML document that is not nested without end") from error
+        raise InvalidValue("", text, "a YAML document without endless nesting") from error
     except (AttributeError, LookupError, ValueError) as error:
         # What PyYAML lets through of a value that is not what its tag says, or of too long a number.
         allowed = "a YAML document without tags such as !!int, and with numbers that a computer can hold"

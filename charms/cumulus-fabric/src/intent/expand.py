@@ -52,7 +52,7 @@ def _spines(intent: Intent) -> Iterator[Switch]:
     spines = intent.spines
     if spines is None:
         if intent.leaves:
-            raise InvalidValue("spines", None, "the spines that the leaves hang on")
+            raise InvalidValue("spines", None, "the spines that the leaves connect to")
         return
     if (spines.count is None) == (not spines.names):
         raise InvalidValue("spines.count", spines.count, "either count or names")

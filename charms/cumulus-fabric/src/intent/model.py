@@ -29,7 +29,7 @@ class Dialect(enum.Enum):
         """
         parts = release.split(".")
         if len(parts) < 2 or parts[0] != "5" or not parts[1].isdigit():
-            raise ValueError(f"Cumulus Linux {release} has no NVUE that this charm knows; it needs 5.x")
+            raise ValueError(f"Cumulus Linux {release} is not supported; this charm needs 5.x")
         return cls.FROM_5_15 if int(parts[1]) >= 15 else cls.UNTIL_5_14
 
 

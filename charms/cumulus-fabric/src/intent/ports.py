@@ -92,5 +92,5 @@ def front(name: str) -> int:
     """The number of the front-panel port that a Cumulus port name stands on: 1 for swp1 and for swp1s0."""
     found = re.fullmatch(r"swp(\d+)(?:s\d+)?", name)
     if found is None:
-        raise ValueError(f"{name} is no front-panel port")
+        raise ValueError(f"{name} is not a front-panel port")
     return int(found[1])

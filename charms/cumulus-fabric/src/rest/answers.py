@@ -37,10 +37,10 @@ def read(user: str, place: str, what: str, status: int, content: bytes) -> dict[
     if done:
         raise SwitchError("unreachable", f"the answer to {what} cannot be read", status=status)
     if status == HTTPStatus.UNAUTHORIZED:
-        said = f"user {user} is not let in"
+        said = f"the switch refused user {user}"
         remedy = (
-            "correct the user or password in the secret; a switch that still has its factory password "
-            "answers so, too, until somebody has logged in to it and changed that"
+            "correct the user or password in the secret; a switch with its factory password "
+            "also refuses requests until someone logs in to it and changes that password"
         )
         raise SwitchError("credentials", said, remedy, status)
     if status == HTTPStatus.FORBIDDEN and what.startswith("GET "):
@@ -50,16 +50,16 @@ def read(user: str, place: str, what: str, status: int, content: bytes) -> dict[
     reason = f"the switch answers {status} to {what}: {said}"
     if status < HTTPStatus.BAD_REQUEST:
         # NVUE does not redirect; followed, a redirect would take the password to another place.
-        remedy = f"see what answers at {place}: NVUE sends no redirects, and none is followed"
+        remedy = f"check what listens at {place}: NVUE sends no redirects, and the charm follows none"
         raise SwitchError("unreachable", reason, remedy, status)
     raise SwitchError("unreachable" if status in RETRIED_STATUSES else "refused", reason, status=status)
 
 
 def _forbidden(user: str, content: bytes) -> SwitchError:
     """Why nothing may be read. NVUE's documents do not give the words of the first login's answer."""
-    said, remedy = "the default password was never changed", "log in to the switch once, change it"
+    said, remedy = "the default password has not been changed", "log in to the switch once and change it"
     if b"password" not in content.lower():
-        said = f"user {user} may read nothing: no role allows it, or {said}"
+        said = f"user {user} has no read access: no role grants it, or {said}"
         remedy = f"give it the role nvue-admin, or {remedy}"
     remedy += ", and put the new one into the secret"
     return SwitchError("credentials", said, remedy, HTTPStatus.FORBIDDEN)

@@ -115,7 +115,11 @@ class Nvue:
         """A new revision, which starts as what is applied."""
         name = next(iter(self.request("POST", "/revision")), "")
         if not name:
-            raise SwitchError("refused", "it made a revision and does not say which", "see nv config history")
+            raise SwitchError(
+                "refused",
+                "it created a revision, but did not return its id",
+                "check it with nv config history",
+            )
         return name
 
     def patch(self, revision: str, tree: Tree) -> None:

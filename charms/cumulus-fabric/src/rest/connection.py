@@ -189,8 +189,8 @@ def _through(proxy: str) -> tuple[str, int, dict[str, str]]:
         SwitchError: its URL cannot be used. It may hold a password, and is not repeated.
 
     """
-    remedy = "give it, or outside Juju the variable https_proxy, a URL such as http://192.0.2.1:3128"
-    unusable = SwitchError("proxy", "option juju-https-proxy: is no URL of an HTTP proxy", remedy)
+    remedy = "set it, or outside Juju the variable https_proxy, to a URL such as http://192.0.2.1:3128"
+    unusable = SwitchError("proxy", "option juju-https-proxy: is not the URL of an HTTP proxy", remedy)
     try:
         parts = urlsplit(proxy)
         host, port = parts.hostname or "", parts.port or 3128

@@ -35,7 +35,7 @@ def earlier(switch: Nvue, now: Tree) -> Tree | None:
     if before is None:
         return None
     if True in same[before:]:
-        what = "its last change went back to what it had run before, so that there are two ways to go"
+        what = "its last change was itself a rollback, so it is unclear which configuration to restore"
         raise SwitchError("history", what, ROLLBACK_REMEDY)
     return ran[before]
 
@@ -46,7 +46,7 @@ def partial_rollback(now: Mapping[str, Tree], before: Mapping[str, Tree]) -> Ite
     leaving = {name for name in members & before.keys() if not _speaks_bgp(before[name])}
     if leaving != members:
         for name in sorted(leaving):
-            what = "would leave the fabric, since its last change made it part of it, and others stay"
+            what = "would leave the fabric, because its last change added it, while others would stay"
             yield Finding(Severity.BLOCKED, name, what, ROLLBACK_REMEDY)
 
 

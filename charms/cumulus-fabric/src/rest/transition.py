@@ -84,8 +84,8 @@ def reach(
                 lost = _try(ask)
                 continue
         if late:
-            what = f"not done within {polling.deadline:g} s: {seen.state if seen else 'no answer'}"
-            raise SwitchError("unreachable", what, "see nv config history")
+            what = f"not finished within {polling.deadline:g} s: {seen.state if seen else 'no answer'}"
+            raise SwitchError("unreachable", what, "check it with nv config history")
         clock.sleep(polling.poll)
 
 

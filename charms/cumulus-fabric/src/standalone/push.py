@@ -19,7 +19,7 @@ def script_for(fabric: Fabric, switch: Switch) -> Script:
 
     """
     if switch.platform not in _WRITERS:
-        raise ValueError(f"{switch.name} runs {switch.platform}; its tree comes from render")
+        raise ValueError(f"{switch.name} runs {switch.platform}; it has a tree instead of a script")
     return _WRITERS[switch.platform](fabric, switch)
 
 

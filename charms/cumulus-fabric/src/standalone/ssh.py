@@ -71,7 +71,7 @@ def push_config(platform: str, address: str, script: Script, login: Login) -> No
             _save(connection, script.save, login.timeout)
             connection.exit_config_mode()
     except netmiko.NetmikoAuthenticationException:
-        remedy = "correct the credentials; the password was sent nowhere else"
+        remedy = "correct the user or the password"
         raise StepError(f"{address} refused the login of {login.user}", remedy) from None
     except netmiko.ConfigInvalidException as error:
         command, _, answer = (
@@ -82,10 +82,10 @@ def push_config(platform: str, address: str, script: Script, login: Login) -> No
         raise StepError(f"{address} refused '{command}': {said}", remedy) from None
     except (netmiko.NetmikoBaseException, paramiko.SSHException, OSError, ValueError) as error:
         if "known_hosts" in str(error) or isinstance(error, paramiko.BadHostKeyException):
-            reason = f"{address} presents a host key that is not the known one"
+            reason = f"{address} presents a host key that differs from the known one"
             raise StepError(reason, "check the key at the switch, then add it to the known hosts") from None
         said = str(error).strip().partition("\n")[0] or type(error).__name__
-        raise StepError(f"{address} cannot be configured: {said}", "see that it answers by SSH") from None
+        raise StepError(f"{address} cannot be configured: {said}", "check that it answers by SSH") from None
 
 
 def _parameters(platform: str, address: str, login: Login, keys: IO[str]) -> dict[str, Any]:

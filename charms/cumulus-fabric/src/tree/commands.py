@@ -91,7 +91,7 @@ def _ranked(path: Path, dialect: Dialect) -> tuple[int, Path]:
     for rank, known in _KNOWN[dialect].get((path[0] if path else "", len(path)), ()):
         if all(part == token or _takes(part, token, dialect) for part, token in zip(known, path)):
             return rank, known
-    raise PathError(f"{' '.join(path)} is no path that this charm renders for NVUE {dialect.value}")
+    raise PathError(f"{' '.join(path)} is not a path that this charm renders for NVUE {dialect.value}")
 
 
 def rank(path: Path, dialect: Dialect) -> tuple[int, tuple[tuple[tuple[int, str | int], ...], ...]]:

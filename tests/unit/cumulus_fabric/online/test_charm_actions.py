@@ -88,7 +88,7 @@ def test_one_switch_alone(running: Unit) -> None:
     running.configure(intent=intent(with_storage))
     running.action("apply", switch="Leaf0-2")
     assert {write.split()[0] for write in running.writes} == {"Leaf0-2"}
-    assert "Leaf9-1 is no switch of the intent" in running.failure("apply", switch="Leaf9-1")
+    assert "Leaf9-1 is not a switch of the intent" in running.failure("apply", switch="Leaf9-1")
 
 
 def test_a_failing_apply_fails_the_action_and_says_that_all_is_as_before(fresh: Unit) -> None:
@@ -158,7 +158,7 @@ def test_actions_refuse_wrong_parameters(
 
 
 def test_a_switch_that_is_no_switch_of_the_intent_is_not_rendered(running: Unit) -> None:
-    with pytest.raises(testing.ActionFailed, match="Leaf7-7 is no switch of the intent"):
+    with pytest.raises(testing.ActionFailed, match="Leaf7-7 is not a switch of the intent"):
         running.action("render", switch="Leaf7-7", dialect="5.14")
 
 

@@ -84,12 +84,12 @@ def test_only_the_leader_acts(fresh: Unit) -> None:
     fresh.configure(apply_policy="auto")
     assert fresh.emit() == ops.ActiveStatus()
     assert all(not server.calls for server in fresh.rack.servers.values())
-    assert "run it on the leader" in fresh.failure("apply")
-    assert "run it on the leader" in fresh.failure("rollback")
+    assert "run this action on the leader" in fresh.failure("apply")
+    assert "run this action on the leader" in fresh.failure("rollback")
 
 
 def test_removal_says_that_the_switches_stay(running: Unit) -> None:
-    assert running.emit("stop") == ops.MaintenanceStatus("removed; the switches stay as they are")
+    assert running.emit("stop") == ops.MaintenanceStatus("removed; the switches keep their configuration")
     assert running.writes == []
 
 
@@ -115,9 +115,12 @@ TROUBLE = {
         {"intent": intent(lambda content: content["spines"].pop("management"))},
         "Spine0: has no management address",
     ),
-    "a strange canary": ({"canary": "Leaf9-9"}, "Leaf9-9 is no switch of the intent"),
+    "a strange canary": ({"canary": "Leaf9-9"}, "Leaf9-9 is not a switch of the intent"),
     "no credentials": ({"credentials": None}, "option credentials: is not set; add a secret"),
-    "no such secret": ({"credentials": "secret:d0erdgfmp25c762i8np0"}, "its secret cannot be read; see that"),
+    "no such secret": (
+        {"credentials": "secret:d0erdgfmp25c762i8np0"},
+        "the secret cannot be read; check that",
+    ),
     "no CA": ({"ca_certificate": ""}, "ca-certificate"),
     "a strange pin": ({"pinned_certificates": f"Leaf0-1={'0' * 64}"}, "it is not the pinned one"),
 }
@@ -145,13 +148,13 @@ def test_switches_that_do_not_answer_are_named(fresh: Unit) -> None:
 def test_a_wrong_password_and_one_that_was_never_changed(fresh: Unit) -> None:
     fresh.rack.servers["Leaf0-1"].password = "something else"
     fresh.emit()
-    assert "Leaf0-1: user cumulus is not let in; correct the user or password in the secret" in fresh.log
+    assert "Leaf0-1: the switch refused user cumulus; correct the user or password in the secret" in fresh.log
     for server in fresh.rack.servers.values():
         server.password = "cumulus"
     secret = testing.Secret({"password": "cumulus"})
     fresh.state = replace(fresh.state, secrets={secret})
     fresh.configure(credentials=secret.id).emit()
-    assert "Leaf0-1: the default password was never changed; log in to the switch once" in fresh.log
+    assert "Leaf0-1: the default password has not been changed; log in to the switch once" in fresh.log
     assert fresh.writes == []
 
 
@@ -170,7 +173,9 @@ def test_an_unsupported_release_is_recognised(
 ) -> None:
     with site(certificate, monkeypatch, release=release) as unit:
         unit.emit()
-        assert f"Cumulus Linux {release} is not supported; bring it to 5.5 or a later 5.x" in unit.log
+        assert (
+            f"Cumulus Linux {release} is not supported; install Cumulus Linux 5.5 or a later 5.x" in unit.log
+        )
 
 
 def test_pinned_certificates_replace_the_authority(running: Unit, certificate: Certificate) -> None:

@@ -68,5 +68,5 @@ def test_what_it_refuses_fails_the_action(unit: Unit, onyx: SshSwitch) -> None:
 
 def test_without_its_key_it_is_not_talked_to(unit: Unit, onyx: SshSwitch) -> None:
     unit.configure(known_hosts="")
-    assert "presents a host key that is not the known one" in unit.failure("apply", switch="sn2410")
+    assert "presents a host key that differs from the known one" in unit.failure("apply", switch="sn2410")
     assert onyx.shell.taken == []

@@ -96,7 +96,8 @@ def test_a_redirect_is_no_success_and_is_not_followed(nvue: Nvue, server: Server
     with pytest.raises(SwitchError, match=f"^the switch answers 302 to {what}: Found$") as failed:
         nvue.applied() if call == "read" else nvue.create()
     assert (
-        failed.value.remedy == f"see what answers at {place}: NVUE sends no redirects, and none is followed"
+        failed.value.remedy
+        == f"check what listens at {place}: NVUE sends no redirects, and the charm follows none"
     )
     assert len(server.calls) == 1
 
@@ -259,24 +260,26 @@ def test_the_password_is_nowhere_but_in_the_request(
     said += [repr(replace(access, proxy=f"http://me:{PASSWORD}@192.0.2.1:3128"))]
     assert PASSWORD not in " ".join(said)
     assert access.credentials.header not in " ".join(said)
-    assert "user cumulus is not let in" in said[0]
-    assert "in the secret; a switch that still has its factory password answers so, too" in said[2]
+    assert "the switch refused user cumulus" in said[0]
+    assert "in the secret; a switch with its factory password also refuses requests" in said[2]
 
 
 def test_the_factorys_password_is_called_so(server: Server, access: Access) -> None:
     server.password = "cumulus"
     new = replace(access, credentials=Credentials("cumulus", "cumulus"))
     client = Nvue("leaf", "127.0.0.1", new, server.port)
-    with pytest.raises(SwitchError, match=r"^the default password was never changed$") as failed:
+    with pytest.raises(SwitchError, match=r"^the default password has not been changed$") as failed:
         client.applied()
     client.close()
     assert failed.value.kind == "credentials"
-    assert failed.value.remedy.startswith("log in to the switch once, change it")
+    assert failed.value.remedy.startswith("log in to the switch once and change it")
 
 
 def test_a_403_that_does_not_name_the_password_may_be_either(nvue: Nvue, server: Server) -> None:
     server.role = False
-    either = "user cumulus may read nothing: no role allows it, or the default password was never changed"
+    either = (
+        "user cumulus has no read access: no role grants it, or the default password has not been changed"
+    )
     with pytest.raises(SwitchError, match=f"^{either}$") as failed:
         nvue.applied()
     assert failed.value.kind == "credentials"

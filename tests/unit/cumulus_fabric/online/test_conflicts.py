@@ -53,37 +53,37 @@ LEARN = {"vlan": {"7": {"vni": {"7": {"mac-learning": "YES"}}}}}
 BESIDE: dict[str, tuple[dict[str, Any], str, str]] = {
     "the bond in another bridge": (
         bridged("bond1"),
-        "bond1 is in bridge br_storage, which the intent does not have",
+        "bond1 is in bridge br_storage, which is not in the intent",
         "run nv unset interface bond1 bridge domain br_storage and nv config apply on the switch, "
-        "or take bond1 out of the intent",
+        "or remove bond1 from the intent",
     ),
     "ports in another bridge": (
         bridged("swp31", "bond1"),
-        "bond1,swp31 are in bridge br_storage, which the intent does not have",
+        "bond1,swp31 are in bridge br_storage, which is not in the intent",
         "run nv unset interface bond1,swp31 bridge domain br_storage and nv config apply on the switch, "
-        "or take bond1,swp31 out of the intent",
+        "or remove bond1,swp31 from the intent",
     ),
     "MLAG": (
         {"mlag": PAIR, "interface": PEERLINK, "nve": {"vxlan": {"mlag": {"shared-address": "10.0.1.12"}}}},
         "MLAG is configured (mlag; nve vxlan mlag; interface peerlink,peerlink.4094), "
-        "and EVPN multihoming excludes it",
+        "which excludes EVPN multihoming",
         "run nv unset mlag, nv unset nve vxlan mlag, nv unset interface peerlink,peerlink.4094 "
         "and nv config apply on the switch",
     ),
     "a bond's MLAG": (
         {"interface": {"bond1": {"bond": {"mlag": {"ENABLE": "YES", "id": 1}}}}},
-        "MLAG is configured (interface bond1 bond mlag), and EVPN multihoming excludes it",
+        "MLAG is configured (interface bond1 bond mlag), which excludes EVPN multihoming",
         "run nv unset interface bond1 bond mlag and nv config apply on the switch",
     ),
     "MAC learning": (
         {"nve": {"vxlan": {"mac-learning": "YES"}}},
-        "MAC learning over VXLAN is on (nve vxlan mac-learning), and EVPN excludes it",
+        "MAC learning over VXLAN is on (nve vxlan mac-learning), which EVPN does not allow",
         "run nv unset nve vxlan mac-learning and nv config apply on the switch",
     ),
     "MAC learning of another bridge's VNI": (
         {"bridge": {"domain": {"br_storage": LEARN}}},
         "MAC learning over VXLAN is on (bridge domain br_storage vlan 7 vni 7 mac-learning), "
-        "and EVPN excludes it",
+        "which EVPN does not allow",
         "run nv unset bridge domain br_storage vlan 7 vni 7 mac-learning and nv config apply on the switch",
     ),
 }

@@ -245,8 +245,8 @@ def test_a_switch_that_does_not_wait_takes_everything_back(three: Rack) -> None:
     report = change(three)
     assert report.verdict == "fully rolled back: every switch runs what it ran before"
     assert [reason.sentence() for reason in report.reasons] == [
-        "Spine0: it applied the change for good, although it was asked to wait for a confirmation; "
-        "bring it to a release that knows nv config apply --confirm"
+        "Spine0: it applied the change permanently instead of waiting for a confirmation; "
+        "upgrade it to a release that has nv config apply --confirm"
     ]
     assert outcome(three, before) == "rolled back"
 
@@ -275,9 +275,13 @@ def test_a_switch_that_still_asks_whether_to_ignore_a_failure_is_not_called_roll
     three.wires.refuse[CANARY] = RELOAD
     report = change(three)
     assert report.results == {CANARY: Result.UNKNOWN}
-    assert report.verdict == f"rolled back, but not known of {CANARY}; look at it when it answers again"
+    assert (
+        report.verdict
+        == f"rolled back, but the state of {CANARY} is unknown; check it when it is reachable again"
+    )
     revision = list(box.revisions)[-1]
     assert report.reasons[-1].sentence() == (
-        f"{CANARY}: not seen to be rolled back: revision {revision} is still ignore_fail; {RELOAD.message}; "
-        f"run nv config apply {revision} on it and answer no, or apply the one before"
+        f"{CANARY}: its rollback could not be confirmed: revision {revision} is still ignore_fail; "
+        f"{RELOAD.message}; "
+        f"run nv config apply {revision} on it and answer no, or apply the previous revision"
     )

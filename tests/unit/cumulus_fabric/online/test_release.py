@@ -50,6 +50,6 @@ def test_what_else_has_a_version_is_not_taken_for_the_release(
 
 @pytest.mark.parametrize("version", [{}, OTHERS, {**OTHERS, "image": {}}, "none", 7])
 def test_a_switch_that_does_not_tell_it_is_one_sentence(access: Access, version: Any) -> None:
-    with pytest.raises(SwitchError, match="it does not tell its release") as failed:
+    with pytest.raises(SwitchError, match="it does not report its release") as failed:
         release_of(client(access, version=version))
-    assert failed.value.remedy == "bring it to 5.5 or a later 5.x"
+    assert failed.value.remedy == "install Cumulus Linux 5.5 or a later 5.x"

@@ -56,7 +56,7 @@ def test_the_last_change_of_all_is_taken_back(three: Rack) -> None:
     _, first, _ = bring(three, SMALL, CHANGED)
     report = three.site.rollback()
     assert report.reasons == ()
-    assert report.verdict == "fully brought back to before their last change: 3 switches changed"
+    assert report.verdict == "fully restored to before their last change: 3 switches changed"
     assert three.applied == first
 
 
@@ -76,7 +76,7 @@ def test_one_that_fails_is_taken_back_itself_and_says_so(three: Rack) -> None:
     three.wires.refuse["Leaf0-2"] = Issue("systemctl", "no")
     report = three.site.rollback()
     assert not report.applied
-    assert report.verdict == "not brought back: every switch runs what it ran before"
+    assert report.verdict == "not restored: every switch runs what it ran before"
     assert three.applied == second
 
 
@@ -89,13 +89,13 @@ def test_back_to_the_factory(three: Rack) -> None:
 def test_a_second_one_neither_swings_back_nor_guesses(three: Rack) -> None:
     bring(three, SMALL, CHANGED)
     assert three.site.rollback().applied
-    two = "its last change went back to what it had run before, so that there are two ways to go"
+    two = "its last change was itself a rollback, so it is unclear which configuration to restore"
     assert refused(three) == [f"{name} {two}" for name in NAMES]
 
 
 def test_switches_that_the_last_change_did_not_touch_do_not_leave_the_fabric(three: Rack) -> None:
     _, first, _ = bring(three, SMALL, LEAVES)
-    leaves = "would leave the fabric, since its last change made it part of it, and others stay"
+    leaves = "would leave the fabric, because its last change added it, while others would stay"
     assert refused(three) == [f"Spine0 {leaves}"]
     assert three.site.rollback(["Leaf0-1", "Leaf0-2"]).applied
     assert three.applied == first

@@ -90,7 +90,7 @@ def test_a_proxy_that_cannot_be_used_is_one_sentence_without_its_password(access
     with pytest.raises(SwitchError) as failed:
         Nvue("leaf", "192.0.2.9", replace(access, proxy=proxy)).applied()
     assert failed.value.kind == "proxy"
-    assert failed.value.reason == "option juju-https-proxy: is no URL of an HTTP proxy"
+    assert failed.value.reason == "option juju-https-proxy: is not the URL of an HTTP proxy"
     assert "such as http://192.0.2.1:3128" in failed.value.remedy
     assert "word" not in f"{failed.value!r}{failed.value.remedy}"
 

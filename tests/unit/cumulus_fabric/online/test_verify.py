@@ -117,7 +117,7 @@ BROKEN: dict[str, tuple[Callable[[Rack], object], list[str]]] = {
             for one, other in ((f"Leaf0-1 swp{port}", spine), (f"{spine} swp13", "Leaf0-1"))
         ]
         + [
-            f"{one} {bond}: {other} is not seen as peer of its Ethernet segment"
+            f"{one} {bond}: {other} is missing as a peer of its Ethernet segment"
             for bond in ("bond1", "bond2", "bond_ext")
             for one, other in (("Leaf0-1", "Leaf0-2"), ("Leaf0-2", "Leaf0-1"))
         ],
@@ -131,7 +131,7 @@ BROKEN: dict[str, tuple[Callable[[Rack], object], list[str]]] = {
             rdg, "Leaf0-2", {"interface": {"bond1": {"evpn": {"multihoming": {"segment": {"local-id": 77}}}}}}
         ),
         [
-            "Leaf0-1 bond1: Leaf0-2 is not seen as peer of its Ethernet segment",
+            "Leaf0-1 bond1: Leaf0-2 is missing as a peer of its Ethernet segment",
             "Leaf0-2 bond1: its Ethernet segment 03:44:38:39:be:ef:01:00:00:01 does not exist",
         ],
     ),
@@ -227,14 +227,14 @@ def test_a_links_own_status_counts_where_the_release_tells_it(
 def test_an_uplink_on_which_no_lldp_is_heard_yet_is_only_mentioned(rdg: Rack) -> None:
     with showing(rdg, "Leaf0-1", {"interface": {"swp31": {"lldp": {"neighbor": {"Spine0": None}}}}}):
         assert found(rdg) == []
-        assert any(each.what == "Spine0 is not seen by LLDP yet" for each in rdg.site.verify())
+        assert any(each.what == "Spine0 is not visible by LLDP yet" for each in rdg.site.verify())
 
 
 def test_a_silent_host_port_is_unknown_and_not_wrong(rdg: Rack) -> None:
     rdg.wires.hosts["Leaf0-1", "swp9"].speaks = False
     assert found(rdg) == []
     assert any(
-        each.sentence() == "Leaf0-1 swp9: node1 is not seen by LLDP: unknown, not wrong"
+        each.sentence() == "Leaf0-1 swp9: LLDP does not show node1 yet, so its cabling is unknown"
         for each in rdg.site.verify()
     )
 
@@ -256,7 +256,7 @@ def test_settings_that_differ_are_one_finding_for_each_switch(rdg: Rack) -> None
     finally:
         running.tree = before
     said = "Leaf0-1: 1 setting differs from the intent: interface bond1 link mtu"
-    assert only.sentence() == f"{said}; the action apply brings it there"
+    assert only.sentence() == f"{said}; run the action apply"
 
 
 def test_another_as_number_in_the_vrf_is_found(rdg: Rack) -> None:
@@ -269,7 +269,7 @@ def test_another_as_number_in_the_vrf_is_found(rdg: Rack) -> None:
     finally:
         running.tree = before
     said = "Leaf0-1: 1 setting differs from the intent: vrf default router bgp autonomous-system"
-    assert only.sentence() == f"{said}; the action apply brings it there"
+    assert only.sentence() == f"{said}; run the action apply"
 
 
 def test_a_switch_that_does_not_answer_is_one_finding(rdg: Rack) -> None:
