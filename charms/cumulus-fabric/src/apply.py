@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bring switches to the intent as one confirmed commit: all of them, or none.
 
-Each wave of switches (a canary first) is changed at once. A changed switch waits for its confirmation and
-goes back by itself without it, so that one that loses its management comes back. Nothing is confirmed before
-what is seen afterwards is at least as good as what was seen before. Whatever fails takes the whole run back.
+The switches of a wave change at the same time; the canary is the first wave. A changed switch waits for its
+confirmation and rolls back by itself without it, so that a switch that loses its management recovers. A wave
+is confirmed once the fabric is at least as healthy as before. Any failure rolls the whole run back.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -22,13 +22,13 @@ from tree.diff import inverse, same
 
 @dataclass(frozen=True)
 class ApplyPolicy:
-    """How a run goes.
+    """The timeouts of a run, in seconds.
 
     Attributes:
-        confirm: seconds after which a switch goes back without a confirmation.
-        settle: seconds that sessions may take to come up.
-        deadline: seconds that one switch may take to apply.
-        poll: seconds between two looks.
+        confirm: after which a switch rolls back without a confirmation.
+        settle: that sessions may take to come up.
+        deadline: that one switch may take to apply.
+        poll: between two reads.
 
     """
 
@@ -39,8 +39,7 @@ class ApplyPolicy:
 
 
 Check = Callable[[Collection[str]], Sequence[Finding]]
-"""Looks at the fabric now. Its argument are the switches whose turn is still to come; it leaves out findings
-that were there before the run."""
+"""Returns the findings that were not there before the run; its argument are the switches still to change."""
 
 
 def apply(
@@ -57,9 +56,9 @@ def apply(
         changes: what each switch needs; see plan.changes.
         waves: names of the switches that are changed together, in order.
         fleet: the switches.
-        check: what is wrong with the fabric now that was not before.
-        policy: how long things may take.
-        announce: progress, one line at a time.
+        check: finds what is wrong with the fabric now and was not before.
+        policy: the timeouts.
+        announce: receives progress, one line at a time.
 
     """
     return _Run(changes, fleet, check, policy, announce).go(waves)
@@ -68,8 +67,8 @@ def apply(
 def by_wave(names: Sequence[str], canary: str, roles: Sequence[Sequence[str]], limit: int) -> list[list[str]]:
     """The canary alone, then the others: role by role, or all at once when ``roles`` is empty.
 
-    None is larger than ``limit``, the switches that are talked to at once: those that go first would wait for
-    their confirmation while the last ones have not begun, and could go back before it is their turn.
+    No wave is larger than ``limit``, the number of parallel connections: otherwise the first switches would
+    wait for their confirmation before the last ones have started, and could roll back in the meantime.
     """
     first = [name for name in names if name == canary]
     rest = [name for name in names if name != canary]
@@ -78,7 +77,7 @@ def by_wave(names: Sequence[str], canary: str, roles: Sequence[Sequence[str]], l
 
 
 class _Run:
-    """One run; knows the revision that it made on each switch."""
+    """One run, with the revision that it created on each switch."""
 
     def __init__(
         self,
@@ -106,7 +105,7 @@ class _Run:
         return Report(dict(self.results), tuple(self._save()))
 
     def _wave(self, wave: Sequence[str]) -> list[Finding]:
-        """Change a wave, look, and confirm; what went wrong, if anything did."""
+        """Change a wave, wait until the fabric has settled, and confirm; the findings if that fails."""
         self.started += wave
         waiting, failed = self.fleet.each(wave, self._start)
         if failed:
@@ -120,10 +119,10 @@ class _Run:
         return _blocked(failed)
 
     def _start(self, switch: Nvue) -> bool:
-        """Prepare a revision and apply it up to its confirmation; False when there was nothing to apply.
+        """Prepare a revision and apply it up to its confirmation; False if there was nothing to apply.
 
         Raises:
-            SwitchError: it failed, or the switch did not wait: nothing would bring it back by itself.
+            SwitchError: it failed, or the switch did not wait, so that it would not roll back by itself.
 
         """
         change = self.changes[switch.name]
@@ -133,7 +132,7 @@ class _Run:
             raise outcome.error
         if not switch.difference(revision):
             self.results[switch.name] = Result.UNCHANGED
-            switch.drop(self.revisions.pop(switch.name))  # or each run would leave one pending
+            switch.drop(self.revisions.pop(switch.name))  # otherwise each run would leave one pending
             return False
         waiting = AwaitsConfirmation(self.clock)
         seen = reach(
@@ -164,7 +163,7 @@ class _Run:
             self.unsaved.append(switch.name)
 
     def _settle(self) -> list[Finding]:
-        """Wait until nothing is worse than before; what still is when the time is over."""
+        """Wait until nothing is worse than before; what still is at the end of the settle timeout."""
         deadline = self.clock.monotonic() + self.policy.settle
         pending = self.changes.keys() - set(self.started)
         while True:
@@ -174,7 +173,7 @@ class _Run:
                 return worse
             self.clock.sleep(self.policy.poll)
 
-    # -- taking back
+    # -- rolling back
 
     def _roll_back(self, reasons: Sequence[Finding]) -> Report:
         done, failed = self.fleet.each(self.started, self._roll_back_switch)
@@ -200,7 +199,7 @@ class _Run:
             try:
                 seen = switch.progress(revision) if revision else None
                 if revision and seen and seen.state == "pending":
-                    switch.drop(revision)  # so that a request that is still under way cannot apply it
+                    switch.drop(revision)  # so that a request still in flight cannot apply it
                 if seen is None or seen.applied or seen.state == "pending" or (seen.failed and not seen.asks):
                     return self._restore(switch)
                 reason = "; ".join((f"revision {revision} is still {seen.state}", *seen.issues))
@@ -217,7 +216,7 @@ class _Run:
             self.clock.sleep(self.policy.poll)
 
     def _restore(self, switch: Nvue) -> Result:
-        """See that the switch runs what it ran before; bring it there where it does not."""
+        """Restore what the switch ran before, unless it runs that already."""
         change = self.changes[switch.name]
         if self.results.get(switch.name) is Result.UNCHANGED:
             return Result.UNCHANGED
@@ -238,7 +237,7 @@ class _Run:
         return Result.ROLLED_BACK
 
     def _remains(self, switch: Nvue) -> bool:
-        """Whether anything that this run has set or unset is still so on the switch."""
+        """Whether the switch still has anything that this run has set or unset."""
         change = self.changes[switch.name]
         now = switch.applied()
         return any(
@@ -246,7 +245,7 @@ class _Run:
         )
 
     def _save(self) -> list[Finding]:
-        """Save where the release does not do so by itself."""
+        """Save on releases that do not save by themselves."""
         _, failed = self.fleet.each(self.unsaved, lambda switch: switch.save())
         remedy = "run nv config save on it: a reboot would lose the change"
         return [

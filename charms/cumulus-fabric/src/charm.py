@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Juju's events, actions and status for the four verbs; nothing else."""
+"""Translates Juju's events, actions and options into the four verbs."""
 
 import logging
 import os
@@ -33,13 +33,13 @@ class CumulusFabricCharm(ops.CharmBase):
 
     @staticmethod
     def connect(fabric: Fabric, access: Access, limit: int) -> Fleet:
-        """The way to the switches."""
+        """Connections to the switches; tests replace it."""
         return online.fleet(fabric, access, limit)
 
     def __init__(self, framework: ops.Framework) -> None:
         super().__init__(framework)
         self._read_only = False
-        # Observed first: what follows must know that this hook is for looking.
+        # Observed first: later handlers of the same hook must know that it writes nothing.
         framework.observe(self.on.update_status, self._on_update_status)
         framework.observe(self.on["apply"].action, self._on_apply)
         framework.observe(self.on["rollback"].action, self._on_rollback)
@@ -67,10 +67,10 @@ class CumulusFabricCharm(ops.CharmBase):
         try:
             return self.model.resources.fetch("intent").read_text()
         except (ops.ModelError, NameError, OSError, UnicodeDecodeError):
-            return ""  # nothing, or nothing that is text, is attached
+            return ""  # nothing is attached, or not a text file
 
     def _site(self, options: Options, fabric: Fabric, names: Collection[str] = ()) -> online.Site:
-        """The way to the switches of these names, or to all; ``with`` ends its connections."""
+        """The site with the switches of these names, or all; ``with`` closes its connections."""
         wanted = (*names, *filter(None, [options.canary]))
         if wrong := online.unknown_switch(fabric, wanted):
             raise InputError(wrong)
@@ -89,7 +89,7 @@ class CumulusFabricCharm(ops.CharmBase):
         return online.Site(fabric, self.connect(fabric, access, options.parallel), found)
 
     def _converge(self) -> Sequence[Finding]:
-        """Tell hosts, look, and apply where the policy says so. Only the leader acts."""
+        """Publish the policy to hosts, survey, and apply if apply-policy is auto. Only the leader acts."""
         if not self.unit.is_leader():
             return ()
         options = self._options()
@@ -119,14 +119,14 @@ class CumulusFabricCharm(ops.CharmBase):
         return Removed("removed; the switches keep their configuration")
 
     def _publish_policy(self, fabric: Fabric) -> None:
-        """Publish the policy; what an audit refuses is not told to anybody."""
+        """Publish the policy to hosts, unless an audit blocks the intent."""
         if any(finding.severity is Severity.BLOCKED for finding in audit(fabric)):
             return
         for relation in self.model.relations[RELATION]:
             relation.data[self.app][POLICY] = hosts.policy(fabric).to_json()
 
     def _hosts(self) -> tuple[list[Host], list[Finding]]:
-        """What hosts report, and reports that cannot be read."""
+        """What hosts report, and a finding for each report that cannot be read."""
         told = [
             (unit.name, relation.data[unit].get(HOST, ""))
             for relation in self.model.relations[RELATION]
@@ -165,7 +165,7 @@ class CumulusFabricCharm(ops.CharmBase):
             event.fail("run this action on the leader unit")
 
     def _answer(self, event: ops.ActionEvent, act: Callable[[Actions], Results]) -> None:
-        """Run an action of actions.py; a refusal is its one sentence."""
+        """Run an action of actions.py; if it fails, say why in one sentence."""
         try:
             options = self._options()
             fabric = self._fabric(options)

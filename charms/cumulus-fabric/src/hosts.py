@@ -2,7 +2,7 @@
 """Hosts against the fabric, from what they report through relation ``fabric``. Pure.
 
 A bond to several leaves forms one aggregator because all of them present the segment's MAC as their LACP
-system: the partner that a host sees tells which rack it is wired to, LLDP tells which port.
+system. The partner that a host sees shows its rack; LLDP shows the port.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,13 +17,13 @@ from intent.declaration import Roce
 from intent.model import Bond, Fabric, Switch
 
 DEFAULT_SHARE = 50
-"""Percent for RoCE where the intent says nothing: what ``qos roce`` of Cumulus Linux gives."""
+"""Percent for RoCE if the intent sets none: the share that ``qos roce`` of Cumulus Linux gives."""
 
 REWIRE = "move the cable or correct the intent"
 
 
 def policy(fabric: Fabric) -> Policy:
-    """What hosts are told."""
+    """The policy that hosts receive."""
     macs = {
         f"rack{rack[0].rack}": bond.segment.mac.lower()
         for rack in fabric.racks
@@ -39,7 +39,7 @@ def policy(fabric: Fabric) -> Policy:
 
 
 def read(reports: Iterable[tuple[str, str]]) -> tuple[list[Host], list[Finding]]:
-    """What units publish, by their names: the hosts, and reports that cannot be read."""
+    """The hosts that units report, by unit name, and a finding for each report that cannot be read."""
     hosts: list[Host] = []
     unread: list[Finding] = []
     for unit, text in reports:
@@ -79,7 +79,7 @@ def verify(fabric: Fabric, reports: Sequence[Host]) -> list[Finding]:
 
 
 def _cables(fabric: Fabric, host: Host) -> Iterator[Finding]:
-    """Each port where the intent has it, all ports of a bond on one segment, its MAC as LACP partner."""
+    """Whether ports are cabled as the intent says, a bond to one segment, with its MAC as LACP partner."""
     ends: dict[str, dict[str, tuple[Switch, Bond]]] = {}
     for port in host.ports:
         end = _end(fabric, port)
@@ -105,7 +105,7 @@ def _cables(fabric: Fabric, host: Host) -> Iterator[Finding]:
 
 
 def _end(fabric: Fabric, port: HostPort) -> tuple[Switch, Bond] | None:
-    """The leaf and bond at the other end of a host's port; None where LLDP has not told."""
+    """The leaf and bond at the other end of a host's port; None if LLDP does not show it."""
     leaf = fabric.switch(port.neighbour.system.partition(".")[0]) if port.neighbour else None
     if leaf is None or port.neighbour is None:
         return None

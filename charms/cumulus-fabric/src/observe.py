@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the switches run and see; reads only."""
+"""Reads what the switches run and what they see; writes nothing."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,7 +16,7 @@ OLDEST, NEWEST = (5, 5), (5, 99)
 """Releases of Cumulus Linux whose tree is known: 5.5 is the first one that shows Ethernet segments."""
 
 INTERFACES = ("type", "link/mtu", "link/state", "link/oper-status", "lldp/neighbor", "bond/member")
-"""What is read of each interface: unfiltered reads have brought down nvued on large switches."""
+"""The parts of each interface that are read: unfiltered reads have crashed nvued on large switches."""
 
 
 @dataclass(frozen=True)
@@ -25,8 +25,8 @@ class SwitchState:
 
     Attributes:
         release: of Cumulus Linux: ``5.9.2``.
-        applied: the configuration that runs, without defaults, ranges opened.
-        state: what it sees, as ``nv show`` has it; empty where only the configuration was asked for.
+        applied: the running configuration, without defaults, with ranges expanded.
+        state: the operational state, as ``nv show`` has it; empty if only the configuration was read.
 
     """
 
@@ -59,7 +59,7 @@ class Observed:
 
 
 def observe(fleet: Fleet, names: Iterable[str], state: bool = True) -> Observed:
-    """Read these switches; ``state`` also what they see of links, neighbours and sessions."""
+    """Read these switches; with ``state`` also their links, neighbours and sessions."""
 
     def look(switch: Nvue) -> SwitchState:
         release = release_of(switch)
@@ -73,7 +73,7 @@ def release_of(switch: Nvue) -> str:
     """The release of Cumulus Linux.
 
     Raises:
-        SwitchError: ``release`` when this charm does not know its tree.
+        SwitchError: of kind ``release`` if this charm does not support the release.
 
     """
     system = switch.get("/system")
@@ -88,9 +88,9 @@ def release_of(switch: Nvue) -> str:
 
 
 def _told(version: object) -> Iterator[object]:
-    """Where ``system.version`` may tell the release, the surest place first.
+    """The places where ``system.version`` may have the release, the most reliable one first.
 
-    Beside it there are versions of other things: ONIE, the kernel, Debian (``nv show system version`` in the
+    It also has the versions of other things: ONIE, the kernel, Debian (``nv show system version`` in the
     Cumulus Linux user guide). ``image`` is text, or an object with ``build-id``.
     """
     if not isinstance(version, dict):
@@ -108,7 +108,7 @@ def _unsupported(said: str) -> SwitchError:
 
 
 def _state(switch: Nvue) -> Tree:
-    """What a switch sees, one filtered read for each part."""
+    """The operational state of a switch: one filtered read for each part."""
     interfaces = switch.get("/interface", include=[f"/*/{part}" for part in INTERFACES])
     return {
         "interface": interfaces,

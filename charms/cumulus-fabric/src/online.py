@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The four verbs on a whole site: what the charm's actions and the command line have in common."""
+"""The four verbs on a whole site, for the charm and for the command line."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,12 +22,12 @@ from verify import verify
 
 @dataclass(frozen=True)
 class Survey:
-    """What one look at the switches gives.
+    """The switches compared with the intent at one time.
 
     Attributes:
-        wanted: by switch that answered, its tree in its own dialect.
-        observed: what the switches say.
-        findings: what keeps a plan from running, besides switches that do not answer.
+        wanted: for each switch that answered, its tree in its own dialect.
+        observed: what was read from the switches.
+        findings: what blocks a plan, apart from switches that do not answer.
 
     """
 
@@ -37,23 +37,23 @@ class Survey:
 
     @property
     def plan(self) -> Plan[Candidate]:
-        """What would be done."""
+        """The steps that would bring the switches to the intent."""
         return plan(self.wanted, self.observed, self.findings)
 
     @property
     def changes(self) -> dict[str, Change]:
-        """The same by switch, with patches."""
+        """What each switch needs, with its patch."""
         return changes(self.wanted, self.observed)
 
 
 @dataclass(frozen=True)
 class Site:
-    """A fabric and the way to its switches; ``with`` ends the connections.
+    """A fabric and its switches; ``with`` closes the connections.
 
     Attributes:
         fabric: what the intent says.
         fleet: its switches.
-        audit: what is wrong with the intent itself; a blocking finding keeps everything from being sent.
+        audit: findings about the intent itself; nothing is sent if one of them blocks.
 
     """
 
@@ -73,7 +73,7 @@ class Site:
         return [switch.name for switch in self.fabric.switches if switch.platform == "cumulus"]
 
     def survey(self, names: Collection[str] = (), state: bool = False) -> Survey:
-        """Look at these switches, or at all; ``state`` also at what they see of each other."""
+        """Read these switches, or all; with ``state`` also what they see of each other."""
         observed = observe(self.fleet, [each for each in self.names if not names or each in names], state)
         wanted: dict[str, Tree] = {}
         findings: list[Finding] = []
@@ -96,7 +96,7 @@ class Site:
         return self.findings(self.survey(state=True))
 
     def findings(self, survey: Survey) -> list[Finding]:
-        """The same of a look that was taken with ``state``."""
+        """The same for a survey that was taken with ``state``."""
         return [*survey.findings, *verify(self.fabric, survey.wanted, survey.observed)]
 
     def apply(
@@ -109,7 +109,7 @@ class Site:
     ) -> Report:
         """Bring these switches, or all, to the intent; see apply.apply.
 
-        Nothing is sent when the audit blocks or a switch does not answer. Without a canary the first switch
+        Nothing is sent if the audit blocks or a switch does not answer. Without a canary, the first switch
         that needs a change goes first.
         """
         survey = self.survey(names, state=True)
@@ -125,10 +125,10 @@ class Site:
         policy: ApplyPolicy | None = None,
         announce: Callable[[str], None] = lambda _: None,
     ) -> Report:
-        """Bring these switches, or all, back to what they ran before their last change.
+        """Restore what these switches, or all, ran before their last change.
 
-        One that keeps no earlier configuration stays as it is. Nothing is sent where it is not clear what to
-        go back to.
+        A switch without an earlier configuration keeps the current one. Nothing is sent if it is unclear
+        which configuration to restore.
         """
         survey = self.survey(names, state=True)
         if survey.observed.findings:
@@ -146,7 +146,7 @@ class Site:
         }
         stayed = dict.fromkeys(now.keys() - before.keys(), Result.UNCHANGED)
         report = self._run(survey, back, "", order, policy or ApplyPolicy(), announce, reachable_only=True)
-        return Report({**stayed, **report.results}, report.reasons, back=True)
+        return Report({**stayed, **report.results}, report.reasons, rollback=True)
 
     def _run(
         self,
@@ -164,7 +164,7 @@ class Site:
         before = {(each.subject, each.what) for each in verify(self.fabric, survey.wanted, survey.observed)}
 
         def check(pending: Collection[str]) -> list[Finding]:
-            """What is worse than before; after a rollback only that every switch answers."""
+            """What is worse than before the run; after a rollback only switches that do not answer."""
             now = self.survey(survey.observed.switches, state=not reachable_only)
             if reachable_only:
                 return list(now.observed.findings)
@@ -180,14 +180,14 @@ class Site:
 
 
 def fleet(fabric: Fabric, access: Access, limit: int) -> Fleet:
-    """The way to every switch that NVUE configures."""
+    """A client for every switch that has NVUE."""
     switches = [switch for switch in fabric.switches if switch.platform == "cumulus"]
     clients = {each.name: Nvue(each.name, each.management, access) for each in switches}
     return Fleet(clients, limit, access.clock)
 
 
 def unknown_switch(fabric: Fabric, names: Iterable[str]) -> Finding | None:
-    """The first name that no switch has, and those that there are."""
+    """A finding for the first of these names that is not a switch of the fabric."""
     known = [switch.name for switch in fabric.switches]
     for name in names:
         if name not in known:
@@ -197,7 +197,7 @@ def unknown_switch(fabric: Fabric, names: Iterable[str]) -> Finding | None:
 
 
 def without_address(fabric: Fabric, names: Iterable[str] = ()) -> list[Finding]:
-    """Switches whose management address the intent does not tell."""
+    """A finding for each switch without a management address in the intent."""
     remedy = "set spines.management and leaves.management, or switches.<name>.management"
     return [
         Finding(Severity.BLOCKED, each.name, "has no management address", remedy)

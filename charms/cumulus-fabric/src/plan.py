@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From intent and observed switches to the steps that bring them together, by switch and area. Pure.
+"""The steps that bring the observed switches to the intent, by switch and area. Pure.
 
-A step lays its area's part of the patch over a candidate revision; what runs on the switch changes when the
-candidate is applied (apply.py), all areas at once.
+A step patches its area of a candidate revision. The running configuration changes when the candidate is
+applied (apply.py), in all areas at once.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,7 +18,7 @@ from tree.diff import difference
 
 @dataclass
 class Candidate:
-    """A revision of one switch that is being prepared."""
+    """A revision of one switch in preparation."""
 
     switch: Nvue
     revision: str
@@ -26,7 +26,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class PatchCandidate:
-    """Lay a patch over the candidate; NVUE refuses an unknown path or a wrong value at once."""
+    """Patch the candidate; NVUE refuses an unknown path or a wrong value at once."""
 
     patch: Tree
 
@@ -44,10 +44,10 @@ AREAS = {
     "BGP": ("router", "vrf"),
     "RoCE": ("qos",),
 }
-"""Areas in the order in which they are shown, and the parts of the tree that each takes."""
+"""Areas in the order in which they are shown, and the top-level keys of the tree in each."""
 
 MAX_SHOWN = 4
-"""Settings that are told one by one; more are told by the objects that they are about."""
+"""Settings that a step lists one by one; for more it names the interfaces, VLANs and neighbours."""
 
 CUTS_NETWORK = (
     "router/bgp/autonomous-system",
@@ -63,7 +63,7 @@ CUTS_NETWORK = (
     "interface/*/evpn/multihoming/segment/*",
     "interface/lo/*",
 )
-"""What, changed or taken away on a fabric that runs, costs hosts their network for a moment."""
+"""Settings whose change or removal interrupts the hosts' network for a moment."""
 
 
 @dataclass(frozen=True)
@@ -71,8 +71,8 @@ class Change:
     """What one switch needs.
 
     Attributes:
-        before: the configuration that it runs.
-        patch: to lay over it.
+        before: the running configuration.
+        patch: brings it to the intent.
 
     """
 
@@ -95,7 +95,7 @@ class Change:
 
 
 def changes(wanted: Mapping[str, Tree], observed: Observed) -> dict[str, Change]:
-    """What each switch needs; switches as they should be are left out."""
+    """What each switch needs; switches that match the intent are left out."""
     found = {
         name: Change(name, seen.applied, difference(seen.applied, wanted[name]))
         for name, seen in _in_order(observed)
@@ -105,7 +105,7 @@ def changes(wanted: Mapping[str, Tree], observed: Observed) -> dict[str, Change]
 
 
 def plan(wanted: Mapping[str, Tree], observed: Observed, findings: Sequence[Finding] = ()) -> Plan[Candidate]:
-    """The steps for all switches, and what keeps them from running: the audit's findings, silent switches."""
+    """The steps for all switches, and what blocks them: the audit's findings, switches that do not answer."""
     everything = (*findings, *observed.findings)
     needed = changes(wanted, observed).values()
     result = Plan[Candidate](tuple(step for change in needed for step in change.steps), (), everything)
@@ -117,7 +117,7 @@ def _in_order(observed: Observed) -> list[tuple[str, SwitchState]]:
 
 
 def _words(area: str, patch: Tree, before: Tree) -> tuple[str, str]:
-    """What a step does, setting by setting where they are few, and the difference that makes it necessary."""
+    """What a step does, setting by setting if they are few, and the difference that makes it necessary."""
     gone = [path for path, value in leaves(patch) if value is None]
     changed = [
         path for path, value in leaves(patch) if value is not None and get_path(before, path) is not None
@@ -141,7 +141,7 @@ def _few(items: list[str]) -> list[str]:
 
 
 def _objects(paths: Sequence[Path]) -> str:
-    """What paths are about: interfaces, VLANs and neighbours by name, other settings by their words."""
+    """The objects of these paths: interfaces, VLANs and neighbours by name, other settings by their path."""
     names: dict[str, list[str]] = {}
     for path in paths:
         kind, name = _object(path)
@@ -172,7 +172,7 @@ def _command(path: Path, value: object) -> str:
 
 
 def _disruption(patch: Tree, before: Tree) -> Disruption:
-    """Nothing for what is new; more where what runs is changed."""
+    """None for new objects; more if the running configuration of an object changes."""
     cost = Disruption.NONE
     for path, value in leaves(patch):
         if value is not None and get_path(before, path) is None and not get_path(before, path[:2]):

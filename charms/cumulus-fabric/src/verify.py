@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the switches see against what the intent wants them to see. Pure.
+"""Compares what the switches see with the intent. Pure.
 
-A host tells its name by LLDP, with a MAC for port id as a rule; one that is silent is unknown, not wrong.
+A host sends its name by LLDP, usually with a MAC as port id. A host without LLDP is unknown, not wrong.
 
-A finding's subject and words stay the same from one look to the next as long as nothing changes, so that an
-apply can tell what is new.
+A finding has the same subject and words as long as nothing changes, so that an apply can tell which are new.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -20,19 +19,19 @@ APPLY_REMEDY = "run the action apply"
 
 
 MAX_SHOWN = 2
-"""Settings of a switch that are named; the action plan shows all."""
+"""Settings that a finding names; the action plan shows all."""
 
 
 def verify(
     fabric: Fabric, wanted: Mapping[str, Tree], observed: Observed, pending: Collection[str] = ()
 ) -> list[Finding]:
-    """Switches that do not answer, settings that differ, and all that is down or wired otherwise.
+    """Switches that do not answer, settings that differ, and links that are down or cabled differently.
 
     Args:
         fabric: what should be.
         wanted: the tree of each switch to look at, in its dialect.
-        observed: what the switches say.
-        pending: switches whose turn is still to come: nobody has a session with them yet.
+        observed: what was read from the switches.
+        pending: switches that are still to be changed: sessions with them are not expected yet.
 
     """
     found = [*observed.findings]
@@ -41,7 +40,7 @@ def verify(
         if switch is not None and seen is not None:
             settings = drift(seen, wanted[name])
             looked = Checker(fabric, switch, observed, frozenset(pending)).findings()
-            # What the missing settings bring with them is not told one by one.
+            # The consequences of missing settings are not listed one by one.
             found += [*settings, *(each for each in looked if not settings or each.remedy != APPLY_REMEDY)]
     return found
 
@@ -58,7 +57,7 @@ def drift(seen: SwitchState, wanted: Tree) -> list[Finding]:
 
 
 class Checker:
-    """One switch: what it should see, and what it sees."""
+    """Compares what one switch sees with what it should see."""
 
     def __init__(self, fabric: Fabric, switch: Switch, observed: Observed, pending: frozenset[str]) -> None:
         self.fabric, self.switch, self.pending = fabric, switch, pending

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Everything that can be wrong with a fabric before a byte is sent to a switch. Pure.
+"""Checks a fabric before anything is sent to a switch. Pure.
 
-A blocking finding keeps ``apply`` from writing anything. A finding's subject is the path in the intent that
-has to change.
+A blocking finding prevents ``apply`` from writing. The subject of a finding is the path in the intent that
+must change.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -36,8 +36,8 @@ def audit(fabric: Fabric, hosts: Sequence[Host] = ()) -> list[Finding]:
     """Every finding, worst first.
 
     Args:
-        fabric: what shall be.
-        hosts: what hosts report through relation ``fabric``; none when nothing is known.
+        fabric: what the intent describes.
+        hosts: what hosts report through relation ``fabric``, if anything.
 
     """
     found = [finding for check in CHECKS for finding in check(fabric)]

@@ -8,13 +8,13 @@ from converge import Finding, Severity
 from intent.model import Fabric, Role, Switch
 
 RESERVED_ASNS = {23456, 65535}
-"""AS_TRANS (RFC 6793) and the last of 16 bits (RFC 7300): no peer takes them."""
+"""AS_TRANS (RFC 6793) and the last 16-bit number (RFC 7300): no peer accepts them."""
 
 
 def as_numbers(fabric: Fabric) -> Iterator[Finding]:
-    """Leaves with another switch's AS number: BGP drops what comes back from it as a loop.
+    """Leaves that share their AS number with another switch: BGP drops routes between the two as loops.
 
-    Spines may share one, since no route goes from spine to spine.
+    Spines may share one, because no route goes from spine to spine.
     """
     owners: dict[int, Switch] = {}
     for switch in (*fabric.by_role(Role.SPINE), *fabric.by_role(Role.LEAF)):

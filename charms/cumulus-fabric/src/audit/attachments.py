@@ -10,11 +10,11 @@ from intent import ports
 from intent.model import Bond, Fabric, Role, Switch
 
 RECOMMENDED = "44:38:39:FF:"
-"""NVIDIA recommends 44:38:39:ff:00:00 to 44:38:39:ff:ff:ff for them (guide to EVPN multihoming)."""
+"""NVIDIA recommends 44:38:39:ff:00:00 to 44:38:39:ff:ff:ff for segment MACs (EVPN multihoming guide)."""
 
 
 def duplicate_segments(fabric: Fabric) -> Iterator[Finding]:
-    """Two bonds with one ESI: the fabric takes two hosts for one, and mixes up their traffic."""
+    """Two bonds with the same ESI: the fabric treats two hosts as one and mixes their traffic."""
     owners: dict[str, tuple[Switch, Bond]] = {}
     clashes: dict[tuple[str, str], dict[str, Bond]] = defaultdict(dict)
     for leaf in fabric.by_role(Role.LEAF):
@@ -34,7 +34,7 @@ def duplicate_segments(fabric: Fabric) -> Iterator[Finding]:
 
 
 def ports_used_twice(fabric: Fabric) -> Iterator[Finding]:
-    """One front-panel port in two places, or whole and split at once."""
+    """A front-panel port that is used twice, or both whole and split."""
     found: dict[tuple[str, str], list[str]] = defaultdict(list)
     for switch in fabric.switches:
         used: dict[str, dict[str, str]] = defaultdict(dict)
@@ -67,7 +67,7 @@ def ports_beyond_the_switch(fabric: Fabric) -> Iterator[Finding]:
 
 
 def uplinks_without_tracking(fabric: Fabric) -> Iterator[Finding]:
-    """A leaf whose uplinks all fail must take its hosts' ports down, or it swallows their traffic."""
+    """A leaf that loses all uplinks must take its hosts' ports down; otherwise it drops their traffic."""
     found: dict[tuple[str, str], list[str]] = defaultdict(list)
     for leaf in fabric.by_role(Role.LEAF):
         bare = [link for link in leaf.links if not link.tracked]
@@ -79,7 +79,7 @@ def uplinks_without_tracking(fabric: Fabric) -> Iterator[Finding]:
 
 
 def segment_macs(fabric: Fabric) -> Iterator[Finding]:
-    """Segment MACs that are no address of a system, or outside NVIDIA's range for them."""
+    """Segment MACs that are multicast addresses, or outside NVIDIA's range for segment MACs."""
     found: dict[str, dict[str, None]] = defaultdict(dict)
     for leaf in fabric.by_role(Role.LEAF):
         for bond in leaf.bonds:
@@ -94,7 +94,7 @@ def segment_macs(fabric: Fabric) -> Iterator[Finding]:
 
 
 def equal_preferences(fabric: Fabric) -> Iterator[Finding]:
-    """Leaves of a rack that share a df-preference: the lowest address forwards for every segment."""
+    """Leaves of a rack with the same df-preference: the lowest address forwards for every segment."""
     equal = [
         [leaf.name for leaf in rack]
         for rack in fabric.racks

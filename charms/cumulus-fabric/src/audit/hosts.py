@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Audits of the intent against what hosts report: a change must not take away what they use. Pure."""
+"""Audits of the intent against what hosts report: a change must not remove what they use. Pure."""
 
 import ipaddress
 from collections import defaultdict
@@ -14,12 +14,12 @@ from intent.model import Fabric, Network, Role, Switch, SwitchPort
 from audit.attachments import few
 
 UNTAGGED = 0
-"""The VLAN number by which a host means its untagged network."""
+"""The VLAN number under which a host reports its untagged network."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where a host hangs: the leaf, the bond or port there, and the host's own bond or port."""
+    """Where a host is attached: the leaf, the bond or port there, and the host's own bond or port."""
 
     switch: Switch
     port: SwitchPort
@@ -33,9 +33,9 @@ class Place:
 
 
 def hosts(fabric: Fabric, reports: Sequence[Host]) -> Iterator[Finding]:
-    """VLANs, subnets and MTUs of hosts against the networks of the ports that they hang on.
+    """VLANs, subnets and MTUs of hosts against the networks of the ports that they are attached to.
 
-    A host is found by the LLDP neighbours of its ports. Of one without any, only VLANs that no network of the
+    The LLDP neighbours of its ports locate a host. For a host without any, only VLANs that no network of the
     fabric has are reported.
     """
     for host in reports:
@@ -66,7 +66,7 @@ def _vlans(fabric: Fabric, host: Host, places: Sequence[Place]) -> Iterator[Find
     for vlan in host.vlans:
         called = f"VLAN {vlan.id} ({vlan.name})" if vlan.id else f"the untagged network ({vlan.name})"
         if vlan.id not in known:
-            # On a port of the fabric it is cut by the change; on another NIC it is somebody else's.
+            # The change would cut it off on a port of the fabric; another NIC is not the fabric's concern.
             ours = any(vlan.name.startswith(f"{place.netdev}.") for place in places)
             severity = Severity.BLOCKED if ours else Severity.WARNING
             what = f"{host.hostname} uses {called}, which is not a network of this fabric"
@@ -86,7 +86,7 @@ def _vlans(fabric: Fabric, host: Host, places: Sequence[Place]) -> Iterator[Find
 
 
 def _foreign_subnets(network: Network, subnets: Sequence[str]) -> list[str]:
-    """Subnets that are none of the network's; none where it declares none."""
+    """Subnets that do not belong to the network; none if the network declares no subnets."""
     own = [ipaddress.ip_network(subnet, strict=False) for subnet in network.subnets]
     reported = [ipaddress.ip_network(subnet, strict=False) for subnet in subnets]
     return [str(subnet) for subnet in reported if own and subnet.version == 4 and subnet not in own]

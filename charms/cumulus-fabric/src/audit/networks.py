@@ -12,17 +12,17 @@ from tree.render import DEFAULT_MTU
 from audit.attachments import few
 
 VXLAN_BYTES = 50
-"""What VXLAN over IPv4 adds to the payload of a frame: inner Ethernet 14, VXLAN 8, UDP 8, IPv4 20."""
+"""Bytes that VXLAN over IPv4 adds to the payload of a frame: inner Ethernet 14, VXLAN 8, UDP 8, IPv4 20."""
 
 GENEVE_BYTES = 58
-"""What OVN's Geneve over IPv4 adds: inner Ethernet 14, Geneve 8 and its option 8, UDP 8, IPv4 20."""
+"""Bytes that OVN's Geneve over IPv4 adds: inner Ethernet 14, Geneve 8 and its option 8, UDP 8, IPv4 20."""
 
 RESERVED_VLANS = range(3725, 4000)
-"""Cumulus Linux 5 keeps these for itself unless told otherwise (system global reserved vlan)."""
+"""Reserved by Cumulus Linux 5 by default (system global reserved vlan)."""
 
 
 def vlans_and_vnis(fabric: Fabric) -> Iterator[Finding]:
-    """One VLAN, VNI or subnet for two networks; a VLAN that the switch keeps for itself."""
+    """A VLAN, VNI or subnet that two networks share; a VLAN that the switch reserves."""
     for kind in ("vlan", "vni"):
         owners: dict[int, Network] = {}
         for network in fabric.networks:
@@ -56,7 +56,7 @@ def _overlapping_subnets(fabric: Fabric) -> Iterator[Finding]:
 
 
 def mtu_chain(fabric: Fabric) -> Iterator[Finding]:
-    """What an instance sends fits into a host's frame, and that, with VXLAN, into the fabric's."""
+    """An instance's packet must fit into a host's frame, and with VXLAN into the fabric's."""
     mtu = fabric.mtu
     if fabric.by_role(Role.LEAF):
         yield from _through_vxlan(fabric)
@@ -80,7 +80,7 @@ def _through_vxlan(fabric: Fabric) -> Iterator[Finding]:
 
 
 def _port(port: SwitchPort, host: int, room: int) -> tuple[Severity, str, str, str] | None:
-    """What is wrong with a port's MTU; its own one, since the common one has been looked at."""
+    """What is wrong with the MTU of a single port; the common MTU is checked already."""
     mtu = port.mtu or DEFAULT_MTU
     if mtu == host:
         return None
@@ -96,7 +96,7 @@ def _port(port: SwitchPort, host: int, room: int) -> tuple[Severity, str, str, s
 
 
 def without_effect(fabric: Fabric) -> Iterator[Finding]:
-    """What is set, or left out, although its partner says otherwise."""
+    """Settings that have no effect, or that are missing for another one to have effect."""
     leaves = fabric.by_role(Role.LEAF)
     if any(leaf.anycast_mac for leaf in leaves):
         what = "the anycast MAC has no effect: no VLAN has a gateway (SVI) on the leaves"

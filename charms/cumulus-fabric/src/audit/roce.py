@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Audits of RoCE: the same everywhere, and only what each platform can do. Pure."""
+"""Audits of RoCE: the same on all switches, and only what each platform supports. Pure."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -10,11 +10,11 @@ from intent.model import Fabric
 from audit.attachments import few
 
 CUMULUS_PRIORITY, CUMULUS_CNP_PRIORITY, CUMULUS_BANDWIDTH = 3, 6, 50
-"""What ``qos roce`` sets; it takes no other (NVIDIA: Quality of Service, RDMA over Converged Ethernet)."""
+"""The only values of ``qos roce`` (NVIDIA: Quality of Service, RDMA over Converged Ethernet)."""
 
 
 def everywhere_or_nowhere(fabric: Fabric) -> Iterator[Finding]:
-    """One switch without it drops what all others promise to keep."""
+    """A single switch without RoCE drops what all others carry without loss."""
     modes: dict[str, list[str]] = defaultdict(list)
     for switch in fabric.switches:
         modes[switch.roce].append(switch.name)
@@ -61,7 +61,7 @@ def what_cumulus_can(fabric: Fabric) -> Iterator[Finding]:
 
 
 def marks(fabric: Fabric) -> Iterator[Finding]:
-    """RoCE, its notifications and everything else must be told apart."""
+    """RoCE, its congestion notifications and other traffic must be distinguishable."""
     roce = fabric.roce
     if roce.mode == "off":
         return

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Audits of what a switch runs: what cannot stay beside the intent and is not the intent's to unset. Pure.
+"""Audits of what a switch runs: what conflicts with the intent and is not the charm's to remove. Pure.
 
-Whose bridge or MLAG pair that is, and which hosts hang on it, is for the operator to know.
+Only the operator knows who needs that bridge or MLAG pair, and which hosts are attached to it.
 """
 
 from collections import defaultdict
@@ -13,13 +13,13 @@ from tree import Path, Tree, get_path, get_tree, leaves
 from tree.render import BRIDGE
 
 ON = ("on", "enabled")
-"""How either dialect says it."""
+"""The values of both dialects."""
 
 MAC_LEARNING = "mac-learning"
 
 
 def conflicts(name: str, applied: Tree, wanted: Tree) -> Iterator[Finding]:
-    """What keeps the switch ``name``, which runs ``applied``, from being brought to ``wanted``."""
+    """What prevents the switch ``name``, which runs ``applied``, from running ``wanted``."""
     yield from _other_bridges(name, applied, wanted)
     multihoming = get_tree(wanted, "evpn", "multihoming")
     if any(value in ON for value in multihoming.values()):
@@ -28,7 +28,7 @@ def conflicts(name: str, applied: Tree, wanted: Tree) -> Iterator[Finding]:
 
 
 def _other_bridges(name: str, applied: Tree, wanted: Tree) -> Iterator[Finding]:
-    """Ports that the intent uses, in bridges that it does not have: a port belongs to one bridge only."""
+    """Ports of the intent in bridges that are not: a port belongs to one bridge only."""
     inside: dict[str, list[str]] = defaultdict(list)
     for port in get_tree(wanted, "interface"):
         for bridge in get_tree(applied, "interface", port, "bridge", "domain"):
@@ -43,7 +43,7 @@ def _other_bridges(name: str, applied: Tree, wanted: Tree) -> Iterator[Finding]:
 
 
 def _mlag(name: str, applied: Tree) -> Iterator[Finding]:
-    """Whatever is left of MLAG (Cumulus Linux user guide, "EVPN Multihoming": to be removed before)."""
+    """Remains of MLAG (Cumulus Linux user guide, "EVPN Multihoming": remove MLAG first)."""
     interfaces = {port: get_tree(node) for port, node in get_tree(applied, "interface").items()}
     peerlinks = [port for port, node in interfaces.items() if _is_peerlink(port, node)]
     bonds = [port for port, node in interfaces.items() if get_path(node, ("bond", "mlag"))]
@@ -64,7 +64,7 @@ def _is_peerlink(port: str, node: Tree) -> bool:
 
 
 def _mac_learning(name: str, applied: Tree) -> Iterator[Finding]:
-    """Learning from VXLAN, of the switch or of one VNI. Those of the intent's own bridge it unsets itself."""
+    """MAC learning over VXLAN, of the switch or of one VNI; the charm unsets those of its own bridge."""
     ours: Path = ("bridge", "domain", BRIDGE)
     parts = {part: applied[part] for part in ("nve", "bridge") if part in applied}
     found = [

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The verbs from a shell, without Juju: for previews, for CI, and for the day when nothing else runs yet.
+"""The verbs on a command line, without Juju: for previews, for CI, and before Juju is deployed.
 
-``render``, ``audit`` and ``show`` need no switch; ``plan``, ``apply``, ``verify`` and ``rollback`` need them.
-Exit status: 0 when all is well, 1 when something is wrong with the fabric, 2 when the command was.
+``render``, ``audit`` and ``show`` need no switches; ``plan``, ``apply``, ``verify`` and ``rollback`` do.
+Exit status: 0 for success, 1 if something is wrong with the fabric, 2 for a wrong command.
 """
 
 import argparse

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a command line names: the intent, credentials and certificates, read from files."""
+"""Reads the files that a command line names: intent, credentials and certificates."""
 
 import ssl
 import stat
@@ -12,7 +12,7 @@ CREDENTIALS = "one line user:password, in a file that only you can read, or - fo
 
 
 class UsageError(Exception):
-    """An argument, or a file that it names, cannot be used; one sentence naming it and what is allowed."""
+    """An argument, or the file that it names, is wrong; one sentence with what is allowed."""
 
 
 def intent(name: str) -> str:

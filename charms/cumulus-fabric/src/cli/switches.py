@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The verbs of the command line that talk to switches: credentials, the way to them, and what is printed."""
+"""The verbs of the command line that need switches: plan, apply, verify and rollback."""
 
 import argparse
 import json
@@ -21,7 +21,7 @@ from cli.inputs import UsageError
 
 
 def arguments(parser: argparse.ArgumentParser, verb: str) -> None:
-    """Add what the verb takes."""
+    """Add the arguments of the verb."""
     parser.add_argument("--credentials", required=True, metavar="FILE", help=inputs.CREDENTIALS)
     parser.add_argument("--ca", metavar="FILE", help="PEM of the authorities that signed the certificates")
     parser.add_argument(
@@ -57,7 +57,7 @@ def chosen(fabric: Fabric, names: Sequence[str]) -> list[Switch]:
 
 
 def run(options: argparse.Namespace, fabric: Fabric, audit: Sequence[Finding]) -> bool:
-    """Do one verb; whether all is well afterwards.
+    """Run one verb; whether it succeeded.
 
     Raises:
         UsageError: an argument cannot be used.
@@ -82,7 +82,7 @@ def _plan(options: argparse.Namespace, site: online.Site, names: Collection[str]
 
 
 def _verify(options: argparse.Namespace, site: online.Site) -> bool:
-    # What is wrong with the intent itself is for audit to say.
+    # Findings about the intent itself belong to audit.
     found = [finding for finding in site.verify() if finding not in site.audit]
     as_json = options.format == "json"
     print(json.dumps(findings_as_json(found), indent=2) if as_json else findings_as_table(found))

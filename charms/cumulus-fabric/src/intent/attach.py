@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What hangs on the leaves of a rack: hosts' bonds with their segments, and single-homed ports. Pure."""
+"""What is attached to the leaves of a rack: bonds to hosts with their segments, single-homed ports. Pure."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,12 +10,12 @@ from intent import declaration, ports
 from intent.model import Bond, Network, Segment, SwitchPort
 
 FIRST_PREFERENCE, PREFERENCE_STEP = 50000, 10000
-"""df-preference of a rack's leaves where the intent has none: different, so that it is said who forwards."""
+"""Default df-preference of a rack's leaves: different, so that the forwarder is determined."""
 
 
 @dataclass(frozen=True)
 class Mac:
-    """A rack's segment MAC, and where the intent has it."""
+    """A rack's segment MAC, and its path in the intent."""
 
     address: str
     path: str
@@ -27,8 +27,8 @@ class Attachments:
 
     Attributes:
         networks: all of the fabric, by name.
-        native: the one that is untagged where nothing else is said.
-        host_mtu: of bonds without one of their own.
+        native: the network that is untagged by default.
+        host_mtu: the MTU of bonds that declare none.
         preferences: the declared df-preference.
 
     """
@@ -124,7 +124,7 @@ class Attachments:
 
 
 def named(networks: Mapping[str, Network], names: Sequence[str], path: str) -> tuple[Network, ...]:
-    """The networks of these names by VLAN; all when there is no name.
+    """The networks of these names by VLAN; all if there are no names.
 
     Raises:
         InvalidValue: a name is unknown.

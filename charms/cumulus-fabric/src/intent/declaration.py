@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The intent as the operator writes it: short where the fabric is regular, explicit where it is not.
 
-The dataclasses hold what the document says and the defaults of what it does not say; ``expand.expand`` turns
-them into switches and ports. ``schema.parse`` checks every value by itself; what values mean together is
-checked by ``expand`` and ``audit``.
+The dataclasses hold what the document says and the defaults for the rest; ``expand.expand`` turns them into
+switches and ports. ``schema.parse`` checks each value by itself; ``expand`` and ``audit`` check how values
+fit together.
 """
 
 from collections.abc import Mapping
@@ -16,10 +16,10 @@ class DeclaredNetwork:
 
     Attributes:
         vlan: VLAN on bridge br_default, 1 to 4094.
-        vni: of its VXLAN; the VLAN's number when not given.
-        untagged: the network that hosts get untagged where nothing else is said (PXE).
-        space: Juju's space, for people and audits.
-        subnets: that belong to it, such as 192.168.25.0/24.
+        vni: of its VXLAN; by default the VLAN's number.
+        untagged: whether hosts get it untagged by default (PXE).
+        space: its Juju space, for people and audits.
+        subnets: its subnets, such as 192.168.25.0/24.
 
     """
 
@@ -40,9 +40,10 @@ class Asns:
 
 @dataclass(frozen=True)
 class Mtu:
-    """Bytes of layer 3, as ``link mtu`` takes them.
+    """MTUs of layer 3 in bytes, as for ``link mtu``.
 
-    ``tenant`` is the MTU of instances on a Geneve network; None leaves it to Neutron, which takes what fits.
+    ``tenant`` is the MTU of instances on a Geneve network; None leaves it to Neutron, which takes the largest
+    that fits.
     """
 
     host: int = 9000
@@ -52,7 +53,7 @@ class Mtu:
 
 @dataclass(frozen=True)
 class Ecn:
-    """Where a queue starts to mark and where it marks all, in the switch's own unit (Onyx: kilobytes)."""
+    """Where a queue starts to mark and where it marks all packets, in the switch's unit (Onyx: kilobytes)."""
 
     low: int
     high: int

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""YAML without the traps of YAML 1.1, for the intent.
+"""Reads the intent's YAML without the surprises of YAML 1.1.
 
-Read as in YAML 1.2's core: only true and false are booleans, ``on`` is text, 44:38:39:22:01:18 is text and no
-number of minutes, 5.15 is text. A key given twice is an error: the parser would silently take the last one.
+The rules are those of YAML 1.2's core schema: only true and false are booleans; ``on``, 44:38:39:22:01:18 and
+5.15 are text. A duplicate key is an error; PyYAML would silently take the last one.
 """
 
 import re
@@ -61,6 +61,6 @@ def read(text: str) -> object:
     except RecursionError as error:
         raise InvalidValue("", text, "a YAML document without endless nesting") from error
     except (AttributeError, LookupError, ValueError) as error:
-        # What PyYAML lets through of a value that is not what its tag says, or of too long a number.
+        # PyYAML raises these for a value that does not fit its tag, and for numbers that are too long.
         allowed = "a YAML document without tags such as !!int, and with numbers that a computer can hold"
         raise InvalidValue("", text, allowed) from error

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From an intent to the whole fabric: schemes counted up, leaves in their racks, what differs. Pure."""
+"""Expands an intent to the whole fabric: numbered switches, leaves in their racks, overrides. Pure."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -14,11 +14,11 @@ from intent.wiring import wire
 
 
 def expand(intent: Intent) -> Fabric:
-    """Spell out every switch.
+    """Every switch of the fabric.
 
     Raises:
-        InvalidValue: something that the intent names does not exist or does not fit: an unknown network, too
-            few ports for the switches to link, addresses beyond the last one.
+        InvalidValue: something in the intent does not exist or does not fit: an unknown network, too few
+            ports for the links between switches, addresses beyond the last one.
 
     """
     networks = _networks(intent)

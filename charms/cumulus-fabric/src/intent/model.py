@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The whole fabric, spelled out: every switch with its ports, bonds, addresses and neighbours. Pure data.
+"""The whole fabric: every switch with its ports, bonds, addresses and neighbours. Pure data.
 
-``expand.expand`` makes it from an intent. Every part remembers the ``path`` of the intent that it comes from,
-so that an audit can name it.
+``expand.expand`` makes it from an intent. Every part has the ``path`` in the intent that it comes from, so
+that an audit can name it.
 """
 
 import enum
@@ -24,7 +24,7 @@ class Dialect(enum.Enum):
         """The dialect of a Cumulus Linux release such as 5.11.1.
 
         Raises:
-            ValueError: this is no release of NVUE's (5.0 and later).
+            ValueError: the release has no NVUE (5.0 and later have it).
 
         """
         parts = release.split(".")
@@ -69,9 +69,9 @@ class Link:
 
 @dataclass(frozen=True)
 class Segment:
-    """An Ethernet segment: the same on every leaf that its bond ends on.
+    """An Ethernet segment: the same on each leaf of its bond.
 
-    ``mac``, in upper case, is also the LACP system that the host sees; ``path`` is where the intent has it.
+    ``mac``, in upper case, is also the LACP system that the host sees; ``path`` is its path in the intent.
     """
 
     mac: str
@@ -96,7 +96,7 @@ class SwitchPort:
         untagged: the one of them that it carries untagged.
         mtu: in bytes; None is the switch's default.
         description: as the switch shows it.
-        host: expected behind it, where the intent says.
+        host: the host expected behind it, if the intent names one.
         path: in the intent.
 
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers that a scheme counts up from its first: addresses, AS numbers, MACs. Pure."""
+"""Addresses, AS numbers and MACs that count up from a first one. Pure."""
 
 import ipaddress
 
@@ -9,7 +9,7 @@ from intent.declaration import Asns
 
 
 def address(path: str, first: str | None, number: int) -> str:
-    """The address ``number`` above ``first``; empty without a first one."""
+    """The address ``number`` above ``first``; empty if there is no first one."""
     if first is None:
         return ""
     try:

@@ -35,11 +35,11 @@ def expand(path: str, ranges: str) -> tuple[str, ...]:
 
 
 def names(key: str) -> tuple[str, ...]:
-    """The single names of a key in which a switch has folded several, in the order written.
+    """The single names of a key that a switch has folded, in the order written.
 
-    ``bond_ext,swp1-2`` and ``10,20-30`` are lists of names and ranges; in ``swp1-4,6`` a number alone has the
-    stem of the item before it; ``swp1-64s1-3`` counts both numbers (Cumulus Linux user guide, "Port Ranges").
-    What is no range stands for itself.
+    ``bond_ext,swp1-2`` and ``10,20-30`` are lists of names and ranges. In ``swp1-4,6`` a number alone has
+    the stem of the item before it; in ``swp1-64s1-3`` both numbers are ranges (Cumulus Linux user guide,
+    "Port Ranges"). An item that is not a range stands for itself.
     """
     found: list[str] = []
     stem = ""
@@ -62,7 +62,7 @@ def _counted(item: str) -> list[str]:
 
 @functools.lru_cache(maxsize=4096)
 def natural(name: str) -> tuple[tuple[int, str | int], ...]:
-    """A sort key by which swp9 comes before swp10, and names with digits beside names without compare."""
+    """A sort key that puts swp9 before swp10, and that compares names with and without digits."""
     parts = re.split(r"(\d+)", name)
     return tuple((0, int(part)) if part.isdigit() else (1, part) for part in parts if part)
 
@@ -89,7 +89,7 @@ def _following(number: str, width: int) -> str:
 
 
 def front(name: str) -> int:
-    """The number of the front-panel port that a Cumulus port name stands on: 1 for swp1 and for swp1s0."""
+    """The number of the front-panel port of a Cumulus port name: 1 for swp1 and for swp1s0."""
     found = re.fullmatch(r"swp(\d+)(?:s\d+)?", name)
     if found is None:
         raise ValueError(f"{name} is not a front-panel port")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The intent's shapes: which keys there are, and what each may hold.
+"""The schema of the intent: its keys, and the values that each accepts.
 
-``parse`` reads a document by them, ``schema`` writes them as JSON Schema (shipped in schema/).
+``parse`` reads a document by it, ``json_schema`` writes it as JSON Schema (shipped in schema/).
 """
 
 from typing import Any
@@ -27,7 +27,7 @@ from intent.declaration import (
 )
 
 DIALECTS = ("auto", "5.14", "5.15")
-"""NVUE object trees: "5.14" up to that release, "5.15" from that one on, "auto" asks the switch."""
+"""NVUE object trees: "5.14" up to that release, "5.15" from that one on; "auto" asks the switch."""
 
 _OCTET = r"(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
 _IPV4 = rf"{_OCTET}(?:\.{_OCTET}){{3}}"
@@ -56,7 +56,7 @@ LEAF_NAME = Text(
     "a name that ends in {rack}-{leaf}, such as Leaf{rack}-{leaf}",
 )
 MANAGEMENT = Text(rf"{_LABEL}(?:\.{_LABEL})*", "an address or a host name")
-# NVUE takes digits on both sides of a dash for a range: node1-2 is node1 and node2.
+# NVUE reads digits on both sides of a dash as a range: node1-2 is node1 and node2.
 BOND = Text(
     rf"{_RESERVED}(?!.*[0-9]-[0-9])[A-Za-z][A-Za-z0-9_-]{{0,14}}",
     "a bond's name of 15 letters, digits, _ or - at most, but no range such as node1-2",
@@ -149,8 +149,8 @@ HOSTS = Record(
 )
 
 
-class _Short:
-    """``hosts: swp9-10`` for ``hosts: {ports: swp9-10}``."""
+class _PortsOnly:
+    """``hosts: swp9-10``, short for ``hosts: {ports: swp9-10}``."""
 
     def read(self, path: str, value: object) -> Hosts:
         return Hosts(PORTS.read(path, value))
@@ -181,7 +181,7 @@ RACK = Record(
         "count": Whole(1, 256, "a number of racks"),
         "leaves": Listing(SWITCH, "host names", least=1),
         "segment-mac": MAC,
-        "hosts": Either[Hosts]({str: _Short(), dict: HOSTS}),
+        "hosts": Either[Hosts]({str: _PortsOnly(), dict: HOSTS}),
         "bonds": Named(BOND, BONDS, "bonds"),
         "single-homed": Named(NAME, SINGLE_HOMED, "single-homed ports"),
     },
@@ -234,7 +234,7 @@ def parse(text: str) -> Intent:
     """Read an intent from YAML (or JSON, which is YAML).
 
     Raises:
-        InvalidValue: about the first value that is wrong.
+        InvalidValue: the first value that is wrong.
 
     """
     return INTENT.read("", document.read(text))

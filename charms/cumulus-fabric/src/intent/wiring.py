@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which port of which leaf goes to which port of which spine. Pure."""
+"""The links between leaves and spines, port by port. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -25,9 +25,9 @@ class _End:
 
 
 def wire(intent: Intent, spines: Sequence[Switch], leaves: Sequence[Switch]) -> tuple[Switch, ...]:
-    """Link every leaf to every spine with as many cables as its uplinks allow, the same number to each.
+    """Link each leaf to each spine with the same number of cables, as many as its uplinks allow.
 
-    A leaf's uplinks go to the spines in their order; a spine's downlinks to the leaves in theirs.
+    A leaf's uplinks go to the spines in order, a spine's downlinks to the leaves in order.
 
     Raises:
         InvalidValue: the uplinks do not divide evenly among the spines, or a spine has too few downlinks.
@@ -56,7 +56,7 @@ def wire(intent: Intent, spines: Sequence[Switch], leaves: Sequence[Switch]) -> 
 
 
 def _ports(intent: Intent, switch: Switch, role: str, key: str) -> tuple[str, tuple[str, ...]]:
-    """Where the ports are declared, and their names."""
+    """The path where the ports are declared, and their names."""
     own = intent.switches.get(switch.name, Override())
     if declared := own.uplinks if key == "uplinks" else own.downlinks:
         path = at(at("switches", switch.name), key)

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What people and other programs read: the fabric as text or picture, configurations in each format. Pure."""
+"""The fabric as text or picture, and configurations in each format. Pure."""

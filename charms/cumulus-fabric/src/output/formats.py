@@ -14,14 +14,14 @@ FORMATS = ("nv", "yaml", "json")
 
 
 class FormatError(ValueError):
-    """A switch that cannot be written in the format asked for."""
+    """The switch has no configuration in the requested format."""
 
 
 def write(fabric: Fabric, switch: Switch, dialect: Dialect, form: str) -> str:
     """``switch``'s configuration in one of FORMATS, ending in a newline.
 
     Raises:
-        FormatError: an Onyx or Comware switch, which has commands only, was asked for as YAML or JSON.
+        FormatError: YAML or JSON was requested for an Onyx or Comware switch, which has commands only.
 
     """
     if switch.platform != "cumulus" and form != "nv":
@@ -34,14 +34,14 @@ def write(fabric: Fabric, switch: Switch, dialect: Dialect, form: str) -> str:
 
 
 def as_commands(tree: Tree, dialect: Dialect) -> str:
-    """Commands to type; those that the CLI adds by itself follow as comments."""
+    """Commands to type, followed by those that the CLI adds by itself, as comments."""
     written = commands.write(tree, dialect)
     implied = [f"# {line}" for line in written.implied]
     return _joined([*written.typed, "", "# Added by the CLI itself; REST needs them:", *implied])
 
 
 def as_yaml(tree: Tree) -> str:
-    """A file for ``nv config patch``, which means the same to YAML 1.1 and 1.2."""
+    """A file for ``nv config patch`` that YAML 1.1 and 1.2 parsers read alike."""
     return yaml.dump([{"set": tree}], Dumper=_Dumper, default_flow_style=False, sort_keys=False)
 
 
@@ -55,11 +55,11 @@ def _joined(lines: list[str]) -> str:
 
 
 _NUMBER_LIKE = re.compile(r"[0-9.+~-]|.*:")
-"""What one YAML or the other reads as a number: sexagesimal MACs and route distinguishers, 1e3, 0o17."""
+"""Text that YAML 1.1 or 1.2 reads as a number: sexagesimal MACs and route distinguishers, 1e3, 0o17."""
 
 
 class _Dumper(yaml.SafeDumper):
-    """Quotes more than PyYAML itself does, and never refers back to an equal value."""
+    """Quotes more than PyYAML does, and uses no aliases."""
 
     def ignore_aliases(self, data: object) -> bool:  # noqa: ARG002 - PyYAML's signature
         return True

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The fabric as an SVG picture: spines above, racks below, hosts between the leaves that they hang on. Pure.
+"""The fabric as an SVG picture: spines above, racks below, hosts between the leaves they connect to. Pure.
 
-Each leaf is a column that runs down its rack. A host is a row across the columns of the leaves that it is
-plugged into; a dot is its port there. With health, colours tell the worst finding of a switch, link or port.
+Each leaf is a column down its rack. A host is a row across the columns of its leaves; dots are its ports.
+With health, colours show the worst finding of a switch, link or port.
 """
 
 from collections.abc import Iterator, Sequence
@@ -32,7 +32,7 @@ MAX_LABELLED_LEAVES = 8
 
 
 def as_svg(fabric: Fabric, health: Health | None = None) -> str:
-    """The picture as an SVG document; colours tell health when it is given."""
+    """The picture as an SVG document, with colours for health if it is given."""
     return "\n".join(_Picture(fabric, health).document()) + "\n"
 
 
@@ -134,7 +134,7 @@ class _Picture:
             yield from self._host(rack, port, self.leaves + BOX / 2 + 18 + number * ROW)
 
     def _host(self, rack: Sequence[Switch], port: SwitchPort, y: float) -> Iterator[str]:
-        """One row: the host's box in the middle of the rack, and a line to each leaf that it hangs on."""
+        """One row: the host's box in the middle of the rack, and a line to each of its leaves."""
         middle = (self.leaf_x[rack[0].name] + self.leaf_x[rack[-1].name]) / 2
         half = (len(rack) - 1) * self.column / 2 - 12 if len(rack) > 1 else self.column / 2 - 12
         dots: list[str] = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The fabric as text: who is where, what is plugged where. Pure."""
+"""The fabric as text: its switches, and what is attached where. Pure."""
 
 from collections.abc import Iterator, Mapping
 
@@ -68,7 +68,7 @@ def _rack(rack: tuple[Switch, ...], health: Health | None) -> Iterator[str]:
 
 
 def attached(rack: tuple[Switch, ...]) -> dict[str, SwitchPort]:
-    """What hangs on a rack's leaves, by bond or by leaf and port: the first leaf's part of it."""
+    """What is attached to a rack's leaves, by bond or by leaf and port, as on the first of its leaves."""
     found: dict[str, SwitchPort] = {}
     for leaf in rack:
         for bond in leaf.bonds:

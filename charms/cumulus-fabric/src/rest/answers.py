@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a switch's answer means: what was asked for, or an error that names the remedy. Pure."""
+"""Interprets a switch's answer: the content, or an error with its remedy. Pure."""
 
 import json
 from http import HTTPStatus
@@ -8,7 +8,7 @@ from typing import Any, cast
 from rest.connection import SwitchError
 
 RETRIED_STATUSES = (500, 502, 503, 504)
-"""Statuses after which the same request may well succeed: nvued restarts, or is busy."""
+"""Statuses after which the same request may succeed: nvued restarts or is busy."""
 
 REASONS = {status.value: status.phrase for status in HTTPStatus}
 
@@ -17,14 +17,14 @@ def read(user: str, place: str, what: str, status: int, content: bytes) -> dict[
     """The JSON object of an answer.
 
     Args:
-        user: who asked.
+        user: the user of the request.
         place: the address and port that answered.
         what: method and path of the request.
-        status: of HTTP; only 2xx means that it was done.
+        status: the HTTP status; only 2xx means success.
         content: the body.
 
     Raises:
-        SwitchError: it was not done, or the answer cannot be read.
+        SwitchError: the request failed, or the answer cannot be read.
 
     """
     try:
@@ -49,14 +49,14 @@ def read(user: str, place: str, what: str, status: int, content: bytes) -> dict[
     said = str(detail or REASONS.get(status, "no reason given"))
     reason = f"the switch answers {status} to {what}: {said}"
     if status < HTTPStatus.BAD_REQUEST:
-        # NVUE does not redirect; followed, a redirect would take the password to another place.
+        # NVUE sends no redirects. Following one would send the password to another place.
         remedy = f"check what listens at {place}: NVUE sends no redirects, and the charm follows none"
         raise SwitchError("unreachable", reason, remedy, status)
     raise SwitchError("unreachable" if status in RETRIED_STATUSES else "refused", reason, status=status)
 
 
 def _forbidden(user: str, content: bytes) -> SwitchError:
-    """Why nothing may be read. NVUE's documents do not give the words of the first login's answer."""
+    """Why read access is denied. NVIDIA does not document the answer before the first login."""
     said, remedy = "the default password has not been changed", "log in to the switch once and change it"
     if b"password" not in content.lower():
         said = f"user {user} has no read access: no role grants it, or {said}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""NVUE's REST interface of one switch: requests, revisions, and errors that name the remedy.
+"""NVUE's REST interface of one switch: requests, revisions, and errors with their remedies.
 
 Facts: Cumulus Linux user guide, "NVUE API".
 """
@@ -18,37 +18,37 @@ from rest.connection import Access, Connection, SwitchError, connect, refused
 
 PORT = 8765
 IDLE_TIMEOUT_S = 20.0
-"""Seconds after which a connection is opened anew: a switch's web server closes idle ones after a while."""
+"""Seconds after which an idle connection is replaced, because the switch's web server closes it."""
 
 ANSWERS = {"ays": "ays_yes", "ignore_fail": "ignore_fail_no"}
-"""To what NVUE asks on the way, given in advance: ``Are you sure?`` and ``Failure during apply. Ignore?``."""
+"""Answers given in advance to NVUE's questions ``Are you sure?`` and ``Failure during apply. Ignore?``."""
 
 APPLIED_STATES = ("applied", "applied_and_saved", "saved", "previous")
-"""States of a revision that runs, or did at some time: some releases call those ``previous`` or ``saved``."""
+"""States of a revision that runs or ran; some releases call them ``previous`` or ``saved``."""
 
 CONFIRMED_BY = {"confirm": "confirm_yes", "ays": "apply"}
-"""States in which a change waits for its confirmation, and what confirms it there.
+"""States in which a change waits for its confirmation, and the state to request to confirm it.
 
-``confirm`` is what gpncfg and napalm-cumulus, clients of real switches, meet; nv-config-manager has ``ays``.
+gpncfg and napalm-cumulus, clients of real switches, use ``confirm``; nv-config-manager uses ``ays``.
 """
 
 ALIASES = ("applied", "startup", "empty", "pending")
-"""Names in NVUE's list that are no ids: what runs, what a boot takes, nothing at all, what is prepared."""
+"""Names in NVUE's list that are not ids: the running, the boot, the empty and the pending configuration."""
 
 Connect = Callable[[str, str, int, Access], Connection]
-"""Opens a connection to the switch of a name, at an address and port."""
+"""Opens a connection to a switch, by its name, address and port."""
 
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a revision has come: its state, and what NVUE says about it."""
+    """The state of a revision, and what NVUE says about it."""
 
     state: str
     issues: tuple[str, ...] = ()
 
     @property
     def failed(self) -> bool:
-        """NVUE has given up. A state that is not known is one in progress.
+        """Whether NVUE has given up. An unknown state counts as in progress.
 
         The states are those that gpncfg lists: ``ays_fail``, ``confirm_fail``, ``ready_error`` and so on.
         """
@@ -56,17 +56,17 @@ class Progress:
 
     @property
     def asks(self) -> bool:
-        """FRR or switchd did not reload, and the switch asks whether to ignore that: it has not gone back."""
+        """Whether the switch asks to ignore that FRR or switchd did not reload; it has not rolled back."""
         return self.state == "ignore_fail"
 
     @property
     def applied(self) -> bool:
-        """It runs, and nothing is awaited any more."""
+        """Whether it runs and waits for nothing."""
         return self.state in ("applied", "applied_and_saved", "saved")
 
 
 class Nvue:
-    """One switch. Used by one thread at a time; keeps its connection between requests."""
+    """One switch, used by one thread at a time; keeps its connection between requests."""
 
     def __init__(
         self, name: str, address: str, access: Access, port: int = PORT, connect: Connect = connect
@@ -80,7 +80,7 @@ class Nvue:
     # -- what NVUE offers
 
     def get(self, path: str, revision: str = "operational", include: Sequence[str] = ()) -> Tree:
-        """A part of the tree; empty where the switch has nothing there."""
+        """A part of the tree; empty if the switch has nothing there."""
         query = [("rev", revision), *(("include", pattern) for pattern in include)]
         try:
             if revision == "operational":
@@ -92,14 +92,14 @@ class Nvue:
             raise
 
     def applied(self) -> Tree:
-        """The configuration that runs, without defaults."""
+        """The running configuration, without defaults."""
         return self.get("/", "applied")
 
     def _configured(self, path: str, query: Sequence[tuple[str, str]]) -> Tree:
-        """A part of a configuration, without defaults and with names one by one.
+        """A part of a configuration, without defaults and with ranges expanded.
 
-        The guide has ``expand`` from 5.15 on; without it that release folds names into ranges. A release that
-        refuses a parameter which it does not know is not asked so again. Ranges are opened here all the same.
+        The guide has the parameter ``expand`` from 5.15 on; without it that release folds names into ranges.
+        If a release refuses the parameter, it is not sent again. Ranges are expanded here in any case.
         """
         query, parent = [*query, ("filled", "false")], path.rpartition("/")[2]
         if self._expands:
@@ -112,7 +112,7 @@ class Nvue:
         return expand_ranges(self.request("GET", path, query), parent)
 
     def create(self) -> str:
-        """A new revision, which starts as what is applied."""
+        """Create a revision from the running configuration; its id."""
         name = next(iter(self.request("POST", "/revision")), "")
         if not name:
             raise SwitchError(
@@ -123,32 +123,32 @@ class Nvue:
         return name
 
     def patch(self, revision: str, tree: Tree) -> None:
-        """Lay ``tree`` over a revision; null unsets."""
+        """Merge ``tree`` into a revision; null unsets."""
         self.request("PATCH", "/", [("rev", revision)], tree)
 
     def difference(self, revision: str) -> Tree:
-        """What applying a revision would change; NVUE does not apply one that changes nothing."""
+        """What applying a revision would change. NVUE refuses to apply one that changes nothing."""
         return self._configured("/", [("rev", revision), ("diff", "applied")])
 
     def apply(self, revision: str, confirm: int | None = None) -> None:
-        """Start to apply; with ``confirm`` the switch goes back by itself after so many seconds.
+        """Start to apply; with ``confirm`` the switch rolls back by itself after so many seconds.
 
         Raises:
-            SwitchError: also where the switch may have started all the same: ask :meth:`progress`.
+            SwitchError: the switch may have started nevertheless; see :meth:`progress`.
 
         """
-        # No answer to `confirm` in advance: it would confirm, and nothing would be waited for.
+        # No answer to `confirm` in advance: it would confirm at once.
         body: Tree = {"state": "apply", "auto-prompt": ANSWERS}
         if confirm is not None:
             body["state-controls"] = {"confirm": confirm}
-        # Asked once: a second request could meet a revision that waits for its confirmation.
+        # Sent once: a second request could reach a revision that waits for its confirmation.
         self.request("PATCH", _revision(revision), body=body, pauses=())
 
     def confirm(self, revision: str) -> None:
-        """Keep a change that waits for its confirmation; what does not wait any more stays as it is.
+        """Confirm a change that waits for it; otherwise do nothing.
 
         Raises:
-            SwitchError: also where the switch may have kept it all the same: ask :meth:`progress`.
+            SwitchError: the switch may have confirmed it nevertheless; see :meth:`progress`.
 
         """
         if state := CONFIRMED_BY.get(self.progress(revision).state):
@@ -156,11 +156,11 @@ class Nvue:
             self.request("PATCH", _revision(revision), body=body, pauses=())
 
     def save(self) -> None:
-        """Keep what is applied across a reboot; releases from 5.9 on do so by themselves."""
+        """Save the running configuration for the next boot; releases from 5.9 on do so by themselves."""
         self.request("PATCH", "/revision/applied", body={"state": "save", "auto-prompt": ANSWERS})
 
     def progress(self, revision: str) -> Progress:
-        """How far a revision has come."""
+        """The state of a revision."""
         answer = self.request("GET", _revision(revision))
         issues = get_tree(answer, "transition", "issue").values()
         return Progress(
@@ -168,11 +168,11 @@ class Nvue:
         )
 
     def drop(self, revision: str) -> None:
-        """Forget a revision that was not applied."""
+        """Delete a revision that was not applied."""
         self.request("DELETE", _revision(revision), body={})
 
     def revisions(self) -> list[str]:
-        """Ids of the revisions that were applied at some time, the newest first."""
+        """The ids of the revisions that run or ran, the newest first."""
         answer = self.request("GET", "/revision")
         states = {name: str(get_tree(each).get("state", "")) for name, each in answer.items()}
         names = [name for name, state in states.items() if state in APPLIED_STATES and name not in ALIASES]
@@ -188,10 +188,10 @@ class Nvue:
         body: Tree | None = None,
         pauses: Sequence[float] | None = None,
     ) -> Tree:
-        """One request, repeated only after a status of 5xx.
+        """Send one request; it is retried only after HTTP 500, 502, 503 and 504.
 
         Raises:
-            SwitchError: what went wrong, and what helps.
+            SwitchError: it failed; with the remedy.
 
         """
         target = f"/nvue_v1{path}" + (f"?{urlencode(query)}" if query else "")
@@ -205,7 +205,7 @@ class Nvue:
         return read(self._access.credentials.user, place, f"{method} {path}", status, content)
 
     def close(self) -> None:
-        """End the connection; the next request opens a new one."""
+        """Close the connection; the next request opens a new one."""
         if self._connection is not None:
             self._connection.close()
             self._connection = None
@@ -240,7 +240,7 @@ class Nvue:
 
 
 def _revision(name: str) -> str:
-    """The path of a revision; ids such as ``changeset/cumulus/…`` are one part of it."""
+    """The path of a revision; an id such as ``changeset/cumulus/…`` is one segment of it."""
     return f"/revision/{quote(name, safe='')}"
 
 

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The way to a switch: who logs in, whom to trust, through which proxy, by which clock.
+"""A connection to a switch: credentials, certificates, proxy and clock.
 
-The password is in the request's header and nowhere else: not in a log, an exception, an argument or an
-address.
+The password is only in the header of a request, never in a log, an exception, an argument or an address.
 """
 
 import base64
@@ -20,14 +19,14 @@ from urllib.parse import unquote, urlsplit
 from converge import StepError
 
 RETRY_DELAYS_S = (0.5, 1.0, 2.0, 4.0, 8.0)
-"""Seconds between two attempts."""
+"""Seconds before each retry."""
 
 
 class SwitchError(StepError):
-    """What kept a request from being done; ``kind`` says what sort of trouble it is.
+    """Why a request failed; ``kind`` is the kind of failure.
 
-    ``unreachable`` may be over a moment later, and what was asked may have been done all the same;
-    ``refused`` is the switch's own word; ``certificate``, ``credentials`` and ``proxy`` are for the operator.
+    ``unreachable`` may be temporary, and the switch may have done what was asked; with ``refused`` the switch
+    itself rejected it; ``certificate``, ``credentials`` and ``proxy`` are for the operator to fix.
     """
 
     def __init__(self, kind: str, reason: str, remedy: str = "", status: int = 0) -> None:
@@ -37,7 +36,7 @@ class SwitchError(StepError):
 
 
 class Clock(Protocol):
-    """What waiting goes by; the module ``time`` is the real one."""
+    """The clock for waiting; the module ``time`` is the real one."""
 
     def monotonic(self) -> float: ...
 
@@ -45,7 +44,7 @@ class Clock(Protocol):
 
 
 class Answer(Protocol):
-    """What came back, as http.client has it."""
+    """A response, as in http.client."""
 
     status: int
 
@@ -53,7 +52,7 @@ class Answer(Protocol):
 
 
 class Connection(Protocol):
-    """What of http.client's connections a request needs."""
+    """The part of http.client's connections that a request needs."""
 
     def request(self, method: str, url: str, body: bytes | None, headers: Mapping[str, str], /) -> None: ...
 
@@ -64,14 +63,14 @@ class Connection(Protocol):
 
 @dataclass(frozen=True)
 class Credentials:
-    """Who logs in. Neither ``repr`` nor ``str`` shows the password."""
+    """User and password. Neither ``repr`` nor ``str`` shows the password."""
 
     user: str
     password: str = field(repr=False)
 
     @property
     def usable(self) -> bool:
-        """Whether both are one line of text that HTTP can carry."""
+        """Whether both are one line of text that HTTP can transport."""
         lines = all(text and text.isprintable() for text in (self.user, self.password))
         return lines and ":" not in self.user
 
@@ -86,14 +85,14 @@ class Access:
     """How switches are reached.
 
     Attributes:
-        credentials: of a user who may use NVUE.
-        ca: PEM of the authorities that switches' certificates are checked against; the system's when empty.
-        pins: by switch name, the SHA-256 of the one certificate that it may present, in hex without colons.
+        credentials: of a user with access to NVUE.
+        ca: PEM of the authorities that may sign the switches' certificates; empty for those of the system.
+        pins: by switch name, the SHA-256 of the only certificate that it may present, in hex without colons.
         timeout: seconds for one request.
-        proxy: URL of an HTTP proxy, which is asked for a tunnel; empty for none.
-        no_proxy: hosts, suffixes and subnets that are reached without it, separated by commas.
-        pauses: seconds before each further attempt after a status of 5xx.
-        clock: what pauses and waiting go by.
+        proxy: URL of an HTTP proxy, used by CONNECT; empty for none.
+        no_proxy: hosts, suffixes and subnets that are reached directly, separated by commas.
+        pauses: seconds before each retry after a status of 5xx.
+        clock: for pauses and timeouts.
 
     """
 
@@ -108,7 +107,7 @@ class Access:
 
 
 def connect(name: str, address: str, port: int, access: Access) -> Connection:
-    """A connection to the switch ``name``, whose certificate has been accepted.
+    """A connection to the switch ``name`` with a trusted certificate.
 
     Raises:
         ssl.SSLCertVerificationError: no authority of ``access`` signed the certificate.
@@ -133,9 +132,9 @@ def connect(name: str, address: str, port: int, access: Access) -> Connection:
 
 
 class _Https(http.client.HTTPSConnection):
-    """A connection to the switch at ``address`` that compares its certificate each time it is made.
+    """A connection to the switch at ``address`` that checks the pinned certificate whenever it connects.
 
-    http.client makes it anew by itself, before a request, when the switch has said ``Connection: close``.
+    http.client reconnects by itself before a request if the switch has sent ``Connection: close``.
     """
 
     def __init__(
@@ -145,7 +144,7 @@ class _Https(http.client.HTTPSConnection):
         self._address, self._pin = address, pin
 
     def connect(self) -> None:
-        """Connect, through the tunnel where there is one.
+        """Connect, through the proxy's tunnel if there is one.
 
         Raises:
             SwitchError: the certificate is not the pinned one; nothing was sent to the switch.
@@ -161,18 +160,18 @@ class _Https(http.client.HTTPSConnection):
 
 
 def refused(address: str, said: str) -> SwitchError:
-    """A certificate that is not trusted, and what helps."""
+    """The error for a certificate that is not trusted."""
     remedy = "set ca-certificate to the authority that signed it, or pin it with pinned-certificates"
     return SwitchError("certificate", f"the certificate of {address} is refused: {said}", remedy)
 
 
 def proxy_for(host: str, proxy: str, no_proxy: str) -> str:
-    """The proxy for a host, or nothing. ``no_proxy`` holds names, domains and, as Juju's does, subnets."""
-    passed = any(_covers(item.strip().lower(), host.lower()) for item in no_proxy.split(","))
+    """The proxy for a host, or nothing. ``no_proxy`` has names, domains and, as in Juju, subnets."""
+    passed = any(_matches(item.strip().lower(), host.lower()) for item in no_proxy.split(","))
     return "" if passed else proxy
 
 
-def _covers(item: str, host: str) -> bool:
+def _matches(item: str, host: str) -> bool:
     if item == "*":
         return True
     try:
@@ -183,10 +182,10 @@ def _covers(item: str, host: str) -> bool:
 
 
 def _through(proxy: str) -> tuple[str, int, dict[str, str]]:
-    """Host, port and headers of a proxy. It is asked for a tunnel over plain TCP, whatever its URL's scheme.
+    """Host, port and headers of a proxy. CONNECT is sent over plain TCP, whatever the URL's scheme.
 
     Raises:
-        SwitchError: its URL cannot be used. It may hold a password, and is not repeated.
+        SwitchError: its URL cannot be used. The message does not repeat it: it may hold a password.
 
     """
     remedy = "set it, or outside Juju the variable https_proxy, to a URL such as http://192.0.2.1:3128"
@@ -194,7 +193,7 @@ def _through(proxy: str) -> tuple[str, int, dict[str, str]]:
     try:
         parts = urlsplit(proxy)
         host, port = parts.hostname or "", parts.port or 3128
-        host.encode("idna")  # as the socket will: refuses what no host can be called
+        host.encode("idna")  # as the socket does: refuses invalid host names
     except ValueError:
         raise unusable from None
     if not host or parts.scheme not in ("http", "https"):
@@ -202,7 +201,7 @@ def _through(proxy: str) -> tuple[str, int, dict[str, str]]:
     if parts.username is None:
         return host, port, {}
     if parts.scheme == "https":
-        # Its password would need TLS to the proxy, and the tunnel TLS within TLS, which Python's ssl has not.
+        # Its password needs TLS to the proxy, and the tunnel TLS within TLS, which http.client lacks.
         what = "option juju-https-proxy: a proxy with a password is not supported at an https:// URL"
         remedy = "give the proxy's http:// URL, which sends that password unencrypted, or a proxy without one"
         raise SwitchError("proxy", what, remedy)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All switches side by side, under a limit."""
+"""Work on many switches in parallel, up to a limit."""
 
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -13,12 +13,12 @@ from rest.connection import Clock, SwitchError
 T = TypeVar("T")
 
 MAX_PARALLEL = 64
-"""Switches that are talked to at once."""
+"""Default number of switches that are contacted in parallel."""
 
 
 @dataclass(frozen=True)
 class Fleet:
-    """The switches of a site by name, and the clock that waiting goes by."""
+    """The switches of a site by name, and the clock for waiting."""
 
     switches: Mapping[str, Nvue]
     limit: int = MAX_PARALLEL
@@ -27,7 +27,7 @@ class Fleet:
     def each(
         self, names: Iterable[str], work: Callable[[Nvue], T]
     ) -> tuple[dict[str, T], dict[str, SwitchError]]:
-        """Do ``work`` on every switch of ``names`` at once: what came of it, and what went wrong where."""
+        """Do ``work`` on these switches in parallel; the results and the errors by name."""
         done: dict[str, T] = {}
         failed: dict[str, SwitchError] = {}
         wanted = list(names)
@@ -41,6 +41,6 @@ class Fleet:
         return done, failed
 
     def close(self) -> None:
-        """End all connections; the next request opens a new one."""
+        """Close all connections; the next request opens a new one."""
         for switch in self.switches.values():
             switch.close()

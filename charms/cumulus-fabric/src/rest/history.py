@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What switches ran before their last change, as the revisions tell that they keep; and whether that is safe.
+"""What switches ran before their last change, by the revisions that they keep.
 
-A revision does not tell which run made it. Where that leaves more than one answer, there is none: a fabric of
-which one half goes back further than the other is worse than one that stays.
+A revision does not say which run made it. If more than one configuration could be meant, none is restored: a
+fabric of which one half goes back further than the other is worse than an unchanged one.
 """
 
 from collections.abc import Iterator, Mapping
@@ -15,21 +15,21 @@ from rest.client import Nvue
 from rest.connection import SwitchError
 
 MAX_REVISIONS = 20
-"""Revisions that are read, the newest ones."""
+"""Revisions that are read, starting with the newest."""
 
 ROLLBACK_REMEDY = "apply an earlier intent, or name the switches that the last apply changed"
 
 
 def earlier(switch: Nvue, now: Tree) -> Tree | None:
-    """The configuration before the last change; None when the switch keeps none.
+    """The configuration before the last change; None if the switch keeps none.
 
     Raises:
-        SwitchError: ``history`` when the last change was a step back already.
+        SwitchError: of kind ``history`` if the last change was itself a rollback.
 
     """
     ran = [switch.get("/", revision) for revision in switch.revisions()[:MAX_REVISIONS]]
     same = [not patch_between(tree, now) for tree in ran]
-    # Newer ones than what runs now were left by applying an old revision again.
+    # Revisions newer than the running one remain after an old revision was applied again.
     newest = same.index(True) if True in same else -1
     before = next((n for n in range(newest + 1, len(ran)) if not same[n]), None)
     if before is None:
@@ -41,7 +41,7 @@ def earlier(switch: Nvue, now: Tree) -> Tree | None:
 
 
 def partial_rollback(now: Mapping[str, Tree], before: Mapping[str, Tree]) -> Iterator[Finding]:
-    """Switches that would leave the fabric while others stay: the last change was not the same for all."""
+    """Switches that would leave the fabric while others stay: their last changes are from different runs."""
     members = {name for name, tree in now.items() if _speaks_bgp(tree)}
     leaving = {name for name in members & before.keys() if not _speaks_bgp(before[name])}
     if leaving != members:

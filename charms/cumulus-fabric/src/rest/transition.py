@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One revision of one switch on its way from state to state, whatever becomes of requests and answers."""
+"""Takes a revision from one state to another, even if requests or answers are lost."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,20 +8,20 @@ from rest.client import Nvue, Progress
 from rest.connection import Clock, SwitchError
 
 MAX_ATTEMPTS = 3
-"""Requests for a transition, when their answers are lost."""
+"""Requests for one transition if answers are lost."""
 
 AYS_TIMEOUT_S = 4.0
-"""Seconds that the state ``ays`` lasts at most where it is a question that was answered in advance."""
+"""Seconds after which the state ``ays`` means waiting; as a question answered in advance it is shorter."""
 
 
 @dataclass(frozen=True)
 class Polling:
-    """How long a switch is waited for.
+    """How a transition is polled.
 
     Attributes:
-        clock: that waiting goes by.
+        clock: for waiting.
         deadline: seconds that a transition may take.
-        poll: seconds between two looks.
+        poll: seconds between two reads.
 
     """
 
@@ -31,10 +31,10 @@ class Polling:
 
 
 class AwaitsConfirmation:
-    """Tells whether a revision waits for its confirmation; shown one look after the other.
+    """Whether a revision waits for its confirmation, by the states read one after the other.
 
-    It does in the state ``confirm``. By another description (nv-config-manager) it does in ``ays``, which
-    elsewhere only passes: that one counts when it is still so some seconds later.
+    The state for that is ``confirm``, or, according to nv-config-manager, ``ays``. Elsewhere ``ays`` is a
+    brief intermediate state, so it counts only if it lasts some seconds.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -42,7 +42,7 @@ class AwaitsConfirmation:
         self._since: float | None = None
 
     def __call__(self, seen: Progress) -> bool:
-        """Whether it waits, by what is seen now."""
+        """Whether it waits, now that this state has been read."""
         if seen.state != "ays":
             self._since = None
             return seen.state == "confirm"
@@ -60,10 +60,10 @@ def reach(
     reached: Callable[[Progress], bool],
     polling: Polling,
 ) -> Progress:
-    """Ask for a transition and wait for it; ask again where the request was lost on its way.
+    """Request a transition and wait for it; repeat the request if it was lost.
 
     Raises:
-        SwitchError: the switch refused, or has not done it in time.
+        SwitchError: the switch refused, or did not finish in time.
 
     """
     clock = polling.clock
@@ -71,7 +71,7 @@ def reach(
     lost = _try(ask)
     further = MAX_ATTEMPTS - 1
     while True:
-        late = clock.monotonic() > deadline  # what is seen after it still counts
+        late = clock.monotonic() > deadline  # a state read after the deadline still counts
         seen = _look(switch, revision)
         if seen is not None:
             if reached(seen):
@@ -90,7 +90,7 @@ def reach(
 
 
 def _try(ask: Callable[[], None]) -> bool:
-    """Ask; True when it is not known whether the switch heard it."""
+    """Send the request; True if it is unknown whether the switch received it."""
     try:
         ask()
     except SwitchError as error:
@@ -101,7 +101,7 @@ def _try(ask: Callable[[], None]) -> bool:
 
 
 def _look(switch: Nvue, revision: str) -> Progress | None:
-    """How far a revision is; None while the switch does not answer, as it may while it changes itself."""
+    """The state of a revision; None while the switch does not answer, as during its own change."""
     try:
         return switch.progress(revision)
     except SwitchError as error:

@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What to type on a switch's command line."""
+"""Switches outside the EVPN fabric: commands for Onyx and Comware, sent by SSH."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Script:
-    """Commands, and what the operator should know about them.
+    """The commands for one switch, with notes for the operator.
 
     Attributes:
-        lines: to type in configuration mode, in this order.
-        save: then keeps them across a reboot.
-        notes: where and why they differ from the guide that they follow.
+        lines: the commands in configuration mode, in order.
+        save: the command that then saves the configuration.
+        notes: where and why the commands differ from the guide that they follow.
 
     """
 

@@ -15,13 +15,13 @@ SAVE = "save RoCEConfiguration.cfg"
 OTHERS_QUEUE, ROCE_QUEUE, QUEUES = 0, 1, 8
 PRIORITIES = 8
 MAX_WEIGHT = 15
-"""Of a queue, in WRR by bytes."""
+"""The largest weight of a queue, in WRR by bytes."""
 
 TABLE = "Table1"
 
 
 def script(fabric: Fabric, switch: Switch) -> Script:
-    """The guide's steps in its order, with ECN on the queue that RoCE is in."""
+    """The guide's steps in the guide's order, but with ECN on the queue that RoCE uses."""
     lines: list[str] = []
     for network in switch.networks:
         lines += [f"vlan {network.vlan}", "quit"]
@@ -53,7 +53,7 @@ def _corrected(priority: int) -> str:
 
 
 def _port(name: str) -> str:
-    """``Ten-GigabitEthernet1/0/1`` as the command takes it: kind and number apart."""
+    """``Ten-GigabitEthernet1/0/1`` as in the command: type and number separated."""
     return "interface " + re.sub(r"(?<=[A-Za-z])(?=\d)", " ", name, count=1)
 
 
@@ -85,6 +85,6 @@ def _weights(switch: Switch) -> Iterator[str]:
 
 
 def weights(percent: int) -> tuple[int, int]:
-    """The weights from 1 to 15, others' first, whose ratio comes nearest to ``percent`` for RoCE."""
+    """The weights, 1 to 15, of other traffic and of RoCE whose ratio is closest to ``percent`` for RoCE."""
     pairs = [(others, roce) for others in range(1, MAX_WEIGHT + 1) for roce in range(1, MAX_WEIGHT + 1)]
     return min(pairs, key=lambda pair: (abs(pair[1] / sum(pair) - percent / 100), pair))

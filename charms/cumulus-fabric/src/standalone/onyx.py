@@ -25,7 +25,7 @@ OTHERS_CLASS, ROCE_CLASS, CLASSES = 0, 2, 8
 
 
 def script(fabric: Fabric, switch: Switch) -> Script:
-    """The guide's steps in its order."""
+    """The guide's steps in the guide's order."""
     lossless = switch.roce == "lossless"
     lines: list[str] = []
     if lossless:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Onyx and Comware switches of a fabric: typed in one after the other, after everything else."""
+"""Configures the Onyx and Comware switches of a fabric one after the other, after all other switches."""
 
 from collections.abc import Callable, Collection, Sequence
 
@@ -15,7 +15,7 @@ def script_for(fabric: Fabric, switch: Switch) -> Script:
     """The commands for ``switch``, in configuration mode.
 
     Raises:
-        ValueError: the switch has NVUE instead.
+        ValueError: the switch runs Cumulus Linux.
 
     """
     if switch.platform not in _WRITERS:
@@ -24,7 +24,7 @@ def script_for(fabric: Fabric, switch: Switch) -> Script:
 
 
 def switches(fabric: Fabric, names: Collection[str] = ()) -> tuple[Switch, ...]:
-    """Those of these names, or all."""
+    """The Onyx and Comware switches of these names, or all."""
     return tuple(s for s in fabric.by_role(Role.STANDALONE) if not names or s.name in names)
 
 
@@ -35,14 +35,12 @@ def apply(
     audit: Sequence[Finding] = (),
     announce: Callable[[str], None] = lambda _: None,
 ) -> list[Finding]:
-    """Type each switch's script; what one refused does not keep the next from its own.
+    """Send each switch its script; a switch that refuses a command does not stop the others.
 
-    They cannot be asked for a difference, so that every run types everything, which changes nothing where it
-    is set already.
+    These switches have no diff: every run sends all commands, and those that are set already change nothing.
 
     Returns:
-        What went wrong, and what was corrected of the guide that the scripts follow. Nothing was typed where
-        the audit blocks.
+        What failed, and where the scripts differ from their guide. Nothing is sent if the audit blocks.
 
     """
     found = [each for each in audit if each.severity is Severity.BLOCKED]

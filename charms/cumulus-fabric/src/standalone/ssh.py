@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Type a script on an Onyx or Comware switch, through netmiko.
+"""Sends a script to an Onyx or Comware switch through netmiko.
 
-These switches have no revisions: there is no diff and no rollback. What is refused stops the script there,
-and nothing is saved, so that a reboot of the switch brings back what it had saved before.
+These switches have no revisions, so there is no diff and no rollback. A refused command stops the script and
+nothing is saved, so that a reboot of the switch restores its saved configuration.
 """
 
 import tempfile
@@ -17,11 +17,11 @@ DRIVERS = {"onyx": "mellanox_mlnxos", "comware": "hp_comware"}
 """netmiko's name of each platform."""
 
 REFUSED = r"^\s*%.*$"
-"""Both platforms start a refusal with a percent sign."""
+"""Both platforms start an error with a percent sign."""
 
 QUESTION = r"\[Y/N\]:?\s*$"
 MAX_QUESTIONS = 4
-"""Questions in a row that saving may ask: to continue, to overwrite."""
+"""Questions that saving may ask: to continue, to overwrite."""
 
 
 @dataclass(frozen=True)
@@ -29,10 +29,10 @@ class Login:
     """How to log in by SSH. Neither ``repr`` nor ``str`` shows the password.
 
     Attributes:
-        user: who may configure the switch.
+        user: a user who may configure the switch.
         password: of the user.
-        known_hosts: lines with the switches' host keys; without any, ~/.ssh/known_hosts is asked. A switch
-            whose key is not among them is refused.
+        known_hosts: lines with the switches' host keys; ~/.ssh/known_hosts if empty. A switch whose key is
+            not among them is refused.
         port: of SSH.
         timeout: seconds to connect, and for each command.
 
@@ -46,14 +46,14 @@ class Login:
 
 
 def push_config(platform: str, address: str, script: Script, login: Login) -> None:
-    """Log in to ``address``, type the script, and save.
+    """Log in to ``address``, send the script, and save.
 
     Raises:
-        StepError: the switch cannot be reached, or refused a command; names the command and its answer.
+        StepError: the switch is unreachable, or refused a command; with the command and the answer.
 
     """
     try:
-        import netmiko  # a second to load, and needed only where such switches are
+        import netmiko  # takes a second to load, and only such switches need it
         import paramiko
     except ImportError as error:
         raise StepError(
@@ -104,7 +104,7 @@ def _parameters(platform: str, address: str, login: Login, keys: IO[str]) -> dic
         "alt_key_file": keys.name,
         "allow_agent": False,
         "use_keys": False,
-        # Each command is awaited by its echo, so that a refusal is seen before the next one is sent.
+        # Wait for the echo of each command, so that an error is seen before the next one is sent.
         "global_cmd_verify": True,
     }
 

@@ -52,11 +52,11 @@ qos roce
 qos roce enable =switch
 qos roce mode =word
 """
-"""Up to 5.14. ``*`` is one name, ``#`` a range of names, ``=`` the kind of a value."""
+"""The dialect up to 5.14. ``*`` is one name, ``#`` a range of names, ``=`` the type of a value."""
 
 
 class PathError(ValueError):
-    """A command or a path that this charm does not render."""
+    """A command or a path that this charm does not support."""
 
 
 def _forms(dialect: Dialect) -> list[Path]:
@@ -67,7 +67,7 @@ def _forms(dialect: Dialect) -> list[Path]:
 
 
 def _by_shape(dialect: Dialect) -> dict[tuple[str, int], list[tuple[int, Path]]]:
-    """The forms and their ranks, by first part and length: few are left to compare with."""
+    """The forms with their ranks, by first part and length, so that few are compared."""
     found: dict[tuple[str, int], list[tuple[int, Path]]] = {}
     for rank, known in enumerate(_forms(dialect)):
         found.setdefault((known[0], len(known)), []).append((rank, known))
@@ -81,7 +81,7 @@ def form(path: Path, dialect: Dialect) -> Path:
     """The form that ``path`` has.
 
     Raises:
-        PathError: none of them.
+        PathError: it has none of the known forms.
 
     """
     return _ranked(path, dialect)[1]
@@ -154,10 +154,10 @@ def switched_on(dialect: Dialect) -> tuple[str, str]:
 
 
 def _typed(path: Path, tree: Tree, on: tuple[str, str]) -> Path | None:
-    """The path as one types it; None where the CLI adds it by itself."""
+    """The path as it is typed; None if the CLI adds it by itself."""
     match path:
         case ("interface", name, "type", kind):
-            # A port of a bond or towards a switch is named by itself; any other by what it carries.
+            # A bond member or a link to a switch needs its own command; other settings imply the port.
             return ("interface", name) if kind == "swp" and "bridge" not in tree["interface"][name] else None
         case ("qos", "roce", *rest) if tuple(rest) == on:
             return ("qos", "roce")
@@ -190,7 +190,7 @@ def _paths(node: object, above: Path = ()) -> Iterator[Path]:
 
 
 def _lines(found: list[Path], dialect: Dialect) -> tuple[str, ...]:
-    """Commands in the order of ``found``: first names at the end become ranges, then interfaces."""
+    """Commands in the order of ``found``: names at the end become ranges first, then interfaces."""
     at_end: dict[Path, list[str]] = {}
     for path in found:
         ranged = len(path) > 2 and form(path, dialect)[-1] == "#"

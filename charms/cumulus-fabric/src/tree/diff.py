@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What separates a switch from the intent: the patch to lay over what it runs. Pure.
+"""The difference between a switch and the intent, as a patch. Pure.
 
-The intent decides on a part of a switch's configuration only. Users, management, time, optics and whatever
-else it has no words for stay as they are. Within its part, what it does not want is unset.
+The intent owns only a part of a switch's configuration. Users, management, time, optics and everything else
+that it cannot describe stay as they are. Within its part, settings that are not in the intent are unset.
 """
 
 import re
@@ -15,7 +15,7 @@ FABRIC_PORTS = (
     "interface/*/bridge/domain/br_default",
     "interface/*/evpn/multihoming",
 )
-"""What makes an interface part of the fabric: the intent decides on it on every interface."""
+"""Owned on every interface: what makes an interface part of the fabric."""
 
 DECLARED_PORTS = (
     "interface/lo/ip/address",
@@ -24,7 +24,7 @@ DECLARED_PORTS = (
     "interface/*/bond/member",
     "interface/*/bond/lacp-bypass",
 )
-"""What it decides on where it declares the interface."""
+"""Owned on the interfaces that the intent declares."""
 
 FABRIC_SETTINGS = (
     "bridge/domain/br_default/vlan",
@@ -44,14 +44,14 @@ FABRIC_SETTINGS = (
     "vrf/default/router/bgp/address-family",
     "qos/roce",
 )
-"""What it decides on besides interfaces, whether it wants something there or not; both dialects."""
+"""Owned outside interfaces, whether the intent sets something there or not; both dialects."""
 
 MANAGEMENT_PORTS = re.compile(r"eth\d+|mgmt")
-"""Interfaces through which a switch is managed."""
+"""Interfaces through which a switch is managed; never owned."""
 
 GLOBALLY, IN_VRF = ("router", "bgp"), ("vrf", "default", "router", "bgp")
 IDENTITY = ("autonomous-system", "router-id")
-"""What BGP has globally, and in a VRF that has a value of its own; ``auto`` there is the global one."""
+"""Settings that BGP has globally and in a VRF, where ``auto`` means the global value."""
 
 _MAC = re.compile(r"(?i)(?:[0-9a-f]{2}:){5}[0-9a-f]{2}")
 _MISSING = object()
@@ -65,17 +65,17 @@ def difference(applied: Tree, wanted: Tree) -> Tree:
 
 
 def same(one: object, other: object) -> bool:
-    """Whether two leaves mean the same; MAC addresses do in any case of letters."""
+    """Whether two values are equal; MAC addresses are compared without regard to case."""
     if isinstance(one, str) and isinstance(other, str) and _MAC.fullmatch(one):
         return one.lower() == other.lower()
     return one == other
 
 
 def _with_bgp_identity(applied: Tree, wanted: Tree) -> Tree:
-    """``wanted`` with the AS number and the router-id in VRF default where the switch has them there.
+    """``wanted`` with the AS number and the router-id in VRF default if the switch has them there.
 
-    NVIDIA's examples of EVPN multihoming do. There they override the global ones, which are then wanted only
-    where the switch has them, too.
+    NVIDIA's examples of EVPN multihoming have them there. They override the global ones, which are then
+    wanted only if the switch has them as well.
     """
     everywhere = get_tree(wanted, *GLOBALLY)
     there = get_tree(applied, *IN_VRF)
@@ -113,12 +113,12 @@ class _Scope:
     groups: frozenset[str]
 
     def owns(self, path: Path, value: object) -> bool:
-        """Whether a node that the intent does not want is to go."""
+        """Whether a node that is not in the intent is to be unset."""
         kind, *rest = path
         if kind == "interface":
             return self._owns_interface(path, rest, value)
         if path[:-1] == ("vrf", "default", "router", "bgp", "neighbor"):
-            # Sessions to others, as a border leaf has them, belong to groups of their own.
+            # Sessions to other routers, as on a border leaf, belong to other peer groups.
             return get_tree(value).get("peer-group") in self.groups
         return any(covers(pattern, path) for pattern in FABRIC_SETTINGS)
 
@@ -133,7 +133,7 @@ class _Scope:
 
 
 def _surplus(have: Tree, want: object, path: Path, scope: _Scope) -> tuple[Tree, bool]:
-    """What to unset below ``path``, and whether nothing of it would be left."""
+    """What to unset below ``path``, and whether nothing would be left of it."""
     patch: Tree = {}
     everything = True
     for key, value in have.items():
@@ -154,7 +154,7 @@ def _surplus(have: Tree, want: object, path: Path, scope: _Scope) -> tuple[Tree,
 
 
 def inverse(before: Tree, patch: Tree) -> Tree:
-    """The patch that takes ``patch`` back from a switch that ran ``before``."""
+    """The patch that undoes ``patch`` on a switch that ran ``before``."""
     back: Tree = {}
     for key, value in patch.items():
         old: object = before.get(key, _MISSING)
@@ -170,7 +170,7 @@ def inverse(before: Tree, patch: Tree) -> Tree:
 
 
 def patch_between(base: Tree, target: Tree) -> Tree:
-    """The patch that makes the whole of ``base`` into ``target``, owned or not."""
+    """The patch from ``base`` to ``target``, whether the intent owns the settings or not."""
     patch: Tree = {key: None for key in base if key not in target}
     for key, value in target.items():
         have: object = base.get(key, _MISSING)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """One switch of the fabric as NVUE's object tree, in either dialect. Pure.
 
-The tree is the plain nested dict of NVUE's JSON, complete: it also has what the ``nv set`` command adds by
+The tree is the nested dict of NVUE's JSON. It is complete: it also has what the ``nv set`` command adds by
 itself (``type``, ``enable``), because REST adds nothing. Its values are int and str only; ``on`` is text.
-Releases up to 5.14 say ``enable: on``, those from 5.15 ``state: enabled`` (NVIDIA's NVUE reference).
+Releases up to 5.14 use ``enable: on``, those from 5.15 ``state: enabled`` (NVIDIA's NVUE reference).
 """
 
 from intent.model import Bond, Dialect, Fabric, Link, Network, Role, Switch, SwitchPort
@@ -11,7 +11,7 @@ from intent.model import Bond, Dialect, Fabric, Link, Network, Role, Switch, Swi
 from tree import Tree
 
 DEFAULT_MTU = 9216
-"""Cumulus Linux' own MTU of switch ports; not written where it is what the intent says."""
+"""The default MTU of switch ports in Cumulus Linux; not written if the intent has the same."""
 
 BRIDGE = "br_default"
 GROUP = "underlay"
@@ -19,7 +19,7 @@ GROUP = "underlay"
 
 
 def tree(fabric: Fabric, switch: Switch, dialect: Dialect) -> Tree:
-    """The whole tree that ``switch`` shall have.
+    """The whole tree for ``switch``.
 
     Raises:
         ValueError: the switch does not run Cumulus Linux.
@@ -43,19 +43,19 @@ def tree(fabric: Fabric, switch: Switch, dialect: Dialect) -> Tree:
 
 
 class _Vocabulary:
-    """How a dialect says that something is on. Every use gets a dict of its own: trees may be changed."""
+    """The words of a dialect. Each use returns a new dict, because callers may change trees."""
 
     def __init__(self, dialect: Dialect) -> None:
         self.new = dialect is Dialect.FROM_5_15
 
     @property
     def yes(self) -> str:
-        """A switch that is on, as the value of a name of its own."""
+        """The value of a setting that is on."""
         return "enabled" if self.new else "on"
 
     @property
     def on(self) -> Tree:
-        """A feature that is on."""
+        """The keys of a feature that is on."""
         return {"state": "enabled"} if self.new else {"enable": "on"}
 
     def address(self, address: str) -> Tree:
