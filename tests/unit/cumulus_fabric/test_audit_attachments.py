@@ -17,7 +17,7 @@ def test_a_ninth_host_has_the_esi_of_bond_ext():
     assert "segment MAC 44:38:39:BE:EF:01 and local-id 9" in what
 
 
-def test_eight_hosts_do_not():
+def test_eight_hosts_share_no_esi_with_bond_ext():
     def eight_hosts(data):
         data["racks"][0]["hosts"] = "swp1-8"
 

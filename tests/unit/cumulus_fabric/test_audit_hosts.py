@@ -68,6 +68,6 @@ def test_a_host_with_a_larger_mtu_than_its_port():
     assert warnings["racks[0].hosts"].startswith("enp63s0f0 of node1 sends up to 9216 bytes, but bond1")
 
 
-def test_a_host_on_a_strange_switch_is_not_judged():
+def test_a_host_on_an_unknown_switch_is_not_audited():
     stranger = host(Vlan(10, "bond0.10"), leaf="office-switch")
     assert found(BLOCKED, hosts=[stranger]) == []

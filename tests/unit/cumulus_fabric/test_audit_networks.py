@@ -17,7 +17,7 @@ def test_a_vlan_or_vni_twice(key, number, path):
     assert (got, what) == (path, f"network internal and network public both have {key.upper()} {number}")
 
 
-def test_a_vlan_that_the_switch_keeps():
+def test_a_vlan_that_the_switch_reserves():
     def reserved(data):
         data["networks"]["provider"]["vlan"] = 3800
 

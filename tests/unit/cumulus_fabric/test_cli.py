@@ -123,7 +123,7 @@ MISUSED = [
 
 
 @pytest.mark.parametrize(("arguments", "sentence"), MISUSED, ids=range(len(MISUSED)))
-def test_a_misused_command_says_how_in_one_sentence(run, tmp_path, arguments, sentence):
+def test_a_misused_command_gets_one_sentence(run, tmp_path, arguments, sentence):
     names = {name: str(tmp_path / name) for name in ("open", "empty", "good", "managed")}
     for name, content, mode in (
         ("open", "cumulus:x", 0o644),
@@ -147,7 +147,7 @@ def _managed() -> dict:
     return content
 
 
-def test_an_intent_that_is_wrong_is_one_sentence(run, tmp_path):
+def test_a_wrong_intent_gets_one_sentence(run, tmp_path):
     (tmp_path / "wrong.yaml").write_text("networks: {oam: {vlan: 5000}}")
     status, _, err = run("audit", "--intent", str(tmp_path / "wrong.yaml"))
     assert status == 2

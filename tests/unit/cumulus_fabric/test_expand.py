@@ -57,7 +57,7 @@ REFUSALS = [
 
 
 @pytest.mark.parametrize(("change", "sentence"), REFUSALS)
-def test_what_does_not_fit_is_refused_by_path(change, sentence):
+def test_an_intent_that_does_not_fit_is_refused_by_path(change, sentence):
     with pytest.raises(InvalidValue) as caught:
         fabric("rdg", change)
     assert re.match(sentence, str(caught.value)), str(caught.value)

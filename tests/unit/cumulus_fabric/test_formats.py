@@ -28,7 +28,7 @@ def digits(data):
 
 
 @pytest.mark.parametrize("dialect", Dialect)
-def test_yaml_means_the_same_to_yaml_1_1_and_1_2(dialect):
+def test_yaml_1_1_and_1_2_parsers_read_the_same(dialect):
     traps = fabric("rdg", digits)
     for name in SIX:
         tree = render.tree(traps, traps.switch(name), dialect)
@@ -37,7 +37,7 @@ def test_yaml_means_the_same_to_yaml_1_1_and_1_2(dialect):
         assert document.read(text) == [{"set": tree}]
 
 
-def test_what_reads_as_a_number_is_quoted():
+def test_text_that_looks_like_a_number_is_quoted():
     traps = fabric("rdg", digits)
     text = formats.as_yaml(render.tree(traps, traps.switch("Leaf0-1"), OLD))
     assert "mac-address: '44:38:39:22:01:18'" in text
@@ -62,7 +62,7 @@ def test_commands_to_type_come_first_and_implied_ones_are_comments():
     assert all(line.startswith("# ") for line in implied.splitlines())
 
 
-def test_a_description_with_blanks_survives_the_shell():
+def test_a_description_with_spaces_is_quoted_for_the_shell():
     def spaced(data):
         data["racks"][0]["bonds"]["bond_ext"]["description"] = "to the 'outside' world"
 
@@ -92,7 +92,7 @@ def test_the_text_names_every_switch_link_and_host():
     assert re.search(r"Leaf0-1 swp23 +Leaf0-1 swp23 +public oam\* +- +juju", text)
 
 
-def test_the_text_says_what_is_not_well():
+def test_the_text_marks_what_is_unhealthy():
     text = tables.as_text(fabric(), HEALTH)
     assert "Leaf0-2 (held)" in text
     assert "swp32 Spine1 (blocked)" in text

@@ -46,7 +46,7 @@ def test_tree_to_commands_to_tree(name, dialect):
     assert commands.write(nvcommands.read(written.typed, dialect), dialect) == written
 
 
-def test_what_the_cli_adds_is_listed_apart_and_nothing_else_is():
+def test_exactly_what_the_cli_adds_is_listed_as_implied():
     rdg = fabric()
     written = commands.write(render.tree(rdg, rdg.switch("Leaf1-1"), OLD), OLD)
     assert sorted(written.implied) == [
@@ -118,7 +118,7 @@ def test_a_command_that_the_charm_does_not_render_is_refused_by_name(line):
         nvcommands.read([line], OLD)
 
 
-def test_a_dialect_refuses_the_others_words():
+def test_a_dialect_refuses_the_paths_of_the_other():
     rdg = fabric()
     old = render.tree(rdg, rdg.switch("Spine0"), OLD)
     with pytest.raises(commands.PathError, match=r"interface lo ip address .* not a path .* NVUE 5\.15"):

@@ -139,7 +139,7 @@ def test_a_wrong_value_is_named_with_its_path_and_what_is_allowed(path, value, s
 # The traps of YAML 1.1.
 
 
-def test_a_mac_of_digits_is_text_and_no_number_of_seconds():
+def test_a_mac_of_digits_is_text_and_not_a_sexagesimal_number():
     changed = text("rdg").replace("44:38:39:BE:EF:01", "44:38:39:22:01:18")
     assert schema.parse(changed).leaves.segment_mac == "44:38:39:22:01:18"
 
@@ -148,7 +148,7 @@ def test_the_dialect_is_text_also_without_quotes():
     assert schema.parse(text("rdg") + "dialect: 5.15\n").dialect == "5.15"
 
 
-def test_on_is_text_and_no_truth():
+def test_on_is_text_and_not_a_boolean():
     with pytest.raises(InvalidValue, match=r"networks\.provider\.untagged: 'on' .* give true or false"):
         schema.parse(text("rdg").replace("{vlan: 101}", "{vlan: 101, untagged: on}"))
 
@@ -173,7 +173,7 @@ BROKEN = [
 
 
 @pytest.mark.parametrize(("document", "sentence"), BROKEN, ids=range(len(BROKEN)))
-def test_what_is_no_document_is_refused_in_one_sentence(document, sentence):
+def test_text_that_is_not_a_document_is_refused_in_one_sentence(document, sentence):
     with pytest.raises(InvalidValue) as caught:
         schema.parse(document)
     assert sentence in str(caught.value)

@@ -24,7 +24,7 @@ KEYS = {
 
 
 @pytest.mark.parametrize(("key", "names"), KEYS.items())
-def test_ranges_of_every_name_are_counted(key: str, names: list[str]) -> None:
+def test_ranges_of_every_name_are_expanded(key: str, names: list[str]) -> None:
     assert list(ports.names(key)) == names
 
 

@@ -145,7 +145,7 @@ def outcome(content: dict[str, Any]) -> str:
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(intents())
-def test_an_intent_that_passes_its_audit_is_taken_by_every_switch(content):
+def test_an_intent_that_passes_its_audit_is_valid_on_every_switch(content):
     outcome(content)
 
 

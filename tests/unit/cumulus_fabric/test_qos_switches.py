@@ -50,7 +50,7 @@ def test_comware_gets_the_guides_commands_with_its_queue_corrected():
     assert "import 5 export 1" in guide
 
 
-def test_the_correction_is_said():
+def test_the_correction_is_noted():
     (note,) = script("hpe5900").notes
     assert note.startswith("Demartek's guide turns ECN on for queue 5")
     assert "queue 1 is used here" in note
@@ -105,7 +105,7 @@ def test_roce_off_leaves_vlans():
 
 
 @pytest.mark.parametrize(("percent", "weights"), [(87, (2, 13)), (90, (1, 9)), (50, (1, 1)), (99, (1, 15))])
-def test_weights_of_queues_come_nearest_to_the_percentage(percent, weights):
+def test_weights_of_queues_are_closest_to_the_percentage(percent, weights):
     assert comware.weights(percent) == weights
 
 
@@ -210,7 +210,7 @@ def both(pair) -> ssh.Login:
     return login(pair[0], known_hosts="".join(switch.known_host for switch in pair))
 
 
-def test_both_are_typed_in_and_the_correction_is_told(pair):
+def test_both_are_configured_and_the_correction_is_reported(pair):
     told = []
     found = push.apply(fabric("demartek", managed), (), both(pair), announce=told.append)
     assert [(each.severity, each.subject) for each in found] == [(Severity.INFO, "hpe5900")]
@@ -219,7 +219,7 @@ def test_both_are_typed_in_and_the_correction_is_told(pair):
     assert all(switch.shell.refused == [] and switch.shell.taken for switch in pair)
 
 
-def test_what_one_refuses_does_not_keep_the_other(pair):
+def test_a_switch_that_refuses_a_command_does_not_stop_the_other(pair):
     pair[0].shell.broken = ("vlan 2",)
     found = push.apply(fabric("demartek", managed), (), both(pair))
     assert [(each.severity, each.subject) for each in found][:1] == [(Severity.BLOCKED, "sn2410")]
@@ -227,13 +227,13 @@ def test_what_one_refuses_does_not_keep_the_other(pair):
     assert pair[1].shell.taken
 
 
-def test_only_the_named_one_is_touched(pair):
+def test_only_the_named_switch_is_changed(pair):
     push.apply(fabric("demartek", managed), ["hpe5900"], both(pair))
     assert not pair[0].shell.taken
     assert pair[1].shell.taken
 
 
-def test_nothing_is_typed_where_the_audit_blocks(pair):
+def test_nothing_is_sent_if_the_audit_blocks(pair):
     wrong = fabric("demartek", lambda data: (managed(data), data["roce"].update(priority=0)))
     found = push.apply(wrong, (), both(pair), audit(wrong))
     assert [each.subject for each in found] == ["roce.priority"]

@@ -46,7 +46,7 @@ def test_every_hook_on_a_fabric_that_runs_the_intent_is_active(running: Unit, ev
     assert running.writes == []
 
 
-def test_a_changed_secret_and_a_changed_host_are_looked_at(running: Unit) -> None:
+def test_a_changed_secret_and_a_changed_host_report_are_verified(running: Unit) -> None:
     assert running.emit("secret_changed", running.secret) == ops.ActiveStatus()
     for event in ("relation_created", "relation_changed", "relation_broken"):
         relation = running.state.get_relation(running.relation.id)
@@ -127,7 +127,7 @@ TROUBLE = {
 
 
 @pytest.mark.parametrize(("options", "said"), TROUBLE.values(), ids=TROUBLE)
-def test_each_trouble_is_one_sentence_a_blocked_unit_and_no_write(
+def test_each_failure_gets_one_sentence_a_blocked_unit_and_no_write(
     fresh: Unit, options: dict[str, Any], said: str
 ) -> None:
     fresh.configure(apply_policy="auto").configure(**options)
@@ -145,7 +145,7 @@ def test_switches_that_do_not_answer_are_named(fresh: Unit) -> None:
     assert fresh.writes == []
 
 
-def test_a_wrong_password_and_one_that_was_never_changed(fresh: Unit) -> None:
+def test_a_wrong_password_and_an_unchanged_factory_password(fresh: Unit) -> None:
     fresh.rack.servers["Leaf0-1"].password = "something else"
     fresh.emit()
     assert "Leaf0-1: the switch refused user cumulus; correct the user or password in the secret" in fresh.log
@@ -229,7 +229,7 @@ def report(**changes: Any) -> str:
     ).to_json()
 
 
-def test_hosts_are_told_the_policy(running: Unit) -> None:
+def test_the_policy_is_published_to_hosts(running: Unit) -> None:
     running.emit()
     told = Policy.from_json(running.state.get_relation(running.relation.id).local_app_data["policy"])
     assert told.segment_macs == {"rack0": "44:38:39:ff:00:01"}
@@ -239,7 +239,7 @@ def test_hosts_are_told_the_policy(running: Unit) -> None:
     assert {vlan.id for vlan in told.vlans} == {0, 9, 10, 40, 101}
 
 
-def test_a_host_that_is_wired_and_set_as_it_should_be(running: Unit) -> None:
+def test_a_host_with_correct_cables_and_settings(running: Unit) -> None:
     assert running.hosts(report()).emit() == ops.ActiveStatus()
 
 
@@ -254,7 +254,7 @@ HOSTS = {
 
 
 @pytest.mark.parametrize(("change", "said"), HOSTS.values(), ids=HOSTS)
-def test_a_host_that_is_not(running: Unit, change: dict[str, Any], said: str) -> None:
+def test_a_host_with_wrong_cables_or_settings(running: Unit, change: dict[str, Any], said: str) -> None:
     assert running.hosts(report(**change)).emit().name in ("blocked", "waiting")
     assert said in running.log
     assert "node1" in running.log
@@ -262,7 +262,7 @@ def test_a_host_that_is_not(running: Unit, change: dict[str, Any], said: str) ->
     assert running.action("verify")["verified"] == "false"
 
 
-def test_a_report_that_cannot_be_read_is_named_and_passed_over(running: Unit) -> None:
+def test_an_unreadable_host_report_is_named_and_skipped(running: Unit) -> None:
     status = running.hosts('{"version": 1, "hostname": 7}').emit()
     assert status.name == "active"
     assert "roce-qos/0: host.hostname: 7 is not allowed" in status.message

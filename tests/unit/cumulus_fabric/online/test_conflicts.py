@@ -90,7 +90,7 @@ BESIDE: dict[str, tuple[dict[str, Any], str, str]] = {
 
 
 @pytest.mark.parametrize(("change", "what", "remedy"), BESIDE.values(), ids=BESIDE)
-def test_it_is_named_and_nothing_is_planned_or_sent(
+def test_a_conflict_is_named_and_nothing_is_planned_or_sent(
     three: Rack, change: dict[str, Any], what: str, remedy: str
 ) -> None:
     runs(three, "Leaf0-1", change)
@@ -117,7 +117,7 @@ ALLOWED: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("change", ALLOWED.values(), ids=ALLOWED)
-def test_what_does_no_harm_stays(three: Rack, change: dict[str, Any]) -> None:
+def test_settings_that_do_not_conflict_stay(three: Rack, change: dict[str, Any]) -> None:
     runs(three, "Leaf0-1", change)
     plan = three.site.survey().plan
     assert (plan.empty, plan.findings) == (True, ())

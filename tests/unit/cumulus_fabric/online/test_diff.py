@@ -33,7 +33,7 @@ def test_nothing_differs_on_a_switch_that_runs_the_intent(name: str, dialect: Di
 
 
 @pytest.mark.parametrize("name", SIX)
-def test_laid_over_a_fresh_switch_the_patch_makes_the_intent_and_keeps_the_rest(name: str) -> None:
+def test_on_a_fresh_switch_the_patch_makes_the_intent_and_keeps_the_rest(name: str) -> None:
     fresh = factory(name, new=False)
     assert merge(fresh, difference(fresh, tree(name))) == merge(fresh, tree(name))
 
@@ -52,7 +52,7 @@ FOREIGN = [
 
 
 @pytest.mark.parametrize("foreign", FOREIGN)
-def test_what_the_intent_has_no_words_for_stays(foreign: dict[str, Any]) -> None:
+def test_settings_that_the_intent_does_not_own_stay(foreign: dict[str, Any]) -> None:
     assert difference(merge(tree(), foreign), tree()) == {}
 
 
@@ -76,7 +76,9 @@ SURPLUS = [
 
 
 @pytest.mark.parametrize(("surplus", "patch"), SURPLUS)
-def test_what_it_has_words_for_and_does_not_want_goes(surplus: dict[str, Any], patch: dict[str, Any]) -> None:
+def test_owned_settings_that_are_not_in_the_intent_are_unset(
+    surplus: dict[str, Any], patch: dict[str, Any]
+) -> None:
     assert difference(merge(tree(), surplus), tree()) == patch
 
 
@@ -85,7 +87,7 @@ def test_mac_addresses_are_the_same_in_any_case_of_letters() -> None:
     assert difference(now, tree()) == {}
 
 
-def test_ranges_that_a_switch_folds_are_opened() -> None:
+def test_ranges_that_a_switch_folds_are_expanded() -> None:
     folded = {
         "interface": {"swp9-10,swp22": {"type": "swp"}, "bond1-2": {"link": {"mtu": 9000}}},
         "vlan": {"9,20-21": {}},
@@ -111,7 +113,7 @@ def test_nothing_differs_where_a_switch_folds_what_is_alike(name: str, dialect: 
 @pytest.mark.parametrize(
     "kept", [{"ntp": {"mgmt": {"server": {"ntp0-1": {}}}}}, {"acl": {"deny1-2": {"rule": {"10-20": {}}}}}]
 )
-def test_a_name_with_a_dash_is_no_range_where_nvue_has_none(kept: dict[str, Any]) -> None:
+def test_a_name_with_a_dash_is_not_a_range_where_nvue_has_none(kept: dict[str, Any]) -> None:
     """A rollback would unset ntp0 and ntp1, which do not exist."""
     assert expand_ranges({"service": kept}) == {"service": kept}
 
@@ -147,7 +149,7 @@ def test_the_intents_identity_in_the_vrf_stays(values: dict[str, Any]) -> None:
     assert difference(bgp_in_vrf(values), tree()) == {}
 
 
-def test_what_the_vrf_has_need_not_be_global_too() -> None:
+def test_an_identity_in_the_vrf_need_not_be_global() -> None:
     """As in NVIDIA's examples of EVPN multihoming."""
     nothing = dict.fromkeys(IDENTITY)
     assert difference(bgp_in_vrf(IDENTITY, nothing), tree()) == {}
@@ -172,7 +174,7 @@ nodes = st.dictionaries(st.text("xyz", min_size=1, max_size=1), trees, max_size=
 
 
 @given(nodes, nodes)
-def test_a_patch_laid_over_makes_the_target_and_its_inverse_takes_it_back(
+def test_a_patch_makes_the_target_and_its_inverse_undoes_it(
     base: dict[str, Any], target: dict[str, Any]
 ) -> None:
     patch = patch_between(base, target)

@@ -78,7 +78,7 @@ def undisturbed(waits: str) -> Rack:
         return made
 
 
-def test_what_an_apply_asks_a_switch(undisturbed: Rack, waits: str) -> None:
+def test_the_requests_of_an_apply(undisturbed: Rack, waits: str) -> None:
     look = ["read operational", "read applied", *["read operational"] * 6]
     # Whether `ays` only passes is for one more look to tell.
     prepare, polls = ["create", "patch", "patch", "diff", "apply"], ["poll"] * (3 if waits == "ays" else 2)
@@ -126,7 +126,7 @@ faults = st.lists(
     st.sampled_from(["confirm", "ays"]),
     st.dictionaries(st.sampled_from([each.name for each in SMALL.switches]), faults),
 )
-def test_whatever_goes_wrong_the_report_says_what_runs(waits: str, errors: dict[str, list[Fault]]) -> None:
+def test_the_report_says_what_runs_after_any_failure(waits: str, errors: dict[str, list[Fault]]) -> None:
     with make(waits) as three:
         before = deepcopy(three.applied)
         for name, several in errors.items():
@@ -172,7 +172,7 @@ def cut_uplink(three: Rack) -> None:
     three.wires.cut.add(("Leaf0-2", "swp31"))
 
 
-def test_a_session_that_the_change_breaks_takes_everything_back(three: Rack) -> None:
+def test_a_session_that_the_change_breaks_rolls_everything_back(three: Rack) -> None:
     before = deepcopy(three.applied)
     member = three.wires.members["Leaf0-2"]
     original = member.apply
@@ -191,7 +191,7 @@ def test_a_session_that_the_change_breaks_takes_everything_back(three: Rack) -> 
     assert outcome(three, before) == "rolled back"
 
 
-def test_what_was_broken_before_keeps_nobody_from_applying(three: Rack) -> None:
+def test_a_fault_from_before_the_run_does_not_stop_an_apply(three: Rack) -> None:
     cut_uplink(three)
     try:
         assert change(three).applied
@@ -238,7 +238,7 @@ def test_a_change_that_cuts_management_rolls_itself_back(three: Rack) -> None:
     assert report.results[LAST] is Result.ROLLED_BACK
 
 
-def test_a_switch_that_does_not_wait_takes_everything_back(three: Rack) -> None:
+def test_a_switch_that_does_not_wait_for_its_confirmation_rolls_everything_back(three: Rack) -> None:
     """What nobody confirmed does not count as confirmed: such a switch would not come back by itself."""
     before = deepcopy(three.applied)
     three.servers[CANARY].switch.waits = ""

@@ -52,7 +52,7 @@ def refused(three: Rack, *names: str) -> list[str]:
     return [f"{each.subject} {each.what}" for each in report.reasons]
 
 
-def test_the_last_change_of_all_is_taken_back(three: Rack) -> None:
+def test_the_last_change_of_all_switches_is_rolled_back(three: Rack) -> None:
     _, first, _ = bring(three, SMALL, CHANGED)
     report = three.site.rollback()
     assert report.reasons == ()
@@ -71,7 +71,7 @@ def test_whatever_a_switch_calls_what_ran_earlier(three: Rack, word: str) -> Non
     assert three.applied == first
 
 
-def test_one_that_fails_is_taken_back_itself_and_says_so(three: Rack) -> None:
+def test_a_failed_rollback_is_itself_undone(three: Rack) -> None:
     _, _, second = bring(three, SMALL, CHANGED)
     three.wires.refuse["Leaf0-2"] = Issue("systemctl", "no")
     report = three.site.rollback()
@@ -86,7 +86,7 @@ def test_back_to_the_factory(three: Rack) -> None:
     assert three.applied == factory
 
 
-def test_a_second_one_neither_swings_back_nor_guesses(three: Rack) -> None:
+def test_a_second_rollback_is_refused_as_ambiguous(three: Rack) -> None:
     bring(three, SMALL, CHANGED)
     assert three.site.rollback().applied
     two = "its last change was itself a rollback, so it is unclear which configuration to restore"
@@ -101,7 +101,7 @@ def test_switches_that_the_last_change_did_not_touch_do_not_leave_the_fabric(thr
     assert three.applied == first
 
 
-def test_a_canary_that_was_taken_back_is_not_brought_to_what_failed(three: Rack) -> None:
+def test_a_rollback_does_not_restore_a_change_that_failed_on_the_canary(three: Rack) -> None:
     """It had the change confirmed: a revision of its own took it back."""
     _, first = bring(three, SMALL)
     three.wires.refuse["Leaf0-2"] = Issue("systemctl", "no")
@@ -118,7 +118,7 @@ def keeps(three: Rack, name: str, number: int) -> None:
     box.shown = lambda: {revision: box.show(revision) for revision in kept}
 
 
-def test_a_switch_that_keeps_nothing_stays(three: Rack) -> None:
+def test_a_switch_without_earlier_revisions_is_not_changed(three: Rack) -> None:
     _, first, second = bring(three, SMALL, CHANGED)
     keeps(three, "Leaf0-1", 0)
     report = three.site.rollback()
@@ -127,7 +127,7 @@ def test_a_switch_that_keeps_nothing_stays(three: Rack) -> None:
     assert three.applied == first | {"Leaf0-1": second["Leaf0-1"]}
 
 
-def test_where_nothing_is_kept_nothing_is_called_a_success(three: Rack) -> None:
+def test_a_rollback_without_earlier_revisions_is_not_a_success(three: Rack) -> None:
     bring(three, SMALL)
     for name in NAMES:
         keeps(three, name, 0)
@@ -145,7 +145,7 @@ def test_an_old_revision_that_was_applied_again_goes_back_to_what_was_before_it(
     assert three.applied == factory
 
 
-def test_a_switch_whose_history_cannot_be_read_stops_it(three: Rack) -> None:
+def test_an_unreadable_history_stops_the_rollback(three: Rack) -> None:
     bring(three, SMALL)
     before = deepcopy(three.applied)
     three.servers["Leaf0-2"].switch.shown = lambda: []

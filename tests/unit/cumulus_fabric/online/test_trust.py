@@ -44,7 +44,7 @@ def test_a_pinned_certificate_is_the_only_one(
 
 
 @pytest.mark.parametrize("proxied", [False, True])
-def test_a_pin_holds_when_the_switch_has_ended_the_connection(
+def test_a_pin_is_checked_again_after_a_reconnect(
     server: Server, access: Access, certificate: Certificate, proxied: bool
 ) -> None:
     """The next request makes it anew, and somebody else may answer."""
@@ -75,7 +75,7 @@ PROXY = "http://squid:3128"
         ("leaf", "*", False),
     ],
 )  # fmt: skip
-def test_which_proxy(host: str, no_proxy: str, used: bool) -> None:
+def test_the_proxy_for_a_host(host: str, no_proxy: str, used: bool) -> None:
     assert proxy_for(host, PROXY, no_proxy) == (PROXY if used else "")
 
 

@@ -45,7 +45,7 @@ def kernel(rdg: Rack, name: str, change: dict[str, Any]) -> None:
     member.apply(merge(member.tree, change))
 
 
-def test_nothing_is_found_where_all_is_as_it_should_be(rdg: Rack) -> None:
+def test_a_healthy_fabric_has_no_findings(rdg: Rack) -> None:
     assert found(rdg) == []
 
 
@@ -162,7 +162,7 @@ BROKEN: dict[str, tuple[Callable[[Rack], object], list[str]]] = {
 
 
 @pytest.mark.parametrize(("breaks", "said"), BROKEN.values(), ids=BROKEN)
-def test_what_is_otherwise_is_named(rdg: Rack, breaks: Callable[[Rack], object], said: list[str]) -> None:
+def test_each_difference_is_named(rdg: Rack, breaks: Callable[[Rack], object], said: list[str]) -> None:
     breaks(rdg)
     seen = found(rdg)
     assert sorted(f"{each.subject}: {each.what}" for each in seen) == sorted(said)
@@ -201,7 +201,9 @@ SHOWN: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize(("change", "said"), SHOWN.values(), ids=SHOWN)
-def test_what_a_switch_shows_otherwise_is_named(rdg: Rack, change: dict[str, Any], said: str) -> None:
+def test_each_difference_in_what_a_switch_shows_is_named(
+    rdg: Rack, change: dict[str, Any], said: str
+) -> None:
     with showing(rdg, "Leaf0-1", change):
         seen = found(rdg)
     assert [f"{each.subject}: {each.what}" for each in seen] == [f"Leaf0-1 {said}"]
@@ -224,13 +226,13 @@ def test_a_links_own_status_counts_where_the_release_tells_it(
         assert (found(rdg) == []) is up
 
 
-def test_an_uplink_on_which_no_lldp_is_heard_yet_is_only_mentioned(rdg: Rack) -> None:
+def test_an_uplink_without_lldp_is_only_mentioned(rdg: Rack) -> None:
     with showing(rdg, "Leaf0-1", {"interface": {"swp31": {"lldp": {"neighbor": {"Spine0": None}}}}}):
         assert found(rdg) == []
         assert any(each.what == "Spine0 is not visible by LLDP yet" for each in rdg.site.verify())
 
 
-def test_a_silent_host_port_is_unknown_and_not_wrong(rdg: Rack) -> None:
+def test_a_host_port_without_lldp_is_unknown_and_not_wrong(rdg: Rack) -> None:
     rdg.wires.hosts["Leaf0-1", "swp9"].speaks = False
     assert found(rdg) == []
     assert any(

@@ -47,7 +47,7 @@ def test_a_role_is_cut_by_itself() -> None:
     assert by_wave("abcde", "", ("abc", "de"), 2) == [["a", "b"], ["c"], ["d", "e"]]
 
 
-def test_slow_switches_that_are_talked_to_one_by_one_do_not_outlast_their_confirmation() -> None:
+def test_slow_switches_one_by_one_are_confirmed_in_time() -> None:
     """Each takes 30 s to apply: the first of five would have gone back before the fifth is done."""
     with rack(fabric(), limit=1) as made:
         for server in made.servers.values():
