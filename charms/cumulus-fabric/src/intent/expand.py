@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Expands an intent to the whole fabric: numbered switches, leaves in their racks, overrides. Pure."""
 
+import ipaddress
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from converge.shape import InvalidValue, at
 
-from intent import declaration, numbering, ports
+from intent import declaration, ports
 from intent.attach import Attachments, Mac, named
-from intent.declaration import Intent, Leaves
+from intent.declaration import Asns, Intent, Leaves
 from intent.model import Dialect, Fabric, Network, Role, Switch, SwitchPort
 from intent.wiring import wire
 
@@ -62,9 +63,9 @@ def _spines(intent: Intent) -> Iterator[Switch]:
             name,
             Role.SPINE,
             "spines",
-            management=numbering.address("spines.management", spines.management, number),
-            asn=numbering.asn("spines.asn", spines.asn, number),
-            loopback=numbering.address("spines.loopback", spines.loopback, number),
+            management=_address("spines.management", spines.management, number),
+            asn=_asn("spines.asn", spines.asn, number),
+            loopback=_address("spines.loopback", spines.loopback, number),
             ports=spines.ports,
         )
 
@@ -92,9 +93,9 @@ def _leaves(intent: Intent, networks: dict[str, Network]) -> Iterator[Switch]:
                     Role.LEAF,
                     path,
                     rack,
-                    management=numbering.address("leaves.management", scheme.management, count),
-                    asn=numbering.asn("leaves.asn", scheme.asn, count),
-                    loopback=numbering.address("leaves.loopback", scheme.loopback, count),
+                    management=_address("leaves.management", scheme.management, count),
+                    asn=_asn("leaves.asn", scheme.asn, count),
+                    loopback=_address("leaves.loopback", scheme.loopback, count),
                     anycast_mac=scheme.anycast_mac.upper() if scheme.anycast_mac else None,
                     ports=scheme.ports,
                     bonds=attachments.bonds(declared, path, mac, leaf, len(names)),
@@ -116,9 +117,36 @@ def _leaf_names(scheme: Leaves, rack: declaration.Rack, path: str, number: int) 
 def _segment_mac(scheme: Leaves, rack: declaration.Rack, path: str, number: int, repeat: int) -> Mac:
     if rack.segment_mac:
         own = at(path, "segment-mac")
-        return Mac(numbering.mac(own, rack.segment_mac, repeat), own)
+        return Mac(_mac(own, rack.segment_mac, repeat), own)
     common = "leaves.segment-mac"
-    return Mac(numbering.mac(common, scheme.segment_mac, number), common)
+    return Mac(_mac(common, scheme.segment_mac, number), common)
+
+
+def _address(path: str, first: str | None, number: int) -> str:
+    """The address ``number`` above ``first``; empty if there is no first one."""
+    if first is None:
+        return ""
+    try:
+        return str(ipaddress.IPv4Address(first) + number)
+    except ipaddress.AddressValueError:
+        raise InvalidValue(path, first, f"an address with {number} more above it") from None
+
+
+def _asn(path: str, scheme: Asns, number: int) -> int:
+    """The AS number of switch ``number`` of a role."""
+    if scheme.all is not None and scheme.first is None:
+        return scheme.all
+    if scheme.first is not None and scheme.all is None:
+        return scheme.first + number
+    raise InvalidValue(path, scheme.first, "either first or all")
+
+
+def _mac(path: str, first: str, number: int) -> str:
+    """The MAC address ``number`` above ``first``, upper case."""
+    value = int(first.replace(":", ""), 16) + number
+    if value >= 1 << 48:
+        raise InvalidValue(path, first, f"a MAC address with {number} more above it")
+    return ":".join(f"{byte:02X}" for byte in value.to_bytes(6, "big"))
 
 
 def _standalone(intent: Intent, networks: dict[str, Network]) -> Iterator[Switch]:
