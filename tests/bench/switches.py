@@ -38,7 +38,7 @@ from intent import expand, schema
 from apply import ApplyPolicy, apply
 from rest.client import Nvue
 from rest.connection import Access, Credentials
-from rest.fleet import Fleet
+from rest import Fleet
 ca, text, *pairs = sys.argv[1:]
 fabric = expand.expand(schema.parse(Path(text).read_text()))
 access = Access(Credentials("cumulus", "CumulusLinux!"), ca=Path(ca).read_text())

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from converge import Finding, Plan, Severity, execute
 from plan import Candidate, Change
 from report import Report, Result
+from rest import Fleet
 from rest.client import CONFIRMED_BY, Nvue
 from rest.connection import SwitchError
-from rest.fleet import Fleet
 from rest.transition import AwaitsConfirmation, Polling, reach
 from tree import get_path, leaves
 from tree.diff import inverse, same

@@ -20,8 +20,8 @@ from converge.shape import InvalidValue
 from intent import expand, schema
 from intent.model import Fabric
 from plan import Candidate
+from rest import Fleet
 from rest.connection import Access, Credentials
-from rest.fleet import Fleet
 
 logger = logging.getLogger(__name__)
 

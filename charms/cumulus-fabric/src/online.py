@@ -11,9 +11,9 @@ from intent.model import Dialect, Fabric, Role
 from observe import Observed, observe
 from plan import Candidate, Change, changes, plan
 from report import Report, Result
+from rest import Fleet
 from rest.client import Nvue
 from rest.connection import Access
-from rest.fleet import Fleet
 from rest.history import ROLLBACK_REMEDY, earlier, partial_rollback
 from tree import Tree, render
 from tree.diff import patch_between

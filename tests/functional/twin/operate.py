@@ -16,9 +16,9 @@ from apply import ApplyPolicy
 from converge import Finding
 from intent import expand, schema
 from online import Site
+from rest import Fleet
 from rest.client import Nvue
 from rest.connection import Access, Credentials, SwitchError
-from rest.fleet import Fleet
 
 BUSY = ("pending", "apply", "checking", "ays")
 POLICY = ApplyPolicy(confirm=180, settle=60.0, deadline=120.0)

@@ -12,8 +12,8 @@ from charmkit.options import OptionError
 from config import least_confirm, pins
 from converge import Finding, Severity, findings_as_json, findings_as_table, plan_as_json, plan_as_table
 from intent.model import Fabric, Switch
+from rest import MAX_PARALLEL
 from rest.connection import Access, Credentials
-from rest.fleet import MAX_PARALLEL
 from standalone import push, ssh
 
 from cli import inputs

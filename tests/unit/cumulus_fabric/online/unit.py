@@ -15,9 +15,9 @@ import yaml
 from intent.model import Fabric
 from lab.nvue import Certificate
 from ops import testing
+from rest import Fleet
 from rest.client import Nvue
 from rest.connection import Access
-from rest.fleet import Fleet
 from unit.cumulus_fabric.fabrics import data
 from unit.cumulus_fabric.fabrics import fabric as spelled_out
 from unit.cumulus_fabric.online.site import PASSWORD, Rack, rack
