@@ -39,7 +39,7 @@ class ApplyPolicy:
 
 
 Check = Callable[[Collection[str]], Sequence[Finding]]
-"""Returns the findings that were not there before the run; its argument are the switches still to change."""
+"""Returns the findings that were not there before the run; it is given the switches still to change."""
 
 
 def apply(

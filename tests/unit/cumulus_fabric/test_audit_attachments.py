@@ -54,7 +54,7 @@ def test_segment_macs_in_nvidias_range_raise_no_warning():
 def test_equal_df_preference(preference):
     warnings = dict(found(WARNING, lambda data: data["leaves"].update({"df-preference": preference})))
     assert warnings["leaves.df-preference"].startswith(
-        "Leaf0-1 and Leaf0-2 share a df-preference (and so in 2 racks)"
+        "Leaf0-1 and Leaf0-2 share a df-preference (2 racks in all)"
     )
 
 

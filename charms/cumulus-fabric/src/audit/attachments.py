@@ -101,7 +101,7 @@ def equal_preferences(fabric: Fabric) -> Iterator[Finding]:
         if any(len(set(found)) < len(found) for found in _preferences(rack))
     ]
     if equal:
-        others = f" (and so in {len(equal)} racks)" if len(equal) > 1 else ""
+        others = f" ({len(equal)} racks in all)" if len(equal) > 1 else ""
         what = f"{' and '.join(equal[0])} share a df-preference{others}: the lowest loopback decides"
         remedy = "list one for each leaf, such as [50000, 40000]"
         yield Finding(Severity.WARNING, "leaves.df-preference", what, remedy)

@@ -26,9 +26,9 @@ from cli.inputs import UsageError
 WORKED, WRONG, MISUSED = 0, 1, 2
 ONLINE = {
     "plan": "what would change on each switch; writes nothing",
-    "apply": "bring the switches to the intent, under confirmation",
+    "apply": "bring the switches to the intent, with confirmed commits",
     "verify": "compare the switches, and what they see, with the intent; writes nothing",
-    "rollback": "bring the switches back to what they ran before their last change",
+    "rollback": "restore what the switches ran before their last change",
 }
 
 

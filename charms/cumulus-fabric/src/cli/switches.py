@@ -36,9 +36,9 @@ def arguments(parser: argparse.ArgumentParser, verb: str) -> None:
         return
     parser.add_argument("--order", choices=("all", "role"), default="all", help="after the canary")
     parser.add_argument(
-        "--confirm", type=int, default=300, metavar="SECONDS", help="goes back without it (300)"
+        "--confirm", type=int, default=300, metavar="SECONDS", help="until it rolls back (300)"
     )
-    parser.add_argument("--settle", type=float, default=90.0, metavar="SECONDS", help="for sessions (90)")
+    parser.add_argument("--settle", type=float, default=90.0, metavar="SECONDS", help="to settle (90)")
     if verb == "apply":
         parser.add_argument("--canary", default="", metavar="NAME", help="the switch that goes first")
         parser.add_argument("--known-hosts", default="", metavar="FILE", help="of Onyx and Comware switches")

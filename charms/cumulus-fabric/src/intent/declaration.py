@@ -88,7 +88,7 @@ class Spines:
     """All spines. Their links to leaves are the downlinks, in the leaves' order.
 
     ``loopback`` and ``management`` are the first one's addresses and count up; ``ports`` is the number of
-    front-panel ports. ``name`` knows {n}, from 0; ``names`` lists them instead.
+    front-panel ports. ``name`` contains {n}, from 0; ``names`` lists them instead.
     """
 
     asn: Asns
@@ -105,7 +105,7 @@ class Spines:
 class Leaves:
     """All leaves. Their links to spines are the uplinks, in the spines' order.
 
-    ``name`` knows {rack}, from 0, and {leaf}, from 1. ``segment_mac`` is the first rack's and counts up.
+    ``name`` contains {rack}, from 0, and {leaf}, from 1. ``segment_mac`` is the first rack's and counts up.
     ``df_preference`` is one number for all leaves of a rack, or one for each. ``tracked`` lists the uplinks
     whose loss takes the hosts' ports down; all when not given.
     """
@@ -127,7 +127,7 @@ class Leaves:
 class Hosts:
     """The hosts of a rack: one bond for each port, which is the same port on each leaf.
 
-    ``bond`` knows {n}, counted from 1, which is also the local-id. ``networks`` empty means all.
+    ``bond`` contains {n}, counted from 1, which is also the local-id. ``networks`` empty means all.
     """
 
     ports: str
