@@ -19,14 +19,16 @@ HOST_PORTS, LEAVES_PER_RACK = 64, 2
 
 MEASURE = """
 import json, resource, sys, time
-import audit, commands, expand, formats, intent, render
-from model import Dialect
+import audit
+from intent import expand, schema
+from tree import commands, render
+from intent.model import Dialect
 
 def peak():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 text, before, began = sys.stdin.read(), peak(), time.process_time()
-fabric = expand.expand(intent.parse(text))
+fabric = expand.expand(schema.parse(text))
 spelled = time.process_time()
 findings = audit.audit(fabric)
 audited = time.process_time()

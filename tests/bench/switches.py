@@ -33,13 +33,14 @@ with ExitStack() as stack:
 APPLY = """
 import sys, time
 from pathlib import Path
-import expand, intent, online
-from apply import Policy, apply
-from client import Nvue
-from connection import Access, Credentials
-from fleet import Fleet
+import online
+from intent import expand, schema
+from apply import ApplyPolicy, apply
+from rest.client import Nvue
+from rest.connection import Access, Credentials
+from rest import Fleet
 ca, text, *pairs = sys.argv[1:]
-fabric = expand.expand(intent.parse(Path(text).read_text()))
+fabric = expand.expand(schema.parse(Path(text).read_text()))
 access = Access(Credentials("cumulus", "CumulusLinux!"), ca=Path(ca).read_text())
 ports = dict(pair.split("=") for pair in pairs)
 fleet = Fleet({name: Nvue(name, "127.0.0.1", access, int(port)) for name, port in ports.items()})
@@ -47,7 +48,7 @@ site = online.Site(fabric, fleet)
 with site:
     began = time.monotonic()
     needed = site.survey(list(ports)).changes
-    report = apply(needed, [list(ports)], fleet, lambda pending: [], Policy(poll=0.2))
+    report = apply(needed, [list(ports)], fleet, lambda pending: [], ApplyPolicy(poll=0.2))
     took = time.monotonic() - began
     assert report.applied and len(needed) == len(ports), report
     assert site.survey(list(ports)).plan.empty

@@ -12,6 +12,19 @@ ROOT = Path(__file__).parents[2]
 LAYERS = {"charmkit": {"converge", "hostnic"}, "hostnic": {"converge"}, "converge": set()}
 """Each shared package, and the shared packages that it may import. A charm may import all of them."""
 
+PACKAGES = {
+    "cumulus-fabric": {
+        "intent": set(),
+        "tree": {"intent"},
+        "audit": {"intent", "tree"},
+        "rest": {"tree"},
+        "standalone": {"intent"},
+        "output": {"intent", "tree", "standalone"},
+        "cli": None,
+    }
+}
+"""By charm, its packages, and which of them each may import. None stands above the charm's own modules."""
+
 LIBRARIES = {"charmkit": {"ops"}, "hostnic": {"pyroute2"}, "converge": set()}
 """Packages from outside that a shared package may import besides the standard library."""
 
@@ -40,11 +53,10 @@ OPENERS = {
     "lib/hostnic/process.py": "its processes",
     "lib/hostnic/bootcopy.py": "reads the charm's own code, which it copies for boot",
     "lib/hostnic/mstdatabase.py": "mstflint's database of parameters, which SQLite itself opens",
-    "charms/cumulus-fabric/src/client.py": "the REST interface of the switches",
-    "charms/cumulus-fabric/src/connection.py": "the TLS connections to it",
-    "charms/cumulus-fabric/src/ssh.py": "gives netmiko the switches' host keys, which it takes as a file",
-    "charms/cumulus-fabric/src/cli.py": "reads the intent that the command line names",
-    "charms/cumulus-fabric/src/cli_online.py": "reads the credentials and authorities that it names",
+    "charms/cumulus-fabric/src/rest/client.py": "the REST interface of the switches",
+    "charms/cumulus-fabric/src/rest/connection.py": "the TLS connections to it",
+    "charms/cumulus-fabric/src/standalone/ssh.py": "netmiko takes the switches' host keys as a file",
+    "charms/cumulus-fabric/src/cli/inputs.py": "reads the files that the command line names",
     "charms/*/src/packages.py": "installs distribution packages through charmhelpers",
 }
 """Files that may use doors, and why."""
@@ -101,6 +113,24 @@ def _arrow_allowed(module: Module, target: str, lib: dict[str, Module], known: d
     return root in STDLIB or root in LIBRARIES[layer]
 
 
+def arrows_between_packages(root: Path) -> list[str]:
+    """Imports that a charm's package may not make, and imports of a package above the charm's own modules."""
+    wrong: list[str] = []
+    for directory, known in shipped(root):
+        packages = PACKAGES.get(directory.parent.name, {})
+        mine = {name: module for name, module in known.items() if module.path.is_relative_to(directory)}
+        every = {name.partition(".")[0] for name in mine}
+        flat = every - {name for name, below in packages.items() if below is None}
+        for module in mine.values():
+            here = module.name.partition(".")[0]
+            below = packages.get(here, flat)
+            allowed = every if below is None else below | {here}
+            for found in imports(module):
+                if resolve(found.target, mine) and found.root not in allowed:
+                    wrong.append(f"{where(root, module, found.line)} imports {found.target}")
+    return wrong
+
+
 def circles(root: Path) -> list[str]:
     """Modules that import each other in a circle while they load."""
     wrong: list[str] = []
@@ -139,7 +169,13 @@ def _prefixes(name: str) -> set[str]:
     return {".".join(parts[:length]) for length in range(1, len(parts) + 1)}
 
 
-RULES = [ops_outside_its_place, arrows_against_the_layers, circles, doors_opened_elsewhere]
+RULES = [
+    ops_outside_its_place,
+    arrows_against_the_layers,
+    arrows_between_packages,
+    circles,
+    doors_opened_elsewhere,
+]
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
@@ -160,6 +196,12 @@ def test_every_opener_exists_and_opens_something():
     assert unused == []
 
 
+def test_every_package_of_a_charm_is_declared():
+    for charm, packages in PACKAGES.items():
+        found = {path.parent.name for path in ROOT.glob(f"charms/{charm}/src/*/__init__.py")}
+        assert found == packages.keys()
+
+
 CLEAN = {
     "lib/converge/__init__.py": "import enum\n",
     "lib/hostnic/__init__.py": "",
@@ -169,6 +211,12 @@ CLEAN = {
     "charms/demo/charmcraft.yaml": "name: demo\n",
     "charms/demo/src/charm.py": "import os\nimport ops\nimport plan\n\nADDRESS = os.environ['A']\n",
     "charms/demo/src/plan.py": "from converge import Plan\n",
+    "charms/cumulus-fabric/charmcraft.yaml": "name: cumulus-fabric\n",
+    "charms/cumulus-fabric/src/tree/__init__.py": "",
+    "charms/cumulus-fabric/src/rest/client.py": "import tree\n",
+    "charms/cumulus-fabric/src/plan.py": "import json\nfrom rest import client\n",
+    "charms/cumulus-fabric/src/cli/__init__.py": "",
+    "charms/cumulus-fabric/src/cli/inputs.py": "import plan\n",
 }
 
 WRONG = [
@@ -203,6 +251,24 @@ WRONG = [
         "charms/demo/src/plan.py",
         "import charm\n",
         "charms/demo/src/plan.py:1 imports charm",
+    ),
+    (
+        arrows_between_packages,
+        "charms/cumulus-fabric/src/rest/client.py",
+        "def f():\n    import plan\n",
+        "charms/cumulus-fabric/src/rest/client.py:2 imports plan",
+    ),
+    (
+        arrows_between_packages,
+        "charms/cumulus-fabric/src/rest/client.py",
+        "from cli import inputs\n",
+        "charms/cumulus-fabric/src/rest/client.py:1 imports cli.inputs",
+    ),
+    (
+        arrows_between_packages,
+        "charms/cumulus-fabric/src/plan.py",
+        "from cli import inputs\n",
+        "charms/cumulus-fabric/src/plan.py:1 imports cli.inputs",
     ),
     (circles, "lib/hostnic/system.py", "from hostnic import other\n", ""),
     (

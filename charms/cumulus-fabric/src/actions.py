@@ -1,29 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the actions do that are not the verbs ``plan`` and ``verify``."""
+"""The actions other than the verbs ``plan`` and ``verify``."""
 
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 
-import formats
-import ssh
-import standalone
-from apply import Policy
+from apply import ApplyPolicy
 from audit import audit
 from charmkit.fabric import Host
 from config import Options, Output, Rendering, Showing, Switches
-from connection import Credentials
 from converge import Finding, Severity, findings_as_json, findings_as_table, worst_first
-from model import Dialect, Fabric, Role, Switch
+from intent.model import Dialect, Fabric, Role, Switch
 from observe import observe
-from online import Site, stranger
+from online import Site, unknown_switch
+from output import formats
 from report import Report
+from rest.connection import Credentials
+from standalone import push, ssh
 
 Results = dict[str, str]
 Progress = Callable[[str], None]
 
 
-class RefusedError(Exception):
-    """An action that cannot be done, or was not; why, in one sentence, and what was done until then."""
+class ActionError(Exception):
+    """An action failed or cannot run: the reason in one sentence, and the results so far."""
 
     def __init__(self, reason: str, results: Mapping[str, str] | None = None) -> None:
         super().__init__(reason)
@@ -36,8 +35,8 @@ class Actions:
     Args:
         options: the charm's.
         fabric: what its intent says.
-        site: opens the way to the switches of these names, or to all.
-        login: who logs in to those that are typed in.
+        site: connects to the switches of these names, or to all.
+        login: the credentials for Onyx and Comware switches.
 
     """
 
@@ -51,7 +50,7 @@ class Actions:
         self._options, self._fabric, self._site, self._login = options, fabric, site, login
 
     def apply(self, given: Switches, progress: Progress) -> Results:
-        """Bring switches to the intent; those that are typed in follow the others."""
+        """Bring switches to the intent: first those with NVUE, then Onyx and Comware switches."""
         with self._site(given.names) as site:
             by_nvue, report = [name for name in site.names if name in given.names], Report()
             if by_nvue or not given.names:
@@ -59,40 +58,40 @@ class Actions:
                 report = site.apply(by_nvue, canary, order, policy(self._options), progress)
             typed: Sequence[Finding] = ()
             if report.applied and self._fabric.by_role(Role.STANDALONE):
-                typed = self._type_in(given.names, site.audit, progress)
-        results = _told(report, typed)
+                typed = self._push_standalone(given.names, site.audit, progress)
+        results = _results(report, typed)
         if refused := [each for each in typed if each.severity is Severity.BLOCKED]:
-            raise RefusedError(f"{report.verdict}; then {refused[0].sentence()}", results)
+            raise ActionError(f"{report.verdict}; then {refused[0].sentence()}", results)
         return results
 
-    def _type_in(
+    def _push_standalone(
         self, names: Collection[str], found: Sequence[Finding], progress: Progress
     ) -> Sequence[Finding]:
         by, limit = self._login(), self._options.request_timeout
         login = ssh.Login(by.user, by.password, self._options.known_hosts, timeout=limit)
-        return standalone.apply(self._fabric, names, login, found, progress)
+        return push.apply(self._fabric, names, login, found, progress)
 
     def rollback(self, given: Switches, progress: Progress) -> Results:
-        """Bring switches back to what they ran before their last change."""
+        """Restore what switches ran before their last change."""
         if self._options.apply_policy == "auto":
-            raise RefusedError(
-                "option apply-policy: is auto: the next hook would apply the intent again; set it to manual"
+            raise ActionError(
+                "option apply-policy is auto, so the next hook would apply the intent again; set it to manual"
             )
         with self._site(given.names) as site:
             order = self._options.apply_order
-            return _told(site.rollback(given.names, order, policy(self._options), progress))
+            return _results(site.rollback(given.names, order, policy(self._options), progress))
 
     def audit(self, given: Output, reports: Sequence[Host], unread: Sequence[Finding]) -> Results:
-        """The intent by itself, and against what hosts report."""
+        """Check the intent by itself, and against what hosts report."""
         found = worst_first([*audit(self._fabric, reports), *unread])
         sound = all(finding.severity < Severity.BLOCKED for finding in found)
         text = json.dumps(findings_as_json(found)) if given.format == "json" else findings_as_table(found)
         return {"sound": str(sound).lower(), "findings": text}
 
     def render(self, given: Rendering) -> Results:
-        """One configuration as it is, several under their names."""
-        if wrong := stranger(self._fabric, given.names):
-            raise RefusedError(wrong.sentence())
+        """The configuration of one switch, or those of several with their names."""
+        if wrong := unknown_switch(self._fabric, given.names):
+            raise ActionError(wrong.sentence())
         chosen = [each for each in self._fabric.switches if not given.names or each.name in given.names]
         dialects = self._dialects(chosen, given)
         try:
@@ -101,7 +100,7 @@ class Actions:
                 for each in chosen
             }
         except formats.FormatError as error:
-            raise RefusedError(str(error)) from None
+            raise ActionError(str(error)) from None
         if len(texts) == 1:
             return {"rendered": next(iter(texts.values()))}
         if given.format == "json":
@@ -109,7 +108,7 @@ class Actions:
         return {"rendered": "\n".join(f"# {name}\n{text}" for name, text in texts.items())}
 
     def _dialects(self, chosen: Sequence[Switch], given: Rendering) -> dict[str, Dialect]:
-        """The dialect asked for, the intent's, or the one that the switch itself speaks."""
+        """The dialect that was asked for, that of the intent, or that of the switch's release."""
         asked = None if given.dialect == "auto" else Dialect(given.dialect)
         known = {each.name: asked or each.dialect for each in chosen if each.platform == "cumulus"}
         found = {each.name: Dialect.UNTIL_5_14 for each in chosen if each.platform != "cumulus"}
@@ -118,33 +117,33 @@ class Actions:
             with self._site(unknown) as site:
                 seen = observe(site.fleet, unknown, state=False)
             if seen.findings:
-                raise RefusedError(seen.findings[0].sentence())
+                raise ActionError(seen.findings[0].sentence())
             found |= {name: Dialect.of_release(each.release) for name, each in seen.switches.items()}
         return found
 
-    def show_fabric(self, given: Showing, look: Callable[[], Sequence[Finding]]) -> Results:
-        """The fabric as text or picture, with what ``look`` finds when health is asked for."""
-        import picture  # hooks do without them
-        import show
+    def show_fabric(self, given: Showing, verify: Callable[[], Sequence[Finding]]) -> Results:
+        """The fabric as text or picture; with health, marked with the findings of ``verify``."""
+        # Imported here, because hooks do not need them.
+        from output import picture, tables
 
-        draw = picture.as_svg if given.format == "svg" else show.as_text
+        draw = picture.as_svg if given.format == "svg" else tables.as_text
         if not given.health:
             return {"fabric": draw(self._fabric)}
-        worst_last = reversed(worst_first(look()))
+        worst_last = reversed(worst_first(verify()))
         return {"fabric": draw(self._fabric, {each.subject: each.severity for each in worst_last})}
 
 
-def policy(options: Options) -> Policy:
-    """How a run goes."""
+def policy(options: Options) -> ApplyPolicy:
+    """The timeouts of a run."""
     settle = options.settle_timeout
-    return Policy(options.confirm_timeout, settle, deadline=settle + 30.0)
+    return ApplyPolicy(options.confirm_timeout, settle, deadline=settle + 30.0)
 
 
-def _told(report: Report, typed: Sequence[Finding] = ()) -> Results:
-    """A run's results; ``typed`` is what switches that were typed in have to say.
+def _results(report: Report, typed: Sequence[Finding] = ()) -> Results:
+    """A run's results; ``typed`` are the findings of Onyx and Comware switches.
 
     Raises:
-        RefusedError: it was taken back.
+        ActionError: the run was rolled back.
 
     """
     reasons = (*report.reasons, *typed)
@@ -155,5 +154,5 @@ def _told(report: Report, typed: Sequence[Finding] = ()) -> Results:
         "reasons": findings_as_table(reasons) if reasons else "",
     }
     if not report.applied:
-        raise RefusedError(f"{report.verdict}: {worst_first(report.reasons)[0].sentence()}", results)
+        raise ActionError(f"{report.verdict}: {worst_first(report.reasons)[0].sentence()}", results)
     return results

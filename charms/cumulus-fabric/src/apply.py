@@ -1,33 +1,34 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bring switches to the intent as one confirmed commit: all of them, or none.
 
-Each wave of switches (a canary first) is changed at once. A changed switch waits for its confirmation and
-goes back by itself without it, so that one that loses its management comes back. Nothing is confirmed before
-what is seen afterwards is at least as good as what was seen before. Whatever fails takes the whole run back.
+The switches of a wave change at the same time; the canary is the first wave. A changed switch waits for its
+confirmation and rolls back by itself without it, so that a switch that loses its management recovers. A wave
+is confirmed once the fabric is at least as healthy as before. Any failure rolls the whole run back.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from client import CONFIRMED_BY, Nvue
-from connection import SwitchError
 from converge import Finding, Plan, Severity, execute
-from fleet import Fleet
-from owned import at, inverse, leaves, same
 from plan import Candidate, Change
 from report import Report, Result
-from transition import Patience, Waiting, reach
+from rest import Fleet
+from rest.client import CONFIRMED_BY, Nvue
+from rest.connection import SwitchError
+from rest.transition import AwaitsConfirmation, Polling, reach
+from tree import get_path, leaves
+from tree.diff import inverse, same
 
 
 @dataclass(frozen=True)
-class Policy:
-    """How a run goes.
+class ApplyPolicy:
+    """The timeouts of a run, in seconds.
 
     Attributes:
-        confirm: seconds after which a switch goes back without a confirmation.
-        settle: seconds that sessions may take to come up.
-        deadline: seconds that one switch may take to apply.
-        poll: seconds between two looks.
+        confirm: after which a switch rolls back without a confirmation.
+        settle: that sessions may take to come up.
+        deadline: that one switch may take to apply.
+        poll: between two reads.
 
     """
 
@@ -38,8 +39,7 @@ class Policy:
 
 
 Check = Callable[[Collection[str]], Sequence[Finding]]
-"""Looks at the fabric now. Its argument are the switches whose turn is still to come; it leaves out findings
-that were there before the run."""
+"""Returns the findings that were not there before the run; it is given the switches still to change."""
 
 
 def apply(
@@ -47,7 +47,7 @@ def apply(
     waves: Sequence[Sequence[str]],
     fleet: Fleet,
     check: Check,
-    policy: Policy,
+    policy: ApplyPolicy,
     announce: Callable[[str], None] = lambda _: None,
 ) -> Report:
     """Make ``changes``, wave by wave.
@@ -56,9 +56,9 @@ def apply(
         changes: what each switch needs; see plan.changes.
         waves: names of the switches that are changed together, in order.
         fleet: the switches.
-        check: what is wrong with the fabric now that was not before.
-        policy: how long things may take.
-        announce: progress, one line at a time.
+        check: finds what is wrong with the fabric now and was not before.
+        policy: the timeouts.
+        announce: receives progress, one line at a time.
 
     """
     return _Run(changes, fleet, check, policy, announce).go(waves)
@@ -67,8 +67,8 @@ def apply(
 def by_wave(names: Sequence[str], canary: str, roles: Sequence[Sequence[str]], limit: int) -> list[list[str]]:
     """The canary alone, then the others: role by role, or all at once when ``roles`` is empty.
 
-    None is larger than ``limit``, the switches that are talked to at once: those that go first would wait for
-    their confirmation while the last ones have not begun, and could go back before it is their turn.
+    No wave is larger than ``limit``, the number of parallel connections: otherwise the first switches would
+    wait for their confirmation before the last ones have started, and could roll back in the meantime.
     """
     first = [name for name in names if name == canary]
     rest = [name for name in names if name != canary]
@@ -77,19 +77,19 @@ def by_wave(names: Sequence[str], canary: str, roles: Sequence[Sequence[str]], l
 
 
 class _Run:
-    """One run; knows the revision that it made on each switch."""
+    """One run, with the revision that it created on each switch."""
 
     def __init__(
         self,
         changes: Mapping[str, Change],
         fleet: Fleet,
         check: Check,
-        policy: Policy,
+        policy: ApplyPolicy,
         announce: Callable[[str], None],
     ) -> None:
         self.changes, self.fleet, self.check, self.policy = changes, fleet, check, policy
         self.announce, self.clock = announce, fleet.clock
-        self.patience = Patience(fleet.clock, policy.deadline, policy.poll)
+        self.polling = Polling(fleet.clock, policy.deadline, policy.poll)
         self.revisions: dict[str, str] = {}
         self.unsaved: list[str] = []
         self.started: list[str] = []
@@ -101,11 +101,11 @@ class _Run:
             reasons = self._wave(wave)
             if reasons:
                 self.announce(f"rolling back: {reasons[0].sentence()}")
-                return self._take_back(reasons)
+                return self._roll_back(reasons)
         return Report(dict(self.results), tuple(self._save()))
 
     def _wave(self, wave: Sequence[str]) -> list[Finding]:
-        """Change a wave, look, and confirm; what went wrong, if anything did."""
+        """Change a wave, wait until the fabric has settled, and confirm; the findings if that fails."""
         self.started += wave
         waiting, failed = self.fleet.each(wave, self._start)
         if failed:
@@ -119,10 +119,10 @@ class _Run:
         return _blocked(failed)
 
     def _start(self, switch: Nvue) -> bool:
-        """Prepare a revision and apply it up to its confirmation; False when there was nothing to apply.
+        """Prepare a revision and apply it up to its confirmation; False if there was nothing to apply.
 
         Raises:
-            SwitchError: it failed, or the switch did not wait: nothing would bring it back by itself.
+            SwitchError: it failed, or the switch did not wait, so that it would not roll back by itself.
 
         """
         change = self.changes[switch.name]
@@ -132,20 +132,20 @@ class _Run:
             raise outcome.error
         if not switch.difference(revision):
             self.results[switch.name] = Result.UNCHANGED
-            switch.drop(self.revisions.pop(switch.name))  # or each run would leave one pending
+            switch.drop(self.revisions.pop(switch.name))  # otherwise each run would leave one pending
             return False
-        waiting = Waiting(self.clock)
+        waiting = AwaitsConfirmation(self.clock)
         seen = reach(
             switch,
             revision,
             lambda: switch.apply(revision, self.policy.confirm),
             started=lambda seen: seen.state != "pending",
             reached=lambda seen: seen.applied or waiting(seen),
-            patience=self.patience,
+            polling=self.polling,
         )
         if seen.applied:
-            what = "it applied the change for good, although it was asked to wait for a confirmation"
-            raise SwitchError("refused", what, "bring it to a release that knows nv config apply --confirm")
+            what = "it applied the change permanently instead of waiting for a confirmation"
+            raise SwitchError("refused", what, "upgrade it to a release that has nv config apply --confirm")
         return True
 
     def _confirm(self, switch: Nvue) -> None:
@@ -156,14 +156,14 @@ class _Run:
             lambda: switch.confirm(revision),
             started=lambda seen: seen.state not in CONFIRMED_BY,
             reached=lambda seen: seen.applied,
-            patience=self.patience,
+            polling=self.polling,
         )
         self.results[switch.name] = Result.APPLIED
         if seen.state == "applied":  # up to 5.8 a reboot loses what is not saved
             self.unsaved.append(switch.name)
 
     def _settle(self) -> list[Finding]:
-        """Wait until nothing is worse than before; what still is when the time is over."""
+        """Wait until nothing is worse than before; what still is at the end of the settle timeout."""
         deadline = self.clock.monotonic() + self.policy.settle
         pending = self.changes.keys() - set(self.started)
         while True:
@@ -173,24 +173,24 @@ class _Run:
                 return worse
             self.clock.sleep(self.policy.poll)
 
-    # -- taking back
+    # -- rolling back
 
-    def _take_back(self, reasons: Sequence[Finding]) -> Report:
-        done, failed = self.fleet.each(self.started, self._back)
-        by_itself = f"an unconfirmed change is undone by the switch within {self.policy.confirm} s"
+    def _roll_back(self, reasons: Sequence[Finding]) -> Report:
+        done, failed = self.fleet.each(self.started, self._roll_back_switch)
+        by_itself = f"the switch itself undoes an unconfirmed change within {self.policy.confirm} s"
         results = {**done, **dict.fromkeys(failed, Result.UNKNOWN)}
         lost = [
             Finding(
                 Severity.BLOCKED,
                 name,
-                f"not seen to be rolled back: {error.reason}",
+                f"its rollback could not be confirmed: {error.reason}",
                 error.remedy or by_itself,
             )
             for name, error in failed.items()
         ]
         return Report(results, (*reasons, *lost))
 
-    def _back(self, switch: Nvue) -> Result:
+    def _roll_back_switch(self, switch: Nvue) -> Result:
         """Wait for the switch's own rollback, or undo what was confirmed."""
         revision = self.revisions.get(switch.name)
         deadline = self.clock.monotonic() + self.policy.confirm + self.policy.deadline
@@ -199,12 +199,14 @@ class _Run:
             try:
                 seen = switch.progress(revision) if revision else None
                 if revision and seen and seen.state == "pending":
-                    switch.drop(revision)  # so that a request that is still under way cannot apply it
+                    switch.drop(revision)  # so that a request still in flight cannot apply it
                 if seen is None or seen.applied or seen.state == "pending" or (seen.failed and not seen.asks):
                     return self._restore(switch)
                 reason = "; ".join((f"revision {revision} is still {seen.state}", *seen.issues))
                 if seen.asks:
-                    remedy = f"run nv config apply {revision} on it and answer no, or apply the one before"
+                    remedy = (
+                        f"run nv config apply {revision} on it and answer no, or apply the previous revision"
+                    )
             except SwitchError as error:
                 if error.kind not in ("unreachable", "certificate"):
                     raise
@@ -214,7 +216,7 @@ class _Run:
             self.clock.sleep(self.policy.poll)
 
     def _restore(self, switch: Nvue) -> Result:
-        """See that the switch runs what it ran before; bring it there where it does not."""
+        """Restore what the switch ran before, unless it runs that already."""
         change = self.changes[switch.name]
         if self.results.get(switch.name) is Result.UNCHANGED:
             return Result.UNCHANGED
@@ -228,20 +230,22 @@ class _Run:
             lambda: switch.apply(revision),
             started=lambda seen: seen.state != "pending",
             reached=lambda seen: seen.applied,
-            patience=self.patience,
+            polling=self.polling,
         )
         if self._remains(switch):
-            raise SwitchError("refused", "it still runs what this run has set", "see nv config diff")
+            raise SwitchError("refused", "it still has settings of this run", "check it with nv config diff")
         return Result.ROLLED_BACK
 
     def _remains(self, switch: Nvue) -> bool:
-        """Whether anything that this run has set or unset is still so on the switch."""
+        """Whether the switch still has anything that this run has set or unset."""
         change = self.changes[switch.name]
         now = switch.applied()
-        return any(not same(at(now, path), at(change.before, path)) for path, _ in leaves(change.patch))
+        return any(
+            not same(get_path(now, path), get_path(change.before, path)) for path, _ in leaves(change.patch)
+        )
 
     def _save(self) -> list[Finding]:
-        """Save where the release does not do so by itself."""
+        """Save on releases that do not save by themselves."""
         _, failed = self.fleet.each(self.unsaved, lambda switch: switch.save())
         remedy = "run nv config save on it: a reboot would lose the change"
         return [
@@ -252,6 +256,6 @@ class _Run:
 
 def _blocked(failed: Mapping[str, SwitchError]) -> list[Finding]:
     return [
-        Finding(Severity.BLOCKED, name, error.reason, error.remedy or "apply again once it is mended")
+        Finding(Severity.BLOCKED, name, error.reason, error.remedy or "fix the cause and apply again")
         for name, error in failed.items()
     ]

@@ -1,28 +1,27 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Juju's events, actions and status for the four verbs; nothing else."""
+"""Translates Juju's events, actions and options into the four verbs."""
 
 import logging
 import os
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
 
-import expand
 import hosts
-import intent
 import online
 import ops
-from actions import Actions, RefusedError, Results, policy
+from actions import ActionError, Actions, Results, policy
 from audit import audit
 from charmkit.fabric import HOST, POLICY, Host
 from charmkit.reconcile import InputError, Reconciler, Removed, load_config, load_params
 from config import Options, Output, Rendering, Secret, Showing, Switches, pins
-from connection import Access, Credentials
 from converge import Finding, Plan, Severity
 from converge.shape import InvalidValue
-from fleet import Fleet
-from model import Fabric
+from intent import expand, schema
+from intent.model import Fabric
 from plan import Candidate
+from rest import Fleet
+from rest.connection import Access, Credentials
 
 logger = logging.getLogger(__name__)
 
@@ -34,13 +33,13 @@ class CumulusFabricCharm(ops.CharmBase):
 
     @staticmethod
     def connect(fabric: Fabric, access: Access, limit: int) -> Fleet:
-        """The way to the switches."""
+        """Connections to the switches; tests replace it."""
         return online.fleet(fabric, access, limit)
 
     def __init__(self, framework: ops.Framework) -> None:
         super().__init__(framework)
-        self._only_looking = False
-        # Observed first: what follows must know that this hook is for looking.
+        self._read_only = False
+        # Observed first: later handlers of the same hook must know that it writes nothing.
         framework.observe(self.on.update_status, self._on_update_status)
         framework.observe(self.on["apply"].action, self._on_apply)
         framework.observe(self.on["rollback"].action, self._on_rollback)
@@ -57,10 +56,10 @@ class CumulusFabricCharm(ops.CharmBase):
     def _fabric(self, options: Options) -> Fabric:
         text = options.intent or self._resource()
         if not text.strip():
-            remedy = "set it, or attach the resource of that name"
+            remedy = "set it, or attach the resource intent"
             raise InputError(Finding(Severity.BLOCKED, "option intent", "is not set", remedy))
         try:
-            return expand.expand(intent.parse(text))
+            return expand.expand(schema.parse(text))
         except InvalidValue as error:
             raise InputError(Finding(Severity.BLOCKED, "intent", str(error))) from None
 
@@ -68,14 +67,15 @@ class CumulusFabricCharm(ops.CharmBase):
         try:
             return self.model.resources.fetch("intent").read_text()
         except (ops.ModelError, NameError, OSError, UnicodeDecodeError):
-            return ""  # nothing, or nothing that is text, is attached
+            return ""  # nothing is attached, or not a text file
 
     def _site(self, options: Options, fabric: Fabric, names: Collection[str] = ()) -> online.Site:
-        """The way to the switches of these names, or to all; ``with`` ends its connections."""
+        """The site with the switches of these names, or all; ``with`` closes its connections."""
         wanted = (*names, *filter(None, [options.canary]))
-        wrong = online.stranger(fabric, wanted) or next(iter(online.without_address(fabric, names)), None)
-        if wrong:
+        if wrong := online.unknown_switch(fabric, wanted):
             raise InputError(wrong)
+        if missing := online.without_address(fabric, names):
+            raise InputError(missing[0])
         environ = os.environ
         access = Access(
             _credentials(options.credentials),
@@ -89,16 +89,16 @@ class CumulusFabricCharm(ops.CharmBase):
         return online.Site(fabric, self.connect(fabric, access, options.parallel), found)
 
     def _converge(self) -> Sequence[Finding]:
-        """Tell hosts, look, and apply where the policy says so. Only the leader acts."""
+        """Publish the policy to hosts, survey, and apply if apply-policy is auto. Only the leader acts."""
         if not self.unit.is_leader():
             return ()
         options = self._options()
         fabric = self._fabric(options)
-        self._tell_hosts(fabric)
+        self._publish_policy(fabric)
         with self._site(options, fabric) as site:
             survey = site.survey(state=True)
             taken_back: tuple[Finding, ...] = ()
-            if options.apply_policy == "auto" and not self._only_looking and survey.plan.steps:
+            if options.apply_policy == "auto" and not self._read_only and survey.plan.steps:
                 report = site.apply((), options.canary, options.apply_order, policy(options), logger.info)
                 taken_back = report.reasons
                 survey = site.survey(state=True)
@@ -116,17 +116,17 @@ class CumulusFabricCharm(ops.CharmBase):
             return (*site.verify(), *self._host_findings(fabric))
 
     def _stop(self) -> Removed:
-        return Removed("removed; the switches stay as they are")
+        return Removed("removed; the switches keep their configuration")
 
-    def _tell_hosts(self, fabric: Fabric) -> None:
-        """Publish the policy; what an audit refuses is not told to anybody."""
+    def _publish_policy(self, fabric: Fabric) -> None:
+        """Publish the policy to hosts, unless an audit blocks the intent."""
         if any(finding.severity is Severity.BLOCKED for finding in audit(fabric)):
             return
         for relation in self.model.relations[RELATION]:
             relation.data[self.app][POLICY] = hosts.policy(fabric).to_json()
 
     def _hosts(self) -> tuple[list[Host], list[Finding]]:
-        """What hosts report, and reports that cannot be read."""
+        """What hosts report, and a finding for each report that cannot be read."""
         told = [
             (unit.name, relation.data[unit].get(HOST, ""))
             for relation in self.model.relations[RELATION]
@@ -140,7 +140,7 @@ class CumulusFabricCharm(ops.CharmBase):
         return unread if unsound else [*unread, *hosts.verify(fabric, read)]
 
     def _on_update_status(self, _: ops.UpdateStatusEvent) -> None:
-        self._only_looking = True
+        self._read_only = True
 
     def _on_apply(self, event: ops.ActionEvent) -> None:
         self._change(event, lambda act: act.apply(load_params(event, Switches), event.log))
@@ -162,10 +162,10 @@ class CumulusFabricCharm(ops.CharmBase):
         if self.unit.is_leader():
             self._answer(event, act)
         else:
-            event.fail("run it on the leader: one unit acts for the site")
+            event.fail("run this action on the leader unit")
 
     def _answer(self, event: ops.ActionEvent, act: Callable[[Actions], Results]) -> None:
-        """Run an action of actions.py; a refusal is its one sentence."""
+        """Run an action of actions.py; if it fails, say why in one sentence."""
         try:
             options = self._options()
             fabric = self._fabric(options)
@@ -173,7 +173,7 @@ class CumulusFabricCharm(ops.CharmBase):
             event.set_results(act(Actions(options, fabric, site, lambda: _credentials(options.credentials))))
         except InputError as error:
             event.fail(str(error))
-        except RefusedError as error:
+        except ActionError as error:
             event.set_results(error.results)
             event.fail(str(error))
 
@@ -186,12 +186,12 @@ def _credentials(secret: Secret | None) -> Credentials:
     try:
         content = secret.get_content(refresh=True)
     except (ops.SecretNotFoundError, ops.ModelError):
-        remedy = "see that it exists, and grant it with juju grant-secret"
-        raise InputError(Finding(Severity.BLOCKED, name, "its secret cannot be read", remedy)) from None
+        remedy = "check that it exists, and grant it with juju grant-secret"
+        raise InputError(Finding(Severity.BLOCKED, name, "the secret cannot be read", remedy)) from None
     found = Credentials(content.get("user", "cumulus"), content.get("password", ""))
     if not found.usable:
         remedy = "give it the keys user and password, each one line of text, the user without a colon"
-        raise InputError(Finding(Severity.BLOCKED, name, "its secret has no usable user or password", remedy))
+        raise InputError(Finding(Severity.BLOCKED, name, "the secret has no usable user or password", remedy))
     return found
 
 

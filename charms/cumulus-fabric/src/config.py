@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The charm's options and action parameters: a wrong value is refused in one sentence."""
+"""The charm's options and action parameters; each wrong value gets one sentence."""
 
 import re
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,62}", re.ASCII)
 
 
 class Secret(Protocol):
-    """A Juju secret, as an option of that type gives it."""
+    """A Juju secret, as an option of type secret returns it."""
 
     def get_content(self, *, refresh: bool = False) -> dict[str, str]: ...
 
@@ -54,8 +54,8 @@ class Options:
 def least_confirm(settle: float) -> float:
     """Seconds that a group of switches may need before it is confirmed.
 
-    The first one waits from its own apply on: for the others' (``settle`` + 30 at most), while all are looked
-    at (``settle``), and for the confirmations to arrive (30).
+    The first switch waits from its own apply on: for the others to apply (at most ``settle`` + 30), for the
+    fabric to settle (``settle``), and for the confirmations to arrive (30).
     """
     return 2 * settle + 60
 

@@ -2,7 +2,7 @@
 """Hosts against the fabric, from what they report through relation ``fabric``. Pure.
 
 A bond to several leaves forms one aggregator because all of them present the segment's MAC as their LACP
-system: the partner that a host sees tells which rack it is wired to, LLDP tells which port.
+system. The partner that a host sees shows its rack; LLDP shows the port.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,16 +13,17 @@ from charmkit.fabric import Port as HostPort
 from charmkit.fabric_qos import Marking, Qos, Share
 from converge import Finding, Severity
 from converge.shape import InvalidValue
-from model import Bond, Fabric, Roce, Switch
+from intent.declaration import Roce
+from intent.model import Bond, Fabric, Switch
 
 DEFAULT_SHARE = 50
-"""Percent for RoCE where the intent says nothing: what ``qos roce`` of Cumulus Linux gives."""
+"""Percent for RoCE if the intent sets none: the share that ``qos roce`` of Cumulus Linux gives."""
 
 REWIRE = "move the cable or correct the intent"
 
 
 def policy(fabric: Fabric) -> Policy:
-    """What hosts are told."""
+    """The policy that hosts receive."""
     macs = {
         f"rack{rack[0].rack}": bond.segment.mac.lower()
         for rack in fabric.racks
@@ -38,7 +39,7 @@ def policy(fabric: Fabric) -> Policy:
 
 
 def read(reports: Iterable[tuple[str, str]]) -> tuple[list[Host], list[Finding]]:
-    """What units publish, by their names: the hosts, and reports that cannot be read."""
+    """The hosts that units report, by unit name, and a finding for each report that cannot be read."""
     hosts: list[Host] = []
     unread: list[Finding] = []
     for unit, text in reports:
@@ -71,14 +72,14 @@ def verify(fabric: Fabric, reports: Sequence[Host]) -> list[Finding]:
     found: list[Finding] = []
     for host in reports:
         for each in differences(wanted, host):
-            remedy = f"see the unit of roce-qos on {host.hostname}"
+            remedy = f"check the roce-qos unit on {host.hostname}"
             found.append(Finding(Severity.WAITING, f"{host.hostname} {each.subject}", each.what, remedy))
         found += _cables(fabric, host)
     return found
 
 
 def _cables(fabric: Fabric, host: Host) -> Iterator[Finding]:
-    """Each port where the intent has it, all ports of a bond on one segment, its MAC as LACP partner."""
+    """Whether ports are cabled as the intent says, a bond to one segment, with its MAC as LACP partner."""
     ends: dict[str, dict[str, tuple[Switch, Bond]]] = {}
     for port in host.ports:
         end = _end(fabric, port)
@@ -91,7 +92,7 @@ def _cables(fabric: Fabric, host: Host) -> Iterator[Finding]:
         elif port.partner_mac and port.partner_mac != bond.segment.mac.lower():
             what = f"{port.netdev} has LACP partner {port.partner_mac}, {leaf.name} {bond.name} should show"
             what += f" {bond.segment.mac.lower()}"
-            yield Finding(Severity.BLOCKED, host.hostname, what, f"see that {leaf.name} runs the intent")
+            yield Finding(Severity.BLOCKED, host.hostname, what, f"check that {leaf.name} runs the intent")
         if port.bond:
             ends.setdefault(port.bond, {})[port.netdev] = end
     for name, ports in ends.items():
@@ -104,7 +105,7 @@ def _cables(fabric: Fabric, host: Host) -> Iterator[Finding]:
 
 
 def _end(fabric: Fabric, port: HostPort) -> tuple[Switch, Bond] | None:
-    """The leaf and bond at the other end of a host's port; None where LLDP has not told."""
+    """The leaf and bond at the other end of a host's port; None if LLDP does not show it."""
     leaf = fabric.switch(port.neighbour.system.partition(".")[0]) if port.neighbour else None
     if leaf is None or port.neighbour is None:
         return None

@@ -1,32 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the switches run and see; reads only."""
+"""Reads what the switches run and what they see; writes nothing."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from client import Nvue
-from connection import SwitchError
 from converge import Finding, Severity
-from fleet import Fleet
-from owned import Tree
+from rest import Fleet
+from rest.client import Nvue
+from rest.connection import SwitchError
+from tree import Tree
 
 OLDEST, NEWEST = (5, 5), (5, 99)
 """Releases of Cumulus Linux whose tree is known: 5.5 is the first one that shows Ethernet segments."""
 
 INTERFACES = ("type", "link/mtu", "link/state", "link/oper-status", "lldp/neighbor", "bond/member")
-"""What is read of each interface: unfiltered reads have brought down nvued on large switches."""
+"""The parts of each interface that are read: unfiltered reads have crashed nvued on large switches."""
 
 
 @dataclass(frozen=True)
-class Seen:
+class SwitchState:
     """One switch.
 
     Attributes:
         release: of Cumulus Linux: ``5.9.2``.
-        applied: the configuration that runs, without defaults, ranges opened.
-        state: what it sees, as ``nv show`` has it; empty where only the configuration was asked for.
+        applied: the running configuration, without defaults, with ranges expanded.
+        state: the operational state, as ``nv show`` has it; empty if only the configuration was read.
 
     """
 
@@ -46,25 +46,25 @@ class Seen:
 class Observed:
     """The switches that answered, and why the others did not."""
 
-    switches: Mapping[str, Seen] = field(default_factory=dict[str, Seen])
-    troubles: Mapping[str, SwitchError] = field(default_factory=dict[str, SwitchError])
+    switches: Mapping[str, SwitchState] = field(default_factory=dict[str, SwitchState])
+    errors: Mapping[str, SwitchError] = field(default_factory=dict[str, SwitchError])
 
     @property
     def findings(self) -> tuple[Finding, ...]:
         """One for each switch that could not be read."""
         return tuple(
-            Finding(Severity.BLOCKED, name, error.reason, error.remedy or "see that it answers")
-            for name, error in self.troubles.items()
+            Finding(Severity.BLOCKED, name, error.reason, error.remedy or "check that it is reachable")
+            for name, error in self.errors.items()
         )
 
 
 def observe(fleet: Fleet, names: Iterable[str], state: bool = True) -> Observed:
-    """Read these switches; ``state`` also what they see of links, neighbours and sessions."""
+    """Read these switches; with ``state`` also their links, neighbours and sessions."""
 
-    def look(switch: Nvue) -> Seen:
+    def look(switch: Nvue) -> SwitchState:
         release = release_of(switch)
         applied = switch.applied()
-        return Seen(switch.name, release, applied, _state(switch) if state else {})
+        return SwitchState(switch.name, release, applied, _state(switch) if state else {})
 
     return Observed(*fleet.each(names, look))
 
@@ -73,7 +73,7 @@ def release_of(switch: Nvue) -> str:
     """The release of Cumulus Linux.
 
     Raises:
-        SwitchError: ``release`` when this charm does not know its tree.
+        SwitchError: of kind ``release`` if this charm does not support the release.
 
     """
     system = switch.get("/system")
@@ -84,13 +84,13 @@ def release_of(switch: Nvue) -> str:
             if not OLDEST <= (int(found[1]), int(found[2])) <= NEWEST:
                 raise _unsupported(f"Cumulus Linux {found[0]} is not supported")
             return found[0]
-    raise _unsupported("it does not tell its release of Cumulus Linux")
+    raise _unsupported("it does not report its release of Cumulus Linux")
 
 
 def _told(version: object) -> Iterator[object]:
-    """Where ``system.version`` may tell the release, the surest place first.
+    """The places where ``system.version`` may have the release, the most reliable one first.
 
-    Beside it there are versions of other things: ONIE, the kernel, Debian (``nv show system version`` in the
+    It also has the versions of other things: ONIE, the kernel, Debian (``nv show system version`` in the
     Cumulus Linux user guide). ``image`` is text, or an object with ``build-id``.
     """
     if not isinstance(version, dict):
@@ -104,11 +104,11 @@ def _told(version: object) -> Iterator[object]:
 
 
 def _unsupported(said: str) -> SwitchError:
-    return SwitchError("release", said, "bring it to 5.5 or a later 5.x")
+    return SwitchError("release", said, "install Cumulus Linux 5.5 or a later 5.x")
 
 
 def _state(switch: Nvue) -> Tree:
-    """What a switch sees, one filtered read for each part."""
+    """The operational state of a switch: one filtered read for each part."""
     interfaces = switch.get("/interface", include=[f"/*/{part}" for part in INTERFACES])
     return {
         "interface": interfaces,

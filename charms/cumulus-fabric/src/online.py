@@ -1,33 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The four verbs on a whole site: what the charm's actions and the command line have in common."""
+"""The four verbs on a whole site, for the charm and for the command line."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-import render
-from apply import Policy, apply, by_wave
-from audit_running import beside
-from client import Nvue
-from connection import Access
+from apply import ApplyPolicy, apply, by_wave
+from audit.running import conflicts
 from converge import Finding, Plan, Severity
-from fleet import Fleet
-from history import INSTEAD, earlier, torn
-from model import Dialect, Fabric, Role
+from intent.model import Dialect, Fabric, Role
 from observe import Observed, observe
-from owned import Tree, patch_between
 from plan import Candidate, Change, changes, plan
 from report import Report, Result
+from rest import Fleet
+from rest.client import Nvue
+from rest.connection import Access
+from rest.history import ROLLBACK_REMEDY, earlier, partial_rollback
+from tree import Tree, render
+from tree.diff import patch_between
 from verify import verify
 
 
 @dataclass(frozen=True)
 class Survey:
-    """What one look at the switches gives.
+    """The switches compared with the intent at one time.
 
     Attributes:
-        wanted: by switch that answered, its tree in its own dialect.
-        observed: what the switches say.
-        findings: what keeps a plan from running, besides switches that do not answer.
+        wanted: for each switch that answered, its tree in its own dialect.
+        observed: what was read from the switches.
+        findings: what blocks a plan, apart from switches that do not answer.
 
     """
 
@@ -37,23 +37,23 @@ class Survey:
 
     @property
     def plan(self) -> Plan[Candidate]:
-        """What would be done."""
+        """The steps that would bring the switches to the intent."""
         return plan(self.wanted, self.observed, self.findings)
 
     @property
     def changes(self) -> dict[str, Change]:
-        """The same by switch, with patches."""
+        """What each switch needs, with its patch."""
         return changes(self.wanted, self.observed)
 
 
 @dataclass(frozen=True)
 class Site:
-    """A fabric and the way to its switches; ``with`` ends the connections.
+    """A fabric and its switches; ``with`` closes the connections.
 
     Attributes:
         fabric: what the intent says.
         fleet: its switches.
-        audit: what is wrong with the intent itself; a blocking finding keeps everything from being sent.
+        audit: findings about the intent itself; nothing is sent if one of them blocks.
 
     """
 
@@ -73,7 +73,7 @@ class Site:
         return [switch.name for switch in self.fabric.switches if switch.platform == "cumulus"]
 
     def survey(self, names: Collection[str] = (), state: bool = False) -> Survey:
-        """Look at these switches, or at all; ``state`` also at what they see of each other."""
+        """Read these switches, or all; with ``state`` also what they see of each other."""
         observed = observe(self.fleet, [each for each in self.names if not names or each in names], state)
         wanted: dict[str, Tree] = {}
         findings: list[Finding] = []
@@ -83,12 +83,12 @@ class Site:
                 continue
             speaks = Dialect.of_release(seen.release)
             if switch.dialect not in (None, speaks):
-                what = f"the intent's dialect is {switch.dialect.value}, Cumulus Linux {seen.release} speaks"
-                what += f" that of {speaks.value}"
-                findings.append(Finding(Severity.BLOCKED, name, what, "leave the dialect to auto"))
+                what = f"the intent sets dialect {switch.dialect.value}, "
+                what += f"but Cumulus Linux {seen.release} uses {speaks.value}"
+                findings.append(Finding(Severity.BLOCKED, name, what, "set the dialect to auto"))
                 continue
             wanted[name] = render.tree(self.fabric, switch, speaks)
-            findings += beside(name, seen.applied, wanted[name])
+            findings += conflicts(name, seen.applied, wanted[name])
         return Survey(wanted, observed, (*self.audit, *findings))
 
     def verify(self) -> list[Finding]:
@@ -96,7 +96,7 @@ class Site:
         return self.findings(self.survey(state=True))
 
     def findings(self, survey: Survey) -> list[Finding]:
-        """The same of a look that was taken with ``state``."""
+        """The same for a survey that was taken with ``state``."""
         return [*survey.findings, *verify(self.fabric, survey.wanted, survey.observed)]
 
     def apply(
@@ -104,31 +104,31 @@ class Site:
         names: Collection[str] = (),
         canary: str = "",
         order: str = "all",
-        policy: Policy | None = None,
+        policy: ApplyPolicy | None = None,
         announce: Callable[[str], None] = lambda _: None,
     ) -> Report:
         """Bring these switches, or all, to the intent; see apply.apply.
 
-        Nothing is sent when the audit blocks or a switch does not answer. Without a canary the first switch
+        Nothing is sent if the audit blocks or a switch does not answer. Without a canary, the first switch
         that needs a change goes first.
         """
         survey = self.survey(names, state=True)
         stopped = [each for each in survey.plan.findings if each.severity is Severity.BLOCKED]
         if stopped:
             return Report({}, tuple(stopped))
-        return self._run(survey, survey.changes, canary, order, policy or Policy(), announce)
+        return self._run(survey, survey.changes, canary, order, policy or ApplyPolicy(), announce)
 
     def rollback(
         self,
         names: Collection[str] = (),
         order: str = "all",
-        policy: Policy | None = None,
+        policy: ApplyPolicy | None = None,
         announce: Callable[[str], None] = lambda _: None,
     ) -> Report:
-        """Bring these switches, or all, back to what they ran before their last change.
+        """Restore what these switches, or all, ran before their last change.
 
-        One that keeps no earlier configuration stays as it is. Nothing is sent where it is not clear what to
-        go back to.
+        A switch without an earlier configuration keeps the current one. Nothing is sent if it is unclear
+        which configuration to restore.
         """
         survey = self.survey(names, state=True)
         if survey.observed.findings:
@@ -136,17 +136,17 @@ class Site:
         now = {name: seen.applied for name, seen in survey.observed.switches.items()}
         read, unclear = self.fleet.each(now, lambda switch: earlier(switch, now[switch.name]))
         before = {name: tree for name, tree in read.items() if tree is not None}
-        if stopped := Observed({}, unclear).findings or tuple(() if names else torn(now, before)):
+        if stopped := Observed({}, unclear).findings or tuple(() if names else partial_rollback(now, before)):
             return Report({}, stopped)
         if not before:
             none = "keeps no earlier configuration to go back to"
-            return Report({}, tuple(Finding(Severity.BLOCKED, name, none, INSTEAD) for name in now))
+            return Report({}, tuple(Finding(Severity.BLOCKED, name, none, ROLLBACK_REMEDY) for name in now))
         back = {
             name: Change(name, now[name], patch_between(now[name], tree)) for name, tree in before.items()
         }
         stayed = dict.fromkeys(now.keys() - before.keys(), Result.UNCHANGED)
-        report = self._run(survey, back, "", order, policy or Policy(), announce, reachable_only=True)
-        return Report({**stayed, **report.results}, report.reasons, back=True)
+        report = self._run(survey, back, "", order, policy or ApplyPolicy(), announce, reachable_only=True)
+        return Report({**stayed, **report.results}, report.reasons, rollback=True)
 
     def _run(
         self,
@@ -154,7 +154,7 @@ class Site:
         needed: Mapping[str, Change],
         canary: str,
         order: str,
-        policy: Policy,
+        policy: ApplyPolicy,
         announce: Callable[[str], None],
         reachable_only: bool = False,
     ) -> Report:
@@ -164,7 +164,7 @@ class Site:
         before = {(each.subject, each.what) for each in verify(self.fabric, survey.wanted, survey.observed)}
 
         def check(pending: Collection[str]) -> list[Finding]:
-            """What is worse than before; after a rollback only that every switch answers."""
+            """What is worse than before the run; after a rollback only switches that do not answer."""
             now = self.survey(survey.observed.switches, state=not reachable_only)
             if reachable_only:
                 return list(now.observed.findings)
@@ -180,25 +180,25 @@ class Site:
 
 
 def fleet(fabric: Fabric, access: Access, limit: int) -> Fleet:
-    """The way to every switch that NVUE configures."""
+    """A client for every switch that has NVUE."""
     switches = [switch for switch in fabric.switches if switch.platform == "cumulus"]
     clients = {each.name: Nvue(each.name, each.management, access) for each in switches}
     return Fleet(clients, limit, access.clock)
 
 
-def stranger(fabric: Fabric, names: Iterable[str]) -> Finding | None:
-    """The first name that no switch has, and those that there are."""
+def unknown_switch(fabric: Fabric, names: Iterable[str]) -> Finding | None:
+    """A finding for the first of these names that is not a switch of the fabric."""
     known = [switch.name for switch in fabric.switches]
     for name in names:
         if name not in known:
-            those = f"it has {', '.join(known[:6])}{', …' if len(known) > 6 else ''}"
-            return Finding(Severity.BLOCKED, "switch", f"{name} is no switch of the intent", those)
+            those = f"the intent has {', '.join(known[:6])}{', …' if len(known) > 6 else ''}"
+            return Finding(Severity.BLOCKED, "switch", f"{name} is not a switch of the intent", those)
     return None
 
 
 def without_address(fabric: Fabric, names: Iterable[str] = ()) -> list[Finding]:
-    """Switches whose management address the intent does not tell."""
-    remedy = "give spines.management and leaves.management, or switches.<name>.management"
+    """A finding for each switch without a management address in the intent."""
+    remedy = "set spines.management and leaves.management, or switches.<name>.management"
     return [
         Finding(Severity.BLOCKED, each.name, "has no management address", remedy)
         for each in fabric.switches

@@ -1,32 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From intent and observed switches to the steps that bring them together, by switch and area. Pure.
+"""The steps that bring the observed switches to the intent, by switch and area. Pure.
 
-A step lays its area's part of the patch over a candidate revision; what runs on the switch changes when the
-candidate is applied (apply.py), all areas at once.
+A step patches its area of a candidate revision. The running configuration changes when the candidate is
+applied (apply.py), in all areas at once.
 """
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import cast
 
-from client import Nvue
 from converge import Disruption, Finding, Plan, Step
-from observe import Observed, Seen
-from owned import Path, Tree, at, difference, leaves
+from intent import ports
+from observe import Observed, SwitchState
+from rest.client import Nvue
+from tree import Path, Tree, get_path, leaves, overlaps
+from tree.diff import difference
 
 
 @dataclass
 class Candidate:
-    """A revision of one switch that is being prepared."""
+    """A revision of one switch in preparation."""
 
     switch: Nvue
     revision: str
 
 
 @dataclass(frozen=True)
-class Lay:
-    """Lay a patch over the candidate; NVUE refuses an unknown path or a wrong value at once."""
+class PatchCandidate:
+    """Patch the candidate; NVUE refuses an unknown path or a wrong value at once."""
 
     patch: Tree
 
@@ -44,12 +44,12 @@ AREAS = {
     "BGP": ("router", "vrf"),
     "RoCE": ("qos",),
 }
-"""Areas in the order in which they are shown, and the parts of the tree that each takes."""
+"""Areas in the order in which they are shown, and the top-level keys of the tree in each."""
 
-FEW = 4
-"""Settings that are told one by one; more are told by the objects that they are about."""
+MAX_SHOWN = 4
+"""Settings that a step lists one by one; for more it names the interfaces, VLANs and neighbours."""
 
-CUTTING = (
+CUTS_NETWORK = (
     "router/bgp/autonomous-system",
     "router/bgp/router-id",
     "router/bgp/enable",
@@ -63,7 +63,7 @@ CUTTING = (
     "interface/*/evpn/multihoming/segment/*",
     "interface/lo/*",
 )
-"""What, changed or taken away on a fabric that runs, costs hosts their network for a moment."""
+"""Settings whose change or removal interrupts the hosts' network for a moment."""
 
 
 @dataclass(frozen=True)
@@ -71,8 +71,8 @@ class Change:
     """What one switch needs.
 
     Attributes:
-        before: the configuration that it runs.
-        patch: to lay over it.
+        before: the running configuration.
+        patch: brings it to the intent.
 
     """
 
@@ -91,11 +91,11 @@ class Change:
             if patch:
                 what, why = _words(area, patch, self.before)
                 cost = _disruption(patch, self.before)
-                yield Step(f"{self.name}/{area}", f"{self.name}: {what}", why, cost, Lay(patch))
+                yield Step(f"{self.name}/{area}", f"{self.name}: {what}", why, cost, PatchCandidate(patch))
 
 
 def changes(wanted: Mapping[str, Tree], observed: Observed) -> dict[str, Change]:
-    """What each switch needs; switches as they should be are left out."""
+    """What each switch needs; switches that match the intent are left out."""
     found = {
         name: Change(name, seen.applied, difference(seen.applied, wanted[name]))
         for name, seen in _in_order(observed)
@@ -105,48 +105,28 @@ def changes(wanted: Mapping[str, Tree], observed: Observed) -> dict[str, Change]
 
 
 def plan(wanted: Mapping[str, Tree], observed: Observed, findings: Sequence[Finding] = ()) -> Plan[Candidate]:
-    """The steps for all switches, and what keeps them from running: the audit's findings, silent switches."""
+    """The steps for all switches, and what blocks them: the audit's findings, switches that do not answer."""
     everything = (*findings, *observed.findings)
     needed = changes(wanted, observed).values()
     result = Plan[Candidate](tuple(step for change in needed for step in change.steps), (), everything)
     return Plan((), (), everything) if result.blocked else result
 
 
-def fold(names: Sequence[str]) -> str:
-    """Names with their numbers folded: ``bond1-2, swp9-10, swp22``."""
-    groups: dict[str, list[int]] = {}
-    for name in names:
-        stem, number = cast("re.Match[str]", re.fullmatch(r"(.*?)(\d*)", name)).groups()
-        groups.setdefault(stem if number else name, []).extend([int(number)] if number else [])
-    parts: list[str] = []
-    for stem, numbers in groups.items():
-        parts += [f"{stem}{run}" for run in _runs(sorted(set(numbers)))] if numbers else [stem]
-    return ", ".join(parts)
-
-
-def _runs(numbers: list[int]) -> list[str]:
-    runs: list[list[int]] = []
-    for number in numbers:
-        if runs and number == runs[-1][-1] + 1:
-            runs[-1].append(number)
-        else:
-            runs.append([number])
-    return [str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs]
-
-
-def _in_order(observed: Observed) -> list[tuple[str, Seen]]:
+def _in_order(observed: Observed) -> list[tuple[str, SwitchState]]:
     return sorted(observed.switches.items())
 
 
 def _words(area: str, patch: Tree, before: Tree) -> tuple[str, str]:
-    """What a step does, setting by setting where they are few, and the difference that makes it necessary."""
+    """What a step does, setting by setting if they are few, and the difference that makes it necessary."""
     gone = [path for path, value in leaves(patch) if value is None]
-    changed = [path for path, value in leaves(patch) if value is not None and at(before, path) is not None]
-    added = [path for path, value in leaves(patch) if value is not None and at(before, path) is None]
+    changed = [
+        path for path, value in leaves(patch) if value is not None and get_path(before, path) is not None
+    ]
+    added = [path for path, value in leaves(patch) if value is not None and get_path(before, path) is None]
     what = [_command(path, value) for path, value in leaves(patch)]
-    if len(what) > FEW:
+    if len(what) > MAX_SHOWN:
         what = [f"{verb} {_objects(paths)}" for verb, paths in _verbs(added, changed, gone) if paths]
-    why = [f"{' '.join(path[-2:])} is {at(before, path)}" for path in changed]
+    why = [f"{' '.join(path[-2:])} is {get_path(before, path)}" for path in changed]
     why += [f"{_objects(added)} not set"] if added else []
     why += [f"{_objects(gone)} not in the intent"] if gone else []
     return f"{area}: {'; '.join(what)}", "; ".join(_few(why))
@@ -157,18 +137,18 @@ def _verbs(added: list[Path], changed: list[Path], gone: list[Path]) -> list[tup
 
 
 def _few(items: list[str]) -> list[str]:
-    return items if len(items) <= FEW else [*items[:FEW], f"{len(items) - FEW} more"]
+    return items if len(items) <= MAX_SHOWN else [*items[:MAX_SHOWN], f"{len(items) - MAX_SHOWN} more"]
 
 
 def _objects(paths: Sequence[Path]) -> str:
-    """What paths are about: interfaces, VLANs and neighbours by name, other settings by their words."""
+    """The objects of these paths: interfaces, VLANs and neighbours by name, other settings by their path."""
     names: dict[str, list[str]] = {}
     for path in paths:
         kind, name = _object(path)
         names.setdefault(kind, [])
         if name not in names[kind]:
             names[kind].append(name)
-    return "; ".join(f"{kind} {fold(each)}".strip() for kind, each in names.items())
+    return "; ".join(f"{kind} {ports.compact(each, ', ')}".strip() for kind, each in names.items())
 
 
 def _object(path: Path) -> tuple[str, str]:
@@ -192,19 +172,14 @@ def _command(path: Path, value: object) -> str:
 
 
 def _disruption(patch: Tree, before: Tree) -> Disruption:
-    """Nothing for what is new; more where what runs is changed."""
+    """None for new objects; more if the running configuration of an object changes."""
     cost = Disruption.NONE
     for path, value in leaves(patch):
-        if value is not None and at(before, path) is None and not at(before, path[:2]):
+        if value is not None and get_path(before, path) is None and not get_path(before, path[:2]):
             continue
-        if value is None or at(before, path) is not None:
-            cutting = any(_covers(pattern.split("/"), path) for pattern in CUTTING)
+        if value is None or get_path(before, path) is not None:
+            cutting = any(overlaps(pattern, path) for pattern in CUTS_NETWORK)
             cost = max(cost, Disruption.HOST_NETWORK_CUT if cutting else Disruption.LINK_FLAP)
         elif path[0] == "interface" and path[2:4] == ("bond", "member"):
             cost = max(cost, Disruption.LINK_FLAP)
     return cost
-
-
-def _covers(pattern: Sequence[str], path: Path) -> bool:
-    shorter = min(len(pattern), len(path))
-    return all(word in ("*", key) for word, key in zip(pattern[:shorter], path[:shorter]))

@@ -1,38 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the switches see against what the intent wants them to see. Pure.
+"""Compares what the switches see with the intent. Pure.
 
-A host tells its name by LLDP, with a MAC for port id as a rule; one that is silent is unknown, not wrong.
+A host sends its name by LLDP, usually with a MAC as port id. A host without LLDP is unknown, not wrong.
 
-A finding's subject and words stay the same from one look to the next as long as nothing changes, so that an
-apply can tell what is new.
+A finding has the same subject and words as long as nothing changes, so that an apply can tell which are new.
 """
 
 from collections.abc import Collection, Iterator, Mapping
-from typing import cast
 
 from converge import Finding, Severity
-from model import Bond, Fabric, Link, Port, Role, Switch
-from observe import Observed, Seen
-from owned import Tree, at, difference, leaves
+from intent.model import Bond, Fabric, Link, Role, Switch, SwitchPort
+from observe import Observed, SwitchState
+from tree import Tree, get_path, get_tree, leaves
+from tree.diff import difference
 
-CABLE = "look at the cable, the optics and the other end"
-NEXT = "the action apply brings it there"
+CABLE_REMEDY = "check the cable, the optics and the other end"
+APPLY_REMEDY = "run the action apply"
 
 
-NAMED = 2
-"""Settings of a switch that are named; the action plan shows all."""
+MAX_SHOWN = 2
+"""Settings that a finding names; the action plan shows all."""
 
 
 def verify(
     fabric: Fabric, wanted: Mapping[str, Tree], observed: Observed, pending: Collection[str] = ()
 ) -> list[Finding]:
-    """Switches that do not answer, settings that differ, and all that is down or wired otherwise.
+    """Switches that do not answer, settings that differ, and links that are down or cabled differently.
 
     Args:
         fabric: what should be.
         wanted: the tree of each switch to look at, in its dialect.
-        observed: what the switches say.
-        pending: switches whose turn is still to come: nobody has a session with them yet.
+        observed: what was read from the switches.
+        pending: switches that are still to be changed: sessions with them are not expected yet.
 
     """
     found = [*observed.findings]
@@ -40,25 +39,25 @@ def verify(
         switch, seen = fabric.switch(name), observed.switches.get(name)
         if switch is not None and seen is not None:
             settings = drift(seen, wanted[name])
-            looked = _Look(fabric, switch, observed, frozenset(pending)).findings()
-            # What the missing settings bring with them is not told one by one.
-            found += [*settings, *(each for each in looked if not settings or each.remedy != NEXT)]
+            looked = Checker(fabric, switch, observed, frozenset(pending)).findings()
+            # The consequences of missing settings are not listed one by one.
+            found += [*settings, *(each for each in looked if not settings or each.remedy != APPLY_REMEDY)]
     return found
 
 
-def drift(seen: Seen, wanted: Tree) -> list[Finding]:
+def drift(seen: SwitchState, wanted: Tree) -> list[Finding]:
     """Settings that differ from the intent, as one finding for each switch."""
     patch = difference(seen.applied, wanted)
     if not patch:
         return []
     paths = [" ".join(path) for path, _ in leaves(patch)]
     count = f"{len(paths)} {'setting differs' if len(paths) == 1 else 'settings differ'} from the intent"
-    named = ", ".join(paths[:NAMED]) + (" and more" if len(paths) > NAMED else "")
-    return [Finding(Severity.HELD, seen.name, f"{count}: {named}", NEXT)]
+    named = ", ".join(paths[:MAX_SHOWN]) + (" and more" if len(paths) > MAX_SHOWN else "")
+    return [Finding(Severity.HELD, seen.name, f"{count}: {named}", APPLY_REMEDY)]
 
 
-class _Look:
-    """One switch: what it should see, and what it sees."""
+class Checker:
+    """Compares what one switch sees with what it should see."""
 
     def __init__(self, fabric: Fabric, switch: Switch, observed: Observed, pending: frozenset[str]) -> None:
         self.fabric, self.switch, self.pending = fabric, switch, pending
@@ -71,12 +70,12 @@ class _Look:
         for bond in self.switch.bonds:
             yield from self._bond(bond)
         for port in self.switch.single_homed:
-            yield from self._host_port(port.name, port, down=Severity.WARNING)
+            yield from self._host_port(port.name, port)
         yield from self._vnis()
         yield from self._roce()
 
     def _interface(self, name: str) -> Tree:
-        return _tree(at(self.state, ("interface", name)))
+        return get_tree(self.state, "interface", name)
 
     def _up(self, name: str) -> bool:
         return _up(self.state, name)
@@ -84,16 +83,20 @@ class _Look:
     def _say(self, severity: Severity, subject: str, what: str, remedy: str = "") -> Finding:
         return Finding(severity, f"{self.switch.name} {subject}", what, remedy)
 
+    def _differs(self, subject: str, what: str) -> Finding:
+        """Something that applying the intent puts right."""
+        return self._say(Severity.BLOCKED, subject, what, APPLY_REMEDY)
+
     def _mtu(self, name: str, wanted: int) -> Iterator[Finding]:
-        mtu: object = _tree(self._interface(name).get("link")).get("mtu")
+        mtu: object = get_path(self._interface(name), ("link", "mtu"))
         if mtu is not None and mtu != wanted:
-            yield self._say(Severity.BLOCKED, name, f"MTU is {mtu}, the intent says {wanted}", NEXT)
+            yield self._differs(name, f"MTU is {mtu}, the intent says {wanted}")
 
     # -- to other switches
 
     def _link(self, link: Link) -> Iterator[Finding]:
         if not self._up(link.port):
-            yield self._say(Severity.BLOCKED, link.port, f"the link to {link.peer} is down", CABLE)
+            yield self._say(Severity.BLOCKED, link.port, f"the link to {link.peer} is down", CABLE_REMEDY)
             return
         yield from self._mtu(link.port, self.fabric.mtu.fabric)
         yield from self._wired(link)
@@ -103,7 +106,7 @@ class _Look:
     def _wired(self, link: Link) -> Iterator[Finding]:
         neighbours = self._neighbours(link.port)
         if not neighbours:
-            what = f"{link.peer} is not seen by LLDP yet"
+            what = f"{link.peer} is not visible by LLDP yet"
             yield self._say(Severity.INFO, link.port, what)
         elif not any(_same_host(name, link.peer) and port == link.peer_port for name, port, _ in neighbours):
             name, port, _ = neighbours[0]
@@ -111,24 +114,24 @@ class _Look:
             yield self._say(Severity.BLOCKED, link.port, what, "move the cable or correct the intent")
 
     def _session(self, link: Link) -> Iterator[Finding]:
-        session = _tree(at(self.state, ("neighbor", link.port)))
+        session = get_tree(self.state, "neighbor", link.port)
         if not session:
-            yield self._say(Severity.BLOCKED, link.port, f"has no BGP session with {link.peer}", NEXT)
+            yield self._differs(link.port, f"has no BGP session with {link.peer}")
         elif session.get("state") != "established":
             what = f"the BGP session with {link.peer} is not established"
-            yield self._say(Severity.BLOCKED, link.port, what, f"see BGP's log there and on {link.peer}")
-        elif "l2vpn-evpn" not in _tree(session.get("address-family")):
+            yield self._say(Severity.BLOCKED, link.port, what, f"check the BGP log here and on {link.peer}")
+        elif "l2vpn-evpn" not in get_tree(session, "address-family"):
             what = f"the BGP session with {link.peer} carries no EVPN"
             yield self._say(
-                Severity.BLOCKED, link.port, what, f"see that both ends offer l2vpn-evpn, {link.peer} too"
+                Severity.BLOCKED, link.port, what, f"check that l2vpn-evpn is enabled here and on {link.peer}"
             )
 
     def _neighbours(self, port: str) -> list[tuple[str, str, str]]:
         """LLDP neighbours: system name, port id, and what sort of id that is."""
-        shown = _tree(_tree(self._interface(port).get("lldp")).get("neighbor"))
+        shown = get_tree(self._interface(port), "lldp", "neighbor")
         found: list[tuple[str, str, str]] = []
         for key, content in shown.items():
-            chassis, far = _tree(_tree(content).get("chassis")), _tree(_tree(content).get("port"))
+            chassis, far = get_tree(content, "chassis"), get_tree(content, "port")
             name = str(chassis.get("system-name") or key)
             found.append((name, str(far.get("name", "")), str(far.get("type", ""))))
         return found
@@ -137,26 +140,28 @@ class _Look:
 
     def _bond(self, bond: Bond) -> Iterator[Finding]:
         if not self._interface(bond.name):
-            yield self._say(Severity.BLOCKED, bond.name, "does not exist", NEXT)
+            yield self._differs(bond.name, "does not exist")
             return
-        members = _tree(_tree(self._interface(bond.name).get("bond")).get("member"))
+        members = get_tree(self._interface(bond.name), "bond", "member")
         if missing := [member for member in bond.members if member not in members]:
-            yield self._say(Severity.BLOCKED, bond.name, f"lacks its member {', '.join(missing)}", NEXT)
+            yield self._differs(bond.name, f"lacks its member {', '.join(missing)}")
         for member in bond.members:
-            yield from self._host_port(member, bond, down=Severity.WARNING, vlans=False)
+            yield from self._host_port(member, bond, vlans=False)
         if any(self._up(member) for member in bond.members) and not self._up(bond.name):
             what = "is down although its members are up: no LACP partner"
             yield self._say(
-                Severity.BLOCKED, bond.name, what, "see that the host bonds both ports with 802.3ad"
+                Severity.BLOCKED, bond.name, what, "check that the host bonds both ports with 802.3ad"
             )
         yield from self._mtu(bond.name, bond.mtu or self.fabric.mtu.fabric)
         yield from self._vlans(bond.name, bond)
         yield from self._segment(bond)
 
-    def _host_port(self, name: str, port: Port, down: Severity, vlans: bool = True) -> Iterator[Finding]:
+    def _host_port(self, name: str, port: SwitchPort, vlans: bool = True) -> Iterator[Finding]:
         if not self._up(name):
             host = f" to {port.host}" if port.host else ""
-            yield self._say(down, name, f"the link{host} is down", "see that the host is on and wired")
+            yield self._say(
+                Severity.WARNING, name, f"the link{host} is down", "check that the host is on and cabled"
+            )
         elif port.host:
             yield from self._expected_host(name, port.host)
         if vlans:
@@ -166,19 +171,19 @@ class _Look:
     def _expected_host(self, name: str, host: str) -> Iterator[Finding]:
         neighbours = self._neighbours(name)
         if not neighbours:
-            yield self._say(Severity.INFO, name, f"{host} is not seen by LLDP: unknown, not wrong")
+            yield self._say(Severity.INFO, name, f"LLDP does not show {host} yet, so its cabling is unknown")
         elif not any(_same_host(seen, host) for seen, _, _ in neighbours):
             what = f"is wired to {neighbours[0][0]}, the intent says {host}"
             yield self._say(Severity.BLOCKED, name, what, "move the cable or correct the intent")
 
-    def _vlans(self, name: str, port: Port) -> Iterator[Finding]:
-        shown = _tree(_tree(at(self.state, ("port", name))).get("vlan"))
-        if not self._interface(name) or not at(self.state, ("port",)):
+    def _vlans(self, name: str, port: SwitchPort) -> Iterator[Finding]:
+        shown = get_tree(self.state, "port", name, "vlan")
+        if not self._interface(name) or not self.state.get("port"):
             return
         untagged = str(port.untagged.vlan) if port.untagged else ""
         want = {str(network.vlan): "tagged" for network in port.networks}
         want |= {untagged: "untagged"} if untagged else {}
-        have = {vlan: str(_tree(content).get("tag-state", "tagged")) for vlan, content in shown.items()}
+        have = {vlan: str(get_tree(content).get("tag-state", "tagged")) for vlan, content in shown.items()}
         wrong = [
             vlan
             for vlan in sorted({*want, *have}, key=lambda vlan: (len(vlan), vlan))
@@ -189,22 +194,24 @@ class _Look:
                 f"VLAN {vlan} is {have.get(vlan, 'missing')}, the intent says {want.get(vlan, 'none')}"
                 for vlan in wrong[:4]
             )
-            yield self._say(Severity.BLOCKED, name, told, NEXT)
+            yield self._differs(name, told)
 
     def _segment(self, bond: Bond) -> Iterator[Finding]:
-        seen = _tree(at(self.state, ("esi", bond.segment.esi)))
+        seen = get_tree(self.state, "esi", bond.segment.esi)
         if not seen:
             what = f"its Ethernet segment {bond.segment.esi} does not exist"
-            yield self._say(Severity.BLOCKED, bond.name, what, NEXT)
+            yield self._differs(bond.name, what)
             return
         if seen.get("local-interface") not in (None, bond.name):
             what = f"its Ethernet segment {bond.segment.esi} is on {seen['local-interface']}"
-            yield self._say(Severity.BLOCKED, bond.name, what, NEXT)
-        peers = _tree(seen.get("remote-vtep"))
+            yield self._differs(bond.name, what)
+        peers = get_tree(seen, "remote-vtep")
         for leaf, name in self._other_ends(bond):
             if leaf.loopback not in peers and self._up(bond.name) and _up(self.states[leaf.name], name):
-                what = f"{leaf.name} is not seen as peer of its Ethernet segment"
-                yield self._say(Severity.BLOCKED, bond.name, what, f"see EVPN on {leaf.name} and the spines")
+                what = f"{leaf.name} is missing as a peer of its Ethernet segment"
+                yield self._say(
+                    Severity.BLOCKED, bond.name, what, f"check EVPN on {leaf.name} and the spines"
+                )
 
     def _other_ends(self, bond: Bond) -> Iterator[tuple[Switch, str]]:
         """The leaves that have the same segment, and what the bond is called there."""
@@ -219,34 +226,30 @@ class _Look:
     def _vnis(self) -> Iterator[Finding]:
         if self.switch.role is not Role.LEAF:
             return
-        shown = _tree(self.state.get("vni"))
+        shown = get_tree(self.state, "vni")
         for network in self.switch.networks:
-            seen = _tree(shown.get(str(network.vni)))
+            seen = get_tree(shown, str(network.vni))
             if not seen:
                 what = f"does not exist (VLAN {network.vlan}, {network.name})"
-                yield self._say(Severity.BLOCKED, f"VNI {network.vni}", what, NEXT)
+                yield self._differs(f"VNI {network.vni}", what)
             elif seen.get("vlan") not in (None, network.vlan, str(network.vlan)):
                 what = f"is on VLAN {seen['vlan']}, the intent says {network.vlan}"
-                yield self._say(Severity.BLOCKED, f"VNI {network.vni}", what, NEXT)
+                yield self._differs(f"VNI {network.vni}", what)
 
     def _roce(self) -> Iterator[Finding]:
-        mode = str(_tree(self.state.get("roce")).get("mode") or "off")
+        mode = str(get_path(self.state, ("roce", "mode")) or "off")
         if mode != self.switch.roce:
-            yield self._say(Severity.BLOCKED, "RoCE", f"is {mode}, the intent says {self.switch.roce}", NEXT)
+            yield self._differs("RoCE", f"is {mode}, the intent says {self.switch.roce}")
 
 
 def _up(state: Tree, name: str) -> bool:
-    link = _tree(at(state, ("interface", name, "link")))
+    link = get_tree(state, "interface", name, "link")
     # 5.11 split what is configured (state) from what is (oper-status).
     if "oper-status" in link:
         return link["oper-status"] == "up"
-    return "up" in _tree(link.get("state"))
+    return "up" in get_tree(link, "state")
 
 
 def _same_host(seen: str, wanted: str) -> bool:
     """Host names, with or without their domain, in any case of letters."""
     return seen.partition(".")[0].lower() == wanted.partition(".")[0].lower()
-
-
-def _tree(node: object) -> Tree:
-    return cast("Tree", node) if isinstance(node, dict) else {}

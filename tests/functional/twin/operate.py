@@ -12,17 +12,16 @@ import time
 from pathlib import Path
 from typing import Any
 
-import expand
-import intent
-from apply import Policy
-from client import Nvue
-from connection import Access, Credentials, SwitchError
+from apply import ApplyPolicy
 from converge import Finding
-from fleet import Fleet
+from intent import expand, schema
 from online import Site
+from rest import Fleet
+from rest.client import Nvue
+from rest.connection import Access, Credentials, SwitchError
 
 BUSY = ("pending", "apply", "checking", "ays")
-PATIENCE = Policy(confirm=180, settle=60.0, deadline=120.0)
+POLICY = ApplyPolicy(confirm=180, settle=60.0, deadline=120.0)
 
 RDG = Path(__file__).parents[3] / "charms/cumulus-fabric/examples/rdg.yaml"
 
@@ -31,7 +30,7 @@ def site(timeout: float = 60) -> Site:
     rack = json.loads(Path("/run/twin.json").read_text())
     ca = Path(rack["certificate"]).read_text()
     access = Access(Credentials("cumulus", "CumulusLinux!"), ca=ca, timeout=timeout)
-    fabric = expand.expand(intent.parse(RDG.read_text()))
+    fabric = expand.expand(schema.parse(RDG.read_text()))
     addresses = {name: url.split("/")[2].split(":")[0] for name, url in rack["switches"].items()}
     return Site(fabric, Fleet({name: Nvue(name, address, access) for name, address in addresses.items()}))
 
@@ -66,7 +65,7 @@ def main(verb: str, rest: list[str]) -> Any:
         return patch(switch, json.load(sys.stdin), int(rest[1]) if rest[1:] else 0)
     here = site()
     if verb == "apply":
-        report = here.apply(policy=PATIENCE, announce=lambda line: print(line, file=sys.stderr))
+        report = here.apply(policy=POLICY, announce=lambda line: print(line, file=sys.stderr))
         return {"verdict": report.verdict, "applied": report.applied, "reasons": told([*report.reasons])}
     if verb == "verify":
         return told(here.verify())

@@ -5,8 +5,8 @@ import sys
 import time
 from pathlib import Path
 
-from client import Nvue
-from connection import Access, Credentials
+from rest.client import Nvue
+from rest.connection import Access, Credentials
 
 BUSY = ("pending", "apply", "checking", "ays")
 

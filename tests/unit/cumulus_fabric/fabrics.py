@@ -5,10 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import document
-import expand
-import intent
-from model import Fabric
+from intent import document, expand, schema
+from intent.model import Fabric
 
 CHARM = Path(__file__).parents[3] / "charms/cumulus-fabric"
 GUIDE = Path(__file__).parent / "rdg"
@@ -30,7 +28,7 @@ def fabric(name: str = "rdg", change: Callable[[dict[str, Any]], object] | None 
     content = data(name)
     if change:
         change(content)
-    return expand.expand(intent.INTENT.read("", content))
+    return expand.expand(schema.INTENT.read("", content))
 
 
 def guide(switch: str) -> list[str]:

@@ -8,7 +8,7 @@ def test_a_leaf_with_the_spines_as_number():
     path, what = the_one(BLOCKED, lambda data: data["leaves"].update(asn={"first": 65198}))
     assert (path, what) == (
         "leaves.asn",
-        "Leaf0-2 and Spine0 have the same AS 65199: BGP takes routes for loops",
+        "Leaf0-2 and Spine0 have the same AS 65199: BGP would drop routes between them as loops",
     )
 
 
@@ -25,7 +25,7 @@ def test_a_reserved_as_number():
 def test_loopbacks_that_run_into_each_other():
     """A hundred and one leaves from 10.10.10.1 on would reach the first spine's 10.10.10.101."""
     path, what = the_one(BLOCKED, lambda data: data["spines"].update(loopback="10.10.10.4"))
-    assert (path, what) == ("leaves.loopback", "10.10.10.4 is Spine0's loopback and Leaf1-2's loopback")
+    assert (path, what) == ("leaves.loopback", "10.10.10.4 is both Spine0's loopback and Leaf1-2's loopback")
 
 
 def test_a_management_address_twice():
@@ -36,7 +36,7 @@ def test_a_management_address_twice():
     path, what = the_one(BLOCKED, same)
     assert (path, what) == (
         "leaves.management",
-        "192.168.0.2 is Spine1's management and Leaf0-1's management",
+        "192.168.0.2 is both Spine1's management and Leaf0-1's management",
     )
 
 

@@ -17,7 +17,7 @@ def test_a_ninth_host_has_the_esi_of_bond_ext():
     assert "segment MAC 44:38:39:BE:EF:01 and local-id 9" in what
 
 
-def test_eight_hosts_do_not():
+def test_eight_hosts_share_no_esi_with_bond_ext():
     def eight_hosts(data):
         data["racks"][0]["hosts"] = "swp1-8"
 
@@ -40,7 +40,7 @@ def test_one_bond_on_both_leaves_is_one_segment_not_two():
 
 def test_a_group_address_as_segment_mac():
     path, what = the_one(BLOCKED, lambda data: data["leaves"].update({"segment-mac": "45:38:39:BE:EF:01"}))
-    assert (path, "group address" in what) == ("leaves.segment-mac", True)
+    assert (path, "multicast address" in what) == ("leaves.segment-mac", True)
 
 
 def test_segment_macs_in_nvidias_range_raise_no_warning():
@@ -54,7 +54,7 @@ def test_segment_macs_in_nvidias_range_raise_no_warning():
 def test_equal_df_preference(preference):
     warnings = dict(found(WARNING, lambda data: data["leaves"].update({"df-preference": preference})))
     assert warnings["leaves.df-preference"].startswith(
-        "Leaf0-1 and Leaf0-2 share a df-preference (so in 2 racks)"
+        "Leaf0-1 and Leaf0-2 share a df-preference (2 racks in all)"
     )
 
 
@@ -74,7 +74,7 @@ def test_a_port_used_by_a_host_and_by_a_bond():
 
     path, what = the_one(BLOCKED, clash)
     assert path == "racks[0].bonds.bond_ext"
-    assert what == "swp22 is used by racks[0].hosts too, on Leaf0-1, Leaf0-2"
+    assert what == "swp22 is also used by racks[0].hosts, on Leaf0-1, Leaf0-2"
 
 
 def test_an_uplink_used_by_a_single_homed_port():
@@ -84,7 +84,7 @@ def test_an_uplink_used_by_a_single_homed_port():
     path, what = the_one(BLOCKED, clash)
     assert (path, what) == (
         "racks[0].single-homed.juju",
-        "swp31 is used by leaves.uplinks too, on Leaf0-1",
+        "swp31 is also used by leaves.uplinks, on Leaf0-1",
     )
 
 
@@ -94,7 +94,7 @@ def test_a_port_used_whole_and_split():
 
     path, what = the_one(BLOCKED, split)
     assert path == "racks[1].bonds.bond_x"
-    assert what.startswith("swp9s1 is used as swp9 by racks[1].hosts too")
+    assert what.startswith("swp9s1 is also used as swp9 by racks[1].hosts")
 
 
 def test_the_guides_maximum_leaves_no_port_for_the_external_gateway():
@@ -106,7 +106,7 @@ def test_the_guides_maximum_leaves_no_port_for_the_external_gateway():
 
     path, what = the_one(BLOCKED, seventeenth, example="rdg-max")
     assert path == "racks[1].bonds.bond_ext"
-    assert what == "swp33 is beyond the 32 ports of Leaf1-1, Leaf1-2, Leaf2-1 and 27 more"
+    assert what == "swp33 exceeds the 32 ports of Leaf1-1, Leaf1-2, Leaf2-1 and 27 more"
 
 
 def test_a_spine_too_small():
@@ -114,13 +114,13 @@ def test_a_spine_too_small():
         data["switches"] = {"Spine1": {"ports": 15}}
 
     path, what = the_one(BLOCKED, small)
-    assert (path, what) == ("spines.downlinks", "swp16 is beyond the 15 ports of Spine1")
+    assert (path, what) == ("spines.downlinks", "swp16 exceeds the 15 ports of Spine1")
 
 
 def test_uplinks_without_tracking():
     path, what = the_one(BLOCKED, lambda data: data["leaves"].update(tracked="swp31"))
     assert path == "leaves.uplinks"
-    assert what.startswith("swp32 of Leaf0-1, Leaf0-2, Leaf1-1 and 1 more are uplinks without tracking")
+    assert what.startswith("uplinks swp32 of Leaf0-1, Leaf0-2, Leaf1-1 and 1 more are not tracked")
 
 
 def test_uplinks_without_tracking_on_one_switch():
@@ -129,4 +129,4 @@ def test_uplinks_without_tracking_on_one_switch():
         lambda data: data.update(switches={"Leaf1-2": {"tracked": "swp32", "uplinks": "swp30,swp32"}}),
     )
     assert path == "switches.Leaf1-2.uplinks"
-    assert what.startswith("swp30 of Leaf1-2 are uplinks without tracking")
+    assert what.startswith("uplinks swp30 of Leaf1-2 are not tracked")

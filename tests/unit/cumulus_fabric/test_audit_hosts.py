@@ -24,7 +24,7 @@ def test_renumbering_a_network_that_hosts_use():
     path, what = the_one(BLOCKED, renumber, [host(Vlan(10, "bond0.10"))])
     assert (path, what) == (
         "networks",
-        "node1 uses VLAN 10 (bond0.10), which is no network of this fabric",
+        "node1 uses VLAN 10 (bond0.10), which is not a network of this fabric",
     )
 
 
@@ -65,9 +65,9 @@ def test_one_subnet_on_two_vlans():
 
 def test_a_host_with_a_larger_mtu_than_its_port():
     warnings = dict(found(WARNING, hosts=[host(mtu=9216)]))
-    assert warnings["racks[0].hosts"].startswith("enp63s0f0 of node1 sends up to 9216 bytes, bond1")
+    assert warnings["racks[0].hosts"].startswith("enp63s0f0 of node1 sends up to 9216 bytes, but bond1")
 
 
-def test_a_host_on_a_strange_switch_is_not_judged():
+def test_a_host_on_an_unknown_switch_is_not_audited():
     stranger = host(Vlan(10, "bond0.10"), leaf="office-switch")
     assert found(BLOCKED, hosts=[stranger]) == []

@@ -17,7 +17,7 @@ def test_a_vlan_or_vni_twice(key, number, path):
     assert (got, what) == (path, f"network internal and network public both have {key.upper()} {number}")
 
 
-def test_a_vlan_that_the_switch_keeps():
+def test_a_vlan_that_the_switch_reserves():
     def reserved(data):
         data["networks"]["provider"]["vlan"] = 3800
 
@@ -40,12 +40,12 @@ def test_a_subnet_in_two_networks():
         (
             {"host": 9000, "fabric": 9049},
             "mtu.host",
-            "9000 bytes of a host and 50 of VXLAN exceed the fabric's 9049",
+            "a host's 9000 bytes and 50 of VXLAN exceed the fabric's 9049",
         ),
         (
             {"host": 1500, "fabric": 9216, "tenant": 1500},
             "mtu.tenant",
-            "1500 bytes of an instance and 58 of Geneve exceed the hosts' 1500",
+            "an instance's 1500 bytes and 58 of Geneve exceed the hosts' 1500",
         ),
     ],
 )
@@ -64,7 +64,7 @@ def test_a_bond_with_an_mtu_that_vxlan_does_not_carry():
 
     path, what = the_one(BLOCKED, large)
     assert path == "racks[0].bonds.bond_ext"
-    assert what == "bond_ext of Leaf0-1, bond_ext of Leaf0-2 takes 9200 bytes, but VXLAN carries 9166"
+    assert what == "bond_ext of Leaf0-1, bond_ext of Leaf0-2 accepts 9200 bytes, but VXLAN carries 9166"
 
 
 def test_a_bond_with_a_smaller_mtu_than_its_networks():

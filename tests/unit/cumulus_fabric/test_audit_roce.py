@@ -22,16 +22,16 @@ def test_roce_is_everywhere_or_nowhere():
         ({"cnp-dscp": 26}, "roce.cnp-dscp"),
     ],
 )
-def test_what_cumulus_cannot(change, path):
+def test_roce_settings_that_cumulus_does_not_support(change, path):
     assert path in [subject for subject, _ in found(BLOCKED, lambda data: data["roce"].update(change))]
 
 
-def test_a_priority_that_all_other_traffic_has():
+def test_roce_on_the_priority_of_all_other_traffic():
     path, what = the_one(BLOCKED, lambda data: data["roce"].update(priority=0), example="demartek")
     assert (path, "all other traffic" in what) == ("roce.priority", True)
 
 
-def test_marking_that_ends_before_it_begins():
+def test_ecn_with_a_low_threshold_above_the_high_one():
     path, _ = the_one(
         BLOCKED, lambda data: data["roce"].update(ecn={"low": 1500, "high": 150}), example="demartek"
     )

@@ -5,13 +5,13 @@ import io
 import json
 import re
 
-import cli
-import formats
-import paths
 import pytest
-import render
 import yaml
-from model import Dialect
+from cli import __main__ as cli
+from intent.model import Dialect
+from output import formats
+from tree import render
+from unit.cumulus_fabric import nvcommands
 from unit.cumulus_fabric.fabrics import CHARM, SIX, data, fabric, guide, text
 
 RDG = str(CHARM / "examples/rdg.yaml")
@@ -36,14 +36,14 @@ def run(capsys):
 def test_render_prints_the_guides_commands(run, name):
     status, out, _ = run("render", "--intent", RDG, "--switch", name)
     typed = [line for line in out.splitlines() if line.startswith("nv set")]
-    single = {path for line in typed for path in paths.of_command(line, OLD)}
+    single = {path for line in typed for path in nvcommands.of_command(line, OLD)}
     assert status == 0
-    assert single == {path for line in guide(name) for path in paths.of_command(line, OLD)}
+    assert single == {path for line in guide(name) for path in nvcommands.of_command(line, OLD)}
 
 
 def test_render_says_when_it_had_to_choose_the_dialect(run):
     _, _, err = run("render", "--intent", RDG, "--switch", "Spine0")
-    assert err == "Spine0: the intent does not tell its dialect; written for releases up to 5.14\n"
+    assert err == "Spine0: the intent does not set its dialect; written for releases up to 5.14\n"
     _, out, err = run("render", "--intent", RDG, "--switch", "Spine0", "--dialect", "5.15")
     assert err == ""
     assert "nv set interface lo ipv4 address 10.10.10.101/32" in out
@@ -107,23 +107,23 @@ MISUSED = [
     (("render", "--intent", "/none"), "--intent: /none cannot be read: No such file or directory"),
     (
         ("render", "--intent", RDG, "--switch", "Leaf9"),
-        "--switch: Leaf9 is no switch of the intent; it has Sp",
+        "--switch: Leaf9 is not a switch of the intent; the intent has Sp",
     ),
     (("render", "--intent", RDG, "--format", "xml"), "invalid choice: 'xml'"),
     (("render",), "the following arguments are required: --intent"),
     (("frobnicate",), "invalid choice: 'frobnicate'"),
     ((*PLAN, "{open}"), "--credentials: others can read"),
-    ((*PLAN, "{empty}"), "does not hold what is allowed: one line user:password"),
+    ((*PLAN, "{empty}"), "has no usable credentials; give one line user:password"),
     ((*PLAN, "/none"), "--credentials: /none cannot be read: No such file or directory"),
-    ((*PLAN, "{good}"), "Spine0: has no management address; give spines"),
+    ((*PLAN, "{good}"), "Spine0: has no management address; set spines"),
     (("plan", *GOOD, "--pin", "x"), "--pin: 'x' is not allowed"),
-    (("plan", *GOOD, "--ca", "{good}"), "is no certificate in PEM"),
+    (("plan", *GOOD, "--ca", "{good}"), "holds no certificate in PEM"),
     (("plan", *GOOD, "--ca", "/none"), "--ca: /none cannot be read"),
 ]
 
 
 @pytest.mark.parametrize(("arguments", "sentence"), MISUSED, ids=range(len(MISUSED)))
-def test_a_misused_command_says_how_in_one_sentence(run, tmp_path, arguments, sentence):
+def test_a_misused_command_gets_one_sentence(run, tmp_path, arguments, sentence):
     names = {name: str(tmp_path / name) for name in ("open", "empty", "good", "managed")}
     for name, content, mode in (
         ("open", "cumulus:x", 0o644),
@@ -147,7 +147,7 @@ def _managed() -> dict:
     return content
 
 
-def test_an_intent_that_is_wrong_is_one_sentence(run, tmp_path):
+def test_a_wrong_intent_gets_one_sentence(run, tmp_path):
     (tmp_path / "wrong.yaml").write_text("networks: {oam: {vlan: 5000}}")
     status, _, err = run("audit", "--intent", str(tmp_path / "wrong.yaml"))
     assert status == 2

@@ -51,13 +51,13 @@ REFUSALS = [
         r"racks\[0\].hosts.names: .* one name for each of 2 ports",
     ),
     (lambda d: d.update(switches={"Leaf9-9": {}}), "switches.Leaf9-9: .* a spine or leaf: Spine0, Spine1"),
-    (lambda d: d.pop("spines"), "spines: an empty value .* that the leaves hang on"),
+    (lambda d: d.pop("spines"), "spines: an empty value .* that the leaves connect to"),
     (lambda d: d.pop("leaves"), "leaves: an empty value .* leaves of the racks"),
 ]
 
 
 @pytest.mark.parametrize(("change", "sentence"), REFUSALS)
-def test_what_does_not_fit_is_refused_by_path(change, sentence):
+def test_an_intent_that_does_not_fit_is_refused_by_path(change, sentence):
     with pytest.raises(InvalidValue) as caught:
         fabric("rdg", change)
     assert re.match(sentence, str(caught.value)), str(caught.value)

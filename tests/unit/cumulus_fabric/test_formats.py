@@ -5,15 +5,13 @@ import json
 import re
 from xml.etree import ElementTree
 
-import document
-import formats
-import picture
 import pytest
-import render
-import show
 import yaml
 from converge import Severity
-from model import Dialect
+from intent import document
+from intent.model import Dialect
+from output import formats, picture, tables
+from tree import render
 from unit.cumulus_fabric.fabrics import CHARM, SIX, fabric
 
 OLD, NEW = Dialect.UNTIL_5_14, Dialect.FROM_5_15
@@ -30,7 +28,7 @@ def digits(data):
 
 
 @pytest.mark.parametrize("dialect", Dialect)
-def test_yaml_means_the_same_to_yaml_1_1_and_1_2(dialect):
+def test_yaml_1_1_and_1_2_parsers_read_the_same(dialect):
     traps = fabric("rdg", digits)
     for name in SIX:
         tree = render.tree(traps, traps.switch(name), dialect)
@@ -39,7 +37,7 @@ def test_yaml_means_the_same_to_yaml_1_1_and_1_2(dialect):
         assert document.read(text) == [{"set": tree}]
 
 
-def test_what_reads_as_a_number_is_quoted():
+def test_text_that_looks_like_a_number_is_quoted():
     traps = fabric("rdg", digits)
     text = formats.as_yaml(render.tree(traps, traps.switch("Leaf0-1"), OLD))
     assert "mac-address: '44:38:39:22:01:18'" in text
@@ -64,7 +62,7 @@ def test_commands_to_type_come_first_and_implied_ones_are_comments():
     assert all(line.startswith("# ") for line in implied.splitlines())
 
 
-def test_a_description_with_blanks_survives_the_shell():
+def test_a_description_with_spaces_is_quoted_for_the_shell():
     def spaced(data):
         data["racks"][0]["bonds"]["bond_ext"]["description"] = "to the 'outside' world"
 
@@ -85,7 +83,7 @@ HEALTH = {
 
 def test_the_text_names_every_switch_link_and_host():
     rdg = fabric()
-    text = show.as_text(rdg)
+    text = tables.as_text(rdg)
     for switch in rdg.switches:
         assert f"\n{switch.name} " in text
         for link in switch.links:
@@ -94,8 +92,8 @@ def test_the_text_names_every_switch_link_and_host():
     assert re.search(r"Leaf0-1 swp23 +Leaf0-1 swp23 +public oam\* +- +juju", text)
 
 
-def test_the_text_says_what_is_not_well():
-    text = show.as_text(fabric(), HEALTH)
+def test_the_text_marks_what_is_unhealthy():
+    text = tables.as_text(fabric(), HEALTH)
     assert "Leaf0-2 (held)" in text
     assert "swp32 Spine1 (blocked)" in text
     assert "Leaf0-1 swp10 (warning)" in text

@@ -1,18 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """The guide's fabric renders to the guide's own commands, switch by switch."""
 
-import commands
-import paths
 import pytest
-import render
-from model import Dialect
+from intent.model import Dialect
+from tree import commands, render
+from unit.cumulus_fabric import nvcommands
 from unit.cumulus_fabric.fabrics import SIX, fabric, guide
 
 OLD, NEW = Dialect.UNTIL_5_14, Dialect.FROM_5_15
 
 
 def single(lines) -> set:
-    return {path for line in lines for path in paths.of_command(line, OLD)}
+    return {path for line in lines for path in nvcommands.of_command(line, OLD)}
 
 
 @pytest.mark.parametrize("name", SIX)
@@ -26,14 +25,14 @@ def test_the_switch_renders_to_exactly_the_guides_commands(name):
 def test_no_command_is_written_twice(name):
     rdg = fabric()
     written = commands.write(render.tree(rdg, rdg.switch(name), OLD), OLD)
-    every = [path for line in written.typed for path in paths.of_command(line, OLD)]
+    every = [path for line in written.typed for path in nvcommands.of_command(line, OLD)]
     assert len(every) == len(set(every))
 
 
 @pytest.mark.parametrize("name", SIX)
 def test_the_guides_commands_read_as_the_cli_does_are_the_tree(name):
     rdg = fabric()
-    assert commands.read(guide(name), OLD) == render.tree(rdg, rdg.switch(name), OLD)
+    assert nvcommands.read(guide(name), OLD) == render.tree(rdg, rdg.switch(name), OLD)
 
 
 @pytest.mark.parametrize("dialect", Dialect)
@@ -42,12 +41,12 @@ def test_tree_to_commands_to_tree(name, dialect):
     rdg = fabric()
     tree = render.tree(rdg, rdg.switch(name), dialect)
     written = commands.write(tree, dialect)
-    assert commands.read(written.typed, dialect) == tree
-    assert commands.read([*written.typed, *written.implied], dialect) == tree
-    assert commands.write(commands.read(written.typed, dialect), dialect) == written
+    assert nvcommands.read(written.typed, dialect) == tree
+    assert nvcommands.read([*written.typed, *written.implied], dialect) == tree
+    assert commands.write(nvcommands.read(written.typed, dialect), dialect) == written
 
 
-def test_what_the_cli_adds_is_listed_apart_and_nothing_else_is():
+def test_exactly_what_the_cli_adds_is_listed_as_implied():
     rdg = fabric()
     written = commands.write(render.tree(rdg, rdg.switch("Leaf1-1"), OLD), OLD)
     assert sorted(written.implied) == [
@@ -115,14 +114,14 @@ def test_the_tree_in_both_dialects():
     ],
 )
 def test_a_command_that_the_charm_does_not_render_is_refused_by_name(line):
-    with pytest.raises(commands.PathError, match=r"nv set|no path"):
-        commands.read([line], OLD)
+    with pytest.raises(commands.PathError, match=r"nv set|not a path"):
+        nvcommands.read([line], OLD)
 
 
-def test_a_dialect_refuses_the_others_words():
+def test_a_dialect_refuses_the_paths_of_the_other():
     rdg = fabric()
     old = render.tree(rdg, rdg.switch("Spine0"), OLD)
-    with pytest.raises(commands.PathError, match=r"interface lo ip address .* no path .* NVUE 5\.15"):
+    with pytest.raises(commands.PathError, match=r"interface lo ip address .* not a path .* NVUE 5\.15"):
         commands.write(old, NEW)
 
 

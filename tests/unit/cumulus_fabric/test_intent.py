@@ -4,13 +4,12 @@
 import copy
 import json
 
-import expand
-import intent
 import jsonschema
 import pytest
 from converge.shape import InvalidValue
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from intent import expand, schema
 from unit.cumulus_fabric.fabrics import CHARM, data, text
 
 EXAMPLES = ["rdg", "rdg-max", "demartek"]
@@ -20,7 +19,7 @@ VALIDATOR = jsonschema.Draft202012Validator(SHIPPED)
 
 def parsed(content) -> bool:
     try:
-        intent.INTENT.read("", content)
+        schema.INTENT.read("", content)
     except InvalidValue as error:
         assert "\n" not in str(error)
         assert error.where or not isinstance(content, dict)
@@ -29,7 +28,7 @@ def parsed(content) -> bool:
 
 
 def test_the_shipped_schema_is_that_of_the_code():
-    assert intent.schema() == SHIPPED
+    assert schema.json_schema() == SHIPPED
 
 
 def test_the_schema_is_one():
@@ -39,13 +38,13 @@ def test_the_schema_is_one():
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_parser_and_schema_accept_the_examples(name):
     assert VALIDATOR.is_valid(data(name))
-    expand.expand(intent.parse(text(name)))
+    expand.expand(schema.parse(text(name)))
 
 
 def test_the_guides_maximum_is_about_a_page():
     lines = [line for line in text("rdg-max").splitlines() if line.strip() and not line.startswith("#")]
     assert len(lines) <= 45
-    fabric = expand.expand(intent.parse(text("rdg-max")))
+    fabric = expand.expand(schema.parse(text("rdg-max")))
     assert len(fabric.switches) == 48
     assert len(fabric.racks) == 16
     hosts = {(leaf.rack, bond.name) for rack in fabric.racks for leaf in rack for bond in leaf.bonds}
@@ -136,7 +135,7 @@ def test_a_wrong_value_is_named_with_its_path_and_what_is_allowed(path, value, s
     content = data()
     put(content, path, value)
     with pytest.raises(InvalidValue) as caught:
-        intent.INTENT.read("", content)
+        schema.INTENT.read("", content)
     assert str(caught.value).startswith(sentence)
     assert not VALIDATOR.is_valid(content)
 
@@ -144,18 +143,18 @@ def test_a_wrong_value_is_named_with_its_path_and_what_is_allowed(path, value, s
 # The traps of YAML 1.1.
 
 
-def test_a_mac_of_digits_is_text_and_no_number_of_seconds():
+def test_a_mac_of_digits_is_text_and_not_a_sexagesimal_number():
     changed = text("rdg").replace("44:38:39:BE:EF:01", "44:38:39:22:01:18")
-    assert intent.parse(changed).leaves.segment_mac == "44:38:39:22:01:18"
+    assert schema.parse(changed).leaves.segment_mac == "44:38:39:22:01:18"
 
 
 def test_the_dialect_is_text_also_without_quotes():
-    assert intent.parse(text("rdg") + "dialect: 5.15\n").dialect == "5.15"
+    assert schema.parse(text("rdg") + "dialect: 5.15\n").dialect == "5.15"
 
 
-def test_on_is_text_and_no_truth():
+def test_on_is_text_and_not_a_boolean():
     with pytest.raises(InvalidValue, match=r"networks\.provider\.untagged: 'on' .* expected true or false"):
-        intent.parse(text("rdg").replace("{vlan: 101}", "{vlan: 101, untagged: on}"))
+        schema.parse(text("rdg").replace("{vlan: 101}", "{vlan: 101, untagged: on}"))
 
 
 BROKEN = [
@@ -173,14 +172,14 @@ BROKEN = [
     ("vlan: " + "9" * 5000, "YAML document"),
     ("", "the document: an empty value is not allowed; expected a mapping with the keys version"),
     ("just text", "the document: 'just text' is not allowed; expected a mapping"),
-    ("[" * 5000, "not nested without end"),
+    ("[" * 5000, "without endless nesting"),
 ]
 
 
 @pytest.mark.parametrize(("document", "sentence"), BROKEN, ids=range(len(BROKEN)))
-def test_what_is_no_document_is_refused_in_one_sentence(document, sentence):
+def test_text_that_is_not_a_document_is_refused_in_one_sentence(document, sentence):
     with pytest.raises(InvalidValue) as caught:
-        intent.parse(document)
+        schema.parse(document)
     assert sentence in str(caught.value)
     assert "\n" not in str(caught.value)
 
@@ -252,7 +251,7 @@ def test_parser_and_schema_accept_the_same_documents(name, draw):
 
 def test_the_readmes_intent_is_one_and_is_that_of_the_guide():
     shown = (CHARM / "README.md").read_text().partition("```yaml\n")[2].partition("```")[0]
-    short, whole = (expand.expand(intent.parse(document)) for document in (shown, text("rdg")))
+    short, whole = (expand.expand(schema.parse(document)) for document in (shown, text("rdg")))
     for one, other in zip(short.switches, whole.switches):
         assert (one.name, one.asn, one.loopback, one.links) == (
             other.name,

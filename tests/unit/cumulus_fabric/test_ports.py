@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The names that a key of NVUE's stands for."""
 
-import ports
 import pytest
+from intent import ports
 
 KEYS = {
     "swp1": ["swp1"],
@@ -24,5 +24,26 @@ KEYS = {
 
 
 @pytest.mark.parametrize(("key", "names"), KEYS.items())
-def test_ranges_of_every_name_are_counted(key: str, names: list[str]) -> None:
+def test_ranges_of_every_name_are_expanded(key: str, names: list[str]) -> None:
     assert list(ports.names(key)) == names
+
+
+FOLDED = {
+    "swp1-2,swp10": ["swp10", "swp2", "swp1"],
+    "bond1-2,bond_ext,lo": ["lo", "bond_ext", "bond2", "bond1"],
+    "rack08-10": ["rack10", "rack08", "rack09"],
+    "rack8,rack09": ["rack8", "rack09"],
+    "rack007": ["rack007"],
+    "9-10,20": ["20", "9", "10"],
+}
+
+
+@pytest.mark.parametrize(("key", "names"), FOLDED.items())
+def test_compact_writes_a_range_that_names_the_same_ports(key: str, names: list[str]) -> None:
+    assert ports.compact(names) == key
+    assert set(ports.names(key)) == set(names)
+
+
+def test_compact_takes_another_separator() -> None:
+    names = ["swp9", "swp10", "bond_ext", "swp22", "bond1", "bond2", "lo"]
+    assert ports.compact(names, ", ") == "bond1-2, swp9-10, swp22, bond_ext, lo"

@@ -5,17 +5,16 @@ import re
 from typing import Any
 
 import audit
-import commands
-import expand
-import intent
 import pytest
-import render
 from converge import Severity
 from converge.shape import InvalidValue
 from hypothesis import HealthCheck, Phase, find, given, settings
 from hypothesis import strategies as st
+from intent import expand, schema
+from intent.model import Dialect
 from lab.nvue import Rules
-from model import Dialect
+from tree import commands, render
+from unit.cumulus_fabric import nvcommands
 
 PATH = re.compile(r"(networks|mtu|roce|spines|leaves|racks|switches|standalone)(\[\d+\]|\.[\w-]+|$)")
 NETWORKS = ["oam", "public", "internal"]
@@ -127,7 +126,7 @@ def intents(draw: st.DrawFn) -> dict[str, Any]:
 def outcome(content: dict[str, Any]) -> str:
     """What becomes of an intent; asserts that each outcome is a proper one."""
     try:
-        fabric = expand.expand(intent.INTENT.read("", content))
+        fabric = expand.expand(schema.INTENT.read("", content))
     except InvalidValue as error:
         assert PATH.match(error.where), error
         return "refused"
@@ -140,13 +139,13 @@ def outcome(content: dict[str, Any]) -> str:
             tree = render.tree(fabric, switch, dialect)
             assert rules.refuse(tree) == ""
             assert rules.contradictions(tree) == []
-            assert commands.read(commands.write(tree, dialect).typed, dialect) == tree
+            assert nvcommands.read(commands.write(tree, dialect).typed, dialect) == tree
     return "accepted"
 
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(intents())
-def test_an_intent_that_passes_its_audit_is_taken_by_every_switch(content):
+def test_an_intent_that_passes_its_audit_is_valid_on_every_switch(content):
     outcome(content)
 
 

@@ -5,17 +5,13 @@ import json
 from contextlib import ExitStack
 from pathlib import Path
 
-import comware
-import formats
 import pytest
-import qos_commands
-import ssh
-import standalone
 from audit import audit
 from converge import Severity, StepError
+from intent.model import Dialect
 from lab.sshswitch import COMWARE, ONYX, SshSwitch
-from model import Dialect
-from script import Script
+from output import formats
+from standalone import Script, comware, push, ssh
 from unit.cumulus_fabric.fabrics import fabric
 
 pytestmark = pytest.mark.usefixtures("prompt_logins")
@@ -32,7 +28,7 @@ def printed(name: str) -> list[str]:
 
 def script(name: str, change=None) -> Script:
     demartek = fabric("demartek", change)
-    return qos_commands.script(demartek, demartek.switch(name))
+    return push.script_for(demartek, demartek.switch(name))
 
 
 def typed(name: str, change=None) -> list[str]:
@@ -54,7 +50,7 @@ def test_comware_gets_the_guides_commands_with_its_queue_corrected():
     assert "import 5 export 1" in guide
 
 
-def test_the_correction_is_said():
+def test_the_correction_is_noted():
     (note,) = script("hpe5900").notes
     assert note.startswith("Demartek's guide turns ECN on for queue 5")
     assert "queue 1 is used here" in note
@@ -109,7 +105,7 @@ def test_roce_off_leaves_vlans():
 
 
 @pytest.mark.parametrize(("percent", "weights"), [(87, (2, 13)), (90, (1, 9)), (50, (1, 1)), (99, (1, 15))])
-def test_weights_of_queues_come_nearest_to_the_percentage(percent, weights):
+def test_weights_of_queues_are_closest_to_the_percentage(percent, weights):
     assert comware.weights(percent) == weights
 
 
@@ -131,7 +127,7 @@ def login(switch, **other) -> ssh.Login:
 def test_a_switch_that_knows_no_other_command_takes_all_of_them(name):
     made = script(name)
     with SshSwitch(PLATFORMS[name], name) as switch:
-        ssh.type_in(_platform(name), "127.0.0.1", made, login(switch))
+        ssh.push_config(_platform(name), "127.0.0.1", made, login(switch))
     assert switch.shell.refused == []
     configured = [line for _, line in switch.shell.taken]
     leaving = ("exit", "quit")
@@ -148,7 +144,7 @@ def test_a_refused_command_stops_the_script_unsaved(name):
     made = script(name)
     middle = made.lines[len(made.lines) // 2]
     with SshSwitch(PLATFORMS[name], name, broken=[middle]) as switch, pytest.raises(StepError) as caught:
-        ssh.type_in(_platform(name), "127.0.0.1", made, login(switch))
+        ssh.push_config(_platform(name), "127.0.0.1", made, login(switch))
     assert caught.value.reason.startswith(f"127.0.0.1 refused '{middle}': % Operation failed")
     assert "nothing was saved" in caught.value.remedy
     assert switch.shell.refused == [middle]
@@ -158,13 +154,13 @@ def test_a_refused_command_stops_the_script_unsaved(name):
 def test_a_misspelled_command_is_refused_in_the_switchs_words():
     wrong = Script(("vlan 2", "exit", "traffic-clas 2 bind switch-priority 5"), "config write to RoCEconfig")
     with SshSwitch(ONYX, "sn2410") as switch, pytest.raises(StepError, match="% Unrecognized command"):
-        ssh.type_in("onyx", "127.0.0.1", wrong, login(switch))
+        ssh.push_config("onyx", "127.0.0.1", wrong, login(switch))
     assert switch.shell.taken == [("", "vlan 2")]
 
 
 def test_a_wrong_password_is_named_and_not_shown():
     with SshSwitch(ONYX, "sn2410") as switch, pytest.raises(StepError) as caught:
-        ssh.type_in("onyx", "127.0.0.1", script("sn2410"), login(switch, password="Wrong-Donkey-1"))
+        ssh.push_config("onyx", "127.0.0.1", script("sn2410"), login(switch, password="Wrong-Donkey-1"))
     assert caught.value.reason == "127.0.0.1 refused the login of admin"
     assert "Donkey" not in f"{caught.value!r}{caught.value.remedy}{caught.value.__context__!r}"
 
@@ -172,8 +168,8 @@ def test_a_wrong_password_is_named_and_not_shown():
 def test_an_unknown_host_key_is_refused():
     with SshSwitch(ONYX, "sn2410") as switch, SshSwitch(ONYX, "other") as other:
         keys = other.known_host
-        with pytest.raises(StepError, match="a host key that is not the known one"):
-            ssh.type_in("onyx", "127.0.0.1", script("sn2410"), login(switch, known_hosts=keys))
+        with pytest.raises(StepError, match="a host key that differs from the known one"):
+            ssh.push_config("onyx", "127.0.0.1", script("sn2410"), login(switch, known_hosts=keys))
     assert switch.shell.taken == []
 
 
@@ -181,7 +177,7 @@ def test_a_switch_that_does_not_answer():
     with SshSwitch(ONYX, "sn2410") as switch:
         gone = login(switch)
     with pytest.raises(StepError, match=r"127\.0\.0\.1 cannot be configured"):
-        ssh.type_in("onyx", "127.0.0.1", script("sn2410"), gone)
+        ssh.push_config("onyx", "127.0.0.1", script("sn2410"), gone)
 
 
 def test_a_login_does_not_show_its_password():
@@ -214,38 +210,38 @@ def both(pair) -> ssh.Login:
     return login(pair[0], known_hosts="".join(switch.known_host for switch in pair))
 
 
-def test_both_are_typed_in_and_the_correction_is_told(pair):
+def test_both_are_configured_and_the_correction_is_reported(pair):
     told = []
-    found = standalone.apply(fabric("demartek", managed), (), both(pair), announce=told.append)
+    found = push.apply(fabric("demartek", managed), (), both(pair), announce=told.append)
     assert [(each.severity, each.subject) for each in found] == [(Severity.INFO, "hpe5900")]
     assert found[0].what == script("hpe5900").notes[0]
     assert told == ["sn2410: typing 58 commands", "hpe5900: typing 54 commands"]
     assert all(switch.shell.refused == [] and switch.shell.taken for switch in pair)
 
 
-def test_what_one_refuses_does_not_keep_the_other(pair):
+def test_a_switch_that_refuses_a_command_does_not_stop_the_other(pair):
     pair[0].shell.broken = ("vlan 2",)
-    found = standalone.apply(fabric("demartek", managed), (), both(pair))
+    found = push.apply(fabric("demartek", managed), (), both(pair))
     assert [(each.severity, each.subject) for each in found][:1] == [(Severity.BLOCKED, "sn2410")]
     assert "refused 'vlan 2'" in found[0].what
     assert pair[1].shell.taken
 
 
-def test_only_the_named_one_is_touched(pair):
-    standalone.apply(fabric("demartek", managed), ["hpe5900"], both(pair))
+def test_only_the_named_switch_is_changed(pair):
+    push.apply(fabric("demartek", managed), ["hpe5900"], both(pair))
     assert not pair[0].shell.taken
     assert pair[1].shell.taken
 
 
-def test_nothing_is_typed_where_the_audit_blocks(pair):
+def test_nothing_is_sent_if_the_audit_blocks(pair):
     wrong = fabric("demartek", lambda data: (managed(data), data["roce"].update(priority=0)))
-    found = standalone.apply(wrong, (), both(pair), audit(wrong))
+    found = push.apply(wrong, (), both(pair), audit(wrong))
     assert [each.subject for each in found] == ["roce.priority"]
     assert not pair[0].shell.taken
 
 
 def test_a_switch_without_an_address_is_named():
-    found = standalone.apply(fabric("demartek"), ["sn2410"], ssh.Login(USER, PASSWORD))
+    found = push.apply(fabric("demartek"), ["sn2410"], ssh.Login(USER, PASSWORD))
     assert [(each.subject, each.remedy) for each in found] == [
         ("sn2410", "give standalone.sn2410.management")
     ]

@@ -2,9 +2,9 @@
 from collections.abc import Iterator
 
 import pytest
-from connection import Access, Credentials
 from lab.nvue import Certificate, Server, SimulatedTime, Switch
 from lab.nvue.fixtures import certificate, other_certificate
+from rest.connection import Access, Credentials
 from unit.cumulus_fabric.online.site import PASSWORD
 
 __all__ = ["certificate", "other_certificate"]

@@ -6,17 +6,17 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-import model
-import render
-from client import Nvue
-from connection import Access, Connection, Credentials, SwitchError
-from fleet import LIMIT, Fleet, Result
+from intent import model
+from intent.model import Dialect, Fabric
 from lab.nvue import Certificate, Rest, Server, SimulatedTime, Switch, Wire, merge
 from lab.nvue.fabric import Fabric as Wires
 from lab.nvue.fabric import HostPort
 from lab.nvue.factory import factory
-from model import Dialect, Fabric
 from online import Site
+from rest import MAX_PARALLEL, Fleet, T
+from rest.client import Nvue
+from rest.connection import Access, Connection, Credentials, SwitchError
+from tree import render
 
 USER, PASSWORD = "cumulus", "Correct-Horse-9"
 PACE = 0.4
@@ -80,8 +80,8 @@ class InTurn(Fleet):
     """
 
     def each(
-        self, names: Iterable[str], work: Callable[[Nvue], Result]
-    ) -> tuple[dict[str, Result], dict[str, SwitchError]]:
+        self, names: Iterable[str], work: Callable[[Nvue], T]
+    ) -> tuple[dict[str, T], dict[str, SwitchError]]:
         return Fleet(self.switches, 1, self.clock).each(names, work)
 
 
@@ -93,7 +93,7 @@ def rack(
     release: str = "5.9.2",
     applied: bool = False,
     at: Mapping[str, tuple[str, int]] | None = None,
-    limit: int = LIMIT,
+    limit: int = MAX_PARALLEL,
     waits: str = "confirm",
     fleet: type[Fleet] = Fleet,
 ) -> Iterator[Rack]:

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The lab's switch that was replaced, with the charm's client: it keeps its management only."""
 
-from client import Nvue
-from connection import Access, Credentials
 from lab.nvue import Certificate, Server, Switch
 from lab.nvue.factory import factory
 from lab.rack.leaf import blank
+from rest.client import Nvue
+from rest.connection import Access, Credentials
 
 SECRET = "CumulusLinux!"
 RUNS = {

@@ -44,10 +44,10 @@ def test_the_plan_names_each_switch_and_area(fresh: Unit) -> None:
     ]
     assert {step["disruption"] for step in plan["steps"]} == {"none"}
     (interfaces,) = [step for step in plan["steps"] if step["key"] == "Leaf0-1/interfaces"]
-    assert interfaces["what"] == "Leaf0-1: interfaces: set lo, swp9-10, swp31, bond1-2"
+    assert interfaces["what"] == "Leaf0-1: interfaces: set bond1-2, swp9-10, swp31, lo"
 
 
-def test_the_plan_of_a_change_says_what_it_takes_away(running: Unit) -> None:
+def test_the_plan_of_a_change_names_what_it_unsets(running: Unit) -> None:
     def another(content: dict[str, Any]) -> None:
         with_storage(content)
         del content["networks"]["provider"]
@@ -88,10 +88,10 @@ def test_one_switch_alone(running: Unit) -> None:
     running.configure(intent=intent(with_storage))
     running.action("apply", switch="Leaf0-2")
     assert {write.split()[0] for write in running.writes} == {"Leaf0-2"}
-    assert "Leaf9-1 is no switch of the intent" in running.failure("apply", switch="Leaf9-1")
+    assert "Leaf9-1 is not a switch of the intent" in running.failure("apply", switch="Leaf9-1")
 
 
-def test_a_failing_apply_fails_the_action_and_says_that_all_is_as_before(fresh: Unit) -> None:
+def test_a_failing_apply_fails_the_action_and_reports_the_rollback(fresh: Unit) -> None:
     before = fresh.rack.applied
     fresh.rack.wires.refuse["Leaf0-1"] = Issue("systemctl", "frr.service failed")
     fresh.configure(canary="Leaf0-1")
@@ -157,8 +157,8 @@ def test_actions_refuse_wrong_parameters(
     assert running.writes == []
 
 
-def test_a_switch_that_is_no_switch_of_the_intent_is_not_rendered(running: Unit) -> None:
-    with pytest.raises(testing.ActionFailed, match="Leaf7-7 is no switch of the intent"):
+def test_a_switch_that_is_not_in_the_intent_is_not_rendered(running: Unit) -> None:
+    with pytest.raises(testing.ActionFailed, match="Leaf7-7 is not a switch of the intent"):
         running.action("render", switch="Leaf7-7", dialect="5.14")
 
 
@@ -166,14 +166,14 @@ def with_an_onyx_switch(content: dict[str, Any]) -> None:
     content["standalone"] = {"storage-onyx": {"platform": "onyx", "ports": "1/1-8"}}
 
 
-def test_switches_by_ssh_are_typed_in_after_all_others(running: Unit) -> None:
+def test_ssh_switches_are_configured_after_all_others(running: Unit) -> None:
     running.configure(intent=intent(with_an_onyx_switch))
     said = running.failure("apply")
     assert said.startswith("fully applied: 0 switches changed; then storage-onyx: has no management address")
     assert running.writes == []
 
 
-def test_a_switch_by_ssh_alone_asks_no_other(running: Unit) -> None:
+def test_applying_one_ssh_switch_contacts_no_other(running: Unit) -> None:
     running.configure(intent=intent(with_an_onyx_switch))
     assert "storage-onyx" in running.failure("apply", switch="storage-onyx")
     assert all(not server.calls for server in running.rack.servers.values())

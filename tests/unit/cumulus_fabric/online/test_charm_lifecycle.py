@@ -46,7 +46,7 @@ def test_every_hook_on_a_fabric_that_runs_the_intent_is_active(running: Unit, ev
     assert running.writes == []
 
 
-def test_a_changed_secret_and_a_changed_host_are_looked_at(running: Unit) -> None:
+def test_a_changed_secret_and_a_changed_host_report_are_verified(running: Unit) -> None:
     assert running.emit("secret_changed", running.secret) == ops.ActiveStatus()
     for event in ("relation_created", "relation_changed", "relation_broken"):
         relation = running.state.get_relation(running.relation.id)
@@ -84,12 +84,12 @@ def test_only_the_leader_acts(fresh: Unit) -> None:
     fresh.configure(apply_policy="auto")
     assert fresh.emit() == ops.ActiveStatus()
     assert all(not server.calls for server in fresh.rack.servers.values())
-    assert "run it on the leader" in fresh.failure("apply")
-    assert "run it on the leader" in fresh.failure("rollback")
+    assert "run this action on the leader" in fresh.failure("apply")
+    assert "run this action on the leader" in fresh.failure("rollback")
 
 
 def test_removal_says_that_the_switches_stay(running: Unit) -> None:
-    assert running.emit("stop") == ops.MaintenanceStatus("removed; the switches stay as they are")
+    assert running.emit("stop") == ops.MaintenanceStatus("removed; the switches keep their configuration")
     assert running.writes == []
 
 
@@ -115,16 +115,19 @@ TROUBLE = {
         {"intent": intent(lambda content: content["spines"].pop("management"))},
         "Spine0: has no management address",
     ),
-    "a strange canary": ({"canary": "Leaf9-9"}, "Leaf9-9 is no switch of the intent"),
+    "a strange canary": ({"canary": "Leaf9-9"}, "Leaf9-9 is not a switch of the intent"),
     "no credentials": ({"credentials": None}, "option credentials: is not set; add a secret"),
-    "no such secret": ({"credentials": "secret:d0erdgfmp25c762i8np0"}, "its secret cannot be read; see that"),
+    "no such secret": (
+        {"credentials": "secret:d0erdgfmp25c762i8np0"},
+        "the secret cannot be read; check that",
+    ),
     "no CA": ({"ca_certificate": ""}, "ca-certificate"),
     "a strange pin": ({"pinned_certificates": f"Leaf0-1={'0' * 64}"}, "it is not the pinned one"),
 }
 
 
 @pytest.mark.parametrize(("options", "said"), TROUBLE.values(), ids=TROUBLE)
-def test_each_trouble_is_one_sentence_a_blocked_unit_and_no_write(
+def test_each_failure_gets_one_sentence_a_blocked_unit_and_no_write(
     fresh: Unit, options: dict[str, Any], said: str
 ) -> None:
     fresh.configure(apply_policy="auto").configure(**options)
@@ -142,16 +145,16 @@ def test_switches_that_do_not_answer_are_named(fresh: Unit) -> None:
     assert fresh.writes == []
 
 
-def test_a_wrong_password_and_one_that_was_never_changed(fresh: Unit) -> None:
+def test_a_wrong_password_and_an_unchanged_factory_password(fresh: Unit) -> None:
     fresh.rack.servers["Leaf0-1"].password = "something else"
     fresh.emit()
-    assert "Leaf0-1: user cumulus is not let in; correct the user or password in the secret" in fresh.log
+    assert "Leaf0-1: the switch refused user cumulus; correct the user or password in the secret" in fresh.log
     for server in fresh.rack.servers.values():
         server.password = "cumulus"
     secret = testing.Secret({"password": "cumulus"})
     fresh.state = replace(fresh.state, secrets={secret})
     fresh.configure(credentials=secret.id).emit()
-    assert "Leaf0-1: the default password was never changed; log in to the switch once" in fresh.log
+    assert "Leaf0-1: the default password has not been changed; log in to the switch once" in fresh.log
     assert fresh.writes == []
 
 
@@ -170,7 +173,9 @@ def test_an_unsupported_release_is_recognised(
 ) -> None:
     with site(certificate, monkeypatch, release=release) as unit:
         unit.emit()
-        assert f"Cumulus Linux {release} is not supported; bring it to 5.5 or a later 5.x" in unit.log
+        assert (
+            f"Cumulus Linux {release} is not supported; install Cumulus Linux 5.5 or a later 5.x" in unit.log
+        )
 
 
 def test_pinned_certificates_replace_the_authority(running: Unit, certificate: Certificate) -> None:
@@ -224,7 +229,7 @@ def report(**changes: Any) -> str:
     ).to_json()
 
 
-def test_hosts_are_told_the_policy(running: Unit) -> None:
+def test_the_policy_is_published_to_hosts(running: Unit) -> None:
     running.emit()
     told = Policy.from_json(running.state.get_relation(running.relation.id).local_app_data["policy"])
     assert told.segment_macs == {"rack0": "44:38:39:ff:00:01"}
@@ -234,7 +239,7 @@ def test_hosts_are_told_the_policy(running: Unit) -> None:
     assert {vlan.id for vlan in told.vlans} == {0, 9, 10, 40, 101}
 
 
-def test_a_host_that_is_wired_and_set_as_it_should_be(running: Unit) -> None:
+def test_a_host_with_correct_cables_and_settings(running: Unit) -> None:
     assert running.hosts(report()).emit() == ops.ActiveStatus()
 
 
@@ -249,7 +254,7 @@ HOSTS = {
 
 
 @pytest.mark.parametrize(("change", "said"), HOSTS.values(), ids=HOSTS)
-def test_a_host_that_is_not(running: Unit, change: dict[str, Any], said: str) -> None:
+def test_a_host_with_wrong_cables_or_settings(running: Unit, change: dict[str, Any], said: str) -> None:
     assert running.hosts(report(**change)).emit().name in ("blocked", "waiting")
     assert said in running.log
     assert "node1" in running.log
@@ -257,7 +262,7 @@ def test_a_host_that_is_not(running: Unit, change: dict[str, Any], said: str) ->
     assert running.action("verify")["verified"] == "false"
 
 
-def test_a_report_that_cannot_be_read_is_named_and_passed_over(running: Unit) -> None:
+def test_an_unreadable_host_report_is_named_and_skipped(running: Unit) -> None:
     status = running.hosts('{"version": 1, "hostname": 7}').emit()
     assert status.name == "active"
     assert "roce-qos/0: host.hostname: 7 is not allowed" in status.message

@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-import ssh
 from lab.nvue import Certificate, Issue
 from lab.sshswitch import ONYX, SshSwitch
+from standalone import ssh
 from unit.cumulus_fabric.online.site import PASSWORD
 from unit.cumulus_fabric.online.unit import Unit, intent, site
 
@@ -22,13 +22,13 @@ def with_onyx(content: dict[str, Any]) -> None:
 @pytest.fixture
 def onyx(monkeypatch: pytest.MonkeyPatch) -> Iterator[SshSwitch]:
     """An Onyx switch at a port of its own instead of SSH's."""
-    real = ssh.type_in
+    real = ssh.push_config
     with SshSwitch(ONYX, "sn2410", user="cumulus", password=PASSWORD) as switch:
 
-        def type_in(platform: str, address: str, script: ssh.Script, login: ssh.Login) -> None:
+        def push_config(platform: str, address: str, script: ssh.Script, login: ssh.Login) -> None:
             real(platform, address, script, replace(login, port=switch.port))
 
-        monkeypatch.setattr(ssh, "type_in", type_in)
+        monkeypatch.setattr(ssh, "push_config", push_config)
         yield switch
 
 
@@ -38,7 +38,7 @@ def unit(certificate: Certificate, monkeypatch: pytest.MonkeyPatch, onyx: SshSwi
         yield unit.configure(intent=intent(with_onyx), known_hosts=onyx.known_host)
 
 
-def test_it_is_typed_in_after_the_fabric(unit: Unit, onyx: SshSwitch) -> None:
+def test_the_ssh_switch_is_configured_after_the_fabric(unit: Unit, onyx: SshSwitch) -> None:
     results = unit.action("apply")
     assert results["applied"] == "true"
     assert unit.writes
@@ -47,26 +47,26 @@ def test_it_is_typed_in_after_the_fabric(unit: Unit, onyx: SshSwitch) -> None:
     assert ("", "dcb priority-flow-control priority 3 enable") in onyx.shell.taken
 
 
-def test_it_alone(unit: Unit, onyx: SshSwitch) -> None:
+def test_the_ssh_switch_alone_is_configured(unit: Unit, onyx: SshSwitch) -> None:
     assert unit.action("apply", switch="sn2410")["applied"] == "true"
     assert unit.writes == []
     assert onyx.shell.taken
 
 
-def test_a_fabric_that_was_taken_back_leaves_it_alone(unit: Unit, onyx: SshSwitch) -> None:
+def test_a_rolled_back_fabric_leaves_the_standalone_switch_alone(unit: Unit, onyx: SshSwitch) -> None:
     unit.rack.wires.refuse["Spine0"] = Issue("config_invalid", "the ASIC does not take it")
     assert "fully rolled back" in unit.failure("apply")
     assert onyx.shell.taken == []
 
 
-def test_what_it_refuses_fails_the_action(unit: Unit, onyx: SshSwitch) -> None:
+def test_a_refused_command_fails_the_action(unit: Unit, onyx: SshSwitch) -> None:
     onyx.shell.broken = ("vlan 9",)
     failure = unit.failure("apply", switch="sn2410")
     assert "then sn2410: 127.0.0.1 refused 'vlan 9'" in failure
     assert PASSWORD not in failure + unit.log
 
 
-def test_without_its_key_it_is_not_talked_to(unit: Unit, onyx: SshSwitch) -> None:
+def test_a_switch_without_a_known_host_key_is_not_contacted(unit: Unit, onyx: SshSwitch) -> None:
     unit.configure(known_hosts="")
-    assert "presents a host key that is not the known one" in unit.failure("apply", switch="sn2410")
+    assert "presents a host key that differs from the known one" in unit.failure("apply", switch="sn2410")
     assert onyx.shell.taken == []

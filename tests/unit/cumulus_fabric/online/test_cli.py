@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import cli
 import pytest
-from client import PORT
+from cli import __main__ as cli
 from lab.nvue import Certificate, Issue
+from rest.client import PORT
 from unit.cumulus_fabric.fabrics import fabric
 from unit.cumulus_fabric.online.site import PASSWORD, USER, Rack, rack
 from unit.cumulus_fabric.online.unit import Unit, intent, managed

@@ -8,11 +8,11 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from client import Nvue, Progress
-from connection import PAUSES, Access, Credentials, SwitchError
-from fleet import Fleet
 from lab.nvue import Fault, Server, SimulatedTime, Wire
 from lab.nvue.faults import KINDS
+from rest import Fleet
+from rest.client import Nvue, Progress
+from rest.connection import RETRY_DELAYS_S, Access, Credentials, SwitchError
 from unit.cumulus_fabric.online.site import PASSWORD
 
 
@@ -43,7 +43,7 @@ def test_a_revision_with_slashes_goes_all_the_way(nvue: Nvue, time: SimulatedTim
 
 
 @pytest.mark.parametrize("limit", [1, 3])
-def test_switches_are_talked_to_side_by_side_under_a_limit(access: Access, limit: int) -> None:
+def test_switches_are_contacted_in_parallel_up_to_a_limit(access: Access, limit: int) -> None:
     fleet = Fleet({str(number): Nvue(str(number), "", access) for number in range(3 * limit)}, limit)
     together, now, most = threading.Barrier(limit), [0], [0]
 
@@ -69,26 +69,26 @@ def test_revisions_are_listed_by_their_time_whoever_made_them(nvue: Nvue, server
     assert nvue.revisions() == ["10", "9", *reversed(slashed)]
 
 
-def test_what_is_not_there_is_empty(nvue: Nvue) -> None:
+def test_a_missing_node_is_empty(nvue: Nvue) -> None:
     assert nvue.get("/qos/roce") == {}
 
 
-@pytest.mark.parametrize("times", [1, 2, len(PAUSES)])
-def test_a_status_of_5xx_is_asked_again(nvue: Nvue, server: Server, time: SimulatedTime, times: int) -> None:
+@pytest.mark.parametrize("times", [1, 2, len(RETRY_DELAYS_S)])
+def test_a_request_is_retried_after_5xx(nvue: Nvue, server: Server, time: SimulatedTime, times: int) -> None:
     server.inject(Fault("500", times=times))
     assert nvue.applied()
-    assert (len(server.calls), time.monotonic()) == (times + 1, sum(PAUSES[:times]))
+    assert (len(server.calls), time.monotonic()) == (times + 1, sum(RETRY_DELAYS_S[:times]))
 
 
-def test_after_the_last_attempt_it_says_so(nvue: Nvue, server: Server) -> None:
+def test_the_last_failed_attempt_is_reported(nvue: Nvue, server: Server) -> None:
     server.inject(Fault("500", times=0))
     with pytest.raises(SwitchError, match="answers 500 to GET /: nvued is busy") as failed:
         nvue.applied()
-    assert (failed.value.kind, len(server.calls)) == ("unreachable", 1 + len(PAUSES))
+    assert (failed.value.kind, len(server.calls)) == ("unreachable", 1 + len(RETRY_DELAYS_S))
 
 
 @pytest.mark.parametrize("call", ["read", "create"])
-def test_a_redirect_is_no_success_and_is_not_followed(nvue: Nvue, server: Server, call: str) -> None:
+def test_a_redirect_is_an_error_and_is_not_followed(nvue: Nvue, server: Server, call: str) -> None:
     """Its answer may well be JSON; an empty object would pass for a switch without configuration."""
     server.inject(Fault("302"))
     place = f"127.0.0.1:{server.port}"
@@ -96,13 +96,14 @@ def test_a_redirect_is_no_success_and_is_not_followed(nvue: Nvue, server: Server
     with pytest.raises(SwitchError, match=f"^the switch answers 302 to {what}: Found$") as failed:
         nvue.applied() if call == "read" else nvue.create()
     assert (
-        failed.value.remedy == f"see what answers at {place}: NVUE sends no redirects, and none is followed"
+        failed.value.remedy
+        == f"check what listens at {place}: NVUE sends no redirects, and the charm follows none"
     )
     assert len(server.calls) == 1
 
 
 @pytest.mark.parametrize("kind", ["reset", "partial"])
-def test_nothing_else_is_asked_again(nvue: Nvue, server: Server, kind: str) -> None:
+def test_nothing_but_5xx_is_retried(nvue: Nvue, server: Server, kind: str) -> None:
     server.inject(Fault(kind))
     with pytest.raises(SwitchError) as failed:
         nvue.create()
@@ -133,14 +134,14 @@ def test_a_wire_has_the_troubles_of_a_socket(nvue: Nvue, server: Server, access:
     assert said[:2] == said[2:]
 
 
-def test_an_idle_connection_is_opened_anew(nvue: Nvue, server: Server, time: SimulatedTime) -> None:
+def test_an_idle_connection_is_replaced(nvue: Nvue, server: Server, time: SimulatedTime) -> None:
     nvue.applied()
     time.sleep(21)
     nvue.applied()
     assert server.connections == 2
 
 
-def test_an_apply_is_asked_once_even_after_5xx(nvue: Nvue, server: Server) -> None:
+def test_an_apply_is_requested_once_even_after_5xx(nvue: Nvue, server: Server) -> None:
     revision = nvue.create()
     nvue.patch(revision, {"system": {"hostname": "new"}})
     server.inject(Fault("500-after"))
@@ -166,7 +167,7 @@ def test_what_waits_is_confirmed_in_the_words_for_its_state(
 
 
 @pytest.mark.parametrize("waits", ["confirm", "ays"])
-def test_what_has_gone_back_is_not_applied_by_a_late_confirmation(
+def test_a_late_confirmation_does_not_apply_a_rolled_back_revision(
     nvue: Nvue, server: Server, time: SimulatedTime, waits: str
 ) -> None:
     server.switch.waits = waits
@@ -210,14 +211,14 @@ ODD: list[Any] = [
 
 
 @pytest.mark.parametrize("answer", ODD)
-def test_an_answer_of_another_shape_is_no_traceback(nvue: Nvue, server: Server, answer: Any) -> None:
+def test_an_answer_of_another_shape_causes_no_traceback(nvue: Nvue, server: Server, answer: Any) -> None:
     revision = nvue.create()
     server.switch.show = lambda name: answer
     assert nvue.progress(revision).failed is (answer.get("state") == "invalid")
 
 
 @pytest.mark.parametrize("answer", [[], "text", None, 7])
-def test_an_answer_that_is_no_object_is_one_sentence(nvue: Nvue, server: Server, answer: Any) -> None:
+def test_an_answer_that_is_not_an_object_gets_one_sentence(nvue: Nvue, server: Server, answer: Any) -> None:
     server.switch.create = lambda: answer
     with pytest.raises(SwitchError, match="the answer to POST /revision cannot be read"):
         nvue.create()
@@ -259,24 +260,26 @@ def test_the_password_is_nowhere_but_in_the_request(
     said += [repr(replace(access, proxy=f"http://me:{PASSWORD}@192.0.2.1:3128"))]
     assert PASSWORD not in " ".join(said)
     assert access.credentials.header not in " ".join(said)
-    assert "user cumulus is not let in" in said[0]
-    assert "in the secret; a switch that still has its factory password answers so, too" in said[2]
+    assert "the switch refused user cumulus" in said[0]
+    assert "in the secret; a switch with its factory password also refuses requests" in said[2]
 
 
-def test_the_factorys_password_is_called_so(server: Server, access: Access) -> None:
+def test_the_factory_password_is_named_as_the_reason(server: Server, access: Access) -> None:
     server.password = "cumulus"
     new = replace(access, credentials=Credentials("cumulus", "cumulus"))
     client = Nvue("leaf", "127.0.0.1", new, server.port)
-    with pytest.raises(SwitchError, match=r"^the default password was never changed$") as failed:
+    with pytest.raises(SwitchError, match=r"^the default password has not been changed$") as failed:
         client.applied()
     client.close()
     assert failed.value.kind == "credentials"
-    assert failed.value.remedy.startswith("log in to the switch once, change it")
+    assert failed.value.remedy.startswith("log in to the switch once and change it")
 
 
 def test_a_403_that_does_not_name_the_password_may_be_either(nvue: Nvue, server: Server) -> None:
     server.role = False
-    either = "user cumulus may read nothing: no role allows it, or the default password was never changed"
+    either = (
+        "user cumulus has no read access: no role grants it, or the default password has not been changed"
+    )
     with pytest.raises(SwitchError, match=f"^{either}$") as failed:
         nvue.applied()
     assert failed.value.kind == "credentials"

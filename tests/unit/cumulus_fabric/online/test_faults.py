@@ -7,21 +7,21 @@ from copy import deepcopy
 from typing import Any
 
 import pytest
-import render
-from apply import Policy
+from apply import ApplyPolicy
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from intent.model import Dialect
 from lab.nvue import Fault, Issue
 from lab.nvue.faults import KINDS
-from model import Dialect
 from online import Site
-from owned import difference
 from report import Report, Result
+from tree import render
+from tree.diff import difference
 from unit.cumulus_fabric.fabrics import fabric
 from unit.cumulus_fabric.online.site import InTurn, Rack, rack
 
 CANARY, LAST = "Spine0", "Leaf0-1"
-POLICY = Policy(confirm=120, settle=30.0, deadline=60.0, poll=5.0)
+POLICY = ApplyPolicy(confirm=120, settle=30.0, deadline=60.0, poll=5.0)
 
 
 def small(content: dict[str, Any]) -> None:
@@ -78,7 +78,7 @@ def undisturbed(waits: str) -> Rack:
         return made
 
 
-def test_what_an_apply_asks_a_switch(undisturbed: Rack, waits: str) -> None:
+def test_the_requests_of_an_apply(undisturbed: Rack, waits: str) -> None:
     look = ["read operational", "read applied", *["read operational"] * 6]
     # Whether `ays` only passes is for one more look to tell.
     prepare, polls = ["create", "patch", "patch", "diff", "apply"], ["poll"] * (3 if waits == "ays" else 2)
@@ -126,10 +126,10 @@ faults = st.lists(
     st.sampled_from(["confirm", "ays"]),
     st.dictionaries(st.sampled_from([each.name for each in SMALL.switches]), faults),
 )
-def test_whatever_goes_wrong_the_report_says_what_runs(waits: str, troubles: dict[str, list[Fault]]) -> None:
+def test_the_report_says_what_runs_after_any_failure(waits: str, errors: dict[str, list[Fault]]) -> None:
     with make(waits) as three:
         before = deepcopy(three.applied)
-        for name, several in troubles.items():
+        for name, several in errors.items():
             three.servers[name].inject(*several)
         report = change(three)
         three.clock.sleep(POLICY.confirm)
@@ -172,7 +172,7 @@ def cut_uplink(three: Rack) -> None:
     three.wires.cut.add(("Leaf0-2", "swp31"))
 
 
-def test_a_session_that_the_change_breaks_takes_everything_back(three: Rack) -> None:
+def test_a_session_that_the_change_breaks_rolls_everything_back(three: Rack) -> None:
     before = deepcopy(three.applied)
     member = three.wires.members["Leaf0-2"]
     original = member.apply
@@ -191,7 +191,7 @@ def test_a_session_that_the_change_breaks_takes_everything_back(three: Rack) -> 
     assert outcome(three, before) == "rolled back"
 
 
-def test_what_was_broken_before_keeps_nobody_from_applying(three: Rack) -> None:
+def test_a_fault_from_before_the_run_does_not_stop_an_apply(three: Rack) -> None:
     cut_uplink(three)
     try:
         assert change(three).applied
@@ -238,15 +238,15 @@ def test_a_change_that_cuts_management_rolls_itself_back(three: Rack) -> None:
     assert report.results[LAST] is Result.ROLLED_BACK
 
 
-def test_a_switch_that_does_not_wait_takes_everything_back(three: Rack) -> None:
+def test_a_switch_that_does_not_wait_for_its_confirmation_rolls_everything_back(three: Rack) -> None:
     """What nobody confirmed does not count as confirmed: such a switch would not come back by itself."""
     before = deepcopy(three.applied)
     three.servers[CANARY].switch.waits = ""
     report = change(three)
     assert report.verdict == "fully rolled back: every switch runs what it ran before"
     assert [reason.sentence() for reason in report.reasons] == [
-        "Spine0: it applied the change for good, although it was asked to wait for a confirmation; "
-        "bring it to a release that knows nv config apply --confirm"
+        "Spine0: it applied the change permanently instead of waiting for a confirmation; "
+        "upgrade it to a release that has nv config apply --confirm"
     ]
     assert outcome(three, before) == "rolled back"
 
@@ -275,9 +275,13 @@ def test_a_switch_that_still_asks_whether_to_ignore_a_failure_is_not_called_roll
     three.wires.refuse[CANARY] = RELOAD
     report = change(three)
     assert report.results == {CANARY: Result.UNKNOWN}
-    assert report.verdict == f"rolled back, but not known of {CANARY}; look at it when it answers again"
+    assert (
+        report.verdict
+        == f"rolled back, but the state of {CANARY} is unknown; check it when it is reachable again"
+    )
     revision = list(box.revisions)[-1]
     assert report.reasons[-1].sentence() == (
-        f"{CANARY}: not seen to be rolled back: revision {revision} is still ignore_fail; {RELOAD.message}; "
-        f"run nv config apply {revision} on it and answer no, or apply the one before"
+        f"{CANARY}: its rollback could not be confirmed: revision {revision} is still ignore_fail; "
+        f"{RELOAD.message}; "
+        f"run nv config apply {revision} on it and answer no, or apply the previous revision"
     )

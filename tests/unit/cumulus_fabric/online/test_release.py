@@ -4,10 +4,10 @@
 from typing import Any
 
 import pytest
-from client import Nvue
-from connection import Access, SwitchError
 from lab.nvue import Rest, SimulatedTime, Switch, Wire
 from observe import release_of
+from rest.client import Nvue
+from rest.connection import Access, SwitchError
 from unit.cumulus_fabric.online.site import PASSWORD
 
 
@@ -42,14 +42,14 @@ IMAGE = {"build-date": "Tue Jul 21 11:06:05 UTC 2026", "build-id": "5.18.1.0025"
         ({**OTHERS, "image": "Cumulus Linux 5.14.0"}, "5.14.0"),
     ],
 )
-def test_what_else_has_a_version_is_not_taken_for_the_release(
+def test_versions_of_other_components_are_not_taken_for_the_release(
     access: Access, version: Any, release: str
 ) -> None:
     assert release_of(client(access, version=version)) == release
 
 
 @pytest.mark.parametrize("version", [{}, OTHERS, {**OTHERS, "image": {}}, "none", 7])
-def test_a_switch_that_does_not_tell_it_is_one_sentence(access: Access, version: Any) -> None:
-    with pytest.raises(SwitchError, match="it does not tell its release") as failed:
+def test_a_switch_that_does_not_report_its_release_gets_one_sentence(access: Access, version: Any) -> None:
+    with pytest.raises(SwitchError, match="it does not report its release") as failed:
         release_of(client(access, version=version))
-    assert failed.value.remedy == "bring it to 5.5 or a later 5.x"
+    assert failed.value.remedy == "install Cumulus Linux 5.5 or a later 5.x"

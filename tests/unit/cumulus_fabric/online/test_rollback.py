@@ -6,10 +6,10 @@ from copy import deepcopy
 from typing import Any
 
 import pytest
-from history import torn
 from lab.nvue import Issue
 from online import Site
 from report import Result
+from rest.history import partial_rollback
 from unit.cumulus_fabric.fabrics import fabric
 from unit.cumulus_fabric.online.site import Rack, rack
 from unit.cumulus_fabric.online.test_faults import CHANGED, SMALL, small
@@ -52,11 +52,11 @@ def refused(three: Rack, *names: str) -> list[str]:
     return [f"{each.subject} {each.what}" for each in report.reasons]
 
 
-def test_the_last_change_of_all_is_taken_back(three: Rack) -> None:
+def test_the_last_change_of_all_switches_is_rolled_back(three: Rack) -> None:
     _, first, _ = bring(three, SMALL, CHANGED)
     report = three.site.rollback()
     assert report.reasons == ()
-    assert report.verdict == "fully brought back to before their last change: 3 switches changed"
+    assert report.verdict == "fully restored to before their last change: 3 switches changed"
     assert three.applied == first
 
 
@@ -71,12 +71,12 @@ def test_whatever_a_switch_calls_what_ran_earlier(three: Rack, word: str) -> Non
     assert three.applied == first
 
 
-def test_one_that_fails_is_taken_back_itself_and_says_so(three: Rack) -> None:
+def test_a_failed_rollback_is_itself_undone(three: Rack) -> None:
     _, _, second = bring(three, SMALL, CHANGED)
     three.wires.refuse["Leaf0-2"] = Issue("systemctl", "no")
     report = three.site.rollback()
     assert not report.applied
-    assert report.verdict == "not brought back: every switch runs what it ran before"
+    assert report.verdict == "not restored: every switch runs what it ran before"
     assert three.applied == second
 
 
@@ -86,22 +86,22 @@ def test_back_to_the_factory(three: Rack) -> None:
     assert three.applied == factory
 
 
-def test_a_second_one_neither_swings_back_nor_guesses(three: Rack) -> None:
+def test_a_second_rollback_is_refused_as_ambiguous(three: Rack) -> None:
     bring(three, SMALL, CHANGED)
     assert three.site.rollback().applied
-    two = "its last change went back to what it had run before, so that there are two ways to go"
+    two = "its last change was itself a rollback, so it is unclear which configuration to restore"
     assert refused(three) == [f"{name} {two}" for name in NAMES]
 
 
 def test_switches_that_the_last_change_did_not_touch_do_not_leave_the_fabric(three: Rack) -> None:
     _, first, _ = bring(three, SMALL, LEAVES)
-    leaves = "would leave the fabric, since its last change made it part of it, and others stay"
+    leaves = "would leave the fabric, because its last change added it, while others would stay"
     assert refused(three) == [f"Spine0 {leaves}"]
     assert three.site.rollback(["Leaf0-1", "Leaf0-2"]).applied
     assert three.applied == first
 
 
-def test_a_canary_that_was_taken_back_is_not_brought_to_what_failed(three: Rack) -> None:
+def test_a_rollback_does_not_restore_a_change_that_failed_on_the_canary(three: Rack) -> None:
     """It had the change confirmed: a revision of its own took it back."""
     _, first = bring(three, SMALL)
     three.wires.refuse["Leaf0-2"] = Issue("systemctl", "no")
@@ -118,7 +118,7 @@ def keeps(three: Rack, name: str, number: int) -> None:
     box.shown = lambda: {revision: box.show(revision) for revision in kept}
 
 
-def test_a_switch_that_keeps_nothing_stays(three: Rack) -> None:
+def test_a_switch_without_earlier_revisions_is_not_changed(three: Rack) -> None:
     _, first, second = bring(three, SMALL, CHANGED)
     keeps(three, "Leaf0-1", 0)
     report = three.site.rollback()
@@ -127,7 +127,7 @@ def test_a_switch_that_keeps_nothing_stays(three: Rack) -> None:
     assert three.applied == first | {"Leaf0-1": second["Leaf0-1"]}
 
 
-def test_where_nothing_is_kept_nothing_is_called_a_success(three: Rack) -> None:
+def test_a_rollback_without_earlier_revisions_is_not_a_success(three: Rack) -> None:
     bring(three, SMALL)
     for name in NAMES:
         keeps(three, name, 0)
@@ -145,7 +145,7 @@ def test_an_old_revision_that_was_applied_again_goes_back_to_what_was_before_it(
     assert three.applied == factory
 
 
-def test_a_switch_whose_history_cannot_be_read_stops_it(three: Rack) -> None:
+def test_an_unreadable_history_stops_the_rollback(three: Rack) -> None:
     bring(three, SMALL)
     before = deepcopy(three.applied)
     three.servers["Leaf0-2"].switch.shown = lambda: []
@@ -156,5 +156,5 @@ def test_a_switch_whose_history_cannot_be_read_stops_it(three: Rack) -> None:
 
 def test_a_switch_with_its_as_number_in_the_vrf_is_part_of_the_fabric() -> None:
     speaks = {"vrf": {"default": {"router": {"bgp": {"autonomous-system": 65101}}}}}
-    (found,) = torn({"Leaf0-1": speaks, "Leaf0-2": speaks}, {"Leaf0-1": {}, "Leaf0-2": speaks})
+    (found,) = partial_rollback({"Leaf0-1": speaks, "Leaf0-2": speaks}, {"Leaf0-1": {}, "Leaf0-2": speaks})
     assert (found.subject, found.what.split(",")[0]) == ("Leaf0-1", "would leave the fabric")

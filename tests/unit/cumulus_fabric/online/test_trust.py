@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 import pytest
-from client import Nvue
-from connection import Access, SwitchError, proxy_for
 from lab.nvue import Certificate, Server
+from rest.client import Nvue
+from rest.connection import Access, SwitchError, proxy_for
 
 
 def test_a_certificate_that_no_authority_signed_is_refused_before_anything_is_sent(
@@ -44,7 +44,7 @@ def test_a_pinned_certificate_is_the_only_one(
 
 
 @pytest.mark.parametrize("proxied", [False, True])
-def test_a_pin_holds_when_the_switch_has_ended_the_connection(
+def test_a_pin_is_checked_again_after_a_reconnect(
     server: Server, access: Access, certificate: Certificate, proxied: bool
 ) -> None:
     """The next request makes it anew, and somebody else may answer."""
@@ -75,7 +75,7 @@ PROXY = "http://squid:3128"
         ("leaf", "*", False),
     ],
 )  # fmt: skip
-def test_which_proxy(host: str, no_proxy: str, used: bool) -> None:
+def test_the_proxy_for_a_host(host: str, no_proxy: str, used: bool) -> None:
     assert proxy_for(host, PROXY, no_proxy) == (PROXY if used else "")
 
 
@@ -90,7 +90,7 @@ def test_a_proxy_that_cannot_be_used_is_one_sentence_without_its_password(access
     with pytest.raises(SwitchError) as failed:
         Nvue("leaf", "192.0.2.9", replace(access, proxy=proxy)).applied()
     assert failed.value.kind == "proxy"
-    assert failed.value.reason == "option juju-https-proxy: is no URL of an HTTP proxy"
+    assert failed.value.reason == "option juju-https-proxy: is not the URL of an HTTP proxy"
     assert "such as http://192.0.2.1:3128" in failed.value.remedy
     assert "word" not in f"{failed.value!r}{failed.value.remedy}"
 

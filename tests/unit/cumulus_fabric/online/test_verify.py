@@ -45,7 +45,7 @@ def kernel(rdg: Rack, name: str, change: dict[str, Any]) -> None:
     member.apply(merge(member.tree, change))
 
 
-def test_nothing_is_found_where_all_is_as_it_should_be(rdg: Rack) -> None:
+def test_a_healthy_fabric_has_no_findings(rdg: Rack) -> None:
     assert found(rdg) == []
 
 
@@ -117,7 +117,7 @@ BROKEN: dict[str, tuple[Callable[[Rack], object], list[str]]] = {
             for one, other in ((f"Leaf0-1 swp{port}", spine), (f"{spine} swp13", "Leaf0-1"))
         ]
         + [
-            f"{one} {bond}: {other} is not seen as peer of its Ethernet segment"
+            f"{one} {bond}: {other} is missing as a peer of its Ethernet segment"
             for bond in ("bond1", "bond2", "bond_ext")
             for one, other in (("Leaf0-1", "Leaf0-2"), ("Leaf0-2", "Leaf0-1"))
         ],
@@ -131,7 +131,7 @@ BROKEN: dict[str, tuple[Callable[[Rack], object], list[str]]] = {
             rdg, "Leaf0-2", {"interface": {"bond1": {"evpn": {"multihoming": {"segment": {"local-id": 77}}}}}}
         ),
         [
-            "Leaf0-1 bond1: Leaf0-2 is not seen as peer of its Ethernet segment",
+            "Leaf0-1 bond1: Leaf0-2 is missing as a peer of its Ethernet segment",
             "Leaf0-2 bond1: its Ethernet segment 03:44:38:39:be:ef:01:00:00:01 does not exist",
         ],
     ),
@@ -162,7 +162,7 @@ BROKEN: dict[str, tuple[Callable[[Rack], object], list[str]]] = {
 
 
 @pytest.mark.parametrize(("breaks", "said"), BROKEN.values(), ids=BROKEN)
-def test_what_is_otherwise_is_named(rdg: Rack, breaks: Callable[[Rack], object], said: list[str]) -> None:
+def test_each_difference_is_named(rdg: Rack, breaks: Callable[[Rack], object], said: list[str]) -> None:
     breaks(rdg)
     seen = found(rdg)
     assert sorted(f"{each.subject}: {each.what}" for each in seen) == sorted(said)
@@ -201,7 +201,9 @@ SHOWN: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize(("change", "said"), SHOWN.values(), ids=SHOWN)
-def test_what_a_switch_shows_otherwise_is_named(rdg: Rack, change: dict[str, Any], said: str) -> None:
+def test_each_difference_in_what_a_switch_shows_is_named(
+    rdg: Rack, change: dict[str, Any], said: str
+) -> None:
     with showing(rdg, "Leaf0-1", change):
         seen = found(rdg)
     assert [f"{each.subject}: {each.what}" for each in seen] == [f"Leaf0-1 {said}"]
@@ -224,17 +226,17 @@ def test_a_links_own_status_counts_where_the_release_tells_it(
         assert (found(rdg) == []) is up
 
 
-def test_an_uplink_on_which_no_lldp_is_heard_yet_is_only_mentioned(rdg: Rack) -> None:
+def test_an_uplink_without_lldp_is_only_mentioned(rdg: Rack) -> None:
     with showing(rdg, "Leaf0-1", {"interface": {"swp31": {"lldp": {"neighbor": {"Spine0": None}}}}}):
         assert found(rdg) == []
-        assert any(each.what == "Spine0 is not seen by LLDP yet" for each in rdg.site.verify())
+        assert any(each.what == "Spine0 is not visible by LLDP yet" for each in rdg.site.verify())
 
 
-def test_a_silent_host_port_is_unknown_and_not_wrong(rdg: Rack) -> None:
+def test_a_host_port_without_lldp_is_unknown_and_not_wrong(rdg: Rack) -> None:
     rdg.wires.hosts["Leaf0-1", "swp9"].speaks = False
     assert found(rdg) == []
     assert any(
-        each.sentence() == "Leaf0-1 swp9: node1 is not seen by LLDP: unknown, not wrong"
+        each.sentence() == "Leaf0-1 swp9: LLDP does not show node1 yet, so its cabling is unknown"
         for each in rdg.site.verify()
     )
 
@@ -256,7 +258,7 @@ def test_settings_that_differ_are_one_finding_for_each_switch(rdg: Rack) -> None
     finally:
         running.tree = before
     said = "Leaf0-1: 1 setting differs from the intent: interface bond1 link mtu"
-    assert only.sentence() == f"{said}; the action apply brings it there"
+    assert only.sentence() == f"{said}; run the action apply"
 
 
 def test_another_as_number_in_the_vrf_is_found(rdg: Rack) -> None:
@@ -269,7 +271,7 @@ def test_another_as_number_in_the_vrf_is_found(rdg: Rack) -> None:
     finally:
         running.tree = before
     said = "Leaf0-1: 1 setting differs from the intent: vrf default router bgp autonomous-system"
-    assert only.sentence() == f"{said}; the action apply brings it there"
+    assert only.sentence() == f"{said}; run the action apply"
 
 
 def test_a_switch_that_does_not_answer_is_one_finding(rdg: Rack) -> None:

@@ -4,7 +4,7 @@
 from collections.abc import Iterator
 
 import pytest
-from apply import Policy, by_wave
+from apply import ApplyPolicy, by_wave
 from config import least_confirm
 from online import Site
 from unit.cumulus_fabric.fabrics import fabric
@@ -47,10 +47,10 @@ def test_a_role_is_cut_by_itself() -> None:
     assert by_wave("abcde", "", ("abc", "de"), 2) == [["a", "b"], ["c"], ["d", "e"]]
 
 
-def test_slow_switches_that_are_talked_to_one_by_one_do_not_outlast_their_confirmation() -> None:
+def test_slow_switches_one_by_one_are_confirmed_in_time() -> None:
     """Each takes 30 s to apply: the first of five would have gone back before the fifth is done."""
     with rack(fabric(), limit=1) as made:
         for server in made.servers.values():
             server.switch.pace = 10
-        report = made.site.apply(policy=Policy(confirm=int(least_confirm(30)), settle=30, deadline=60))
+        report = made.site.apply(policy=ApplyPolicy(confirm=int(least_confirm(30)), settle=30, deadline=60))
         assert report.verdict == "fully applied: 6 switches changed", report.reasons

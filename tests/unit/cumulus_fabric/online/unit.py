@@ -12,12 +12,12 @@ import charm
 import ops
 import pytest
 import yaml
-from client import Nvue
-from connection import Access
-from fleet import Fleet
+from intent.model import Fabric
 from lab.nvue import Certificate
-from model import Fabric
 from ops import testing
+from rest import Fleet
+from rest.client import Nvue
+from rest.connection import Access
 from unit.cumulus_fabric.fabrics import data
 from unit.cumulus_fabric.fabrics import fabric as spelled_out
 from unit.cumulus_fabric.online.site import PASSWORD, Rack, rack

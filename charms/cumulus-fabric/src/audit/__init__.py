@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checks a fabric before anything is sent to a switch. Pure.
+
+A blocking finding prevents ``apply`` from writing. The subject of a finding is the path in the intent that
+must change.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+
+from charmkit.fabric import Host
+from converge import Finding, worst_first
+from intent.model import Fabric
+
+from audit import addresses, attachments, networks, roce
+from audit import hosts as against_hosts
+
+CHECKS: tuple[Callable[[Fabric], Iterator[Finding]], ...] = (
+    attachments.duplicate_segments,
+    attachments.ports_used_twice,
+    attachments.ports_beyond_the_switch,
+    attachments.uplinks_without_tracking,
+    attachments.segment_macs,
+    attachments.equal_preferences,
+    addresses.as_numbers,
+    addresses.addresses,
+    networks.vlans_and_vnis,
+    networks.mtu_chain,
+    networks.without_effect,
+    roce.everywhere_or_nowhere,
+    roce.what_cumulus_can,
+    roce.marks,
+)
+
+
+def audit(fabric: Fabric, hosts: Sequence[Host] = ()) -> list[Finding]:
+    """Every finding, worst first.
+
+    Args:
+        fabric: what the intent describes.
+        hosts: what hosts report through relation ``fabric``, if anything.
+
+    """
+    found = [finding for check in CHECKS for finding in check(fabric)]
+    return worst_first([*found, *against_hosts.hosts(fabric, hosts)])

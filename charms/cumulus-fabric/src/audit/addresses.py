@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Audits of AS numbers, loopbacks and management addresses. Pure."""
+
+import ipaddress
+from collections.abc import Iterator
+
+from converge import Finding, Severity
+from intent.model import Fabric, Role, Switch
+
+RESERVED_ASNS = {23456, 65535}
+"""AS_TRANS (RFC 6793) and the last 16-bit number (RFC 7300): no peer accepts them."""
+
+
+def as_numbers(fabric: Fabric) -> Iterator[Finding]:
+    """Leaves that share their AS number with another switch: BGP drops routes between the two as loops.
+
+    Spines may share one, because no route goes from spine to spine.
+    """
+    owners: dict[int, Switch] = {}
+    for switch in (*fabric.by_role(Role.SPINE), *fabric.by_role(Role.LEAF)):
+        path = f"{_role(switch)}.asn"
+        if switch.asn in RESERVED_ASNS:
+            what = f"{switch.name} gets AS {switch.asn}, which is reserved"
+            yield Finding(Severity.BLOCKED, path, what, "use private AS numbers, such as 64512 to 65534")
+        other = owners.setdefault(switch.asn, switch)
+        if other is not switch and switch.role is Role.LEAF:
+            what = f"{switch.name} and {other.name} have the same AS {switch.asn}: "
+            what += "BGP would drop routes between them as loops"
+            yield Finding(
+                Severity.BLOCKED, path, what, "give each leaf an AS of its own, and the spines another"
+            )
+
+
+def addresses(fabric: Fabric) -> Iterator[Finding]:
+    """Two switches with one loopback or management address, or a loopback inside a network of hosts."""
+    networks = [
+        (network, ipaddress.ip_network(subnet, strict=False))
+        for network in fabric.networks
+        for subnet in network.subnets
+    ]
+    owners: dict[str, str] = {}
+    for switch in fabric.switches:
+        for kind, address in (("loopback", switch.loopback), ("management", switch.management)):
+            if not address:
+                continue
+            path = f"{_role(switch)}.{kind}"
+            mine = f"{switch.name}'s {kind}"
+            other = owners.setdefault(address.lower(), mine)
+            if other != mine:
+                what = f"{address} is both {other} and {mine}"
+                yield Finding(Severity.BLOCKED, path, what, "give each switch addresses of its own")
+            if kind == "loopback":
+                for network, subnet in networks:
+                    if ipaddress.ip_address(address) in subnet:
+                        what = f"{mine} {address} is inside {subnet} of network {network.name}"
+                        yield Finding(
+                            Severity.BLOCKED, path, what, "keep loopbacks out of the hosts' subnets"
+                        )
+
+
+def _role(switch: Switch) -> str:
+    return {Role.SPINE: "spines", Role.LEAF: "leaves"}.get(switch.role, switch.path)

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Audits of ports, bonds and Ethernet segments. Pure."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+
+from converge import Finding, Severity
+from intent import ports
+from intent.model import Bond, Fabric, Role, Switch
+
+RECOMMENDED = "44:38:39:FF:"
+"""NVIDIA recommends 44:38:39:ff:00:00 to 44:38:39:ff:ff:ff for segment MACs (EVPN multihoming guide)."""
+
+
+def duplicate_segments(fabric: Fabric) -> Iterator[Finding]:
+    """Two bonds with the same ESI: the fabric treats two hosts as one and mixes their traffic."""
+    owners: dict[str, tuple[Switch, Bond]] = {}
+    clashes: dict[tuple[str, str], dict[str, Bond]] = defaultdict(dict)
+    for leaf in fabric.by_role(Role.LEAF):
+        for bond in leaf.bonds:
+            first, other = owners.setdefault(bond.segment.esi, (leaf, bond))
+            if (first.rack, other.name) != (leaf.rack, bond.name):
+                pair = f"{bond.name} of rack {leaf.rack} and {other.name} of rack {first.rack}"
+                clashes[bond.path, other.path].setdefault(pair, bond)
+    for (path, _), pairs in clashes.items():
+        pair, bond = next(iter(pairs.items()))
+        more = f" (and {len(pairs) - 1} more pairs)" if len(pairs) > 1 else ""
+        segment = bond.segment
+        origin = f"from segment MAC {segment.mac} and local-id {segment.local_id}"
+        what = f"{pair} have the same ESI {segment.esi}, {origin}{more}"
+        remedy = "give one another local-id, or each rack a segment MAC of its own"
+        yield Finding(Severity.BLOCKED, path, what, remedy)
+
+
+def ports_used_twice(fabric: Fabric) -> Iterator[Finding]:
+    """A front-panel port that is used twice, or both whole and split."""
+    found: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for switch in fabric.switches:
+        used: dict[str, dict[str, str]] = defaultdict(dict)
+        # By front-panel port: the whole or its parts, and what uses them.
+        for port, path in switch.used_ports():
+            whole = re.sub(r"(?<=\d)s\d$", "", port)
+            users = used[whole]
+            if taken := next((name for name in users if whole in (name, port) or name == port), None):
+                by = f" by {users[taken]}" if users[taken] != path else ""
+                other = "" if taken == port else f" as {taken}"
+                found[path, f"{port} is also used{other}{by}"].append(switch.name)
+            users.setdefault(port, path)
+    for (path, what), switches in found.items():
+        yield Finding(Severity.BLOCKED, path, f"{what}, on {few(switches)}", "give each a port of its own")
+
+
+def ports_beyond_the_switch(fabric: Fabric) -> Iterator[Finding]:
+    """A port that the switch does not have."""
+    found: dict[tuple[str, int], dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+    for switch in fabric.switches:
+        if switch.role is Role.STANDALONE:
+            continue
+        for port, path in switch.used_ports():
+            if ports.front(port) > switch.ports:
+                found[path, switch.ports][port].append(switch.name)
+    for (path, number), beyond in found.items():
+        switches = {name: None for names in beyond.values() for name in names}
+        what = f"{ports.compact(beyond)} exceeds the {number} ports of {few(list(switches))}"
+        yield Finding(Severity.BLOCKED, path, what, "use ports that the switch has, or correct its ports")
+
+
+def uplinks_without_tracking(fabric: Fabric) -> Iterator[Finding]:
+    """A leaf that loses all uplinks must take its hosts' ports down; otherwise it drops their traffic."""
+    found: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for leaf in fabric.by_role(Role.LEAF):
+        bare = [link for link in leaf.links if not link.tracked]
+        if bare and leaf.bonds:
+            found[bare[0].path, ports.compact(link.port for link in bare)].append(leaf.name)
+    for (path, names), switches in found.items():
+        what = f"uplinks {names} of {few(switches)} are not tracked: hosts would not notice their loss"
+        yield Finding(Severity.BLOCKED, path, what, "list them under tracked, or leave tracked out")
+
+
+def segment_macs(fabric: Fabric) -> Iterator[Finding]:
+    """Segment MACs that are multicast addresses, or outside NVIDIA's range for segment MACs."""
+    found: dict[str, dict[str, None]] = defaultdict(dict)
+    for leaf in fabric.by_role(Role.LEAF):
+        for bond in leaf.bonds:
+            found[bond.segment.path][bond.segment.mac] = None
+    for path, macs in found.items():
+        if group := [mac for mac in macs if int(mac[:2], 16) & 1]:
+            what = f"{few(group)} is a multicast address, which is not valid for an LACP system"
+            yield Finding(Severity.BLOCKED, path, what, f"use one that starts with {RECOMMENDED}")
+        elif outside := [mac for mac in macs if not mac.startswith(RECOMMENDED)]:
+            what = f"{few(outside)} is outside the range that NVIDIA recommends for segment MACs"
+            yield Finding(Severity.WARNING, path, what, f"use {RECOMMENDED}00:00 to {RECOMMENDED}FF:FF")
+
+
+def equal_preferences(fabric: Fabric) -> Iterator[Finding]:
+    """Leaves of a rack with the same df-preference: the lowest address forwards for every segment."""
+    equal = [
+        [leaf.name for leaf in rack]
+        for rack in fabric.racks
+        if any(len(set(found)) < len(found) for found in _preferences(rack))
+    ]
+    if equal:
+        others = f" ({len(equal)} racks in all)" if len(equal) > 1 else ""
+        what = f"{' and '.join(equal[0])} share a df-preference{others}: the lowest loopback decides"
+        remedy = "list one for each leaf, such as [50000, 40000]"
+        yield Finding(Severity.WARNING, "leaves.df-preference", what, remedy)
+
+
+def _preferences(rack: Sequence[Switch]) -> Iterable[list[int]]:
+    by_bond: dict[str, list[int]] = defaultdict(list)
+    for leaf in rack:
+        for bond in leaf.bonds:
+            by_bond[bond.name].append(bond.segment.df_preference)
+    return by_bond.values()
+
+
+def few(names: Sequence[str]) -> str:
+    """The first names, and how many more there are."""
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return ", ".join(names[:3]) + more

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The verbs on a command line, without Juju: for previews, for CI, and before Juju is deployed.
+
+``render``, ``audit`` and ``show`` need no switches; ``plan``, ``apply``, ``verify`` and ``rollback`` do.
+Exit status: 0 for success, 1 if something is wrong with the fabric, 2 for a wrong command.
+"""
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Callable, Sequence
+
+from audit import audit
+from converge import Finding, Severity, findings_as_json
+from converge.render import table
+from converge.shape import InvalidValue
+from intent import expand, schema
+from intent.model import Dialect, Fabric, Switch
+from output import formats, picture, tables
+from rest.connection import Clock
+
+from cli import inputs, switches
+from cli.inputs import UsageError
+
+WORKED, WRONG, MISUSED = 0, 1, 2
+ONLINE = {
+    "plan": "what would change on each switch; writes nothing",
+    "apply": "bring the switches to the intent, with confirmed commits",
+    "verify": "compare the switches, and what they see, with the intent; writes nothing",
+    "rollback": "restore what the switches ran before their last change",
+}
+
+
+def main(arguments: Sequence[str] | None = None, clock: Clock = time) -> int:
+    """Run one command and return its exit status."""
+    options = _parser().parse_args(arguments, argparse.Namespace(clock=clock))
+    try:
+        fabric = expand.expand(schema.parse(inputs.intent(options.intent)))
+        return _VERBS[options.verb](options, fabric)
+    except (InvalidValue, UsageError, formats.FormatError) as error:
+        print(error, file=sys.stderr)
+        return MISUSED
+    except BrokenPipeError:
+        sys.stderr.close()
+        return WORKED
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="fabric", description="An EVPN-multihoming fabric from one intent.")
+    verbs = parser.add_subparsers(dest="verb", required=True)
+    common = argparse.ArgumentParser(add_help=False)
+    common.add_argument(
+        "--intent", required=True, metavar="FILE", help="the intent, YAML; - reads standard input"
+    )
+    one = argparse.ArgumentParser(add_help=False)
+    one.add_argument(
+        "--switch", action="append", default=[], metavar="NAME", help="only this one; repeatable"
+    )
+
+    render = verbs.add_parser("render", parents=[common, one], help="each switch's configuration")
+    render.add_argument("--format", choices=formats.FORMATS, default="nv", help="default: nv set commands")
+    dialects = [dialect.value for dialect in Dialect]
+    render.add_argument(
+        "--dialect", choices=dialects, help="for switches whose dialect the intent leaves to auto"
+    )
+
+    checks = verbs.add_parser("audit", parents=[common], help="what is wrong with the intent")
+    checks.add_argument("--format", choices=("table", "json"), default="table")
+
+    picture_ = verbs.add_parser("show", parents=[common], help="the fabric as text, or as a picture")
+    picture_.add_argument("--format", choices=("text", "svg"), default="text")
+
+    for verb, words in ONLINE.items():
+        switches.arguments(verbs.add_parser(verb, parents=[common, one], help=words), verb)
+    return parser
+
+
+def _render(options: argparse.Namespace, fabric: Fabric) -> int:
+    chosen = switches.chosen(fabric, options.switch)
+    written = {switch.name: _written(options, fabric, switch) for switch in chosen}
+    if len(written) == 1:
+        print(*written.values(), end="")
+    elif options.format == "json":
+        print(json.dumps({name: json.loads(text) for name, text in written.items()}, indent=2))
+    else:
+        mark = "---\n# " if options.format == "yaml" else "# "
+        print("\n".join(f"{mark}{name}\n{text}" for name, text in written.items()), end="")
+    return WORKED
+
+
+def _written(options: argparse.Namespace, fabric: Fabric, switch: Switch) -> str:
+    dialect = switch.dialect
+    if dialect is None:
+        if options.dialect is None and switch.platform == "cumulus":
+            note = f"{switch.name}: the intent does not set its dialect; written for releases up to 5.14"
+            print(note, file=sys.stderr)
+        dialect = Dialect(options.dialect or Dialect.UNTIL_5_14.value)
+    return formats.write(fabric, switch, dialect, options.format)
+
+
+def _audit(options: argparse.Namespace, fabric: Fabric) -> int:
+    found = audit(fabric)
+    if options.format == "json":
+        print(json.dumps(findings_as_json(found), indent=2))
+    elif found:
+        rows = [(each.severity.name.lower(), each.subject, each.what, each.remedy) for each in found]
+        print(table(("severity", "path", "finding", "remedy"), rows))
+    else:
+        print("No finding: the intent can be applied.")
+    return WRONG if any(each.severity is Severity.BLOCKED for each in found) else WORKED
+
+
+def _show(options: argparse.Namespace, fabric: Fabric) -> int:
+    print((picture.as_svg if options.format == "svg" else tables.as_text)(fabric), end="")
+    return WORKED
+
+
+def _online(options: argparse.Namespace, fabric: Fabric) -> int:
+    findings: list[Finding] = audit(fabric)
+    return WORKED if switches.run(options, fabric, findings) else WRONG
+
+
+_VERBS: dict[str, Callable[[argparse.Namespace, Fabric], int]] = {
+    "render": _render,
+    "audit": _audit,
+    "show": _show,
+    **dict.fromkeys(ONLINE, _online),
+}
+
+
+if __name__ == "__main__":
+    sys.exit(main())

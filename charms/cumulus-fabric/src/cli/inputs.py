@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads the files that a command line names: intent, credentials and certificates."""
+
+import ssl
+import stat
+import sys
+from pathlib import Path
+
+from rest.connection import Credentials
+
+CREDENTIALS = "one line user:password, in a file that only you can read, or - for standard input"
+
+
+class UsageError(Exception):
+    """An argument, or the file that it names, is wrong; one sentence with what is allowed."""
+
+
+def intent(name: str) -> str:
+    """The text of the intent in this file; ``-`` is standard input.
+
+    Raises:
+        UsageError: it cannot be read, or is not text.
+
+    """
+    if name != "-":
+        return text("--intent", name)
+    try:
+        return sys.stdin.read()
+    except UnicodeDecodeError:
+        raise UsageError("--intent: standard input is not UTF-8 text") from None
+
+
+def authorities(name: str | None) -> str:
+    """The certificates in this file, in PEM form; nothing without a file.
+
+    Raises:
+        UsageError: it cannot be read, or holds no certificate.
+
+    """
+    if name is None:
+        return ""
+    pem = text("--ca", name)
+    try:
+        ssl.create_default_context(cadata=pem)
+    except (ssl.SSLError, ValueError):
+        raise UsageError(f"--ca: {name} holds no certificate in PEM form") from None
+    return pem
+
+
+def text(option: str, name: str) -> str:
+    """The text of the file that ``option`` names.
+
+    Raises:
+        UsageError: it cannot be read, or is not text.
+
+    """
+    try:
+        return Path(name).read_text()
+    except OSError as error:
+        raise UsageError(f"{option}: {name} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"{option}: {name} is not UTF-8 text") from None
+
+
+def credentials(name: str) -> Credentials:
+    """Who logs in, from a private file or, for ``-``, from the first line of standard input.
+
+    Raises:
+        UsageError: it cannot be read, others can read it, or it does not hold a user and a password.
+
+    """
+    try:
+        line = sys.stdin.readline() if name == "-" else _private(Path(name))
+    except (OSError, UnicodeDecodeError) as error:
+        said = getattr(error, "strerror", None) or "it is not UTF-8 text"
+        raise UsageError(f"--credentials: {name} cannot be read: {said}") from None
+    user, colon, password = line.partition("\n")[0].partition(":")
+    found = Credentials(user, password)
+    if not (colon and found.usable):
+        raise UsageError(f"--credentials: {name} has no usable credentials; give {CREDENTIALS}")
+    return found
+
+
+def _private(path: Path) -> str:
+    if path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+        raise UsageError(f"--credentials: others can read {path}; run: chmod 600 {path}")
+    return path.read_text()

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The verbs of the command line that need switches: plan, apply, verify and rollback."""
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Collection, Sequence
+
+import online
+from config import least_confirm, pins
+from converge import Finding, Severity, findings_as_json, findings_as_table, plan_as_json, plan_as_table
+from converge.shape import InvalidValue
+from intent.model import Fabric, Switch
+from rest import MAX_PARALLEL
+from rest.connection import Access, Credentials
+from standalone import push, ssh
+
+from cli import inputs
+from cli.inputs import UsageError
+
+
+def arguments(parser: argparse.ArgumentParser, verb: str) -> None:
+    """Add the arguments of the verb."""
+    parser.add_argument("--credentials", required=True, metavar="FILE", help=inputs.CREDENTIALS)
+    parser.add_argument("--ca", metavar="FILE", help="PEM of the authorities that signed the certificates")
+    parser.add_argument(
+        "--pin", action="append", default=[], metavar="NAME=SHA256", help="trust this certificate"
+    )
+    parser.add_argument("--timeout", type=float, default=30.0, metavar="SECONDS", help="of one request (30)")
+    parser.add_argument(
+        "--parallel", type=int, default=MAX_PARALLEL, metavar="N", help=f"switches at once ({MAX_PARALLEL})"
+    )
+    if verb in ("plan", "verify"):
+        parser.add_argument("--format", choices=("table", "json"), default="table")
+        return
+    parser.add_argument("--order", choices=("all", "role"), default="all", help="after the canary")
+    parser.add_argument(
+        "--confirm", type=int, default=300, metavar="SECONDS", help="until it rolls back (300)"
+    )
+    parser.add_argument("--settle", type=float, default=90.0, metavar="SECONDS", help="to settle (90)")
+    if verb == "apply":
+        parser.add_argument("--canary", default="", metavar="NAME", help="the switch that goes first")
+        parser.add_argument("--known-hosts", default="", metavar="FILE", help="of Onyx and Comware switches")
+
+
+def chosen(fabric: Fabric, names: Sequence[str]) -> list[Switch]:
+    """The switches of these names, or all.
+
+    Raises:
+        UsageError: the fabric has no such switch.
+
+    """
+    if wrong := online.unknown_switch(fabric, names):
+        raise UsageError(f"--switch: {wrong.what}; {wrong.remedy}")
+    return [switch for switch in fabric.switches if not names or switch.name in names]
+
+
+def run(options: argparse.Namespace, fabric: Fabric, audit: Sequence[Finding]) -> bool:
+    """Run one verb; whether it succeeded.
+
+    Raises:
+        UsageError: an argument cannot be used.
+
+    """
+    names = [switch.name for switch in chosen(fabric, options.switch)]
+    if options.parallel < 1:
+        raise UsageError(f"--parallel: {options.parallel} is not allowed; give 1 or more")
+    credentials = inputs.credentials(options.credentials)
+    with _site(options, fabric, names, credentials, audit) as site:
+        if options.verb == "plan":
+            return _plan(options, site, names)
+        if options.verb == "verify":
+            return _verify(options, site)
+        return _change(options, site, names, credentials)
+
+
+def _plan(options: argparse.Namespace, site: online.Site, names: Collection[str]) -> bool:
+    plan = site.survey(_nvue(site, names)).plan
+    print(json.dumps(plan_as_json(plan), indent=2) if options.format == "json" else plan_as_table(plan))
+    return not plan.blocked
+
+
+def _verify(options: argparse.Namespace, site: online.Site) -> bool:
+    # Findings about the intent itself belong to audit.
+    found = [finding for finding in site.verify() if finding not in site.audit]
+    as_json = options.format == "json"
+    print(json.dumps(findings_as_json(found), indent=2) if as_json else findings_as_table(found))
+    return all(finding.severity < Severity.WARNING for finding in found)
+
+
+def _change(
+    options: argparse.Namespace, site: online.Site, names: Collection[str], credentials: Credentials
+) -> bool:
+    if options.confirm < (least := least_confirm(options.settle)):
+        allowed = f"at least {least:g}, twice --settle and 60 s"
+        raise UsageError(f"--confirm: {options.confirm} is not allowed; give {allowed}")
+    policy = online.ApplyPolicy(options.confirm, options.settle, deadline=options.settle + 30.0)
+    only = _nvue(site, names)
+    well = True
+    if only:
+        if options.verb == "apply":
+            report = site.apply(only, options.canary, options.order, policy, _announce)
+        else:
+            report = site.rollback(only, options.order, policy, _announce)
+        for name, result in report.results.items():
+            print(f"{name}: {result.value}")
+        if report.reasons:
+            print(findings_as_table(report.reasons))
+        print(report.verdict)
+        well = report.applied
+    if well and options.verb == "apply" and push.switches(site.fabric, names):
+        well = _push_standalone(options, site, names, credentials)
+    return well
+
+
+def _push_standalone(
+    options: argparse.Namespace, site: online.Site, names: Collection[str], credentials: Credentials
+) -> bool:
+    keys = inputs.text("--known-hosts", options.known_hosts) if options.known_hosts else ""
+    login = ssh.Login(credentials.user, credentials.password, keys, timeout=options.timeout)
+    found = push.apply(site.fabric, names, login, site.audit, _announce)
+    if found:
+        print(findings_as_table(found))
+    return all(finding.severity < Severity.WARNING for finding in found)
+
+
+def _nvue(site: online.Site, names: Collection[str]) -> list[str]:
+    return [name for name in site.names if name in names]
+
+
+def _announce(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def _site(
+    options: argparse.Namespace,
+    fabric: Fabric,
+    names: Collection[str],
+    credentials: Credentials,
+    audit: Sequence[Finding],
+) -> online.Site:
+    if missing := online.without_address(fabric, names):
+        raise UsageError(missing[0].sentence())
+    try:
+        fingerprints = pins(" ".join(options.pin))
+    except InvalidValue as error:
+        raise UsageError(f"--pin: {error.shown} is not allowed; give {error.allowed}") from None
+    access = Access(
+        credentials,
+        inputs.authorities(options.ca),
+        fingerprints,
+        options.timeout,
+        os.environ.get("https_proxy") or os.environ.get("HTTPS_PROXY", ""),
+        os.environ.get("no_proxy") or os.environ.get("NO_PROXY", ""),
+        clock=options.clock,
+    )
+    return online.Site(fabric, online.fleet(fabric, access, options.parallel), tuple(audit))

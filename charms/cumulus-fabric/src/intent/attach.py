@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is attached to the leaves of a rack: bonds to hosts with their segments, single-homed ports. Pure."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from converge.shape import InvalidValue, at
+
+from intent import declaration, ports
+from intent.model import Bond, Network, Segment, SwitchPort
+
+FIRST_PREFERENCE, PREFERENCE_STEP = 50000, 10000
+"""Default df-preference of a rack's leaves: different, so that the forwarder is determined."""
+
+
+@dataclass(frozen=True)
+class Mac:
+    """A rack's segment MAC, and its path in the intent."""
+
+    address: str
+    path: str
+
+
+@dataclass(frozen=True)
+class Attachments:
+    """Makes the bonds and ports of one leaf.
+
+    Attributes:
+        networks: all of the fabric, by name.
+        native: the network that is untagged by default.
+        host_mtu: the MTU of bonds that declare none.
+        preferences: the declared df-preference.
+
+    """
+
+    networks: Mapping[str, Network]
+    native: Network | None
+    host_mtu: int
+    preferences: int | tuple[int, ...] | None
+
+    def bonds(self, rack: declaration.Rack, path: str, mac: Mac, leaf: int, leaves: int) -> tuple[Bond, ...]:
+        """The bonds of leaf number ``leaf`` (from 0) of ``leaves`` in a rack."""
+        found: list[Bond] = []
+        preference = self._preference(leaf, leaves)
+        if rack.hosts:
+            found += self._hosts(rack.hosts, rack.count, at(path, "hosts"), mac, preference)
+        for name, bond in rack.bonds.items():
+            where = at(at(path, "bonds"), name)
+            if any(other.name == name for other in found):
+                raise InvalidValue(where, name, "each bond of a rack a name of its own")
+            members = _members(bond.ports, at(where, "ports"), leaf, leaves)
+            segment = Segment(mac.address, bond.local_id, preference, mac.path)
+            carried, untagged = self._carried(where, bond.networks, bond.untagged)
+            found.append(
+                Bond(
+                    name,
+                    carried,
+                    untagged,
+                    bond.mtu or self.host_mtu,
+                    bond.description,
+                    bond.host,
+                    where,
+                    members,
+                    segment,
+                )
+            )
+        return tuple(found)
+
+    def _hosts(
+        self, hosts: declaration.Hosts, racks: int, path: str, mac: Mac, preference: int
+    ) -> Iterator[Bond]:
+        names = ports.expand(at(path, "ports"), hosts.ports)
+        if hosts.names and (len(hosts.names) != len(names) or racks > 1):
+            raise InvalidValue(
+                at(path, "names"),
+                len(hosts.names),
+                f"one name for each of {racks * len(names)} ports, or none",
+            )
+        carried, untagged = self._carried(path, hosts.networks, hosts.untagged)
+        for number, port in enumerate(names, 1):
+            bond = hosts.bond.format(n=number)
+            host = hosts.names[number - 1] if hosts.names else ""
+            mtu = hosts.mtu or self.host_mtu
+            segment = Segment(mac.address, number, preference, mac.path)
+            yield Bond(bond, carried, untagged, mtu, "", host, path, (port,), segment)
+
+    def single(self, rack: declaration.Rack, path: str, leaf: int, leaves: int) -> Iterator[SwitchPort]:
+        """The single-homed ports of leaf number ``leaf`` (from 0)."""
+        for name, port in rack.single_homed.items():
+            where = at(at(path, "single-homed"), name)
+            if port.leaf > leaves:
+                raise InvalidValue(at(where, "leaf"), port.leaf, f"a leaf from 1 to {leaves}")
+            if port.leaf == leaf + 1:
+                carried, untagged = self._carried(where, port.networks, port.untagged)
+                yield SwitchPort(port.port, carried, untagged, port.mtu, port.description, name, where)
+
+    def _preference(self, leaf: int, leaves: int) -> int:
+        if isinstance(self.preferences, int):
+            return self.preferences
+        if self.preferences is None:
+            return FIRST_PREFERENCE - PREFERENCE_STEP * leaf
+        if len(self.preferences) != leaves:
+            raise InvalidValue(
+                "leaves.df-preference",
+                list(self.preferences),
+                f"one number, or one for each of a rack's {leaves} leaves",
+            )
+        return self.preferences[leaf]
+
+    def _carried(
+        self, path: str, names: Sequence[str], untagged: str | None
+    ) -> tuple[tuple[Network, ...], Network | None]:
+        carried = named(self.networks, names, at(path, "networks"))
+        if untagged == "none":
+            return carried, None
+        if untagged is None:
+            return carried, self.native if self.native in carried else None
+        native = next((network for network in carried if network.name == untagged), None)
+        if native is None:
+            raise InvalidValue(
+                at(path, "untagged"), untagged, f"one of its networks ({_listed(carried)}), or none"
+            )
+        return carried, native
+
+
+def named(networks: Mapping[str, Network], names: Sequence[str], path: str) -> tuple[Network, ...]:
+    """The networks of these names by VLAN; all if there are no names.
+
+    Raises:
+        InvalidValue: a name is unknown.
+
+    """
+    for number, name in enumerate(names):
+        if name not in networks:
+            raise InvalidValue(at(path, number), name, f"one of the networks {', '.join(networks)}")
+    chosen = [network for name, network in networks.items() if not names or name in names]
+    return tuple(sorted(chosen, key=lambda network: network.vlan))
+
+
+def _listed(networks: Sequence[Network]) -> str:
+    return ", ".join(network.name for network in networks)
+
+
+def _members(declared: str | tuple[str, ...], path: str, leaf: int, leaves: int) -> tuple[str, ...]:
+    if isinstance(declared, str):
+        return ports.expand(path, declared)
+    if len(declared) != leaves:
+        raise InvalidValue(path, list(declared), f"one range, or one for each of the rack's {leaves} leaves")
+    return ports.expand(at(path, leaf), declared[leaf])

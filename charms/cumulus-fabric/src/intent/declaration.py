@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The intent as the operator writes it: short where the fabric is regular, explicit where it is not.
+
+The dataclasses hold what the document says and the defaults for the rest; ``expand.expand`` turns them into
+switches and ports. ``schema.parse`` checks each value by itself; ``expand`` and ``audit`` check how values
+fit together.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class DeclaredNetwork:
+    """One layer 2 network.
+
+    Attributes:
+        vlan: VLAN on bridge br_default, 1 to 4094.
+        vni: of its VXLAN; by default the VLAN's number.
+        untagged: whether hosts get it untagged by default (PXE).
+        space: its Juju space, for people and audits.
+        subnets: its subnets, such as 192.168.25.0/24.
+
+    """
+
+    vlan: int
+    vni: int | None = None
+    untagged: bool = False
+    space: str = ""
+    subnets: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Asns:
+    """AS numbers of a role: counted up from ``first``, or ``all`` the same."""
+
+    first: int | None = None
+    all: int | None = None
+
+
+@dataclass(frozen=True)
+class Mtu:
+    """MTUs of layer 3 in bytes, as for ``link mtu``.
+
+    ``tenant`` is the MTU of instances on a Geneve network; None leaves it to Neutron, which takes the largest
+    that fits.
+    """
+
+    host: int = 9000
+    fabric: int = 9216
+    tenant: int | None = None
+
+
+@dataclass(frozen=True)
+class Ecn:
+    """Where a queue starts to mark and where it marks all packets, in the switch's unit (Onyx: kilobytes)."""
+
+    low: int
+    high: int
+
+
+@dataclass(frozen=True)
+class Roce:
+    """RoCE on every switch.
+
+    Attributes:
+        mode: lossless (PFC and ECN), lossy (ECN only) or off.
+        priority: 802.1p priority of RoCE.
+        dscp: of RoCE packets.
+        cnp_priority: of congestion notification packets.
+        cnp_dscp: of congestion notification packets.
+        bandwidth: percent of a port that RoCE gets under load (ETS); None is the switch's own default.
+        ecn: marking thresholds; None is the switch's own default.
+
+    """
+
+    mode: str = "lossless"
+    priority: int = 3
+    dscp: int = 26
+    cnp_priority: int = 6
+    cnp_dscp: int = 48
+    bandwidth: int | None = None
+    ecn: Ecn | None = None
+
+
+@dataclass(frozen=True)
+class Spines:
+    """All spines. Their links to leaves are the downlinks, in the leaves' order.
+
+    ``loopback`` and ``management`` are the first one's addresses and count up; ``ports`` is the number of
+    front-panel ports. ``name`` contains {n}, from 0; ``names`` lists them instead.
+    """
+
+    asn: Asns
+    loopback: str
+    downlinks: str
+    count: int | None = None
+    name: str = "Spine{n}"
+    names: tuple[str, ...] = ()
+    management: str | None = None
+    ports: int = 32
+
+
+@dataclass(frozen=True)
+class Leaves:
+    """All leaves. Their links to spines are the uplinks, in the spines' order.
+
+    ``name`` contains {rack}, from 0, and {leaf}, from 1. ``segment_mac`` is the first rack's and counts up.
+    ``df_preference`` is one number for all leaves of a rack, or one for each. ``tracked`` lists the uplinks
+    whose loss takes the hosts' ports down; all when not given.
+    """
+
+    asn: Asns
+    loopback: str
+    segment_mac: str
+    uplinks: str
+    name: str = "Leaf{rack}-{leaf}"
+    per_rack: int = 2
+    anycast_mac: str | None = None
+    management: str | None = None
+    ports: int = 32
+    df_preference: int | tuple[int, ...] | None = None
+    tracked: str | None = None
+
+
+@dataclass(frozen=True)
+class Hosts:
+    """The hosts of a rack: one bond for each port, which is the same port on each leaf.
+
+    ``bond`` contains {n}, counted from 1, which is also the local-id. ``networks`` empty means all.
+    """
+
+    ports: str
+    bond: str = "bond{n}"
+    names: tuple[str, ...] = ()
+    networks: tuple[str, ...] = ()
+    untagged: str | None = None
+    mtu: int | None = None
+
+
+@dataclass(frozen=True)
+class DeclaredBond:
+    """One bond that is not a regular host's: an external gateway, for example.
+
+    ``ports`` is a range that holds on each leaf, or one range for each leaf.
+    """
+
+    ports: str | tuple[str, ...]
+    local_id: int
+    networks: tuple[str, ...] = ()
+    untagged: str | None = None
+    mtu: int | None = None
+    description: str = ""
+    host: str = ""
+
+
+@dataclass(frozen=True)
+class SingleHomed:
+    """A port on one leaf only; ``leaf`` counts from 1. Without ``mtu`` the switch's default holds."""
+
+    leaf: int
+    port: str
+    networks: tuple[str, ...] = ()
+    untagged: str | None = None
+    mtu: int | None = None
+    description: str = ""
+
+
+@dataclass(frozen=True)
+class Rack:
+    """One rack, or ``count`` racks that look the same."""
+
+    count: int = 1
+    leaves: tuple[str, ...] = ()
+    segment_mac: str | None = None
+    hosts: Hosts | None = None
+    bonds: Mapping[str, DeclaredBond] = field(default_factory=dict[str, DeclaredBond])
+    single_homed: Mapping[str, SingleHomed] = field(default_factory=dict[str, SingleHomed])
+
+
+@dataclass(frozen=True)
+class Override:
+    """What is different on one switch; None leaves the scheme's value."""
+
+    asn: int | None = None
+    loopback: str | None = None
+    management: str | None = None
+    uplinks: str | None = None
+    downlinks: str | None = None
+    tracked: str | None = None
+    ports: int | None = None
+    dialect: str | None = None
+    roce: str | None = None
+
+
+@dataclass(frozen=True)
+class Standalone:
+    """A switch outside the EVPN fabric, which gets VLANs and RoCE only.
+
+    ``bandwidth`` overrides ``roce.bandwidth`` for it; ``networks`` empty means all.
+    """
+
+    platform: str
+    ports: str
+    networks: tuple[str, ...] = ()
+    management: str | None = None
+    bandwidth: int | None = None
+
+
+@dataclass(frozen=True)
+class Intent:
+    """The whole document."""
+
+    networks: Mapping[str, DeclaredNetwork]
+    version: int = 1
+    name: str = "fabric"
+    mtu: Mtu = field(default_factory=Mtu)
+    roce: Roce = field(default_factory=Roce)
+    dialect: str = "auto"
+    spines: Spines | None = None
+    leaves: Leaves | None = None
+    racks: tuple[Rack, ...] = ()
+    switches: Mapping[str, Override] = field(default_factory=dict[str, Override])
+    standalone: Mapping[str, Standalone] = field(default_factory=dict[str, Standalone])

@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Expands an intent to the whole fabric: numbered switches, leaves in their racks, overrides. Pure."""
+
+import ipaddress
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from converge.shape import InvalidValue, at
+
+from intent import declaration, ports
+from intent.attach import Attachments, Mac, named
+from intent.declaration import Asns, Intent, Leaves
+from intent.model import Dialect, Fabric, Network, Role, Switch, SwitchPort
+from intent.wiring import wire
+
+
+def expand(intent: Intent) -> Fabric:
+    """Every switch of the fabric.
+
+    Raises:
+        InvalidValue: something in the intent does not exist or does not fit: an unknown network, too few
+            ports for the links between switches, addresses beyond the last one.
+
+    """
+    networks = _networks(intent)
+    spines = [_overridden(intent, switch) for switch in _spines(intent)]
+    leaves = [_overridden(intent, switch) for switch in _leaves(intent, networks)]
+    standalone = list(_standalone(intent, networks))
+    _unique_names([*spines, *leaves, *standalone])
+    known = [switch.name for switch in (*spines, *leaves)]
+    for name in intent.switches:
+        if name not in known:
+            raise InvalidValue(at("switches", name), name, f"a spine or leaf: {_few(known)}")
+    switches = (*wire(intent, spines, leaves), *standalone)
+    return Fabric(intent.name, tuple(networks.values()), intent.mtu, intent.roce, switches)
+
+
+def _networks(intent: Intent) -> dict[str, Network]:
+    natives = [name for name, network in intent.networks.items() if network.untagged]
+    if len(natives) > 1:
+        raise InvalidValue(
+            f"networks.{natives[1]}.untagged", True, f"only one such network ({natives[0]} is)"
+        )
+    found: dict[str, Network] = {}
+    for name, declared in intent.networks.items():
+        vni = declared.vni or declared.vlan
+        path = at("networks", name)
+        found[name] = Network(name, declared.vlan, vni, declared.space, declared.subnets, path)
+    return found
+
+
+def _spines(intent: Intent) -> Iterator[Switch]:
+    spines = intent.spines
+    if spines is None:
+        if intent.leaves:
+            raise InvalidValue("spines", None, "the spines that the leaves connect to")
+        return
+    if (spines.count is None) == (not spines.names):
+        raise InvalidValue("spines.count", spines.count, "either count or names")
+    names = spines.names or tuple(spines.name.format(n=number) for number in range(spines.count or 0))
+    for number, name in enumerate(names):
+        yield Switch(
+            name,
+            Role.SPINE,
+            "spines",
+            management=_address("spines.management", spines.management, number),
+            asn=_asn("spines.asn", spines.asn, number),
+            loopback=_address("spines.loopback", spines.loopback, number),
+            ports=spines.ports,
+        )
+
+
+def _leaves(intent: Intent, networks: dict[str, Network]) -> Iterator[Switch]:
+    scheme = intent.leaves
+    if scheme is None:
+        if intent.racks:
+            raise InvalidValue("leaves", None, "the leaves of the racks")
+        if intent.spines:
+            raise InvalidValue("leaves", None, "the leaves of the spines")
+        return
+    native = next((networks[name] for name, network in intent.networks.items() if network.untagged), None)
+    attachments = Attachments(networks, native, intent.mtu.host, scheme.df_preference)
+    every = tuple(sorted(networks.values(), key=lambda network: network.vlan))
+    rack = count = 0
+    for entry, declared in enumerate(intent.racks):
+        path = at("racks", entry)
+        for repeat in range(declared.count):
+            names = _leaf_names(scheme, declared, path, rack)
+            mac = _segment_mac(scheme, declared, path, rack, repeat)
+            for leaf, name in enumerate(names):
+                yield Switch(
+                    name,
+                    Role.LEAF,
+                    path,
+                    rack,
+                    management=_address("leaves.management", scheme.management, count),
+                    asn=_asn("leaves.asn", scheme.asn, count),
+                    loopback=_address("leaves.loopback", scheme.loopback, count),
+                    anycast_mac=scheme.anycast_mac.upper() if scheme.anycast_mac else None,
+                    ports=scheme.ports,
+                    bonds=attachments.bonds(declared, path, mac, leaf, len(names)),
+                    single_homed=tuple(attachments.single(declared, path, leaf, len(names))),
+                    networks=every,
+                )
+                count += 1
+            rack += 1
+
+
+def _leaf_names(scheme: Leaves, rack: declaration.Rack, path: str, number: int) -> tuple[str, ...]:
+    if not rack.leaves:
+        return tuple(scheme.name.format(rack=number, leaf=leaf) for leaf in range(1, scheme.per_rack + 1))
+    if rack.count > 1:
+        raise InvalidValue(at(path, "leaves"), list(rack.leaves), "no names where count is above 1")
+    return rack.leaves
+
+
+def _segment_mac(scheme: Leaves, rack: declaration.Rack, path: str, number: int, repeat: int) -> Mac:
+    if rack.segment_mac:
+        own = at(path, "segment-mac")
+        return Mac(_mac(own, rack.segment_mac, repeat), own)
+    common = "leaves.segment-mac"
+    return Mac(_mac(common, scheme.segment_mac, number), common)
+
+
+def _address(path: str, first: str | None, number: int) -> str:
+    """The address ``number`` above ``first``; empty if there is no first one."""
+    if first is None:
+        return ""
+    try:
+        return str(ipaddress.IPv4Address(first) + number)
+    except ipaddress.AddressValueError:
+        raise InvalidValue(path, first, f"an address with {number} more above it") from None
+
+
+def _asn(path: str, scheme: Asns, number: int) -> int:
+    """The AS number of switch ``number`` of a role."""
+    if scheme.all is not None and scheme.first is None:
+        return scheme.all
+    if scheme.first is not None and scheme.all is None:
+        return scheme.first + number
+    raise InvalidValue(path, scheme.first, "either first or all")
+
+
+def _mac(path: str, first: str, number: int) -> str:
+    """The MAC address ``number`` above ``first``, upper case."""
+    value = int(first.replace(":", ""), 16) + number
+    if value >= 1 << 48:
+        raise InvalidValue(path, first, f"a MAC address with {number} more above it")
+    return ":".join(f"{byte:02X}" for byte in value.to_bytes(6, "big"))
+
+
+def _standalone(intent: Intent, networks: dict[str, Network]) -> Iterator[Switch]:
+    for name, declared in intent.standalone.items():
+        path = at("standalone", name)
+        carried = named(networks, declared.networks, at(path, "networks"))
+        names = ports.expand(at(path, "ports"), declared.ports)
+        yield Switch(
+            name,
+            Role.STANDALONE,
+            path,
+            platform=declared.platform,
+            management=declared.management or "",
+            ports=len(names),
+            roce=intent.roce.mode,
+            bandwidth=declared.bandwidth or intent.roce.bandwidth,
+            single_homed=tuple(
+                SwitchPort(port, carried, None, None, "", "", at(path, "ports")) for port in names
+            ),
+            networks=carried,
+        )
+
+
+def _overridden(intent: Intent, switch: Switch) -> Switch:
+    """The switch with its entry under ``switches`` applied, apart from its links."""
+    own = intent.switches.get(switch.name, declaration.Override())
+    dialect = own.dialect or intent.dialect
+    return replace(
+        switch,
+        dialect=None if dialect == "auto" else Dialect(dialect),
+        management=own.management or switch.management,
+        asn=own.asn or switch.asn,
+        loopback=own.loopback or switch.loopback,
+        ports=own.ports or switch.ports,
+        roce=own.roce or intent.roce.mode,
+        bandwidth=intent.roce.bandwidth,
+    )
+
+
+def _unique_names(switches: Sequence[Switch]) -> None:
+    seen: set[str] = set()
+    for switch in switches:
+        if switch.name in seen:
+            raise InvalidValue(switch.path, switch.name, "each switch a name of its own")
+        seen.add(switch.name)
+
+
+def _few(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:4])
+    return f"{shown}, …" if len(names) > 4 else shown or "there is none"

@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The whole fabric: every switch with its ports, bonds, addresses and neighbours. Pure data.
+
+``expand.expand`` makes it from an intent. Every part has the ``path`` in the intent that it comes from, so
+that an audit can name it.
+"""
+
+import enum
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from intent.declaration import Mtu, Roce
+
+
+class Dialect(enum.Enum):
+    """NVUE's object tree changed between release 5.14 and 5.15."""
+
+    UNTIL_5_14 = "5.14"
+    FROM_5_15 = "5.15"
+
+    @classmethod
+    def of_release(cls, release: str) -> "Dialect":
+        """The dialect of a Cumulus Linux release such as 5.11.1.
+
+        Raises:
+            ValueError: the release has no NVUE (5.0 and later have it).
+
+        """
+        parts = release.split(".")
+        if len(parts) < 2 or parts[0] != "5" or not parts[1].isdigit():
+            raise ValueError(f"Cumulus Linux {release} is not supported; this charm needs 5.x")
+        return cls.FROM_5_15 if int(parts[1]) >= 15 else cls.UNTIL_5_14
+
+
+class Role(enum.Enum):
+    """What a switch is in the fabric."""
+
+    SPINE = "spine"
+    LEAF = "leaf"
+    STANDALONE = "standalone"
+
+
+@dataclass(frozen=True)
+class Network:
+    """One layer 2 network; ``vlan`` 1 to 4094, ``vni`` of its VXLAN."""
+
+    name: str
+    vlan: int
+    vni: int
+    space: str
+    subnets: tuple[str, ...]
+    path: str
+
+
+@dataclass(frozen=True)
+class Link:
+    """A cable to another switch of the fabric, seen from one end.
+
+    ``tracked``: the loss of all such uplinks takes the hosts' ports of this leaf down (EVPN uplink tracking).
+    """
+
+    port: str
+    peer: str
+    peer_port: str
+    tracked: bool
+    path: str
+
+
+@dataclass(frozen=True)
+class Segment:
+    """An Ethernet segment: the same on each leaf of its bond.
+
+    ``mac``, in upper case, is also the LACP system that the host sees; ``path`` is its path in the intent.
+    """
+
+    mac: str
+    local_id: int
+    df_preference: int
+    path: str
+
+    @property
+    def esi(self) -> str:
+        """The ESI of type 3 (RFC 7432, section 5), as FRR prints it: 03:44:38:39:be:ef:01:00:00:09."""
+        local = ":".join(f"{byte:02x}" for byte in self.local_id.to_bytes(3, "big"))
+        return f"03:{self.mac.lower()}:{local}"
+
+
+@dataclass(frozen=True)
+class SwitchPort:
+    """A single-homed port with networks on it.
+
+    Attributes:
+        name: of the port.
+        networks: what it carries, by VLAN.
+        untagged: the one of them that it carries untagged.
+        mtu: in bytes; None is the switch's default.
+        description: as the switch shows it.
+        host: the host expected behind it, if the intent names one.
+        path: in the intent.
+
+    """
+
+    name: str
+    networks: tuple[Network, ...]
+    untagged: Network | None
+    mtu: int | None
+    description: str
+    host: str
+    path: str
+
+
+@dataclass(frozen=True)
+class Bond(SwitchPort):
+    """An LACP bond; ``members`` are its ports on this switch."""
+
+    members: tuple[str, ...]
+    segment: Segment
+
+
+@dataclass(frozen=True)
+class Switch:
+    """One switch.
+
+    Attributes:
+        name: host name, also the LLDP system name that its neighbours see.
+        role: spine, leaf or standalone.
+        rack: number of the leaf's rack, from 0; None elsewhere.
+        platform: cumulus, onyx or comware.
+        dialect: of NVUE; None asks the switch.
+        management: address or host name; empty when the intent has none.
+        asn: autonomous system number; 0 for a standalone switch.
+        loopback: IPv4 address, also the router-id and the VTEP; empty for a standalone switch.
+        anycast_mac: of the fabric's distributed gateways; None when not given.
+        ports: number of front-panel ports.
+        roce: lossless, lossy or off.
+        bandwidth: percent for RoCE; None is the switch's default.
+        links: to other switches, in the neighbours' order.
+        bonds: to hosts, with their segments.
+        single_homed: ports to hosts without a bond; on a standalone switch all ports.
+        networks: that this switch bridges.
+        path: in the intent.
+
+    """
+
+    name: str
+    role: Role
+    path: str
+    rack: int | None = None
+    platform: str = "cumulus"
+    dialect: Dialect | None = None
+    management: str = ""
+    asn: int = 0
+    loopback: str = ""
+    anycast_mac: str | None = None
+    ports: int = 32
+    roce: str = "lossless"
+    bandwidth: int | None = None
+    links: tuple[Link, ...] = ()
+    bonds: tuple[Bond, ...] = ()
+    single_homed: tuple[SwitchPort, ...] = ()
+    networks: tuple[Network, ...] = ()
+
+    def bond(self, name: str) -> Bond | None:
+        """The bond of this name."""
+        return next((bond for bond in self.bonds if bond.name == name), None)
+
+    def used_ports(self) -> Iterator[tuple[str, str]]:
+        """Each front-panel port in use and the path that uses it, as often as it is used."""
+        yield from ((link.port, link.path) for link in self.links)
+        yield from ((member, bond.path) for bond in self.bonds for member in bond.members)
+        yield from ((port.name, port.path) for port in self.single_homed)
+
+
+@dataclass(frozen=True)
+class Fabric:
+    """All switches of a site: spines, then leaves by rack, then standalone ones."""
+
+    name: str
+    networks: tuple[Network, ...]
+    mtu: Mtu
+    roce: Roce
+    switches: tuple[Switch, ...]
+
+    @cached_property
+    def _by_name(self) -> dict[str, Switch]:
+        return {switch.name: switch for switch in self.switches}
+
+    def switch(self, name: str) -> Switch | None:
+        """The switch of this name."""
+        return self._by_name.get(name)
+
+    def by_role(self, role: Role) -> tuple[Switch, ...]:
+        """The switches of one role, in the intent's order."""
+        return tuple(switch for switch in self.switches if switch.role is role)
+
+    @property
+    def racks(self) -> tuple[tuple[Switch, ...], ...]:
+        """The leaves of each rack."""
+        leaves = self.by_role(Role.LEAF)
+        numbers = sorted({leaf.rack for leaf in leaves if leaf.rack is not None})
+        return tuple(tuple(leaf for leaf in leaves if leaf.rack == number) for number in numbers)

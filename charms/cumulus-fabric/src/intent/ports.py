@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Port names and their ranges: ``swp9-10,swp22`` as NVUE writes it, ``1/1-8`` on Onyx. Pure."""
+
+import functools
+import re
+from collections.abc import Iterable
+
+from converge.shape import InvalidValue
+
+_ITEM = re.compile(r".*?(?P<first>\d+)(?:-(?P<last>\d+))?")
+_RANGE = re.compile(r"(\d+)-(\d+)")
+
+
+def expand(path: str, ranges: str) -> tuple[str, ...]:
+    """The single ports of ``ranges``, in the order written.
+
+    ``swp1s0-3`` are the four ports of a breakout.
+
+    Raises:
+        InvalidValue: a range that runs backwards, or a port named twice.
+
+    """
+    found: list[str] = []
+    for item in ranges.split(","):
+        match = _ITEM.fullmatch(item)
+        if match is None:
+            raise InvalidValue(path, ranges, "ports such as swp9-10,swp22")
+        if int(match["last"] or match["first"]) < int(match["first"]):
+            raise InvalidValue(path, ranges, f"a range that counts up instead of {item}")
+        found += _counted(item)
+    twice = next((name for number, name in enumerate(found) if name in found[:number]), None)
+    if twice:
+        raise InvalidValue(path, ranges, f"each port once instead of {twice} twice")
+    return tuple(found)
+
+
+def names(key: str) -> tuple[str, ...]:
+    """The single names of a key that a switch has folded, in the order written.
+
+    ``bond_ext,swp1-2`` and ``10,20-30`` are lists of names and ranges. In ``swp1-4,6`` a number alone has
+    the stem of the item before it; in ``swp1-64s1-3`` both numbers are ranges (Cumulus Linux user guide,
+    "Port Ranges"). An item that is not a range stands for itself.
+    """
+    found: list[str] = []
+    stem = ""
+    for item in key.split(","):
+        whole = f"{stem}{item}" if item[:1].isdigit() else item
+        stem = re.sub(r"\d+(?:-\d+)?$", "", whole) if whole[-1:].isdigit() else ""
+        found += _counted(whole)
+    return tuple(found)
+
+
+def _counted(item: str) -> list[str]:
+    """The names of one range; numbers keep the width of its first one."""
+    match = _RANGE.search(item)
+    if match is None or int(match[2]) < int(match[1]):
+        return [item]
+    rests = _counted(item[match.end() :])
+    numbers = [str(number).zfill(len(match[1])) for number in range(int(match[1]), int(match[2]) + 1)]
+    return [f"{item[: match.start()]}{number}{rest}" for number in numbers for rest in rests]
+
+
+@functools.lru_cache(maxsize=4096)
+def natural(name: str) -> tuple[tuple[int, str | int], ...]:
+    """A sort key that puts swp9 before swp10, and that compares names with and without digits."""
+    parts = re.split(r"(\d+)", name)
+    return tuple((0, int(part)) if part.isdigit() else (1, part) for part in parts if part)
+
+
+def compact(names: Iterable[str], separator: str = ",") -> str:
+    """The shortest NVUE range for these names: ``bond1-2,bond_ext``; the reverse of :func:`names`."""
+    runs: list[tuple[str, str, str]] = []
+    plain: list[str] = []
+    for name in sorted(set(names), key=lambda name: (natural(name), name)):
+        found = re.fullmatch(r"(.*?)(\d+)", name)
+        if found is None:
+            plain.append(name)
+        elif runs and runs[-1][0] == found[1] and _following(runs[-1][2], len(runs[-1][1])) == found[2]:
+            runs[-1] = (found[1], runs[-1][1], found[2])
+        else:
+            runs.append((found[1], found[2], found[2]))
+    written = [f"{stem}{first}" if first == last else f"{stem}{first}-{last}" for stem, first, last in runs]
+    return separator.join([*written, *plain])
+
+
+def _following(number: str, width: int) -> str:
+    """The next number of a range, as :func:`names` writes it: with at least as many digits as its first."""
+    return str(int(number) + 1).zfill(width)
+
+
+def front(name: str) -> int:
+    """The number of the front-panel port of a Cumulus port name: 1 for swp1 and for swp1s0."""
+    found = re.fullmatch(r"swp(\d+)(?:s\d+)?", name)
+    if found is None:
+        raise ValueError(f"{name} is not a front-panel port")
+    return int(found[1])

@@ -1,0 +1,254 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The schema of the intent: its keys, and the values that each accepts.
+
+``parse`` reads a document by it, ``json_schema`` writes it as JSON Schema (shipped in schema/).
+"""
+
+from typing import Any
+
+from converge.shape import Either, Flag, InvalidValue, Listing, Named, Record, Text, Whole, Word
+
+from intent import document
+from intent.declaration import (
+    Asns,
+    DeclaredBond,
+    DeclaredNetwork,
+    Ecn,
+    Hosts,
+    Intent,
+    Leaves,
+    Mtu,
+    Override,
+    Rack,
+    Roce,
+    SingleHomed,
+    Spines,
+    Standalone,
+)
+
+DIALECTS = ("auto", "5.14", "5.15")
+"""NVUE object trees: "5.14" up to that release, "5.15" from that one on; "auto" asks the switch."""
+
+_OCTET = r"(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
+_IPV4 = rf"{_OCTET}(?:\.{_OCTET}){{3}}"
+_LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
+_SWP = r"swp[1-9][0-9]{0,2}(?:s[0-7])?"
+_RESERVED = r"(?!swp|eth|vlan|vxlan|br_|peerlink|lo$|mgmt$)"
+_ON_QOS_SWITCHES = r"(?:[A-Za-z-]+)?[1-9][0-9]{0,2}(?:/[0-9]{1,3}){1,2}(?:-[1-9][0-9]{0,2})?"
+
+ADDRESS = Text(_IPV4, "an IPv4 address such as 10.10.10.1")
+SUBNET = Text(rf"{_IPV4}/(?:3[0-2]|[12]?[0-9])", "an IPv4 subnet such as 192.168.25.0/24")
+MAC = Text(r"[0-9A-Fa-f]{2}(?::[0-9A-Fa-f]{2}){5}", "a MAC address such as 44:38:39:BE:EF:01")
+PORT = Text(_SWP, "a port such as swp9")
+PORTS = Text(
+    rf"{_SWP}(?:-[1-9]?[0-9]{{1,2}})?(?:,{_SWP}(?:-[1-9]?[0-9]{{1,2}})?)*", "ports such as swp9-10,swp22"
+)
+QOS_PORTS = Text(
+    rf"{_ON_QOS_SWITCHES}(?:,{_ON_QOS_SWITCHES})*",
+    "ports such as 1/1-8 or Ten-GigabitEthernet1/0/1-4",
+)
+NAME = Text(r"[a-z][a-z0-9-]{0,30}", "a name of small letters, digits and dashes")
+NETWORK_NAME = Text(r"(?!none$)[a-z][a-z0-9-]{0,30}", "a name such as oam, but not none")
+SWITCH = Text(_LABEL, "a switch's host name")
+SPINE_NAME = Text(r"[A-Za-z][A-Za-z0-9-]{0,40}\{n\}", "a name that ends in {n}, such as Spine{n}")
+LEAF_NAME = Text(
+    r"[A-Za-z][A-Za-z0-9-]{0,40}\{rack\}-\{leaf\}",
+    "a name that ends in {rack}-{leaf}, such as Leaf{rack}-{leaf}",
+)
+MANAGEMENT = Text(rf"{_LABEL}(?:\.{_LABEL})*", "an address or a host name")
+# NVUE reads digits on both sides of a dash as a range: node1-2 is node1 and node2.
+BOND = Text(
+    rf"{_RESERVED}(?!.*[0-9]-[0-9])[A-Za-z][A-Za-z0-9_-]{{0,14}}",
+    "a bond's name of 15 letters, digits, _ or - at most, but no range such as node1-2",
+)
+BOND_NAMES = Text(
+    r"(?!swp|eth|vlan)(?!.*[0-9]-(?:[0-9]|\{))[A-Za-z][A-Za-z0-9_-]{0,10}\{n\}",
+    "a name that ends in {n}, such as bond{n}, but no range such as node1-{n}",
+)
+HOST = Text(_LABEL, "a host name")
+LINE = Text(r"[!-~](?:[ -~]{0,198}[!-~])?", "one line of printable ASCII, at most 200 characters")
+
+ASN = Whole(1, 4294967294, "an AS number")
+VLAN = Whole(1, 4094, "a VLAN")
+VNI = Whole(1, 16777215, "a VNI")
+MTU = Whole(1280, 9216, "an MTU")
+PRIORITY = Whole(0, 7, "a priority")
+DSCP = Whole(0, 63, "a DSCP")
+PERCENT = Whole(1, 99, "a percentage")
+FRONT_PORTS = Whole(1, 256, "a number of ports")
+PREFERENCE = Whole(1, 65535, "a df-preference")
+MODE = Word(("lossless", "lossy", "off"))
+UNTAGGED = Text(r"[a-z][a-z0-9-]{0,30}", "the name of a network, or none")
+
+ASNS = Record(Asns, {"first": ASN, "all": ASN})
+NETWORKS = Listing(NAME, "names of networks", least=1)
+CARRIED: dict[str, Any] = {"networks": NETWORKS, "untagged": UNTAGGED, "mtu": MTU}
+
+NETWORK = Record(
+    DeclaredNetwork,
+    {
+        "vlan": VLAN,
+        "vni": VNI,
+        "untagged": Flag(),
+        "space": NAME,
+        "subnets": Listing(SUBNET, "subnets"),
+    },
+    required=["vlan"],
+)
+ROCE = Record(
+    Roce,
+    {
+        "mode": MODE,
+        "priority": PRIORITY,
+        "dscp": DSCP,
+        "cnp-priority": PRIORITY,
+        "cnp-dscp": DSCP,
+        "bandwidth": PERCENT,
+        "ecn": Record(
+            Ecn, {"low": Whole(1, 10_000_000), "high": Whole(1, 10_000_000)}, required=["low", "high"]
+        ),
+    },
+)
+SPINES = Record(
+    Spines,
+    {
+        "count": Whole(1, 64, "a number of spines"),
+        "name": SPINE_NAME,
+        "names": Listing(SWITCH, "host names", least=1),
+        "asn": ASNS,
+        "loopback": ADDRESS,
+        "downlinks": PORTS,
+        "management": ADDRESS,
+        "ports": FRONT_PORTS,
+    },
+    required=["asn", "loopback", "downlinks"],
+)
+LEAVES = Record(
+    Leaves,
+    {
+        "name": LEAF_NAME,
+        "per-rack": Whole(1, 4, "a number of leaves"),
+        "asn": ASNS,
+        "loopback": ADDRESS,
+        "segment-mac": MAC,
+        "anycast-mac": MAC,
+        "uplinks": PORTS,
+        "tracked": PORTS,
+        "management": ADDRESS,
+        "ports": FRONT_PORTS,
+        "df-preference": Either[Any](
+            {int: PREFERENCE, list: Listing(PREFERENCE, "df-preferences, one for each leaf", least=1)}
+        ),
+    },
+    required=["asn", "loopback", "segment-mac", "uplinks"],
+)
+HOSTS = Record(
+    Hosts,
+    {"ports": PORTS, "bond": BOND_NAMES, "names": Listing(HOST, "host names"), **CARRIED},
+    required=["ports"],
+)
+
+
+class _PortsOnly:
+    """``hosts: swp9-10``, short for ``hosts: {ports: swp9-10}``."""
+
+    allowed = PORTS.allowed
+
+    def read(self, where: str, value: object) -> Hosts:
+        return Hosts(PORTS.read(where, value))
+
+    def schema(self) -> dict[str, Any]:
+        return PORTS.schema()
+
+
+BONDS = Record(
+    DeclaredBond,
+    {
+        "ports": Either[Any]({str: PORTS, list: Listing(PORTS, "ports, one entry for each leaf", least=1)}),
+        "local-id": Whole(1, 16777215, "a local-id"),
+        "description": LINE,
+        "host": HOST,
+        **CARRIED,
+    },
+    required=["ports", "local-id"],
+)
+SINGLE_HOMED = Record(
+    SingleHomed,
+    {"leaf": Whole(1, 4, "a leaf"), "port": PORT, "description": LINE, **CARRIED},
+    required=["leaf", "port"],
+)
+RACK = Record(
+    Rack,
+    {
+        "count": Whole(1, 256, "a number of racks"),
+        "leaves": Listing(SWITCH, "host names", least=1),
+        "segment-mac": MAC,
+        "hosts": Either[Hosts]({str: _PortsOnly(), dict: HOSTS}),
+        "bonds": Named(BOND, BONDS, "bonds"),
+        "single-homed": Named(NAME, SINGLE_HOMED, "single-homed ports"),
+    },
+)
+OVERRIDE = Record(
+    Override,
+    {
+        "asn": ASN,
+        "loopback": ADDRESS,
+        "management": MANAGEMENT,
+        "uplinks": PORTS,
+        "downlinks": PORTS,
+        "tracked": PORTS,
+        "ports": FRONT_PORTS,
+        "dialect": Word(DIALECTS),
+        "roce": MODE,
+    },
+)
+STANDALONE = Record(
+    Standalone,
+    {
+        "platform": Word(("onyx", "comware")),
+        "ports": QOS_PORTS,
+        "networks": NETWORKS,
+        "management": MANAGEMENT,
+        "bandwidth": PERCENT,
+    },
+    required=["platform", "ports"],
+)
+INTENT = Record(
+    Intent,
+    {
+        "version": Whole(1, 1, "the version"),
+        "name": NAME,
+        "networks": Named(NETWORK_NAME, NETWORK, "networks", least=1),
+        "mtu": Record(Mtu, {"host": MTU, "fabric": MTU, "tenant": MTU}),
+        "roce": ROCE,
+        "dialect": Word(DIALECTS),
+        "spines": SPINES,
+        "leaves": LEAVES,
+        "racks": Listing(RACK, "racks"),
+        "switches": Named(SWITCH, OVERRIDE, "switches"),
+        "standalone": Named(SWITCH, STANDALONE, "switches"),
+    },
+    required=["networks"],
+)
+
+
+def parse(text: str) -> Intent:
+    """Read an intent from YAML (or JSON, which is YAML).
+
+    Raises:
+        InvalidValue: the first value that is wrong.
+
+    """
+    return INTENT.read("", document.read(text))
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON Schema (2020-12) that accepts what ``parse`` accepts."""
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Intent of charm cumulus-fabric",
+        **INTENT.schema(),
+    }
+
+
+__all__ = ["DIALECTS", "InvalidValue", "json_schema", "parse"]

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The links between leaves and spines, port by port. Pure."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from converge.shape import InvalidValue, at
+
+from intent import ports
+from intent.declaration import Intent, Override
+from intent.model import Link, Switch
+
+
+@dataclass
+class _End:
+    """One switch's ports towards the other layer, and the links made so far."""
+
+    path: str
+    ports: tuple[str, ...]
+    tracked: frozenset[str] = frozenset()
+    links: list[Link] = field(default_factory=list[Link])
+
+    def link(self, peer: Switch, peer_port: str, port: str) -> None:
+        self.links.append(Link(port, peer.name, peer_port, port in self.tracked, self.path))
+
+
+def wire(intent: Intent, spines: Sequence[Switch], leaves: Sequence[Switch]) -> tuple[Switch, ...]:
+    """Link each leaf to each spine with the same number of cables, as many as its uplinks allow.
+
+    A leaf's uplinks go to the spines in order, a spine's downlinks to the leaves in order.
+
+    Raises:
+        InvalidValue: the uplinks do not divide evenly among the spines, or a spine has too few downlinks.
+
+    """
+    if not spines or not leaves:
+        return (*spines, *leaves)
+    above = [_End(*_ports(intent, spine, "spines", "downlinks")) for spine in spines]
+    below = [_End(*_ports(intent, leaf, "leaves", "uplinks")) for leaf in leaves]
+    for leaf, end in zip(leaves, below):
+        end.tracked = _tracked(intent, leaf, end)
+        each, left_over = divmod(len(end.ports), len(spines))
+        if left_over or not each:
+            wanted = f"as many uplinks for each of {len(spines)} spines"
+            raise InvalidValue(end.path, ports.compact(end.ports), wanted)
+        for number, port in enumerate(end.ports):
+            spine, far = spines[number // each], above[number // each]
+            if len(far.links) == len(far.ports):
+                wanted = f"a downlink for each of {len(leaves)} leaves, {each} each"
+                raise InvalidValue(far.path, ports.compact(far.ports), wanted)
+            peer_port = far.ports[len(far.links)]
+            far.link(leaf, port, peer_port)
+            end.link(spine, peer_port, port)
+    wired = zip((*spines, *leaves), (*above, *below))
+    return tuple(replace(switch, links=tuple(end.links)) for switch, end in wired)
+
+
+def _ports(intent: Intent, switch: Switch, role: str, key: str) -> tuple[str, tuple[str, ...]]:
+    """The path where the ports are declared, and their names."""
+    own = intent.switches.get(switch.name, Override())
+    if declared := own.uplinks if key == "uplinks" else own.downlinks:
+        path = at(at("switches", switch.name), key)
+        return path, ports.expand(path, declared)
+    path = at(role, key)
+    if key == "uplinks":
+        return path, ports.expand(path, intent.leaves.uplinks if intent.leaves else "")
+    return path, ports.expand(path, intent.spines.downlinks if intent.spines else "")
+
+
+def _tracked(intent: Intent, leaf: Switch, end: _End) -> frozenset[str]:
+    own = intent.switches.get(leaf.name, Override())
+    path, declared = at(at("switches", leaf.name), "tracked"), own.tracked
+    if declared is None:
+        path, declared = "leaves.tracked", intent.leaves.tracked if intent.leaves else None
+    if declared is None:
+        return frozenset(end.ports)
+    names = ports.expand(path, declared)
+    unknown = next((name for name in names if name not in end.ports), None)
+    if unknown:
+        raise InvalidValue(path, unknown, f"uplinks of {leaf.name} ({ports.compact(end.ports)})")
+    return frozenset(names)

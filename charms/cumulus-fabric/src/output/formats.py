@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A switch's configuration as text: ``nv set`` commands, NVUE's YAML, or JSON. Pure."""
+
+import json
+import re
+from typing import Protocol
+
+import yaml
+from intent.model import Dialect, Fabric, Switch
+from standalone.push import script_for
+from tree import Tree, commands, render
+
+FORMATS = ("nv", "yaml", "json")
+
+
+class FormatError(ValueError):
+    """The switch has no configuration in the requested format."""
+
+
+def write(fabric: Fabric, switch: Switch, dialect: Dialect, form: str) -> str:
+    """``switch``'s configuration in one of FORMATS, ending in a newline.
+
+    Raises:
+        FormatError: YAML or JSON was requested for an Onyx or Comware switch, which has commands only.
+
+    """
+    if switch.platform != "cumulus" and form != "nv":
+        raise FormatError(f"{switch.name} runs {switch.platform}, which takes commands only: use format nv")
+    if switch.platform != "cumulus":
+        script = script_for(fabric, switch)
+        return _joined([*(f"! {note}" for note in script.notes), *script.lines, script.save])
+    tree = render.tree(fabric, switch, dialect)
+    return {"yaml": as_yaml, "json": as_json}[form](tree) if form != "nv" else as_commands(tree, dialect)
+
+
+def as_commands(tree: Tree, dialect: Dialect) -> str:
+    """Commands to type, followed by those that the CLI adds by itself, as comments."""
+    written = commands.write(tree, dialect)
+    implied = [f"# {line}" for line in written.implied]
+    return _joined([*written.typed, "", "# Added by the CLI itself; REST needs them:", *implied])
+
+
+def as_yaml(tree: Tree) -> str:
+    """A file for ``nv config patch`` that YAML 1.1 and 1.2 parsers read alike."""
+    return yaml.dump([{"set": tree}], Dumper=_Dumper, default_flow_style=False, sort_keys=False)
+
+
+def as_json(tree: Tree) -> str:
+    """The body of a REST request."""
+    return _joined([json.dumps(tree, indent=2)])
+
+
+def _joined(lines: list[str]) -> str:
+    return "".join(f"{line}\n" for line in lines)
+
+
+_NUMBER_LIKE = re.compile(r"[0-9.+~-]|.*:")
+"""Text that YAML 1.1 or 1.2 reads as a number: sexagesimal MACs and route distinguishers, 1e3, 0o17."""
+
+
+class _Dumper(yaml.SafeDumper):
+    """Quotes more than PyYAML does, and uses no aliases."""
+
+    def ignore_aliases(self, data: object) -> bool:  # noqa: ARG002 - PyYAML's signature
+        return True
+
+
+class _Representer(Protocol):
+    def represent_scalar(self, tag: str, value: str, style: str | None = None) -> yaml.ScalarNode: ...
+
+
+def _text(dumper: _Representer, value: str) -> yaml.ScalarNode:
+    style = "'" if _NUMBER_LIKE.match(value) else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", value, style)
+
+
+_Dumper.add_representer(str, _text)

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The fabric as text: its switches, and what is attached where. Pure."""
+
+from collections.abc import Iterator, Mapping
+
+from converge import Severity
+from converge.render import table
+from intent import ports
+from intent.model import Bond, Fabric, Role, Switch, SwitchPort
+
+Health = Mapping[str, Severity]
+"""The worst finding about a switch (``Leaf0-1``), a port or a bond (``Leaf0-1 swp31``)."""
+
+
+def as_text(fabric: Fabric, health: Health | None = None) -> str:
+    """Spines, then each rack with its leaves and hosts, then standalone switches."""
+    return "\n\n".join(_parts(fabric, health)) + "\n"
+
+
+def _parts(fabric: Fabric, health: Health | None) -> Iterator[str]:
+    spines, leaves = fabric.by_role(Role.SPINE), fabric.by_role(Role.LEAF)
+    counts = f"{len(spines)} spines, {len(leaves)} leaves, {len(fabric.racks)} racks"
+    rows = [
+        (n.name, str(n.vlan), str(n.vni), n.space or "-", ", ".join(n.subnets) or "-")
+        for n in fabric.networks
+    ]
+    networks = table(("network", "vlan", "vni", "space", "subnets"), rows)
+    roce = f"RoCE {fabric.roce.mode} on priority {fabric.roce.priority}"
+    yield f"Fabric {fabric.name}: {counts}, {roce}\n{networks}"
+    if spines:
+        yield "\n".join(["Spines", _switches(spines, health)])
+    for rack in fabric.racks:
+        yield "\n".join(_rack(rack, health))
+    for switch in fabric.by_role(Role.STANDALONE):
+        names = ports.compact(port.name for port in switch.single_homed)
+        yield f"{switch.name}{_state(switch.name, health)}: {switch.platform}, RoCE {switch.roce} on {names}"
+
+
+def _switches(switches: tuple[Switch, ...], health: Health | None) -> str:
+    rows = [
+        (f"{s.name}{_state(s.name, health)}", str(s.asn), s.loopback, s.management or "-", _links(s, health))
+        for s in switches
+    ]
+    return table(("switch", "as", "loopback", "management", "links"), rows)
+
+
+def _links(switch: Switch, health: Health | None) -> str:
+    return ", ".join(
+        f"{link.port} {link.peer}{_state(f'{switch.name} {link.port}', health)}" for link in switch.links
+    )
+
+
+def _rack(rack: tuple[Switch, ...], health: Health | None) -> Iterator[str]:
+    yield f"Rack {rack[0].rack}"
+    yield _switches(rack, health)
+    rows = [
+        (
+            name,
+            _ends(rack, name, health),
+            _carried(port),
+            _segment(port),
+            port.host or port.description or "-",
+        )
+        for name, port in attached(rack).items()
+    ]
+    if rows:
+        yield table(("host side", "ports", "networks (* untagged)", "segment", "host"), rows)
+
+
+def attached(rack: tuple[Switch, ...]) -> dict[str, SwitchPort]:
+    """What is attached to a rack's leaves, by bond or by leaf and port, as on the first of its leaves."""
+    found: dict[str, SwitchPort] = {}
+    for leaf in rack:
+        for bond in leaf.bonds:
+            found.setdefault(bond.name, bond)
+        for port in leaf.single_homed:
+            found[f"{leaf.name} {port.name}"] = port
+    return found
+
+
+def _ends(rack: tuple[Switch, ...], name: str, health: Health | None) -> str:
+    ends: list[str] = []
+    for leaf in rack:
+        if bond := leaf.bond(name):
+            ends.append(f"{leaf.name} {ports.compact(bond.members)}{_state(f'{leaf.name} {name}', health)}")
+    return ", ".join(ends) or f"{name}{_state(name, health)}"
+
+
+def _carried(port: SwitchPort) -> str:
+    return " ".join(f"{n.name}{'*' if n == port.untagged else ''}" for n in port.networks)
+
+
+def _segment(port: SwitchPort) -> str:
+    return port.segment.esi if isinstance(port, Bond) else "-"
+
+
+def _state(subject: str, health: Health | None) -> str:
+    if health is None or health.get(subject, Severity.INFO) <= Severity.INFO:
+        return ""
+    return f" ({health[subject].name.lower()})"

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Interprets a switch's answer: the content, or an error with its remedy. Pure."""
+
+import json
+from http import HTTPStatus
+from typing import Any, cast
+
+from rest.connection import SwitchError
+
+RETRIED_STATUSES = (500, 502, 503, 504)
+"""Statuses after which the same request may succeed: nvued restarts or is busy."""
+
+REASONS = {status.value: status.phrase for status in HTTPStatus}
+
+
+def read(user: str, place: str, what: str, status: int, content: bytes) -> dict[str, Any]:
+    """The JSON object of an answer.
+
+    Args:
+        user: the user of the request.
+        place: the address and port that answered.
+        what: method and path of the request.
+        status: the HTTP status; only 2xx means success.
+        content: the body.
+
+    Raises:
+        SwitchError: the request failed, or the answer cannot be read.
+
+    """
+    try:
+        answer: object = json.loads(content) if content.strip() else {}
+    except ValueError:
+        answer = None
+    done = HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES
+    if done and isinstance(answer, dict):
+        return cast("dict[str, Any]", answer)
+    if done:
+        raise SwitchError("unreachable", f"the answer to {what} cannot be read", status=status)
+    if status == HTTPStatus.UNAUTHORIZED:
+        said = f"the switch refused user {user}"
+        remedy = (
+            "correct the user or password in the secret; a switch with its factory password "
+            "also refuses requests until someone logs in to it and changes that password"
+        )
+        raise SwitchError("credentials", said, remedy, status)
+    if status == HTTPStatus.FORBIDDEN and what.startswith("GET "):
+        raise _forbidden(user, content)
+    detail = cast("dict[str, Any]", answer).get("detail") if isinstance(answer, dict) else None
+    said = str(detail or REASONS.get(status, "no reason given"))
+    reason = f"the switch answers {status} to {what}: {said}"
+    if status < HTTPStatus.BAD_REQUEST:
+        # NVUE sends no redirects. Following one would send the password to another place.
+        remedy = f"check what listens at {place}: NVUE sends no redirects, and the charm follows none"
+        raise SwitchError("unreachable", reason, remedy, status)
+    raise SwitchError("unreachable" if status in RETRIED_STATUSES else "refused", reason, status=status)
+
+
+def _forbidden(user: str, content: bytes) -> SwitchError:
+    """Why read access is denied. NVIDIA does not document the answer before the first login."""
+    said, remedy = "the default password has not been changed", "log in to the switch once and change it"
+    if b"password" not in content.lower():
+        said = f"user {user} has no read access: no role grants it, or {said}"
+        remedy = f"give it the role nvue-admin, or {remedy}"
+    remedy += ", and put the new one into the secret"
+    return SwitchError("credentials", said, remedy, HTTPStatus.FORBIDDEN)

@@ -1,0 +1,259 @@
+# SPDX-License-Identifier: Apache-2.0
+"""NVUE's REST interface of one switch: requests, revisions, and errors with their remedies.
+
+Facts: Cumulus Linux user guide, "NVUE API".
+"""
+
+import http.client
+import json
+import ssl
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from urllib.parse import quote, urlencode
+
+from tree import Tree, expand_ranges, get_tree
+
+from rest.answers import RETRIED_STATUSES, read
+from rest.connection import Access, Connection, SwitchError, connect, refused
+
+PORT = 8765
+IDLE_TIMEOUT_S = 20.0
+"""Seconds after which an idle connection is replaced, because the switch's web server closes it."""
+
+ANSWERS = {"ays": "ays_yes", "ignore_fail": "ignore_fail_no"}
+"""Answers given in advance to NVUE's questions ``Are you sure?`` and ``Failure during apply. Ignore?``."""
+
+APPLIED_STATES = ("applied", "applied_and_saved", "saved", "previous")
+"""States of a revision that runs or ran; some releases call them ``previous`` or ``saved``."""
+
+CONFIRMED_BY = {"confirm": "confirm_yes", "ays": "apply"}
+"""States in which a change waits for its confirmation, and the state to request to confirm it.
+
+gpncfg and napalm-cumulus, clients of real switches, use ``confirm``; nv-config-manager uses ``ays``.
+"""
+
+ALIASES = ("applied", "startup", "empty", "pending")
+"""Names in NVUE's list that are not ids: the running, the boot, the empty and the pending configuration."""
+
+Connect = Callable[[str, str, int, Access], Connection]
+"""Opens a connection to a switch, by its name, address and port."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """The state of a revision, and what NVUE says about it."""
+
+    state: str
+    issues: tuple[str, ...] = ()
+
+    @property
+    def failed(self) -> bool:
+        """Whether NVUE has given up. An unknown state counts as in progress.
+
+        The states are those that gpncfg lists: ``ays_fail``, ``confirm_fail``, ``ready_error`` and so on.
+        """
+        return self.state == "invalid" or self.state.endswith(("_fail", "_error"))
+
+    @property
+    def asks(self) -> bool:
+        """Whether the switch asks to ignore that FRR or switchd did not reload; it has not rolled back."""
+        return self.state == "ignore_fail"
+
+    @property
+    def applied(self) -> bool:
+        """Whether it runs and waits for nothing."""
+        return self.state in ("applied", "applied_and_saved", "saved")
+
+
+class Nvue:
+    """One switch, used by one thread at a time; keeps its connection between requests."""
+
+    def __init__(
+        self, name: str, address: str, access: Access, port: int = PORT, connect: Connect = connect
+    ) -> None:
+        self.name, self.address, self.port = name, address, port
+        self._access, self._connect = access, connect
+        self._connection: Connection | None = None
+        self._used = 0.0
+        self._expands = True
+
+    # -- what NVUE offers
+
+    def get(self, path: str, revision: str = "operational", include: Sequence[str] = ()) -> Tree:
+        """A part of the tree; empty if the switch has nothing there."""
+        query = [("rev", revision), *(("include", pattern) for pattern in include)]
+        try:
+            if revision == "operational":
+                return self.request("GET", path, query)
+            return self._configured(path, query)
+        except SwitchError as error:
+            if error.status == http.client.NOT_FOUND:
+                return {}
+            raise
+
+    def applied(self) -> Tree:
+        """The running configuration, without defaults."""
+        return self.get("/", "applied")
+
+    def _configured(self, path: str, query: Sequence[tuple[str, str]]) -> Tree:
+        """A part of a configuration, without defaults and with ranges expanded.
+
+        The guide has the parameter ``expand`` from 5.15 on; without it that release folds names into ranges.
+        If a release refuses the parameter, it is not sent again. Ranges are expanded here in any case.
+        """
+        query, parent = [*query, ("filled", "false")], path.rpartition("/")[2]
+        if self._expands:
+            try:
+                return expand_ranges(self.request("GET", path, [*query, ("expand", "true")]), parent)
+            except SwitchError as error:
+                if error.status != http.client.BAD_REQUEST:
+                    raise
+                self._expands = False
+        return expand_ranges(self.request("GET", path, query), parent)
+
+    def create(self) -> str:
+        """Create a revision from the running configuration; its id."""
+        name = next(iter(self.request("POST", "/revision")), "")
+        if not name:
+            raise SwitchError(
+                "refused",
+                "it created a revision, but did not return its id",
+                "check it with nv config history",
+            )
+        return name
+
+    def patch(self, revision: str, tree: Tree) -> None:
+        """Merge ``tree`` into a revision; null unsets."""
+        self.request("PATCH", "/", [("rev", revision)], tree)
+
+    def difference(self, revision: str) -> Tree:
+        """What applying a revision would change. NVUE refuses to apply one that changes nothing."""
+        return self._configured("/", [("rev", revision), ("diff", "applied")])
+
+    def apply(self, revision: str, confirm: int | None = None) -> None:
+        """Start to apply; with ``confirm`` the switch rolls back by itself after so many seconds.
+
+        Raises:
+            SwitchError: the switch may have started nevertheless; see :meth:`progress`.
+
+        """
+        # No answer to `confirm` in advance: it would confirm at once.
+        body: Tree = {"state": "apply", "auto-prompt": ANSWERS}
+        if confirm is not None:
+            body["state-controls"] = {"confirm": confirm}
+        # Sent once: a second request could reach a revision that waits for its confirmation.
+        self.request("PATCH", _revision(revision), body=body, pauses=())
+
+    def confirm(self, revision: str) -> None:
+        """Confirm a change that waits for it; otherwise do nothing.
+
+        Raises:
+            SwitchError: the switch may have confirmed it nevertheless; see :meth:`progress`.
+
+        """
+        if state := CONFIRMED_BY.get(self.progress(revision).state):
+            body: Tree = {"state": state, "auto-prompt": ANSWERS}
+            self.request("PATCH", _revision(revision), body=body, pauses=())
+
+    def save(self) -> None:
+        """Save the running configuration for the next boot; releases from 5.9 on do so by themselves."""
+        self.request("PATCH", "/revision/applied", body={"state": "save", "auto-prompt": ANSWERS})
+
+    def progress(self, revision: str) -> Progress:
+        """The state of a revision."""
+        answer = self.request("GET", _revision(revision))
+        issues = get_tree(answer, "transition", "issue").values()
+        return Progress(
+            str(answer.get("state", "")), tuple(dict.fromkeys(_said(get_tree(issue)) for issue in issues))
+        )
+
+    def drop(self, revision: str) -> None:
+        """Delete a revision that was not applied."""
+        self.request("DELETE", _revision(revision), body={})
+
+    def revisions(self) -> list[str]:
+        """The ids of the revisions that run or ran, the newest first."""
+        answer = self.request("GET", "/revision")
+        states = {name: str(get_tree(each).get("state", "")) for name, each in answer.items()}
+        names = [name for name, state in states.items() if state in APPLIED_STATES and name not in ALIASES]
+        return sorted(names, key=_age, reverse=True)
+
+    # -- HTTP
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        query: Sequence[tuple[str, str]] = (),
+        body: Tree | None = None,
+        pauses: Sequence[float] | None = None,
+    ) -> Tree:
+        """Send one request; it is retried only after HTTP 500, 502, 503 and 504.
+
+        Raises:
+            SwitchError: it failed; with the remedy.
+
+        """
+        target = f"/nvue_v1{path}" + (f"?{urlencode(query)}" if query else "")
+        status, content = self._send(method, target, body)
+        for pause in self._access.pauses if pauses is None else pauses:
+            if status not in RETRIED_STATUSES:
+                break
+            self._access.clock.sleep(pause)
+            status, content = self._send(method, target, body)
+        place = f"{self.address}:{self.port}"
+        return read(self._access.credentials.user, place, f"{method} {path}", status, content)
+
+    def close(self) -> None:
+        """Close the connection; the next request opens a new one."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _send(self, method: str, target: str, body: Tree | None) -> tuple[int, bytes]:
+        headers = {"Authorization": self._access.credentials.header, "Accept": "application/json"}
+        content = None
+        if body is not None:
+            content = json.dumps(body).encode()
+            headers["Content-Type"] = "application/json"
+        now = self._access.clock.monotonic()
+        if now - self._used > IDLE_TIMEOUT_S:
+            self.close()
+        self._used = now
+        try:
+            if self._connection is None:
+                self._connection = self._connect(self.name, self.address, self.port, self._access)
+            self._connection.request(method, target, content, headers)
+            answer = self._connection.getresponse()
+            return answer.status, answer.read()
+        except ssl.SSLCertVerificationError as error:
+            self.close()
+            raise refused(self.address, error.verify_message) from None
+        except TimeoutError:
+            self.close()
+            said = f"no answer within {self._access.timeout:g} s"
+            raise SwitchError("unreachable", f"{said} to {method} {_short(target)}") from None
+        except (OSError, http.client.HTTPException) as error:
+            self.close()
+            said = str(error) or type(error).__name__
+            raise SwitchError("unreachable", f"{self.address}:{self.port}: {said}") from None
+
+
+def _revision(name: str) -> str:
+    """The path of a revision; an id such as ``changeset/cumulus/…`` is one segment of it."""
+    return f"/revision/{quote(name, safe='')}"
+
+
+def _short(target: str) -> str:
+    return target.partition("?")[0].removeprefix("/nvue_v1")
+
+
+def _said(issue: Tree) -> str:
+    location = get_tree(issue, "data").get("location")
+    message = str(issue.get("message") or issue.get("code") or "no reason given")
+    return f"{location}: {message}" if location else message
+
+
+def _age(name: str) -> tuple[int, str]:
+    """Ids sort by age: ``changeset/<user>/<time>`` of older releases before the numbers of later ones."""
+    return (int(name), "") if name.isdecimal() else (0, name.rpartition("/")[2])

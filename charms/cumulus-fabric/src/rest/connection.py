@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A connection to a switch: credentials, certificates, proxy and clock.
+
+The password is only in the header of a request, never in a log, an exception, an argument or an address.
+"""
+
+import base64
+import hashlib
+import hmac
+import http.client
+import ipaddress
+import ssl
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+from urllib.parse import unquote, urlsplit
+
+from converge import StepError
+
+RETRY_DELAYS_S = (0.5, 1.0, 2.0, 4.0, 8.0)
+"""Seconds before each retry."""
+
+
+class SwitchError(StepError):
+    """Why a request failed; ``kind`` is the kind of failure.
+
+    ``unreachable`` may be temporary, and the switch may have done what was asked; with ``refused`` the switch
+    itself rejected it; ``certificate``, ``credentials`` and ``proxy`` are for the operator to fix.
+    """
+
+    def __init__(self, kind: str, reason: str, remedy: str = "", status: int = 0) -> None:
+        super().__init__(reason, remedy)
+        self.kind = kind
+        self.status = status
+
+
+class Clock(Protocol):
+    """The clock for waiting; the module ``time`` is the real one."""
+
+    def monotonic(self) -> float: ...
+
+    def sleep(self, seconds: float, /) -> None: ...
+
+
+class Answer(Protocol):
+    """A response, as in http.client."""
+
+    status: int
+
+    def read(self) -> bytes: ...
+
+
+class Connection(Protocol):
+    """The part of http.client's connections that a request needs."""
+
+    def request(self, method: str, url: str, body: bytes | None, headers: Mapping[str, str], /) -> None: ...
+
+    def getresponse(self) -> Answer: ...
+
+    def close(self) -> None: ...
+
+
+@dataclass(frozen=True)
+class Credentials:
+    """User and password. Neither ``repr`` nor ``str`` shows the password."""
+
+    user: str
+    password: str = field(repr=False)
+
+    @property
+    def usable(self) -> bool:
+        """Whether both are one line of text that HTTP can transport."""
+        lines = all(text and text.isprintable() for text in (self.user, self.password))
+        return lines and ":" not in self.user
+
+    @property
+    def header(self) -> str:
+        """The value of ``Authorization``."""
+        return "Basic " + base64.b64encode(f"{self.user}:{self.password}".encode()).decode()
+
+
+@dataclass(frozen=True)
+class Access:
+    """How switches are reached.
+
+    Attributes:
+        credentials: of a user with access to NVUE.
+        ca: PEM of the authorities that may sign the switches' certificates; empty for those of the system.
+        pins: by switch name, the SHA-256 of the only certificate that it may present, in hex without colons.
+        timeout: seconds for one request.
+        proxy: URL of an HTTP proxy, used by CONNECT; empty for none.
+        no_proxy: hosts, suffixes and subnets that are reached directly, separated by commas.
+        pauses: seconds before each retry after a status of 5xx.
+        clock: for pauses and timeouts.
+
+    """
+
+    credentials: Credentials
+    ca: str = ""
+    pins: Mapping[str, str] = field(default_factory=dict[str, str])
+    timeout: float = 30.0
+    proxy: str = field(default="", repr=False)
+    no_proxy: str = ""
+    pauses: Sequence[float] = RETRY_DELAYS_S
+    clock: Clock = time
+
+
+def connect(name: str, address: str, port: int, access: Access) -> Connection:
+    """A connection to the switch ``name`` with a trusted certificate.
+
+    Raises:
+        ssl.SSLCertVerificationError: no authority of ``access`` signed the certificate.
+        SwitchError: it is not the pinned one, or the proxy's URL cannot be used.
+
+    """
+    pin = access.pins.get(name)
+    context = ssl.create_default_context(cadata=access.ca or None)
+    if pin is not None:
+        # The certificate itself is compared by _Https, before anything is sent.
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    proxy = proxy_for(address, access.proxy, access.no_proxy)
+    if proxy:
+        host, at, headers = _through(proxy)
+        connection = _Https(address, pin, host, at, access, context)
+        connection.set_tunnel(address, port, headers)
+    else:
+        connection = _Https(address, pin, address, port, access, context)
+    connection.connect()
+    return connection
+
+
+class _Https(http.client.HTTPSConnection):
+    """A connection to the switch at ``address`` that checks the pinned certificate whenever it connects.
+
+    http.client reconnects by itself before a request if the switch has sent ``Connection: close``.
+    """
+
+    def __init__(
+        self, address: str, pin: str | None, host: str, port: int, access: Access, context: ssl.SSLContext
+    ) -> None:
+        super().__init__(host, port, timeout=access.timeout, context=context)
+        self._address, self._pin = address, pin
+
+    def connect(self) -> None:
+        """Connect, through the proxy's tunnel if there is one.
+
+        Raises:
+            SwitchError: the certificate is not the pinned one; nothing was sent to the switch.
+
+        """
+        super().connect()
+        if self._pin is None:
+            return
+        presented = self.sock.getpeercert(binary_form=True)
+        if not hmac.compare_digest(hashlib.sha256(presented or b"").hexdigest(), self._pin):
+            self.close()
+            raise refused(self._address, "it is not the pinned one")
+
+
+def refused(address: str, said: str) -> SwitchError:
+    """The error for a certificate that is not trusted."""
+    remedy = "set ca-certificate to the authority that signed it, or pin it with pinned-certificates"
+    return SwitchError("certificate", f"the certificate of {address} is refused: {said}", remedy)
+
+
+def proxy_for(host: str, proxy: str, no_proxy: str) -> str:
+    """The proxy for a host, or nothing. ``no_proxy`` has names, domains and, as in Juju, subnets."""
+    passed = any(_matches(item.strip().lower(), host.lower()) for item in no_proxy.split(","))
+    return "" if passed else proxy
+
+
+def _matches(item: str, host: str) -> bool:
+    if item == "*":
+        return True
+    try:
+        return ipaddress.ip_address(host) in ipaddress.ip_network(item, strict=False)
+    except ValueError:
+        domain = item.lstrip(".")
+        return bool(domain) and (host == domain or host.endswith(f".{domain}"))
+
+
+def _through(proxy: str) -> tuple[str, int, dict[str, str]]:
+    """Host, port and headers of a proxy. CONNECT is sent over plain TCP, whatever the URL's scheme.
+
+    Raises:
+        SwitchError: its URL cannot be used. The message does not repeat it: it may hold a password.
+
+    """
+    remedy = "set it, or outside Juju the variable https_proxy, to a URL such as http://192.0.2.1:3128"
+    unusable = SwitchError("proxy", "option juju-https-proxy: is not the URL of an HTTP proxy", remedy)
+    try:
+        parts = urlsplit(proxy)
+        host, port = parts.hostname or "", parts.port or 3128
+        host.encode("idna")  # as the socket does: refuses invalid host names
+    except ValueError:
+        raise unusable from None
+    if not host or parts.scheme not in ("http", "https"):
+        raise unusable
+    if parts.username is None:
+        return host, port, {}
+    if parts.scheme == "https":
+        # Its password needs TLS to the proxy, and the tunnel TLS within TLS, which http.client lacks.
+        what = "option juju-https-proxy: a proxy with a password is not supported at an https:// URL"
+        remedy = "give the proxy's http:// URL, which sends that password unencrypted, or a proxy without one"
+        raise SwitchError("proxy", what, remedy)
+    user = Credentials(unquote(parts.username), unquote(parts.password or ""))
+    return host, port, {"Proxy-Authorization": user.header}

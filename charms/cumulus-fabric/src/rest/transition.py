@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Takes a revision from one state to another, even if requests or answers are lost."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from rest.client import Nvue, Progress
+from rest.connection import Clock, SwitchError
+
+MAX_ATTEMPTS = 3
+"""Requests for one transition if answers are lost."""
+
+AYS_TIMEOUT_S = 4.0
+"""Seconds after which the state ``ays`` means waiting; as a question answered in advance it is shorter."""
+
+
+@dataclass(frozen=True)
+class Polling:
+    """How a transition is polled.
+
+    Attributes:
+        clock: for waiting.
+        deadline: seconds that a transition may take.
+        poll: seconds between two reads.
+
+    """
+
+    clock: Clock
+    deadline: float
+    poll: float
+
+
+class AwaitsConfirmation:
+    """Whether a revision waits for its confirmation, by the states read one after the other.
+
+    The state for that is ``confirm``, or, according to nv-config-manager, ``ays``. Elsewhere ``ays`` is a
+    brief intermediate state, so it counts only if it lasts some seconds.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._since: float | None = None
+
+    def __call__(self, seen: Progress) -> bool:
+        """Whether it waits, now that this state has been read."""
+        if seen.state != "ays":
+            self._since = None
+            return seen.state == "confirm"
+        if self._since is None:
+            self._since = self._clock.monotonic()
+        return self._clock.monotonic() - self._since >= AYS_TIMEOUT_S
+
+
+def reach(
+    switch: Nvue,
+    revision: str,
+    ask: Callable[[], None],
+    *,
+    started: Callable[[Progress], bool],
+    reached: Callable[[Progress], bool],
+    polling: Polling,
+) -> Progress:
+    """Request a transition and wait for it; repeat the request if it was lost.
+
+    Raises:
+        SwitchError: the switch refused, or did not finish in time.
+
+    """
+    clock = polling.clock
+    deadline = clock.monotonic() + polling.deadline
+    lost = _try(ask)
+    further = MAX_ATTEMPTS - 1
+    while True:
+        late = clock.monotonic() > deadline  # a state read after the deadline still counts
+        seen = _look(switch, revision)
+        if seen is not None:
+            if reached(seen):
+                return seen
+            if seen.failed:
+                said = "; ".join(seen.issues) or "no reason given"
+                raise SwitchError("refused", f"{seen.state}: {said}")
+            if lost and further and not started(seen):
+                further -= 1
+                lost = _try(ask)
+                continue
+        if late:
+            what = f"not finished within {polling.deadline:g} s: {seen.state if seen else 'no answer'}"
+            raise SwitchError("unreachable", what, "check it with nv config history")
+        clock.sleep(polling.poll)
+
+
+def _try(ask: Callable[[], None]) -> bool:
+    """Send the request; True if it is unknown whether the switch received it."""
+    try:
+        ask()
+    except SwitchError as error:
+        if error.kind != "unreachable":
+            raise
+        return True
+    return False
+
+
+def _look(switch: Nvue, revision: str) -> Progress | None:
+    """The state of a revision; None while the switch does not answer, as during its own change."""
+    try:
+        return switch.progress(revision)
+    except SwitchError as error:
+        if error.kind != "unreachable":
+            raise
+        return None

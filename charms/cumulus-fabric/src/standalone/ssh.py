@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sends a script to an Onyx or Comware switch through netmiko.
+
+These switches have no revisions, so there is no diff and no rollback. A refused command stops the script and
+nothing is saved, so that a reboot of the switch restores its saved configuration.
+"""
+
+import tempfile
+from dataclasses import dataclass, field
+from typing import IO, Any, Protocol
+
+from converge import StepError
+
+from standalone import Script
+
+DRIVERS = {"onyx": "mellanox_mlnxos", "comware": "hp_comware"}
+"""netmiko's name of each platform."""
+
+REFUSED = r"^\s*%.*$"
+"""Both platforms start an error with a percent sign."""
+
+QUESTION = r"\[Y/N\]:?\s*$"
+MAX_QUESTIONS = 4
+"""Questions that saving may ask: to continue, to overwrite."""
+
+
+@dataclass(frozen=True)
+class Login:
+    """How to log in by SSH. Neither ``repr`` nor ``str`` shows the password.
+
+    Attributes:
+        user: a user who may configure the switch.
+        password: of the user.
+        known_hosts: lines with the switches' host keys; ~/.ssh/known_hosts if empty. A switch whose key is
+            not among them is refused.
+        port: of SSH.
+        timeout: seconds to connect, and for each command.
+
+    """
+
+    user: str
+    password: str = field(repr=False)
+    known_hosts: str = ""
+    port: int = 22
+    timeout: float = 30.0
+
+
+def push_config(platform: str, address: str, script: Script, login: Login) -> None:
+    """Log in to ``address``, send the script, and save.
+
+    Raises:
+        StepError: the switch is unreachable, or refused a command; with the command and the answer.
+
+    """
+    try:
+        import netmiko  # takes a second to load, and only such switches need it
+        import paramiko
+    except ImportError as error:
+        raise StepError(
+            f"netmiko cannot be loaded: {error}", "pack the charm on the base that it runs on"
+        ) from None
+    try:
+        with (
+            tempfile.NamedTemporaryFile("w", prefix="known-hosts-") as keys,
+            netmiko.ConnectHandler(**_parameters(platform, address, login, keys)) as connection,
+        ):
+            connection.enable()
+            connection.send_config_set(
+                script.lines, error_pattern=REFUSED, read_timeout=login.timeout, exit_config_mode=False
+            )
+            _save(connection, script.save, login.timeout)
+            connection.exit_config_mode()
+    except netmiko.NetmikoAuthenticationException:
+        remedy = "correct the user or the password"
+        raise StepError(f"{address} refused the login of {login.user}", remedy) from None
+    except netmiko.ConfigInvalidException as error:
+        command, _, answer = (
+            str(error).removeprefix("Invalid input detected at command: ").partition(", matched")
+        )
+        remedy = "nothing was saved; correct the intent, or the switch, and apply again"
+        said = answer.removeprefix(" error: ").strip()
+        raise StepError(f"{address} refused '{command}': {said}", remedy) from None
+    except (netmiko.NetmikoBaseException, paramiko.SSHException, OSError, ValueError) as error:
+        if "known_hosts" in str(error) or isinstance(error, paramiko.BadHostKeyException):
+            reason = f"{address} presents a host key that differs from the known one"
+            raise StepError(reason, "check the key at the switch, then add it to the known hosts") from None
+        said = str(error).strip().partition("\n")[0] or type(error).__name__
+        raise StepError(f"{address} cannot be configured: {said}", "check that it answers by SSH") from None
+
+
+def _parameters(platform: str, address: str, login: Login, keys: IO[str]) -> dict[str, Any]:
+    keys.write(login.known_hosts)
+    keys.flush()
+    return {
+        "device_type": DRIVERS[platform],
+        "host": address,
+        "port": login.port,
+        "username": login.user,
+        "password": login.password,
+        "conn_timeout": login.timeout,
+        "ssh_strict": True,
+        "system_host_keys": not login.known_hosts,
+        "alt_host_keys": bool(login.known_hosts),
+        "alt_key_file": keys.name,
+        "allow_agent": False,
+        "use_keys": False,
+        # Wait for the echo of each command, so that an error is seen before the next one is sent.
+        "global_cmd_verify": True,
+    }
+
+
+class _Connection(Protocol):
+    def send_command(
+        self, command_string: str, *, expect_string: str, read_timeout: float, strip_prompt: bool
+    ) -> object: ...
+
+
+def _save(connection: _Connection, command: str, timeout: float) -> None:
+    def say(line: str) -> str:
+        prompt = rf"[>\]#]\s*$|{QUESTION}"
+        return str(
+            connection.send_command(line, expect_string=prompt, read_timeout=timeout, strip_prompt=False)
+        )
+
+    answer = say(command)
+    for _ in range(MAX_QUESTIONS):
+        if not _asks(answer):
+            break
+        answer = say("Y")
+    if refusal := next((line for line in answer.splitlines() if line.lstrip().startswith("%")), None):
+        raise StepError(f"the configuration could not be saved: {refusal.strip()}", "save it on the switch")
+
+
+def _asks(answer: str) -> bool:
+    return answer.rstrip().rstrip(":").endswith("[Y/N]")

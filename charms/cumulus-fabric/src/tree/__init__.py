@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""NVUE's object tree: the nested dicts of its JSON, and the paths of their nodes. Pure."""
+
+from collections.abc import Iterator
+from typing import Any, TypeAlias, cast
+
+from intent import ports
+
+Tree: TypeAlias = dict[str, Any]
+Path: TypeAlias = tuple[str, ...]
+"""Keys from the top of the tree."""
+
+RANGED = ("interface", "member", "vlan", "neighbor", "transceiver")
+"""Keys below which a switch may fold names into ranges (user guide of 5.15, "NVUE API").
+
+Elsewhere ``ntp0-1`` is one name.
+"""
+
+
+def as_tree(node: object) -> Tree | None:
+    """The node itself where it has keys; None for a value or for nothing."""
+    return cast("Tree", node) if isinstance(node, dict) else None
+
+
+def get_path(tree: object, path: Path) -> object:
+    """The node at ``path``, or None."""
+    node = tree
+    for key in path:
+        node = (as_tree(node) or {}).get(key)
+    return node
+
+
+def get_tree(tree: object, *path: str) -> Tree:
+    """The node at these keys; empty where there is none or only a value."""
+    return as_tree(get_path(tree, path)) or {}
+
+
+def leaves(tree: Tree, path: Path = ()) -> Iterator[tuple[Path, Any]]:
+    """Every leaf and every empty instance with its path, as ``nv set`` would name them."""
+    for key, value in tree.items():
+        if isinstance(value, dict) and value:
+            yield from leaves(cast("Tree", value), (*path, key))
+        else:
+            yield (*path, key), value
+
+
+def overlaps(pattern: str, path: Path) -> bool:
+    """Whether ``path`` is what ``pattern`` names, above it or below it; ``*`` stands for any one key."""
+    return all(word in ("*", key) for word, key in zip(pattern.split("/"), path))
+
+
+def covers(pattern: str, path: Path) -> bool:
+    """Whether ``path`` is what ``pattern`` names, or below it."""
+    return len(path) > pattern.count("/") and overlaps(pattern, path)
+
+
+def merged(base: Tree, patch: Tree) -> Tree:
+    """``base`` with ``patch`` merged into it; null stays null."""
+    result = dict(base)
+    for key, value in patch.items():
+        one, other = as_tree(result.get(key)), as_tree(value)
+        result[key] = value if one is None or other is None else merged(one, other)
+    return result
+
+
+def expand_ranges(tree: Tree, parent: str = "") -> Tree:
+    """``tree`` with the names that a switch has folded into ranges (``swp1-4``) one by one.
+
+    ``parent`` is the key above the tree.
+    """
+    expanded: Tree = {}
+    for key, value in tree.items():
+        below: Any = expand_ranges(cast("Tree", value), key) if isinstance(value, dict) else value
+        for name in ports.names(key) if parent in RANGED else (key,):
+            one, other = as_tree(expanded.get(name)), as_tree(below)
+            expanded[name] = below if one is None or other is None else merged(one, other)
+    return expanded

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One switch of the fabric as NVUE's object tree, in either dialect. Pure.
+
+The tree is the nested dict of NVUE's JSON. It is complete: it also has what the ``nv set`` command adds by
+itself (``type``, ``enable``), because REST adds nothing. Its values are int and str only; ``on`` is text.
+Releases up to 5.14 use ``enable: on``, those from 5.15 ``state: enabled`` (NVIDIA's NVUE reference).
+"""
+
+from intent.model import Bond, Dialect, Fabric, Link, Network, Role, Switch, SwitchPort
+
+from tree import Tree
+
+DEFAULT_MTU = 9216
+"""The default MTU of switch ports in Cumulus Linux; not written if the intent has the same."""
+
+BRIDGE = "br_default"
+GROUP = "underlay"
+"""The BGP peer-group of all links between switches."""
+
+
+def tree(fabric: Fabric, switch: Switch, dialect: Dialect) -> Tree:
+    """The whole tree for ``switch``.
+
+    Raises:
+        ValueError: the switch does not run Cumulus Linux.
+
+    """
+    if switch.platform != "cumulus":
+        raise ValueError(f"{switch.name} runs {switch.platform}, which has no NVUE")
+    say = _Vocabulary(dialect)
+    made: Tree = {"interface": _interfaces(fabric, switch, say), **_routing(switch, say)}
+    if switch.role is Role.LEAF:
+        made["bridge"] = {"domain": {BRIDGE: {"vlan": _vnis(switch.networks)}}}
+        made["nve"] = {
+            "vxlan": {**say.on, "source": {"address": switch.loopback}, "arp-nd-suppress": say.yes}
+        }
+        made["evpn"] = {**say.on, "multihoming": say.on}
+        if switch.anycast_mac:
+            made["system"] = {"global": {"anycast-mac": switch.anycast_mac}}
+    if switch.roce != "off":
+        made["qos"] = {"roce": {**say.on, "mode": switch.roce}}
+    return made
+
+
+class _Vocabulary:
+    """The words of a dialect. Each use returns a new dict, because callers may change trees."""
+
+    def __init__(self, dialect: Dialect) -> None:
+        self.new = dialect is Dialect.FROM_5_15
+
+    @property
+    def yes(self) -> str:
+        """The value of a setting that is on."""
+        return "enabled" if self.new else "on"
+
+    @property
+    def on(self) -> Tree:
+        """The keys of a feature that is on."""
+        return {"state": "enabled"} if self.new else {"enable": "on"}
+
+    def address(self, address: str) -> Tree:
+        """An IPv4 address of an interface."""
+        return {"ipv4" if self.new else "ip": {"address": {address: {}}}}
+
+
+def _interfaces(fabric: Fabric, switch: Switch, say: _Vocabulary) -> Tree:
+    made: Tree = {"lo": {**say.address(f"{switch.loopback}/32"), "type": "loopback"}}
+    for link in switch.links:
+        made[link.port] = _link(fabric, switch, link, say)
+    for bond in switch.bonds:
+        for member in bond.members:
+            made[member] = {"type": "swp"}
+        made[bond.name] = _bond(bond, say)
+    for port in switch.single_homed:
+        made[port.name] = {**_access(port, "swp"), **_mtu(port.mtu or DEFAULT_MTU)}
+    return made
+
+
+def _link(fabric: Fabric, switch: Switch, link: Link, say: _Vocabulary) -> Tree:
+    made: Tree = {"type": "swp", **_mtu(fabric.mtu.fabric)}
+    if switch.role is Role.LEAF and link.tracked:
+        made["evpn"] = {"multihoming": {"uplink": say.yes}}
+    return made
+
+
+def _bond(bond: Bond, say: _Vocabulary) -> Tree:
+    segment = bond.segment
+    return {
+        **_access(bond, "bond"),
+        **_mtu(bond.mtu or DEFAULT_MTU),
+        "bond": {"member": {member: {} for member in bond.members}, "lacp-bypass": say.yes},
+        "evpn": {
+            "multihoming": {
+                "segment": {
+                    **say.on,
+                    "local-id": segment.local_id,
+                    "mac-address": segment.mac,
+                    "df-preference": segment.df_preference,
+                }
+            }
+        },
+    }
+
+
+def _access(port: SwitchPort, kind: str) -> Tree:
+    domain: Tree = {"vlan": {str(network.vlan): {} for network in port.networks}}
+    if port.untagged:
+        domain["untagged"] = port.untagged.vlan
+    description = {"description": port.description} if port.description else {}
+    return {"type": kind, **description, "bridge": {"domain": {BRIDGE: domain}}}
+
+
+def _mtu(mtu: int) -> Tree:
+    return {} if mtu == DEFAULT_MTU else {"link": {"mtu": mtu}}
+
+
+def _vnis(networks: tuple[Network, ...]) -> Tree:
+    return {str(network.vlan): {"vni": {str(network.vni): {}}} for network in networks}
+
+
+def _routing(switch: Switch, say: _Vocabulary) -> Tree:
+    bgp: Tree = {
+        "address-family": {
+            "ipv4-unicast": {**say.on, "redistribute": {"connected": say.on}},
+            "l2vpn-evpn": say.on,
+        },
+        **say.on,
+        "peer-group": {GROUP: {"remote-as": "external", "address-family": {"l2vpn-evpn": say.on}}},
+    }
+    if switch.links:
+        bgp["neighbor"] = {link.port: {"peer-group": GROUP, "type": "unnumbered"} for link in switch.links}
+    own: Tree = {**say.on, "autonomous-system": switch.asn, "router-id": switch.loopback}
+    return {"router": {"bgp": own}, "vrf": {"default": {"router": {"bgp": bgp}}}}

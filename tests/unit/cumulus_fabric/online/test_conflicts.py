@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a switch runs beside the intent and cannot keep: nothing is sent, and the operator is told why."""
+
+from collections.abc import Iterator
+from copy import deepcopy
+from typing import Any
+
+import pytest
+from converge import Severity
+from lab.nvue import merge
+from online import Site
+from unit.cumulus_fabric.online.site import Rack, rack
+from unit.cumulus_fabric.online.test_faults import CHANGED, SMALL
+
+
+@pytest.fixture(params=["5.9.2", "5.15.0"])
+def three(request: pytest.FixtureRequest) -> Iterator[Rack]:
+    """One spine and two leaves that run the intent."""
+    with rack(SMALL, applied=True, release=request.param) as made:
+        yield made
+
+
+def runs(three: Rack, name: str, change: dict[str, Any]) -> None:
+    """Let a switch run something more than the intent; NVUE takes it."""
+    box = three.servers[name].switch
+    new = box.rules.new
+    running = box.revisions[box.applied_id]
+    on, yes = ("state", "enabled") if new else ("enable", "on")
+    spoken = _spoken(change, on, yes)
+    assert box.rules.refuse(spoken) == ""
+    running.tree = merge(running.tree, spoken)
+    assert box.rules.contradictions(running.tree) == []
+
+
+def _spoken(node: Any, on: str, yes: str) -> Any:
+    """A tree in the dialect of a switch: ENABLE and YES are its words."""
+    if isinstance(node, dict):
+        return {on if key == "ENABLE" else key: _spoken(value, on, yes) for key, value in node.items()}
+    return {"YES": yes, "NO": {"on": "off", "enabled": "disabled"}[yes]}.get(node, node)
+
+
+def bridged(*names: str) -> dict[str, Any]:
+    storage = {"bridge": {"domain": {"br_storage": {}}}}
+    return {"interface": dict.fromkeys(names, storage)}
+
+
+PEERLINK = {
+    "peerlink": {"type": "peerlink", "bond": {"member": {"swp20": {}, "swp21": {}}}},
+    "peerlink.4094": {"type": "sub", "base-interface": "peerlink", "vlan": 4094},
+}
+PAIR = {"ENABLE": "YES", "mac-address": "44:38:39:BE:EF:AA", "backup": {"10.10.10.2": {}}}
+LEARN = {"vlan": {"7": {"vni": {"7": {"mac-learning": "YES"}}}}}
+BESIDE: dict[str, tuple[dict[str, Any], str, str]] = {
+    "the bond in another bridge": (
+        bridged("bond1"),
+        "bond1 is in bridge br_storage, which is not in the intent",
+        "run nv unset interface bond1 bridge domain br_storage and nv config apply on the switch, "
+        "or remove bond1 from the intent",
+    ),
+    "ports in another bridge": (
+        bridged("swp31", "bond1"),
+        "bond1,swp31 are in bridge br_storage, which is not in the intent",
+        "run nv unset interface bond1,swp31 bridge domain br_storage and nv config apply on the switch, "
+        "or remove bond1,swp31 from the intent",
+    ),
+    "MLAG": (
+        {"mlag": PAIR, "interface": PEERLINK, "nve": {"vxlan": {"mlag": {"shared-address": "10.0.1.12"}}}},
+        "MLAG is configured (mlag; nve vxlan mlag; interface peerlink,peerlink.4094), "
+        "which excludes EVPN multihoming",
+        "run nv unset mlag, nv unset nve vxlan mlag, nv unset interface peerlink,peerlink.4094 "
+        "and nv config apply on the switch",
+    ),
+    "a bond's MLAG": (
+        {"interface": {"bond1": {"bond": {"mlag": {"ENABLE": "YES", "id": 1}}}}},
+        "MLAG is configured (interface bond1 bond mlag), which excludes EVPN multihoming",
+        "run nv unset interface bond1 bond mlag and nv config apply on the switch",
+    ),
+    "MAC learning": (
+        {"nve": {"vxlan": {"mac-learning": "YES"}}},
+        "MAC learning over VXLAN is on (nve vxlan mac-learning), which EVPN does not allow",
+        "run nv unset nve vxlan mac-learning and nv config apply on the switch",
+    ),
+    "MAC learning of another bridge's VNI": (
+        {"bridge": {"domain": {"br_storage": LEARN}}},
+        "MAC learning over VXLAN is on (bridge domain br_storage vlan 7 vni 7 mac-learning), "
+        "which EVPN does not allow",
+        "run nv unset bridge domain br_storage vlan 7 vni 7 mac-learning and nv config apply on the switch",
+    ),
+}
+
+
+@pytest.mark.parametrize(("change", "what", "remedy"), BESIDE.values(), ids=BESIDE)
+def test_a_conflict_is_named_and_nothing_is_planned_or_sent(
+    three: Rack, change: dict[str, Any], what: str, remedy: str
+) -> None:
+    runs(three, "Leaf0-1", change)
+    before = deepcopy(three.applied)
+    site = Site(CHANGED, three.site.fleet)
+    plan = site.survey().plan
+    assert (plan.blocked, plan.steps) == (True, ())
+    (found,) = [each for each in plan.findings if each.severity is Severity.BLOCKED]
+    assert (found.subject, found.what, found.remedy) == ("Leaf0-1", what, remedy)
+    assert found in site.verify()
+    report = site.apply()
+    assert (report.applied, report.verdict) == (False, "nothing was sent to any switch")
+    assert found in report.reasons
+    assert (three.writes(), three.applied) == ([], before)
+
+
+ALLOWED: dict[str, dict[str, Any]] = {
+    "MLAG that is off": {"mlag": {"ENABLE": "NO"}},
+    "MAC learning that is off": {"nve": {"vxlan": {"mac-learning": "NO"}}},
+    "ports that the intent does not use in a bridge of their own": {
+        "interface": {"swp20": {"type": "swp", **bridged("swp20")["interface"]["swp20"]}}
+    },
+}
+
+
+@pytest.mark.parametrize("change", ALLOWED.values(), ids=ALLOWED)
+def test_settings_that_do_not_conflict_stay(three: Rack, change: dict[str, Any]) -> None:
+    runs(three, "Leaf0-1", change)
+    plan = three.site.survey().plan
+    assert (plan.empty, plan.findings) == (True, ())
+
+
+def test_a_spine_without_multihoming_may_learn(three: Rack) -> None:
+    runs(three, "Spine0", {"nve": {"vxlan": {"mac-learning": "YES"}}, "mlag": PAIR})
+    assert not three.site.survey().plan.blocked
+
+
+def test_mac_learning_in_the_intents_own_bridge_is_unset(three: Rack) -> None:
+    vlan = next(iter(three.applied["Leaf0-1"]["bridge"]["domain"]["br_default"]["vlan"]))
+    learns = {vlan: {"vni": {vlan: {"mac-learning": "YES"}}}}
+    runs(three, "Leaf0-1", {"bridge": {"domain": {"br_default": {"vlan": learns}}}})
+    (step,) = three.site.survey().plan.steps
+    assert step.what == (
+        f"Leaf0-1: VLANs: unset bridge domain br_default vlan {vlan} vni {vlan} mac-learning"
+    )
+    assert three.site.apply().applied
+    assert three.site.survey().plan.empty
+
+
+def test_a_rollback_is_not_held_up(three: Rack) -> None:
+    assert Site(CHANGED, three.site.fleet).apply().applied
+    runs(three, "Leaf0-1", {"nve": {"vxlan": {"mac-learning": "YES"}}})
+    assert three.site.rollback().applied

@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is the intent's on a switch, what is not, and the patch between the two."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from intent.model import Dialect
+from lab.nvue import diff, merge
+from lab.nvue.factory import factory
+from lab.nvue.trees import folded
+from observe import Observed, SwitchState
+from plan import plan
+from tree import expand_ranges, render
+from tree.diff import difference, inverse, patch_between
+from unit.cumulus_fabric.fabrics import SIX, fabric
+
+RDG = fabric()
+
+
+def tree(name: str = "Leaf0-1", dialect: Dialect = Dialect.UNTIL_5_14) -> dict[str, Any]:
+    switch = RDG.switch(name)
+    assert switch is not None
+    return render.tree(RDG, switch, dialect)
+
+
+@pytest.mark.parametrize("dialect", Dialect)
+@pytest.mark.parametrize("name", SIX)
+def test_nothing_differs_on_a_switch_that_runs_the_intent(name: str, dialect: Dialect) -> None:
+    new = dialect is Dialect.FROM_5_15
+    assert difference(merge(factory(name, new), tree(name, dialect)), tree(name, dialect)) == {}
+
+
+@pytest.mark.parametrize("name", SIX)
+def test_on_a_fresh_switch_the_patch_makes_the_intent_and_keeps_the_rest(name: str) -> None:
+    fresh = factory(name, new=False)
+    assert merge(fresh, difference(fresh, tree(name))) == merge(fresh, tree(name))
+
+
+FOREIGN = [
+    {"system": {"hostname": "other", "timezone": "Europe-Berlin"}},
+    {"interface": {"eth0": {"ip": {"address": {"192.0.2.5/24": {}}}, "link": {"mtu": 9000}}}},
+    {"interface": {"swp31": {"link": {"speed": "100G", "fec": "rs"}}}},
+    {"interface": {"swp31": {"description": "to the first spine"}}},
+    {"interface": {"swp20": {"type": "swp", "description": "spare", "link": {"mtu": 1500}}}},
+    {"nve": {"vxlan": {"encapsulation": {"dscp": {"action": "derive"}}}}},
+    {"vrf": {"default": {"router": {"bgp": {"peer-group": {"border": {"remote-as": 64999}}}}}}},
+    {"vrf": {"default": {"router": {"bgp": {"neighbor": {"swp28": {"peer-group": "border"}}}}}}},
+    {"service": {"ntp": {"mgmt": {"server": {"192.0.2.1": {}}}}}},
+]
+
+
+@pytest.mark.parametrize("foreign", FOREIGN)
+def test_settings_that_the_intent_does_not_own_stay(foreign: dict[str, Any]) -> None:
+    assert difference(merge(tree(), foreign), tree()) == {}
+
+
+SURPLUS = [
+    (
+        {"interface": {"bond7": {"type": "bond", "bond": {"member": {"swp15": {}}}}}},
+        {"interface": {"bond7": None}},
+    ),
+    (
+        {"interface": {"bond1": {"bridge": {"domain": {"br_default": {"vlan": {"77": {}}}}}}}},
+        {"interface": {"bond1": {"bridge": {"domain": {"br_default": {"vlan": {"77": None}}}}}}},
+    ),
+    ({"interface": {"swp31": {"link": {"mtu": 1500}}}}, {"interface": {"swp31": {"link": None}}}),
+    ({"interface": {"lo": {"ip": {"address": {"10.9.9.9/32": {}}}}}},
+     {"interface": {"lo": {"ip": {"address": {"10.9.9.9/32": None}}}}}),
+    ({"bridge": {"domain": {"br_default": {"vlan": {"77": {"vni": {"77": {}}}}}}}},
+     {"bridge": {"domain": {"br_default": {"vlan": {"77": None}}}}}),
+    ({"vrf": {"default": {"router": {"bgp": {"neighbor": {"swp30": {"peer-group": "underlay"}}}}}}},
+     {"vrf": {"default": {"router": {"bgp": {"neighbor": {"swp30": None}}}}}}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("surplus", "patch"), SURPLUS)
+def test_owned_settings_that_are_not_in_the_intent_are_unset(
+    surplus: dict[str, Any], patch: dict[str, Any]
+) -> None:
+    assert difference(merge(tree(), surplus), tree()) == patch
+
+
+def test_mac_addresses_are_the_same_in_any_case_of_letters() -> None:
+    now = merge(tree(), {"system": {"global": {"anycast-mac": "44:38:39:be:ef:aa"}}})
+    assert difference(now, tree()) == {}
+
+
+def test_ranges_that_a_switch_folds_are_expanded() -> None:
+    folded = {
+        "interface": {"swp9-10,swp22": {"type": "swp"}, "bond1-2": {"link": {"mtu": 9000}}},
+        "vlan": {"9,20-21": {}},
+    }
+    assert expand_ranges(folded) == {
+        "interface": {
+            **{name: {"type": "swp"} for name in ("swp9", "swp10", "swp22")},
+            **{name: {"link": {"mtu": 9000}} for name in ("bond1", "bond2")},
+        },
+        "vlan": {"9": {}, "20": {}, "21": {}},
+    }
+
+
+@pytest.mark.parametrize("dialect", Dialect)
+@pytest.mark.parametrize("name", SIX)
+def test_nothing_differs_where_a_switch_folds_what_is_alike(name: str, dialect: Dialect) -> None:
+    shown = folded(tree(name, dialect))
+    assert "bond_ext,bond1-2" in shown["interface"] or not name.startswith("Leaf0")
+    assert expand_ranges(shown) == tree(name, dialect)
+    assert difference(shown, tree(name, dialect)) == {}
+
+
+@pytest.mark.parametrize(
+    "kept", [{"ntp": {"mgmt": {"server": {"ntp0-1": {}}}}}, {"acl": {"deny1-2": {"rule": {"10-20": {}}}}}]
+)
+def test_a_name_with_a_dash_is_not_a_range_where_nvue_has_none(kept: dict[str, Any]) -> None:
+    """A rollback would unset ntp0 and ntp1, which do not exist."""
+    assert expand_ranges({"service": kept}) == {"service": kept}
+
+
+IDENTITY = {"autonomous-system": 65101, "router-id": "10.10.10.1"}
+IN_VRF = [
+    ({"autonomous-system": 65999}, "set vrf default router bgp autonomous-system 65101", 65999),
+    ({"autonomous-system": "none"}, "set vrf default router bgp autonomous-system 65101", "none"),
+    ({"router-id": "10.9.9.9"}, "set vrf default router bgp router-id 10.10.10.1", "10.9.9.9"),
+]
+
+
+def bgp_in_vrf(values: dict[str, Any], everywhere: dict[str, Any] | None = None) -> dict[str, Any]:
+    """A switch that runs the intent, with these values in VRF default."""
+    changes = {"vrf": {"default": {"router": {"bgp": values}}}, "router": {"bgp": everywhere or {}}}
+    return merge(tree(), changes)
+
+
+@pytest.mark.parametrize(("values", "what", "was"), IN_VRF)
+def test_another_identity_in_the_vrf_is_a_difference(values: dict[str, Any], what: str, was: Any) -> None:
+    """There it overrides the global one, which is as intended."""
+    now = bgp_in_vrf(values)
+    after = merge(now, difference(now, tree()))
+    (step,) = plan({"Leaf0-1": tree()}, Observed({"Leaf0-1": SwitchState("Leaf0-1", "5.9.2", now)})).steps
+    assert step.what == f"Leaf0-1: BGP: {what}"
+    assert step.why == f"bgp {next(iter(values))} is {was}"
+    assert step.disruption.name == "HOST_NETWORK_CUT"
+    assert difference(after, tree()) == {}
+
+
+@pytest.mark.parametrize("values", [IDENTITY, {"autonomous-system": "auto", "router-id": "auto"}])
+def test_the_intents_identity_in_the_vrf_stays(values: dict[str, Any]) -> None:
+    assert difference(bgp_in_vrf(values), tree()) == {}
+
+
+def test_an_identity_in_the_vrf_need_not_be_global() -> None:
+    """As in NVIDIA's examples of EVPN multihoming."""
+    nothing = dict.fromkeys(IDENTITY)
+    assert difference(bgp_in_vrf(IDENTITY, nothing), tree()) == {}
+    wrong = bgp_in_vrf({**IDENTITY, "autonomous-system": 65999}, nothing)
+    assert difference(wrong, tree()) == {
+        "vrf": {"default": {"router": {"bgp": {"autonomous-system": 65101}}}}
+    }
+    inherited = bgp_in_vrf({"autonomous-system": "auto"}, nothing)
+    assert difference(inherited, tree()) == {"router": {"bgp": IDENTITY}}
+
+
+def test_a_wrong_global_identity_is_a_difference_whatever_the_vrf_has() -> None:
+    now = bgp_in_vrf(IDENTITY, {"autonomous-system": 65999})
+    assert difference(now, tree()) == {"router": {"bgp": {"autonomous-system": 65101}}}
+
+
+leaf = st.one_of(st.text("abc", max_size=2), st.integers(0, 3))
+trees = st.recursive(
+    leaf, lambda below: st.dictionaries(st.text("xyz", min_size=1, max_size=1), below), max_leaves=12
+)
+nodes = st.dictionaries(st.text("xyz", min_size=1, max_size=1), trees, max_size=3)
+
+
+@given(nodes, nodes)
+def test_a_patch_makes_the_target_and_its_inverse_undoes_it(
+    base: dict[str, Any], target: dict[str, Any]
+) -> None:
+    patch = patch_between(base, target)
+    assert merge(base, patch) == target
+    assert patch == diff(base, target)
+    assert merge(target, inverse(base, patch)) == base
