@@ -28,6 +28,11 @@ def test_ranges_of_every_name_are_expanded(key: str, names: list[str]) -> None:
     assert list(ports.names(key)) == names
 
 
+@pytest.mark.parametrize("key", ["swp1-99999999", "swp1-" + "9" * 5000, "9" * 5000, "swp1-999s1-999"])
+def test_a_range_that_no_switch_can_have_stands_for_itself(key: str) -> None:
+    assert ports.names(key) == (key,)
+
+
 FOLDED = {
     "swp1-2,swp10": ["swp10", "swp2", "swp1"],
     "bond1-2,bond_ext,lo": ["lo", "bond_ext", "bond2", "bond1"],

@@ -8,7 +8,9 @@ from collections.abc import Iterable
 from converge.shape import InvalidValue
 
 _ITEM = re.compile(r".*?(?P<first>\d+)(?:-(?P<last>\d+))?")
-_RANGE = re.compile(r"(\d+)-(\d+)")
+_RANGE = re.compile(r"(?<!\d)(\d{1,9})-(\d{1,9})(?!\d)")
+MAX_NAMES = 4096
+"""No switch has more ports or VLANs. A longer range is not opened: it would only use up memory."""
 
 
 def expand(path: str, ranges: str) -> tuple[str, ...]:
@@ -56,6 +58,8 @@ def _counted(item: str) -> list[str]:
     if match is None or int(match[2]) < int(match[1]):
         return [item]
     rests = _counted(item[match.end() :])
+    if (int(match[2]) - int(match[1]) + 1) * len(rests) > MAX_NAMES:
+        return [item]
     numbers = [str(number).zfill(len(match[1])) for number in range(int(match[1]), int(match[2]) + 1)]
     return [f"{item[: match.start()]}{number}{rest}" for number in numbers for rest in rests]
 
