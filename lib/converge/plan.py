@@ -2,7 +2,7 @@
 """Steps, their cost to the people who use the machine, and plans."""
 
 import enum
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
 from converge.finding import Finding, Severity
@@ -38,7 +38,7 @@ class Op(Protocol[SystemIn]):
 
 @dataclass(frozen=True)
 class Step(Generic[System]):
-    """One change.
+    """One change. It may rely on all steps before it: a plan runs in order and stops at the first failure.
 
     Attributes:
         key: stable identifier, unique within its plan: ``0000:3b:00.0/eswitch``.
@@ -46,7 +46,6 @@ class Step(Generic[System]):
         why: the difference that makes it necessary.
         disruption: what it costs.
         op: the change itself.
-        needs: keys of earlier steps without which this one must not run.
 
     """
 
@@ -55,7 +54,6 @@ class Step(Generic[System]):
     why: str
     disruption: Disruption
     op: Op[System]
-    needs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -76,7 +74,7 @@ class Plan(Generic[System]):
 
     steps: tuple[Step[System], ...] = ()
     held: tuple[Held[System], ...] = ()
-    findings: tuple[Finding, ...] = field(default=())
+    findings: tuple[Finding, ...] = ()
 
     @property
     def empty(self) -> bool:
@@ -87,19 +85,3 @@ class Plan(Generic[System]):
     def blocked(self) -> bool:
         """Something that only the operator can mend keeps this plan from running."""
         return any(finding.severity is Severity.BLOCKED for finding in self.findings)
-
-    def within(self, limit: Disruption, reason: str, release: str) -> "Plan[System]":
-        """This plan with every step that costs more than ``limit`` held.
-
-        A step that needs a held step is held too, for the same reason: order is never broken.
-        """
-        run: list[Step[System]] = []
-        held = list(self.held)
-        waiting = {item.step.key for item in held}
-        for step in self.steps:
-            if step.disruption > limit or waiting.intersection(step.needs):
-                waiting.add(step.key)
-                held.append(Held(step, reason, release))
-            else:
-                run.append(step)
-        return replace(self, steps=tuple(run), held=tuple(held))

@@ -57,10 +57,8 @@ def steps(
             todo.append(Step(path, f"install {path}", why, Disruption.NONE, op))
     for name in names:
         if name not in found.enabled:
-            needs = tuple(step.key for step in todo if step.key == units.path(name))
             what, why = f"enable {name}", "it does not start at boot"
-            op = ops.EnableUnit(name)
-            todo.append(Step(f"{name}/enabled", what, why, Disruption.NONE, op, needs))
+            todo.append(Step(f"{name}/enabled", what, why, Disruption.NONE, ops.EnableUnit(name)))
     return todo
 
 

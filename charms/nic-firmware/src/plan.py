@@ -69,8 +69,7 @@ def plan(
         about += said
         run += steps
         last += burns
-        needs = tuple(step.key for step in (*steps, *burns))
-        activation = _activation(nic, wanted, observed, policy, needs)
+        activation = _activation(nic, wanted, observed, policy, burns=bool(burns))
         if isinstance(activation, Held):
             held.append(activation)
         elif activation:
@@ -87,12 +86,12 @@ def plan(
 
 
 def _activation(
-    nic: Nic, wanted: Desired, observed: Observed, policy: Policy, needs: tuple[str, ...]
+    nic: Nic, wanted: Desired, observed: Observed, policy: Policy, *, burns: bool
 ) -> "HostStep | Held[System] | None":
     """What makes next-boot values current: a reset where that is allowed and nobody notices, or a reboot."""
     waits = {port.bdf: waiting(port.bdf, wanted, observed) for port in nic.ports}
     names = sorted({setting.name for settings in waits.values() for setting in settings})
-    version = pending_version(nic, observed, f"{nic.slot}/burn" in needs)
+    version = pending_version(nic, observed, burns)
     names += [f"firmware {version}"] if version else []
     if not names:
         return None
@@ -102,9 +101,9 @@ def _activation(
         used = "one has failed in this boot"
     if policy.reset and not used:
         op = changes.ResetFirmware(nic.ports[0].bdf, {bdf: s for bdf, s in waits.items() if s})
-        return Step(key, f"reset {nic.short} to activate {listed}", why, Disruption.LINK_FLAP, op, needs)
+        return Step(key, f"reset {nic.short} to activate {listed}", why, Disruption.LINK_FLAP, op)
     what = f"activate {listed} on {nic.short}"
-    step: HostStep = Step(key, what, why, Disruption.REBOOT, changes.Reboot(nic.slot), needs)
+    step: HostStep = Step(key, what, why, Disruption.REBOOT, changes.Reboot(nic.slot))
     return Held(step, f"no reset: {used}" if policy.reset else "it restarts the host", policy.release)
 
 
@@ -140,15 +139,13 @@ def _set_steps(bdf: str, wanted: Desired, observed: Observed) -> Iterator[HostSt
     answer = observed.answers.get(bdf, Answer())
     later = [s for s in different if s.name not in answer.parameters]
     now = [s for s in different if s not in later]
-    key = ""
-    for number, settings in enumerate((now, later)):
+    for name, settings in (("parameters", now), ("hidden-parameters", later)):
         if settings:
             words = " ".join(str(setting) for setting in settings)
             was = ", ".join(_was(setting, answer) for setting in settings)
-            needs = (key,) if key else ()
-            key = f"{bdf}/parameters" if not number else f"{bdf}/hidden-parameters"
             op = changes.SetParameters(bdf, tuple(settings))
-            yield Step(key, f"set {words} on {bdf}", f"next boot has {was}", Disruption.NONE, op, needs)
+            what, why = f"set {words} on {bdf}", f"next boot has {was}"
+            yield Step(f"{bdf}/{name}", what, why, Disruption.NONE, op)
 
 
 def _was(setting: Setting, answer: Answer) -> str:

@@ -87,7 +87,6 @@ def _roll(
     """The lossless priorities, port after port; held where the port is all that its bond has."""
     run: list[HostStep] = []
     held: list[Held[System]] = []
-    before: dict[str | None, str] = {}
     for port in ports:
         steps = port_steps.pfc(wanted, observed, port)
         others = [other for other in observed.members(port.bond or "") if other != port]
@@ -97,11 +96,7 @@ def _roll(
             names = " or ".join(other.netdev for other in others) or "a second port"
             held.append(Held(steps[0], reason, f"bring up {names}"))
             continue
-        for step in steps:
-            needs = (before[port.bond],) if port.bond in before else ()
-            run.append(replace(step, needs=needs))
-            if port.bond:
-                before[port.bond] = step.key
+        run += steps
     return run, held
 
 

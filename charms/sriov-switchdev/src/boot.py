@@ -173,7 +173,7 @@ def _early_nic(system: System, wanted: Desired, ports: Sequence[Port], host: Hos
     steps = nic.unbind(pairs)
     for port, pf in pairs:
         steps += nic.create(port, pf, wanted.steering_mode, host_network=False)
-    outcome = execute(Plan(tuple(nic.in_order(steps))), system, _announce)
+    outcome = execute(Plan(tuple(steps)), system, _announce)
     if outcome.finding is None:
         return []
     failed = outcome.finding

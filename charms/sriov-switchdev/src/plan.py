@@ -60,14 +60,14 @@ def plan(
         reason, release = _why_held(pairs, chain, wanted, observed, policy)
         if reason:
             # Whatever else waits: a port that is out of its bond returns to it.
-            back = nic.in_order([step for port, pf in _detached_ports(pairs) for step in nic.join(port, pf)])
+            back = [step for port, pf in _detached_ports(pairs) for step in nic.join(port, pf)]
             if (
                 not back
                 and _only_lag_missing(pairs)
                 and not wanted.lag_required
                 and _given_up(wanted, observed)
             ):
-                back = nic.in_order(nic.bind(pairs, anew=False))  # as at boot: they forward without VF-LAG
+                back = nic.bind(pairs, anew=False)  # as at boot: they forward without VF-LAG
             done = {step.key for step in back}
             run += back
             held += [Held(step, reason, release) for step in chain if step.key not in done]
@@ -104,7 +104,7 @@ def install_steps(wanted: Desired, observed: Observed) -> list[HostStep]:
 
 
 def _chain(pairs: Sequence[Work], wanted: Desired, observed: Observed) -> list[HostStep]:
-    """The steps for one NIC; each needs the one before it."""
+    """The steps for one NIC, in order."""
     if _only_lag_missing(pairs):
         return _form_lag_again(pairs)
     work = [(port, pf) for port, pf in pairs if needs_work(port, pf)]
@@ -112,7 +112,7 @@ def _chain(pairs: Sequence[Work], wanted: Desired, observed: Observed) -> list[H
         return _rework(pairs, work, wanted, observed)
     steps = [step for port, pf in pairs for step in nic.offload(port, pf)]
     steps += [step for port, pf in _detached_ports(pairs) for step in nic.join(port, pf)]
-    return nic.in_order([*steps, *nic.bind(pairs, anew=False)])
+    return [*steps, *nic.bind(pairs, anew=False)]
 
 
 def _rework(
@@ -132,7 +132,7 @@ def _rework(
             steps += nic.join(port, pf)
     if len(pairs) == 2 and any(port.lag for port, _ in pairs):
         steps.append(nic.await_lag(pairs, LIVE_LAG_DEADLINE))
-    return nic.in_order([*steps, *nic.bind(touched, anew=True)])
+    return [*steps, *nic.bind(touched, anew=True)]
 
 
 def _form_lag_again(pairs: Sequence[Work]) -> list[HostStep]:
@@ -147,7 +147,7 @@ def _form_lag_again(pairs: Sequence[Work]) -> list[HostStep]:
         steps += [*nic.leave(port, pf), *(back if detached or pf.carrier else back[:1])]
     steps += [step for port, pf in pairs for step in nic.offload(port, pf)]
     steps.append(nic.await_lag(pairs, LIVE_LAG_DEADLINE))
-    return nic.in_order([*steps, *nic.bind(pairs, anew=True)])
+    return [*steps, *nic.bind(pairs, anew=True)]
 
 
 def _only_lag_missing(pairs: Sequence[Work]) -> bool:
@@ -232,9 +232,7 @@ def _confirmed(
     )
     binding = {step.key for step in nic.bind(pairs, anew=True)}
     cut = next((n for n, step in enumerate(chain) if step.key in binding), len(chain))
-    return nic.in_order(
-        [arm, *chain[:cut], _confirm("the node's network has changed", f"{slot}/"), *chain[cut:]]
-    )
+    return [arm, *chain[:cut], _confirm("the node's network has changed", f"{slot}/"), *chain[cut:]]
 
 
 def _confirm(why: str, prefix: str = "") -> HostStep:

@@ -6,7 +6,6 @@ unbound, both ports in the bond, VF-LAG active, then VFs bound.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import changes
 from converge import Disruption, Op, Step
@@ -177,14 +176,6 @@ def vf_lag(pf: Pf) -> bool | None:
 def lag_missing(pairs: Sequence[Work]) -> bool:
     """VF-LAG is declared for both ports of a NIC, and the kernel says that it is not active."""
     return len(pairs) == 2 and any(port.lag and vf_lag(pf) is False for port, pf in pairs)
-
-
-def in_order(steps: Sequence[HostStep]) -> list[HostStep]:
-    """The same steps, each of which needs the one before it."""
-    return [
-        replace(step, needs=tuple(before.key for before in steps[max(n - 1, 0) : n]))
-        for n, step in enumerate(steps)
-    ]
 
 
 def _step(
