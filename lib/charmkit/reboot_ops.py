@@ -18,6 +18,7 @@ from hostnic.system import System, read_boot_id
 
 from charmkit import reboot_databag
 from charmkit.dispatch import Dispatcher
+from charmkit.output import RETRIED
 from charmkit.reboot import (
     Cluster,
     Host,
@@ -33,6 +34,7 @@ from charmkit.reboot import (
     with_others,
 )
 from charmkit.reboot_status import SUBJECT, duration, handed_over, report
+from charmkit.reconcile import ActionError, answer
 
 logger = logging.getLogger(__name__)
 
@@ -139,7 +141,7 @@ class RollingReboot(ops.Object):
             handover.publish(self._system, given)
         except OSError as error:
             what = f"cannot be written: {error}"
-            return [Finding(Severity.WARNING, handover.DIRECTORY, what, "retried at the next hook")]
+            return [Finding(Severity.WARNING, handover.DIRECTORY, what, RETRIED)]
         return []
 
     def _on_approve(self, event: ops.ActionEvent) -> None:
@@ -150,10 +152,7 @@ class RollingReboot(ops.Object):
 
     def _act(self, event: ops.ActionEvent, action: Callable[[], dict[str, str]]) -> None:
         """Do it, and go on outside of the action, where Juju does reboot."""
-        try:
-            event.set_results(action())
-        except _RefusedError as error:
-            event.fail(str(error))
+        if not answer(event, action):
             return
         for finding in self._wake(self._dispatcher.now):
             event.log(finding.sentence())
@@ -170,10 +169,10 @@ class RollingReboot(ops.Object):
         peers, units, cluster = self._state()
         own = units[self.model.unit.name]
         if own.boot_id != self._boot_id():
-            raise _RefusedError("this unit has not run a hook since the host booted; try again in a minute")
+            raise ActionError("this unit has not run a hook since the host booted; try again in a minute")
         needing = sorted(unit for unit, state in units.items() if state.needs)
         if not needing:
-            raise _RefusedError(f"nothing to approve: no reboot is needed by {', '.join(sorted(units))}")
+            raise ActionError(f"nothing to approve: no reboot is needed by {', '.join(sorted(units))}")
         units[self.model.unit.name] = own = approve_one(own, self._uptime())
         if self.model.unit.is_leader():
             cluster = arbitrate(self.model.unit.name, units, approve_all(units, cluster), self._now())
@@ -185,12 +184,12 @@ class RollingReboot(ops.Object):
 
     def _release(self) -> dict[str, str]:
         if not self.model.unit.is_leader():
-            raise _RefusedError(
+            raise ActionError(
                 f"only the leader can; run: juju run {self.model.app.name}/leader release-reboot-lock"
             )
         peers, units, cluster = self._state()
         if not cluster.holder:
-            raise _RefusedError("no unit holds the reboot lock")
+            raise ActionError("no unit holds the reboot lock")
         now = self._now()
         freed = release(cluster)
         granted = arbitrate(self.model.unit.name, units, freed, now)
@@ -204,10 +203,10 @@ class RollingReboot(ops.Object):
     def _state(self) -> tuple[ops.Relation, dict[str, UnitState], Cluster]:
         peers = self.model.get_relation(self._relation)
         if peers is None:
-            raise _RefusedError("the peer relation is not there yet; try again in a minute")
+            raise ActionError("the peer relation is not there yet; try again in a minute")
         cluster = self._read_cluster(peers)
         if isinstance(cluster, Finding):
-            raise _RefusedError(cluster.sentence())
+            raise ActionError(cluster.sentence())
         return peers, self._read_units(peers)[0], cluster
 
     def _host(self, need: Need, policy: Policy, own: UnitState) -> Host:
@@ -276,7 +275,3 @@ class RollingReboot(ops.Object):
         for entity, text in bags:
             if peers.data[entity].get(reboot_databag.KEY) != text:
                 peers.data[entity][reboot_databag.KEY] = text
-
-
-class _RefusedError(Exception):
-    """An action that cannot be done now, and why."""

@@ -22,14 +22,14 @@ import dataclasses
 import json
 import logging
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import ops
 from converge import Finding, Plan, Severity, findings_as_json, findings_as_table, plan_as_json, plan_as_table
 from converge.shape import InvalidValue
 
-from charmkit.options import check, option
+from charmkit.output import Output
 from charmkit.status import unit_status
 
 Data = TypeVar("Data")
@@ -75,14 +75,30 @@ def load_params(event: ops.ActionEvent, cls: type[Data]) -> Data:
         raise _refused("parameter", error) from None
 
 
-@dataclasses.dataclass(frozen=True)
-class Output:
-    """Parameters of the actions ``plan`` and ``verify``."""
+class ActionError(Exception):
+    """An action failed or cannot run: the reason in one sentence.
 
-    format: str = option("table", choices=("table", "json"))
+    Attributes:
+        results: what was done until then.
 
-    def __post_init__(self) -> None:
-        check(self)
+    """
+
+    def __init__(self, reason: str, results: Mapping[str, str] | None = None) -> None:
+        super().__init__(reason)
+        self.results = dict(results or {})
+
+
+def answer(event: ops.ActionEvent, act: Callable[[], Mapping[str, str]]) -> bool:
+    """Run an action and set its results; False when it fails with the one sentence that says why."""
+    try:
+        results = act()
+    except (InputError, ActionError, OSError) as error:
+        if isinstance(error, ActionError) and error.results:
+            event.set_results(error.results)
+        event.fail(str(error))
+        return False
+    event.set_results(dict(results))
+    return True
 
 
 class Removed(NamedTuple):
@@ -193,27 +209,23 @@ class Reconciler(ops.Object):
             event.add_status(unit_status(self._findings))
 
     def _on_plan(self, event: ops.ActionEvent) -> None:
-        try:
-            output = load_params(event, Output)
-            plan = self._preview()
-        except InputError as error:
-            event.fail(str(error))
-            return
-        text = json.dumps(plan_as_json(plan)) if output.format == "json" else plan_as_table(plan)
-        event.set_results({"plan": text})
+        def show() -> dict[str, str]:
+            output, plan = load_params(event, Output), self._preview()
+            return {
+                "plan": json.dumps(plan_as_json(plan)) if output.format == "json" else plan_as_table(plan)
+            }
+
+        answer(event, show)
 
     def _on_verify(self, event: ops.ActionEvent) -> None:
-        try:
-            output = load_params(event, Output)
-            findings = self._verify()
-        except InputError as error:
-            event.fail(str(error))
-            return
-        text = (
-            json.dumps(findings_as_json(findings)) if output.format == "json" else findings_as_table(findings)
-        )
-        holds = all(finding.severity <= Severity.WARNING for finding in findings)
-        event.set_results({"verified": str(holds).lower(), "findings": text})
+        def show() -> dict[str, str]:
+            output, findings = load_params(event, Output), self._verify()
+            holds = all(finding.severity <= Severity.WARNING for finding in findings)
+            as_json = output.format == "json"
+            text = json.dumps(findings_as_json(findings)) if as_json else findings_as_table(findings)
+            return {"verified": str(holds).lower(), "findings": text}
+
+        answer(event, show)
 
 
 def _refuse_missing(kind: str, cls: type[Any], given: set[str]) -> None:

@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import Any
 
 import yaml
+from charmkit import output
 from check.options import config
 from import_graph import Module, modules, reachable
 
@@ -62,10 +63,12 @@ class Charm:
                     ],
                 ):
                     loaded = _loaded_params(functions, handler)
-                    yield name, getattr(self._namespace(module), loaded) if loaded else None
+                    yield name, self._params(module, loaded) if loaded else None
 
-    def _namespace(self, module: Module) -> ModuleType:
-        return importlib.import_module(module.name) if module.name in LIB else self.config
+    def _params(self, module: Module, name: str) -> type:
+        """A charm has the dataclass in its config.py, or takes one that all charms have in common."""
+        own = importlib.import_module(module.name) if module.name in LIB else self.config
+        return getattr(own, name) if hasattr(own, name) else getattr(output, name)
 
     @cached_property
     def dependencies(self) -> dict[str, str]:

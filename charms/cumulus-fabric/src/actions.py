@@ -2,12 +2,14 @@
 """The actions other than the verbs ``plan`` and ``verify``."""
 
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from apply import ApplyPolicy
 from audit import audit
 from charmkit.fabric import Host
-from config import Options, Output, Rendering, Showing, Switches
+from charmkit.output import Output
+from charmkit.reconcile import ActionError
+from config import Options, Rendering, Showing, Switches
 from converge import Finding, Severity, findings_as_json, findings_as_table, worst_first
 from intent.model import Dialect, Fabric, Role, Switch
 from observe import observe
@@ -19,14 +21,6 @@ from standalone import push, ssh
 
 Results = dict[str, str]
 Progress = Callable[[str], None]
-
-
-class ActionError(Exception):
-    """An action failed or cannot run: the reason in one sentence, and the results so far."""
-
-    def __init__(self, reason: str, results: Mapping[str, str] | None = None) -> None:
-        super().__init__(reason)
-        self.results = dict(results or {})
 
 
 class Actions:

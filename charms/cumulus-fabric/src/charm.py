@@ -10,11 +10,12 @@ from functools import partial
 import hosts
 import online
 import ops
-from actions import ActionError, Actions, Results, policy
+from actions import Actions, Results, policy
 from audit import audit
 from charmkit.fabric import HOST, POLICY, Host
-from charmkit.reconcile import InputError, Reconciler, Removed, load_config, load_params
-from config import Options, Output, Rendering, Secret, Showing, Switches, pins
+from charmkit.output import Output
+from charmkit.reconcile import InputError, Reconciler, Removed, answer, load_config, load_params
+from config import Options, Rendering, Secret, Showing, Switches, pins
 from converge import Finding, Plan, Severity
 from converge.shape import InvalidValue
 from intent import expand, schema
@@ -166,16 +167,14 @@ class CumulusFabricCharm(ops.CharmBase):
 
     def _answer(self, event: ops.ActionEvent, act: Callable[[Actions], Results]) -> None:
         """Run an action of actions.py; if it fails, say why in one sentence."""
-        try:
+
+        def run() -> Results:
             options = self._options()
             fabric = self._fabric(options)
             site = partial(self._site, options, fabric)
-            event.set_results(act(Actions(options, fabric, site, lambda: _credentials(options.credentials))))
-        except InputError as error:
-            event.fail(str(error))
-        except ActionError as error:
-            event.set_results(error.results)
-            event.fail(str(error))
+            return act(Actions(options, fabric, site, lambda: _credentials(options.credentials)))
+
+        answer(event, run)
 
 
 def _credentials(secret: Secret | None) -> Credentials:

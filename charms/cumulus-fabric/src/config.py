@@ -89,16 +89,6 @@ class Switches:
 
 
 @dataclass(frozen=True)
-class Output:
-    """Parameters of ``audit``."""
-
-    format: str = option("table", choices=("table", "json"))
-
-    def __post_init__(self) -> None:
-        check(self)
-
-
-@dataclass(frozen=True)
 class Rendering:
     """Parameters of ``render``."""
 

@@ -3,16 +3,16 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
 
 import burning
 import ethernet
 import images
 import record
 import selection
-from config import BurnImages, Devices, Options, Output, Query, ResetParameters, Restore, SetParameters
+from charmkit.output import Output, Table
+from charmkit.reconcile import ActionError
+from config import BurnImages, Devices, Options, Query, ResetParameters, Restore, SetParameters
 from converge import Finding, Plan, Severity, StepError, execute
-from converge.render import table
 from desired import Desired, Setting, State
 from hostnic import mstconfig
 from hostnic.mstconfig import MstError
@@ -26,15 +26,10 @@ from standing import ineffective, states
 from troubles import losses
 from verify import verify
 
-Results = dict[str, Any]
-"""An action's results: text, or rows for programs."""
-
+Results = dict[str, str]
+"""An action's results."""
 
 RESTART = "active after the host's next restart; one is asked for only where an option declares it"
-
-
-class RefusedError(Exception):
-    """An action that cannot be done, and why, in one sentence."""
 
 
 class Actions:
@@ -71,7 +66,7 @@ class Actions:
             for nic in observed.nics
             for port in nic.ports
         ]
-        return {"devices": rows if given.format == "json" else _table(rows, "This host has no Mellanox NIC.")}
+        return {"devices": Table(rows, "This host has no Mellanox NIC.").shown(given.format)}
 
     def query(self, given: Query) -> Results:
         """All parameters that the firmware has: default, current, next boot; differences marked."""
@@ -90,7 +85,7 @@ class Actions:
             for bdf, answer in answers.items()
             for name, parameter in answer.parameters.items()
         ]
-        return {"parameters": rows if given.format == "json" else _table(rows, "No parameter.")}
+        return {"parameters": Table(rows, "No parameter.").shown(given.format)}
 
     def set_parameters(self, given: SetParameters) -> Results:
         """Set parameters once; refused for those that an option sets: the next hook would set them back."""
@@ -100,7 +95,7 @@ class Actions:
         for settings in declared.ports.values():
             for name in given.settings:
                 if name in settings:
-                    raise RefusedError(
+                    raise ActionError(
                         f"{name} is set by {settings[name].source}, and would be set back; change it there"
                     )
         return self._set(given.settings, nics, "parameters")
@@ -110,10 +105,10 @@ class Actions:
         nics = self._nics(parse(given.devices))
         slots = ", ".join(nic.short for nic in nics)
         if not given.confirm:
-            raise RefusedError(f"this resets every parameter of {slots} to its default; say confirm=true")
+            raise ActionError(f"this resets every parameter of {slots} to its default; say confirm=true")
         for nic in nics:
             if nic.ports[0].device in BLUEFIELD:
-                raise RefusedError(
+                raise ActionError(
                     f"{nic.short} is a BlueField, whose reset may switch it from NIC to DPU mode; "
                     "set single parameters with set-parameters"
                 )
@@ -122,7 +117,7 @@ class Actions:
             try:
                 mstconfig.reset(self._system, nic.ports[0].bdf)
             except MstError as error:
-                raise RefusedError(_sentence(error)) from error
+                raise ActionError(_sentence(error)) from error
         return {"reset": slots, "then": "the next hook sets what is declared; a restart applies it"}
 
     def backup(self, given: Devices) -> Results:
@@ -137,31 +132,31 @@ class Actions:
         try:
             saved = mstconfig.parse_backup(given.backup)
         except ValueError as error:
-            raise RefusedError(f"backup: {error}") from None
+            raise ActionError(f"backup: {error}") from None
         if not saved:
-            raise RefusedError("backup: it holds no NAME=value line")
+            raise ActionError("backup: it holds no NAME=value line")
         return self._set(saved, self._nics(parse(given.device)), "backup")
 
     def burn(self, given: BurnImages, resource: str | None, progress: Callable[[str], None]) -> Results:
         """Burn the image into each of these NICs that has another version; progress goes to the log."""
         if self._options.firmware_policy == "never":
-            raise RefusedError("option firmware-policy is never")
+            raise ActionError("option firmware-policy is never")
         nics = self._nics(parse(given.devices))
         try:
             found = images.fetch(self._system, self._options, resource)
         except StepError as error:
-            raise RefusedError(f"{error.reason}; {error.remedy}") from error
+            raise ActionError(f"{error.reason}; {error.remedy}") from error
         if not found:
-            raise RefusedError("there is no image: set firmware-url and firmware-sha256, or attach one")
+            raise ActionError("there is no image: set firmware-url and firmware-sha256, or attach one")
         flashes, known = burning.read(self._system, nics), record.read(self._system)
         todo, findings = burning.steps(
             nics, flashes, found, known, asked=True, older=given.allow_older, progress=progress
         )
         if findings and not todo:
-            raise RefusedError(findings[0].sentence())
+            raise ActionError(findings[0].sentence())
         outcome = execute(Plan(tuple(todo)), self._system, lambda step: progress(f"{step.what}: {step.why}"))
         if outcome.finding:
-            raise RefusedError(outcome.finding.sentence())
+            raise ActionError(outcome.finding.sentence())
         return {
             "burned": "; ".join(step.what for step in outcome.done) or "nothing: flash has this version",
             "left-alone": "; ".join(finding.sentence() for finding in findings) or "none",
@@ -181,7 +176,7 @@ class Actions:
         observed = ask(self._system, observe(self._system), wanted)
         for nic in nics:
             for finding in losses(nic, wanted, observed):
-                raise RefusedError(finding.sentence())
+                raise ActionError(finding.sentence())
 
     def _set(self, given: Mapping[str, str], nics: tuple[Nic, ...], source: str) -> Results:
         wanted, findings = selection.explicit(given, nics, self._database, source)
@@ -190,10 +185,10 @@ class Actions:
         planned = plan(wanted, observed, Policy(), findings)
         worst = _worst(wanted, observed, findings)
         if worst:
-            raise RefusedError(worst)
+            raise ActionError(worst)
         outcome = execute(planned, self._system)
         if outcome.finding:
-            raise RefusedError(outcome.finding.sentence())
+            raise ActionError(outcome.finding.sentence())
         done = "; ".join(step.what for step in outcome.done)
         return {
             "done": done or "nothing to do: the next boot has these values already",
@@ -204,7 +199,7 @@ class Actions:
         chosen, findings = selection.choose(entries, observe(self._system).nics)
         blocked = [finding for finding in findings if finding.severity is Severity.BLOCKED]
         if blocked:
-            raise RefusedError(blocked[0].sentence())
+            raise ActionError(blocked[0].sentence())
         return chosen
 
 
@@ -240,7 +235,7 @@ def _guarded_defaults(answer: Answer) -> dict[str, Setting]:
 def _refuse_silent(answers: Mapping[str, Answer]) -> None:
     for bdf, answer in answers.items():
         if answer.reason:
-            raise RefusedError(f"{bdf}: {answer.reason}" + (f"; {answer.remedy}" if answer.remedy else ""))
+            raise ActionError(f"{bdf}: {answer.reason}" + (f"; {answer.remedy}" if answer.remedy else ""))
 
 
 def _key(bdf: str) -> str:
@@ -252,10 +247,6 @@ def _differs(parameter: mstconfig.Parameter) -> str:
     if parameter.current != parameter.next_boot:
         return "next boot"
     return "default" if parameter.default is not None and parameter.default != parameter.current else ""
-
-
-def _table(rows: "list[dict[str, str]]", nothing: str) -> str:
-    return table(list(rows[0]), [list(row.values()) for row in rows]) if rows else nothing
 
 
 def _sentence(error: MstError) -> str:

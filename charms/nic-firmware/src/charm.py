@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Juju's events, actions and status for the four verbs; nothing else."""
 
-import json
 import logging
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, cast
@@ -13,11 +12,12 @@ import packages
 import record
 from charmkit import containers
 from charmkit.dispatch import Dispatcher
+from charmkit.output import RETRIED, Output
 from charmkit.reboot import Mode, Need
 from charmkit.reboot import Policy as RebootPolicy
 from charmkit.reboot_ops import RollingReboot
-from charmkit.reconcile import InputError, Reconciler, Removed, load_config, load_params
-from config import BurnImages, Devices, Options, Output, Query, ResetParameters, Restore, SetParameters
+from charmkit.reconcile import Reconciler, Removed, answer, load_config, load_params
+from config import BurnImages, Devices, Options, Query, ResetParameters, Restore, SetParameters
 from converge import Finding, Severity, StepError, execute
 from hostnic import handover, mstdatabase
 from hostnic.handover import Handover
@@ -116,7 +116,7 @@ class NicFirmwareCharm(ops.CharmBase):
             record.write(self.system, remembered(found.wanted, found.observed, silent=silent))
             self.dispatcher.install()
         except OSError as error:
-            what, remedy = f"cannot be written: {error}", "retried at the next hook"
+            what, remedy = f"cannot be written: {error}", RETRIED
             failures.append(Finding(Severity.WARNING, record.PATH, what, remedy))
         return self._reboot(found, (*failures, *self.dispatcher.failed(), *found.findings))
 
@@ -183,13 +183,7 @@ class NicFirmwareCharm(ops.CharmBase):
         """Run an action of actions.py; a refusal is its one sentence."""
         import actions  # only actions need it: hooks stay fast
 
-        try:
-            results = act(actions.Actions(self.system, self.database(), self._options()))
-        except (InputError, actions.RefusedError, OSError) as error:
-            event.fail(str(error))
-            return False
-        event.set_results({k: v if isinstance(v, str) else json.dumps(v) for k, v in results.items()})
-        return True
+        return answer(event, lambda: act(actions.Actions(self.system, self.database(), self._options())))
 
 
 def _not_ready(found: Survey, losses: Sequence[str]) -> str:

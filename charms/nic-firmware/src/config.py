@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from charmkit.options import check, option
+from charmkit.output import Output
 from converge.shape import InvalidValue
 from hostnic import selector
 
@@ -90,21 +91,10 @@ class Options:
 
 
 @dataclass(frozen=True)
-class Output:
-    """The parameter of the actions that print a table."""
-
-    format: str = option("table", choices=("table", "json"))
-
-    def __post_init__(self) -> None:
-        check(self)
-
-
-@dataclass(frozen=True)
-class Query:
+class Query(Output):
     """Parameters of the action ``query``."""
 
     devices: str = option("auto")
-    format: str = option("table", choices=("table", "json"))
 
     def __post_init__(self) -> None:
         check(self)

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import burning
 from burning import FIRMWARE
+from charmkit.output import NEXT_HOOK
 from converge import Finding, Plan, Severity
 from desired import Desired, State
 from hostnic.mstflint import Flash
@@ -13,8 +14,6 @@ from observe import Observed
 from plan import POWER_CYCLE, Policy
 from standing import chosen_nics, ineffective, ineffective_version, states
 from troubles import taking, troubles
-
-NEXT_HOOK = "the next hook of the charm does it"
 
 
 def verify(wanted: Desired, observed: Observed, planned: Plan[System], policy: Policy) -> tuple[Finding, ...]:

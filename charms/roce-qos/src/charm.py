@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Juju's events, actions and status for the four verbs; nothing else."""
 
-import json
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,8 +11,9 @@ import ops
 import wiring
 from charmkit.dispatch import Dispatcher
 from charmkit.fabric import HOST, POLICY, Policy
-from charmkit.reconcile import InputError, Reconciler, Removed, load_config, load_params
-from config import Options, Output, Reading
+from charmkit.output import RETRIED, Output
+from charmkit.reconcile import Reconciler, Removed, answer, load_config, load_params
+from config import Options, Reading
 from converge import Finding, Plan, Severity, execute
 from converge.shape import InvalidValue
 from desired import Desired
@@ -25,7 +25,7 @@ from ineffective_options import ineffective_options
 from observe import Observed, observe
 from plan import plan, removal
 from selection import cc_params, resolve
-from tables import Table, counters, qos
+from tables import counters, qos
 from verify import disagreements, verify, waiting_for_boot
 
 logger = logging.getLogger(__name__)
@@ -109,7 +109,7 @@ class RoceQosCharm(ops.CharmBase):
                 self.dispatcher.in_a_minute()
         except OSError as error:
             what = f"cannot be written: {error}"
-            failures.append(Finding(Severity.WARNING, handover.DIRECTORY, what, "retried at the next hook"))
+            failures.append(Finding(Severity.WARNING, handover.DIRECTORY, what, RETRIED))
         woken = self.dispatcher.failed()
         return (*failures, *woken, *survey.findings, *self._fabric(survey, publish=True))
 
@@ -157,27 +157,20 @@ class RoceQosCharm(ops.CharmBase):
         return Removed("removed; lossless RoCE ends with the next boot of this host", problems)
 
     def _on_show_qos(self, event: ops.ActionEvent) -> None:
-        try:
-            output = load_params(event, Output)
-            survey = self._survey()
-        except (InputError, OSError) as error:
-            event.fail(str(error))
-            return
-        self._show(event, "qos", qos(survey.wanted, survey.observed), output.format)
+        def show() -> dict[str, str]:
+            output, survey = load_params(event, Output), self._survey()
+            return {"qos": qos(survey.wanted, survey.observed).shown(output.format)}
+
+        answer(event, show)
 
     def _on_show_counters(self, event: ops.ActionEvent) -> None:
-        try:
-            reading = load_params(event, Reading)
-            options = load_config(self, Options)
+        def show() -> dict[str, str]:
+            reading, options = load_params(event, Reading), load_config(self, Options)
             wanted, _ = resolve(options, self._look(options))
             table = counters(self.system, wanted, lambda: self._look(options), reading.seconds)
-        except (InputError, OSError) as error:
-            event.fail(str(error))
-            return
-        self._show(event, "counters", table, reading.format)
+            return {"counters": table.shown(reading.format)}
 
-    def _show(self, event: ops.ActionEvent, name: str, table: Table, output: str) -> None:
-        event.set_results({name: json.dumps(table.rows) if output == "json" else table.text()})
+        answer(event, show)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from charmkit.fabric_qos import STRICT, Marking, Qos, Share
 from charmkit.options import check, option
+from charmkit.output import Output
 from converge.shape import InvalidValue
 from hostnic import selector
 
@@ -140,21 +141,7 @@ class Options:
 
 
 @dataclass(frozen=True)
-class Output:
-    """The parameter of the actions that print a table."""
-
-    format: str = option("table", choices=("table", "json"))
-
-    def __post_init__(self) -> None:
-        check(self)
-
-
-@dataclass(frozen=True)
-class Reading:
+class Reading(Output):
     """The parameters of ``show-counters``."""
 
     seconds: int = option(0, minimum=0, maximum=300)
-    format: str = option("table", choices=("table", "json"))
-
-    def __post_init__(self) -> None:
-        check(self)

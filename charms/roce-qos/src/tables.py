@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What show-qos and show-counters print: a table for people, the same rows for programs."""
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 
 import steps
-from converge.render import table
+from charmkit.output import Table
 from desired import Desired
 from hostnic import dcb, ethtool, rdma
 from hostnic.rdma import MODES, Defaults
@@ -28,20 +27,6 @@ SOFTWARE_COUNTERS = ("out_of_seq_request", "rcvd_seq_err")
 
 Reading = dict[tuple[str, str], int]
 """By port and counter."""
-
-
-@dataclass(frozen=True)
-class Table:
-    """Rows with the same keys; ``nothing`` is printed when there is none."""
-
-    rows: Sequence[dict[str, str]]
-    nothing: str
-
-    def text(self) -> str:
-        """Columns as wide as their widest cell."""
-        if not self.rows:
-            return self.nothing
-        return table(list(self.rows[0]), [list(row.values()) for row in self.rows])
 
 
 def qos(wanted: Desired, observed: Observed) -> Table:

@@ -5,12 +5,12 @@ from collections.abc import Iterator
 
 from charmkit.agreement import differences
 from charmkit.fabric import Host, Policy
+from charmkit.output import NEXT_HOOK
 from converge import Finding, Plan, Severity
 from desired import Desired
 from hostnic.system import System
 from observe import Observed
 
-NEXT_HOOK = "the next hook of the charm does it"
 GONE = "see the kernel log; if the NIC was taken out, name what is left in option devices, such as bond0"
 
 

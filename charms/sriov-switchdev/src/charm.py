@@ -2,22 +2,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """Juju's events, actions and status for the four verbs; nothing else."""
 
-import json
 import logging
 import os
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import NamedTuple, cast
 
 import ops
 import packages
 import record
 from charmkit import containers
 from charmkit.dispatch import Dispatcher
+from charmkit.output import RETRIED, Output, Table
 from charmkit.reboot import Mode, Need
 from charmkit.reboot import Policy as RebootPolicy
 from charmkit.reboot_ops import RollingReboot
-from charmkit.reconcile import InputError, Reconciler, Removed, load_config, load_params
-from config import Options, Output
+from charmkit.reconcile import Reconciler, Removed, answer, load_config, load_params
+from config import Options
 from converge import Finding, Plan, Severity, execute
 from desired import Desired
 from hostnic import handover
@@ -28,9 +28,6 @@ from observe import Observed, ask_firmware, ask_host, observe
 from plan import Policy, install_steps, plan, reboot_reasons, removal
 from selection import resolve
 from verify import verify, waiting_for_boot
-
-if TYPE_CHECKING:
-    from tables import Table
 
 logger = logging.getLogger(__name__)
 
@@ -126,7 +123,7 @@ class SriovSwitchdevCharm(ops.CharmBase):
             if waiting_for_boot(survey.observed):
                 self.dispatcher.in_a_minute()
         except OSError as error:
-            what, remedy = f"cannot be started: {error}", "retried at the next hook"
+            what, remedy = f"cannot be started: {error}", RETRIED
             failures.append(Finding(Severity.WARNING, "the service that wakes this unit", what, remedy))
         return self._reboot(survey, (*failures, *self.dispatcher.failed(), *survey.findings))
 
@@ -183,17 +180,15 @@ class SriovSwitchdevCharm(ops.CharmBase):
         self._show(event, "offload", offload.offload)
 
     def _show(
-        self, event: ops.ActionEvent, name: str, rows: "Callable[[System, Desired, Observed], Table]"
+        self, event: ops.ActionEvent, name: str, rows: Callable[[System, Desired, Observed], Table]
     ) -> None:
         """Print a table, or fail with the one sentence that says what could not be read."""
-        try:
-            output = load_params(event, Output)
-            survey = self._survey()
-            table = rows(self.system, survey.wanted, survey.observed)
-        except (InputError, OSError) as error:
-            event.fail(str(error))
-            return
-        event.set_results({name: json.dumps(table.rows) if output.format == "json" else table.text()})
+
+        def show() -> dict[str, str]:
+            output, survey = load_params(event, Output), self._survey()
+            return {name: rows(self.system, survey.wanted, survey.observed).shown(output.format)}
+
+        answer(event, show)
 
 
 def _controllers() -> tuple[str, ...]:

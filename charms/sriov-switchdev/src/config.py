@@ -30,13 +30,3 @@ class Options:
     def selected(self) -> tuple[selector.Entry, ...]:
         """What ``devices`` names; empty for ``auto``."""
         return selector.parse(self.devices)
-
-
-@dataclass(frozen=True)
-class Output:
-    """The parameter of the actions that print a table."""
-
-    format: str = option("table", choices=("table", "json"))
-
-    def __post_init__(self) -> None:
-        check(self)

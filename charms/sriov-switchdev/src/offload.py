@@ -7,12 +7,12 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, cast
 
+from charmkit.output import Table
 from desired import Desired
 from hostnic import flows, inventory, ovs
 from hostnic.flows import Flow, Surroundings
 from hostnic.system import Link, System
 from observe import Observed
-from tables import Table
 
 NO_FLOW = "no flow: its instance has sent nothing yet, or flows ended (max-idle)"
 

@@ -1,29 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """What list-devices and show-offload print: a table for people, the same rows for programs."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-
-from converge.render import table
+from charmkit.output import Table
 from desired import Desired
 from hostnic.model import Pf
 from hostnic.system import System
 from observe import NextBoot, Observed, next_boot
 from steps import vf_lag
-
-
-@dataclass(frozen=True)
-class Table:
-    """Rows with the same keys; ``nothing`` is printed when there is none."""
-
-    rows: Sequence[dict[str, str]]
-    nothing: str
-
-    def text(self) -> str:
-        """Columns as wide as their widest cell."""
-        if not self.rows:
-            return self.nothing
-        return table(list(self.rows[0]), [list(row.values()) for row in self.rows])
 
 
 def devices(system: System, wanted: Desired, observed: Observed) -> Table:

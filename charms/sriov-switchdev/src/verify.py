@@ -4,6 +4,7 @@
 from collections.abc import Iterator
 
 import steps as nic
+from charmkit.output import NEXT_HOOK
 from converge import Finding, Plan, Severity
 from desired import Desired, Port
 from hostnic.model import Pf
@@ -12,7 +13,6 @@ from observe import Observed
 from plan import install_steps
 from steps import Work
 
-NEXT_HOOK = "the next hook of the charm does it"
 GONE = "see the kernel log; if the NIC was taken out, name the remaining ports in option devices"
 
 

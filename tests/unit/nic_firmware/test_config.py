@@ -4,7 +4,8 @@
 from typing import Any
 
 import pytest
-from config import Options, Output, Query, ResetParameters, Restore, SetParameters
+from charmkit.output import Output
+from config import Options, Query, ResetParameters, Restore, SetParameters
 from unit.nic_firmware.node import METADATA, Node
 
 WRONG_TEXT = {

@@ -4,7 +4,8 @@
 from typing import Any
 
 import pytest
-from config import Options, Output, Reading
+from charmkit.output import Output
+from config import Options, Reading
 from unit.roce_qos.node import METADATA, Node
 
 WRONG_TEXT = {

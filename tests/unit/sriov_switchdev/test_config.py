@@ -4,7 +4,8 @@
 from typing import Any
 
 import pytest
-from config import Options, Output
+from charmkit.output import Output
+from config import Options
 from unit.sriov_switchdev.node import METADATA, Node
 
 WRONG_TEXT = {

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from config import Options, Output, Rendering, Showing, Switches
+from charmkit.output import Output
+from config import Options, Rendering, Showing, Switches
 from lab.nvue import Certificate
 from unit.cumulus_fabric.online.unit import METADATA, ROOT, Unit, site
 

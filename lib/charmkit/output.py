@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What all charms print in the same way: tables, and what happens next. Does not import ops."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from converge.render import table
+
+from charmkit.options import check, option
+
+NEXT_HOOK = "the next hook of the charm does it"
+RETRIED = "retried at the next hook"
+
+
+@dataclass(frozen=True)
+class Output:
+    """The parameter of actions that print a table."""
+
+    format: str = option("table", choices=("table", "json"))
+
+    def __post_init__(self) -> None:
+        check(self)
+
+
+class Table(NamedTuple):
+    """Rows with the same keys; ``nothing`` is printed when there is none."""
+
+    rows: Sequence[Mapping[str, str]]
+    nothing: str
+
+    def text(self) -> str:
+        """Columns as wide as their widest cell."""
+        if not self.rows:
+            return self.nothing
+        return table(list(self.rows[0]), [list(row.values()) for row in self.rows])
+
+    def shown(self, style: str) -> str:
+        """As ``format`` of :class:`Output` asks: a table for people, or the same rows for programs."""
+        return json.dumps(self.rows) if style == "json" else self.text()
