@@ -30,7 +30,7 @@ from hostnic import handover, units
 from hostnic.handover import Handover
 from hostnic.system import System
 
-from charmkit.dispatch_files import AGENTS, ATTEMPTS, Names, contents
+from charmkit.dispatch_files import ATTEMPTS, Names, contents
 
 SUBJECT = "the service that wakes this unit"
 LONGEST = 200
@@ -106,7 +106,8 @@ class Dispatcher:
         """The first of the charms listened to that lives on this machine and hands nothing over; or empty."""
         heard = {other.charm for other in others}
         unheard = [charm for charm in self._listens_to if charm not in heard]
-        there = self._system.listdir(AGENTS) if unheard and self._system.exists(AGENTS) else []
+        agents = handover.AGENTS
+        there = self._system.listdir(agents) if unheard and self._system.exists(agents) else []
         here = (charm for charm in unheard if any(name.startswith(f"unit-{charm}-") for name in there))
         return next(here, "")
 

@@ -9,9 +9,6 @@ from typing import NamedTuple
 
 from hostnic import handover, units
 
-AGENTS = "/var/lib/juju/agents"
-"""One directory for each of Juju's agents on a machine; Juju deletes a unit's when it removes the unit."""
-
 ATTEMPTS = 20
 """How often juju-exec is tried for one wake-up: the agent may be starting, or restarting for an upgrade."""
 
@@ -64,7 +61,7 @@ class Names(NamedTuple):
     @property
     def agent(self) -> str:
         """The directory of the unit's agent."""
-        return f"{AGENTS}/unit-{self.unit.replace('/', '-')}"
+        return f"{handover.AGENTS}/unit-{self.unit.replace('/', '-')}"
 
 
 def contents(names: Names, watched: Mapping[str, str]) -> dict[str, str]:

@@ -28,7 +28,9 @@ VERSION = 1
 
 Parameter = str | int | bool
 
-_AGENTS = "/var/lib/juju/agents"
+AGENTS = "/var/lib/juju/agents"
+"""One directory for each of Juju's agents on a machine; Juju deletes a unit's when it removes the unit."""
+
 _CHARM = r"[a-z][a-z0-9-]*"
 
 
@@ -152,7 +154,7 @@ def read_others(system: System, charm: str) -> tuple[tuple[Handover, ...], tuple
         except (InvalidValue, OSError) as error:
             findings.append(_malformed(writer, error))
             continue
-        if system.exists(f"{_AGENTS}/unit-{handover.unit.replace('/', '-')}"):
+        if system.exists(f"{AGENTS}/unit-{handover.unit.replace('/', '-')}"):
             handovers.append(handover)
     return tuple(handovers), tuple(findings)
 

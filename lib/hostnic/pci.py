@@ -15,6 +15,12 @@ more (``%04x`` in pci_setup_device, drivers/pci/probe.c): those behind Intel VMD
 ADDRESS = Text(BDF, "a PCI address with domain, in lower case, such as 0000:3b:00.0")
 """For what comes from a file or a databag."""
 
+MAX_VFS = 1000
+"""More VFs of one PF than any ConnectX offers; what the firmware of a NIC takes, it says itself."""
+
+MAX_VFS_WITH_LAG = 64
+"""Some firmware refuses VF-LAG when it offers more (Mellanox/ovs-tests, test-vf-lag-warn-65-vfs.sh)."""
+
 
 def attribute(bdf: str, name: str) -> str:
     """Path of an attribute of the function at ``bdf``."""

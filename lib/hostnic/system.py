@@ -12,6 +12,8 @@ extended-ack text when there is one.
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from converge import Step
+
 if TYPE_CHECKING:
     from hostnic.dcb import App, Dcb
 
@@ -107,6 +109,9 @@ class System(Protocol):
     # Time, in seconds; monotonic.
     def now(self) -> float: ...
     def sleep(self, seconds: float) -> None: ...
+
+
+HostStep = Step[System]
 
 
 def read_boot_id(system: System) -> str:

@@ -25,7 +25,7 @@ PACKAGES = {
 }
 """By charm, its packages, and which of them each may import. None stands above the charm's own modules."""
 
-LIBRARIES = {"charmkit": {"ops"}, "hostnic": {"pyroute2"}, "converge": set()}
+LIBRARIES = {"charmkit": {"ops", "charmhelpers"}, "hostnic": {"pyroute2"}, "converge": set()}
 """Packages from outside that a shared package may import besides the standard library."""
 
 STDLIB = {*sys.stdlib_module_names, "_typeshed"}
@@ -57,7 +57,7 @@ OPENERS = {
     "charms/cumulus-fabric/src/rest/connection.py": "the TLS connections to it",
     "charms/cumulus-fabric/src/standalone/ssh.py": "netmiko takes the switches' host keys as a file",
     "charms/cumulus-fabric/src/cli/inputs.py": "reads the files that the command line names",
-    "charms/*/src/packages.py": "installs distribution packages through charmhelpers",
+    "lib/charmkit/packages.py": "installs distribution packages through charmhelpers",
 }
 """Files that may use doors, and why."""
 

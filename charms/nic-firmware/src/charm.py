@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, cast
 
 import images
 import ops
-import packages
 import record
-from charmkit import containers
+from charmkit import containers, packages
 from charmkit.dispatch import Dispatcher
 from charmkit.output import RETRIED, Output
 from charmkit.reboot import Mode, Need
@@ -33,6 +32,8 @@ if TYPE_CHECKING:
     from actions import Actions, Results
 
 logger = logging.getLogger(__name__)
+
+PACKAGES = {"/usr/bin/mstconfig": "mstflint", "/usr/bin/setpci": "pciutils"}
 
 
 class NicFirmwareCharm(ops.CharmBase):
@@ -95,7 +96,7 @@ class NicFirmwareCharm(ops.CharmBase):
 
     def _converge(self) -> Sequence[Finding]:
         """All four verbs, and this unit's turn in the rolling reboot."""
-        packages.ensure_tools(self.system)
+        packages.ensure(self.system, PACKAGES, each_hook=True)
         failures: list[Finding] = []
         options = self._options()
         if options.firmware_policy == "auto":

@@ -9,9 +9,7 @@ from charmkit.options import check, option
 from charmkit.output import Output
 from converge.shape import InvalidValue
 from hostnic import selector
-
-MAX_VFS = 1000
-"""More than any ConnectX offers; what the firmware at hand takes, it says itself."""
+from hostnic.pci import MAX_VFS
 
 PROFILES = ("ovn-offload", "gpudirect", "throughput")
 

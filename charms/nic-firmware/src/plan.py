@@ -13,13 +13,11 @@ from converge import Disruption, Finding, Held, Plan, Severity, Step
 from desired import Desired, Setting, State
 from hostnic.mstflint import Flash
 from hostnic.nics import Nic
-from hostnic.system import System
+from hostnic.system import HostStep, System
 from observe import Answer, Observed
 from record import Record, Waiting
 from standing import chosen_nics, pending_version, states, waiting
 from troubles import troubles
-
-HostStep = Step[System]
 
 POWER_CYCLE = (
     "a reboot is not enough: power-cycle the machine "

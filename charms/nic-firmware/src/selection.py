@@ -13,6 +13,7 @@ from hostnic.handover import Handover
 from hostnic.inventory import Port
 from hostnic.mstdatabase import ADVANCED, Database, ValueRefused, plain
 from hostnic.nics import Nic
+from hostnic.pci import MAX_VFS_WITH_LAG
 from hostnic.selector import Auto, Entry
 from profiles import PROFILES
 
@@ -20,8 +21,6 @@ OPTION = "option parameters"
 VFS = "NUM_OF_VFS"
 GATED = {"MAX_ACC_OUT_READ": ADVANCED}
 """What holds without a database, too."""
-MAX_VFS_WITH_LAG = 64
-"""Some firmware refuses VF-LAG when it offers more (Mellanox/ovs-tests, test-vf-lag-warn-65-vfs.sh)."""
 
 
 def _any_port(_: Port) -> bool:

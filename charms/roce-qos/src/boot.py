@@ -14,10 +14,9 @@ from converge import Severity, execute
 from desired import Desired
 from hostnic.machine import Machine
 from hostnic.ops.waiting import until
-from hostnic.system import System
+from hostnic.system import HostStep, System
 from observe import Observed, observe
 from plan import running
-from steps import HostStep
 
 DEADLINE = 90.0
 """Seconds for the ports to appear and for their bonds to carry traffic."""

@@ -17,10 +17,9 @@ import steps as port_steps
 from converge import Disruption, Finding, Held, Plan, Severity, Step
 from desired import Desired
 from hostnic import dcb, installed, ops
-from hostnic.system import System
+from hostnic.system import HostStep, System
 from hostnic.vlan import SetEgressMap
 from observe import Observed, QosPort
-from steps import HostStep
 
 
 def plan(wanted: Desired, observed: Observed, findings: Sequence[Finding] = ()) -> Plan[System]:

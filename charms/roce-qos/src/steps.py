@@ -13,10 +13,8 @@ from hostnic.ops import refusal
 from hostnic.ops.dcb import SetApps, SetEts, SetPause, SetPfc, TakeDcbx
 from hostnic.ops.rdma import SetAttribute, SetRoceDefaults
 from hostnic.rdma import MODES, Defaults
-from hostnic.system import Pause, System
+from hostnic.system import HostStep, Pause, System
 from observe import LLDPAD, Observed, QosPort, cc_param_path, ecn_attributes
-
-HostStep = Step[System]
 
 ENCAP_TOS = "ovn-encap-tos"
 

@@ -7,8 +7,7 @@ from dataclasses import replace
 import live
 import record
 from converge import Outcome, Plan, StepError, execute
-from hostnic.system import System
-from steps import HostStep
+from hostnic.system import HostStep, System
 
 
 def apply(

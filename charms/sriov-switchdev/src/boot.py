@@ -24,9 +24,9 @@ from hostnic import discover, ops
 from hostnic.machine import Machine
 from hostnic.model import Host
 from hostnic.ops.waiting import until
-from hostnic.system import System
+from hostnic.system import HostStep, System
 from record import Trouble
-from steps import HostStep, Work
+from steps import Work
 
 DEVICES_DEADLINE = 60.0
 """Seconds for udev to have loaded the driver and the uplinks to have appeared."""

@@ -8,9 +8,8 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple, cast
 
 import ops
-import packages
 import record
-from charmkit import containers
+from charmkit import containers, packages
 from charmkit.dispatch import Dispatcher
 from charmkit.output import RETRIED, Output, Table
 from charmkit.reboot import Mode, Need
@@ -32,6 +31,8 @@ from verify import verify, waiting_for_boot
 logger = logging.getLogger(__name__)
 
 NAME = "sriov-switchdev"
+PACKAGES = {"/usr/bin/mstconfig": "mstflint"}
+"""mstconfig tells what the firmware offers after the next boot, where it offers too few VFs now."""
 NOT_INSTALLED = "the boot units and their files are not in place"
 
 
@@ -167,7 +168,7 @@ class SriovSwitchdevCharm(ops.CharmBase):
         return Removed("removed; the NIC's VFs vanish at the next boot of this host", problems)
 
     def _on_install(self, _: ops.EventBase) -> None:
-        packages.ensure_mstflint(self.system)
+        packages.ensure(self.system, PACKAGES, each_hook=False)
 
     def _on_list_devices(self, event: ops.ActionEvent) -> None:
         import tables  # only actions need it: hooks stay fast

@@ -5,9 +5,7 @@ from dataclasses import dataclass
 
 from charmkit.options import check, option
 from hostnic import selector
-
-MAX_VFS = 1000
-"""More than any ConnectX offers; what the firmware at hand offers is a matter of the preflight."""
+from hostnic.pci import MAX_VFS
 
 
 @dataclass(frozen=True)

@@ -19,10 +19,10 @@ from converge import Disruption, Finding, Held, Plan, Step
 from desired import Desired, Port
 from hostnic import installed, users
 from hostnic.model import Host, Pf
-from hostnic.system import System
+from hostnic.system import HostStep, System
 from observe import Observed
 from preflight import preflight, short_until_reboot
-from steps import HostStep, Work, needs_work
+from steps import Work, needs_work
 
 LIVE_ATTEMPTS = 3
 """Failed live changes towards one desired state after which only a reboot is tried."""

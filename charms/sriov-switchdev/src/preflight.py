@@ -7,12 +7,10 @@ from converge import Finding, Severity
 from desired import Desired, Port
 from hostnic import users
 from hostnic.model import Pf
+from hostnic.pci import MAX_VFS_WITH_LAG
 from netplanfiles import OVN_CHASSIS_FILE, Writer
 from observe import NextBoot, Observed
 from steps import needs_work
-
-MAX_VFS_WITH_LAG = 64
-"""Some firmware refuses VF-LAG when it offers more (Mellanox/ovs-tests, test-vf-lag-warn-65-vfs.sh)."""
 
 
 def preflight(wanted: Desired, observed: Observed) -> tuple[Finding, ...]:

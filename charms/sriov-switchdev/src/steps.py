@@ -12,12 +12,11 @@ from converge import Disruption, Op, Step
 from desired import Port
 from hostnic import ops
 from hostnic.model import Pf
-from hostnic.system import System
+from hostnic.system import HostStep, System
 
 INLINE_TRANSPORT = ("15b3:1013", "15b3:1015")
 """ConnectX-4 and -4 Lx: switchdev needs inline mode transport."""
 
-HostStep = Step[System]
 Work = tuple[Port, Pf]
 
 

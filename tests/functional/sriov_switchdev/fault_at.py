@@ -14,10 +14,10 @@ from apply import apply
 from config import Options
 from hostnic.machine import Machine
 from hostnic.process import CommandError
+from hostnic.system import HostStep
 from observe import observe
 from plan import Policy, plan
 from selection import resolve
-from steps import HostStep
 
 
 class Faulty(Machine):
