@@ -7,6 +7,7 @@ It never fails the boot: what it could not set stays in the journal, and the cha
 import sys
 from collections.abc import Sequence
 
+import files
 import gpu
 from converge import StepError
 from converge.shape import InvalidValue
@@ -32,9 +33,9 @@ def gpudirect_at_boot(system: System) -> list[str]:
     if running:
         return [f"nothing is set while instances run: {', '.join(running)}"]
     try:
-        wrong = gpudirect.differences(system, gpu.from_json(system.read(gpu.WANTED)))
+        wrong = gpudirect.differences(system, gpu.from_json(system.read(files.WANTED)))
     except InvalidValue as error:
-        return [f"{gpu.WANTED}: {error}"]
+        return [f"{files.WANTED}: {error}"]
     except (OSError, UnicodeDecodeError) as error:
         return [str(error)]
     troubles: list[str] = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The profile gpudirect on the host's side: registers that each boot loses, and the unit that sets them."""
+"""The profile gpudirect on the host's side: registers that each boot loses, and the steps for them."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -8,34 +8,13 @@ from dataclasses import dataclass, field
 from converge import Disruption, Held, Step
 from converge.document import read_json
 from converge.shape import Listing, Record
+from files import COPY, PATHS, UNIT, UNIT_TEXT, WANTED
 from hostnic import gpudirect, installed, pci, units, users
-from hostnic.bootcopy import BootCopy
 from hostnic.gpudirect import Difference
 from hostnic.installed import Installed
 from hostnic.system import System
 
-COPY = BootCopy("nic-firmware", ("boot", "gpu"))
-WANTED = "/etc/ovn-offload/nic-firmware.json"
-UNIT = "ovn-offload-gpudirect.service"
-PATHS = (WANTED, units.path(UNIT))
 VERSION = 1
-
-UNIT_TEXT = f"""# Installed by the charm nic-firmware; local changes are overwritten.
-[Unit]
-Description=Make PCI bridges and NICs fit for GPUDirect before instances start
-After=local-fs.target systemd-udev-settle.service
-Wants=systemd-udev-settle.service
-Before=libvirtd.service virtqemud.service libvirt-guests.service nova-compute.service
-
-[Service]
-Type=oneshot
-RemainAfterExit=yes
-ExecStart={COPY.command}
-TimeoutStartSec=120
-
-[Install]
-WantedBy=multi-user.target
-"""
 
 
 @dataclass(frozen=True)

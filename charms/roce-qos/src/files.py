@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the charm installs on a host, apart from the boot copy: units, the udev rule, the desired state."""
+"""What the charm installs on a host: the boot copy, units, the udev rule, the desired state."""
 
-import bootcopy
 import desired
 import record
 from desired import Desired
 from hostnic import units
+from hostnic.bootcopy import BootCopy
+
+_OWN = ("boot", "desired", "files", "observe", "plan", "record", "steps")
+COPY = BootCopy("roce-qos", (*_OWN, "charmkit", "charmkit.fabric_qos"))
+"""What the units run of this charm: nothing that speaks to Juju or reads options."""
 
 BOOT = "ovn-offload-roce-qos.service"
 AGAIN = "ovn-offload-roce-qos-again.service"
@@ -27,7 +31,7 @@ Before=libvirt-guests.service nova-compute.service
 [Service]
 Type=oneshot
 RemainAfterExit=yes
-ExecStart={bootcopy.COPY.command} boot
+ExecStart={COPY.command} boot
 TimeoutStartSec={_LONGEST}
 
 [Install]
@@ -42,7 +46,7 @@ StartLimitIntervalSec=0
 
 [Service]
 Type=oneshot
-ExecStart={bootcopy.COPY.command} again
+ExecStart={COPY.command} again
 TimeoutStartSec={_LONGEST}
 """
 

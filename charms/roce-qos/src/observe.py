@@ -5,7 +5,6 @@ import errno
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-import bootcopy
 import files
 import record
 from converge import Finding, Severity
@@ -158,7 +157,7 @@ def observe(
         vlans=vlan.devices(system),
         lldpad=system.exists(LLDPAD_PROCESS) or units.enabled(system, LLDPAD),
         encap_tos=_encap_tos(system, findings) if ask_ovs else None,
-        installed=installed.look(system, bootcopy.COPY, files.PATHS, files.ENABLED),
+        installed=installed.look(system, files.COPY, files.PATHS, files.ENABLED),
         boot=record.read(system),
         now=system.now(),
         unreadable=frozenset(unreadable),

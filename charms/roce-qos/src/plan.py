@@ -9,7 +9,6 @@ that fails stops the rest.
 from collections.abc import Sequence
 from dataclasses import replace
 
-import bootcopy
 import desired
 import files
 import record
@@ -66,13 +65,13 @@ def preflight(wanted: Desired, observed: Observed) -> list[Finding]:
 def install_steps(wanted: Desired, observed: Observed) -> list[HostStep]:
     """What must be on disk for the next boot: it costs nobody anything."""
     return installed.steps(
-        observed.installed, bootcopy.COPY, files.wanted_files(wanted), files.ENABLED, desired.PATH
+        observed.installed, files.COPY, files.wanted_files(wanted), files.ENABLED, desired.PATH
     )
 
 
 def removal(observed: Observed) -> Plan[System]:
     """The steps that take away what the charm installed; the ports stay as they are until the next boot."""
-    directories = (bootcopy.COPY.directory, record.DIRECTORY)
+    directories = (files.COPY.directory, record.DIRECTORY)
     gone = installed.removal(observed.installed, files.ENABLED, files.PATHS, directories)
     why = "the charm is removed"
     for path in (port.drop_in for port in observed.ports if port.lldp and port.drop_in):

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the charm installs on a host, apart from the boot copy: units, the name rule, the desired state."""
+"""What the charm installs on a host: the boot copy, units, the name rule, the desired state."""
 
 import re
 
-import bootcopy
 import desired
 from desired import Desired
 from hostnic import units
+from hostnic.bootcopy import BootCopy
+
+COPY = BootCopy("sriov-switchdev", ("boot", "changes", "desired", "files", "live", "record", "steps"))
+"""What the units run of this charm: nothing that speaks to Juju or reads options."""
 
 EARLY = "ovn-offload-sriov-early.service"
 BIND = "ovn-offload-sriov-bind.service"
@@ -15,7 +18,6 @@ UNITS = (EARLY, BIND)
 RULE = "/etc/udev/rules.d/70-ovn-offload-sriov.rules"
 """Before 80-net-setup-link.rules, which leaves a name alone that is set already."""
 
-_PYTHON = bootcopy.COPY.command
 _HEADER = "# Installed by the charm sriov-switchdev; local changes are overwritten.\n"
 
 # The VF wait (120 s per port), mode changes and the wait for VF-LAG end well within this; whatever
@@ -34,8 +36,8 @@ Conflicts=shutdown.target
 [Service]
 Type=oneshot
 RemainAfterExit=yes
-ExecStart={_PYTHON} early
-ExecStopPost=/bin/sh -c 'test "$SERVICE_RESULT" = success || exec {_PYTHON} fallback'
+ExecStart={COPY.command} early
+ExecStopPost=/bin/sh -c 'test "$SERVICE_RESULT" = success || exec {COPY.command} fallback'
 TimeoutStartSec={_LONGEST}
 
 [Install]
@@ -51,7 +53,7 @@ Before=libvirtd.service virtqemud.service libvirt-guests.service nova-compute.se
 [Service]
 Type=oneshot
 RemainAfterExit=yes
-ExecStart={_PYTHON} bind
+ExecStart={COPY.command} bind
 TimeoutStartSec={_LONGEST}
 
 [Install]

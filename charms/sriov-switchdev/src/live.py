@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any, cast
 
-import bootcopy
+import files
 import record
 from changes import BindVfs, UnbindVfs
 from converge import StepError
@@ -83,7 +83,7 @@ class Arm:
                 "--collect",
                 f"--unit={TIMER}",
                 f"--on-active={PATIENCE}",
-                *bootcopy.COPY.command.split(),
+                *files.COPY.command.split(),
                 "revert",
             ]
         )

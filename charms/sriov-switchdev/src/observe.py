@@ -4,7 +4,6 @@
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-import bootcopy
 import desired
 import files
 import netplanfiles
@@ -65,7 +64,7 @@ def observe(system: System) -> Observed:
     """Read the host."""
     host = discover.observe(system)
     findings = list(host.findings)
-    kept = installed.look(system, bootcopy.COPY, files.PATHS, files.UNITS)
+    kept = installed.look(system, files.COPY, files.PATHS, files.UNITS)
     previous = _previous(kept.files[desired.PATH], findings)
     vf_writers, unreadable = netplanfiles.second_writers(system)
     return Observed(

@@ -10,7 +10,6 @@ import hashlib
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import bootcopy
 import desired
 import files
 import record
@@ -87,7 +86,7 @@ def removal(observed: Observed) -> Plan[System]:
 
     An armed timer keeps what it needs to restore the previous state.
     """
-    directories = () if observed.armed else (bootcopy.COPY.directory, record.DIRECTORY)
+    directories = () if observed.armed else (files.COPY.directory, record.DIRECTORY)
     return Plan(tuple(installed.removal(observed.installed, files.UNITS, files.PATHS, directories)))
 
 
@@ -99,7 +98,7 @@ def digest(wanted: Desired) -> str:
 def install_steps(wanted: Desired, observed: Observed) -> list[HostStep]:
     """What must be on disk for the next boot: it costs nobody anything."""
     return installed.steps(
-        observed.installed, bootcopy.COPY, files.wanted_files(wanted), files.UNITS, desired.PATH
+        observed.installed, files.COPY, files.wanted_files(wanted), files.UNITS, desired.PATH
     )
 
 

@@ -4,7 +4,7 @@
 import json
 
 import boot
-import gpu
+import files
 import pytest
 from hostnic.testing.pcispace import FakeBridge
 from unit.nic_firmware.node import PF0, PF1, Node, rdg
@@ -20,7 +20,7 @@ def direct(node: Node) -> Node:
     node.host.cards[0].settings["ATS_ENABLED"].current = 1
     node.host.cards[0].settings["ATS_ENABLED"].next_boot = 1
     node.host.bridges = {ROOT: FakeBridge(), OLD: FakeBridge(acs_offers=None)}
-    node.host.services = {gpu.UNIT: boot.gpudirect_at_boot}
+    node.host.services = {files.UNIT: boot.gpudirect_at_boot}
     return node.configure(profile="ovn-offload,gpudirect", reboot_settle=0)
 
 
@@ -38,8 +38,8 @@ def test_registers_are_set_and_a_unit_sets_them_at_each_boot(direct: Node) -> No
         f"run setpci -s {PF0} CAP_EXP+08.w=5000:f000",
         f"run setpci -s {PF1} CAP_EXP+08.w=5000:f000",
     ]
-    assert json.loads(direct.host.read(gpu.WANTED)) == {"version": 1, "nics": [PF0, PF1]}
-    assert "Before=libvirtd.service" in direct.host.read(f"/etc/systemd/system/{gpu.UNIT}")
+    assert json.loads(direct.host.read(files.WANTED)) == {"version": 1, "nics": [PF0, PF1]}
+    assert "Before=libvirtd.service" in direct.host.read(f"/etc/systemd/system/{files.UNIT}")
     direct.host.reboot()
     assert registers(direct) == (0x5D, [5, 5], 0)
     assert direct.emit("start").name == "active"
@@ -104,16 +104,16 @@ def test_a_register_that_does_not_take_is_named(direct: Node) -> None:
 )
 def test_the_boot_unit_names_a_file_that_it_cannot_read(direct: Node, text: str) -> None:
     direct.emit()
-    direct.host.files.install(gpu.WANTED, text.encode(), 0o600)
+    direct.host.files.install(files.WANTED, text.encode(), 0o600)
     (said,) = boot.gpudirect_at_boot(direct.host)
-    assert gpu.WANTED in said
+    assert files.WANTED in said
 
 
 def test_without_the_profile_nothing_is_installed_and_what_was_is_taken_away(direct: Node) -> None:
     direct.emit()
-    assert direct.host.files.exists(gpu.COPY.path)
+    assert direct.host.files.exists(files.COPY.path)
     direct.configure(profile="ovn-offload").emit()
-    for path in (*gpu.PATHS, gpu.COPY.path, gpu.COPY.directory):
+    for path in (*files.PATHS, files.COPY.path, files.COPY.directory):
         assert not direct.host.files.exists(path)
     assert direct.emit().name == "active"
     assert direct.writes == []
@@ -123,7 +123,7 @@ def test_removal_takes_the_unit_away(direct: Node) -> None:
     direct.emit()
     direct.emit("stop")
     assert not [path for path in direct.host.files.content if "ovn-offload" in path and "/etc/" in path]
-    assert not direct.host.files.exists(gpu.COPY.directory)
+    assert not direct.host.files.exists(files.COPY.directory)
 
 
 def test_a_wrong_argument_of_the_boot_copy() -> None:

@@ -5,13 +5,11 @@ import errno
 from collections.abc import Callable
 
 import boot
-import bootcopy
 import desired
 import files
 import pytest
 import record
-from hostnic import bootcopy as bootcopies
-from hostnic import dcb
+from hostnic import bootcopy, dcb
 from hostnic.dcb import App
 from hostnic.testing import FakeHost
 from unit.roce_qos.node import P0, P1, PF0, PF1, Node, nic
@@ -28,7 +26,7 @@ def ports(host: FakeHost) -> list[tuple[object, ...]]:
 def test_the_first_hook_brings_everything_about_in_order(node: Node) -> None:
     assert node.emit("config_changed").name == "active"
     installs = [line for line in node.writes if line.startswith("install") and "handover" not in line]
-    assert installs[:2] == [f"install {bootcopy.COPY.path}", f"install {bootcopy.COPY.stamp_path}"]
+    assert installs[:2] == [f"install {files.COPY.path}", f"install {files.COPY.stamp_path}"]
     assert nic(node.writes) == [
         f"set_dcb {P0} ets",
         f"set_dcb {P0} apps 64",
@@ -101,10 +99,10 @@ def test_an_rdma_device_that_was_added_anew_gets_its_tos_again(converged: Node) 
 
 
 def test_a_refresh_with_other_code_touches_no_port(converged: Node, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bootcopies, "stamp", lambda copy: "0" * 64)
+    monkeypatch.setattr(bootcopy, "stamp", lambda copy: "0" * 64)
     assert converged.emit("upgrade_charm").name == "active"
     assert nic(converged.writes) == []
-    assert f"install {bootcopy.COPY.stamp_path}" in converged.writes
+    assert f"install {files.COPY.stamp_path}" in converged.writes
 
 
 def test_a_changed_option_writes_only_what_it_is_about(converged: Node) -> None:

@@ -8,12 +8,11 @@ import zipfile
 from pathlib import Path
 
 import boot
-import bootcopy
 import desired
 import files
 import pytest
 import record
-from hostnic import bootcopy as bootcopies
+from hostnic import bootcopy
 from hostnic.testing import FakeBond, FakeHost, card
 from unit.sriov_switchdev.node import Node, compute_node, nic
 
@@ -281,11 +280,11 @@ def test_other_arguments_are_refused(arguments: list[str], capsys: pytest.Captur
 
 def test_the_archive_is_whole_and_has_nothing_of_juju(tmp_path: Path) -> None:
     path = tmp_path / "boot.pyz"
-    path.write_bytes(bootcopies.archive(bootcopy.COPY))
+    path.write_bytes(bootcopy.archive(files.COPY))
     names = zipfile.ZipFile(path).namelist()
     assert {"__main__.py", "boot.py", "boot.pyc", "hostnic/machine.py", "pyroute2/__init__.pyc"} <= {*names}
     assert not [name for name in names if name.startswith(("charm", "ops/", "config"))]
-    hostnic = Path(bootcopies.__file__).parent
+    hostnic = Path(bootcopy.__file__).parent
     shipped = {f"hostnic/{path.relative_to(hostnic).as_posix()}" for path in hostnic.rglob("*.py")}
     assert {name for name in shipped - {*names} if not name.startswith("hostnic/testing/")} == set()
     # The system's Python runs it, with nothing of the charm's environment in reach.
@@ -303,8 +302,8 @@ def test_the_archive_is_whole_and_has_nothing_of_juju(tmp_path: Path) -> None:
 
 
 def test_the_stamp_follows_the_code() -> None:
-    more = bootcopy.COPY._replace(modules=(*bootcopy.COPY.modules, "verify"))
-    assert bootcopies.stamp(more) != bootcopies.stamp(bootcopy.COPY)
+    more = files.COPY._replace(modules=(*files.COPY.modules, "verify"))
+    assert bootcopy.stamp(more) != bootcopy.stamp(files.COPY)
 
 
 def test_the_name_rule_keeps_the_uplinks_name_and_leaves_representors_alone() -> None:

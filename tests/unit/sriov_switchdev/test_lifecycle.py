@@ -6,10 +6,9 @@ import sys
 from collections.abc import Callable
 from types import ModuleType
 
-import bootcopy
 import files
 import pytest
-from hostnic import bootcopy as bootcopies
+from hostnic import bootcopy
 from hostnic.testing import FakeHost, card
 from ops import testing
 from unit.sriov_switchdev.node import ROUTES, Node, compute_node, nic
@@ -111,11 +110,11 @@ def test_relation_events_of_a_converged_node_write_nothing(converged: Node) -> N
 def test_a_refresh_with_other_code_replaces_the_boot_copy_and_touches_no_nic(
     converged: Node, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bootcopies, "stamp", lambda copy: "0" * 64)
+    monkeypatch.setattr(bootcopy, "stamp", lambda copy: "0" * 64)
     assert converged.emit("upgrade_charm").name == "active"
-    assert converged.writes == [f"install {bootcopy.COPY.stamp_path}"] or converged.writes == [
-        f"install {bootcopy.COPY.path}",
-        f"install {bootcopy.COPY.stamp_path}",
+    assert converged.writes == [f"install {files.COPY.stamp_path}"] or converged.writes == [
+        f"install {files.COPY.path}",
+        f"install {files.COPY.stamp_path}",
     ]
 
 

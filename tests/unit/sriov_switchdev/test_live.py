@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import boot
-import bootcopy
 import desired
+import files
 import pytest
 import record
 from converge import execute
@@ -239,7 +239,7 @@ def test_what_could_not_be_undone_at_removal_is_left_to_the_timer(small: Node) -
     small.host.fail("set_master", f"{PORT1} bond0", REFUSED)
     small.emit("stop")
     assert "is not undone, its timer tries again: bond0 does not take enp59s0f1np1" in small.log
-    assert small.host.files.exists(bootcopy.COPY.path)
+    assert small.host.files.exists(files.COPY.path)
     assert not small.host.files.exists(desired.PATH)
     assert boot.revert(small.host) == ()
     assert small.host.network.bonds["bond0"].members == [PORT0, PORT1]
