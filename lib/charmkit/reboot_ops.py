@@ -16,7 +16,7 @@ from hostnic import handover
 from hostnic.handover import Handover
 from hostnic.system import System, read_boot_id
 
-from charmkit import reboot_databag
+from charmkit import containers, reboot_databag
 from charmkit.dispatch import Dispatcher
 from charmkit.output import RETRIED
 from charmkit.reboot import (
@@ -58,16 +58,16 @@ class RollingReboot(ops.Object):
         system: System,
         dispatcher: Dispatcher,
         *,
-        busy: Callable[[], str],
-        stopped: Callable[[], str],
+        busy: Callable[[], str] | None = None,
+        stopped: Callable[[], str] | None = None,
         relation: str = "reboot",
     ) -> None:
         super().__init__(charm, "rolling-reboot")
         self._charm = charm
         self._system = system
         self._dispatcher = dispatcher
-        self._busy = busy
-        self._stopped = stopped
+        self._busy = busy or (lambda: containers.busy(system))
+        self._stopped = stopped or (lambda: containers.stopped(system))
         self._relation = relation
         self.framework.observe(charm.on["approve-reboot"].action, self._on_approve)
         self.framework.observe(charm.on["release-reboot-lock"].action, self._on_release)

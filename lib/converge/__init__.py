@@ -8,7 +8,7 @@ hardware and no Juju.
 """
 
 from converge.execute import Outcome, StepError, execute
-from converge.finding import Finding, Severity, worst_first
+from converge.finding import Finding, Severity, unfinished, worst_first
 from converge.plan import Disruption, Held, Op, Plan, Step
 from converge.render import findings_as_json, findings_as_table, plan_as_json, plan_as_table
 
@@ -27,5 +27,6 @@ __all__ = [
     "findings_as_table",
     "plan_as_json",
     "plan_as_table",
+    "unfinished",
     "worst_first",
 ]

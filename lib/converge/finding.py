@@ -42,6 +42,15 @@ class Finding(NamedTuple):
         line = f"{self.subject}: {self.what}" if self.subject else self.what
         return f"{line}; {self.remedy}" if self.remedy else line
 
+    def phrase(self) -> str:
+        """The fact alone, in one line."""
+        return " ".join(self.what.split())
+
+
+def unfinished(findings: Iterable[Finding]) -> Finding | None:
+    """The first finding after which a machine is not as declared; None where warnings are the worst."""
+    return next((finding for finding in findings if finding.severity >= Severity.HELD), None)
+
 
 def worst_first(findings: Iterable[Finding]) -> list[Finding]:
     """``findings`` by falling severity; equals keep their order."""

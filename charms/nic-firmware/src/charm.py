@@ -2,36 +2,32 @@
 # SPDX-License-Identifier: Apache-2.0
 """Juju's events, actions and status for the four verbs; nothing else."""
 
-import logging
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, cast
 
 import images
 import ops
 import record
-from charmkit import containers, packages
-from charmkit.dispatch import Dispatcher
+from charmkit import packages
+from charmkit.host import HostReconciler
 from charmkit.output import RETRIED, Output
 from charmkit.reboot import Mode, Need
 from charmkit.reboot import Policy as RebootPolicy
 from charmkit.reboot_ops import RollingReboot
-from charmkit.reconcile import Reconciler, Removed, answer, load_config, load_params
+from charmkit.reconcile import Removed, answer, load_config, load_params
 from config import BurnImages, Devices, Options, Query, ResetParameters, Restore, SetParameters
-from converge import Finding, Severity, StepError, execute
-from hostnic import handover, mstdatabase
+from converge import Finding, Severity, StepError, execute, unfinished
+from hostnic import mstdatabase
 from hostnic.handover import Handover
 from hostnic.machine import Machine
 from hostnic.mstdatabase import Database
 from hostnic.system import System
 from observe import NAME
-from plan import reboot_reasons, remembered, removal, unset
+from plan import remembered, removal
 from survey import Survey, survey
-from troubles import lost_at_next_boot
 
 if TYPE_CHECKING:
     from actions import Actions, Results
-
-logger = logging.getLogger(__name__)
 
 PACKAGES = {"/usr/bin/mstconfig": "mstflint", "/usr/bin/setpci": "pciutils"}
 
@@ -59,22 +55,17 @@ class NicFirmwareCharm(ops.CharmBase):
         framework.observe(self.on["burn"].action, self._on_burn)
         framework.observe(self.on["backup"].action, self._on_backup)
         framework.observe(self.on["restore"].action, self._on_restore)
-        others = ["sriov-switchdev", "roce-qos"]
-        self.dispatcher = Dispatcher(self.system, self.unit.name, NAME, listens_to=others)
-        self.reboot = RollingReboot(
+        self.host = HostReconciler(
             self,
             self.system,
-            self.dispatcher,
-            busy=lambda: containers.busy(self.system),
-            stopped=lambda: containers.stopped(self.system),
+            NAME,
+            listens_to=["sriov-switchdev", "roce-qos"],
+            survey=self._survey,
+            prepare=self._prepare,
+            tell=self._tell,
+            leave=self._remove,
         )
-        self.reconciler = Reconciler(
-            self,
-            converge=self._converge,
-            preview=lambda: self._survey().plan,
-            verify=lambda: (*self.dispatcher.failed(), *self._survey().findings),
-            stop=self._remove,
-        )
+        self.reboot = RollingReboot(self, self.system, self.host.dispatcher)
 
     def _options(self) -> Options:
         return load_config(self, Options)
@@ -94,57 +85,48 @@ class NicFirmwareCharm(ops.CharmBase):
         attached = self._resource() if options.firmware_policy == "auto" else None
         return survey(self.system, options, self.database(), attached, self.app.name)
 
-    def _converge(self) -> Sequence[Finding]:
-        """All four verbs, and this unit's turn in the rolling reboot."""
+    def _prepare(self) -> Sequence[Finding]:
+        """Install the tools, and fetch firmware where the operator lets the charm burn it."""
         packages.ensure(self.system, PACKAGES, each_hook=True)
-        failures: list[Finding] = []
         options = self._options()
         if options.firmware_policy == "auto":
             try:
                 images.fetch(self.system, options, self._resource())
             except (StepError, OSError) as error:
                 remedy = error.remedy if isinstance(error, StepError) else images.HELPS
-                failures.append(Finding(Severity.BLOCKED, "firmware image", str(error), remedy))
-        found = self._survey()
-        if found.plan.steps:
-            outcome = execute(
-                found.plan, self.system, lambda step: logger.info("%s: %s", step.what, step.why)
-            )
-            failures += [outcome.finding] if outcome.finding else []
-            found = self._survey()
-        try:
-            silent = bool(self.dispatcher.silent(found.observed.others))
-            record.write(self.system, remembered(found.wanted, found.observed, silent=silent))
-            self.dispatcher.install()
-        except OSError as error:
-            what, remedy = f"cannot be written: {error}", RETRIED
-            failures.append(Finding(Severity.WARNING, record.PATH, what, remedy))
-        return self._reboot(found, (*failures, *self.dispatcher.failed(), *found.findings))
+                return (Finding(Severity.BLOCKED, "firmware image", str(error), remedy),)
+        return ()
 
-    def _reboot(self, found: Survey, findings: Sequence[Finding]) -> Sequence[Finding]:
-        """Ask for the reboot that activates what is set, or hand that wish to the charm that asks."""
-        options, observed = self._options(), found.observed
-        worst = next((finding for finding in findings if finding.severity >= Severity.HELD), None)
-        losses = lost_at_next_boot(found.wanted, observed)
+    def _tell(self, survey: Survey, findings: Sequence[Finding]) -> Sequence[Finding]:
+        """Ask for the reboot that activates what is set, or pass that request on to the charm that asks."""
+        options, observed = self._options(), survey.observed
+        findings = (*self._remember(survey), *findings)
+        left = unfinished(findings)
         need = Need(
-            reasons=(*reboot_reasons(found.wanted, observed, found.plan), *losses),
-            not_ready=_not_ready(found, losses),
-            unverified=worst.sentence() if worst else "",
+            reasons=survey.reboot_reasons,
+            not_ready=survey.not_ready,
+            unverified=left.sentence() if left else "",
         )
         given = Handover(
             NAME,
             self.unit.name,
             reboot_owner=NAME if options.reboot_owner == "self" else options.reboot_owner,
-            pending=" ".join(worst.what.split()) if worst else "",
+            pending=left.phrase() if left else "",
         )
         policy = RebootPolicy(cast("Mode", options.reboot_policy), options.reboot_settle)
-        asked = self.reboot.turn(need, policy, given, observed.others)
-        return (*asked, *findings)
+        return (*self.reboot.turn(need, policy, given, observed.others), *findings)
+
+    def _remember(self, survey: Survey) -> Sequence[Finding]:
+        """Note what waits for a restart, and since which boot."""
+        try:
+            silent = bool(self.host.dispatcher.silent(survey.observed.others))
+            record.write(self.system, remembered(survey.wanted, survey.observed, silent=silent))
+        except OSError as error:
+            return (Finding(Severity.WARNING, record.PATH, f"cannot be written: {error}", RETRIED),)
+        return ()
 
     def _remove(self) -> Removed:
         """Take away what the charm installed; the firmware keeps what it was set to."""
-        handover.withdraw(self.system, NAME)
-        self.dispatcher.remove()
         outcome = execute(removal(self.system), self.system)
         if self.system.exists(record.PATH):
             self.system.remove(record.PATH)
@@ -178,22 +160,13 @@ class NicFirmwareCharm(ops.CharmBase):
         No reboot is asked for where no option declares what was set: the action's result says what it takes.
         """
         if self._answer(event, act):
-            self.dispatcher.now()
+            self.host.dispatcher.now()
 
     def _answer(self, event: ops.ActionEvent, act: "Callable[[Actions], Results]") -> bool:
         """Run an action of actions.py; a refusal is its one sentence."""
         import actions  # only actions need it: hooks stay fast
 
         return answer(event, lambda: act(actions.Actions(self.system, self.database(), self._options())))
-
-
-def _not_ready(found: Survey, losses: Sequence[str]) -> str:
-    """What has to be in place before the reboot; empty when all is."""
-    if losses:
-        return f"{losses[0]} would take Ethernet from a port that the host uses"
-    if unset(found.plan):
-        return "firmware parameters are not set yet"
-    return "a burn of firmware has not come to its end" if found.observed.record.burns else ""
 
 
 if __name__ == "__main__":

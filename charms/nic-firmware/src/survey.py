@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """One look at the host: what is wanted, what is there, and the plan between them. Writes nothing."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 import changes
 import images
@@ -12,19 +13,49 @@ from hostnic import users
 from hostnic.mstdatabase import Database
 from hostnic.system import System
 from observe import Observed, ask, ask_flash, look_at_host, observe
-from plan import Policy, plan
+from plan import Policy, plan, reboot_reasons, unset
 from selection import resolve
+from troubles import lost_at_next_boot
 from verify import verify
 
 
-@dataclass(frozen=True)
-class Survey:
-    """What one look at the host gives."""
+class Survey(NamedTuple):
+    """What one look at the host gives.
+
+    Attributes:
+        wanted: what the options and the other charms lead to.
+        observed: the host.
+        plan: the way from one to the other.
+        policy: what the operator allows.
+        accepted: always: what the options do not find is a finding of its own.
+        boot_at_work: never: nothing at boot is waited for.
+
+    """
 
     wanted: Desired
     observed: Observed
     plan: Plan[System]
     policy: Policy
+    accepted: bool = True
+    boot_at_work: bool = False
+
+    @property
+    def reboot_reasons(self) -> tuple[str, ...]:
+        """Why this host needs a reboot, one phrase each; the same for the same change."""
+        return (*reboot_reasons(self.wanted, self.observed, self.plan), *self._losses)
+
+    @property
+    def not_ready(self) -> str:
+        """What has to be in place before the reboot; empty when all is."""
+        if self._losses:
+            return f"{self._losses[0]} would take Ethernet from a port that the host uses"
+        if unset(self.plan):
+            return "firmware parameters are not set yet"
+        return "a burn of firmware has not come to its end" if self.observed.record.burns else ""
+
+    @property
+    def _losses(self) -> tuple[str, ...]:
+        return lost_at_next_boot(self.wanted, self.observed)
 
     @property
     def findings(self) -> tuple[Finding, ...]:

@@ -3,8 +3,6 @@
 
 from collections.abc import Iterator
 
-from charmkit.agreement import differences
-from charmkit.fabric import Host, Policy
 from charmkit.output import NEXT_HOOK
 from converge import Finding, Plan, Severity
 from desired import Desired
@@ -29,13 +27,6 @@ def waiting_for_boot(observed: Observed) -> Finding | None:
         return None
     what = "a boot unit is at work"
     return Finding(Severity.WAITING, "boot", what, "see systemctl status 'ovn-offload-roce-qos*'")
-
-
-def disagreements(policy: Policy | None, host: Host) -> tuple[Finding, ...]:
-    """In what this host and the fabric differ; the fabric's charm names the same."""
-    remedy = "change the option here or the intent of cumulus-fabric, so that both say the same"
-    found = differences(policy, host) if policy else ()
-    return tuple(Finding(Severity.WARNING, item.subject, item.what, remedy) for item in found)
 
 
 def _left(wanted: Desired, observed: Observed, plan: Plan[System]) -> Iterator[Finding]:

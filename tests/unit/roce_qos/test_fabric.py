@@ -6,8 +6,8 @@ import struct
 from typing import Any
 
 import desired
+import fabric
 import pytest
-import wiring
 from charmkit.fabric import Host, Mtu, Neighbour, Policy, Vlan
 from charmkit.fabric_qos import STRICT, Marking, Qos
 from hostnic import handover, lldp
@@ -113,7 +113,7 @@ def test_any_route_table_is_read(text: str) -> None:
     host.files.install("/proc/net/route", f"Iface\n{text}".encode(errors="replace"), 0o444)
     from observe import Observed
 
-    for vlan in wiring.vlans(host, Observed()):
+    for vlan in fabric.vlans(host, Observed()):
         assert vlan.subnets
 
 

@@ -1,17 +1,54 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the fabric is told of this host: where its ports are plugged in, and how they treat traffic."""
+"""This host's side of relation fabric: what the fabric is told of it, and in what the two differ."""
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import NamedTuple
 
-from charmkit.fabric import Host, Neighbour, Port, Vlan
+from charmkit.agreement import differences
+from charmkit.fabric import Host, Neighbour, Policy, Port, Vlan
 from charmkit.fabric_qos import STRICT, Marking, Qos, Share
+from converge import Finding, Severity
 from converge.shape import InvalidValue
 from desired import Desired
 from hostnic import dcb, lldp, routes
 from hostnic.system import System
 from observe import Observed, QosPort
 from steps import trust
+
+RELATION = "fabric"
+
+
+class Comparison(NamedTuple):
+    """This host beside the fabric.
+
+    Attributes:
+        host: what the fabric is told; None where that cannot be read.
+        findings: in what the two differ.
+
+    """
+
+    host: Host | None = None
+    findings: tuple[Finding, ...] = ()
+
+
+def compare(system: System, wanted: Desired, observed: Observed, policy: str) -> Comparison:
+    """This host, and in what it does not follow ``policy``, the text of the fabric's databag or nothing."""
+    here = None
+    try:
+        name = system.read("/proc/sys/kernel/hostname").strip()
+        here = host(system, name, wanted, observed)
+        return Comparison(here, disagreements(Policy.from_json(policy) if policy else None, here))
+    except (InvalidValue, OSError) as error:
+        remedy = "refresh both charms to revisions that know each other"
+        return Comparison(here, (Finding(Severity.WARNING, f"relation {RELATION}", str(error), remedy),))
+
+
+def disagreements(policy: Policy | None, host: Host) -> tuple[Finding, ...]:
+    """In what this host and the fabric differ; the fabric's charm names the same."""
+    remedy = "change the option here or the intent of cumulus-fabric, so that both say the same"
+    found = differences(policy, host) if policy else ()
+    return tuple(Finding(Severity.WARNING, item.subject, item.what, remedy) for item in found)
 
 
 def host(system: System, hostname: str, wanted: Desired, observed: Observed) -> Host:

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One look at the host: what is wanted, what is there, and the plan between them. Writes nothing."""
+
+from typing import NamedTuple
+
+import fabric
+from config import Options
+from converge import Finding, Plan
+from desired import Desired
+from fabric import Comparison
+from hostnic import handover
+from hostnic.handover import Handover
+from hostnic.system import System
+from ineffective_options import ineffective_options
+from observe import Observed, observe
+from plan import plan
+from selection import cc_params, resolve
+from verify import verify, waiting_for_boot
+
+NAME = "roce-qos"
+
+
+class Survey(NamedTuple):
+    """What one look at the host gives.
+
+    Attributes:
+        wanted: what the options and the host's ports lead to.
+        observed: the host.
+        plan: the way from one to the other.
+        others: what the machine's other charms hand over.
+        fabric: this host as the fabric is told of it, and in what the two differ.
+        accepted: always: a port that the options do not find is a finding of its own.
+
+    """
+
+    wanted: Desired
+    observed: Observed
+    plan: Plan[System]
+    others: tuple[Handover, ...]
+    fabric: Comparison = Comparison()
+    accepted: bool = True
+
+    @property
+    def boot_at_work(self) -> bool:
+        """A boot unit is at work."""
+        return waiting_for_boot(self.observed) is not None
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What differs, worst things included."""
+        return (*verify(self.wanted, self.observed, self.plan), *self.fabric.findings)
+
+
+def look(system: System, options: Options) -> Observed:
+    """Read the host, as far as the options need it."""
+    names = (name for name, _ in cc_params(options))
+    ask_ovs = options.ovn_encap_tos != "keep"
+    return observe(system, names, options.roce_priority, ask_ovs=ask_ovs)
+
+
+def survey(system: System, options: Options, policy: str | None = None) -> Survey:
+    """Observe and plan.
+
+    Args:
+        system: the host.
+        options: the charm's.
+        policy: what the fabric says, as its databag has it; empty when it says nothing yet, None where there
+            is no relation to it.
+
+    """
+    observed = look(system, options)
+    wanted, findings = resolve(options, observed)
+    others, _ = handover.read_others(system, NAME)
+    told = Comparison() if policy is None else fabric.compare(system, wanted, observed, policy)
+    if busy := waiting_for_boot(observed):
+        return Survey(wanted, observed, Plan(findings=(busy,)), others, told)
+    present = any(other.charm == "nic-firmware" for other in others)
+    ineffective = ineffective_options(options, wanted, observed, nic_firmware_present=present)
+    return Survey(wanted, observed, plan(wanted, observed, (*findings, *ineffective)), others, told)

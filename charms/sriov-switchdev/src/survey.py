@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One look at the host: what is wanted, what is there, and the plan between them. Writes nothing."""
+
+from typing import NamedTuple
+
+from config import Options
+from converge import Finding, Plan, Severity
+from desired import Desired
+from hostnic.system import System
+from observe import Observed, ask_firmware, ask_host, observe
+from plan import Policy, install_steps, plan
+from selection import resolve
+from verify import verify, waiting_for_boot
+
+NOT_INSTALLED = "the boot units and their files are not in place"
+
+
+class Survey(NamedTuple):
+    """What one look at the host gives.
+
+    Attributes:
+        wanted: what the options and the host's ports lead to.
+        observed: the host.
+        plan: the way from one to the other.
+        accepted: the options say which ports are meant, and they are fit for it.
+
+    """
+
+    wanted: Desired
+    observed: Observed
+    plan: Plan[System]
+    accepted: bool = True
+
+    @property
+    def boot_at_work(self) -> bool:
+        """The boot units are at work."""
+        return waiting_for_boot(self.observed) is not None
+
+    @property
+    def not_ready(self) -> str:
+        """Why a reboot would not lead to the desired state; empty when it does.
+
+        Only what the next boot needs counts: steps that fail in this one are no reason to put it off.
+        """
+        blocked = next((found for found in self.plan.findings if found.severity is Severity.BLOCKED), None)
+        if blocked:
+            return f"{blocked.subject}: {blocked.what}"
+        return NOT_INSTALLED if install_steps(self.wanted, self.observed) else ""
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What differs, worst things included."""
+        return verify(self.wanted, self.observed, self.plan)
+
+
+def survey(system: System, options: Options, controllers: tuple[str, ...]) -> Survey:
+    """Observe and plan.
+
+    Args:
+        system: the host.
+        options: the charm's.
+        controllers: addresses of the Juju controller, for the confirmation of a live change.
+
+    """
+    observed = observe(system)
+    wanted, findings = resolve(options, observed)
+    observed = ask_host(system, ask_firmware(system, observed, wanted), wanted)
+    if busy := waiting_for_boot(observed):
+        return Survey(wanted, observed, Plan(findings=(busy,)))
+    policy = Policy(options.allow_live, controllers)
+    accepted = not any(finding.severity is Severity.BLOCKED for finding in findings)
+    return Survey(wanted, observed, plan(wanted, observed, policy, findings), accepted)

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The four verbs on one machine, in the order that all host charms have in common.
+
+    prepare ─► survey ─► apply ─► survey again ─► wake-ups ─► tell ─► findings
+
+A charm gives the verbs and its own words. Its ``survey`` is observe and plan; ``Survey.findings`` is verify.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import Generic, Protocol, TypeVar
+
+import ops
+from converge import Finding, Outcome, Plan, Severity, execute
+from hostnic import handover
+from hostnic.system import HostStep, System
+
+from charmkit import dispatch
+from charmkit.dispatch import Dispatcher
+from charmkit.output import RETRIED
+from charmkit.reconcile import Reconciler, Removed
+
+logger = logging.getLogger(__name__)
+
+Announce = Callable[[HostStep], None]
+
+
+class Survey(Protocol):
+    """What one look at the host gives. Each charm's own has more: what is wanted, and what was observed."""
+
+    @property
+    def plan(self) -> Plan[System]: ...
+
+    @property
+    def findings(self) -> Sequence[Finding]:
+        """What differs from the declared state, and what the plan says of it."""
+        ...
+
+    @property
+    def accepted(self) -> bool:
+        """What the options select can be used; else this unit does not ask to be woken."""
+        ...
+
+    @property
+    def boot_at_work(self) -> bool:
+        """The charm's boot units are still at work: this unit looks again in a minute."""
+        ...
+
+
+Look = TypeVar("Look", bound=Survey)
+
+
+class HostReconciler(Reconciler, Generic[Look]):
+    """A :class:`Reconciler` for a charm that brings one machine to a declared state.
+
+    Args:
+        charm: whose events to observe.
+        system: the machine.
+        name: the charm's, under which it hands over to the machine's other charms.
+        listens_to: the charms whose hand-over wakes this unit.
+        survey: observe and plan; writes nothing.
+        apply: runs a plan's steps.
+        prepare: runs before the first look; returns what it could not do.
+        tell: runs last, with what the last survey gave and with all findings: tells others what they need to
+            know, and returns the unit's findings.
+        leave: takes away what the charm installed, after the hand-over and the wake-ups; in the stop hook.
+
+    """
+
+    def __init__(
+        self,
+        charm: ops.CharmBase,
+        system: System,
+        name: str,
+        *,
+        listens_to: Sequence[str],
+        survey: Callable[[], Look],
+        apply: Callable[[Plan[System], System, Announce], Outcome[System]] = execute,
+        prepare: Callable[[], Sequence[Finding]] = tuple,
+        tell: Callable[[Look, Sequence[Finding]], Sequence[Finding]],
+        leave: Callable[[], Removed],
+    ) -> None:
+        super().__init__(
+            charm,
+            converge=self._converge_host,
+            preview=lambda: survey().plan,
+            verify=lambda: (*self.dispatcher.failed(), *survey().findings),
+            stop=self._stop_host,
+        )
+        self.dispatcher = Dispatcher(system, charm.unit.name, name, listens_to)
+        self._system = system
+        self._name = name
+        self._survey = survey
+        self._apply = apply
+        self._prepare = prepare
+        self._tell = tell
+        self._leave = leave
+
+    def _converge_host(self) -> Sequence[Finding]:
+        failures = [*self._prepare()]
+        survey = self._survey()
+        if survey.plan.steps:
+            outcome = self._apply(survey.plan, self._system, _log)
+            failures += [outcome.finding] if outcome.finding else []
+            survey = self._survey()
+        failures += self._install_wake_ups(survey)
+        return self._tell(survey, (*failures, *self.dispatcher.failed(), *survey.findings))
+
+    def _install_wake_ups(self, survey: Survey) -> list[Finding]:
+        try:
+            if survey.accepted:
+                self.dispatcher.install()
+            if survey.boot_at_work:
+                self.dispatcher.in_a_minute()
+        except OSError as error:
+            return [Finding(Severity.WARNING, dispatch.SUBJECT, f"cannot be started: {error}", RETRIED)]
+        return []
+
+    def _stop_host(self) -> Removed:
+        handover.withdraw(self._system, self._name)
+        self.dispatcher.remove()
+        return self._leave()
+
+
+def _log(step: HostStep) -> None:
+    logger.info("%s: %s", step.what, step.why)
