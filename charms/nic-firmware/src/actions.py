@@ -9,6 +9,7 @@ import ethernet
 import images
 import record
 import selection
+from activation import POWER_CYCLE, ineffective
 from charmkit.output import Output, Table
 from charmkit.reconcile import ActionError
 from config import BurnImages, Devices, Options, Query, ResetParameters, Restore, SetParameters
@@ -21,9 +22,9 @@ from hostnic.nics import Nic
 from hostnic.selector import Entry, parse
 from hostnic.system import System
 from observe import BLUEFIELD, Answer, Observed, ask, ask_ports, observe
-from plan import POWER_CYCLE, Policy, plan
-from standing import ineffective, states
-from troubles import losses
+from plan import Policy, plan
+from preflight import losses
+from states import states
 from verify import verify
 
 Results = dict[str, str]

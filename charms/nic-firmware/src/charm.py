@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, cast
 import images
 import ops
 import record
+from activation import remembered
 from charmkit import packages
 from charmkit.host import HostReconciler
 from charmkit.output import RETRIED, Output
@@ -23,7 +24,7 @@ from hostnic.machine import Machine
 from hostnic.mstdatabase import Database
 from hostnic.system import System
 from observe import NAME
-from plan import remembered, removal
+from plan import removal
 from survey import Survey, survey
 
 if TYPE_CHECKING:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import changes
 import images
+from activation import reboot_reasons, unset
 from config import Options
 from converge import Finding, Plan, Severity, StepError
 from desired import Desired
@@ -13,9 +14,9 @@ from hostnic import users
 from hostnic.mstdatabase import Database
 from hostnic.system import System
 from observe import Observed, ask, ask_flash, look_at_host, observe
-from plan import Policy, plan, reboot_reasons, unset
+from plan import Policy, plan
+from preflight import lost_at_next_boot
 from selection import resolve
-from troubles import lost_at_next_boot
 from verify import verify
 
 

@@ -4,6 +4,7 @@
 from collections.abc import Iterator
 
 import burning
+from activation import POWER_CYCLE, ineffective, ineffective_version
 from burning import FIRMWARE
 from charmkit.output import NEXT_HOOK
 from converge import Finding, Plan, Severity
@@ -11,14 +12,14 @@ from desired import Desired, State
 from hostnic.mstflint import Flash
 from hostnic.system import System
 from observe import Observed
-from plan import POWER_CYCLE, Policy
-from standing import chosen_nics, ineffective, ineffective_version, states
-from troubles import taking, troubles
+from plan import Policy
+from preflight import preflight, taking
+from states import chosen_nics, states
 
 
 def verify(wanted: Desired, observed: Observed, planned: Plan[System], policy: Policy) -> tuple[Finding, ...]:
     """Differences per port, and the plan's own findings; those about one NIC with their full weight."""
-    troubled = [finding for findings in troubles(wanted, observed).values() for finding in findings]
+    troubled = [finding for findings in preflight(wanted, observed).values() for finding in findings]
     if policy.burn:
         nics = chosen_nics(wanted, observed)
         troubled += burning.obstacles(
@@ -36,7 +37,7 @@ def verify(wanted: Desired, observed: Observed, planned: Plan[System], policy: P
 
 
 def _differences(wanted: Desired, observed: Observed, policy: Policy) -> Iterator[Finding]:
-    # troubles has said of these that no hook and no reboot is to bring them
+    # preflight has said of these that no hook and no reboot is to bring them
     nics = chosen_nics(wanted, observed)
     taken = {setting for nic in nics for setting, *_ in taking(nic, wanted, observed)}
     for bdf in wanted.ports:

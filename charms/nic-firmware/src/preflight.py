@@ -10,10 +10,10 @@ from hostnic.inventory import Port
 from hostnic.nics import Nic
 from observe import Observed
 from selection import needless
-from standing import chosen_nics, states
+from states import chosen_nics, states
 
 
-def troubles(wanted: Desired, observed: Observed) -> dict[str, tuple[Finding, ...]]:
+def preflight(wanted: Desired, observed: Observed) -> dict[str, tuple[Finding, ...]]:
     """By NIC, what keeps it from becoming as wanted; found before anything is written."""
     found = {
         nic.slot: (

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is set and waits for a restart of the firmware: what brings it, and when one was in vain. Pure."""
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+import burning
+import changes
+from burning import FIRMWARE
+from converge import Disruption, Held, Plan, Step
+from desired import Desired, Setting, State
+from hostnic.mstflint import Flash
+from hostnic.nics import Nic
+from hostnic.system import HostStep, System
+from observe import Answer, Observed
+from record import Record, Waiting
+from states import chosen_nics, states
+
+POWER_CYCLE = (
+    "a reboot is not enough: power-cycle the machine "
+    "(maas PROFILE machine power-off SYSTEM_ID, then maas PROFILE machine power-on SYSTEM_ID)"
+)
+
+
+def waiting(bdf: str, wanted: Desired, observed: Observed) -> tuple[Setting, ...]:
+    """Settings of a port that a restart of the firmware will apply, those to be set included.
+
+    Not those for which a reboot was in vain, or of which the tool says that it will be.
+    """
+    return tuple(
+        setting
+        for setting, state in states(bdf, wanted, observed)
+        if state is State.SET or (state is State.ACTIVATE and not ineffective(bdf, setting, observed))
+    )
+
+
+def ineffective(bdf: str, setting: Setting, observed: Observed) -> str:
+    """Why a reboot does not apply a setting that waits; empty when one may."""
+    parameter = observed.answers[bdf].parameters[setting.name]
+    known = observed.record.get(bdf, setting.name)
+    if known and known.value == parameter.next_boot and known.boot_id != observed.boot_id:
+        return "a restart of the host did not apply it"
+    said = observed.record.power_cycle(bdf.rpartition(".")[0], observed.boot_id)
+    return "the firmware says that a warm reboot does not apply it" if said else ""
+
+
+def pending_version(nic: Nic, observed: Observed, burns: bool = False) -> str:
+    """The version in flash that a restart will run; empty when it runs, or a restart was in vain.
+
+    While flash cannot be asked it is the one that this boot is known to wait with.
+    """
+    flash = observed.flashes.get(nic.slot)
+    if not isinstance(flash, Flash):
+        known = observed.record.get(nic.ports[0].bdf, FIRMWARE) if flash else None
+        return known.value if known and known.boot_id == observed.boot_id else ""
+    if burns:
+        return next(image.version for image in observed.images if image.psid == flash.psid)
+    return flash.version if flash.version != flash.running and not ineffective_version(nic, observed) else ""
+
+
+def ineffective_version(nic: Nic, observed: Observed) -> str:
+    """The version in flash that a restart of the host did not bring up; empty when there is none."""
+    flash = observed.flashes.get(nic.slot)
+    known = observed.record.get(nic.ports[0].bdf, FIRMWARE)
+    if not isinstance(flash, Flash) or flash.version == flash.running or known is None:
+        return ""
+    return flash.version if known.value == flash.version and known.boot_id != observed.boot_id else ""
+
+
+def activation(
+    nic: Nic, wanted: Desired, observed: Observed, *, burns: bool, reset: bool, release: str
+) -> "HostStep | Held[System] | None":
+    """What makes next-boot values current: a reset where that is allowed and nobody notices, or a reboot.
+
+    Args:
+        nic: the NIC.
+        wanted: its settings, among others.
+        observed: the host.
+        burns: an image is burned into the NIC before.
+        reset: the operator allows a restart of the firmware in place.
+        release: what lets the reboot happen, in words.
+
+    """
+    waits = {port.bdf: waiting(port.bdf, wanted, observed) for port in nic.ports}
+    names = sorted({setting.name for settings in waits.values() for setting in settings})
+    version = pending_version(nic, observed, burns)
+    names += [f"firmware {version}"] if version else []
+    if not names:
+        return None
+    listed, why = ", ".join(names), "set for the next boot"
+    key, used = f"{nic.slot}/activate", changes.in_use(nic, observed.vf_users, observed.host_uses)
+    if observed.record.resets.get(nic.slot) == observed.boot_id:
+        used = "one has failed in this boot"
+    if reset and not used:
+        op = changes.ResetFirmware(nic.ports[0].bdf, {bdf: s for bdf, s in waits.items() if s})
+        return Step(key, f"reset {nic.short} to activate {listed}", why, Disruption.LINK_FLAP, op)
+    what = f"activate {listed} on {nic.short}"
+    step: HostStep = Step(key, what, why, Disruption.REBOOT, changes.Reboot(nic.slot))
+    return Held(step, f"no reset: {used}" if reset else "it restarts the host", release)
+
+
+def reboot_reasons(wanted: Desired, observed: Observed, planned: Plan[System]) -> tuple[str, ...]:
+    """Why this host needs a reboot: one phrase per NIC, short for a status, the same for the same change.
+
+    None for an image that is not in flash yet: its burn may be refused.
+    """
+    held = {item.step.key for item in planned.held if item.step.disruption is Disruption.REBOOT}
+    chosen = [nic for nic in chosen_nics(wanted, observed) if f"{nic.slot}/activate" in held]
+    said = ((nic, _phrase(nic, wanted, observed)) for nic in chosen)
+    return tuple(f"{nic.short}: {phrase}" for nic, phrase in said if phrase)
+
+
+def unset(planned: Plan[System]) -> bool:
+    """Whether steps are left that the reboot is to wait for; not a burn that did not come about."""
+    return any(not isinstance(step.op, burning.Burn) for step in planned.steps)
+
+
+def remembered(wanted: Desired, observed: Observed, *, silent: bool = False) -> Record:
+    """The record as it is to be now: what waits, and since which boot.
+
+    What cannot be told now stays as it is known: a port or flash that does not answer and, while a charm of
+    this machine is ``silent``, parameters that it may want.
+    """
+    ports = {bdf: dict(known) for bdf, known in _untold(wanted, observed, silent)}
+    for bdf in wanted.ports:
+        if observed.answers.get(bdf, Answer()).reason:
+            continue
+        for setting, state in states(bdf, wanted, observed):
+            if state is State.ACTIVATE:
+                value = observed.answers[bdf].parameters[setting.name].next_boot or ""
+                ports.setdefault(bdf, {})[setting.name] = _since(bdf, setting.name, value, observed)
+    for nic in observed.nics:
+        flash, bdf = observed.flashes.get(nic.slot), nic.ports[0].bdf
+        if isinstance(flash, Flash) and flash.version != flash.running:
+            ports.setdefault(bdf, {})[FIRMWARE] = _since(bdf, FIRMWARE, flash.version, observed)
+    waits = {bdf: names for bdf, names in ports.items() if names}
+    resets = {slot: boot for slot, boot in observed.record.resets.items() if boot == observed.boot_id}
+    return replace(observed.record, waiting=waits, resets=resets)
+
+
+def _phrase(nic: Nic, wanted: Desired, observed: Observed) -> str:
+    words = sorted({str(setting) for port in nic.ports for setting in waiting(port.bdf, wanted, observed)})
+    version = pending_version(nic, observed)
+    words += [f"firmware {version}"] if version else []
+    if len(words) <= 1:
+        return "".join(words)
+    digest = hashlib.sha256(" ".join(words).encode()).hexdigest()[:4]
+    return f"{len(words)} parameters ({digest})"
+
+
+def _since(bdf: str, name: str, value: str, observed: Observed) -> Waiting:
+    known = observed.record.get(bdf, name)
+    return known if known and known.value == value else Waiting(value, observed.boot_id)
+
+
+def _untold(wanted: Desired, observed: Observed, silent: bool) -> Iterator[tuple[str, Mapping[str, Waiting]]]:
+    """By port, what is known of what nothing is said about now."""
+    unreadable = {finding.subject for finding in observed.findings}
+    for bdf, known in observed.record.waiting.items():
+        names = set[str]()
+        if bdf in unreadable or observed.answers.get(bdf, Answer()).reason:
+            names.update(known)
+        elif silent:
+            names.update(known.keys() - wanted.ports.get(bdf, {}).keys())
+        names.discard(FIRMWARE)
+        if bdf in unreadable or isinstance(observed.flashes.get(bdf.rpartition(".")[0]), str):
+            names.add(FIRMWARE)
+        yield bdf, {name: each for name, each in known.items() if name in names}
