@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import firmware_requests
 import ops
+from actions import counters, qos
 from charmkit.fabric import HOST, POLICY
 from charmkit.host import HostReconciler
 from charmkit.output import RETRIED, Output
@@ -21,7 +22,6 @@ from observe import observe
 from plan import removal
 from selection import resolve
 from survey import NAME, Survey, look, survey
-from tables import counters, qos
 
 REBOOT_OWNER = "sriov-switchdev"
 """Named in the hand-over while no other charm of the machine names one: this charm never needs a reboot."""

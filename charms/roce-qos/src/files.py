@@ -7,7 +7,7 @@ from desired import Desired
 from hostnic import units
 from hostnic.bootcopy import BootCopy
 
-_OWN = ("boot", "desired", "files", "observe", "plan", "record", "steps")
+_OWN = ("boot", "changes", "desired", "files", "observe", "plan", "preflight", "record", "steps")
 COPY = BootCopy("roce-qos", (*_OWN, "charmkit", "charmkit.fabric_qos"))
 """What the units run of this charm: nothing that speaks to Juju or reads options."""
 

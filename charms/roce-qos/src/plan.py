@@ -13,12 +13,14 @@ import desired
 import files
 import record
 import steps as port_steps
-from converge import Disruption, Finding, Held, Plan, Severity, Step
+from changes import ENCAP_TOS, SetEncapTos
+from converge import Disruption, Finding, Held, Plan, Step
 from desired import Desired
-from hostnic import dcb, installed, ops
+from hostnic import installed, ops
 from hostnic.system import HostStep, System
 from hostnic.vlan import SetEgressMap
 from observe import Observed, QosPort
+from preflight import preflight
 
 
 def plan(wanted: Desired, observed: Observed, findings: Sequence[Finding] = ()) -> Plan[System]:
@@ -43,23 +45,6 @@ def running(wanted: Desired, observed: Observed, findings: Sequence[Finding] = (
     # Last, since what instances send hangs on nothing here.
     run += _connections(wanted, ports)
     return Plan(tuple(run), tuple(held), everything)
-
-
-def preflight(wanted: Desired, observed: Observed) -> list[Finding]:
-    """Who else has data centre bridging in hand, where it may not be taken."""
-    found: list[Finding] = []
-    if observed.lldpad and not wanted.takeover:
-        what = "runs and would fight over data centre bridging"
-        found.append(Finding(Severity.BLOCKED, "lldpad", what, "remove it, or set dcbx-takeover=true"))
-    for bdf in wanted.ports:
-        port = observed.port(bdf)
-        if port is None or port.dcb is None or wanted.takeover or port.driver.may_set(port.dcb):
-            continue
-        mode = dcb.dcbx_words(port.dcb.dcbx or 0)
-        what = f"the firmware decides about data centre bridging (DCBX mode {mode})"
-        remedy = "set dcbx-takeover=true, or switch off DCBX in the NIC's firmware"
-        found.append(Finding(Severity.BLOCKED, port.netdev, what, remedy))
-    return found
 
 
 def install_steps(wanted: Desired, observed: Observed) -> list[HostStep]:
@@ -122,7 +107,7 @@ def _vlans(wanted: Desired, observed: Observed, ports: Sequence[QosPort]) -> lis
 def _encap_tos(wanted: Desired, observed: Observed) -> list[HostStep]:
     if wanted.encap_tos is None or observed.encap_tos in (None, wanted.encap_tos):
         return []
-    what = f"set {port_steps.ENCAP_TOS} to {wanted.encap_tos}"
+    what = f"set {ENCAP_TOS} to {wanted.encap_tos}"
     why = f"it is {observed.encap_tos or 'unset'}, so that tunnels lose the packets' DSCP"
-    op = port_steps.SetEncapTos(wanted.encap_tos)
-    return [HostStep(port_steps.ENCAP_TOS, what, why, Disruption.NONE, op)]
+    op = SetEncapTos(wanted.encap_tos)
+    return [HostStep(ENCAP_TOS, what, why, Disruption.NONE, op)]

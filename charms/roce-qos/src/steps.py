@@ -2,21 +2,18 @@
 """The steps for one port: only those whose settings differ. Pure."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
-from converge import Disruption, Op, Step, StepError
+from changes import StopLldpad
+from converge import Disruption, Op, Step
 from desired import Desired
 from hostnic import dcb, ops
 from hostnic.dcb_drivers import Driver
 from hostnic.lldp import SetLldp
-from hostnic.ops import refusal
 from hostnic.ops.dcb import SetApps, SetEts, SetPause, SetPfc, TakeDcbx
 from hostnic.ops.rdma import SetAttribute, SetRoceDefaults
 from hostnic.rdma import MODES, Defaults
 from hostnic.system import HostStep, Pause, System
-from observe import LLDPAD, Observed, QosPort, cc_param_path, ecn_attributes
-
-ENCAP_TOS = "ovn-encap-tos"
+from observe import Observed, QosPort, cc_param_path, ecn_attributes
 
 SETTLE = 2.0
 """Seconds until a bond has surely seen a member's link go down: the driver's event, and its own polling."""
@@ -151,32 +148,6 @@ def ets_words(ets: dcb.Ets | None) -> str:
 def pfc_words(priorities: tuple[int, ...]) -> str:
     """``3`` or ``none``."""
     return " ".join(map(str, priorities)) or "none"
-
-
-@dataclass(frozen=True)
-class StopLldpad:
-    """Stop lldpad now, and at boot."""
-
-    def run(self, system: System) -> None:
-        """Disable and stop it; its socket, too, would start it again."""
-        try:
-            system.run(["systemctl", "disable", "--now", LLDPAD, "lldpad.socket"])
-        except OSError as error:
-            raise StepError(f"lldpad stays: {refusal.words(error)}", "remove the package lldpad") from error
-
-
-@dataclass(frozen=True)
-class SetEncapTos:
-    """Set what OVN gives the outer header of its tunnels, in Open vSwitch's database."""
-
-    value: str
-
-    def run(self, system: System) -> None:
-        """Set it; ovn-controller takes it over by itself."""
-        try:
-            system.run(["ovs-vsctl", "set", "Open_vSwitch", ".", f"external_ids:{ENCAP_TOS}={self.value}"])
-        except OSError as error:
-            raise StepError(f"{ENCAP_TOS} stays: {refusal.words(error)}") from error
 
 
 def _step(

@@ -101,14 +101,14 @@ class SriovSwitchdevCharm(ops.CharmBase):
         packages.ensure(self.system, PACKAGES, each_hook=False)
 
     def _on_list_devices(self, event: ops.ActionEvent) -> None:
-        import tables  # only actions need it: hooks stay fast
+        import actions  # only actions need it: hooks stay fast
 
-        self._show(event, "devices", tables.devices)
+        self._show(event, "devices", actions.devices)
 
     def _on_show_offload(self, event: ops.ActionEvent) -> None:
-        import offload  # only actions need it: hooks stay fast
+        import actions  # only actions need it: hooks stay fast
 
-        self._show(event, "offload", offload.offload)
+        self._show(event, "offload", actions.offload)
 
     def _show(
         self, event: ops.ActionEvent, name: str, rows: Callable[[System, Desired, Observed], Table]

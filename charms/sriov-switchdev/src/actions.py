@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What of the traffic runs in the NIC, per representor, and why the rest does not."""
+"""What the actions do that are not one of the four verbs."""
 
 import json
 import re
@@ -11,14 +11,42 @@ from charmkit.output import Table
 from desired import Desired
 from hostnic import flows, inventory, ovs
 from hostnic.flows import Flow, Surroundings
+from hostnic.model import Pf
 from hostnic.system import Link, System
-from observe import Observed
+from observe import NextBoot, Observed, next_boot
+from steps import vf_lag
 
 NO_FLOW = "no flow: its instance has sent nothing yet, or flows ended (max-idle)"
 
 
+def devices(system: System, wanted: Desired, observed: Observed) -> Table:
+    """Every SR-IOV capable port, and what the option ``devices`` makes of it."""
+    rows = [_device(pf, wanted, next_boot(system, pf.bdf)) for pf in observed.host.pfs]
+    return Table(rows, "This host has no SR-IOV capable NIC.")
+
+
+def _device(pf: Pf, wanted: Desired, after: NextBoot) -> dict[str, str]:
+    port = wanted.port(pf.bdf)
+    return {
+        "port": pf.bdf,
+        "netdev": pf.netdev or "-",
+        "driver": pf.port.driver or "-",
+        "firmware": f"{pf.firmware or '-'} ({pf.psid or 'no PSID'})",
+        "numa": str(pf.numa_node),
+        "bond": pf.bond or "-",
+        "vfs": str(pf.port.num_vfs),
+        "offered": str(pf.port.total_vfs),
+        "next boot": str(after.vfs) if after.vfs is not None else "unknown",
+        "mode": pf.eswitch_mode or "-",
+        "vf-lag": {True: "active", False: "no", None: "unknown"}[vf_lag(pf)],
+        "wanted": f"{port.num_vfs} VFs" if port else "not selected",
+    }
+
+
 def offload(system: System, wanted: Desired, observed: Observed) -> Table:
-    """One row per representor of the selected ports, then one per other port that has flows.
+    """What of the traffic runs in the NIC, and why the rest does not.
+
+    One row per representor of the selected ports, then one per other port that has flows.
 
     Raises:
         OSError: Open vSwitch or iproute2 does not answer.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What show-qos and show-counters print: a table for people, the same rows for programs."""
+"""What the actions do that are not one of the four verbs."""
 
 from collections.abc import Callable, Iterator
 
