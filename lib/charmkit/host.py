@@ -26,25 +26,24 @@ Announce = Callable[[HostStep], None]
 
 
 class Survey(Protocol):
-    """What one look at the host gives. Each charm's own has more: what is wanted, and what was observed."""
+    """What one look at the host gives. Each charm's own has more: what is wanted, and what was observed.
+
+    Attributes:
+        plan: the steps towards the declared state.
+        findings: what differs from that state, the plan's own findings included.
+        accepted: what the options select can be used; else this unit does not ask to be woken.
+        boot_at_work: the charm's boot units are at work: this unit looks again in a minute.
+
+    """
 
     @property
     def plan(self) -> Plan[System]: ...
-
     @property
-    def findings(self) -> Sequence[Finding]:
-        """What differs from the declared state, and what the plan says of it."""
-        ...
-
+    def findings(self) -> Sequence[Finding]: ...
     @property
-    def accepted(self) -> bool:
-        """What the options select can be used; else this unit does not ask to be woken."""
-        ...
-
+    def accepted(self) -> bool: ...
     @property
-    def boot_at_work(self) -> bool:
-        """The charm's boot units are still at work: this unit looks again in a minute."""
-        ...
+    def boot_at_work(self) -> bool: ...
 
 
 Look = TypeVar("Look", bound=Survey)

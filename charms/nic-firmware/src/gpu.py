@@ -3,7 +3,7 @@
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from converge import Disruption, Held, Step
 from converge.document import read_json
@@ -17,8 +17,7 @@ from hostnic.system import System
 VERSION = 1
 
 
-@dataclass(frozen=True)
-class Host:
+class Host(NamedTuple):
     """What there is of it.
 
     Attributes:
@@ -28,7 +27,7 @@ class Host:
 
     """
 
-    installed: Installed = field(default_factory=Installed)
+    installed: Installed = Installed()
     wrong: tuple[Difference, ...] = ()
     instances: tuple[str, ...] = ()
 

@@ -2,7 +2,7 @@
 """From desired and observed state to the steps that set and burn, and what waits for a restart. Pure."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import burning
 import changes
@@ -17,8 +17,7 @@ from preflight import preflight
 from states import chosen_nics, states
 
 
-@dataclass(frozen=True)
-class Policy:
+class Policy(NamedTuple):
     """What the operator allows.
 
     Attributes:

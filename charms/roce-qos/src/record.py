@@ -3,8 +3,7 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from hostnic.system import System
 
@@ -17,8 +16,7 @@ PATIENCE = 600.0
 """Seconds after which a unit that did not say its end counts as gone."""
 
 
-@dataclass(frozen=True)
-class Record:
+class Record(NamedTuple):
     """What the boot units did.
 
     Attributes:
