@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What every host charm does in a hook, in an action and when it is removed: order and failures."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import ops
+import pytest
+from charmkit.host import HostReconciler
+from charmkit.reconcile import Removed
+from converge import Disruption, Finding, Plan, Severity, Step, StepError
+from hostnic import handover
+from hostnic.handover import Handover
+from hostnic.testing import FakeHost
+from ops import testing
+
+FILE = "/etc/declared"
+DRIFT = Finding(Severity.WAITING, FILE, "is not there", "the next hook of the charm does it")
+DISPATCHER = "/etc/systemd/system/ovn-offload-demo-dispatch.service"
+
+
+@dataclass(frozen=True)
+class Install:
+    refused: bool
+
+    def run(self, system: Any, /) -> None:
+        if self.refused:
+            raise StepError("the disk is full", "free some space")
+        system.install(FILE, b"declared")
+
+
+class Look(NamedTuple):
+    plan: Plan[Any]
+    findings: tuple[Finding, ...]
+    accepted: bool = True
+    boot_at_work: bool = False
+
+
+class Demo(ops.CharmBase):
+    """A charm that wants one file, and writes down which of its verbs ran."""
+
+    host: FakeHost
+    calls: list[str]
+    refused = False
+    accepted = True
+    boot_at_work = False
+
+    def __init__(self, framework: ops.Framework) -> None:
+        super().__init__(framework)
+        self.reconciler = HostReconciler(
+            self,
+            self.host,
+            "demo",
+            listens_to=["other"],
+            survey=self.survey,
+            prepare=self.prepare,
+            tell=self.tell,
+            leave=self.leave,
+        )
+
+    def prepare(self) -> Sequence[Finding]:
+        self.calls.append("prepare")
+        return (Finding(Severity.WARNING, "tools", "one is missing"),)
+
+    def survey(self) -> Look:
+        there = self.host.files.exists(FILE)
+        self.calls.append(f"survey: {'there' if there else 'not there'}")
+        step = Step("file", f"write {FILE}", "it is not there", Disruption.NONE, Install(self.refused))
+        plan = Plan[Any](() if there else (step,))
+        return Look(plan, () if there else (DRIFT,), self.accepted, self.boot_at_work)
+
+    def tell(self, survey: Look, findings: Sequence[Finding]) -> Sequence[Finding]:
+        self.calls.append(f"tell: {', '.join(finding.subject for finding in findings)}")
+        handover.publish(self.host, Handover("demo", self.unit.name, "demo"))
+        return findings
+
+    def leave(self) -> Removed:
+        published = self.host.files.exists(handover.path_of("demo"))
+        woken = self.host.files.exists(DISPATCHER)
+        self.calls.append(f"leave: hand-over {published}, wake-ups {woken}")
+        return Removed("removed; the file stays")
+
+
+@pytest.fixture
+def demo() -> type[Demo]:
+    return type("Charm", (Demo,), {"calls": [], "host": FakeHost()})
+
+
+def emit(demo: type[Demo], event: str) -> testing.State:
+    actions: dict[str, Any] = {"plan": {}, "verify": {}}
+    context = testing.Context(demo, meta={"name": "demo"}, actions=actions, unit_id=0)
+    demo.calls.clear()
+    bound = context.on.action(event) if event in actions else getattr(context.on, event)()
+    return context.run(bound, testing.State(unit_status=testing.UnknownStatus()))
+
+
+def test_a_hook_applies_what_differs_and_looks_again(demo: type[Demo]) -> None:
+    status = emit(demo, "config_changed").unit_status
+    assert demo.calls == ["prepare", "survey: not there", "survey: there", "tell: tools"]
+    assert status == testing.ActiveStatus("tools: one is missing")
+    assert demo.host.files.exists(DISPATCHER)
+
+
+def test_an_idle_hook_looks_once(demo: type[Demo]) -> None:
+    emit(demo, "install")
+    emit(demo, "update_status")
+    assert demo.calls == ["prepare", "survey: there", "tell: tools"]
+
+
+def test_a_step_that_fails_is_told_before_what_still_differs(demo: type[Demo]) -> None:
+    demo.refused = True
+    status = emit(demo, "config_changed").unit_status
+    assert demo.calls[-2:] == ["survey: not there", f"tell: tools, file, {FILE}"]
+    assert status.name == "blocked"
+    assert f"file: failed to write {FILE}: the disk is full; free some space" in status.message
+
+
+def test_actions_change_nothing_and_tell_nobody(demo: type[Demo]) -> None:
+    for action in ("plan", "verify"):
+        emit(demo, action)
+        assert demo.calls == ["survey: not there"]
+    assert not demo.host.files.exists(FILE)
+    assert not demo.host.files.exists(DISPATCHER)
+
+
+def test_a_unit_whose_options_are_refused_does_not_ask_to_be_woken(demo: type[Demo]) -> None:
+    demo.accepted = False
+    emit(demo, "config_changed")
+    assert not demo.host.files.exists(DISPATCHER)
+
+
+def test_a_unit_whose_boot_units_are_at_work_looks_again_in_a_minute(demo: type[Demo]) -> None:
+    timer = ("systemctl", "restart", "ovn-offload-demo-dispatch.timer")
+    emit(demo, "install")
+    assert timer not in demo.host.spawned
+    demo.boot_at_work = True
+    emit(demo, "update_status")
+    assert timer in demo.host.spawned
+
+
+def test_wake_ups_that_cannot_be_installed_are_a_warning_of_their_own(
+    demo: type[Demo], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install = demo.host.install
+
+    def refuse(path: str, content: bytes, mode: int = 0o644) -> None:
+        if "dispatch" in path:
+            raise OSError(28, "No space left on device")
+        install(path, content, mode)
+
+    monkeypatch.setattr(demo.host, "install", refuse)
+    emit(demo, "config_changed")
+    assert demo.calls[-1] == "tell: tools, the service that wakes this unit"
+
+
+def test_the_charms_own_removal_comes_after_the_hand_over_and_the_wake_ups(demo: type[Demo]) -> None:
+    emit(demo, "install")
+    status = emit(demo, "stop").unit_status
+    assert demo.calls == ["leave: hand-over False, wake-ups False"]
+    assert status == testing.MaintenanceStatus("removed; the file stays")
