@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""CONTRIBUTING.md names the tests of every part of the code, and nothing that is not there."""
+"""CONTRIBUTING.md names the tests of every part of the code, and the guides name only files that exist."""
 
 import re
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "CONTRIBUTING.md").read_text()
@@ -38,3 +40,15 @@ def test_every_folder_of_tests_is_some_parts() -> None:
         for path in ROOT.glob(f"tests/{tier}/test_*.py")
     }
     assert [folder for folder in folders if not any(path.startswith(folder) for path in tests)] == []
+
+
+@pytest.mark.parametrize(
+    "charm", sorted((ROOT / "charms").glob("*/README.md")), ids=lambda path: path.parent.name
+)
+def test_the_files_that_a_charm_says_to_read_exist(charm: Path) -> None:
+    (section,) = re.findall(
+        r"^## Read the code in this order\n(.*?)(?=^## |\Z)", charm.read_text(), re.DOTALL | re.MULTILINE
+    )
+    files = re.findall(r"^\d\. `([\w./]+)`", section, re.MULTILINE)
+    assert len(files) == 8
+    assert [file for file in files if not (charm.parent / file).exists()] == []
