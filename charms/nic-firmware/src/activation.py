@@ -71,7 +71,7 @@ def ineffective_version(nic: Nic, observed: Observed) -> str:
 def activation(
     nic: Nic, wanted: Desired, observed: Observed, *, burns: bool, reset: bool, release: str
 ) -> "HostStep | Held[System] | None":
-    """What makes next-boot values current: a reset where that is allowed and nobody notices, or a reboot.
+    """What makes next-boot values current: a reset where that is allowed and disrupts nothing, or a reboot.
 
     Args:
         nic: the NIC.

@@ -104,7 +104,9 @@ def folded(tree: Tree, parent: str = "") -> Tree:
 def _runs(names: list[str]) -> Iterator[str]:
     numbers: dict[str, list[int]] = {}
     for name in names:
-        stem, number = re.fullmatch(r"(.*?)(0|[1-9]\d*)?", name).groups()  # type: ignore[union-attr]
+        match = re.fullmatch(r"(.*?)(0|[1-9]\d*)?", name)
+        assert match, name
+        stem, number = match.groups()
         if number is None:
             yield name
         else:

@@ -61,7 +61,7 @@ def difference(applied: Tree, wanted: Tree) -> Tree:
     """The patch that brings ``applied`` to ``wanted``; null unsets. Empty when nothing differs."""
     applied = expand_ranges(applied)
     wanted = _with_bgp_identity(applied, wanted)
-    return merged(_unwanted(applied, wanted), _missing(applied, wanted))
+    return merged(_unwanted(applied, wanted), patch_between(applied, wanted, unset=False))
 
 
 def same(one: object, other: object) -> bool:
@@ -84,19 +84,6 @@ def _with_bgp_identity(applied: Tree, wanted: Tree) -> Tree:
     rest = {key: value for key, value in everywhere.items() if key not in own or key in have}
     in_vrf = {"vrf": {"default": {"router": {"bgp": own}}}}
     return merged({**wanted, "router": {"bgp": rest}}, in_vrf) if own else wanted
-
-
-def _missing(applied: Tree, wanted: Tree) -> Tree:
-    patch: Tree = {}
-    for key, want in wanted.items():
-        have: object = applied.get(key, _MISSING)
-        one, other = as_tree(have), as_tree(want)
-        if one is not None and other is not None:
-            if below := _missing(one, other):
-                patch[key] = below
-        elif have is _MISSING or not same(have, want):
-            patch[key] = want
-    return patch
 
 
 def _unwanted(applied: Tree, wanted: Tree) -> Tree:
@@ -169,14 +156,17 @@ def inverse(before: Tree, patch: Tree) -> Tree:
     return back
 
 
-def patch_between(base: Tree, target: Tree) -> Tree:
-    """The patch from ``base`` to ``target``, whether the intent owns the settings or not."""
-    patch: Tree = {key: None for key in base if key not in target}
+def patch_between(base: Tree, target: Tree, *, unset: bool = True) -> Tree:
+    """The patch from ``base`` to ``target``, whether the intent owns the settings or not.
+
+    Without ``unset``, settings that only ``base`` has stay.
+    """
+    patch: Tree = {key: None for key in base if key not in target} if unset else {}
     for key, value in target.items():
         have: object = base.get(key, _MISSING)
         one, other = as_tree(have), as_tree(value)
         if one is not None and other is not None:
-            if below := patch_between(one, other):
+            if below := patch_between(one, other, unset=unset):
                 patch[key] = below
         elif have is _MISSING or not same(have, value):
             patch[key] = value
