@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Numbers and addresses belong to one switch each."""
 
+import pytest
 from unit.cumulus_fabric.audits import BLOCKED, found, the_one
 
 
@@ -46,3 +47,25 @@ def test_a_loopback_inside_a_hosts_subnet():
 
     paths = [path for path, _ in found(BLOCKED, inside)]
     assert paths == ["leaves.loopback"] * 3
+
+
+@pytest.mark.parametrize(
+    ("address", "why"),
+    [
+        ("0.0.0.0", "names no host (0.0.0.0/8)"),
+        ("127.0.0.1", "never leaves a switch (127.0.0.0/8)"),
+        ("224.0.0.5", "is multicast (224.0.0.0/4)"),
+        ("255.255.255.255", "is reserved (240.0.0.0/4)"),
+    ],
+)
+def test_a_loopback_that_no_router_announces(address, why):
+    path, what = the_one(BLOCKED, lambda data: data.update(switches={"Leaf1-1": {"loopback": address}}))
+    assert (path.rpartition(".")[2], what) == ("loopback", f"Leaf1-1's loopback {address} {why}")
+
+
+def test_loopbacks_that_count_up_into_multicast():
+    blocked = found(BLOCKED, lambda data: data["leaves"].update(loopback="223.255.255.254"))
+    assert blocked == [
+        ("leaves.loopback", f"Leaf1-{n}'s loopback 224.0.0.{n - 1} is multicast (224.0.0.0/4)")
+        for n in (1, 2)
+    ]

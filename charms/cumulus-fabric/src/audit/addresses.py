@@ -11,6 +11,15 @@ RESERVED_ASNS = {23456, 65535}
 """AS_TRANS (RFC 6793) and the last 16-bit number (RFC 7300): no peer accepts them."""
 
 
+NOT_A_HOSTS = {
+    "0.0.0.0/8": "names no host",
+    "127.0.0.0/8": "never leaves a switch",
+    "224.0.0.0/4": "is multicast",
+    "240.0.0.0/4": "is reserved",
+}
+"""IPv4 addresses that no router can announce as its own, and why (RFC 6890, section 2.2.2; RFC 5771)."""
+
+
 def as_numbers(fabric: Fabric) -> Iterator[Finding]:
     """Leaves that share their AS number with another switch: BGP drops routes between the two as loops.
 
@@ -56,6 +65,19 @@ def addresses(fabric: Fabric) -> Iterator[Finding]:
                         yield Finding(
                             Severity.BLOCKED, path, what, "keep loopbacks out of the hosts' subnets"
                         )
+
+
+def unusable_loopbacks(fabric: Fabric) -> Iterator[Finding]:
+    """A loopback that BGP does not announce, so that no leaf reaches that switch's VTEP."""
+    ranges = {ipaddress.IPv4Network(text): why for text, why in NOT_A_HOSTS.items()}
+    for switch in fabric.switches:
+        if not switch.loopback:
+            continue
+        for block, why in ranges.items():
+            if ipaddress.IPv4Address(switch.loopback) in block:
+                what = f"{switch.name}'s loopback {switch.loopback} {why} ({block})"
+                path = f"{_role(switch)}.loopback"
+                yield Finding(Severity.BLOCKED, path, what, "use a unicast address, such as 10.10.10.1")
 
 
 def _role(switch: Switch) -> str:
