@@ -33,6 +33,7 @@ class Switch:
         backend: what applies the tree.
         tree: the configuration applied at the start; the factory's when None.
         pace: seconds between two states of an apply.
+        takes: seconds until the box runs a tree, or has failed to; ``pace`` when None.
         numbered: ids such as ``7`` instead of ``changeset/cumulus/…``.
         clock: what the states of an apply and the wait for its confirmation go by.
         waits: the state in which a change waits for its confirmation: ``confirm``, which ``confirm_yes`` ends
@@ -51,12 +52,14 @@ class Switch:
         numbered: bool | None = None,
         clock: Clock | None = None,
         waits: str = "confirm",
+        takes: float | None = None,
     ) -> None:
         self.hostname, self.release = hostname, release
         self.version = tuple(int(part) for part in release.split(".")[:2])
-        self.rules = Rules(new=self.version >= (5, 15))
+        self.rules = Rules(self.version)
         self.backend: Backend = backend or Box()
         self.pace = pace
+        self.takes = pace if takes is None else takes
         self.clock: Clock = clock or RealTime()
         self.waits = waits
         self.prompts = ("ays", "confirm", "ignore_fail")
@@ -229,14 +232,20 @@ class Switch:
                 return
             self._step(revision, "checking", "Checking config")
             # Where `ays` is what waits for the confirmation, nothing else is called so.
-            following = self._execute if self.waits == "ays" else self._sure
+            following = self._work if self.waits == "ays" else self._sure
             self._later(self.pace, partial(following, name, confirm))
 
     def _sure(self, name: str, confirm: float | None) -> None:
         """The question whether to go on, which was answered in advance: its state passes by itself."""
         with self.lock:
             self._step(self.revisions[name], "ays", "Are you sure?")
-            self._later(min(self.pace, PASSING), partial(self._execute, name, confirm))
+            self._later(min(self.pace, PASSING), partial(self._work, name, confirm))
+
+    def _work(self, name: str, confirm: float | None) -> None:
+        """The box is being changed: files are written, services reload."""
+        with self.lock:
+            self._step(self.revisions[name], "apply", "Executing")
+            self._later(self.takes, partial(self._execute, name, confirm))
 
     def _execute(self, name: str, confirm: float | None) -> None:
         revision = self.revisions[name]

@@ -91,7 +91,7 @@ def test_a_change_that_cuts_management_is_answered_again_after_its_rollback(
     name = call.create()
     call("PATCH", f"/?rev={name}", {"interface": {"eth0": {"link": {"state": {"down": {}}}}}})
     call("PATCH", f"/revision/{name}", commit(300))
-    time.sleep(3 * PACE)
+    time.sleep(4 * PACE)
     with pytest.raises(TimeoutError):
         call("GET", f"/revision/{name}", timeout=0.3)
     time.sleep(301)

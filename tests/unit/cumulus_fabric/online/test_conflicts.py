@@ -107,11 +107,19 @@ def test_a_conflict_is_named_and_nothing_is_planned_or_sent(
     assert (three.writes(), three.applied) == ([], before)
 
 
+BREAKOUT = {"breakout": {"4x": {}}}
 ALLOWED: dict[str, dict[str, Any]] = {
     "MLAG that is off": {"mlag": {"ENABLE": "NO"}},
     "MAC learning that is off": {"nve": {"vxlan": {"mac-learning": "NO"}}},
     "ports that the intent does not use in a bridge of their own": {
         "interface": {"swp20": {"type": "swp", **bridged("swp20")["interface"]["swp20"]}}
+    },
+    "what the intent has no words for": {
+        "acl": {"ssh": {"type": "ipv4", "rule": {"10": {"action": {"permit": {}}}}}},
+        "interface": {"swp20": {"type": "swp", "acl": {"ssh": {"inbound": {}}}, "link": BREAKOUT}},
+        "bridge": {"domain": {"br_default": {"stp": {"priority": 4096}}}},
+        "vrf": {"blue": {"evpn": {"ENABLE": "YES", "vni": {"4001": {}}}}},
+        "system": {"aaa": {"user": {"anna": {"role": "nvue-admin"}}}},
     },
 }
 
