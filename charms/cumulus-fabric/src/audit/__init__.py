@@ -11,13 +11,15 @@ from charmkit.fabric import Host
 from converge import Finding, worst_first
 from intent.model import Fabric
 
-from audit import addresses, attachments, macs, networks, roce
+from audit import addresses, attachments, breakouts, macs, networks, roce
 from audit import hosts as against_hosts
 
 CHECKS: tuple[Callable[[Fabric], Iterator[Finding]], ...] = (
     attachments.duplicate_segments,
     attachments.ports_used_twice,
     attachments.ports_beyond_the_switch,
+    breakouts.lanes,
+    breakouts.unlike_leaves,
     attachments.uplinks_without_tracking,
     macs.segment_macs,
     macs.anycast_mac,

@@ -6,8 +6,8 @@ that an audit can name it.
 """
 
 import enum
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from intent.declaration import Mtu, Roce
@@ -87,6 +87,19 @@ class Segment:
 
 
 @dataclass(frozen=True)
+class Breakout:
+    """How a front-panel port is split: ``mode``, such as 4x, and its path in the intent."""
+
+    mode: str
+    path: str
+
+    @property
+    def lanes(self) -> int:
+        """How many ports it makes: 4 are s0 to s3."""
+        return int(self.mode.partition("x")[0])
+
+
+@dataclass(frozen=True)
 class SwitchPort:
     """A single-homed port with networks on it.
 
@@ -133,6 +146,7 @@ class Switch:
         loopback: IPv4 address, also the router-id and the VTEP; empty for a standalone switch.
         anycast_mac: of the fabric's distributed gateways; None when not given.
         ports: number of front-panel ports.
+        breakouts: those of them that are split.
         roce: lossless, lossy or off.
         bandwidth: percent for RoCE; None is the switch's default.
         links: to other switches, in the neighbours' order.
@@ -154,6 +168,7 @@ class Switch:
     loopback: str = ""
     anycast_mac: str | None = None
     ports: int = 32
+    breakouts: Mapping[str, Breakout] = field(default_factory=dict[str, Breakout])
     roce: str = "lossless"
     bandwidth: int | None = None
     links: tuple[Link, ...] = ()

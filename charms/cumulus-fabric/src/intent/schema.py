@@ -43,6 +43,10 @@ PORT = Text(_SWP, "a port such as swp9")
 PORTS = Text(
     rf"{_SWP}(?:-[1-9]?[0-9]{{1,2}})?(?:,{_SWP}(?:-[1-9]?[0-9]{{1,2}})?)*", "ports such as swp9-10,swp22"
 )
+WHOLE_PORTS = Text(
+    r"swp[1-9][0-9]{0,2}(?:-[1-9][0-9]{0,2})?(?:,swp[1-9][0-9]{0,2}(?:-[1-9][0-9]{0,2})?)*",
+    "front-panel ports such as swp1-4",
+)
 QOS_PORTS = Text(
     rf"{_ON_QOS_SWITCHES}(?:,{_ON_QOS_SWITCHES})*",
     "ports such as 1/1-8 or Ten-GigabitEthernet1/0/1-4",
@@ -78,6 +82,7 @@ PERCENT = Whole(1, 99, "a percentage")
 FRONT_PORTS = Whole(1, 256, "a number of ports")
 PREFERENCE = Whole(1, 65535, "a df-preference")
 MODE = Word(("lossless", "lossy", "off"))
+BREAKOUT = Named(WHOLE_PORTS, Word(("2x", "4x", "8x")), "ports to split")
 UNTAGGED = Text(r"[a-z][a-z0-9-]{0,30}", "the name of a network, or none")
 
 ASNS = Record(Asns, {"first": ASN, "all": ASN})
@@ -120,6 +125,7 @@ SPINES = Record(
         "downlinks": PORTS,
         "management": ADDRESS,
         "ports": FRONT_PORTS,
+        "breakout": BREAKOUT,
     },
     required=["asn", "loopback", "downlinks"],
 )
@@ -136,6 +142,7 @@ LEAVES = Record(
         "tracked": PORTS,
         "management": ADDRESS,
         "ports": FRONT_PORTS,
+        "breakout": BREAKOUT,
         "df-preference": Either[Any](
             {int: PREFERENCE, list: Listing(PREFERENCE, "df-preferences, one for each leaf", least=1)}
         ),
@@ -198,6 +205,7 @@ OVERRIDE = Record(
         "downlinks": PORTS,
         "tracked": PORTS,
         "ports": FRONT_PORTS,
+        "breakout": BREAKOUT,
         "dialect": Word(DIALECTS),
         "roce": MODE,
     },
