@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from apply import ApplyPolicy, apply, by_wave
+from audit.renumbered import renumbered
 from audit.running import conflicts
 from converge import Finding, Plan, Severity
 from intent.model import Dialect, Fabric, Role
@@ -81,6 +82,7 @@ class Site:
             switch = self.fabric.switch(name)
             if switch is None:
                 continue
+            findings += renumbered(switch, seen.applied)
             speaks = Dialect.of_release(seen.release)
             if switch.dialect not in (None, speaks):
                 what = f"the intent sets dialect {switch.dialect.value}, "

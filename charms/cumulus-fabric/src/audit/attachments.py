@@ -103,7 +103,7 @@ def hosts_named_twice(fabric: Fabric) -> Iterator[Finding]:
     A second bond of a host, under ``bonds``, may be that of another NIC. A regular host has one bond, and no
     host is wired to two racks. Case does not matter in host names.
     """
-    first: dict[str, tuple[Bond, int | None]] = {}
+    first: dict[str, tuple[Bond, int | None, bool]] = {}
     switches = {switch.name.lower() for switch in fabric.switches}
     for rack in fabric.racks:
         for bond in {bond.name: bond for leaf in rack for bond in leaf.bonds if bond.host}.values():
@@ -111,11 +111,12 @@ def hosts_named_twice(fabric: Fabric) -> Iterator[Finding]:
             if bond.host.lower() in switches:
                 what = f"the host of {here} has the name of a switch, {bond.host}"
                 yield Finding(Severity.BLOCKED, bond.path, what, "give the host a name of its own")
-            other, there = first.setdefault(bond.host.lower(), (bond, rack[0].rack))
+            regular = bond.path.startswith(f"{rack[0].path}.hosts")
+            other, there, one = first.setdefault(bond.host.lower(), (bond, rack[0].rack, regular))
             if (other.name, there) == (bond.name, rack[0].rack):
                 continue
             what = f"{bond.host} is expected at {other.name} of rack {there} and at {here}"
-            certain = there != rack[0].rack or other.path == bond.path
+            certain = there != rack[0].rack or (one and regular)
             severity = Severity.BLOCKED if certain else Severity.WARNING
             remedy = "correct one of the names" if certain else "check that the host has two bonds"
             yield Finding(severity, bond.path, what, remedy)

@@ -127,13 +127,27 @@ class Leaves:
 
 
 @dataclass(frozen=True)
+class Member:
+    """One host of a rack, with a number of its own.
+
+    ``host`` is its host name if that is not its key, or ``none`` if it is not known.
+    """
+
+    port: str
+    local_id: int
+    host: str | None = None
+
+
+@dataclass(frozen=True)
 class Hosts:
     """The hosts of a rack: one bond for each port, which is the same port on each leaf.
 
-    ``bond`` contains {n}, counted from 1, which is also the local-id. ``networks`` empty means all.
+    They are listed by ``ports``, or named by ``members``. ``bond`` contains {n}, which is also the local-id:
+    a member's own, or the place in the list, counted from 1. ``networks`` empty means all.
     """
 
-    ports: str
+    ports: str = ""
+    members: Mapping[str, Member] = field(default_factory=dict[str, Member])
     bond: str = "bond{n}"
     names: tuple[str, ...] = ()
     networks: tuple[str, ...] = ()

@@ -2,7 +2,7 @@
 """Expands an intent to the whole fabric: numbered switches, leaves in their racks, overrides. Pure."""
 
 import ipaddress
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from converge.shape import InvalidValue, at
@@ -191,7 +191,7 @@ def _breakouts(intent: Intent, switch: Switch, own: declaration.Override) -> dic
     """The front-panel ports of a switch that are split; its own entry replaces that of its role."""
     role = intent.leaves if switch.role is Role.LEAF else intent.spines
     where = "leaves" if switch.role is Role.LEAF else "spines"
-    declared = role.breakout if role else {}
+    declared: Mapping[str, str] = role.breakout if role else {}
     if own.breakout is not None:
         where, declared = at("switches", switch.name), own.breakout
     path = at(where, "breakout")

@@ -125,10 +125,14 @@ class SwitchPort:
 
 @dataclass(frozen=True)
 class Bond(SwitchPort):
-    """An LACP bond; ``members`` are its ports on this switch."""
+    """An LACP bond; ``members`` are its ports on this switch.
+
+    ``counted``: its number follows from its place in a list, and changes with that place.
+    """
 
     members: tuple[str, ...]
     segment: Segment
+    counted: bool = False
 
 
 @dataclass(frozen=True)

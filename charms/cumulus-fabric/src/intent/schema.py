@@ -17,6 +17,7 @@ from intent.declaration import (
     Hosts,
     Intent,
     Leaves,
+    Member,
     Mtu,
     Override,
     Rack,
@@ -70,6 +71,7 @@ BOND_NAMES = Text(
     "a name that ends in {n}, such as bond{n}, but no range such as node1-{n}",
 )
 HOST = Text(_LABEL, "a host name")
+"""Where a host name may be missing, ``none`` says so."""
 LINE = Text(r"[!-~](?:[ -~]{0,198}[!-~])?", "one line of printable ASCII, at most 200 characters")
 
 ASN = Whole(1, 4294967294, "an AS number")
@@ -149,10 +151,17 @@ LEAVES = Record(
     },
     required=["asn", "loopback", "segment-mac", "uplinks"],
 )
+LOCAL_ID = Whole(1, 16777215, "a local-id")
+MEMBER = Record(Member, {"port": PORT, "local-id": LOCAL_ID, "host": HOST}, required=["port", "local-id"])
 HOSTS = Record(
     Hosts,
-    {"ports": PORTS, "bond": BOND_NAMES, "names": Listing(HOST, "host names"), **CARRIED},
-    required=["ports"],
+    {
+        "ports": PORTS,
+        "members": Named(HOST, MEMBER, "hosts", least=1),
+        "bond": BOND_NAMES,
+        "names": Listing(HOST, "host names"),
+        **CARRIED,
+    },
 )
 
 
@@ -172,7 +181,7 @@ BONDS = Record(
     DeclaredBond,
     {
         "ports": Either[Any]({str: PORTS, list: Listing(PORTS, "ports, one entry for each leaf", least=1)}),
-        "local-id": Whole(1, 16777215, "a local-id"),
+        "local-id": LOCAL_ID,
         "description": LINE,
         "host": HOST,
         **CARRIED,
