@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
-from hostnic import users
+from hostnic.devices import users
 from hostnic.system import System
 
 LXC = "/snap/bin/lxc"

@@ -26,7 +26,8 @@ this machine where the agent's directory is absent (cmd/jujud/run), which the de
 from collections.abc import Iterable, Sequence
 
 from converge import Finding, Severity
-from hostnic import handover, units
+from hostnic import handover
+from hostnic.boot import units
 from hostnic.handover import Handover
 from hostnic.system import System
 

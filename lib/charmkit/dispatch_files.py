@@ -7,7 +7,8 @@ The script needs nothing but /bin/sh: it has to work when Juju has removed the c
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from hostnic import handover, units
+from hostnic import handover
+from hostnic.boot import units
 
 ATTEMPTS = 20
 """How often juju-exec is tried for one wake-up: the agent may be starting, or restarting for an upgrade."""

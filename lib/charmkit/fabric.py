@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass, field
 
 from converge.document import read_json
 from converge.shape import InvalidValue, Listing, Named, OrNull, Record, Text, Whole, at
-from hostnic import pci
+from hostnic.devices import pci
 
 from charmkit.fabric_qos import QOS, Qos
 

@@ -20,7 +20,7 @@ from converge import Finding, Severity
 from converge.document import read_json
 from converge.shape import LINE, Either, Flag, InvalidValue, Listing, Named, OrNull, Record, Text, Whole
 
-from hostnic import pci
+from hostnic.devices import pci
 from hostnic.system import System
 
 DIRECTORY = "/run/ovn-offload"

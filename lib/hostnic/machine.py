@@ -17,10 +17,10 @@ from hostnic import process
 from hostnic.system import DeviceInfo, Link, Pause
 
 if TYPE_CHECKING:
-    from hostnic.dcb import App, Dcb
-    from hostnic.dcbnl import Dcbnl
-    from hostnic.genl import Families
-    from hostnic.rtnl import Links
+    from hostnic.netlink.dcb import App, Dcb
+    from hostnic.netlink.dcbnl import Dcbnl
+    from hostnic.netlink.genl import Families
+    from hostnic.netlink.links import Links
 
 TRACE = "OVN_OFFLOAD_TRACE"
 _CHUNK = 1 << 16
@@ -34,19 +34,19 @@ class Machine:
 
     @cached_property
     def _links(self) -> "Links":
-        from hostnic.rtnl import Links
+        from hostnic.netlink.links import Links
 
         return Links()
 
     @cached_property
     def _families(self) -> "Families":
-        from hostnic.genl import Families
+        from hostnic.netlink.genl import Families
 
         return Families()
 
     @cached_property
     def _dcbnl(self) -> "Dcbnl":
-        from hostnic.dcbnl import Dcbnl
+        from hostnic.netlink.dcbnl import Dcbnl
 
         return Dcbnl()
 
@@ -160,7 +160,7 @@ class Machine:
         return self._dcbnl.get(link)
 
     def set_dcb(self, link: str, wanted: "Dcb") -> None:
-        from hostnic.dcb import setting_names
+        from hostnic.netlink.dcb import setting_names
 
         self._note("set_dcb", link, *setting_names(wanted))
         self._dcbnl.set(link, wanted)
@@ -170,7 +170,7 @@ class Machine:
         self._dcbnl.delete_apps(link, apps)
 
     def set_dcbx(self, link: str, mode: int) -> None:
-        from hostnic.dcb import dcbx_words
+        from hostnic.netlink.dcb import dcbx_words
 
         self._note("set_dcbx", link, dcbx_words(mode))
         self._dcbnl.set_dcbx(link, mode)

@@ -4,7 +4,7 @@
 from collections.abc import Sequence
 
 from hostnic import process
-from hostnic.dcb import App, Dcb, dcbx_words, setting_names
+from hostnic.netlink.dcb import App, Dcb, dcbx_words, setting_names
 from hostnic.system import DeviceInfo, Link, Pause, System
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from converge import Step
 
 if TYPE_CHECKING:
-    from hostnic.dcb import App, Dcb
+    from hostnic.netlink.dcb import App, Dcb
 
 
 BOOT_ID = "/proc/sys/kernel/random/boot_id"

@@ -15,11 +15,11 @@ from charmkit.reconcile import ActionError
 from config import BurnImages, Devices, Options, Query, ResetParameters, Restore, SetParameters
 from converge import Finding, Plan, Severity, StepError, execute
 from desired import Desired, Setting, State
-from hostnic import mstconfig
-from hostnic.mstconfig import MstError
-from hostnic.mstdatabase import Database
-from hostnic.nics import Nic
-from hostnic.selector import Entry, parse
+from hostnic.devices.nics import Nic
+from hostnic.devices.selector import Entry, parse
+from hostnic.firmware import mstconfig
+from hostnic.firmware.mstconfig import MstError
+from hostnic.firmware.mstdatabase import Database
 from hostnic.system import System
 from observe import BLUEFIELD, Answer, Observed, ask, ask_ports, observe
 from plan import Policy, plan

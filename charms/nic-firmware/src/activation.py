@@ -10,8 +10,8 @@ import changes
 from burning import FIRMWARE
 from converge import Disruption, Held, Plan, Step
 from desired import Desired, Setting, State
-from hostnic.mstflint import Flash
-from hostnic.nics import Nic
+from hostnic.devices.nics import Nic
+from hostnic.firmware.mstflint import Flash
 from hostnic.system import HostStep, System
 from observe import Answer, Observed
 from record import Record, Waiting

@@ -11,7 +11,8 @@ import files
 import gpu
 from converge import StepError
 from converge.shape import InvalidValue
-from hostnic import gpudirect, users
+from hostnic.devices import users
+from hostnic.firmware import gpudirect
 from hostnic.machine import Machine
 from hostnic.system import System
 

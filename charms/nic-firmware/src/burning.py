@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 
 import record
 from converge import Disruption, Finding, Severity, Step, StepError
-from hostnic import mstflint
-from hostnic.msterrors import MstError
-from hostnic.mstflint import Flash, Image
-from hostnic.nics import Nic
+from hostnic.devices.nics import Nic
+from hostnic.firmware import mstflint
+from hostnic.firmware.msterrors import MstError
+from hostnic.firmware.mstflint import Flash, Image
 from hostnic.system import System, read_boot_id
 from record import Attempts, Record, Waiting
 

@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 import record
 from converge import StepError
 from desired import Setting
-from hostnic import mstconfig, msterrors, users
-from hostnic.mstconfig import MstError, Parameter
-from hostnic.nics import Nic, find_nics
+from hostnic.devices import users
+from hostnic.devices.nics import Nic, find_nics
+from hostnic.firmware import mstconfig, msterrors
+from hostnic.firmware.mstconfig import MstError, Parameter
 from hostnic.process import CommandError
 from hostnic.system import System, read_boot_id
 from record import Waiting
@@ -134,7 +135,7 @@ class Reboot:
 def in_use(nic: Nic, vf_users: Mapping[str, str], host_uses: Mapping[str, str]) -> str:
     """Who would notice a reset of the NIC; empty when nobody would.
 
-    ``vf_users`` and ``host_uses`` are by the port's BDF, as :mod:`hostnic.users` tells them.
+    ``vf_users`` and ``host_uses`` are by the port's BDF, as :mod:`hostnic.devices.users` tells them.
     """
     for port in nic.ports:
         if port.bdf in vf_users:

@@ -18,10 +18,10 @@ from charmkit.reboot_ops import RollingReboot
 from charmkit.reconcile import Removed, answer, load_config, load_params
 from config import BurnImages, Devices, Options, Query, ResetParameters, Restore, SetParameters
 from converge import Finding, Severity, StepError, execute, unfinished
-from hostnic import mstdatabase
+from hostnic.firmware import mstdatabase
+from hostnic.firmware.mstdatabase import Database
 from hostnic.handover import Handover
 from hostnic.machine import Machine
-from hostnic.mstdatabase import Database
 from hostnic.system import System
 from observe import NAME
 from plan import removal

@@ -16,10 +16,10 @@ from dataclasses import replace
 from config import Options
 from converge import Finding, Severity, execute, findings_as_table, plan_as_table
 from converge.shape import InvalidValue
-from hostnic import mstdatabase
+from hostnic.devices.pci import MAX_VFS
+from hostnic.firmware import mstdatabase
+from hostnic.firmware.mstdatabase import Database
 from hostnic.machine import Machine
-from hostnic.mstdatabase import Database
-from hostnic.pci import MAX_VFS
 from hostnic.system import System
 from observe import Observed, ask, observe
 from plan import Policy, plan

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from charmkit.options import check, option
 from charmkit.output import Output
 from converge.shape import InvalidValue
-from hostnic import selector
-from hostnic.pci import MAX_VFS
+from hostnic.devices import selector
+from hostnic.devices.pci import MAX_VFS
 
 PROFILES = ("ovn-offload", "gpudirect", "throughput")
 
@@ -36,7 +36,7 @@ def settings(name: str, text: str) -> dict[str, str]:
 
 
 def entries(name: str, text: str) -> tuple[selector.Entry, ...]:
-    """Devices as :func:`hostnic.selector.parse` has them; the option ``num-vfs`` has the number of VFs."""
+    """Devices as :func:`selector.parse` reads them; the option ``num-vfs`` has the number of VFs."""
     return selector.parse(text, name, counts=False)
 
 

@@ -5,8 +5,8 @@ import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from hostnic import mstconfig
-from hostnic.mstconfig import Parameter
+from hostnic.firmware import mstconfig
+from hostnic.firmware.mstconfig import Parameter
 
 
 class State(enum.Enum):

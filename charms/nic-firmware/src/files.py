@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the charm installs on a host for the profile gpudirect: the boot copy, its unit, what it reads."""
 
-from hostnic import units
-from hostnic.bootcopy import BootCopy
+from hostnic.boot import units
+from hostnic.boot.bootcopy import BootCopy
 
 COPY = BootCopy("nic-firmware", ("boot", "files", "gpu"))
 """What the unit runs of this charm: nothing that speaks to Juju or reads options."""

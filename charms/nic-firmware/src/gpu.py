@@ -9,9 +9,11 @@ from converge import Disruption, Held, Step
 from converge.document import read_json
 from converge.shape import Listing, Record
 from files import COPY, PATHS, UNIT, UNIT_TEXT, WANTED
-from hostnic import gpudirect, installed, pci, units, users
-from hostnic.gpudirect import Difference
-from hostnic.installed import Installed
+from hostnic.boot import installed, units
+from hostnic.boot.installed import Installed
+from hostnic.devices import pci, users
+from hostnic.firmware import gpudirect
+from hostnic.firmware.gpudirect import Difference
 from hostnic.system import System
 
 VERSION = 1

@@ -7,8 +7,8 @@ from typing import Any
 
 from config import Options
 from converge import StepError
-from hostnic import mstflint
-from hostnic.mstflint import Image
+from hostnic.firmware import mstflint
+from hostnic.firmware.mstflint import Image
 from hostnic.process import CommandError
 from hostnic.system import System
 

@@ -12,11 +12,13 @@ import record
 from burning import FIRMWARE
 from converge import Finding, Severity
 from desired import Desired
-from hostnic import handover, mstconfig, msterrors, users
+from hostnic import handover
+from hostnic.devices import users
+from hostnic.devices.nics import Nic, find_nics
+from hostnic.firmware import mstconfig, msterrors
+from hostnic.firmware.mstconfig import MstError, Parameter
+from hostnic.firmware.mstflint import Flash, Image
 from hostnic.handover import Handover
-from hostnic.mstconfig import MstError, Parameter
-from hostnic.mstflint import Flash, Image
-from hostnic.nics import Nic, find_nics
 from hostnic.system import System, read_boot_id
 from record import Record
 

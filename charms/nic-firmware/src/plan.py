@@ -10,7 +10,7 @@ import gpu
 from activation import activation
 from converge import Disruption, Finding, Held, Plan, Severity, Step
 from desired import Desired, Setting, State
-from hostnic.nics import Nic
+from hostnic.devices.nics import Nic
 from hostnic.system import HostStep, System
 from observe import Answer, Observed
 from preflight import preflight

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 import ethernet
 from converge import Finding, Severity
 from desired import Desired, Setting, State
-from hostnic.inventory import Port
-from hostnic.nics import Nic
+from hostnic.devices.inventory import Port
+from hostnic.devices.nics import Nic
 from observe import Observed
 from selection import needless
 from states import chosen_nics, states

@@ -8,13 +8,13 @@ import ethernet
 from config import Options
 from converge import Finding, Severity
 from desired import Desired, Setting
-from hostnic import selector
+from hostnic.devices import selector
+from hostnic.devices.inventory import Port
+from hostnic.devices.nics import Nic
+from hostnic.devices.pci import MAX_VFS_WITH_LAG
+from hostnic.devices.selector import Auto, Entry
+from hostnic.firmware.mstdatabase import ADVANCED, Database, ValueRefused, plain
 from hostnic.handover import Handover
-from hostnic.inventory import Port
-from hostnic.mstdatabase import ADVANCED, Database, ValueRefused, plain
-from hostnic.nics import Nic
-from hostnic.pci import MAX_VFS_WITH_LAG
-from hostnic.selector import Auto, Entry
 from profiles import PROFILES
 
 OPTION = "option parameters"

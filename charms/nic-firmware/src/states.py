@@ -4,7 +4,7 @@
 from collections.abc import Iterator, Mapping
 
 from desired import Desired, Setting, State
-from hostnic.nics import Nic
+from hostnic.devices.nics import Nic
 from observe import Answer, Observed
 
 

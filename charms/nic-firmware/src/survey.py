@@ -10,8 +10,8 @@ from activation import reboot_reasons, unset
 from config import Options
 from converge import Finding, Plan, Severity, StepError
 from desired import Desired
-from hostnic import users
-from hostnic.mstdatabase import Database
+from hostnic.devices import users
+from hostnic.firmware.mstdatabase import Database
 from hostnic.system import System
 from observe import Observed, ask, ask_flash, look_at_host, observe
 from plan import Policy, plan

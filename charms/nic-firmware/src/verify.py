@@ -9,7 +9,7 @@ from burning import FIRMWARE
 from charmkit.output import NEXT_HOOK
 from converge import Finding, Plan, Severity
 from desired import Desired, State
-from hostnic.mstflint import Flash
+from hostnic.firmware.mstflint import Flash
 from hostnic.system import System
 from observe import Observed
 from plan import Policy

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator
 import steps
 from charmkit.output import Table
 from desired import Desired
-from hostnic import dcb, ethtool, rdma
-from hostnic.rdma import MODES, Defaults
+from hostnic.devices import rdma
+from hostnic.devices.rdma import MODES, Defaults
+from hostnic.netlink import dcb
 from hostnic.system import System
 from observe import RAW, Observed, QosPort
 
@@ -144,7 +145,7 @@ def _read(system: System, wanted: Desired, observed: Observed) -> Reading:
         pfc = port.dcb.pfc if port.dcb else None
         if pfc is not None:
             # mlx5 answers dcbnl with what ethtool read last; other drivers have these names in dcbnl alone.
-            now = ethtool.statistics(system, port.netdev)
+            now = rdma.statistics(system, port.netdev)
             for priority in wanted.qos.pfc:
                 for way, frames in (("tx", pfc.sent), ("rx", pfc.received)):
                     name = f"{way}_prio{priority}_pause"

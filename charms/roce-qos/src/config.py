@@ -8,7 +8,7 @@ from charmkit.fabric_qos import STRICT, Marking, Qos, Share
 from charmkit.options import check, option
 from charmkit.output import Output
 from converge.shape import InvalidValue
-from hostnic import selector
+from hostnic.devices import selector
 
 KEEP, INHERIT, NONE = "keep", "inherit", "none"
 

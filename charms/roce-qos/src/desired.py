@@ -21,10 +21,11 @@ from converge.shape import (
     Word,
     at,
 )
-from hostnic import dcb, pci
-from hostnic.dcb import App, Ets
-from hostnic.dcb_drivers import Driver
-from hostnic.rdma import MODES
+from hostnic.devices import pci
+from hostnic.devices.dcb_drivers import Driver
+from hostnic.devices.rdma import MODES
+from hostnic.netlink import dcb
+from hostnic.netlink.dcb import App, Ets
 
 PATH = "/etc/ovn-offload/roce-qos.json"
 VERSION = 1

@@ -11,7 +11,8 @@ from charmkit.fabric_qos import STRICT, Marking, Qos, Share
 from converge import Finding, Severity
 from converge.shape import InvalidValue
 from desired import Desired
-from hostnic import dcb, lldp, routes
+from hostnic.netlink import dcb
+from hostnic.network import lldp, routes
 from hostnic.system import System
 from observe import Observed, QosPort
 from steps import trust

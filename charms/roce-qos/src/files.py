@@ -4,8 +4,8 @@
 import desired
 import record
 from desired import Desired
-from hostnic import units
-from hostnic.bootcopy import BootCopy
+from hostnic.boot import units
+from hostnic.boot.bootcopy import BootCopy
 
 _OWN = ("boot", "changes", "desired", "files", "observe", "plan", "preflight", "record", "steps")
 COPY = BootCopy("roce-qos", (*_OWN, "charmkit", "charmkit.fabric_qos"))

@@ -8,17 +8,19 @@ from dataclasses import dataclass, field, replace
 import files
 import record
 from converge import Finding, Severity
-from hostnic import installed, inventory, lldp, ovs, rdma, units, vlan
-from hostnic.dcb import Dcb
-from hostnic.dcb_drivers import Driver, driver
-from hostnic.installed import Installed
-from hostnic.inventory import Port
+from hostnic.boot import installed, units
+from hostnic.boot.installed import Installed
+from hostnic.devices import inventory, rdma
+from hostnic.devices.dcb_drivers import Driver, driver
+from hostnic.devices.inventory import Port
+from hostnic.devices.rdma import Defaults, RdmaPort
+from hostnic.netlink.dcb import Dcb
+from hostnic.network import lldp, ovs, vlan
+from hostnic.network.vlan import Vlan
 from hostnic.ops import bonding
 from hostnic.ops.rdma import number
 from hostnic.process import CommandError
-from hostnic.rdma import Defaults, RdmaPort
 from hostnic.system import Link, Pause, System
-from hostnic.vlan import Vlan
 
 LLDPAD = "lldpad.service"
 LLDPAD_PROCESS = "/run/lldpad.pid"

@@ -16,9 +16,10 @@ import steps as port_steps
 from changes import ENCAP_TOS, SetEncapTos
 from converge import Disruption, Finding, Held, Plan, Step
 from desired import Desired
-from hostnic import installed, ops
+from hostnic import ops
+from hostnic.boot import installed
+from hostnic.network.vlan import SetEgressMap
 from hostnic.system import HostStep, System
-from hostnic.vlan import SetEgressMap
 from observe import Observed, QosPort
 from preflight import preflight
 

@@ -3,7 +3,7 @@
 
 from converge import Finding, Severity
 from desired import Desired
-from hostnic import dcb
+from hostnic.netlink import dcb
 from observe import Observed
 
 

@@ -7,9 +7,9 @@ import desired
 from config import KEEP, Options
 from converge import Finding, Severity
 from desired import Desired
-from hostnic import selector
-from hostnic.inventory import Port
-from hostnic.selector import Auto
+from hostnic.devices import selector
+from hostnic.devices.inventory import Port
+from hostnic.devices.selector import Auto
 from observe import Observed, QosPort
 
 FORGET = "or name the other ports in option devices to have it forgotten"

@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from changes import StopLldpad
 from converge import Disruption, Op, Step
 from desired import Desired
-from hostnic import dcb, ops
-from hostnic.dcb_drivers import Driver
-from hostnic.lldp import SetLldp
+from hostnic import ops
+from hostnic.devices.dcb_drivers import Driver
+from hostnic.devices.rdma import MODES, Defaults
+from hostnic.netlink import dcb
+from hostnic.network.lldp import SetLldp
 from hostnic.ops.dcb import SetApps, SetEts, SetPause, SetPfc, TakeDcbx
 from hostnic.ops.rdma import SetAttribute, SetRoceDefaults
-from hostnic.rdma import MODES, Defaults
 from hostnic.system import HostStep, Pause, System
 from observe import Observed, QosPort, cc_param_path, ecn_attributes
 

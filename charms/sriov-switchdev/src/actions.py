@@ -9,9 +9,10 @@ from typing import Any, cast
 
 from charmkit.output import Table
 from desired import Desired
-from hostnic import flows, inventory, ovs
-from hostnic.flows import Flow, Surroundings
-from hostnic.model import Pf
+from hostnic.devices import inventory
+from hostnic.devices.model import Pf
+from hostnic.network import flows, ovs
+from hostnic.network.flows import Flow, Surroundings
 from hostnic.system import Link, System
 from observe import NextBoot, Observed, next_boot
 from steps import vf_lag

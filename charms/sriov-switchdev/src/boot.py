@@ -20,9 +20,10 @@ import record
 import steps as nic
 from converge import Plan, StepError, execute
 from desired import Desired, Port
-from hostnic import discover, ops
+from hostnic import ops
+from hostnic.devices import discover
+from hostnic.devices.model import Host
 from hostnic.machine import Machine
-from hostnic.model import Host
 from hostnic.ops.waiting import until
 from hostnic.system import HostStep, System
 from record import Trouble

@@ -4,7 +4,8 @@
 from dataclasses import dataclass
 
 from converge import StepError
-from hostnic import ops, pci
+from hostnic import ops
+from hostnic.devices import pci
 from hostnic.system import System
 
 

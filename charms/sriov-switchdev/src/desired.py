@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from converge.document import read_json
 from converge.shape import Flag, InvalidValue, Listing, OrNull, Record, Text, Whole, Word
-from hostnic import pci
+from hostnic.devices import pci
 
 PATH = "/etc/ovn-offload/sriov-switchdev.json"
 VERSION = 1

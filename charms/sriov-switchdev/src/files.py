@@ -5,8 +5,8 @@ import re
 
 import desired
 from desired import Desired
-from hostnic import units
-from hostnic.bootcopy import BootCopy
+from hostnic.boot import units
+from hostnic.boot.bootcopy import BootCopy
 
 COPY = BootCopy("sriov-switchdev", ("boot", "changes", "desired", "files", "live", "record", "steps"))
 """What the units run of this charm: nothing that speaks to Juju or reads options."""

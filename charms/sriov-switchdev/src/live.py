@@ -16,8 +16,9 @@ import files
 import record
 from changes import BindVfs, UnbindVfs
 from converge import StepError
-from hostnic import discover, reachability
-from hostnic.model import Host, Pf
+from hostnic.devices import discover
+from hostnic.devices.model import Host, Pf
+from hostnic.network import reachability
 from hostnic.ops import CreateVfs, DestroyVfs, JoinBond, LeaveBond, RemoveFile, SetAutoprobe, SetEswitchMode
 from hostnic.ops.bonding import MEMBER_DEADLINE
 from hostnic.system import System

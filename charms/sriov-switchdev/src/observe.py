@@ -10,9 +10,10 @@ import netplanfiles
 import record
 from converge import Finding, Severity
 from desired import Desired
-from hostnic import discover, installed, users
-from hostnic.installed import Installed
-from hostnic.model import Host, Vf
+from hostnic.boot import installed
+from hostnic.boot.installed import Installed
+from hostnic.devices import discover, users
+from hostnic.devices.model import Host, Vf
 from hostnic.system import System
 from netplanfiles import Writer
 from steps import lag_missing, needs_work
@@ -118,7 +119,7 @@ def ask_host(system: System, observed: Observed, wanted: Desired) -> Observed:
 
 def next_boot(system: System, bdf: str) -> NextBoot:
     """Ask the firmware of one port; spawns a process."""
-    from hostnic import mstconfig  # not on a host in order: hooks stay fast
+    from hostnic.firmware import mstconfig  # not on a host in order: hooks stay fast
 
     try:
         return NextBoot(mstconfig.vfs_after_next_boot(system, bdf))

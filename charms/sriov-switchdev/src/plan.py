@@ -16,8 +16,9 @@ import record
 import steps as nic
 from converge import Disruption, Finding, Held, Plan, Step
 from desired import Desired, Port
-from hostnic import installed, users
-from hostnic.model import Host, Pf
+from hostnic.boot import installed
+from hostnic.devices import users
+from hostnic.devices.model import Host, Pf
 from hostnic.system import HostStep, System
 from observe import Observed
 from preflight import preflight, short_until_reboot

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 
 from converge import Finding, Severity
 from desired import Desired, Port
-from hostnic import users
-from hostnic.model import Pf
-from hostnic.pci import MAX_VFS_WITH_LAG
+from hostnic.devices import users
+from hostnic.devices.model import Pf
+from hostnic.devices.pci import MAX_VFS_WITH_LAG
 from netplanfiles import OVN_CHASSIS_FILE, Writer
 from observe import NextBoot, Observed
 from steps import needs_work

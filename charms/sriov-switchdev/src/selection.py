@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from config import Options
 from converge import Finding, Severity
 from desired import Desired, Port
-from hostnic import inventory, selector
-from hostnic.model import Bond, Host, Pf
-from hostnic.selector import Auto, Choice
+from hostnic.devices import inventory, selector
+from hostnic.devices.model import Bond, Host, Pf
+from hostnic.devices.selector import Auto, Choice
 from observe import Observed
 
 LAG_BOND_MODES = ("802.3ad", "active-backup", "balance-xor")

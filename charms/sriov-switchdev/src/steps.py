@@ -11,7 +11,7 @@ import changes
 from converge import Disruption, Op, Step
 from desired import Port
 from hostnic import ops
-from hostnic.model import Pf
+from hostnic.devices.model import Pf
 from hostnic.system import HostStep, System
 
 INLINE_TRANSPORT = ("15b3:1013", "15b3:1015")

@@ -7,7 +7,7 @@ import steps as nic
 from charmkit.output import NEXT_HOOK
 from converge import Finding, Plan, Severity
 from desired import Desired, Port
-from hostnic.model import Pf
+from hostnic.devices.model import Pf
 from hostnic.system import System
 from observe import Observed
 from plan import install_steps

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from converge import StepError
 
-from hostnic import lag
-from hostnic.lag import Lag
+from hostnic.devices import lag
+from hostnic.devices.lag import Lag
 from hostnic.ops import refusal
 from hostnic.ops.waiting import until
 from hostnic.system import Link, System
@@ -153,7 +153,7 @@ def _attribute(system: System, path: str, absent: str) -> str:
 class AwaitLag:
     """Wait until the NIC with the ports ``bdfs`` bonds them itself (VF-LAG).
 
-    On a kernel that does not tell (see :mod:`hostnic.lag`) this waits for the whole deadline and
+    On a kernel that does not tell (see :mod:`hostnic.devices.lag`) this waits for the whole deadline and
     then lets the plan go on; ``Lag.active`` stays None and ``verify`` says so.
     """
 

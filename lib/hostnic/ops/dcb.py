@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from converge import StepError
 
-from hostnic import dcb
-from hostnic.dcb import App, Dcb, Ets, Pfc
+from hostnic.netlink import dcb
+from hostnic.netlink.dcb import App, Dcb, Ets, Pfc
 from hostnic.ops import refusal
 from hostnic.ops.bonding import distributes_alone
 from hostnic.system import Pause, System

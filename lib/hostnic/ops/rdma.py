@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from converge import StepError
 
-from hostnic import rdma
+from hostnic.devices import rdma
+from hostnic.devices.rdma import Defaults, RdmaPort
 from hostnic.ops import refusal
-from hostnic.rdma import Defaults, RdmaPort
 from hostnic.system import System
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from converge import StepError
 
-from hostnic import units
+from hostnic.boot import units
 from hostnic.process import CommandError
 from hostnic.system import System
 

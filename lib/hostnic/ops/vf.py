@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from converge import StepError
 
-from hostnic import pci
+from hostnic.devices import pci
 from hostnic.ops import refusal
 from hostnic.ops.waiting import until
 from hostnic.system import System

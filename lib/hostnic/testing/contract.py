@@ -12,9 +12,10 @@ from collections.abc import Callable
 
 from converge import StepError
 
-from hostnic import discover, ops, pci
+from hostnic import ops
+from hostnic.devices import discover, pci
+from hostnic.devices.model import Lag, Pf
 from hostnic.machine import Machine
-from hostnic.model import Lag, Pf
 from hostnic.recorder import Recorder
 from hostnic.system import System
 from hostnic.testing.host import FakeHost

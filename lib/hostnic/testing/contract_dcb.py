@@ -8,9 +8,10 @@
 import sys
 from collections.abc import Callable
 
-from hostnic import dcb, ops
-from hostnic.dcb import App, Dcb, Ets, Pfc
+from hostnic import ops
 from hostnic.machine import Machine
+from hostnic.netlink import dcb
+from hostnic.netlink.dcb import App, Dcb, Ets, Pfc
 from hostnic.ops import bonding
 from hostnic.ops.dcb import SetApps, SetEts, SetPfc, TakeDcbx
 from hostnic.system import System

@@ -2,7 +2,7 @@
 """The modelled data centre bridging of a port: what each driver keeps, refuses and forgets.
 
 mlx5's part does as the project's virtual card does (``tests/lab/card/dcb.c``); what differs in the other
-drivers is one table. Sources as in :mod:`hostnic.dcb_drivers`.
+drivers is one table. Sources as in :mod:`hostnic.devices.dcb_drivers`.
 """
 
 import errno
@@ -10,8 +10,8 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from hostnic import dcb
-from hostnic.dcb import App, Buffer, Dcb, Ets, Pfc
+from hostnic.netlink import dcb
+from hostnic.netlink.dcb import App, Buffer, Dcb, Ets, Pfc
 
 DEFAULT_CABLE = 7
 MLX5_ETS = Ets((1, 0, 2, 3, 4, 5, 6, 7), (dcb.VENDOR,) * 8, (100,) * 8)

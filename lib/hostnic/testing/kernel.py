@@ -6,8 +6,8 @@ import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from hostnic import pci
-from hostnic.dcb import App, Dcb, dcbx_words, setting_names
+from hostnic.devices import pci
+from hostnic.netlink.dcb import App, Dcb, dcbx_words, setting_names
 from hostnic.process import only_reads
 from hostnic.system import DeviceInfo, Link, Pause
 from hostnic.testing import mlx5, rdma, sysfs, tools, vflag

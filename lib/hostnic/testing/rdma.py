@@ -4,14 +4,14 @@
 Refusals as in drivers/infiniband/core/cma_configfs.c: a directory for a device that the connection manager
 does not have is ENODEV, and so is reading and writing in one that was left from before; a ToS beyond one byte
 is ERANGE, an unknown mode EINVAL. What was set is the device's: one that is added anew has defaults.
-The device of an uplink in switchdev mode is for raw Ethernet alone (see :func:`hostnic.rdma.managed`).
+The device of an uplink in switchdev mode is for raw Ethernet alone (:func:`hostnic.devices.rdma.managed`).
 """
 
 import errno
 import os
 from typing import TYPE_CHECKING
 
-from hostnic.rdma import CLASS, CONFIGFS, MODES
+from hostnic.devices.rdma import CLASS, CONFIGFS, MODES
 from hostnic.testing.files import missing
 
 if TYPE_CHECKING:

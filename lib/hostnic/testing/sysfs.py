@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from os.path import normpath
 
-from hostnic import vdpa
-from hostnic.pci import DEVICES, DRIVERS
+from hostnic.devices import vdpa
+from hostnic.devices.pci import DEVICES, DRIVERS
 from hostnic.testing.network import FakeNetwork
 from hostnic.testing.nic import FakeCard, FakePort, FakeVf
 from hostnic.testing.pcispace import FakeBridge, nic_config

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from charmkit.dispatch import Dispatcher
 from converge import Severity
-from hostnic import units
+from hostnic.boot import units
 from hostnic.process import CommandError
 from hostnic.testing import FakeHost
 

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 from charmkit.dispatch import Dispatcher
-from hostnic import handover, units
+from hostnic import handover
+from hostnic.boot import units
 from hostnic.handover import Handover
 from hostnic.testing import FakeHost
 

@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
-from hostnic import dcb, dcbnl, netlink
-from hostnic.dcb import App, Buffer, Dcb, Ets, Pfc, decode, encode
+from hostnic.netlink import channel as netlink
+from hostnic.netlink import dcb, dcbnl
+from hostnic.netlink.dcb import App, Buffer, Dcb, Ets, Pfc, decode, encode
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -5,8 +5,8 @@ import errno
 
 import pytest
 from converge import Severity
-from hostnic import discover
-from hostnic.model import Host, Pf
+from hostnic.devices import discover
+from hostnic.devices.model import Host, Pf
 from hostnic.testing import FakeHost, card
 from hostnic.testing.states import converged, with_vfs
 

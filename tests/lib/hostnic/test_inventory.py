@@ -3,7 +3,7 @@
 
 import errno
 
-from hostnic import inventory, nics, users
+from hostnic.devices import inventory, nics, users
 from hostnic.testing import FakeHost, card
 from hostnic.testing.states import switchdev, with_vfs
 

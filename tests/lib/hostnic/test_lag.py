@@ -2,7 +2,7 @@
 """Is VF-LAG active? Read as well as each kernel allows."""
 
 import pytest
-from hostnic import lag
+from hostnic.devices import lag
 from hostnic.process import failure
 from hostnic.testing import FakeHost
 from hostnic.testing.states import converged

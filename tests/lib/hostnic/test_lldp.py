@@ -6,8 +6,8 @@ import struct
 
 import pytest
 from converge import StepError
-from hostnic import lldp
-from hostnic.lldp import Neighbour, SetLldp
+from hostnic.network import lldp
+from hostnic.network.lldp import Neighbour, SetLldp
 from hostnic.process import CommandError
 from hostnic.testing import FakeHost
 from hypothesis import given

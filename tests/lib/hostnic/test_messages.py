@@ -8,9 +8,9 @@ import sys
 from typing import TypeVar
 
 import pytest
-from hostnic import netlink
-from hostnic.genl import Families
-from hostnic.rtnl import Links
+from hostnic.netlink import channel as netlink
+from hostnic.netlink.genl import Families
+from hostnic.netlink.links import Links
 from hostnic.system import DeviceInfo, Link, Pause
 
 

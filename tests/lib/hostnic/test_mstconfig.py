@@ -2,7 +2,7 @@
 """mstconfig's answers, in the layouts of the releases that jammy, noble and Debian 13 ship."""
 
 import pytest
-from hostnic import mstconfig
+from hostnic.firmware import mstconfig
 from hostnic.process import CommandError, failure
 from hostnic.testing import FakeHost
 from hypothesis import given

@@ -4,8 +4,8 @@
 from pathlib import Path
 
 import pytest
-from hostnic import mstdatabase
-from hostnic.mstdatabase import Database, ValueRefused, plain
+from hostnic.firmware import mstdatabase
+from hostnic.firmware.mstdatabase import Database, ValueRefused, plain
 from hypothesis import given
 from hypothesis import strategies as st
 from lab.mstdb import PARAMS, build

@@ -6,10 +6,10 @@ import shutil
 from pathlib import Path
 
 import pytest
-from hostnic import mstflint
+from hostnic.firmware import mstflint
+from hostnic.firmware.msterrors import MstError
+from hostnic.firmware.mstflint import Flash, Image
 from hostnic.machine import Machine
-from hostnic.msterrors import MstError
-from hostnic.mstflint import Flash, Image
 from hostnic.testing import FakeHost
 from hostnic.testing.flash import image
 from hypothesis import given

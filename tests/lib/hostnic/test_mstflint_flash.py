@@ -9,9 +9,9 @@ import time
 from pathlib import Path
 
 import pytest
-from hostnic import mstflint
+from hostnic.firmware import mstflint
+from hostnic.firmware.msterrors import MstError
 from hostnic.machine import Machine
-from hostnic.msterrors import MstError
 from lab import mstflint as stand_in
 
 PF = "0000:3b:00.0"

@@ -7,7 +7,8 @@ import socket
 import struct
 
 import pytest
-from hostnic import genl, netlink
+from hostnic.netlink import channel as netlink
+from hostnic.netlink import genl
 from hypothesis import given
 from hypothesis import strategies as st
 

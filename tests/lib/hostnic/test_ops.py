@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import pytest
 from converge import StepError
-from hostnic import ops, pci
+from hostnic import ops
+from hostnic.devices import pci
 from hostnic.system import System
 from hostnic.testing import FakeHost, card
 from hostnic.testing.states import converged, free, switchdev, with_vfs

@@ -5,10 +5,10 @@ import errno
 
 import pytest
 from converge import StepError
-from hostnic import dcb
-from hostnic.dcb import App, Dcb, Ets
-from hostnic.dcb_drivers import DRIVERS, driver
-from hostnic.ethtool import statistics
+from hostnic.devices.dcb_drivers import DRIVERS, driver
+from hostnic.devices.rdma import statistics
+from hostnic.netlink import dcb
+from hostnic.netlink.dcb import App, Dcb, Ets
 from hostnic.ops.bonding import AwaitMember, is_distributing
 from hostnic.ops.dcb import SetApps, SetEts, SetPause, SetPfc, TakeDcbx
 from hostnic.system import Pause

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import pytest
 from converge import StepError
-from hostnic import rdma
+from hostnic.devices import rdma
+from hostnic.devices.rdma import Defaults, RdmaPort
 from hostnic.ops.rdma import SetAttribute, SetRoceDefaults
-from hostnic.rdma import Defaults, RdmaPort
 from hostnic.testing import FakeHost
 
 P0, P1 = ("0000:3b:00.0", "enp59s0f0np0"), ("0000:3b:00.1", "enp59s0f1np1")

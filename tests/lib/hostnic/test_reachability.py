@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a confirmed change asks: does what answered before still answer?"""
 
-from hostnic import reachability, routes
+from hostnic.network import reachability, routes
 from hostnic.ops import JoinBond, LeaveBond
 from hostnic.process import failure
 from hostnic.testing import FakeHost

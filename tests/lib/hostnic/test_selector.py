@@ -3,8 +3,8 @@
 
 import pytest
 from converge import Severity
-from hostnic import inventory, selector
-from hostnic.selector import Entry, SelectorError
+from hostnic.devices import inventory, selector
+from hostnic.devices.selector import Entry, SelectorError
 from hostnic.testing import FakeBond, FakeHost, card
 from hypothesis import given
 from hypothesis import strategies as st

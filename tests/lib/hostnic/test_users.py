@@ -2,11 +2,11 @@
 """Who holds a VF."""
 
 import pytest
-from hostnic import discover, users
+from hostnic.devices import discover, users
+from hostnic.devices.vdpa import Vdpa
 from hostnic.system import Link
 from hostnic.testing import FakeHost
 from hostnic.testing.states import with_vfs
-from hostnic.vdpa import Vdpa
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -2,7 +2,8 @@
 """What of the host's own network stands on a netdev."""
 
 import pytest
-from hostnic import routes, users
+from hostnic.devices import users
+from hostnic.network import routes
 from hostnic.testing import FakeHost
 from hostnic.testing.states import with_vfs
 

@@ -4,10 +4,10 @@
 import errno
 
 import pytest
-from hostnic import discover, vdpa
+from hostnic.devices import discover, vdpa
+from hostnic.devices.vdpa import Vdpa
 from hostnic.testing import FakeHost, card
 from hostnic.testing.states import with_vfs
-from hostnic.vdpa import Vdpa
 
 VF0, VF1 = "0000:3b:00.2", "0000:3b:00.3"
 BEHIND = "../../../devices/pci0000:3a/0000:3a:00.0"

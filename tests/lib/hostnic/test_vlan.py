@@ -3,11 +3,11 @@
 
 import pytest
 from converge import StepError
-from hostnic import vlan
+from hostnic.network import vlan
+from hostnic.network.vlan import SetEgressMap, Vlan
 from hostnic.process import CommandError
 from hostnic.testing import FakeHost
 from hostnic.testing.tools import add_vlan
-from hostnic.vlan import SetEgressMap, Vlan
 from hypothesis import given
 from hypothesis import strategies as st
 

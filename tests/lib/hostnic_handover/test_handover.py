@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 from converge import Severity
-from hostnic import handover, pci
+from hostnic import handover
+from hostnic.devices import pci
 from hostnic.handover import Handover, RebootWish, disagreements, owner_by, publish, read_others, withdraw
 from hostnic.machine import Machine
 from hostnic.testing import FakeHost

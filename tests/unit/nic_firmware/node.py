@@ -10,7 +10,7 @@ import charm
 import ops
 import pytest
 import yaml
-from hostnic.mstdatabase import Database
+from hostnic.firmware.mstdatabase import Database
 from hostnic.testing import FakeHost, card
 from ops import testing
 

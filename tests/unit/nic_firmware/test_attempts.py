@@ -9,8 +9,8 @@ import pytest
 import record
 from burning import Burn
 from converge import StepError
-from hostnic.mstdatabase import Database
-from hostnic.mstflint import Image
+from hostnic.firmware.mstdatabase import Database
+from hostnic.firmware.mstflint import Image
 from hostnic.process import failure
 from hostnic.testing.flash import image
 from ops import testing

@@ -5,7 +5,7 @@ import json
 
 import pytest
 import record
-from hostnic.mstdatabase import Database
+from hostnic.firmware.mstdatabase import Database
 from hostnic.process import failure
 from hostnic.testing.flash import image
 from ops import testing

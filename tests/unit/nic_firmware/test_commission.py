@@ -11,7 +11,7 @@ import pytest
 import yaml
 from commission import commission as run
 from config import PROFILES, Options
-from hostnic.mstdatabase import Database
+from hostnic.firmware.mstdatabase import Database
 from hostnic.process import failure
 from hostnic.testing import FakeHost
 from pack import commissioning

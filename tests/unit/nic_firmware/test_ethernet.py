@@ -8,8 +8,8 @@ import pytest
 from commission import commission
 from config import Options
 from desired import Setting
-from hostnic.mstdatabase import Database
-from hostnic.nics import find_nics
+from hostnic.devices.nics import find_nics
+from hostnic.firmware.mstdatabase import Database
 from hostnic.testing import FakeHost
 from hostnic.testing.mst import BOOL, FakeParameter
 from unit.nic_firmware.node import PF0, PF1, Node, machine, nics, rdg

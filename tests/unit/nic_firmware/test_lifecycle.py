@@ -5,7 +5,7 @@ import json
 from collections.abc import Callable
 
 import pytest
-from hostnic.mstdatabase import Database
+from hostnic.firmware.mstdatabase import Database
 from unit.nic_firmware.node import PF0, PF1, Node, machine, nics, rdg
 
 EVENTS = ("config_changed", "update_status", "start", "leader_elected", "upgrade_charm", "install")

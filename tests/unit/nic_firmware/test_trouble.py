@@ -8,7 +8,7 @@ from types import ModuleType
 import pytest
 from changes import ResetFirmware
 from converge import StepError
-from hostnic.mstdatabase import Database
+from hostnic.firmware.mstdatabase import Database
 from hostnic.process import CommandError, failure
 from hostnic.testing import FakeHost
 from hostnic.testing.mst import FakeParameter

@@ -10,8 +10,9 @@ import fabric
 import pytest
 from charmkit.fabric import Host, Mtu, Neighbour, Policy, Vlan
 from charmkit.fabric_qos import STRICT, Marking, Qos
-from hostnic import handover, lldp
+from hostnic import handover
 from hostnic.handover import Handover
+from hostnic.network import lldp
 from hypothesis import given
 from hypothesis import strategies as st
 from unit.roce_qos.node import P0, P1, PF0, PF1, Node, compute_node, nic

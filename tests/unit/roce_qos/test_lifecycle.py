@@ -9,8 +9,9 @@ import desired
 import files
 import pytest
 import record
-from hostnic import bootcopy, dcb
-from hostnic.dcb import App
+from hostnic.boot import bootcopy
+from hostnic.netlink import dcb
+from hostnic.netlink.dcb import App
 from hostnic.testing import FakeHost
 from unit.roce_qos.node import P0, P1, PF0, PF1, Node, nic
 

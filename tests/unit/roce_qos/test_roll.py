@@ -8,7 +8,7 @@ import boot
 import desired
 import files
 import pytest
-from hostnic.dcb import App
+from hostnic.netlink.dcb import App
 from hostnic.testing import FakeHost
 from unit.roce_qos.node import P0, P1, PF0, PF1, Node, compute_node, nic
 

@@ -12,7 +12,7 @@ import desired
 import files
 import pytest
 import record
-from hostnic import bootcopy
+from hostnic.boot import bootcopy
 from hostnic.testing import FakeBond, FakeHost, card
 from unit.sriov_switchdev.node import Node, compute_node, nic
 
@@ -284,7 +284,7 @@ def test_the_archive_is_whole_and_has_nothing_of_juju(tmp_path: Path) -> None:
     names = zipfile.ZipFile(path).namelist()
     assert {"__main__.py", "boot.py", "boot.pyc", "hostnic/machine.py", "pyroute2/__init__.pyc"} <= {*names}
     assert not [name for name in names if name.startswith(("charm", "ops/", "config"))]
-    hostnic = Path(bootcopy.__file__).parent
+    hostnic = Path(bootcopy.__file__).parents[1]
     shipped = {f"hostnic/{path.relative_to(hostnic).as_posix()}" for path in hostnic.rglob("*.py")}
     assert {name for name in shipped - {*names} if not name.startswith("hostnic/testing/")} == set()
     # The system's Python runs it, with nothing of the charm's environment in reach.
@@ -294,7 +294,7 @@ def test_the_archive_is_whole_and_has_nothing_of_juju(tmp_path: Path) -> None:
     script = (
         "import sys; sys.path.insert(0, sys.argv[1]); "
         "from hostnic.machine import Machine; names = [link.name for link in Machine().links()]; "
-        "from hostnic.netlink import codec; used = codec(); "
+        "from hostnic.netlink.channel import codec; used = codec(); "
         "print('lo' in names, used.__file__.startswith(sys.argv[1]))"
     )
     done = subprocess.run([*isolated, "-c", script, str(path)], capture_output=True, text=True)

@@ -8,7 +8,7 @@ from types import ModuleType
 
 import files
 import pytest
-from hostnic import bootcopy
+from hostnic.boot import bootcopy
 from hostnic.testing import FakeHost, card
 from ops import testing
 from unit.sriov_switchdev.node import ROUTES, Node, compute_node, nic

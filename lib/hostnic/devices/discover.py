@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reading a host's offload-capable NICs into :mod:`hostnic.model`; never writes.
+"""Reading a host's offload-capable NICs into :mod:`hostnic.devices.model`; never writes.
 
 A device that cannot be read becomes one finding, and the others go on. A kernel that lacks a file
 or a parameter leaves the field None.
@@ -10,11 +10,11 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import TypeVar
 
-from hostnic import inventory, lag, pci, users, vdpa
-from hostnic.inventory import Port
-from hostnic.model import Bond, EswitchMode, Host, Pf, Vf
+from hostnic.devices import inventory, lag, pci, users, vdpa
+from hostnic.devices.inventory import Port
+from hostnic.devices.model import Bond, EswitchMode, Host, Pf, Vf
+from hostnic.devices.vdpa import Vdpa
 from hostnic.system import Link, System, read_boot_id
-from hostnic.vdpa import Vdpa
 
 OSRELEASE = "/proc/sys/kernel/osrelease"
 

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from converge import Finding
 
-from hostnic import inventory, pci
-from hostnic.inventory import Netdev, Port
+from hostnic.devices import inventory, pci
+from hostnic.devices.inventory import Netdev, Port
 from hostnic.system import System
 
 NET = "/sys/class/net"

@@ -6,8 +6,9 @@ from typing import NamedTuple
 
 from converge import Disruption, Step
 
-from hostnic import ops, units
-from hostnic.bootcopy import BootCopy
+from hostnic import ops
+from hostnic.boot import units
+from hostnic.boot.bootcopy import BootCopy
 from hostnic.system import System
 
 

@@ -9,8 +9,8 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from hostnic import msterrors
-from hostnic.msterrors import MstError
+from hostnic.firmware import msterrors
+from hostnic.firmware.msterrors import MstError
 from hostnic.process import CommandError, failure
 from hostnic.system import System
 

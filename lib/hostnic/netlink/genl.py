@@ -4,7 +4,7 @@
 import errno
 from functools import lru_cache
 
-from hostnic.netlink import ACK, GENERIC, Channel, Untyped, codec
+from hostnic.netlink.channel import ACK, GENERIC, Channel, Untyped, codec
 from hostnic.system import DeviceInfo, Pause
 
 CONTROL, GET_FAMILY = 16, 3

@@ -2,7 +2,7 @@
 """The ports of a host's NICs: physical network functions on the PCI bus, and the netdev of each.
 
 The one inventory: each charm puts what else it needs of a port beside the :class:`Port` that stands here
-(:mod:`hostnic.discover` the eswitch, roce-qos data centre bridging).
+(:mod:`hostnic.devices.discover` the eswitch, roce-qos data centre bridging).
 """
 
 import re
@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from converge import Finding, Severity
 
-from hostnic import pci
+from hostnic.devices import pci
 from hostnic.system import Link, System
 
 MELLANOX = "15b3:"

@@ -18,10 +18,12 @@ from typing import NamedTuple
 
 from converge import Disruption, Step
 
-from hostnic import netlink, ops
+from hostnic import ops
+from hostnic.netlink import channel as netlink
 from hostnic.system import System
 
-PACKAGES = ("converge", "hostnic", "hostnic.ops")
+_SUBPACKAGES = ("boot", "devices", "firmware", "netlink", "network", "ops")
+PACKAGES = ("converge", "hostnic", *(f"hostnic.{name}" for name in _SUBPACKAGES))
 """All of the shared code but the modelled host."""
 MAIN = "import sys\n\nimport boot\n\nsys.exit(boot.main(sys.argv[1:]))\n"
 

@@ -8,7 +8,7 @@ drops ICMP, say) proves nothing and is left out.
 
 from collections.abc import Iterable
 
-from hostnic import routes
+from hostnic.network import routes
 from hostnic.process import CommandError
 from hostnic.system import System
 

@@ -8,6 +8,7 @@ Documentation/ABI/testing/configfs-rdma_cm in the kernel.
 
 from dataclasses import dataclass
 
+from hostnic.process import CommandError
 from hostnic.system import System
 
 CLASS = "/sys/class/infiniband"
@@ -135,3 +136,21 @@ def _names(system: System, directory: str) -> list[str]:
         return system.listdir(directory)
     except OSError:
         return []
+
+
+def statistics(system: System, netdev: str) -> dict[str, int]:
+    """What ``ethtool -S`` tells of ``netdev``, by the driver's names; spawns a process.
+
+    The driver asks its firmware for all of them then. Nothing where ethtool is not installed, or the driver
+    has none.
+    """
+    try:
+        text = system.run(["ethtool", "-S", netdev])
+    except CommandError:
+        return {}
+    found: dict[str, int] = {}
+    for line in text.splitlines():
+        name, _, value = line.strip().rpartition(":")
+        if value.strip().isdecimal():
+            found[name] = int(value)
+    return found

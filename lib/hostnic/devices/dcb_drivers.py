@@ -7,7 +7,7 @@ qlogic/qed/qed_dcbx.c.
 
 from dataclasses import dataclass
 
-from hostnic.dcb import CEE, HOST, IEEE, Dcb
+from hostnic.netlink.dcb import CEE, HOST, IEEE, Dcb
 
 
 @dataclass(frozen=True)

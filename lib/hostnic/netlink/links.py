@@ -6,8 +6,8 @@ import os
 import re
 from functools import lru_cache
 
-from hostnic import pci
-from hostnic.netlink import ACK, DUMP, ROUTE, Channel, Untyped, codec
+from hostnic.devices import pci
+from hostnic.netlink.channel import ACK, DUMP, ROUTE, Channel, Untyped, codec
 from hostnic.system import Link
 
 GETLINK, SETLINK, GETADDR = 18, 19, 22

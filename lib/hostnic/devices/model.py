@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a host's offload-capable NICs look like, as read from the machine.
 
-Plain frozen values: reading them is :mod:`hostnic.discover`'s work, changing the machine is
+Plain frozen values: reading them is :mod:`hostnic.devices.discover`'s work, changing the machine is
 :mod:`hostnic.ops`'. ``None`` always means "this kernel or driver does not tell", never "off".
 """
 
@@ -9,9 +9,9 @@ from typing import Literal, NamedTuple
 
 from converge import Finding
 
-from hostnic.inventory import Port
-from hostnic.lag import Lag
-from hostnic.users import Users
+from hostnic.devices.inventory import Port
+from hostnic.devices.lag import Lag
+from hostnic.devices.users import Users
 
 EswitchMode = Literal["legacy", "switchdev", "switchdev_inactive"]
 
@@ -24,7 +24,7 @@ class Vf(NamedTuple):
         bdf: PCI address, ``0000:3b:00.2``.
         driver: the bound driver (``mlx5_core``, ``vfio-pci``), or None while unbound.
         netdev: its netdev in this network namespace, if it has one.
-        users: who uses it now, apart from what :func:`hostnic.users.of_netdevs` tells.
+        users: who uses it now, apart from what :func:`hostnic.devices.users.of_netdevs` tells.
 
     """
 

@@ -19,12 +19,12 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from hostnic import pci, vdpa
+from hostnic.devices import pci, vdpa
+from hostnic.devices.vdpa import Vdpa
 from hostnic.system import Link, System
-from hostnic.vdpa import Vdpa
 
 if TYPE_CHECKING:
-    from hostnic.inventory import Port  # gpudirect's boot unit does without it
+    from hostnic.devices.inventory import Port  # gpudirect's boot unit does without it
 
 Users = tuple[str, ...]
 """Who uses something, in the operator's words (``vfio-pci``, ``instance-0000002a``, ``network namespace``,
@@ -86,7 +86,7 @@ def of_netdevs(system: System, names: Iterable[str]) -> dict[str, Users]:
     Devices on top, addresses, routes. Asks netlink for addresses: /proc/net/route has none of an address
     without a subnet (/32).
     """
-    from hostnic import routes  # the boot units ask no netdev, and the network waits for them
+    from hostnic.network import routes  # the boot units ask no netdev, and the network waits for them
 
     leads = routes.through(system)
     found: dict[str, Users] = {}

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 
 from converge import StepError
 
-from hostnic import msterrors, pci
+from hostnic.devices import pci
+from hostnic.firmware import msterrors
 from hostnic.process import CommandError
 from hostnic.system import System
 

@@ -12,9 +12,9 @@ from collections.abc import Iterable
 from dataclasses import replace
 from functools import lru_cache
 
-from hostnic import dcb
-from hostnic.dcb import App, Dcb
-from hostnic.netlink import ACK, ROUTE, Channel, Untyped, codec
+from hostnic.netlink import dcb
+from hostnic.netlink.channel import ACK, ROUTE, Channel, Untyped, codec
+from hostnic.netlink.dcb import App, Dcb
 
 GETDCB, SETDCB = 78, 79
 IEEE_SET, IEEE_GET, GET_DCBX, SET_DCBX, IEEE_DEL = 20, 21, 22, 23, 27

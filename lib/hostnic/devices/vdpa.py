@@ -11,7 +11,7 @@ an auxiliary device lies between the two.
 import re
 from typing import NamedTuple
 
-from hostnic import pci
+from hostnic.devices import pci
 from hostnic.system import System
 
 DEVICES = "/sys/bus/vdpa/devices"
