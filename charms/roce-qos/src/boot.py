@@ -66,7 +66,7 @@ def _converge(system: System, wanted: Desired, deadline: float) -> tuple[str, ..
 
 
 def _look(system: System, wanted: Desired) -> Observed:
-    return observe(system, (name for name, _ in wanted.knobs), wanted.qos.roce.priority)
+    return observe(system, (name for name, _ in wanted.cc_params), wanted.qos.roce.priority)
 
 
 def _formed(wanted: Desired, observed: Observed) -> bool:

@@ -42,7 +42,7 @@ class Desired:
         tos: default ToS of new RDMA connections.
         mode: their default RoCE mode: ``v1`` or ``v2``.
         vlans: VLAN id and PCP of kernel VLAN devices.
-        knobs: congestion control parameters as debugfs names them; a NIC may lack any of them.
+        cc_params: congestion control parameters as debugfs names them; a NIC may lack any of them.
         ecn: congestion notification for the RoCE priority; None leaves it.
         takeover: DCBX may be taken from the firmware and from lldpad.
         lldp: networkd sends and receives LLDP on the ports.
@@ -58,7 +58,7 @@ class Desired:
     tos: int = 106
     mode: str = "v2"
     vlans: tuple[tuple[int, int], ...] = ()
-    knobs: tuple[tuple[str, int], ...] = ()
+    cc_params: tuple[tuple[str, int], ...] = ()
     ecn: bool | None = True
     takeover: bool = False
     lldp: bool = True
@@ -142,13 +142,24 @@ _KEYS: dict[str, Shape[Any]] = {
     "tos": Whole(0, 255),
     "mode": Word(tuple(MODES)),
     "vlans": Listing(_Pair(Whole(1, 4094, "a VLAN"), Whole(0, 7, "a PCP"), "a VLAN and its PCP"), "VLANs"),
-    "knobs": Listing(_Pair(_PARAMETER, Whole(0, 0xFFFFFFFF), "a parameter and its value"), "parameters"),
+    "cc_params": Listing(_Pair(_PARAMETER, Whole(0, 0xFFFFFFFF), "a parameter and its value"), "parameters"),
     "ecn": OrNull(Flag()),
     "takeover": Flag(),
     "lldp": Flag(),
     "encap_tos": OrNull(LINE),
 }
-_DESIRED = Record(Desired, {**_KEYS, "devices": AnyText()}, required=tuple(_KEYS), lenient=True)
+
+
+class _BootFile(Record[Desired]):
+    """A desired state; up to 1.0.1 the key ``cc_params`` was ``knobs``."""
+
+    def read(self, where: str, value: object) -> Desired:
+        if isinstance(value, dict) and "cc_params" not in value and "knobs" in value:
+            value = {**cast("dict[str, object]", value), "cc_params": value["knobs"]}
+        return super().read(where, value)
+
+
+_DESIRED = _BootFile(Desired, {**_KEYS, "devices": AnyText()}, required=tuple(_KEYS), lenient=True)
 
 
 def from_json(text: str) -> Desired:

@@ -34,7 +34,7 @@ def resolve(options: Options, observed: Observed) -> tuple[Desired, tuple[Findin
         tos=options.rdma_tos,
         mode=options.roce_mode,
         vlans=options.vlans,
-        knobs=cc_params(options),
+        cc_params=cc_params(options),
         ecn={"on": True, "off": False}.get(options.ecn),
         takeover=options.dcbx_takeover,
         lldp=options.lldp,

@@ -108,7 +108,7 @@ def connections(wanted: Desired, port: QosPort) -> list[HostStep]:
 
 def cc_params(wanted: Desired, port: QosPort) -> Iterator[tuple[str, int]]:
     """Path and value of each congestion control attribute that this port has."""
-    for name, value in wanted.knobs:
+    for name, value in wanted.cc_params:
         if (path := cc_param_path(port.bdf, name)) in port.cc_params:
             yield path, value
     if wanted.ecn is not None:
