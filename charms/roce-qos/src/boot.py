@@ -8,7 +8,7 @@ again   after a netdev or an RDMA device was added anew, which then has forgotte
 import sys
 from collections.abc import Sequence
 
-import desired
+import bootfile
 import record
 from converge import Severity, execute
 from desired import Desired
@@ -40,11 +40,11 @@ def main(arguments: Sequence[str]) -> int:
 def converge(system: System, deadline: float) -> tuple[str, ...]:
     """Bring the ports to the state that the last hook left on disk; what went wrong, one sentence each."""
     try:
-        wanted = desired.from_json(system.read(desired.PATH))
+        wanted = bootfile.from_json(system.read(bootfile.PATH))
     except FileNotFoundError:
         return ()
     except (OSError, ValueError) as error:
-        return (f"{desired.PATH}: {error}; the next hook of the charm writes it anew",)
+        return (f"{bootfile.PATH}: {error}; the next hook of the charm writes it anew",)
     record.begin(system)
     try:
         troubles = _converge(system, wanted, deadline)

@@ -4,9 +4,10 @@
 import re
 from dataclasses import dataclass
 
-from charmkit.fabric_qos import STRICT, Marking, Qos, Share
+from charmkit.fabric_qos import QOS
 from charmkit.options import check, option
 from charmkit.output import Output
+from charmkit.qos import STRICT, Marking, Qos, Share
 from converge.shape import InvalidValue
 from hostnic.devices import selector
 
@@ -72,7 +73,7 @@ class Options:
 
     @property
     def qos(self) -> Qos:
-        """The options that the fabric has, too."""
+        """The options that the fabric also has."""
         return Qos(
             trust=self.trust_state,
             pfc=self.pfc,
@@ -128,7 +129,7 @@ class Options:
 
     def _check_ets(self) -> None:
         try:
-            _ = self.qos
+            QOS.check(self.qos)
         except InvalidValue as error:
             raise InvalidValue("ets", self.ets, error.allowed) from None
 

@@ -1,38 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How this host's ports shall treat traffic: decided in a hook, kept in a file, brought about at boot."""
+"""How this host's ports must treat traffic. Hooks decide it; :mod:`bootfile` keeps it for boot. Pure."""
 
-import json
-from dataclasses import asdict, dataclass
-from typing import Any, cast
+from typing import NamedTuple
 
-from charmkit.fabric_qos import QOS, Qos
-from converge.document import read_json
-from converge.shape import (
-    LINE,
-    AnyText,
-    Flag,
-    InvalidValue,
-    Listing,
-    OrNull,
-    Record,
-    Shape,
-    Text,
-    Whole,
-    Word,
-    at,
-)
-from hostnic.devices import pci
+from charmkit.qos import Qos
 from hostnic.devices.dcb_drivers import Driver
-from hostnic.devices.rdma import MODES
 from hostnic.netlink import dcb
 from hostnic.netlink.dcb import App, Ets
 
-PATH = "/etc/ovn-offload/roce-qos.json"
-VERSION = 1
 
-
-@dataclass(frozen=True)
-class Desired:
+class Desired(NamedTuple):
     """What holds for every port.
 
     Attributes:
@@ -64,15 +41,6 @@ class Desired:
     lldp: bool = True
     encap_tos: str | None = None
     devices: str = "auto"
-
-    def __post_init__(self) -> None:
-        _DESIRED.check(self)
-        if len(set(self.ports)) != len(self.ports):
-            raise InvalidValue("ports", list(self.ports), "each port once")
-
-    def to_json(self) -> str:
-        """The text of the file at ``PATH``."""
-        return json.dumps({"version": VERSION, **asdict(self)}, indent=1, sort_keys=True) + "\n"
 
     def priority(self, dscp: int) -> int:
         """The priority of packets with this DSCP.
@@ -114,59 +82,3 @@ class Desired:
                 share if isinstance(share := shares.get(tc), int) else 0 for tc in range(dcb.CLASSES)
             ),
         )
-
-
-class _Pair:
-    """A list of a name or number and the value that goes with it."""
-
-    def __init__(self, first: Shape[Any], second: Shape[int], what: str) -> None:
-        self.first, self.second = first, second
-        self.allowed = f"a list of {what}"
-
-    def read(self, where: str, value: object) -> tuple[Any, int]:
-        pair = cast("list[object]", value)
-        if not isinstance(value, list | tuple) or len(pair) != 2:
-            raise InvalidValue(where, pair, self.allowed)
-        return self.first.read(at(where, 0), pair[0]), self.second.read(at(where, 1), pair[1])
-
-    def schema(self) -> dict[str, Any]:
-        parts = [self.first.schema(), self.second.schema()]
-        return {"type": "array", "prefixItems": parts, "minItems": 2, "maxItems": 2}
-
-
-_PARAMETER = Text(r"[a-z0-9_]+", "a parameter as debugfs names it")
-_KEYS: dict[str, Shape[Any]] = {
-    "ports": Listing(pci.ADDRESS, "PCI addresses"),
-    "qos": QOS,
-    "cable": Whole(0, 999),
-    "tos": Whole(0, 255),
-    "mode": Word(tuple(MODES)),
-    "vlans": Listing(_Pair(Whole(1, 4094, "a VLAN"), Whole(0, 7, "a PCP"), "a VLAN and its PCP"), "VLANs"),
-    "cc_params": Listing(_Pair(_PARAMETER, Whole(0, 0xFFFFFFFF), "a parameter and its value"), "parameters"),
-    "ecn": OrNull(Flag()),
-    "takeover": Flag(),
-    "lldp": Flag(),
-    "encap_tos": OrNull(LINE),
-}
-
-
-class _BootFile(Record[Desired]):
-    """A desired state; up to 1.0.1 the key ``cc_params`` was ``knobs``."""
-
-    def read(self, where: str, value: object) -> Desired:
-        if isinstance(value, dict) and "cc_params" not in value and "knobs" in value:
-            value = {**cast("dict[str, object]", value), "cc_params": value["knobs"]}
-        return super().read(where, value)
-
-
-_DESIRED = _BootFile(Desired, {**_KEYS, "devices": AnyText()}, required=tuple(_KEYS), lenient=True)
-
-
-def from_json(text: str) -> Desired:
-    """Read what :meth:`Desired.to_json` wrote; fields that this version does not know are passed over.
-
-    Raises:
-        InvalidValue: names the place, the value and what is allowed.
-
-    """
-    return read_json(text, VERSION, _DESIRED)

@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 from charmkit.agreement import differences
 from charmkit.fabric import Host, Neighbour, Policy, Port, Vlan
-from charmkit.fabric_qos import STRICT, Marking, Qos, Share
+from charmkit.fabric_qos import QOS
+from charmkit.qos import STRICT, Marking, Qos, Share
 from converge import Finding, Severity
 from converge.shape import InvalidValue
 from desired import Desired
@@ -78,10 +79,12 @@ def qos(port: QosPort, wanted: Desired) -> Qos | None:
         return None
     marks = (replace(mark, priority=_priority(port, mark)) for mark in (wanted.qos.roce, wanted.qos.cnp))
     roce, cnp = marks
+    scheme = Qos(trust(port), found.pfc.priorities, roce, cnp, shares)
     try:
-        return Qos(trust(port), found.pfc.priorities, roce, cnp, shares)
+        QOS.check(scheme)
     except InvalidValue:
         return None
+    return scheme
 
 
 def _priority(port: QosPort, mark: Marking) -> int:

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the charm installs on a host: the boot copy, units, the udev rule, the desired state."""
 
-import desired
+import bootfile
 import record
 from desired import Desired
 from hostnic.boot import units
 from hostnic.boot.bootcopy import BootCopy
 
-_OWN = ("boot", "changes", "desired", "files", "observe", "plan", "preflight", "record", "steps")
-COPY = BootCopy("roce-qos", (*_OWN, "charmkit", "charmkit.fabric_qos"))
+_OWN = ("boot", "bootfile", "changes", "desired", "files", "observe", "plan", "preflight", "record", "steps")
+COPY = BootCopy("roce-qos", (*_OWN, "charmkit", "charmkit.fabric_qos", "charmkit.qos"))
 """What the units run of this charm: nothing that speaks to Juju or reads options."""
 
 BOOT = "ovn-offload-roce-qos.service"
@@ -77,9 +77,9 @@ def wanted_files(wanted: Desired) -> dict[str, str]:
         units.path(AGAIN): AGAIN_UNIT,
         RULE: rule(wanted),
         record.SERVED: "",
-        desired.PATH: wanted.to_json(),
+        bootfile.PATH: bootfile.to_json(wanted),
     }
 
 
-PATHS = (desired.PATH, record.SERVED, RULE, units.path(AGAIN), units.path(BOOT))
+PATHS = (bootfile.PATH, record.SERVED, RULE, units.path(AGAIN), units.path(BOOT))
 """Every small file, in the order of removal."""

@@ -9,7 +9,7 @@ that fails stops the rest.
 from collections.abc import Sequence
 from dataclasses import replace
 
-import desired
+import bootfile
 import files
 import record
 import steps as port_steps
@@ -51,7 +51,7 @@ def running(wanted: Desired, observed: Observed, findings: Sequence[Finding] = (
 def install_steps(wanted: Desired, observed: Observed) -> list[HostStep]:
     """What must be on disk for the next boot: it costs nobody anything."""
     return installed.steps(
-        observed.installed, files.COPY, files.wanted_files(wanted), files.ENABLED, desired.PATH
+        observed.installed, files.COPY, files.wanted_files(wanted), files.ENABLED, bootfile.PATH
     )
 
 

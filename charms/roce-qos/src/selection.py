@@ -3,7 +3,7 @@
 
 from collections.abc import Sequence
 
-import desired
+import bootfile
 from config import KEEP, Options
 from converge import Finding, Severity
 from desired import Desired
@@ -57,7 +57,7 @@ def _before(options: Options, observed: Observed) -> tuple[str, ...]:
     for it, and verify names it.
     """
     try:
-        last = desired.from_json(observed.installed.files.get(desired.PATH) or "")
+        last = bootfile.from_json(observed.installed.files.get(bootfile.PATH) or "")
     except ValueError:
         return ()  # there is none, or it is damaged and written anew
     return last.ports if last.devices == options.devices else ()

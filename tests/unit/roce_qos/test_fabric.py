@@ -5,11 +5,11 @@ import json
 import struct
 from typing import Any
 
-import desired
+import bootfile
 import fabric
 import pytest
 from charmkit.fabric import Host, Mtu, Neighbour, Policy, Vlan
-from charmkit.fabric_qos import STRICT, Marking, Qos
+from charmkit.qos import STRICT, Marking, Qos
 from hostnic import handover
 from hostnic.handover import Handover
 from hostnic.network import lldp
@@ -103,7 +103,7 @@ def test_under_trust_pcp_the_tag_decides_and_the_marks_stand_for_themselves(conv
     assert found is not None
     assert (found.trust, found.roce) == ("pcp", QOS.roce)
     # The option has a new name; what other charms and the boot unit of 1.0.0 read has not.
-    boot_file = json.loads(converged.host.files.read(desired.PATH))
+    boot_file = json.loads(converged.host.files.read(bootfile.PATH))
     published = json.loads(converged.published())
     assert [boot_file["qos"]["trust"], published["ports"][0]["qos"]["trust"]] == ["pcp", "pcp"]
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 
 import boot
-import desired
+import bootfile
 import files
 import pytest
 import record
@@ -109,9 +109,9 @@ def test_a_refresh_with_other_code_touches_no_port(converged: Node, monkeypatch:
 
 def as_in_1_0(host: FakeHost) -> None:
     """Write the desired state as the charm up to 1.0.1 does: ``cc_params`` was ``knobs`` there."""
-    content = json.loads(host.files.read(desired.PATH))
+    content = json.loads(host.files.read(bootfile.PATH))
     content["knobs"] = content.pop("cc_params")
-    host.files.install(desired.PATH, (json.dumps(content, indent=1, sort_keys=True) + "\n").encode(), 0o600)
+    host.files.install(bootfile.PATH, (json.dumps(content, indent=1, sort_keys=True) + "\n").encode(), 0o600)
 
 
 def test_a_refresh_from_1_0_writes_the_boot_file_anew_and_touches_no_port(converged: Node) -> None:
@@ -121,8 +121,8 @@ def test_a_refresh_from_1_0_writes_the_boot_file_anew_and_touches_no_port(conver
     converged.emit("upgrade_charm")
     assert nic(converged.writes) == []
     on_disk = [line for line in converged.writes if line.startswith("install /etc")]
-    assert on_disk == [f"install {desired.PATH}"]
-    content = json.loads(converged.host.files.read(desired.PATH))
+    assert on_disk == [f"install {bootfile.PATH}"]
+    content = json.loads(converged.host.files.read(bootfile.PATH))
     assert content["ports"] == [PF0, PF1]
     assert "knobs" not in content
 
@@ -223,9 +223,9 @@ def test_boot_without_a_desired_state_does_nothing(host: FakeHost) -> None:
     "text", ["{", "[]", '{"version": 9}', '{"version": 1}', '{"version": 1, "ports": 3}']
 )
 def test_boot_with_a_damaged_desired_state_says_so(host: FakeHost, text: str) -> None:
-    host.files.install(desired.PATH, text.encode(), 0o600)
+    host.files.install(bootfile.PATH, text.encode(), 0o600)
     (trouble,) = boot.converge(host, 1.0)
-    assert trouble.startswith(desired.PATH)
+    assert trouble.startswith(bootfile.PATH)
     assert nic(host.trace) == []
 
 

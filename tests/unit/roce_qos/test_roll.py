@@ -5,7 +5,7 @@ import errno
 import json
 
 import boot
-import desired
+import bootfile
 import files
 import pytest
 from hostnic.netlink.dcb import App
@@ -258,7 +258,7 @@ def test_a_served_port_that_is_gone_blocks_and_the_other_is_served(converged: No
 
 def served(host: FakeHost) -> list[str]:
     """The ports in the state on disk, all of which udev's rule has, too."""
-    ports = json.loads(host.files.read(desired.PATH))["ports"]
+    ports = json.loads(host.files.read(bootfile.PATH))["ports"]
     assert all(host.files.read(files.RULE).count(f'KERNELS=="{bdf}"') == 2 for bdf in ports)
     return ports
 

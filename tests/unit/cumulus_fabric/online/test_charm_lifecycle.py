@@ -9,7 +9,7 @@ from typing import Any
 import ops
 import pytest
 from charmkit.fabric import Host, Neighbour, Policy, Port
-from charmkit.fabric_qos import Marking
+from charmkit.qos import Marking
 from lab.nvue import Certificate, Fault
 from ops import testing
 from unit.cumulus_fabric.online.site import PASSWORD
