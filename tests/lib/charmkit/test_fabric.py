@@ -154,9 +154,7 @@ def test_what_is_no_object_is_one_sentence(text: str) -> None:
 def test_values_check_themselves_before_they_are_written() -> None:
     with pytest.raises(InvalidValue, match=r"^qos.roce.dscp: 64 is not allowed"):
         replace(POLICY, qos=replace(QOS, roce=Marking(64, 0)))
-    with pytest.raises(
-        InvalidValue, match=r"^qos.ets: {'0': 99} is not allowed; expected a share for class 0"
-    ):
+    with pytest.raises(InvalidValue, match=r"^qos.ets: .* expected a share for class 0"):
         replace(POLICY, qos=replace(QOS, ets={0: 99}))
     with pytest.raises(InvalidValue, match=r"^ports: .* each port once"):
         Host("node1", (HOST.ports[0], HOST.ports[0]))
