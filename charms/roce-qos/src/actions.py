@@ -10,7 +10,7 @@ from hostnic.devices import rdma
 from hostnic.devices.rdma import MODES, Defaults
 from hostnic.netlink import dcb
 from hostnic.system import System
-from observe import RAW, Observed, QosPort
+from observed import RAW, Observed, QosPort
 
 COUNTERS = (
     "np_cnp_sent",
@@ -32,7 +32,6 @@ Reading = dict[tuple[str, str], int]
 
 def qos(wanted: Desired, observed: Observed) -> Table:
     """Each setting of each port: what runs, and what is wanted."""
-    ports = [port for bdf in wanted.ports if (port := observed.port(bdf))]
     rows = [
         {
             "port": port.netdev,
@@ -41,7 +40,7 @@ def qos(wanted: Desired, observed: Observed) -> Table:
             "wanted": want,
             "": "" if runs == want else "differs",
         }
-        for port in ports
+        for port in observed.among(wanted.ports)
         for name, runs, want in _settings(wanted, port)
     ]
     return Table(rows, "No port is selected.")
@@ -76,26 +75,17 @@ def _settings(wanted: Desired, port: QosPort) -> Iterator[tuple[str, str, str]]:
 
 def _trust(wanted: Desired, port: QosPort) -> Iterator[tuple[str, str, str]]:
     scheme = wanted.qos
-    yield "trust", steps.trust(port), scheme.trust
+    yield "trust", port.trust, scheme.trust
     if scheme.trust == "dscp":
         for name, mark in (("RoCE", scheme.roce), ("CNP", scheme.cnp)):
             yield f"{name} DSCP {mark.dscp}", _priority(port, mark.dscp), f"priority {mark.priority}"
-        yield "DSCP map", _map(port), _map_words(wanted)
+        wanted_map = {dscp: wanted.priority(dscp) for dscp in range(dcb.DSCPS)}
+        yield "DSCP map", _words(port.dscp_map), _words(wanted_map)
 
 
 def _priority(port: QosPort, dscp: int) -> str:
-    apps = port.dcb.apps if port.dcb else ()
-    mapped = {app.protocol: app.priority for app in apps if app.selector == dcb.DSCP}
-    return f"priority {mapped[dscp]}" if dscp in mapped else "not mapped"
-
-
-def _map(port: QosPort) -> str:
-    apps = port.dcb.apps if port.dcb else ()
-    return _words({app.protocol: app.priority for app in apps if app.selector == dcb.DSCP})
-
-
-def _map_words(wanted: Desired) -> str:
-    return _words({dscp: wanted.priority(dscp) for dscp in range(dcb.DSCPS)})
+    priority = port.dscp_map.get(dscp)
+    return "not mapped" if priority is None else f"priority {priority}"
 
 
 def _words(mapped: dict[int, int]) -> str:
@@ -141,7 +131,7 @@ def counters(system: System, wanted: Desired, look: Callable[[], Observed], seco
 
 def _read(system: System, wanted: Desired, observed: Observed) -> Reading:
     found: Reading = {}
-    for port in (port for bdf in wanted.ports if (port := observed.port(bdf))):
+    for port in observed.among(wanted.ports):
         pfc = port.dcb.pfc if port.dcb else None
         if pfc is not None:
             # mlx5 answers dcbnl with what ethtool read last; other drivers have these names in dcbnl alone.

@@ -15,8 +15,10 @@ from desired import Desired
 from hostnic.machine import Machine
 from hostnic.ops.waiting import until
 from hostnic.system import HostStep, System
-from observe import Observed, observe
-from plan import running
+from observe import observe
+from observed import Observed
+from plan import plan
+from preflight import preflight
 
 DEADLINE = 90.0
 """Seconds for the ports to appear and for their bonds to carry traffic."""
@@ -57,7 +59,8 @@ def converge(system: System, deadline: float) -> tuple[str, ...]:
 def _converge(system: System, wanted: Desired, deadline: float) -> tuple[str, ...]:
     # With a port still missing or out of its bond the others are served, and the rest is the next hook's.
     until(system, lambda: _formed(wanted, _look(system, wanted)), deadline)
-    found = running(wanted, _look(system, wanted))
+    observed = _look(system, wanted)
+    found = plan(wanted, observed, preflight(wanted, observed))
     outcome = execute(found, system, _announce) if found.steps else None
     failed = outcome.finding if outcome else None
     blocking = [finding for finding in found.findings if finding.severity is Severity.BLOCKED]

@@ -4,6 +4,7 @@
 
 from collections.abc import Sequence
 
+import files
 import firmware_requests
 import ops
 from actions import counters, qos
@@ -19,7 +20,6 @@ from hostnic.handover import Handover
 from hostnic.machine import Machine
 from hostnic.system import System
 from observe import observe
-from plan import removal
 from selection import resolve
 from survey import NAME, Survey, look, survey
 
@@ -81,7 +81,7 @@ class RoceQosCharm(ops.CharmBase):
 
     def _remove(self) -> Removed:
         """Take away what the charm installed; the ports stay as they are."""
-        outcome = execute(removal(observe(self.system)), self.system)
+        outcome = execute(files.removal(observe(self.system), files.look(self.system)), self.system)
         problems = [outcome.finding.sentence()] if outcome.finding else []
         return Removed("removed; lossless RoCE ends with the next boot of this host", problems)
 
@@ -95,7 +95,8 @@ class RoceQosCharm(ops.CharmBase):
     def _on_show_counters(self, event: ops.ActionEvent) -> None:
         def show() -> dict[str, str]:
             reading, options = load_params(event, Reading), load_config(self, Options)
-            wanted, _ = resolve(options, look(self.system, options))
+            last = files.last_desired(files.look(self.system))
+            wanted, _ = resolve(options, look(self.system, options), last)
             table = counters(self.system, wanted, lambda: look(self.system, options), reading.seconds)
             return {"counters": table.shown(reading.format)}
 

@@ -15,8 +15,7 @@ from desired import Desired
 from hostnic.netlink import dcb
 from hostnic.network import lldp, routes
 from hostnic.system import System
-from observe import Observed, QosPort
-from steps import trust
+from observed import Observed, QosPort
 
 RELATION = "fabric"
 
@@ -57,7 +56,7 @@ def host(system: System, hostname: str, wanted: Desired, observed: Observed) -> 
     """This host as the relation ``fabric`` has it; spawns a process on systemd 257 and later."""
     links = [link for link in system.links() if link.pci in wanted.ports]
     neighbours = lldp.neighbours(system, links)
-    ports = (port for bdf in wanted.ports if (port := observed.port(bdf)) and port.mac)
+    ports = (port for port in observed.among(wanted.ports) if port.mac)
     return Host(
         hostname=hostname,
         ports=tuple(_port(port, wanted, observed, neighbours.get(port.netdev)) for port in ports),
@@ -79,7 +78,7 @@ def qos(port: QosPort, wanted: Desired) -> Qos | None:
         return None
     marks = (replace(mark, priority=_priority(port, mark)) for mark in (wanted.qos.roce, wanted.qos.cnp))
     roce, cnp = marks
-    scheme = Qos(trust(port), found.pfc.priorities, roce, cnp, shares)
+    scheme = Qos(port.trust, found.pfc.priorities, roce, cnp, shares)
     try:
         QOS.check(scheme)
     except InvalidValue:
@@ -89,9 +88,7 @@ def qos(port: QosPort, wanted: Desired) -> Qos | None:
 
 def _priority(port: QosPort, mark: Marking) -> int:
     """Where packets with this DSCP are now; without a map the tag decides, whatever the mark."""
-    apps = port.dcb.apps if port.dcb else ()
-    mapped = {app.protocol: app.priority for app in apps if app.selector == dcb.DSCP}
-    return mapped.get(mark.dscp, mark.dscp >> 3) if mapped else mark.priority
+    return port.dscp_map.get(mark.dscp, mark.dscp >> 3) if port.dscp_map else mark.priority
 
 
 def _port(port: QosPort, wanted: Desired, observed: Observed, neighbour: lldp.Neighbour | None) -> Port:

@@ -3,12 +3,19 @@
 
 import bootfile
 import record
+from converge import Disruption, Plan, Step
 from desired import Desired
-from hostnic.boot import units
+from hostnic.boot import installed, units
 from hostnic.boot.bootcopy import BootCopy
+from hostnic.boot.installed import Installed
+from hostnic.ops.files import RemoveFile
+from hostnic.system import HostStep, System
+from observed import Observed
 
-_OWN = ("boot", "bootfile", "changes", "desired", "files", "observe", "plan", "preflight", "record", "steps")
-COPY = BootCopy("roce-qos", (*_OWN, "charmkit", "charmkit.fabric_qos", "charmkit.qos"))
+_OWN = ("boot", "bootfile", "changes", "observe", "record")
+_PLAN = ("desired", "observed", "plan", "preflight", "steps")
+_SHARED = ("charmkit", "charmkit.fabric_qos", "charmkit.qos")
+COPY = BootCopy("roce-qos", (*_OWN, *_PLAN, *_SHARED))
 """What the units run of this charm: nothing that speaks to Juju or reads options."""
 
 BOOT = "ovn-offload-roce-qos.service"
@@ -20,7 +27,7 @@ RULE = "/etc/udev/rules.d/71-ovn-offload-roce-qos.rules"
 _HEADER = "# Installed by the charm roce-qos; local changes are overwritten.\n"
 
 # Two ports that roll wait up to 45 s each for LACP; the bond itself may take 90 s to form.
-_LONGEST = 300
+_TIMEOUT_S = 300
 
 BOOT_UNIT = f"""{_HEADER}
 [Unit]
@@ -32,7 +39,7 @@ Before=libvirt-guests.service nova-compute.service
 Type=oneshot
 RemainAfterExit=yes
 ExecStart={COPY.command} boot
-TimeoutStartSec={_LONGEST}
+TimeoutStartSec={_TIMEOUT_S}
 
 [Install]
 WantedBy=multi-user.target
@@ -47,7 +54,7 @@ StartLimitIntervalSec=0
 [Service]
 Type=oneshot
 ExecStart={COPY.command} again
-TimeoutStartSec={_LONGEST}
+TimeoutStartSec={_TIMEOUT_S}
 """
 
 
@@ -83,3 +90,30 @@ def wanted_files(wanted: Desired) -> dict[str, str]:
 
 PATHS = (bootfile.PATH, record.SERVED, RULE, units.path(AGAIN), units.path(BOOT))
 """Every small file, in the order of removal."""
+
+
+def look(system: System) -> Installed:
+    """What is installed now."""
+    return installed.look(system, COPY, PATHS, ENABLED)
+
+
+def last_desired(found: Installed) -> Desired | None:
+    """The desired state that the last hook left for boot; None if there is none or it is damaged."""
+    try:
+        return bootfile.from_json(found.files.get(bootfile.PATH) or "")
+    except ValueError:
+        return None
+
+
+def install_steps(wanted: Desired, found: Installed) -> list[HostStep]:
+    """What must be on disk for the next boot. These steps disrupt nothing."""
+    return installed.steps(found, COPY, wanted_files(wanted), ENABLED, bootfile.PATH)
+
+
+def removal(observed: Observed, found: Installed) -> Plan[System]:
+    """The steps that take away what the charm installed; the ports stay as they are until the next boot."""
+    gone = installed.removal(found, ENABLED, PATHS, (COPY.directory, record.DIRECTORY))
+    why = "the charm is removed"
+    for path in (port.drop_in for port in observed.ports if port.lldp and port.drop_in):
+        gone.append(Step(path, f"remove {path}", why, Disruption.NONE, RemoveFile(path)))
+    return Plan(tuple(gone))

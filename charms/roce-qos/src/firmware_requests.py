@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from desired import Desired
 from hostnic.handover import Parameter
-from observe import Observed, QosPort
+from observed import Observed, QosPort
 
 ALL_PRIORITIES = 255
 """ROCE_CC_PRIO_MASK: congestion control on every priority, as from the factory."""
@@ -17,7 +17,7 @@ ALL_PRIORITIES = 255
 
 def parameters(wanted: Desired, observed: Observed) -> Mapping[str, Mapping[str, Parameter]]:
     """By BDF and name; only ConnectX and BlueField have such parameters."""
-    ports = (port for bdf in wanted.ports if (port := observed.port(bdf)))
+    ports = observed.among(wanted.ports)
     return {port.bdf: _of_port(wanted, port) for port in ports if port.driver.name == "mlx5_core"}
 
 

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Options that are allowed, and that will not do what was meant on this host. Pure."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from config import Options
 from converge import Finding, Severity
 from desired import Desired
-from observe import RAW, Observed, QosPort, cc_param_path, ecn_attributes
+from observed import RAW, Observed, QosPort, cc_param_path, ecn_attributes
 from selection import cc_params
 
 CONNECTX = "mlx5_core"
@@ -24,7 +24,7 @@ def ineffective_options(
         nic_firmware_present: charm nic-firmware is on this machine, and sets what it is handed.
 
     """
-    ports = [port for bdf in wanted.ports if (port := observed.port(bdf))]
+    ports = observed.among(wanted.ports)
     found = [*_congestion_control(options, ports, nic_firmware_present=nic_firmware_present)] if ports else []
     lossless = wanted.qos.pfc
     if wanted.qos.trust == "dscp" and wanted.priority(wanted.tos >> 2) != wanted.qos.roce.priority:
@@ -60,7 +60,7 @@ def ineffective_options(
 
 
 def _congestion_control(
-    options: Options, ports: list[QosPort], *, nic_firmware_present: bool
+    options: Options, ports: Sequence[QosPort], *, nic_firmware_present: bool
 ) -> Iterator[Finding]:
     """Congestion control that reaches no NIC: neither now, nor through its firmware."""
     there = {path for port in ports for path in port.cc_params}

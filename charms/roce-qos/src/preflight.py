@@ -4,7 +4,7 @@
 from converge import Finding, Severity
 from desired import Desired
 from hostnic.netlink import dcb
-from observe import Observed
+from observed import Observed
 
 
 def preflight(wanted: Desired, observed: Observed) -> list[Finding]:
@@ -13,9 +13,8 @@ def preflight(wanted: Desired, observed: Observed) -> list[Finding]:
     if observed.lldpad and not wanted.takeover:
         what = "runs and would fight over data centre bridging"
         found.append(Finding(Severity.BLOCKED, "lldpad", what, "remove it, or set dcbx-takeover=true"))
-    for bdf in wanted.ports:
-        port = observed.port(bdf)
-        if port is None or port.dcb is None or wanted.takeover or port.driver.may_set(port.dcb):
+    for port in observed.among(wanted.ports):
+        if port.dcb is None or wanted.takeover or port.driver.may_set(port.dcb):
             continue
         mode = dcb.dcbx_words(port.dcb.dcbx or 0)
         what = f"the firmware decides about data centre bridging (DCBX mode {mode})"

@@ -6,15 +6,15 @@ from collections.abc import Iterator
 from changes import StopLldpad
 from converge import Disruption, Op, Step
 from desired import Desired
-from hostnic import ops
 from hostnic.devices.dcb_drivers import Driver
 from hostnic.devices.rdma import MODES, Defaults
 from hostnic.netlink import dcb
 from hostnic.network.lldp import SetLldp
+from hostnic.ops.bonding import AwaitMember
 from hostnic.ops.dcb import SetApps, SetEts, SetPause, SetPfc, TakeDcbx
 from hostnic.ops.rdma import SetAttribute, SetRoceDefaults
 from hostnic.system import HostStep, Pause, System
-from observe import Observed, QosPort, cc_param_path, ecn_attributes
+from observed import Observed, QosPort, cc_param_path, ecn_attributes
 
 SETTLE = 2.0
 """Seconds until a bond has surely seen a member's link go down: the driver's event, and its own polling."""
@@ -49,7 +49,7 @@ def classes(wanted: Desired, port: QosPort) -> list[HostStep]:
     missing = set(apps.apps) ^ apps.ours(found.apps)
     if missing:
         what = f"map {packets(port.driver)} of {netdev} to priorities"
-        why = f"trust is {trust(port)}, {len(missing)} entries differ"
+        why = f"trust is {port.trust}, {len(missing)} entries differ"
         steps.append(_step(f"{port.bdf}/apps", what, why, apps))
     if wanted.qos.pfc and port.pause not in (None, Pause(rx=False, tx=False)):
         what = f"turn global pause frames of {netdev} off"
@@ -74,7 +74,7 @@ def pfc(wanted: Desired, observed: Observed, port: QosPort) -> list[HostStep]:
     now = port.dcb.pfc if port.dcb else None
     if port.dcb is None or (now and now.priorities == wanted.qos.pfc and wanted.cable in (0, now.delay)):
         return []
-    others = tuple(other.netdev for other in observed.members(port.bond or "") if other != port)
+    others = tuple(other.netdev for other in observed.others(port))
     op = SetPfc(port.netdev, wanted.qos.pfc, wanted.cable, port.bond, others)
     if now and now.priorities == wanted.qos.pfc:
         what, why = f"set the cable length of {port.netdev} to {wanted.cable} m", f"it is {now.delay} m"
@@ -85,7 +85,7 @@ def pfc(wanted: Desired, observed: Observed, port: QosPort) -> list[HostStep]:
     if port.bond and port.distributing:
         what = f"wait until {port.netdev} carries traffic in {port.bond}"
         why = "its link has flapped, and the next port relies on it"
-        back = ops.AwaitMember(port.netdev, port.bond, settle=SETTLE)
+        back = AwaitMember(port.netdev, port.bond, settle=SETTLE)
         steps.append(_step(f"{port.bdf}/member", what, why, back))
     return steps
 
@@ -121,12 +121,6 @@ def apps_op(wanted: Desired, port: QosPort) -> SetApps:
     """The change that makes the port's APP entries right."""
     whole = (dcb.DSCP,) if port.driver.dscp else ()
     return SetApps(port.netdev, whole, wanted.apps(port.driver))
-
-
-def trust(port: QosPort) -> str:
-    """Which marking decides the priority now: the first DSCP entry turns it."""
-    apps = port.dcb.apps if port.dcb else ()
-    return "dscp" if any(app.selector == dcb.DSCP for app in apps) else "pcp"
 
 
 def packets(driver: Driver) -> str:

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """One look at the host: what is wanted, what is there, and the plan between them. Writes nothing."""
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import fabric
+import files
 from config import Options
 from converge import Finding, Plan
 from desired import Desired
@@ -12,8 +14,10 @@ from hostnic import handover
 from hostnic.handover import Handover
 from hostnic.system import System
 from ineffective_options import ineffective_options
-from observe import Observed, observe
+from observe import observe
+from observed import Observed
 from plan import plan
+from preflight import preflight
 from selection import cc_params, resolve
 from verify import verify, waiting_for_boot
 
@@ -68,12 +72,15 @@ def survey(system: System, options: Options, policy: str | None = None) -> Surve
             is no relation to it.
 
     """
-    observed = look(system, options)
-    wanted, findings = resolve(options, observed)
+    observed, installed = look(system, options), files.look(system)
+    wanted, findings = resolve(options, observed, files.last_desired(installed))
     others, _ = handover.read_others(system, NAME)
     told = Comparison() if policy is None else fabric.compare(system, wanted, observed, policy)
     if busy := waiting_for_boot(observed):
         return Survey(wanted, observed, Plan(findings=(busy,)), others, told)
     present = any(other.charm == "nic-firmware" for other in others)
     ineffective = ineffective_options(options, wanted, observed, nic_firmware_present=present)
-    return Survey(wanted, observed, plan(wanted, observed, (*findings, *ineffective)), others, told)
+    found = plan(wanted, observed, (*findings, *ineffective, *preflight(wanted, observed)))
+    if not found.blocked:
+        found = replace(found, steps=(*files.install_steps(wanted, installed), *found.steps))
+    return Survey(wanted, observed, found, others, told)

@@ -7,7 +7,7 @@ from charmkit.output import NEXT_HOOK
 from converge import Finding, Plan, Severity
 from desired import Desired
 from hostnic.system import System
-from observe import Observed
+from observed import Observed
 
 GONE = "see the kernel log; if the NIC was taken out, name what is left in option devices, such as bond0"
 

@@ -112,7 +112,7 @@ def test_under_trust_pcp_the_tag_decides_and_the_marks_stand_for_themselves(conv
 def test_any_route_table_is_read(text: str) -> None:
     host = compute_node()
     host.files.install("/proc/net/route", f"Iface\n{text}".encode(errors="replace"), 0o444)
-    from observe import Observed
+    from observed import Observed
 
     for vlan in fabric.vlans(host, Observed()):
         assert vlan.subnets

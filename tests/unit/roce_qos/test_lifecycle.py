@@ -14,6 +14,7 @@ from hostnic.boot import bootcopy
 from hostnic.netlink import dcb
 from hostnic.netlink.dcb import App
 from hostnic.testing import FakeHost
+from observed import BOOT_TIMEOUT_S
 from unit.roce_qos.node import P0, P1, PF0, PF1, Node, nic
 
 EVENTS = ("config_changed", "update_status", "start", "upgrade_charm", "install")
@@ -268,7 +269,7 @@ def test_while_a_boot_unit_is_at_work_a_hook_waits(converged: Node) -> None:
     assert (status.name, "a boot unit is at work" in status.message) == ("waiting", True)
     assert nic(converged.writes) == []
     assert ("systemctl", "restart", "ovn-offload-roce-qos-dispatch.timer") in converged.host.spawned
-    converged.host.sleep(record.PATIENCE)
+    converged.host.sleep(BOOT_TIMEOUT_S)
     assert converged.emit("update_status").name == "active"
 
 
