@@ -12,7 +12,7 @@ from hostnic.ops.files import RemoveFile
 from hostnic.system import HostStep, System
 from observed import Observed
 
-_OWN = ("boot", "bootfile", "changes", "observe", "record")
+_OWN = ("boot", "bootfile", "observe", "record")
 _PLAN = ("desired", "observed", "plan", "preflight", "steps")
 _SHARED = ("charmkit", "charmkit.fabric_qos", "charmkit.qos")
 COPY = BootCopy("roce-qos", (*_OWN, *_PLAN, *_SHARED))

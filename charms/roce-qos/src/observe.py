@@ -7,19 +7,18 @@ from collections.abc import Iterable
 import record
 from converge import Finding, Severity
 from hostnic.boot import units
-from hostnic.devices import inventory, rdma
+from hostnic.devices import inventory, rdma, vlan
 from hostnic.devices.dcb_drivers import driver
 from hostnic.devices.inventory import Port
 from hostnic.devices.rdma import RdmaPort
 from hostnic.netlink.dcb import Dcb
-from hostnic.network import lldp, ovs, vlan
-from hostnic.ops import bonding
-from hostnic.ops.rdma import number
+from hostnic.network import ovs
+from hostnic.ops import bonding, lldp
+from hostnic.ops.marking import number
 from hostnic.process import CommandError
 from hostnic.system import Link, System
 from observed import RAW, UNREADABLE, Observed, QosPort, cc_param_path, ecn_attributes
 
-LLDPAD = "lldpad.service"
 LLDPAD_PROCESS = "/run/lldpad.pid"
 
 
@@ -58,7 +57,7 @@ def observe(
         ports=tuple(found),
         partners={link.name: link.partner_mac for link in links if link.kind == "bond"},
         vlans=vlan.devices(system),
-        lldpad=system.exists(LLDPAD_PROCESS) or units.enabled(system, LLDPAD),
+        lldpad=system.exists(LLDPAD_PROCESS) or units.enabled(system, lldp.LLDPAD),
         encap_tos=_encap_tos(system, findings) if ask_ovs else None,
         boot=record.read(system),
         now=system.now(),

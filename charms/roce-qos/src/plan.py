@@ -9,10 +9,9 @@ that fails stops the rest.
 from collections.abc import Sequence
 
 import steps as port_steps
-from changes import ENCAP_TOS, SetEncapTos
 from converge import Disruption, Finding, Held, Plan
 from desired import Desired
-from hostnic.network.vlan import SetEgressMap
+from hostnic.ops.marking import ENCAP_TOS, SetEgressMap, SetEncapTos
 from hostnic.system import HostStep, System
 from observed import Observed, QosPort
 

@@ -8,7 +8,6 @@ Documentation/ABI/testing/configfs-rdma_cm in the kernel.
 
 from dataclasses import dataclass
 
-from hostnic.process import CommandError
 from hostnic.system import System
 
 CLASS = "/sys/class/infiniband"
@@ -146,7 +145,7 @@ def statistics(system: System, netdev: str) -> dict[str, int]:
     """
     try:
         text = system.run(["ethtool", "-S", netdev])
-    except CommandError:
+    except OSError:
         return {}
     found: dict[str, int] = {}
     for line in text.splitlines():

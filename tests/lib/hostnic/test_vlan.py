@@ -3,8 +3,9 @@
 
 import pytest
 from converge import StepError
-from hostnic.network import vlan
-from hostnic.network.vlan import SetEgressMap, Vlan
+from hostnic.devices import vlan
+from hostnic.devices.vlan import Vlan
+from hostnic.ops.marking import SetEgressMap
 from hostnic.process import CommandError
 from hostnic.testing import FakeHost
 from hostnic.testing.tools import add_vlan

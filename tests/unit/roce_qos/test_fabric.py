@@ -12,7 +12,7 @@ from charmkit.fabric import Host, Mtu, Neighbour, Policy, Vlan
 from charmkit.qos import STRICT, Marking, Qos
 from hostnic import handover
 from hostnic.handover import Handover
-from hostnic.network import lldp
+from hostnic.ops import lldp
 from hypothesis import given
 from hypothesis import strategies as st
 from unit.roce_qos.node import P0, P1, PF0, PF1, Node, compute_node, nic

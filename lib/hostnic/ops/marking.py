@@ -1,14 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Defaults of the RDMA connection manager, and single attributes of sysfs and debugfs."""
+"""The marks of the packets that this host sends: ToS of RDMA connections and of OVN's tunnels, PCP of VLANs.
+
+Also the attributes of congestion control, which has marks of its own.
+"""
 
 from dataclasses import dataclass
 
 from converge import StepError
 
-from hostnic.devices import rdma
+from hostnic.devices import rdma, vlan
 from hostnic.devices.rdma import Defaults, RdmaPort
 from hostnic.ops import refusal
 from hostnic.system import System
+
+ENCAP_TOS = "ovn-encap-tos"
 
 
 @dataclass(frozen=True)
@@ -41,6 +46,41 @@ class SetRoceDefaults:
             ) from error
         if now != self.wanted:
             raise StepError(f"RoCE defaults of {self.port.device} read {now} after {self.wanted} was set")
+
+
+@dataclass(frozen=True)
+class SetEgressMap:
+    """Have every packet of the VLAN device ``netdev`` carry ``pcp``, whatever its socket's priority."""
+
+    netdev: str
+    pcp: int
+
+    def run(self, system: System) -> None:
+        """Set it unless it is so."""
+        wanted = (self.pcp,) * vlan.SOCKET_PRIORITIES
+        if vlan.egress(system, self.netdev) == wanted:
+            return
+        pairs = [f"{priority}:{self.pcp}" for priority in range(vlan.SOCKET_PRIORITIES)]
+        try:
+            system.run(["ip", "link", "set", "dev", self.netdev, "type", "vlan", "egress-qos-map", *pairs])
+        except OSError as error:
+            raise StepError(f"the egress map of {self.netdev}: {refusal.words(error)}") from error
+        if vlan.egress(system, self.netdev) != wanted:
+            raise StepError(f"the egress map of {self.netdev} reads back otherwise than it was set")
+
+
+@dataclass(frozen=True)
+class SetEncapTos:
+    """Set the ToS of the outer header of OVN's tunnels, in Open vSwitch's database."""
+
+    value: str
+
+    def run(self, system: System) -> None:
+        """Set it; ovn-controller applies it by itself."""
+        try:
+            system.run(["ovs-vsctl", "set", "Open_vSwitch", ".", f"external_ids:{ENCAP_TOS}={self.value}"])
+        except OSError as error:
+            raise StepError(f"{ENCAP_TOS} stays: {refusal.words(error)}") from error
 
 
 @dataclass(frozen=True)
