@@ -4,9 +4,8 @@
 from typing import NamedTuple
 
 from charmkit.qos import Qos
-from hostnic.devices.dcb_drivers import Driver
 from hostnic.netlink import dcb
-from hostnic.netlink.dcb import App, Ets
+from hostnic.netlink.dcb import App, Driver, Ets
 
 
 class Desired(NamedTuple):

@@ -8,10 +8,9 @@ import record
 from converge import Finding, Severity
 from hostnic.boot import units
 from hostnic.devices import inventory, rdma, vlan
-from hostnic.devices.dcb_drivers import driver
 from hostnic.devices.inventory import Port
 from hostnic.devices.rdma import RdmaPort
-from hostnic.netlink.dcb import Dcb
+from hostnic.netlink.dcb import Dcb, driver
 from hostnic.network import ovs
 from hostnic.ops import bonding, lldp
 from hostnic.ops.marking import number

@@ -5,12 +5,11 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from converge import Finding
-from hostnic.devices.dcb_drivers import Driver
 from hostnic.devices.inventory import Port
 from hostnic.devices.rdma import Defaults, RdmaPort
 from hostnic.devices.vlan import Vlan
 from hostnic.netlink import dcb
-from hostnic.netlink.dcb import Dcb
+from hostnic.netlink.dcb import Dcb, Driver
 from hostnic.system import Pause
 
 RAW = "not in switchdev"

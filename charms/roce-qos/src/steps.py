@@ -5,7 +5,6 @@ from collections.abc import Iterator
 
 from converge import Disruption, Op, Step
 from desired import Desired
-from hostnic.devices.dcb_drivers import Driver
 from hostnic.devices.rdma import MODES, Defaults
 from hostnic.netlink import dcb
 from hostnic.ops.bonding import AwaitMember
@@ -122,7 +121,7 @@ def apps_op(wanted: Desired, port: QosPort) -> SetApps:
     return SetApps(port.netdev, whole, wanted.apps(port.driver))
 
 
-def packets(driver: Driver) -> str:
+def packets(driver: dcb.Driver) -> str:
     """What a driver maps, in words."""
     words = ["DSCPs"] * driver.dscp + ["RoCE's ethertype and UDP port"] * driver.ports
     return " and ".join(words)

@@ -5,10 +5,9 @@ import errno
 
 import pytest
 from converge import StepError
-from hostnic.devices.dcb_drivers import DRIVERS, driver
 from hostnic.devices.rdma import statistics
 from hostnic.netlink import dcb
-from hostnic.netlink.dcb import App, Dcb, Ets
+from hostnic.netlink.dcb import DRIVERS, App, Dcb, Ets, driver
 from hostnic.ops.bonding import AwaitMember, is_distributing
 from hostnic.ops.dcb import SetApps, SetEts, SetPause, SetPfc, TakeDcbx
 from hostnic.system import Pause
