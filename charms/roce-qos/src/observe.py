@@ -12,7 +12,7 @@ from hostnic.devices.inventory import Port
 from hostnic.devices.rdma import RdmaPort
 from hostnic.netlink.dcb import Dcb, driver
 from hostnic.network import ovs
-from hostnic.ops import bonding, lldp
+from hostnic.ops import lldp, members
 from hostnic.ops.marking import number
 from hostnic.process import CommandError
 from hostnic.system import Link, System
@@ -75,7 +75,7 @@ def _port(
         mac=uplink.permanent_mac or uplink.mac,
         mtu=uplink.mtu,
         number=_number(uplink, port.bdf),
-        distributing=bonding.is_distributing(system, port.bond, uplink.name) if port.bond else True,
+        distributing=members.is_distributing(system, port.bond, uplink.name) if port.bond else True,
         dcb=_dcb(system, uplink.name),
         pause=system.pause(uplink.name),
         rdma=rdma.of_port(devices, port.bdf, uplink.name, port.bond),

@@ -7,10 +7,10 @@ from converge import Disruption, Op, Step
 from desired import Desired
 from hostnic.devices.rdma import MODES, Defaults
 from hostnic.netlink import dcb
-from hostnic.ops.bonding import AwaitMember
 from hostnic.ops.dcb import SetApps, SetEts, SetPause, SetPfc, TakeDcbx
 from hostnic.ops.lldp import SetLldp, StopLldpad
 from hostnic.ops.marking import SetAttribute, SetRoceDefaults
+from hostnic.ops.members import AwaitMember
 from hostnic.system import HostStep, Pause, System
 from observed import Observed, QosPort, cc_param_path, ecn_attributes
 

@@ -20,7 +20,7 @@ from hostnic.devices import discover
 from hostnic.devices.model import Host, Pf
 from hostnic.network import reachability
 from hostnic.ops import CreateVfs, DestroyVfs, JoinBond, LeaveBond, RemoveFile, SetAutoprobe, SetEswitchMode
-from hostnic.ops.bonding import MEMBER_DEADLINE
+from hostnic.ops.members import MEMBER_DEADLINE
 from hostnic.system import System
 
 TIMER = "ovn-offload-sriov-revert"

@@ -6,7 +6,7 @@ so it is looked up each time. Sources: Documentation/ABI/stable/sysfs-class-infi
 Documentation/ABI/testing/configfs-rdma_cm in the kernel.
 """
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from hostnic.system import System
 
@@ -16,8 +16,7 @@ MODES = {"v1": "IB/RoCE v1", "v2": "RoCE v2"}
 """Default RoCE mode by the option's word, as configfs spells it."""
 
 
-@dataclass(frozen=True)
-class RdmaPort:
+class RdmaPort(NamedTuple):
     """One port of an RDMA device, and the netdevs of its GIDs."""
 
     device: str
@@ -31,8 +30,7 @@ class RdmaPort:
         return f"{CONFIGFS}/{self.device}/ports/{self.number}"
 
 
-@dataclass(frozen=True)
-class Defaults:
+class Defaults(NamedTuple):
     """What new connections of the RDMA connection manager use.
 
     Attributes:

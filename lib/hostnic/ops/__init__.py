@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from hostnic.ops.bonding import AwaitLag, AwaitMember, JoinBond, LeaveBond, LeaveToOthers
+    from hostnic.ops.bonding import AwaitLag, JoinBond, LeaveBond, LeaveToOthers
     from hostnic.ops.eswitch import (
         SetDevlinkParam,
         SetEswitchMode,
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         SetSteeringMode,
     )
     from hostnic.ops.files import InstallFile, RemoveFile, RemoveTree
+    from hostnic.ops.members import AwaitMember
     from hostnic.ops.services import DisableUnit, EnableUnit
     from hostnic.ops.vf import BindVf, CreateVfs, DestroyVfs, SetAutoprobe, UnbindVf
 
@@ -48,7 +49,6 @@ __all__ = [
 _HOMES = {
     "bonding": (
         "AwaitLag",
-        "AwaitMember",
         "JoinBond",
         "LeaveBond",
         "LeaveToOthers",
@@ -65,6 +65,7 @@ _HOMES = {
         "RemoveFile",
         "RemoveTree",
     ),
+    "members": ("AwaitMember",),
     "services": (
         "DisableUnit",
         "EnableUnit",

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kernel bonds, and the hardware bond (VF-LAG) that mlx5 forms underneath one."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from converge import StepError
@@ -9,14 +8,9 @@ from converge import StepError
 from hostnic.devices import lag
 from hostnic.devices.lag import Lag
 from hostnic.ops import refusal
+from hostnic.ops.members import distributes_alone
 from hostnic.ops.waiting import until
 from hostnic.system import Link, System
-
-MEMBER_DEADLINE = 45.0
-"""Seconds for a port to carry traffic in its bond again: a slow LACP partner speaks every 30 s."""
-
-IN_USE = 0x08 | 0x10 | 0x20
-"""Of an LACP port's state: synchronization, collecting, distributing."""
 
 
 def _link(system: System, name: str) -> Link:
@@ -87,66 +81,6 @@ class JoinBond:
             raise StepError(f"{self.bond} does not take {self.netdev}: {refusal.words(error)}") from error
         if _link(system, self.netdev).master != self.bond:
             raise StepError(f"{self.netdev} did not join {self.bond}")
-
-
-@dataclass(frozen=True)
-class AwaitMember:
-    """Wait until ``netdev`` carries traffic in ``bond`` again, before its neighbour leaves.
-
-    Attributes:
-        netdev: the member.
-        bond: its bond.
-        deadline: seconds.
-        settle: seconds until the first look; a bond hears of a flap only after the change that made it.
-
-    """
-
-    netdev: str
-    bond: str
-    deadline: float = MEMBER_DEADLINE
-    settle: float = 0.0
-
-    def run(self, system: System) -> None:
-        """Look at the bonding driver's own view of the member."""
-        if self.settle:
-            system.sleep(self.settle)
-        if not until(system, lambda: is_distributing(system, self.bond, self.netdev), self.deadline):
-            raise StepError(
-                f"{self.netdev} does not carry traffic in {self.bond} within {self.deadline:g} s",
-                "check cable, switch port and LACP; the other port carries on",
-            )
-
-
-def is_distributing(system: System, bond: str, netdev: str) -> bool:
-    """Whether the member is up, and both it and its LACP partner use the link in the active aggregator.
-
-    A port is in its aggregator as soon as its link is back, seconds before the switch sends on it again.
-    Sources: Documentation/networking/bonding.rst, bond_sysfs_slave.c of 4.1 and later, IEEE 802.1AX 6.4.2.3.
-    """
-    member = f"/sys/class/net/{netdev}/bonding_slave"
-    if _attribute(system, f"{member}/mii_status", "") != "up":
-        return False
-    active = _attribute(system, f"/sys/class/net/{bond}/bonding/ad_aggregator", "")
-    if not active:
-        return True
-    # A port without an aggregator says "N/A" of each, as it may between two of these reads.
-    states = [_attribute(system, f"{member}/ad_{side}_oper_port_state", "") for side in ("actor", "partner")]
-    same = _attribute(system, f"{member}/ad_aggregator_id", "") == active
-    return same and all(state.isdecimal() and int(state) & IN_USE == IN_USE for state in states)
-
-
-def distributes_alone(system: System, bond: str, netdev: str, others: Iterable[str]) -> bool:
-    """Whether the member carries traffic and none of the bond's ``others`` does."""
-    if not is_distributing(system, bond, netdev):
-        return False
-    return not any(is_distributing(system, bond, other) for other in others)
-
-
-def _attribute(system: System, path: str, absent: str) -> str:
-    try:
-        return system.read(path).strip()
-    except OSError:
-        return absent
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from converge import StepError
 from hostnic.netlink import dcb
 from hostnic.netlink.dcb import App, Dcb, Ets, Pfc
 from hostnic.ops import refusal
-from hostnic.ops.bonding import distributes_alone
+from hostnic.ops.members import distributes_alone
 from hostnic.system import Pause, System
 
 KEEPS = "the driver accepts the setting and does not keep it"

@@ -12,7 +12,7 @@ from hostnic import ops
 from hostnic.machine import Machine
 from hostnic.netlink import dcb
 from hostnic.netlink.dcb import App, Dcb, Ets, Pfc
-from hostnic.ops import bonding
+from hostnic.ops import members
 from hostnic.ops.dcb import SetApps, SetEts, SetPfc, TakeDcbx
 from hostnic.system import System
 from hostnic.testing.contract import BOND, P0, UPLINK0, UPLINK1, said
@@ -65,7 +65,7 @@ def bridging(system: System, fault: Fault) -> list[str]:
     for netdev, other in ((UPLINK0, UPLINK1), (UPLINK1, UPLINK0)):
         seen.append(said(lambda n=netdev, o=other: SetPfc(n, (3,), 20, BOND, (o,)).run(system)))
         seen.append(said(lambda n=netdev: ops.AwaitMember(n, BOND, settle=2.0).run(system)))
-        seen.append(f"distributing: {bonding.is_distributing(system, BOND, netdev)}")
+        seen.append(f"distributing: {members.is_distributing(system, BOND, netdev)}")
     seen += ["set:", *look(system), *look(system, UPLINK1)]
     ops.LeaveBond(UPLINK0).run(system)
     ops.SetEswitchMode(P0, "switchdev").run(system)

@@ -8,8 +8,8 @@ from converge import StepError
 from hostnic.devices.rdma import statistics
 from hostnic.netlink import dcb
 from hostnic.netlink.dcb import DRIVERS, App, Dcb, Ets, driver
-from hostnic.ops.bonding import AwaitMember, is_distributing
 from hostnic.ops.dcb import SetApps, SetEts, SetPause, SetPfc, TakeDcbx
+from hostnic.ops.members import AwaitMember, is_distributing
 from hostnic.system import Pause
 from hostnic.testing import FakeHost, card
 from hostnic.testing.dcb import QUIRKS, FakeDcb
