@@ -12,12 +12,12 @@ from typing import Generic, Protocol, TypeVar
 
 import ops
 from converge import Finding, Outcome, Plan, Severity, execute
+from converge.finding import RETRIED
 from hostnic import handover
 from hostnic.system import HostStep, System
 
 from charmkit import dispatch
 from charmkit.dispatch import Dispatcher
-from charmkit.output import RETRIED
 from charmkit.reconcile import Reconciler, Removed
 
 logger = logging.getLogger(__name__)

@@ -11,13 +11,14 @@ import record
 from activation import remembered
 from charmkit import packages
 from charmkit.host import HostReconciler
-from charmkit.output import RETRIED, Output
+from charmkit.output import Output
 from charmkit.reboot import Mode, Need
 from charmkit.reboot import Policy as RebootPolicy
 from charmkit.reboot_ops import RollingReboot
 from charmkit.reconcile import Removed, answer, load_config, load_params
 from config import BurnImages, Devices, Options, Query, ResetParameters, Restore, SetParameters
 from converge import Finding, Severity, StepError, execute, unfinished
+from converge.finding import RETRIED
 from hostnic.firmware import mstdatabase
 from hostnic.firmware.mstdatabase import Database
 from hostnic.handover import Handover

@@ -10,10 +10,11 @@ import ops
 from actions import counters, qos
 from charmkit.fabric import HOST, POLICY
 from charmkit.host import HostReconciler
-from charmkit.output import RETRIED, Output
+from charmkit.output import Output
 from charmkit.reconcile import Removed, answer, load_config, load_params
 from config import Options, Reading
 from converge import Finding, Severity, execute, unfinished
+from converge.finding import RETRIED
 from fabric import RELATION
 from hostnic import handover
 from hostnic.handover import Handover

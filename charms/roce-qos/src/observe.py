@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 import record
 from converge import Finding, Severity
+from converge.finding import RETRIED
 from hostnic.boot import units
 from hostnic.devices import inventory, rdma, vlan
 from hostnic.devices.inventory import Port
@@ -95,7 +96,7 @@ def _with_defaults(system: System, port: QosPort, findings: list[Finding]) -> Qo
         return port._replace(defaults=rdma.defaults(system, port.rdma))
     except OSError as error:
         what = f"RDMA defaults cannot be read: {error.strerror or error}"
-        finding = Finding(Severity.WARNING, port.rdma.device, what, "retried at the next hook")
+        finding = Finding(Severity.WARNING, port.rdma.device, what, RETRIED)
         if finding not in findings:  # the ports of a bond share their device
             findings.append(finding)
         return port._replace(no_defaults=UNREADABLE)
