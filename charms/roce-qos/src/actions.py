@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the actions do that are not one of the four verbs."""
+"""The actions other than plan, apply and verify: they show settings and counters."""
 
 from collections.abc import Callable, Iterator
 
@@ -21,17 +21,17 @@ COUNTERS = (
     "packet_seq_err",
     "roce_adp_retrans",
 )
-"""What tells of congestion among an RDMA device's counters."""
+"""The counters of an RDMA device that show congestion."""
 
 SOFTWARE_COUNTERS = ("out_of_seq_request", "rcvd_seq_err")
-"""The same of rdma_rxe, which counts otherwise."""
+"""Those of rdma_rxe, which has other names for them."""
 
 Reading = dict[tuple[str, str], int]
 """By port and counter."""
 
 
 def qos(wanted: Desired, observed: Observed) -> Table:
-    """Each setting of each port: what runs, and what is wanted."""
+    """Each setting of each port: the current and the desired one."""
     rows = [
         {
             "port": port.netdev,
@@ -105,11 +105,11 @@ def _wanted_defaults(wanted: Desired) -> Defaults:
 
 
 def _defaults(defaults: Defaults | None) -> str:
-    return f"{defaults.tos}, {defaults.mode}" if defaults else "never set"
+    return defaults.words if defaults else "never set"
 
 
 def counters(system: System, wanted: Desired, look: Callable[[], Observed], seconds: int) -> Table:
-    """Pause frames of lossless priorities, signs of congestion; rates, too, unless ``seconds`` is 0."""
+    """Pause frames of lossless priorities and signs of congestion; with ``seconds`` also their rates."""
     first = _read(system, wanted, look())
     if not seconds:
         rows = [{"port": port, "counter": name, "value": str(value)} for (port, name), value in first.items()]

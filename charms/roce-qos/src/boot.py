@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the boot units run from the boot copy: the plan that a hook would run, without Juju.
 
-boot    after the network and sriov-switchdev's units: waits for the ports and their bonds first.
-again   after a netdev or an RDMA device was added anew, which then has forgotten everything.
+boot    runs after the network and sriov-switchdev's units, and first waits for the ports and their bonds.
+again   runs after a netdev or an RDMA device was added again, which has lost its settings.
 """
 
 import sys
@@ -40,13 +40,18 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def converge(system: System, deadline: float) -> tuple[str, ...]:
-    """Bring the ports to the state that the last hook left on disk; what went wrong, one sentence each."""
+    """Bring the ports to the state that the last hook left on disk.
+
+    Returns:
+        What went wrong, one sentence each.
+
+    """
     try:
         wanted = bootfile.from_json(system.read(bootfile.PATH))
     except FileNotFoundError:
         return ()
     except (OSError, ValueError) as error:
-        return (f"{bootfile.PATH}: {error}; the next hook of the charm writes it anew",)
+        return (f"{bootfile.PATH}: {error}; the next hook of the charm rewrites it",)
     record.begin(system)
     try:
         troubles = _converge(system, wanted, deadline)
@@ -57,7 +62,7 @@ def converge(system: System, deadline: float) -> tuple[str, ...]:
 
 
 def _converge(system: System, wanted: Desired, deadline: float) -> tuple[str, ...]:
-    # With a port still missing or out of its bond the others are served, and the rest is the next hook's.
+    # If a port is still missing or out of its bond, the others are set now, and the next hook does the rest.
     until(system, lambda: _formed(wanted, _look(system, wanted)), deadline)
     observed = _look(system, wanted)
     found = plan(wanted, observed, preflight(wanted, observed))

@@ -48,7 +48,7 @@ class _Pair:
 
 
 class _BootFile(Record[Desired]):
-    """A desired state, each port of which stands in it once."""
+    """A desired state; each port is in it once."""
 
     def read(self, where: str, value: object) -> Desired:
         """Up to 1.0.1 the key ``cc_params`` was ``knobs``."""

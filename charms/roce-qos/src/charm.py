@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Juju's events, actions and status for the four verbs; nothing else."""
+"""Juju's events, options and actions, mapped to the four steps."""
 
 from collections.abc import Sequence
 
@@ -25,7 +25,7 @@ from selection import resolve
 from survey import NAME, Survey, look, survey
 
 REBOOT_OWNER = "sriov-switchdev"
-"""Named in the hand-over while no other charm of the machine names one: this charm never needs a reboot."""
+"""In the hand-over, the reboot owner if no other charm names one. This charm itself needs no reboot."""
 
 
 class RoceQosCharm(ops.CharmBase):
@@ -61,7 +61,7 @@ class RoceQosCharm(ops.CharmBase):
         return relation if relation and relation.app else None
 
     def _tell(self, survey: Survey, findings: Sequence[Finding]) -> Sequence[Finding]:
-        """Tell the fabric of this host, and nic-firmware what the firmware shall keep."""
+        """Publish this host to the fabric, and the requested parameters to nic-firmware."""
         relation = self._fabric()
         if relation and survey.fabric.host:
             relation.data[self.unit][HOST] = survey.fabric.host.to_json()

@@ -9,7 +9,7 @@ from hostnic.netlink.dcb import App, Driver, Ets
 
 
 class Desired(NamedTuple):
-    """What holds for every port.
+    """What applies to every port.
 
     Attributes:
         ports: PCI addresses, ascending.
@@ -20,11 +20,11 @@ class Desired(NamedTuple):
         vlans: VLAN id and PCP of kernel VLAN devices.
         cc_params: congestion control parameters as debugfs names them; a NIC may lack any of them.
         ecn: congestion notification for the RoCE priority; None leaves it.
-        takeover: DCBX may be taken from the firmware and from lldpad.
+        takeover: DCBX may be taken over from the firmware and from lldpad.
         lldp: networkd sends and receives LLDP on the ports.
         encap_tos: ToS of the tunnels' outer header: ``inherit``, a number, or None to leave it. It is kept in
-            Open vSwitch's database, so that boot has nothing to do with it.
-        devices: the option that the ports follow from: while it reads the same, no port is forgotten.
+            Open vSwitch's database, so boot does not set it.
+        devices: the option from which the ports follow; no port is forgotten while it stays the same.
 
     """
 
@@ -44,7 +44,7 @@ class Desired(NamedTuple):
     def priority(self, dscp: int) -> int:
         """The priority of packets with this DSCP.
 
-        RoCE and CNP have their whole class of eight (class selector and drop precedences), as switches map
+        RoCE and CNP get their whole class of eight (class selector and drop precedences), as switches map
         them, so that the older mark 24 is lossless, too. Other classes have the priority of their class
         selector, but none of the priorities that RoCE, CNP and PFC have for themselves.
         """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the charm installs on a host: the boot copy, units, the udev rule, the desired state."""
+"""What the charm installs on a host: boot copy, units, udev rule, desired state."""
 
 import bootfile
 import record
@@ -61,12 +61,12 @@ TimeoutStartSec={_TIMEOUT_S}
 def rule(wanted: Desired) -> str:
     """The udev rule that has systemd start the second unit for an uplink or RDMA device that appears.
 
-    Those that appear before the boot unit has begun are its own to serve.
+    Devices that appear before the boot unit has begun are left to that unit.
     """
     lines: list[str] = []
     for bdf in wanted.ports:
         starts = f'TAG+="systemd", ENV{{SYSTEMD_WANTS}}+="{AGAIN}"'
-        # systemd sees a device that udev renames only when it has moved.
+        # udev renames netdevs: systemd gets the device with its final name in the event "move".
         own = f'ACTION=="add|move", KERNELS=="{bdf}", TEST=="{record.SERVED}"'
         # A PF's representors have the PF as parent too, and port names with "vf" or "sf" in them.
         lines.append(f'SUBSYSTEM=="net", {own}, ATTR{{phys_port_name}}!="*vf*|*sf*", {starts}\n')

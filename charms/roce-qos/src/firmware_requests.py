@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the NIC's firmware shall keep: for charm nic-firmware, the only writer of it. Pure.
+"""The firmware parameters that this charm requests from nic-firmware, which alone writes them. Pure.
 
-Names are mstconfig's, numbered by the ports of a NIC. With the default options all of them are what the
-firmware has from the factory, so that nothing changes.
+Names are mstconfig's, numbered by the ports of a NIC. With the default options all of them are the
+firmware's own defaults, so that nothing changes.
 """
 
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from hostnic.handover import Parameter
 from observed import Observed, QosPort
 
 ALL_PRIORITIES = 255
-"""ROCE_CC_PRIO_MASK: congestion control on every priority, as from the factory."""
+"""ROCE_CC_PRIO_MASK: congestion control on every priority, the firmware's default."""
 
 
 def parameters(wanted: Desired, observed: Observed) -> Mapping[str, Mapping[str, Parameter]]:

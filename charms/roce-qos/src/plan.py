@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """From desired and observed state to what runs now and what is held. Pure.
 
-Shares and maps come first, the lossless priorities last: their change takes a link down for a moment, so that
-they roll over the members of a bond. Each member carries traffic again before the next one's turn, and a step
-that fails stops the rest.
+Shares and maps come first. Then follow the lossless priorities: a change of them takes a link down for a
+moment, so it is made on one member of a bond at a time. Each member must carry traffic again before the next
+one is changed, and a step that fails stops the rest.
 """
 
 from collections.abc import Sequence
@@ -47,7 +47,7 @@ def plan(wanted: Desired, observed: Observed, findings: Sequence[Finding]) -> Pl
 def _roll(
     wanted: Desired, observed: Observed, ports: Sequence[QosPort]
 ) -> tuple[list[HostStep], list[Held[System]]]:
-    """The lossless priorities, port after port; held where the port is all that its bond has."""
+    """The lossless priorities, port after port; held where no other port of the bond carries traffic."""
     run: list[HostStep] = []
     held: list[Held[System]] = []
     for port in ports:
@@ -88,6 +88,6 @@ def _encap_tos(wanted: Desired, observed: Observed) -> list[HostStep]:
     if wanted.encap_tos is None or observed.encap_tos in (None, wanted.encap_tos):
         return []
     what = f"set {ENCAP_TOS} to {wanted.encap_tos}"
-    why = f"it is {observed.encap_tos or 'unset'}, so that tunnels lose the packets' DSCP"
+    why = f"it is {observed.encap_tos or 'unset'}, so tunnels lose the packets' DSCP"
     op = SetEncapTos(wanted.encap_tos)
     return [HostStep(ENCAP_TOS, what, why, Disruption.NONE, op)]

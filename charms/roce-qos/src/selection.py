@@ -11,7 +11,7 @@ from hostnic.devices.inventory import Port
 from hostnic.devices.selector import Auto
 from observed import Observed, QosPort
 
-FORGET = "or name the other ports in option devices to have it forgotten"
+FORGET = "or name only the other ports in option devices"
 
 
 def resolve(
@@ -54,18 +54,18 @@ def resolve(
 
 
 def cc_params(options: Options) -> tuple[tuple[str, int], ...]:
-    """The congestion control parameters: the mark of CNPs, and what ``dcqcn`` says, which goes first."""
+    """The congestion control parameters: the mark of CNPs, and those of ``dcqcn``, which take precedence."""
     marks = {"np_cnp_dscp": options.cnp_dscp, "np_cnp_prio": options.cnp_priority}
     return tuple(sorted({**marks, **dict(options.cc_params)}.items()))
 
 
 def _detached(port: QosPort) -> Finding:
-    """What is odd about a port that is served only since it was before."""
+    """Why a port is no longer selected, but still managed."""
     if port.dcb is None:
         what = f"driver {port.driver.name} has no data centre bridging any more"
         return Finding(Severity.WARNING, port.netdev, what, f"see the kernel log, {FORGET}")
-    what = "has left its bond, and is served all the same"
-    return Finding(Severity.WARNING, port.netdev, what, f"put it back, {FORGET}")
+    what = "has left its bond, but is still managed"
+    return Finding(Severity.WARNING, port.netdev, what, f"put it back into the bond, {FORGET}")
 
 
 def _chosen(

@@ -15,11 +15,14 @@ from hostnic.system import HostStep, Pause, System
 from observed import Observed, QosPort, cc_param_path, ecn_attributes
 
 SETTLE = 2.0
-"""Seconds until a bond has surely seen a member's link go down: the driver's event, and its own polling."""
+"""Seconds within which a bond notices that a member's link is down, by the driver's event or by polling."""
 
 
 def settle_owner(observed: Observed, ports: tuple[QosPort, ...]) -> list[HostStep]:
-    """Take data centre bridging from lldpad and from the firmware; only for a plan that may."""
+    """Take over data centre bridging from lldpad and from the firmware.
+
+    Without ``dcbx-takeover`` preflight has blocked the plan before.
+    """
     steps: list[HostStep] = []
     if observed.lldpad:
         why = "it would fight over data centre bridging"
@@ -28,13 +31,13 @@ def settle_owner(observed: Observed, ports: tuple[QosPort, ...]) -> list[HostSte
         if port.dcb is not None and not port.driver.may_set(port.dcb):
             mode = dcb.dcbx_words(port.dcb.dcbx or 0)
             op = TakeDcbx(port.netdev, port.driver.dcbx_ask, port.driver.dcbx)
-            what = f"take DCBX of {port.netdev} over from the firmware"
+            what = f"take over DCBX of {port.netdev} from the firmware"
             steps.append(_step(f"{port.bdf}/dcbx", what, f"its mode is {mode}", op))
     return steps
 
 
 def classes(wanted: Desired, port: QosPort) -> list[HostStep]:
-    """Shares, the map of DSCPs, pause frames: what disturbs nobody."""
+    """Shares, the map of DSCPs, pause frames: changes without disruption."""
     steps: list[HostStep] = []
     found, netdev = port.dcb, port.netdev
     if found is None:
@@ -62,13 +65,13 @@ def lldp(wanted: Desired, port: QosPort) -> list[HostStep]:
         return []
     what = f"have networkd send and receive LLDP on {port.netdev}"
     if not wanted.lldp:
-        what = f"have networkd leave LLDP on {port.netdev}"
+        what = f"stop networkd from using LLDP on {port.netdev}"
     why = "the fabric's wiring is checked with it" if wanted.lldp else "option lldp is off"
     return [_step(port.drop_in, what, why, SetLldp(port.drop_in, wanted.lldp))]
 
 
 def pfc(wanted: Desired, observed: Observed, port: QosPort) -> list[HostStep]:
-    """The lossless priorities; with a change of them the port's return to its bond is waited for."""
+    """The lossless priorities; after a change of them the port must carry traffic in its bond again."""
     now = port.dcb.pfc if port.dcb else None
     if port.dcb is None or (now and now.priorities == wanted.qos.pfc and wanted.cable in (0, now.delay)):
         return []
@@ -89,12 +92,12 @@ def pfc(wanted: Desired, observed: Observed, port: QosPort) -> list[HostStep]:
 
 
 def connections(wanted: Desired, port: QosPort) -> list[HostStep]:
-    """Defaults of RDMA connections, and congestion control as far as it can be set at run time."""
+    """Defaults of RDMA connections, and what congestion control can be set at run time."""
     steps: list[HostStep] = []
     defaults = Defaults(MODES[wanted.mode], wanted.tos)
     if port.rdma and not port.no_defaults and port.defaults != defaults:
         what = f"set {defaults.mode} and ToS {defaults.tos} for new connections of {port.rdma.device}"
-        why = f"ToS is {port.defaults.tos}, {port.defaults.mode}" if port.defaults else "they were never set"
+        why = f"ToS is {port.defaults.words}" if port.defaults else "they were never set"
         key = f"{port.rdma.device}/{port.rdma.number}/defaults"
         steps.append(_step(key, what, why, SetRoceDefaults(port.rdma, defaults)))
     for path, value in cc_params(wanted, port):
@@ -116,13 +119,13 @@ def cc_params(wanted: Desired, port: QosPort) -> Iterator[tuple[str, int]]:
 
 
 def apps_op(wanted: Desired, port: QosPort) -> SetApps:
-    """The change that makes the port's APP entries right."""
+    """The change that brings the port's APP entries to the desired state."""
     whole = (dcb.DSCP,) if port.driver.dscp else ()
     return SetApps(port.netdev, whole, wanted.apps(port.driver))
 
 
 def packets(driver: dcb.Driver) -> str:
-    """What a driver maps, in words."""
+    """What the driver maps to priorities, in words."""
     words = ["DSCPs"] * driver.dscp + ["RoCE's ethertype and UDP port"] * driver.ports
     return " and ".join(words)
 
@@ -130,7 +133,7 @@ def packets(driver: dcb.Driver) -> str:
 def ets_words(ets: dcb.Ets | None) -> str:
     """``0:50% 3:50% 6:strict``: classes that have a priority, and their shares."""
     if ets is None:
-        return "not told"
+        return "unknown"
     if set(ets.tsa) == {dcb.VENDOR}:
         return "the vendor's own"
     used = sorted(set(ets.prio_tc) & set(range(dcb.CLASSES)))

@@ -42,6 +42,11 @@ class Defaults(NamedTuple):
     mode: str
     tos: int
 
+    @property
+    def words(self) -> str:
+        """``106, RoCE v2``."""
+        return f"{self.tos}, {self.mode}"
+
 
 def ports(system: System) -> tuple[RdmaPort, ...]:
     """All ports of all RDMA devices, by name."""
@@ -59,10 +64,10 @@ def ports(system: System) -> tuple[RdmaPort, ...]:
 
 
 def of_port(found: tuple[RdmaPort, ...], bdf: str, netdev: str | None, bond: str | None) -> RdmaPort | None:
-    """The one that carries RoCE of the port at ``bdf`` now, or None.
+    """The one that carries RoCE for the port at ``bdf`` now, or None.
 
-    Under LAG the second port has no device of its own; the first one's then has the bond's netdev, or is the
-    only one of that NIC.
+    Under LAG the second port has no device of its own: the first one's has the bond's netdev, or is the only
+    one of that NIC.
     """
     own = [port for port in found if port.pci == bdf]
     names = {name for name in (netdev, bond) if name}
@@ -75,14 +80,14 @@ def of_port(found: tuple[RdmaPort, ...], bdf: str, netdev: str | None, bond: str
 
 
 def managed(system: System, port: RdmaPort) -> bool | None:
-    """Whether the RDMA connection manager takes ``port``; None while its module is not loaded.
+    """Whether the RDMA connection manager handles ``port``; None while its module is not loaded.
 
-    It passes over ports without the capability "IB CM" (drivers/infiniband/core/cma.c: cma_supported), which
+    It ignores ports without the capability "IB CM" (drivers/infiniband/core/cma.c: cma_supported), which
     mlx5's device of an uplink in switchdev mode lacks: that one is for raw Ethernet alone (hw/mlx5/ib_rep.c;
     main.c: mlx5_port_rep_immutable), as is any whose RoCE is off (devlink's enable_roce). The module ib_cm,
-    which comes with rdma_cm, gives a port its counters by the same test (core/cm.c: cm_add_one). GIDs would
-    not tell, since a backup port of a bond has none either (core/roce_gid_mgmt.c), nor would the eswitch mode
-    alone.
+    which comes with rdma_cm, gives a port its counters by the same test (core/cm.c: cm_add_one). GIDs do
+    not show it, since a backup port of a bond has none either (core/roce_gid_mgmt.c). The eswitch mode alone
+    does not show it either.
     """
     if system.exists(f"{CLASS}/{port.device}/ports/{port.number}/cm_rx_msgs"):
         return True
@@ -90,10 +95,10 @@ def managed(system: System, port: RdmaPort) -> bool | None:
 
 
 def defaults(system: System, port: RdmaPort) -> Defaults | None:
-    """What is set, or None while the device has no directory in configfs.
+    """The defaults now, or None while the device has no directory in configfs.
 
     Raises:
-        OSError: the device is gone, or the kernel says something else than a number.
+        OSError: the device is gone, or the ToS is not a number.
 
     """
     if not system.exists(port.directory):
@@ -136,10 +141,10 @@ def _names(system: System, directory: str) -> list[str]:
 
 
 def statistics(system: System, netdev: str) -> dict[str, int]:
-    """What ``ethtool -S`` tells of ``netdev``, by the driver's names; spawns a process.
+    """The counters of ``netdev`` by the driver's names, as ``ethtool -S`` prints them; starts a process.
 
-    The driver asks its firmware for all of them then. Nothing where ethtool is not installed, or the driver
-    has none.
+    This makes the driver read all of them from its firmware. Empty if ethtool is not installed, or the driver
+    has no counters.
     """
     try:
         text = system.run(["ethtool", "-S", netdev])

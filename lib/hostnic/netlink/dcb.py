@@ -31,8 +31,8 @@ class Ets(NamedTuple):
     Attributes:
         prio_tc: traffic class by priority.
         tsa: algorithm by traffic class, in the words of ``TSA``.
-        bandwidth: percent by traffic class with algorithm ``ets``; 0 for the others, whatever a driver tells
-            of them: mlx5 answers 100 (en_dcbnl.c, mlx5e_build_tc_tx_bw).
+        bandwidth: percent by traffic class with algorithm ``ets``; 0 for the others, whatever a driver
+            reports: mlx5 reports 100 for them (en_dcbnl.c, mlx5e_build_tc_tx_bw).
 
     """
 
@@ -47,8 +47,8 @@ class Pfc(NamedTuple):
     Attributes:
         priorities: those that are lossless, ascending.
         delay: allowance; mlx5 reads it as cable length in metres, 0 leaves it as it is.
-        sent, received: pause frames by priority since the driver started; mlx5 answers what it read last, and
-            only ``ethtool -S`` makes it read (en_stats.c: group per_prio is in no periodic update).
+        sent, received: pause frames by priority since the driver started; mlx5 reports what it read last,
+            and only ``ethtool -S`` makes it read (en_stats.c: group per_prio is in no periodic update).
 
     """
 
@@ -75,7 +75,7 @@ class Buffer(NamedTuple):
 
 
 class Dcb(NamedTuple):
-    """What a driver tells, or what to set; None is "does not tell" and "leave".
+    """What a driver reports, or what to set. None: the driver does not report it, or it stays as it is.
 
     Attributes:
         maxrate: kbit/s by traffic class; 0 is unlimited.
@@ -117,7 +117,7 @@ def setting_names(wanted: Dcb) -> tuple[str, ...]:
 
 
 class Driver(NamedTuple):
-    """One driver.
+    """What one driver does with dcbnl.
 
     Attributes:
         name: as the PCI device's ``driver`` link has it.
@@ -125,7 +125,7 @@ class Driver(NamedTuple):
         ports: APP entries are to map RoCE's ethertype and UDP port to its priority.
         dcbx: bits of the DCBX mode without which the driver refuses to be set.
         dcbx_ask: the mode to ask for when those are missing.
-        limit: what it cannot do, in one sentence; empty when nothing is missing here.
+        limit: what it cannot do, in one sentence; empty if it can do all that this package sets.
 
     """
 
@@ -137,7 +137,7 @@ class Driver(NamedTuple):
     limit: str = ""
 
     def may_set(self, found: Dcb) -> bool:
-        """The DCBX mode lets the host set things; a driver without DCBX always does."""
+        """Whether the DCBX mode lets the host change settings; a driver without DCBX always does."""
         return found.dcbx is None or found.dcbx & self.dcbx == self.dcbx
 
 
@@ -162,5 +162,5 @@ DRIVERS = (
 
 
 def driver(name: str | None) -> Driver:
-    """The table's entry, or one that expects nothing special."""
+    """The entry for this driver; for a driver that is not in the table, one without special needs."""
     return next((entry for entry in DRIVERS if entry.name == name), Driver(name or "unknown"))

@@ -43,8 +43,8 @@ def neighbours(system: System, links: Iterable[Link]) -> dict[str, Neighbour]:
             content = system.read(f"{FRAMES}/{index}").encode("utf-8", "surrogateescape")
         except OSError:
             continue
-        if told := next(from_frames(content), None):
-            found[name] = told
+        if neighbour := next(from_frames(content), None):
+            found[name] = neighbour
     return found
 
 
@@ -54,10 +54,10 @@ def from_json(text: str, netdevs: set[str]) -> dict[str, Neighbour]:
     try:
         for item in cast("list[dict[str, Any]]", json.loads(text)["Neighbors"]):
             name = str(item["InterfaceName"])
-            for told in cast("list[dict[str, Any]]", item["Neighbors"]):
-                chassis, port = _line(told.get("ChassisID")), _line(told.get("PortID"))
+            for entry in cast("list[dict[str, Any]]", item["Neighbors"]):
+                chassis, port = _line(entry.get("ChassisID")), _line(entry.get("PortID"))
                 if name in netdevs and chassis and port:
-                    found.setdefault(name, Neighbour(chassis, port, _line(told.get("SystemName"))))
+                    found.setdefault(name, Neighbour(chassis, port, _line(entry.get("SystemName"))))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return found
     return found
@@ -70,8 +70,8 @@ def from_frames(content: bytes) -> Iterator[Neighbour]:
         (length,) = _SIZE.unpack_from(content, offset)
         frame = content[offset + _SIZE.size : offset + _SIZE.size + length]
         offset += _SIZE.size + length
-        if told := _from_frame(frame[_ETHERNET:]):
-            yield told
+        if neighbour := _from_frame(frame[_ETHERNET:]):
+            yield neighbour
 
 
 def _from_frame(content: bytes) -> Neighbour | None:

@@ -77,4 +77,6 @@ class StopLldpad:
         try:
             system.run(["systemctl", "disable", "--now", LLDPAD, "lldpad.socket"])
         except OSError as error:
-            raise StepError(f"lldpad stays: {refusal.words(error)}", "remove the package lldpad") from error
+            raise StepError(
+                f"cannot stop lldpad: {refusal.words(error)}", "remove the package lldpad"
+            ) from error

@@ -29,7 +29,7 @@ class SetRoceDefaults:
             if not system.exists(rdma.CONFIGFS):
                 system.run(["modprobe", "rdma_cm"])
                 if rdma.managed(system, self.port) is False:
-                    return  # only the module could tell, and there is nothing to set
+                    return  # known only since the module is loaded: there is nothing to set
             device = f"{rdma.CONFIGFS}/{self.port.device}"
             if not system.exists(device):
                 system.mkdir(device)
@@ -45,7 +45,9 @@ class SetRoceDefaults:
                 f"see that module rdma_cm is loaded, configfs is mounted, and {self.port.device} exists",
             ) from error
         if now != self.wanted:
-            raise StepError(f"RoCE defaults of {self.port.device} read {now} after {self.wanted} was set")
+            read = now.words if now else "nothing"
+            what = f"RoCE defaults of {self.port.device} read {read} after {self.wanted.words} was set"
+            raise StepError(what)
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,7 @@ class SetEgressMap:
     pcp: int
 
     def run(self, system: System) -> None:
-        """Set it unless it is so."""
+        """Set it if it differs."""
         wanted = (self.pcp,) * vlan.SOCKET_PRIORITIES
         if vlan.egress(system, self.netdev) == wanted:
             return
@@ -66,7 +68,7 @@ class SetEgressMap:
         except OSError as error:
             raise StepError(f"the egress map of {self.netdev}: {refusal.words(error)}") from error
         if vlan.egress(system, self.netdev) != wanted:
-            raise StepError(f"the egress map of {self.netdev} reads back otherwise than it was set")
+            raise StepError(f"the egress map of {self.netdev} reads back differently than it was set")
 
 
 @dataclass(frozen=True)
@@ -80,7 +82,7 @@ class SetEncapTos:
         try:
             system.run(["ovs-vsctl", "set", "Open_vSwitch", ".", f"external_ids:{ENCAP_TOS}={self.value}"])
         except OSError as error:
-            raise StepError(f"{ENCAP_TOS} stays: {refusal.words(error)}") from error
+            raise StepError(f"cannot set {ENCAP_TOS}: {refusal.words(error)}") from error
 
 
 @dataclass(frozen=True)
@@ -91,7 +93,7 @@ class SetAttribute:
     value: int
 
     def run(self, system: System) -> None:
-        """Write it unless it reads so."""
+        """Write it if it differs."""
         try:
             if number(system, self.path) == self.value:
                 return
@@ -99,7 +101,7 @@ class SetAttribute:
             now = number(system, self.path)
         except OSError as error:
             raise StepError(
-                f"{self.path} stays as it is: {refusal.words(error)}",
+                f"cannot write {self.path}: {refusal.words(error)}",
                 "kernel lockdown forbids debugfs; the firmware keeps such values (charm nic-firmware)",
             ) from error
         if now != self.value:

@@ -46,7 +46,7 @@ def test_every_setting_that_counts_reads_back_as_it_was_encoded(wanted: Dcb) -> 
     assert decode(encode(wanted)) == wanted._replace(ets=counted(wanted.ets))
 
 
-def test_the_bandwidth_that_mlx5_tells_of_strict_and_vendor_classes_is_no_share() -> None:
+def test_the_bandwidth_that_mlx5_reports_for_strict_and_vendor_classes_is_no_share() -> None:
     tsa = ("ets", "strict", "strict", "ets", "strict", "strict", "strict", "vendor")
     told = Ets((0, 0, 0, 3, 0, 0, 6, 0), tsa, (50, 100, 100, 50, 100, 100, 100, 100))
     assert decode(encode(Dcb(ets=told))).ets == told._replace(bandwidth=(50, 0, 0, 50, 0, 0, 0, 0))
@@ -196,7 +196,7 @@ def test_get_asks_for_everything_and_for_dcbx() -> None:
     assert second[17] == 22
 
 
-def test_a_driver_without_dcbx_tells_the_rest() -> None:
+def test_a_driver_without_dcbx_reports_the_rest() -> None:
     with client(reply(1, attribute(13, encode(RUNNING))), acknowledged(2, errno.EOPNOTSUPP)) as (ours, _):
         assert ours.get("eth0") == RUNNING._replace(dcbx=None)
 

@@ -71,7 +71,7 @@ def test_neighbours_through_networkctl(host: FakeHost) -> None:
     assert lldp.neighbours(host, host.links()) == {P0: LEAF}
 
 
-def test_without_networkd_nobody_is_told(host: FakeHost) -> None:
+def test_without_networkd_there_are_no_neighbours(host: FakeHost) -> None:
     host.answers["networkctl", "lldp"] = CommandError(["networkctl"], "networkctl is not installed")
     assert lldp.neighbours(host, host.links()) == {}
 
@@ -118,7 +118,7 @@ def test_any_json_is_read(value: object) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "null", "{", "[" * 9999])
-def test_what_is_no_json_says_nothing(text: str) -> None:
+def test_text_that_is_no_json_has_no_neighbours(text: str) -> None:
     assert lldp.from_json(text, {P0}) == {}
 
 
@@ -148,7 +148,7 @@ def test_a_networkd_whose_reload_takes_bond_members_down_is_not_asked(host: Fake
     assert speaks(host, DROP_IN)
 
 
-def test_a_networkd_that_does_not_answer_is_said(host: FakeHost) -> None:
+def test_a_networkd_that_does_not_answer_is_reported(host: FakeHost) -> None:
     host.answers["networkctl", "reload"] = CommandError(
         ["networkctl"], "networkctl failed (1): Connection refused"
     )
