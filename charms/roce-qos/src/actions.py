@@ -7,7 +7,6 @@ import steps
 from charmkit.output import Table
 from desired import Desired
 from hostnic.devices import rdma
-from hostnic.devices.rdma import MODES, Defaults
 from hostnic.netlink import dcb
 from hostnic.system import System
 from observed import RAW, Observed, QosPort
@@ -32,14 +31,9 @@ Reading = dict[tuple[str, str], int]
 
 def qos(wanted: Desired, observed: Observed) -> Table:
     """Each setting of each port: the current and the desired one."""
-    rows = [
-        {
-            "port": port.netdev,
-            "setting": name,
-            "runs": runs,
-            "wanted": want,
-            "": "" if runs == want else "differs",
-        }
+    rows: list[dict[str, str]] = [
+        {"port": port.netdev, "setting": name, "runs": runs, "wanted": want}
+        | {"": "" if runs == want else "differs"}
         for port in observed.among(wanted.ports)
         for name, runs, want in _settings(wanted, port)
     ]
@@ -64,9 +58,8 @@ def _settings(wanted: Desired, port: QosPort) -> Iterator[tuple[str, str, str]]:
         off = "off" if not (port.pause.rx or port.pause.tx) else "on"
         yield "global pause", off, "off" if scheme.pfc else off
     if port.rdma:
-        name = f"RDMA ToS ({port.rdma.device})"
-        want = RAW if port.no_defaults == RAW else _defaults(_wanted_defaults(wanted))
-        yield name, port.no_defaults or _defaults(port.defaults), want
+        runs = port.no_defaults or (port.defaults.words if port.defaults else "never set")
+        yield f"RDMA ToS ({port.rdma.device})", runs, RAW if runs == RAW else wanted.defaults.words
     for path, value in steps.cc_params(wanted, port):
         yield path.rpartition("/")[2], str(port.cc_params[path]), str(value)
     if port.drop_in:
@@ -78,14 +71,11 @@ def _trust(wanted: Desired, port: QosPort) -> Iterator[tuple[str, str, str]]:
     yield "trust", port.trust, scheme.trust
     if scheme.trust == "dscp":
         for name, mark in (("RoCE", scheme.roce), ("CNP", scheme.cnp)):
-            yield f"{name} DSCP {mark.dscp}", _priority(port, mark.dscp), f"priority {mark.priority}"
+            now = port.dscp_map.get(mark.dscp)
+            runs = "not mapped" if now is None else f"priority {now}"
+            yield f"{name} DSCP {mark.dscp}", runs, f"priority {mark.priority}"
         wanted_map = {dscp: wanted.priority(dscp) for dscp in range(dcb.DSCPS)}
         yield "DSCP map", _words(port.dscp_map), _words(wanted_map)
-
-
-def _priority(port: QosPort, dscp: int) -> str:
-    priority = port.dscp_map.get(dscp)
-    return "not mapped" if priority is None else f"priority {priority}"
 
 
 def _words(mapped: dict[int, int]) -> str:
@@ -100,32 +90,19 @@ def _words(mapped: dict[int, int]) -> str:
     return " ".join(words) or "none"
 
 
-def _wanted_defaults(wanted: Desired) -> Defaults:
-    return Defaults(MODES[wanted.mode], wanted.tos)
-
-
-def _defaults(defaults: Defaults | None) -> str:
-    return defaults.words if defaults else "never set"
-
-
 def counters(system: System, wanted: Desired, look: Callable[[], Observed], seconds: int) -> Table:
     """Pause frames of lossless priorities and signs of congestion; with ``seconds`` also their rates."""
-    first = _read(system, wanted, look())
-    if not seconds:
-        rows = [{"port": port, "counter": name, "value": str(value)} for (port, name), value in first.items()]
-        return Table(rows, "No port is selected.")
-    begin = system.now()
-    system.sleep(seconds)
-    second, elapsed = _read(system, wanted, look()), system.now() - begin
-    rows = [
-        {
-            "port": port,
-            "counter": name,
-            "value": str(value),
-            "per second": f"{(value - first.get((port, name), value)) / elapsed:.1f}",
-        }
-        for (port, name), value in second.items()
-    ]
+    begin, first = system.now(), _read(system, wanted, look())
+    if seconds:
+        system.sleep(seconds)
+        last, elapsed = _read(system, wanted, look()), system.now() - begin
+    else:
+        last, elapsed = first, 0.0
+    rows: list[dict[str, str]] = []
+    for (port, name), value in last.items():
+        rows.append({"port": port, "counter": name, "value": str(value)})
+        if seconds:
+            rows[-1]["per second"] = f"{(value - first.get((port, name), value)) / elapsed:.1f}"
     return Table(rows, "No port is selected.")
 
 

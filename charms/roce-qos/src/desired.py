@@ -4,6 +4,7 @@
 from typing import NamedTuple
 
 from charmkit.qos import Qos
+from hostnic.devices.rdma import MODES, Defaults
 from hostnic.netlink import dcb
 from hostnic.netlink.dcb import App, Driver, Ets
 
@@ -40,6 +41,11 @@ class Desired(NamedTuple):
     lldp: bool = True
     encap_tos: str | None = None
     devices: str = "auto"
+
+    @property
+    def defaults(self) -> Defaults:
+        """What new RDMA connections use."""
+        return Defaults(MODES[self.mode], self.tos)
 
     def priority(self, dscp: int) -> int:
         """The priority of packets with this DSCP.

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 
 from converge import Disruption, Op, Step
 from desired import Desired
-from hostnic.devices.rdma import MODES, Defaults
 from hostnic.netlink import dcb
 from hostnic.ops.dcb import SetApps, SetEts, SetPause, SetPfc, TakeDcbx
 from hostnic.ops.lldp import SetLldp, StopLldpad
@@ -94,7 +93,7 @@ def pfc(wanted: Desired, observed: Observed, port: QosPort) -> list[HostStep]:
 def connections(wanted: Desired, port: QosPort) -> list[HostStep]:
     """Defaults of RDMA connections, and what congestion control can be set at run time."""
     steps: list[HostStep] = []
-    defaults = Defaults(MODES[wanted.mode], wanted.tos)
+    defaults = wanted.defaults
     if port.rdma and not port.no_defaults and port.defaults != defaults:
         what = f"set {defaults.mode} and ToS {defaults.tos} for new connections of {port.rdma.device}"
         why = f"ToS is {port.defaults.words}" if port.defaults else "they were never set"

@@ -57,41 +57,36 @@ class SetApps:
 
     def run(self, system: System) -> None:
         """Delete the entries that are not wanted, and add those that are missing."""
-        now = self.ours(read(system, self.netdev).apps)
-        wanted = set(self.apps)
+        now, wanted = self.ours(read(system, self.netdev).apps), set(self.apps)
         if now == wanted:
             return
-        stale = tuple(sorted(now - wanted))
+        stale, missing = now - wanted, wanted - now
+        replaced = {(app.selector, app.protocol) for app in missing}
         try:
-            missing = tuple(sorted(wanted - now))
             # Entries without a successor go first; each of the others stays until its successor is in place.
-            replaced = {(app.selector, app.protocol) for app in missing}
-            self._delete(system, [app for app in stale if (app.selector, app.protocol) not in replaced])
-            self._add(system, missing, stale)
+            self._delete(system, {app for app in stale if (app.selector, app.protocol) not in replaced})
+            try:
+                self._add(system, missing)
+            except OSError as error:
+                if error.errno != errno.EEXIST:
+                    raise
+                self._delete(system, stale)
+                self._add(system, missing)
+            self._delete(system, stale)
         except OSError as error:
             raise _refused(self.netdev, error) from error
         if self.ours(read(system, self.netdev).apps) != wanted:
             raise StepError(f"APP entries of {self.netdev} read back differently: {KEEPS}", NO_OPERATION)
 
-    def _add(self, system: System, missing: tuple[App, ...], stale: Iterable[App]) -> None:
-        if not missing:
-            return
-        try:
-            system.set_dcb(self.netdev, Dcb(apps=missing))
-        except OSError as error:
-            if error.errno != errno.EEXIST:
-                raise
-            # Entries before the refused one may have been added, so the current ones are read again.
-            now = set(read(system, self.netdev).apps)
-            self._delete(system, [app for app in stale if app in now])
-            system.set_dcb(self.netdev, Dcb(apps=tuple(app for app in missing if app not in now)))
-            return
-        now = set(read(system, self.netdev).apps)
-        self._delete(system, [app for app in stale if app in now])
+    # An entry may have come or gone with another one, or before a refusal: each change reads them again.
 
-    def _delete(self, system: System, apps: list[App]) -> None:
-        if apps:
-            system.delete_dcb_apps(self.netdev, apps)
+    def _add(self, system: System, apps: set[App]) -> None:
+        if missing := sorted(apps - set(read(system, self.netdev).apps)):
+            system.set_dcb(self.netdev, Dcb(apps=tuple(missing)))
+
+    def _delete(self, system: System, apps: set[App]) -> None:
+        if present := sorted(apps & set(read(system, self.netdev).apps)):
+            system.delete_dcb_apps(self.netdev, present)
 
 
 @dataclass(frozen=True)
