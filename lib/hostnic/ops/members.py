@@ -41,7 +41,7 @@ class AwaitMember:
         if not until(system, lambda: is_distributing(system, self.bond, self.netdev), self.deadline):
             raise StepError(
                 f"{self.netdev} does not carry traffic in {self.bond} within {self.deadline:g} s",
-                "check cable, switch port and LACP; the other port carries on",
+                "check cable, switch port and LACP; the other port still carries traffic",
             )
 
 
