@@ -10,7 +10,8 @@ from collections.abc import Sequence
 
 import bootfile
 import record
-from converge import Severity, execute
+from converge import Severity
+from converge.execute import execute
 from desired import Desired
 from hostnic.machine import Machine
 from hostnic.ops.waiting import until
@@ -47,7 +48,7 @@ def converge(system: System, deadline: float) -> tuple[str, ...]:
 
     """
     try:
-        wanted = bootfile.from_json(system.read(bootfile.PATH))
+        wanted = bootfile.from_json(system.files.read(bootfile.PATH))
     except FileNotFoundError:
         return ()
     except (OSError, ValueError) as error:

@@ -13,7 +13,8 @@ from charmkit.host import HostReconciler
 from charmkit.output import Output
 from charmkit.reconcile import Removed, answer, load_config, load_params
 from config import Options, Reading
-from converge import Finding, Severity, execute, unfinished
+from converge import Finding, Severity, unfinished
+from converge.execute import execute
 from converge.finding import RETRIED
 from fabric import RELATION
 from hostnic import handover

@@ -34,7 +34,7 @@ def observe(
         ask_ovs: read Open vSwitch's database.
 
     """
-    links = system.links()
+    links = system.links.all()
     devices = rdma.ports(system)
     names = tuple(cc_params)
     ports, findings = inventory.read(
@@ -57,7 +57,7 @@ def observe(
         ports=tuple(found),
         partners={link.name: link.partner_mac for link in links if link.kind == "bond"},
         vlans=vlan.devices(system),
-        lldpad=system.exists(LLDPAD_PROCESS) or units.enabled(system, lldp.LLDPAD),
+        lldpad=system.files.exists(LLDPAD_PROCESS) or units.enabled(system, lldp.LLDPAD),
         encap_tos=_encap_tos(system, findings) if ask_ovs else None,
         boot=record.read(system),
         now=system.now(),
@@ -78,7 +78,7 @@ def _port(
         number=_number(uplink, port.bdf),
         distributing=members.is_distributing(system, port.bond, uplink.name) if port.bond else True,
         dcb=_dcb(system, uplink.name),
-        pause=system.pause(uplink.name),
+        pause=system.ethtool.pause(uplink.name),
         rdma=rdma.of_port(devices, port.bdf, uplink.name, port.bond),
         cc_params=_values(system, attributes),
         drop_in=drop_in,
@@ -109,7 +109,7 @@ def _number(uplink: Link, bdf: str) -> int:
 
 def _dcb(system: System, netdev: str) -> Dcb | None:
     try:
-        return system.dcb(netdev)
+        return system.dcb.get(netdev)
     except OSError as error:
         if error.errno == errno.EOPNOTSUPP:
             return None

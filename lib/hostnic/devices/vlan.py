@@ -36,7 +36,7 @@ class Vlan(NamedTuple):
 def devices(system: System) -> tuple[Vlan, ...]:
     """All VLAN devices, by name; none where module 8021q is not loaded."""
     try:
-        text = system.read(f"{DIRECTORY}/config")
+        text = system.files.read(f"{DIRECTORY}/config")
     except OSError:
         return ()
     rows = (_ROW.fullmatch(line) for line in text.splitlines())
@@ -50,7 +50,7 @@ def egress(system: System, netdev: str) -> tuple[int, ...]:
     """PCP by socket priority, 0 to 7, of the VLAN device ``netdev``."""
     pcps = [0] * SOCKET_PRIORITIES
     try:
-        text = system.read(f"{DIRECTORY}/{netdev}")
+        text = system.files.read(f"{DIRECTORY}/{netdev}")
     except OSError:
         return tuple(pcps)
     _, _, mapping = text.partition("EGRESS priority mappings:")

@@ -32,7 +32,7 @@ class Neighbour(NamedTuple):
 def neighbours(system: System, links: Iterable[Link]) -> dict[str, Neighbour]:
     """Neighbour by netdev, for those that have one; starts a process where networkd keeps no files."""
     wanted = {link.ifindex: link.name for link in links}
-    if not system.exists(FRAMES):
+    if not system.files.exists(FRAMES):
         try:
             return from_json(system.run(["networkctl", "lldp", "--json=short"]), set(wanted.values()))
         except OSError:
@@ -40,7 +40,7 @@ def neighbours(system: System, links: Iterable[Link]) -> dict[str, Neighbour]:
     found: dict[str, Neighbour] = {}
     for index, name in wanted.items():
         try:
-            content = system.read(f"{FRAMES}/{index}").encode("utf-8", "surrogateescape")
+            content = system.files.read(f"{FRAMES}/{index}").encode("utf-8", "surrogateescape")
         except OSError:
             continue
         if neighbour := next(from_frames(content), None):

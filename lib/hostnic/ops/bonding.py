@@ -14,7 +14,7 @@ from hostnic.system import Link, System
 
 
 def _link(system: System, name: str) -> Link:
-    found = next((link for link in system.links() if link.name == name), None)
+    found = next((link for link in system.links.all() if link.name == name), None)
     if found is None:
         raise StepError(f"there is no netdev {name}", "check its name with ip link")
     return found
@@ -31,7 +31,7 @@ class LeaveBond:
         if _link(system, self.netdev).master is None:
             return
         try:
-            system.set_master(self.netdev, None)
+            system.links.set_master(self.netdev, None)
         except OSError as error:
             raise StepError(f"{self.netdev} stays in its bond: {refusal.words(error)}") from error
         if _link(system, self.netdev).master is not None:
@@ -47,7 +47,9 @@ class LeaveToOthers:
     def run(self, system: System) -> None:
         """Look at all members right before the write; what a plan saw may be minutes old."""
         bond = _link(system, self.netdev).master
-        others = [link.name for link in system.links() if link.master == bond and link.name != self.netdev]
+        others = [
+            link.name for link in system.links.all() if link.master == bond and link.name != self.netdev
+        ]
         if bond and distributes_alone(system, bond, self.netdev, others):
             raise StepError(
                 f"no other port of {bond} carries traffic, and {self.netdev} would leave it",
@@ -73,10 +75,10 @@ class JoinBond:
             raise StepError(f"{self.netdev} belongs to {link.master}", f"take it out of {link.master} first")
         try:
             if link.up:
-                system.set_up(self.netdev, False)
-            system.set_master(self.netdev, self.bond)
+                system.links.set_up(self.netdev, False)
+            system.links.set_master(self.netdev, self.bond)
             if not _link(system, self.netdev).up:
-                system.set_up(self.netdev, True)
+                system.links.set_up(self.netdev, True)
         except OSError as error:
             raise StepError(f"{self.bond} does not take {self.netdev}: {refusal.words(error)}") from error
         if _link(system, self.netdev).master != self.bond:

@@ -82,11 +82,11 @@ class SetApps:
 
     def _add(self, system: System, apps: set[App]) -> None:
         if missing := sorted(apps - set(read(system, self.netdev).apps)):
-            system.set_dcb(self.netdev, Dcb(apps=tuple(missing)))
+            system.dcb.set(self.netdev, Dcb(apps=tuple(missing)))
 
     def _delete(self, system: System, apps: set[App]) -> None:
         if present := sorted(apps & set(read(system, self.netdev).apps)):
-            system.delete_dcb_apps(self.netdev, present)
+            system.dcb.delete_apps(self.netdev, present)
 
 
 @dataclass(frozen=True)
@@ -147,7 +147,7 @@ class TakeDcbx:
         if _has(read(system, self.netdev), self.bits):
             return
         try:
-            system.set_dcbx(self.netdev, self.mode)
+            system.dcb.set_dcbx(self.netdev, self.mode)
         except OSError as error:
             raise StepError(
                 f"the firmware keeps DCBX of {self.netdev}: {refusal.words(error)}",
@@ -169,10 +169,10 @@ class SetPause:
     def run(self, system: System) -> None:
         """Set it if it differs."""
         try:
-            if system.pause(self.netdev) in (None, Pause(self.on, self.on)):
+            if system.ethtool.pause(self.netdev) in (None, Pause(self.on, self.on)):
                 return
-            system.set_pause(self.netdev, self.on, self.on)
-            now = system.pause(self.netdev)
+            system.ethtool.set_pause(self.netdev, self.on, self.on)
+            now = system.ethtool.pause(self.netdev)
         except OSError as error:
             raise StepError(f"pause frames of {self.netdev}: {refusal.words(error)}") from error
         if now != Pause(self.on, self.on):
@@ -187,7 +187,7 @@ def read(system: System, netdev: str) -> Dcb:
 
     """
     try:
-        return system.dcb(netdev)
+        return system.dcb.get(netdev)
     except OSError as error:
         raise _refused(netdev, error) from error
 
@@ -198,7 +198,7 @@ def _has(found: Dcb, bits: int) -> bool:
 
 def _set(system: System, netdev: str, wanted: Dcb) -> None:
     try:
-        system.set_dcb(netdev, wanted)
+        system.dcb.set(netdev, wanted)
     except OSError as error:
         raise _refused(netdev, error) from error
 

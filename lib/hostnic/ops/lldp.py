@@ -28,7 +28,7 @@ LLDPAD = "lldpad.service"
 def drop_in(system: System, link: Link) -> str | None:
     """Where the drop-in for ``link`` belongs; None if networkd does not manage the link."""
     try:
-        lines = system.read(f"{LINKS}/{link.ifindex}").splitlines()
+        lines = system.files.read(f"{LINKS}/{link.ifindex}").splitlines()
     except OSError:
         return None
     files = [line.partition("=")[2] for line in lines if line.startswith("NETWORK_FILE=")]
@@ -58,10 +58,10 @@ class SetLldp:
             if speaks(system, self.path) == self.on:
                 return
             if self.on:
-                system.install(self.path, DROP_IN.encode())
+                system.files.install(self.path, DROP_IN.encode())
             else:
-                system.remove(self.path)
-            if not system.exists(FRAMES):
+                system.files.remove(self.path)
+            if not system.files.exists(FRAMES):
                 system.run(["networkctl", "reload"])
         except OSError as error:
             remedy = "see systemctl status systemd-networkd"

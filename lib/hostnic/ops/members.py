@@ -72,6 +72,6 @@ def distributes_alone(system: System, bond: str, netdev: str, others: Iterable[s
 
 def _attribute(system: System, path: str) -> str:
     try:
-        return system.read(path).strip()
+        return system.files.read(path).strip()
     except OSError:
         return ""

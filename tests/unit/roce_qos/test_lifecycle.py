@@ -77,7 +77,7 @@ def test_settings_that_a_reboot_lost_are_restored_before_any_hook(converged: Nod
 
 def test_the_boot_units_install_nothing(converged: Node) -> None:
     """They run from the archive that they would compare."""
-    converged.host.remove("/usr/lib/ovn-offload/roce-qos/stamp")
+    converged.host.files.remove("/usr/lib/ovn-offload/roce-qos/stamp")
     converged.boot()
     assert "install /usr/lib/ovn-offload/roce-qos/stamp" not in converged.boot_writes
 
@@ -110,20 +110,20 @@ def test_a_refresh_with_other_code_touches_no_port(converged: Node, monkeypatch:
 
 def as_in_1_0(host: FakeHost) -> None:
     """Write the desired state as the charm up to 1.0.1 does: ``cc_params`` was ``knobs`` there."""
-    content = json.loads(host.files.read(bootfile.PATH))
+    content = json.loads(host.disk.read(bootfile.PATH))
     content["knobs"] = content.pop("cc_params")
-    host.files.install(bootfile.PATH, (json.dumps(content, indent=1, sort_keys=True) + "\n").encode(), 0o600)
+    host.disk.install(bootfile.PATH, (json.dumps(content, indent=1, sort_keys=True) + "\n").encode(), 0o600)
 
 
 def test_a_refresh_from_1_0_writes_the_boot_file_anew_and_touches_no_port(converged: Node) -> None:
     as_in_1_0(converged.host)
     converged.host.network.unplugged.add(P1)
-    converged.host.set_master(P1, None)  # detached: only the boot file says that this port is managed
+    converged.host.links.set_master(P1, None)  # detached: only the boot file says that this port is managed
     converged.emit("upgrade_charm")
     assert nic(converged.writes) == []
     on_disk = [line for line in converged.writes if line.startswith("install /etc")]
     assert on_disk == [f"install {bootfile.PATH}"]
-    content = json.loads(converged.host.files.read(bootfile.PATH))
+    content = json.loads(converged.host.disk.read(bootfile.PATH))
     assert content["ports"] == [PF0, PF1]
     assert "knobs" not in content
 
@@ -162,8 +162,8 @@ def test_demarteks_scheme(converged: Node) -> None:
 def test_a_kernel_vlan_gets_its_egress_map(converged: Node) -> None:
     from hostnic.testing.tools import add_vlan
 
-    add_vlan(converged.host.files, "storage", 2, "bond0")
-    add_vlan(converged.host.files, "other", 2, "eno1")
+    add_vlan(converged.host.disk, "storage", 2, "bond0")
+    add_vlan(converged.host.disk, "other", 2, "eno1")
     converged.configure(vlan_egress_map="2:5").emit()
     assert [line for line in converged.writes if line.startswith("run ip")] == [
         "run ip link set dev storage type vlan egress-qos-map " + " ".join(f"{n}:5" for n in range(8))
@@ -173,9 +173,9 @@ def test_a_kernel_vlan_gets_its_egress_map(converged: Node) -> None:
 
 
 def test_networkd_stops_using_lldp_when_the_option_is_off(converged: Node) -> None:
-    assert converged.host.files.exists(DROP_IN.format(P0))
+    assert converged.host.disk.exists(DROP_IN.format(P0))
     assert converged.configure(lldp=False).emit().name == "active"
-    assert not converged.host.files.exists(DROP_IN.format(P0))
+    assert not converged.host.disk.exists(DROP_IN.format(P0))
     assert nic(converged.writes) == []
 
 
@@ -185,7 +185,7 @@ def test_removal_leaves_the_ports_and_takes_away_the_rest(converged: Node) -> No
     assert "lossless RoCE ends with the next boot" in status.message
     assert nic(converged.writes) == []
     assert ports(converged.host) == before
-    left = [path for path in converged.host.files.content if "roce-qos" in path or "ovn-offload-lldp" in path]
+    left = [path for path in converged.host.disk.content if "roce-qos" in path or "ovn-offload-lldp" in path]
     assert left == []
     converged.host.reboot()
     assert converged.host.port(P0).dcb.pfc == ()
@@ -199,14 +199,14 @@ def test_a_removal_is_complete_where_juju_has_closed_the_session(
     with pytest.raises(SystemExit) as ended:
         converged.emit("stop")
     assert ended.value.code == 0
-    assert not [path for path in converged.host.files.content if "dispatch" in path]
+    assert not [path for path in converged.host.disk.content if "dispatch" in path]
     said = capsys.readouterr().err
     assert "Read-only file system" in said
     assert "lossless RoCE ends with the next boot" in said
 
 
 def test_a_wake_up_service_that_gave_up_shows_in_status_and_verify(converged: Node) -> None:
-    converged.host.files.install("/run/ovn-offload/roce-qos.dispatch-failed", b"ERROR no socket\n", 0o600)
+    converged.host.disk.install("/run/ovn-offload/roce-qos.dispatch-failed", b"ERROR no socket\n", 0o600)
     said = "the service that wakes this unit: gave up after 20 attempts: ERROR no socket"
     assert said in converged.emit("update_status").message
     assert "gave up after 20 attempts: ERROR no socket" in converged.findings()
@@ -224,7 +224,7 @@ def test_boot_without_a_desired_state_does_nothing(host: FakeHost) -> None:
     "text", ["{", "[]", '{"version": 9}', '{"version": 1}', '{"version": 1, "ports": 3}']
 )
 def test_boot_reports_a_damaged_desired_state(host: FakeHost, text: str) -> None:
-    host.files.install(bootfile.PATH, text.encode(), 0o600)
+    host.disk.install(bootfile.PATH, text.encode(), 0o600)
     (trouble,) = boot.converge(host, 1.0)
     assert trouble.startswith(bootfile.PATH)
     assert nic(host.trace) == []
@@ -285,7 +285,7 @@ def test_units_come_after_those_of_sriov_switchdev_and_the_rule_starts_the_secon
 
 
 def test_the_rule_names_every_port(converged: Node) -> None:
-    rule = converged.host.files.read(files.RULE)
+    rule = converged.host.disk.read(files.RULE)
     for bdf in (PF0, PF1):
         own = f'ACTION=="add|move", KERNELS=="{bdf}", TEST=="{record.SERVED}"'
         assert f'SUBSYSTEM=="infiniband", {own}, TAG+="systemd"' in rule
@@ -294,9 +294,9 @@ def test_the_rule_names_every_port(converged: Node) -> None:
 
 
 def test_what_is_added_before_the_boot_unit_begins_is_left_to_it(converged: Node) -> None:
-    assert converged.host.exists(record.SERVED)
-    converged.host.remove(record.SERVED)  # as a reboot does
+    assert converged.host.files.exists(record.SERVED)
+    converged.host.files.remove(record.SERVED)  # as a reboot does
     boot.converge(converged.host, boot.DEADLINE)
-    assert converged.host.exists(record.SERVED)
+    assert converged.host.files.exists(record.SERVED)
     assert converged.emit("start").name == "active"
     assert converged.writes == []
