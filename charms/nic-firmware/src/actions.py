@@ -2,7 +2,6 @@
 """What the actions do that are not one of the four verbs."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 
 import burning
 import ethernet
@@ -14,17 +13,18 @@ from charmkit.output import Output, Table
 from charmkit.reconcile import ActionError
 from config import BurnImages, Devices, Options, Query, ResetParameters, Restore, SetParameters
 from converge import Finding, Plan, Severity, StepError, execute
-from desired import Desired, Setting, State
+from desired import Desired, Setting, State, states
+from hostnic import handover
 from hostnic.devices.nics import Nic
 from hostnic.devices.selector import Entry, parse
 from hostnic.firmware import mstconfig
 from hostnic.firmware.mstconfig import MstError
 from hostnic.firmware.mstdatabase import Database
 from hostnic.system import System
-from observe import BLUEFIELD, Answer, Observed, ask, ask_ports, observe
+from observe import BLUEFIELD, NAME, ask, ask_ports, observe, read_flashes
+from observed import Answer, Observed
 from plan import Policy, plan
 from preflight import losses
-from states import states
 from verify import verify
 
 Results = dict[str, str]
@@ -91,8 +91,8 @@ class Actions:
     def set_parameters(self, given: SetParameters) -> Results:
         """Set parameters once; refused for those that an option sets: the next hook would set them back."""
         nics = self._nics(parse(given.devices))
-        observed = observe(self._system)
-        declared, _ = selection.resolve(self._options, nics, observed.others, self._database)
+        others, _ = handover.read_others(self._system, NAME)
+        declared, _ = selection.resolve(self._options, nics, others, self._database)
         for settings in declared.ports.values():
             for name in given.settings:
                 if name in settings:
@@ -149,7 +149,7 @@ class Actions:
             raise ActionError(f"{error.reason}; {error.remedy}") from error
         if not found:
             raise ActionError("there is no image: set firmware-url and firmware-sha256, or attach one")
-        flashes, known = burning.read(self._system, nics), record.read(self._system)
+        flashes, known = read_flashes(self._system, nics), record.read(self._system)
         todo, findings = burning.steps(
             nics, flashes, found, known, asked=True, older=given.allow_older, progress=progress
         )
@@ -181,7 +181,7 @@ class Actions:
 
     def _set(self, given: Mapping[str, str], nics: tuple[Nic, ...], source: str) -> Results:
         wanted, findings = selection.explicit(given, nics, self._database, source)
-        wanted = replace(wanted, ethernet_may_go=self._options.allow_ethernet_loss)
+        wanted = wanted._replace(ethernet_may_go=self._options.allow_ethernet_loss)
         observed = ask(self._system, observe(self._system), wanted)
         planned = plan(wanted, observed, Policy(), findings)
         worst = _worst(wanted, observed, findings)

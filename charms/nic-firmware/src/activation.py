@@ -3,19 +3,15 @@
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 
-import burning
 import changes
-from burning import FIRMWARE
 from converge import Disruption, Held, Plan, Step
-from desired import Desired, Setting, State
+from desired import Desired, Setting, State, chosen_nics, states
 from hostnic.devices.nics import Nic
 from hostnic.firmware.mstflint import Flash
 from hostnic.system import HostStep, System
-from observe import Answer, Observed
-from record import Record, Waiting
-from states import chosen_nics, states
+from observed import Answer, Observed
+from record import FIRMWARE, Record, Waiting
 
 POWER_CYCLE = (
     "a reboot is not enough: power-cycle the machine "
@@ -68,36 +64,29 @@ def ineffective_version(nic: Nic, observed: Observed) -> str:
     return flash.version if known.value == flash.version and known.boot_id != observed.boot_id else ""
 
 
-def activation(
-    nic: Nic, wanted: Desired, observed: Observed, *, burns: bool, reset: bool, release: str
-) -> "HostStep | Held[System] | None":
-    """What makes next-boot values current: a reset where that is allowed and disrupts nothing, or a reboot.
+def held_reboot(
+    nic: Nic, wanted: Desired, observed: Observed, *, burns: bool, release: str
+) -> Held[System] | None:
+    """The reboot that makes a NIC's next-boot values current; None when nothing waits for one.
 
     Args:
         nic: the NIC.
         wanted: its settings, among others.
         observed: the host.
         burns: an image is burned into the NIC before.
-        reset: the operator allows a restart of the firmware in place.
         release: what lets the reboot happen, in words.
 
     """
-    waits = {port.bdf: waiting(port.bdf, wanted, observed) for port in nic.ports}
-    names = sorted({setting.name for settings in waits.values() for setting in settings})
+    names = sorted({s.name for port in nic.ports for s in waiting(port.bdf, wanted, observed)})
     version = pending_version(nic, observed, burns)
     names += [f"firmware {version}"] if version else []
     if not names:
         return None
-    listed, why = ", ".join(names), "set for the next boot"
-    key, used = f"{nic.slot}/activate", changes.in_use(nic, observed.vf_users, observed.host_uses)
-    if observed.record.resets.get(nic.slot) == observed.boot_id:
-        used = "one has failed in this boot"
-    if reset and not used:
-        op = changes.ResetFirmware(nic.ports[0].bdf, {bdf: s for bdf, s in waits.items() if s})
-        return Step(key, f"reset {nic.short} to activate {listed}", why, Disruption.LINK_FLAP, op)
-    what = f"activate {listed} on {nic.short}"
-    step: HostStep = Step(key, what, why, Disruption.REBOOT, changes.Reboot(nic.slot))
-    return Held(step, f"no reset: {used}" if reset else "it restarts the host", release)
+    listed = ", ".join(names)
+    what, why = f"activate {listed} on {nic.short}", "set for the next boot"
+    op = changes.Reboot(nic.slot, listed)
+    step: HostStep = Step(f"{nic.slot}/activate", what, why, Disruption.REBOOT, op)
+    return Held(step, "it restarts the host", release)
 
 
 def reboot_reasons(wanted: Desired, observed: Observed, planned: Plan[System]) -> tuple[str, ...]:
@@ -105,15 +94,15 @@ def reboot_reasons(wanted: Desired, observed: Observed, planned: Plan[System]) -
 
     None for an image that is not in flash yet: its burn may be refused.
     """
-    held = {item.step.key for item in planned.held if item.step.disruption is Disruption.REBOOT}
-    chosen = [nic for nic in chosen_nics(wanted, observed) if f"{nic.slot}/activate" in held]
+    held = {item.step.op.nic for item in planned.held if isinstance(item.step.op, changes.Reboot)}
+    chosen = [nic for nic in chosen_nics(wanted, observed) if nic.slot in held]
     said = ((nic, _phrase(nic, wanted, observed)) for nic in chosen)
     return tuple(f"{nic.short}: {phrase}" for nic, phrase in said if phrase)
 
 
 def unset(planned: Plan[System]) -> bool:
     """Whether steps are left that the reboot is to wait for; not a burn that did not come about."""
-    return any(not isinstance(step.op, burning.Burn) for step in planned.steps)
+    return any(not isinstance(step.op, changes.Burn) for step in planned.steps)
 
 
 def remembered(wanted: Desired, observed: Observed, *, silent: bool = False) -> Record:
@@ -136,7 +125,7 @@ def remembered(wanted: Desired, observed: Observed, *, silent: bool = False) -> 
             ports.setdefault(bdf, {})[FIRMWARE] = _since(bdf, FIRMWARE, flash.version, observed)
     waits = {bdf: names for bdf, names in ports.items() if names}
     resets = {slot: boot for slot, boot in observed.record.resets.items() if boot == observed.boot_id}
-    return replace(observed.record, waiting=waits, resets=resets)
+    return observed.record._replace(waiting=waits, resets=resets)
 
 
 def _phrase(nic: Nic, wanted: Desired, observed: Observed) -> str:

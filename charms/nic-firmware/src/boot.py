@@ -14,6 +14,7 @@ from converge.shape import InvalidValue
 from hostnic.devices import users
 from hostnic.firmware import gpudirect
 from hostnic.machine import Machine
+from hostnic.ops.gpudirect import SetRegister
 from hostnic.system import System
 
 
@@ -42,7 +43,7 @@ def gpudirect_at_boot(system: System) -> list[str]:
     troubles: list[str] = []
     for difference in wrong:
         try:
-            gpudirect.SetRegister(difference).run(system)
+            SetRegister(difference).run(system)
         except (StepError, OSError) as error:
             troubles.append(f"{difference.bdf}: {error}")
     return troubles

@@ -5,6 +5,7 @@
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, cast
 
+import gpu
 import images
 import ops
 import record
@@ -24,7 +25,6 @@ from hostnic.handover import Handover
 from hostnic.machine import Machine
 from hostnic.system import System
 from observe import NAME
-from plan import removal
 from survey import Survey, survey
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ class NicFirmwareCharm(ops.CharmBase):
 
     def _tell(self, survey: Survey, findings: Sequence[Finding]) -> Sequence[Finding]:
         """Ask for the reboot that activates what is set, or pass that request on to the charm that asks."""
-        options, observed = self._options(), survey.observed
+        options = self._options()
         findings = (*self._remember(survey), *findings)
         left = unfinished(findings)
         need = Need(
@@ -115,12 +115,12 @@ class NicFirmwareCharm(ops.CharmBase):
             pending=left.phrase() if left else "",
         )
         policy = RebootPolicy(cast("Mode", options.reboot_policy), options.reboot_settle)
-        return (*self.reboot.turn(need, policy, given, observed.others), *findings)
+        return (*self.reboot.turn(need, policy, given, survey.others), *findings)
 
     def _remember(self, survey: Survey) -> Sequence[Finding]:
         """Note what waits for a restart, and since which boot."""
         try:
-            silent = bool(self.host.dispatcher.silent(survey.observed.others))
+            silent = bool(self.host.dispatcher.silent(survey.others))
             record.write(self.system, remembered(survey.wanted, survey.observed, silent=silent))
         except OSError as error:
             return (Finding(Severity.WARNING, record.PATH, f"cannot be written: {error}", RETRIED),)
@@ -128,7 +128,7 @@ class NicFirmwareCharm(ops.CharmBase):
 
     def _remove(self) -> Removed:
         """Take away what the charm installed; the firmware keeps what it was set to."""
-        outcome = execute(removal(self.system), self.system)
+        outcome = execute(gpu.removal(self.system), self.system)
         if self.system.exists(record.PATH):
             self.system.remove(record.PATH)
         problems = [outcome.finding.sentence()] if outcome.finding else []

@@ -11,7 +11,6 @@ import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from config import Options
 from converge import Finding, Severity, execute, findings_as_table, plan_as_table
@@ -21,7 +20,8 @@ from hostnic.firmware import mstdatabase
 from hostnic.firmware.mstdatabase import Database
 from hostnic.machine import Machine
 from hostnic.system import System
-from observe import Observed, ask, observe
+from observe import ask, observe
+from observed import Observed
 from plan import Policy, plan
 from record import Record
 from selection import resolve
@@ -106,7 +106,7 @@ def commission(
         return "skipped", {"nics": "none"}
     wanted, findings = resolve(options, observed.nics, (), database)
     # Registers for GPUDirect are lost at each boot: the charm sets them once the machine is deployed.
-    wanted = replace(wanted, gpudirect=False)
+    wanted = wanted._replace(gpudirect=False)
     observed = ask(system, observed, wanted)
     planned = plan(wanted, observed, Policy(), findings)
     print(plan_as_table(planned))
@@ -128,7 +128,7 @@ def commission(
 
 def _look(system: System) -> Observed:
     """The NICs; without what is noted of restarts in vain, as MAAS switches the machine off after this."""
-    return replace(observe(system), record=Record())
+    return observe(system)._replace(record=Record())
 
 
 def _number(text: str) -> int:

@@ -2,11 +2,13 @@
 """What the firmware of each port shall be set to, and how a parameter stands to that. Pure."""
 
 import enum
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
+from hostnic.devices.nics import Nic
 from hostnic.firmware import mstconfig
 from hostnic.firmware.mstconfig import Parameter
+from observed import Answer, Observed
 
 
 class State(enum.Enum):
@@ -18,8 +20,7 @@ class State(enum.Enum):
     ABSENT = "not offered"
 
 
-@dataclass(frozen=True)
-class Setting:
+class Setting(NamedTuple):
     """One wanted value.
 
     Attributes:
@@ -62,8 +63,7 @@ class Setting:
         return f"{self.name}={self.value}"
 
 
-@dataclass(frozen=True)
-class Desired:
+class Desired(NamedTuple):
     """By BDF, the settings of each selected port. What a NIC's ports share is wanted of the first one.
 
     Attributes:
@@ -73,6 +73,32 @@ class Desired:
 
     """
 
-    ports: Mapping[str, Mapping[str, Setting]] = field(default_factory=dict[str, Mapping[str, Setting]])
+    ports: Mapping[str, Mapping[str, Setting]] = {}
     gpudirect: bool = False
     ethernet_may_go: bool = False
+
+
+def chosen_nics(wanted: Desired, observed: Observed) -> Iterator[Nic]:
+    """The chosen NICs, also those of which no parameter is wanted: an image may have been burned."""
+    return (nic for nic in observed.nics if any(port.bdf in wanted.ports for port in nic.ports))
+
+
+def states(bdf: str, wanted: Desired, observed: Observed) -> Iterator[tuple[Setting, State]]:
+    """Each setting of a port that answered, and where it stands; a gated one that is hidden is to be set."""
+    answer = observed.answers.get(bdf, Answer())
+    if answer.reason:
+        return
+    settings = wanted.ports.get(bdf, {})
+    for setting in settings.values():
+        state = setting.state(answer.parameters.get(setting.name))
+        if state is State.ABSENT and _opens(setting, settings, answer):
+            state = State.SET
+        yield setting, state
+
+
+def _opens(setting: Setting, settings: Mapping[str, Setting], answer: Answer) -> bool:
+    """Whether a hidden parameter shows once the one before it is set."""
+    gate = settings.get(setting.gate)
+    if gate is None or not gate.matches("1"):
+        return False
+    return gate.state(answer.parameters.get(setting.gate)) is State.SET

@@ -45,6 +45,11 @@ def keeps(nic: Nic, setting: Setting) -> bool:
     return name not in KEEPS or str(setting.value).upper() in KEEPS[name]
 
 
+def needless(setting: Setting) -> bool:
+    """Whether a NIC that lacks this parameter is as wanted anyway: one without LINK_TYPE is Ethernet only."""
+    return setting.name.startswith("LINK_TYPE_P") and str(setting.value) in KEEPS["LINK_TYPE"]
+
+
 def losers(nic: Nic, setting: Setting) -> tuple[Port, ...]:
     """The ports that a setting takes Ethernet from; all of the NIC's where it does not name one of them.
 

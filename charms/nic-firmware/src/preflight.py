@@ -5,12 +5,10 @@ from collections.abc import Iterator
 
 import ethernet
 from converge import Finding, Severity
-from desired import Desired, Setting, State
+from desired import Desired, Setting, State, chosen_nics, states
 from hostnic.devices.inventory import Port
 from hostnic.devices.nics import Nic
-from observe import Observed
-from selection import needless
-from states import chosen_nics, states
+from observed import Observed
 
 
 def preflight(wanted: Desired, observed: Observed) -> dict[str, tuple[Finding, ...]]:
@@ -90,7 +88,7 @@ def _port(port: Port, wanted: Desired, observed: Observed) -> Iterator[Finding]:
 
 def _absent(bdf: str, found: dict[Setting, State]) -> Iterator[Finding]:
     for setting, state in found.items():
-        if state is not State.ABSENT or needless(setting):
+        if state is not State.ABSENT or ethernet.needless(setting):
             continue
         severity = Severity.BLOCKED if setting.required else Severity.WARNING
         what = f"the firmware does not offer {setting.name} ({setting.source})"

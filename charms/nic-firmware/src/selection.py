@@ -2,10 +2,8 @@
 """From options, other charms' requests and the NICs that are there to the settings of each port. Pure."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 
-import ethernet
-from config import Options
+from config import PROFILES, Options
 from converge import Finding, Severity
 from desired import Desired, Setting
 from hostnic.devices import selector
@@ -15,7 +13,6 @@ from hostnic.devices.pci import MAX_VFS_WITH_LAG
 from hostnic.devices.selector import Auto, Entry
 from hostnic.firmware.mstdatabase import ADVANCED, Database, ValueRefused, plain
 from hostnic.handover import Handover
-from profiles import PROFILES
 
 OPTION = "option parameters"
 VFS = "NUM_OF_VFS"
@@ -113,13 +110,8 @@ def _of_profiles(
             for each in _per_port(name, len(nic.ports)):
                 setting = _setting(each, text, f"profile {profile}", database, findings)
                 if setting:
-                    yield replace(setting, required=False)
+                    yield setting._replace(required=False)
     yield from _vfs(nic, options, others)
-
-
-def needless(setting: Setting) -> bool:
-    """Whether a NIC that lacks this parameter is as wanted anyway: one without LINK_TYPE is Ethernet only."""
-    return setting.name.startswith("LINK_TYPE_P") and str(setting.value) in ethernet.KEEPS["LINK_TYPE"]
 
 
 def _vfs(nic: Nic, options: Options, others: tuple[Handover, ...]) -> Iterator[Setting]:

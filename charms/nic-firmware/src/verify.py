@@ -4,21 +4,21 @@
 from collections.abc import Iterator
 
 import burning
+import gpu
 from activation import POWER_CYCLE, ineffective, ineffective_version
-from burning import FIRMWARE
 from charmkit.output import NEXT_HOOK
 from converge import Finding, Plan, Severity
-from desired import Desired, State
+from desired import Desired, State, chosen_nics, states
 from hostnic.firmware.mstflint import Flash
 from hostnic.system import System
-from observe import Observed
+from observed import Observed
 from plan import Policy
 from preflight import preflight, taking
-from states import chosen_nics, states
+from record import FIRMWARE
 
 
 def verify(wanted: Desired, observed: Observed, planned: Plan[System], policy: Policy) -> tuple[Finding, ...]:
-    """Differences per port, and the plan's own findings; those about one NIC with their full weight."""
+    """Differences per port, and the plan's own findings; those about one NIC with their full severity."""
     troubled = [finding for findings in preflight(wanted, observed).values() for finding in findings]
     if policy.burn:
         nics = chosen_nics(wanted, observed)
@@ -32,7 +32,6 @@ def verify(wanted: Desired, observed: Observed, planned: Plan[System], policy: P
         *troubled,
         *_differences(wanted, observed, policy),
         *_burns(observed, policy),
-        *_gpudirect(observed),
     )
 
 
@@ -62,14 +61,13 @@ def _differences(wanted: Desired, observed: Observed, policy: Policy) -> Iterato
             yield Finding(Severity.BLOCKED, bdf, f"{why}: {', '.join(words)}", POWER_CYCLE)
 
 
-def _gpudirect(observed: Observed) -> Iterator[Finding]:
-    for wrong in observed.gpudirect.wrong:
+def registers(host: gpu.Host) -> Iterator[Finding]:
+    """Registers that are not as GPUDirect needs them."""
+    for wrong in host.wrong:
         what = f"{wrong.register} is {wrong.value:#x}, GPUDirect needs {wrong.wanted:#x}"
-        names = ", ".join(observed.gpudirect.instances[:3])
-        if names:
-            yield Finding(
-                Severity.WARNING, wrong.bdf, what, f"set at the next boot, as instances run: {names}"
-            )
+        if host.instances:
+            remedy = f"set at the next boot, as instances run: {', '.join(host.instances[:3])}"
+            yield Finding(Severity.WARNING, wrong.bdf, what, remedy)
         else:
             yield Finding(Severity.WAITING, wrong.bdf, what, NEXT_HOOK)
 

@@ -10,9 +10,7 @@ Everything is read from the functions' configuration space in sysfs; ``setpci`` 
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-
-from converge import StepError
+from typing import NamedTuple
 
 from hostnic.devices import pci
 from hostnic.firmware import msterrors
@@ -29,8 +27,7 @@ BRIDGE_HEADER = 1
 CPUINFO = "/proc/cpuinfo"
 
 
-@dataclass(frozen=True)
-class Difference:
+class Difference(NamedTuple):
     """A register that is not as GPUDirect needs it.
 
     Attributes:
@@ -151,29 +148,3 @@ def read_atc(system: System, bdf: str) -> int:
         raise msterrors.explain(system, error) from error
     except ValueError as error:
         raise OSError(f"mstmcra says of {bdf}: not a number") from error
-
-
-@dataclass(frozen=True)
-class SetRegister:
-    """Write one register, and read it back."""
-
-    difference: Difference
-
-    def run(self, system: System) -> None:
-        """The write is nothing that anybody but a peer-to-peer transfer notices."""
-        wrong = self.difference
-        commands = {
-            "ACS": ["setpci", "-s", wrong.bdf, f"ECAP_ACS+0x6.w={wrong.wanted:04x}"],
-            "MRRS": ["setpci", "-s", wrong.bdf, f"CAP_EXP+08.w={wrong.wanted << 12:04x}:f000"],
-            "ATC": ["mstmcra", wrong.bdf, ATC_REGISTER, str(wrong.wanted)],
-        }
-        try:
-            system.run(commands[wrong.register])
-            nics = () if wrong.register == "ACS" else (wrong.bdf,)
-            left = differences(system, nics)
-        except CommandError as error:
-            said = msterrors.explain(system, error)
-            raise StepError(said.reason, said.remedy) from error
-        if any((still.bdf, still.register) == (wrong.bdf, wrong.register) for still in left):
-            what = f"{wrong.register} of {wrong.bdf} does not take {wrong.wanted:#x}"
-            raise StepError(what, "the BIOS may own it: enable ACS there; under Secure Boot nobody writes it")

@@ -7,7 +7,7 @@ import json
 
 import pytest
 import record
-from burning import Burn
+from changes import Burn
 from converge import StepError
 from hostnic.firmware.mstdatabase import Database
 from hostnic.firmware.mstflint import Image
@@ -47,7 +47,7 @@ def cut_power(node: Node) -> None:
 def attempts(node: Node, card: str = CARD) -> list[tuple[str, int]]:
     """Versions, and how often a burn of them was begun without success."""
     found = record.read(node.host).attempts.get(card, {}).values()
-    return [(each.version, each.count) for each in found]
+    return [(each.version, each.tries) for each in found]
 
 
 # Which version is burned again.

@@ -304,7 +304,7 @@ def test_a_burn_into_a_card_that_is_gone_is_forgotten(
         port.gone = True
     assert node.emit().name == "active"
     assert record.read(node.host).burns == {}
-    assert [each.count for each in record.read(node.host).attempts["0000:5e:00"].values()] == [1]
+    assert [each.tries for each in record.read(node.host).attempts["0000:5e:00"].values()] == [1]
 
 
 def test_power_loss_in_the_middle_is_told_and_finished(node: Node) -> None:
