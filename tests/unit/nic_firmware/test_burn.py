@@ -55,6 +55,22 @@ def test_an_image_alone_gets_its_reboot_too(node: Node, policy: str) -> None:
     assert node.boot().name == "active"
 
 
+def test_each_nic_is_reset_right_after_its_own_burn(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node = Node(machine(bonded=False, cards=nics("3b", "5e", "86")), database, monkeypatch)
+    node.host.cards[0].psid = "MT_0000000547"  # there is no image for this NIC
+    offer(node, firmware_policy="auto", activation="reset", parameters="ATS_ENABLED=1").emit()
+    done = [line.partition(": ")[0] for line in node.log.splitlines() if ": " in line]
+    assert [line for line in done if line.startswith(("burn", "reset"))] == [
+        "reset 3b:00 to activate ATS_ENABLED",
+        f"burn firmware {NEW} into 5e:00",
+        f"reset 5e:00 to activate ATS_ENABLED, firmware {NEW}",
+        f"burn firmware {NEW} into 86:00",
+        f"reset 86:00 to activate ATS_ENABLED, firmware {NEW}",
+    ]
+
+
 def test_the_plan_shows_the_burn_and_fetches_nothing(node: Node) -> None:
     offer(node, firmware_policy="auto")
     node.action("plan")
