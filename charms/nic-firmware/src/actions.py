@@ -15,7 +15,7 @@ from config import BurnImages, Devices, Options, Query, ResetParameters, Restore
 from converge import Finding, Plan, Severity, StepError, execute
 from desired import Desired, Setting, State, states
 from hostnic import handover
-from hostnic.devices.nics import Nic
+from hostnic.devices.port import Nic
 from hostnic.devices.selector import Entry, parse
 from hostnic.firmware import mstconfig
 from hostnic.firmware.mstconfig import MstError

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 import changes
 from converge import Disruption, Held, Plan, Step
 from desired import Desired, Setting, State, chosen_nics, states
-from hostnic.devices.nics import Nic
+from hostnic.devices.port import Nic
 from hostnic.firmware.mstflint import Flash
 from hostnic.system import HostStep, System
 from observed import Answer, Observed

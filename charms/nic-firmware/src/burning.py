@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 from changes import Burn, ignore, mismatch
 from converge import Disruption, Finding, Severity, Step
-from hostnic.devices.nics import Nic
+from hostnic.devices.port import Nic
 from hostnic.firmware import mstflint
 from hostnic.firmware.mstflint import Flash, Image
 from hostnic.system import HostStep

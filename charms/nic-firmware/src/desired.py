@@ -5,7 +5,7 @@ import enum
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from hostnic.devices.nics import Nic
+from hostnic.devices.port import Nic
 from hostnic.firmware import mstconfig
 from hostnic.firmware.mstconfig import Parameter
 from observed import Answer, Observed

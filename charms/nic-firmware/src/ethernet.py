@@ -8,8 +8,7 @@ The meanings are those of the descriptions in mstflint's ``mlxconfig_host.db``. 
 import re
 
 from desired import Desired, Setting
-from hostnic.devices.inventory import Port
-from hostnic.devices.nics import Nic
+from hostnic.devices.port import Nic, Port
 
 KEEPS = {
     "LINK_TYPE": ("2", "ETH"),  # else IB(1), and on older NICs VPI(3), which leaves it to the switch

@@ -9,7 +9,8 @@ import ethernet
 import record
 from desired import Desired
 from hostnic.devices import users
-from hostnic.devices.nics import Nic, find_nics
+from hostnic.devices.nics import find_nics
+from hostnic.devices.port import Nic
 from hostnic.firmware import mstconfig, msterrors, mstflint
 from hostnic.firmware.msterrors import MstError
 from hostnic.firmware.mstflint import Flash, Image

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from converge import Finding
-from hostnic.devices.nics import Nic
+from hostnic.devices.port import Nic
 from hostnic.firmware import mstconfig
 from hostnic.firmware.mstconfig import Parameter
 from hostnic.firmware.mstflint import Flash, Image

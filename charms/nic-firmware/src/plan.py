@@ -9,7 +9,7 @@ import changes
 from activation import held_reboot
 from converge import Disruption, Finding, Held, Plan, Severity, Step
 from desired import Desired, Setting, State, chosen_nics, states
-from hostnic.devices.nics import Nic
+from hostnic.devices.port import Nic
 from hostnic.system import HostStep, System
 from observed import Answer, Observed
 from preflight import preflight

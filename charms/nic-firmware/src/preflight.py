@@ -6,8 +6,7 @@ from collections.abc import Iterator
 import ethernet
 from converge import Finding, Severity
 from desired import Desired, Setting, State, chosen_nics, states
-from hostnic.devices.inventory import Port
-from hostnic.devices.nics import Nic
+from hostnic.devices.port import Nic, Port
 from observed import Observed
 
 

@@ -7,9 +7,8 @@ from config import PROFILES, Options
 from converge import Finding, Severity
 from desired import Desired, Setting
 from hostnic.devices import selector
-from hostnic.devices.inventory import Port
-from hostnic.devices.nics import Nic
 from hostnic.devices.pci import MAX_VFS_WITH_LAG
+from hostnic.devices.port import Nic, Port
 from hostnic.devices.selector import Auto, Entry
 from hostnic.firmware.mstdatabase import ADVANCED, Database, ValueRefused, plain
 from hostnic.handover import Handover

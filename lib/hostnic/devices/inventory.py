@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """The ports of a host's NICs: physical network functions on the PCI bus, and the netdev of each.
 
-The one inventory: each charm puts what else it needs of a port beside the :class:`Port` that stands here
+This is the only inventory: each charm keeps what else it needs of a port beside its :class:`Port`
 (:mod:`hostnic.devices.discover` the eswitch, roce-qos data centre bridging).
 """
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
 
 from converge import Finding, Severity
 
 from hostnic.devices import pci
+from hostnic.devices.port import Port
 from hostnic.system import Link, System
 
 MELLANOX = "15b3:"
@@ -21,41 +21,6 @@ NETWORK_CLASS = "0x02"
 UPLINK_NAME = re.compile(r"p\d+(s\d+)?")
 REPRESENTOR_NAME = re.compile(r"(c\d+)?pf\d+(vf|sf)\d+")
 """``phys_port_name`` as the kernel's devlink gives it (net/devlink/port.c)."""
-
-
-class Port(NamedTuple):
-    """A physical function: one port of a NIC.
-
-    Attributes:
-        bdf: PCI address with domain, ``0000:3b:00.0``.
-        device: PCI vendor and device id, ``15b3:101d``.
-        driver: bound PCI driver, or None.
-        netdev: the uplink netdev (never a representor), or None.
-        bond: the kernel bond that the netdev is a member of.
-        bridge: the bridge (Linux, or Open vSwitch's ``ovs-system``) that it is a direct port of.
-        total_vfs: VFs that the firmware offers since this boot (``sriov_totalvfs``).
-        num_vfs: VFs that exist now.
-
-    """
-
-    bdf: str
-    device: str
-    driver: str | None = None
-    netdev: str | None = None
-    bond: str | None = None
-    bridge: str | None = None
-    total_vfs: int = 0
-    num_vfs: int = 0
-
-    @property
-    def nic(self) -> str:
-        """Domain, bus and slot, which the ports of one NIC share: ``0000:3b:00``."""
-        return self.bdf.rpartition(".")[0]
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """What the option ``devices`` may call it."""
-        return tuple(name for name in (self.bdf, self.netdev, self.bond) if name)
 
 
 Netdev = tuple[str | None, str | None, bool]

@@ -5,27 +5,14 @@ It needs neither driver nor netlink, and runs where there is nothing but Python'
 commissioning).
 """
 
-from typing import NamedTuple
-
 from converge import Finding
 
 from hostnic.devices import inventory, pci
-from hostnic.devices.inventory import Netdev, Port
+from hostnic.devices.inventory import Netdev
+from hostnic.devices.port import Nic, Port
 from hostnic.system import System
 
 NET = "/sys/class/net"
-
-
-class Nic(NamedTuple):
-    """A NIC: its ports by BDF."""
-
-    slot: str
-    ports: tuple[Port, ...]
-
-    @property
-    def short(self) -> str:
-        """The slot as people write it: ``3b:00``."""
-        return self.slot.removeprefix("0000:")
 
 
 def find_nics(system: System) -> tuple[tuple[Nic, ...], tuple[Finding, ...]]:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from converge import Finding, Severity
 
-from hostnic.devices.inventory import Port
+from hostnic.devices.port import Port
 
 OPTION = "devices"
 AUTO = "auto"
