@@ -18,8 +18,8 @@ from hostnic import handover
 from hostnic.devices.port import Nic
 from hostnic.devices.selector import Entry, parse
 from hostnic.firmware import mstconfig
-from hostnic.firmware.mstconfig import MstError
 from hostnic.firmware.mstdatabase import Database
+from hostnic.firmware.msterrors import MstError
 from hostnic.system import System
 from observe import BLUEFIELD, NAME, ask, ask_ports, observe, read_flashes
 from observed import Answer, Observed

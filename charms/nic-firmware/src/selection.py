@@ -174,7 +174,7 @@ def _setting(
 def _place(nic: Nic, setting: Setting, database: Database, ports: Mapping[str, dict[str, Setting]]) -> None:
     """Want it of the first port when the NIC shares it, else of each."""
     entry = database.get(setting.name)
-    shared = entry.per_card if entry else setting.name == VFS
+    shared = entry.per_nic if entry else setting.name == VFS
     for port in nic.ports[: 1 if shared else None]:
         ports[port.bdf][setting.name] = setting
 

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What GPUDirect RDMA inside virtual machines needs of a host's PCI functions, lost at each boot.
+"""The registers of PCI functions that GPUDirect RDMA in virtual machines needs; each boot resets them.
 
 - ACS on PCIe bridges, with direct translated peer-to-peer: a NIC and a GPU of one instance then reach each
-  other without a detour through the root complex (PCIe base specification, ACS extended capability 0x000d).
+  other without passing the root complex (PCIe base specification, ACS extended capability 0x000d).
 - On AMD hosts, one register of the NIC's ATC (the RDG sets 0xa1334.16:5 to 24).
 - Read requests of 4096 bytes (MRRS) by the NIC.
 
-Everything is read from the functions' configuration space in sysfs; ``setpci`` of pciutils writes it.
+They are read from the configuration space in sysfs and written with ``setpci`` of pciutils.
 """
 
 from collections.abc import Iterable, Iterator
@@ -33,8 +33,8 @@ class Difference(NamedTuple):
     Attributes:
         bdf: the function.
         register: ``ACS``, ``MRRS`` or ``ATC``.
-        value: what it holds.
-        wanted: what it shall hold: ACS bits as far as the bridge has them.
+        value: the current one.
+        wanted: what GPUDirect needs; for ACS only bits that the bridge supports.
 
     """
 
@@ -51,7 +51,7 @@ class ConfigSpace:
         self._content = content
 
     def number(self, offset: int, size: int) -> int:
-        """A little-endian number; all ones beyond the end, as the bus answers for what is not there."""
+        """A little-endian number; beyond the end all ones, as the bus returns for missing registers."""
         part = self._content[offset : offset + size]
         return int.from_bytes(part, "little") if len(part) == size else (1 << 8 * size) - 1
 
@@ -97,9 +97,9 @@ def config_space(system: System, bdf: str) -> ConfigSpace:
 
 
 def differences(system: System, nics: Iterable[str]) -> tuple[Difference, ...]:
-    """Every register that is not as wanted, on all bridges with ACS and on the functions ``nics``.
+    """Every register that has another value, on all bridges with ACS and on the functions ``nics``.
 
-    Starts a process for each NIC on AMD hosts only.
+    On AMD hosts this starts a process for each NIC.
 
     Raises:
         OSError: a function cannot be read, or the NIC's register cannot be asked.
@@ -147,4 +147,4 @@ def read_atc(system: System, bdf: str) -> int:
     except CommandError as error:
         raise msterrors.explain(system, error) from error
     except ValueError as error:
-        raise OSError(f"mstmcra says of {bdf}: not a number") from error
+        raise OSError(f"mstmcra did not print a number for {bdf}") from error

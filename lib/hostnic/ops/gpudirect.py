@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The registers that GPUDirect needs."""
+"""Writing the PCI registers that GPUDirect needs."""
 
 from dataclasses import dataclass
 
@@ -18,7 +18,7 @@ class SetRegister:
     difference: Difference
 
     def run(self, system: System) -> None:
-        """The write is nothing that anybody but a peer-to-peer transfer notices."""
+        """Only peer-to-peer transfers notice the change."""
         wrong = self.difference
         commands = {
             "ACS": ["setpci", "-s", wrong.bdf, f"ECAP_ACS+0x6.w={wrong.wanted:04x}"],
@@ -34,4 +34,4 @@ class SetRegister:
             raise StepError(said.reason, said.remedy) from error
         if any((still.bdf, still.register) == (wrong.bdf, wrong.register) for still in left):
             what = f"{wrong.register} of {wrong.bdf} does not take {wrong.wanted:#x}"
-            raise StepError(what, "the BIOS may own it: enable ACS there; under Secure Boot nobody writes it")
+            raise StepError(what, "enable ACS in the BIOS, which may own it; Secure Boot prevents the write")

@@ -102,5 +102,5 @@ def test_mstflints_own_database_has_what_the_profiles_use() -> None:
     ]  # fmt: skip
     assert [name for name in names if database.get(name) is None] == []
     assert database.entries["MAX_ACC_OUT_READ"].gate == "ADVANCED_PCI_SETTINGS"
-    assert database.entries["NUM_OF_VFS"].per_card
-    assert not database.entries["ATS_ENABLED"].per_card
+    assert database.entries["NUM_OF_VFS"].per_nic
+    assert not database.entries["ATS_ENABLED"].per_nic

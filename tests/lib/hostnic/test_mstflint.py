@@ -62,7 +62,7 @@ def test_an_image() -> None:
 def test_an_answer_without_a_psid_is_named() -> None:
     host = FakeHost()
     host.answers[("mstflint",)] = "FW Version: 22.35.2000\n"
-    with pytest.raises(MstError, match="neither version nor PSID"):
+    with pytest.raises(MstError, match="reports no version and PSID"):
         mstflint.read_flash(host, PF)
 
 

@@ -86,7 +86,7 @@ def test_a_register_that_does_not_take_is_named(direct: Node) -> None:
     direct.host.answers[("setpci",)] = ""
     assert direct.emit().name == "blocked"
     assert f"ACS of {ROOT} does not take 0x5d" in direct.log
-    assert "the BIOS may own it" in direct.log
+    assert "enable ACS in the BIOS, which may own it" in direct.log
     assert len(boot.gpudirect_at_boot(direct.host)) == 3
 
 

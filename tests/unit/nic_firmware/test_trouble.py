@@ -19,7 +19,7 @@ SAID = {
     "-E- Failed to identify the device": "mstflint does not know this device",
     "-E- Unsupported device": "mstflint does not know this device",
     "-E- Device in Livefish mode is not supported": "the NIC is in livefish mode",
-    "-E- Device doesn't support any configuration changes.": "its firmware lets nobody change parameters",
+    "-E- Device doesn't support any configuration changes.": "its firmware does not let parameters change",
     "write counter to semaphore: Permission denied": "another tool holds the NIC's semaphore",
     "-E- The Rule TLV configuration nv_x is not supported by FW": "update the firmware",
     "-E- Something quite new": "mstconfig: Something quite new",
