@@ -26,7 +26,7 @@ host has settled.
 from collections.abc import Iterable, Mapping
 from typing import Literal, NamedTuple
 
-from hostnic.handover import Handover, RebootWish
+from hostnic.handover import Handover, RebootRequest
 
 Mode = Literal["manual", "when-idle", "always"]
 
@@ -179,11 +179,11 @@ def with_others(need: Need, others: Iterable[Handover], owner: str) -> Need:
     return need._replace(reasons=tuple(reasons), not_ready="; ".join(not_ready))
 
 
-def as_wish(need: Need, now: int) -> RebootWish | None:
+def as_request(need: Need, now: int) -> RebootRequest | None:
     """``need`` as a charm that does not own the reboots hands it over; ``now`` in seconds since the epoch."""
     if not need.reasons:
         return None
-    return RebootWish(need.reasons, since=now, ready=not need.not_ready)
+    return RebootRequest(need.reasons, since=now, ready=not need.not_ready)
 
 
 def decide(

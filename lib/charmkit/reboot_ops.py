@@ -28,7 +28,7 @@ from charmkit.reboot import (
     approve_all,
     approve_one,
     arbitrate,
-    as_wish,
+    as_request,
     decide,
     release,
     with_others,
@@ -103,8 +103,8 @@ class RollingReboot(ops.Object):
         if differing:
             need = need._replace(not_ready="the charms of this machine name different reboot owners")
         owns = given.reboot_owner == given.charm
-        wish = None if owns else as_wish(need, self._now())
-        findings = [*differing, *(self._hand_over(given._replace(reboot=wish)) if publish else [])]
+        request = None if owns else as_request(need, self._now())
+        findings = [*differing, *(self._hand_over(given._replace(reboot=request)) if publish else [])]
         if owns:
             return (*findings, *self.roll(with_others(need, others, given.charm), policy))
         elsewhere = Need(unverified=need.unverified)

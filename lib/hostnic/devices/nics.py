@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """ConnectX and BlueField NICs with their ports, from sysfs alone: for work on the firmware.
 
-It needs neither driver nor netlink, and runs where there is nothing but Python's standard library (MAAS
-commissioning).
+It works without driver and netlink, and with Python's standard library alone (MAAS commissioning).
 """
 
 from converge import Finding
@@ -16,7 +15,7 @@ NET = "/sys/class/net"
 
 
 def find_nics(system: System) -> tuple[tuple[Nic, ...], tuple[Finding, ...]]:
-    """All of them by slot, and what could not be read."""
+    """All NICs by slot, and what could not be read."""
     found, findings = inventory.read(system, lambda bdf: netdev_of(system, bdf))
     ports: dict[str, tuple[Port, ...]] = {}
     for port in found:
@@ -26,7 +25,7 @@ def find_nics(system: System) -> tuple[tuple[Nic, ...], tuple[Finding, ...]]:
 
 
 def netdev_of(system: System, bdf: str) -> Netdev:
-    """A function's first netdev that is no representor."""
+    """A function's first netdev that is not a representor."""
     try:
         names = sorted(system.listdir(pci.attribute(bdf, "net")))
     except OSError:

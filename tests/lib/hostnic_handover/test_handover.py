@@ -11,7 +11,7 @@ import pytest
 from converge import Severity
 from hostnic import handover
 from hostnic.devices import pci
-from hostnic.handover import Handover, RebootWish, disagreements, owner_by, publish, read_others, withdraw
+from hostnic.handover import Handover, RebootRequest, disagreements, owner_by, publish, read_others, withdraw
 from hostnic.machine import Machine
 from hostnic.testing import FakeHost
 from hypothesis import example, given
@@ -21,12 +21,12 @@ UNIT = "is not allowed; expected a unit such as nic-firmware/0"
 VFS = "is not allowed; expected a number of VFs from 0 to 65535"
 AGENTS = "/var/lib/juju/agents"
 BDF = "0000:3b:00.0"
-WISH = RebootWish(("8 VFs at the next boot",), since=1_000, ready=True)
+REQUEST = RebootRequest(("8 VFs at the next boot",), since=1_000, ready=True)
 FULL = Handover(
     "roce-qos",
     "roce-qos/3",
     "nic-firmware",
-    reboot=WISH,
+    reboot=REQUEST,
     vfs={BDF: 8},
     parameters={BDF: {"CNP_DSCP_P1": 48, "ROCE_CC_PRIO_MASK_P1": "0xff", "LLDP_NB_DCBX_P1": True}},
     pending="installs its boot files",
@@ -93,8 +93,8 @@ def test_the_same_again_writes_nothing(host: FakeHost):
 
 def test_a_wish_keeps_its_age_while_its_reasons_stay(host: FakeHost):
     publish(host, FULL)
-    later = RebootWish(WISH.reasons, since=9_000, ready=True)
-    changed = RebootWish(("something else",), since=9_000, ready=True)
+    later = RebootRequest(REQUEST.reasons, since=9_000, ready=True)
+    changed = RebootRequest(("something else",), since=9_000, ready=True)
 
     assert not publish(
         host,
@@ -251,7 +251,7 @@ def test_a_mistake_of_the_writers_is_refused_before_it_is_written(host: FakeHost
 
 
 def test_a_charm_that_wants_a_reboot_from_another_owner_is_named():
-    silent, other = Handover("y", "y/1", "x"), Handover("x", "x/1", "x", reboot=WISH)
+    silent, other = Handover("y", "y/1", "x"), Handover("x", "x/1", "x", reboot=REQUEST)
 
     (finding,) = disagreements([PLAIN, FULL, silent, other], "nic-firmware")
 
@@ -276,7 +276,10 @@ handovers = st.builds(
     reboot_owner=st.sampled_from(["nic-firmware", "sriov-switchdev"]),
     reboot=st.none()
     | st.builds(
-        RebootWish, st.lists(lines, min_size=1, max_size=3).map(tuple), st.integers(0, 2**40), st.booleans()
+        RebootRequest,
+        st.lists(lines, min_size=1, max_size=3).map(tuple),
+        st.integers(0, 2**40),
+        st.booleans(),
     ),
     vfs=st.dictionaries(bdfs, st.integers(0, 1000), max_size=3),
     parameters=st.dictionaries(

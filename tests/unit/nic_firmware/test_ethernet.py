@@ -176,8 +176,8 @@ def test_another_charms_wish_is_guarded_too(used: Node) -> None:
 
 def test_no_reboot_is_asked_for_that_would_take_ethernet_and_eth_sets_it_back(used: Node) -> None:
     used.host.cards[0].settings["LINK_TYPE_P1"].next_boot = 1
-    wish = {"reasons": ["3b:00 to 8+8 VFs and VF-LAG"], "since": 1, "ready": True}
-    used.hand_over("sriov-switchdev", owner="nic-firmware", reboot=wish)
+    request = {"reasons": ["3b:00 to 8+8 VFs and VF-LAG"], "since": 1, "ready": True}
+    used.hand_over("sriov-switchdev", owner="nic-firmware", reboot=request)
     assert used.configure(parameters="LINK_TYPE_P1=IB").emit().name == "blocked"
     assert used.reboots_asked == 0
     assert used.mst() == []

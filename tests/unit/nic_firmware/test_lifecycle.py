@@ -169,8 +169,8 @@ def test_one_reboot_waits_until_the_other_charms_have_spoken(node: Node) -> None
 
 def test_another_charms_reboot_is_asked_for(node: Node) -> None:
     rdg(node.host)
-    wish = {"reasons": ["3b:00 to 8+8 VFs and VF-LAG"], "since": 1, "ready": True}
-    node.hand_over("sriov-switchdev", reboot=wish)
+    request = {"reasons": ["3b:00 to 8+8 VFs and VF-LAG"], "since": 1, "ready": True}
+    node.hand_over("sriov-switchdev", reboot=request)
     node.deploy(reboot_policy="always")
     assert node.reboots_asked == 1
 
@@ -203,13 +203,13 @@ def test_the_loop_breaker_works_for_the_other_owner_too(node: Node) -> None:
 
 
 def test_what_another_charm_wanted_gets_no_second_reboot_while_that_charm_is_silent(node: Node) -> None:
-    wish = {PF0: {"CNP_DSCP_P1": 26}}
-    node.hand_over("roce-qos", parameters=wish)
+    request = {PF0: {"CNP_DSCP_P1": 26}}
+    node.hand_over("roce-qos", parameters=request)
     node.deploy(reboot_policy="always", reboot_settle=0)
     node.host.reboot()
     node.host.cards[0].settings["CNP_DSCP_P1"].current = 48
     node.emit("start")
-    node.hand_over("roce-qos", parameters=wish)
+    node.hand_over("roce-qos", parameters=request)
     assert node.emit("update_status").name == "blocked"
     assert "a restart of the host did not apply it: CNP_DSCP_P1 (now 48, then 26)" in node.findings()
     assert node.reboots_asked == 1
