@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the unit runs from the boot copy: set the registers that GPUDirect needs, before instances start.
+"""The boot unit's program: set the registers that GPUDirect needs, before instances start.
 
-It never fails the boot: what it could not set stays in the journal, and the charm's next hook names it.
+It never fails the boot: what it could not set is in the journal, and the charm's next hook reports it.
 """
 
 import sys
@@ -30,7 +30,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def gpudirect_at_boot(system: System) -> list[str]:
-    """Set every register that is not as wanted; what did not work, one sentence each."""
+    """Set every register that differs; returns what failed, one sentence each."""
     running = users.instances(system)
     if running:
         return [f"nothing is set while instances run: {', '.join(running)}"]

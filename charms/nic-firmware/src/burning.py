@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which image each NIC gets, the step that burns it, and what prevents it. Pure."""
+"""Which image each NIC gets, the step that burns it, and what prevents the burn. Pure."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
@@ -11,8 +11,8 @@ from hostnic.firmware.mstflint import Flash, Image
 from hostnic.system import HostStep
 from record import Record
 
-MOST_ATTEMPTS = 2
-"""Burns of one image into one NIC that hooks begin without success: flash wears, and a third is no better."""
+MAX_ATTEMPTS = 2
+"""Failed burns of one image into one NIC after which hooks stop trying: flash wears with each burn."""
 
 
 def obstacles(
@@ -22,14 +22,14 @@ def obstacles(
     known: Record,
     going_on: Collection[str],
 ) -> Iterator[Finding]:
-    """What keeps hooks from burning an image that is at hand, and only the operator can mend.
+    """What keeps hooks from burning an image and only the operator can fix.
 
     Args:
         nics: the NICs.
-        flashes: what they have.
-        images: at hand.
+        flashes: by NIC, what flash has.
+        images: that the charm has on disk.
         known: which burns failed.
-        going_on: NICs whose burn is under way: it is followed whatever came before.
+        going_on: NICs whose burn is under way: it is followed even after failed ones.
 
     """
     by_psid = {image.psid: image for image in images}
@@ -43,13 +43,13 @@ def obstacles(
 
 def _given_up(nic: Nic, flash: Flash, image: Image, known: Record) -> Iterator[Finding]:
     tried = known.tried(nic.slot, image.digest)
-    if tried is None or tried.tries < MOST_ATTEMPTS:
+    if tried is None or tried.tries < MAX_ATTEMPTS:
         return
     if known.burns.get(nic.slot) != image.version and not mstflint.newer(image.version, flash.version):
         return
-    last = tried.reason or "it was cut off"
+    last = tried.reason or "it was interrupted"
     what = f"{tried.tries} burns of firmware {image.version} did not succeed, the last one: {last}"
-    remedy = "no hook tries again; see to the cause, then run action burn, or attach another image"
+    remedy = "no hook tries again; fix the cause, then run action burn, or attach another image"
     yield Finding(Severity.BLOCKED, nic.slot, what, remedy)
 
 
@@ -64,21 +64,21 @@ def steps(
     older: bool = False,
     progress: Callable[[str], None] = ignore,
 ) -> tuple[list[HostStep], list[Finding]]:
-    """The burns that bring each NIC to its image, and what is said of those that get none.
+    """The burns that bring each NIC to its image, and findings about NICs that get none.
 
-    An image that is not newer than what flash has is burned in two cases only: the burn of this very version
-    did not come to its end; or the operator asks for a burn, flash has this version, and the burn of another
-    one did not come to its end.
+    An image that is not newer than what flash has is burned in two cases only: the burn of this version was
+    interrupted; or the operator asks for a burn, flash has this version, and the burn of another one was
+    interrupted.
 
     Args:
         nics: the NICs.
-        flashes: what they have.
-        images: at hand.
-        known: which burns did not come to their end, and which failed.
+        flashes: by NIC, what flash has.
+        images: that the charm has on disk.
+        known: which burns were interrupted, and which failed.
         going_on: NICs whose burn is under way.
-        asked: by the operator, who may try again what failed.
-        older: burn an image that is older than what flash has, too.
-        progress: told how far a burn is.
+        asked: the operator asks for the burn: earlier failures do not count.
+        older: also burn an image that is older than what flash has.
+        progress: called with the progress of a burn.
 
     """
     by_psid = {image.psid: image for image in images}
@@ -100,16 +100,18 @@ def steps(
             remedy = "attach the image of the NIC's own vendor"
             findings.append(Finding(Severity.WARNING, nic.slot, what, remedy))
             continue
-        cut_off = known.burns.get(nic.slot)
-        again = cut_off == image.version or (asked and cut_off is not None)
+        interrupted = known.burns.get(nic.slot)
+        again = interrupted == image.version or (asked and interrupted is not None)
         if image.version == flash.version and not again:
             continue
-        if not older and cut_off != image.version and mstflint.newer(flash.version, image.version):
+        if not older and interrupted != image.version and mstflint.newer(flash.version, image.version):
             what = f"flash has {flash.version}, newer than the image's {image.version}"
-            remedy = "action burn allow-older=true puts the older one there"
+            remedy = "action burn allow-older=true burns the older one"
             findings.append(Finding(Severity.INFO, nic.slot, what, remedy))
             continue
-        why = f"flash has {flash.version}" + (f", and the burn of {cut_off} was cut off" if cut_off else "")
+        why = f"flash has {flash.version}" + (
+            f", and the burn of {interrupted} was interrupted" if interrupted else ""
+        )
         op = Burn(nic.slot, nic.ports[0].bdf, image, asked, progress)
         what = f"burn firmware {image.version} into {nic.short}"
         todo.append(Step(f"{nic.slot}/burn", what, why, Disruption.NONE, op))

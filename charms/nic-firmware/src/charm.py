@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Juju's events, actions and status for the four verbs; nothing else."""
+"""Maps Juju's events, actions and status to the four steps; nothing else."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, cast
@@ -34,7 +34,7 @@ PACKAGES = {"/usr/bin/mstconfig": "mstflint", "/usr/bin/setpci": "pciutils"}
 
 
 class NicFirmwareCharm(ops.CharmBase):
-    """Keeps the firmware parameters of one machine's NICs."""
+    """Keeps the firmware parameters of one machine's NICs as declared."""
 
     @staticmethod
     def machine() -> System:
@@ -43,7 +43,7 @@ class NicFirmwareCharm(ops.CharmBase):
 
     @staticmethod
     def database() -> Database:
-        """What mstflint knows of parameters."""
+        """Mstflint's database of parameters."""
         return mstdatabase.read()
 
     def __init__(self, framework: ops.Framework) -> None:
@@ -99,7 +99,7 @@ class NicFirmwareCharm(ops.CharmBase):
         return ()
 
     def _tell(self, survey: Survey, findings: Sequence[Finding]) -> Sequence[Finding]:
-        """Ask for the reboot that activates what is set, or pass that request on to the charm that asks."""
+        """Request the reboot that activates what is set, here or from the charm that owns reboots."""
         options = self._options()
         findings = (*self._remember(survey), *findings)
         left = unfinished(findings)
@@ -127,7 +127,7 @@ class NicFirmwareCharm(ops.CharmBase):
         return ()
 
     def _remove(self) -> Removed:
-        """Take away what the charm installed; the firmware keeps what it was set to."""
+        """Remove what the charm installed; the firmware keeps its parameters."""
         outcome = execute(gpu.removal(self.system), self.system)
         if self.system.exists(record.PATH):
             self.system.remove(record.PATH)
@@ -156,15 +156,15 @@ class NicFirmwareCharm(ops.CharmBase):
         self._change(event, lambda act: act.restore(load_params(event, Restore)))
 
     def _change(self, event: ops.ActionEvent, act: "Callable[[Actions], Results]") -> None:
-        """Run an action that changes something; a hook outside of it then looks at what came of it.
+        """Run an action that changes something, then start a hook that reads the result.
 
-        No reboot is asked for where no option declares what was set: the action's result says what it takes.
+        No reboot is requested for values that no option declares; the result says what activates them.
         """
         if self._answer(event, act):
             self.host.dispatcher.now()
 
     def _answer(self, event: ops.ActionEvent, act: "Callable[[Actions], Results]") -> bool:
-        """Run an action of actions.py; a refusal is its one sentence."""
+        """Run an action of actions.py; a refusal is one sentence."""
         import actions  # only actions need it: hooks stay fast
 
         return answer(event, lambda: act(actions.Actions(self.system, self.database(), self._options())))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The charm's options and action parameters: a wrong value is refused in one sentence."""
+"""The charm's options and action parameters; a wrong value is refused in one sentence."""
 
 import re
 from collections.abc import Mapping
@@ -50,7 +50,7 @@ def settings(name: str, text: str) -> dict[str, str]:
 
 
 def entries(name: str, text: str) -> tuple[selector.Entry, ...]:
-    """Devices as :func:`selector.parse` reads them; the option ``num-vfs`` has the number of VFs."""
+    """Devices, without numbers of VFs: the option ``num-vfs`` has that."""
     return selector.parse(text, name, counts=False)
 
 
@@ -93,7 +93,7 @@ class Options:
 
     @property
     def selected(self) -> tuple[selector.Entry, ...]:
-        """What ``devices`` names; empty for ``auto``."""
+        """The entries of ``devices``; empty for ``auto``."""
         return entries("devices", self.devices)
 
     @property

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The profile gpudirect on the host's side: registers that each boot loses, and the steps for them."""
+"""The host's side of the profile gpudirect: registers that each boot resets, and the steps that set them."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -51,7 +51,7 @@ def observe(system: System, nics: Iterable[str], wanted: bool) -> Host:
 
 
 def steps(host: Host, nics: Iterable[str], wanted: bool) -> Iterator[HostStep | Held[System]]:
-    """Install the unit and set the registers, which waits while an instance runs; or take the unit away."""
+    """Install the unit and set the registers, or remove the unit. Registers wait while an instance runs."""
     if not wanted:
         there = host.installed
         if there.enabled or there.stamp or any(there.files.values()):
@@ -65,15 +65,14 @@ def steps(host: Host, nics: Iterable[str], wanted: bool) -> Iterator[HostStep | 
         key = f"{wrong.bdf}/{wrong.register.lower()}"
         step: HostStep = Step(key, what, f"it is {wrong.value:#x}", Disruption.NONE, op)
         if host.instances:
-            yield Held(
-                step, f"instances run: {', '.join(host.instances[:3])}", "the next boot, or none running"
-            )
+            reason = f"instances run: {', '.join(host.instances[:3])}"
+            yield Held(step, reason, "the next boot, or the end of these instances")
         else:
             yield step
 
 
 def removal(system: System) -> Plan[System]:
-    """The steps that take away what the profile installed; registers stay as they are until the next boot."""
+    """The steps that remove what the profile installed; registers stay as they are until the next boot."""
     there = observe(system, (), wanted=False)
     return Plan(tuple(step for step in steps(there, (), wanted=False) if isinstance(step, Step)))
 
@@ -83,11 +82,11 @@ def to_json(nics: Iterable[str]) -> str:
     return json.dumps({"version": VERSION, "nics": sorted(nics)}) + "\n"
 
 
-def _as_they_are(nics: tuple[str, ...]) -> tuple[str, ...]:
+def _unchanged(nics: tuple[str, ...]) -> tuple[str, ...]:
     return nics
 
 
-_NICS = Record(_as_they_are, {"nics": Listing(pci.ADDRESS, "NICs")}, required=["nics"], lenient=True)
+_NICS = Record(_unchanged, {"nics": Listing(pci.ADDRESS, "NICs")}, required=["nics"], lenient=True)
 
 
 def from_json(text: str) -> tuple[str, ...]:

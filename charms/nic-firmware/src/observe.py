@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 
 def observe(system: System) -> Observed:
-    """Read everything that costs no process."""
+    """Read everything that needs no process."""
     nics, unreadable = find_nics(system)
     known = record.read(system)
     # What cannot be read now may be read again; what is gone is no longer burned.
@@ -43,10 +43,10 @@ def observe(system: System) -> Observed:
 
 
 def ask(system: System, observed: Observed, wanted: Desired) -> Observed:
-    """Add what the firmware of each wanted port says of the parameters that are wanted of it.
+    """Add the firmware's values of the wanted parameters of each port.
 
-    Also what of the host's own network uses each port that a wanted value would take Ethernet from.
-    NICs are asked side by side; the ports of one NIC share its mailbox, and are asked one after the other.
+    Also add how the host's own network uses each port that a wanted value would take Ethernet from. NICs are
+    queried in parallel; the ports of one NIC share its mailbox and are queried one after the other.
     """
     names = {bdf: tuple(settings) for bdf, settings in wanted.ports.items() if settings}
     answers = ask_ports(system, observed.nics, names)
@@ -57,7 +57,7 @@ def ask(system: System, observed: Observed, wanted: Desired) -> Observed:
 def ask_flash(
     system: System, observed: Observed, wanted: Desired, images: tuple[Image, ...], every: bool
 ) -> Observed:
-    """Add what flash has, of every wanted NIC or of those whose burn or restart may not have ended."""
+    """Add what flash has: of every wanted NIC, or only of those with an unfinished burn or restart."""
     nics = [
         nic
         for nic in observed.nics
@@ -70,7 +70,7 @@ def ask_flash(
 
 
 def read_flashes(system: System, nics: Sequence[Nic]) -> dict[str, Flash | str]:
-    """By NIC, what its flash has, or why it cannot be asked; NICs are asked side by side."""
+    """By NIC, what its flash has, or why it cannot be read; NICs are queried in parallel."""
 
     def one(nic: Nic) -> Flash | str:
         try:
@@ -78,17 +78,17 @@ def read_flashes(system: System, nics: Sequence[Nic]) -> dict[str, Flash | str]:
         except MstError as error:
             return error.reason
 
-    return dict(zip((nic.slot for nic in nics), _side_by_side(one, nics)))
+    return dict(zip((nic.slot for nic in nics), _in_parallel(one, nics)))
 
 
 def ask_ports(system: System, nics: Iterable[Nic], names: Mapping[str, tuple[str, ...]]) -> dict[str, Answer]:
-    """By BDF, what the firmware says; an empty tuple of names asks for all parameters."""
+    """By BDF, the firmware's answer; an empty tuple of names asks for all parameters."""
     chosen = [nic for nic in nics if any(port.bdf in names for port in nic.ports)]
 
     def one_nic(nic: Nic) -> dict[str, Answer]:
         return {p.bdf: _ask(system, p.bdf, p.device, names[p.bdf]) for p in nic.ports if p.bdf in names}
 
-    return {bdf: answer for answers in _side_by_side(one_nic, chosen) for bdf, answer in answers.items()}
+    return {bdf: answer for answers in _in_parallel(one_nic, chosen) for bdf, answer in answers.items()}
 
 
 def _ask(system: System, bdf: str, device: str, names: tuple[str, ...]) -> Answer:
@@ -99,7 +99,7 @@ def _ask(system: System, bdf: str, device: str, names: tuple[str, ...]) -> Answe
         return Answer(reason=error.reason, remedy=error.remedy)
 
 
-def _side_by_side(read: Callable[[Nic], T], nics: Sequence[Nic]) -> list[T]:
+def _in_parallel(read: Callable[[Nic], T], nics: Sequence[Nic]) -> list[T]:
     if not nics:
         return []
     with ThreadPoolExecutor(max_workers=len(nics)) as pool:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From desired and observed state to the steps that set and burn, and what waits for a restart. Pure."""
+"""From desired and observed state to the steps that set and burn, and those that wait for a restart. Pure."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
@@ -80,7 +80,7 @@ def plan(
 
 
 def _set_steps(bdf: str, wanted: Desired, observed: Observed) -> Iterator[HostStep]:
-    """One step for what can be set at once, and one for what only that makes settable."""
+    """One step for what can be set now, and one for parameters that the firmware hides until then."""
     different = [setting for setting, state in states(bdf, wanted, observed) if state is State.SET]
     answer = observed.answers.get(bdf, Answer())
     later = [s for s in different if s.name not in answer.parameters]

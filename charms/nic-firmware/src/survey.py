@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One look at the host: what is wanted, what is there, and the plan between them. Writes nothing."""
+"""Observe, select and plan in one call, as hooks and actions use them. Writes nothing."""
 
 from typing import NamedTuple
 
@@ -25,17 +25,17 @@ from verify import registers, verify
 
 
 class Survey(NamedTuple):
-    """What one look at the host gives.
+    """What one survey of the host gives.
 
     Attributes:
-        wanted: what the options and the other charms lead to.
+        wanted: the desired state, from the options and the other charms' requests.
         observed: the host.
         others: what the machine's other charms hand over.
         gpudirect: what the profile of that name needs of the host.
         plan: the steps from one to the other.
         policy: what the operator allows.
-        accepted: always: what the options do not find is a finding of its own.
-        boot_at_work: never: nothing at boot is waited for.
+        accepted: always True: names that match no device are findings.
+        boot_at_work: always False: no hook waits for the boot unit.
 
     """
 
@@ -50,17 +50,17 @@ class Survey(NamedTuple):
 
     @property
     def reboot_reasons(self) -> tuple[str, ...]:
-        """Why this host needs a reboot, one phrase each; the same for the same change."""
+        """Why this host needs a reboot, one phrase each, which stays the same for the same change."""
         return (*reboot_reasons(self.wanted, self.observed, self.plan), *self._losses)
 
     @property
     def not_ready(self) -> str:
-        """What has to be in place before the reboot; empty when all is."""
+        """Why the reboot must wait; empty when it may take place."""
         if self._losses:
             return f"{self._losses[0]} would take Ethernet from a port that the host uses"
         if unset(self.plan):
             return "firmware parameters are not set yet"
-        return "a burn of firmware has not come to its end" if self.observed.record.burns else ""
+        return "a burn of firmware has not finished" if self.observed.record.burns else ""
 
     @property
     def _losses(self) -> tuple[str, ...]:
@@ -68,7 +68,7 @@ class Survey(NamedTuple):
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """What differs, worst things included."""
+        """What differs, with the plan's own findings."""
         found = verify(self.wanted, self.observed, self.plan, self.policy)
         return (*found, *registers(self.gpudirect))
 

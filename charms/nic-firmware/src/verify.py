@@ -36,7 +36,7 @@ def verify(wanted: Desired, observed: Observed, planned: Plan[System], policy: P
 
 
 def _differences(wanted: Desired, observed: Observed, policy: Policy) -> Iterator[Finding]:
-    # preflight has said of these that no hook and no reboot is to bring them
+    # preflight reports these: neither a hook nor a reboot may apply them
     nics = chosen_nics(wanted, observed)
     taken = {setting for nic in nics for setting, *_ in taking(nic, wanted, observed)}
     for bdf in wanted.ports:
@@ -83,8 +83,8 @@ def _burns(observed: Observed, policy: Policy) -> Iterator[Finding]:
         flash = observed.flashes.get(nic.slot)
         known = observed.record.get(nic.ports[0].bdf, FIRMWARE)
         if isinstance(flash, str) and known:
-            what = f"whether firmware {known.value} runs, which was burned, cannot be told: {flash}"
-            yield Finding(Severity.WARNING, nic.slot, what, "asked again at the next hook")
+            what = f"cannot tell whether the burned firmware {known.value} runs: {flash}"
+            yield Finding(Severity.WARNING, nic.slot, what, "read again at the next hook")
         if not isinstance(flash, Flash) or flash.version == flash.running:
             continue
         what = f"firmware {flash.version} is in flash, {flash.running} runs"

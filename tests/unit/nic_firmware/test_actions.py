@@ -74,7 +74,7 @@ def test_set_parameters_sets_once_and_wakes_the_unit(node: Node) -> None:
 
 def test_what_is_set_once_says_what_makes_it_active(node: Node) -> None:
     node.configure(profile="").emit()
-    after = "active after the host's next restart; one is asked for only where an option declares it"
+    after = "active after the host's next restart, which is requested only for values that an option declares"
     done = node.action("set-parameters", parameters="CNP_DSCP_P1=26 ATS_ENABLED=1")
     assert done["then"] == f"ATS_ENABLED, CNP_DSCP_P1: {after}"
     saved = node.action("backup")["backup-0000-3b-00-0"]
@@ -104,7 +104,7 @@ def test_set_parameters_sets_what_hides_another_one_first(node: Node) -> None:
         ("NUM_OF_VFS=31", "NUM_OF_VFS is set by option num-vfs"),
         ("CNP_DSCP_P1=64", "'64' is not allowed"),
         ("CNP_DSCP_P3=6", "the firmware does not offer CNP_DSCP_P3"),
-        ("MAX_ACC_OUT_READ=44", "set ADVANCED_PCI_SETTINGS=1 too"),
+        ("MAX_ACC_OUT_READ=44", "also set ADVANCED_PCI_SETTINGS=1"),
         ("", "parameters"),
     ],
 )
@@ -117,7 +117,7 @@ def test_set_parameters_refuses(node: Node, parameters: str, says: str) -> None:
 def test_reset_wants_confirmation_and_resets(node: Node) -> None:
     node.configure(profile="").emit()
     node.action("set-parameters", parameters="CNP_DSCP_P1=26")
-    assert "say confirm=true" in node.failure("reset-parameters", devices="enp59s0f0np0")
+    assert "confirm it with confirm=true" in node.failure("reset-parameters", devices="enp59s0f0np0")
     assert node.next_boot("CNP_DSCP_P1") == 26
     assert node.action("reset-parameters", devices="bond0", confirm=True)["reset"] == "3b:00"
     assert node.next_boot("CNP_DSCP_P1") == 48

@@ -245,7 +245,7 @@ def test_power_that_is_lost_in_two_burns_leaves_a_third_to_the_operator(node: No
         cut_power(node)
     assert node.emit("start").name == "blocked"
     assert node.host.flash.begun == [NEW, NEW]
-    assert f"2 burns of firmware {NEW} did not succeed, the last one: it was cut off" in node.findings()
+    assert f"2 burns of firmware {NEW} did not succeed, the last one: it was interrupted" in node.findings()
     node.action("burn")
     assert flash(node)[0] == NEW
 

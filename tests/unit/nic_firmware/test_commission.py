@@ -64,7 +64,7 @@ def test_gpudirect_sets_the_firmware_and_leaves_the_ephemeral_host_alone(
     ("options", "says"),
     [
         ({"parameters": "NUM_VF_MSIX=5000"}, "a whole number from 0 to 1023"),
-        ({"parameters": "MAX_ACC_OUT_READ=44"}, "set ADVANCED_PCI_SETTINGS=1 too"),
+        ({"parameters": "MAX_ACC_OUT_READ=44"}, "also set ADVANCED_PCI_SETTINGS=1"),
         ({"num_vfs": 120}, "Illegal constraint"),
     ],
 )

@@ -92,7 +92,7 @@ def test_what_takes_ethernet_from_the_hosts_bond_is_blocked_before_any_write(
     assert found["severity"] == "blocked"
     assert "would take Ethernet from this port; enp59s0f" in found["what"]
     assert "carries bond0" in found["what"]
-    assert found["remedy"] == "nothing of this NIC is changed unless option allow-ethernet-loss is true"
+    assert found["remedy"] == "this NIC is not changed unless option allow-ethernet-loss is true"
 
 
 @pytest.mark.parametrize(("parameters", "bdf"), TAKING)
