@@ -84,7 +84,7 @@ def chosen_nics(wanted: Desired, observed: Observed) -> Iterator[Nic]:
 
 
 def states(bdf: str, wanted: Desired, observed: Observed) -> Iterator[tuple[Setting, State]]:
-    """Each setting of a port that answered, and its state: SET also for a hidden one that its gate will show."""
+    """Each setting of a port that answered, and its state; hidden ones whose gate will be set are SET."""
     answer = observed.answers.get(bdf, Answer())
     if answer.reason:
         return

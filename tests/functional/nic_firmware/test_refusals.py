@@ -31,7 +31,7 @@ def offline(parameters: str, says: str) -> object:
         ("MAX_ACC_OUT_READ=44", "also set ADVANCED_PCI_SETTINGS=1, which makes the firmware offer it"),
     ],
 )
-def test_a_setting_that_cannot_be_is_refused_in_one_sentence(alone: Pair, parameters: str, says: str) -> None:
+def test_an_impossible_setting_is_refused_in_one_sentence(alone: Pair, parameters: str, says: str) -> None:
     before = alone.mstconfig("query")
     result = alone.firmware.emit("config_changed", config={"profile": "", "parameters": parameters})
     assert result.status[0] == "blocked", result.status
@@ -51,7 +51,7 @@ def test_a_locked_down_nic_and_one_that_vanished_are_named_and_nothing_is_writte
 
 
 @pytest.mark.thorough
-def test_please_power_cycle_is_terminal_and_asks_for_no_reboot(alone: Pair) -> None:
+def test_no_reboot_is_requested_if_mstconfig_requires_a_power_cycle(alone: Pair) -> None:
     alone.guest.run("echo N > /sys/module/mlx5_core/parameters/warm_reboot_applies")
     result = alone.firmware.start()
     assert result.status[0] == "blocked", result.status

@@ -60,7 +60,7 @@ def test_a_charm_does_not_read_its_own_file(host: FakeHost):
     assert read_others(host, "nic-firmware") == ((), ())
 
 
-def test_nothing_handed_over_is_nothing_beyond_the_options(host: FakeHost):
+def test_without_files_nothing_is_requested(host: FakeHost):
     assert read_others(host, "sriov-switchdev") == ((), ())
 
 
@@ -91,7 +91,7 @@ def test_the_same_again_writes_nothing(host: FakeHost):
     assert host.trace == []
 
 
-def test_a_wish_keeps_its_age_while_its_reasons_stay(host: FakeHost):
+def test_a_request_keeps_its_age_while_its_reasons_stay(host: FakeHost):
     publish(host, FULL)
     later = RebootRequest(REQUEST.reasons, since=9_000, ready=True)
     changed = RebootRequest(("something else",), since=9_000, ready=True)
@@ -112,7 +112,7 @@ def test_a_malformed_file_of_its_own_is_replaced(host: FakeHost):
     assert read_others(host, "sriov-switchdev") == ((PLAIN,), ())
 
 
-def test_a_reboot_of_the_host_takes_it_away(host: FakeHost):
+def test_a_reboot_of_the_host_deletes_it(host: FakeHost):
     publish(host, FULL)
 
     host.reboot()
@@ -120,7 +120,7 @@ def test_a_reboot_of_the_host_takes_it_away(host: FakeHost):
     assert read_others(host, "sriov-switchdev") == ((), ())
 
 
-def test_the_stop_hook_takes_it_away(host: FakeHost):
+def test_the_stop_hook_deletes_it(host: FakeHost):
     publish(host, PLAIN)
 
     withdraw(host, "nic-firmware")
@@ -135,7 +135,7 @@ def test_the_file_of_a_unit_that_left_the_machine_is_ignored(host: FakeHost):
     assert read_others(host, "sriov-switchdev") == ((), ())
 
 
-def test_other_files_of_the_directory_are_none_of_its_business(host: FakeHost):
+def test_other_files_of_the_directory_are_ignored(host: FakeHost):
     for name in ("boot-outcome", ".nic-firmware.json.new", "NIC.json", "../x.json"):
         host.files.install(f"{handover.DIRECTORY}/{name}", b"{", 0o600)
 
@@ -192,9 +192,7 @@ def test_a_field_of_a_later_revision_is_ignored(host: FakeHost):
         ({"pending": "\x1b[31m"}, "pending: '\\x1b[31m' is not allowed; expected one line of text"),
     ],
 )
-def test_a_malformed_file_is_one_finding_and_counts_as_absent(
-    host: FakeHost, fields: dict[str, Any], reason: str
-):
+def test_a_malformed_file_is_one_finding_and_is_ignored(host: FakeHost, fields: dict[str, Any], reason: str):
     put(host, json.dumps({**CONTENT, **fields}))
     publish(host, FULL)
 
@@ -226,7 +224,7 @@ def test_a_malformed_file_is_one_finding_and_counts_as_absent(
         ("\udcff", "'\\udcff' is not allowed; expected JSON (Expecting value in line 1)"),
     ],
 )
-def test_what_is_no_handover_at_all(host: FakeHost, text: str, reason: str):
+def test_files_that_are_not_a_handover(host: FakeHost, text: str, reason: str):
     put(host, text)
 
     _, (finding,) = read_others(host, "sriov-switchdev")
@@ -243,7 +241,7 @@ def test_a_file_that_cannot_be_read_is_one_finding(host: FakeHost):
     ]
 
 
-def test_a_mistake_of_the_writers_is_refused_before_it_is_written(host: FakeHost):
+def test_a_value_that_is_not_allowed_is_refused_before_it_is_written(host: FakeHost):
     with pytest.raises(ValueError, match=r"^vfs\.eth0: 'eth0' is not allowed"):
         publish(host, Handover("nic-firmware", "nic-firmware/0", "nic-firmware", vfs={"eth0": 8}))
 
@@ -262,7 +260,7 @@ def test_a_charm_that_wants_a_reboot_from_another_owner_is_named():
     )
 
 
-def test_the_owner_is_learned_from_the_charm_that_is_configured_with_it():
+def test_the_reboot_owner_is_read_from_the_other_charms_file():
     assert owner_by([PLAIN, FULL], "roce-qos") == "nic-firmware"
     assert owner_by([PLAIN, FULL], "x") is None
 
@@ -296,7 +294,7 @@ handovers = st.builds(
 
 
 @given(handovers)
-def test_any_handover_comes_back_as_it_was(published: Handover):
+def test_any_handover_is_read_back(published: Handover):
     host = FakeHost()
     host.files.install(f"{AGENTS}/unit-roce-qos-3/agent.conf", b"", 0o600)
 
