@@ -9,7 +9,7 @@ import ethernet
 import record
 from desired import Desired
 from hostnic.devices import users
-from hostnic.devices.nics import find_nics
+from hostnic.devices.inventory import find_nics
 from hostnic.devices.port import Nic
 from hostnic.firmware import mstconfig, msterrors, mstflint
 from hostnic.firmware.msterrors import MstError

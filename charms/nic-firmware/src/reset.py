@@ -10,7 +10,7 @@ from changes import Burn, Reboot, read_parameters
 from converge import Disruption, Held, Plan, Step, StepError
 from desired import Desired, Setting
 from hostnic.devices import users
-from hostnic.devices.nics import find_nics
+from hostnic.devices.inventory import find_nics
 from hostnic.devices.port import Nic
 from hostnic.firmware import msterrors
 from hostnic.process import CommandError

@@ -11,12 +11,13 @@ from collections.abc import Callable, Iterable, Sequence
 from converge import Finding, Severity
 
 from hostnic.devices import pci
-from hostnic.devices.port import Port
+from hostnic.devices.port import Nic, Port
 from hostnic.system import Link, System
 
 MELLANOX = "15b3:"
 """How the device id of a ConnectX or BlueField begins."""
 NETWORK_CLASS = "0x02"
+NET = "/sys/class/net"
 
 UPLINK_NAME = re.compile(r"p\d+(s\d+)?")
 REPRESENTOR_NAME = re.compile(r"(c\d+)?pf\d+(vf|sf)\d+")
@@ -61,6 +62,36 @@ def of_links(links: Sequence[Link]) -> Callable[[str], Netdev]:
         return (own.name, own.master, own.master in bonds) if own else (None, None, False)
 
     return netdev_of
+
+
+def find_nics(system: System) -> tuple[tuple[Nic, ...], tuple[Finding, ...]]:
+    """ConnectX and BlueField NICs by slot, and what could not be read: for work on the firmware.
+
+    From sysfs alone: it works without driver and netlink, and with the standard library alone (MAAS).
+    """
+    found, findings = read(system, lambda bdf: netdev_of(system, bdf))
+    ports: dict[str, tuple[Port, ...]] = {}
+    for port in found:
+        if port.device.startswith(MELLANOX):
+            ports[port.nic] = (*ports.get(port.nic, ()), port)
+    return tuple(Nic(slot, of_nic) for slot, of_nic in ports.items()), tuple(findings)
+
+
+def netdev_of(system: System, bdf: str) -> Netdev:
+    """A function's first netdev that is not a representor."""
+    try:
+        names = sorted(system.listdir(pci.attribute(bdf, "net")))
+    except OSError:
+        names = []  # it has no driver
+    for name in names:
+        try:
+            port_name = system.read(f"{NET}/{name}/phys_port_name").strip()
+        except OSError:
+            port_name = ""  # its driver has none
+        if not port_name or UPLINK_NAME.fullmatch(port_name):
+            master = pci.linked(system, f"{NET}/{name}/master")
+            return name, master, master is not None and system.exists(f"{NET}/{master}/bonding")
+    return None, None, False
 
 
 def unreadable(bdf: str, error: OSError) -> Finding:

@@ -8,7 +8,7 @@ import pytest
 from commission import commission
 from config import Options
 from desired import Setting
-from hostnic.devices.nics import find_nics
+from hostnic.devices.inventory import find_nics
 from hostnic.firmware.mstdatabase import Database
 from hostnic.testing import FakeHost
 from hostnic.testing.mst import BOOL, FakeParameter
