@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 import burning
 import ethernet
 import images
-import record
 import selection
 from activation import POWER_CYCLE, ineffective
 from charmkit.output import Output, Table
@@ -151,10 +150,9 @@ class Actions:
             raise ActionError(f"{error.reason}; {error.remedy}") from error
         if not found:
             raise ActionError("there is no image: set firmware-url and firmware-sha256, or attach one")
-        flashes, known = read_flashes(self._system, nics), record.read(self._system)
-        todo, findings = burning.steps(
-            nics, flashes, found, known, asked=True, older=given.allow_older, progress=progress
-        )
+        flashes = read_flashes(self._system, nics)
+        observed = observe(self._system)._replace(images=found, flashes=flashes)
+        todo, findings = burning.steps(nics, observed, asked=True, older=given.allow_older, progress=progress)
         if findings and not todo:
             raise ActionError(findings[0].sentence())
         outcome = execute(Plan(tuple(todo)), self._system, lambda step: progress(f"{step.what}: {step.why}"))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which image each NIC gets, the step that burns it, and what prevents the burn. Pure."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from changes import Burn, ignore, mismatch
 from converge import Disruption, Finding, Severity, Step
@@ -9,36 +9,25 @@ from hostnic.devices.port import Nic
 from hostnic.firmware import mstflint
 from hostnic.firmware.mstflint import Flash, Image
 from hostnic.system import HostStep
+from observed import Observed
 from record import Record
 
 MAX_ATTEMPTS = 2
 """Failed burns of one image into one NIC after which hooks stop trying: flash wears with each burn."""
 
 
-def obstacles(
-    nics: Iterable[Nic],
-    flashes: Mapping[str, Flash | str],
-    images: Collection[Image],
-    known: Record,
-    going_on: Collection[str],
-) -> Iterator[Finding]:
+def obstacles(nics: Iterable[Nic], observed: Observed) -> Iterator[Finding]:
     """What keeps hooks from burning an image and only the operator can fix.
 
-    Args:
-        nics: the NICs.
-        flashes: by NIC, what flash has.
-        images: that the charm has on disk.
-        known: which burns failed.
-        going_on: NICs whose burn is under way: it is followed even after failed ones.
-
+    A burn that is under way is followed even after failed ones.
     """
-    by_psid = {image.psid: image for image in images}
-    for nic in nics if images else ():
-        flash = flashes.get(nic.slot)
+    by_psid = {image.psid: image for image in observed.images}
+    for nic in nics if by_psid else ():
+        flash = observed.flashes.get(nic.slot)
         if isinstance(flash, str):
             yield Finding(Severity.BLOCKED, nic.slot, flash, "no image is burned")
-        elif flash and flash.psid in by_psid and nic.slot not in going_on:
-            yield from _given_up(nic, flash, by_psid[flash.psid], known)
+        elif flash and flash.psid in by_psid and nic.slot not in observed.burning:
+            yield from _given_up(nic, flash, by_psid[flash.psid], observed.record)
 
 
 def _given_up(nic: Nic, flash: Flash, image: Image, known: Record) -> Iterator[Finding]:
@@ -54,11 +43,8 @@ def _given_up(nic: Nic, flash: Flash, image: Image, known: Record) -> Iterator[F
 
 
 def steps(
-    nics: Iterable[Nic],
-    flashes: Mapping[str, Flash | str],
-    images: Iterable[Image],
-    known: Record,
-    going_on: Collection[str] = (),
+    nics: Sequence[Nic],
+    observed: Observed,
     *,
     asked: bool = False,
     older: bool = False,
@@ -72,24 +58,18 @@ def steps(
 
     Args:
         nics: the NICs.
-        flashes: by NIC, what flash has.
-        images: that the charm has on disk.
-        known: which burns were interrupted, and which failed.
-        going_on: NICs whose burn is under way.
+        observed: the host, with its images and flashes.
         asked: the operator asks for the burn: earlier failures do not count.
         older: also burn an image that is older than what flash has.
         progress: called with the progress of a burn.
 
     """
-    by_psid = {image.psid: image for image in images}
-    there = tuple(nics)
+    by_psid = {image.psid: image for image in observed.images}
     todo = list[HostStep]()
-    findings = list(
-        obstacles(there, flashes, tuple(by_psid.values()), Record() if asked else known, going_on)
-    )
+    findings = list(obstacles(nics, observed._replace(record=Record()) if asked else observed))
     given_up = {finding.subject for finding in findings}
-    for nic in there:
-        flash = flashes.get(nic.slot)
+    for nic in nics:
+        flash = observed.flashes.get(nic.slot)
         if not isinstance(flash, Flash) or not by_psid or nic.slot in given_up:
             continue
         image = by_psid.get(flash.psid)
@@ -100,7 +80,7 @@ def steps(
             remedy = "attach the image of the NIC's own vendor"
             findings.append(Finding(Severity.WARNING, nic.slot, what, remedy))
             continue
-        interrupted = known.burns.get(nic.slot)
+        interrupted = observed.record.burns.get(nic.slot)
         again = interrupted == image.version or (asked and interrupted is not None)
         if image.version == flash.version and not again:
             continue

@@ -102,4 +102,4 @@ def _was(setting: Setting, answer: Answer) -> str:
 def _burns(nic: Nic, observed: Observed, policy: Policy) -> tuple[list[HostStep], list[Finding]]:
     if not policy.burn:
         return [], []
-    return burning.steps([nic], observed.flashes, observed.images, observed.record, observed.burning)
+    return burning.steps([nic], observed)

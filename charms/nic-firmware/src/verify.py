@@ -21,10 +21,7 @@ def verify(wanted: Desired, observed: Observed, planned: Plan[System], policy: P
     """Differences per port, and the plan's own findings; those about one NIC with their full severity."""
     troubled = [finding for findings in preflight(wanted, observed).values() for finding in findings]
     if policy.burn:
-        nics = chosen_nics(wanted, observed)
-        troubled += burning.obstacles(
-            nics, observed.flashes, observed.images, observed.record, observed.burning
-        )
+        troubled += burning.obstacles(chosen_nics(wanted, observed), observed)
     about = {(finding.subject, finding.what) for finding in troubled}
     others = [finding for finding in planned.findings if (finding.subject, finding.what) not in about]
     return (
