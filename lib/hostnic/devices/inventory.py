@@ -44,7 +44,7 @@ def read(
     """
     found: list[Port] = []
     findings: list[Finding] = []
-    for bdf in sorted(system.listdir(pci.DEVICES) if among is None else among):
+    for bdf in sorted(system.files.listdir(pci.DEVICES) if among is None else among):
         try:
             if _is_port(system, bdf):
                 found.append(_port(system, bdf, *netdev_of(bdf)))
@@ -80,17 +80,17 @@ def find_nics(system: System) -> tuple[tuple[Nic, ...], tuple[Finding, ...]]:
 def netdev_of(system: System, bdf: str) -> Netdev:
     """A function's first netdev that is not a representor."""
     try:
-        names = sorted(system.listdir(pci.attribute(bdf, "net")))
+        names = sorted(system.files.listdir(pci.attribute(bdf, "net")))
     except OSError:
         names = []  # it has no driver
     for name in names:
         try:
-            port_name = system.read(f"{NET}/{name}/phys_port_name").strip()
+            port_name = system.files.read(f"{NET}/{name}/phys_port_name").strip()
         except OSError:
             port_name = ""  # its driver has none
         if not port_name or UPLINK_NAME.fullmatch(port_name):
             master = pci.linked(system, f"{NET}/{name}/master")
-            return name, master, master is not None and system.exists(f"{NET}/{master}/bonding")
+            return name, master, master is not None and system.files.exists(f"{NET}/{master}/bonding")
     return None, None, False
 
 
@@ -125,13 +125,15 @@ def representors(links: Iterable[Link], bdf: str) -> list[Link]:
 
 def _is_port(system: System, bdf: str) -> bool:
     """Whether it is a network function and no VF; of those there may be hundreds, so that is asked first."""
-    return not system.exists(pci.attribute(bdf, "physfn")) and system.read(
+    return not system.files.exists(pci.attribute(bdf, "physfn")) and system.files.read(
         pci.attribute(bdf, "class")
     ).startswith(NETWORK_CLASS)
 
 
 def _port(system: System, bdf: str, netdev: str | None, master: str | None, bonded: bool) -> Port:
-    vendor, device = (system.read(pci.attribute(bdf, name)).strip()[2:] for name in ("vendor", "device"))
+    vendor, device = (
+        system.files.read(pci.attribute(bdf, name)).strip()[2:] for name in ("vendor", "device")
+    )
     return Port(
         bdf=bdf,
         device=f"{vendor}:{device}",
