@@ -20,7 +20,6 @@ import record
 import steps as nic
 from converge import Plan, StepError, execute
 from desired import Desired, Port
-from hostnic import ops
 from hostnic.devices import discover
 from hostnic.devices.model import Host
 from hostnic.machine import Machine
@@ -113,13 +112,16 @@ def to_legacy(system: System, pairs: Sequence[Work]) -> list[Trouble]:
 
     Autoprobe stays off: VFs that the firmware brings after all remain unbound.
     """
+    from hostnic.ops.eswitch import SetEswitchMode
+    from hostnic.ops.vf import DestroyVfs
+
     troubles: list[Trouble] = []
     for port, _ in pairs:
         bdf = port.bdf
         for op in (
             changes.UnbindVfs(bdf),
-            ops.SetEswitchMode(bdf, "legacy"),
-            ops.DestroyVfs(bdf),
+            SetEswitchMode(bdf, "legacy"),
+            DestroyVfs(bdf),
         ):
             try:
                 op.run(system)

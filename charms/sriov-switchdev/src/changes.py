@@ -4,8 +4,8 @@
 from dataclasses import dataclass
 
 from converge import StepError
-from hostnic import ops
 from hostnic.devices import pci
+from hostnic.ops.vf import BindVf, UnbindVf
 from hostnic.system import System
 
 
@@ -18,7 +18,7 @@ class UnbindVfs:
     def run(self, system: System) -> None:
         """Unbind in order of index."""
         for address in pci.vf_addresses(system, self.bdf).values():
-            ops.UnbindVf(address).run(system)
+            UnbindVf(address).run(system)
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class BindVfs:
         for address in pci.vf_addresses(system, self.bdf).values():
             if pci.driver(system, address) is None:
                 try:
-                    ops.BindVf(address, self.deadline).run(system)
+                    BindVf(address, self.deadline).run(system)
                 except StepError as error:
                     refused.append(error)
         if refused:

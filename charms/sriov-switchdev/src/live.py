@@ -19,8 +19,10 @@ from converge import StepError
 from hostnic.devices import discover
 from hostnic.devices.model import Host, Pf
 from hostnic.network import reachability
-from hostnic.ops import CreateVfs, DestroyVfs, JoinBond, LeaveBond, RemoveFile, SetAutoprobe, SetEswitchMode
-from hostnic.ops.bonding import MEMBER_DEADLINE
+from hostnic.ops.bonding import MEMBER_DEADLINE, JoinBond, LeaveBond
+from hostnic.ops.eswitch import SetEswitchMode
+from hostnic.ops.files import RemoveFile
+from hostnic.ops.vf import CreateVfs, DestroyVfs, SetAutoprobe
 from hostnic.system import System
 
 TIMER = "ovn-offload-sriov-revert"

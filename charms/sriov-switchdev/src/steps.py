@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The steps of a NIC and its ports, for hooks and for boot alike. Pure.
 
+An operation is imported where its step is built: a hook that changes nothing loads none.
+
 The order is the one that mlx5 needs (see README.md): VFs created unbound, switchdev with every VF
 unbound, both ports in the bond, VF-LAG active, then VFs bound.
 """
@@ -10,7 +12,6 @@ from collections.abc import Sequence
 import changes
 from converge import Disruption, Op, Step
 from desired import Port
-from hostnic import ops
 from hostnic.devices.model import Pf
 from hostnic.system import HostStep, System
 
@@ -30,6 +31,9 @@ def create(port: Port, pf: Pf, steering_mode: str | None, host_network: bool) ->
         host_network: the port itself carries the node's own network.
 
     """
+    from hostnic.ops.eswitch import SetEswitchMode, SetInlineMode, SetSteeringMode
+    from hostnic.ops.vf import CreateVfs, DestroyVfs, SetAutoprobe
+
     bdf, steps = port.bdf, list[HostStep]()
     flap = Disruption.HOST_NETWORK_CUT if host_network else Disruption.LINK_FLAP
     recreate = pf.port.num_vfs != port.num_vfs
@@ -39,10 +43,10 @@ def create(port: Port, pf: Pf, steering_mode: str | None, host_network: bool) ->
 
     if recreate and pf.eswitch_mode != "legacy":
         why = "the number of VFs changes in legacy mode only"
-        add("legacy", f"set {bdf} to legacy mode", why, flap, ops.SetEswitchMode(bdf, "legacy"))
+        add("legacy", f"set {bdf} to legacy mode", why, flap, SetEswitchMode(bdf, "legacy"))
     if steering_mode and pf.steering_mode != steering_mode:
         why = f"it is {pf.steering_mode or 'not known'}, and changes in legacy mode only"
-        op = ops.SetSteeringMode(bdf, steering_mode)
+        op = SetSteeringMode(bdf, steering_mode)
         add("steering", f"set steering mode {steering_mode} on {bdf}", why, Disruption.NONE, op)
     if pf.autoprobe:
         why = "VFs stay unbound until the NIC is ready for them"
@@ -51,12 +55,12 @@ def create(port: Port, pf: Pf, steering_mode: str | None, host_network: bool) ->
             f"turn VF autoprobe of {bdf} off",
             why,
             Disruption.NONE,
-            ops.SetAutoprobe(bdf, False),
+            SetAutoprobe(bdf, False),
         )
     if recreate and pf.port.num_vfs:
         why = f"{port.num_vfs} are wanted, and their number changes through 0 only"
         what = f"destroy the {pf.port.num_vfs} VFs of {bdf}"
-        add("destroy", what, why, Disruption.VF_DESTROYING, ops.DestroyVfs(bdf))
+        add("destroy", what, why, Disruption.VF_DESTROYING, DestroyVfs(bdf))
     if recreate:
         why = f"it has {pf.port.num_vfs}"
         add(
@@ -64,13 +68,13 @@ def create(port: Port, pf: Pf, steering_mode: str | None, host_network: bool) ->
             f"create {port.num_vfs} VFs on {bdf}",
             why,
             Disruption.NONE,
-            ops.CreateVfs(bdf, port.num_vfs),
+            CreateVfs(bdf, port.num_vfs),
         )
     if pf.port.device in INLINE_TRANSPORT:
         why = "this NIC needs it for switchdev mode"
-        add("inline", f"set inline mode transport on {bdf}", why, flap, ops.SetInlineMode(bdf, "transport"))
+        add("inline", f"set inline mode transport on {bdf}", why, flap, SetInlineMode(bdf, "transport"))
     why = "its VFs are new" if pf.eswitch_mode == "switchdev" else f"it is in {pf.eswitch_mode} mode"
-    add("switchdev", f"set {bdf} to switchdev mode", why, flap, ops.SetEswitchMode(bdf, "switchdev"))
+    add("switchdev", f"set {bdf} to switchdev mode", why, flap, SetEswitchMode(bdf, "switchdev"))
     return [*steps, *offload(port, pf, anew=True)]
 
 
@@ -78,9 +82,11 @@ def offload(port: Port, pf: Pf, anew: bool = False) -> list[HostStep]:
     """hw-tc-offload of the uplink, which a mode change may reset (``anew``)."""
     if pf.hw_tc_offload is not False and not anew:
         return []
+    from hostnic.ops.eswitch import SetHwTcOffload
+
     why = "it is off" if pf.hw_tc_offload is False else "the mode change may reset it"
     netdev = pf.netdev or port.netdev
-    op = ops.SetHwTcOffload(netdev, True)
+    op = SetHwTcOffload(netdev, True)
     return [_step(f"{port.bdf}/offload", f"turn hw-tc-offload of {netdev} on", why, op)]
 
 
@@ -115,9 +121,11 @@ def bind(pairs: Sequence[Work], anew: bool) -> list[HostStep]:
     for port, pf in pairs:
         unbound = sum(vf.driver is None for vf in pf.vfs)
         if anew or not pf.autoprobe:
+            from hostnic.ops.vf import SetAutoprobe
+
             what = f"turn VF autoprobe of {port.bdf} on"
             why = "while it is off no VF can be bound"
-            steps.append(_step(f"{port.bdf}/autoprobe-on", what, why, ops.SetAutoprobe(port.bdf, True)))
+            steps.append(_step(f"{port.bdf}/autoprobe-on", what, why, SetAutoprobe(port.bdf, True)))
         if unbound or anew:
             why = "last, as VF-LAG is active" if port.lag else "last, as the port is in switchdev mode"
             if port.lag and not anew and vf_lag(pf) is False:
@@ -131,8 +139,10 @@ def leave(port: Port, pf: Pf) -> list[HostStep]:
     """Take the port out of its bond; its neighbour carries the node's network meanwhile."""
     if pf.bond is None or pf.netdev is None:
         return []
+    from hostnic.ops.bonding import LeaveToOthers
+
     what, why = f"take {pf.netdev} out of {pf.bond}", "the eswitch mode changes outside a bond only"
-    op = ops.LeaveToOthers(pf.netdev)
+    op = LeaveToOthers(pf.netdev)
     return [_step(f"{port.bdf}/leave", what, why, op, Disruption.HOST_NETWORK_CUT)]
 
 
@@ -140,6 +150,8 @@ def join(port: Port, pf: Pf) -> list[HostStep]:
     """Put the port into its bond, and wait until it carries traffic there."""
     if port.bond is None:
         return []
+    from hostnic.ops.bonding import AwaitMember, JoinBond
+
     netdev = pf.netdev or port.netdev
     what = f"wait until {netdev} carries traffic in {port.bond}"
     return [
@@ -147,19 +159,21 @@ def join(port: Port, pf: Pf) -> list[HostStep]:
             f"{port.bdf}/join",
             f"put {netdev} into {port.bond}",
             "it belongs there",
-            ops.JoinBond(netdev, port.bond),
+            JoinBond(netdev, port.bond),
             Disruption.LINK_FLAP,
         ),
-        _step(f"{port.bdf}/member", what, "its neighbour relies on it", ops.AwaitMember(netdev, port.bond)),
+        _step(f"{port.bdf}/member", what, "its neighbour relies on it", AwaitMember(netdev, port.bond)),
     ]
 
 
 def await_lag(pairs: Sequence[Work], deadline: float) -> HostStep:
     """Wait for the NIC to bond its ports."""
+    from hostnic.ops.bonding import AwaitLag
+
     bdfs = tuple(port.bdf for port, _ in pairs)
     what = f"wait for VF-LAG of {' and '.join(bdfs)}"
     why = "VFs are bound only when it is active"
-    return _step(f"{pairs[0][0].nic}/lag", what, why, ops.AwaitLag(bdfs, deadline))
+    return _step(f"{pairs[0][0].nic}/lag", what, why, AwaitLag(bdfs, deadline))
 
 
 def needs_work(port: Port, pf: Pf) -> bool:

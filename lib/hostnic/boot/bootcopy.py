@@ -18,7 +18,6 @@ from typing import NamedTuple
 
 from converge import Disruption, Step
 
-from hostnic import ops
 from hostnic.netlink import channel as netlink
 from hostnic.system import System
 
@@ -86,8 +85,10 @@ class InstallBootCopy:
 
     def run(self, system: System) -> None:
         """Each file is replaced atomically."""
-        ops.InstallFile(self.copy.path, archive(self.copy)).run(system)
-        ops.InstallFile(self.copy.stamp_path, self.stamp.encode()).run(system)
+        from hostnic.ops.files import InstallFile  # a hook on a host in order installs nothing
+
+        InstallFile(self.copy.path, archive(self.copy)).run(system)
+        InstallFile(self.copy.stamp_path, self.stamp.encode()).run(system)
 
 
 def _origin(module: str) -> Path:

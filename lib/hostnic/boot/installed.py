@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 from converge import Disruption, Step
 
-from hostnic import ops
 from hostnic.boot import units
 from hostnic.boot.bootcopy import BootCopy
 from hostnic.system import System
@@ -53,13 +52,17 @@ def steps(
     for path, text in wanted.items():
         now = found.files.get(path)
         if now != text:
+            from hostnic.ops.files import InstallFile  # a hook on a host in order installs nothing
+
             why = "there is none" if now is None else "it reads otherwise"
-            op = ops.InstallFile(path, text.encode(), 0o600 if path == private else 0o644)
+            op = InstallFile(path, text.encode(), 0o600 if path == private else 0o644)
             todo.append(Step(path, f"install {path}", why, Disruption.NONE, op))
     for name in names:
         if name not in found.enabled:
+            from hostnic.ops.services import EnableUnit
+
             what, why = f"enable {name}", "it does not start at boot"
-            todo.append(Step(f"{name}/enabled", what, why, Disruption.NONE, ops.EnableUnit(name)))
+            todo.append(Step(f"{name}/enabled", what, why, Disruption.NONE, EnableUnit(name)))
     return todo
 
 
@@ -67,17 +70,20 @@ def removal(
     found: Installed, names: Sequence[str], paths: Iterable[str], directories: Iterable[str]
 ) -> list[Step[System]]:
     """The steps that take all of it away again: units first, then files, then whole directories."""
+    from hostnic.ops.files import RemoveFile, RemoveTree
+    from hostnic.ops.services import DisableUnit
+
     why = "the charm is removed"
     gone: list[Step[System]] = [
-        Step(f"{name}/enabled", f"disable {name}", why, Disruption.NONE, ops.DisableUnit(name))
+        Step(f"{name}/enabled", f"disable {name}", why, Disruption.NONE, DisableUnit(name))
         for name in names
         if name in found.enabled
     ]
     for path in paths:
         if found.files.get(path) is not None:
-            gone.append(Step(path, f"remove {path}", why, Disruption.NONE, ops.RemoveFile(path)))
+            gone.append(Step(path, f"remove {path}", why, Disruption.NONE, RemoveFile(path)))
     for path in directories:
-        gone.append(Step(path, f"remove {path}", why, Disruption.NONE, ops.RemoveTree(path)))
+        gone.append(Step(path, f"remove {path}", why, Disruption.NONE, RemoveTree(path)))
     return gone
 
 

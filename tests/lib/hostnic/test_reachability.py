@@ -2,7 +2,7 @@
 """What a confirmed change asks: does what answered before still answer?"""
 
 from hostnic.network import reachability, routes
-from hostnic.ops import JoinBond, LeaveBond
+from hostnic.ops.bonding import JoinBond, LeaveBond
 from hostnic.process import failure
 from hostnic.testing import FakeHost
 from hypothesis import given
