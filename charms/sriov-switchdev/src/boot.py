@@ -14,7 +14,6 @@ The outcome is kept for the charm's status (record.py).
 import sys
 from collections.abc import Iterable, Sequence
 
-import changes
 import desired
 import record
 import steps as nic
@@ -23,7 +22,7 @@ from desired import Desired, Port
 from hostnic.devices import discover
 from hostnic.devices.model import Host
 from hostnic.machine import Machine
-from hostnic.ops.waiting import until
+from hostnic.ops import until
 from hostnic.system import HostStep, System
 from record import Trouble
 from steps import Work
@@ -113,13 +112,13 @@ def to_legacy(system: System, pairs: Sequence[Work]) -> list[Trouble]:
     Autoprobe stays off: VFs that the firmware brings after all remain unbound.
     """
     from hostnic.ops.eswitch import SetEswitchMode
-    from hostnic.ops.vf import DestroyVfs
+    from hostnic.ops.vf import DestroyVfs, UnbindVfs
 
     troubles: list[Trouble] = []
     for port, _ in pairs:
         bdf = port.bdf
         for op in (
-            changes.UnbindVfs(bdf),
+            UnbindVfs(bdf),
             SetEswitchMode(bdf, "legacy"),
             DestroyVfs(bdf),
         ):

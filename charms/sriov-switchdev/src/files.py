@@ -8,7 +8,7 @@ from desired import Desired
 from hostnic.boot import units
 from hostnic.boot.bootcopy import BootCopy
 
-COPY = BootCopy("sriov-switchdev", ("boot", "changes", "desired", "files", "live", "record", "steps"))
+COPY = BootCopy("sriov-switchdev", ("boot", "desired", "files", "live", "record", "steps"))
 """What the units run of this charm: nothing that speaks to Juju or reads options."""
 
 EARLY = "ovn-offload-sriov-early.service"

@@ -14,7 +14,6 @@ from typing import Any, cast
 
 import files
 import record
-from changes import BindVfs, UnbindVfs
 from converge import StepError
 from hostnic.devices import discover
 from hostnic.devices.model import Host, Pf
@@ -22,7 +21,7 @@ from hostnic.network import reachability
 from hostnic.ops.bonding import MEMBER_DEADLINE, JoinBond, LeaveBond
 from hostnic.ops.eswitch import SetEswitchMode
 from hostnic.ops.files import RemoveFile
-from hostnic.ops.vf import CreateVfs, DestroyVfs, SetAutoprobe
+from hostnic.ops.vf import BindVfs, CreateVfs, DestroyVfs, SetAutoprobe, UnbindVfs
 from hostnic.system import System
 
 TIMER = "ovn-offload-sriov-revert"

@@ -9,7 +9,6 @@ unbound, both ports in the bond, VF-LAG active, then VFs bound.
 
 from collections.abc import Sequence
 
-import changes
 from converge import Disruption, Op, Step
 from desired import Port
 from hostnic.devices.model import Pf
@@ -92,13 +91,15 @@ def offload(port: Port, pf: Pf, anew: bool = False) -> list[HostStep]:
 
 def unbind(pairs: Sequence[Work]) -> list[HostStep]:
     """Unbind VFs: mlx5 needs that for a mode change, when VF-LAG goes and when it comes."""
+    from hostnic.ops.vf import UnbindVfs
+
     why = "the mode change and VF-LAG need all VFs of the NIC unbound"
     return [
         _step(
             f"{pf.bdf}/unbind",
             f"unbind the VFs of {pf.bdf}",
             why,
-            changes.UnbindVfs(pf.bdf),
+            UnbindVfs(pf.bdf),
             Disruption.VF_DESTROYING,
         )
         for _, pf in pairs
@@ -119,10 +120,12 @@ def bind(pairs: Sequence[Work], anew: bool) -> list[HostStep]:
     """
     steps: list[HostStep] = []
     for port, pf in pairs:
-        unbound = sum(vf.driver is None for vf in pf.vfs)
-        if anew or not pf.autoprobe:
-            from hostnic.ops.vf import SetAutoprobe
+        unbound = any(vf.driver is None for vf in pf.vfs)
+        if not (anew or unbound or not pf.autoprobe):
+            continue
+        from hostnic.ops.vf import BindVfs, SetAutoprobe
 
+        if anew or not pf.autoprobe:
             what = f"turn VF autoprobe of {port.bdf} on"
             why = "while it is off no VF can be bound"
             steps.append(_step(f"{port.bdf}/autoprobe-on", what, why, SetAutoprobe(port.bdf, True)))
@@ -131,7 +134,7 @@ def bind(pairs: Sequence[Work], anew: bool) -> list[HostStep]:
             if port.lag and not anew and vf_lag(pf) is False:
                 why = "VF-LAG did not form, and is not required"
             what = f"bind the VFs of {port.bdf}"
-            steps.append(_step(f"{port.bdf}/bind", what, why, changes.BindVfs(port.bdf)))
+            steps.append(_step(f"{port.bdf}/bind", what, why, BindVfs(port.bdf)))
     return steps
 
 

@@ -8,8 +8,7 @@ from converge import StepError
 
 from hostnic.devices import lag
 from hostnic.devices.lag import Lag
-from hostnic.ops import refusal
-from hostnic.ops.waiting import until
+from hostnic.ops import refusal, until
 from hostnic.system import Link, System
 
 MEMBER_DEADLINE = 45.0

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from converge import StepError
 
 from hostnic.devices import inventory, pci
-from hostnic.ops import refusal
-from hostnic.ops.waiting import until
+from hostnic.ops import refusal, until
 from hostnic.system import System
 
 UNSUPPORTED = (errno.EINVAL, errno.ENODEV, errno.EOPNOTSUPP)
