@@ -14,7 +14,8 @@ from hostnic.devices.model import Pf
 from hostnic.network import flows, ovs
 from hostnic.network.flows import Flow, Surroundings
 from hostnic.system import Link, System
-from observe import NextBoot, Observed, next_boot
+from observe import next_boot
+from observed import NextBoot, Observed
 from steps import vf_lag
 
 NO_FLOW = "no flow: its instance has sent nothing yet, or flows ended (max-idle)"

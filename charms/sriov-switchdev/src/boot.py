@@ -14,6 +14,7 @@ The outcome is kept for the charm's status (record.py).
 import sys
 from collections.abc import Iterable, Sequence
 
+import bootfile
 import desired
 import record
 import steps as nic
@@ -24,7 +25,7 @@ from hostnic.devices.model import Host
 from hostnic.machine import Machine
 from hostnic.ops import until
 from hostnic.system import HostStep, System
-from record import Trouble
+from observed import Trouble
 from steps import Work
 
 DEVICES_DEADLINE = 60.0
@@ -101,7 +102,7 @@ def revert(system: System) -> tuple[Trouble, ...]:
         return ()
     import live  # not at boot: the network waits for it
 
-    why = f"it was not confirmed within {live.PATIENCE} s"
+    why = f"it was not confirmed within {live.TIMEOUT_S} s"
     problems = live.revert(system, why)
     return tuple(Trouble("revert", problem, "look at the node's console") for problem in problems)
 
@@ -136,7 +137,7 @@ def to_legacy(system: System, pairs: Sequence[Work]) -> list[Trouble]:
 def _load(system: System) -> tuple[Desired, list[Trouble]]:
     """The desired state that the last hook left, and what is wrong with it."""
     try:
-        return desired.from_json(system.read(desired.PATH)), []
+        return bootfile.from_json(system.read(desired.PATH)), []
     except FileNotFoundError:
         return Desired(), []
     except (OSError, ValueError) as error:

@@ -8,13 +8,15 @@ or when the hook dies half way, the previous state is restored, by the hook or b
 
 import contextlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
+from itertools import groupby
 from typing import Any, cast
 
 import files
 import record
-from converge import StepError
+from converge import Disruption, Step, StepError
+from desired import Desired
 from hostnic.devices import discover
 from hostnic.devices.model import Host, Pf
 from hostnic.network import reachability
@@ -22,10 +24,12 @@ from hostnic.ops.bonding import MEMBER_DEADLINE, JoinBond, LeaveBond
 from hostnic.ops.eswitch import SetEswitchMode
 from hostnic.ops.files import RemoveFile
 from hostnic.ops.vf import BindVfs, CreateVfs, DestroyVfs, SetAutoprobe, UnbindVfs
-from hostnic.system import System
+from hostnic.system import HostStep, System
+from observed import Observed
+from steps import is_binding
 
 TIMER = "ovn-offload-sriov-revert"
-PATIENCE = 600
+TIMEOUT_S = 600
 """Seconds until the timer restores. Longer than the slowest change; for a hook that died, as one
 port stays in the bond all the while."""
 
@@ -64,7 +68,7 @@ class Arm:
     controllers: tuple[str, ...] = ()
 
     def run(self, system: System) -> None:
-        """Refuse when nobody answers now: then nothing could confirm the change."""
+        """Refuse if no address answers now: then nothing could confirm the change."""
         answering = reachability.baseline(system, self.controllers)
         if not answering:
             asked = (*reachability.gateways(system), *self.controllers)
@@ -84,7 +88,7 @@ class Arm:
                 "--quiet",
                 "--collect",
                 f"--unit={TIMER}",
-                f"--on-active={PATIENCE}",
+                f"--on-active={TIMEOUT_S}",
                 *files.COPY.command.split(),
                 "revert",
             ]
@@ -93,7 +97,7 @@ class Arm:
 
 @dataclass(frozen=True)
 class Confirm:
-    """See that whoever answered before answers again, and stop the timer."""
+    """See that the addresses that answered before answer again, and stop the timer."""
 
     deadline: float = MEMBER_DEADLINE
 
@@ -104,6 +108,52 @@ class Confirm:
         if missing:
             raise StepError(f"{' and '.join(missing)} answered before the change and does not answer now")
         _disarm(system)
+
+
+def guarded(
+    steps: Iterable[HostStep], wanted: Desired, observed: Observed, controllers: tuple[str, ...]
+) -> tuple[HostStep, ...]:
+    """Put what cuts the node's network between an armed timer and its confirmation. Pure.
+
+    VFs are bound after the confirmation.
+
+    Args:
+        steps: those of all NICs, NIC after NIC.
+        wanted: the desired state.
+        observed: the host; a timer that a hook left armed when it died is confirmed, too.
+        controllers: addresses of the Juju controller's machines.
+
+    """
+    nics, found, confirmed = wanted.nics(), list[HostStep](), False
+
+    def nic_of(step: HostStep) -> str:
+        return next(slot for slot in nics if step.key.startswith(slot))
+
+    for slot, group in groupby(steps, nic_of):
+        chain = list(group)
+        if all(step.disruption <= Disruption.LINK_FLAP for step in chain):
+            found += chain
+            continue
+        confirmed = True
+        before = tuple(state_of(pf, port.bond) for port in nics[slot] if (pf := observed.host.pf(port.bdf)))
+        what = f"arm a timer that restores {slot} in {TIMEOUT_S} s"
+        why = "the node's network is about to change"
+        op = Arm(before, wanted.digest, controllers)
+        binding = next((n for n, step in enumerate(chain) if is_binding(step)), len(chain))
+        found += [
+            Step(f"{slot}/arm", what, why, Disruption.NONE, op),
+            *chain[:binding],
+            _confirm(f"{slot}/", "the node's network has changed"),
+            *chain[binding:],
+        ]
+    if observed.armed and not confirmed:
+        found.append(_confirm("", "the hook that changed the node's network did not come to its end"))
+    return tuple(found)
+
+
+def _confirm(prefix: str, why: str) -> HostStep:
+    what = "see that gateway and controller answer, and stop the timer"
+    return Step(f"{prefix}confirm", what, why, Disruption.NONE, Confirm())
 
 
 def after_failure(system: System) -> str:

@@ -8,11 +8,11 @@ so that a hook on a host in order starts none, and each finding names its file. 
 """
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import yaml
 from converge import Finding, Severity
 from hostnic.system import System
+from observed import Writer
 
 OVN_CHASSIS_FILE = "/etc/netplan/150-charm-ovn.yaml"
 KEYS = ("virtual-function-count", "embedded-switch-mode", "delay-virtual-functions-rebind", "link")
@@ -22,19 +22,6 @@ VFs as there are such devices (netplan_cli/cli/sriov.py)."""
 ETHERNETS = "ethernets"
 ETC, RUN, LIB = "/etc/netplan", "/run/netplan", "/lib/netplan"
 _MERGE = "<<"
-
-
-class Writer(NamedTuple):
-    """A file that sets what the charm sets.
-
-    Attributes:
-        path: the file.
-        keys: those of :data:`KEYS` that it has, in that order; of ovn-chassis' file perhaps none.
-
-    """
-
-    path: str
-    keys: tuple[str, ...] = ()
 
 
 def second_writers(system: System) -> tuple[tuple[Writer, ...], tuple[Finding, ...]]:

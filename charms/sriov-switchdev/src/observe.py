@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Read what the plan needs to know about this host. Never writes; spawns no process on a converged host."""
 
-from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from collections.abc import Iterator
 
+import bootfile
 import desired
 import files
 import netplanfiles
@@ -11,54 +11,13 @@ import record
 from converge import Finding, Severity
 from desired import Desired
 from hostnic.boot import installed
-from hostnic.boot.installed import Installed
 from hostnic.devices import discover, users
 from hostnic.devices.model import Host, Vf
 from hostnic.system import System
-from netplanfiles import Writer
+from observed import NextBoot, Observed
 from steps import lag_missing, needs_work
 
 NETWORKD_DIRECTORIES = ("/etc/systemd/network", "/run/systemd/network")
-
-
-class NextBoot(NamedTuple):
-    """VFs that the firmware of one port will offer after the next boot, or why that is unknown."""
-
-    vfs: int | None
-    reason: str = ""
-
-
-class Observed(NamedTuple):
-    """The host, what the charm has installed on it, and what happened since this boot.
-
-    Attributes:
-        host: NICs and bonds.
-        now: monotonic seconds.
-        previous: the desired state that was installed last.
-        installed: what the charm keeps on disk for the next boot.
-        boot: what the boot units did.
-        live: what live changes did.
-        armed: a live change waits for its confirmation.
-        declared_bonds: BDF to bond as networkd is configured; read only while a port is out of its bond.
-        vf_writers: netplan files that set VFs or eswitch modes.
-        host_network: netdevs of PFs outside a bond that carry the host's own network.
-        next_boot: by BDF, for ports that offer too few VFs now.
-        findings: what could not be read.
-
-    """
-
-    host: Host
-    now: float = 0.0
-    previous: Desired | None = None
-    installed: Installed = Installed()
-    boot: record.BootRecord = record.BootRecord()
-    live: record.LiveRecord = record.LiveRecord()
-    armed: bool = False
-    declared_bonds: Mapping[str, str] = {}
-    vf_writers: tuple[Writer, ...] = ()
-    host_network: frozenset[str] = frozenset()
-    next_boot: Mapping[str, NextBoot] = {}
-    findings: tuple[Finding, ...] = ()
 
 
 def observe(system: System) -> Observed:
@@ -138,7 +97,7 @@ def _previous(text: str | None, findings: list[Finding]) -> Desired | None:
     if text is None:
         return None
     try:
-        return desired.from_json(text)
+        return bootfile.from_json(text)
     except ValueError as error:
         what = f"{error}; it is written anew"
         findings.append(Finding(Severity.WARNING, desired.PATH, what))

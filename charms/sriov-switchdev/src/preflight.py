@@ -5,11 +5,10 @@ from collections.abc import Iterator
 
 from converge import Finding, Severity
 from desired import Desired, Port
-from hostnic.devices import users
-from hostnic.devices.model import Pf
+from hostnic.devices.model import Pf, users_in_words
 from hostnic.devices.pci import MAX_VFS_WITH_LAG
-from netplanfiles import OVN_CHASSIS_FILE, Writer
-from observe import NextBoot, Observed
+from netplanfiles import OVN_CHASSIS_FILE
+from observed import NextBoot, Observed, Writer
 from steps import needs_work
 
 
@@ -20,14 +19,6 @@ def preflight(wanted: Desired, observed: Observed) -> tuple[Finding, ...]:
         if pf := observed.host.pf(port.bdf):
             findings += _port(port, pf, observed)
     return tuple(findings)
-
-
-def short_until_reboot(port: Port, pf: Pf, observed: Observed) -> int | None:
-    """VFs offered after the next boot, when they suffice then and do not now; None otherwise."""
-    after = observed.next_boot.get(port.bdf)
-    if pf.port.total_vfs >= port.num_vfs or after is None or after.vfs is None or after.vfs < port.num_vfs:
-        return None
-    return after.vfs
 
 
 def _second_writer(writer: Writer) -> Finding:
@@ -72,7 +63,7 @@ def _port(port: Port, pf: Pf, observed: Observed) -> Iterator[Finding]:
     offered = pf.port.total_vfs
     if offered < port.num_vfs:
         yield _too_few(port, pf, observed.next_boot.get(port.bdf, NextBoot(None)))
-    if needs_work(port, pf) and (used := users.in_words((vf.bdf, vf.users) for vf in pf.vfs)):
+    if needs_work(port, pf) and (used := users_in_words((vf.bdf, vf.users) for vf in pf.vfs)):
         yield Finding(
             Severity.BLOCKED,
             port.bdf,

@@ -9,7 +9,7 @@ from desired import Desired, Port
 from hostnic.devices import inventory, selector
 from hostnic.devices.model import Bond, Host, Pf
 from hostnic.devices.selector import Auto, Choice
-from observe import Observed
+from observed import Observed
 
 LAG_BOND_MODES = ("802.3ad", "active-backup", "balance-xor")
 """Bond modes that mlx5 can offload: one active port, or a hash (mlx5 lag/lag.c)."""

@@ -138,6 +138,11 @@ def bind(pairs: Sequence[Work], anew: bool) -> list[HostStep]:
     return steps
 
 
+def is_binding(step: HostStep) -> bool:
+    """Whether :func:`bind` made this step."""
+    return step.key.endswith(("/autoprobe-on", "/bind"))
+
+
 def leave(port: Port, pf: Pf) -> list[HostStep]:
     """Take the port out of its bond; its neighbour carries the node's network meanwhile."""
     if pf.bond is None or pf.netdev is None:

@@ -2,28 +2,12 @@
 """What a charm keeps on a host for the next boot: its boot copy, small files, enabled units."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
 
 from converge import Disruption, Step
 
-from hostnic.boot import units
+from hostnic.boot import Installed, units
 from hostnic.boot.bootcopy import BootCopy
 from hostnic.system import System
-
-
-class Installed(NamedTuple):
-    """What is there now.
-
-    Attributes:
-        files: path to text of each small file; None where there is none.
-        stamp: digest of the installed boot copy; None without one.
-        enabled: the charm's units that start at boot.
-
-    """
-
-    files: Mapping[str, str | None] = {}
-    stamp: str | None = None
-    enabled: frozenset[str] = frozenset()
 
 
 def look(system: System, copy: BootCopy, paths: Iterable[str], names: Iterable[str]) -> Installed:

@@ -5,15 +5,26 @@ Plain frozen values: reading them is :mod:`hostnic.devices.discover`'s work, cha
 :mod:`hostnic.ops`'. ``None`` always means "this kernel or driver does not tell", never "off".
 """
 
+from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
 from converge import Finding
 
 from hostnic.devices.inventory import Port
 from hostnic.devices.lag import Lag
-from hostnic.devices.users import Users
 
 EswitchMode = Literal["legacy", "switchdev", "switchdev_inactive"]
+
+Users = tuple[str, ...]
+"""Who uses something, in the operator's words (``vfio-pci``, ``instance-0000002a``, ``network namespace``,
+``vDPA device vdpa0 (vhost_vdpa)``, ``bond0``, ``10.10.10.2``, ``the route to 10.0.0.0/8``); empty if
+it is free.
+"""
+
+
+def users_in_words(vfs: Iterable[tuple[str, Users]]) -> str:
+    """VFs, by address, and their users in one phrase; empty when all are free."""
+    return ", ".join(f"VF {bdf} by {' and '.join(users)}" for bdf, users in vfs if users)
 
 
 class Vf(NamedTuple):

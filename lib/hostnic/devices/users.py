@@ -17,20 +17,12 @@ the instance's network, and taking a netdev away can take the host off its own, 
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from hostnic.devices import pci, vdpa
+from hostnic.devices.inventory import Port
+from hostnic.devices.model import Users, users_in_words
 from hostnic.devices.vdpa import Vdpa
 from hostnic.system import Link, System
-
-if TYPE_CHECKING:
-    from hostnic.devices.inventory import Port  # gpudirect's boot unit does without it
-
-Users = tuple[str, ...]
-"""Who uses something, in the operator's words (``vfio-pci``, ``instance-0000002a``, ``network namespace``,
-``vDPA device vdpa0 (vhost_vdpa)``, ``bond0``, ``10.10.10.2``, ``the route to 10.0.0.0/8``); empty when nobody
-does.
-"""
 
 LIBVIRT = "/run/libvirt/qemu"
 """Status of the running domains, one XML file each (libvirt's qemu driver)."""
@@ -65,7 +57,7 @@ def of_vf(
     return (netdev.master,) if netdev.master else ()
 
 
-def of_vfs(system: System, ports: "Iterable[Port]") -> dict[str, str]:
+def of_vfs(system: System, ports: Iterable[Port]) -> dict[str, str]:
     """By the port's BDF, which VFs have been given away and to whom, in words; from sysfs alone.
 
     That is through a driver other than the NIC's own, as vfio-pci has it for an instance, or through vDPA.
@@ -73,11 +65,6 @@ def of_vfs(system: System, ports: "Iterable[Port]") -> dict[str, str]:
     """
     found = {port.bdf: _of_vfs(system, port.bdf) for port in ports if port.num_vfs}
     return {bdf: words for bdf, words in found.items() if words}
-
-
-def in_words(vfs: Iterable[tuple[str, Users]]) -> str:
-    """VFs, by address, and their users in one phrase; empty when all are free."""
-    return ", ".join(f"VF {bdf} by {' and '.join(users)}" for bdf, users in vfs if users)
 
 
 def of_netdevs(system: System, names: Iterable[str]) -> dict[str, Users]:
@@ -98,7 +85,7 @@ def of_netdevs(system: System, names: Iterable[str]) -> dict[str, Users]:
     return found
 
 
-def of_ports(system: System, ports: "Iterable[Port]") -> dict[str, str]:
+def of_ports(system: System, ports: Iterable[Port]) -> dict[str, str]:
     """By BDF, what of this host's own network uses each port, in words; ports that are free are left out."""
     bdfs = {port.netdev: port.bdf for port in ports if port.netdev}
     used = of_netdevs(system, bdfs) if bdfs else {}
@@ -168,7 +155,7 @@ def _of_vfs(system: System, bdf: str) -> str:
     except OSError as error:
         return f"perhaps ({error.strerror or error})"
     given = ((vf, _given_away(system, vf, pci.driver(system, vf), lent.get(vf, ()))) for vf in vfs)
-    return in_words(given)
+    return users_in_words(given)
 
 
 def _given_away(system: System, bdf: str, driver: str | None, lent: Sequence[Vdpa]) -> Users:

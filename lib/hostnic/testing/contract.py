@@ -13,7 +13,8 @@ from collections.abc import Callable
 from converge import StepError
 
 from hostnic.devices import discover, pci
-from hostnic.devices.model import Lag, Pf
+from hostnic.devices.lag import Lag
+from hostnic.devices.model import Pf
 from hostnic.machine import Machine
 from hostnic.ops.bonding import AwaitLag, JoinBond, LeaveBond
 from hostnic.ops.eswitch import SetDevlinkParam, SetEswitchMode, SetHwTcOffload

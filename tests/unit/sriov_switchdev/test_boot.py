@@ -8,6 +8,7 @@ import zipfile
 from pathlib import Path
 
 import boot
+import bootfile
 import desired
 import files
 import pytest
@@ -245,7 +246,7 @@ def test_a_desired_state_that_cannot_be_read_boots_legacy_and_the_next_hook_writ
     small.boot()
     assert modes(small.host) == [("legacy", 0), ("legacy", 0)]
     assert f"{desired.PATH}: ports: 7 is not allowed; expected a list of ports" in small.log
-    assert desired.from_json(small.host.read(desired.PATH)).ports
+    assert bootfile.from_json(small.host.read(desired.PATH)).ports
 
 
 def test_hooks_wait_while_the_boot_units_are_at_work(small: Node) -> None:

@@ -10,7 +10,8 @@ from hostnic.testing import FakeHost
 from hypothesis import given
 from hypothesis import strategies as st
 from lab.rack import byhand
-from netplanfiles import OVN_CHASSIS_FILE, Writer
+from netplanfiles import OVN_CHASSIS_FILE
+from observed import Writer
 
 SITE = "/etc/netplan/60-site.yaml"
 COUNT, MODE, REBIND, LINK = netplanfiles.KEYS
