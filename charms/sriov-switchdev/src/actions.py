@@ -16,7 +16,6 @@ from hostnic.network.flows import Flow, Surroundings
 from hostnic.system import Link, System
 from observe import next_boot
 from observed import NextBoot, Observed
-from steps import vf_lag
 
 NO_FLOW = "no flow: its instance has sent nothing yet, or flows ended (max-idle)"
 
@@ -40,7 +39,7 @@ def _device(pf: Pf, wanted: Desired, after: NextBoot) -> dict[str, str]:
         "offered": str(pf.port.total_vfs),
         "next boot": str(after.vfs) if after.vfs is not None else "unknown",
         "mode": pf.eswitch_mode or "-",
-        "vf-lag": {True: "active", False: "no", None: "unknown"}[vf_lag(pf)],
+        "vf-lag": {True: "active", False: "no", None: "unknown"}[pf.lag.vf_lag],
         "wanted": f"{port.num_vfs} VFs" if port else "not selected",
     }
 

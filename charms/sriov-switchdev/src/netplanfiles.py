@@ -102,7 +102,7 @@ def _unreadable(path: str, error: OSError | ValueError) -> Finding:
         Severity.BLOCKED,
         path,
         f"cannot be read ({why}), and may set VFs or eswitch modes too",
-        "mend it (netplan get shows what netplan says of it); do not run netplan apply",
+        "fix it (netplan get shows netplan's own error); do not run netplan apply",
     )
 
 

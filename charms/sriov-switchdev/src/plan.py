@@ -151,8 +151,8 @@ def _why_held(
         return f"{cost.label} while the node runs", f"{REBOOT}, or allow-live=true"
     if alone := _without_neighbour(pairs, chain, observed.host):
         pf, others = alone
-        mend = f"mend {' or '.join(others) or 'its other port'}"
-        return f"{pf.netdev} is the only port of {pf.bond} that carries traffic", f"{mend}, or {REBOOT}"
+        fix = f"fix {' or '.join(others) or 'its other port'}"
+        return f"{pf.netdev} is the only port of {pf.bond} that carries traffic", f"{fix}, or {REBOOT}"
     if observed.live.undone and observed.live.target == wanted.digest:
         return f"the live change was undone: {observed.live.undone}", REBOOT
     if _given_up(wanted, observed):

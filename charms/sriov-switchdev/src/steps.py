@@ -131,7 +131,7 @@ def bind(pairs: Sequence[Work], anew: bool) -> list[HostStep]:
             steps.append(_step(f"{port.bdf}/autoprobe-on", what, why, SetAutoprobe(port.bdf, True)))
         if unbound or anew:
             why = "last, as VF-LAG is active" if port.lag else "last, as the port is in switchdev mode"
-            if port.lag and not anew and vf_lag(pf) is False:
+            if port.lag and not anew and pf.lag.vf_lag is False:
                 why = "VF-LAG did not form, and is not required"
             what = f"bind the VFs of {port.bdf}"
             steps.append(_step(f"{port.bdf}/bind", what, why, BindVfs(port.bdf)))
@@ -189,14 +189,9 @@ def needs_work(port: Port, pf: Pf) -> bool:
     return pf.port.num_vfs != port.num_vfs or pf.eswitch_mode != "switchdev"
 
 
-def vf_lag(pf: Pf) -> bool | None:
-    """Whether VF-LAG is active, as opposed to no LAG or one for RoCE; None when the kernel does not tell."""
-    return pf.lag.type in (None, "switchdev") if pf.lag.active else pf.lag.active
-
-
 def lag_missing(pairs: Sequence[Work]) -> bool:
     """VF-LAG is declared for both ports of a NIC, and the kernel says that it is not active."""
-    return len(pairs) == 2 and any(port.lag and vf_lag(pf) is False for port, pf in pairs)
+    return len(pairs) == 2 and any(port.lag and pf.lag.vf_lag is False for port, pf in pairs)
 
 
 def _step(

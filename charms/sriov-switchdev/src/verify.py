@@ -74,7 +74,7 @@ def _unknown(wanted: Desired, observed: Observed) -> Iterator[Finding]:
     kernel = observed.host.kernel
     for port in wanted.ports:
         pf = observed.host.pf(port.bdf)
-        if pf and port.lag and nic.vf_lag(pf) is None and pf.port.num_vfs == port.num_vfs:
+        if pf and port.lag and pf.lag.vf_lag is None and pf.port.num_vfs == port.num_vfs:
             what = f"LAG state unknown on kernel {kernel}"
             yield Finding(
                 Severity.INFO, port.bdf, what, "kernel 5.19 and later tell; deploy hwe-22.04 on jammy"

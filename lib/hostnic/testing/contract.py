@@ -17,7 +17,7 @@ from hostnic.devices.lag import Lag
 from hostnic.devices.model import Pf
 from hostnic.machine import Machine
 from hostnic.ops.bonding import AwaitLag, JoinBond, LeaveBond
-from hostnic.ops.eswitch import SetDevlinkParam, SetEswitchMode, SetHwTcOffload
+from hostnic.ops.eswitch import SetEswitchMode, SetHwTcOffload
 from hostnic.ops.vf import BindVf, CreateVfs, DestroyVfs, SetAutoprobe, UnbindVf
 from hostnic.recorder import Recorder
 from hostnic.system import System
@@ -175,7 +175,7 @@ def multiport(system: System, _fault: Fault) -> list[str]:
     """``esw_multiport`` and the bond exclude each other."""
     _free(system)
     _switch(system)
-    seen = [said(lambda: SetDevlinkParam(P0, "esw_multiport", True).run(system))]
+    seen = [said(lambda: system.set_devlink_param(P0, "esw_multiport", True))]
     seen.append(said(lambda: JoinBond(UPLINK0, BOND).run(system)))
     return seen + look(system)
 

@@ -5,7 +5,7 @@ import errno
 
 import pytest
 from hostnic.ops.bonding import JoinBond, LeaveBond
-from hostnic.ops.eswitch import SetDevlinkParam, SetEswitchMode, SetHwTcOffload, SetSteeringMode
+from hostnic.ops.eswitch import SetEswitchMode, SetHwTcOffload, SetSteeringMode
 from hostnic.ops.files import InstallFile, RemoveFile
 from hostnic.ops.services import DisableUnit, EnableUnit
 from hostnic.ops.vf import BindVf, CreateVfs, SetAutoprobe, UnbindVf
@@ -95,7 +95,7 @@ def test_vf_lag_broken_with_bound_vfs_does_not_come_back_until_the_driver_restar
 
 def test_esw_multiport_excludes_the_bond() -> None:
     host = switchdev(FakeHost())
-    SetDevlinkParam(P0, "esw_multiport", True).run(host)
+    host.set_devlink_param(P0, "esw_multiport", True)
     with pytest.raises(OSError, match="Can't enslave while esw_multiport is enabled"):
         host.set_master(UPLINK0, "bond0")
 

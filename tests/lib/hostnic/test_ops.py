@@ -9,7 +9,6 @@ from converge import StepError
 from hostnic.devices import pci
 from hostnic.ops.bonding import AwaitLag, JoinBond, LeaveBond, LeaveToOthers
 from hostnic.ops.eswitch import (
-    SetDevlinkParam,
     SetEswitchMode,
     SetHwTcOffload,
     SetInlineMode,
@@ -60,12 +59,6 @@ CHANGES: list[tuple[str, Callable[[], FakeHost], object, list[str]]] = [
         FakeHost,
         SetSteeringMode(P0, "dmfs"),
         [f"set_devlink_param {P0} flow_steering_mode dmfs"],
-    ),
-    (
-        "parameter",
-        lambda: switchdev(FakeHost()),
-        SetDevlinkParam(P0, "esw_multiport", True),
-        [f"set_devlink_param {P0} esw_multiport True"],
     ),
     (
         "switchdev",

@@ -55,7 +55,7 @@ def test_the_only_port_that_carries_traffic_does_not_leave_to_others() -> None:
     host.network.unplugged.add(UPLINK1)
     error = refused(LeaveToOthers(UPLINK0), host)
     assert error.reason == f"no other port of bond0 carries traffic, and {UPLINK0} would leave it"
-    assert error.remedy == f"mend {UPLINK1} first, or let a reboot do it"
+    assert error.remedy == f"fix {UPLINK1} first, or let a reboot do it"
     assert host.trace == []
     # The dark one may: nobody misses it. Undoing a change takes out any port.
     LeaveToOthers(UPLINK1).run(host)

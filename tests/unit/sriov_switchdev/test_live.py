@@ -138,7 +138,7 @@ def test_the_only_port_that_carries_traffic_is_left_alone_and_the_preview_says_s
     assert nic(small.writes) == []
     preview = small.action("plan")["plan"]
     assert f"{lit} is the only port of bond0 that carries traffic" in preview
-    assert f"mend {dark}, or approve-reboot" in preview
+    assert f"fix {dark}, or approve-reboot" in preview
     # The cable is back.
     small.host.network.unplugged.clear()
     assert small.emit("update_status").name == "active"
