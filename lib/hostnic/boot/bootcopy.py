@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The copy of a charm's code that its boot units run.
 
-One zip archive that Python runs as it is: it is replaced in one atomic rename, outlives a refresh and the
+One zip archive that Python runs as it is: it is replaced in one atomic rename, survives a refresh and the
 removal of the charm's directory, and needs nothing but the system's Python. It holds the charm's modules that
-boot needs, the shared packages and the part of pyroute2 that they use as source, and as byte code too, so
-that boot does not compile. A Python of another version passes the byte code over and uses the source.
+boot needs, the shared packages, and the part of pyroute2 that they use, each as source and as byte code, so
+that boot does not compile. A Python of another version ignores the byte code and uses the source.
 """
 
 import functools
@@ -23,7 +23,7 @@ from hostnic.system import System
 
 _SUBPACKAGES = ("boot", "devices", "firmware", "netlink", "network", "ops")
 PACKAGES = ("converge", "hostnic", *(f"hostnic.{name}" for name in _SUBPACKAGES))
-"""All of the shared code but the modelled host."""
+"""All of the shared code except the modelled host."""
 MAIN = "import sys\n\nimport boot\n\nsys.exit(boot.main(sys.argv[1:]))\n"
 
 
@@ -57,7 +57,7 @@ class BootCopy(NamedTuple):
 
     @property
     def command(self) -> str:
-        """What a unit's ExecStart runs; the phase follows. It sees the standard library and the archive."""
+        """A unit's ExecStart without the phase. It sees only the standard library and the archive."""
         return f"/usr/bin/python3 -I -S {self.path}"
 
     def installed(self, system: System) -> str | None:
@@ -78,7 +78,7 @@ class BootCopy(NamedTuple):
 
 @dataclass(frozen=True)
 class InstallBootCopy:
-    """Put this code where the boot units run it. The archive first, then its stamp."""
+    """Install this code where the boot units run it: the archive first, then its stamp."""
 
     copy: BootCopy
     stamp: str
@@ -120,9 +120,9 @@ def _codec() -> Iterator[tuple[str, Path]]:
 
 @functools.cache
 def stamp(copy: BootCopy) -> str:
-    """Digest of the code that the archive would hold now; cheap enough for every hook.
+    """Digest of the code that the archive would hold now; fast enough for every hook.
 
-    Of pyroute2 only the version counts: its files are pinned.
+    Only the version of pyroute2 counts: its files are pinned.
     """
     version = _origin("pyroute2").parent / "config" / "version.py"
     digest = hashlib.sha256(version.read_bytes())
@@ -135,7 +135,7 @@ def stamp(copy: BootCopy) -> str:
 def archive(copy: BootCopy) -> bytes:
     """The archive's content. Byte code is not the same bytes each time: compare stamps, not archives."""
     import io
-    import py_compile  # none of these is worth its time in a hook that installs nothing
+    import py_compile  # slow to load, and a hook that installs nothing needs none of them
     import tempfile
     import zipfile
 

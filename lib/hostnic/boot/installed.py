@@ -22,11 +22,11 @@ def look(system: System, copy: BootCopy, paths: Iterable[str], names: Iterable[s
 def steps(
     found: Installed, copy: BootCopy, wanted: Mapping[str, str], names: Sequence[str], private: str
 ) -> list[Step[System]]:
-    """What must be on disk for the next boot: it costs nobody anything.
+    """The steps that put on disk what the next boot needs; they disturb nothing that runs.
 
     Args:
         found: what is there.
-        copy: the boot copy, whose code must be this charm's.
+        copy: the boot copy, which must have this charm's code.
         wanted: path to text of each small file, in the order of installation.
         names: units to enable once their files are there.
         private: the one path that only root may read.
@@ -38,7 +38,7 @@ def steps(
         if now != text:
             from hostnic.ops.files import InstallFile  # a hook on a host in order installs nothing
 
-            why = "there is none" if now is None else "it reads otherwise"
+            why = "there is none" if now is None else "it has other content"
             op = InstallFile(path, text.encode(), 0o600 if path == private else 0o644)
             todo.append(Step(path, f"install {path}", why, Disruption.NONE, op))
     for name in names:
@@ -53,7 +53,7 @@ def steps(
 def removal(
     found: Installed, names: Sequence[str], paths: Iterable[str], directories: Iterable[str]
 ) -> list[Step[System]]:
-    """The steps that take all of it away again: units first, then files, then whole directories."""
+    """The steps that remove all of it: units first, then files, then whole directories."""
     from hostnic.ops.files import RemoveFile, RemoveTree
     from hostnic.ops.services import DisableUnit
 

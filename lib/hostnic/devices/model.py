@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a host's offload-capable NICs look like, as read from the machine.
 
-Plain frozen values: reading them is :mod:`hostnic.devices.discover`'s work, changing the machine is
-:mod:`hostnic.ops`'. ``None`` always means "this kernel or driver does not tell", never "off".
+Plain frozen values: :mod:`hostnic.devices.discover` reads them, :mod:`hostnic.ops` changes the machine.
+``None`` always means "this kernel or driver does not report it", never "off".
 """
 
 from collections.abc import Iterable
@@ -35,7 +35,7 @@ class Vf(NamedTuple):
         bdf: PCI address, ``0000:3b:00.2``.
         driver: the bound driver (``mlx5_core``, ``vfio-pci``), or None while unbound.
         netdev: its netdev in this network namespace, if it has one.
-        users: who uses it now, apart from what :func:`hostnic.devices.users.of_netdevs` tells.
+        users: what uses it now, apart from what :func:`hostnic.devices.users.of_netdevs` tells.
 
     """
 

@@ -16,7 +16,7 @@ ADDRESS = Text(BDF, "a PCI address with domain, in lower case, such as 0000:3b:0
 """For what comes from a file or a databag."""
 
 MAX_VFS = 1000
-"""More VFs of one PF than any ConnectX offers; what the firmware of a NIC takes, it says itself."""
+"""More VFs of one PF than any ConnectX offers; a NIC's own limit is what its firmware reports."""
 
 MAX_VFS_WITH_LAG = 64
 """Some firmware refuses VF-LAG when it offers more (Mellanox/ovs-tests, test-vf-lag-warn-65-vfs.sh)."""
@@ -28,7 +28,7 @@ def attribute(bdf: str, name: str) -> str:
 
 
 def number(system: System, bdf: str, name: str, default: int | None = None) -> int:
-    """A numeric attribute; ``default``, when given, stands for an attribute that does not exist.
+    """A numeric attribute; ``default``, if given, stands for an attribute that does not exist.
 
     Raises:
         OSError: it cannot be read, or is not a number.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Open vSwitch through its own tools. ovn-chassis is the writer of its settings; here they are read."""
+"""Open vSwitch through its own tools, read only: ovn-chassis sets its options."""
 
 import json
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ def rows(output: str) -> list[Row]:
     """``ovs-vsctl --format=json``'s output, row by row.
 
     Raises:
-        CommandError: it is no such output.
+        CommandError: it is not such output.
 
     """
     try:
