@@ -26,7 +26,7 @@ from hostnic.ops.files import RemoveFile
 from hostnic.ops.vf import BindVfs, CreateVfs, DestroyVfs, SetAutoprobe, UnbindVfs
 from hostnic.system import HostStep, System
 from observed import Observed
-from steps import is_binding
+from steps import is_binding, pairs_of
 
 TIMER = "ovn-offload-sriov-revert"
 TIMEOUT_S = 600
@@ -135,7 +135,7 @@ def guarded(
             found += chain
             continue
         confirmed = True
-        before = tuple(state_of(pf, port.bond) for port in nics[slot] if (pf := observed.host.pf(port.bdf)))
+        before = tuple(state_of(pf, port.bond) for port, pf in pairs_of(observed.host, nics[slot]))
         what = f"arm a timer that restores {slot} in {TIMEOUT_S} s"
         why = "the node's network is about to change"
         op = Arm(before, wanted.digest, controllers)

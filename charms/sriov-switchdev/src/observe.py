@@ -15,7 +15,7 @@ from hostnic.devices import discover, users
 from hostnic.devices.model import Host, Vf
 from hostnic.system import System
 from observed import NextBoot, Observed
-from steps import lag_missing, needs_work
+from steps import lag_missing, needs_work, pairs_of
 
 NETWORKD_DIRECTORIES = ("/etc/systemd/network", "/run/systemd/network")
 
@@ -45,13 +45,10 @@ def observe(system: System) -> Observed:
 def ask_firmware(system: System, observed: Observed, wanted: Desired) -> Observed:
     """Add what the firmware offers after the next boot, for ports that offer too few VFs now.
 
-    The only reading that may spawn processes on a host that is otherwise in order.
+    Nothing else that is read may spawn a process on a host that is in order otherwise.
     """
-    short = [
-        port.bdf
-        for port in wanted.ports
-        if (pf := observed.host.pf(port.bdf)) and pf.port.total_vfs < port.num_vfs
-    ]
+    pairs = pairs_of(observed.host, wanted.ports)
+    short = [port.bdf for port, pf in pairs if pf.port.total_vfs < port.num_vfs]
     return observed._replace(next_boot={bdf: next_boot(system, bdf) for bdf in short})
 
 
@@ -62,7 +59,7 @@ def ask_host(system: System, observed: Observed, wanted: Desired) -> Observed:
     """
     at_stake: set[str] = set()
     for ports in wanted.nics().values():
-        pairs = [(port, pf) for port in ports if (pf := observed.host.pf(port.bdf))]
+        pairs = pairs_of(observed.host, ports)
         if any(needs_work(port, pf) for port, pf in pairs) or lag_missing(pairs):
             at_stake.update(vf.netdev for _, pf in pairs for vf in pf.vfs if vf.netdev and not vf.users)
     if not at_stake:

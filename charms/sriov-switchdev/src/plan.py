@@ -42,7 +42,7 @@ def plan(
         return everything
     run, held = list[HostStep](), list[Held[System]]()
     for ports in wanted.nics().values():
-        pairs = [(port, pf) for port in ports if (pf := observed.host.pf(port.bdf))]
+        pairs = nic.pairs_of(observed.host, ports)
         chain = _chain(pairs, wanted, observed)
         reason, release = _why_held(pairs, chain, wanted, observed, allow_live)
         if not reason:
@@ -99,7 +99,7 @@ def _rework(
 
 
 def _form_lag_again(pairs: Sequence[Work]) -> list[HostStep]:
-    """All is in place but VF-LAG: with its VFs unbound, a port that joins makes mlx5 look again.
+    """Only VF-LAG is missing: when a port joins while all VFs are unbound, mlx5 tries again to form it.
 
     If a port has no carrier, it is that one: it carries no traffic to interrupt, and is not waited for.
     """

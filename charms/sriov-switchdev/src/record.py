@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What happened since this boot: what the boot units did, and live changes. Below /run, to end with it."""
+"""What the boot units and live changes of this boot did, kept below /run."""
 
 import json
 from typing import Any, cast
@@ -62,7 +62,7 @@ def write_live(system: System, record: LiveRecord) -> None:
 
 
 def count_live_failure(system: System, target: str, undone: str = "") -> None:
-    """Note that a live change towards ``target`` failed, and why it was taken back if it was."""
+    """Note that a live change towards ``target`` failed, and why it was undone if it was."""
     before = read_live(system)
     failures = before.failures + 1 if before.target == target else 1
     write_live(system, before._replace(target=target, failures=failures, undone=undone))

@@ -7,21 +7,27 @@ The order is the one that mlx5 needs (see README.md): VFs created unbound, switc
 unbound, both ports in the bond, VF-LAG active, then VFs bound.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from converge import Disruption, Op, Step
 from desired import Port
-from hostnic.devices.model import Pf
+from hostnic.devices.model import Host, Pf
 from hostnic.system import HostStep, System
 
 INLINE_TRANSPORT = ("15b3:1013", "15b3:1015")
 """ConnectX-4 and -4 Lx: switchdev needs inline mode transport."""
 
 Work = tuple[Port, Pf]
+"""A port as it shall be, and as it is."""
+
+
+def pairs_of(host: Host, ports: Iterable[Port]) -> list[Work]:
+    """The ``ports`` that this host has, each as declared and as observed."""
+    return [(port, pf) for port in ports if (pf := host.pf(port.bdf))]
 
 
 def create(port: Port, pf: Pf, steering_mode: str | None, host_network: bool) -> list[HostStep]:
-    """From whatever VFs and mode the port has to unbound VFs in switchdev mode; it is in no bond now.
+    """Bring a port that is in no bond now from any VFs and mode to unbound VFs in switchdev mode.
 
     Args:
         port: as it shall be.
@@ -37,43 +43,31 @@ def create(port: Port, pf: Pf, steering_mode: str | None, host_network: bool) ->
     flap = Disruption.HOST_NETWORK_CUT if host_network else Disruption.LINK_FLAP
     recreate = pf.port.num_vfs != port.num_vfs
 
-    def add(key: str, what: str, why: str, disruption: Disruption, op: Op[System]) -> None:
+    def add(key: str, what: str, why: str, op: Op[System], disruption: Disruption = Disruption.NONE) -> None:
         steps.append(_step(f"{bdf}/{key}", what, why, op, disruption))
 
     if recreate and pf.eswitch_mode != "legacy":
         why = "the number of VFs changes in legacy mode only"
-        add("legacy", f"set {bdf} to legacy mode", why, flap, SetEswitchMode(bdf, "legacy"))
+        add("legacy", f"set {bdf} to legacy mode", why, SetEswitchMode(bdf, "legacy"), flap)
     if steering_mode and pf.steering_mode != steering_mode:
         why = f"it is {pf.steering_mode or 'not known'}, and changes in legacy mode only"
         op = SetSteeringMode(bdf, steering_mode)
-        add("steering", f"set steering mode {steering_mode} on {bdf}", why, Disruption.NONE, op)
+        add("steering", f"set steering mode {steering_mode} on {bdf}", why, op)
     if pf.autoprobe:
         why = "VFs stay unbound until the NIC is ready for them"
-        add(
-            "autoprobe-off",
-            f"turn VF autoprobe of {bdf} off",
-            why,
-            Disruption.NONE,
-            SetAutoprobe(bdf, False),
-        )
+        add("autoprobe-off", f"turn VF autoprobe of {bdf} off", why, SetAutoprobe(bdf, False))
     if recreate and pf.port.num_vfs:
         why = f"{port.num_vfs} are wanted, and their number changes through 0 only"
         what = f"destroy the {pf.port.num_vfs} VFs of {bdf}"
-        add("destroy", what, why, Disruption.VF_DESTROYING, DestroyVfs(bdf))
+        add("destroy", what, why, DestroyVfs(bdf), Disruption.VF_DESTROYING)
     if recreate:
         why = f"it has {pf.port.num_vfs}"
-        add(
-            "vfs",
-            f"create {port.num_vfs} VFs on {bdf}",
-            why,
-            Disruption.NONE,
-            CreateVfs(bdf, port.num_vfs),
-        )
+        add("vfs", f"create {port.num_vfs} VFs on {bdf}", why, CreateVfs(bdf, port.num_vfs))
     if pf.port.device in INLINE_TRANSPORT:
         why = "this NIC needs it for switchdev mode"
-        add("inline", f"set inline mode transport on {bdf}", why, flap, SetInlineMode(bdf, "transport"))
+        add("inline", f"set inline mode transport on {bdf}", why, SetInlineMode(bdf, "transport"), flap)
     why = "its VFs are new" if pf.eswitch_mode == "switchdev" else f"it is in {pf.eswitch_mode} mode"
-    add("switchdev", f"set {bdf} to switchdev mode", why, flap, SetEswitchMode(bdf, "switchdev"))
+    add("switchdev", f"set {bdf} to switchdev mode", why, SetEswitchMode(bdf, "switchdev"), flap)
     return [*steps, *offload(port, pf, anew=True)]
 
 
@@ -90,20 +84,14 @@ def offload(port: Port, pf: Pf, anew: bool = False) -> list[HostStep]:
 
 
 def unbind(pairs: Sequence[Work]) -> list[HostStep]:
-    """Unbind VFs: mlx5 needs that for a mode change, when VF-LAG goes and when it comes."""
+    """Unbind VFs: mlx5 needs that for a mode change, and when VF-LAG forms or dissolves."""
     from hostnic.ops.vf import UnbindVfs
 
     why = "the mode change and VF-LAG need all VFs of the NIC unbound"
+    bdfs = (pf.bdf for _, pf in pairs if any(vf.driver for vf in pf.vfs))
     return [
-        _step(
-            f"{pf.bdf}/unbind",
-            f"unbind the VFs of {pf.bdf}",
-            why,
-            UnbindVfs(pf.bdf),
-            Disruption.VF_DESTROYING,
-        )
-        for _, pf in pairs
-        if any(vf.driver for vf in pf.vfs)
+        _step(f"{bdf}/unbind", f"unbind the VFs of {bdf}", why, UnbindVfs(bdf), Disruption.VF_DESTROYING)
+        for bdf in bdfs
     ]
 
 
@@ -144,7 +132,7 @@ def is_binding(step: HostStep) -> bool:
 
 
 def leave(port: Port, pf: Pf) -> list[HostStep]:
-    """Take the port out of its bond; its neighbour carries the node's network meanwhile."""
+    """Take the port out of its bond; the other port carries the node's network meanwhile."""
     if pf.bond is None or pf.netdev is None:
         return []
     from hostnic.ops.bonding import LeaveToOthers
@@ -162,14 +150,9 @@ def join(port: Port, pf: Pf) -> list[HostStep]:
 
     netdev = pf.netdev or port.netdev
     what = f"wait until {netdev} carries traffic in {port.bond}"
+    put, join = f"put {netdev} into {port.bond}", JoinBond(netdev, port.bond)
     return [
-        _step(
-            f"{port.bdf}/join",
-            f"put {netdev} into {port.bond}",
-            "it belongs there",
-            JoinBond(netdev, port.bond),
-            Disruption.LINK_FLAP,
-        ),
+        _step(f"{port.bdf}/join", put, "it belongs there", join, Disruption.LINK_FLAP),
         _step(f"{port.bdf}/member", what, "its neighbour relies on it", AwaitMember(netdev, port.bond)),
     ]
 
