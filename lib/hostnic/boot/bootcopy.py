@@ -12,14 +12,10 @@ import hashlib
 import importlib.util
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from converge import Disruption, Step
-
 from hostnic.netlink import channel as netlink
-from hostnic.system import System
 
 _SUBPACKAGES = ("boot", "devices", "firmware", "netlink", "network", "ops")
 PACKAGES = ("converge", "hostnic", *(f"hostnic.{name}" for name in _SUBPACKAGES))
@@ -59,36 +55,6 @@ class BootCopy(NamedTuple):
     def command(self) -> str:
         """A unit's ExecStart without the phase. It sees only the standard library and the archive."""
         return f"/usr/bin/python3 -I -S {self.path}"
-
-    def installed(self, system: System) -> str | None:
-        """The stamp on disk; None without an archive."""
-        try:
-            return system.read(self.stamp_path) if system.exists(self.path) else None
-        except OSError:
-            return None
-
-    def steps(self, installed: str | None) -> list[Step[System]]:
-        """The step that installs the copy, unless the one with stamp ``installed`` has the same code."""
-        if installed == stamp(self):
-            return []
-        why = "there is none" if installed is None else "it has other code"
-        op = InstallBootCopy(self, stamp(self))
-        return [Step(self.path, f"install the boot copy {self.path}", why, Disruption.NONE, op)]
-
-
-@dataclass(frozen=True)
-class InstallBootCopy:
-    """Install this code where the boot units run it: the archive first, then its stamp."""
-
-    copy: BootCopy
-    stamp: str
-
-    def run(self, system: System) -> None:
-        """Each file is replaced atomically."""
-        from hostnic.ops.files import InstallFile  # a hook on a host in order installs nothing
-
-        InstallFile(self.copy.path, archive(self.copy)).run(system)
-        InstallFile(self.copy.stamp_path, self.stamp.encode()).run(system)
 
 
 def _origin(module: str) -> Path:

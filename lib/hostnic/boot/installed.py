@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from converge import Disruption, Step
 
-from hostnic.boot import Installed, units
+from hostnic.boot import Installed, bootcopy, units
 from hostnic.boot.bootcopy import BootCopy
 from hostnic.system import System
 
@@ -14,7 +14,7 @@ def look(system: System, copy: BootCopy, paths: Iterable[str], names: Iterable[s
     """Read the files at ``paths``, the boot copy's stamp, and which of the units ``names`` are enabled."""
     return Installed(
         files={path: _text(system, path) for path in paths},
-        stamp=copy.installed(system),
+        stamp=_text(system, copy.stamp_path) if system.exists(copy.path) else None,
         enabled=frozenset(name for name in names if units.enabled(system, name)),
     )
 
@@ -32,7 +32,13 @@ def steps(
         private: the one path that only root may read.
 
     """
-    todo = copy.steps(found.stamp)
+    todo: list[Step[System]] = []
+    if found.stamp != (stamp := bootcopy.stamp(copy)):
+        from hostnic.ops.boot import InstallBootCopy
+
+        why = "there is none" if found.stamp is None else "it has other code"
+        op = InstallBootCopy(copy, stamp)
+        todo.append(Step(copy.path, f"install the boot copy {copy.path}", why, Disruption.NONE, op))
     for path, text in wanted.items():
         now = found.files.get(path)
         if now != text:
@@ -43,7 +49,7 @@ def steps(
             todo.append(Step(path, f"install {path}", why, Disruption.NONE, op))
     for name in names:
         if name not in found.enabled:
-            from hostnic.ops.services import EnableUnit
+            from hostnic.ops.boot import EnableUnit
 
             what, why = f"enable {name}", "it does not start at boot"
             todo.append(Step(f"{name}/enabled", what, why, Disruption.NONE, EnableUnit(name)))
@@ -54,8 +60,8 @@ def removal(
     found: Installed, names: Sequence[str], paths: Iterable[str], directories: Iterable[str]
 ) -> list[Step[System]]:
     """The steps that remove all of it: units first, then files, then whole directories."""
+    from hostnic.ops.boot import DisableUnit
     from hostnic.ops.files import RemoveFile, RemoveTree
-    from hostnic.ops.services import DisableUnit
 
     why = "the charm is removed"
     gone: list[Step[System]] = [

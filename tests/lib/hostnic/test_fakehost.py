@@ -5,9 +5,9 @@ import errno
 
 import pytest
 from hostnic.ops.bonding import JoinBond, LeaveBond
+from hostnic.ops.boot import DisableUnit, EnableUnit
 from hostnic.ops.eswitch import SetEswitchMode, SetHwTcOffload, SetSteeringMode
 from hostnic.ops.files import InstallFile, RemoveFile
-from hostnic.ops.services import DisableUnit, EnableUnit
 from hostnic.ops.vf import BindVf, CreateVfs, SetAutoprobe, UnbindVf
 from hostnic.recorder import Recorder
 from hostnic.testing import FakeHost, card

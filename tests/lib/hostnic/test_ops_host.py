@@ -6,8 +6,8 @@ import errno
 import pytest
 from converge import StepError
 from hostnic.ops.bonding import AwaitLag, JoinBond, LeaveBond, LeaveToOthers
+from hostnic.ops.boot import DisableUnit, EnableUnit
 from hostnic.ops.files import InstallFile, RemoveFile, RemoveTree
-from hostnic.ops.services import DisableUnit, EnableUnit
 from hostnic.ops.vf import BindVf, CreateVfs
 from hostnic.process import CommandError
 from hostnic.testing import FakeHost

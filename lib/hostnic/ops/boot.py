@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""systemd units, enabled and disabled for the next boot.
+"""What a host runs at the next boot: a charm's boot copy, and systemd units, enabled and disabled.
 
 There is no ``daemon-reload``: systemd finds a unit that it has not loaded without it, and it would run all
 generators, netplan's among them, which rewrites networkd's files.
@@ -9,9 +9,24 @@ from dataclasses import dataclass
 
 from converge import StepError
 
-from hostnic.boot import units
+from hostnic.boot import bootcopy, units
+from hostnic.boot.bootcopy import BootCopy
+from hostnic.ops.files import InstallFile
 from hostnic.process import CommandError
 from hostnic.system import System
+
+
+@dataclass(frozen=True)
+class InstallBootCopy:
+    """Install this code where the boot units run it: the archive first, then its stamp."""
+
+    copy: BootCopy
+    stamp: str
+
+    def run(self, system: System) -> None:
+        """Each file is replaced atomically."""
+        InstallFile(self.copy.path, bootcopy.archive(self.copy)).run(system)
+        InstallFile(self.copy.stamp_path, self.stamp.encode()).run(system)
 
 
 def _systemctl(system: System, *arguments: str) -> None:
