@@ -134,7 +134,7 @@ def _load(system: System) -> tuple[Desired, list[Trouble]]:
     except FileNotFoundError:
         return Desired(), []
     except (OSError, ValueError) as error:
-        trouble = Trouble(desired.PATH, str(error), "the next hook of the charm writes it anew")
+        trouble = Trouble(desired.PATH, str(error), "the next hook of the charm rewrites it")
         return Desired(), [trouble]
 
 
@@ -182,7 +182,7 @@ def _bind_nic(system: System, wanted: Desired, work: Sequence[Work]) -> list[Tro
         troubles += _await_lag(system, pairs)
     if troubles and wanted.lag_required:
         return troubles
-    for step in nic.bind(pairs, anew=True):  # one by one: a failure must not keep other VFs unbound
+    for step in nic.bind(pairs, after_change=True):  # one by one: a failure must not keep other VFs unbound
         troubles += _run(system, [step])
     return troubles
 

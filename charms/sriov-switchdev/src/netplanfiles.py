@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """netplan's files that set VFs or eswitch modes, as the charm itself does: a second writer.
 
-``netplan apply`` and netplan's boot service create VFs anew where their number differs, in use or not.
+``netplan apply`` and netplan's boot service replace all VFs where their number differs, even VFs in use.
 
 The files are read with PyYAML, which ops has loaded already, in whatever style they are written: no process,
 so that a hook on a host in order starts none, and each finding names its file. Boot never reads them.
@@ -70,8 +70,8 @@ def _paths(system: System, findings: list[Finding]) -> Iterator[str]:
 def _may_set(path: str, text: str) -> bool:
     """Whether the file is worth parsing, which takes some 2 ms for each KiB in every hook.
 
-    Never wrong about a file that sets something: YAML can hide a word only behind an escape, which has a
-    backslash, or in UTF-16, which has NUL bytes.
+    Misses no file that sets something: YAML can hide a key only behind an escape, which has a backslash, or
+    in UTF-16, which has NUL bytes.
     """
     words = (ETHERNETS,) if path == OVN_CHASSIS_FILE else KEYS
     return any(word in text for word in (*words, "\\", "\0"))
@@ -81,7 +81,7 @@ def _first_document(text: str) -> yaml.Node | None:
     """The document that netplan reads of a file; None when there is none.
 
     Raises:
-        ValueError: the file is no YAML; without the file's own text, which may hold passwords.
+        ValueError: the file is not YAML; the message leaves out its text, which may hold passwords.
 
     """
     try:

@@ -96,7 +96,7 @@ def _previous(text: str | None, findings: list[Finding]) -> Desired | None:
     try:
         return bootfile.from_json(text)
     except ValueError as error:
-        what = f"{error}; it is written anew"
+        what = f"{error}; it is rewritten"
         findings.append(Finding(Severity.WARNING, desired.PATH, what))
         return None
 

@@ -51,7 +51,7 @@ def plan(
         # Even if everything else waits, a port that is out of its bond returns to it.
         back = [step for port, pf in _detached_ports(pairs) for step in nic.join(port, pf)]
         if not back and _only_lag_missing(pairs) and not wanted.lag_required and _given_up(wanted, observed):
-            back = nic.bind(pairs, anew=False)  # as at boot: they forward without VF-LAG
+            back = nic.bind(pairs, after_change=False)  # as at boot: they forward without VF-LAG
         returning = {step.key for step in back}
         run += back
         held += [Held(step, reason, release) for step in chain if step.key not in returning]
@@ -75,7 +75,7 @@ def _chain(pairs: Sequence[Work], wanted: Desired, observed: Observed) -> list[H
         return _rework(pairs, work, wanted, observed)
     steps = [step for port, pf in pairs for step in nic.offload(port, pf)]
     steps += [step for port, pf in _detached_ports(pairs) for step in nic.join(port, pf)]
-    return [*steps, *nic.bind(pairs, anew=False)]
+    return [*steps, *nic.bind(pairs, after_change=False)]
 
 
 def _rework(
@@ -95,7 +95,7 @@ def _rework(
             steps += nic.join(port, pf)
     if len(pairs) == 2 and any(port.lag for port, _ in pairs):
         steps.append(nic.await_lag(pairs, LIVE_LAG_DEADLINE))
-    return [*steps, *nic.bind(touched, anew=True)]
+    return [*steps, *nic.bind(touched, after_change=True)]
 
 
 def _form_lag_again(pairs: Sequence[Work]) -> list[HostStep]:
@@ -110,7 +110,7 @@ def _form_lag_again(pairs: Sequence[Work]) -> list[HostStep]:
         steps += [*nic.leave(port, pf), *(back if detached or pf.carrier else back[:1])]
     steps += [step for port, pf in pairs for step in nic.offload(port, pf)]
     steps.append(nic.await_lag(pairs, LIVE_LAG_DEADLINE))
-    return [*steps, *nic.bind(pairs, anew=True)]
+    return [*steps, *nic.bind(pairs, after_change=True)]
 
 
 def _only_lag_missing(pairs: Sequence[Work]) -> bool:

@@ -27,7 +27,9 @@ def read_boot(system: System) -> BootRecord:
     except FileNotFoundError:
         return BootRecord()
     except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        trouble = Trouble(BOOT, f"the record of this boot cannot be read: {error}", "reboot writes it anew")
+        trouble = Trouble(
+            BOOT, f"the record of this boot cannot be read: {error}", "the next boot writes a new one"
+        )
         return BootRecord({"early": PhaseRecord("failed", 0.0, (trouble,))})
     return BootRecord(phases)
 

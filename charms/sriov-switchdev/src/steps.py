@@ -68,12 +68,12 @@ def create(port: Port, pf: Pf, steering_mode: str | None, host_network: bool) ->
         add("inline", f"set inline mode transport on {bdf}", why, SetInlineMode(bdf, "transport"), flap)
     why = "its VFs are new" if pf.eswitch_mode == "switchdev" else f"it is in {pf.eswitch_mode} mode"
     add("switchdev", f"set {bdf} to switchdev mode", why, SetEswitchMode(bdf, "switchdev"), flap)
-    return [*steps, *offload(port, pf, anew=True)]
+    return [*steps, *offload(port, pf, after_change=True)]
 
 
-def offload(port: Port, pf: Pf, anew: bool = False) -> list[HostStep]:
-    """hw-tc-offload of the uplink, which a mode change may reset (``anew``)."""
-    if pf.hw_tc_offload is not False and not anew:
+def offload(port: Port, pf: Pf, after_change: bool = False) -> list[HostStep]:
+    """hw-tc-offload of the uplink, which a mode change may reset (``after_change``)."""
+    if pf.hw_tc_offload is not False and not after_change:
         return []
     from hostnic.ops.eswitch import SetHwTcOffload
 
@@ -95,7 +95,7 @@ def unbind(pairs: Sequence[Work]) -> list[HostStep]:
     ]
 
 
-def bind(pairs: Sequence[Work], anew: bool) -> list[HostStep]:
+def bind(pairs: Sequence[Work], after_change: bool) -> list[HostStep]:
     """Bind the VFs that have no driver.
 
     Autoprobe comes first: while it is off the kernel refuses explicit binding too (pci_device_can_probe in
@@ -103,23 +103,23 @@ def bind(pairs: Sequence[Work], anew: bool) -> list[HostStep]:
 
     Args:
         pairs: the ports.
-        anew: steps before these create or unbind VFs, or turn autoprobe off.
+        after_change: steps before these create or unbind VFs, or turn autoprobe off.
 
     """
     steps: list[HostStep] = []
     for port, pf in pairs:
         unbound = any(vf.driver is None for vf in pf.vfs)
-        if not (anew or unbound or not pf.autoprobe):
+        if not (after_change or unbound or not pf.autoprobe):
             continue
         from hostnic.ops.vf import BindVfs, SetAutoprobe
 
-        if anew or not pf.autoprobe:
+        if after_change or not pf.autoprobe:
             what = f"turn VF autoprobe of {port.bdf} on"
             why = "while it is off no VF can be bound"
             steps.append(_step(f"{port.bdf}/autoprobe-on", what, why, SetAutoprobe(port.bdf, True)))
-        if unbound or anew:
+        if unbound or after_change:
             why = "last, as VF-LAG is active" if port.lag else "last, as the port is in switchdev mode"
-            if port.lag and not anew and pf.lag.vf_lag is False:
+            if port.lag and not after_change and pf.lag.vf_lag is False:
                 why = "VF-LAG did not form, and is not required"
             what = f"bind the VFs of {port.bdf}"
             steps.append(_step(f"{port.bdf}/bind", what, why, BindVfs(port.bdf)))

@@ -21,13 +21,13 @@ NOT_INSTALLED = "the boot units and their files are not in place"
 
 
 class Survey(NamedTuple):
-    """What one look at the host gives.
+    """The host's state, and the plan for it.
 
     Attributes:
         wanted: what the options and the host's ports lead to.
         observed: the host.
         plan: the way from one to the other.
-        accepted: the options say which ports are meant, and they are fit for it.
+        accepted: the options select ports, and these can be configured.
 
     """
 
@@ -38,14 +38,14 @@ class Survey(NamedTuple):
 
     @property
     def boot_at_work(self) -> bool:
-        """The boot units are at work."""
+        """The boot units are still running."""
         return waiting_for_boot(self.observed) is not None
 
     @property
     def not_ready(self) -> str:
         """Why a reboot would not lead to the desired state; empty when it does.
 
-        Only what the next boot needs counts: steps that fail in this one are no reason to put it off.
+        Only what the next boot needs counts: steps that fail in this boot do not delay the next.
         """
         blocked = next((found for found in self.plan.findings if found.severity is Severity.BLOCKED), None)
         if blocked:

@@ -17,7 +17,7 @@ GONE = "see the kernel log; if the NIC was taken out, name the remaining ports i
 
 
 def verify(wanted: Desired, observed: Observed, plan: Plan[System]) -> tuple[Finding, ...]:
-    """Differences per port and NIC, what the boot units met, and the plan's own findings."""
+    """Differences per port and NIC, what went wrong at boot, and the plan's own findings."""
     if unfinished := waiting_for_boot(observed):
         return (unfinished,)
     differences = [*_differences(wanted, observed, plan)]

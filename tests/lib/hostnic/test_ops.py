@@ -83,7 +83,7 @@ CHANGES: list[tuple[str, Callable[[], FakeHost], object, list[str]]] = [
 @pytest.mark.parametrize(
     ("start", "op", "writes"), [row[1:] for row in CHANGES], ids=[row[0] for row in CHANGES]
 )
-def test_it_writes_once_and_never_again(
+def test_an_operation_writes_once_and_not_again(
     start: Callable[[], FakeHost], op: CreateVfs, writes: list[str]
 ) -> None:
     host = start()
@@ -268,7 +268,7 @@ def test_a_driver_that_is_not_loaded_is_named() -> None:
     assert refused(BindVf(VF0), host).remedy == "modprobe mlx5_core"
 
 
-def test_steering_is_a_preference() -> None:
+def test_a_steering_mode_that_is_not_supported_is_no_error() -> None:
     host = FakeHost()
     for number in (errno.EINVAL, errno.ENODEV, errno.EOPNOTSUPP):
         host.fail("set_devlink_param", P0, OSError(number, "no"))
@@ -276,7 +276,7 @@ def test_steering_is_a_preference() -> None:
     assert host.port(P0).steering_mode == "smfs"
 
 
-def test_inline_mode_is_taken_by_the_models_that_need_it() -> None:
+def test_inline_mode_is_accepted_by_the_models_that_need_it() -> None:
     host = FakeHost([card(device="15b3:1015")])
     SetInlineMode(P0, "transport").run(host)
     assert host.port(P0).inline_mode == "transport"

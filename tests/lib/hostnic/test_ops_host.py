@@ -50,14 +50,14 @@ def test_a_netdev_that_is_not_there_is_named(op: LeaveBond) -> None:
     assert "there is no netdev" in refused(op, FakeHost()).reason
 
 
-def test_the_only_port_that_carries_traffic_does_not_leave_to_others() -> None:
+def test_the_only_port_that_carries_traffic_does_not_leave_its_bond() -> None:
     host = FakeHost()
     host.network.unplugged.add(UPLINK1)
     error = refused(LeaveToOthers(UPLINK0), host)
     assert error.reason == f"no other port of bond0 carries traffic, and {UPLINK0} would leave it"
     assert error.remedy == f"fix {UPLINK1} first, or let a reboot do it"
     assert host.trace == []
-    # The dark one may: nobody misses it. Undoing a change takes out any port.
+    # The dark one may: it carries no traffic. Undoing a change takes out any port.
     LeaveToOthers(UPLINK1).run(host)
     LeaveBond(UPLINK0).run(host)
     assert host.trace == [f"set_master {UPLINK1} none", f"set_master {UPLINK0} none"]
@@ -95,7 +95,7 @@ def test_the_lag_of_plain_ports_is_no_vf_lag() -> None:
     assert "one of type roce" in refused(AwaitLag((P0, P1)), FakeHost()).reason
 
 
-def test_on_a_kernel_that_does_not_tell_the_deadline_passes_and_the_plan_goes_on() -> None:
+def test_on_a_kernel_that_does_not_report_lag_the_plan_goes_on_after_the_deadline() -> None:
     host = switchdev(FakeHost(kernel="5.15.0-48-generic"))
     host.lag_debugfs = False
     before = host.now()
@@ -104,7 +104,7 @@ def test_on_a_kernel_that_does_not_tell_the_deadline_passes_and_the_plan_goes_on
     assert host.now() - before >= 10.0
 
 
-def test_units_are_enabled_without_a_word_to_the_running_systemd() -> None:
+def test_units_are_enabled_without_a_daemon_reload() -> None:
     host = FakeHost()
     InstallFile("/etc/systemd/system/x.service", UNIT).run(host)
     EnableUnit("x.service").run(host)
@@ -115,7 +115,7 @@ def test_units_are_enabled_without_a_word_to_the_running_systemd() -> None:
     assert host.trace[2:] == ["run systemctl disable --no-reload x.service"]
 
 
-def test_a_unit_that_cannot_be_enabled_carries_systemds_words() -> None:
+def test_a_unit_that_cannot_be_enabled_reports_systemds_message() -> None:
     assert "Unit file x.service does not exist" in refused(EnableUnit("x.service"), FakeHost()).reason
     host = FakeHost()
     InstallFile("/etc/systemd/system/x.service", b"[Service]\nExecStart=/bin/true\n").run(host)

@@ -242,7 +242,7 @@ def test_a_function_that_cannot_be_read_is_one_finding(
     assert node.next_boot("NUM_OF_VFS", "0000:5e:00.1") == 8
 
 
-def test_names_of_other_hosts_are_passed_over(node: Node) -> None:
+def test_names_of_other_hosts_are_ignored(node: Node) -> None:
     node.configure(devices=f"enp1s0f0 {PF1}").emit()
     assert node.next_boot("NUM_OF_VFS") == 8
     assert "not on this host: enp1s0f0" in node.findings()

@@ -239,7 +239,7 @@ def test_the_fallback_does_nothing_after_a_boot_step_that_ended(small: Node) -> 
     assert small.host.trace == []
 
 
-def test_a_desired_state_that_cannot_be_read_boots_legacy_and_the_next_hook_writes_it_anew(
+def test_an_unreadable_desired_state_boots_legacy_and_the_next_hook_rewrites_it(
     small: Node,
 ) -> None:
     small.host.files.install(desired.PATH, b'{"version": 1, "ports": 7}', 0o600)

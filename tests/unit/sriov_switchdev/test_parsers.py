@@ -65,7 +65,7 @@ def test_a_field_of_another_type_is_refused_or_changes_nothing_else(
         assert bootfile.from_json(read.to_json()) == read
 
 
-def test_a_field_of_a_later_revision_is_passed_over() -> None:
+def test_a_field_of_a_later_revision_is_ignored() -> None:
     content = json.loads(Desired((Port("0000:3b:00.0", "p0", 8),)).to_json())
     content["later"] = content["ports"][0]["later"] = True
     assert bootfile.from_json(json.dumps(content)).ports[0].num_vfs == 8
@@ -153,7 +153,7 @@ def arranged(vfs: int, modes: tuple[str, ...], counts: tuple[int, ...], mode: st
 
 @given(HOSTS, st.booleans(), st.sampled_from(["auto", "required", "disabled"]), st.integers(1, 12))
 @settings(max_examples=60)
-def test_from_any_state_a_plan_is_ordered_and_never_cuts_without_leave(
+def test_from_any_state_a_plan_is_ordered_and_never_cuts_without_permission(
     host: FakeHost, allow_live: bool, vf_lag: str, count: int
 ) -> None:
     options = Options(num_vfs=count, vf_lag=vf_lag, allow_live=allow_live)
