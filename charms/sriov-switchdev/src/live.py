@@ -2,16 +2,16 @@
 """A change of a node's network as a confirmed commit: timer, change, confirmation or the previous state.
 
 Before the first cut the previous state is kept below /run and a systemd timer is armed. When the
-gateway and the controller that answered before answer again, the timer is stopped. When they do not,
-or when the hook dies half way, the previous state is restored, by the hook or by the timer.
+gateway and the controller that answered before answer again, the timer is stopped. If they do not,
+or if the hook dies half way, the hook or the timer restores the previous state.
 """
 
 import contextlib
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import groupby
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import files
 import record
@@ -30,12 +30,11 @@ from steps import is_binding, pairs_of
 
 TIMER = "ovn-offload-sriov-revert"
 TIMEOUT_S = 600
-"""Seconds until the timer restores. Longer than the slowest change; for a hook that died, as one
-port stays in the bond all the while."""
+"""Until the timer restores the previous state. Longer than the slowest change: it is for a hook that died,
+and one port stays in the bond meanwhile."""
 
 
-@dataclass(frozen=True)
-class PortState:
+class PortState(NamedTuple):
     """One port as it was before the change."""
 
     bdf: str
@@ -47,7 +46,7 @@ class PortState:
 
 
 def state_of(pf: Pf, bond: str | None) -> PortState:
-    """What a restore brings back; ``bond`` is where the port belongs, even if it is out of it now."""
+    """What a restore needs; ``bond`` is where the port belongs, even if it is out of it now."""
     mode = pf.eswitch_mode or "legacy"
     return PortState(pf.bdf, pf.netdev or "", mode, pf.port.num_vfs, pf.autoprobe, bond)
 
@@ -77,9 +76,9 @@ class Arm:
                 "so that a live change could not be confirmed",
                 "let them answer, or let a reboot do it: allow-live=false and approve-reboot",
             )
-        # A state that a hook left unconfirmed when it died is the one to go back to.
+        # If a hook died before its confirmation, the state before that hook is the one to restore.
         before = _kept(system)[0] if record.armed(system) else self.before
-        kept = {"ports": [asdict(port) for port in before], "answering": answering, "target": self.target}
+        kept = {"ports": [port._asdict() for port in before], "answering": answering, "target": self.target}
         system.install(record.PREVIOUS, json.dumps(kept, indent=1).encode(), 0o600)
         _stop_timer(system)
         system.run(
@@ -159,11 +158,11 @@ def _confirm(prefix: str, why: str) -> HostStep:
 def after_failure(system: System) -> str:
     """Bring the node back after a step failed between arming and confirmation.
 
-    Ports rejoin their bonds; if the node answers then, what was reached so far stays for the next
-    reconcile to finish. Otherwise the previous state is restored.
+    Ports rejoin their bonds. If the node answers then, the next hook finishes the rest; otherwise the
+    previous state is restored.
 
     Returns:
-        What was done, as an insertion in a sentence.
+        What was done, to append to a sentence.
 
     """
     ports, _, target = _kept(system)
@@ -185,10 +184,10 @@ def after_failure(system: System) -> str:
 
 
 def revert(system: System, why: str) -> list[str]:
-    """Restore the previous state as far as the machine lets, and record ``why``.
+    """Restore the previous state as far as possible, and record ``why``.
 
     Returns:
-        What did not work; the timer stays armed then and tries again.
+        What did not work; in that case the timer stays armed and tries again.
 
     """
     ports, _, target = _kept(system)

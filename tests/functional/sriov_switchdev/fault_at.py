@@ -16,8 +16,8 @@ from hostnic.machine import Machine
 from hostnic.process import CommandError
 from hostnic.system import HostStep
 from observe import observe
-from plan import Policy, plan
 from selection import resolve
+from survey import plan_host
 
 
 class Faulty(Machine):
@@ -42,7 +42,7 @@ def main() -> dict[str, Any]:
     observed = observe(system)
     count = observed.previous.ports[0].num_vfs if observed.previous else 2
     wanted, findings = resolve(Options(num_vfs=count, allow_live=True), observed)
-    made = plan(wanted, observed, Policy(allow_live=True, controllers=("192.168.25.1",)), findings)
+    made = plan_host(wanted, observed, findings, allow_live=True, controllers=("192.168.25.1",))
     outcome = apply(made, system, system.announce)
     return {
         "steps": [step.key for step in made.steps],
