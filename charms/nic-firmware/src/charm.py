@@ -17,7 +17,8 @@ from charmkit.reboot import Policy as RebootPolicy
 from charmkit.reboot_ops import RollingReboot
 from charmkit.reconcile import Removed, answer, load_config, load_params
 from config import BurnImages, Devices, Options, Query, ResetParameters, Restore, SetParameters
-from converge import Finding, Severity, StepError, execute, unfinished
+from converge import Finding, Severity, StepError, unfinished
+from converge.execute import execute
 from hostnic.firmware import mstdatabase
 from hostnic.firmware.mstdatabase import Database
 from hostnic.handover import Handover
@@ -79,7 +80,7 @@ class NicFirmwareCharm(ops.CharmBase):
             path = str(self.model.resources.fetch("firmware"))
         except (ops.ModelError, NameError):
             return None
-        return path if self.system.exists(path) else None
+        return path if self.system.files.exists(path) else None
 
     def _survey(self) -> Survey:
         options = self._options()
@@ -129,8 +130,8 @@ class NicFirmwareCharm(ops.CharmBase):
     def _remove(self) -> Removed:
         """Take away what the charm installed; the firmware keeps what it was set to."""
         outcome = execute(removal(self.system), self.system)
-        if self.system.exists(record.PATH):
-            self.system.remove(record.PATH)
+        if self.system.files.exists(record.PATH):
+            self.system.files.remove(record.PATH)
         problems = [outcome.finding.sentence()] if outcome.finding else []
         return Removed("removed; the firmware keeps its parameters", problems)
 

@@ -14,7 +14,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from config import Options
-from converge import Finding, Severity, execute, findings_as_table, plan_as_table
+from converge import Finding, Severity
+from converge.execute import execute
+from converge.render import findings_as_table, plan_as_table
 from converge.shape import InvalidValue
 from hostnic.devices.pci import MAX_VFS
 from hostnic.firmware import mstdatabase
@@ -87,7 +89,7 @@ def main(arguments: Sequence[str]) -> int:
     status, results = commission(system, mstdatabase.read(), options, dry_run=given.dry_run)
     if os.environ.get(RESULT):
         text = json.dumps({"status": status, "results": results})  # YAML, as MAAS wants it
-        system.install(os.environ[RESULT], text.encode())
+        system.files.install(os.environ[RESULT], text.encode())
     return 1 if status == "failed" else 0
 
 

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 
 import desired
 import record
-from converge import Severity, execute
+from converge import Severity
+from converge.execute import execute
 from desired import Desired
 from hostnic.machine import Machine
 from hostnic.ops import until
@@ -40,7 +41,7 @@ def main(arguments: Sequence[str]) -> int:
 def converge(system: System, deadline: float) -> tuple[str, ...]:
     """Bring the ports to the state that the last hook left on disk; what went wrong, one sentence each."""
     try:
-        wanted = desired.from_json(system.read(desired.PATH))
+        wanted = desired.from_json(system.files.read(desired.PATH))
     except FileNotFoundError:
         return ()
     except (OSError, ValueError) as error:

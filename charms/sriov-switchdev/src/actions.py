@@ -54,7 +54,7 @@ def offload(system: System, wanted: Desired, observed: Observed) -> Table:
 
     """
     settings = ovs.settings(system)
-    links = system.links()
+    links = system.links.all()
     around = Surroundings(
         hw_offload=settings.hw_offload,
         tc_policy=settings.tc_policy,

@@ -18,7 +18,8 @@ import bootfile
 import desired
 import record
 import steps as nic
-from converge import Plan, StepError, execute
+from converge import Plan, StepError
+from converge.execute import execute
 from desired import Desired, Port
 from hostnic.devices import discover
 from hostnic.devices.model import Host
@@ -130,7 +131,7 @@ def to_legacy(system: System, pairs: Sequence[Work]) -> list[Trouble]:
 def _load(system: System) -> tuple[Desired, list[Trouble]]:
     """The desired state that the last hook left, and what is wrong with it."""
     try:
-        return bootfile.from_json(system.read(desired.PATH)), []
+        return bootfile.from_json(system.files.read(desired.PATH)), []
     except FileNotFoundError:
         return Desired(), []
     except (OSError, ValueError) as error:
@@ -191,7 +192,7 @@ def _await_lag(system: System, pairs: Sequence[Work]) -> list[Trouble]:
     """Wait for the kernel's bond, then for VF-LAG."""
 
     def together() -> bool:
-        masters = {link.name: link.master for link in system.links()}
+        masters = {link.name: link.master for link in system.links.all()}
         return all(masters.get(pf.netdev or port.netdev) == port.bond for port, pf in pairs)
 
     if any(pf.bond != port.bond for port, pf in pairs):

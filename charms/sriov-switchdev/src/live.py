@@ -79,7 +79,7 @@ class Arm:
         # If a hook died before its confirmation, the state before that hook is the one to restore.
         before = _kept(system)[0] if record.armed(system) else self.before
         kept = {"ports": [port._asdict() for port in before], "answering": answering, "target": self.target}
-        system.install(record.PREVIOUS, json.dumps(kept, indent=1).encode(), 0o600)
+        system.files.install(record.PREVIOUS, json.dumps(kept, indent=1).encode(), 0o600)
         _stop_timer(system)
         system.run(
             [
@@ -233,7 +233,7 @@ def _way_back(
 
 
 def _kept(system: System) -> tuple[list[PortState], list[str], str]:
-    kept = cast("dict[str, Any]", json.loads(system.read(record.PREVIOUS)))
+    kept = cast("dict[str, Any]", json.loads(system.files.read(record.PREVIOUS)))
     return [PortState(**port) for port in kept["ports"]], list(kept["answering"]), str(kept["target"])
 
 

@@ -14,7 +14,7 @@ def look(system: System, copy: BootCopy, paths: Iterable[str], names: Iterable[s
     """Read the files at ``paths``, the boot copy's stamp, and which of the units ``names`` are enabled."""
     return Installed(
         files={path: _text(system, path) for path in paths},
-        stamp=_text(system, copy.stamp_path) if system.exists(copy.path) else None,
+        stamp=_text(system, copy.stamp_path) if system.files.exists(copy.path) else None,
         enabled=frozenset(name for name in names if units.enabled(system, name)),
     )
 
@@ -79,6 +79,6 @@ def removal(
 
 def _text(system: System, path: str) -> str | None:
     try:
-        return system.read(path)
+        return system.files.read(path)
     except OSError:
         return None

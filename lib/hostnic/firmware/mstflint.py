@@ -180,13 +180,13 @@ def burn(system: System, bdf: str, path: str, progress: Callable[[str], None]) -
         # Left by a hook that was killed before it saw this; systemd-run would refuse: "was already loaded".
         system.run(["systemctl", "reset-failed", unit])
     if before in ("inactive", "failed"):
-        system.install(log, b"")
+        system.files.install(log, b"")
         _start(system, unit, log, ["mstflint", "-d", bdf, "-i", path, "-y", "burn"])
     state = _follow(system, unit, log, progress)
     system.run(["systemctl", "stop", unit])
     if state["ActiveState"] == "failed":
         system.run(["systemctl", "reset-failed", unit])
-        status, said = int(state["ExecMainStatus"] or 1), system.read(log)
+        status, said = int(state["ExecMainStatus"] or 1), system.files.read(log)
         error = msterrors.explain(system, failure(["mstflint", "-d", bdf, "burn"], status, said, ""))
         if state["Result"] == "exit-code" and _is_refusal(said):
             raise RefusedError(error, error.reason, error.remedy)
@@ -221,7 +221,7 @@ def _follow(system: System, unit: str, log: str, progress: Callable[[str], None]
     end, said = system.now() + LONGEST_BURN, ""
     while True:
         state = _state(system, unit)
-        steps = list(PROGRESS.finditer(system.read(log)))
+        steps = list(PROGRESS.finditer(system.files.read(log)))
         if steps:
             far = steps[-1]["done"]
             tenth = f"{far[:-2] or '0'}0%" if far.endswith("%") and far != "100%" else far

@@ -26,10 +26,10 @@ class SetSteeringMode:
     def run(self, system: System) -> None:
         """Write it if it differs; return without an error if it is not supported."""
         try:
-            if system.devlink_param(self.bdf, "flow_steering_mode") == self.mode:
+            if system.devlink.param(self.bdf, "flow_steering_mode") == self.mode:
                 return
-            system.set_devlink_param(self.bdf, "flow_steering_mode", self.mode)
-            now = system.devlink_param(self.bdf, "flow_steering_mode")
+            system.devlink.set_param(self.bdf, "flow_steering_mode", self.mode)
+            now = system.devlink.param(self.bdf, "flow_steering_mode")
         except OSError as error:
             if error.errno in UNSUPPORTED:
                 return
@@ -48,7 +48,7 @@ class SetInlineMode:
     def run(self, system: System) -> None:
         """Write it. The kernel has no cheap read-back before switchdev mode, so that its answer has to do."""
         try:
-            system.set_inline_mode(self.bdf, self.mode)
+            system.devlink.set_inline_mode(self.bdf, self.mode)
         except OSError as error:
             raise refusal.of_device(self.bdf, error) from error
 
@@ -67,9 +67,9 @@ class SetEswitchMode:
     def run(self, system: System) -> None:
         """Set it if it differs, read it back, and wait for the netdevs that it creates."""
         try:
-            if system.eswitch_mode(self.bdf) != self.mode:
-                system.set_eswitch_mode(self.bdf, self.mode)
-            now = system.eswitch_mode(self.bdf)
+            if system.devlink.eswitch_mode(self.bdf) != self.mode:
+                system.devlink.set_eswitch_mode(self.bdf, self.mode)
+            now = system.devlink.eswitch_mode(self.bdf)
         except OSError as error:
             raise refusal.of_eswitch_mode(self.bdf, self.mode, error) from error
         if now != self.mode:
@@ -82,7 +82,7 @@ class SetEswitchMode:
             )
 
     def _complete(self, system: System) -> bool:
-        links = system.links()
+        links = system.links.all()
         uplink = inventory.uplink(links, self.bdf)
         if uplink is None or uplink.switch_id is None:
             return False
@@ -99,10 +99,10 @@ class SetHwTcOffload:
     def run(self, system: System) -> None:
         """Write it if it differs."""
         try:
-            if system.hw_tc_offload(self.netdev) == self.on:
+            if system.ethtool.hw_tc_offload(self.netdev) == self.on:
                 return
-            system.set_hw_tc_offload(self.netdev, self.on)
-            now = system.hw_tc_offload(self.netdev)
+            system.ethtool.set_hw_tc_offload(self.netdev, self.on)
+            now = system.ethtool.hw_tc_offload(self.netdev)
         except OSError as error:
             raise StepError(
                 f"hw-tc-offload of {self.netdev} stays as it is: {refusal.words(error)}"

@@ -66,7 +66,7 @@ def _egress_map(host: "FakeKernel", argv: list[str]) -> str:
     """Pairs that are given replace those of the same priority, the others stay (net/8021q/vlan_dev.c)."""
     if "egress-qos-map" not in argv:
         raise CommandError(argv, f"{argv[0]} is not installed")
-    files = host.files
+    files = host.disk
     name = argv[argv.index("dev") + 1]
     if f"{VLANS}/{name}" not in files.content:
         raise failure(argv, 1, "", f'Cannot find device "{name}"')
@@ -95,7 +95,7 @@ def is_enabled(files: FakeFiles, unit: str) -> bool:
 def _systemctl(host: "FakeKernel", argv: list[str]) -> str:
     if "ovn-offload-burn" in argv[-1]:
         return flash.systemctl(host, argv[1], argv[-1])
-    files, verb, names = host.files, argv[1], [name for name in argv[2:] if not name.startswith("-")]
+    files, verb, names = host.disk, argv[1], [name for name in argv[2:] if not name.startswith("-")]
     if verb == "daemon-reload":
         files.units = {unit: files.content.get(f"{UNITS}/{unit}", b"") for unit in files.units}
     if verb == "show":

@@ -182,9 +182,9 @@ def test_dcbx_is_taken_over_in_the_drivers_own_mode(name: str) -> None:
     host = host_with(name)
     table = driver(name)
     host.port(P0).dcb.dcbx = 0
-    assert not table.may_set(host.dcb(P0))
+    assert not table.may_set(host.dcb.get(P0))
     TakeDcbx(P0, table.dcbx_ask, table.dcbx).run(host)
-    assert table.may_set(host.dcb(P0))
+    assert table.may_set(host.dcb.get(P0))
     TakeDcbx(P0, table.dcbx_ask, table.dcbx).run(host)
     assert len(host.trace) == 1
 
@@ -200,14 +200,14 @@ def test_a_firmware_that_keeps_dcbx_is_said_with_its_remedy() -> None:
 
 
 def test_pause_frames_that_a_driver_does_not_have_are_no_matter(host: FakeHost) -> None:
-    assert host.pause("bond0") is None
+    assert host.ethtool.pause("bond0") is None
     SetPause("bond0", False).run(host)
     assert host.trace == []
 
 
 def test_pause_frames_are_turned_off(host: FakeHost) -> None:
     SetPause(P0, False).run(host)
-    assert host.pause(P0) == Pause(False, False)
+    assert host.ethtool.pause(P0) == Pause(False, False)
 
 
 def test_an_eswitch_mode_change_resets_what_the_driver_keeps_and_not_what_the_port_keeps(
@@ -225,11 +225,11 @@ def test_an_eswitch_mode_change_resets_what_the_driver_keeps_and_not_what_the_po
 
 def test_mlx5_tells_the_pause_frames_that_ethtool_read_last(host: FakeHost) -> None:
     host.port(P0).dcb.sent[3] = 7
-    told = host.dcb(P0).pfc
+    told = host.dcb.get(P0).pfc
     assert told is not None
     assert told.sent[3] == 0
     assert statistics(host, P0)["tx_prio3_pause"] == 7
-    told = host.dcb(P0).pfc
+    told = host.dcb.get(P0).pfc
     assert told is not None
     assert told.sent[3] == 7
     assert host.trace == []

@@ -226,9 +226,9 @@ def test_a_boot_step_that_was_cut_off_ends_in_the_fallback(small: Node) -> None:
 
 def half_of_early(host: FakeHost) -> None:
     record.write_boot(host, "early", "running")
-    host.write(f"/sys/bus/pci/devices/{PF0}/sriov_drivers_autoprobe", "0")
-    host.write(f"/sys/bus/pci/devices/{PF0}/sriov_numvfs", "2")
-    host.set_eswitch_mode(PF0, "switchdev")
+    host.files.write(f"/sys/bus/pci/devices/{PF0}/sriov_drivers_autoprobe", "0")
+    host.files.write(f"/sys/bus/pci/devices/{PF0}/sriov_numvfs", "2")
+    host.devlink.set_eswitch_mode(PF0, "switchdev")
     boot.fallback(host)
 
 
@@ -242,11 +242,11 @@ def test_the_fallback_does_nothing_after_a_boot_step_that_ended(small: Node) -> 
 def test_an_unreadable_desired_state_boots_legacy_and_the_next_hook_rewrites_it(
     small: Node,
 ) -> None:
-    small.host.files.install(desired.PATH, b'{"version": 1, "ports": 7}', 0o600)
+    small.host.disk.install(desired.PATH, b'{"version": 1, "ports": 7}', 0o600)
     small.boot()
     assert modes(small.host) == [("legacy", 0), ("legacy", 0)]
     assert f"{desired.PATH}: ports: 7 is not allowed; expected a list of ports" in small.log
-    assert bootfile.from_json(small.host.read(desired.PATH)).ports
+    assert bootfile.from_json(small.host.files.read(desired.PATH)).ports
 
 
 def test_hooks_wait_while_the_boot_units_are_at_work(small: Node) -> None:
