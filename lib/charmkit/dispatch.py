@@ -73,13 +73,13 @@ class Dispatcher:
             # Disabled first and enabled last: that all are enabled says that all of this was done.
             self._system.run(["systemctl", "disable", "--no-reload", *enabled])
         for path, text in changed.items():
-            self._system.install(path, text.encode())
-        if self._system.exists(self._names.failed):
-            self._system.remove(self._names.failed)  # of other files, perhaps of an earlier unit
+            self._system.files.install(path, text.encode())
+        if self._system.files.exists(self._names.failed):
+            self._system.files.remove(self._names.failed)  # of other files, perhaps of an earlier unit
         if stale:
             self._system.run(["systemctl", "stop", *stale])
             for name in stale:
-                self._system.remove(units.path(name))
+                self._system.files.remove(units.path(name))
         if self._outdated(names):
             self._system.run(["systemctl", "daemon-reload"])
         self._system.run(["systemctl", "restart", *watchers])
@@ -98,8 +98,8 @@ class Dispatcher:
         if starters := [name for name in present if not name.endswith(".service")]:
             self._system.run(["systemctl", "stop", *starters])
         for path in (*map(units.path, present), self._names.script, self._names.failed):
-            if self._system.exists(path):
-                self._system.remove(path)
+            if self._system.files.exists(path):
+                self._system.files.remove(path)
         if present:
             self._system.run(["systemctl", "daemon-reload"])
 
@@ -108,16 +108,16 @@ class Dispatcher:
         heard = {other.charm for other in others}
         unheard = [charm for charm in self._listens_to if charm not in heard]
         agents = handover.AGENTS
-        there = self._system.listdir(agents) if unheard and self._system.exists(agents) else []
+        there = self._system.files.listdir(agents) if unheard and self._system.files.exists(agents) else []
         here = (charm for charm in unheard if any(name.startswith(f"unit-{charm}-") for name in there))
         return next(here, "")
 
     def failed(self) -> tuple[Finding, ...]:
         """A warning when the service gave up the last time, with what juju-exec said."""
         try:
-            if not self._system.exists(self._names.failed):
+            if not self._system.files.exists(self._names.failed):
                 return ()
-            said = " ".join(self._system.read(self._names.failed).split())[:LONGEST]
+            said = " ".join(self._system.files.read(self._names.failed).split())[:LONGEST]
         except OSError:
             return ()  # the service has been started again meanwhile
         what = f"gave up after {ATTEMPTS} attempts: {said or 'juju-exec said nothing'}"
@@ -141,7 +141,7 @@ class Dispatcher:
     def _outdated(self, names: Sequence[str]) -> bool:
         """Whether systemd has loaded one of the units as its file no longer is; a new one it has not."""
         show = ["systemctl", "show", "--property=NeedDaemonReload", "--value", *names]
-        return "yes" in self._system.run(show).split()
+        return "yes" in self._system.query(show).split()
 
     def _differs(self, path: str, text: str) -> bool:
-        return not self._system.exists(path) or self._system.read(path) != text
+        return not self._system.files.exists(path) or self._system.files.read(path) != text

@@ -119,20 +119,20 @@ def publish(system: System, handover: Handover) -> bool:
 
     """
     path = path_of(handover.charm)
-    present = system.read(path) if system.exists(path) else ""
+    present = system.files.read(path) if system.files.exists(path) else ""
     handover = handover._replace(reboot=_as_old_as(handover, present))
     text = _encode(handover)
     _read(handover.charm, text)
     if text == present:
         return False
-    system.install(path, text.encode(), 0o600)
+    system.files.install(path, text.encode(), 0o600)
     return True
 
 
 def withdraw(system: System, charm: str) -> None:
     """Remove the file of ``charm``; for its stop hook."""
-    if system.exists(path_of(charm)):
-        system.remove(path_of(charm))
+    if system.files.exists(path_of(charm)):
+        system.files.remove(path_of(charm))
 
 
 def read_others(system: System, charm: str) -> tuple[tuple[Handover, ...], tuple[Finding, ...]]:
@@ -143,18 +143,18 @@ def read_others(system: System, charm: str) -> tuple[tuple[Handover, ...], tuple
     """
     handovers: list[Handover] = []
     findings: list[Finding] = []
-    if not system.exists(DIRECTORY):
+    if not system.files.exists(DIRECTORY):
         return (), ()
-    for name in sorted(system.listdir(DIRECTORY)):
+    for name in sorted(system.files.listdir(DIRECTORY)):
         writer = name.removesuffix(".json")
         if writer in (name, charm) or not re.fullmatch(_CHARM, writer):
             continue
         try:
-            handover = _read(writer, system.read(path_of(writer)))
+            handover = _read(writer, system.files.read(path_of(writer)))
         except (InvalidValue, OSError) as error:
             findings.append(_malformed(writer, error))
             continue
-        if system.exists(f"{AGENTS}/unit-{handover.unit.replace('/', '-')}"):
+        if system.files.exists(f"{AGENTS}/unit-{handover.unit.replace('/', '-')}"):
             handovers.append(handover)
     return tuple(handovers), tuple(findings)
 

@@ -34,7 +34,7 @@ def gpudirect_at_boot(system: System) -> list[str]:
     if running:
         return [f"nothing is set while instances run: {', '.join(running)}"]
     try:
-        wrong = gpudirect.differences(system, gpu.from_json(system.read(files.WANTED)))
+        wrong = gpudirect.differences(system, gpu.from_json(system.files.read(files.WANTED)))
     except InvalidValue as error:
         return [f"{files.WANTED}: {error}"]
     except (OSError, UnicodeDecodeError) as error:

@@ -79,7 +79,7 @@ class NicFirmwareCharm(ops.CharmBase):
             path = str(self.model.resources.fetch("firmware"))
         except (ops.ModelError, NameError):
             return None
-        return path if self.system.exists(path) else None
+        return path if self.system.files.exists(path) else None
 
     def _survey(self) -> Survey:
         options = self._options()
@@ -129,8 +129,8 @@ class NicFirmwareCharm(ops.CharmBase):
     def _remove(self) -> Removed:
         """Take away what the charm installed; the firmware keeps what it was set to."""
         outcome = execute(removal(self.system), self.system)
-        if self.system.exists(record.PATH):
-            self.system.remove(record.PATH)
+        if self.system.files.exists(record.PATH):
+            self.system.files.remove(record.PATH)
         problems = [outcome.finding.sentence()] if outcome.finding else []
         return Removed("removed; the firmware keeps its parameters", problems)
 

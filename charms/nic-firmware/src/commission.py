@@ -87,7 +87,7 @@ def main(arguments: Sequence[str]) -> int:
     status, results = commission(system, mstdatabase.read(), options, dry_run=given.dry_run)
     if os.environ.get(RESULT):
         text = json.dumps({"status": status, "results": results})  # YAML, as MAAS wants it
-        system.install(os.environ[RESULT], text.encode())
+        system.files.install(os.environ[RESULT], text.encode())
     return 1 if status == "failed" else 0
 
 

@@ -33,7 +33,7 @@ def at_hand(system: System, options: Options, resource: str | None) -> tuple[Ima
     digest = options.firmware_sha256
     if resource and not options.firmware_url:
         digest = _digest(system, resource, digest)
-    return _known(system, digest) if digest and system.exists(_index(digest)) else ()
+    return _known(system, digest) if digest and system.files.exists(_index(digest)) else ()
 
 
 def fetch(system: System, options: Options, resource: str | None) -> tuple[Image, ...]:
@@ -65,7 +65,7 @@ def fetch(system: System, options: Options, resource: str | None) -> tuple[Image
         what = f"the archive has more than one image for {twice}" if twice else "the archive has no .bin file"
         raise StepError(what, "attach one image for each PSID")
     rows = [[image.path, image.psid, image.version, image.digest] for image in found]
-    system.install(_index(digest), json.dumps(rows).encode())
+    system.files.install(_index(digest), json.dumps(rows).encode())
     return found
 
 
@@ -86,13 +86,13 @@ def _index(digest: str) -> str:
 
 def _known(system: System, digest: str) -> tuple[Image, ...]:
     """The images of an index; one that an earlier release wrote does not have their digests."""
-    rows: list[list[Any]] = json.loads(system.read(_index(digest)))
+    rows: list[list[Any]] = json.loads(system.files.read(_index(digest)))
     found = ([str(cell) for cell in row] for row in rows)
     return tuple(Image(*row[:3], digest=row[3] if row[3:] else _digest(system, row[0], "")) for row in found)
 
 
 def _download(system: System, url: str) -> str:
-    system.install(DOWNLOAD, b"")
+    system.files.install(DOWNLOAD, b"")
     system.run(["python3", "-I", "-c", FETCH, url, DOWNLOAD], timeout=960)
     return DOWNLOAD
 
@@ -100,14 +100,14 @@ def _download(system: System, url: str) -> str:
 def _look(system: System, path: str, directory: str) -> Iterator[Image]:
     """Each image of a zip, or the one that the file is; copied to where the next download leaves it alone."""
     try:
-        system.run(["python3", "-m", "zipfile", "-t", path])
+        system.query(["python3", "-m", "zipfile", "-t", path])
     except CommandError:
         target = f"{directory}/image.bin"
-        system.install(target, b"")
+        system.files.install(target, b"")
         system.run(["cp", path, target])
         yield mstflint.read_image(system, target)
         return
     system.run(["python3", "-m", "zipfile", "-e", path, directory], timeout=300)
-    for name in sorted(system.listdir(directory)) if system.exists(directory) else ():
+    for name in sorted(system.files.listdir(directory)) if system.files.exists(directory) else ():
         if name.endswith(".bin"):
             yield mstflint.read_image(system, f"{directory}/{name}")

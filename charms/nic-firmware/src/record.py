@@ -111,7 +111,7 @@ class Record:
 def read(system: System) -> Record:
     """The record; an empty one where there is none, or one that cannot be read."""
     try:
-        raw: object = json.loads(system.read(PATH))
+        raw: object = json.loads(system.files.read(PATH))
         return _decode(cast("dict[str, Any]", raw))
     except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return Record()
@@ -125,15 +125,15 @@ def write(system: System, record: Record) -> bool:
 
     """
     if record == Record():
-        if system.exists(PATH):
-            system.remove(PATH)
+        if system.files.exists(PATH):
+            system.files.remove(PATH)
             return True
         return False
     content: dict[str, Any] = {"version": VERSION, **asdict(record)}
     text = json.dumps(content, sort_keys=True, indent=1) + "\n"
-    if system.exists(PATH) and system.read(PATH) == text:
+    if system.files.exists(PATH) and system.files.read(PATH) == text:
         return False
-    system.install(PATH, text.encode(), 0o600)
+    system.files.install(PATH, text.encode(), 0o600)
     return True
 
 

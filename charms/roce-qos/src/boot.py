@@ -40,7 +40,7 @@ def main(arguments: Sequence[str]) -> int:
 def converge(system: System, deadline: float) -> tuple[str, ...]:
     """Bring the ports to the state that the last hook left on disk; what went wrong, one sentence each."""
     try:
-        wanted = desired.from_json(system.read(desired.PATH))
+        wanted = desired.from_json(system.files.read(desired.PATH))
     except FileNotFoundError:
         return ()
     except (OSError, ValueError) as error:

@@ -37,7 +37,7 @@ def compare(system: System, wanted: Desired, observed: Observed, policy: str) ->
     """This host, and in what it does not follow ``policy``, the text of the fabric's databag or nothing."""
     here = None
     try:
-        name = system.read("/proc/sys/kernel/hostname").strip()
+        name = system.files.read("/proc/sys/kernel/hostname").strip()
         here = host(system, name, wanted, observed)
         return Comparison(here, disagreements(Policy.from_json(policy) if policy else None, here))
     except (InvalidValue, OSError) as error:
@@ -54,7 +54,7 @@ def disagreements(policy: Policy | None, host: Host) -> tuple[Finding, ...]:
 
 def host(system: System, hostname: str, wanted: Desired, observed: Observed) -> Host:
     """This host as the relation ``fabric`` has it; spawns a process on systemd 257 and later."""
-    links = [link for link in system.links() if link.pci in wanted.ports]
+    links = [link for link in system.links.all() if link.pci in wanted.ports]
     neighbours = lldp.neighbours(system, links)
     ports = (port for bdf in wanted.ports if (port := observed.port(bdf)) and port.mac)
     return Host(

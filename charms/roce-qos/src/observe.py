@@ -134,7 +134,7 @@ def observe(
         ask_ovs: read Open vSwitch's database.
 
     """
-    links = system.links()
+    links = system.links.all()
     devices = rdma.ports(system)
     names = tuple(cc_params)
     ports, findings = inventory.read(
@@ -157,7 +157,7 @@ def observe(
         ports=tuple(found),
         partners={link.name: link.partner_mac for link in links if link.kind == "bond"},
         vlans=vlan.devices(system),
-        lldpad=system.exists(LLDPAD_PROCESS) or units.enabled(system, LLDPAD),
+        lldpad=system.files.exists(LLDPAD_PROCESS) or units.enabled(system, LLDPAD),
         encap_tos=_encap_tos(system, findings) if ask_ovs else None,
         installed=installed.look(system, files.COPY, files.PATHS, files.ENABLED),
         boot=record.read(system),
@@ -189,7 +189,7 @@ def _port(
         number=_number(uplink, port.bdf),
         distributing=bonding.is_distributing(system, port.bond, uplink.name) if port.bond else True,
         dcb=_dcb(system, uplink.name),
-        pause=system.pause(uplink.name),
+        pause=system.ethtool.pause(uplink.name),
         rdma=rdma.of_port(devices, port.bdf, uplink.name, port.bond),
         cc_params=_values(system, attributes),
         drop_in=drop_in,
@@ -220,7 +220,7 @@ def _number(uplink: Link, bdf: str) -> int:
 
 def _dcb(system: System, netdev: str) -> Dcb | None:
     try:
-        return system.dcb(netdev)
+        return system.dcb.get(netdev)
     except OSError as error:
         if error.errno == errno.EOPNOTSUPP:
             return None

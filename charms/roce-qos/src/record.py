@@ -38,7 +38,7 @@ class Record(NamedTuple):
 def read(system: System) -> Record:
     """The record; an empty one when no unit ran or it cannot be read."""
     try:
-        raw = cast("dict[str, Any]", json.loads(system.read(PATH)))
+        raw = cast("dict[str, Any]", json.loads(system.files.read(PATH)))
         return Record(bool(raw["running"]), float(raw["at"]), tuple(str(line) for line in raw["troubles"]))
     except (OSError, ValueError, TypeError, KeyError, RecursionError):
         return Record()
@@ -46,11 +46,11 @@ def read(system: System) -> Record:
 
 def begin(system: System) -> None:
     """Record that a unit begins."""
-    system.install(SERVED, b"")
+    system.files.install(SERVED, b"")
     write(system, running=True)
 
 
 def write(system: System, running: bool, troubles: Sequence[str] = ()) -> None:
     """Record whether a unit is at work."""
     content = {"running": running, "at": system.now(), "troubles": list(troubles)}
-    system.install(PATH, (json.dumps(content) + "\n").encode(), 0o600)
+    system.files.install(PATH, (json.dumps(content) + "\n").encode(), 0o600)

@@ -135,7 +135,7 @@ def to_legacy(system: System, pairs: Sequence[Work]) -> list[Trouble]:
 def _load(system: System) -> tuple[Desired, list[Trouble]]:
     """The desired state that the last hook left, and what is wrong with it."""
     try:
-        return desired.from_json(system.read(desired.PATH)), []
+        return desired.from_json(system.files.read(desired.PATH)), []
     except FileNotFoundError:
         return Desired(), []
     except (OSError, ValueError) as error:
@@ -203,7 +203,7 @@ def _await_lag(system: System, pairs: Sequence[Work]) -> list[Trouble]:
     """Wait for the bond and then for the NIC's own."""
 
     def together() -> bool:
-        masters = {link.name: link.master for link in system.links()}
+        masters = {link.name: link.master for link in system.links.all()}
         return all(masters.get(pf.netdev or port.netdev) == port.bond for port, pf in pairs)
 
     if any(pf.bond != port.bond for port, pf in pairs):

@@ -75,7 +75,7 @@ class Arm:
         # A state that a hook left unconfirmed when it died is the one to go back to.
         before = _kept(system)[0] if record.armed(system) else self.before
         kept = {"ports": [asdict(port) for port in before], "answering": answering, "target": self.target}
-        system.install(record.PREVIOUS, json.dumps(kept, indent=1).encode(), 0o600)
+        system.files.install(record.PREVIOUS, json.dumps(kept, indent=1).encode(), 0o600)
         _stop_timer(system)
         system.run(
             [
@@ -183,7 +183,7 @@ def _way_back(
 
 
 def _kept(system: System) -> tuple[list[PortState], list[str], str]:
-    kept = cast("dict[str, Any]", json.loads(system.read(record.PREVIOUS)))
+    kept = cast("dict[str, Any]", json.loads(system.files.read(record.PREVIOUS)))
     return [PortState(**port) for port in kept["ports"]], list(kept["answering"]), str(kept["target"])
 
 

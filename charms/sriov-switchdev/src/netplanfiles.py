@@ -43,7 +43,7 @@ def second_writers(system: System) -> tuple[tuple[Writer, ...], tuple[Finding, .
     findings: list[Finding] = []
     for path in _paths(system, findings):
         try:
-            text = system.read(path)
+            text = system.files.read(path)
             document = _first_document(text) if _may_set(path, text) else None
         except FileNotFoundError:
             continue
@@ -67,7 +67,7 @@ def _paths(system: System, findings: list[Finding]) -> Iterator[str]:
     names: dict[str, list[str]] = {}
     for directory in (ETC, RUN, LIB):
         try:
-            names[directory] = sorted(system.listdir(directory))
+            names[directory] = sorted(system.files.listdir(directory))
         except (FileNotFoundError, NotADirectoryError):
             names[directory] = []
         except OSError as error:

@@ -129,7 +129,7 @@ def next_boot(system: System, bdf: str) -> NextBoot:
 
 def _text(system: System, path: str) -> str | None:
     try:
-        return system.read(path)
+        return system.files.read(path)
     except OSError:
         return None
 
@@ -172,7 +172,9 @@ def _networks(system: System) -> Iterator[dict[str, str]]:
 
 def _files(system: System, directory: str, suffix: str) -> list[str]:
     try:
-        return [f"{directory}/{name}" for name in sorted(system.listdir(directory)) if name.endswith(suffix)]
+        return [
+            f"{directory}/{name}" for name in sorted(system.files.listdir(directory)) if name.endswith(suffix)
+        ]
     except OSError:
         return []
 

@@ -84,7 +84,7 @@ def read_boot(system: System) -> BootRecord:
     """The record of this boot; empty when the units did not run."""
     phases: dict[Phase, PhaseRecord] = {}
     try:
-        raw = cast("dict[str, Any]", json.loads(system.read(BOOT)))
+        raw = cast("dict[str, Any]", json.loads(system.files.read(BOOT)))
         for name in ("early", "bind"):
             if item := raw["phases"].get(name):
                 troubles = tuple(Trouble(**trouble) for trouble in item["troubles"])
@@ -109,13 +109,13 @@ def write_boot(system: System, phase: Phase, state: State, troubles: tuple[Troub
 
 def armed(system: System) -> bool:
     """Whether a live change waits for its confirmation."""
-    return system.exists(PREVIOUS)
+    return system.files.exists(PREVIOUS)
 
 
 def read_live(system: System) -> LiveRecord:
     """The record of live changes; empty when there was none or it cannot be read."""
     try:
-        raw = cast("dict[str, Any]", json.loads(system.read(LIVE)))
+        raw = cast("dict[str, Any]", json.loads(system.files.read(LIVE)))
         return LiveRecord(str(raw["target"]), int(raw["failures"]), str(raw["undone"]))
     except (OSError, ValueError, TypeError, KeyError, RecursionError):
         return LiveRecord()
@@ -134,4 +134,4 @@ def count_live_failure(system: System, target: str, undone: str = "") -> None:
 
 
 def _install(system: System, path: str, content: dict[str, Any]) -> None:
-    system.install(path, (json.dumps(content, indent=1, sort_keys=True) + "\n").encode(), 0o600)
+    system.files.install(path, (json.dumps(content, indent=1, sort_keys=True) + "\n").encode(), 0o600)

@@ -64,7 +64,7 @@ class BootCopy(NamedTuple):
     def installed(self, system: System) -> str | None:
         """The stamp on disk; None without an archive."""
         try:
-            return system.read(self.stamp_path) if system.exists(self.path) else None
+            return system.files.read(self.stamp_path) if system.files.exists(self.path) else None
         except OSError:
             return None
 

@@ -83,6 +83,6 @@ def removal(
 
 def _text(system: System, path: str) -> str | None:
     try:
-        return system.read(path)
+        return system.files.read(path)
     except OSError:
         return None

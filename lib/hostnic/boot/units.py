@@ -19,7 +19,7 @@ def path(name: str) -> str:
 def installed(system: System, prefixes: tuple[str, ...]) -> list[str]:
     """Services, timers and path units whose names begin with one of ``prefixes``; no drop-ins."""
     try:
-        entries = system.listdir(DIRECTORY)
+        entries = system.files.listdir(DIRECTORY)
     except FileNotFoundError:
         return []
     return [name for name in entries if name.startswith(prefixes) and name.endswith(_KINDS)]
@@ -28,10 +28,10 @@ def installed(system: System, prefixes: tuple[str, ...]) -> list[str]:
 def enabled(system: System, name: str) -> bool:
     """Whether a target wants or requires the unit ``name`` at boot."""
     try:
-        entries = system.listdir(DIRECTORY)
+        entries = system.files.listdir(DIRECTORY)
     except FileNotFoundError:
         return False
     return any(
-        entry.endswith((".wants", ".requires")) and system.exists(f"{DIRECTORY}/{entry}/{name}")
+        entry.endswith((".wants", ".requires")) and system.files.exists(f"{DIRECTORY}/{entry}/{name}")
         for entry in entries
     )

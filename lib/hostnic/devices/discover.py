@@ -36,7 +36,7 @@ def observe(system: System) -> Host:
         OSError: the kernel's own basics (/proc, the PCI bus, rtnetlink) cannot be read.
 
     """
-    links = system.links()
+    links = system.links.all()
     log = lru_cache(maxsize=1)(lambda: lag.kernel_log(system))
     lent = lru_cache(maxsize=1)(lambda: vdpa.devices(system))
     ports, findings = inventory.read(system, inventory.of_links(links))
@@ -52,7 +52,7 @@ def observe(system: System) -> Host:
         bonds=tuple(
             _bond(link, links) for link in sorted(links, key=lambda link: link.name) if link.kind == "bond"
         ),
-        kernel=system.read(OSRELEASE).strip(),
+        kernel=system.files.read(OSRELEASE).strip(),
         boot_id=read_boot_id(system),
         findings=tuple(findings),
     )
@@ -62,7 +62,7 @@ def _pf(system: System, port: Port, links: list[Link], log: Callable[[], str], l
     bdf = port.bdf
     uplink = next((link for link in links if link.name == port.netdev), None)
     mlx5 = port.driver == "mlx5_core"
-    info = _told(lambda: system.device_info(bdf)) if mlx5 else None
+    info = _told(lambda: system.devlink.info(bdf)) if mlx5 else None
     return Pf(
         port=port,
         mac=(uplink.permanent_mac or uplink.mac) if uplink else None,
@@ -74,12 +74,12 @@ def _pf(system: System, port: Port, links: list[Link], log: Callable[[], str], l
         psid=info.psid if info else None,
         autoprobe=pci.number(system, bdf, "sriov_drivers_autoprobe", default=1) == 1,
         vfs=tuple(_vfs(system, bdf, links, lent)),
-        eswitch_mode=_mode(_told(lambda: system.eswitch_mode(bdf))) if mlx5 else None,
-        steering_mode=_text(_told(lambda: system.devlink_param(bdf, "flow_steering_mode"))) if mlx5 else None,
-        esw_multiport=_flag(_told(lambda: system.devlink_param(bdf, "esw_multiport"))) if mlx5 else None,
-        hw_tc_offload=_told(lambda: system.hw_tc_offload(uplink.name)) if uplink else None,
+        eswitch_mode=_mode(_told(lambda: system.devlink.eswitch_mode(bdf))) if mlx5 else None,
+        steering_mode=_text(_told(lambda: system.devlink.param(bdf, "flow_steering_mode"))) if mlx5 else None,
+        esw_multiport=_flag(_told(lambda: system.devlink.param(bdf, "esw_multiport"))) if mlx5 else None,
+        hw_tc_offload=_told(lambda: system.ethtool.hw_tc_offload(uplink.name)) if uplink else None,
         lag=lag.read(system, bdf, log) if mlx5 else lag.Lag(active=None),
-        iommu=system.exists(pci.attribute(bdf, "iommu_group")),
+        iommu=system.files.exists(pci.attribute(bdf, "iommu_group")),
     )
 
 

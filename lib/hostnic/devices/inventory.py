@@ -78,7 +78,7 @@ def read(
     """
     found: list[Port] = []
     findings: list[Finding] = []
-    for bdf in sorted(system.listdir(pci.DEVICES) if among is None else among):
+    for bdf in sorted(system.files.listdir(pci.DEVICES) if among is None else among):
         try:
             if _is_port(system, bdf):
                 found.append(_port(system, bdf, *netdev_of(bdf)))
@@ -129,13 +129,15 @@ def representors(links: Iterable[Link], bdf: str) -> list[Link]:
 
 def _is_port(system: System, bdf: str) -> bool:
     """Whether it is a network function and no VF; of those there may be hundreds, so that is asked first."""
-    return not system.exists(pci.attribute(bdf, "physfn")) and system.read(
+    return not system.files.exists(pci.attribute(bdf, "physfn")) and system.files.read(
         pci.attribute(bdf, "class")
     ).startswith(NETWORK_CLASS)
 
 
 def _port(system: System, bdf: str, netdev: str | None, master: str | None, bonded: bool) -> Port:
-    vendor, device = (system.read(pci.attribute(bdf, name)).strip()[2:] for name in ("vendor", "device"))
+    vendor, device = (
+        system.files.read(pci.attribute(bdf, name)).strip()[2:] for name in ("vendor", "device")
+    )
     return Port(
         bdf=bdf,
         device=f"{vendor}:{device}",

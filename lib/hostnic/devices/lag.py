@@ -50,7 +50,7 @@ class Lag(NamedTuple):
 def kernel_log(system: System) -> str:
     """This boot's kernel messages of mlx5, oldest first; empty when they cannot be read."""
     try:
-        return system.run(
+        return system.query(
             ["journalctl", "--dmesg", "--boot", "--output=cat", "--quiet", "--no-pager", "--grep=mlx5_core"]
         )
     except CommandError:
@@ -68,7 +68,7 @@ def read(system: System, bdf: str, log: Callable[[], str] | None = None) -> Lag:
     """
     directory = f"{DEBUGFS}/{bdf}/lag"
     try:
-        state = system.read(f"{directory}/state").strip()
+        state = system.files.read(f"{directory}/state").strip()
     except OSError:
         return _without_debugfs(system, bdf, log or (lambda: kernel_log(system)))
     if state != "active":
@@ -94,7 +94,7 @@ def reason(system: System, bdf: str) -> str:
 def _detail(system: System, path: str) -> str | None:
     """An attribute that only exists, or only answers, while the LAG is active."""
     try:
-        return system.read(path).strip() or None
+        return system.files.read(path).strip() or None
     except OSError:
         return None
 
@@ -113,13 +113,13 @@ def _without_debugfs(system: System, bdf: str, log: Callable[[], str]) -> Lag:
 
 def _rdma_bond(system: System, bdf: str) -> bool:
     try:
-        names = system.listdir(RDMA)
+        names = system.files.listdir(RDMA)
     except OSError:
         return False
     for name in names:
         if name.startswith("mlx5_bond_"):
             try:
-                if system.readlink(f"{RDMA}/{name}/device").endswith(bdf):
+                if system.files.readlink(f"{RDMA}/{name}/device").endswith(bdf):
                     return True
             except OSError:
                 continue

@@ -41,15 +41,15 @@ def find_nics(system: System) -> tuple[tuple[Nic, ...], tuple[Finding, ...]]:
 def netdev_of(system: System, bdf: str) -> Netdev:
     """A function's first netdev that is no representor."""
     try:
-        names = sorted(system.listdir(pci.attribute(bdf, "net")))
+        names = sorted(system.files.listdir(pci.attribute(bdf, "net")))
     except OSError:
         names = []  # it has no driver
     for name in names:
         try:
-            port_name = system.read(f"{NET}/{name}/phys_port_name").strip()
+            port_name = system.files.read(f"{NET}/{name}/phys_port_name").strip()
         except OSError:
             port_name = ""  # its driver has none
         if not port_name or inventory.UPLINK_NAME.fullmatch(port_name):
             master = pci.linked(system, f"{NET}/{name}/master")
-            return name, master, master is not None and system.exists(f"{NET}/{master}/bonding")
+            return name, master, master is not None and system.files.exists(f"{NET}/{master}/bonding")
     return None, None, False

@@ -35,9 +35,9 @@ def number(system: System, bdf: str, name: str, default: int | None = None) -> i
 
     """
     path = attribute(bdf, name)
-    if default is not None and not system.exists(path):
+    if default is not None and not system.files.exists(path):
         return default
-    text = system.read(path).strip()
+    text = system.files.read(path).strip()
     try:
         return int(text, 0)
     except ValueError as error:
@@ -46,7 +46,7 @@ def number(system: System, bdf: str, name: str, default: int | None = None) -> i
 
 def has_sriov(system: System, bdf: str) -> bool:
     """Whether the function has, or could have, VFs."""
-    return system.exists(attribute(bdf, "sriov_totalvfs"))
+    return system.files.exists(attribute(bdf, "sriov_totalvfs"))
 
 
 def num_vfs(system: System, bdf: str) -> int:
@@ -67,7 +67,7 @@ def driver(system: System, bdf: str) -> str | None:
 def linked(system: System, path: str) -> str | None:
     """The last name of what a symbolic link leads to; None where there is no link."""
     try:
-        return system.readlink(path).rpartition("/")[2]
+        return system.files.readlink(path).rpartition("/")[2]
     except OSError:
         return None
 
@@ -75,9 +75,9 @@ def linked(system: System, path: str) -> str | None:
 def vf_addresses(system: System, bdf: str) -> dict[int, str]:
     """VF index to BDF, for each ``virtfn<i>`` that exists now, in order of index."""
     found: dict[int, str] = {}
-    for name in system.listdir(f"{DEVICES}/{bdf}"):
+    for name in system.files.listdir(f"{DEVICES}/{bdf}"):
         if name.startswith("virtfn") and name[6:].isdigit():
-            found[int(name[6:])] = system.readlink(attribute(bdf, name)).rpartition("/")[2]
+            found[int(name[6:])] = system.files.readlink(attribute(bdf, name)).rpartition("/")[2]
     return dict(sorted(found.items()))
 
 
@@ -85,7 +85,8 @@ def vfs_present(system: System, bdf: str) -> int:
     """VFs whose own device exists and points back to the PF."""
     try:
         return sum(
-            system.exists(attribute(address, "physfn")) for address in vf_addresses(system, bdf).values()
+            system.files.exists(attribute(address, "physfn"))
+            for address in vf_addresses(system, bdf).values()
         )
     except OSError:
         return 0

@@ -51,7 +51,7 @@ def ports(system: System) -> tuple[RdmaPort, ...]:
     found: list[RdmaPort] = []
     for device in sorted(_names(system, CLASS)):
         try:
-            pci = system.readlink(f"{CLASS}/{device}/device").rpartition("/")[2]
+            pci = system.files.readlink(f"{CLASS}/{device}/device").rpartition("/")[2]
         except OSError:
             pci = None  # rdma_rxe and siw have no device of their own
         directory = f"{CLASS}/{device}/ports"
@@ -87,9 +87,9 @@ def managed(system: System, port: RdmaPort) -> bool | None:
     not tell, since a backup port of a bond has none either (core/roce_gid_mgmt.c), nor would the eswitch mode
     alone.
     """
-    if system.exists(f"{CLASS}/{port.device}/ports/{port.number}/cm_rx_msgs"):
+    if system.files.exists(f"{CLASS}/{port.device}/ports/{port.number}/cm_rx_msgs"):
         return True
-    return False if system.exists(CONFIGFS) else None
+    return False if system.files.exists(CONFIGFS) else None
 
 
 def defaults(system: System, port: RdmaPort) -> Defaults | None:
@@ -99,10 +99,10 @@ def defaults(system: System, port: RdmaPort) -> Defaults | None:
         OSError: the device is gone, or the kernel says something else than a number.
 
     """
-    if not system.exists(port.directory):
+    if not system.files.exists(port.directory):
         return None
-    mode = system.read(f"{port.directory}/default_roce_mode").strip()
-    text = system.read(f"{port.directory}/default_roce_tos").strip()
+    mode = system.files.read(f"{port.directory}/default_roce_mode").strip()
+    text = system.files.read(f"{port.directory}/default_roce_tos").strip()
     try:
         return Defaults(mode, int(text, 0))
     except ValueError:
@@ -115,7 +115,7 @@ def counters(system: System, port: RdmaPort) -> dict[str, int]:
     found: dict[str, int] = {}
     for name in sorted(_names(system, directory)):
         try:
-            found[name] = int(system.read(f"{directory}/{name}").strip())
+            found[name] = int(system.files.read(f"{directory}/{name}").strip())
         except (OSError, ValueError):
             continue  # "lifespan" of some kernels, or a counter that the firmware lacks
     return found
@@ -125,7 +125,7 @@ def _netdevs(system: System, directory: str) -> frozenset[str]:
     found: set[str] = set()
     for index in _names(system, directory):
         try:
-            found.add(system.read(f"{directory}/{index}").strip())
+            found.add(system.files.read(f"{directory}/{index}").strip())
         except OSError:
             continue  # an empty GID entry answers EINVAL
     return frozenset(found - {""})
@@ -133,7 +133,7 @@ def _netdevs(system: System, directory: str) -> frozenset[str]:
 
 def _names(system: System, directory: str) -> list[str]:
     try:
-        return system.listdir(directory)
+        return system.files.listdir(directory)
     except OSError:
         return []
 
@@ -145,7 +145,7 @@ def statistics(system: System, netdev: str) -> dict[str, int]:
     has none.
     """
     try:
-        text = system.run(["ethtool", "-S", netdev])
+        text = system.query(["ethtool", "-S", netdev])
     except CommandError:
         return {}
     found: dict[str, int] = {}

@@ -112,7 +112,7 @@ def instances(system: System) -> Users:
         OSError: the directory cannot be read.
 
     """
-    if not system.exists(LIBVIRT):
+    if not system.files.exists(LIBVIRT):
         return ()
     return tuple(name.removesuffix(".xml") for name in _status_files(system))
 
@@ -133,7 +133,7 @@ def domains(system: System, bdf: str, nodes: Collection[str] = ()) -> list[str]:
     found: list[str] = []
     for file in files:
         try:
-            xml = system.read(f"{LIBVIRT}/{file}")
+            xml = system.files.read(f"{LIBVIRT}/{file}")
         except OSError:
             continue
         if bdf in pci_addresses(xml) or not vdpa_nodes(xml).isdisjoint(nodes):
@@ -183,13 +183,13 @@ def _given_away(system: System, bdf: str, driver: str | None, lent: Sequence[Vdp
 
 
 def _status_files(system: System) -> list[str]:
-    return sorted(name for name in system.listdir(LIBVIRT) if name.endswith(".xml"))
+    return sorted(name for name in system.files.listdir(LIBVIRT) if name.endswith(".xml"))
 
 
 def _uppers(system: System, netdev: str) -> Iterator[str]:
     """VLANs, macvtaps, a bond or a bridge: ``upper_<name>`` in sysfs."""
     try:
-        names = sorted(system.listdir(f"/sys/class/net/{netdev}"))
+        names = sorted(system.files.listdir(f"/sys/class/net/{netdev}"))
         yield from (name.removeprefix("upper_") for name in names if name.startswith("upper_"))
     except OSError as error:
         yield f"perhaps a device on top ({error.strerror or error})"
@@ -197,6 +197,6 @@ def _uppers(system: System, netdev: str) -> Iterator[str]:
 
 def _addresses(system: System, netdev: str) -> Iterator[str]:
     try:
-        yield from system.addresses(netdev)
+        yield from system.links.addresses(netdev)
     except OSError as error:
         yield f"perhaps an address ({error.strerror or error})"

@@ -47,13 +47,13 @@ def devices(system: System) -> dict[str, tuple[Vdpa, ...]]:
 
     """
     try:
-        names = sorted(system.listdir(DEVICES))
+        names = sorted(system.files.listdir(DEVICES))
     except FileNotFoundError:
         return {}
     found: dict[str, tuple[Vdpa, ...]] = {}
     for name in names:
         try:
-            bdf = function_of(system.readlink(f"{DEVICES}/{name}"))
+            bdf = function_of(system.files.readlink(f"{DEVICES}/{name}"))
             if bdf is not None:
                 found[bdf] = (*found.get(bdf, ()), _device(system, name))
         except FileNotFoundError:
@@ -71,9 +71,9 @@ def function_of(target: str) -> str | None:
 
 
 def _device(system: System, name: str) -> Vdpa:
-    nodes = [child for child in system.listdir(f"{DEVICES}/{name}") if child.startswith(NODE)]
+    nodes = [child for child in system.files.listdir(f"{DEVICES}/{name}") if child.startswith(NODE)]
     try:
-        driver = system.readlink(f"{DEVICES}/{name}/driver").rpartition("/")[2]
+        driver = system.files.readlink(f"{DEVICES}/{name}/driver").rpartition("/")[2]
     except FileNotFoundError:
         driver = None
     return Vdpa(name, driver, f"/dev/{nodes[0]}" if nodes else None)

@@ -96,7 +96,7 @@ def config_space(system: System, bdf: str) -> ConfigSpace:
         OSError: the function is gone.
 
     """
-    return ConfigSpace(system.read(pci.attribute(bdf, "config")).encode("utf-8", "surrogateescape"))
+    return ConfigSpace(system.files.read(pci.attribute(bdf, "config")).encode("utf-8", "surrogateescape"))
 
 
 def differences(system: System, nics: Iterable[str]) -> tuple[Difference, ...]:
@@ -112,8 +112,8 @@ def differences(system: System, nics: Iterable[str]) -> tuple[Difference, ...]:
 
 
 def _bridges(system: System) -> Iterator[Difference]:
-    for bdf in sorted(system.listdir(pci.DEVICES)):
-        if not system.read(pci.attribute(bdf, "class")).startswith("0x06"):
+    for bdf in sorted(system.files.listdir(pci.DEVICES)):
+        if not system.files.read(pci.attribute(bdf, "class")).startswith("0x06"):
             continue
         space = config_space(system, bdf)
         acs = space.extended(EXTENDED_ACS) if space.bridge else None
@@ -125,7 +125,7 @@ def _bridges(system: System) -> Iterator[Difference]:
 
 
 def _nics(system: System, nics: Iterable[str]) -> Iterator[Difference]:
-    amd = "AuthenticAMD" in system.read(CPUINFO)
+    amd = "AuthenticAMD" in system.files.read(CPUINFO)
     for bdf in nics:
         space = config_space(system, bdf)
         express = space.capability(EXPRESS)
@@ -145,7 +145,7 @@ def read_atc(system: System, bdf: str) -> int:
 
     """
     try:
-        text = system.run(["mstmcra", bdf, ATC_REGISTER]).strip()
+        text = system.query(["mstmcra", bdf, ATC_REGISTER]).strip()
         return int(text, 16)
     except CommandError as error:
         raise msterrors.explain(system, error) from error

@@ -83,7 +83,7 @@ def locked_down(system: System) -> str:
     even to read.
     """
     try:
-        match = re.search(r"\[(\w+)\]", system.read(LOCKDOWN))
+        match = re.search(r"\[(\w+)\]", system.files.read(LOCKDOWN))
     except OSError:
         return ""
     return match.group(1) if match and match.group(1) != "none" else ""

@@ -47,7 +47,7 @@ class Neighbour:
 def drop_in(system: System, link: Link) -> str | None:
     """Where networkd's configuration of ``link`` is amended; None when networkd does not manage it."""
     try:
-        lines = system.read(f"{LINKS}/{link.ifindex}").splitlines()
+        lines = system.files.read(f"{LINKS}/{link.ifindex}").splitlines()
     except OSError:
         return None
     files = [line.partition("=")[2] for line in lines if line.startswith("NETWORK_FILE=")]
@@ -63,15 +63,15 @@ def speaks(system: System, path: str) -> bool:
 def neighbours(system: System, links: Iterable[Link]) -> dict[str, Neighbour]:
     """Netdev to its neighbour, for those that have one; spawns a process where networkd keeps no files."""
     wanted = {link.ifindex: link.name for link in links}
-    if not system.exists(FRAMES):
+    if not system.files.exists(FRAMES):
         try:
-            return from_json(system.run(["networkctl", "lldp", "--json=short"]), set(wanted.values()))
+            return from_json(system.query(["networkctl", "lldp", "--json=short"]), set(wanted.values()))
         except OSError:
             return {}
     found: dict[str, Neighbour] = {}
     for index, name in wanted.items():
         try:
-            content = system.read(f"{FRAMES}/{index}").encode("utf-8", "surrogateescape")
+            content = system.files.read(f"{FRAMES}/{index}").encode("utf-8", "surrogateescape")
         except OSError:
             continue
         if told := next(from_frames(content), None):
@@ -153,10 +153,10 @@ class SetLldp:
             if speaks(system, self.path) == self.on:
                 return
             if self.on:
-                system.install(self.path, DROP_IN.encode())
+                system.files.install(self.path, DROP_IN.encode())
             else:
-                system.remove(self.path)
-            if not system.exists(FRAMES):
+                system.files.remove(self.path)
+            if not system.files.exists(FRAMES):
                 system.run(["networkctl", "reload"])
         except OSError as error:
             remedy = "see systemctl status systemd-networkd"

@@ -66,7 +66,7 @@ def through(system: System) -> dict[str, str]:
 def _rows(system: System, path: str, columns: Mapping[int, int]) -> Iterator[tuple[list[str], list[int]]]:
     """Each line's words, and its hexadecimal ``columns`` of at most so many bits; headings have none."""
     try:
-        lines = system.read(path).splitlines()
+        lines = system.files.read(path).splitlines()
     except OSError:
         return  # there is no such protocol
     for line in lines:

@@ -40,7 +40,7 @@ class Vlan:
 def devices(system: System) -> tuple[Vlan, ...]:
     """All VLAN devices, by name; none where module 8021q is not loaded."""
     try:
-        text = system.read(f"{DIRECTORY}/config")
+        text = system.files.read(f"{DIRECTORY}/config")
     except OSError:
         return ()
     rows = (_ROW.fullmatch(line) for line in text.splitlines())
@@ -74,7 +74,7 @@ class SetEgressMap:
 def _egress(system: System, netdev: str) -> tuple[int, ...]:
     pcps = [0] * SOCKET_PRIORITIES
     try:
-        text = system.read(f"{DIRECTORY}/{netdev}")
+        text = system.files.read(f"{DIRECTORY}/{netdev}")
     except OSError:
         return tuple(pcps)
     _, _, mapping = text.partition("EGRESS priority mappings:")

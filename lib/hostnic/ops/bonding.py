@@ -20,7 +20,7 @@ IN_USE = 0x08 | 0x10 | 0x20
 
 
 def _link(system: System, name: str) -> Link:
-    found = next((link for link in system.links() if link.name == name), None)
+    found = next((link for link in system.links.all() if link.name == name), None)
     if found is None:
         raise StepError(f"there is no netdev {name}", "check its name with ip link")
     return found
@@ -37,7 +37,7 @@ class LeaveBond:
         if _link(system, self.netdev).master is None:
             return
         try:
-            system.set_master(self.netdev, None)
+            system.links.set_master(self.netdev, None)
         except OSError as error:
             raise StepError(f"{self.netdev} stays in its bond: {refusal.words(error)}") from error
         if _link(system, self.netdev).master is not None:
@@ -53,7 +53,9 @@ class LeaveToOthers:
     def run(self, system: System) -> None:
         """Look at all members right before the write; what a plan saw may be minutes old."""
         bond = _link(system, self.netdev).master
-        others = [link.name for link in system.links() if link.master == bond and link.name != self.netdev]
+        others = [
+            link.name for link in system.links.all() if link.master == bond and link.name != self.netdev
+        ]
         if bond and distributes_alone(system, bond, self.netdev, others):
             raise StepError(
                 f"no other port of {bond} carries traffic, and {self.netdev} would leave it",
@@ -79,10 +81,10 @@ class JoinBond:
             raise StepError(f"{self.netdev} belongs to {link.master}", f"take it out of {link.master} first")
         try:
             if link.up:
-                system.set_up(self.netdev, False)
-            system.set_master(self.netdev, self.bond)
+                system.links.set_up(self.netdev, False)
+            system.links.set_master(self.netdev, self.bond)
             if not _link(system, self.netdev).up:
-                system.set_up(self.netdev, True)
+                system.links.set_up(self.netdev, True)
         except OSError as error:
             raise StepError(f"{self.bond} does not take {self.netdev}: {refusal.words(error)}") from error
         if _link(system, self.netdev).master != self.bond:
@@ -144,7 +146,7 @@ def distributes_alone(system: System, bond: str, netdev: str, others: Iterable[s
 
 def _attribute(system: System, path: str, absent: str) -> str:
     try:
-        return system.read(path).strip()
+        return system.files.read(path).strip()
     except OSError:
         return absent
 

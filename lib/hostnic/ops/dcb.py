@@ -73,21 +73,21 @@ class SetApps:
         if not missing:
             return
         try:
-            system.set_dcb(self.netdev, Dcb(apps=missing))
+            system.dcb.set(self.netdev, Dcb(apps=missing))
         except OSError as error:
             if error.errno != errno.EEXIST:
                 raise
             # Entries in front of the refused one may be in; what is there now decides.
             now = set(read(system, self.netdev).apps)
             self._delete(system, [app for app in stale if app in now])
-            system.set_dcb(self.netdev, Dcb(apps=tuple(app for app in missing if app not in now)))
+            system.dcb.set(self.netdev, Dcb(apps=tuple(app for app in missing if app not in now)))
             return
         now = set(read(system, self.netdev).apps)
         self._delete(system, [app for app in stale if app in now])
 
     def _delete(self, system: System, apps: list[App]) -> None:
         if apps:
-            system.delete_dcb_apps(self.netdev, apps)
+            system.dcb.delete_apps(self.netdev, apps)
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,7 @@ class TakeDcbx:
         if _has(read(system, self.netdev), self.bits):
             return
         try:
-            system.set_dcbx(self.netdev, self.mode)
+            system.dcb.set_dcbx(self.netdev, self.mode)
         except OSError as error:
             raise StepError(
                 f"the firmware keeps DCBX of {self.netdev}: {refusal.words(error)}",
@@ -170,10 +170,10 @@ class SetPause:
     def run(self, system: System) -> None:
         """Set it unless it is so."""
         try:
-            if system.pause(self.netdev) in (None, Pause(self.on, self.on)):
+            if system.ethtool.pause(self.netdev) in (None, Pause(self.on, self.on)):
                 return
-            system.set_pause(self.netdev, self.on, self.on)
-            now = system.pause(self.netdev)
+            system.ethtool.set_pause(self.netdev, self.on, self.on)
+            now = system.ethtool.pause(self.netdev)
         except OSError as error:
             raise StepError(f"pause frames of {self.netdev}: {refusal.words(error)}") from error
         if now != Pause(self.on, self.on):
@@ -188,7 +188,7 @@ def read(system: System, netdev: str) -> Dcb:
 
     """
     try:
-        return system.dcb(netdev)
+        return system.dcb.get(netdev)
     except OSError as error:
         raise _refused(netdev, error) from error
 
@@ -199,7 +199,7 @@ def _has(found: Dcb, bits: int) -> bool:
 
 def _set(system: System, netdev: str, wanted: Dcb) -> None:
     try:
-        system.set_dcb(netdev, wanted)
+        system.dcb.set(netdev, wanted)
     except OSError as error:
         raise _refused(netdev, error) from error
 

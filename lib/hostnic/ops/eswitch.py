@@ -25,10 +25,10 @@ class SetDevlinkParam:
     def run(self, system: System) -> None:
         """Write it unless it already is so."""
         try:
-            if system.devlink_param(self.bdf, self.name) == self.value:
+            if system.devlink.param(self.bdf, self.name) == self.value:
                 return
-            system.set_devlink_param(self.bdf, self.name, self.value)
-            now = system.devlink_param(self.bdf, self.name)
+            system.devlink.set_param(self.bdf, self.name, self.value)
+            now = system.devlink.param(self.bdf, self.name)
         except OSError as error:
             raise StepError(f"{self.name} of {self.bdf} stays as it is: {refusal.words(error)}") from error
         if now != self.value:
@@ -48,10 +48,10 @@ class SetSteeringMode:
     def run(self, system: System) -> None:
         """Write it unless it already is so, and carry on where it is not supported."""
         try:
-            if system.devlink_param(self.bdf, "flow_steering_mode") == self.mode:
+            if system.devlink.param(self.bdf, "flow_steering_mode") == self.mode:
                 return
-            system.set_devlink_param(self.bdf, "flow_steering_mode", self.mode)
-            now = system.devlink_param(self.bdf, "flow_steering_mode")
+            system.devlink.set_param(self.bdf, "flow_steering_mode", self.mode)
+            now = system.devlink.param(self.bdf, "flow_steering_mode")
         except OSError as error:
             if error.errno in UNSUPPORTED:
                 return
@@ -70,7 +70,7 @@ class SetInlineMode:
     def run(self, system: System) -> None:
         """Write it; the kernel offers no cheap read-back before switchdev, its answer has to do."""
         try:
-            system.set_inline_mode(self.bdf, self.mode)
+            system.devlink.set_inline_mode(self.bdf, self.mode)
         except OSError as error:
             raise refusal.of_device(self.bdf, error) from error
 
@@ -89,9 +89,9 @@ class SetEswitchMode:
     def run(self, system: System) -> None:
         """Set it unless it already is so, read it back, and wait for the netdevs that it brings."""
         try:
-            if system.eswitch_mode(self.bdf) != self.mode:
-                system.set_eswitch_mode(self.bdf, self.mode)
-            now = system.eswitch_mode(self.bdf)
+            if system.devlink.eswitch_mode(self.bdf) != self.mode:
+                system.devlink.set_eswitch_mode(self.bdf, self.mode)
+            now = system.devlink.eswitch_mode(self.bdf)
         except OSError as error:
             raise refusal.of_eswitch_mode(self.bdf, self.mode, error) from error
         if now != self.mode:
@@ -104,7 +104,7 @@ class SetEswitchMode:
             )
 
     def _complete(self, system: System) -> bool:
-        links = system.links()
+        links = system.links.all()
         uplink = inventory.uplink(links, self.bdf)
         if uplink is None or uplink.switch_id is None:
             return False
@@ -121,10 +121,10 @@ class SetHwTcOffload:
     def run(self, system: System) -> None:
         """Write it unless it already is so."""
         try:
-            if system.hw_tc_offload(self.netdev) == self.on:
+            if system.ethtool.hw_tc_offload(self.netdev) == self.on:
                 return
-            system.set_hw_tc_offload(self.netdev, self.on)
-            now = system.hw_tc_offload(self.netdev)
+            system.ethtool.set_hw_tc_offload(self.netdev, self.on)
+            now = system.ethtool.hw_tc_offload(self.netdev)
         except OSError as error:
             raise StepError(
                 f"hw-tc-offload of {self.netdev} stays as it is: {refusal.words(error)}"

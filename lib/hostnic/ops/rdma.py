@@ -21,18 +21,18 @@ class SetRoceDefaults:
     def run(self, system: System) -> None:
         """Make the device's directory if there is none, and write what differs."""
         try:
-            if not system.exists(rdma.CONFIGFS):
+            if not system.files.exists(rdma.CONFIGFS):
                 system.run(["modprobe", "rdma_cm"])
                 if rdma.managed(system, self.port) is False:
                     return  # only the module could tell, and there is nothing to set
             device = f"{rdma.CONFIGFS}/{self.port.device}"
-            if not system.exists(device):
-                system.mkdir(device)
+            if not system.files.exists(device):
+                system.files.mkdir(device)
             now = rdma.defaults(system, self.port)
             if now is None or now.mode != self.wanted.mode:
-                system.write(f"{self.port.directory}/default_roce_mode", self.wanted.mode)
+                system.files.write(f"{self.port.directory}/default_roce_mode", self.wanted.mode)
             if now is None or now.tos != self.wanted.tos:
-                system.write(f"{self.port.directory}/default_roce_tos", str(self.wanted.tos))
+                system.files.write(f"{self.port.directory}/default_roce_tos", str(self.wanted.tos))
             now = rdma.defaults(system, self.port)
         except OSError as error:
             raise StepError(
@@ -55,7 +55,7 @@ class SetAttribute:
         try:
             if number(system, self.path) == self.value:
                 return
-            system.write(self.path, str(self.value))
+            system.files.write(self.path, str(self.value))
             now = number(system, self.path)
         except OSError as error:
             raise StepError(
@@ -74,6 +74,6 @@ def number(system: System, path: str) -> int | None:
 
     """
     try:
-        return int(system.read(path).strip(), 0)
+        return int(system.files.read(path).strip(), 0)
     except ValueError:
         return None

@@ -24,10 +24,10 @@ class SetAutoprobe:
         path = pci.attribute(self.bdf, "sriov_drivers_autoprobe")
         want = "1" if self.on else "0"
         try:
-            if system.read(path).strip() == want:
+            if system.files.read(path).strip() == want:
                 return
-            system.write(path, want)
-            if system.read(path).strip() != want:
+            system.files.write(path, want)
+            if system.files.read(path).strip() != want:
                 raise StepError(f"sriov_drivers_autoprobe of {self.bdf} did not become {want}")
         except OSError as error:
             raise refusal.of_device(self.bdf, error) from error
@@ -55,7 +55,7 @@ class CreateVfs:
             raise refusal.of_num_vfs(self.bdf, self.count, total, OSError(errno.EBUSY, "VFs exist"))
         if now == 0:
             try:
-                system.write(pci.attribute(self.bdf, "sriov_numvfs"), str(self.count))
+                system.files.write(pci.attribute(self.bdf, "sriov_numvfs"), str(self.count))
             except OSError as error:
                 raise refusal.of_num_vfs(self.bdf, self.count, total, error) from error
         if not until(system, lambda: pci.vfs_present(system, self.bdf) >= self.count, self.deadline):
@@ -80,7 +80,7 @@ class DestroyVfs:
         try:
             if pci.num_vfs(system, self.bdf) == 0:
                 return
-            system.write(pci.attribute(self.bdf, "sriov_numvfs"), "0")
+            system.files.write(pci.attribute(self.bdf, "sriov_numvfs"), "0")
         except OSError as error:
             raise refusal.of_device(self.bdf, error) from error
         gone = until(
@@ -107,7 +107,7 @@ class UnbindVf:
         if driver is None:
             return
         try:
-            system.write(f"{pci.DRIVERS}/{driver}/unbind", self.bdf)
+            system.files.write(f"{pci.DRIVERS}/{driver}/unbind", self.bdf)
         except OSError as error:
             if pci.driver(system, self.bdf) is not None:
                 raise refusal.of_device(self.bdf, error) from error
@@ -135,7 +135,7 @@ class BindVf:
         if bound is not None:
             raise StepError(f"VF {self.bdf} is bound to {bound}", f"unbind it from {bound} first")
         try:
-            system.write(f"{pci.DRIVERS}/{self.driver}/bind", self.bdf)
+            system.files.write(f"{pci.DRIVERS}/{self.driver}/bind", self.bdf)
         except OSError as error:
             if pci.driver(system, self.bdf) != self.driver:
                 raise self._refused(error) from error

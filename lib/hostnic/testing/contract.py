@@ -134,36 +134,36 @@ def refusals(system: System, _fault: Fault) -> list[str]:
     num_vfs = pci.attribute(P0, "sriov_numvfs")
     total = pci.total_vfs(system, P0)
     seen = [
-        said(lambda: system.write(num_vfs, str(total + 1))),
-        said(lambda: system.write(num_vfs, "many")),
-        said(lambda: system.set_eswitch_mode(P0, "switchdev")),
-        said(lambda: system.set_eswitch_mode(P0, "legacy")),
-        said(lambda: system.set_inline_mode(P0, "transport")),
-        said(lambda: system.devlink_param(P0, "no_such_parameter")),
-        said(lambda: system.set_devlink_param(P0, "flow_steering_mode", "other")),
-        said(lambda: system.set_devlink_param(P0, "esw_multiport", True)),
-        said(lambda: system.set_eswitch_mode("0000:3b:00.7", "switchdev")),
-        said(lambda: system.hw_tc_offload("no-such-dev"))[:6],
-        said(lambda: system.set_master("no-such-dev", None)),
+        said(lambda: system.files.write(num_vfs, str(total + 1))),
+        said(lambda: system.files.write(num_vfs, "many")),
+        said(lambda: system.devlink.set_eswitch_mode(P0, "switchdev")),
+        said(lambda: system.devlink.set_eswitch_mode(P0, "legacy")),
+        said(lambda: system.devlink.set_inline_mode(P0, "transport")),
+        said(lambda: system.devlink.param(P0, "no_such_parameter")),
+        said(lambda: system.devlink.set_param(P0, "flow_steering_mode", "other")),
+        said(lambda: system.devlink.set_param(P0, "esw_multiport", True)),
+        said(lambda: system.devlink.set_eswitch_mode("0000:3b:00.7", "switchdev")),
+        said(lambda: system.ethtool.hw_tc_offload("no-such-dev"))[:6],
+        said(lambda: system.links.set_master("no-such-dev", None)),
     ]
     _free(system)
-    system.write(num_vfs, "1")
+    system.files.write(num_vfs, "1")
     address = pci.vf_addresses(system, P0)[0]
     bind, unbind = f"{pci.DRIVERS}/mlx5_core/bind", f"{pci.DRIVERS}/mlx5_core/unbind"
     seen += [
-        said(lambda: system.write(num_vfs, "2")),
-        said(lambda: system.set_eswitch_mode(P0, "switchdev")),
-        said(lambda: system.write(bind, address)),
-        said(lambda: system.write(unbind, address)),
-        said(lambda: system.write(unbind, address)),
+        said(lambda: system.files.write(num_vfs, "2")),
+        said(lambda: system.devlink.set_eswitch_mode(P0, "switchdev")),
+        said(lambda: system.files.write(bind, address)),
+        said(lambda: system.files.write(unbind, address)),
+        said(lambda: system.files.write(unbind, address)),
         said(lambda: ops.SetAutoprobe(P0, False).run(system)),
         said(lambda: ops.BindVf(address).run(system)),
-        said(lambda: system.set_eswitch_mode(P0, "switchdev")),
-        said(lambda: system.set_devlink_param(P0, "flow_steering_mode", "dmfs")),
-        said(lambda: system.set_devlink_param(P0, "flow_steering_mode", "smfs")),
-        said(lambda: system.set_up(UPLINK0, True)),
-        said(lambda: system.set_master(UPLINK0, BOND)),
-        said(lambda: system.set_hw_tc_offload(UPLINK0, False)),
+        said(lambda: system.devlink.set_eswitch_mode(P0, "switchdev")),
+        said(lambda: system.devlink.set_param(P0, "flow_steering_mode", "dmfs")),
+        said(lambda: system.devlink.set_param(P0, "flow_steering_mode", "smfs")),
+        said(lambda: system.links.set_up(UPLINK0, True)),
+        said(lambda: system.links.set_master(UPLINK0, BOND)),
+        said(lambda: system.ethtool.set_hw_tc_offload(UPLINK0, False)),
     ]
     return seen + look(system)
 
@@ -222,9 +222,9 @@ def faults(system: System, fault: Fault) -> list[str]:
     seen = [said(lambda: ops.CreateVfs(P0, 2).run(system))]
     fault(P0, "numvfs_enomem", "0")
     fault(P0, "vf_delay_ms", "3000")
-    system.write(num_vfs, "2")
+    system.files.write(num_vfs, "2")
     seen.append(f"promised: {pci.num_vfs(system, P0)}, {pci.vfs_present(system, P0)}")
-    seen.append(said(lambda: system.write(num_vfs, "1")))
+    seen.append(said(lambda: system.files.write(num_vfs, "1")))
     seen.append(said(lambda: ops.SetEswitchMode(P0, "switchdev").run(system)))
     system.sleep(4.0)
     seen.append(f"late: {pci.num_vfs(system, P0)}, {pci.vfs_present(system, P0)}")
@@ -279,7 +279,7 @@ def on_machine(name: str) -> list[str]:
     machine = Machine()
 
     def fault(bdf: str, which: str, value: str) -> None:
-        machine.write(f"/sys/kernel/debug/vcx/{bdf}/fault_{which}", value)
+        machine.files.write(f"/sys/kernel/debug/vcx/{bdf}/fault_{which}", value)
 
     return SCENARIOS[name](machine, fault)
 

@@ -31,7 +31,7 @@ MAP = tuple(App(dcb.DSCP, dscp, 5 if dscp == 26 else dscp >> 3) for dscp in rang
 
 def look(system: System, netdev: str = UPLINK0) -> list[str]:
     """What the driver tells, without the buffers' sizes and the counters."""
-    found = system.dcb(netdev)
+    found = system.dcb.get(netdev)
     pfc = found.pfc or Pfc(())
     apps = {app.protocol: app.priority for app in found.apps if app.selector == dcb.DSCP}
     return [
@@ -51,14 +51,14 @@ def bridging(system: System, fault: Fault) -> list[str]:
         Dcb(apps=(App(dcb.ETHERTYPE, dcb.ROCE_V1, 3),)),
         Dcb(apps=(App(dcb.DSCP, 64, 3),)),
     ):
-        seen.append(said(lambda wrong=wrong: system.set_dcb(UPLINK0, wrong)))
-    seen.append(said(lambda: system.delete_dcb_apps(UPLINK0, [App(dcb.DSCP, 26, 3)])))
-    seen.append(said(lambda: system.set_dcbx(UPLINK0, dcb.LLD_MANAGED)))
+        seen.append(said(lambda wrong=wrong: system.dcb.set(UPLINK0, wrong)))
+    seen.append(said(lambda: system.dcb.delete_apps(UPLINK0, [App(dcb.DSCP, 26, 3)])))
+    seen.append(said(lambda: system.dcb.set_dcbx(UPLINK0, dcb.LLD_MANAGED)))
     for name in ("lo", BOND, "nosuch0"):
-        seen.append(said(lambda name=name: system.dcb(name)))
+        seen.append(said(lambda name=name: system.dcb.get(name)))
     seen += ["refusals left:", *look(system)]
-    system.set_dcb(UPLINK0, Dcb(apps=(App(dcb.DSCP, 26, 3), App(dcb.DSCP, 48, 1))))
-    system.set_dcb(UPLINK0, Dcb(apps=(App(dcb.DSCP, 26, 5),)))
+    system.dcb.set(UPLINK0, Dcb(apps=(App(dcb.DSCP, 26, 3), App(dcb.DSCP, 48, 1))))
+    system.dcb.set(UPLINK0, Dcb(apps=(App(dcb.DSCP, 26, 5),)))
     seen += ["replaced in place:", *look(system)]
     for op in (SetEts(UPLINK0, ROCE), SetApps(UPLINK0, (dcb.DSCP,), MAP), TakeDcbx(UPLINK0, 0x0D, dcb.HOST)):
         seen.append(said(lambda op=op: op.run(system)))
@@ -73,7 +73,7 @@ def bridging(system: System, fault: Fault) -> list[str]:
     fault(P0, 3)
     seen.append(said(lambda: SetEts(UPLINK0, ROCE).run(system)))
     fault(P0, 2)
-    seen.append(said(lambda: system.dcb(UPLINK0)))
+    seen.append(said(lambda: system.dcb.get(UPLINK0)))
     fault(P0, 0)
     SetApps(UPLINK0, (dcb.DSCP,), ()).run(system)
     return [*seen, "trust PCP:", *look(system)]
@@ -94,7 +94,7 @@ def on_machine() -> list[str]:
     machine = Machine()
 
     def fault(bdf: str, mode: int) -> None:
-        machine.write(f"/sys/kernel/debug/vcx/{bdf}/dcb_fault", str(mode))
+        machine.files.write(f"/sys/kernel/debug/vcx/{bdf}/dcb_fault", str(mode))
 
     return bridging(machine, fault)
 

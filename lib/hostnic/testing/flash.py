@@ -84,7 +84,7 @@ def _nic(host: "FakeKernel", argv: list[str]) -> "FakeCard":
 
 def _of_image(host: "FakeKernel", argv: list[str]) -> str:
     path = argv[argv.index("-i") + 1]
-    words = host.files.read(path).split()
+    words = host.disk.read(path).split()
     if not words or words[0] != "FW":
         raise failure(
             argv, 1, f"-E- Cannot open Image: {path}. Make sure file {path} is in the right format\n", ""
@@ -110,7 +110,7 @@ def systemd_run(host: "FakeKernel", argv: list[str]) -> str:
         raise failure(argv, 1, "", f"{said}\n")
     command = argv[argv.index("--") + 1 :]
     nic, refusal = _nic(host, command), host.flash.breaks
-    _, psid, version, *_ = host.files.read(command[command.index("-i") + 1]).split()
+    _, psid, version, *_ = host.disk.read(command[command.index("-i") + 1]).split()
     if psid != nic.psid:
         differs = f"The PSID on flash ({nic.psid}) differs from the PSID in the given image ({psid})"
         refusal = f"-E- PSID mismatch. {differs}."
@@ -137,9 +137,9 @@ def _show(host: "FakeKernel", unit: str, burn: Burn | None) -> str:
     far = min(int(100 - 100 * (burn.end - host.clock) / SECONDS), 100)
     text = f"Initializing image partition -   OK\nWriting Boot image component - {far:3}%"
     if burn.refusal:
-        host.files.install(log, f"{burn.refusal}\n".encode(), 0o644)
+        host.disk.install(log, f"{burn.refusal}\n".encode(), 0o644)
         return "ActiveState=failed\nSubState=failed\nResult=exit-code\nExecMainStatus=1\n"
-    host.files.install(log, text.encode(), 0o644)
+    host.disk.install(log, text.encode(), 0o644)
     if far < 100:
         return "ActiveState=active\nSubState=running\nResult=success\nExecMainStatus=0\n"
     if not host.flash.in_vain:
@@ -152,26 +152,26 @@ def download(host: "FakeKernel", argv: list[str]) -> str:
     url, target = argv[-2:]
     if url not in host.flash.web:
         raise failure(argv, 1, "", "urllib.error.HTTPError: HTTP Error 404: Not Found")
-    host.files.install(target, host.flash.web[url], 0o644)
+    host.disk.install(target, host.flash.web[url], 0o644)
     return ""
 
 
 def sha256sum(host: "FakeKernel", argv: list[str]) -> str:
     """``sha256sum FILE``."""
-    return f"{hashlib.sha256(host.files.content[argv[1]]).hexdigest()}  {argv[1]}\n"
+    return f"{hashlib.sha256(host.disk.content[argv[1]]).hexdigest()}  {argv[1]}\n"
 
 
 def copy(host: "FakeKernel", argv: list[str]) -> str:
     """``cp FROM TO``."""
-    host.files.install(argv[2], host.files.content[argv[1]], 0o644)
+    host.disk.install(argv[2], host.disk.content[argv[1]], 0o644)
     return ""
 
 
 def unzip(host: "FakeKernel", argv: list[str]) -> str:
     """``python3 -m zipfile -t|-e FILE DIR`` of an archive that is ``PK`` and one image for each line."""
-    text = host.files.read(argv[4])
+    text = host.disk.read(argv[4])
     if not text.startswith("PK"):
         raise failure(argv, 1, "", "zipfile.BadZipFile: File is not a zip file")
     for number, line in enumerate(text.splitlines()[1:]) if argv[3] == "-e" else ():
-        host.files.install(f"{argv[5]}/fw-{number}.bin", line.encode(), 0o644)
+        host.disk.install(f"{argv[5]}/fw-{number}.bin", line.encode(), 0o644)
     return ""

@@ -63,6 +63,10 @@ class FakeNetwork:
         """All PFs."""
         return (port for card in self.cards for port in card.ports)
 
+    def uplink(self, netdev: str) -> FakePort | None:
+        """The PF whose netdev this is."""
+        return next((port for port in self.ports() if port.netdev == netdev), None)
+
     def bond_of(self, netdev: str) -> FakeBond | None:
         """The bond that ``netdev`` is a member of."""
         return next((bond for bond in self.bonds.values() if netdev in bond.members), None)

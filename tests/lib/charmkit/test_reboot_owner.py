@@ -48,7 +48,7 @@ def test_a_need_becomes_a_wish_for_the_owner():
 def published(app: Any) -> Handover | None:
     """What unit 0 hands over, as another charm of its machine reads it."""
     host = app.nodes[0].host
-    host.files.install("/var/lib/juju/agents/unit-sriov-0/agent.conf", b"", 0o600)
+    host.disk.install("/var/lib/juju/agents/unit-sriov-0/agent.conf", b"", 0o600)
     found, malformed = handover.read_others(host, "nic-firmware")
     assert not malformed
     return found[0] if found else None
@@ -108,10 +108,10 @@ def test_nothing_reboots_while_two_charms_name_two_owners(application: Any):
 def test_a_file_that_cannot_be_written_is_a_warning_and_written_by_the_next_hook(application: Any):
     app = application(1)
     host, path = app.nodes[0].host, handover.path_of("sriov")
-    host.files.remove(path)
+    host.disk.remove(path)
     host.fail("install", path, OSError(errno.ENOSPC, "No space left on device"))
 
     assert "/run/ovn-offload: cannot be written" in app.hook(0).unit_status.message
     app.hook(0)
 
-    assert host.exists(path)
+    assert host.files.exists(path)

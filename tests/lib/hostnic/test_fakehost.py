@@ -29,12 +29,12 @@ def lag(host: FakeHost) -> str | None:
 def test_numvfs_refuses_as_the_kernel_does(value: str, number: int) -> None:
     host = with_vfs(FakeHost(), 2)
     with pytest.raises(OSError) as error:
-        host.write(NUM_VFS, value)
+        host.files.write(NUM_VFS, value)
     assert error.value.errno == number
 
 
 def test_the_same_numvfs_again_is_no_error() -> None:
-    with_vfs(FakeHost(), 2).write(NUM_VFS, "2")
+    with_vfs(FakeHost(), 2).files.write(NUM_VFS, "2")
 
 
 def test_vfs_of_the_second_port_follow_those_that_the_first_could_have() -> None:
@@ -93,19 +93,19 @@ def test_esw_multiport_excludes_the_bond() -> None:
     host = switchdev(FakeHost())
     ops.SetDevlinkParam(P0, "esw_multiport", True).run(host)
     with pytest.raises(OSError, match="Can't enslave while esw_multiport is enabled"):
-        host.set_master(UPLINK0, "bond0")
+        host.links.set_master(UPLINK0, "bond0")
 
 
 def test_a_reboot_keeps_installed_files_and_the_bond_and_takes_the_rest() -> None:
     host = converged(FakeHost())
-    host.install("/etc/x", b"1")
-    host.install("/run/x", b"1")
+    host.files.install("/etc/x", b"1")
+    host.files.install("/run/x", b"1")
     boot_id = host.boot_id
     host.reboot()
     port = host.port(P0)
     assert (port.vfs, port.eswitch_mode, port.autoprobe, port.hw_tc_offload) == ([], "legacy", True, False)
-    assert host.exists("/etc/x")
-    assert not host.exists("/run/x")
+    assert host.files.exists("/etc/x")
+    assert not host.files.exists("/run/x")
     assert host.boot_id != boot_id
     assert host.reachable
 
@@ -119,16 +119,16 @@ def test_a_reboot_brings_back_a_member_that_the_network_configuration_names() ->
 def test_a_reboot_makes_the_firmwares_next_values_current() -> None:
     host = FakeHost()
     host.port(P0).firmware.next_num_of_vfs = 16
-    assert host.read(f"/sys/bus/pci/devices/{P0}/sriov_totalvfs") == "8\n"
+    assert host.files.read(f"/sys/bus/pci/devices/{P0}/sriov_totalvfs") == "8\n"
     host.reboot()
-    assert host.read(f"/sys/bus/pci/devices/{P0}/sriov_totalvfs") == "16\n"
+    assert host.files.read(f"/sys/bus/pci/devices/{P0}/sriov_totalvfs") == "16\n"
 
 
 def test_at_boot_early_units_run_before_the_bond_is_formed_and_late_ones_after() -> None:
     host = FakeHost()
     seen: list[tuple[str, int]] = []
     for name, unit in (("early.service", EARLY), ("late.service", LATE), ("off.service", LATE)):
-        host.install(f"/etc/systemd/system/{name}", unit)
+        host.files.install(f"/etc/systemd/system/{name}", unit)
         host.services[name] = lambda host, name=name: seen.append(
             (name, len(host.network.bonds["bond0"].members))
         )
@@ -151,10 +151,10 @@ def test_the_host_is_unreachable_while_its_bond_is_cut() -> None:
 def test_faults_come_when_asked_for() -> None:
     host = FakeHost()
     host.fail("write", "numvfs", OSError(errno.EIO, "once"), skip=1)
-    host.write(NUM_VFS, "2")
+    host.files.write(NUM_VFS, "2")
     with pytest.raises(OSError, match="once"):
-        host.write(NUM_VFS, "0")
-    host.write(NUM_VFS, "0")
+        host.files.write(NUM_VFS, "0")
+    host.files.write(NUM_VFS, "0")
     assert len(host.trace) == 3
 
 
@@ -175,6 +175,6 @@ def test_the_recorder_and_the_model_use_the_same_words() -> None:
     ops.EnableUnit("x.service").run(recorder)
     ops.DisableUnit("x.service").run(recorder)
     ops.RemoveFile("/etc/systemd/system/x.service").run(recorder)
-    recorder.set_up(UPLINK0, True)
+    recorder.links.set_up(UPLINK0, True)
     assert recorder.writes == host.trace
     assert len(recorder.writes) == 15

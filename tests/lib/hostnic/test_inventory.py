@@ -74,7 +74,7 @@ def test_one_function_that_cannot_be_read_is_one_finding() -> None:
 
 def test_netlink_and_sysfs_tell_the_same_of_each_port() -> None:
     for host in (FakeHost(cards=[card("3b"), card("5e")]), FakeHost(bonded=False), with_vfs(FakeHost(), 2)):
-        told = inventory.read(host, inventory.of_links(host.links()))
+        told = inventory.read(host, inventory.of_links(host.links.all()))
         assert told == inventory.read(host, lambda bdf, host=host: nics.netdev_of(host, bdf))
         assert host.spawned == []
 
@@ -82,7 +82,7 @@ def test_netlink_and_sysfs_tell_the_same_of_each_port() -> None:
 def test_only_the_functions_that_are_asked_for_are_read() -> None:
     host = FakeHost(cards=[card("3b"), card("5e")])
     ports, findings = inventory.read(
-        host, inventory.of_links(host.links()), among=["0000:5e:00.1", "0000:00:17.0"]
+        host, inventory.of_links(host.links.all()), among=["0000:5e:00.1", "0000:00:17.0"]
     )
     assert [port.bdf for port in ports] == ["0000:5e:00.1"]
     assert findings == []

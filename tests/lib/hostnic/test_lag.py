@@ -72,7 +72,7 @@ def test_nobody_tells() -> None:
 def test_the_reason_is_the_kernels_last_word_on_it() -> None:
     host = converged(FakeHost())
     host.vf("0000:3b:00.2").driver = "mlx5_core"
-    host.set_master(UPLINK0, None)
+    host.links.set_master(UPLINK0, None)
     host.sleep(1.0)
     assert lag.reason(host, P0) == (
         "; the kernel says: Failed to deactivate VF LAG; driver restart required: "

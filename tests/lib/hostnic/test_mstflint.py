@@ -52,7 +52,7 @@ def test_flash_that_runs() -> None:
 
 def test_an_image() -> None:
     host = FakeHost()
-    host.files.install("/tmp/fw.bin", image(), 0o600)
+    host.disk.install("/tmp/fw.bin", image(), 0o600)
     digest = hashlib.sha256(image()).hexdigest()
     wanted = Image("/tmp/fw.bin", "MT_0000000359", "22.39.1002", digest)
     assert mstflint.read_image(host, "/tmp/fw.bin") == wanted

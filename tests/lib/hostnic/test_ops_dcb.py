@@ -14,6 +14,7 @@ from hostnic.ops.dcb import SetApps, SetEts, SetPause, SetPfc, TakeDcbx
 from hostnic.system import Pause
 from hostnic.testing import FakeHost, card
 from hostnic.testing.dcb import QUIRKS, FakeDcb
+from hostnic.testing.doors import FileDoor
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -113,10 +114,17 @@ def test_without_the_pause_before_the_first_look_the_model_notices_the_blackout(
 class ToldOtherwise(FakeHost):
     """A host one of whose attributes reads as the test says."""
 
-    told: tuple[str, str] = ("", "")
+    def __init__(self) -> None:
+        super().__init__()
+        self.told = ("", "")
+        self.files = Told(self)
+
+
+class Told(FileDoor):
+    kernel: ToldOtherwise
 
     def read(self, path: str) -> str:
-        return self.told[1] if path == self.told[0] else super().read(path)
+        return self.kernel.told[1] if path == self.kernel.told[0] else super().read(path)
 
 
 @pytest.mark.parametrize("side", ["actor", "partner"])
@@ -182,9 +190,9 @@ def test_dcbx_is_taken_over_in_the_drivers_own_mode(name: str) -> None:
     host = host_with(name)
     table = driver(name)
     host.port(P0).dcb.dcbx = 0
-    assert not table.may_set(host.dcb(P0))
+    assert not table.may_set(host.dcb.get(P0))
     TakeDcbx(P0, table.dcbx_ask, table.dcbx).run(host)
-    assert table.may_set(host.dcb(P0))
+    assert table.may_set(host.dcb.get(P0))
     TakeDcbx(P0, table.dcbx_ask, table.dcbx).run(host)
     assert len(host.trace) == 1
 
@@ -200,14 +208,14 @@ def test_a_firmware_that_keeps_dcbx_is_said_with_its_remedy() -> None:
 
 
 def test_pause_frames_that_a_driver_does_not_have_are_no_matter(host: FakeHost) -> None:
-    assert host.pause("bond0") is None
+    assert host.ethtool.pause("bond0") is None
     SetPause("bond0", False).run(host)
     assert host.trace == []
 
 
 def test_pause_frames_are_turned_off(host: FakeHost) -> None:
     SetPause(P0, False).run(host)
-    assert host.pause(P0) == Pause(False, False)
+    assert host.ethtool.pause(P0) == Pause(False, False)
 
 
 def test_an_eswitch_mode_change_resets_what_the_driver_keeps_and_not_what_the_port_keeps(
@@ -225,11 +233,11 @@ def test_an_eswitch_mode_change_resets_what_the_driver_keeps_and_not_what_the_po
 
 def test_mlx5_tells_the_pause_frames_that_ethtool_read_last(host: FakeHost) -> None:
     host.port(P0).dcb.sent[3] = 7
-    told = host.dcb(P0).pfc
+    told = host.dcb.get(P0).pfc
     assert told is not None
     assert told.sent[3] == 0
     assert statistics(host, P0)["tx_prio3_pause"] == 7
-    told = host.dcb(P0).pfc
+    told = host.dcb.get(P0).pfc
     assert told is not None
     assert told.sent[3] == 7
     assert host.trace == []

@@ -31,7 +31,7 @@ def refused(op: ops.CreateVfs, host: FakeHost) -> StepError:
 
 def test_a_bond_takes_a_member_only_while_down() -> None:
     host = free(FakeHost())
-    host.set_up(UPLINK0, True)
+    host.links.set_up(UPLINK0, True)
     host.trace.clear()
     ops.JoinBond(UPLINK0, "bond0").run(host)
     assert host.trace == [f"set_up {UPLINK0} down", f"set_master {UPLINK0} bond0"]
@@ -134,7 +134,7 @@ def test_a_tree_is_removed_from_the_leaves() -> None:
         "remove /usr/lib/x/c",
         "remove /usr/lib/x",
     ]
-    assert not host.exists("/usr/lib/x")
+    assert not host.files.exists("/usr/lib/x")
 
 
 def test_a_tree_that_cannot_be_removed_is_named() -> None:

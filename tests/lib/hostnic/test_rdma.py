@@ -108,9 +108,9 @@ def test_a_module_that_knows_no_connections_of_the_device_leaves_nothing_to_set(
     host.rdma.module = False
     load = host.run
 
-    def run(argv: Sequence[str], stdin: str | None = None, timeout: float = 60.0) -> str:
+    def run(argv: Sequence[str], timeout: float = 60.0) -> str:
         host.rdma.module |= list(argv) == ["modprobe", "rdma_cm"]
-        return load(argv, stdin, timeout)
+        return load(argv, timeout)
 
     host.run = run
     host.answers["modprobe",] = ""
@@ -122,7 +122,7 @@ def test_the_kernel_refuses_a_device_for_raw_ethernet_also_in_a_directory_that_i
     host: FakeHost,
 ) -> None:
     with pytest.raises(OSError) as refused:
-        host.mkdir(f"{rdma.CONFIGFS}/{switchdev(host).device}")
+        host.files.mkdir(f"{rdma.CONFIGFS}/{switchdev(host).device}")
     assert refused.value.errno == errno.ENODEV
     for port in host.cards[0].ports:
         port.eswitch_mode = "legacy"
@@ -133,7 +133,7 @@ def test_the_kernel_refuses_a_device_for_raw_ethernet_also_in_a_directory_that_i
         rdma.defaults(host, port)
     assert refused.value.errno == errno.ENODEV
     with pytest.raises(OSError) as refused:
-        host.write(f"{port.directory}/default_roce_tos", "1")
+        host.files.write(f"{port.directory}/default_roce_tos", "1")
     assert refused.value.errno == errno.ENODEV
 
 

@@ -81,7 +81,7 @@ AUTO = selector.Auto(lambda port: port.bond, "no port is in a kernel bond", "bon
 
 
 def resolve(host: FakeHost, text: str, default: int = 4) -> selector.Choice:
-    ports, _ = inventory.read(host, inventory.of_links(host.links()))
+    ports, _ = inventory.read(host, inventory.of_links(host.links.all()))
     return selector.choose(selector.parse(text), ports, AUTO, default)
 
 
@@ -128,8 +128,8 @@ def test_hosts_of_one_application_name_different_devices() -> None:
 def test_a_representor_is_never_chosen() -> None:
     host = FakeHost()
     host.port(P0).eswitch_mode = "switchdev"
-    host.write("/sys/bus/pci/devices/0000:3b:00.0/sriov_numvfs", "2")
-    representor = next(link.name for link in host.links() if link.port_name == "pf0vf0")
+    host.files.write("/sys/bus/pci/devices/0000:3b:00.0/sriov_numvfs", "2")
+    representor = next(link.name for link in host.links.all() if link.port_name == "pf0vf0")
     assert resolve(host, representor).chosen == ()
 
 

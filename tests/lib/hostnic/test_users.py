@@ -59,7 +59,7 @@ def test_a_running_instance_is_named() -> None:
 def test_only_the_hosts_side_of_a_passed_through_function_counts() -> None:
     assert users.pci_addresses(INTERFACE) == {VF0}
     host = FakeHost()
-    host.files.install("/run/libvirt/qemu/instance-0000000b.xml", INTERFACE.encode(), 0o600)
+    host.disk.install("/run/libvirt/qemu/instance-0000000b.xml", INTERFACE.encode(), 0o600)
     assert users.domains(host, VF0) == ["instance-0000000b"]
     assert users.domains(host, "0000:05:00.0") == []
 
@@ -111,7 +111,7 @@ def test_the_instance_that_has_a_vfs_vdpa_device_is_named() -> None:
 def test_vdpa_nodes_of_a_domain() -> None:
     assert users.vdpa_nodes(VDPA_INTERFACE) == {"/dev/vhost-vdpa-1", "/dev/vhost-vdpa-7"}
     host = FakeHost()
-    host.files.install("/run/libvirt/qemu/instance-0000000c.xml", VDPA_INTERFACE.encode(), 0o600)
+    host.disk.install("/run/libvirt/qemu/instance-0000000c.xml", VDPA_INTERFACE.encode(), 0o600)
     assert users.domains(host, VF0, ["/dev/vhost-vdpa-1"]) == ["instance-0000000c"]
     assert users.domains(host, VF0, ["/dev/vhost-vdpa-11"]) == []
     assert users.domains(host, VF0) == []
@@ -119,7 +119,7 @@ def test_vdpa_nodes_of_a_domain() -> None:
 
 def test_an_unreadable_status_hides_no_other() -> None:
     host = with_vfs(FakeHost())
-    host.files.install("/run/libvirt/qemu/a.xml", b"", 0o600)
+    host.disk.install("/run/libvirt/qemu/a.xml", b"", 0o600)
     host.start_instance(VF0)
     host.fail("read", "/a.xml", OSError(5, "Input/output error"), times=None)
     assert users.domains(host, VF0) == ["instance-0000002a"]

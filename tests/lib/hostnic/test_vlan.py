@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 @pytest.fixture
 def host() -> FakeHost:
     host = FakeHost()
-    add_vlan(host.files, "storage", 2, "bond0")
-    add_vlan(host.files, "bond0.77", 77, "bond0")
+    add_vlan(host.disk, "storage", 2, "bond0")
+    add_vlan(host.disk, "bond0.77", 77, "bond0")
     return host
 
 
@@ -45,6 +45,6 @@ def test_a_refusal_and_a_map_that_does_not_take_are_said(host: FakeHost) -> None
 @given(st.text(max_size=200))
 def test_whatever_the_kernel_prints_is_read(text: str) -> None:
     host = FakeHost()
-    host.files.install("/proc/net/vlan/config", f"eth0.5 | 5 | eth0\n{text}".encode(errors="replace"), 0o444)
-    host.files.install("/proc/net/vlan/eth0.5", text.encode(errors="replace"), 0o444)
+    host.disk.install("/proc/net/vlan/config", f"eth0.5 | 5 | eth0\n{text}".encode(errors="replace"), 0o444)
+    host.disk.install("/proc/net/vlan/eth0.5", text.encode(errors="replace"), 0o444)
     assert all(len(device.egress) == 8 for device in vlan.devices(host))

@@ -39,12 +39,12 @@ CONTENT: dict[str, Any] = {"version": 1, "unit": "nic-firmware/0", "reboot_owner
 def host() -> FakeHost:
     host = FakeHost()
     for unit in ("nic-firmware-0", "sriov-switchdev-1", "roce-qos-3"):
-        host.files.install(f"{AGENTS}/unit-{unit}/agent.conf", b"", 0o600)
+        host.disk.install(f"{AGENTS}/unit-{unit}/agent.conf", b"", 0o600)
     return host
 
 
 def put(host: FakeHost, text: str, charm: str = "nic-firmware") -> None:
-    host.files.install(handover.path_of(charm), text.encode("utf-8", "surrogateescape"), 0o600)
+    host.disk.install(handover.path_of(charm), text.encode("utf-8", "surrogateescape"), 0o600)
 
 
 def test_what_is_published_is_read_by_the_others(host: FakeHost):
@@ -67,7 +67,7 @@ def test_nothing_handed_over_is_nothing_beyond_the_options(host: FakeHost):
 def test_only_root_can_read_it(host: FakeHost):
     publish(host, FULL)
 
-    assert host.files.mode[handover.path_of("roce-qos")] == 0o600
+    assert host.disk.mode[handover.path_of("roce-qos")] == 0o600
 
 
 def test_on_a_real_file_system_it_is_replaced_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -137,7 +137,7 @@ def test_the_file_of_a_unit_that_left_the_machine_is_ignored(host: FakeHost):
 
 def test_other_files_of_the_directory_are_none_of_its_business(host: FakeHost):
     for name in ("boot-outcome", ".nic-firmware.json.new", "NIC.json", "../x.json"):
-        host.files.install(f"{handover.DIRECTORY}/{name}", b"{", 0o600)
+        host.disk.install(f"{handover.DIRECTORY}/{name}", b"{", 0o600)
 
     assert read_others(host, "sriov-switchdev") == ((), ())
 
@@ -295,7 +295,7 @@ handovers = st.builds(
 @given(handovers)
 def test_any_handover_comes_back_as_it_was(published: Handover):
     host = FakeHost()
-    host.files.install(f"{AGENTS}/unit-roce-qos-3/agent.conf", b"", 0o600)
+    host.disk.install(f"{AGENTS}/unit-roce-qos-3/agent.conf", b"", 0o600)
 
     publish(host, published)
 
@@ -317,8 +317,8 @@ def test_any_handover_comes_back_as_it_was(published: Handover):
 @example("\udcff\x00")
 def test_any_text_is_a_handover_or_one_printable_finding(text: str):
     host = FakeHost()
-    host.files.install(f"{AGENTS}/unit-nic-firmware-0/agent.conf", b"", 0o600)
-    host.files.install(handover.path_of("nic-firmware"), text.encode("utf-8", "surrogatepass"), 0o600)
+    host.disk.install(f"{AGENTS}/unit-nic-firmware-0/agent.conf", b"", 0o600)
+    host.disk.install(handover.path_of("nic-firmware"), text.encode("utf-8", "surrogatepass"), 0o600)
 
     handed, findings = read_others(host, "roce-qos")
 

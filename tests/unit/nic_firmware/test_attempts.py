@@ -273,7 +273,7 @@ def test_power_that_is_lost_at_any_call_allows_no_third_burn(node: Node, call: i
 def test_the_record_of_an_earlier_release_is_read_and_its_burn_is_finished(node: Node) -> None:
     waiting = {PF0: {"NUM_OF_VFS": {"value": "8", "boot_id": "b", "power_cycle": False}}}
     old = {"version": 1, "burns": {CARD: NEW}, "resets": {CARD: "b"}, "waiting": waiting}
-    node.host.files.install(record.PATH, json.dumps(old, sort_keys=True, indent=1).encode(), 0o600)
+    node.host.disk.install(record.PATH, json.dumps(old, sort_keys=True, indent=1).encode(), 0o600)
     assert record.read(node.host) == Record(
         {PF0: {"NUM_OF_VFS": Waiting("8", "b")}}, {CARD: NEW}, {CARD: "b"}
     )
@@ -295,9 +295,9 @@ def test_what_is_counted_survives_being_written_and_read(node: Node) -> None:
 def test_images_that_an_earlier_release_fetched_are_burned_without_fetching_them_again(node: Node) -> None:
     digest = hashlib.sha256(image()).hexdigest()
     path = f"{INDEX}/{digest}/image.bin"
-    node.host.files.install(path, image(), 0o644)
+    node.host.disk.install(path, image(), 0o644)
     index = json.dumps([[path, "MT_0000000359", NEW]])
-    node.host.files.install(f"{INDEX}/{digest}.json", index.encode(), 0o644)
+    node.host.disk.install(f"{INDEX}/{digest}.json", index.encode(), 0o644)
     offer(node, firmware_policy="auto")
     node.host.flash.web.clear()
     node.host.flash.breaks = FAILED
@@ -311,7 +311,7 @@ def test_images_that_an_earlier_release_fetched_are_burned_without_fetching_them
 
 
 def test_the_step_itself_refuses_an_image_for_another_board(node: Node) -> None:
-    node.host.files.install("/tmp/fw.bin", image("DEL0000000015"), 0o600)
+    node.host.disk.install("/tmp/fw.bin", image("DEL0000000015"), 0o600)
     burn = Burn(CARD, PF0, Image("/tmp/fw.bin", "DEL0000000015", NEW, "d"))
     with pytest.raises(
         StepError, match="the image is for DEL0000000015, the NIC is MT_0000000359"
@@ -323,7 +323,7 @@ def test_the_step_itself_refuses_an_image_for_another_board(node: Node) -> None:
 
 
 def test_the_step_itself_reads_flash_back(node: Node) -> None:
-    node.host.files.install("/tmp/fw.bin", image(), 0o600)
+    node.host.disk.install("/tmp/fw.bin", image(), 0o600)
     node.host.flash.in_vain = True
     with pytest.raises(StepError, match=f"flash of {PF0} has {RUNS} after the burn of {NEW}"):
         Burn(CARD, PF0, Image("/tmp/fw.bin", "MT_0000000359", NEW, "d")).run(node.host)

@@ -68,7 +68,7 @@ def test_the_plan_shows_the_burn_and_fetches_nothing(node: Node) -> None:
 
 def test_the_resource_works_like_the_url(node: Node) -> None:
     rdg(node.host)
-    node.host.files.install(RESOURCE, image(), 0o600)
+    node.host.disk.install(RESOURCE, image(), 0o600)
     node.emit()
     assert node.action("burn")["burned"] == f"burn firmware {NEW} into 3b:00"
 

@@ -94,13 +94,13 @@ def main(monkeypatch: pytest.MonkeyPatch, host: FakeHost, *arguments: str) -> in
 def test_maas_gets_its_exit_code_and_its_result(monkeypatch: pytest.MonkeyPatch, host: FakeHost) -> None:
     monkeypatch.setenv("RESULT_PATH", "/run/result.yaml")
     assert main(monkeypatch, host, "--num-vfs=8") == 0
-    assert yaml.safe_load(host.read("/run/result.yaml"))["status"] == "passed"
+    assert yaml.safe_load(host.files.read("/run/result.yaml"))["status"] == "passed"
     host.port(PF0).gone = True
     host.fail(
         "run", "mstconfig", failure(["mstconfig"], 3, "-E- Failed to open the device\n", ""), times=None
     )
     assert main(monkeypatch, host) == 1
-    assert json.loads(host.read("/run/result.yaml"))["status"] == "failed"
+    assert json.loads(host.files.read("/run/result.yaml"))["status"] == "failed"
 
 
 @pytest.mark.parametrize(

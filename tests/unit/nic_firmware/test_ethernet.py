@@ -193,7 +193,7 @@ def test_no_reboot_is_asked_for_that_would_take_ethernet_and_eth_sets_it_back(us
 def test_the_charm_that_asks_for_reboots_hears_that_it_has_to_wait(used: Node) -> None:
     used.host.cards[0].settings["LINK_TYPE_P1"].next_boot = 1
     used.configure(parameters="LINK_TYPE_P1=IB", reboot_owner="sriov-switchdev").emit()
-    given = json.loads(used.host.read("/run/ovn-offload/nic-firmware.json"))
+    given = json.loads(used.host.files.read("/run/ovn-offload/nic-firmware.json"))
     assert given["reboot"]["reasons"] == ["3b:00: LINK_TYPE_P1=1"]
     assert given["reboot"]["ready"] is False
 

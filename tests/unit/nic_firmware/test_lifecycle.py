@@ -65,7 +65,7 @@ def test_a_node_that_is_right_already_needs_no_write_and_no_reboot(node: Node) -
     rdg(node.host)
     assert node.deploy(reboot_policy="always").name == "active"
     assert node.reboots_asked == 0
-    assert not node.host.files.exists("/var/lib/ovn-offload/nic-firmware.json")
+    assert not node.host.disk.exists("/var/lib/ovn-offload/nic-firmware.json")
     assert node.mst() == []
 
 
@@ -80,7 +80,7 @@ def test_more_vfs_than_asked_for_are_kept(node: Node) -> None:
 def test_a_wish_that_goes_away_does_not_shrink_what_was_set(node: Node) -> None:
     node.hand_over("sriov-switchdev", vfs={PF0: 16})
     node.converge()
-    node.host.files.remove("/var/lib/juju/agents/unit-sriov-switchdev-0/agent.conf")
+    node.host.disk.remove("/var/lib/juju/agents/unit-sriov-switchdev-0/agent.conf")
     node.emit()
     assert node.next_boot("NUM_OF_VFS") == 16
     assert node.mst() == []
@@ -134,7 +134,7 @@ def test_fewer_vfs_by_option_than_sriov_switchdev_needs_is_refused(node: Node) -
 
 
 def test_a_malformed_file_is_a_warning(node: Node) -> None:
-    node.host.files.install("/run/ovn-offload/roce-qos.json", b"{", 0o600)
+    node.host.disk.install("/run/ovn-offload/roce-qos.json", b"{", 0o600)
     node.emit()
     assert "/run/ovn-offload/roce-qos.json" in node.findings()
 
@@ -148,12 +148,12 @@ def test_the_wish_is_handed_to_sriov_switchdev_when_that_asks_for_reboots(node: 
     assert node.reboots_asked == 0
     assert status.name == "waiting"
     assert "sriov-switchdev asks for it" in status.message
-    given = json.loads(node.host.read("/run/ovn-offload/nic-firmware.json"))
+    given = json.loads(node.host.files.read("/run/ovn-offload/nic-firmware.json"))
     assert given["reboot_owner"] == "sriov-switchdev"
     assert given["reboot"]["ready"] is True
     assert given["reboot"]["reasons"][0].startswith("3b:00: 3 parameters (")
     assert node.boot().name == "active"
-    assert json.loads(node.host.read("/run/ovn-offload/nic-firmware.json"))["reboot"] is None
+    assert json.loads(node.host.files.read("/run/ovn-offload/nic-firmware.json"))["reboot"] is None
 
 
 def test_one_reboot_waits_until_the_other_charms_have_spoken(node: Node) -> None:
@@ -189,7 +189,7 @@ def test_a_reboot_that_did_not_apply_is_terminal_and_names_the_power_cycle(node:
     assert node.reboots_asked == 1, "never a second automatic reboot"
     node.host.cards[0].stuck = False
     assert node.boot().name == "active"
-    assert not node.host.files.exists("/var/lib/ovn-offload/nic-firmware.json")
+    assert not node.host.disk.exists("/var/lib/ovn-offload/nic-firmware.json")
 
 
 def test_the_loop_breaker_works_for_the_other_owner_too(node: Node) -> None:
@@ -199,7 +199,7 @@ def test_the_loop_breaker_works_for_the_other_owner_too(node: Node) -> None:
     node.host.reboot()
     node.hand_over("sriov-switchdev", owner="sriov-switchdev")
     assert node.emit("start").name == "blocked"
-    assert json.loads(node.host.read("/run/ovn-offload/nic-firmware.json"))["reboot"] is None
+    assert json.loads(node.host.files.read("/run/ovn-offload/nic-firmware.json"))["reboot"] is None
 
 
 def test_what_another_charm_wanted_gets_no_second_reboot_while_that_charm_is_silent(node: Node) -> None:
@@ -221,7 +221,7 @@ def test_what_nobody_wants_any_more_is_forgotten_once_all_have_spoken(node: Node
     node.emit()
     node.hand_over("roce-qos")
     node.emit()
-    assert not node.host.files.exists("/var/lib/ovn-offload/nic-firmware.json")
+    assert not node.host.disk.exists("/var/lib/ovn-offload/nic-firmware.json")
 
 
 def test_a_port_that_cannot_be_read_for_a_while_gets_no_second_reboot(node: Node) -> None:
@@ -255,10 +255,8 @@ def test_a_new_value_after_a_reboot_in_vain_gets_its_own_reboot(node: Node) -> N
 def test_removal_takes_its_files_away_and_leaves_the_firmware(node: Node) -> None:
     node.deploy()
     node.emit("stop")
-    assert not [
-        path for path in node.host.files.content if "nic-firmware" in path and path.startswith("/run")
-    ]
-    assert not node.host.files.exists("/var/lib/ovn-offload/nic-firmware.json")
+    assert not [path for path in node.host.disk.content if "nic-firmware" in path and path.startswith("/run")]
+    assert not node.host.disk.exists("/var/lib/ovn-offload/nic-firmware.json")
     assert node.mst() == []
     assert node.next_boot("NUM_OF_VFS") == 8
 
@@ -271,7 +269,7 @@ def test_a_removal_is_complete_where_juju_has_closed_the_session(
     with pytest.raises(SystemExit) as ended:
         node.emit("stop")
     assert ended.value.code == 0
-    left = [path for path in node.host.files.content if "nic-firmware" in path and "/juju/" not in path]
+    left = [path for path in node.host.disk.content if "nic-firmware" in path and "/juju/" not in path]
     assert left == []
     assert "removed; the firmware keeps its parameters" in capsys.readouterr().err
 
@@ -279,7 +277,7 @@ def test_a_removal_is_complete_where_juju_has_closed_the_session(
 def test_a_wake_up_service_that_gave_up_shows_in_status_and_verify(node: Node) -> None:
     rdg(node.host)
     node.deploy()
-    node.host.files.install("/run/ovn-offload/nic-firmware.dispatch-failed", b"ERROR no socket\n", 0o600)
+    node.host.disk.install("/run/ovn-offload/nic-firmware.dispatch-failed", b"ERROR no socket\n", 0o600)
     said = "the service that wakes this unit: gave up after 20 attempts: ERROR no socket"
     assert said in node.emit("update_status").message
     assert "gave up after 20 attempts: ERROR no socket" in node.findings()

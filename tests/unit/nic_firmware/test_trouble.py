@@ -48,7 +48,7 @@ class Apt:
     def install(self, packages: list[str], fatal: bool = False) -> None:
         self.asked.append(f"install {' '.join(packages)}")
         if self.lists:
-            self.host.files.install("/usr/bin/mstconfig", b"", 0o755)
+            self.host.disk.install("/usr/bin/mstconfig", b"", 0o755)
             self.host.answers.clear()
 
 
@@ -58,7 +58,7 @@ def apt(node: Node, monkeypatch: pytest.MonkeyPatch) -> Apt:
     apt, module = Apt(node.host), ModuleType("charmhelpers.fetch")
     vars(module).update(apt_update=apt.update, apt_install=apt.install)
     monkeypatch.setitem(sys.modules, "charmhelpers.fetch", module)
-    node.host.files.remove("/usr/bin/mstconfig")
+    node.host.disk.remove("/usr/bin/mstconfig")
     node.host.answers[("mstconfig",)] = CommandError(["mstconfig"], "mstconfig is not installed")
     return apt
 
@@ -221,9 +221,9 @@ def test_a_value_that_reads_back_otherwise_is_named(node: Node) -> None:
 
 def test_a_record_that_cannot_be_read_counts_as_none(node: Node) -> None:
     for text in (b"{", b"[]", b'{"version": 9}', b'{"version": 1, "waiting": 3, "burns": {}}'):
-        node.host.files.install("/var/lib/ovn-offload/nic-firmware.json", text, 0o600)
+        node.host.disk.install("/var/lib/ovn-offload/nic-firmware.json", text, 0o600)
         assert node.emit().name == "blocked"
-        assert json.loads(node.host.read("/var/lib/ovn-offload/nic-firmware.json"))["version"] == 1
+        assert json.loads(node.host.files.read("/var/lib/ovn-offload/nic-firmware.json"))["version"] == 1
 
 
 def test_a_host_without_a_nic_says_so(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -277,7 +277,7 @@ STANDS = {
     "a VLAN": lambda host, netdev: host.network.uppers.update({"storage": netdev}),
     "an address": lambda host, netdev: host.network.addresses.update({netdev: ["192.168.25.7"]}),
     "an IPv6 address": lambda host, netdev: host.network.addresses.update({netdev: ["2001:db8::7"]}),
-    "a route": lambda host, netdev: host.files.install("/proc/net/ipv6_route", route(netdev).encode(), 0o444),
+    "a route": lambda host, netdev: host.disk.install("/proc/net/ipv6_route", route(netdev).encode(), 0o444),
 }
 SAYS = {
     "a VLAN": "no reset: enp59s0f1np1 carries storage",

@@ -75,7 +75,7 @@ def test_a_reboot_is_made_good_before_any_hook(converged: Node) -> None:
 
 def test_the_boot_units_install_nothing(converged: Node) -> None:
     """They run from the archive that they would compare."""
-    converged.host.remove("/usr/lib/ovn-offload/roce-qos/stamp")
+    converged.host.files.remove("/usr/lib/ovn-offload/roce-qos/stamp")
     converged.boot()
     assert "install /usr/lib/ovn-offload/roce-qos/stamp" not in converged.boot_writes
 
@@ -131,8 +131,8 @@ def test_demarteks_scheme(converged: Node) -> None:
 def test_a_kernel_vlan_gets_its_egress_map(converged: Node) -> None:
     from hostnic.testing.tools import add_vlan
 
-    add_vlan(converged.host.files, "storage", 2, "bond0")
-    add_vlan(converged.host.files, "other", 2, "eno1")
+    add_vlan(converged.host.disk, "storage", 2, "bond0")
+    add_vlan(converged.host.disk, "other", 2, "eno1")
     converged.configure(vlan_egress_map="2:5").emit()
     assert [line for line in converged.writes if line.startswith("run ip")] == [
         "run ip link set dev storage type vlan egress-qos-map " + " ".join(f"{n}:5" for n in range(8))
@@ -142,9 +142,9 @@ def test_a_kernel_vlan_gets_its_egress_map(converged: Node) -> None:
 
 
 def test_lldp_is_left_again_when_the_option_says_so(converged: Node) -> None:
-    assert converged.host.files.exists(DROP_IN.format(P0))
+    assert converged.host.disk.exists(DROP_IN.format(P0))
     assert converged.configure(lldp=False).emit().name == "active"
-    assert not converged.host.files.exists(DROP_IN.format(P0))
+    assert not converged.host.disk.exists(DROP_IN.format(P0))
     assert nic(converged.writes) == []
 
 
@@ -154,7 +154,7 @@ def test_removal_leaves_the_ports_and_takes_away_the_rest(converged: Node) -> No
     assert "lossless RoCE ends with the next boot" in status.message
     assert nic(converged.writes) == []
     assert ports(converged.host) == before
-    left = [path for path in converged.host.files.content if "roce-qos" in path or "ovn-offload-lldp" in path]
+    left = [path for path in converged.host.disk.content if "roce-qos" in path or "ovn-offload-lldp" in path]
     assert left == []
     converged.host.reboot()
     assert converged.host.port(P0).dcb.pfc == ()
@@ -168,14 +168,14 @@ def test_a_removal_is_complete_where_juju_has_closed_the_session(
     with pytest.raises(SystemExit) as ended:
         converged.emit("stop")
     assert ended.value.code == 0
-    assert not [path for path in converged.host.files.content if "dispatch" in path]
+    assert not [path for path in converged.host.disk.content if "dispatch" in path]
     said = capsys.readouterr().err
     assert "Read-only file system" in said
     assert "lossless RoCE ends with the next boot" in said
 
 
 def test_a_wake_up_service_that_gave_up_shows_in_status_and_verify(converged: Node) -> None:
-    converged.host.files.install("/run/ovn-offload/roce-qos.dispatch-failed", b"ERROR no socket\n", 0o600)
+    converged.host.disk.install("/run/ovn-offload/roce-qos.dispatch-failed", b"ERROR no socket\n", 0o600)
     said = "the service that wakes this unit: gave up after 20 attempts: ERROR no socket"
     assert said in converged.emit("update_status").message
     assert "gave up after 20 attempts: ERROR no socket" in converged.findings()
@@ -193,7 +193,7 @@ def test_boot_without_a_desired_state_does_nothing(host: FakeHost) -> None:
     "text", ["{", "[]", '{"version": 9}', '{"version": 1}', '{"version": 1, "ports": 3}']
 )
 def test_boot_with_a_damaged_desired_state_says_so(host: FakeHost, text: str) -> None:
-    host.files.install(desired.PATH, text.encode(), 0o600)
+    host.disk.install(desired.PATH, text.encode(), 0o600)
     (trouble,) = boot.converge(host, 1.0)
     assert trouble.startswith(desired.PATH)
     assert nic(host.trace) == []
@@ -254,7 +254,7 @@ def test_units_come_after_those_of_sriov_switchdev_and_the_rule_starts_the_secon
 
 
 def test_the_rule_names_every_port(converged: Node) -> None:
-    rule = converged.host.files.read(files.RULE)
+    rule = converged.host.disk.read(files.RULE)
     for bdf in (PF0, PF1):
         own = f'ACTION=="add|move", KERNELS=="{bdf}", TEST=="{record.SERVED}"'
         assert f'SUBSYSTEM=="infiniband", {own}, TAG+="systemd"' in rule
@@ -263,9 +263,9 @@ def test_the_rule_names_every_port(converged: Node) -> None:
 
 
 def test_what_is_added_before_the_boot_unit_begins_is_left_to_it(converged: Node) -> None:
-    assert converged.host.exists(record.SERVED)
-    converged.host.remove(record.SERVED)  # as a reboot does
+    assert converged.host.files.exists(record.SERVED)
+    converged.host.files.remove(record.SERVED)  # as a reboot does
     boot.converge(converged.host, boot.DEADLINE)
-    assert converged.host.exists(record.SERVED)
+    assert converged.host.files.exists(record.SERVED)
     assert converged.emit("start").name == "active"
     assert converged.writes == []

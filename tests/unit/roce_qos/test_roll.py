@@ -21,7 +21,7 @@ def pfc(host: FakeHost) -> list[tuple[int, ...]]:
 
 def test_each_member_carries_again_before_the_next_ones_turn(node: Node) -> None:
     seen: list[tuple[str, bool]] = []
-    change = node.host.set_dcb
+    change = node.host.dcb.set
 
     def watched(link: str, wanted: object) -> None:
         if getattr(wanted, "pfc", None) is not None:
@@ -30,7 +30,7 @@ def test_each_member_carries_again_before_the_next_ones_turn(node: Node) -> None
             seen.append((link, node.host.network.has_carrier(others[0], now)))
         change(link, wanted)
 
-    node.host.set_dcb = watched
+    node.host.dcb.set = watched
     assert node.emit().name == "active"
     assert seen == [(P0, True), (P1, True)]
     assert node.host.blackouts == 0
@@ -126,7 +126,7 @@ def test_steps_of_a_bond_need_each_other(node: Node) -> None:
 
 
 def test_lldpad_is_named_and_stopped_only_where_allowed(node: Node) -> None:
-    node.host.files.install("/run/lldpad.pid", b"812\n", 0o644)
+    node.host.disk.install("/run/lldpad.pid", b"812\n", 0o644)
     status = node.emit()
     assert status.name == "blocked"
     assert "lldpad" in status.message
@@ -134,7 +134,7 @@ def test_lldpad_is_named_and_stopped_only_where_allowed(node: Node) -> None:
     node.host.answers["systemctl", "disable", "--now"] = ""
     node.configure(dcbx_takeover=True).emit()
     assert "run systemctl disable --now lldpad.service lldpad.socket" in node.writes
-    node.host.files.remove("/run/lldpad.pid")
+    node.host.disk.remove("/run/lldpad.pid")
     assert node.emit().name == "active"
 
 
@@ -258,8 +258,8 @@ def test_a_served_port_that_is_gone_blocks_and_the_other_is_served(converged: No
 
 def served(host: FakeHost) -> list[str]:
     """The ports in the state on disk, all of which udev's rule has, too."""
-    ports = json.loads(host.files.read(desired.PATH))["ports"]
-    assert all(host.files.read(files.RULE).count(f'KERNELS=="{bdf}"') == 2 for bdf in ports)
+    ports = json.loads(host.disk.read(desired.PATH))["ports"]
+    assert all(host.disk.read(files.RULE).count(f'KERNELS=="{bdf}"') == 2 for bdf in ports)
     return ports
 
 

@@ -32,9 +32,9 @@ ROUTES = (
 def compute_node(**arguments: Any) -> FakeHost:
     """A FakeHost with mstflint, a default route and systemd units that really do what they say."""
     host = FakeHost(**arguments)
-    host.files.install("/usr/bin/mstconfig", b"", 0o755)
-    host.files.install("/proc/net/route", ROUTES.encode(), 0o644)
-    host.files.install("/proc/1/environ", b"HOME=/\0", 0o400)
+    host.disk.install("/usr/bin/mstconfig", b"", 0o755)
+    host.disk.install("/proc/net/route", ROUTES.encode(), 0o644)
+    host.disk.install("/proc/1/environ", b"HOME=/\0", 0o400)
     host.answers[("systemd-run",)] = ""
     host.services = {files.EARLY: boot.early, files.BIND: boot.bind}
     return host
@@ -44,7 +44,7 @@ def declare_bond(host: FakeHost, bond: str = "bond0") -> None:
     """networkd's files as netplan writes them for the members of a bond."""
     for port in host.network.ports():
         text = f"[Match]\nPermanentMACAddress={port.mac}\n\n[Network]\nLinkLocalAddressing=no\nBond={bond}\n"
-        host.files.install(f"/etc/systemd/network/10-netplan-{port.netdev}.network", text.encode(), 0o644)
+        host.disk.install(f"/etc/systemd/network/10-netplan-{port.netdev}.network", text.encode(), 0o644)
 
 
 class Node:

@@ -19,7 +19,7 @@ COUNT, MODE, REBIND, LINK = netplanfiles.KEYS
 def host_with(*files: tuple[str, bytes | str]) -> FakeHost:
     host = FakeHost()
     for path, content in files:
-        host.files.install(path, content if isinstance(content, bytes) else content.encode(), 0o600)
+        host.disk.install(path, content if isinstance(content, bytes) else content.encode(), 0o600)
     return host
 
 

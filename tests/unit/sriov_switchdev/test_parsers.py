@@ -95,7 +95,7 @@ def test_a_name_that_cannot_be_printed_is_refused() -> None:
 @settings(max_examples=60)
 def test_any_boot_record_is_read_or_named(text: str) -> None:
     host = FakeHost()
-    host.files.install(record.BOOT, text.encode("utf-8", "replace"), 0o600)
+    host.disk.install(record.BOOT, text.encode("utf-8", "replace"), 0o600)
     read = record.read_boot(host)
     assert all("\n" not in trouble.what for trouble in read.troubles)
     read.unfinished(host.now())
@@ -106,7 +106,7 @@ def test_any_boot_record_is_read_or_named(text: str) -> None:
 @settings(max_examples=60)
 def test_any_live_record_is_read_or_taken_as_none(text: str) -> None:
     host = FakeHost()
-    host.files.install(record.LIVE, text.encode("utf-8", "replace"), 0o600)
+    host.disk.install(record.LIVE, text.encode("utf-8", "replace"), 0o600)
     assert isinstance(record.read_live(host).failures, int)
 
 
@@ -118,11 +118,11 @@ NETWORK = "[Match]\nName=enp59s0f1np1\nPermanentMACAddress=0c:42:a1:00:3b:01\n[N
 def test_whatever_networkd_and_netplan_files_hold_the_host_is_read(text: str) -> None:
     host = compute_node()
     before = Desired(tuple(Port(port.bdf, port.netdev, 8, "bond0") for port in host.network.ports()))
-    host.files.install(desired.PATH, before.to_json().encode(), 0o644)
-    host.set_master("enp59s0f1np1", None)
+    host.disk.install(desired.PATH, before.to_json().encode(), 0o644)
+    host.links.set_master("enp59s0f1np1", None)
     written = ("/run/systemd/network/10-netplan-x.network", "/etc/netplan/99-x.yaml")
     for path in (*written, "/proc/net/route", "/proc/net/ipv6_route"):
-        host.files.install(path, text.encode("utf-8", "replace"), 0o600)
+        host.disk.install(path, text.encode("utf-8", "replace"), 0o600)
     seen = observe(host)
     assert set(seen.declared_bonds) <= {"0000:3b:00.1"}
     assert {writer.path for writer in seen.vf_writers} <= {"/etc/netplan/99-x.yaml"}
@@ -143,7 +143,7 @@ def arranged(vfs: int, modes: tuple[str, ...], counts: tuple[int, ...], mode: st
     for port, eswitch, count in zip(host.network.ports(), modes, counts):
         port.autoprobe = False
         if min(count, vfs):
-            host.write(f"/sys/bus/pci/devices/{port.bdf}/sriov_numvfs", str(min(count, vfs)))
+            host.files.write(f"/sys/bus/pci/devices/{port.bdf}/sriov_numvfs", str(min(count, vfs)))
         port.eswitch_mode = eswitch
     for bond in host.network.bonds.values():
         bond.mode = mode

@@ -18,12 +18,12 @@ def hand_over(host: FakeHost, charm: str, *, owner: str, wish: bool = True, read
     content = {
         "version": 1, "unit": f"{charm}/0", "reboot_owner": owner, "reboot": reboot if wish else None
     }  # fmt: skip
-    host.files.install(f"/run/ovn-offload/{charm}.json", json.dumps(content).encode(), 0o600)
-    host.files.install(f"/var/lib/juju/agents/unit-{charm}-0/agent.conf", b"", 0o600)
+    host.disk.install(f"/run/ovn-offload/{charm}.json", json.dumps(content).encode(), 0o600)
+    host.disk.install(f"/var/lib/juju/agents/unit-{charm}-0/agent.conf", b"", 0o600)
 
 
 def handed(node: Node) -> dict[str, Any]:
-    return json.loads(node.host.read(OWN))
+    return json.loads(node.host.files.read(OWN))
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def test_it_asks_when_the_other_charm_is_ready(node: Node) -> None:
 
 
 def test_a_nic_firmware_that_has_not_run_a_hook_yet_is_waited_for(node: Node) -> None:
-    node.host.files.install("/var/lib/juju/agents/unit-nic-firmware-0/agent.conf", b"", 0o600)
+    node.host.disk.install("/var/lib/juju/agents/unit-nic-firmware-0/agent.conf", b"", 0o600)
     node.deploy(reboot_policy="always")
     assert node.reboots_asked == 0
     assert "not before: nic-firmware on this machine has not said yet what it needs" in node.log

@@ -36,7 +36,7 @@ class RollerCharm(ops.CharmBase):
     def converge(self) -> Sequence[Finding]:
         self.dispatcher.install()
         others, malformed = handover.read_others(self.system, "roller")
-        own = Need(("a test wants it",) if self.system.exists(NEEDED) else ())
+        own = Need(("a test wants it",) if self.system.files.exists(NEEDED) else ())
         need = with_others(own, others, owner="roller")
         asked = self.rolling.roll(need, Policy("manual", settle=2))
         return (*malformed, *self.dispatcher.failed(), *asked)
