@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from converge import Severity, StepError, execute, findings_as_table, plan_as_table
+from converge import Severity, StepError
+from converge.execute import execute
+from converge.render import findings_as_table, plan_as_table
 from maas.client import Maas
 from maas.plan import observe, plan
 from maas.sitefile import Site, SiteError

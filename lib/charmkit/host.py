@@ -11,7 +11,8 @@ from collections.abc import Callable, Sequence
 from typing import Generic, Protocol, TypeVar
 
 import ops
-from converge import Finding, Outcome, Plan, Severity, execute
+from converge import Finding, Plan, Severity
+from converge.execute import Outcome, execute
 from hostnic import handover
 from hostnic.system import HostStep, System
 

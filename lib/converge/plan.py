@@ -27,10 +27,25 @@ class Disruption(enum.IntEnum):
         return self.name.lower().replace("_", "-")
 
 
+class StepError(Exception):
+    """A change that did not take: what happened, and what the operator can do.
+
+    Attributes:
+        reason: the cause in one sentence, with the kernel's or the tool's own words.
+        remedy: what helps; empty when the next reconcile may simply succeed.
+
+    """
+
+    def __init__(self, reason: str, remedy: str = "") -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.remedy = remedy
+
+
 class Op(Protocol[SystemIn]):
     """What a step does: a frozen dataclass, so that plans compare and print.
 
-    ``run`` writes, reads back, and raises :class:`converge.StepError` when the two differ.
+    ``run`` writes, reads back, and raises :class:`StepError` when the two differ.
     """
 
     def run(self, system: SystemIn, /) -> None: ...

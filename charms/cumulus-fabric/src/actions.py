@@ -10,7 +10,8 @@ from charmkit.fabric import Host
 from charmkit.output import Output
 from charmkit.reconcile import ActionError
 from config import Options, Rendering, Showing, Switches
-from converge import Finding, Severity, findings_as_json, findings_as_table, worst_first
+from converge import Finding, Severity, worst_first
+from converge.render import findings_as_json, findings_as_table
 from intent.model import Dialect, Fabric, Role, Switch
 from observe import observe
 from online import Site, unknown_switch

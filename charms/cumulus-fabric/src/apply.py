@@ -9,7 +9,8 @@ is confirmed once the fabric is at least as healthy as before. Any failure rolls
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from converge import Finding, Plan, Severity, execute
+from converge import Finding, Plan, Severity
+from converge.execute import execute
 from plan import Candidate, Change
 from report import Report, Result
 from rest import Fleet

@@ -13,7 +13,8 @@ from activation import POWER_CYCLE, ineffective
 from charmkit.output import Output, Table
 from charmkit.reconcile import ActionError
 from config import BurnImages, Devices, Options, Query, ResetParameters, Restore, SetParameters
-from converge import Finding, Plan, Severity, StepError, execute
+from converge import Finding, Plan, Severity, StepError
+from converge.execute import execute
 from desired import Desired, Setting, State
 from hostnic.devices.nics import Nic
 from hostnic.devices.selector import Entry, parse

@@ -17,7 +17,8 @@ from charmkit.reboot import Policy as RebootPolicy
 from charmkit.reboot_ops import RollingReboot
 from charmkit.reconcile import Removed, answer, load_config, load_params
 from config import BurnImages, Devices, Options, Query, ResetParameters, Restore, SetParameters
-from converge import Finding, Severity, StepError, execute, unfinished
+from converge import Finding, Severity, StepError, unfinished
+from converge.execute import execute
 from hostnic.firmware import mstdatabase
 from hostnic.firmware.mstdatabase import Database
 from hostnic.handover import Handover

@@ -14,7 +14,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from config import Options
-from converge import Finding, Severity, execute, findings_as_table, plan_as_table
+from converge import Finding, Severity
+from converge.execute import execute
+from converge.render import findings_as_table, plan_as_table
 from converge.shape import InvalidValue
 from hostnic.devices.pci import MAX_VFS
 from hostnic.firmware import mstdatabase

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 
 import desired
 import record
-from converge import Severity, execute
+from converge import Severity
+from converge.execute import execute
 from desired import Desired
 from hostnic.machine import Machine
 from hostnic.ops.waiting import until

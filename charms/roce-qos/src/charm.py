@@ -12,7 +12,8 @@ from charmkit.host import HostReconciler
 from charmkit.output import RETRIED, Output
 from charmkit.reconcile import Removed, answer, load_config, load_params
 from config import Options, Reading
-from converge import Finding, Severity, execute, unfinished
+from converge import Finding, Severity, unfinished
+from converge.execute import execute
 from fabric import RELATION
 from hostnic import handover
 from hostnic.handover import Handover

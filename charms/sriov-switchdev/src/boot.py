@@ -18,7 +18,8 @@ import changes
 import desired
 import record
 import steps as nic
-from converge import Plan, StepError, execute
+from converge import Plan, StepError
+from converge.execute import execute
 from desired import Desired, Port
 from hostnic import ops
 from hostnic.devices import discover

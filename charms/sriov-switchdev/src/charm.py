@@ -16,7 +16,8 @@ from charmkit.reboot import Policy as RebootPolicy
 from charmkit.reboot_ops import RollingReboot
 from charmkit.reconcile import Removed, answer, load_config, load_params
 from config import Options
-from converge import Finding, Outcome, Plan, execute, unfinished
+from converge import Finding, Plan, unfinished
+from converge.execute import Outcome, execute
 from desired import Desired
 from hostnic import handover
 from hostnic.handover import Handover

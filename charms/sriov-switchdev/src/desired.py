@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from converge.document import read_json
 from converge.shape import Flag, InvalidValue, Listing, OrNull, Record, Text, Whole, Word
-from hostnic.devices import pci
+from hostnic import shapes
 
 PATH = "/etc/ovn-offload/sriov-switchdev.json"
 VERSION = 1
@@ -71,7 +71,7 @@ _NAME = Text(r"[^\s/:]{1,15}", "the name of a network device")
 _PORT = Record(
     Port,
     {
-        "bdf": pci.ADDRESS,
+        "bdf": shapes.ADDRESS,
         "netdev": _NAME,
         "num_vfs": Whole(1, 0xFFFF, "a number of VFs"),
         "bond": OrNull(_NAME),

@@ -11,7 +11,7 @@ import desired
 import files
 import pytest
 import record
-from converge import execute
+from converge.execute import execute
 from hostnic.process import CommandError
 from hostnic.testing import FakeHost, card
 from hostnic.testing.states import free

@@ -9,7 +9,8 @@ from collections.abc import Collection, Sequence
 
 import online
 from config import least_confirm, pins
-from converge import Finding, Severity, findings_as_json, findings_as_table, plan_as_json, plan_as_table
+from converge import Finding, Severity
+from converge.render import findings_as_json, findings_as_table, plan_as_json, plan_as_table
 from converge.shape import InvalidValue
 from intent.model import Fabric, Switch
 from rest import MAX_PARALLEL
