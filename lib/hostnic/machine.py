@@ -13,7 +13,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from hostnic import process
-from hostnic.system import Call, DataCentreBridging, Devlink, Ethtool, Files, Links
+from hostnic.calls import Call
+from hostnic.system import DataCentreBridging, Devlink, Ethtool, Files, Links
 
 TRACE = "OVN_OFFLOAD_TRACE"
 _CHUNK = 1 << 16

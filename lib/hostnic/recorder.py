@@ -4,7 +4,8 @@
 from collections.abc import Callable, Sequence
 from typing import TypeVar, cast
 
-from hostnic.system import CALLS, Call, DataCentreBridging, Devlink, Ethtool, Files, Links, System
+from hostnic.calls import CALLS, Call
+from hostnic.system import DataCentreBridging, Devlink, Ethtool, Files, Links, System
 
 Door = TypeVar("Door")
 Listener = Callable[[Call, Sequence[str]], object]

@@ -9,10 +9,12 @@ All methods raise ``OSError`` where the kernel does; its ``strerror`` carries th
 when there is one. Each says which command does the same from a shell.
 """
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from converge import Step
+
+from hostnic import calls
 
 if TYPE_CHECKING:
     from hostnic.netlink.dcb import App, Dcb
@@ -62,93 +64,20 @@ class Pause(NamedTuple):
     tx: bool
 
 
-class Call(NamedTuple):
-    """How records and injected faults spell a door's method.
-
-    Attributes:
-        verb: ``write``, ``set_eswitch_mode`` …
-        writes: it changes the machine.
-        words: what they say of its arguments.
-
-    """
-
-    verb: str
-    writes: bool
-    words: Callable[..., Sequence[str]]
-
-
-CALLS: dict[str, Call] = {}
-"""The doors' methods by ``Door.method``. ``exists`` is not here: it cannot fail and is not recorded."""
-
-F = TypeVar("F", bound=Callable[..., object])
-
-
-def _plain(*arguments: object) -> Sequence[str]:
-    return [str(argument) for argument in arguments]
-
-
-def _reads(verb: str) -> Callable[[F], F]:
-    return _call(verb, False, _plain)
-
-
-def _writes(verb: str, words: Callable[..., Sequence[str]] = _plain) -> Callable[[F], F]:
-    return _call(verb, True, words)
-
-
-def _call(verb: str, writes: bool, words: Callable[..., Sequence[str]]) -> Callable[[F], F]:
-    def enter(method: F) -> F:
-        CALLS[method.__qualname__] = Call(verb, writes, words)
-        return method
-
-    return enter
-
-
-def _path(path: str, *_: object) -> Sequence[str]:
-    return [path]
-
-
-def _master(link: str, master: str | None) -> Sequence[str]:
-    return link, master or "none"
-
-
-def _up(link: str, up: bool) -> Sequence[str]:
-    return link, "up" if up else "down"
-
-
-def _on(link: str, *switches: bool) -> Sequence[str]:
-    return link, *("on" if switch else "off" for switch in switches)
-
-
-def _settings(link: str, wanted: "Dcb") -> Sequence[str]:
-    from hostnic.netlink.dcb import setting_names  # only for a record
-
-    return link, *setting_names(wanted)
-
-
-def _count(link: str, apps: "Sequence[App]") -> Sequence[str]:
-    return link, str(len(apps))
-
-
-def _dcbx(link: str, mode: int) -> Sequence[str]:
-    from hostnic.netlink.dcb import dcbx_words  # only for a record
-
-    return link, dcbx_words(mode)
-
-
 class Files(Protocol):
     """Files of the host, sysfs, procfs and configfs among them. Paths are absolute."""
 
-    @_reads("read")
+    @calls.reads("read")
     def read(self, path: str) -> str:
         """``cat PATH``."""
         ...
 
-    @_reads("listdir")
+    @calls.reads("listdir")
     def listdir(self, path: str) -> list[str]:
         """``ls -A PATH``, in no order."""
         ...
 
-    @_reads("readlink")
+    @calls.reads("readlink")
     def readlink(self, path: str) -> str:
         """``readlink PATH``."""
         ...
@@ -157,22 +86,22 @@ class Files(Protocol):
         """``test -e PATH``."""
         ...
 
-    @_writes("write")
+    @calls.writes("write")
     def write(self, path: str, value: str) -> None:
         """``echo -n VALUE > PATH``: one :manpage:`write(2)` to an attribute of the kernel."""
         ...
 
-    @_writes("install", _path)
+    @calls.writes("install", calls.path)
     def install(self, path: str, content: bytes, mode: int = 0o644) -> None:
         """``install -D -m MODE``: replace a file atomically, durable across a power cut."""
         ...
 
-    @_writes("remove")
+    @calls.writes("remove")
     def remove(self, path: str) -> None:
         """``rm PATH``, or ``rmdir PATH`` of an empty directory."""
         ...
 
-    @_writes("mkdir")
+    @calls.writes("mkdir")
     def mkdir(self, path: str) -> None:
         """``mkdir PATH`` in configfs, where a directory is a request to the kernel."""
         ...
@@ -181,22 +110,22 @@ class Files(Protocol):
 class Links(Protocol):
     """The netdevs of this network namespace: rtnetlink."""
 
-    @_reads("links")
+    @calls.reads("links")
     def all(self) -> list[Link]:
         """``ip -details link show``: every netdev, by index."""
         ...
 
-    @_reads("addresses")
+    @calls.reads("addresses")
     def addresses(self, link: str) -> list[str]:
         """``ip address show dev LINK``: IPv4 and IPv6, link-local ones included."""
         ...
 
-    @_writes("set_master", _master)
+    @calls.writes("set_master", calls.master)
     def set_master(self, link: str, master: str | None) -> None:
         """``ip link set dev LINK master MASTER``, or ``nomaster`` for None."""
         ...
 
-    @_writes("set_up", _up)
+    @calls.writes("set_up", calls.up)
     def set_up(self, link: str, up: bool) -> None:
         """``ip link set dev LINK up``, or ``down``."""
         ...
@@ -205,22 +134,22 @@ class Links(Protocol):
 class Ethtool(Protocol):
     """Features and flow control of netdevs: ethtool netlink."""
 
-    @_reads("hw_tc_offload")
+    @calls.reads("hw_tc_offload")
     def hw_tc_offload(self, link: str) -> bool | None:
         """``ethtool -k LINK``, the feature hw-tc-offload; None where the device cannot have it."""
         ...
 
-    @_writes("set_hw_tc_offload", _on)
+    @calls.writes("set_hw_tc_offload", calls.on)
     def set_hw_tc_offload(self, link: str, on: bool) -> None:
         """``ethtool -K LINK hw-tc-offload on``, or ``off``."""
         ...
 
-    @_reads("pause")
+    @calls.reads("pause")
     def pause(self, link: str) -> Pause | None:
         """``ethtool -a LINK``; None where the driver does not tell."""
         ...
 
-    @_writes("set_pause", _on)
+    @calls.writes("set_pause", calls.on)
     def set_pause(self, link: str, rx: bool, tx: bool) -> None:
         """``ethtool -A LINK rx on tx on``, or ``off``."""
         ...
@@ -233,22 +162,22 @@ class DataCentreBridging(Protocol):
     reading back is the caller's duty.
     """
 
-    @_reads("dcb")
+    @calls.reads("dcb")
     def get(self, link: str) -> "Dcb":
         """``dcb ets show dev LINK``, and the same for pfc, app, maxrate, buffer and dcbx."""
         ...
 
-    @_writes("set_dcb", _settings)
+    @calls.writes("set_dcb", calls.settings)
     def set(self, link: str, wanted: "Dcb") -> None:
         """``dcb ets set dev LINK …``, and the same for what else ``wanted`` has; dcbx is not among it."""
         ...
 
-    @_writes("delete_dcb_apps", _count)
+    @calls.writes("delete_dcb_apps", calls.count)
     def delete_apps(self, link: str, apps: "Sequence[App]") -> None:
         """``dcb app del dev LINK …``."""
         ...
 
-    @_writes("set_dcbx", _dcbx)
+    @calls.writes("set_dcbx", calls.dcbx)
     def set_dcbx(self, link: str, mode: int) -> None:
         """``dcb dcbx set dev LINK …``."""
         ...
@@ -257,32 +186,32 @@ class DataCentreBridging(Protocol):
 class Devlink(Protocol):
     """PCI functions as devlink shows them, by address."""
 
-    @_reads("eswitch_mode")
+    @calls.reads("eswitch_mode")
     def eswitch_mode(self, bdf: str) -> str | None:
         """``devlink dev eswitch show pci/BDF``; None where the driver has no eswitch."""
         ...
 
-    @_writes("set_eswitch_mode")
+    @calls.writes("set_eswitch_mode")
     def set_eswitch_mode(self, bdf: str, mode: str) -> None:
         """``devlink dev eswitch set pci/BDF mode MODE``; takes as long as the NIC takes."""
         ...
 
-    @_writes("set_inline_mode")
+    @calls.writes("set_inline_mode")
     def set_inline_mode(self, bdf: str, mode: str) -> None:
         """``devlink dev eswitch set pci/BDF inline-mode MODE``."""
         ...
 
-    @_reads("devlink_param")
+    @calls.reads("devlink_param")
     def param(self, bdf: str, name: str) -> str | bool | int | None:
         """``devlink dev param show pci/BDF name NAME``: its runtime value."""
         ...
 
-    @_writes("set_devlink_param")
+    @calls.writes("set_devlink_param")
     def set_param(self, bdf: str, name: str, value: str | bool | int) -> None:
         """``devlink dev param set pci/BDF name NAME value VALUE cmode runtime``."""
         ...
 
-    @_reads("device_info")
+    @calls.reads("device_info")
     def info(self, bdf: str) -> DeviceInfo:
         """``devlink dev info pci/BDF``."""
         ...

@@ -10,7 +10,7 @@ assert host.trace == [...]
 from hostnic.testing.files import FakeDisk
 from hostnic.testing.host import FakeHost
 from hostnic.testing.network import FakeBond, FakeNetwork
-from hostnic.testing.nic import FakeCard, FakePort, FakeVf, Firmware, card
+from hostnic.testing.nic.model import FakeCard, FakePort, FakeVf, Firmware, card
 from hostnic.testing.tools import FakeOvs
 
 __all__ = [

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 from hostnic.devices import pci
 from hostnic.netlink.dcb import App, Dcb
 from hostnic.system import DeviceInfo, Link, Pause
-from hostnic.testing import mlx5, rdma, sysfs, vflag
-from hostnic.testing.dcb import FakeDcb
+from hostnic.testing import sysfs
 from hostnic.testing.files import missing
+from hostnic.testing.nic import mlx5, rdma, vflag
+from hostnic.testing.nic.dcb import FakeDcb
 
 if TYPE_CHECKING:
     from hostnic.testing.kernel import FakeKernel

@@ -7,7 +7,7 @@ from hostnic.system import Link
 from hostnic.testing import tools
 from hostnic.testing.kernel import FakeKernel, Fault
 from hostnic.testing.network import FakeBond
-from hostnic.testing.nic import FakeCard, FakePort, FakeVdpa, FakeVf, card
+from hostnic.testing.nic.model import FakeCard, FakePort, FakeVdpa, FakeVf, card
 
 Boot = Callable[["FakeHost"], object]
 

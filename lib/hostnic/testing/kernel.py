@@ -5,14 +5,16 @@ import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from hostnic.calls import Call
 from hostnic.recorder import heard
-from hostnic.system import Call, DataCentreBridging, Devlink, Ethtool, Files, Links
-from hostnic.testing import doors, rdma, tools, vflag
+from hostnic.system import DataCentreBridging, Devlink, Ethtool, Files, Links
+from hostnic.testing import doors, tools
 from hostnic.testing.files import FakeDisk
-from hostnic.testing.flash import FakeFlash
 from hostnic.testing.network import FakeNetwork
-from hostnic.testing.nic import FakeCard, FakePort
-from hostnic.testing.pcispace import FakeBridge
+from hostnic.testing.nic import rdma, vflag
+from hostnic.testing.nic.flash import FakeFlash
+from hostnic.testing.nic.model import FakeCard, FakePort
+from hostnic.testing.nic.pcispace import FakeBridge
 
 
 @dataclass

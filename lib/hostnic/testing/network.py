@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from hostnic.system import Link
-from hostnic.testing.mlx5 import MULTIPORT, refuse
-from hostnic.testing.nic import FakeCard, FakePort
+from hostnic.testing.nic.mlx5 import MULTIPORT, refuse
+from hostnic.testing.nic.model import FakeCard, FakePort
 
 LACP_TIME = 1.0
 """Seconds that the bond needs to find its partner."""

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from hostnic.process import CommandError, failure
-from hostnic.testing import flash, mst, pcispace
 from hostnic.testing.files import FakeDisk
+from hostnic.testing.nic import flash, mst, pcispace
 
 if TYPE_CHECKING:
     from hostnic.testing.kernel import FakeKernel

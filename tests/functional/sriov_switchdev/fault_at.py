@@ -13,10 +13,11 @@ from typing import Any
 
 from apply import apply
 from config import Options
+from hostnic.calls import Call
 from hostnic.machine import Machine
 from hostnic.process import CommandError
 from hostnic.recorder import Recorder
-from hostnic.system import Call, HostStep
+from hostnic.system import HostStep
 from observe import observe
 from plan import Policy, plan
 from selection import resolve

@@ -13,8 +13,8 @@ from hostnic.ops.bonding import AwaitMember, is_distributing
 from hostnic.ops.dcb import SetApps, SetEts, SetPause, SetPfc, TakeDcbx
 from hostnic.system import Pause
 from hostnic.testing import FakeHost, card
-from hostnic.testing.dcb import QUIRKS, FakeDcb
 from hostnic.testing.doors import FileDoor
+from hostnic.testing.nic.dcb import QUIRKS, FakeDcb
 from hypothesis import given
 from hypothesis import strategies as st
 

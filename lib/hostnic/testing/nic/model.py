@@ -7,8 +7,8 @@ on; ``tests/functional/test_hostnic.py`` runs the same scenario on both and comp
 
 from dataclasses import dataclass, field
 
-from hostnic.testing.dcb import FakeDcb
-from hostnic.testing.mst import FakeParameter, factory
+from hostnic.testing.nic.dcb import FakeDcb
+from hostnic.testing.nic.mst import FakeParameter, factory
 
 
 @dataclass

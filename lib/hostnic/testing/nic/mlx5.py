@@ -8,7 +8,7 @@ stricter refusals of newer firmware on, as the project's virtual card has them b
 import errno
 import os
 
-from hostnic.testing.nic import FakeCard, FakePort, FakeVf
+from hostnic.testing.nic.model import FakeCard, FakePort, FakeVf
 
 BUSY = "mlx5_core: Can't change mode, E-Switch is busy"
 NO_OFFLOADS = "mlx5_core: Failed setting eswitch to offloads"
