@@ -12,7 +12,7 @@ SystemIn = TypeVar("SystemIn", contravariant=True)
 
 
 class Disruption(enum.IntEnum):
-    """What a step costs whoever uses the machine, from nothing to a walk to the rack."""
+    """What a step costs the users of the machine, from nothing to a power cycle at the rack."""
 
     NONE = 0
     LINK_FLAP = 1

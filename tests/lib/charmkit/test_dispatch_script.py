@@ -10,7 +10,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from charmkit.dispatch import Dispatcher
+from charmkit.dispatch.dispatcher import Dispatcher
 from hostnic import handover
 from hostnic.boot import units
 from hostnic.handover import Handover
