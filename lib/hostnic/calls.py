@@ -71,6 +71,11 @@ def on(link: str, *switches: bool) -> Sequence[str]:
     return link, *("on" if switch else "off" for switch in switches)
 
 
+def values(link: str, wanted: Sequence[object]) -> Sequence[str]:
+    """Each of the values."""
+    return link, *(str(int(value)) if isinstance(value, bool) else str(value) for value in wanted)
+
+
 def settings(link: str, wanted: "Dcb") -> Sequence[str]:
     """What is set of data centre bridging."""
     from hostnic.netlink.dcb import setting_names  # only for a record

@@ -64,6 +64,31 @@ class Pause(NamedTuple):
     tx: bool
 
 
+class Channels(NamedTuple):
+    """Combined receive and transmit queues of a netdev, and the most that its driver takes."""
+
+    combined: int
+    most: int
+
+
+class Rings(NamedTuple):
+    """Descriptors of each receive and transmit queue."""
+
+    rx: int
+    tx: int
+
+
+class Coalescing(NamedTuple):
+    """When the NIC interrupts: microseconds and frames per direction, or adaptive moderation."""
+
+    rx_usecs: int
+    rx_frames: int
+    tx_usecs: int
+    tx_frames: int
+    adaptive_rx: bool
+    adaptive_tx: bool
+
+
 class Files(Protocol):
     """Files of the host, sysfs, procfs and configfs among them. Paths are absolute."""
 
@@ -89,22 +114,18 @@ class Files(Protocol):
     @calls.writes("write")
     def write(self, path: str, value: str) -> None:
         """``echo -n VALUE > PATH``: one :manpage:`write(2)` to an attribute of the kernel."""
-        ...
 
     @calls.writes("install", calls.path)
     def install(self, path: str, content: bytes, mode: int = 0o644) -> None:
         """``install -D -m MODE``: replace a file atomically, durable across a power cut."""
-        ...
 
     @calls.writes("remove")
     def remove(self, path: str) -> None:
         """``rm PATH``, or ``rmdir PATH`` of an empty directory."""
-        ...
 
     @calls.writes("mkdir")
     def mkdir(self, path: str) -> None:
         """``mkdir PATH`` in configfs, where a directory is a request to the kernel."""
-        ...
 
 
 class Links(Protocol):
@@ -123,36 +144,54 @@ class Links(Protocol):
     @calls.writes("set_master", calls.master)
     def set_master(self, link: str, master: str | None) -> None:
         """``ip link set dev LINK master MASTER``, or ``nomaster`` for None."""
-        ...
 
     @calls.writes("set_up", calls.up)
     def set_up(self, link: str, up: bool) -> None:
         """``ip link set dev LINK up``, or ``down``."""
-        ...
 
 
 class Ethtool(Protocol):
-    """Features and flow control of netdevs: ethtool netlink."""
+    """Features, flow control and queues of netdevs: ethtool netlink."""
 
     @calls.reads("hw_tc_offload")
     def hw_tc_offload(self, link: str) -> bool | None:
         """``ethtool -k LINK``, the feature hw-tc-offload; None where the device cannot have it."""
-        ...
 
     @calls.writes("set_hw_tc_offload", calls.on)
     def set_hw_tc_offload(self, link: str, on: bool) -> None:
         """``ethtool -K LINK hw-tc-offload on``, or ``off``."""
-        ...
 
     @calls.reads("pause")
     def pause(self, link: str) -> Pause | None:
         """``ethtool -a LINK``; None where the driver does not tell."""
-        ...
 
     @calls.writes("set_pause", calls.on)
     def set_pause(self, link: str, rx: bool, tx: bool) -> None:
         """``ethtool -A LINK rx on tx on``, or ``off``."""
-        ...
+
+    @calls.reads("channels")
+    def channels(self, link: str) -> Channels | None:
+        """``ethtool -l LINK``; None where the driver has no combined queues, or does not tell."""
+
+    @calls.writes("set_channels")
+    def set_channels(self, link: str, combined: int) -> None:
+        """``ethtool -L LINK combined N``; a driver may close and open the netdev for it."""
+
+    @calls.reads("rings")
+    def rings(self, link: str) -> Rings | None:
+        """``ethtool -g LINK``; None where the driver does not tell."""
+
+    @calls.writes("set_rings", calls.values)
+    def set_rings(self, link: str, rings: Rings) -> None:
+        """``ethtool -G LINK rx N tx N``; as :meth:`set_channels`."""
+
+    @calls.reads("coalescing")
+    def coalescing(self, link: str) -> Coalescing | None:
+        """``ethtool -c LINK``; None where the driver does not tell all of it."""
+
+    @calls.writes("set_coalescing", calls.values)
+    def set_coalescing(self, link: str, wanted: Coalescing) -> None:
+        """``ethtool -C LINK rx-usecs N … adaptive-rx on …``."""
 
 
 class DataCentreBridging(Protocol):
@@ -170,17 +209,14 @@ class DataCentreBridging(Protocol):
     @calls.writes("set_dcb", calls.settings)
     def set(self, link: str, wanted: "Dcb") -> None:
         """``dcb ets set dev LINK …``, and the same for what else ``wanted`` has; dcbx is not among it."""
-        ...
 
     @calls.writes("delete_dcb_apps", calls.count)
     def delete_apps(self, link: str, apps: "Sequence[App]") -> None:
         """``dcb app del dev LINK …``."""
-        ...
 
     @calls.writes("set_dcbx", calls.dcbx)
     def set_dcbx(self, link: str, mode: int) -> None:
         """``dcb dcbx set dev LINK …``."""
-        ...
 
 
 class Devlink(Protocol):
@@ -189,27 +225,22 @@ class Devlink(Protocol):
     @calls.reads("eswitch_mode")
     def eswitch_mode(self, bdf: str) -> str | None:
         """``devlink dev eswitch show pci/BDF``; None where the driver has no eswitch."""
-        ...
 
     @calls.writes("set_eswitch_mode")
     def set_eswitch_mode(self, bdf: str, mode: str) -> None:
         """``devlink dev eswitch set pci/BDF mode MODE``; takes as long as the NIC takes."""
-        ...
 
     @calls.writes("set_inline_mode")
     def set_inline_mode(self, bdf: str, mode: str) -> None:
         """``devlink dev eswitch set pci/BDF inline-mode MODE``."""
-        ...
 
     @calls.reads("devlink_param")
     def param(self, bdf: str, name: str) -> str | bool | int | None:
         """``devlink dev param show pci/BDF name NAME``: its runtime value."""
-        ...
 
     @calls.writes("set_devlink_param")
     def set_param(self, bdf: str, name: str, value: str | bool | int) -> None:
         """``devlink dev param set pci/BDF name NAME value VALUE cmode runtime``."""
-        ...
 
     @calls.reads("device_info")
     def info(self, bdf: str) -> DeviceInfo:
@@ -251,7 +282,6 @@ class System(Protocol):
 
     def sleep(self, seconds: float) -> None:
         """Wait."""
-        ...
 
 
 HostStep = Step[System]

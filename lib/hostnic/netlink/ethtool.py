@@ -3,13 +3,17 @@
 
 import errno
 from functools import lru_cache
+from typing import TypeAlias
 
 from hostnic.netlink.channel import Untyped, codec
 from hostnic.netlink.generic import Family
-from hostnic.system import Pause
+from hostnic.system import Channels, Coalescing, Pause, Rings
 
 FEATURES_GET, FEATURES_SET = 11, 12
 PAUSE_GET, PAUSE_SET = 21, 22
+CHANNELS_GET, CHANNELS_SET = 17, 18
+RINGS_GET, RINGS_SET = 15, 16
+COALESCE_GET, COALESCE_SET = 19, 20
 HW_TC_OFFLOAD = "hw-tc-offload"
 NESTED = 0x8000
 
@@ -47,19 +51,36 @@ def _features() -> Untyped:
     return Features
 
 
-@lru_cache(maxsize=1)
-def _pause() -> Untyped:
+Fields: TypeAlias = "tuple[tuple[int, str, str], ...]"
+
+
+@lru_cache(maxsize=4)
+def _flat(*fields: tuple[int, str, str]) -> Untyped:
+    """A message of numbers."""
     nl = codec()
 
     class Header(nl.nla):
         nla_flags = NESTED
         nla_map = ((2, "DEV_NAME", "asciiz"),)
 
-    class PauseMessage(nl.genlmsg):
-        nla_map = ((1, "HEADER", "Header"), (2, "AUTONEG", "uint8"), (3, "RX", "uint8"), (4, "TX", "uint8"))
+    class Flat(nl.genlmsg):
+        nla_map = ((1, "HEADER", "Header"), *fields)
 
-    PauseMessage.Header = Header
-    return PauseMessage
+    Flat.Header = Header
+    return Flat
+
+
+PAUSE = ((2, "AUTONEG", "uint8"), (3, "RX", "uint8"), (4, "TX", "uint8"))
+CHANNELS = ((5, "COMBINED_MAX", "uint32"), (9, "COMBINED_COUNT", "uint32"))
+RINGS = ((6, "RX", "uint32"), (9, "TX", "uint32"))
+COALESCING = (
+    (2, "RX_USECS", "uint32"),
+    (3, "RX_MAX_FRAMES", "uint32"),
+    (6, "TX_USECS", "uint32"),
+    (7, "TX_MAX_FRAMES", "uint32"),
+    (11, "USE_ADAPTIVE_RX", "uint8"),
+    (12, "USE_ADAPTIVE_TX", "uint8"),
+)
 
 
 class EthtoolClient:
@@ -85,17 +106,60 @@ class EthtoolClient:
 
     def pause(self, link: str) -> Pause | None:
         """Global pause frames; None where the driver does not tell."""
+        found = self._numbers(PAUSE, PAUSE_GET, link)
+        return Pause(bool(found.get("RX")), bool(found.get("TX"))) if found is not None else None
+
+    def set_pause(self, link: str, rx: bool, tx: bool) -> None:
+        """Turn global pause frames on or off."""
+        self._ask(_flat(*PAUSE), PAUSE_SET, link, ("RX", int(rx)), ("TX", int(tx)))
+
+    def channels(self, link: str) -> Channels | None:
+        """Combined queues; None where the driver has none, or does not tell."""
+        found = self._numbers(CHANNELS, CHANNELS_GET, link)
+        if not found or not found.get("COMBINED_MAX"):
+            return None
+        return Channels(found.get("COMBINED_COUNT", 0), found["COMBINED_MAX"])
+
+    def set_channels(self, link: str, combined: int) -> None:
+        """Set the number of combined queues."""
+        self._ask(_flat(*CHANNELS), CHANNELS_SET, link, ("COMBINED_COUNT", combined))
+
+    def rings(self, link: str) -> Rings | None:
+        """Ring sizes; None where the driver does not tell."""
+        found = self._numbers(RINGS, RINGS_GET, link)
+        return Rings(found["RX"], found["TX"]) if found and {"RX", "TX"} <= found.keys() else None
+
+    def set_rings(self, link: str, rings: Rings) -> None:
+        """Set the ring sizes."""
+        self._ask(_flat(*RINGS), RINGS_SET, link, ("RX", rings.rx), ("TX", rings.tx))
+
+    def coalescing(self, link: str) -> Coalescing | None:
+        """Interrupt moderation; None where the driver does not tell all of it."""
+        found = self._numbers(COALESCING, COALESCE_GET, link)
+        if not found or not {name for _, name, _ in COALESCING} <= found.keys():
+            return None
+        adaptive = bool(found["USE_ADAPTIVE_RX"]), bool(found["USE_ADAPTIVE_TX"])
+        rx = found["RX_USECS"], found["RX_MAX_FRAMES"]
+        tx = found["TX_USECS"], found["TX_MAX_FRAMES"]
+        return Coalescing(*rx, *tx, *adaptive)
+
+    def set_coalescing(self, link: str, wanted: Coalescing) -> None:
+        """Set the interrupt moderation."""
+        names = (name for _, name, _ in COALESCING)
+        self._ask(_flat(*COALESCING), COALESCE_SET, link, *zip(names, map(int, wanted)))
+
+    def _numbers(
+        self, fields: tuple[tuple[int, str, str], ...], command: int, link: str
+    ) -> dict[str, int] | None:
+        """The numbers in the answer, by name; None where the driver lacks the operation."""
         try:
-            (answer,) = self._ask(_pause(), PAUSE_GET, link)
+            (answer,) = self._ask(_flat(*fields), command, link)
         except OSError as error:
             if error.errno == errno.EOPNOTSUPP:
                 return None
             raise
-        return Pause(bool(answer.get_attr("RX")), bool(answer.get_attr("TX")))
-
-    def set_pause(self, link: str, rx: bool, tx: bool) -> None:
-        """Turn global pause frames on or off."""
-        self._ask(_pause(), PAUSE_SET, link, ("RX", int(rx)), ("TX", int(tx)))
+        values = {name: answer.get_attr(name) for _, name, _ in fields}
+        return {name: value for name, value in values.items() if value is not None}
 
     def _ask(self, message: Untyped, command: int, link: str, *attrs: tuple[str, object]) -> list[Untyped]:
         return self._family.ask(message, command, [("HEADER", {"attrs": [("DEV_NAME", link)]}), *attrs])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from hostnic.devices import pci
 from hostnic.netlink.dcb import App, Dcb
-from hostnic.system import DeviceInfo, Link, Pause
+from hostnic.system import Channels, Coalescing, DeviceInfo, Link, Pause, Rings
 from hostnic.testing import sysfs
 from hostnic.testing.files import missing
 from hostnic.testing.nic import mlx5, rdma, vflag
@@ -145,11 +145,7 @@ class EthtoolDoor(_NetdevDoor):
         return port.hw_tc_offload if port else False
 
     def set_hw_tc_offload(self, link: str, on: bool) -> None:
-        self.need(link)
-        port = self.network.uplink(link)
-        if port is None:
-            raise mlx5.refuse(errno.EOPNOTSUPP)
-        port.hw_tc_offload = on
+        self._uplink(link).hw_tc_offload = on
 
     def pause(self, link: str) -> Pause | None:
         self.need(link)
@@ -157,11 +153,41 @@ class EthtoolDoor(_NetdevDoor):
         return Pause(port.pause, port.pause) if port else None
 
     def set_pause(self, link: str, rx: bool, tx: bool) -> None:  # noqa: ARG002 - the model has one switch
+        self._uplink(link).pause = rx
+
+    def channels(self, link: str) -> Channels | None:
+        self.need(link)
+        port = self.network.uplink(link)
+        return Channels(port.channels, port.most_channels) if port else None
+
+    def set_channels(self, link: str, combined: int) -> None:
+        port = self._uplink(link)
+        if not 0 < combined <= port.most_channels:
+            raise mlx5.refuse(errno.EINVAL)
+        port.channels = combined
+
+    def rings(self, link: str) -> Rings | None:
+        self.need(link)
+        port = self.network.uplink(link)
+        return port.rings if port else None
+
+    def set_rings(self, link: str, rings: Rings) -> None:
+        self._uplink(link).rings = rings
+
+    def coalescing(self, link: str) -> Coalescing | None:
+        self.need(link)
+        port = self.network.uplink(link)
+        return port.coalescing if port else None
+
+    def set_coalescing(self, link: str, wanted: Coalescing) -> None:
+        self._uplink(link).coalescing = wanted
+
+    def _uplink(self, link: str) -> mlx5.FakePort:
         self.need(link)
         port = self.network.uplink(link)
         if port is None:
             raise mlx5.refuse(errno.EOPNOTSUPP)
-        port.pause = rx
+        return port
 
 
 class DcbDoor(_NetdevDoor):

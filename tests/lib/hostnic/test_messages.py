@@ -13,7 +13,7 @@ from hostnic.netlink.devlink import DevlinkClient
 from hostnic.netlink.ethtool import EthtoolClient
 from hostnic.netlink.generic import Family
 from hostnic.netlink.links import LinksClient
-from hostnic.system import DeviceInfo, Link, Pause
+from hostnic.system import Channels, Coalescing, DeviceInfo, Link, Pause, Rings
 
 
 def attribute(kind: int, content: bytes) -> bytes:
@@ -234,6 +234,42 @@ def test_a_change_of_hw_tc_offload() -> None:
         kernel.client(EthtoolClient).set_hw_tc_offload("enp1", on)
         wanted = nested(3, nested(3, nested(1, text(2, "hw-tc-offload"), value)))
         assert kernel.requests[-1] == (ETHTOOL, netlink.ACK, families(PORT, wanted, command=12))
+
+
+def test_channels() -> None:
+    told = [families(PORT, *(number(kind, value, 4) for kind, value in ((2, 0), (5, 63), (6, 0), (9, 1))))]
+    kernel = Kernel(told, errno.EOPNOTSUPP, [families(PORT, number(2, 8, 4))])
+    assert kernel.client(EthtoolClient).channels("enp1") == Channels(combined=1, most=63)
+    assert kernel.requests == [(ETHTOOL, netlink.ACK, families(PORT, command=17))]
+    assert kernel.client(EthtoolClient).channels("enp1") is None
+    assert kernel.client(EthtoolClient).channels("enp1") is None
+    kernel.client(EthtoolClient).set_channels("enp1", 16)
+    assert kernel.requests[-1] == (ETHTOOL, netlink.ACK, families(PORT, number(9, 16, 4), command=18))
+
+
+def test_rings() -> None:
+    told = [
+        families(
+            PORT, *(number(kind, value, 4) for kind, value in ((2, 8192), (5, 8192), (6, 1024), (9, 512)))
+        )
+    ]
+    kernel = Kernel(told, errno.EOPNOTSUPP)
+    assert kernel.client(EthtoolClient).rings("enp1") == Rings(rx=1024, tx=512)
+    assert kernel.client(EthtoolClient).rings("enp1") is None
+    kernel.client(EthtoolClient).set_rings("enp1", Rings(4096, 2048))
+    wanted = families(PORT, number(6, 4096, 4), number(9, 2048, 4), command=16)
+    assert kernel.requests[-1] == (ETHTOOL, netlink.ACK, wanted)
+
+
+def test_coalescing() -> None:
+    values = [number(kind, value, 4) for kind, value in ((2, 8), (3, 128), (6, 16), (7, 32))]
+    adaptive = [number(11, 1, 1), number(12, 0, 1)]
+    kernel = Kernel([families(PORT, *values, *adaptive)], [families(PORT, *values)])
+    wanted = Coalescing(8, 128, 16, 32, adaptive_rx=True, adaptive_tx=False)
+    assert kernel.client(EthtoolClient).coalescing("enp1") == wanted
+    assert kernel.client(EthtoolClient).coalescing("enp1") is None
+    kernel.client(EthtoolClient).set_coalescing("enp1", wanted)
+    assert kernel.requests[-1] == (ETHTOOL, netlink.ACK, families(PORT, *values, *adaptive, command=20))
 
 
 def test_pause_frames() -> None:

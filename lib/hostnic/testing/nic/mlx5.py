@@ -65,6 +65,9 @@ def set_eswitch_mode(port: FakePort, mode: str, now: float) -> None:
     port.eswitch_mode = mode
     if mode == "switchdev":
         port.hw_tc_offload = True
+        port.uplink_profile()
+    else:
+        port.nic_profile()
 
 
 def busy(card: FakeCard, port: FakePort, in_bond: bool) -> bool:
