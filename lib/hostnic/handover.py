@@ -20,7 +20,7 @@ from converge import Finding, Severity
 from converge.document import read_json
 from converge.shape import LINE, Either, Flag, InvalidValue, Listing, Named, OrNull, Record, Text, Whole
 
-from hostnic.devices import pci
+from hostnic import shapes
 from hostnic.system import System
 
 DIRECTORY = "/run/ovn-offload"
@@ -93,9 +93,9 @@ def _shape(charm: str) -> Record[Handover]:
             "reboot_owner": Text(_CHARM, "the name of a charm"),
             "reboot": OrNull(_REBOOT),
             "vfs": Named(
-                pci.ADDRESS, Whole(0, 0xFFFF, "a number of VFs"), "PCI addresses and numbers of VFs"
+                shapes.ADDRESS, Whole(0, 0xFFFF, "a number of VFs"), "PCI addresses and numbers of VFs"
             ),
-            "parameters": Named(pci.ADDRESS, _VALUES, "PCI addresses and parameters"),
+            "parameters": Named(shapes.ADDRESS, _VALUES, "PCI addresses and parameters"),
             "pending": LINE,
         },
         required=["unit", "reboot_owner"],

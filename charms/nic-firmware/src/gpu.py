@@ -9,9 +9,9 @@ from converge import Disruption, Held, Step
 from converge.document import read_json
 from converge.shape import Listing, Record
 from files import COPY, PATHS, UNIT, UNIT_TEXT, WANTED
-from hostnic.boot import installed, units
-from hostnic.boot.installed import Installed
-from hostnic.devices import pci, users
+from hostnic import shapes
+from hostnic.boot import Installed, installed, units
+from hostnic.devices import users
 from hostnic.firmware import gpudirect
 from hostnic.firmware.gpudirect import Difference
 from hostnic.system import System
@@ -78,7 +78,7 @@ def _as_they_are(nics: tuple[str, ...]) -> tuple[str, ...]:
     return nics
 
 
-_NICS = Record(_as_they_are, {"nics": Listing(pci.ADDRESS, "NICs")}, required=["nics"], lenient=True)
+_NICS = Record(_as_they_are, {"nics": Listing(shapes.ADDRESS, "NICs")}, required=["nics"], lenient=True)
 
 
 def from_json(text: str) -> tuple[str, ...]:

@@ -97,7 +97,7 @@ def _internal(system: System, links: Sequence[Link], encap_ip: str | None) -> bo
     if encap_ip is None:
         return False
     internal = {link.name for link in links if link.kind == "openvswitch"}
-    shown = cast("list[dict[str, Any]]", json.loads(system.run(["ip", "-json", "address", "show"])))
+    shown = cast("list[dict[str, Any]]", json.loads(system.query(["ip", "-json", "address", "show"])))
     return any(
         {item.get("ifname"), item.get("link")} & internal
         for item in shown

@@ -4,13 +4,13 @@
 from converge.document import read_json
 from converge.shape import Flag, InvalidValue, Listing, OrNull, Record, Text, Whole, Word
 from desired import VERSION, Desired, Port
-from hostnic.devices import pci
+from hostnic import shapes
 
 _NAME = Text(r"[^\s/:]{1,15}", "the name of a network device")
 _PORT = Record(
     Port,
     {
-        "bdf": pci.ADDRESS,
+        "bdf": shapes.ADDRESS,
         "netdev": _NAME,
         "num_vfs": Whole(1, 0xFFFF, "a number of VFs"),
         "bond": OrNull(_NAME),

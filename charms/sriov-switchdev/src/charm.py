@@ -11,9 +11,8 @@ import record
 from charmkit import packages
 from charmkit.host import Announce, HostReconciler
 from charmkit.output import Output, Table
-from charmkit.reboot import Mode, Need
-from charmkit.reboot import Policy as RebootPolicy
-from charmkit.reboot_ops import RollingReboot
+from charmkit.reboot.rolling import RollingReboot
+from charmkit.reboot.state import Mode, Need, RebootPolicy
 from charmkit.reconcile import Removed, answer, load_config, load_params
 from config import Options
 from converge import Finding, Plan, unfinished

@@ -55,7 +55,7 @@ class Lag(NamedTuple):
 def kernel_log(system: System) -> str:
     """This boot's kernel messages of mlx5, oldest first; empty when they cannot be read."""
     try:
-        return system.run(
+        return system.query(
             ["journalctl", "--dmesg", "--boot", "--output=cat", "--quiet", "--no-pager", "--grep=mlx5_core"]
         )
     except CommandError:

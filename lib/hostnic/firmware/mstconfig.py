@@ -97,7 +97,7 @@ def show(system: System, bdf: str, *names: str) -> str:
     while asked or not names:
         argv = ["mstconfig", "-d", bdf, *columns, "query", *asked]
         try:
-            return system.run(argv, timeout=PATIENCE)
+            return system.query(argv, timeout=PATIENCE)
         except CommandError as error:
             lacking = msterrors.lacking(error.stdout)
             if lacking in asked:

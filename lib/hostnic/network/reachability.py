@@ -23,7 +23,7 @@ def gateways(system: System) -> tuple[str, ...]:
 def answers(system: System, address: str) -> bool:
     """Whether it answers one echo request within a second."""
     try:
-        system.run(["ping", "-n", "-q", "-c", "1", "-W", "1", address], timeout=5.0)
+        system.query(["ping", "-n", "-q", "-c", "1", "-W", "1", address], timeout=5.0)
     except CommandError:
         return False
     return True

@@ -38,7 +38,7 @@ def test_numvfs_refuses_as_the_kernel_does(value: str, number: int) -> None:
 
 
 def test_the_same_numvfs_again_is_no_error() -> None:
-    with_vfs(FakeHost(), 2).write(NUM_VFS, "2")
+    with_vfs(FakeHost(), 2).files.write(NUM_VFS, "2")
 
 
 def test_vfs_of_the_second_port_follow_those_that_the_first_could_have() -> None:

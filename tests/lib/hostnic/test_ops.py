@@ -16,14 +16,15 @@ from hostnic.ops.eswitch import (
 )
 from hostnic.ops.files import InstallFile
 from hostnic.ops.vf import BindVf, CreateVfs, DestroyVfs, SetAutoprobe, UnbindVf
-from hostnic.system import System
 from hostnic.testing import FakeHost, card
+from hostnic.testing.doors import FileDoor
 from hostnic.testing.states import converged, free, switchdev, with_vfs
 
 P0, P1 = "0000:3b:00.0", "0000:3b:00.1"
 UPLINK0, UPLINK1 = "enp59s0f0np0", "enp59s0f1np1"
 VF0 = "0000:3b:00.2"
 SYS = "/sys/bus/pci/devices"
+DOORS = {"files", "links", "ethtool", "dcb", "devlink"}
 
 
 def probing(host: FakeHost) -> FakeHost:
@@ -113,18 +114,20 @@ def test_a_write_without_effect_is_noticed(
     start: Callable[[], FakeHost], op: CreateVfs, writes: list[str]
 ) -> None:
     class Deaf:
-        """Passes reads on, and drops every write."""
+        """A host, or one of its doors, that passes reads on and drops every write."""
 
-        def __init__(self, system: System) -> None:
-            self._system = system
+        def __init__(self, part: object, doors: bool) -> None:
+            self._part = part
+            self._doors = doors
 
         def __getattr__(self, name: str) -> object:
-            if name in ("write", "install", "remove") or name.startswith("set_"):
+            if name in ("write", "install", "remove", "set") or name.startswith("set_"):
                 return lambda *arguments: None
-            return getattr(self._system, name)
+            part = getattr(self._part, name)
+            return Deaf(part, doors=False) if self._doors and name in DOORS else part
 
     with pytest.raises(StepError):
-        op.run(Deaf(start()))
+        op.run(Deaf(start(), doors=True))
 
 
 def refused(op: CreateVfs, host: FakeHost) -> StepError:
@@ -255,11 +258,13 @@ def test_a_port_without_an_eswitch_is_no_device_for_this() -> None:
 
 
 def test_an_attribute_that_is_no_number_is_named() -> None:
-    class Odd(FakeHost):
+    class Odd(FileDoor):
         def read(self, path: str) -> str:
             return "many" if path.endswith("sriov_numvfs") else super().read(path)
 
-    assert "holds 'many', not a number" in refused(CreateVfs(P0, 1), Odd()).reason
+    host = FakeHost()
+    host.files = Odd(host)
+    assert "holds 'many', not a number" in refused(CreateVfs(P0, 1), host).reason
 
 
 def test_a_driver_that_is_not_loaded_is_named() -> None:

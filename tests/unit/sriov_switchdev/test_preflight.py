@@ -213,7 +213,7 @@ def test_ports_of_two_nics_in_one_bond(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_bond_of_open_vswitch_is_no_kernel_bond(monkeypatch: pytest.MonkeyPatch) -> None:
     host = compute_node(bonded=False)
     host.network.others["ovs-system"] = ovs_system()
-    monkeypatch.setattr(host, "links", with_master(host, "ovs-system"))
+    monkeypatch.setattr(host.links, "all", with_master(host, "ovs-system"))
     node = Node(host, monkeypatch).configure(devices="enp59s0f0np0 enp59s0f1np1", vf_lag="required")
     status = node.emit("config_changed")
     assert status.name == "blocked"
