@@ -16,8 +16,8 @@ from converge.execute import Outcome, execute
 from hostnic import handover
 from hostnic.system import HostStep, System
 
-from charmkit import dispatch
-from charmkit.dispatch import Dispatcher
+from charmkit.dispatch import dispatcher as dispatch
+from charmkit.dispatch.dispatcher import Dispatcher
 from charmkit.output import RETRIED
 from charmkit.reconcile import Reconciler, Removed
 

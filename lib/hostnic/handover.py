@@ -20,7 +20,7 @@ from converge import Finding, Severity
 from converge.document import read_json
 from converge.shape import LINE, Either, Flag, InvalidValue, Listing, Named, OrNull, Record, Text, Whole
 
-from hostnic.devices import pci
+from hostnic import shapes
 from hostnic.system import System
 
 DIRECTORY = "/run/ovn-offload"
@@ -92,8 +92,8 @@ def _shape(charm: str) -> Record[Handover]:
             "unit": Text(rf"{_CHARM}/[0-9]+", "a unit such as nic-firmware/0"),
             "reboot_owner": Text(_CHARM, "the name of a charm"),
             "reboot": OrNull(_REBOOT),
-            "vfs": Named(pci.ADDRESS, _VFS, "PCI addresses and numbers of VFs"),
-            "parameters": Named(pci.ADDRESS, _VALUES, "PCI addresses and parameters"),
+            "vfs": Named(shapes.ADDRESS, _VFS, "PCI addresses and numbers of VFs"),
+            "parameters": Named(shapes.ADDRESS, _VALUES, "PCI addresses and parameters"),
             "pending": LINE,
         },
         required=["unit", "reboot_owner"],

@@ -13,9 +13,8 @@ from activation import remembered
 from charmkit import packages
 from charmkit.host import HostReconciler
 from charmkit.output import RETRIED, Output
-from charmkit.reboot import Mode, Need
-from charmkit.reboot import Policy as RebootPolicy
-from charmkit.reboot_ops import RollingReboot
+from charmkit.reboot.rolling import RollingReboot
+from charmkit.reboot.state import Mode, Need, RebootPolicy
 from charmkit.reconcile import Removed, answer, load_config, load_params
 from config import BurnImages, Devices, Options, Query, ResetParameters, Restore, SetParameters
 from converge import Finding, Severity, StepError, unfinished

@@ -9,9 +9,9 @@ from converge import Disruption, Finding, Held, Plan, Severity, Step
 from converge.document import read_json
 from converge.shape import Listing, Record
 from files import COPY, PATHS, UNIT, UNIT_TEXT, WANTED
-from hostnic.boot import installed, units
-from hostnic.boot.installed import Installed
-from hostnic.devices import pci, users
+from hostnic import shapes
+from hostnic.boot import Installed, installed, units
+from hostnic.devices import users
 from hostnic.firmware import gpudirect
 from hostnic.firmware.gpudirect import Difference
 from hostnic.ops.gpudirect import SetRegister
@@ -86,7 +86,7 @@ def _unchanged(nics: tuple[str, ...]) -> tuple[str, ...]:
     return nics
 
 
-_NICS = Record(_unchanged, {"nics": Listing(pci.ADDRESS, "NICs")}, required=["nics"], lenient=True)
+_NICS = Record(_unchanged, {"nics": Listing(shapes.ADDRESS, "NICs")}, required=["nics"], lenient=True)
 
 
 def from_json(text: str) -> tuple[str, ...]:

@@ -100,7 +100,7 @@ def _download(system: System, url: str) -> str:
 def _look(system: System, path: str, directory: str) -> Iterator[Image]:
     """Each image of a zip, or the file as the only image; copied so that the next download keeps it."""
     try:
-        system.run(["python3", "-m", "zipfile", "-t", path])
+        system.query(["python3", "-m", "zipfile", "-t", path])
     except CommandError:
         target = f"{directory}/image.bin"
         system.files.install(target, b"")

@@ -21,7 +21,7 @@ from converge.shape import (
     Word,
     at,
 )
-from hostnic.devices import pci
+from hostnic import shapes
 from hostnic.devices.dcb_drivers import Driver
 from hostnic.devices.rdma import MODES
 from hostnic.netlink import dcb
@@ -136,7 +136,7 @@ class _Pair:
 
 _PARAMETER = Text(r"[a-z0-9_]+", "a parameter as debugfs names it")
 _KEYS: dict[str, Shape[Any]] = {
-    "ports": Listing(pci.ADDRESS, "PCI addresses"),
+    "ports": Listing(shapes.ADDRESS, "PCI addresses"),
     "qos": QOS,
     "cable": Whole(0, 999),
     "tos": Whole(0, 255),

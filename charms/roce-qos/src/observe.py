@@ -8,11 +8,10 @@ from dataclasses import dataclass, field, replace
 import files
 import record
 from converge import Finding, Severity
-from hostnic.boot import installed, units
-from hostnic.boot.installed import Installed
+from hostnic.boot import Installed, installed, units
 from hostnic.devices import inventory, rdma
 from hostnic.devices.dcb_drivers import Driver, driver
-from hostnic.devices.inventory import Port
+from hostnic.devices.port import Port
 from hostnic.devices.rdma import Defaults, RdmaPort
 from hostnic.netlink.dcb import Dcb
 from hostnic.network import lldp, ovs, vlan

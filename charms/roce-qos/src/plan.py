@@ -16,7 +16,6 @@ import steps as port_steps
 from changes import ENCAP_TOS, SetEncapTos
 from converge import Disruption, Finding, Held, Plan, Step
 from desired import Desired
-from hostnic import ops
 from hostnic.boot import installed
 from hostnic.network.vlan import SetEgressMap
 from hostnic.system import HostStep, System
@@ -57,11 +56,13 @@ def install_steps(wanted: Desired, observed: Observed) -> list[HostStep]:
 
 def removal(observed: Observed) -> Plan[System]:
     """The steps that take away what the charm installed; the ports stay as they are until the next boot."""
+    from hostnic.ops.files import RemoveFile
+
     directories = (files.COPY.directory, record.DIRECTORY)
     gone = installed.removal(observed.installed, files.ENABLED, files.PATHS, directories)
     why = "the charm is removed"
     for path in (port.drop_in for port in observed.ports if port.lldp and port.drop_in):
-        gone.append(Step(path, f"remove {path}", why, Disruption.NONE, ops.RemoveFile(path)))
+        gone.append(Step(path, f"remove {path}", why, Disruption.NONE, RemoveFile(path)))
     return Plan(tuple(gone))
 
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from changes import StopLldpad
 from converge import Disruption, Op, Step
 from desired import Desired
-from hostnic import ops
 from hostnic.devices.dcb_drivers import Driver
 from hostnic.devices.rdma import MODES, Defaults
 from hostnic.netlink import dcb
 from hostnic.network.lldp import SetLldp
+from hostnic.ops.bonding import AwaitMember
 from hostnic.ops.dcb import SetApps, SetEts, SetPause, SetPfc, TakeDcbx
 from hostnic.ops.rdma import SetAttribute, SetRoceDefaults
 from hostnic.system import HostStep, Pause, System
@@ -85,7 +85,7 @@ def pfc(wanted: Desired, observed: Observed, port: QosPort) -> list[HostStep]:
     if port.bond and port.distributing:
         what = f"wait until {port.netdev} carries traffic in {port.bond}"
         why = "its link has flapped, and the next port relies on it"
-        back = ops.AwaitMember(port.netdev, port.bond, settle=SETTLE)
+        back = AwaitMember(port.netdev, port.bond, settle=SETTLE)
         steps.append(_step(f"{port.bdf}/member", what, why, back))
     return steps
 

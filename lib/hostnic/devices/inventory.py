@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The ports of a host's NICs: physical network functions on the PCI bus, and the netdev of each.
 
-This is the only inventory: each charm keeps what else it needs of a port beside its :class:`Port`
-(:mod:`hostnic.devices.discover` the eswitch, roce-qos data centre bridging).
+All charms share this inventory. What else a charm needs of a port it keeps beside its :class:`Port`
+(:mod:`hostnic.devices.discover`: the eswitch; roce-qos: data centre bridging).
 """
 
 import re
@@ -54,7 +54,7 @@ def read(
 
 
 def of_links(links: Sequence[Link]) -> Callable[[str], Netdev]:
-    """Netdevs as rtnetlink reports them."""
+    """The netdev of each function, as rtnetlink reports it."""
     bonds = {link.name for link in links if link.kind == "bond"}
 
     def netdev_of(bdf: str) -> Netdev:
@@ -103,8 +103,8 @@ def unreadable(bdf: str, error: OSError) -> Finding:
 def uplink(links: Iterable[Link], bdf: str) -> Link | None:
     """The netdev of the physical port behind ``bdf``.
 
-    A PF's representors have the PF as their parent device too (kernel 5.8 and later), so the
-    parent alone does not tell. Drivers without port names have one netdev, which is it.
+    A PF's representors have the PF as their parent device, too (kernel 5.8 and later), so the parent alone
+    is not enough. With a driver that gives no port names, it is the PF's only netdev.
     """
     own = [link for link in links if link.pci == bdf and link.kind is None]
     named = [link for link in own if link.port_name and UPLINK_NAME.fullmatch(link.port_name)]
@@ -124,7 +124,7 @@ def representors(links: Iterable[Link], bdf: str) -> list[Link]:
 
 
 def _is_port(system: System, bdf: str) -> bool:
-    """Whether it is a network function and no VF; of those there may be hundreds, so that is asked first."""
+    """Whether it is a network function and no VF. There may be hundreds of VFs, so that is checked first."""
     return not system.files.exists(pci.attribute(bdf, "physfn")) and system.files.read(
         pci.attribute(bdf, "class")
     ).startswith(NETWORK_CLASS)

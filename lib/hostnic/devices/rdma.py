@@ -145,7 +145,7 @@ def statistics(system: System, netdev: str) -> dict[str, int]:
     has none.
     """
     try:
-        text = system.run(["ethtool", "-S", netdev])
+        text = system.query(["ethtool", "-S", netdev])
     except CommandError:
         return {}
     found: dict[str, int] = {}

@@ -75,7 +75,7 @@ def show(system: System, bdf: str, *names: str) -> str:
     while asked or not names:
         argv = ["mstconfig", "-d", bdf, *columns, "query", *asked]
         try:
-            return system.run(argv, timeout=TIMEOUT_S)
+            return system.query(argv, timeout=TIMEOUT_S)
         except CommandError as error:
             lacking = msterrors.lacking(error.stdout)
             if lacking in asked:

@@ -130,7 +130,7 @@ def digest(system: System, path: str) -> str:
         MstError: it cannot be read.
 
     """
-    return _run(system, ["sha256sum", path]).split()[0]
+    return _explained(system, system.query, ["sha256sum", path]).split()[0]
 
 
 def verify_image(system: System, path: str) -> None:
@@ -140,7 +140,7 @@ def verify_image(system: System, path: str) -> None:
         MstError: it is damaged.
 
     """
-    _run(system, ["mstflint", "-i", path, "verify"])
+    _explained(system, system.query, ["mstflint", "-i", path, "verify"])
 
 
 def under_way(system: System, bdf: str) -> bool:
@@ -200,7 +200,7 @@ def _start(system: System, unit: str, log: str, argv: list[str]) -> None:
     output = [f"--property=StandardOutput=append:{log}", "--property=StandardError=inherit"]
     argv = ["systemd-run", f"--unit={unit}", "--property=RemainAfterExit=yes", *output, "--", *argv]
     try:
-        _run(system, argv)
+        _explained(system, system.run, argv)
     except MstError as error:
         if error.returncode is None or _state(system, unit)["ActiveState"] != "inactive":
             raise  # it may have been started
@@ -240,7 +240,7 @@ def _follow(system: System, unit: str, log: str, progress: Callable[[str], None]
 
 
 def _state(system: System, unit: str) -> dict[str, str]:
-    shown = system.run(["systemctl", "show", "-p", "ActiveState,SubState,Result,ExecMainStatus", unit])
+    shown = system.query(["systemctl", "show", "-p", "ActiveState,SubState,Result,ExecMainStatus", unit])
     pairs = (line.partition("=") for line in shown.splitlines())
     return {
         "ActiveState": "inactive",
@@ -252,15 +252,15 @@ def _state(system: System, unit: str) -> dict[str, str]:
 
 
 def _facts(system: System, argv: list[str]) -> dict[str, str]:
-    text = _run(system, argv)
+    text = _explained(system, system.query, argv)
     facts = {match["name"]: match["value"] for match in FACT.finditer(text)}
     if not {"FW Version", "PSID"} <= set(facts):
         raise MstError(CommandError(argv, "mstflint"), f"mstflint reports no version and PSID of {argv[2]}")
     return facts
 
 
-def _run(system: System, argv: list[str]) -> str:
+def _explained(system: System, how: Callable[..., str], argv: list[str]) -> str:
     try:
-        return system.run(argv, timeout=TIMEOUT_S)
+        return how(argv, timeout=TIMEOUT_S)
     except CommandError as error:
         raise msterrors.explain(system, error) from error

@@ -8,12 +8,11 @@ from converge import StepError
 
 from hostnic.devices import lag
 from hostnic.devices.lag import Lag
-from hostnic.ops import refusal
-from hostnic.ops.waiting import until
+from hostnic.ops import refusal, until
 from hostnic.system import Link, System
 
 MEMBER_DEADLINE = 45.0
-"""Seconds for a port to carry traffic in its bond again: a slow LACP partner speaks every 30 s."""
+"""Seconds for a port to carry traffic in its bond again: a slow LACP partner sends every 30 s."""
 
 IN_USE = 0x08 | 0x10 | 0x20
 """Of an LACP port's state: synchronization, collecting, distributing."""
@@ -51,7 +50,7 @@ class LeaveToOthers:
     netdev: str
 
     def run(self, system: System) -> None:
-        """Look at all members right before the write; what a plan saw may be minutes old."""
+        """Look at all members right before the write; what the plan was made from may be minutes old."""
         bond = _link(system, self.netdev).master
         others = [
             link.name for link in system.links.all() if link.master == bond and link.name != self.netdev
@@ -59,14 +58,14 @@ class LeaveToOthers:
         if bond and distributes_alone(system, bond, self.netdev, others):
             raise StepError(
                 f"no other port of {bond} carries traffic, and {self.netdev} would leave it",
-                f"mend {' or '.join(others) or 'the other port'} first, or let a reboot do it",
+                f"fix {' or '.join(others) or 'the other port'} first, or let a reboot do it",
             )
         LeaveBond(self.netdev).run(system)
 
 
 @dataclass(frozen=True)
 class JoinBond:
-    """Make ``netdev`` a member of ``bond``. The bond takes it only while down, and sets it up itself."""
+    """Make ``netdev`` a member of ``bond``. The bond only accepts it while it is down."""
 
     netdev: str
     bond: str
@@ -93,13 +92,13 @@ class JoinBond:
 
 @dataclass(frozen=True)
 class AwaitMember:
-    """Wait until ``netdev`` carries traffic in ``bond`` again, before its neighbour leaves.
+    """Wait until ``netdev`` carries traffic in ``bond`` again, before the other port leaves.
 
     Attributes:
         netdev: the member.
         bond: its bond.
         deadline: seconds.
-        settle: seconds until the first look; a bond hears of a flap only after the change that made it.
+        settle: seconds before the first reading: the bond notices a flap only after its cause.
 
     """
 
@@ -109,13 +108,13 @@ class AwaitMember:
     settle: float = 0.0
 
     def run(self, system: System) -> None:
-        """Look at the bonding driver's own view of the member."""
+        """Read the bonding driver's own view of the member."""
         if self.settle:
             system.sleep(self.settle)
         if not until(system, lambda: is_distributing(system, self.bond, self.netdev), self.deadline):
             raise StepError(
                 f"{self.netdev} does not carry traffic in {self.bond} within {self.deadline:g} s",
-                "check cable, switch port and LACP; the other port carries on",
+                "check cable, switch port and LACP; the other port still carries traffic",
             )
 
 
@@ -131,7 +130,7 @@ def is_distributing(system: System, bond: str, netdev: str) -> bool:
     active = _attribute(system, f"/sys/class/net/{bond}/bonding/ad_aggregator", "")
     if not active:
         return True
-    # A port without an aggregator says "N/A" of each, as it may between two of these reads.
+    # Without an aggregator each reads "N/A", which can happen between two of these reads.
     states = [_attribute(system, f"{member}/ad_{side}_oper_port_state", "") for side in ("actor", "partner")]
     same = _attribute(system, f"{member}/ad_aggregator_id", "") == active
     return same and all(state.isdecimal() and int(state) & IN_USE == IN_USE for state in states)
@@ -155,8 +154,8 @@ def _attribute(system: System, path: str, absent: str) -> str:
 class AwaitLag:
     """Wait until the NIC with the ports ``bdfs`` bonds them itself (VF-LAG).
 
-    On a kernel that does not tell (see :mod:`hostnic.devices.lag`) this waits for the whole deadline and
-    then lets the plan go on; ``Lag.active`` stays None and ``verify`` says so.
+    On a kernel that does not report it (see :mod:`hostnic.devices.lag`) this waits for the whole deadline and
+    succeeds; ``Lag.active`` stays None, which ``verify`` reports.
     """
 
     bdfs: tuple[str, ...]
@@ -168,7 +167,7 @@ class AwaitLag:
 
         def active() -> bool:
             last[:] = [lag.read(system, bdf) for bdf in self.bdfs]
-            return all(port.active is True and port.type in (None, "switchdev") for port in last)
+            return all(port.vf_lag for port in last)
 
         if until(system, active, self.deadline) or any(port.active is None for port in last):
             return

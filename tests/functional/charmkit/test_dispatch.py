@@ -5,7 +5,7 @@ import json
 from collections.abc import Callable
 
 import pytest
-from charmkit.reboot_databag import KEY, decode_cluster
+from charmkit.reboot.databag import KEY, decode_cluster
 from functional.once import once
 from lab.guest import Guest
 from lab.juju import Unit

@@ -5,7 +5,8 @@ import errno
 from typing import Any
 
 import pytest
-from charmkit.reboot import Need, as_request, with_others
+from charmkit.reboot.state import Need
+from charmkit.reboot.unit import as_request, with_others
 from hostnic import handover
 from hostnic.handover import Handover, RebootRequest
 from ops import testing

@@ -11,7 +11,7 @@ from hostnic.firmware.msterrors import MstError
 from hostnic.firmware.mstflint import Flash, Image
 from hostnic.machine import Machine
 from hostnic.testing import FakeHost
-from hostnic.testing.flash import image
+from hostnic.testing.nic.flash import image
 from hypothesis import given
 from hypothesis import strategies as st
 

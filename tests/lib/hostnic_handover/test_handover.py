@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 from converge import Severity
-from hostnic import handover
-from hostnic.devices import pci
+from hostnic import handover, shapes
 from hostnic.handover import Handover, RebootRequest, disagreements, owner_by, publish, read_others, withdraw
 from hostnic.machine import Machine
 from hostnic.testing import FakeHost
@@ -175,7 +174,7 @@ def test_a_field_of_a_later_revision_is_ignored(host: FakeHost):
             {"reboot": {"reasons": ["a"], "since": 1, "ready": 1}},
             "reboot.ready: 1 is not allowed; expected true or false",
         ),
-        ({"vfs": {"eth0": 8}}, f"vfs.eth0: 'eth0' is not allowed; expected {pci.ADDRESS.allowed}"),
+        ({"vfs": {"eth0": 8}}, f"vfs.eth0: 'eth0' is not allowed; expected {shapes.ADDRESS.allowed}"),
         ({"vfs": {BDF: "8"}}, f"vfs.{BDF}: '8' {VFS}"),
         ({"vfs": {BDF: 65536}}, f"vfs.{BDF}: 65536 {VFS}"),
         (

@@ -11,7 +11,7 @@ from desired import Setting
 from hostnic.devices.inventory import find_nics
 from hostnic.firmware.mstdatabase import Database
 from hostnic.testing import FakeHost
-from hostnic.testing.mst import BOOL, FakeParameter
+from hostnic.testing.nic.mst import BOOL, FakeParameter
 from unit.nic_firmware.node import PF0, PF1, Node, machine, nics, rdg
 
 NETDEV0, NETDEV1 = "enp59s0f0np0", "enp59s0f1np1"

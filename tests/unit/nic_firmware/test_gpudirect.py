@@ -6,7 +6,7 @@ import json
 import boot
 import files
 import pytest
-from hostnic.testing.pcispace import FakeBridge
+from hostnic.testing.nic.pcispace import FakeBridge
 from unit.nic_firmware.node import PF0, PF1, Node, rdg
 
 ROOT, OLD = "0000:00:01.0", "0000:00:02.0"

@@ -10,7 +10,7 @@ from converge import StepError
 from hostnic.firmware.mstdatabase import Database
 from hostnic.process import CommandError, failure
 from hostnic.testing import FakeHost
-from hostnic.testing.mst import FakeParameter
+from hostnic.testing.nic.mst import FakeParameter
 from reset import ResetFirmware
 from unit.nic_firmware.node import PF0, PF1, Node, machine, nics, rdg
 

@@ -49,7 +49,7 @@ def test_the_file_of_1_0_0_reads_with_todays_defaults() -> None:
     )
 
 
-def test_a_field_of_a_later_revision_is_passed_over() -> None:
+def test_a_field_of_a_later_revision_is_ignored() -> None:
     assert desired.from_json(changed("later", True)) == WANTED
 
 
