@@ -26,7 +26,7 @@ def stopped(system: System) -> str:
     if not system.files.exists(LXC):
         return ""
     try:
-        answer = system.run(_INSTANCES, timeout=30)
+        answer = system.query(_INSTANCES, timeout=30)
     except OSError as error:
         return f"LXD does not answer: {error.strerror or error}"
     try:

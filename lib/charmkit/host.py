@@ -17,8 +17,8 @@ from converge.finding import RETRIED
 from hostnic import handover
 from hostnic.system import HostStep, System
 
-from charmkit import dispatch
-from charmkit.dispatch import Dispatcher
+from charmkit.dispatch import dispatcher as dispatch
+from charmkit.dispatch.dispatcher import Dispatcher
 from charmkit.reconcile import Reconciler, Removed
 
 logger = logging.getLogger(__name__)

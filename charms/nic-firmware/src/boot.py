@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the unit runs from the boot copy: set the registers that GPUDirect needs, before instances start.
+"""The boot unit's program: set the registers that GPUDirect needs, before instances start.
 
-It never fails the boot: what it could not set stays in the journal, and the charm's next hook names it.
+It never fails the boot: what it could not set is in the journal, and the charm's next hook reports it.
 """
 
 import sys
@@ -14,6 +14,7 @@ from converge.shape import InvalidValue
 from hostnic.devices import users
 from hostnic.firmware import gpudirect
 from hostnic.machine import Machine
+from hostnic.ops.gpudirect import SetRegister
 from hostnic.system import System
 
 
@@ -29,7 +30,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def gpudirect_at_boot(system: System) -> list[str]:
-    """Set every register that is not as wanted; what did not work, one sentence each."""
+    """Set every register that differs; returns what failed, one sentence each."""
     running = users.instances(system)
     if running:
         return [f"nothing is set while instances run: {', '.join(running)}"]
@@ -42,7 +43,7 @@ def gpudirect_at_boot(system: System) -> list[str]:
     troubles: list[str] = []
     for difference in wrong:
         try:
-            gpudirect.SetRegister(difference).run(system)
+            SetRegister(difference).run(system)
         except (StepError, OSError) as error:
             troubles.append(f"{difference.bdf}: {error}")
     return troubles

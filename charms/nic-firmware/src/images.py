@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where firmware images come from: a URL with its digest, or the charm's resource; one, or a zip of them."""
+"""Firmware images from a URL with its digest or from the charm's resource: one image, or a zip of images."""
 
 import json
 from collections.abc import Iterator
@@ -19,12 +19,12 @@ FETCH = (
     "with urllib.request.urlopen(sys.argv[1], timeout=60) as source, open(sys.argv[2], 'wb') as target:\n"
     "    shutil.copyfileobj(source, target)\n"
 )
-"""A process of its own: whatever the network does, it ends at its deadline."""
+"""Runs in a process of its own, which is killed at its deadline."""
 HELPS = "see options firmware-url and firmware-sha256, or resource firmware"
 
 
 def at_hand(system: System, options: Options, resource: str | None) -> tuple[Image, ...]:
-    """The images that were fetched before, by PSID at most one each; writes nothing.
+    """The images that were fetched before, at most one for each PSID; writes nothing.
 
     Raises:
         StepError: the resource, or an image, cannot be read.
@@ -37,9 +37,9 @@ def at_hand(system: System, options: Options, resource: str | None) -> tuple[Ima
 
 
 def fetch(system: System, options: Options, resource: str | None) -> tuple[Image, ...]:
-    """The images, fetched where they are not at hand; none where neither option nor resource names any.
+    """The images, fetched if they are not on disk; none without firmware-url and resource.
 
-    What is fetched once is kept, by its digest, with what mstflint said of it.
+    They are kept under the digest of the file, with what mstflint reports about them.
 
     Args:
         system: the host.
@@ -47,7 +47,7 @@ def fetch(system: System, options: Options, resource: str | None) -> tuple[Image
         resource: path of the charm's resource; None when none is attached.
 
     Raises:
-        StepError: it cannot be fetched, has another digest, or holds no image.
+        StepError: the file cannot be fetched, has another digest, or has no image.
 
     """
     found = at_hand(system, options, resource)
@@ -70,7 +70,7 @@ def fetch(system: System, options: Options, resource: str | None) -> tuple[Image
 
 
 def _digest(system: System, path: str, wanted: str) -> str:
-    """The file's sha256, which must be the one that is wanted if one is."""
+    """The file's sha256, which must be ``wanted`` unless that is empty."""
     try:
         found = mstflint.digest(system, path)
     except CommandError as error:
@@ -85,7 +85,7 @@ def _index(digest: str) -> str:
 
 
 def _known(system: System, digest: str) -> tuple[Image, ...]:
-    """The images of an index; one that an earlier release wrote does not have their digests."""
+    """The images of an index. Indexes of earlier releases do not have the images' digests."""
     rows: list[list[Any]] = json.loads(system.files.read(_index(digest)))
     found = ([str(cell) for cell in row] for row in rows)
     return tuple(Image(*row[:3], digest=row[3] if row[3:] else _digest(system, row[0], "")) for row in found)
@@ -98,9 +98,9 @@ def _download(system: System, url: str) -> str:
 
 
 def _look(system: System, path: str, directory: str) -> Iterator[Image]:
-    """Each image of a zip, or the one that the file is; copied to where the next download leaves it alone."""
+    """Each image of a zip, or the file as the only image; copied so that the next download keeps it."""
     try:
-        system.run(["python3", "-m", "zipfile", "-t", path])
+        system.query(["python3", "-m", "zipfile", "-t", path])
     except CommandError:
         target = f"{directory}/image.bin"
         system.files.install(target, b"")

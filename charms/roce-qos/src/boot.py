@@ -14,7 +14,7 @@ from converge import Severity
 from converge.execute import execute
 from desired import Desired
 from hostnic.machine import Machine
-from hostnic.ops.waiting import until
+from hostnic.ops import until
 from hostnic.system import HostStep, System
 from observe import observe
 from observed import Observed

@@ -22,7 +22,7 @@ from converge.shape import (
     at,
 )
 from desired import Desired
-from hostnic.devices import pci
+from hostnic import shapes
 from hostnic.devices.rdma import MODES
 
 PATH = "/etc/ovn-offload/roce-qos.json"
@@ -68,7 +68,7 @@ class _BootFile(Record[Desired]):
 
 _PARAMETER = Text(r"[a-z0-9_]+", "a parameter as debugfs names it")
 _KEYS: dict[str, Shape[Any]] = {
-    "ports": Listing(pci.ADDRESS, "PCI addresses"),
+    "ports": Listing(shapes.ADDRESS, "PCI addresses"),
     "qos": QOS,
     "cable": Whole(0, 999),
     "tos": Whole(0, 255),

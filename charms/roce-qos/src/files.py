@@ -5,9 +5,8 @@ import bootfile
 import record
 from converge import Disruption, Plan, Step
 from desired import Desired
-from hostnic.boot import installed, units
+from hostnic.boot import Installed, installed, units
 from hostnic.boot.bootcopy import BootCopy
-from hostnic.boot.installed import Installed
 from hostnic.ops.files import RemoveFile
 from hostnic.system import HostStep, System
 from observed import Observed

@@ -9,7 +9,7 @@ from converge import Finding, Severity
 from converge.finding import RETRIED
 from hostnic.boot import units
 from hostnic.devices import inventory, rdma, vlan
-from hostnic.devices.inventory import Port
+from hostnic.devices.port import Port
 from hostnic.devices.rdma import RdmaPort
 from hostnic.netlink.dcb import Dcb, driver
 from hostnic.network import ovs

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from converge import Finding
-from hostnic.devices.inventory import Port
+from hostnic.devices.port import Port
 from hostnic.devices.rdma import Defaults, RdmaPort
 from hostnic.devices.vlan import Vlan
 from hostnic.netlink import dcb

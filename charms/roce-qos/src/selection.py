@@ -7,7 +7,7 @@ from config import KEEP, Options
 from converge import Finding, Severity
 from desired import Desired
 from hostnic.devices import selector
-from hostnic.devices.inventory import Port
+from hostnic.devices.port import Port
 from hostnic.devices.selector import Auto
 from observed import Observed, QosPort
 

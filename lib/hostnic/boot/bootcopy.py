@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The copy of a charm's code that its boot units run.
 
-One zip archive that Python runs as it is: it is replaced in one atomic rename, outlives a refresh and the
+One zip archive that Python runs as it is: it is replaced in one atomic rename, survives a refresh and the
 removal of the charm's directory, and needs nothing but the system's Python. It holds the charm's modules that
-boot needs, the shared packages and the part of pyroute2 that they use as source, and as byte code too, so
-that boot does not compile. A Python of another version passes the byte code over and uses the source.
+boot needs, the shared packages, and the part of pyroute2 that they use, each as source and as byte code, so
+that boot does not compile. A Python of another version ignores the byte code and uses the source.
 """
 
 import functools
@@ -12,19 +12,14 @@ import hashlib
 import importlib.util
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from converge import Disruption, Step
-
-from hostnic import ops
 from hostnic.netlink import channel as netlink
-from hostnic.system import System
 
 _SUBPACKAGES = ("boot", "devices", "firmware", "netlink", "network", "ops")
 PACKAGES = ("converge", "hostnic", *(f"hostnic.{name}" for name in _SUBPACKAGES))
-"""All of the shared code but the modelled host."""
+"""All of the shared code except the modelled host."""
 MAIN = "import sys\n\nimport boot\n\nsys.exit(boot.main(sys.argv[1:]))\n"
 
 
@@ -58,36 +53,8 @@ class BootCopy(NamedTuple):
 
     @property
     def command(self) -> str:
-        """What a unit's ExecStart runs; the phase follows. It sees the standard library and the archive."""
+        """A unit's ExecStart without the phase. It sees only the standard library and the archive."""
         return f"/usr/bin/python3 -I -S {self.path}"
-
-    def installed(self, system: System) -> str | None:
-        """The stamp on disk; None without an archive."""
-        try:
-            return system.files.read(self.stamp_path) if system.files.exists(self.path) else None
-        except OSError:
-            return None
-
-    def steps(self, installed: str | None) -> list[Step[System]]:
-        """The step that installs the copy, unless the one with stamp ``installed`` has the same code."""
-        if installed == stamp(self):
-            return []
-        why = "there is none" if installed is None else "it has other code"
-        op = InstallBootCopy(self, stamp(self))
-        return [Step(self.path, f"install the boot copy {self.path}", why, Disruption.NONE, op)]
-
-
-@dataclass(frozen=True)
-class InstallBootCopy:
-    """Put this code where the boot units run it. The archive first, then its stamp."""
-
-    copy: BootCopy
-    stamp: str
-
-    def run(self, system: System) -> None:
-        """Each file is replaced atomically."""
-        ops.InstallFile(self.copy.path, archive(self.copy)).run(system)
-        ops.InstallFile(self.copy.stamp_path, self.stamp.encode()).run(system)
 
 
 def _origin(module: str) -> Path:
@@ -119,9 +86,9 @@ def _codec() -> Iterator[tuple[str, Path]]:
 
 @functools.cache
 def stamp(copy: BootCopy) -> str:
-    """Digest of the code that the archive would hold now; cheap enough for every hook.
+    """Digest of the code that the archive would hold now; fast enough for every hook.
 
-    Of pyroute2 only the version counts: its files are pinned.
+    Only the version of pyroute2 counts: its files are pinned.
     """
     version = _origin("pyroute2").parent / "config" / "version.py"
     digest = hashlib.sha256(version.read_bytes())
@@ -134,7 +101,7 @@ def stamp(copy: BootCopy) -> str:
 def archive(copy: BootCopy) -> bytes:
     """The archive's content. Byte code is not the same bytes each time: compare stamps, not archives."""
     import io
-    import py_compile  # none of these is worth its time in a hook that installs nothing
+    import py_compile  # slow to load, and a hook that installs nothing needs none of them
     import tempfile
     import zipfile
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reading a host's offload-capable NICs into :mod:`hostnic.devices.model`; never writes.
 
-A device that cannot be read becomes one finding, and the others go on. A kernel that lacks a file
-or a parameter leaves the field None.
+A device that cannot be read becomes one finding, and the others are still read. If the kernel lacks a
+file or a parameter, the field is None.
 """
 
 import errno
@@ -11,26 +11,26 @@ from functools import lru_cache
 from typing import TypeVar
 
 from hostnic.devices import inventory, lag, pci, users, vdpa
-from hostnic.devices.inventory import Port
 from hostnic.devices.model import Bond, EswitchMode, Host, Pf, Vf
+from hostnic.devices.port import Port
 from hostnic.devices.vdpa import Vdpa
 from hostnic.system import Link, System, read_boot_id
 
 OSRELEASE = "/proc/sys/kernel/osrelease"
 
 Value = TypeVar("Value")
-Lent = Callable[[], Mapping[str, Sequence[Vdpa]]]
-"""vDPA devices by their function's PCI address; read once, and only where there are VFs."""
+VdpaByFunction = Callable[[], Mapping[str, Sequence[Vdpa]]]
+"""vDPA devices by their function's PCI address; read once, and only if there are VFs."""
 
 NOT_TOLD = (errno.EOPNOTSUPP, errno.EINVAL, errno.ENOENT)
-"""What the kernel answers when a driver or release does not know a parameter."""
+"""What the kernel answers if a driver or release lacks a parameter."""
 
 
 def observe(system: System) -> Host:
     """Read all physical functions of NICs that have, or could have, VFs.
 
-    Mellanox PFs count even when their firmware hides SR-IOV (``total_vfs`` is 0 then), so that
-    the operator hears of it.
+    Mellanox PFs count even if their firmware hides SR-IOV (``total_vfs`` is 0 then), so that the operator
+    is told.
 
     Raises:
         OSError: the kernel's own basics (/proc, the PCI bus, rtnetlink) cannot be read.
@@ -38,13 +38,13 @@ def observe(system: System) -> Host:
     """
     links = system.links.all()
     log = lru_cache(maxsize=1)(lambda: lag.kernel_log(system))
-    lent = lru_cache(maxsize=1)(lambda: vdpa.devices(system))
+    vdpa_by_function = lru_cache(maxsize=1)(lambda: vdpa.devices(system))
     ports, findings = inventory.read(system, inventory.of_links(links))
     found: list[Pf] = []
     for port in ports:
         try:
             if port.device.startswith(inventory.MELLANOX) or pci.has_sriov(system, port.bdf):
-                found.append(_pf(system, port, links, log, lent))
+                found.append(_pf(system, port, links, log, vdpa_by_function))
         except OSError as error:
             findings.append(inventory.unreadable(port.bdf, error))
     return Host(
@@ -58,11 +58,13 @@ def observe(system: System) -> Host:
     )
 
 
-def _pf(system: System, port: Port, links: list[Link], log: Callable[[], str], lent: Lent) -> Pf:
+def _pf(
+    system: System, port: Port, links: list[Link], log: Callable[[], str], vdpa_by_function: VdpaByFunction
+) -> Pf:
     bdf = port.bdf
     uplink = next((link for link in links if link.name == port.netdev), None)
     mlx5 = port.driver == "mlx5_core"
-    info = _told(lambda: system.devlink.info(bdf)) if mlx5 else None
+    info = _if_known(lambda: system.devlink.info(bdf)) if mlx5 else None
     return Pf(
         port=port,
         mac=(uplink.permanent_mac or uplink.mac) if uplink else None,
@@ -73,28 +75,30 @@ def _pf(system: System, port: Port, links: list[Link], log: Callable[[], str], l
         firmware=info.firmware if info else None,
         psid=info.psid if info else None,
         autoprobe=pci.number(system, bdf, "sriov_drivers_autoprobe", default=1) == 1,
-        vfs=tuple(_vfs(system, bdf, links, lent)),
-        eswitch_mode=_mode(_told(lambda: system.devlink.eswitch_mode(bdf))) if mlx5 else None,
-        steering_mode=_text(_told(lambda: system.devlink.param(bdf, "flow_steering_mode"))) if mlx5 else None,
-        esw_multiport=_flag(_told(lambda: system.devlink.param(bdf, "esw_multiport"))) if mlx5 else None,
-        hw_tc_offload=_told(lambda: system.ethtool.hw_tc_offload(uplink.name)) if uplink else None,
+        vfs=tuple(_vfs(system, bdf, links, vdpa_by_function)),
+        eswitch_mode=_mode(_if_known(lambda: system.devlink.eswitch_mode(bdf))) if mlx5 else None,
+        steering_mode=_text(_if_known(lambda: system.devlink.param(bdf, "flow_steering_mode")))
+        if mlx5
+        else None,
+        esw_multiport=_flag(_if_known(lambda: system.devlink.param(bdf, "esw_multiport"))) if mlx5 else None,
+        hw_tc_offload=_if_known(lambda: system.ethtool.hw_tc_offload(uplink.name)) if uplink else None,
         lag=lag.read(system, bdf, log) if mlx5 else lag.Lag(active=None),
         iommu=system.files.exists(pci.attribute(bdf, "iommu_group")),
     )
 
 
-def _vfs(system: System, bdf: str, links: list[Link], lent: Lent) -> list[Vf]:
+def _vfs(system: System, bdf: str, links: list[Link], vdpa_by_function: VdpaByFunction) -> list[Vf]:
     found: list[Vf] = []
     for index, address in pci.vf_addresses(system, bdf).items():
         driver = pci.driver(system, address)
         netdev = next((link for link in links if link.pci == address), None)
-        used = users.of_vf(system, address, driver, netdev, lent().get(address, ()))
+        used = users.of_vf(system, address, driver, netdev, vdpa_by_function().get(address, ()))
         found.append(Vf(index, address, driver, netdev.name if netdev else None, used))
     return found
 
 
-def _told(read: Callable[[], Value]) -> Value | None:
-    """What the kernel tells, or None where it says that it does not know the question."""
+def _if_known(read: Callable[[], Value]) -> Value | None:
+    """What the kernel returns, or None if it lacks what is asked for."""
     try:
         return read()
     except OSError as error:

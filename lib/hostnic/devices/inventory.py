@@ -1,61 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
 """The ports of a host's NICs: physical network functions on the PCI bus, and the netdev of each.
 
-The one inventory: each charm puts what else it needs of a port beside the :class:`Port` that stands here
-(:mod:`hostnic.devices.discover` the eswitch, roce-qos data centre bridging).
+All charms share this inventory. What else a charm needs of a port it keeps beside its :class:`Port`
+(:mod:`hostnic.devices.discover`: the eswitch; roce-qos: data centre bridging).
 """
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
 
 from converge import Finding, Severity
 
 from hostnic.devices import pci
+from hostnic.devices.port import Nic, Port
 from hostnic.system import Link, System
 
 MELLANOX = "15b3:"
 """How the device id of a ConnectX or BlueField begins."""
 NETWORK_CLASS = "0x02"
+NET = "/sys/class/net"
 
 UPLINK_NAME = re.compile(r"p\d+(s\d+)?")
 REPRESENTOR_NAME = re.compile(r"(c\d+)?pf\d+(vf|sf)\d+")
 """``phys_port_name`` as the kernel's devlink gives it (net/devlink/port.c)."""
-
-
-class Port(NamedTuple):
-    """A physical function: one port of a NIC.
-
-    Attributes:
-        bdf: PCI address with domain, ``0000:3b:00.0``.
-        device: PCI vendor and device id, ``15b3:101d``.
-        driver: bound PCI driver, or None.
-        netdev: the uplink netdev (never a representor), or None.
-        bond: the kernel bond that the netdev is a member of.
-        bridge: the bridge (Linux, or Open vSwitch's ``ovs-system``) that it is a direct port of.
-        total_vfs: VFs that the firmware offers since this boot (``sriov_totalvfs``).
-        num_vfs: VFs that exist now.
-
-    """
-
-    bdf: str
-    device: str
-    driver: str | None = None
-    netdev: str | None = None
-    bond: str | None = None
-    bridge: str | None = None
-    total_vfs: int = 0
-    num_vfs: int = 0
-
-    @property
-    def nic(self) -> str:
-        """Domain, bus and slot, which the ports of one NIC share: ``0000:3b:00``."""
-        return self.bdf.rpartition(".")[0]
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """What the option ``devices`` may call it."""
-        return tuple(name for name in (self.bdf, self.netdev, self.bond) if name)
 
 
 Netdev = tuple[str | None, str | None, bool]
@@ -88,7 +54,7 @@ def read(
 
 
 def of_links(links: Sequence[Link]) -> Callable[[str], Netdev]:
-    """Netdevs as rtnetlink reports them."""
+    """The netdev of each function, as rtnetlink reports it."""
     bonds = {link.name for link in links if link.kind == "bond"}
 
     def netdev_of(bdf: str) -> Netdev:
@@ -96,6 +62,36 @@ def of_links(links: Sequence[Link]) -> Callable[[str], Netdev]:
         return (own.name, own.master, own.master in bonds) if own else (None, None, False)
 
     return netdev_of
+
+
+def find_nics(system: System) -> tuple[tuple[Nic, ...], tuple[Finding, ...]]:
+    """ConnectX and BlueField NICs by slot, and what could not be read: for work on the firmware.
+
+    From sysfs alone: it works without driver and netlink, and with the standard library alone (MAAS).
+    """
+    found, findings = read(system, lambda bdf: netdev_of(system, bdf))
+    ports: dict[str, tuple[Port, ...]] = {}
+    for port in found:
+        if port.device.startswith(MELLANOX):
+            ports[port.nic] = (*ports.get(port.nic, ()), port)
+    return tuple(Nic(slot, of_nic) for slot, of_nic in ports.items()), tuple(findings)
+
+
+def netdev_of(system: System, bdf: str) -> Netdev:
+    """A function's first netdev that is not a representor."""
+    try:
+        names = sorted(system.files.listdir(pci.attribute(bdf, "net")))
+    except OSError:
+        names = []  # it has no driver
+    for name in names:
+        try:
+            port_name = system.files.read(f"{NET}/{name}/phys_port_name").strip()
+        except OSError:
+            port_name = ""  # its driver has none
+        if not port_name or UPLINK_NAME.fullmatch(port_name):
+            master = pci.linked(system, f"{NET}/{name}/master")
+            return name, master, master is not None and system.files.exists(f"{NET}/{master}/bonding")
+    return None, None, False
 
 
 def unreadable(bdf: str, error: OSError) -> Finding:
@@ -107,8 +103,8 @@ def unreadable(bdf: str, error: OSError) -> Finding:
 def uplink(links: Iterable[Link], bdf: str) -> Link | None:
     """The netdev of the physical port behind ``bdf``.
 
-    A PF's representors have the PF as their parent device too (kernel 5.8 and later), so the
-    parent alone does not tell. Drivers without port names have one netdev, which is it.
+    A PF's representors have the PF as their parent device, too (kernel 5.8 and later), so the parent alone
+    is not enough. With a driver that gives no port names, it is the PF's only netdev.
     """
     own = [link for link in links if link.pci == bdf and link.kind is None]
     named = [link for link in own if link.port_name and UPLINK_NAME.fullmatch(link.port_name)]
@@ -128,7 +124,7 @@ def representors(links: Iterable[Link], bdf: str) -> list[Link]:
 
 
 def _is_port(system: System, bdf: str) -> bool:
-    """Whether it is a network function and no VF; of those there may be hundreds, so that is asked first."""
+    """Whether it is a network function and no VF. There may be hundreds of VFs, so that is checked first."""
     return not system.files.exists(pci.attribute(bdf, "physfn")) and system.files.read(
         pci.attribute(bdf, "class")
     ).startswith(NETWORK_CLASS)

@@ -4,9 +4,9 @@
 1. debugfs ``mlx5/<bdf>/lag`` (kernel 5.19 and later; drivers/net/ethernet/mellanox/mlx5/core/lag/debugfs.c).
 2. The RDMA device ``mlx5_bond_<n>`` of a port: it exists exactly while a LAG is active.
 3. This boot's kernel log: ``lag map`` when a LAG came up, failures when it did not.
-4. Otherwise nobody tells: ``Lag.active`` is None.
+4. Otherwise it is unknown: ``Lag.active`` is None.
 
-The RDMA device goes before the log as it is the present, costs no process, and the log is history.
+The RDMA device comes before the log: it shows the present state, and reading it starts no process.
 """
 
 import re
@@ -32,7 +32,7 @@ class Lag(NamedTuple):
     """Hardware bond of a NIC's two ports (debugfs ``mlx5/<bdf>/lag``, kernel >= 5.19).
 
     Attributes:
-        active: the NIC itself bonds its ports; None when this kernel has no way to tell.
+        active: the NIC itself bonds its ports; None if this kernel does not tell.
         type: ``switchdev`` for VF-LAG, ``roce``, ``multiport_eswitch`` …; None when not active.
         port_sel_mode: ``hash`` or ``queue_affinity``.
         shared_fdb: both ports share one forwarding database.
@@ -46,11 +46,16 @@ class Lag(NamedTuple):
     shared_fdb: bool | None = None
     source: str = "none"
 
+    @property
+    def vf_lag(self) -> bool | None:
+        """Whether it is VF-LAG, as opposed to no LAG or one for RoCE; None if the kernel does not tell."""
+        return self.type in (None, "switchdev") if self.active else self.active
+
 
 def kernel_log(system: System) -> str:
     """This boot's kernel messages of mlx5, oldest first; empty when they cannot be read."""
     try:
-        return system.run(
+        return system.query(
             ["journalctl", "--dmesg", "--boot", "--output=cat", "--quiet", "--no-pager", "--grep=mlx5_core"]
         )
     except CommandError:
@@ -63,7 +68,7 @@ def read(system: System, bdf: str, log: Callable[[], str] | None = None) -> Lag:
     Args:
         system: the host.
         bdf: a PF.
-        log: gives the kernel log; called only when nothing better tells.
+        log: gives the kernel log; called only if neither debugfs nor the RDMA device tells.
 
     """
     directory = f"{DEBUGFS}/{bdf}/lag"
@@ -83,11 +88,11 @@ def read(system: System, bdf: str, log: Callable[[], str] | None = None) -> Lag:
 
 
 def reason(system: System, bdf: str) -> str:
-    """The kernel's last word on why no LAG came about, as an insertion in a sentence, or nothing."""
+    """The kernel's last message on why no LAG formed, to append to a sentence; empty if there is none."""
     for entry in reversed(re.split(ENTRY, kernel_log(system))):
         if bdf in entry and re.search(TROUBLE, entry):
-            words = re.sub(PLACE, "", entry.split(bdf, 1)[1].lstrip(": ")).split("\n")
-            return f"; the kernel says: {': '.join(word.strip() for word in words if word.strip())}"
+            parts = re.sub(PLACE, "", entry.split(bdf, 1)[1].lstrip(": ")).split("\n")
+            return f"; the kernel says: {': '.join(part.strip() for part in parts if part.strip())}"
     return ""
 
 
@@ -127,7 +132,7 @@ def _rdma_bond(system: System, bdf: str) -> bool:
 
 
 def from_log(log: str, bdf: str) -> bool | None:
-    """Whether the LAG was active when the log last spoke of it; None when it never did.
+    """Whether the LAG was active by the log's last message about it; None if there is none.
 
     Only the first port of a NIC logs for both: lines of any function in the same slot count.
     """

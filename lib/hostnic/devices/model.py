@@ -1,19 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a host's offload-capable NICs look like, as read from the machine.
 
-Plain frozen values: reading them is :mod:`hostnic.devices.discover`'s work, changing the machine is
-:mod:`hostnic.ops`'. ``None`` always means "this kernel or driver does not tell", never "off".
+Plain frozen values: :mod:`hostnic.devices.discover` reads them, :mod:`hostnic.ops` changes the machine.
+``None`` always means "this kernel or driver does not report it", never "off".
 """
 
+from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
 from converge import Finding
 
-from hostnic.devices.inventory import Port
 from hostnic.devices.lag import Lag
-from hostnic.devices.users import Users
+from hostnic.devices.port import Port
 
 EswitchMode = Literal["legacy", "switchdev", "switchdev_inactive"]
+
+Users = tuple[str, ...]
+"""Who uses something, in the operator's words (``vfio-pci``, ``instance-0000002a``, ``network namespace``,
+``vDPA device vdpa0 (vhost_vdpa)``, ``bond0``, ``10.10.10.2``, ``the route to 10.0.0.0/8``); empty if
+it is free.
+"""
+
+
+def users_in_words(vfs: Iterable[tuple[str, Users]]) -> str:
+    """VFs, by address, and their users in one phrase; empty when all are free."""
+    return ", ".join(f"VF {bdf} by {' and '.join(users)}" for bdf, users in vfs if users)
 
 
 class Vf(NamedTuple):
@@ -24,7 +35,7 @@ class Vf(NamedTuple):
         bdf: PCI address, ``0000:3b:00.2``.
         driver: the bound driver (``mlx5_core``, ``vfio-pci``), or None while unbound.
         netdev: its netdev in this network namespace, if it has one.
-        users: who uses it now, apart from what :func:`hostnic.devices.users.of_netdevs` tells.
+        users: what uses it now, apart from what :func:`hostnic.devices.users.of_netdevs` tells.
 
     """
 

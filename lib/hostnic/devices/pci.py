@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """PCI functions as sysfs shows them (Documentation/ABI/testing/sysfs-bus-pci in the kernel)."""
 
-from converge.shape import Text
-
 from hostnic.system import System
 
 DEVICES = "/sys/bus/pci/devices"
@@ -12,11 +10,8 @@ BDF = r"[0-9a-f]{4,8}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7]"
 """Domain, bus, slot and function in the kernel's spelling: ``0000:3b:00.0``. The domain has four digits or
 more (``%04x`` in pci_setup_device, drivers/pci/probe.c): those behind Intel VMD begin at 10000."""
 
-ADDRESS = Text(BDF, "a PCI address with domain, in lower case, such as 0000:3b:00.0")
-"""For what comes from a file or a databag."""
-
 MAX_VFS = 1000
-"""More VFs of one PF than any ConnectX offers; what the firmware of a NIC takes, it says itself."""
+"""More VFs of one PF than any ConnectX offers; a NIC's own limit is what its firmware reports."""
 
 MAX_VFS_WITH_LAG = 64
 """Some firmware refuses VF-LAG when it offers more (Mellanox/ovs-tests, test-vf-lag-warn-65-vfs.sh)."""
@@ -28,7 +23,7 @@ def attribute(bdf: str, name: str) -> str:
 
 
 def number(system: System, bdf: str, name: str, default: int | None = None) -> int:
-    """A numeric attribute; ``default``, when given, stands for an attribute that does not exist.
+    """A numeric attribute; ``default``, if given, stands for an attribute that does not exist.
 
     Raises:
         OSError: it cannot be read, or is not a number.

@@ -147,7 +147,7 @@ def statistics(system: System, netdev: str) -> dict[str, int]:
     has no counters.
     """
     try:
-        text = system.run(["ethtool", "-S", netdev])
+        text = system.query(["ethtool", "-S", netdev])
     except OSError:
         return {}
     found: dict[str, int] = {}

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which ports the option ``devices`` means: ``auto``, or names, for some charms with a number of VFs each.
+"""Which ports the option ``devices`` selects: ``auto``, or names, for some charms with a number of VFs each.
 
-``enp63s0f0:8 enp63s0f1:8`` is the form that ovn-chassis' ``sriov-numvfs`` has; addresses
-(``0000:3f:00.0:8``) and bonds (``bond0:8``, both of its ports) name ports as well. One option value
-serves all hosts of an application, and their names differ: what a host does not have is skipped
-there, as long as something remains.
+``enp63s0f0:8 enp63s0f1:8`` is the form of ovn-chassis' ``sriov-numvfs``. PCI addresses (``0000:3f:00.0:8``)
+and bonds (``bond0:8``: all ports of the bond) are names, too. All hosts of an application have the same
+value although their devices differ: a name that matches no device on a host is skipped there, as long as
+another one matches.
 """
 
 import re
@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from converge import Finding, Severity
 
-from hostnic.devices.inventory import Port
+from hostnic.devices.port import Port
 
 OPTION = "devices"
 AUTO = "auto"
@@ -29,7 +29,7 @@ ENTRY = re.compile(
 
 
 class SelectorError(ValueError):
-    """A value that says nothing: one sentence with the option, the value and what is allowed."""
+    """A value that is not allowed: one sentence with the option, the value and what is allowed."""
 
 
 class Entry(NamedTuple):
@@ -40,7 +40,14 @@ class Entry(NamedTuple):
 
 
 class Auto(NamedTuple):
-    """What ``auto`` means to a charm: which ports; and the finding, with its remedy, if there is none."""
+    """What ``auto`` selects for a charm.
+
+    Attributes:
+        means: whether it selects a port.
+        nothing: what is missing if it selects none.
+        remedy: of that finding.
+
+    """
 
     means: Callable[[Port], object]
     nothing: str
@@ -55,11 +62,11 @@ class Chosen(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """What a selector means on one host.
+    """What a selector selects on one host.
 
     Attributes:
         chosen: ports by BDF.
-        refusal: why the selector means nothing here; blocking.
+        refusal: why it selects nothing; blocking.
         absent: names that match no device on this host.
 
     """
@@ -122,13 +129,13 @@ def _distinct(entries: list[Entry], option: str) -> list[Entry]:
 
 
 def choose(entries: Sequence[Entry], ports: Sequence[Port], auto: Auto, vfs: int = 0) -> Choice:
-    """What ``entries`` (as :func:`parse` gives them) mean among ``ports``.
+    """What ``entries`` (from :func:`parse`) select among ``ports``.
 
     Args:
         entries: none means ``auto``.
         ports: of this host.
-        auto: what that means to the charm.
-        vfs: for entries that say no number.
+        auto: what ``auto`` selects.
+        vfs: for entries without a number.
 
     """
     chosen: dict[str, Chosen] = {}
@@ -158,6 +165,6 @@ def refuse(what: str, remedy: str = f"correct {OPTION}") -> Choice:
 
 
 def missing(names: Iterable[str]) -> list[Finding]:
-    """The note about names that match no device on this host, while others do; none for none."""
+    """One finding about names that match no device on this host although others do; none without names."""
     listed = ", ".join(names)
     return [Finding(Severity.INFO, OPTION, f"not on this host: {listed}")] if listed else []

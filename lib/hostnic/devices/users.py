@@ -1,36 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who uses a VF or a netdev now: instances, vDPA, network namespaces, and this host's own network.
+"""What uses a VF or a netdev now: instances, vDPA, network namespaces, and this host's own network.
 
-Files, links and addresses tell; nothing here starts a process. Destroying a VF that an instance uses kills
-the instance's network, and taking a netdev away can take the host off its own, so doubt counts as use:
+Files, links and addresses show it; nothing here starts a process. Destroying a VF that an instance uses kills
+the instance's network, and taking a netdev away can cut the host's own, so doubt counts as use:
 
 - A VF on vfio-pci is used (libvirt gives it back to mlx5_core when its guest stops), and so is one whose
   driver made a netdev that is not in this network namespace.
-- A VF with a vDPA device is used, whatever driver that device has: the kernel makes none by itself, and
-  nobody makes it again after the VF is gone. With vhost_vdpa an instance uses it or can open it at any time;
-  with virtio_vdpa it is a netdev of this host or of a container. Without a driver it may still be open: the
-  link to the driver goes first, and vhost_vdpa then waits until the device is closed (``vhost_vdpa_remove``
-  in drivers/vhost/vdpa.c, ``__device_release_driver`` in drivers/base/dd.c).
+- A VF with a vDPA device is used, whatever driver that device has: the kernel creates none by itself, and
+  nothing creates it again after the VF is gone. With vhost_vdpa an instance uses it or can open it at any
+  time; with virtio_vdpa it is a netdev of this host or of a container. Without a driver it may still be open:
+  the link to the driver goes first, and vhost_vdpa then waits until the device is closed
+  (``vhost_vdpa_remove`` in drivers/vhost/vdpa.c, ``__device_release_driver`` in drivers/base/dd.c).
 - What cannot be read of a netdev counts as use by the host. IPv6's link-local addresses and routes do not
   count: the kernel gives them to each netdev that is up.
 """
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from hostnic.devices import pci, vdpa
+from hostnic.devices.model import Users, users_in_words
+from hostnic.devices.port import Port
 from hostnic.devices.vdpa import Vdpa
 from hostnic.system import Link, System
-
-if TYPE_CHECKING:
-    from hostnic.devices.inventory import Port  # gpudirect's boot unit does without it
-
-Users = tuple[str, ...]
-"""Who uses something, in the operator's words (``vfio-pci``, ``instance-0000002a``, ``network namespace``,
-``vDPA device vdpa0 (vhost_vdpa)``, ``bond0``, ``10.10.10.2``, ``the route to 10.0.0.0/8``); empty when nobody
-does.
-"""
 
 LIBVIRT = "/run/libvirt/qemu"
 """Status of the running domains, one XML file each (libvirt's qemu driver)."""
@@ -44,19 +36,19 @@ NODE = r"<source\b[^>]*\bdev=['\"](/dev/vhost-vdpa-[0-9]+)['\"]"
 
 
 def of_vf(
-    system: System, bdf: str, driver: str | None, netdev: Link | None, lent: Sequence[Vdpa] = ()
+    system: System, bdf: str, driver: str | None, netdev: Link | None, vdpa_devices: Sequence[Vdpa] = ()
 ) -> Users:
-    """The users of the VF at ``bdf``; those of a free netdev are a matter of :func:`of_netdevs`.
+    """The users of the VF at ``bdf``; for a netdev that looks free ask :func:`of_netdevs`, too.
 
     Args:
         system: the host.
         bdf: the VF.
         driver: that it is bound to, if any.
         netdev: that it has in this network namespace, if any.
-        lent: its vDPA devices.
+        vdpa_devices: its vDPA devices.
 
     """
-    if given := _given_away(system, bdf, driver, lent):
+    if given := _given_away(system, bdf, driver, vdpa_devices):
         return given
     if driver is None:
         return ()
@@ -65,19 +57,14 @@ def of_vf(
     return (netdev.master,) if netdev.master else ()
 
 
-def of_vfs(system: System, ports: "Iterable[Port]") -> dict[str, str]:
-    """By the port's BDF, which VFs have been given away and to whom, in words; from sysfs alone.
+def of_vfs(system: System, ports: Iterable[Port]) -> dict[str, str]:
+    """By the port's BDF, which VFs have been given away and to what, in words; from sysfs alone.
 
     That is through a driver other than the NIC's own, as vfio-pci has it for an instance, or through vDPA.
     Ports without such a VF are left out.
     """
     found = {port.bdf: _of_vfs(system, port.bdf) for port in ports if port.num_vfs}
     return {bdf: words for bdf, words in found.items() if words}
-
-
-def in_words(vfs: Iterable[tuple[str, Users]]) -> str:
-    """VFs, by address, and their users in one phrase; empty when all are free."""
-    return ", ".join(f"VF {bdf} by {' and '.join(users)}" for bdf, users in vfs if users)
 
 
 def of_netdevs(system: System, names: Iterable[str]) -> dict[str, Users]:
@@ -98,7 +85,7 @@ def of_netdevs(system: System, names: Iterable[str]) -> dict[str, Users]:
     return found
 
 
-def of_ports(system: System, ports: "Iterable[Port]") -> dict[str, str]:
+def of_ports(system: System, ports: Iterable[Port]) -> dict[str, str]:
     """By BDF, what of this host's own network uses each port, in words; ports that are free are left out."""
     bdfs = {port.netdev: port.bdf for port in ports if port.netdev}
     used = of_netdevs(system, bdfs) if bdfs else {}
@@ -163,23 +150,23 @@ def vdpa_nodes(xml: str) -> set[str]:
 
 def _of_vfs(system: System, bdf: str) -> str:
     try:
-        lent = vdpa.devices(system)
+        by_function = vdpa.devices(system)
         vfs = pci.vf_addresses(system, bdf).values()
     except OSError as error:
         return f"perhaps ({error.strerror or error})"
-    given = ((vf, _given_away(system, vf, pci.driver(system, vf), lent.get(vf, ()))) for vf in vfs)
-    return in_words(given)
+    given = ((vf, _given_away(system, vf, pci.driver(system, vf), by_function.get(vf, ()))) for vf in vfs)
+    return users_in_words(given)
 
 
-def _given_away(system: System, bdf: str, driver: str | None, lent: Sequence[Vdpa]) -> Users:
-    """Who has the VF through a driver other than the NIC's own or through vDPA."""
-    if lent:
-        unnamed = tuple(device.words for device in lent)
+def _given_away(system: System, bdf: str, driver: str | None, vdpa_devices: Sequence[Vdpa]) -> Users:
+    """What has the VF through a driver other than the NIC's own or through vDPA."""
+    if vdpa_devices:
+        unnamed = tuple(device.words for device in vdpa_devices)
     elif driver is None or driver == "mlx5_core":
         return ()
     else:
         unnamed = (driver,)
-    return tuple(domains(system, bdf, [device.node for device in lent if device.node])) or unnamed
+    return tuple(domains(system, bdf, [device.node for device in vdpa_devices if device.node])) or unnamed
 
 
 def _status_files(system: System) -> list[str]:

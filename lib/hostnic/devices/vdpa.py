@@ -3,7 +3,7 @@
 
 A vDPA device lends the queues of a function to an instance (driver vhost_vdpa, ``/dev/vhost-vdpa-N``) or to
 this host as a virtio netdev (driver virtio_vdpa). The function stays bound to mlx5_core meanwhile and can
-keep its own netdev, so that neither its driver nor its netdev shows the use. mlx5 registers the device
+keep its own netdev: its driver and its netdev do not show the use. mlx5 registers the device
 directly below the function (``mlx5_vdpa_dev_add`` in drivers/vdpa/mlx5/net/mlx5_vnet.c); for a subfunction
 an auxiliary device lies between the two.
 """
@@ -23,9 +23,9 @@ class Vdpa(NamedTuple):
     """A vDPA device.
 
     Attributes:
-        name: as whoever made it chose: ``vdpa0``.
+        name: as its creator chose it: ``vdpa0``.
         driver: ``vhost_vdpa``, ``virtio_vdpa``, or None while it is bound to none.
-        node: ``/dev/vhost-vdpa-0``, whose number is not that of the name; None without vhost_vdpa.
+        node: ``/dev/vhost-vdpa-0``, whose number may differ from the name's; None without vhost_vdpa.
 
     """
 
@@ -35,7 +35,7 @@ class Vdpa(NamedTuple):
 
     @property
     def words(self) -> str:
-        """What it is, for the operator."""
+        """Name and driver, for the operator."""
         return f"vDPA device {self.name}" + (f" ({self.driver})" if self.driver else "")
 
 

@@ -1,18 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What GPUDirect RDMA inside virtual machines needs of a host's PCI functions, lost at each boot.
+"""The registers of PCI functions that GPUDirect RDMA in virtual machines needs; each boot resets them.
 
 - ACS on PCIe bridges, with direct translated peer-to-peer: a NIC and a GPU of one instance then reach each
-  other without a detour through the root complex (PCIe base specification, ACS extended capability 0x000d).
+  other without passing the root complex (PCIe base specification, ACS extended capability 0x000d).
 - On AMD hosts, one register of the NIC's ATC (the RDG sets 0xa1334.16:5 to 24).
 - Read requests of 4096 bytes (MRRS) by the NIC.
 
-Everything is read from the functions' configuration space in sysfs; ``setpci`` of pciutils writes it.
+They are read from the configuration space in sysfs and written with ``setpci`` of pciutils.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-
-from converge import StepError
+from typing import NamedTuple
 
 from hostnic.devices import pci
 from hostnic.firmware import msterrors
@@ -29,15 +27,14 @@ BRIDGE_HEADER = 1
 CPUINFO = "/proc/cpuinfo"
 
 
-@dataclass(frozen=True)
-class Difference:
+class Difference(NamedTuple):
     """A register that is not as GPUDirect needs it.
 
     Attributes:
         bdf: the function.
         register: ``ACS``, ``MRRS`` or ``ATC``.
-        value: what it holds.
-        wanted: what it shall hold: ACS bits as far as the bridge has them.
+        value: the current one.
+        wanted: what GPUDirect needs; for ACS only bits that the bridge supports.
 
     """
 
@@ -54,7 +51,7 @@ class ConfigSpace:
         self._content = content
 
     def number(self, offset: int, size: int) -> int:
-        """A little-endian number; all ones beyond the end, as the bus answers for what is not there."""
+        """A little-endian number; beyond the end all ones, as the bus returns for missing registers."""
         part = self._content[offset : offset + size]
         return int.from_bytes(part, "little") if len(part) == size else (1 << 8 * size) - 1
 
@@ -100,9 +97,9 @@ def config_space(system: System, bdf: str) -> ConfigSpace:
 
 
 def differences(system: System, nics: Iterable[str]) -> tuple[Difference, ...]:
-    """Every register that is not as wanted, on all bridges with ACS and on the functions ``nics``.
+    """Every register that has another value, on all bridges with ACS and on the functions ``nics``.
 
-    Starts a process for each NIC on AMD hosts only.
+    On AMD hosts this starts a process for each NIC.
 
     Raises:
         OSError: a function cannot be read, or the NIC's register cannot be asked.
@@ -145,35 +142,9 @@ def read_atc(system: System, bdf: str) -> int:
 
     """
     try:
-        text = system.run(["mstmcra", bdf, ATC_REGISTER]).strip()
+        text = system.query(["mstmcra", bdf, ATC_REGISTER]).strip()
         return int(text, 16)
     except CommandError as error:
         raise msterrors.explain(system, error) from error
     except ValueError as error:
-        raise OSError(f"mstmcra says of {bdf}: not a number") from error
-
-
-@dataclass(frozen=True)
-class SetRegister:
-    """Write one register, and read it back."""
-
-    difference: Difference
-
-    def run(self, system: System) -> None:
-        """The write is nothing that anybody but a peer-to-peer transfer notices."""
-        wrong = self.difference
-        commands = {
-            "ACS": ["setpci", "-s", wrong.bdf, f"ECAP_ACS+0x6.w={wrong.wanted:04x}"],
-            "MRRS": ["setpci", "-s", wrong.bdf, f"CAP_EXP+08.w={wrong.wanted << 12:04x}:f000"],
-            "ATC": ["mstmcra", wrong.bdf, ATC_REGISTER, str(wrong.wanted)],
-        }
-        try:
-            system.run(commands[wrong.register])
-            nics = () if wrong.register == "ACS" else (wrong.bdf,)
-            left = differences(system, nics)
-        except CommandError as error:
-            said = msterrors.explain(system, error)
-            raise StepError(said.reason, said.remedy) from error
-        if any((still.bdf, still.register) == (wrong.bdf, wrong.register) for still in left):
-            what = f"{wrong.register} of {wrong.bdf} does not take {wrong.wanted:#x}"
-            raise StepError(what, "the BIOS may own it: enable ACS there; under Secure Boot nobody writes it")
+        raise OSError(f"mstmcra did not print a number for {bdf}") from error

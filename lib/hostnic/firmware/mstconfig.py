@@ -2,15 +2,14 @@
 """The NIC's firmware parameters through the distribution's own ``mstconfig`` (mstflint 4.21 to 4.31).
 
 Values are text as mstconfig prints it: ``8``, ``True(1)``, ``ETH(2)``, ``N/A``. A parameter has a default, a
-current value, and one for the next boot. The one writer is the charm nic-firmware; others only query.
+current value, and one for the next boot. Only the charm nic-firmware writes them; others query.
 """
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from hostnic.firmware import msterrors
-from hostnic.firmware.msterrors import MstError
 from hostnic.process import CommandError
 from hostnic.system import System
 
@@ -18,32 +17,21 @@ HEADER = "Configurations:"
 COLUMNS = ("Default", "Current", "Next Boot", "New")
 ROW = re.compile(r"\*?\s*(?:RO\s+)?(?P<name>[A-Z][A-Z0-9_]*(?:\[[0-9.]+\])?)\s+(?P<values>\S.*)")
 """Rows of mstflint 4.21, 4.26 (which may flag a row RO) and 4.31; widths of columns differ."""
-FACT = re.compile(r"(?P<name>Device type|Name|Description|Device):\s+(?P<value>\S.*)")
 NUMBER = re.compile(r"(?:\w*\()?(0x[0-9a-fA-F]+|\d+)\)?")
 SAVED = re.compile(r"(?P<name>[A-Z][A-Z0-9_]*)=(?P<value>\S+)")
 NO_CURRENT = "does not support reading default and current configurations"
 POWER_CYCLE = "power cycle machine"
 """What ``set`` prints, with exit code 0, when the firmware says that a warm reboot is not enough."""
-PATIENCE = 120.0
-"""Seconds; each parameter is a handful of slow accesses to the configuration space."""
+TIMEOUT_S = 120.0
+"""Each parameter takes several slow accesses to the configuration space."""
 
 
-@dataclass(frozen=True)
-class Parameter:
+class Parameter(NamedTuple):
     """A parameter's values as mstconfig spells them; None where it shows no such column."""
 
     default: str | None
     current: str | None
     next_boot: str | None
-
-
-@dataclass(frozen=True)
-class Device:
-    """What the lines above the table say of the card; empty where firmware or release say nothing."""
-
-    type: str = ""
-    name: str = ""
-    description: str = ""
 
 
 def parse(text: str) -> dict[str, Parameter]:
@@ -67,16 +55,6 @@ def parse(text: str) -> dict[str, Parameter]:
     return found
 
 
-def device(text: str) -> Device:
-    """The card that a query's output is about."""
-    facts = {
-        match["name"]: match["value"].strip()
-        for line in text.partition(HEADER)[0].splitlines()
-        if (match := FACT.fullmatch(line.strip()))
-    }
-    return Device(facts.get("Device type", ""), facts.get("Name", ""), facts.get("Description", ""))
-
-
 def number(value: str | None) -> int | None:
     """``8`` and ``True(1)`` as numbers; None for ``N/A`` and the like."""
     match = NUMBER.fullmatch(value or "")
@@ -86,18 +64,18 @@ def number(value: str | None) -> int | None:
 def show(system: System, bdf: str, *names: str) -> str:
     """The output of a query of ``names``, or of all parameters that the firmware has, as printed.
 
-    Names that the firmware or this release of mstconfig does not have are left out: mstconfig refuses the
-    whole query for one of them, and names the first. Some firmware answers for a part only, with exit code 3.
+    Names that the firmware or this release of mstconfig does not have are left out: if there is one,
+    mstconfig refuses the whole query and names the first. Some firmware answers in part, with exit code 3.
 
     Raises:
-        MstError: not installed, or no table.
+        MstError: mstconfig is not installed, or printed no table.
 
     """
     asked, columns = list(names), ["-e"]
     while asked or not names:
         argv = ["mstconfig", "-d", bdf, *columns, "query", *asked]
         try:
-            return system.run(argv, timeout=PATIENCE)
+            return system.query(argv, timeout=TIMEOUT_S)
         except CommandError as error:
             lacking = msterrors.lacking(error.stdout)
             if lacking in asked:
@@ -148,13 +126,13 @@ def reset(system: System, bdf: str) -> bool:
 
 def _change(system: System, argv: list[str]) -> str:
     try:
-        return system.run(argv, timeout=PATIENCE)
+        return system.run(argv, timeout=TIMEOUT_S)
     except CommandError as error:
         raise msterrors.explain(system, error) from error
 
 
 def backup(parameters: Mapping[str, Parameter]) -> str:
-    """What is set for the next boot as lines ``NAME=value``, without arrays and values that nobody knows."""
+    """What is set for the next boot as lines ``NAME=value``, without arrays and unknown values."""
     lines: list[str] = []
     for name, parameter in sorted(parameters.items()):
         value = number(parameter.next_boot)
@@ -164,7 +142,7 @@ def backup(parameters: Mapping[str, Parameter]) -> str:
 
 
 def parse_backup(text: str) -> dict[str, str]:
-    """Read what :func:`backup` wrote; empty lines and those that begin with ``#`` are passed over.
+    """Read what :func:`backup` wrote; empty lines and comments (``#``) are skipped.
 
     Raises:
         ValueError: one sentence that names the line.
@@ -179,15 +157,15 @@ def _saved(text: str) -> Iterator[tuple[str, str]]:
             continue
         match = SAVED.fullmatch(line.strip())
         if match is None:
-            raise ValueError(f"line {count} is no NAME=value: {line.strip()[:40]!r}")
+            raise ValueError(f"line {count} is not NAME=value: {line.strip()[:40]!r}")
         yield match["name"], match["value"]
 
 
 def vfs_after_next_boot(system: System, bdf: str) -> int | None:
-    """VFs that ``bdf`` will offer after the next boot: 0 with SR-IOV off; None if nobody can say.
+    """VFs that ``bdf`` will offer after the next boot: 0 with SR-IOV off; None if unknown.
 
     Raises:
-        MstError: mstconfig could not ask.
+        MstError: the firmware cannot be asked.
 
     """
     parameters = query(system, bdf, "NUM_OF_VFS", "SRIOV_EN")
@@ -197,20 +175,3 @@ def vfs_after_next_boot(system: System, bdf: str) -> int | None:
     if enabled is not None and number(enabled.next_boot) == 0:
         return 0
     return number(parameters["NUM_OF_VFS"].next_boot)
-
-
-__all__ = [
-    "Device",
-    "MstError",
-    "Parameter",
-    "backup",
-    "device",
-    "number",
-    "parse",
-    "parse_backup",
-    "query",
-    "reset",
-    "set_next_boot",
-    "show",
-    "vfs_after_next_boot",
-]

@@ -2,21 +2,21 @@
 """Names, types and allowed values of firmware parameters, from the database that mstconfig itself uses.
 
 ``mlxconfig_host.db`` of the package mstflint is an SQLite file: ``tlvs(name, class, …)`` and
-``params(mlxconfig_name, tlv_name, type, textual_values, size, dependency, array_length, …)``. It knows what
-some firmware may have; what the NIC at hand has, only mstconfig tells. It ages: a name that it lacks may be
-right, so that absence is a warning.
+``params(mlxconfig_name, tlv_name, type, textual_values, size, dependency, array_length, …)``. It has the
+parameters of all firmware; which of them a given NIC has, only mstconfig tells. It may be older than the NIC:
+a name that it lacks may be right, so that its absence is only a warning.
 """
 
 import difflib
 import re
 import sqlite3
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 PATH = "/usr/share/mstflint/mlxconfig_dbs/mlxconfig_host.db"
 
 _PORT = re.compile(r"_P[1-9]$")
-_CARD_WIDE, _PER_PORT = 0, 1
+_NIC_WIDE, _PER_PORT = 0, 1
 _QUERY = """
     SELECT params.mlxconfig_name, params.type, params.textual_values, params.size, params.dependency,
            params.array_length, tlvs.class
@@ -30,11 +30,10 @@ ADVANCED = "ADVANCED_PCI_SETTINGS"
 
 
 class ValueRefused(ValueError):
-    """A value that a parameter does not take: one sentence with what it takes."""
+    """A value that a parameter does not take; the sentence says what it takes."""
 
 
-@dataclass(frozen=True)
-class Entry:
+class Entry(NamedTuple):
     """One parameter.
 
     Attributes:
@@ -42,8 +41,8 @@ class Entry:
         kind: ``BOOL``, ``UNSIGNED``, ``ENUM``, ``BINARY``, ``BYTES``, ``STRING`` or ``INTEGER``.
         words: of an enumeration, to numbers.
         bits: width of a number.
-        per_port: takes the suffix ``_P1``, ``_P2``.
-        per_card: all PFs of a card share it (the others have one value for each PF).
+        per_port: it takes the suffix ``_P1``, ``_P2``.
+        per_nic: all PFs of a NIC share it; otherwise each PF has its own value.
         length: of an array; 0 for a plain parameter.
         gate: the parameter that must be 1 at the next boot before this one can be set; empty when none.
 
@@ -51,10 +50,10 @@ class Entry:
 
     name: str
     kind: str
-    words: Mapping[str, int] = field(default_factory=dict[str, int])
+    words: Mapping[str, int] = {}
     bits: int = 32
     per_port: bool = False
-    per_card: bool = True
+    per_nic: bool = True
     length: int = 0
     gate: str = ""
 
@@ -93,14 +92,13 @@ class Entry:
         return value if value is not None and value < 1 << self.bits else None
 
 
-@dataclass(frozen=True)
-class Database:
-    """All parameters that this release of mstflint knows; empty where there is no database."""
+class Database(NamedTuple):
+    """All parameters that this release of mstflint knows; empty without a database."""
 
-    entries: Mapping[str, Entry] = field(default_factory=dict[str, Entry])
+    entries: Mapping[str, Entry] = {}
 
     def get(self, name: str) -> Entry | None:
-        """The entry of ``name``, which carries ``_P<n>`` exactly when there is one value for each port."""
+        """The entry of ``name``, which has a suffix ``_P<n>`` if and only if each port has its own value."""
         entry = self.entries.get(name)
         if entry is not None:
             return None if entry.per_port else entry
@@ -108,7 +106,7 @@ class Database:
         return entry if entry and entry.per_port and _PORT.search(name) else None
 
     def near(self, name: str) -> tuple[str, ...]:
-        """Up to three names that ``name`` may have been meant to be."""
+        """Up to three known names that resemble ``name``."""
         known: list[str] = []
         for entry in self.entries.values():
             known += [f"{entry.name}_P1", f"{entry.name}_P2"] if entry.per_port else [entry.name]
@@ -121,7 +119,7 @@ def plain(text: str) -> int | None:
 
 
 def read(path: str = PATH) -> Database:
-    """Read the database; where there is none that can be read, it is empty."""
+    """Read the database; an empty one if there is none or it cannot be read."""
     try:
         connection = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
         try:
@@ -141,7 +139,7 @@ def _from_rows(rows: Iterable[tuple[str, str, str | None, str, str | None, int, 
             words=_words(words or ""),
             bits=_bits(size),
             per_port=scope == _PER_PORT,
-            per_card=scope in (_CARD_WIDE, _PER_PORT),
+            per_nic=scope in (_NIC_WIDE, _PER_PORT),
             length=length or 0,
             gate=ADVANCED if _GATE.search(dependency or "") else "",
         )

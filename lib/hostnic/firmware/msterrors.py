@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What mstflint's tools say when they refuse, as one sentence with a remedy.
+"""The error messages of mstflint's tools, each as one sentence with a remedy.
 
 The tools report on standard output, in lines that begin with ``-E-`` (mstflint 4.21, 4.26, 4.31).
 """
@@ -26,8 +26,8 @@ KNOWN: tuple[tuple[str, str, str], ...] = (
     ),
     (
         r"doesn't support any configuration changes|either FW does not support|HW access is disabled",
-        "its firmware lets nobody change parameters",
-        "see its vendor's tool; secure host mode may be on",
+        "its firmware does not let parameters change",
+        "see the tool of the NIC's vendor; secure host mode may be on",
     ),
     (r"(?P<fact>Unknown Parameter: \S+)", "{fact}", "see action query for the names of this NIC"),
     (
@@ -54,14 +54,14 @@ KNOWN: tuple[tuple[str, str, str], ...] = (
     ),
     (r"semaphore", "another tool holds the NIC's semaphore", "retried at the next hook"),
 )
-"""Pattern, sentence, remedy; the first that is found wins."""
+"""Pattern, sentence, remedy; the first pattern that is found counts."""
 
 
 class MstError(CommandError):
-    """A refusal of one of mstflint's tools; ``reason`` is one sentence.
+    """A failure of one of mstflint's tools; ``reason`` is one sentence.
 
     Attributes:
-        remedy: what the operator can do; empty when nobody knows better than the tool.
+        remedy: what the operator can do; empty when the tool's own words have to do.
 
     """
 
@@ -79,8 +79,8 @@ def lacking(text: str) -> str | None:
 def locked_down(system: System) -> str:
     """The kernel's lockdown mode, ``integrity`` or ``confidentiality``; empty when there is none.
 
-    Under lockdown (UEFI Secure Boot on Ubuntu) nobody writes to PCI configuration space, which mstflint does
-    even to read.
+    Under lockdown (UEFI Secure Boot on Ubuntu) the kernel refuses writes to PCI configuration space,
+    which mstflint needs even to read.
     """
     try:
         match = re.search(r"\[(\w+)\]", system.files.read(LOCKDOWN))

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Firmware images and the NIC's flash, through the distribution's ``mstflint`` (4.21 to 4.31).
 
-Flash holds two images; a burn writes the one that does not run, so that a burn that is cut off leaves a NIC
-that boots the old one. What is in flash runs after the next restart of the firmware.
+Flash holds two images, and a burn writes the one that does not run: after an interrupted burn the NIC boots
+the old one. What is in flash runs after the next restart of the firmware.
 """
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from hostnic.firmware import msterrors
 from hostnic.firmware.msterrors import MstError
@@ -15,34 +15,33 @@ from hostnic.process import CommandError, failure
 from hostnic.system import System
 
 FACT = re.compile(r"^(?P<name>FW Version\(Running\)|FW Version|PSID):\s+(?P<value>\S+)", re.MULTILINE)
-"""From the line's beginning: a card that was flashed with another maker's image has ``Orig PSID:``, too."""
+"""From the line's beginning: a NIC that was flashed with another vendor's image also has ``Orig PSID:``."""
 PROGRESS = re.compile(r"(?P<what>[A-Z][A-Za-z0-9_ ]+?)\s*-\s+(?P<done>[0-9]+%|OK)")
 STAGE = re.compile(r"^[A-Z][A-Za-z0-9_ ]*-", re.MULTILINE)
-"""Mstflint is past its checks, and at work: ``Initializing image partition -``, with a figure or without."""
+"""Mstflint has passed its checks and works: ``Initializing image partition -``, with or without a figure."""
 VERDICT = re.compile(
     r"PSID mismatch|is write protected|is not secured|is not signed|Rejected authentication"
     r"|Digest in the signature|key is not applicable|Forbidden version|Invalid security version"
 )
-"""Words on an image that is not taken. The firmware comes to them before it makes an image the one that is
-started next, even if it had all of it sent first (``burnComponents`` in mstflint's fw_comps_mgr.cpp).
+"""Messages about an image that is refused. The firmware refuses it before it makes it the image that is
+started next, even if all of it was sent first (``burnComponents`` in mstflint's fw_comps_mgr.cpp).
 """
 WRITING = re.compile(r"write failed|eras|Flash layout", re.IGNORECASE)
-"""What goes wrong at flash itself, which may happen before the first stage is printed."""
-PATIENCE = 120.0
-LONGEST_BURN = 1800.0
-"""Seconds; a slow flash takes some ten minutes."""
-LOOK_EVERY = 2.0
+"""Errors of flash itself, which may come before the first stage is printed."""
+TIMEOUT_S = 120.0
+BURN_TIMEOUT_S = 1800.0
+"""A slow flash takes some ten minutes."""
+POLL_S = 2.0
 LOGS = "/run/ovn-offload/nic-firmware"
 
 VENDORS = {
     "MT": "NVIDIA", "DEL": "Dell", "HP": "HPE", "LNV": "Lenovo", "SM": "Supermicro", "CIS": "Cisco",
     "IBM": "IBM", "FJT": "Fujitsu", "ORC": "Oracle", "INP": "Inspur", "HUA": "Huawei",
 }  # fmt: skip
-"""First letters of a PSID, which its maker chooses."""
+"""First letters of a PSID, which the vendor of the board chooses."""
 
 
-@dataclass(frozen=True)
-class Image:
+class Image(NamedTuple):
     """A firmware image file.
 
     Attributes:
@@ -59,8 +58,7 @@ class Image:
     digest: str
 
 
-@dataclass(frozen=True)
-class Flash:
+class Flash(NamedTuple):
     """What is in a NIC's flash.
 
     Attributes:
@@ -76,20 +74,20 @@ class Flash:
 
     @property
     def vendor(self) -> str:
-        """Who made the board, by its PSID."""
+        """The vendor of the board, by its PSID."""
         return vendor(self.psid)
 
 
 class RefusedError(MstError):
-    """The image was refused: no burn goes on, and flash starts what it would have started without it."""
+    """The image was refused: no burn is under way, and flash starts the same image as before."""
 
 
 class NotStartedError(RefusedError):
-    """mstflint was not even started, so that nothing is known about the image or the NIC."""
+    """mstflint was not started: nothing is known about the image or the NIC."""
 
 
 def vendor(psid: str) -> str:
-    """Who chose a PSID: ``NVIDIA`` for ``MT_0000000359``; an OEM's cards take that OEM's images only."""
+    """The vendor of a PSID: ``NVIDIA`` for ``MT_0000000359``. An OEM's NICs only take that OEM's images."""
     return next((name for letters, name in VENDORS.items() if psid.startswith(letters)), "an unknown vendor")
 
 
@@ -118,7 +116,7 @@ def read_image(system: System, path: str) -> Image:
     """Look into an image file.
 
     Raises:
-        MstError: it is no image.
+        MstError: it is not an image.
 
     """
     facts = _facts(system, ["mstflint", "-i", path, "query"])
@@ -132,7 +130,7 @@ def digest(system: System, path: str) -> str:
         MstError: it cannot be read.
 
     """
-    return _run(system, ["sha256sum", path]).split()[0]
+    return _explained(system, system.query, ["sha256sum", path]).split()[0]
 
 
 def verify_image(system: System, path: str) -> None:
@@ -142,13 +140,13 @@ def verify_image(system: System, path: str) -> None:
         MstError: it is damaged.
 
     """
-    _run(system, ["mstflint", "-i", path, "verify"])
+    _explained(system, system.query, ["mstflint", "-i", path, "verify"])
 
 
 def under_way(system: System, bdf: str) -> bool:
-    """Whether a burn of this NIC was started in this boot and nobody has looked at its end yet.
+    """Whether a burn of this NIC was started in this boot, and its result has not been read yet.
 
-    Such a burn is followed by :func:`burn`, which then starts no other. In doubt there is none.
+    :func:`burn` follows such a burn instead of starting another one. False if systemd cannot be asked.
     """
     try:
         return _state(system, _unit(bdf))["ActiveState"] not in ("inactive", "failed")
@@ -159,7 +157,7 @@ def under_way(system: System, bdf: str) -> bool:
 def burn(system: System, bdf: str, path: str, progress: Callable[[str], None]) -> None:
     """Burn an image; returns when it is in flash.
 
-    It runs as a unit of systemd's: what started it may be killed meanwhile, and finds it again.
+    It runs in a systemd unit of its own: a caller that is killed meanwhile finds it again.
 
     Args:
         system: the host.
@@ -169,15 +167,15 @@ def burn(system: System, bdf: str, path: str, progress: Callable[[str], None]) -
 
     Raises:
         NotStartedError: nothing was started.
-        RefusedError: mstflint, or the firmware, did not take the image.
-        MstError: it failed on the way, or has not ended in time.
+        RefusedError: mstflint or the firmware refused the image.
+        MstError: it failed later, or has not ended in time.
 
     """
     unit = _unit(bdf)
     log = f"{LOGS}/{unit}.log"
     before = _state(system, unit)["ActiveState"]
     if before == "failed":
-        # Left by a hook that was killed before it saw this; systemd-run would refuse: "was already loaded".
+        # From a hook that was killed before it read this; systemd-run would refuse: "was already loaded".
         system.run(["systemctl", "reset-failed", unit])
     if before in ("inactive", "failed"):
         system.files.install(log, b"")
@@ -194,7 +192,7 @@ def burn(system: System, bdf: str, path: str, progress: Callable[[str], None]) -
 
 
 def _unit(bdf: str) -> str:
-    """The unit of systemd's that burns the NIC; one for all of its ports, which share their flash."""
+    """The systemd unit that burns the NIC; the same for all its ports, which share their flash."""
     return f"ovn-offload-burn-{bdf.rpartition('.')[0].replace(':', '-')}.service"
 
 
@@ -202,7 +200,7 @@ def _start(system: System, unit: str, log: str, argv: list[str]) -> None:
     output = [f"--property=StandardOutput=append:{log}", "--property=StandardError=inherit"]
     argv = ["systemd-run", f"--unit={unit}", "--property=RemainAfterExit=yes", *output, "--", *argv]
     try:
-        _run(system, argv)
+        _explained(system, system.run, argv)
     except MstError as error:
         if error.returncode is None or _state(system, unit)["ActiveState"] != "inactive":
             raise  # it may have been started
@@ -210,15 +208,15 @@ def _start(system: System, unit: str, log: str, argv: list[str]) -> None:
 
 
 def _is_refusal(said: str) -> bool:
-    """Whether mstflint, which ended by itself, left alone what flash starts; in doubt not."""
+    """Whether mstflint, which ended by itself, did not change what flash starts; False if unclear."""
     if VERDICT.search(said):
         return True
     return "-E-" in said and not WRITING.search(said) and not STAGE.search(said.replace("\r", "\n"))
 
 
 def _follow(system: System, unit: str, log: str, progress: Callable[[str], None]) -> dict[str, str]:
-    """Wait for the unit's end, and say how far it is whenever that changes by a tenth."""
-    end, said = system.now() + LONGEST_BURN, ""
+    """Wait for the unit's end, and report progress in steps of ten percent."""
+    end, said = system.now() + BURN_TIMEOUT_S, ""
     while True:
         state = _state(system, unit)
         steps = list(PROGRESS.finditer(system.files.read(log)))
@@ -235,14 +233,14 @@ def _follow(system: System, unit: str, log: str, progress: Callable[[str], None]
             argv = ["mstflint", "burn"]
             raise MstError(
                 CommandError(argv, "mstflint burn"),
-                f"the burn has not ended within {LONGEST_BURN / 60:.0f} min, and goes on as {unit}",
+                f"the burn has not ended within {BURN_TIMEOUT_S / 60:.0f} min, and continues as {unit}",
                 "do not restart the host; see systemctl status of that unit",
             )
-        system.sleep(LOOK_EVERY)
+        system.sleep(POLL_S)
 
 
 def _state(system: System, unit: str) -> dict[str, str]:
-    shown = system.run(["systemctl", "show", "-p", "ActiveState,SubState,Result,ExecMainStatus", unit])
+    shown = system.query(["systemctl", "show", "-p", "ActiveState,SubState,Result,ExecMainStatus", unit])
     pairs = (line.partition("=") for line in shown.splitlines())
     return {
         "ActiveState": "inactive",
@@ -254,15 +252,15 @@ def _state(system: System, unit: str) -> dict[str, str]:
 
 
 def _facts(system: System, argv: list[str]) -> dict[str, str]:
-    text = _run(system, argv)
+    text = _explained(system, system.query, argv)
     facts = {match["name"]: match["value"] for match in FACT.finditer(text)}
     if not {"FW Version", "PSID"} <= set(facts):
-        raise MstError(CommandError(argv, "mstflint"), f"mstflint says neither version nor PSID of {argv[2]}")
+        raise MstError(CommandError(argv, "mstflint"), f"mstflint reports no version and PSID of {argv[2]}")
     return facts
 
 
-def _run(system: System, argv: list[str]) -> str:
+def _explained(system: System, how: Callable[..., str], argv: list[str]) -> str:
     try:
-        return system.run(argv, timeout=PATIENCE)
+        return how(argv, timeout=TIMEOUT_S)
     except CommandError as error:
         raise msterrors.explain(system, error) from error

@@ -33,7 +33,7 @@ def _message() -> Untyped:
     return DcbMessage
 
 
-class Dcbnl:
+class DcbClient:
     """One rtnetlink socket for the data centre bridging of all netdevs."""
 
     def __init__(self) -> None:

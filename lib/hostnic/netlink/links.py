@@ -75,7 +75,7 @@ def _address_message() -> Untyped:
     return AddressMessage
 
 
-class Links:
+class LinksClient:
     """Reads and changes the netdevs of this network namespace."""
 
     def __init__(self) -> None:
@@ -89,19 +89,19 @@ class Links:
         names: dict[int, str] = {item["index"]: held["IFNAME"] for item, held in found}
         return sorted((_link(item, held, names) for item, held in found), key=lambda link: link.ifindex)
 
-    def addresses(self, name: str) -> list[str]:
-        """IPv4 and IPv6 addresses of ``name``, link-local ones included."""
-        index = self._index(name)
+    def addresses(self, link: str) -> list[str]:
+        """IPv4 and IPv6 addresses of ``link``, link-local ones included."""
+        index = self._index(link)
         found = self._channel.request(_address_message()(), GETADDR, DUMP)
         return [_address(_held(item)) for item in found if item["index"] == index]
 
-    def set_master(self, name: str, master: str | None) -> None:
-        """Enslave ``name``, or release it."""
-        self._change(name, attrs=[("MASTER", self._index(master) if master else 0)])
+    def set_master(self, link: str, master: str | None) -> None:
+        """Enslave ``link``, or release it."""
+        self._change(link, attrs=[("MASTER", self._index(master) if master else 0)])
 
-    def set_up(self, name: str, up: bool) -> None:
-        """Set ``name`` up or down."""
-        self._change(name, flags=IFF_UP if up else 0, change=IFF_UP)
+    def set_up(self, link: str, up: bool) -> None:
+        """Set ``link`` up or down."""
+        self._change(link, flags=IFF_UP if up else 0, change=IFF_UP)
 
     def _change(self, name: str, attrs: list[tuple[str, int]] | None = None, **fields: int) -> None:
         message = _message()()

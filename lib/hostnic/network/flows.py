@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which datapath flows run in the NIC, which do not, and why not as far as kernel and OVS tell."""
+"""Which datapath flows run in the NIC, which do not, and why, as far as the kernel and OVS report it."""
 
 import re
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ class Flow:
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What decides about offload besides a flow itself.
+    """What decides about offload besides the flow itself.
 
     Attributes:
         hw_offload, tc_policy: OVS' settings.
@@ -56,7 +56,7 @@ class Surroundings:
 
 
 def parse(dump: str) -> list[Flow]:
-    """The flows of a dump; lines that are none are skipped."""
+    """The flows of a dump; other lines are skipped."""
     found: list[Flow] = []
     for line in dump.splitlines():
         port, actions = IN_PORT.search(line), ACTIONS.search(line)
@@ -98,6 +98,6 @@ def why_not(flow: Flow, around: Surroundings) -> str:
 
 
 def _matches(text: str, key: str) -> bool:
-    """Whether the flow cares about ``key``; in a full dump unmatched fields show a mask of zero."""
+    """Whether the flow matches on ``key``; in a full dump, fields that do not matter have a mask of zero."""
     found = re.search(rf"\b{key}\(([^)]*)\)", text.partition("actions:")[0])
     return found is not None and any(not re.search(r"/(0x)?0+$", part) for part in found.group(1).split(","))

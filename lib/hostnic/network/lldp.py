@@ -34,7 +34,7 @@ def neighbours(system: System, links: Iterable[Link]) -> dict[str, Neighbour]:
     wanted = {link.ifindex: link.name for link in links}
     if not system.files.exists(FRAMES):
         try:
-            return from_json(system.run(["networkctl", "lldp", "--json=short"]), set(wanted.values()))
+            return from_json(system.query(["networkctl", "lldp", "--json=short"]), set(wanted.values()))
         except OSError:
             return {}
     found: dict[str, Neighbour] = {}

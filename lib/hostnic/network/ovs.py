@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Open vSwitch through its own tools. ovn-chassis is the writer of its settings; here they are read."""
+"""Open vSwitch through its own tools, read only: ovn-chassis sets its options."""
 
 import json
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ def rows(output: str) -> list[Row]:
     """``ovs-vsctl --format=json``'s output, row by row.
 
     Raises:
-        CommandError: it is no such output.
+        CommandError: it is not such output.
 
     """
     try:
@@ -58,7 +58,7 @@ def _value(cell: object) -> object:
 
 
 def _list(system: System, table: str, *columns: str) -> list[Row]:
-    output = system.run(["ovs-vsctl", "--format=json", "list", table])
+    output = system.query(["ovs-vsctl", "--format=json", "list", table])
     return [{key: row.get(key) for key in columns} for row in rows(output)]
 
 
@@ -82,4 +82,4 @@ def settings(system: System) -> Settings:
 
 def dump_flows(system: System, kind: str) -> str:
     """Datapath flows as text; ``kind`` is ``offloaded``, ``non-offloaded`` or ``all``."""
-    return system.run([*DUMP, f"type={kind}"])
+    return system.query([*DUMP, f"type={kind}"])

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether the host still reaches what it reached before: the question of a confirmed change.
+"""Whether the host still reaches what it reached before a change of its network.
 
 Before cutting a live bond, :func:`baseline` notes which of the gateways and given addresses answer;
-after it, :func:`lost` waits for them to answer again. What did not answer before (a gateway that
-drops ICMP, say) proves nothing and is left out.
+after it, :func:`lost` waits for them to answer again. An address that did not answer before (a gateway
+that drops ICMP, for example) is left out.
 """
 
 from collections.abc import Iterable
@@ -21,9 +21,9 @@ def gateways(system: System) -> tuple[str, ...]:
 
 
 def answers(system: System, address: str) -> bool:
-    """One echo request, one second."""
+    """Whether it answers one echo request within a second."""
     try:
-        system.run(["ping", "-n", "-q", "-c", "1", "-W", "1", address], timeout=5.0)
+        system.query(["ping", "-n", "-q", "-c", "1", "-W", "1", address], timeout=5.0)
     except CommandError:
         return False
     return True
@@ -37,7 +37,7 @@ def baseline(system: System, given: Iterable[str] = ()) -> tuple[str, ...]:
 
 
 def lost(system: System, before: Iterable[str], deadline: float) -> tuple[str, ...]:
-    """Those of ``before`` that do not answer within ``deadline`` seconds, asked until they do."""
+    """Those of ``before`` that do not answer within ``deadline`` seconds; each is pinged until it answers."""
     end = system.now() + deadline
     missing = tuple(before)
     while True:

@@ -12,7 +12,7 @@ from hostnic.system import System
 ROUTES = "/proc/net/route"
 ROUTES6 = "/proc/net/ipv6_route"
 LINK_LOCAL, MULTICAST = "fe80", "ff00"
-"""Beginnings of IPv6 destinations that the kernel gives a route to each netdev that is up."""
+"""Prefixes of IPv6 destinations to which the kernel adds a route for each netdev that is up."""
 
 GATEWAY_FLAG = 0x2
 DEFAULT = ("0.0.0.0/0", "::/0")
@@ -68,7 +68,7 @@ def _rows(system: System, path: str, columns: Mapping[int, int]) -> Iterator[tup
     try:
         lines = system.files.read(path).splitlines()
     except OSError:
-        return  # there is no such protocol
+        return  # the kernel lacks this protocol
     for line in lines:
         row = line.split()
         texts = [(row[column], bits // 4) for column, bits in columns.items() if column < len(row)]

@@ -7,9 +7,8 @@ from converge import StepError
 
 from hostnic.devices import lag
 from hostnic.devices.lag import Lag
-from hostnic.ops import refusal
+from hostnic.ops import refusal, until
 from hostnic.ops.members import distributes_alone
-from hostnic.ops.waiting import until
 from hostnic.system import Link, System
 
 
@@ -45,7 +44,7 @@ class LeaveToOthers:
     netdev: str
 
     def run(self, system: System) -> None:
-        """Look at all members right before the write; what a plan saw may be minutes old."""
+        """Look at all members right before the write; what the plan was made from may be minutes old."""
         bond = _link(system, self.netdev).master
         others = [
             link.name for link in system.links.all() if link.master == bond and link.name != self.netdev
@@ -53,14 +52,14 @@ class LeaveToOthers:
         if bond and distributes_alone(system, bond, self.netdev, others):
             raise StepError(
                 f"no other port of {bond} carries traffic, and {self.netdev} would leave it",
-                f"mend {' or '.join(others) or 'the other port'} first, or let a reboot do it",
+                f"fix {' or '.join(others) or 'the other port'} first, or let a reboot do it",
             )
         LeaveBond(self.netdev).run(system)
 
 
 @dataclass(frozen=True)
 class JoinBond:
-    """Make ``netdev`` a member of ``bond``. The bond takes it only while down, and sets it up itself."""
+    """Make ``netdev`` a member of ``bond``. The bond only accepts it while it is down."""
 
     netdev: str
     bond: str
@@ -89,8 +88,8 @@ class JoinBond:
 class AwaitLag:
     """Wait until the NIC with the ports ``bdfs`` bonds them itself (VF-LAG).
 
-    On a kernel that does not tell (see :mod:`hostnic.devices.lag`) this waits for the whole deadline and
-    then lets the plan go on; ``Lag.active`` stays None and ``verify`` says so.
+    On a kernel that does not report it (see :mod:`hostnic.devices.lag`) this waits for the whole deadline and
+    succeeds; ``Lag.active`` stays None, which ``verify`` reports.
     """
 
     bdfs: tuple[str, ...]
@@ -102,7 +101,7 @@ class AwaitLag:
 
         def active() -> bool:
             last[:] = [lag.read(system, bdf) for bdf in self.bdfs]
-            return all(port.active is True and port.type in (None, "switchdev") for port in last)
+            return all(port.vf_lag for port in last)
 
         if until(system, active, self.deadline) or any(port.active is None for port in last):
             return

@@ -18,7 +18,7 @@ class InstallFile:
     mode: int = 0o644
 
     def run(self, system: System) -> None:
-        """Install it unless it already reads so."""
+        """Install it if the content differs."""
         if holds(system, self.path, self.content):
             return
         try:
@@ -26,7 +26,7 @@ class InstallFile:
         except OSError as error:
             raise StepError(f"cannot write {self.path}: {refusal.words(error)}") from error
         if not holds(system, self.path, self.content):
-            raise StepError(f"{self.path} reads back otherwise than it was written")
+            raise StepError(f"{self.path} does not read back as it was written")
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class RemoveTree:
     path: str
 
     def run(self, system: System) -> None:
-        """Remove the files, then the emptied directories."""
+        """Remove the files, then the empty directories."""
         try:
             if system.files.exists(self.path):
                 self._remove(system, self.path)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from converge import StepError
 
-from hostnic.ops.waiting import until
+from hostnic.ops import until
 from hostnic.system import System
 
 MEMBER_DEADLINE = 45.0

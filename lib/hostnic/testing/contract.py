@@ -12,10 +12,13 @@ from collections.abc import Callable
 
 from converge import StepError
 
-from hostnic import ops
 from hostnic.devices import discover, pci
-from hostnic.devices.model import Lag, Pf
+from hostnic.devices.lag import Lag
+from hostnic.devices.model import Pf
 from hostnic.machine import Machine
+from hostnic.ops.bonding import AwaitLag, JoinBond, LeaveBond
+from hostnic.ops.eswitch import SetEswitchMode, SetHwTcOffload
+from hostnic.ops.vf import BindVf, CreateVfs, DestroyVfs, SetAutoprobe, UnbindVf
 from hostnic.recorder import Recorder
 from hostnic.system import System
 from hostnic.testing.host import FakeHost
@@ -75,31 +78,31 @@ def plain(system: System, _fault: Fault) -> list[str]:
 
 def _free(system: System) -> None:
     for _, netdev in PORTS:
-        ops.LeaveBond(netdev).run(system)
+        LeaveBond(netdev).run(system)
 
 
 def _prepare(system: System, count: int) -> None:
     for bdf, _ in PORTS:
-        ops.SetAutoprobe(bdf, False).run(system)
-        ops.CreateVfs(bdf, count).run(system)
+        SetAutoprobe(bdf, False).run(system)
+        CreateVfs(bdf, count).run(system)
 
 
 def _switch(system: System) -> None:
     for bdf, netdev in PORTS:
-        ops.SetEswitchMode(bdf, "switchdev").run(system)
-        ops.SetHwTcOffload(netdev, True).run(system)
+        SetEswitchMode(bdf, "switchdev").run(system)
+        SetHwTcOffload(netdev, True).run(system)
 
 
 def _join(system: System) -> None:
     for _, netdev in PORTS:
-        ops.JoinBond(netdev, BOND).run(system)
+        JoinBond(netdev, BOND).run(system)
 
 
 def _bind(system: System) -> None:
     for bdf, _ in PORTS:
-        ops.SetAutoprobe(bdf, True).run(system)
+        SetAutoprobe(bdf, True).run(system)
         for address in pci.vf_addresses(system, bdf).values():
-            ops.BindVf(address).run(system)
+            BindVf(address).run(system)
 
 
 def _converge(system: System) -> None:
@@ -107,7 +110,7 @@ def _converge(system: System) -> None:
     _prepare(system, 2)
     _switch(system)
     _join(system)
-    ops.AwaitLag((P0, P1)).run(system)
+    AwaitLag((P0, P1)).run(system)
     _bind(system)
 
 
@@ -121,10 +124,10 @@ def converge(system: System, _fault: Fault) -> list[str]:
     seen += ["converged:", *look(system), "written:", *recorder.writes]
     again = Recorder(system)
     for bdf, _ in PORTS:
-        ops.CreateVfs(bdf, 2).run(again)
+        CreateVfs(bdf, 2).run(again)
     _switch(again)
     _join(again)
-    ops.AwaitLag((P0, P1)).run(again)
+    AwaitLag((P0, P1)).run(again)
     _bind(again)
     return [*seen, f"written again: {again.writes}"]
 
@@ -156,8 +159,8 @@ def refusals(system: System, _fault: Fault) -> list[str]:
         said(lambda: system.files.write(bind, address)),
         said(lambda: system.files.write(unbind, address)),
         said(lambda: system.files.write(unbind, address)),
-        said(lambda: ops.SetAutoprobe(P0, False).run(system)),
-        said(lambda: ops.BindVf(address).run(system)),
+        said(lambda: SetAutoprobe(P0, False).run(system)),
+        said(lambda: BindVf(address).run(system)),
         said(lambda: system.devlink.set_eswitch_mode(P0, "switchdev")),
         said(lambda: system.devlink.set_param(P0, "flow_steering_mode", "dmfs")),
         said(lambda: system.devlink.set_param(P0, "flow_steering_mode", "smfs")),
@@ -172,20 +175,20 @@ def multiport(system: System, _fault: Fault) -> list[str]:
     """``esw_multiport`` and the bond exclude each other."""
     _free(system)
     _switch(system)
-    seen = [said(lambda: ops.SetDevlinkParam(P0, "esw_multiport", True).run(system))]
-    seen.append(said(lambda: ops.JoinBond(UPLINK0, BOND).run(system)))
+    seen = [said(lambda: system.devlink.set_param(P0, "esw_multiport", True))]
+    seen.append(said(lambda: JoinBond(UPLINK0, BOND).run(system)))
     return seen + look(system)
 
 
 def lag_lost(system: System, _fault: Fault) -> list[str]:
     """A bond broken under bound VFs: the LAG does not come back until the driver restarts."""
     _converge(system)
-    ops.LeaveBond(UPLINK0).run(system)
+    LeaveBond(UPLINK0).run(system)
     seen = look(system)
     for bdf, _ in PORTS:
         for address in pci.vf_addresses(system, bdf).values():
-            ops.UnbindVf(address).run(system)
-    ops.JoinBond(UPLINK0, BOND).run(system)
+            UnbindVf(address).run(system)
+    JoinBond(UPLINK0, BOND).run(system)
     return seen + look(system)
 
 
@@ -196,7 +199,7 @@ def bound_too_early(system: System, _fault: Fault) -> list[str]:
     _switch(system)
     _bind(system)
     _join(system)
-    return [said(lambda: ops.AwaitLag((P0, P1), 3.0).run(system)), *look(system)]
+    return [said(lambda: AwaitLag((P0, P1), 3.0).run(system)), *look(system)]
 
 
 def back_to_legacy(system: System, _fault: Fault) -> list[str]:
@@ -204,11 +207,11 @@ def back_to_legacy(system: System, _fault: Fault) -> list[str]:
     _converge(system)
     for bdf, _ in PORTS:
         for address in pci.vf_addresses(system, bdf).values():
-            ops.UnbindVf(address).run(system)
+            UnbindVf(address).run(system)
     _free(system)
     for bdf, _ in PORTS:
-        ops.SetEswitchMode(bdf, "legacy").run(system)
-        ops.DestroyVfs(bdf).run(system)
+        SetEswitchMode(bdf, "legacy").run(system)
+        DestroyVfs(bdf).run(system)
     _join(system)
     return look(system)
 
@@ -217,26 +220,26 @@ def faults(system: System, fault: Fault) -> list[str]:
     """The card's faults as the operations report them."""
     num_vfs = pci.attribute(P0, "sriov_numvfs")
     _free(system)
-    ops.SetAutoprobe(P0, False).run(system)
+    SetAutoprobe(P0, False).run(system)
     fault(P0, "numvfs_enomem", "1")
-    seen = [said(lambda: ops.CreateVfs(P0, 2).run(system))]
+    seen = [said(lambda: CreateVfs(P0, 2).run(system))]
     fault(P0, "numvfs_enomem", "0")
     fault(P0, "vf_delay_ms", "3000")
     system.files.write(num_vfs, "2")
     seen.append(f"promised: {pci.num_vfs(system, P0)}, {pci.vfs_present(system, P0)}")
     seen.append(said(lambda: system.files.write(num_vfs, "1")))
-    seen.append(said(lambda: ops.SetEswitchMode(P0, "switchdev").run(system)))
+    seen.append(said(lambda: SetEswitchMode(P0, "switchdev").run(system)))
     system.sleep(4.0)
     seen.append(f"late: {pci.num_vfs(system, P0)}, {pci.vfs_present(system, P0)}")
     fault(P0, "vf_delay_ms", "0")
     fault(P0, "mode_fail", "1")
-    seen.append(said(lambda: ops.SetEswitchMode(P0, "switchdev").run(system)))
+    seen.append(said(lambda: SetEswitchMode(P0, "switchdev").run(system)))
     fault(P0, "mode_fail", "0")
-    seen.append(said(lambda: ops.SetEswitchMode(P0, "switchdev").run(system)))
-    ops.SetEswitchMode(P1, "switchdev").run(system)
+    seen.append(said(lambda: SetEswitchMode(P0, "switchdev").run(system)))
+    SetEswitchMode(P1, "switchdev").run(system)
     fault(P0, "lag_never", "1")
     _join(system)
-    seen.append(said(lambda: ops.AwaitLag((P0, P1), 3.0).run(system)))
+    seen.append(said(lambda: AwaitLag((P0, P1), 3.0).run(system)))
     return seen + look(system)
 
 

@@ -8,12 +8,13 @@
 import sys
 from collections.abc import Callable
 
-from hostnic import ops
 from hostnic.machine import Machine
 from hostnic.netlink import dcb
 from hostnic.netlink.dcb import App, Dcb, Ets, Pfc
 from hostnic.ops import members
+from hostnic.ops.bonding import LeaveBond
 from hostnic.ops.dcb import SetApps, SetEts, SetPfc, TakeDcbx
+from hostnic.ops.eswitch import SetEswitchMode
 from hostnic.system import System
 from hostnic.testing.contract import BOND, P0, UPLINK0, UPLINK1, said
 from hostnic.testing.host import FakeHost
@@ -64,11 +65,11 @@ def bridging(system: System, fault: Fault) -> list[str]:
         seen.append(said(lambda op=op: op.run(system)))
     for netdev, other in ((UPLINK0, UPLINK1), (UPLINK1, UPLINK0)):
         seen.append(said(lambda n=netdev, o=other: SetPfc(n, (3,), 20, BOND, (o,)).run(system)))
-        seen.append(said(lambda n=netdev: ops.AwaitMember(n, BOND, settle=2.0).run(system)))
+        seen.append(said(lambda n=netdev: members.AwaitMember(n, BOND, settle=2.0).run(system)))
         seen.append(f"distributing: {members.is_distributing(system, BOND, netdev)}")
     seen += ["set:", *look(system), *look(system, UPLINK1)]
-    ops.LeaveBond(UPLINK0).run(system)
-    ops.SetEswitchMode(P0, "switchdev").run(system)
+    LeaveBond(UPLINK0).run(system)
+    SetEswitchMode(P0, "switchdev").run(system)
     seen += ["after a mode change:", *look(system)]
     fault(P0, 3)
     seen.append(said(lambda: SetEts(UPLINK0, ROCE).run(system)))

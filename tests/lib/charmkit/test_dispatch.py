@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from charmkit.dispatch import Dispatcher
+from charmkit.dispatch.dispatcher import Dispatcher
 from converge import Severity
 from hostnic.boot import units
 from hostnic.process import CommandError

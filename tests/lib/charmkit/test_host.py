@@ -149,7 +149,7 @@ def test_wake_ups_that_cannot_be_installed_are_a_warning_of_their_own(
             raise OSError(28, "No space left on device")
         install(path, content, mode)
 
-    monkeypatch.setattr(demo.host, "install", refuse)
+    monkeypatch.setattr(demo.host.files, "install", refuse)
     emit(demo, "config_changed")
     assert demo.calls[-1] == "tell: tools, the service that wakes this unit"
 

@@ -164,14 +164,14 @@ def acknowledged(number: int, code: int = 0) -> bytes:
 
 
 @contextlib.contextmanager
-def client(*answers: bytes) -> Iterator[tuple[dcbnl.Dcbnl, socket.socket]]:
+def client(*answers: bytes) -> Iterator[tuple[dcbnl.DcbClient, socket.socket]]:
     """A client whose kernel gives these answers, and the kernel's end of its socket."""
     near, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     channel = netlink.Channel.__new__(netlink.Channel)
     channel._socket, channel._numbers = near, iter(range(1, 99))
     for answer in answers:
         far.send(answer)
-    made = dcbnl.Dcbnl.__new__(dcbnl.Dcbnl)
+    made = dcbnl.DcbClient.__new__(dcbnl.DcbClient)
     made._channel = channel
     with near, far:
         yield made, far

@@ -92,7 +92,7 @@ def test_one_unreadable_device_is_one_finding_and_the_others_go_on() -> None:
 @pytest.mark.parametrize(
     "call", ["read", "eswitch_mode", "devlink_param", "device_info", "hw_tc_offload", "listdir"]
 )
-def test_no_call_that_fails_takes_the_other_nic_along(call: str) -> None:
+def test_a_call_that_fails_does_not_affect_the_other_nic(call: str) -> None:
     host = FakeHost([card("3b"), card("5e")])
     target = UPLINK0 if call == "hw_tc_offload" else P0
     host.fail(call, target, OSError(errno.EIO, "no"), times=None)

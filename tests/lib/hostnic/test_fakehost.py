@@ -4,7 +4,11 @@
 import errno
 
 import pytest
-from hostnic import ops
+from hostnic.ops.bonding import JoinBond, LeaveBond
+from hostnic.ops.boot import DisableUnit, EnableUnit
+from hostnic.ops.eswitch import SetEswitchMode, SetHwTcOffload, SetSteeringMode
+from hostnic.ops.files import InstallFile, RemoveFile
+from hostnic.ops.vf import BindVf, CreateVfs, SetAutoprobe, UnbindVf
 from hostnic.recorder import Recorder
 from hostnic.testing import FakeHost, card
 from hostnic.testing.states import converged, free, switchdev, with_vfs
@@ -34,7 +38,7 @@ def test_numvfs_refuses_as_the_kernel_does(value: str, number: int) -> None:
 
 
 def test_the_same_numvfs_again_is_no_error() -> None:
-    with_vfs(FakeHost(), 2).write(NUM_VFS, "2")
+    with_vfs(FakeHost(), 2).files.write(NUM_VFS, "2")
 
 
 def test_vfs_of_the_second_port_follow_those_that_the_first_could_have() -> None:
@@ -57,33 +61,33 @@ def test_vf_lag_forms_with_both_ports_in_switchdev_and_vfs_unbound() -> None:
 def test_vf_lag_does_not_form_in_other_bond_modes(mode: str) -> None:
     host = switchdev(FakeHost())
     host.network.bonds["bond0"].mode = mode
-    ops.JoinBond(UPLINK0, "bond0").run(host)
-    ops.JoinBond(UPLINK1, "bond0").run(host)
+    JoinBond(UPLINK0, "bond0").run(host)
+    JoinBond(UPLINK1, "bond0").run(host)
     assert lag(host) is None
 
 
 def test_vf_lag_does_not_form_with_more_than_64_vfs_offered() -> None:
     host = switchdev(FakeHost([card(total_vfs=65)]))
-    ops.JoinBond(UPLINK0, "bond0").run(host)
-    ops.JoinBond(UPLINK1, "bond0").run(host)
+    JoinBond(UPLINK0, "bond0").run(host)
+    JoinBond(UPLINK1, "bond0").run(host)
     assert lag(host) is None
 
 
 def test_vf_lag_does_not_form_with_a_third_member() -> None:
     host = switchdev(FakeHost([card("3b"), card("5e")]))
     for netdev in ("enp94s0f0np0", UPLINK0, UPLINK1):
-        ops.JoinBond(netdev, "bond0").run(host)
+        JoinBond(netdev, "bond0").run(host)
     assert lag(host) is None
 
 
 def test_vf_lag_broken_with_bound_vfs_does_not_come_back_until_the_driver_restarts() -> None:
     host = converged(FakeHost())
-    ops.LeaveBond(UPLINK0).run(host)
+    LeaveBond(UPLINK0).run(host)
     assert lag(host) is None
     assert any("driver restart required" in line for line in host.log)
     for vf in [vf for port in host.cards[0].ports for vf in port.vfs]:
-        ops.UnbindVf(vf.bdf).run(host)
-    ops.JoinBond(UPLINK0, "bond0").run(host)
+        UnbindVf(vf.bdf).run(host)
+    JoinBond(UPLINK0, "bond0").run(host)
     assert lag(host) is None
     host.reboot()
     assert lag(host) == "roce"
@@ -91,7 +95,7 @@ def test_vf_lag_broken_with_bound_vfs_does_not_come_back_until_the_driver_restar
 
 def test_esw_multiport_excludes_the_bond() -> None:
     host = switchdev(FakeHost())
-    ops.SetDevlinkParam(P0, "esw_multiport", True).run(host)
+    host.devlink.set_param(P0, "esw_multiport", True)
     with pytest.raises(OSError, match="Can't enslave while esw_multiport is enabled"):
         host.links.set_master(UPLINK0, "bond0")
 
@@ -140,7 +144,7 @@ def test_at_boot_early_units_run_before_the_bond_is_formed_and_late_ones_after()
 def test_the_host_is_unreachable_while_its_bond_is_cut() -> None:
     host = free(FakeHost())
     assert not host.reachable
-    ops.JoinBond(UPLINK0, "bond0").run(host)
+    JoinBond(UPLINK0, "bond0").run(host)
     assert not host.reachable
     host.sleep(1.0)
     assert host.reachable
@@ -161,20 +165,20 @@ def test_faults_come_when_asked_for() -> None:
 def test_the_recorder_and_the_model_use_the_same_words() -> None:
     host = free(FakeHost())
     recorder = Recorder(host)
-    ops.SetAutoprobe(P0, False).run(recorder)
-    ops.CreateVfs(P0, 2).run(recorder)
-    ops.SetSteeringMode(P0, "dmfs").run(recorder)
-    ops.SetEswitchMode(P0, "switchdev").run(recorder)
-    ops.SetHwTcOffload(UPLINK0, False).run(recorder)
-    ops.SetAutoprobe(P0, True).run(recorder)
-    ops.BindVf(VF0).run(recorder)
-    ops.UnbindVf(VF0).run(recorder)
-    ops.JoinBond(UPLINK0, "bond0").run(recorder)
-    ops.LeaveBond(UPLINK0).run(recorder)
-    ops.InstallFile("/etc/systemd/system/x.service", LATE).run(recorder)
-    ops.EnableUnit("x.service").run(recorder)
-    ops.DisableUnit("x.service").run(recorder)
-    ops.RemoveFile("/etc/systemd/system/x.service").run(recorder)
+    SetAutoprobe(P0, False).run(recorder)
+    CreateVfs(P0, 2).run(recorder)
+    SetSteeringMode(P0, "dmfs").run(recorder)
+    SetEswitchMode(P0, "switchdev").run(recorder)
+    SetHwTcOffload(UPLINK0, False).run(recorder)
+    SetAutoprobe(P0, True).run(recorder)
+    BindVf(VF0).run(recorder)
+    UnbindVf(VF0).run(recorder)
+    JoinBond(UPLINK0, "bond0").run(recorder)
+    LeaveBond(UPLINK0).run(recorder)
+    InstallFile("/etc/systemd/system/x.service", LATE).run(recorder)
+    EnableUnit("x.service").run(recorder)
+    DisableUnit("x.service").run(recorder)
+    RemoveFile("/etc/systemd/system/x.service").run(recorder)
     recorder.links.set_up(UPLINK0, True)
     assert recorder.writes == host.trace
     assert len(recorder.writes) == 15

@@ -7,9 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from hostnic import process
 from hostnic.machine import Machine
 from hostnic.process import CommandError
+from hostnic.recorder import Recorder
 
 LIB = Path(__file__).parents[3] / "lib"
 
@@ -66,15 +66,19 @@ def test_the_trace_has_each_write_before_it_is_made(tmp_path: Path, monkeypatch:
     ]
 
 
-def test_reading_commands_are_no_writes() -> None:
-    assert process.only_reads(["systemctl", "is-enabled", "x"])
-    assert process.only_reads(["mstconfig", "-d", "3b:00.0", "-e", "query"])
-    assert not process.only_reads(["systemctl", "enable", "x"])
-    assert not process.only_reads(["netplan", "generate"])
+def test_queries_are_no_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OVN_OFFLOAD_TRACE", str(tmp_path / "trace"))
+    recorder = Recorder(Machine())
+    recorder.query(["true", "read"])
+    assert (recorder.writes, recorder.spawned) == ([], [("true", "read")])
+    recorder.run(["true", "write"])
+    assert (recorder.writes, recorder.spawned[1:]) == (["run true write"], [("true", "write")])
+    lines = [json.loads(line) for line in (tmp_path / "trace").read_text().splitlines()]
+    assert lines == [{"verb": "run", "arguments": ["true", "write"]}]
 
 
-def test_a_process_gets_its_input_and_a_known_locale() -> None:
-    assert Machine().run(["cat"], stdin="x") == "x"
+def test_a_process_gets_no_input_and_a_known_locale() -> None:
+    assert Machine().query(["cat"]) == ""
     assert Machine().run(["sh", "-c", "echo $LC_ALL"]) == "C\n"
 
 
@@ -119,7 +123,7 @@ def test_an_unused_machine_costs_nothing_and_a_used_one_no_asyncio() -> None:
     script = (
         "import sys; from hostnic.machine import Machine; machine = Machine();"
         "assert not any(name.startswith('pyroute2') for name in sys.modules);"
-        "machine.links();"
+        "machine.links.all();"
         "assert 'asyncio' not in sys.modules;"
         "import pyroute2.netlink, pyroute2; assert pyroute2.IPRoute"
     )

@@ -12,7 +12,8 @@ from hostnic.ops.dcb import SetApps, SetEts, SetPause, SetPfc, TakeDcbx
 from hostnic.ops.members import AwaitMember, is_distributing
 from hostnic.system import Pause
 from hostnic.testing import FakeHost, card
-from hostnic.testing.dcb import QUIRKS, FakeDcb
+from hostnic.testing.doors import FileDoor
+from hostnic.testing.nic.dcb import QUIRKS, FakeDcb
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -112,10 +113,17 @@ def test_without_the_wait_before_the_first_read_the_model_notices_the_blackout(h
 class ToldOtherwise(FakeHost):
     """A host one of whose attributes reads as the test says."""
 
-    told: tuple[str, str] = ("", "")
+    def __init__(self) -> None:
+        super().__init__()
+        self.told = ("", "")
+        self.files = Told(self)
+
+
+class Told(FileDoor):
+    kernel: ToldOtherwise
 
     def read(self, path: str) -> str:
-        return self.told[1] if path == self.told[0] else super().read(path)
+        return self.kernel.told[1] if path == self.kernel.told[0] else super().read(path)
 
 
 @pytest.mark.parametrize("side", ["actor", "partner"])

@@ -108,9 +108,9 @@ def test_a_module_that_ignores_the_device_leaves_nothing_to_set(host: FakeHost) 
     host.rdma.module = False
     load = host.run
 
-    def run(argv: Sequence[str], stdin: str | None = None, timeout: float = 60.0) -> str:
+    def run(argv: Sequence[str], timeout: float = 60.0) -> str:
         host.rdma.module |= list(argv) == ["modprobe", "rdma_cm"]
-        return load(argv, stdin, timeout)
+        return load(argv, timeout)
 
     host.run = run
     host.answers["modprobe",] = ""

@@ -2,7 +2,7 @@
 """What a confirmed change asks: does what answered before still answer?"""
 
 from hostnic.network import reachability, routes
-from hostnic.ops import JoinBond, LeaveBond
+from hostnic.ops.bonding import JoinBond, LeaveBond
 from hostnic.process import failure
 from hostnic.testing import FakeHost
 from hypothesis import given
@@ -53,7 +53,7 @@ def test_routes_in_any_shape_never_fail(text: str) -> None:
     routes.through(host)
 
 
-def test_what_did_not_answer_before_proves_nothing() -> None:
+def test_an_address_that_did_not_answer_before_is_left_out() -> None:
     host = node()
     silent = ("ping", "-n", "-q", "-c", "1", "-W", "1", "10.0.0.9")
     host.answers[silent] = failure(silent, 1, "", "")

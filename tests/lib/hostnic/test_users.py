@@ -87,13 +87,13 @@ VDPA_INTERFACE = """<domstatus state='running' reason='booted' pid='3'>
 
 @pytest.mark.parametrize("driver", ["vhost_vdpa", "virtio_vdpa", None])
 @pytest.mark.parametrize("netdev", [link(None), link("br-ex"), None])
-def test_a_vf_with_a_vdpa_device_is_held_whatever_drives_that_device(
+def test_a_vf_with_a_vdpa_device_is_in_use_with_any_driver_of_that_device(
     driver: str | None, netdev: Link | None
 ) -> None:
     lent = [Vdpa("vdpa0", driver, "/dev/vhost-vdpa-0" if driver == "vhost_vdpa" else None)]
     words = f"vDPA device vdpa0 ({driver})" if driver else "vDPA device vdpa0"
     assert users.of_vf(FakeHost(), VF0, "mlx5_core", netdev, lent) == (words,)
-    # An unbind of the VF waits for whoever has the device open; the link to the VF's driver is gone by then.
+    # An unbind of the VF waits until the device is closed; the link to the VF's driver is gone by then.
     assert users.of_vf(FakeHost(), VF0, None, netdev, lent) == (words,)
 
 

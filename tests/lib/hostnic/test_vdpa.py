@@ -45,7 +45,7 @@ def test_a_device_goes_with_its_vf() -> None:
 
 
 @pytest.mark.parametrize("gone", ["readlink", "listdir"])
-def test_a_device_that_is_deleted_meanwhile_is_passed_over(gone: str) -> None:
+def test_a_device_that_is_deleted_meanwhile_is_skipped(gone: str) -> None:
     host = with_vfs(FakeHost(), bound=True)
     host.add_vdpa(VF0)
     host.add_vdpa(VF1)

@@ -6,7 +6,7 @@ import json
 import boot
 import files
 import pytest
-from hostnic.testing.pcispace import FakeBridge
+from hostnic.testing.nic.pcispace import FakeBridge
 from unit.nic_firmware.node import PF0, PF1, Node, rdg
 
 ROOT, OLD = "0000:00:01.0", "0000:00:02.0"
@@ -46,7 +46,7 @@ def test_registers_are_set_and_a_unit_sets_them_at_each_boot(direct: Node) -> No
     assert direct.mst() == []
 
 
-def test_on_amd_the_nics_atc_register_too(direct: Node) -> None:
+def test_on_amd_the_nics_atc_register_is_set_too(direct: Node) -> None:
     direct.host.disk.install("/proc/cpuinfo", AMD, 0o444)
     assert direct.emit().name == "active"
     assert f"run mstmcra {PF0} 0xa1334.16:5 24" in direct.mst()
@@ -55,7 +55,7 @@ def test_on_amd_the_nics_atc_register_too(direct: Node) -> None:
     assert direct.writes == []
 
 
-def test_only_bits_that_the_bridge_has(direct: Node) -> None:
+def test_only_bits_that_the_bridge_supports_are_set(direct: Node) -> None:
     direct.host.bridges[ROOT] = FakeBridge(acs_offers=0x1F)
     assert direct.emit().name == "active"
     assert direct.host.bridges[ROOT].acs == 0x1D
@@ -86,7 +86,7 @@ def test_a_register_that_does_not_take_is_named(direct: Node) -> None:
     direct.host.answers[("setpci",)] = ""
     assert direct.emit().name == "blocked"
     assert f"ACS of {ROOT} does not take 0x5d" in direct.log
-    assert "the BIOS may own it" in direct.log
+    assert "enable ACS in the BIOS, which may own it" in direct.log
     assert len(boot.gpudirect_at_boot(direct.host)) == 3
 
 
@@ -109,7 +109,7 @@ def test_the_boot_unit_names_a_file_that_it_cannot_read(direct: Node, text: str)
     assert files.WANTED in said
 
 
-def test_without_the_profile_nothing_is_installed_and_what_was_is_taken_away(direct: Node) -> None:
+def test_without_the_profile_nothing_is_installed_and_what_was_installed_is_removed(direct: Node) -> None:
     direct.emit()
     assert direct.host.disk.exists(files.COPY.path)
     direct.configure(profile="ovn-offload").emit()
@@ -119,7 +119,7 @@ def test_without_the_profile_nothing_is_installed_and_what_was_is_taken_away(dir
     assert direct.writes == []
 
 
-def test_removal_takes_the_unit_away(direct: Node) -> None:
+def test_the_stop_hook_removes_the_unit(direct: Node) -> None:
     direct.emit()
     direct.emit("stop")
     assert not [path for path in direct.host.disk.content if "ovn-offload" in path and "/etc/" in path]

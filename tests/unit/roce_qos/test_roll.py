@@ -30,7 +30,7 @@ def test_each_member_carries_traffic_again_before_the_next_one_is_changed(node: 
             seen.append((link, node.host.network.has_carrier(others[0], now)))
         change(link, wanted)
 
-    node.host.set_dcb = watched
+    node.host.dcb.set = watched
     assert node.emit().name == "active"
     assert seen == [(P0, True), (P1, True)]
     assert node.host.blackouts == 0

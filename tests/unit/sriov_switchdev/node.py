@@ -15,10 +15,8 @@ from config import Options
 from converge import Plan
 from hostnic.system import System
 from hostnic.testing import FakeHost
-from observe import ask_firmware, ask_host, observe
 from ops import testing
-from plan import Policy, plan
-from selection import resolve
+from survey import survey
 
 ROOT = Path(__file__).parents[3]
 METADATA = yaml.safe_load((ROOT / "charms/sriov-switchdev/charmcraft.yaml").read_text())
@@ -111,10 +109,7 @@ class Node:
         """What the charm would do now, without any hook."""
         given = {name.replace("-", "_"): value for name, value in self.state.config.items()}
         options = Options(**given)
-        observed = observe(self.host)
-        wanted, findings = resolve(options, observed)
-        observed = ask_host(self.host, ask_firmware(self.host, observed, wanted), wanted)
-        return plan(wanted, observed, Policy(options.allow_live), findings)
+        return survey(self.host, options, ()).plan
 
     def deploy(self, **options: Any) -> ops.StatusBase:
         """Juju's hooks of a new unit."""

@@ -82,7 +82,7 @@ def test_the_leader_frees_a_lock_whose_holder_never_came_back(node: Node) -> Non
 # Idle hooks.
 
 
-def test_on_a_converged_node_nobody_is_asked_who_uses_its_vfs(converged: Node) -> None:
+def test_a_converged_node_is_not_searched_for_uses_of_its_vfs(converged: Node) -> None:
     converged.host.network.addresses["enp59s0f0v2"] = ["10.10.10.2"]
     assert converged.emit("update_status").name == "active"
     assert converged.host.spawned == []
@@ -225,7 +225,7 @@ def test_a_resize_is_refused_while_a_vf_is_in_use(converged: Node, use: str, all
     assert converged.writes == [] or nic(converged.writes) == []
     assert '"num_vfs": 8' in converged.host.files.read("/etc/ovn-offload/sriov-switchdev.json")
     assert state(converged.host) == before
-    # The word back, and all is well again.
+    # With the option back the unit is active again.
     assert converged.configure(num_vfs=8).emit().name == "active"
 
 

@@ -119,7 +119,7 @@ def test_a_live_change_that_keeps_failing_is_left_to_a_reboot(small: Node) -> No
     assert "the live change failed 3 times" in small.action("plan")["plan"]
 
 
-def test_nothing_is_cut_when_nobody_could_confirm_it(small: Node) -> None:
+def test_nothing_is_cut_if_no_answer_could_confirm_it(small: Node) -> None:
     small.host.answers[("ping",)] = SILENCE
     status = small.emit("install")
     assert status.name == "blocked"
@@ -138,7 +138,7 @@ def test_the_only_port_that_carries_traffic_is_left_alone_and_the_preview_says_s
     assert nic(small.writes) == []
     preview = small.action("plan")["plan"]
     assert f"{lit} is the only port of bond0 that carries traffic" in preview
-    assert f"mend {dark}, or approve-reboot" in preview
+    assert f"fix {dark}, or approve-reboot" in preview
     # The cable is back.
     small.host.network.unplugged.clear()
     assert small.emit("update_status").name == "active"
@@ -155,7 +155,7 @@ def test_a_port_that_goes_dark_after_the_plan_was_made_keeps_its_neighbour_in_th
 
 
 @pytest.mark.parametrize(("dark", "bounced"), [(0, 0), (1, 1), (None, 1)])
-def test_vf_lag_is_formed_again_by_the_port_that_nobody_misses(
+def test_vf_lag_is_formed_again_by_the_port_without_carrier(
     small: Node, dark: int | None, bounced: int
 ) -> None:
     small.converge(reboot_settle=0)
@@ -195,7 +195,7 @@ def test_the_hook_after_one_that_died_finishes_and_stops_the_timer(small: Node) 
     assert not small.host.disk.exists(record.PREVIOUS)
 
 
-def test_without_allow_live_a_stray_port_returns_to_its_bond(small: Node) -> None:
+def test_without_allow_live_a_detached_port_returns_to_its_bond(small: Node) -> None:
     small.configure(allow_live=False, reboot_policy="manual")
     small.emit("install")
     small.host.links.set_master("enp59s0f1np1", None)

@@ -9,7 +9,7 @@ from unit.sriov_switchdev.node import Node, compute_node, declare_bond, nic
 
 
 def without_a_bond(host: FakeHost) -> None:
-    """The bond is deleted, as while networkd makes it anew: its members are plain ports."""
+    """The bond is deleted, as while networkd creates it again: its members are plain ports."""
     bond = host.network.bonds.pop("bond0")
     host.network.down.update(bond.members)
     host.members_changed()

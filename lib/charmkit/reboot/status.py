@@ -3,7 +3,9 @@
 
 from converge import Finding, Severity
 
-from charmkit.reboot import NEVER_CAME, Cluster, Host, Need, Policy, UnitState, approved
+from charmkit.reboot.lock import approved
+from charmkit.reboot.state import Cluster, Need, RebootPolicy, UnitNow, UnitState
+from charmkit.reboot.unit import NEVER_CAME
 
 STUCK = 30 * 60
 """Seconds beyond ``reboot-settle`` after which a holder is called stuck: twice a slow server's boot."""
@@ -11,14 +13,14 @@ STUCK = 30 * 60
 SUBJECT = "reboot"
 
 
-def report(host: Host, policy: Policy, own: UnitState, cluster: Cluster) -> tuple[Finding, ...]:
+def report(host: UnitNow, policy: RebootPolicy, own: UnitState, cluster: Cluster) -> tuple[Finding, ...]:
     """The findings of one unit's turn, after :func:`charmkit.reboot.decide`."""
-    findings = [_futile(own)] if own.futile else []
+    findings = [_still_needed(own)] if own.still_needed else []
     if own.requested_at is not None:
         findings.append(_requested(host, own, own.requested_at))
     elif own.reasons:
         findings.append(_needed(host, policy, own, cluster))
-    if not own.settled and not own.futile:
+    if not own.settled and not own.still_needed:
         findings.append(_settling(host, policy, own))
     if host.leader and cluster.holder not in ("", host.unit) and _age(host, cluster) >= STUCK + policy.settle:
         findings.append(_stuck(host, cluster))
@@ -45,16 +47,16 @@ def duration(seconds: int) -> str:
     return f"{days} d {hours % 24} h"
 
 
-def _futile(own: UnitState) -> Finding:
+def _still_needed(own: UnitState) -> Finding:
     return Finding(
         Severity.BLOCKED,
         SUBJECT,
-        f"done, and it changed nothing: {'; '.join(own.futile)}",
-        "it is not repeated by itself; mend what verify names, then run approve-reboot",
+        f"done, but still needed: {'; '.join(own.still_needed)}",
+        "fix what verify reports, then run approve-reboot; the charm does not repeat it by itself",
     )
 
 
-def _requested(host: Host, own: UnitState, requested_at: int) -> Finding:
+def _requested(host: UnitNow, own: UnitState, requested_at: int) -> Finding:
     elapsed = host.uptime - requested_at
     if elapsed < NEVER_CAME:
         return Finding(
@@ -68,7 +70,7 @@ def _requested(host: Host, own: UnitState, requested_at: int) -> Finding:
     )
 
 
-def _needed(host: Host, policy: Policy, own: UnitState, cluster: Cluster) -> Finding:
+def _needed(host: UnitNow, policy: RebootPolicy, own: UnitState, cluster: Cluster) -> Finding:
     why = "; ".join(own.reasons)
     if host.need.not_ready:
         return Finding(Severity.WAITING, SUBJECT, f"needed ({why}), not before: {host.need.not_ready}")
@@ -94,7 +96,7 @@ def _needed(host: Host, policy: Policy, own: UnitState, cluster: Cluster) -> Fin
     )
 
 
-def _settling(host: Host, policy: Policy, own: UnitState) -> Finding:
+def _settling(host: UnitNow, policy: RebootPolicy, own: UnitState) -> Finding:
     if host.need.unverified:
         return Finding(
             Severity.WAITING, SUBJECT, f"done; settles once the host verifies: {host.need.unverified}"
@@ -105,7 +107,7 @@ def _settling(host: Host, policy: Policy, own: UnitState) -> Finding:
     return Finding(Severity.WAITING, SUBJECT, f"done; the host settles for another {duration(left)}")
 
 
-def _stuck(host: Host, cluster: Cluster) -> Finding:
+def _stuck(host: UnitNow, cluster: Cluster) -> Finding:
     application = host.unit.partition("/")[0]
     return Finding(
         Severity.HELD,
@@ -115,5 +117,5 @@ def _stuck(host: Host, cluster: Cluster) -> Finding:
     )
 
 
-def _age(host: Host, cluster: Cluster) -> int:
+def _age(host: UnitNow, cluster: Cluster) -> int:
     return max(host.now - cluster.since, 0)

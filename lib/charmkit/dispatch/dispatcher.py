@@ -3,9 +3,9 @@
 
 Three things cannot be done from inside a hook or an action: dispatch another charm of the machine (the
 machine lock would deadlock), reboot from an action (``juju-reboot`` refuses), and come back in a minute.
-All three start the same oneshot service, which is nobody's child: it runs ``juju-exec``, waits for the
-machine lock like any hook, and dispatches ``update-status``. Where juju-exec fails it is tried again for
-some ten minutes, and what it said last becomes a finding.
+All three start the same oneshot service, which is not a child of any hook: it runs ``juju-exec``, waits for
+the machine lock like any hook, and dispatches ``update-status``. If juju-exec fails, the service tries again
+for about ten minutes, and the last message becomes a finding.
 
 For each charm that this one listens to a ``.path`` unit starts the service when that charm's handover file
 changes. Hooks of one machine run one at a time, so a change that comes while the service already waits is
@@ -13,9 +13,9 @@ seen by the hook that it waits for.
 
 Juju may remove a unit without running its stop hook: 4.0 does when the principal of a subordinate is
 removed, and any version does with ``--force``. The unit's agent directory is then gone, as after any
-removal. The service looks for it before each attempt, and one more ``.path`` unit sees it go: the units
-then remove themselves and the unit's handover file. What the charm installed for the next boot stays, since
-the host's instances may count on it.
+removal. The service looks for it before each attempt, and one more ``.path`` unit notices when it disappears:
+the units then remove themselves and the unit's handover file. What the charm installed for the next boot
+stays, since the host's instances may depend on it.
 
 Sources: systemd.path(5), systemd.timer(5); ``juju-exec`` of Juju 3 refuses only where ``JUJU_CONTEXT_ID``
 is set, and a ``juju-reboot`` that it runs takes effect as one in a hook does; it says that a unit is not on
@@ -31,10 +31,10 @@ from hostnic.boot import units
 from hostnic.handover import Handover
 from hostnic.system import System
 
-from charmkit.dispatch_files import ATTEMPTS, Names, contents
+from charmkit.dispatch.files import ATTEMPTS, Names, contents
 
 SUBJECT = "the service that wakes this unit"
-LONGEST = 200
+MAX_CHARS = 200
 """Characters of juju-exec's last words in a finding: they may come from anything that a hook ran."""
 
 
@@ -117,7 +117,7 @@ class Dispatcher:
         try:
             if not self._system.files.exists(self._names.failed):
                 return ()
-            said = " ".join(self._system.files.read(self._names.failed).split())[:LONGEST]
+            said = " ".join(self._system.files.read(self._names.failed).split())[:MAX_CHARS]
         except OSError:
             return ()  # the service has been started again meanwhile
         what = f"gave up after {ATTEMPTS} attempts: {said or 'juju-exec said nothing'}"
@@ -141,7 +141,7 @@ class Dispatcher:
     def _outdated(self, names: Sequence[str]) -> bool:
         """Whether systemd has loaded one of the units as its file no longer is; a new one it has not."""
         show = ["systemctl", "show", "--property=NeedDaemonReload", "--value", *names]
-        return "yes" in self._system.run(show).split()
+        return "yes" in self._system.query(show).split()
 
     def _differs(self, path: str, text: str) -> bool:
         return not self._system.files.exists(path) or self._system.files.read(path) != text

@@ -6,21 +6,31 @@ unknown fields are ignored, absent ones take their default, and a change of mean
 """
 
 import json
+from typing import Any, cast
 
 from converge.document import read_json
 from converge.shape import AnyText, Flag, Listing, Named, OrNull, Record, Whole, Word
 
-from charmkit.reboot import Approval, Cluster, UnitState
+from charmkit.reboot.state import Approval, Cluster, UnitState
 
 KEY = "reboot"
 VERSION = 1
-LONGEST = 4 * 1024 * 1024
+MAX_CHARS = 4 * 1024 * 1024
 """Characters: the leader's state has the approved reasons of every unit."""
 
 _TEXTS = Listing(AnyText(), "texts")
 _COUNT = Whole(0, None)
+_KEYS = {"still_needed": "futile", "rebooted_for": "spent"}
+"""Fields of UnitState that the databag has under the names of release 1.0."""
+
+
+def _unit_state(**fields: object) -> UnitState:
+    now = {old: new for new, old in _KEYS.items()}
+    return UnitState(**cast("dict[str, Any]", {now.get(name, name): value for name, value in fields.items()}))
+
+
 _UNIT = Record(
-    UnitState,
+    _unit_state,
     {
         "boot_id": AnyText(),
         "reasons": _TEXTS,
@@ -60,7 +70,7 @@ _CLUSTER = Record(
 
 def encode(state: UnitState | Cluster) -> str:
     """``state`` as text; equal states give equal text, so that nothing is written without a change."""
-    content = state._asdict()
+    content = {_KEYS.get(field, field): value for field, value in state._asdict().items()}
     if isinstance(state, Cluster):
         content["approvals"] = {unit: approval._asdict() for unit, approval in state.approvals.items()}
     return json.dumps({"version": VERSION, **content}, sort_keys=True)
@@ -73,7 +83,7 @@ def decode_unit(text: str | None) -> UnitState:
         InvalidValue: names the field, its value and what is allowed.
 
     """
-    return read_json(text, VERSION, _UNIT, longest=LONGEST) if text else UnitState()
+    return read_json(text, VERSION, _UNIT, longest=MAX_CHARS) if text else UnitState()
 
 
 def decode_cluster(text: str | None) -> Cluster:
@@ -83,4 +93,4 @@ def decode_cluster(text: str | None) -> Cluster:
         InvalidValue: names the field, its value and what is allowed.
 
     """
-    return read_json(text, VERSION, _CLUSTER, longest=LONGEST) if text else Cluster()
+    return read_json(text, VERSION, _CLUSTER, longest=MAX_CHARS) if text else Cluster()

@@ -8,7 +8,7 @@ stricter refusals of newer firmware on, as the project's virtual card has them b
 import errno
 import os
 
-from hostnic.testing.nic import FakeCard, FakePort, FakeVf
+from hostnic.testing.nic.model import FakeCard, FakePort, FakeVf
 
 BUSY = "mlx5_core: Can't change mode, E-Switch is busy"
 NO_OFFLOADS = "mlx5_core: Failed setting eswitch to offloads"
@@ -65,6 +65,9 @@ def set_eswitch_mode(port: FakePort, mode: str, now: float) -> None:
     port.eswitch_mode = mode
     if mode == "switchdev":
         port.hw_tc_offload = True
+        port.uplink_profile()
+    else:
+        port.nic_profile()
 
 
 def busy(card: FakeCard, port: FakePort, in_bond: bool) -> bool:

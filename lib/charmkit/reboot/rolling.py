@@ -2,7 +2,7 @@
 """The rolling reboot in a charm: databags in, databags and ``juju-reboot`` out.
 
 charmcraft.yaml needs a peer relation (``reboot``), the options ``reboot-policy`` and ``reboot-settle``, and
-the actions ``approve-reboot`` and ``release-reboot-lock``. The decisions are :mod:`charmkit.reboot`'s.
+the actions ``approve-reboot`` and ``release-reboot-lock``. :mod:`charmkit.reboot.unit` decides.
 """
 
 import logging
@@ -17,23 +17,13 @@ from hostnic import handover
 from hostnic.handover import Handover
 from hostnic.system import System, read_boot_id
 
-from charmkit import containers, reboot_databag
-from charmkit.dispatch import Dispatcher
-from charmkit.reboot import (
-    Cluster,
-    Host,
-    Need,
-    Policy,
-    UnitState,
-    approve_all,
-    approve_one,
-    arbitrate,
-    as_wish,
-    decide,
-    release,
-    with_others,
-)
-from charmkit.reboot_status import SUBJECT, duration, handed_over, report
+from charmkit import containers
+from charmkit.dispatch.dispatcher import Dispatcher
+from charmkit.reboot import databag
+from charmkit.reboot.lock import approve_all, arbitrate, release
+from charmkit.reboot.state import Cluster, Need, RebootPolicy, UnitNow, UnitState
+from charmkit.reboot.status import SUBJECT, duration, handed_over, report
+from charmkit.reboot.unit import approve_one, as_request, decide, with_others
 from charmkit.reconcile import ActionError, answer
 
 logger = logging.getLogger(__name__)
@@ -46,7 +36,7 @@ class RollingReboot(ops.Object):
         charm: the charm whose application rolls.
         system: this host.
         dispatcher: wakes this unit after an action, and while its host settles.
-        busy: who would feel a reboot of this host; empty when idle. Asked under ``when-idle`` only.
+        busy: what a reboot of this host would interrupt; empty when idle. Asked under ``when-idle`` only.
         stopped: which of the host's containers do not run; empty when all do. Asked after a reboot only.
         relation: the peer relation.
 
@@ -75,7 +65,7 @@ class RollingReboot(ops.Object):
     def turn(
         self,
         need: Need,
-        policy: Policy,
+        policy: RebootPolicy,
         given: Handover,
         others: Sequence[Handover],
         *,
@@ -83,9 +73,9 @@ class RollingReboot(ops.Object):
     ) -> tuple[Finding, ...]:
         """This unit's turn on a machine of several charms; call it in every reconcile.
 
-        The charm that owns the machine's reboots asks for the others' too. Any other charm hands its own
-        over and gives back what lock it holds. A charm that this one listens to and that has not handed
-        anything over yet is waited for.
+        The charm that owns the machine's reboots also asks for those of the other charms. Any other charm
+        hands its own request over, and gives back the lock if it holds it. The owner waits for each charm
+        that it listens to until that charm has handed something over.
 
         Args:
             need: what this charm needs itself.
@@ -96,24 +86,24 @@ class RollingReboot(ops.Object):
 
         """
         if silent := self._dispatcher.silent(others):
-            # One reboot is to serve all charms of the machine.
+            # One reboot serves all charms of the machine.
             said = need.not_ready or f"{silent} on this machine has not said yet what it needs"
             need = need._replace(not_ready=said)
         differing = handover.disagreements(others, given.reboot_owner)
         if differing:
             need = need._replace(not_ready="the charms of this machine name different reboot owners")
         owns = given.reboot_owner == given.charm
-        wish = None if owns else as_wish(need, self._now())
+        wish = None if owns else as_request(need, self._now())
         findings = [*differing, *(self._hand_over(given._replace(reboot=wish)) if publish else [])]
         if owns:
             return (*findings, *self.roll(with_others(need, others, given.charm), policy))
         elsewhere = Need(unverified=need.unverified)
         return (*findings, *handed_over(need, given.reboot_owner), *self.roll(elsewhere, policy))
 
-    def roll(self, need: Need, policy: Policy) -> tuple[Finding, ...]:
+    def roll(self, need: Need, policy: RebootPolicy) -> tuple[Finding, ...]:
         """This unit's turn, at the end of each reconcile: publish, grant, give back, or ask for the reboot.
 
-        Call it in every reconcile, also with an empty ``need``: that is how the lock is given back.
+        Call it in every reconcile, also with an empty ``need``: otherwise the lock is never given back.
         """
         peers = self.model.get_relation(self._relation)
         if peers is None:
@@ -151,7 +141,7 @@ class RollingReboot(ops.Object):
         self._act(event, self._release)
 
     def _act(self, event: ops.ActionEvent, action: Callable[[], dict[str, str]]) -> None:
-        """Do it, and go on outside of the action, where Juju does reboot."""
+        """Do it, and continue in a hook: Juju refuses juju-reboot in actions."""
         if not answer(event, action):
             return
         for finding in self._wake(self._dispatcher.now):
@@ -209,11 +199,11 @@ class RollingReboot(ops.Object):
             raise ActionError(cluster.sentence())
         return peers, self._read_units(peers)[0], cluster
 
-    def _host(self, need: Need, policy: Policy, own: UnitState) -> Host:
-        """This host, now; what costs processes is asked only where the decision needs it."""
+    def _host(self, need: Need, policy: RebootPolicy, own: UnitState) -> UnitNow:
+        """This host, now. Commands run only where the decision needs their answer."""
         boot_id = self._boot_id()
         booted = bool(own.boot_id) and own.boot_id != boot_id
-        return Host(
+        return UnitNow(
             unit=self.model.unit.name,
             boot_id=boot_id,
             uptime=self._uptime(),
@@ -244,7 +234,7 @@ class RollingReboot(ops.Object):
         seen = {self.model.unit, *peers.units} if self.model.unit.is_leader() else {self.model.unit}
         for unit in sorted(seen, key=lambda unit: unit.name):
             try:
-                units[unit.name] = reboot_databag.decode_unit(peers.data[unit].get(reboot_databag.KEY))
+                units[unit.name] = databag.decode_unit(peers.data[unit].get(databag.KEY))
             except InvalidValue as error:
                 units[unit.name] = UnitState()
                 findings.append(
@@ -259,7 +249,7 @@ class RollingReboot(ops.Object):
 
     def _read_cluster(self, peers: ops.Relation) -> Cluster | Finding:
         try:
-            return reboot_databag.decode_cluster(peers.data[self.model.app].get(reboot_databag.KEY))
+            return databag.decode_cluster(peers.data[self.model.app].get(databag.KEY))
         except InvalidValue as error:
             return Finding(
                 Severity.BLOCKED,
@@ -269,9 +259,9 @@ class RollingReboot(ops.Object):
             )
 
     def _publish(self, peers: ops.Relation, own: UnitState, cluster: Cluster) -> None:
-        bags: list[tuple[ops.Unit | ops.Application, str]] = [(self.model.unit, reboot_databag.encode(own))]
+        bags: list[tuple[ops.Unit | ops.Application, str]] = [(self.model.unit, databag.encode(own))]
         if self.model.unit.is_leader():
-            bags.append((self.model.app, reboot_databag.encode(cluster)))
+            bags.append((self.model.app, databag.encode(cluster)))
         for entity, text in bags:
-            if peers.data[entity].get(reboot_databag.KEY) != text:
-                peers.data[entity][reboot_databag.KEY] = text
+            if peers.data[entity].get(databag.KEY) != text:
+                peers.data[entity][databag.KEY] = text

@@ -12,7 +12,7 @@ from hostnic.process import failure
 
 if TYPE_CHECKING:
     from hostnic.testing.kernel import FakeKernel
-    from hostnic.testing.nic import FakeCard
+    from hostnic.testing.nic.model import FakeCard
 
 SECONDS = 20.0
 """A burn takes so long on the model's clock."""

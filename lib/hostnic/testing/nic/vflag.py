@@ -8,7 +8,7 @@ no VF has a driver, and a LAG that it could not break stays in its way until the
 
 from collections.abc import Callable
 
-from hostnic.testing.nic import FakeCard
+from hostnic.testing.nic.model import FakeCard
 
 HASHING = ("802.3ad", "balance-xor")
 MOST_VFS = 64

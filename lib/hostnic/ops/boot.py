@@ -1,17 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
-"""systemd units, switched on and off for the next boot.
+"""What a host runs at the next boot: a charm's boot copy, and systemd units, enabled and disabled.
 
-systemd's view of the running machine stays as it is: a unit that it has not loaded it finds without
-``daemon-reload``, which runs all generators, netplan's among them, and writes networkd's files anew.
+There is no ``daemon-reload``: systemd finds a unit that it has not loaded without it, and it would run all
+generators, netplan's among them, which rewrites networkd's files.
 """
 
 from dataclasses import dataclass
 
 from converge import StepError
 
-from hostnic.boot import units
+from hostnic.boot import bootcopy, units
+from hostnic.boot.bootcopy import BootCopy
+from hostnic.ops.files import InstallFile
 from hostnic.process import CommandError
 from hostnic.system import System
+
+
+@dataclass(frozen=True)
+class InstallBootCopy:
+    """Install this code where the boot units run it: the archive first, then its stamp."""
+
+    copy: BootCopy
+    stamp: str
+
+    def run(self, system: System) -> None:
+        """Each file is replaced atomically."""
+        InstallFile(self.copy.path, bootcopy.archive(self.copy)).run(system)
+        InstallFile(self.copy.stamp_path, self.stamp.encode()).run(system)
 
 
 def _systemctl(system: System, *arguments: str) -> None:
@@ -28,13 +43,13 @@ class EnableUnit:
     name: str
 
     def run(self, system: System) -> None:
-        """Enable the unit, and see the link that does it."""
+        """Enable it, and check for the link that systemd follows at boot."""
         if units.enabled(system, self.name):
             return
         _systemctl(system, "enable", "--no-reload", self.name)
         if not units.enabled(system, self.name):
             raise StepError(
-                f"{self.name} is not enabled although systemctl said so",
+                f"{self.name} is not enabled although systemctl reported success",
                 "check that its [Install] section names a target",
             )
 
@@ -51,4 +66,4 @@ class DisableUnit:
             return
         _systemctl(system, "disable", "--no-reload", self.name)
         if units.enabled(system, self.name):
-            raise StepError(f"{self.name} is still enabled although systemctl said otherwise")
+            raise StepError(f"{self.name} is still enabled although systemctl reported success")

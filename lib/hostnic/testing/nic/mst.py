@@ -12,7 +12,7 @@ from hostnic.process import failure
 
 if TYPE_CHECKING:
     from hostnic.testing.kernel import FakeKernel
-    from hostnic.testing.nic import FakeCard, FakePort
+    from hostnic.testing.nic.model import FakeCard, FakePort
 
 BOOL = ("False", "True")
 MAX_VFS, MAX_VECTORS = 127, 8192

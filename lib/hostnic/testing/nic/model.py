@@ -7,8 +7,14 @@ on; ``tests/functional/test_hostnic.py`` runs the same scenario on both and comp
 
 from dataclasses import dataclass, field
 
-from hostnic.testing.dcb import FakeDcb
-from hostnic.testing.mst import FakeParameter, factory
+from hostnic.system import Coalescing, Rings
+from hostnic.testing.nic.dcb import FakeDcb
+from hostnic.testing.nic.mst import FakeParameter, factory
+
+CPUS = 8
+NIC_RINGS = Rings(1024, 1024)
+NIC_COALESCING = Coalescing(8, 128, 8, 128, adaptive_rx=True, adaptive_tx=True)
+UPLINK_COALESCING = NIC_COALESCING._replace(adaptive_rx=False, adaptive_tx=False)
 
 
 @dataclass
@@ -55,6 +61,8 @@ class FakePort:
         total_vfs: what the firmware offers since boot.
         rules: offloaded rules, which keep the eswitch busy.
         pause: global pause frames, which mlx5 has on at start.
+        most_channels: combined queues that the firmware allows.
+        channels, rings, coalescing: the netdev's queues; a change of the eswitch's mode sets them anew.
         dcb: its data centre bridging.
         vf_delay: a fault: seconds until new VFs appear.
         never_probing: a fault: indexes of VFs whose probe fails.
@@ -78,6 +86,10 @@ class FakePort:
     hw_tc_offload: bool = False
     rules: int = 0
     pause: bool = True
+    most_channels: int = 63
+    channels: int = CPUS
+    rings: Rings = NIC_RINGS
+    coalescing: Coalescing = NIC_COALESCING
     dcb: FakeDcb = field(default_factory=FakeDcb)
     vf_delay: float = 0.0
     never_probing: set[int] = field(default_factory=set[int])
@@ -96,7 +108,18 @@ class FakePort:
         self.rules = 0
         self.mrrs = 2
         self.pause = True
+        self.nic_profile()
         self.dcb.power_on()
+
+    def nic_profile(self) -> None:
+        """The queues that mlx5 gives a netdev in legacy mode (mlx5e_build_nic_params)."""
+        self.channels = min(CPUS, self.most_channels)
+        self.rings, self.coalescing = NIC_RINGS, NIC_COALESCING
+
+    def uplink_profile(self) -> None:
+        """Those of an uplink in switchdev mode (mlx5e_build_rep_params): one queue, nothing kept."""
+        self.channels = 1
+        self.rings, self.coalescing = NIC_RINGS, UPLINK_COALESCING
 
     def present(self, now: float) -> list[FakeVf]:
         """VFs whose device exists."""
