@@ -7,13 +7,13 @@ from pathlib import Path
 
 from maas.sitefile import Site, SiteError
 
-from check import rules_fabric, rules_juju, rules_offload, rules_relation, rules_space
+from check import rules_fabric, rules_juju, rules_offload, rules_port, rules_relation, rules_space
 from check.merge import merge, parts
 from check.model import Bundle
 from check.rule import RULES, Finding
 from check.source import FileError
 
-MODULES = (rules_juju, rules_relation, rules_space, rules_offload, rules_fabric)
+MODULES = (rules_juju, rules_relation, rules_space, rules_offload, rules_port, rules_fabric)
 """Where the rules are; importing them fills RULES."""
 
 
