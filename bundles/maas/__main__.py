@@ -6,21 +6,26 @@ apply       do it, in order; stops at the first failure, and may be run again
 commission  show which machines MAAS has not seen yet; with --power-on, commission them and wait
 verify      say what still differs, and whether the tagged machines are what they should be
 overlay     write the site's overlay for the bundle; asks MAAS nothing
+juju        print the calls from add-cloud to spaces that Juju still lacks; with --run, make them
 """
 
 import argparse
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar, cast
 
 from converge import Plan, Severity, StepError
 from converge.execute import execute
 from converge.render import findings_as_table, plan_as_table
-from maas import commission, overlay
+from maas import commission, juju, overlay
 from maas.client import Maas
 from maas.plan import observe, plan
 from maas.sitefile import Site, SiteError
 from maas.verify import verify
+from operate.client import Juju
+
+System = TypeVar("System")
 
 
 def parser() -> argparse.ArgumentParser:
@@ -36,6 +41,12 @@ def parser() -> argparse.ArgumentParser:
             verb.add_argument("--power-on", action="store_true", help="power them on and commission them")
         elif name == "overlay":
             verb.add_argument("--output", type=Path, metavar="FILE", help="write it there; default: print it")
+        elif name == "juju":
+            verb.add_argument("--run", action="store_true", help="make the calls; default: print them")
+            verb.add_argument("--cloud", default="mymaas", help="(mymaas)")
+            verb.add_argument("--controller", default="maas-controller", help="(maas-controller)")
+            verb.add_argument("--model", default="openstack", help="(openstack)")
+            verb.add_argument("--tag", default="juju", help="of the controller's machine (juju)")
     return top
 
 
@@ -93,18 +104,34 @@ def _overlay(options: argparse.Namespace, site: Site) -> int:
     return 0
 
 
+def _juju(options: argparse.Namespace, site: Site) -> int:
+    names = juju.Names(options.cloud, options.controller, options.model, options.tag)
+    client = Juju()
+    wanted = juju.plan(site, names, juju.observe(client, names))
+    if not options.run:
+        for step in wanted.steps:
+            print(*cast(juju.Call, step.op).shell(), sep="\n")
+        print("" if wanted.steps else "# Nothing to do: Juju is as the site file says.\n", end="")
+        return 0
+    status = _run(wanted, client)
+    found = [] if status else juju.verify(site, juju.observe(client, names))
+    print(findings_as_table(found).replace("the machine is as declared", "Juju is as the site file says"))
+    return 1 if status or found else 0
+
+
 _VERBS: dict[str, Callable[[argparse.Namespace, Site], int]] = {
     "plan": _plan,
     "apply": _apply,
     "commission": _commission,
     "verify": _verify,
     "overlay": _overlay,
+    "juju": _juju,
 }
 
 
-def _run(wanted: Plan[Maas], maas: Maas) -> int:
+def _run(wanted: Plan[System], system: System) -> int:
     """Run the plan; 1 when a step failed, which is then told."""
-    outcome = execute(wanted, maas, lambda step: print(step.what, flush=True))
+    outcome = execute(wanted, system, lambda step: print(step.what, flush=True))
     if outcome.finding:
         print(outcome.finding.sentence(), file=sys.stderr)
         return 1

@@ -11,6 +11,7 @@ from typing import Any
 import yaml
 from converge.shape import InvalidValue, Listing, Named, Record, Whole
 from maas.consistency import inconsistent
+from operate import private
 
 
 class SiteError(Exception):
@@ -42,13 +43,7 @@ class Secret(str):
         return super().__new__(cls, text)
 
     def read(self) -> str:
-        path = Path(self.removeprefix("file:")).expanduser()
-        try:
-            if path.stat().st_mode & 0o077:
-                raise SiteError(f"{path} can be read by others; run chmod 600 {path}.")
-            return path.read_text().strip()
-        except (OSError, UnicodeDecodeError) as error:
-            raise SiteError(f"{path} cannot be read: {getattr(error, 'strerror', error)}.") from error
+        return private.read(Path(self.removeprefix("file:")).expanduser()).strip()
 
 
 @dataclass(frozen=True, kw_only=True)
