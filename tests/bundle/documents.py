@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [
-    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md", "bundles/README.md")),
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")),
+    *sorted(ROOT.glob("bundles/*.md")),
     *sorted(ROOT.glob("overlays/*.md")),
     *sorted(ROOT.glob("charms/*/README.md")),
     *sorted(ROOT.glob("tests/**/README.md")),
