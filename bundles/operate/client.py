@@ -16,6 +16,11 @@ def mapping(value: Any) -> dict[str, Any]:
     return value or {}
 
 
+def _parsed(text: str) -> Any:
+    """Some commands print nothing at all where there is nothing to list."""
+    return json.loads(text) if text.strip() else {}
+
+
 class Juju:
     """The client; `model` is as `-m` takes it, and empty for the current model."""
 
@@ -41,11 +46,11 @@ class Juju:
 
     def client_data(self, *words: str) -> Any:
         """What a command prints as JSON that is about no model."""
-        return json.loads(self.client(*words, "--format", "json"))
+        return _parsed(self.client(*words, "--format", "json"))
 
     def data(self, *words: str) -> Any:
         """The same for a command of the model."""
-        return json.loads(self.model(*words, "--format", "json"))
+        return _parsed(self.model(*words, "--format", "json"))
 
     def act(self, units: list[str], action: str, *parameters: str, wait: str = "10m") -> dict[str, Any]:
         """What an action said on units of one application, by unit: `status`, `results`, `message`.

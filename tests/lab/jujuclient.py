@@ -180,10 +180,11 @@ class Client:
         return said, (f"the following task failed: {failed[0]}" if failed else "")
 
     def do_secrets(self, options, _):
-        return {
+        found = {
             key: {"revision": body["revision"], "owner": "<model>", "name": body["name"]}
             for key, body in self.model(options)["secrets"].items()
         }
+        return found or ""
 
     def do_add_secret(self, options, words):
         (name,) = words
