@@ -52,8 +52,9 @@ def _ask(address: str, path: str, body: dict[str, Any] | None = None, token: str
     """What Vault answers; a body makes it a POST. No refusal repeats what was sent."""
     connection = http.client.HTTPConnection(address, PORT, timeout=TIMEOUT)
     headers = {"X-Vault-Token": token} if token else {}
+    method, text = ("GET", None) if body is None else ("POST", json.dumps(body))
     try:
-        connection.request("GET" if body is None else "POST", f"/v1/{path}", json.dumps(body), headers)
+        connection.request(method, f"/v1/{path}", text, headers)
         answer = connection.getresponse()
         said = json.loads(answer.read())
     except (OSError, http.client.HTTPException, ValueError) as error:

@@ -3,7 +3,7 @@
 
 Source: juju/juju 3.6, cmd/juju: cloud/{list,add,addcredential,listcredentials}.go, commands/bootstrap.go,
 controller/{listcontrollers,addmodel,listmodels}.go, space/list.go, status/formatted.go, action/run.go,
-secrets/{add,update,list,grantrevoke}.go, application/config.go for arguments, JSON and refusals.
+secrets/{add,update,list,grantrevoke}.go, application/{config,deploy}.go for arguments, JSON and refusals.
 """
 
 import argparse
@@ -58,7 +58,7 @@ class Client:
         parser = argparse.ArgumentParser(prog="juju", add_help=False, exit_on_error=False)
         for option in ("-m", "-c", "-f", "--file", "--format", "--wait", "--params", "--constraints"):
             parser.add_argument(option)
-        for option in ("--config", "--bootstrap-base"):
+        for option in ("--config", "--bootstrap-base", "--overlay", "--watch"):
             parser.add_argument(option, action="append", default=[])
         parser.add_argument("--client", action="store_true")
         options, left = parser.parse_known_intermixed_args(rest)
@@ -138,6 +138,7 @@ class Client:
         key = f"{options.c}:{name}"
         self.known["models"][key] = {"spaces": {}, "status": {}, "secrets": {}, "grants": [], "config": {}}
         self.known["models"][key]["model-config"] = options.config
+        self.known["current"] = key
 
     # The model's.
 
@@ -153,6 +154,12 @@ class Client:
                 for number, (name, cidrs) in enumerate(found.items())
             ]
         }
+
+    def do_deploy(self, options, words):
+        """`deployed` is the model's status afterwards."""
+        for path in (*words, *options.overlay):
+            self.read(path)
+        self.model(options)["status"] = self.known["deployed"]
 
     def do_status(self, options, _):
         return self.model(options)["status"]

@@ -4,7 +4,8 @@
 import os
 
 import pytest
-from lab import jujuclient
+from lab import jujuclient, vaultserver
+from vault import client as vault
 
 UNITS = {
     "nova-compute": {
@@ -64,3 +65,11 @@ def world(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", f"{tmp_path}/bin{os.pathsep}{os.environ['PATH']}")
     return World(tmp_path, capsys)
+
+
+@pytest.fixture
+def server(monkeypatch):
+    """A new Vault, where the command looks for one."""
+    with vaultserver.serving() as server:
+        monkeypatch.setattr(vault, "PORT", server.server_port)
+        yield server

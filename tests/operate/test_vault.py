@@ -1,70 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Opening Vault, against a server that keeps Vault's rules (sys/init, sys/unseal)."""
-
-import json
-import threading
-from http.server import BaseHTTPRequestHandler, HTTPServer
+"""Opening Vault, against a server that keeps Vault's rules."""
 
 import pytest
 from converge import StepError
+from lab.vaultserver import KEYS
 from vault import client as vault
 from vault.__main__ import main
 
-KEYS = tuple(f"key{number}" for number in range(vault.SHARES))
 MADE = vault.Keys(KEYS, "root")
-
-
-class _Vault(BaseHTTPRequestHandler):
-    def handle_any(self):
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"] or 0)) or "{}")
-        path = self.path.removeprefix("/v1/")
-        status, said = self.answer(path, body)
-        text = json.dumps(said).encode()
-        self.send_response(status)
-        self.send_header("Content-Length", str(len(text)))
-        self.end_headers()
-        self.wfile.write(text)
-
-    def answer(self, path, body):
-        state = self.server
-        match path:
-            case "sys/init" if self.command == "GET":
-                return 200, {"initialized": state.initialised}
-            case "sys/init" if state.broken:
-                return 503, {"errors": ["restarting"]}
-            case "sys/init" if not state.initialised:
-                state.initialised = True
-                assert (body["secret_shares"], body["secret_threshold"]) == (5, 3)
-                return 200, {"keys": [*KEYS], "root_token": "root"}
-            case "sys/init":
-                return 400, {"errors": ["Vault is already initialized"]}
-            case "sys/unseal" if body["key"] not in KEYS:
-                return 400, {"errors": ["failed to unseal: invalid key"]}
-            case "sys/unseal":
-                state.given.add(body["key"])
-                return 200, {"sealed": len(state.given) < vault.THRESHOLD}
-            case "auth/token/create" if len(state.given) < vault.THRESHOLD:
-                return 503, {"errors": ["Vault is sealed"]}
-            case "auth/token/create" if self.headers["X-Vault-Token"] == "root" and body["ttl"] == "10m":
-                return 200, {"auth": {"client_token": "short-lived"}}
-        return 403, {"errors": ["permission denied"]}
-
-    def log_message(self, *_):
-        pass
-
-
-_Vault.do_POST = _Vault.do_GET = _Vault.handle_any
-
-
-@pytest.fixture
-def server(monkeypatch):
-    server = HTTPServer(("127.0.0.1", 0), _Vault)
-    server.given, server.initialised, server.broken = set(), False, False
-    monkeypatch.setattr(vault, "PORT", server.server_port)
-    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-    yield server
-    server.shutdown()
-    server.server_close()
 
 
 def test_a_new_vault_is_opened_and_gives_a_token_of_short_life(server):
