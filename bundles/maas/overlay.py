@@ -17,6 +17,10 @@ NVIDIA = "15b3"
 """The PCI vendor of a ConnectX and of its VFs."""
 NONE = "none"
 """In `physnets`: the VFs of this port are for networks without a physical network, such as Geneve's."""
+PHYSNET = "tenantvlan"
+"""The bundles' physical network: VLAN networks are on it also where no VF serves them."""
+BUNDLE_PLACES = ["0", "1"]
+"""Where the bundles have nova-compute; control nodes follow, and further compute nodes follow those."""
 HEADER = "# Written by `tox -e maas -- overlay` from the site file: change that and run it again.\n"
 Options = dict[str, dict[str, str]]
 """Options by application."""
@@ -33,18 +37,18 @@ def text(site: Site, folder: Path) -> str:
 
 
 def overlay(site: Site, folder: Path) -> dict[str, Any]:
-    """The machines in the file's order of tags, compute first, and the options."""
+    """The machines, and the options."""
     tags = [tag for tag in site.tags.values() if tag.bridge]
     kinds = [tag for tag in tags for machine in site.machines.values() if machine.tag == tag.name]
-    constraints = [f"tags={tag.name} spaces={','.join(tag.networks)}" for tag in kinds]
-    machines = {str(number): {"constraints": each} for number, each in enumerate(constraints)}
     dedicated = {tag.dedicated_cpus for tag in kinds if tag.dedicated_cpus}
-    offering = [tag for tag in tags if tag.physnets]
+    offering = [tag for tag in tags if tag.physnets and tag in kinds]
     if len(offering) > 1:
         names = ", ".join(tag.name for tag in offering)
         raise SiteError(f"Tags {names} have physnets, but the bundle has one kind of compute node.")
     options: Options = {}
+    numbered = kinds
     for tag in offering:
+        numbered = _numbered(kinds, tag)
         options = _port_options(site, tag) | _vlan_options(site, tag)
     if len(dedicated) == 1:
         options.setdefault("nova-compute", {})["cpu-dedicated-set"] = "".join(dedicated)
@@ -53,12 +57,25 @@ def overlay(site: Site, folder: Path) -> dict[str, Any]:
         options["cumulus-fabric"] = {"intent": f"include-file://{path}"}
     if site.dns:
         options["neutron-api-plugin-ovn"] = {"dns-servers": " ".join(site.dns)}
-    applications = {name: {"options": values} for name, values in options.items()}
+    constraints = [f"tags={tag.name} spaces={','.join(tag.networks)}" for tag in numbered]
+    machines = {str(number): {"constraints": each} for number, each in enumerate(constraints)}
+    applications: dict[str, dict[str, Any]] = {name: {"options": values} for name, values in options.items()}
+    places = [str(number) for number, tag in enumerate(numbered) if tag in offering]
+    if offering and places != BUNDLE_PLACES:
+        applications["nova-compute"] |= {"num_units": len(places), "to": places}
     return {"machines": machines, **({"applications": applications} if applications else {})}
 
 
+def _numbered(kinds: list[Tag], compute: Tag) -> list[Tag]:
+    """The kinds of machines 0, 1, …: where the bundles place their units, whatever the number of nodes."""
+    nodes, others = [tag for tag in kinds if tag == compute], [tag for tag in kinds if tag != compute]
+    first = len(BUNDLE_PLACES)
+    return [*nodes[:first], *others, *nodes[first:]]
+
+
 def _physnets(tag: Tag) -> list[str]:
-    return list(dict.fromkeys(name for name in tag.physnets if name != NONE))
+    """The physical networks on the tag's bridge, the first one with the tenants' VLANs."""
+    return list(dict.fromkeys(name for name in tag.physnets if name != NONE)) or [PHYSNET]
 
 
 def _port_options(site: Site, tag: Tag) -> Options:
@@ -68,7 +85,9 @@ def _port_options(site: Site, tag: Tag) -> Options:
     devices = {"devices": " ".join(tag.addresses or names)}
     interfaces = [tag.bond] if tag.bond else names
     return {
-        **{charm: dict(devices) for charm in ("nic-firmware", "sriov-switchdev", "roce-qos")},
+        "nic-firmware": {**devices},
+        "sriov-switchdev": {**devices} if tag.bond else {**devices, "vf-lag": "disabled"},
+        "roce-qos": {**devices},
         "nova-compute": {"pci-passthrough-whitelist": json.dumps([*_whitelist(tag, machines)])},
         "ovn-chassis": {
             "ovn-bridge-mappings": " ".join(f"{name}:{tag.bridge}" for name in _physnets(tag)),
@@ -106,7 +125,7 @@ def _vlan_options(site: Site, tag: Tag) -> Options:
     They belong to the first physical network; on the others, only an administrator makes networks.
     """
     physnets = _physnets(tag)
-    if not physnets or not site.intent:
+    if not site.intent:
         return {}
     vlans = sorted(_tenant_vlans(Path(site.intent)))
     ends = zip((v for v in vlans if v - 1 not in vlans), (v for v in vlans if v + 1 not in vlans))

@@ -60,9 +60,41 @@ def test_every_value_of_the_hand_written_example_is_in_the_overlay(written):
                 assert found[name] == value, (application, name)
 
 
-def test_the_overlay_passes_the_checker_with_its_site(written, site):
-    bundle = checker.load([BUNDLE, written()], Site.read(site))
+NODE = """    tag: compute_sriov
+    ports: [enp63s0f0, enp63s0f1]
+    power-address: 192.168.0.14
+    power-type: ipmi
+    power-user: file:user
+    power-pass: file:password
+"""
+VARIANTS = {
+    "the example": [],
+    "by address": [("physnets:", 'addresses: ["0000:3f:00.0", "0000:3f:00.1"]\n    physnets:')],
+    "by product": [("physnets: [none, tenantvlan]", "vf-product: 101e\n    physnets: [none, none]")],
+    "two physical networks": [("[none, tenantvlan]", "[tenantvlan, storagevlan]")],
+    "another bridge": [("bridge: br-nvda", "bridge: br-ex")],
+    "Geneve alone": [("[none, tenantvlan]", "[none, none]"), ("bridge: br-nvda", "bridge: br-ex")],
+    "four compute nodes": [("machines:\n", "machines:\n  node4: &four\n" + NODE + "  node5: *four\n")],
+    "a single port": [
+        *(("    bond: bond0\n", ""), ("ports: [enp63s0f0, enp63s0f1]", "ports: [enp63s0f0]")),
+        ("[none, tenantvlan]", "[none]"),
+    ],
+}
+
+
+@pytest.mark.parametrize("changes", VARIANTS.values(), ids=VARIANTS.keys())
+def test_the_overlay_passes_the_checker_with_its_site(written, site, changes):
+    bundle = checker.load([BUNDLE, written(*changes)], Site.read(site))
     assert [str(finding) for finding in checker.check(bundle)] == []
+
+
+def test_further_compute_nodes_come_after_the_control_nodes_and_get_units(written):
+    path = written(*VARIANTS["four compute nodes"])
+    made = yaml.safe_load(path.read_text())
+    tags = [body["constraints"].split()[0] for body in made["machines"].values()]
+    assert tags == ["tags=compute_sriov"] * 2 + ["tags=controller"] + ["tags=compute_sriov"] * 2
+    compute = made["applications"]["nova-compute"]
+    assert (compute["num_units"], compute["to"]) == (4, ["0", "1", "3", "4"])
 
 
 def test_the_intent_is_included_from_where_the_overlay_is(written, site):
