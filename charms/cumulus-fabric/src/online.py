@@ -4,9 +4,10 @@
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from apply import ApplyPolicy, apply, by_wave
+from apply import ApplyPolicy, Check, apply, by_wave
 from audit.running import conflicts
 from converge import Finding, Plan, Severity
+from expected import Expected
 from intent.model import Dialect, Fabric, Role
 from observe import Observed, observe
 from plan import Candidate, Change, changes, plan
@@ -109,8 +110,8 @@ class Site:
     ) -> Report:
         """Bring these switches, or all, to the intent; see apply.apply.
 
-        Nothing is sent if the audit blocks or a switch does not answer. Without a canary, the first switch
-        that needs a change goes first.
+        Nothing is sent if the audit blocks or one of these switches does not answer. Without a canary, the
+        first switch that needs a change goes first.
         """
         survey = self.survey(names, state=True)
         stopped = [each for each in survey.plan.findings if each.severity is Severity.BLOCKED]
@@ -161,27 +162,62 @@ class Site:
         names = [name for name in self.names if name in needed]
         if not names:
             return Report(dict.fromkeys(survey.observed.switches, Result.UNCHANGED))
-        before = {(each.subject, each.what) for each in verify(self.fabric, survey.wanted, survey.observed)}
-
-        def check(pending: Collection[str]) -> list[Finding]:
-            """What is worse than before the run; after a rollback only switches that do not answer."""
-            now = self.survey(survey.observed.switches, state=not reachable_only)
-            if reachable_only:
-                return list(now.observed.findings)
-            found = verify(self.fabric, now.wanted, now.observed, pending)
-            return [each for each in found if (each.subject, each.what) not in before]
-
+        check = self._reachable(survey) if reachable_only else self._worse(survey)
         roles = self._roles() if order == "role" else ()
         waves = by_wave(names, canary if canary in names else names[0], roles, self.fleet.limit)
         return apply(needed, waves, self.fleet, check, policy, announce)
+
+    def _reachable(self, survey: Survey) -> Check:
+        """Finds the switches that do not answer any more."""
+
+        def check(_: Collection[str]) -> Sequence[Finding]:
+            return observe(self.fleet, survey.observed.switches, state=False).findings
+
+        return check
+
+    def _worse(self, survey: Survey) -> Check:
+        """Finds what is worse than at the time of ``survey`` and can be blamed on the run.
+
+        Switches beside those of the survey are only read, as far as they answer.
+        """
+        outside = self._beside(survey.observed.switches)
+        readable = [name for name in outside if name in self.fleet.switches]
+        beside = self.survey(readable, state=True) if readable else Survey({}, Observed())
+        states = {**beside.observed.switches, **survey.observed.switches}
+        unready = frozenset(outside) - beside.wanted.keys() | beside.changes.keys()
+        before = {
+            (each.subject, each.what)
+            for each in verify(self.fabric, survey.wanted, Observed(states, survey.observed.errors))
+        }
+        was = {name: seen.state for name, seen in states.items()}
+
+        def check(pending: Collection[str]) -> Sequence[Finding]:
+            now = self.survey(survey.observed.switches, state=True)
+            around = observe(self.fleet, beside.observed.switches)
+            seen = Observed({**around.switches, **now.observed.switches}, now.observed.errors)
+            found = verify(self.fabric, now.wanted, seen, Expected(was, unready | frozenset(pending)))
+            return [each for each in found if (each.subject, each.what) not in before]
+
+        return check
+
+    def _beside(self, names: Collection[str]) -> list[str]:
+        """The other switches that have sessions or segments in common with these."""
+        chosen = [switch for switch in self.fabric.switches if switch.name in names]
+        peers = {link.peer for switch in chosen for link in switch.links}
+        racks = {switch.rack for switch in chosen} - {None}
+        return [
+            switch.name
+            for switch in self.fabric.switches
+            if switch.name not in names and (switch.name in peers or switch.rack in racks)
+        ]
 
     def _roles(self) -> Sequence[Sequence[str]]:
         return [[switch.name for switch in self.fabric.by_role(role)] for role in Role]
 
 
 def fleet(fabric: Fabric, access: Access, limit: int) -> Fleet:
-    """A client for every switch that has NVUE."""
-    switches = [switch for switch in fabric.switches if switch.platform == "cumulus"]
+    """A client for every switch that has NVUE and a management address in the intent."""
+    switches = [each for each in fabric.switches if each.platform == "cumulus" and each.management]
     clients = {each.name: Nvue(each.name, each.management, access) for each in switches}
     return Fleet(clients, limit, access.clock)
 
