@@ -129,9 +129,13 @@ class Actions:
 
 
 def policy(options: Options) -> ApplyPolicy:
-    """The timeouts of a run."""
+    """The timeouts of a run.
+
+    Hooks and actions hold the machine lock. They do not wait until a lost switch rolls back by itself, which
+    it does in any case.
+    """
     settle = options.settle_timeout
-    return ApplyPolicy(options.confirm_timeout, settle, deadline=settle + 30.0)
+    return ApplyPolicy(options.confirm_timeout, settle, deadline=settle + 30.0, patience=settle)
 
 
 def _results(report: Report, typed: Sequence[Finding] = ()) -> Results:
