@@ -7,7 +7,7 @@ is confirmed once the fabric is at least as healthy as before. Any failure rolls
 where the switch lets a confirmation be refused.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from converge import Finding, Plan, Severity
@@ -19,6 +19,7 @@ from rest.client import CONFIRMED_BY, Nvue
 from rest.connection import SwitchError
 from rest.transition import AwaitsConfirmation, Polling, reach
 from rest.undo import Undo
+from settling import Check, settle
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ class ApplyPolicy:
         confirm: after which a switch rolls back without a confirmation.
         settle: that sessions may take to come up.
         deadline: that one switch may take to apply.
-        poll: between two reads.
+        poll: between two reads of a revision; the first pause between two looks at the fabric.
         patience: that a rollback may take; None as long as a switch needs to roll back by itself.
 
     """
@@ -46,10 +47,6 @@ class ApplyPolicy:
         return self.confirm + self.deadline if self.patience is None else self.patience
 
 
-Check = Callable[[Collection[str]], Sequence[Finding]]
-"""Returns the findings that were not there before the run; it is given the switches still to change."""
-
-
 def apply(
     changes: Mapping[str, Change],
     waves: Sequence[Sequence[str]],
@@ -64,7 +61,7 @@ def apply(
         changes: what each switch needs; see plan.changes.
         waves: names of the switches that are changed together, in order.
         fleet: the switches.
-        check: finds what is wrong with the fabric now and was not before.
+        check: finds what is worse with the fabric than before.
         policy: the timeouts.
         announce: receives progress, one line at a time.
 
@@ -121,8 +118,9 @@ class _Run:
         changed = [name for name, yes in waiting.items() if yes]
         if not changed:
             return []
-        if worse := self._settle():
-            return worse
+        look = self.check(self.changes.keys() - set(self.started))
+        if worse := settle(look, self.policy.settle, self.policy.poll, self.clock):
+            return [*worse]
         _, failed = self.fleet.each(changed, self._confirm)
         return _blocked(failed)
 
@@ -169,17 +167,6 @@ class _Run:
         self.results[switch.name] = Result.APPLIED
         if seen.state == "applied":  # up to 5.8 a reboot loses what is not saved
             self.unsaved.append(switch.name)
-
-    def _settle(self) -> list[Finding]:
-        """Wait until nothing is worse than before; what still is at the end of the settle timeout."""
-        deadline = self.clock.monotonic() + self.policy.settle
-        pending = self.changes.keys() - set(self.started)
-        while True:
-            late = self.clock.monotonic() >= deadline
-            worse = [finding for finding in self.check(pending) if finding.severity >= Severity.WAITING]
-            if not worse or late:
-                return worse
-            self.clock.sleep(self.policy.poll)
 
     # -- rolling back
 

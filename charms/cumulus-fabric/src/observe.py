@@ -58,12 +58,18 @@ class Observed:
         )
 
 
-def observe(fleet: Fleet, names: Iterable[str], state: bool = True) -> Observed:
-    """Read these switches; with ``state`` also their links, neighbours and sessions."""
+def observe(
+    fleet: Fleet, names: Iterable[str], state: bool = True, known: Mapping[str, SwitchState] | None = None
+) -> Observed:
+    """Read these switches; with ``state`` also their links, neighbours and sessions.
+
+    The release and the configuration of switches that are ``known`` are not read again.
+    """
 
     def look(switch: Nvue) -> SwitchState:
-        release = release_of(switch)
-        applied = switch.applied()
+        before = (known or {}).get(switch.name)
+        release = before.release if before else release_of(switch)
+        applied = before.applied if before else switch.applied()
         return SwitchState(switch.name, release, applied, _state(switch) if state else {})
 
     return Observed(*fleet.each(names, look))

@@ -4,10 +4,9 @@
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from apply import ApplyPolicy, Check, apply, by_wave
+from apply import ApplyPolicy, apply, by_wave
 from audit.running import conflicts
 from converge import Finding, Plan, Severity
-from expected import Expected
 from intent.model import Dialect, Fabric, Role
 from observe import Observed, observe
 from plan import Candidate, Change, changes, plan
@@ -16,6 +15,7 @@ from rest import Fleet
 from rest.client import Nvue
 from rest.connection import Access
 from rest.history import ROLLBACK_REMEDY, earlier, partial_rollback
+from settling import Check, Health, reachable
 from tree import Tree, render
 from tree.diff import patch_between
 from verify import verify
@@ -162,43 +162,23 @@ class Site:
         names = [name for name in self.names if name in needed]
         if not names:
             return Report(dict.fromkeys(survey.observed.switches, Result.UNCHANGED))
-        check = self._reachable(survey) if reachable_only else self._worse(survey)
+        check = reachable(self.fleet, survey.observed.switches) if reachable_only else self._health(survey)
         roles = self._roles() if order == "role" else ()
         waves = by_wave(names, canary if canary in names else names[0], roles, self.fleet.limit)
         return apply(needed, waves, self.fleet, check, policy, announce)
 
-    def _reachable(self, survey: Survey) -> Check:
-        """Finds the switches that do not answer any more."""
-
-        def check(_: Collection[str]) -> Sequence[Finding]:
-            return observe(self.fleet, survey.observed.switches, state=False).findings
-
-        return check
-
-    def _worse(self, survey: Survey) -> Check:
-        """Finds what is worse than at the time of ``survey`` and can be blamed on the run.
+    def _health(self, survey: Survey) -> Check:
+        """Finds what is worse than at the time of ``survey``.
 
         Switches beside those of the survey are only read, as far as they answer.
         """
         outside = self._beside(survey.observed.switches)
         readable = [name for name in outside if name in self.fleet.switches]
         beside = self.survey(readable, state=True) if readable else Survey({}, Observed())
-        states = {**beside.observed.switches, **survey.observed.switches}
         unready = frozenset(outside) - beside.wanted.keys() | beside.changes.keys()
-        before = {
-            (each.subject, each.what)
-            for each in verify(self.fabric, survey.wanted, Observed(states, survey.observed.errors))
-        }
-        was = {name: seen.state for name, seen in states.items()}
-
-        def check(pending: Collection[str]) -> Sequence[Finding]:
-            now = self.survey(survey.observed.switches, state=True)
-            around = observe(self.fleet, beside.observed.switches)
-            seen = Observed({**around.switches, **now.observed.switches}, now.observed.errors)
-            found = verify(self.fabric, now.wanted, seen, Expected(was, unready | frozenset(pending)))
-            return [each for each in found if (each.subject, each.what) not in before]
-
-        return check
+        return Health(
+            self.fabric, self.fleet, survey.wanted, survey.observed, beside.observed, unready
+        ).check()
 
     def _beside(self, names: Collection[str]) -> list[str]:
         """The other switches that have sessions or segments in common with these."""

@@ -16,6 +16,7 @@ from tree import Tree, get_path, get_tree, leaves
 from tree.diff import difference
 
 CABLE_REMEDY = "check the cable, the optics and the other end"
+CABLING_REMEDY = "move the cable or correct the intent"
 APPLY_REMEDY = "run the action apply"
 
 
@@ -37,11 +38,12 @@ def verify(
 
     """
     found = [*observed.findings]
+    states = {name: seen.state for name, seen in observed.switches.items()}
     for name in wanted:
         switch, seen = fabric.switch(name), observed.switches.get(name)
         if switch is not None and seen is not None:
             settings = drift(seen, wanted[name])
-            looked = Checker(fabric, switch, observed, expected).findings()
+            looked = Checker(fabric, switch, states, expected).findings()
             # The consequences of missing settings are not listed one by one.
             found += [*settings, *(each for each in looked if not settings or each.remedy != APPLY_REMEDY)]
     return found
@@ -62,11 +64,10 @@ class Checker:
     """Compares what one switch sees with what it should see."""
 
     def __init__(
-        self, fabric: Fabric, switch: Switch, observed: Observed, expected: Expected | None = None
+        self, fabric: Fabric, switch: Switch, states: Mapping[str, Tree], expected: Expected | None = None
     ) -> None:
         self.fabric, self.switch, self.expected = fabric, switch, expected
-        self.states = {name: seen.state for name, seen in observed.switches.items()}
-        self.state = self.states[switch.name]
+        self.states, self.state = states, states[switch.name]
 
     def findings(self) -> Iterator[Finding]:
         for link in self.switch.links:
@@ -115,7 +116,7 @@ class Checker:
         elif not any(_same_host(name, link.peer) and port == link.peer_port for name, port, _ in neighbours):
             name, port, _ = neighbours[0]
             what = f"is wired to {name} {port}, the intent says {link.peer} {link.peer_port}"
-            yield self._say(Severity.BLOCKED, link.port, what, "move the cable or correct the intent")
+            yield self._say(Severity.BLOCKED, link.port, what, CABLING_REMEDY)
 
     def _session(self, link: Link) -> Iterator[Finding]:
         session = get_tree(self.state, "neighbor", link.port)
@@ -178,7 +179,7 @@ class Checker:
             yield self._say(Severity.INFO, name, f"LLDP does not show {host} yet, so its cabling is unknown")
         elif not any(_same_host(seen, host) for seen, _, _ in neighbours):
             what = f"is wired to {neighbours[0][0]}, the intent says {host}"
-            yield self._say(Severity.BLOCKED, name, what, "move the cable or correct the intent")
+            yield self._say(Severity.BLOCKED, name, what, CABLING_REMEDY)
 
     def _vlans(self, name: str, port: SwitchPort) -> Iterator[Finding]:
         shown = get_tree(self.state, "port", name, "vlan")
@@ -219,12 +220,12 @@ class Checker:
 
     def _other_ends(self, bond: Bond) -> Iterator[tuple[Switch, str]]:
         """The leaves that have the same segment, and what the bond is called there."""
-        for leaf in self.fabric.by_role(Role.LEAF):
+        esi = bond.segment.esi
+        for leaf, other in self.fabric.segments[esi]:
             if leaf.name == self.switch.name or leaf.name not in self.states:
                 continue
-            esi = bond.segment.esi
             if self.expected is None or self.expected.peer(self.switch, leaf, esi, self.states):
-                yield from ((leaf, other.name) for other in leaf.bonds if other.segment.esi == esi)
+                yield leaf, other.name
 
     # -- of the whole switch
 

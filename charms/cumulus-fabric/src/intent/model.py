@@ -190,6 +190,15 @@ class Fabric:
         """The switch of this name."""
         return self._by_name.get(name)
 
+    @cached_property
+    def segments(self) -> dict[str, list[tuple[Switch, Bond]]]:
+        """The leaves and bonds of each Ethernet segment, by ESI."""
+        found: dict[str, list[tuple[Switch, Bond]]] = {}
+        for switch in self.switches:
+            for bond in switch.bonds:
+                found.setdefault(bond.segment.esi, []).append((switch, bond))
+        return found
+
     def by_role(self, role: Role) -> tuple[Switch, ...]:
         """The switches of one role, in the intent's order."""
         return tuple(switch for switch in self.switches if switch.role is role)
