@@ -60,7 +60,10 @@ CUTS_NETWORK = (
     "nve/vxlan/source/address",
     "bridge/domain/br_default/vlan/*",
     "interface/*/bridge/domain/br_default/*",
+    "interface/*/bond/mode",
     "interface/*/evpn/multihoming/segment/*",
+    "evpn/multihoming/segment/*",
+    "evpn/vni/*/route-target",
     "interface/lo/*",
 )
 """Settings whose change or removal interrupts the hosts' network for a moment."""

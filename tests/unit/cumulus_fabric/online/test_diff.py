@@ -48,6 +48,12 @@ FOREIGN = [
     {"vrf": {"default": {"router": {"bgp": {"peer-group": {"border": {"remote-as": 64999}}}}}}},
     {"vrf": {"default": {"router": {"bgp": {"neighbor": {"swp28": {"peer-group": "border"}}}}}}},
     {"service": {"ntp": {"mgmt": {"server": {"192.0.2.1": {}}}}}},
+    {"interface": {"bond1": {"bond": {"mode": "lacp", "lacp-rate": "slow"}}}},
+    {"interface": {"swp9": {"link": {"state": {"up": {}}}}, "swp31": {"link": {"state": "up"}}}},
+    {"interface": {"swp20": {"type": "swp", "link": {"state": {"down": {}}}}}},
+    {"interface": {"eth0": {"link": {"state": {"down": {}}}}}},
+    {"evpn": {"vni": {"10": {"rd": "10.10.10.1:10"}, "5000": {"route-target": {"both": {"65000:1": {}}}}}}},
+    {"evpn": {"multihoming": {"startup-delay": 10, "mac-holdtime": 60}}},
 ]
 
 
@@ -72,6 +78,16 @@ SURPLUS = [
      {"bridge": {"domain": {"br_default": {"vlan": {"77": None}}}}}),
     ({"vrf": {"default": {"router": {"bgp": {"neighbor": {"swp30": {"peer-group": "underlay"}}}}}}},
      {"vrf": {"default": {"router": {"bgp": {"neighbor": {"swp30": None}}}}}}),
+    ({"interface": {"bond1": {"bond": {"mode": "static"}}}},
+     {"interface": {"bond1": {"bond": {"mode": None}}}}),
+    ({"interface": {"swp9": {"link": {"state": {"down": {}}}}}}, {"interface": {"swp9": {"link": None}}}),
+    ({"interface": {"swp31": {"link": {"state": "down"}}}}, {"interface": {"swp31": {"link": None}}}),
+    ({"interface": {"bond1": {"link": {"state": {"down": {}}}}}},
+     {"interface": {"bond1": {"link": {"state": None}}}}),
+    ({"evpn": {"vni": {"10": {"rd": "10.10.10.1:10", "route-target": {"export": {"65000:10": {}}}}}}},
+     {"evpn": {"vni": {"10": {"route-target": None}}}}),
+    ({"evpn": {"multihoming": {"segment": {"mac-address": "44:38:39:ff:ff:01"}}}},
+     {"evpn": {"multihoming": {"segment": None}}}),
 ]  # fmt: skip
 
 
