@@ -61,7 +61,7 @@ def test_the_plan_of_a_change_names_what_it_unsets(running: Unit) -> None:
     )
     assert rows["Leaf0-1/VLANs"]["why"] == "VLAN 50 not set; VLAN 101 not in the intent"
     assert rows["Leaf0-1/VLANs"]["disruption"] == "host-network-cut"
-    assert rows["Spine0/RoCE"]["why"] == "roce mode is lossless"
+    assert rows["Spine0/RoCE"]["why"] == "qos roce mode is lossless, not lossy"
     assert "Leaf0-1/BGP" not in rows
 
 
