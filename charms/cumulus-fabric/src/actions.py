@@ -85,7 +85,7 @@ class Actions:
 
     def render(self, given: Rendering) -> Results:
         """The configuration of one switch, or those of several with their names."""
-        if wrong := unknown_switch(self._fabric, given.names):
+        if wrong := unknown_switch(self._fabric, given.names, "parameter switch"):
             raise ActionError(wrong.sentence())
         chosen = [each for each in self._fabric.switches if not given.names or each.name in given.names]
         dialects = self._dialects(chosen, given)

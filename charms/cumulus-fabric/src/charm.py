@@ -72,8 +72,10 @@ class CumulusFabricCharm(ops.CharmBase):
 
     def _site(self, options: Options, fabric: Fabric, names: Collection[str] = ()) -> online.Site:
         """The site with the switches of these names, or all; ``with`` closes its connections."""
-        wanted = (*names, *filter(None, [options.canary]))
-        if wrong := online.unknown_switch(fabric, wanted):
+        canary = filter(None, [options.canary])
+        if wrong := online.unknown_switch(fabric, names, "parameter switch"):
+            raise InputError(wrong)
+        if wrong := online.unknown_switch(fabric, canary, "option canary"):
             raise InputError(wrong)
         if missing := online.without_address(fabric, names):
             raise InputError(missing[0])

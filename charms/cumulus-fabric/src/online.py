@@ -202,13 +202,16 @@ def fleet(fabric: Fabric, access: Access, limit: int) -> Fleet:
     return Fleet(clients, limit, access.clock)
 
 
-def unknown_switch(fabric: Fabric, names: Iterable[str]) -> Finding | None:
-    """A finding for the first of these names that is not a switch of the fabric."""
+def unknown_switch(fabric: Fabric, names: Iterable[str], subject: str) -> Finding | None:
+    """A finding for the first of these names that is not a switch of the fabric.
+
+    Its subject is the option or parameter that has the names.
+    """
     known = [switch.name for switch in fabric.switches]
     for name in names:
         if name not in known:
             those = f"the intent has {', '.join(known[:6])}{', …' if len(known) > 6 else ''}"
-            return Finding(Severity.BLOCKED, "switch", f"{name} is not a switch of the intent", those)
+            return Finding(Severity.BLOCKED, subject, f"{name} is not a switch of the intent", those)
     return None
 
 

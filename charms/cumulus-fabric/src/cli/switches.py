@@ -52,9 +52,13 @@ def chosen(fabric: Fabric, names: Sequence[str]) -> list[Switch]:
         UsageError: the fabric has no such switch.
 
     """
-    if wrong := online.unknown_switch(fabric, names):
-        raise UsageError(f"--switch: {wrong.what}; {wrong.remedy}")
+    _known(fabric, names, "--switch")
     return [switch for switch in fabric.switches if not names or switch.name in names]
+
+
+def _known(fabric: Fabric, names: Sequence[str], argument: str) -> None:
+    if wrong := online.unknown_switch(fabric, names, argument):
+        raise UsageError(wrong.sentence())
 
 
 def run(options: argparse.Namespace, fabric: Fabric, audit: Sequence[Finding]) -> bool:
@@ -65,6 +69,8 @@ def run(options: argparse.Namespace, fabric: Fabric, audit: Sequence[Finding]) -
 
     """
     names = [switch.name for switch in chosen(fabric, options.switch)]
+    if options.verb == "apply" and options.canary:
+        _known(fabric, [options.canary], "--canary")
     if options.parallel < 1:
         raise UsageError(f"--parallel: {options.parallel} is not allowed; give 1 or more")
     credentials = inputs.credentials(options.credentials)

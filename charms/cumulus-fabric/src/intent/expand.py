@@ -3,7 +3,7 @@
 
 import ipaddress
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 
 from converge.shape import InvalidValue, at
 
@@ -183,6 +183,7 @@ def _overridden(intent: Intent, switch: Switch) -> Switch:
         ports=own.ports or switch.ports,
         roce=own.roce or intent.roce.mode,
         bandwidth=intent.roce.bandwidth,
+        overridden=frozenset(each.name for each in fields(own) if getattr(own, each.name) is not None),
     )
 
 

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
+from converge.shape import at
+
 from intent.declaration import Mtu, Roce
 
 
@@ -140,6 +142,7 @@ class Switch:
         single_homed: ports to hosts without a bond; on a standalone switch all ports.
         networks: that this switch bridges.
         path: in the intent.
+        overridden: the keys that its own entry under ``switches`` sets.
 
     """
 
@@ -160,6 +163,13 @@ class Switch:
     bonds: tuple[Bond, ...] = ()
     single_homed: tuple[SwitchPort, ...] = ()
     networks: tuple[Network, ...] = ()
+    overridden: frozenset[str] = frozenset()
+
+    def place(self, key: str) -> str:
+        """The path of a setting in the intent: its own entry, or that of its role."""
+        if key in self.overridden:
+            return at(at("switches", self.name), key)
+        return at({Role.SPINE: "spines", Role.LEAF: "leaves"}.get(self.role, self.path), key)
 
     def bond(self, name: str) -> Bond | None:
         """The bond of this name."""

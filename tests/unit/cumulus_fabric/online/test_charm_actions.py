@@ -88,7 +88,9 @@ def test_one_switch_alone(running: Unit) -> None:
     running.configure(intent=intent(with_storage))
     running.action("apply", switch="Leaf0-2")
     assert {write.split()[0] for write in running.writes} == {"Leaf0-2"}
-    assert "Leaf9-1 is not a switch of the intent" in running.failure("apply", switch="Leaf9-1")
+    for action in ("apply", "render"):
+        said = running.failure(action, switch="Leaf9-1")
+        assert said.startswith("parameter switch: Leaf9-1 is not a switch of the intent; the intent has")
 
 
 def test_a_failing_apply_fails_the_action_and_reports_the_rollback(fresh: Unit) -> None:

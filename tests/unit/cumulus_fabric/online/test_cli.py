@@ -98,6 +98,10 @@ def test_an_apply_that_a_switch_refuses_ends_with_status_1_and_says_so(shell: Sh
             "--confirm: 300 is not allowed; give at least 360, twice --settle and 60 s",
         ),
         (["--parallel", "0"], "--parallel: 0 is not allowed; give 1 or more"),
+        (
+            ["--canary", "Nope"],
+            "--canary: Nope is not a switch of the intent; the intent has Spine0, Leaf0-1, Leaf0-2",
+        ),
     ],
 )
 def test_limits_that_cannot_work_are_one_sentence(shell: Shell, arguments: list[str], said: str) -> None:
