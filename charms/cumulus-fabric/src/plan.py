@@ -7,13 +7,13 @@ applied (apply.py), in all areas at once.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 from converge import Disruption, Finding, Plan, Step
 from intent import ports
 from observe import Observed, SwitchState
 from rest.client import Nvue
-from tree import Path, Tree, get_path, leaves, overlaps
+from tree import Path, Tree, as_tree, get_path, leaves, overlaps
 from tree.diff import difference
 
 
@@ -152,10 +152,11 @@ def _missing(path: Path, before: Tree) -> str:
 def _surplus(path: Path, before: Tree) -> Iterator[tuple[Path, str, str]]:
     """What is lost with an unset path: the object itself, or each of the settings below."""
     have = get_path(before, path)
-    if path == _object(path).instance or not isinstance(have, dict) or not have:
+    below = as_tree(have)
+    if path == _object(path).instance or not below:
         yield path, _value(have), _setting(path)
         return
-    for each, value in leaves(cast("Tree", have), path):
+    for each, value in leaves(below, path):
         yield each, _value(value), _setting(each)
 
 

@@ -122,6 +122,29 @@ def test_render_asks_the_switch_for_its_dialect_unless_told(running: Unit) -> No
     assert not running.rack.servers["Leaf0-1"].calls
 
 
+@pytest.mark.parametrize(("number", "on"), [(5.14, ("enable", "on")), (5.15, ("state", "enabled"))])
+def test_a_dialect_that_yaml_has_read_as_a_number_is_taken(
+    running: Unit, number: float, on: tuple[str, str]
+) -> None:
+    tree = json.loads(running.action("render", switch="Leaf0-1", format="json", dialect=number)["rendered"])
+    assert tree["qos"]["roce"][on[0]] == on[1]
+
+
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [
+        (5.1, "set auto, 5.14 or 5.15; YAML reads 5.10 as 5.1, so run juju run with --string-args"),
+        (5.13, "set auto, 5.14 or 5.15"),
+        (float("inf"), "set auto, 5.14 or 5.15"),
+    ],
+)
+def test_a_number_that_may_have_lost_a_zero_is_refused_with_the_remedy(
+    running: Unit, number: float, said: str
+) -> None:
+    failure = running.failure("render", switch="Leaf0-1", dialect=number)
+    assert failure == f"parameter dialect: {number} is not allowed; {said}"
+
+
 def test_render_of_all(running: Unit) -> None:
     every = json.loads(running.action("render", format="json", dialect="5.14")["rendered"])
     assert list(every) == ["Spine0", "Leaf0-1", "Leaf0-2"]
