@@ -14,6 +14,7 @@ FINGERPRINT = "pairs of a switch and the SHA-256 of its certificate, such as Lea
 _PEM = re.compile(
     r"\s*(?:-----BEGIN CERTIFICATE-----\s[A-Za-z0-9+/=\s]+-----END CERTIFICATE-----\s*)+", re.ASCII
 )
+_DIGEST = re.compile(r"p[0-9a-f]{16}", re.ASCII)
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,62}", re.ASCII)
 
 
@@ -76,7 +77,7 @@ def pins(text: str) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Switches:
-    """Parameters of ``apply`` and ``rollback``."""
+    """Parameters of ``rollback``."""
 
     switch: str = option("")
 
@@ -88,6 +89,18 @@ class Switches:
     def names(self) -> tuple[str, ...]:
         """The switches; none means all."""
         return _names(self.switch)
+
+
+@dataclass(frozen=True)
+class Applying(Switches):
+    """Parameters of ``apply``."""
+
+    plan: str = option("")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.plan and not _DIGEST.fullmatch(self.plan):
+            raise InvalidValue("plan", self.plan, "the digest that plan ends with, such as p0123456789abcdef")
 
 
 @dataclass(frozen=True)

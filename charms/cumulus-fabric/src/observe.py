@@ -2,7 +2,7 @@
 """Reads what the switches run and what they see; writes nothing."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -55,6 +55,13 @@ class Observed:
         return tuple(
             Finding(Severity.BLOCKED, name, error.reason, error.remedy or "check that it is reachable")
             for name, error in self.errors.items()
+        )
+
+    def only(self, names: Collection[str]) -> "Observed":
+        """The same for some of the switches."""
+        return Observed(
+            {name: seen for name, seen in self.switches.items() if name in names},
+            {name: error for name, error in self.errors.items() if name in names},
         )
 
 

@@ -2,20 +2,21 @@
 """The four verbs on a whole site, for the charm and for the command line."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from apply import ApplyPolicy, apply, by_wave
 from audit.running import conflicts
 from converge import Finding, Plan, Severity
 from intent.model import Dialect, Fabric, Role
 from observe import Observed, observe
-from plan import Candidate, Change, changes, plan
+from plan import Candidate, Change, changes, digest, plan
 from report import Report, Result
 from rest import Fleet
 from rest.client import Nvue
 from rest.connection import Access
 from rest.history import ROLLBACK_REMEDY, earlier, partial_rollback
 from settling import Check, Health, reachable
+from standalone import push
 from tree import Tree, render
 from tree.diff import patch_between
 from verify import verify
@@ -29,17 +30,38 @@ class Survey:
         wanted: for each switch that answered, its tree in its own dialect.
         observed: what was read from the switches.
         findings: what blocks a plan, apart from switches that do not answer.
+        scripts: the commands for switches without NVUE, which every apply sends.
 
     """
 
     wanted: Mapping[str, Tree]
     observed: Observed
     findings: tuple[Finding, ...] = ()
+    scripts: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
 
     @property
     def plan(self) -> Plan[Candidate]:
-        """The steps that would bring the switches to the intent."""
-        return plan(self.wanted, self.observed, self.findings)
+        """The steps that would bring the switches to the intent, and the digest to approve them by."""
+        found = plan(self.wanted, self.observed, self.findings)
+        if found.blocked or not (found.steps or self.scripts):
+            return found
+        remedy = "to apply exactly this, give the digest to apply as plan"
+        return replace(
+            found, findings=(*found.findings, Finding(Severity.INFO, "digest", self.digest, remedy))
+        )
+
+    @property
+    def digest(self) -> str:
+        """Of the plan: the same as long as an apply would do the same."""
+        return digest(self.changes, self.scripts)
+
+    def only(self, names: Collection[str]) -> "Survey":
+        """The same for some of the switches."""
+        return replace(
+            self,
+            wanted={name: tree for name, tree in self.wanted.items() if name in names},
+            observed=self.observed.only(names),
+        )
 
     @property
     def changes(self) -> dict[str, Change]:
@@ -90,7 +112,10 @@ class Site:
                 continue
             wanted[name] = render.tree(self.fabric, switch, speaks)
             findings += conflicts(name, seen.applied, wanted[name])
-        return Survey(wanted, observed, (*self.audit, *findings))
+        scripts = {
+            switch.name: push.script_for(self.fabric, switch).typed for switch in push.switches(self.fabric)
+        }
+        return Survey(wanted, observed, (*self.audit, *findings), scripts)
 
     def verify(self) -> list[Finding]:
         """What differs from the intent, in configuration and in what the switches see."""
@@ -107,17 +132,31 @@ class Site:
         order: str = "all",
         policy: ApplyPolicy | None = None,
         announce: Callable[[str], None] = lambda _: None,
+        approved: str = "",
     ) -> Report:
         """Bring these switches, or all, to the intent; see apply.apply.
 
-        Nothing is sent if the audit blocks or one of these switches does not answer. Without a canary, the
-        first switch that needs a change goes first.
+        Nothing is sent if the audit blocks or one of these switches does not answer, or if the plan, of these
+        switches or of all, does not have the digest that was ``approved``. Without a canary, the first switch
+        that needs a change goes first.
         """
         survey = self.survey(names, state=True)
         stopped = [each for each in survey.plan.findings if each.severity is Severity.BLOCKED]
         if stopped:
             return Report({}, tuple(stopped))
+        if approved and survey.digest != approved:
+            whole = self.approved(approved)
+            if whole is None:
+                return Report({}, (not_approved(approved),))
+            survey = whole.only(names or self.names)
         return self._run(survey, survey.changes, canary, order, policy or ApplyPolicy(), announce)
+
+    def approved(self, digest: str) -> Survey | None:
+        """A survey of all switches if an apply would do what the plan with this digest says."""
+        if not self.fleet.switches.keys() >= {*self.names}:
+            return None  # not every switch has an address
+        survey = self.survey(state=True)
+        return survey if survey.digest == digest else None
 
     def rollback(
         self,
@@ -193,6 +232,14 @@ class Site:
 
     def _roles(self) -> Sequence[Sequence[str]]:
         return [[switch.name for switch in self.fabric.by_role(role)] for role in Role]
+
+
+def not_approved(digest: str) -> Finding:
+    """The finding for a plan that is not the approved one."""
+    what = f"what would be done now is not the plan with the digest {digest}"
+    return Finding(
+        Severity.BLOCKED, "plan", what, "run plan again, and apply with the digest that it ends with"
+    )
 
 
 def fleet(fabric: Fabric, access: Access, limit: int) -> Fleet:

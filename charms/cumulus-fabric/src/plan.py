@@ -5,6 +5,8 @@ A step patches its area of a candidate revision. The running configuration chang
 applied (apply.py), in all areas at once.
 """
 
+import hashlib
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -14,7 +16,7 @@ from intent import ports
 from observe import Observed, SwitchState
 from rest.client import Nvue
 from tree import Path, Tree, as_tree, get_path, leaves, overlaps
-from tree.diff import difference
+from tree.diff import difference, inverse
 
 
 @dataclass
@@ -49,6 +51,9 @@ AREAS = {
 
 MAX_SHOWN = 4
 """Settings that a step lists one by one; for more it names the interfaces, VLANs and neighbours."""
+
+DIGEST_DIGITS = 16
+"""Hexadecimal digits of a plan's digest."""
 
 CUTS_NETWORK = (
     "router/bgp/autonomous-system",
@@ -106,6 +111,20 @@ def changes(wanted: Mapping[str, Tree], observed: Observed) -> dict[str, Change]
         if name in wanted
     }
     return {name: change for name, change in found.items() if change.patch}
+
+
+def digest(needed: Mapping[str, Change], scripts: Mapping[str, Sequence[str]]) -> str:
+    """Stands for all changes, with the values that they replace, and for the scripts of other switches.
+
+    It starts with a letter, so that YAML never reads it as a number.
+    """
+    content = {
+        "changes": {
+            name: [each.patch, inverse(each.before, each.patch)] for name, each in sorted(needed.items())
+        },
+        "scripts": {name: list(lines) for name, lines in sorted(scripts.items())},
+    }
+    return f"p{hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:DIGEST_DIGITS]}"
 
 
 def plan(wanted: Mapping[str, Tree], observed: Observed, findings: Sequence[Finding] = ()) -> Plan[Candidate]:

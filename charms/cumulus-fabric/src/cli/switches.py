@@ -42,6 +42,7 @@ def arguments(parser: argparse.ArgumentParser, verb: str) -> None:
     parser.add_argument("--settle", type=float, default=90.0, metavar="SECONDS", help="to settle (90)")
     if verb == "apply":
         parser.add_argument("--canary", default="", metavar="NAME", help="the switch that goes first")
+        parser.add_argument("--plan", default="", metavar="DIGEST", help="apply only this plan")
         parser.add_argument("--known-hosts", default="", metavar="FILE", help="of Onyx and Comware switches")
 
 
@@ -107,7 +108,7 @@ def _change(
     well = True
     if only:
         if options.verb == "apply":
-            report = site.apply(only, options.canary, options.order, policy, _announce)
+            report = site.apply(only, options.canary, options.order, policy, _announce, options.plan)
         else:
             report = site.rollback(only, options.order, policy, _announce)
         for name, result in report.results.items():
@@ -116,6 +117,9 @@ def _change(
             print(findings_as_table(report.reasons))
         print(report.verdict)
         well = report.applied
+    elif options.verb == "apply" and options.plan and not site.approved(options.plan):
+        print(findings_as_table([online.not_approved(options.plan)]))
+        return False
     if well and options.verb == "apply" and push.switches(site.fabric, names):
         well = _push_standalone(options, site, names, credentials)
     return well
