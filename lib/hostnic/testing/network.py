@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from hostnic.system import Link
-from hostnic.testing.mlx5 import MULTIPORT, refuse
-from hostnic.testing.nic import FakeCard, FakePort
+from hostnic.testing.nic.mlx5 import MULTIPORT, refuse
+from hostnic.testing.nic.model import FakeCard, FakePort
 
 LACP_TIME = 1.0
 """Seconds that the bond needs to find its partner."""
@@ -62,6 +62,10 @@ class FakeNetwork:
     def ports(self) -> Iterable[FakePort]:
         """All PFs."""
         return (port for card in self.cards for port in card.ports)
+
+    def uplink(self, netdev: str) -> FakePort | None:
+        """The PF whose netdev this is."""
+        return next((port for port in self.ports() if port.netdev == netdev), None)
 
     def bond_of(self, netdev: str) -> FakeBond | None:
         """The bond that ``netdev`` is a member of."""

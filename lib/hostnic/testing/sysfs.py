@@ -5,11 +5,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from os.path import normpath
 
-from hostnic import vdpa
-from hostnic.pci import DEVICES, DRIVERS
+from hostnic.devices import vdpa
+from hostnic.devices.pci import DEVICES, DRIVERS
 from hostnic.testing.network import FakeNetwork
-from hostnic.testing.nic import FakeCard, FakePort, FakeVf
-from hostnic.testing.pcispace import FakeBridge, nic_config
+from hostnic.testing.nic.model import FakeCard, FakePort, FakeVf
+from hostnic.testing.nic.pcispace import FakeBridge, nic_config
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from lab.nvue import Certificate, Server, Tree
 YES = {"ays": "ays_yes"}
 APPLY = {"state": "apply", "auto-prompt": YES}
 CONFIRM = {"state": "confirm_yes", "auto-prompt": YES}
+REFUSE = {"state": "confirm_no", "auto-prompt": YES}
 PACE = 3.0
 
 

@@ -34,8 +34,8 @@ class Call:
         """What the call does, in one word or two."""
         if self.path == "/revision" or self.path.startswith("/revision/"):
             if self.method == "PATCH":
-                if (self.body or {}).get("state") == "save":
-                    return "save"
+                if word := {"save": "save", "confirm_no": "refuse"}.get((self.body or {}).get("state")):
+                    return word
                 return "apply" if "state-controls" in (self.body or {}) else "confirm"
             return {"POST": "create", "DELETE": "drop"}.get(self.method, "poll")
         if self.method == "GET":

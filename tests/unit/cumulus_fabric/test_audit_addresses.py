@@ -20,7 +20,38 @@ def test_all_leaves_with_one_as_number():
 
 def test_a_reserved_as_number():
     path, what = the_one(BLOCKED, lambda data: data.update(switches={"Leaf0-1": {"asn": 23456}}))
-    assert (path, what) == ("leaves.asn", "Leaf0-1 gets AS 23456, which is reserved")
+    assert (path, what) == ("switches.Leaf0-1.asn", "Leaf0-1 gets AS 23456, which is reserved")
+
+
+@pytest.mark.parametrize(
+    ("own", "path"),
+    [
+        ({"asn": 65101}, "switches.Leaf0-2.asn"),
+        ({"loopback": "10.10.10.1"}, "switches.Leaf0-2.loopback"),
+        ({"management": "192.168.0.11"}, "switches.Leaf0-2.management"),
+    ],
+)
+def test_a_switchs_own_entry_is_the_place_to_correct(own, path):
+    def twice(data):
+        data["leaves"]["management"] = "192.168.0.11"
+        data["switches"] = {"Leaf0-2": own}
+
+    assert [where for where, _ in found(BLOCKED, twice)] == [path]
+
+
+def test_a_spines_own_entry_is_the_place_to_correct():
+    path, what = the_one(BLOCKED, lambda data: data.update(switches={"Spine1": {"loopback": "10.10.10.101"}}))
+    assert (path, what) == (
+        "switches.Spine1.loopback",
+        "10.10.10.101 is both Spine0's loopback and Spine1's loopback",
+    )
+
+
+def test_the_own_entry_is_named_even_if_the_other_switch_comes_later():
+    """Leaf0-1 has the address of Leaf0-2, which follows the scheme."""
+    change = {"Leaf0-1": {"loopback": "10.10.10.2"}}
+    path, _ = the_one(BLOCKED, lambda data: data.update(switches=change))
+    assert path == "switches.Leaf0-1.loopback"
 
 
 def test_loopbacks_that_run_into_each_other():

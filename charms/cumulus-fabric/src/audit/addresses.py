@@ -27,7 +27,7 @@ def as_numbers(fabric: Fabric) -> Iterator[Finding]:
     """
     owners: dict[int, Switch] = {}
     for switch in (*fabric.by_role(Role.SPINE), *fabric.by_role(Role.LEAF)):
-        path = f"{_role(switch)}.asn"
+        path = switch.place("asn")
         if switch.asn in RESERVED_ASNS:
             what = f"{switch.name} gets AS {switch.asn}, which is reserved"
             yield Finding(Severity.BLOCKED, path, what, "use private AS numbers, such as 64512 to 65534")
@@ -35,9 +35,8 @@ def as_numbers(fabric: Fabric) -> Iterator[Finding]:
         if other is not switch and switch.role is Role.LEAF:
             what = f"{switch.name} and {other.name} have the same AS {switch.asn}: "
             what += "BGP would drop routes between them as loops"
-            yield Finding(
-                Severity.BLOCKED, path, what, "give each leaf an AS of its own, and the spines another"
-            )
+            remedy = "give each leaf an AS of its own, and the spines another"
+            yield Finding(Severity.BLOCKED, _exception(path, other.place("asn")), what, remedy)
 
 
 def addresses(fabric: Fabric) -> Iterator[Finding]:
@@ -47,17 +46,20 @@ def addresses(fabric: Fabric) -> Iterator[Finding]:
         for network in fabric.networks
         for subnet in network.subnets
     ]
-    owners: dict[str, str] = {}
+    owners: dict[str, tuple[str, str]] = {}
     for switch in fabric.switches:
         for kind, address in (("loopback", switch.loopback), ("management", switch.management)):
             if not address:
                 continue
-            path = f"{_role(switch)}.{kind}"
+            path = switch.place(kind)
             mine = f"{switch.name}'s {kind}"
-            other = owners.setdefault(address.lower(), mine)
+            other, place = owners.setdefault(address.lower(), (mine, path))
             if other != mine:
-                what = f"{address} is both {other} and {mine}"
-                yield Finding(Severity.BLOCKED, path, what, "give each switch addresses of its own")
+                what, remedy = (
+                    f"{address} is both {other} and {mine}",
+                    "give each switch addresses of its own",
+                )
+                yield Finding(Severity.BLOCKED, _exception(path, place), what, remedy)
             if kind == "loopback":
                 for network, subnet in networks:
                     if ipaddress.ip_address(address) in subnet:
@@ -76,9 +78,10 @@ def unusable_loopbacks(fabric: Fabric) -> Iterator[Finding]:
         for block, why in ranges.items():
             if ipaddress.IPv4Address(switch.loopback) in block:
                 what = f"{switch.name}'s loopback {switch.loopback} {why} ({block})"
-                path = f"{_role(switch)}.loopback"
+                path = switch.place("loopback")
                 yield Finding(Severity.BLOCKED, path, what, "use a unicast address, such as 10.10.10.1")
 
 
-def _role(switch: Switch) -> str:
-    return {Role.SPINE: "spines", Role.LEAF: "leaves"}.get(switch.role, switch.path)
+def _exception(path: str, other: str) -> str:
+    """Of two paths, the one of a switch's own entry: more likely the mistake than the scheme of all."""
+    return other if other.startswith("switches.") and not path.startswith("switches.") else path

@@ -13,8 +13,8 @@ import time
 from collections.abc import Callable, Sequence
 
 from audit import audit
-from converge import Finding, Severity, findings_as_json
-from converge.render import table
+from converge import Finding, Severity
+from converge.render import findings_as_json, table
 from converge.shape import InvalidValue
 from intent import expand, numbers, schema
 from intent.model import Dialect, Fabric, Switch

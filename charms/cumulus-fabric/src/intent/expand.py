@@ -3,7 +3,7 @@
 
 import ipaddress
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 
 from converge.shape import InvalidValue, at
 
@@ -184,6 +184,7 @@ def _overridden(intent: Intent, switch: Switch) -> Switch:
         breakouts=_breakouts(intent, switch, own),
         roce=own.roce or intent.roce.mode,
         bandwidth=intent.roce.bandwidth,
+        overridden=frozenset(each.name for each in fields(own) if getattr(own, each.name) is not None),
     )
 
 

@@ -10,6 +10,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from converge.shape import at
+
 from intent.declaration import Mtu, Roce
 
 
@@ -158,6 +160,7 @@ class Switch:
         single_homed: ports to hosts without a bond; on a standalone switch all ports.
         networks: that this switch bridges.
         path: in the intent.
+        overridden: the keys that its own entry under ``switches`` sets.
 
     """
 
@@ -179,6 +182,13 @@ class Switch:
     bonds: tuple[Bond, ...] = ()
     single_homed: tuple[SwitchPort, ...] = ()
     networks: tuple[Network, ...] = ()
+    overridden: frozenset[str] = frozenset()
+
+    def place(self, key: str) -> str:
+        """The path of a setting in the intent: its own entry, or that of its role."""
+        if key in self.overridden:
+            return at(at("switches", self.name), key)
+        return at({Role.SPINE: "spines", Role.LEAF: "leaves"}.get(self.role, self.path), key)
 
     def bond(self, name: str) -> Bond | None:
         """The bond of this name."""
@@ -208,6 +218,15 @@ class Fabric:
     def switch(self, name: str) -> Switch | None:
         """The switch of this name."""
         return self._by_name.get(name)
+
+    @cached_property
+    def segments(self) -> dict[str, list[tuple[Switch, Bond]]]:
+        """The leaves and bonds of each Ethernet segment, by ESI."""
+        found: dict[str, list[tuple[Switch, Bond]]] = {}
+        for switch in self.switches:
+            for bond in switch.bonds:
+                found.setdefault(bond.segment.esi, []).append((switch, bond))
+        return found
 
     def by_role(self, role: Role) -> tuple[Switch, ...]:
         """The switches of one role, in the intent's order."""
