@@ -147,6 +147,9 @@ class Actions:
         nics = self._nics(parse(given.devices))
         try:
             found = images.fetch(self._system, self._options, resource)
+        except images.UnfinishedError as error:
+            again = "run the action again, which continues the download"
+            raise ActionError(f"download of firmware: {error.reason}; {again}") from error
         except StepError as error:
             raise ActionError(f"{error.reason}; {error.remedy}") from error
         if not found:

@@ -76,7 +76,8 @@ def steps(
         if image is None:
             what = mismatch(flash, next(iter(by_psid.values())))
             if len(by_psid) > 1:
-                what = f"none of the {len(by_psid)} images is for {flash.psid}, a NIC of {flash.vendor}"
+                nic_of = f"{flash.psid}, a NIC of {flash.vendor}" if flash.psid else "a NIC without a PSID"
+                what = f"none of the {len(by_psid)} images is for {nic_of}"
             remedy = "attach the image of the NIC's own vendor"
             findings.append(Finding(Severity.WARNING, nic.slot, what, remedy))
             continue

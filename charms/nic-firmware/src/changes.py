@@ -170,6 +170,8 @@ def mismatch(flash: Flash, image: Image) -> str:
     """Why an image cannot go into a NIC, in one sentence; empty when it can."""
     if flash.psid == image.psid:
         return ""
+    if not flash.psid:
+        return f"the image is for {image.psid}, and flash of the NIC has no PSID"
     maker = "" if flash.vendor == "NVIDIA" else f", a NIC of {flash.vendor}"
     return f"the image is for {image.psid}, the NIC is {flash.psid}{maker}"
 

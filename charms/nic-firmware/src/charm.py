@@ -11,6 +11,7 @@ import ops
 import record
 from activation import remembered
 from charmkit import packages
+from charmkit.dispatch import dispatcher
 from charmkit.host import HostReconciler
 from charmkit.output import Output
 from charmkit.reboot.rolling import RollingReboot
@@ -68,6 +69,7 @@ class NicFirmwareCharm(ops.CharmBase):
             leave=self._remove,
         )
         self.reboot = RollingReboot(self, self.system, self.host.dispatcher)
+        self._downloading = False
 
     def _options(self) -> Options:
         return load_config(self, Options)
@@ -94,6 +96,9 @@ class NicFirmwareCharm(ops.CharmBase):
         if options.firmware_policy == "auto":
             try:
                 images.fetch(self.system, options, self._resource())
+            except images.UnfinishedError as error:
+                self._downloading = True
+                return (Finding(Severity.WAITING, "download of firmware", error.reason, error.remedy),)
             except (StepError, OSError) as error:
                 remedy = error.remedy if isinstance(error, StepError) else images.HELPS
                 return (Finding(Severity.BLOCKED, "firmware image", str(error), remedy),)
@@ -102,11 +107,11 @@ class NicFirmwareCharm(ops.CharmBase):
     def _tell(self, survey: Survey, findings: Sequence[Finding]) -> Sequence[Finding]:
         """Request the reboot that activates what is set, here or from the charm that owns reboots."""
         options = self._options()
-        findings = (*self._remember(survey), *findings)
+        findings = (*self._remember(survey), *self._wake_to_download(), *findings)
         left = unfinished(findings)
         need = Need(
             reasons=survey.reboot_reasons,
-            not_ready=survey.not_ready,
+            not_ready="firmware is still being downloaded" if self._downloading else survey.not_ready,
             unverified=left.sentence() if left else "",
         )
         given = Handover(
@@ -117,6 +122,15 @@ class NicFirmwareCharm(ops.CharmBase):
         )
         policy = RebootPolicy(cast("Mode", options.reboot_policy), options.reboot_settle)
         return (*self.reboot.turn(need, policy, given, survey.others), *findings)
+
+    def _wake_to_download(self) -> Sequence[Finding]:
+        """Have the next hook run soon if it has to continue the download."""
+        try:
+            if self._downloading:
+                self.host.dispatcher.in_a_minute()
+        except OSError as error:
+            return (Finding(Severity.WARNING, dispatcher.SUBJECT, f"cannot be started: {error}", RETRIED),)
+        return ()
 
     def _remember(self, survey: Survey) -> Sequence[Finding]:
         """Note what waits for a restart, and since which boot."""

@@ -1,9 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Firmware images from a URL with its digest or from the charm's resource: one image, or a zip of images."""
+"""Firmware images from a URL with its digest or from the charm's resource: one image, or a zip of images.
+
+They are kept under the digest of the file that they came in, with an index of what mstflint reports about
+them. The index is written last, when the images are durable. What does not match its index is not there: the
+next fetch replaces it.
+"""
 
 import json
-from collections.abc import Iterator
-from typing import Any
+from pathlib import Path
+from typing import Any, cast
 
 from config import Options
 from converge import StepError
@@ -13,33 +18,40 @@ from hostnic.process import CommandError
 from hostnic.system import System
 
 DIRECTORY = "/var/lib/ovn-offload/firmware"
-DOWNLOAD = f"{DIRECTORY}/download"
-FETCH = (
-    "import shutil, sys, urllib.request\n"
-    "with urllib.request.urlopen(sys.argv[1], timeout=60) as source, open(sys.argv[2], 'wb') as target:\n"
-    "    shutil.copyfileobj(source, target)\n"
-)
-"""Runs in a process of its own, which is killed at its deadline."""
+PART = ".part"
+LEFTOVERS = (PART, "/download")
+"""How the names of downloads end; earlier releases kept theirs as ``download``."""
+PROGRAM = str(Path(__file__).with_name("download.py"))
+FETCH_S = 120.0
+"""What one fetch may take: Juju runs no other hook on the machine meanwhile."""
+DOWNLOAD_S = 80.0
+"""The download's share of it."""
+OVERTIME_S = 20.0
+"""The download may wait so much longer for the server; then it is killed."""
 HELPS = "see options firmware-url and firmware-sha256, or resource firmware"
+
+
+class UnfinishedError(StepError):
+    """The download is not complete yet; the next fetch continues it."""
 
 
 def at_hand(system: System, options: Options, resource: str | None) -> tuple[Image, ...]:
     """The images that were fetched before, at most one for each PSID; writes nothing.
 
     Raises:
-        StepError: the resource, or an image, cannot be read.
+        StepError: the resource cannot be read.
 
     """
     digest = options.firmware_sha256
     if resource and not options.firmware_url:
         digest = _digest(system, resource, digest)
-    return _known(system, digest) if digest and system.files.exists(_index(digest)) else ()
+    return _known(system, digest) if digest else ()
 
 
 def fetch(system: System, options: Options, resource: str | None) -> tuple[Image, ...]:
     """The images, fetched if they are not on disk; none without firmware-url and resource.
 
-    They are kept under the digest of the file, with what mstflint reports about them.
+    It takes :data:`FETCH_S` at most; what was downloaded by then is kept.
 
     Args:
         system: the host.
@@ -47,16 +59,22 @@ def fetch(system: System, options: Options, resource: str | None) -> tuple[Image
         resource: path of the charm's resource; None when none is attached.
 
     Raises:
+        UnfinishedError: there was not enough time.
         StepError: the file cannot be fetched, has another digest, or has no image.
 
     """
     found = at_hand(system, options, resource)
     if found or not (options.firmware_url or resource):
         return found
+    end = system.now() + FETCH_S
     try:
-        path = _download(system, options.firmware_url) if options.firmware_url else str(resource)
-        digest = _digest(system, path, options.firmware_sha256)
-        found = tuple(_look(system, path, f"{DIRECTORY}/{digest}"))
+        if options.firmware_url:
+            digest = options.firmware_sha256
+            path = _download(system, options.firmware_url, digest)
+        else:
+            path = str(resource)
+            digest = _digest(system, path, options.firmware_sha256)
+        found = _look(system, path, f"{DIRECTORY}/{digest}", end)
     except CommandError as error:
         raise StepError(error.reason, HELPS) from error
     psids = [image.psid for image in found]
@@ -66,6 +84,9 @@ def fetch(system: System, options: Options, resource: str | None) -> tuple[Image
         raise StepError(what, "attach one image for each PSID")
     rows = [[image.path, image.psid, image.version, image.digest] for image in found]
     system.files.install(_index(digest), json.dumps(rows).encode())
+    for name in system.files.listdir(DIRECTORY):
+        if f"/{name}".endswith(LEFTOVERS):
+            system.files.remove(f"{DIRECTORY}/{name}")
     return found
 
 
@@ -85,29 +106,85 @@ def _index(digest: str) -> str:
 
 
 def _known(system: System, digest: str) -> tuple[Image, ...]:
-    """The images of an index. Indexes of earlier releases do not have the images' digests."""
-    rows: list[list[Any]] = json.loads(system.files.read(_index(digest)))
-    found = ([str(cell) for cell in row] for row in rows)
-    return tuple(Image(*row[:3], digest=row[3] if row[3:] else _digest(system, row[0], "")) for row in found)
+    """The images of an index whose files are as they were; none if anything differs.
 
-
-def _download(system: System, url: str) -> str:
-    system.files.install(DOWNLOAD, b"")
-    system.run(["python3", "-I", "-c", FETCH, url, DOWNLOAD], timeout=960)
-    return DOWNLOAD
-
-
-def _look(system: System, path: str, directory: str) -> Iterator[Image]:
-    """Each image of a zip, or the file as the only image; copied so that the next download keeps it."""
+    Indexes of earlier releases do not have the images' digests; then that of a lone image is the index's.
+    """
+    images = list[Image]()
     try:
-        system.query(["python3", "-m", "zipfile", "-t", path])
-    except CommandError:
-        target = f"{directory}/image.bin"
-        system.files.install(target, b"")
-        system.run(["cp", path, target])
-        yield mstflint.read_image(system, target)
-        return
-    system.run(["python3", "-m", "zipfile", "-e", path, directory], timeout=300)
-    for name in sorted(system.files.listdir(directory)) if system.files.exists(directory) else ():
-        if name.endswith(".bin"):
-            yield mstflint.read_image(system, f"{directory}/{name}")
+        for row in _rows(system.files.read(_index(digest)), f"{DIRECTORY}/{digest}/"):
+            path, psid, version, *kept = row
+            lone = digest if path.endswith("/image.bin") else ""
+            found = mstflint.digest(system, path)
+            if found != ((kept[0] if kept else lone) or found):
+                return ()
+            images.append(Image(path, psid, version, found))
+    except (OSError, ValueError, RecursionError):
+        return ()
+    return tuple(images)
+
+
+def _rows(text: str, directory: str) -> list[list[str]]:
+    """The rows of an index: path, PSID, version, and the image's sha256.
+
+    Raises:
+        ValueError: it is malformed.
+
+    """
+    rows: object = json.loads(text)
+    if not isinstance(rows, list):
+        raise ValueError("the index is not a list")
+    return [_row(row, directory) for row in cast("list[object]", rows)]
+
+
+def _row(row: object, directory: str) -> list[str]:
+    cells = cast("list[Any]", row) if isinstance(row, list) else []
+    if len(cells) not in (3, 4) or not all(isinstance(cell, str) and cell for cell in cells):
+        raise ValueError("a row of the index is malformed")
+    name = cells[0].removeprefix(directory)
+    if f"{directory}{name}" != cells[0] or "/" in name:
+        raise ValueError("an image is not in its directory")
+    return cells
+
+
+def _download(system: System, url: str, digest: str) -> str:
+    """The complete file. What is there of it belongs to this digest: another one has another name."""
+    path = f"{DIRECTORY}/{digest}{PART}"
+    if not system.files.exists(path):
+        system.files.install(path, b"")
+    elif mstflint.digest(system, path) == digest:
+        return path
+    argv = ["python3", "-I", PROGRAM, url, path, f"{DOWNLOAD_S:g}"]
+    said = system.run(argv, timeout=DOWNLOAD_S + OVERTIME_S).split()
+    if said[:1] != ["all"]:
+        size = int(said[1]) / 1e6 if len(said) > 1 and said[1].isdecimal() else 0
+        raise UnfinishedError(f"{size:.0f} MB have arrived", "the next hook continues it")
+    try:
+        _digest(system, path, digest)
+    except StepError:
+        system.files.remove(path)
+        raise
+    return path
+
+
+def _look(system: System, path: str, directory: str, end: float) -> tuple[Image, ...]:
+    """The images of a zip, or the file as the only image; copied and durable before ``end``."""
+
+    def run(*argv: str) -> None:
+        system.run(argv, timeout=max(end - system.now(), 1.0))
+
+    try:
+        system.query(["python3", "-m", "zipfile", "-t", path], timeout=max(end - system.now(), 1.0))
+    except CommandError as error:
+        if error.returncode is None:
+            raise
+        paths = [f"{directory}/image.bin"]
+        system.files.install(paths[0], b"")
+        run("cp", path, paths[0])
+    else:
+        run("python3", "-m", "zipfile", "-e", path, directory)
+        names = sorted(system.files.listdir(directory)) if system.files.exists(directory) else []
+        paths = [f"{directory}/{name}" for name in names if name.endswith(".bin")]
+    if paths:
+        run("sync", *paths, directory)  # fsync for each of its arguments, since coreutils 8.24
+    return tuple(mstflint.read_image(system, each) for each in paths)

@@ -14,8 +14,11 @@ from hostnic.firmware.msterrors import MstError
 from hostnic.process import CommandError, failure
 from hostnic.system import System
 
-FACT = re.compile(r"^(?P<name>FW Version\(Running\)|FW Version|PSID):\s+(?P<value>\S+)", re.MULTILINE)
-"""From the line's beginning: a NIC that was flashed with another vendor's image also has ``Orig PSID:``."""
+FACT = re.compile(r"^(?P<name>FW Version\(Running\)|FW Version|PSID):[ \t]*(?P<value>\S*)", re.MULTILINE)
+"""From the line's beginning: a NIC that was flashed with another vendor's image also has ``Orig PSID:``.
+
+A value may be blank: flash that was never given a PSID has none.
+"""
 PROGRESS = re.compile(r"(?P<what>[A-Z][A-Za-z0-9_ ]+?)\s*-\s+(?P<done>[0-9]+%|OK)")
 STAGE = re.compile(r"^[A-Z][A-Za-z0-9_ ]*-", re.MULTILINE)
 """Mstflint has passed its checks and works: ``Initializing image partition -``, with or without a figure."""
@@ -62,7 +65,7 @@ class Flash(NamedTuple):
     """What is in a NIC's flash.
 
     Attributes:
-        psid: the board.
+        psid: the board; empty if flash has none.
         version: of the image that starts next.
         running: of the firmware that runs now.
 
@@ -109,7 +112,7 @@ def read_flash(system: System, bdf: str) -> Flash:
     """
     facts = _facts(system, ["mstflint", "-d", bdf, "-qq", "query"])
     version = facts["FW Version"]
-    return Flash(facts["PSID"], version, facts.get("FW Version(Running)", version))
+    return Flash(facts["PSID"], version, facts.get("FW Version(Running)") or version)
 
 
 def read_image(system: System, path: str) -> Image:
@@ -119,7 +122,10 @@ def read_image(system: System, path: str) -> Image:
         MstError: it is not an image.
 
     """
-    facts = _facts(system, ["mstflint", "-i", path, "query"])
+    argv = ["mstflint", "-i", path, "query"]
+    facts = _facts(system, argv)
+    if not facts["PSID"]:
+        raise MstError(CommandError(argv, "mstflint"), f"the image {path} has no PSID", "use another image")
     return Image(path, facts["PSID"], facts["FW Version"], digest(system, path))
 
 
@@ -254,7 +260,7 @@ def _state(system: System, unit: str) -> dict[str, str]:
 def _facts(system: System, argv: list[str]) -> dict[str, str]:
     text = _explained(system, system.query, argv)
     facts = {match["name"]: match["value"] for match in FACT.finditer(text)}
-    if not {"FW Version", "PSID"} <= set(facts):
+    if not facts.get("FW Version") or "PSID" not in facts:
         raise MstError(CommandError(argv, "mstflint"), f"mstflint reports no version and PSID of {argv[2]}")
     return facts
 

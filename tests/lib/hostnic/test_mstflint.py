@@ -103,3 +103,23 @@ def test_the_real_tool_refuses_a_file_that_is_not_an_image_in_one_sentence(
             ask(Machine(), str(path))
         assert refused.value.reason.startswith("mstflint: ")
         assert "\n" not in refused.value.reason
+
+
+@pytest.mark.parametrize("blank", ["PSID:", "PSID:                  "])
+def test_a_blank_psid_reads_as_blank(blank: str) -> None:
+    host = FakeHost()
+    host.answers[("mstflint",)] = QUERY.replace("PSID:                  MT_0000000359", blank)
+    assert mstflint.read_flash(host, PF) == Flash("", "22.35.2000", "22.31.1014")
+
+
+def test_a_blank_version_that_runs_is_the_one_in_flash() -> None:
+    host = FakeHost()
+    host.answers[("mstflint",)] = QUERY.replace("22.31.1014\nFW Rel", "\nFW Rel")
+    assert mstflint.read_flash(host, PF) == Flash("MT_0000000359", "22.35.2000", "22.35.2000")
+
+
+def test_an_image_without_a_psid_is_refused() -> None:
+    host = FakeHost()
+    host.answers[("mstflint",)] = QUERY.replace("MT_0000000359", "")
+    with pytest.raises(MstError, match="has no PSID"):
+        mstflint.read_image(host, "/tmp/fw.bin")

@@ -35,6 +35,8 @@ class FakeFlash:
     Attributes:
         burns: by the name of their unit.
         web: content by URL.
+        speed: bytes that one run of the download gets.
+        unsynced: files whose content a power cut takes; ``sync`` makes them durable.
         begun: versions, in the order in which their burns were begun.
         breaks: a fault: the next burn ends with code 1 and this output.
         in_vain: a fault: burns end well, and flash keeps what it has.
@@ -43,6 +45,8 @@ class FakeFlash:
 
     burns: dict[str, Burn] = field(default_factory=dict[str, Burn])
     web: dict[str, bytes] = field(default_factory=dict[str, bytes])
+    speed: int = 1 << 30
+    unsynced: set[str] = field(default_factory=set[str])
     begun: list[str] = field(default_factory=list[str])
     breaks: str = ""
     in_vain: bool = False
@@ -148,23 +152,41 @@ def _show(host: "FakeKernel", unit: str, burn: Burn | None) -> str:
 
 
 def download(host: "FakeKernel", argv: list[str]) -> str:
-    """``python3 -I -c PROGRAM URL FILE``: the program that fetches."""
-    url, target = argv[-2:]
+    """``python3 -I download.py URL FILE SECONDS`` of the charm nic-firmware, with a server of byte ranges."""
+    url, target = argv[3:5]
     if url not in host.flash.web:
-        raise failure(argv, 1, "", "urllib.error.HTTPError: HTTP Error 404: Not Found")
-    host.disk.install(target, host.flash.web[url], 0o644)
-    return ""
+        raise failure(argv, 1, "", "HTTP Error 404: Not Found")
+    whole, had = host.flash.web[url], host.disk.content[target]
+    now = had + whole[len(had) :][: host.flash.speed]
+    host.disk.install(target, now, 0o644)
+    return f"{'all' if len(now) >= len(whole) else 'part'} {len(now)}\n"
 
 
 def sha256sum(host: "FakeKernel", argv: list[str]) -> str:
     """``sha256sum FILE``."""
+    if argv[1] not in host.disk.content:
+        raise failure(argv, 1, "", f"sha256sum: {argv[1]}: No such file or directory")
     return f"{hashlib.sha256(host.disk.content[argv[1]]).hexdigest()}  {argv[1]}\n"
 
 
 def copy(host: "FakeKernel", argv: list[str]) -> str:
-    """``cp FROM TO``."""
+    """``cp FROM TO``, which does not call fsync."""
     host.disk.install(argv[2], host.disk.content[argv[1]], 0o644)
+    host.flash.unsynced.add(argv[2])
     return ""
+
+
+def sync(host: "FakeKernel", argv: list[str]) -> str:
+    """``sync FILE …``."""
+    host.flash.unsynced.difference_update(argv[1:])
+    return ""
+
+
+def lose_power(host: "FakeKernel") -> None:
+    """Files that were not synchronised are empty, as ext4 leaves them."""
+    for path in host.flash.unsynced & set(host.disk.content):
+        host.disk.content[path] = b""
+    host.flash.unsynced.clear()
 
 
 def unzip(host: "FakeKernel", argv: list[str]) -> str:
@@ -174,4 +196,5 @@ def unzip(host: "FakeKernel", argv: list[str]) -> str:
         raise failure(argv, 1, "", "zipfile.BadZipFile: File is not a zip file")
     for number, line in enumerate(text.splitlines()[1:]) if argv[3] == "-e" else ():
         host.disk.install(f"{argv[5]}/fw-{number}.bin", line.encode(), 0o644)
+        host.flash.unsynced.add(f"{argv[5]}/fw-{number}.bin")
     return ""

@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Images on disk survive power cuts and damage; downloads take a limited time and are continued."""
+
+import hashlib
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from time import monotonic, sleep
+
+import download
+import images
+import pytest
+from hostnic.testing.nic.flash import image, lose_power
+from unit.nic_firmware.images import NEW, URL, flash, offer, spawned
+from unit.nic_firmware.node import Node
+
+DIGEST = hashlib.sha256(image()).hexdigest()
+INDEX = f"{images.DIRECTORY}/{DIGEST}.json"
+KEPT = f"{images.DIRECTORY}/{DIGEST}/image.bin"
+BROKEN = "-E- Burning FS4 image failed: flash is write protected\n"
+
+
+@pytest.fixture
+def fetched(node: Node) -> Node:
+    """A unit that has fetched the image, and whose burn was refused."""
+    node.host.flash.breaks = BROKEN
+    offer(node, firmware_policy="auto").emit()
+    assert flash(node)[0] != NEW
+    assert KEPT in node.host.disk.content
+    return node
+
+
+def test_images_are_durable_before_the_index_names_them(fetched: Node) -> None:
+    order = [line for line in fetched.writes if line.startswith(("run cp", "run sync")) or INDEX in line]
+    assert [line.split()[:2] for line in order] == [["run", "cp"], ["run", "sync"], ["install", INDEX]]
+
+
+def test_power_is_cut_right_after_the_fetch(fetched: Node) -> None:
+    lose_power(fetched.host)
+    fetched.emit()
+    assert flash(fetched)[0] == NEW
+    assert not spawned(fetched, URL), "the image was durable"
+
+
+@pytest.mark.parametrize("content", [b"", b"FW MT_0000000359 22.39.1002 ", None])
+def test_a_damaged_image_is_fetched_again(fetched: Node, content: bytes | None) -> None:
+    if content is None:
+        fetched.host.disk.remove(KEPT)
+    else:
+        fetched.host.disk.content[KEPT] = content
+    fetched.emit()
+    assert spawned(fetched, URL)
+    assert flash(fetched)[0] == NEW
+
+
+@pytest.mark.parametrize(
+    "index",
+    [
+        "",
+        "{",
+        "[" * 100_000,
+        "9" * 5000,
+        "null",
+        "{}",
+        "[]",
+        "[1]",
+        "[[]]",
+        '[["a", "b"]]',
+        '[["a", "b", "c", "d", "e"]]',
+        '[[1, "MT_0000000359", "22.39.1002"]]',
+        json.dumps([["/etc/passwd", "MT_0000000359", NEW]]),
+        json.dumps([[f"{images.DIRECTORY}/{DIGEST}/../../fw.bin", "MT_0000000359", NEW]]),
+        json.dumps([[KEPT, "", NEW, DIGEST]]),
+        "\udcff",
+    ],
+)
+def test_a_malformed_index_is_replaced(fetched: Node, index: str) -> None:
+    fetched.host.disk.content[INDEX] = index.encode("utf-8", "surrogateescape")
+    fetched.emit()
+    assert flash(fetched)[0] == NEW
+    assert json.loads(fetched.host.disk.content[INDEX]) == [[KEPT, "MT_0000000359", NEW, DIGEST]]
+
+
+def test_the_image_of_an_old_index_must_have_the_digest_of_the_file(fetched: Node) -> None:
+    fetched.host.disk.content[INDEX] = json.dumps([[KEPT, "MT_0000000359", NEW]]).encode()
+    fetched.host.disk.content[KEPT] = image(version="22.40.1000")
+    fetched.emit()
+    assert flash(fetched)[0] == NEW
+
+
+def test_a_download_goes_on_in_the_next_hook_and_one_reboot_serves_all(node: Node) -> None:
+    node.host.flash.speed = 10
+    offer(node, firmware_policy="auto", reboot_policy="always", parameters="ATS_ENABLED=1")
+    said = [node.emit(), node.emit()]
+    assert [status.name for status in said] == ["waiting", "waiting"]
+    assert "download of firmware: 0 MB have arrived; the next hook continues it" in node.log
+    assert any(line.endswith("ovn-offload-nic-firmware-dispatch.timer") for line in node.writes)
+    assert node.reboots_asked == 0
+    node.emit()
+    assert flash(node)[0] == NEW
+    assert node.reboots_asked == 1
+    assert node.boot().name == "active"
+    assert not any(name.endswith(".part") for name in node.host.disk.content)
+
+
+def test_a_download_is_given_less_than_two_minutes(node: Node) -> None:
+    offer(node, firmware_policy="auto").emit()
+    seconds = float(spawned(node, URL)[0][-1])
+    assert seconds + images.OVERTIME_S <= images.FETCH_S <= 120
+
+
+def test_an_action_continues_a_download_when_it_runs_again(node: Node) -> None:
+    node.host.flash.speed = 20
+    offer(node).emit()
+    assert "run the action again, which continues the download" in node.failure("burn")
+    assert node.action("burn")["burned"] == f"burn firmware {NEW} into 3b:00"
+
+
+def test_a_download_with_another_digest_starts_again(node: Node) -> None:
+    offer(node, firmware_policy="auto")
+    right, node.host.flash.web[URL] = node.host.flash.web[URL], b"an error page"
+    assert node.emit().name == "blocked"
+    node.host.flash.web[URL] = right
+    node.emit()
+    assert flash(node)[0] == NEW
+
+
+def test_a_nic_without_a_psid_gets_no_image(node: Node) -> None:
+    node.host.cards[0].psid = ""
+    offer(node, firmware_policy="auto").emit()
+    assert node.host.flash.begun == []
+    assert "the image is for MT_0000000359, and flash of the NIC has no PSID" in node.findings()
+
+
+# The program that downloads, against a web server.
+
+CONTENT = bytes(range(256)) * 4096
+
+
+class Server(BaseHTTPRequestHandler):
+    """Serves CONTENT: ``/whole`` without byte ranges; ``/slow`` never ends; ``/short`` ends too early."""
+
+    def do_GET(self) -> None:
+        if self.path == "/missing":
+            self.send_error(404, "Not Found")
+            return
+        begin = int(self.headers.get("Range", "bytes=0-")[6:-1]) if self.path != "/whole" else 0
+        if begin and begin >= len(CONTENT):
+            self.send_error(416)
+            return
+        body = CONTENT[begin:]
+        self.send_response(206 if begin else 200)
+        if begin:
+            self.send_header("Content-Range", f"bytes {begin}-{len(CONTENT) - 1}/{len(CONTENT)}")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if self.path == "/slow":
+            for at in range(0, 400, 10):
+                self.wfile.write(body[at : at + 10])
+                sleep(0.05)
+        self.wfile.write(body[:1000] if self.path == "/short" else body)
+
+    def log_message(self, *_: object) -> None:
+        """Nothing."""
+
+
+@pytest.fixture
+def server() -> Iterator[str]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Server) as served:
+        Thread(target=served.serve_forever, args=(0.05,), daemon=True).start()
+        yield f"http://127.0.0.1:{served.server_port}"
+        served.shutdown()
+
+
+def run(url: str, path: Path, seconds: float = 30) -> subprocess.CompletedProcess[str]:
+    argv = [sys.executable, "-I", download.__file__, url, str(path), str(seconds)]
+    return subprocess.run(argv, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("page", ["/", "/whole"])
+@pytest.mark.parametrize("had", [b"", CONTENT[:12345], CONTENT])
+def test_the_program_completes_a_file(tmp_path: Path, server: str, page: str, had: bytes) -> None:
+    target = tmp_path / "file"
+    target.write_bytes(had)
+    done = run(server + page, target)
+    assert (done.returncode, done.stdout) == (0, f"all {len(CONTENT)}\n"), done.stderr
+    assert target.read_bytes() == CONTENT
+
+
+def test_the_program_stops_in_time_and_keeps_what_it_has(tmp_path: Path, server: str) -> None:
+    target, begin = tmp_path / "file", monotonic()
+    done = run(f"{server}/slow", target, 0.4)
+    assert monotonic() - begin < 10
+    size = target.stat().st_size
+    assert (done.returncode, done.stdout) == (0, f"part {size}\n")
+    assert 0 < size < len(CONTENT)
+    assert CONTENT.startswith(target.read_bytes())
+    run(server, target)
+    assert target.read_bytes() == CONTENT
+
+
+@pytest.mark.parametrize(
+    ("page", "says"),
+    [
+        ("/missing", "HTTP Error 404: Not Found"),
+        ("/short", f"the server ended the connection after 1000 of {len(CONTENT)} bytes"),
+    ],
+)
+def test_the_program_says_in_one_sentence_why_it_failed(
+    tmp_path: Path, server: str, page: str, says: str
+) -> None:
+    done = run(server + page, tmp_path / "file")
+    assert (done.returncode, done.stderr) == (1, f"{says}\n")
