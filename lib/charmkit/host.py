@@ -12,7 +12,7 @@ from typing import Generic, Protocol, TypeVar
 
 import ops
 from converge import Finding, Plan, Severity
-from converge.execute import Outcome, execute
+from converge.execute import Outcome, execute, words
 from converge.finding import RETRIED
 from hostnic import handover
 from hostnic.system import HostStep, System
@@ -97,14 +97,22 @@ class HostReconciler(Reconciler, Generic[Look]):
         self._leave = leave
 
     def _converge_host(self) -> Sequence[Finding]:
-        failures = [*self._prepare()]
-        survey = self._survey()
-        if survey.plan.steps:
-            outcome = self._apply(survey.plan, self._system, _log)
-            failures += [outcome.finding] if outcome.finding else []
+        failures = list[Finding]()
+        try:
+            failures += self._prepare()
             survey = self._survey()
+            if survey.plan.steps:
+                outcome = self._apply(survey.plan, self._system, _log)
+                failures += [outcome.finding] if outcome.finding else []
+                survey = self._survey()
+        except OSError as error:
+            return (*failures, _unreadable(error))
         failures += self._install_wake_ups(survey)
-        return self._tell(survey, (*failures, *self.dispatcher.failed(), *survey.findings))
+        findings = (*failures, *self.dispatcher.failed(), *survey.findings)
+        try:
+            return self._tell(survey, findings)
+        except OSError as error:
+            return (_unreadable(error), *findings)
 
     def _install_wake_ups(self, survey: Survey) -> list[Finding]:
         try:
@@ -117,9 +125,30 @@ class HostReconciler(Reconciler, Generic[Look]):
         return []
 
     def _stop_host(self) -> Removed:
-        handover.withdraw(self._system, self._name)
-        self.dispatcher.remove()
-        return self._leave()
+        """Take everything away. What cannot be removed is named; Juju removes the unit all the same."""
+        problems = list[str]()
+        for what, act in (
+            (handover.path_of(self._name), lambda: handover.withdraw(self._system, self._name)),
+            (dispatch.SUBJECT, self.dispatcher.remove),
+        ):
+            try:
+                act()
+            except OSError as error:
+                problems.append(f"{what} cannot be removed: {words(error)}")
+        try:
+            removed = self._leave()
+        except OSError as error:
+            finding = _unreadable(error)
+            removed = Removed(
+                f"not all that the charm installed is removed: {finding.phrase()}", [finding.sentence()]
+            )
+        return removed._replace(problems=(*problems, *removed.problems))
+
+
+def _unreadable(error: OSError) -> Finding:
+    """The finding of a host whose basics, such as its PCI bus, cannot be read."""
+    remedy = f"{RETRIED}; see the kernel log of this host"
+    return Finding(Severity.BLOCKED, "this host", f"cannot be read: {words(error)}", remedy)
 
 
 def _log(step: HostStep) -> None:

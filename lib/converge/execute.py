@@ -63,12 +63,12 @@ def execute(
         except StepError as error:
             return Outcome(tuple(done), step, error)
         except OSError as error:
-            return Outcome(tuple(done), step, StepError(_words(error)))
+            return Outcome(tuple(done), step, StepError(words(error)))
         done.append(step)
     return Outcome(tuple(done))
 
 
-def _words(error: OSError) -> str:
+def words(error: OSError) -> str:
     """The kernel's words, and the file that they are about when there is one."""
     words = error.strerror or str(error)
     return f"{words} ({error.filename})" if error.filename else words

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 from converge import Finding, Severity
 from converge.document import read_json
+from converge.finding import RETRIED
 from converge.shape import LINE, Either, Flag, InvalidValue, Listing, Named, OrNull, Record, Text, Whole
 
 from hostnic import shapes
@@ -137,13 +138,18 @@ def read_others(system: System, charm: str) -> tuple[tuple[Handover, ...], tuple
     """What the other charms on this machine hand over, by charm name.
 
     A file is ignored if its unit has no agent on this machine any more. A malformed file gives one finding
-    and is ignored, too.
+    and is ignored, too; so does a directory that cannot be read.
     """
     handovers: list[Handover] = []
     findings: list[Finding] = []
     if not system.files.exists(DIRECTORY):
         return (), ()
-    for name in sorted(system.files.listdir(DIRECTORY)):
+    try:
+        names = sorted(system.files.listdir(DIRECTORY))
+    except OSError as error:
+        what = f"cannot be read: {error.strerror or error}"
+        return (), (Finding(Severity.WARNING, DIRECTORY, what, RETRIED),)
+    for name in names:
         writer = name.removesuffix(".json")
         if writer in (name, charm) or not re.fullmatch(_CHARM, writer):
             continue

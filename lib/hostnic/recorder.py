@@ -24,6 +24,8 @@ class _Heard:
         self._listen = listen
 
     def __getattr__(self, name: str) -> Callable[..., object]:
+        if name.startswith("_"):  # of Python's protocols, as copying: no method of a door
+            raise AttributeError(name)
         method = getattr(self._door, name)
         call = CALLS.get(f"{self._kind}.{name}")
         if call is None:

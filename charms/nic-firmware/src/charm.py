@@ -175,8 +175,12 @@ class NicFirmwareCharm(ops.CharmBase):
 
         No reboot is requested for values that no option declares; the result says what activates them.
         """
-        if self._answer(event, act):
+        if not self._answer(event, act):
+            return
+        try:
             self.host.dispatcher.now()
+        except OSError as error:
+            event.log(f"the next update-status reads the result: {error}")
 
     def _answer(self, event: ops.ActionEvent, act: "Callable[[Actions], Results]") -> bool:
         """Run an action of actions.py; a refusal is one sentence."""

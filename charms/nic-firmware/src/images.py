@@ -7,11 +7,11 @@ next fetch replaces it.
 """
 
 import json
-from pathlib import Path
 from typing import Any, cast
 
 from config import Options
 from converge import StepError
+from hostnic.download import PROGRAM
 from hostnic.firmware import mstflint
 from hostnic.firmware.mstflint import Image
 from hostnic.process import CommandError
@@ -21,7 +21,6 @@ DIRECTORY = "/var/lib/ovn-offload/firmware"
 PART = ".part"
 LEFTOVERS = (PART, "/download")
 """How the names of downloads end; earlier releases kept theirs as ``download``."""
-PROGRAM = str(Path(__file__).with_name("download.py"))
 FETCH_S = 120.0
 """What one fetch may take: Juju runs no other hook on the machine meanwhile."""
 DOWNLOAD_S = 80.0

@@ -73,13 +73,13 @@ def survey(system: System, options: Options, policy: str | None = None) -> Surve
     """
     observed, installed = look(system, options), files.look(system)
     wanted, findings = resolve(options, observed, files.last_desired(installed))
-    others, _ = handover.read_others(system, NAME)
+    others, malformed = handover.read_others(system, NAME)
     told = Comparison() if policy is None else fabric.compare(system, wanted, observed, policy)
     if busy := waiting_for_boot(observed):
         return Survey(wanted, observed, Plan(findings=(busy,)), others, told)
     present = any(other.charm == "nic-firmware" for other in others)
     ineffective = ineffective_options(options, wanted, observed, nic_firmware_present=present)
-    found = plan(wanted, observed, (*findings, *ineffective, *preflight(wanted, observed)))
+    found = plan(wanted, observed, (*malformed, *findings, *ineffective, *preflight(wanted, observed)))
     if not found.blocked:
         found = replace(found, steps=(*files.install_steps(wanted, installed), *found.steps))
     return Survey(wanted, observed, found, others, told)

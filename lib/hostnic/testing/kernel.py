@@ -43,6 +43,7 @@ class FakeKernel:
         self.reboots = 0
         self.trace: list[str] = []
         self.spawned: list[tuple[str, ...]] = []
+        self.asked: list[tuple[str, str]] = []
         self.log: list[str] = []
         self.disk = FakeDisk()
         self.disk.install("/proc/cpuinfo", b"vendor_id\t: GenuineIntel\n", 0o444)
@@ -92,6 +93,7 @@ class FakeKernel:
 
     def _fail(self, verb: str, *arguments: str) -> None:
         words = " ".join(arguments)
+        self.asked.append((verb, words))
         for fault in self.faults:
             if fault.verb == verb and fault.target in words and fault.times != 0:
                 if fault.skip:

@@ -11,9 +11,9 @@ from pathlib import Path
 from threading import Thread
 from time import monotonic, sleep
 
-import download
 import images
 import pytest
+from hostnic.download import PROGRAM
 from hostnic.testing.nic.flash import image, lose_power
 from unit.nic_firmware.images import NEW, URL, flash, offer, spawned
 from unit.nic_firmware.node import Node
@@ -177,7 +177,7 @@ def server() -> Iterator[str]:
 
 
 def run(url: str, path: Path, seconds: float = 30) -> subprocess.CompletedProcess[str]:
-    argv = [sys.executable, "-I", download.__file__, url, str(path), str(seconds)]
+    argv = [sys.executable, "-I", PROGRAM, url, str(path), str(seconds)]
     return subprocess.run(argv, capture_output=True, text=True, check=False)
 
 

@@ -2,17 +2,19 @@
 """``download.py URL FILE SECONDS``: downloads for a limited time, and continues what an earlier run left.
 
 It prints how many bytes FILE has, behind ``all`` or ``part``. It runs in a process of its own, which can be
-killed at its deadline, and imports nothing of the charm.
+killed at its deadline, and imports nothing of the project. Hooks import it for its path alone.
 """
 
 import os
 import sys
 import time
-import urllib.error
-import urllib.request
-from http.client import HTTPException, HTTPResponse
 from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from http.client import HTTPResponse
+
+PROGRAM = str(Path(__file__))
 
 SILENCE_S = 15.0
 """The server has to send something within this time."""
@@ -30,6 +32,9 @@ def fetch(url: str, path: Path, seconds: float) -> bool:
         HTTPException: the server does not speak HTTP.
 
     """
+    import urllib.error
+    import urllib.request
+
     end = time.monotonic() + seconds
     with path.open("ab") as target:
         had = target.tell()
@@ -50,12 +55,12 @@ def fetch(url: str, path: Path, seconds: float) -> bool:
     return whole
 
 
-def _continues(source: HTTPResponse, had: int) -> bool:
+def _continues(source: "HTTPResponse", had: int) -> bool:
     span = source.headers.get("Content-Range", "")
     return source.status == PARTIAL_CONTENT and span.startswith(f"bytes {had}-")
 
 
-def _receive(source: HTTPResponse, target: IO[bytes], end: float) -> bool:
+def _receive(source: "HTTPResponse", target: IO[bytes], end: float) -> bool:
     left = source.headers.get("Content-Length")
     length, got = int(left) if left and left.isdecimal() else None, 0
     while time.monotonic() < end:
@@ -71,6 +76,8 @@ def _receive(source: HTTPResponse, target: IO[bytes], end: float) -> bool:
 
 def main() -> int:
     """Return the exit code; 1 after an error, with its sentence on standard error."""
+    from http.client import HTTPException
+
     url, name, seconds = sys.argv[1:]
     path = Path(name)
     try:

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Has each read of a hook fail in turn, and tells what became a traceback."""
+
+import copy
+import errno
+import os
+import re
+from collections.abc import Callable, Iterator
+from typing import Protocol
+
+import pytest
+from hostnic.testing import FakeHost
+from ops import testing
+
+SAID = os.strerror(errno.EIO)
+BASICS = (
+    ("read", "/proc/sys/kernel/random/boot_id"),
+    ("read", "/proc/sys/kernel/osrelease"),
+    ("links", ""),
+    ("listdir", "/run/ovn-offload"),
+    ("listdir", "/etc/systemd/system"),
+    ("listdir", "/sys/bus/pci/devices"),
+)
+"""Reads without which a charm cannot do its work; those that a charm does not make are left out."""
+NUMBER = re.compile(r"[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]|[0-9]+")
+EVENTS = pytest.mark.parametrize("event", ["config_changed", "update_status", "stop"])
+
+
+class Node(Protocol):
+    """A unit and its host, of any of the host charms."""
+
+    host: FakeHost
+
+
+def kinds(node: Node, run: Callable[[], object]) -> list[tuple[str, str]]:
+    """The calls to the host in ``run``, one of each kind: PCI addresses and numbers do not matter."""
+    before, node.host = node.host, copy.deepcopy(node.host)
+    node.host.asked.clear()
+    run()
+    found = {(verb, NUMBER.sub("N", words)): (verb, words) for verb, words in reversed(node.host.asked)}
+    node.host = before
+    return sorted(found.values())
+
+
+def failing(node: Node, calls: list[tuple[str, str]]) -> Iterator[str]:
+    """Each of the calls; while it is looked at it fails, on a host that nothing has changed yet."""
+    before = node.host
+    for verb, words in calls:
+        node.host = copy.deepcopy(before)
+        node.host.fail(verb, words, OSError(errno.EIO, SAID), times=None)
+        yield f"{verb} {words}"
+    node.host = before
+
+
+def escaping(node: Node, run: Callable[[], object]) -> tuple[list[str], int]:
+    """The calls whose failure raises out of ``run``, with the error; and how many calls there are."""
+    calls, escaped = kinds(node, run), list[str]()
+    for call in failing(node, calls):
+        try:
+            run()
+        except testing.ActionFailed as error:
+            assert error.message
+        except Exception as error:
+            escaped.append(f"{call}: {error.__cause__ or error!r}")
+    return escaped, len(calls)
+
+
+def unmentioned(node: Node, run: Callable[[], str]) -> list[str]:
+    """The basic reads whose failure is not in the text that ``run`` returns."""
+    calls = kinds(node, run)
+    basics = [read for read in BASICS if any(read[0] == verb and read[1] in words for verb, words in calls)]
+    assert len(basics) >= 3
+    return [call for call in failing(node, basics) if SAID not in run()]
