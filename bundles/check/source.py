@@ -118,12 +118,14 @@ _LOADER.add_constructor("tag:yaml.org,2002:seq", _seq)
 
 def parse(text: str, file: str) -> list[Map]:
     """The documents of a YAML text, each a mapping; empty ones are left out."""
-    loader = _LOADER(text)
-    loader.file = file
-    documents: list[Any] = []
+    loader, documents = None, list[Any]()
     try:
+        loader = _LOADER(text)
+        loader.file = file
         while loader.check_data():
             documents.append(loader.get_data())
+    except RecursionError:
+        raise FileError(f"{Place(file, 1)}: this is nested too deeply.") from None
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         raise FileError(f"{Place(file, line)}: this is no YAML: {error.problem}.") from error
@@ -131,7 +133,8 @@ def parse(text: str, file: str) -> list[Map]:
         said = " ".join(str(error).split())
         raise FileError(f"{Place(file, 1)}: this is no YAML: {said}.") from error
     finally:
-        loader.dispose()
+        if loader:
+            loader.dispose()
     for document in documents:
         if not isinstance(document, Map | None):
             raise FileError(

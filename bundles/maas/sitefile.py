@@ -135,6 +135,10 @@ class Site:
             raise SiteError(f"{path} cannot be read: {str(error).splitlines()[0]}.") from error
         except InvalidValue as error:
             raise SiteError(f"{path}: {error}.") from error
+        except RecursionError:
+            raise SiteError(f"{path} cannot be read: it is nested too deeply.") from None
+        except ValueError as error:  # a date that does not exist, a number of thousands of digits
+            raise SiteError(f"{path} cannot be read: {error}.") from error
 
 
 def _range(text: str) -> bool:

@@ -110,7 +110,7 @@ def read(system: System) -> Record:
     try:
         raw: object = json.loads(system.files.read(PATH))
         return _decode(cast("dict[str, Any]", raw))
-    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError):
         return Record()
 
 

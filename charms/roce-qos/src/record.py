@@ -23,7 +23,7 @@ def read(system: System) -> BootRecord:
         raw = cast("dict[str, Any]", json.loads(system.files.read(PATH)))
         troubles = tuple(str(line) for line in raw["troubles"])
         return BootRecord(bool(raw["running"]), float(raw["at"]), troubles)
-    except (OSError, ValueError, TypeError, KeyError, RecursionError):
+    except (OSError, ValueError, TypeError, KeyError, OverflowError, RecursionError):
         return BootRecord()
 
 

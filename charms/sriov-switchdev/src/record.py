@@ -13,6 +13,8 @@ LIVE = f"{DIRECTORY}/live.json"
 PREVIOUS = f"{DIRECTORY}/previous.json"
 """The state before a live change that waits for its confirmation."""
 VERSION = 1
+_UNREADABLE = (OSError, ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError)
+"""What reading a damaged record raises."""
 
 
 def read_boot(system: System) -> BootRecord:
@@ -26,7 +28,7 @@ def read_boot(system: System) -> BootRecord:
                 phases[name] = PhaseRecord(item["state"], float(item["at"]), troubles)
     except FileNotFoundError:
         return BootRecord()
-    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+    except _UNREADABLE as error:
         trouble = Trouble(
             BOOT, f"the record of this boot cannot be read: {error}", "the next boot writes a new one"
         )
@@ -54,7 +56,7 @@ def read_live(system: System) -> LiveRecord:
     try:
         raw = cast("dict[str, Any]", json.loads(system.files.read(LIVE)))
         return LiveRecord(str(raw["target"]), int(raw["failures"]), str(raw["undone"]))
-    except (OSError, ValueError, TypeError, KeyError, RecursionError):
+    except _UNREADABLE:
         return LiveRecord()
 
 

@@ -99,8 +99,10 @@ def newer(version: str, than: str) -> bool:
     return _parts(version) > _parts(than)
 
 
-def _parts(version: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in re.findall(r"[0-9]+", version))
+def _parts(version: str) -> tuple[tuple[int, str], ...]:
+    """Numbers as their length and digits, which sort alike: Python refuses to read thousands of digits."""
+    numbers = (part.lstrip("0") for part in re.findall(r"[0-9]+", version))
+    return tuple((len(number), number) for number in numbers)
 
 
 def read_flash(system: System, bdf: str) -> Flash:

@@ -62,6 +62,12 @@ def _list(system: System, table: str, *columns: str) -> list[Row]:
     return [{key: row.get(key) for key in columns} for row in rows(output)]
 
 
+def _texts(column: object) -> dict[str, str]:
+    """A map's text values; empty if the column is anything else."""
+    pairs = cast("dict[object, object]", column).items() if isinstance(column, dict) else ()
+    return {key: value for key, value in pairs if isinstance(key, str) and isinstance(value, str)}
+
+
 def settings(system: System) -> Settings:
     """The offload settings.
 
@@ -69,9 +75,8 @@ def settings(system: System) -> Settings:
         CommandError: OVS is not installed or its database does not answer.
 
     """
-    (row,) = _list(system, "Open_vSwitch", "other_config", "external_ids") or [{}]
-    config = cast("dict[str, str]", row.get("other_config") or {})
-    ids = cast("dict[str, str]", row.get("external_ids") or {})
+    row = next(iter(_list(system, "Open_vSwitch", "other_config", "external_ids")), {})
+    config, ids = _texts(row.get("other_config")), _texts(row.get("external_ids"))
     return Settings(
         hw_offload=config.get("hw-offload", "false").lower() == "true",
         tc_policy=config.get("tc-policy", "none"),

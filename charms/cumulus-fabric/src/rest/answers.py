@@ -10,6 +10,12 @@ from rest.connection import SwitchError
 RETRIED_STATUSES = (500, 502, 503, 504)
 """Statuses after which the same request may succeed: nvued restarts or is busy."""
 
+MAX_DEPTH = 64
+"""Levels of an answer; NVUE's tree has some twenty."""
+
+MAX_NUMBER = 2**64
+"""Counters have 64 bits. Infinity and what is no number are refused, too."""
+
 REASONS = {status.value: status.phrase for status in HTTPStatus}
 
 
@@ -29,7 +35,9 @@ def read(user: str, place: str, what: str, status: int, content: bytes) -> dict[
     """
     try:
         answer: object = json.loads(content) if content.strip() else {}
-    except ValueError:
+    except (ValueError, RecursionError):
+        answer = None
+    if not _is_tame(answer):
         answer = None
     done = HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES
     if done and isinstance(answer, dict):
@@ -53,6 +61,24 @@ def read(user: str, place: str, what: str, status: int, content: bytes) -> dict[
         remedy = f"check what listens at {place}: NVUE sends no redirects, and the charm follows none"
         raise SwitchError("unreachable", reason, remedy, status)
     raise SwitchError("unreachable" if status in RETRIED_STATUSES else "refused", reason, status=status)
+
+
+def _is_tame(answer: object) -> bool:
+    """Whether no part of an answer is nested deeper, or a larger number, than NVUE has."""
+    level: list[object] = [answer]
+    for _ in range(MAX_DEPTH):
+        below = list[object]()
+        for value in level:
+            if isinstance(value, dict):
+                below += cast("dict[str, object]", value).values()
+            elif isinstance(value, list):
+                below += cast("list[object]", value)
+            elif isinstance(value, int | float) and not abs(value) <= MAX_NUMBER:
+                return False
+        if not below:
+            return True
+        level = below
+    return False
 
 
 def _forbidden(user: str, content: bytes) -> SwitchError:

@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The shared packages' and the bundles' readers of text that others write."""
+
+import json
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from charmkit import containers
+from charmkit.fabric import Host, Policy
+from charmkit.reboot import databag
+from check import merge, source
+from converge import StepError
+from converge.shape import InvalidValue
+from fuzz import Reader, check
+from hostnic import handover
+from hostnic.devices import lag, pci, selector, users, vdpa, vlan
+from hostnic.firmware import mstconfig, mstflint
+from hostnic.firmware.msterrors import MstError, explain, locked_down
+from hostnic.netlink import dcbattrs
+from hostnic.network import flows, lldp, ovs, routes
+from hostnic.process import CommandError, failure
+from hostnic.system import System
+from hostnic.testing import FakeHost
+from maas import sitefile
+from vault import client as vault
+
+ROOT = Path(__file__).parents[2]
+PF = "0000:3b:00.0"
+HANDOVER = {
+    "version": 1,
+    "unit": "roce-qos/0",
+    "reboot_owner": "nic-firmware",
+    "reboot": {"reasons": ["why"], "since": 5, "ready": True},
+    "vfs": {PF: 8},
+    "parameters": {PF: {"NUM_OF_VFS": 8}},
+    "pending": "",
+}
+OVS = {
+    "headings": ["other_config", "external_ids"],
+    "data": [[["map", [["hw-offload", "true"]]], ["map", [["ovn-encap-ip", "10.0.0.1"]]]]],
+}
+XML = (
+    "<domstatus><domain><name>i</name><devices><hostdev><source><address domain='0x0000' bus='0x3b' "
+    "slot='0x00' function='0x2'/></source></hostdev><interface><source dev='/dev/vhost-vdpa-0'/></interface>"
+    "</devices></domain></domstatus>"
+)
+FLOW = (
+    "ufid:1, recirc_id(0),in_port(eth0),eth(src=00:00:00:00:00:01),eth_type(0x0800), packets:3, bytes:300, "
+    "used:1s, offloaded:yes, dp:tc, actions:2\n"
+)
+QUERY = (
+    "Configurations:   Default   Current   Next Boot\n"
+    "*   NUM_OF_VFS   8   8   16\n    SRIOV_EN  False(0) True(1) True(1)\n"
+)
+IMAGE = "FW Version:            22.39.1002\nPSID:                  MT_0000000359\n"
+INSTANCES = [{"name": "juju-1", "config": {"boot.autostart": "true"}, "status": "Stopped"}]
+ROUTE = (
+    "Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\n"
+    "br0\t00000000\t0119A8C0\t0003\t0\t0\t0\t00000000\n"
+)
+ROUTE6 = f"{'0' * 32} 00 {'0' * 32} 00 fe80{'0' * 27}1 00000400 00000001 00000000 00000003 eth0\n"
+
+
+def of_file(path: str, read: Callable[[System], object]) -> Callable[[str], object]:
+    """A reader of a file of the host."""
+
+    def run(text: str) -> object:
+        host = FakeHost()
+        host.disk.install(path, text.encode("utf-8", "surrogatepass"), 0o644)
+        return read(host)
+
+    return run
+
+
+def of_command(read: Callable[[System], object]) -> Callable[[str], object]:
+    """A reader of what a command prints."""
+
+    def run(text: str) -> object:
+        host = FakeHost()
+        host.disk.install(containers.LXC, b"", 0o755)
+        host.answers[()] = text
+        return read(host)
+
+    return run
+
+
+def raw(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
+
+
+def sysfs_number(host: System) -> object:
+    return pci.number(host, PF, "unknown")
+
+
+def site(text: str) -> object:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "site.yaml"
+        path.write_bytes(raw(text))
+        return sitefile.Site.read(path)
+
+
+READERS = [
+    Reader(
+        "handover",
+        of_file(handover.path_of("x"), lambda s: handover.read_others(s, "y")),
+        [json.dumps(HANDOVER)],
+    ),
+    Reader("unit databag", databag.decode_unit, [databag.encode(databag.decode_unit(None))], (InvalidValue,)),
+    Reader(
+        "cluster databag",
+        databag.decode_cluster,
+        [databag.encode(databag.decode_cluster(None))],
+        (InvalidValue,),
+    ),
+    Reader("host databag", Host.from_json, ['{"version": 1, "hostname": "n", "ports": []}'], (InvalidValue,)),
+    Reader("policy databag", Policy.from_json, ['{"version": 1, "mtu": {"host": 9000}}'], (InvalidValue,)),
+    Reader("ovs settings", of_command(ovs.settings), [json.dumps(OVS)], (CommandError,)),
+    Reader("ovs rows", ovs.rows, [json.dumps(OVS)], (CommandError,)),
+    Reader("flows", flows.parse, [FLOW]),
+    Reader(
+        "lldp of networkctl",
+        lambda text: lldp.from_json(text, {"eth0"}),
+        ['{"Neighbors": [{"InterfaceName": "eth0", "Neighbors": [{"ChassisID": "a", "PortID": "b"}]}]}'],
+    ),
+    Reader(
+        "lldp frames",
+        lambda text: list(lldp.from_frames(raw(text))),
+        ["\x20\0\0\0\0\0\0\0" + "\x02\x07\x04abcdef\x04\x03\x05ab"],
+    ),
+    Reader("libvirt status", lambda text: (users.pci_addresses(text), users.vdpa_nodes(text)), [XML]),
+    Reader(
+        "libvirt file",
+        of_file(f"{users.LIBVIRT}/i.xml", lambda s: users.domains(s, PF, ["/dev/vhost-vdpa-0"])),
+        [XML],
+    ),
+    Reader("routes", of_file(routes.ROUTES, routes.through), [ROUTE]),
+    Reader("routes of IPv6", of_file(routes.ROUTES6, routes.through), [ROUTE6]),
+    Reader("vlans", of_file(f"{vlan.DIRECTORY}/config", vlan.devices), ["h\nh\nbond0.5  | 5  | bond0\n"]),
+    Reader(
+        "vlan",
+        of_file(f"{vlan.DIRECTORY}/bond0.5", lambda s: vlan.egress(s, "bond0.5")),
+        ["EGRESS priority mappings: 0:3 9:1\n"],
+    ),
+    Reader(
+        "sysfs number", of_file(pci.attribute(PF, "unknown"), sysfs_number), ["8\n", "0x08\n"], (OSError,)
+    ),
+    Reader("vdpa link", vdpa.function_of, [f"../../../devices/pci0000:3a/{PF}/vdpa0"]),
+    Reader(
+        "kernel log",
+        lambda text: lag.read(FakeHost(), PF, lambda: text),
+        [f"mlx5_core {PF}: lag map: port 1:1 port 2:2\n"],
+    ),
+    Reader(
+        "selector",
+        selector.parse,
+        ["0000:3b:00.0, enp59s0f0np0:8", "15b3:101d", "all"],
+        (selector.SelectorError,),
+    ),
+    Reader("mstconfig query", mstconfig.parse, [QUERY]),
+    Reader("mstconfig backup", mstconfig.parse_backup, ["NUM_OF_VFS=8\n# c\n"], (ValueError,)),
+    Reader("mstconfig number", mstconfig.number, ["True(1)", "8", "0x10"]),
+    Reader("mstflint flash", of_command(lambda s: mstflint.read_flash(s, PF)), [IMAGE], (MstError,)),
+    Reader("firmware versions", lambda text: mstflint.newer(text, "22.35.2000"), ["22.39.1002"]),
+    Reader(
+        "mst errors",
+        lambda text: explain(FakeHost(), failure(["mstconfig"], 3, text, "")),
+        ["-E- Unknown Parameter: X\n"],
+    ),
+    Reader("lockdown", of_file("/sys/kernel/security/lockdown", locked_down), ["none [integrity]"]),
+    Reader("lxd", of_command(containers.stopped), [json.dumps(INSTANCES)]),
+    Reader("dcb attributes", lambda text: dcbattrs.decode(raw(text)), ["\x08\0\x01\0\0\0\0\0"], (OSError,)),
+    Reader(
+        "bundle",
+        lambda text: source.parse(text, "b.yaml"),
+        ["a: &x {b: 1}\nc: *x\n---\nd: [1]\n"],
+        (source.FileError,),
+    ),
+    Reader(
+        "bundle and overlay",
+        lambda text: merge.merge_texts("applications: {a: {charm: b}}", text),
+        ["applications: {a: {options: {x: 1}}}\n"],
+        (source.FileError,),
+    ),
+    Reader("site file", site, [(ROOT / "bundles/maas/site-example.yaml").read_text()], (sitefile.SiteError,)),
+    Reader("vault keys", vault.parse, ["Unseal Key 1: abc\nInitial Root Token: s.1\n"], (StepError,)),
+]
+
+
+@pytest.mark.parametrize("reader", READERS, ids=lambda reader: reader.name)
+def test_a_reader_never_raises_what_it_does_not_document(reader: Reader) -> None:
+    check(reader)

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The charm's readers of text that others write: the intent, answers of switches, reports of hosts."""
+
+import http.client
+import json
+from pathlib import Path
+
+import hosts
+import observe
+import pytest
+from converge.shape import InvalidValue
+from fuzz import Reader, check
+from intent import ports, schema
+from rest.answers import read
+from rest.client import Nvue
+from rest.connection import Access, Credentials, SwitchError
+
+ROOT = Path(__file__).parents[3]
+INTENTS = [path.read_text() for path in sorted((ROOT / "charms/cumulus-fabric/examples").glob("*.yaml"))]
+TREE = {
+    "interface": {"swp1-4": {"link": {"mtu": 9216}, "bridge": {"domain": {"br_default": {"access": 5}}}}},
+    "vrf": {"default": {"router": {"bgp": {"autonomous-system": 65000}}}},
+}
+REVISION = {
+    "state": "ays_fail",
+    "transition": {"issue": {"0": {"message": "m", "data": {"location": "l"}}}, "rollback_target": "5"},
+}
+SYSTEM = {"version": {"image": {"build-id": "5.9.1"}, "kernel": "6.1"}, "build": "Cumulus Linux 5.9.1"}
+
+
+class Said:
+    """A switch that gives one answer to everything."""
+
+    def __init__(self, text: str) -> None:
+        self.status = http.client.OK
+        self.content = text.encode("utf-8", "surrogatepass")
+
+    def request(self, *_: object) -> None:
+        """It does not matter."""
+
+    def getresponse(self) -> "Said":
+        return self
+
+    def read(self) -> bytes:
+        return self.content
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def switch(text: str) -> Nvue:
+    access = Access(Credentials("u", "p"), pauses=())
+    return Nvue("leaf1", "10.0.0.1", access, connect=lambda *_: Said(text))
+
+
+def answer(text: str) -> object:
+    return [read("u", "p:1", "GET /", status, text.encode("utf-8", "surrogatepass")) for status in (200,)]
+
+
+def refusal(text: str) -> object:
+    return read("u", "p:1", "PATCH /", 400, text.encode("utf-8", "surrogatepass"))
+
+
+READERS = [
+    Reader("intent", schema.parse, INTENTS, (InvalidValue,)),
+    Reader("answer", answer, [json.dumps(TREE)], (SwitchError,)),
+    Reader("refusal", refusal, ['{"detail": "d"}'], (SwitchError,)),
+    Reader("configuration", lambda text: switch(text).applied(), [json.dumps(TREE)], (SwitchError,)),
+    Reader("revision", lambda text: switch(text).progress("6"), [json.dumps(REVISION)], (SwitchError,)),
+    Reader(
+        "revisions", lambda text: switch(text).revisions(), ['{"6": {"state": "applied"}}'], (SwitchError,)
+    ),
+    Reader("release", lambda text: observe.release_of(switch(text)), [json.dumps(SYSTEM)], (SwitchError,)),
+    Reader("names in a range", ports.names, ["swp1-4,swp7s0-3", "bond1"]),
+    Reader(
+        "host's report",
+        lambda text: hosts.read([("u/0", text)]),
+        ['{"version": 1, "hostname": "n", "ports": []}'],
+    ),
+]
+
+
+@pytest.mark.parametrize("reader", READERS, ids=lambda reader: reader.name)
+def test_a_reader_never_raises_what_it_does_not_document(reader: Reader) -> None:
+    check(reader)

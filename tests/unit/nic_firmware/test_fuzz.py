@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The charm's readers of text that others write."""
+
+import json
+import os
+
+import gpu
+import images
+import pytest
+import record
+from config import Options
+from converge.shape import InvalidValue
+from fuzz import Reader, check
+from hostnic.devices.selector import SelectorError
+from hostnic.testing import FakeHost
+from unit.nic_firmware.node import PF0
+
+DIGEST = "ab" * 32
+RECORD = {
+    "version": 1,
+    "waiting": {PF0: {"NUM_OF_VFS": {"value": "8", "boot_id": "b", "power_cycle": False}}},
+    "burns": {"0000:3b:00": "22.39.1002"},
+    "resets": {},
+    "attempts": {"0000:3b:00": {"d": {"version": "22.39.1002", "count": 1, "reason": ""}}},
+}
+INDEX = [[f"{images.DIRECTORY}/{DIGEST}/fw.bin", "MT_0000000359", "22.39.1002", DIGEST]]
+
+
+def read_record(text: str) -> None:
+    host = FakeHost()
+    host.disk.install(record.PATH, text.encode("utf-8", "surrogatepass"), 0o600)
+    record.write(host, record.read(host))
+
+
+def read_index(text: str) -> object:
+    host = FakeHost()
+    host.disk.install(f"{images.DIRECTORY}/{DIGEST}.json", text.encode("utf-8", "surrogatepass"), 0o600)
+    host.disk.install(INDEX[0][0], b"x", 0o600)
+    found = images.at_hand(host, Options(firmware_url="https://e/x", firmware_sha256=DIGEST), None)
+    assert found == ()
+    return found
+
+
+REFUSALS = (InvalidValue, SelectorError)
+
+READERS = [
+    Reader("record", read_record, [json.dumps(RECORD)]),
+    Reader("image index", read_index, [json.dumps(INDEX)]),
+    Reader("registers for boot", gpu.from_json, ['{"version": 1, "nics": ["0000:3b:00"]}'], (InvalidValue,)),
+    *(
+        Reader(f"option {name}", lambda text, name=name: Options(**{name: text}), [sample], REFUSALS)
+        for name, sample in {
+            "devices": "0000:3b:00.0",
+            "parameters": f"ATS_ENABLED=1{os.linesep}0000:3b:00.0: NUM_OF_VFS=8",
+            "profile": "ovn-offload",
+            "firmware_url": "https://images.example/fw.bin",
+        }.items()
+    ),
+]
+
+
+@pytest.mark.parametrize("reader", READERS, ids=lambda reader: reader.name)
+def test_a_reader_never_raises_what_it_does_not_document(reader: Reader) -> None:
+    check(reader)

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The charm's readers of text that others write."""
+
+import json
+from collections.abc import Callable
+
+import bootfile
+import netplanfiles
+import pytest
+import record
+from config import Options
+from converge.shape import InvalidValue
+from fuzz import Reader, check
+from hostnic.devices.selector import SelectorError
+from hostnic.system import System
+from hostnic.testing import FakeHost
+
+BOOT = {
+    "version": 1,
+    "phases": {
+        "early": {"state": "done", "at": 5.0, "troubles": [{"subject": "s", "what": "w", "remedy": "r"}]}
+    },
+}
+LIVE = {"version": 1, "target": "t", "failures": 1, "undone": ""}
+NETPLAN = "network:\n  version: 2\n  ethernets:\n    enp59s0f0np0: {virtual-function-count: 8, link: x}\n"
+
+
+def of_file(path: str, read: Callable[[System], object]) -> Callable[[str], object]:
+    """A reader of a file of the host."""
+
+    def run(text: str) -> object:
+        host = FakeHost()
+        host.disk.install(path, text.encode("utf-8", "surrogatepass"), 0o600)
+        return read(host)
+
+    return run
+
+
+REFUSALS = (InvalidValue, SelectorError)
+
+READERS = [
+    Reader("desired state for boot", bootfile.from_json, ['{"version": 1, "ports": []}'], (ValueError,)),
+    Reader("record of boot", of_file(record.BOOT, record.read_boot), [json.dumps(BOOT)]),
+    Reader("record of live changes", of_file(record.LIVE, record.read_live), [json.dumps(LIVE)]),
+    Reader("netplan file", of_file("/etc/netplan/50-x.yaml", netplanfiles.second_writers), [NETPLAN]),
+    Reader("option devices", lambda text: Options(devices=text), ["0000:3b:00.0:8"], REFUSALS),
+]
+
+
+@pytest.mark.parametrize("reader", READERS, ids=lambda reader: reader.name)
+def test_a_reader_never_raises_what_it_does_not_document(reader: Reader) -> None:
+    check(reader)
