@@ -6,6 +6,7 @@ is made, one JSON object per line: ``{"verb": "write", "arguments": ["/sys/…",
 :class:`hostnic.recorder.Recorder`.
 """
 
+import contextlib
 import json
 import os
 import time
@@ -17,6 +18,7 @@ from hostnic.calls import Call
 from hostnic.system import DataCentreBridging, Devlink, Ethtool, Files, Links
 
 TRACE = "OVN_OFFLOAD_TRACE"
+DIRECTORY_MODE = 0o755
 _CHUNK = 1 << 16
 
 Door = TypeVar("Door")
@@ -54,7 +56,7 @@ class HostFiles:
 
     def install(self, path: str, content: bytes, mode: int = 0o644) -> None:
         directory, name = os.path.split(path)
-        os.makedirs(directory, exist_ok=True)
+        self._make_directory(directory)
         draft = f"{directory}/.{name}.new"
         if os.path.lexists(draft):
             os.unlink(draft)
@@ -80,6 +82,17 @@ class HostFiles:
 
     def mkdir(self, path: str) -> None:
         os.mkdir(path)
+
+    def _make_directory(self, directory: str) -> None:
+        """Create it and those above it, durable, with mode 0755 under any umask."""
+        if os.path.isdir(directory):
+            return
+        above = os.path.dirname(directory)
+        self._make_directory(above)
+        with contextlib.suppress(FileExistsError):  # another charm of the machine was faster
+            os.mkdir(directory, DIRECTORY_MODE)
+            os.chmod(directory, DIRECTORY_MODE)
+        self._sync_directory(above)
 
     def _sync_directory(self, directory: str) -> None:
         """Make the change of a directory entry durable."""

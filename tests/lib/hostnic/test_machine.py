@@ -2,6 +2,7 @@
 """The real host, as far as neither root nor a NIC is needed: files, processes, and netlink's answers."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -25,6 +26,17 @@ def test_files(tmp_path: Path) -> None:
     machine.files.remove(path)
     machine.files.remove(str(tmp_path / "a"))
     assert not machine.files.exists(str(tmp_path / "a"))
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o022, 0o077])
+def test_directories_have_the_same_mode_under_any_umask(tmp_path: Path, umask: int) -> None:
+    before = os.umask(umask)
+    try:
+        Machine().files.install(str(tmp_path / "a" / "b" / "file"), b"", 0o640)
+    finally:
+        os.umask(before)
+    modes = [(tmp_path / name).stat().st_mode & 0o777 for name in ("a", "a/b", "a/b/file")]
+    assert modes == [0o755, 0o755, 0o640]
 
 
 def test_an_install_replaces_whole_files_and_leaves_no_draft(tmp_path: Path) -> None:
