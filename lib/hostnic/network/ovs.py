@@ -75,7 +75,8 @@ def settings(system: System) -> Settings:
         CommandError: OVS is not installed or its database does not answer.
 
     """
-    row = next(iter(_list(system, "Open_vSwitch", "other_config", "external_ids")), {})
+    found = _list(system, "Open_vSwitch", "other_config", "external_ids")
+    row: Row = found[0] if found else {}
     config, ids = _texts(row.get("other_config")), _texts(row.get("external_ids"))
     return Settings(
         hw_offload=config.get("hw-offload", "false").lower() == "true",
