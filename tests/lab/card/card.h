@@ -42,7 +42,8 @@ struct vcx_preset {
 /* Faults of a port; the files of debugfs are named in debugfs.c. */
 enum vcx_fault {
 	VCX_VF_DELAY_MS, VCX_VF_NO_PROBE, VCX_MODE_FAIL, VCX_NUMVFS_ENOMEM, VCX_LAG_NEVER,
-	VCX_LINK_DOWN, VCX_SURPRISE_REMOVE, VCX_LOCKDOWN, VCX_DCB_FAULT, VCX_FAULTS
+	VCX_LINK_DOWN, VCX_SURPRISE_REMOVE, VCX_LOCKDOWN, VCX_ESW_LOCKED, VCX_DCB_FAULT,
+	VCX_FAULTS
 };
 
 struct vcx_vf {
@@ -92,7 +93,9 @@ struct vcx_port {
 	struct vcx_dcb dcb;
 
 	u16 mode;			/* DEVLINK_ESWITCH_MODE_*; changed under the devlink lock */
+	bool fdb;			/* the eswitch has its forwarding database: devlink lock */
 	bool smfs;			/* devlink flow_steering_mode */
+	u8 encap;			/* DEVLINK_ESWITCH_ENCAP_MODE_* */
 	u16 num_vfs;			/* VFs that the eswitch knows: devlink lock */
 	u16 pending_vfs;		/* VFs to come after VCX_VF_DELAY_MS */
 	struct delayed_work late_vfs;
@@ -105,16 +108,16 @@ struct vcx_port {
 	struct dentry *debugfs;		/* mlx5/<bdf> */
 };
 
-/* VF-LAG selects a port by queue affinity or by hash. */
-enum vcx_lag_mode {
-	VCX_LAG_NONE, VCX_LAG_ROCE, VCX_LAG_AFFINITY, VCX_LAG_HASH, VCX_LAG_MULTIPORT, VCX_LAG_MODES
-};
+enum vcx_lag_mode { VCX_LAG_NONE, VCX_LAG_ROCE, VCX_LAG_SRIOV, VCX_LAG_MPESW };
 
 /* The lock is taken inside rtnl and inside devlink's. */
 struct vcx_lag {
 	struct mutex lock;		/* everything below */
 	struct vcx_port *port[VCX_MAX_PORTS];	/* ports with a driver */
 	enum vcx_lag_mode mode;
+	bool shared_fdb;		/* of an active LAG: both ports forward by one database */
+	bool hash;			/* … and hash, not queue affinity, selects the port */
+	u8 map[VCX_MAX_PORTS];		/* … and the port that stands for each, from 1 */
 	bool in_firmware;		/* the firmware has a LAG; outlives a failed deactivation */
 	int changing;			/* mode changes in progress */
 	struct delayed_work work;
@@ -122,6 +125,7 @@ struct vcx_lag {
 	/* What the events say of the bond. */
 	bool bonded;
 	enum netdev_lag_tx_type tx_type;
+	struct netdev_lag_lower_state_info state[VCX_MAX_PORTS];
 };
 
 struct vcx_card {
@@ -167,11 +171,11 @@ static inline bool vcx_switchdev(const struct vcx_port *port)
 	dev_err(&(port)->pdev->dev, func ":%d:(pid %d): " fmt, \
 		__LINE__, current->pid, ##__VA_ARGS__)
 #define vcx_info(port, fmt, ...) dev_info(&(port)->pdev->dev, fmt, ##__VA_ARGS__)
-/* A command that the firmware refuses with EINVAL. */
-#define vcx_cmd_err(port, cmd, op, syndrome) \
+/* A command that the firmware refuses with EINVAL: its name(number), status(number), syndrome. */
+#define vcx_cmd_err(port, cmd, status, syndrome) \
 	vcx_err(port, "mlx5_cmd_out_err", \
-		"%s(0x%x) op_mod(0x0) failed, status %s(0x3), syndrome (0x%x), err(-22)\n", \
-		cmd, op, "bad parameter", syndrome)
+		"%s op_mod(0x0) failed, status %s, syndrome (0x%x), err(-22)\n", \
+		cmd, status, syndrome)
 
 /* main.c */
 extern struct list_head vcx_cards;	/* fixed between module load and unload */
@@ -215,13 +219,16 @@ bool vcx_wire_carrier(const struct vcx_port *port);
 void vcx_wire_tx(struct vcx_port *port, struct sk_buff *skb);
 
 /* lag.c */
+bool vcx_lag_object(const struct vcx_card *card);
+/* Of an active LAG; under its lock. */
+const char *vcx_lag_port_sel_mode(const struct vcx_lag *lag);
 void vcx_lag_init(struct vcx_card *card);
 void vcx_lag_exit(struct vcx_card *card);
 void vcx_lag_add_port(struct vcx_port *port);
 void vcx_lag_remove_port(struct vcx_port *port);
 void vcx_lag_disable_change(struct vcx_card *card);
 void vcx_lag_enable_change(struct vcx_card *card);
-int vcx_lag_event(struct vcx_card *card, unsigned long event, void *ptr);
+void vcx_lag_event(struct vcx_card *card, unsigned long event, void *ptr);
 int vcx_lag_set_multiport(struct vcx_port *port, bool on);
 
 /* debugfs.c */

@@ -20,7 +20,8 @@ static int vcx_info_get(struct devlink *devlink, struct devlink_info_req *req,
 			struct netlink_ext_ack *extack)
 {
 	const struct vcx_preset *preset = vcx_devlink_port(devlink)->card->preset;
-	int err;
+	static const char *const names[] = { "fw.version", DEVLINK_INFO_VERSION_GENERIC_FW };
+	int i, err;
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 2, 0)
 	err = devlink_info_driver_name_put(req, KBUILD_MODNAME);
@@ -30,10 +31,13 @@ static int vcx_info_get(struct devlink *devlink, struct devlink_info_req *req,
 	err = devlink_info_version_fixed_put(req, "fw.psid", preset->psid);
 	if (err)
 		return err;
-	err = devlink_info_version_running_put(req, "fw.version", preset->fw_version);
-	if (err)
-		return err;
-	return devlink_info_version_stored_put(req, "fw.version", preset->fw_version);
+	for (i = 0; i < ARRAY_SIZE(names); i++) {
+		err = devlink_info_version_running_put(req, names[i], preset->fw_version) ?:
+		      devlink_info_version_stored_put(req, names[i], preset->fw_version);
+		if (err)
+			return err;
+	}
+	return 0;
 }
 
 static int vcx_mode_get(struct devlink *devlink, u16 *mode)
@@ -65,12 +69,38 @@ static int vcx_inline_set(struct devlink *devlink, u8 mode, struct netlink_ext_a
 	return -EOPNOTSUPP;
 }
 
+static int vcx_encap_get(struct devlink *devlink, enum devlink_eswitch_encap_mode *encap)
+{
+	if (!vcx_eswitch_manager(devlink))
+		return -EOPNOTSUPP;
+	*encap = vcx_devlink_port(devlink)->encap;
+	return 0;
+}
+
+/* mlx5_devlink_eswitch_encap_mode_set() of 5.15 to 6.12 */
+static int vcx_encap_set(struct devlink *devlink, enum devlink_eswitch_encap_mode encap,
+			 struct netlink_ext_ack *extack)
+{
+	struct vcx_port *port = vcx_devlink_port(devlink);
+
+	if (!vcx_eswitch_manager(devlink))
+		return -EOPNOTSUPP;
+	if (vcx_switchdev(port) && port->encap != encap && vcx_flower_rules(port->card)) {
+		NL_SET_ERR_MSG_MOD(extack, "Can't set encapsulation when flows are configured");
+		return -EOPNOTSUPP;
+	}
+	port->encap = encap;
+	return 0;
+}
+
 static const struct devlink_ops vcx_devlink_ops = {
 	.info_get = vcx_info_get,
 	.eswitch_mode_get = vcx_mode_get,
 	.eswitch_mode_set = vcx_mode_set,
 	.eswitch_inline_mode_get = vcx_inline_get,
 	.eswitch_inline_mode_set = vcx_inline_set,
+	.eswitch_encap_mode_get = vcx_encap_get,
+	.eswitch_encap_mode_set = vcx_encap_set,
 };
 
 enum {
@@ -119,9 +149,11 @@ static int vcx_steering_validate(struct devlink *devlink, u32 id, union devlink_
 	return 0;
 }
 
+/* esw_multiport came with 6.3: mlx5_eswitch_params of 6.8 and 6.12, eswitch.c. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 3, 0)
 static int vcx_multiport_get(struct devlink *devlink, u32 id, struct devlink_param_gset_ctx *ctx)
 {
-	ctx->val.vbool = READ_ONCE(vcx_devlink_port(devlink)->card->lag.mode) == VCX_LAG_MULTIPORT;
+	ctx->val.vbool = READ_ONCE(vcx_devlink_port(devlink)->card->lag.mode) == VCX_LAG_MPESW;
 	return 0;
 }
 
@@ -129,14 +161,17 @@ VCX_PARAM_SET(vcx_multiport_set)
 {
 	return vcx_lag_set_multiport(vcx_devlink_port(devlink), ctx->val.vbool);
 }
+#endif
 
 static const struct devlink_param vcx_params[] = {
 	DEVLINK_PARAM_DRIVER(VCX_PARAM_STEERING, "flow_steering_mode", DEVLINK_PARAM_TYPE_STRING,
 			     BIT(DEVLINK_PARAM_CMODE_RUNTIME),
 			     vcx_steering_get, vcx_steering_set, vcx_steering_validate),
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 3, 0)
 	DEVLINK_PARAM_DRIVER(VCX_PARAM_MULTIPORT, "esw_multiport", DEVLINK_PARAM_TYPE_BOOL,
 			     BIT(DEVLINK_PARAM_CMODE_RUNTIME),
 			     vcx_multiport_get, vcx_multiport_set, NULL),
+#endif
 };
 
 /* Not registered yet. Returns an ERR_PTR on failure. */

@@ -137,6 +137,8 @@ static void vcx_remove_pf(struct pci_dev *pdev, struct vcx_port *port)
 	devlink_unregister(port->devlink);
 	devl_lock(port->devlink);
 	port->mode = DEVLINK_ESWITCH_MODE_LEGACY;
+	port->fdb = false;
+	port->encap = DEVLINK_ESWITCH_ENCAP_MODE_BASIC;
 	vcx_netdev_destroy(port->netdev);
 	devl_unlock(port->devlink);
 	vcx_devlink_destroy(port->devlink);

@@ -51,10 +51,10 @@ MODULE_PARM_DESC(serial, "Byte in the cards' MAC addresses and GUIDs that is thi
 
 bool vcx_strict_bound = true;
 module_param_named(strict_bound, vcx_strict_bound, bool, 0644);
-MODULE_PARM_DESC(strict_bound, "Refuse an eswitch mode change while VFs are bound");
-bool vcx_strict_bond = true;
+MODULE_PARM_DESC(strict_bound, "The firmware refuses switchdev with encapsulation while VFs are bound");
+bool vcx_strict_bond;
 module_param_named(strict_bond, vcx_strict_bond, bool, 0644);
-MODULE_PARM_DESC(strict_bond, "Refuse an eswitch mode change while the PF is in a bond");
+MODULE_PARM_DESC(strict_bond, "Refuse an eswitch mode change while the PF is in a bond (as MLNX_OFED did)");
 bool vcx_strict_rules = true;
 module_param_named(strict_rules, vcx_strict_rules, bool, 0644);
 MODULE_PARM_DESC(strict_rules, "Refuse an eswitch mode change while rules are offloaded");
@@ -107,6 +107,7 @@ static void vcx_port_init(struct vcx_card *card, unsigned int n)
 	port->card = card;
 	port->port = n;
 	port->smfs = true;
+	port->encap = DEVLINK_ESWITCH_ENCAP_MODE_BASIC;
 	port->fault[VCX_VF_NO_PROBE] = -1;
 	ether_addr_copy(port->mac, mac);
 	if (wire < num_wires)

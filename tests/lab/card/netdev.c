@@ -43,7 +43,9 @@ static void vcx_deliver(struct net_device *dev, struct sk_buff *skb)
  */
 static void vcx_veb(struct vcx_port *port, const struct net_device *from, struct sk_buff *skb)
 {
-	int i, num_vfs = READ_ONCE(port->num_vfs), num = num_vfs + (from ? 1 : 0);
+	/* Without a switch, as a failed change of the mode leaves it, VFs are cut off. */
+	int i, num_vfs = READ_ONCE(port->fdb) ? READ_ONCE(port->num_vfs) : 0;
+	int num = num_vfs + (from ? 1 : 0);
 	struct net_device *uplink = READ_ONCE(port->netdev);
 	const u8 *dst = eth_hdr(skb)->h_dest;
 	struct net_device *to;
@@ -93,6 +95,8 @@ static netdev_tx_t vcx_xmit(struct sk_buff *skb, struct net_device *dev)
 		kfree_skb(skb);
 	else if (nd->kind == VCX_REP)
 		vcx_deliver(rcu_dereference_bh(nd->vf->netdev), skb);
+	else if (nd->kind == VCX_VF && !READ_ONCE(port->fdb))
+		kfree_skb(skb);
 	else if (!vcx_switchdev(port))
 		vcx_veb(port, dev, skb);
 	else if (nd->kind == VCX_VF)
@@ -173,7 +177,8 @@ static int vcx_devlink_port_add(struct vcx_ndev *nd)
 	const struct vcx_card *card = nd->port->card;
 	struct devlink_port *dlp = &nd->dl_port;
 	struct devlink_port_attrs attrs = {};
-	unsigned int index = 0xffff;
+	/* mlx5_esw_vport_to_devlink_port_index() of 5.15 to 6.12; the uplink's vport is 0xffff. */
+	unsigned int index = nd->port->port << 16 | (nd->vf ? nd->vf->index + 1 : 0xffff);
 
 	if (nd->kind == VCX_VF)
 		return 0;
@@ -186,7 +191,6 @@ static int vcx_devlink_port_add(struct vcx_ndev *nd)
 	} else {
 		dlp->attrs.switch_id = attrs.switch_id;
 		devlink_port_attrs_pci_vf_set(dlp, 0, nd->port->port, nd->vf->index, false);
-		index = nd->vf->index + 1;
 	}
 	return devl_port_register(nd->port->devlink, dlp, index);
 }
