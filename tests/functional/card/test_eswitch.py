@@ -72,6 +72,18 @@ def test_the_firmware_refuses_switchdev_while_a_vf_is_bound(card):
 
 
 @pytest.mark.thorough
+def test_a_vf_that_another_driver_has_is_bound_too(card):
+    card.run("modprobe pci-stub")
+    card.vfs(1, pfs=card.pfs[:1])
+    card.run("cd /sys/bus/pci/devices/0000:3b:00.2 && echo pci-stub >driver_override")
+    card.run("echo 1 >/sys/bus/pci/devices/0000:3b:00.0/sriov_drivers_autoprobe")
+    card.run("echo 0000:3b:00.2 >/sys/bus/pci/drivers/pci-stub/bind")
+    assert REFUSED in card.try_mode("0000:3b:00.0", "switchdev").stderr
+    card.run("echo 0000:3b:00.2 >/sys/bus/pci/drivers/pci-stub/unbind")
+    card.set_mode("switchdev", pfs=card.pfs[:1])
+
+
+@pytest.mark.thorough
 def test_a_bound_vf_hinders_neither_a_variation_nor_switchdev_without_encapsulation_nor_legacy(card):
     card.vfs(1, bound=True)
     card.run("devlink dev eswitch set pci/0000:3b:00.0 encap-mode none")

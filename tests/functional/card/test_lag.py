@@ -156,6 +156,19 @@ def test_broadcast_bonds_are_refused_in_words(switchdev):
 
 
 @pytest.mark.thorough
+def test_without_port_metadata_the_ports_share_no_fdb(card):
+    name = "name esw_port_metadata value false cmode runtime"
+    for bdf in card.pfs:
+        card.run(f"devlink dev param set pci/{bdf} {name}")
+    make_lag(card)
+    assert card.lag("flags") == "shared_fdb:off\nfdb_selection_mode:affinity"
+    assert card.lag("port_sel_mode") == "hash"
+    assert "shared_fdb:0 mode:hash\n" in card.log()
+    done = card.run(f"devlink dev param set pci/{card.pfs[0]} {name.replace('false', 'true')}", check=False)
+    assert "E-Switch must either disabled or non switchdev mode" in done.stderr
+
+
+@pytest.mark.thorough
 @pytest.mark.parametrize("strict", ["Y", "N"])
 def test_a_firmware_that_offers_more_than_64_vfs(card, strict):
     card.run("mstconfig -d 3b:00.0 -y set NUM_OF_VFS=65")

@@ -10,6 +10,7 @@
 #define VCX_CARD_H
 
 #include <linux/dcbnl.h>
+#include <linux/ethtool.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
 #include <linux/netdevice.h>
@@ -23,6 +24,8 @@
 /* Two ports of 127 VFs fill one bus: 2 PFs + 254 VFs = 256 functions. */
 #define VCX_MAX_VFS	127
 #define VCX_DSCPS	64
+#define VCX_INDIR	256		/* entries of an RSS table: MLX5E_INDIR_RQT_SIZE */
+#define VCX_RSS_KEY	40
 
 struct vcx_card;
 struct vcx_fw;
@@ -37,6 +40,8 @@ struct vcx_preset {
 	const char *description;	/* MQIS description */
 	const char *fw_version;		/* "22.35.2000" */
 	bool dpu;			/* BlueField: INTERNAL_CPU_OFFLOAD_ENGINE = ENABLED */
+	bool shared_fdb;		/* LAG: lag_native_fdb_selection, esw_shared_ingress_acl */
+	bool port_select;		/* LAG: port_select_flow_table, that is by hash */
 };
 
 /* Faults of a port; the files of debugfs are named in debugfs.c. */
@@ -49,7 +54,6 @@ enum vcx_fault {
 struct vcx_vf {
 	struct vcx_port *port;
 	u16 index;
-	bool bound;			/* this driver has probed it */
 	struct net_device __rcu *netdev;
 	struct net_device __rcu *rep;
 	u8 cfg[PCI_CFG_SPACE_SIZE];
@@ -64,8 +68,6 @@ struct vcx_wire {
 
 /* All under rtnl. */
 struct vcx_dcb {
-	struct delayed_work link_up;
-
 	/* The port's hardware: kept over a change of the eswitch mode. */
 	bool trust_dscp;
 	u8 dscp2prio[VCX_DSCPS];
@@ -90,12 +92,15 @@ struct vcx_port {
 	u8 mac[ETH_ALEN];
 	int fault[VCX_FAULTS];
 	struct vcx_wire wire;
+	struct delayed_work link_up;	/* the end of the link's training */
+	bool rx_pause, tx_pause;	/* under rtnl */
 	struct vcx_dcb dcb;
 
 	u16 mode;			/* DEVLINK_ESWITCH_MODE_*; changed under the devlink lock */
 	bool fdb;			/* the eswitch has its forwarding database: devlink lock */
 	bool smfs;			/* devlink flow_steering_mode */
 	u8 encap;			/* DEVLINK_ESWITCH_ENCAP_MODE_* */
+	bool metadata;			/* devlink esw_port_metadata */
 	u16 num_vfs;			/* VFs that the eswitch knows: devlink lock */
 	u16 pending_vfs;		/* VFs to come after VCX_VF_DELAY_MS */
 	struct delayed_work late_vfs;
@@ -145,12 +150,24 @@ struct vcx_card {
 
 enum vcx_kind { VCX_UPLINK, VCX_VF, VCX_REP };
 
+/* What ethtool sets; under rtnl */
+struct vcx_settings {
+	unsigned int channels;
+	u32 rx_ring, tx_ring;
+	struct ethtool_coalesce coalesce;
+	u32 indir[VCX_INDIR];
+	u8 key[VCX_RSS_KEY];
+	bool xor;			/* the hash function; else Toeplitz */
+	u32 flags;			/* private flags */
+};
+
 /* private data of every netdev of the card */
 struct vcx_ndev {
 	enum vcx_kind kind;
 	struct vcx_port *port;
 	struct vcx_vf *vf;		/* NULL for the uplink */
 	struct devlink_port dl_port;
+	struct vcx_settings settings;
 };
 
 #define vcx_for_each_port(card, port) \
@@ -180,11 +197,13 @@ static inline bool vcx_switchdev(const struct vcx_port *port)
 /* main.c */
 extern struct list_head vcx_cards;	/* fixed between module load and unload */
 extern unsigned int vcx_speed;		/* Mb/s */
+extern unsigned int vcx_link_up_ms;
 extern bool vcx_strict_bound, vcx_strict_bond, vcx_strict_rules, vcx_strict_vf64;
 extern bool vcx_lag_debugfs;
 
 /* pci.c */
 void vcx_pci_init_config(struct vcx_port *port);
+unsigned int vcx_vf_devfn(const struct vcx_port *port, unsigned int index);
 int vcx_pci_add(struct vcx_card *card, int node);
 void vcx_pci_remove(struct vcx_card *card);
 
@@ -196,7 +215,7 @@ void vcx_late_vfs(struct work_struct *work);
 struct devlink *vcx_devlink_create(struct vcx_port *port, struct device *dev);
 void vcx_devlink_destroy(struct devlink *devlink);
 
-/* esw.c: all but the last under the PF's devlink lock */
+/* esw.c: all but the last, which may sleep, under the PF's devlink lock */
 int vcx_esw_set_mode(struct vcx_port *port, u16 mode, struct netlink_ext_ack *extack);
 int vcx_esw_add_vfs(struct vcx_port *port, u16 num);
 void vcx_esw_remove_vfs(struct vcx_port *port);
@@ -208,8 +227,17 @@ struct net_device *vcx_netdev_create(struct device *parent, enum vcx_kind kind,
 void vcx_netdev_destroy(struct net_device *dev);
 /* The port whose uplink or representor @dev is; NULL for any other netdev (VF netdevs too). */
 struct vcx_port *vcx_port_of(const struct net_device *dev);
+/* Under rtnl, whenever wire, faults or the mode may have changed */
 void vcx_carrier_update(struct vcx_port *port);
+/* Under rtnl: the port's link goes down and is trained anew. */
+void vcx_link_toggle(struct vcx_port *port);
+void vcx_link_trained(struct work_struct *work);
 void vcx_uplink_rx(struct vcx_port *port, struct sk_buff *skb);
+
+/* ethtool.c; the operations are an array by vcx_kind */
+extern const struct ethtool_ops vcx_ethtool_ops[];
+unsigned int vcx_max_channels(void);
+void vcx_settings_reset(struct net_device *dev, bool rep);
 
 /* wire.c */
 int vcx_wire_init(void);
@@ -241,15 +269,13 @@ void vcx_dcb_set_ops(struct vcx_port *port);
 /* Before register_netdev() of the uplink, and at each change of the eswitch mode (rtnl) */
 void vcx_dcb_init(struct vcx_port *port);
 void vcx_dcb_reset(struct vcx_port *port);
-/* After unregister_netdev(), before free_netdev() */
-void vcx_dcb_exit(struct vcx_port *port);
 
 /* flower.c; setup is ndo_setup_tc of uplinks and representors */
 int vcx_flower_init(void);
 void vcx_flower_exit(void);
 int vcx_flower_setup(struct net_device *dev, enum tc_setup_type type, void *data);
-/* Offloaded rules on the card's netdevs and through its bond; may sleep. */
-int vcx_flower_rules(struct vcx_card *card);
+/* Offloaded rules that use the port's eswitch; may sleep. */
+int vcx_flower_rules(const struct vcx_port *port);
 
 /* fw.c; before the card's PCI bus exists and after it is gone. A failing init leaves nothing. */
 int vcx_fw_init(struct vcx_card *card);

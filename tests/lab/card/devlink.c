@@ -85,7 +85,7 @@ static int vcx_encap_set(struct devlink *devlink, enum devlink_eswitch_encap_mod
 
 	if (!vcx_eswitch_manager(devlink))
 		return -EOPNOTSUPP;
-	if (vcx_switchdev(port) && port->encap != encap && vcx_flower_rules(port->card)) {
+	if (vcx_switchdev(port) && port->encap != encap && vcx_flower_rules(port)) {
 		NL_SET_ERR_MSG_MOD(extack, "Can't set encapsulation when flows are configured");
 		return -EOPNOTSUPP;
 	}
@@ -105,6 +105,7 @@ static const struct devlink_ops vcx_devlink_ops = {
 
 enum {
 	VCX_PARAM_STEERING = DEVLINK_PARAM_GENERIC_ID_MAX + 1,
+	VCX_PARAM_METADATA,
 	VCX_PARAM_MULTIPORT,
 };
 
@@ -149,6 +150,28 @@ static int vcx_steering_validate(struct devlink *devlink, u32 id, union devlink_
 	return 0;
 }
 
+static int vcx_metadata_get(struct devlink *devlink, u32 id, struct devlink_param_gset_ctx *ctx)
+{
+	ctx->val.vbool = vcx_devlink_port(devlink)->metadata;
+	return 0;
+}
+
+VCX_PARAM_SET(vcx_metadata_set)
+{
+	WRITE_ONCE(vcx_devlink_port(devlink)->metadata, ctx->val.vbool);
+	return 0;
+}
+
+/* mlx5_devlink_esw_port_metadata_validate() of 5.15 and 6.1, in eswitch_offloads.c since 6.3 */
+static int vcx_metadata_validate(struct devlink *devlink, u32 id, union devlink_param_value val,
+				 struct netlink_ext_ack *extack)
+{
+	if (!vcx_switchdev(vcx_devlink_port(devlink)))
+		return 0;
+	NL_SET_ERR_MSG_MOD(extack, "E-Switch must either disabled or non switchdev mode");
+	return -EBUSY;
+}
+
 /* esw_multiport came with 6.3: mlx5_eswitch_params of 6.8 and 6.12, eswitch.c. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 3, 0)
 static int vcx_multiport_get(struct devlink *devlink, u32 id, struct devlink_param_gset_ctx *ctx)
@@ -167,6 +190,9 @@ static const struct devlink_param vcx_params[] = {
 	DEVLINK_PARAM_DRIVER(VCX_PARAM_STEERING, "flow_steering_mode", DEVLINK_PARAM_TYPE_STRING,
 			     BIT(DEVLINK_PARAM_CMODE_RUNTIME),
 			     vcx_steering_get, vcx_steering_set, vcx_steering_validate),
+	DEVLINK_PARAM_DRIVER(VCX_PARAM_METADATA, "esw_port_metadata", DEVLINK_PARAM_TYPE_BOOL,
+			     BIT(DEVLINK_PARAM_CMODE_RUNTIME),
+			     vcx_metadata_get, vcx_metadata_set, vcx_metadata_validate),
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 3, 0)
 	DEVLINK_PARAM_DRIVER(VCX_PARAM_MULTIPORT, "esw_multiport", DEVLINK_PARAM_TYPE_BOOL,
 			     BIT(DEVLINK_PARAM_CMODE_RUNTIME),

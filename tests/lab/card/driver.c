@@ -95,14 +95,12 @@ static int vcx_probe_vf(struct pci_dev *pdev, struct vcx_port *port)
 	if (IS_ERR(netdev))
 		return PTR_ERR(netdev);
 	pci_set_drvdata(pdev, netdev);
-	WRITE_ONCE(vf->bound, true);
 	return 0;
 }
 
-static void vcx_remove_vf(struct pci_dev *pdev, struct vcx_port *port)
+static void vcx_remove_vf(struct pci_dev *pdev)
 {
 	vcx_netdev_destroy(pci_get_drvdata(pdev));
-	WRITE_ONCE(port->vf[pci_iov_vf_id(pdev)].bound, false);
 }
 
 static int vcx_probe_pf(struct pci_dev *pdev, struct vcx_port *port)
@@ -139,6 +137,7 @@ static void vcx_remove_pf(struct pci_dev *pdev, struct vcx_port *port)
 	port->mode = DEVLINK_ESWITCH_MODE_LEGACY;
 	port->fdb = false;
 	port->encap = DEVLINK_ESWITCH_ENCAP_MODE_BASIC;
+	port->metadata = true;
 	vcx_netdev_destroy(port->netdev);
 	devl_unlock(port->devlink);
 	vcx_devlink_destroy(port->devlink);
@@ -170,7 +169,7 @@ static void vcx_remove(struct pci_dev *pdev)
 	struct vcx_port *port = vcx_pdev_port(pdev);
 
 	if (pdev->is_virtfn)
-		vcx_remove_vf(pdev, port);
+		vcx_remove_vf(pdev);
 	else
 		vcx_remove_pf(pdev, port);
 	pci_disable_device(pdev);

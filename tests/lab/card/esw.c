@@ -4,14 +4,19 @@
 #include <linux/rtnetlink.h>
 #include "card.h"
 
+/* Whoever's driver a VF has: to the firmware it is in use. */
 bool vcx_esw_vf_bound(const struct vcx_port *port)
 {
+	struct pci_dev *pdev;
+	bool bound = false;
 	int i;
 
-	for (i = 0; i < VCX_MAX_VFS; i++)
-		if (READ_ONCE(port->vf[i].bound))
-			return true;
-	return false;
+	for (i = 0; i < port->num_vfs && port->card->root && !bound; i++) {
+		pdev = pci_get_slot(port->card->root, vcx_vf_devfn(port, i));
+		bound = pdev && READ_ONCE(pdev->dev.driver);
+		pci_dev_put(pdev);
+	}
+	return bound;
 }
 
 static void vcx_reps_destroy(struct vcx_port *port, u16 num)
@@ -112,7 +117,7 @@ static int vcx_esw_try_lock(struct vcx_port *port)
 {
 	if (vcx_fault(port, VCX_ESW_LOCKED))
 		return -EINVAL;
-	if ((READ_ONCE(vcx_strict_rules) && vcx_flower_rules(port->card)) ||
+	if ((READ_ONCE(vcx_strict_rules) && vcx_flower_rules(port)) ||
 	    (READ_ONCE(vcx_strict_bond) && netif_is_lag_port(port->netdev)))
 		return -EBUSY;
 	return 0;
@@ -152,17 +157,17 @@ static int vcx_esw_to_switchdev(struct vcx_port *port, struct netlink_ext_ack *e
 	return 0;
 }
 
-/* The uplink keeps its netdev, loses its carrier for a moment, and starts DCB afresh. */
+/* The uplink keeps its netdev, is closed and opened, and starts its settings and DCB afresh. */
 static void vcx_uplink_restart(struct vcx_port *port)
 {
 	rtnl_lock();
-	netif_carrier_off(port->netdev);
+	vcx_settings_reset(port->netdev, vcx_switchdev(port));
 	if (vcx_switchdev(port)) {
 		port->netdev->wanted_features |= NETIF_F_HW_TC;
 		netdev_update_features(port->netdev);
 	}
 	vcx_dcb_reset(port);
-	vcx_carrier_update(port);
+	vcx_link_toggle(port);
 	rtnl_unlock();
 }
 

@@ -38,6 +38,15 @@ static bool vcx_lag_prereq(const struct vcx_lag *lag)
 	return vcx_switchdev(p0) || (!READ_ONCE(p0->num_vfs) && !READ_ONCE(p1->num_vfs));
 }
 
+/* mlx5_shared_fdb_supported() of 6.1, mlx5_lag_shared_fdb_supported() of 6.8 and 6.12 */
+static bool vcx_lag_shared_fdb(const struct vcx_card *card)
+{
+	const struct vcx_port *p0 = card->lag.port[0], *p1 = card->lag.port[1];
+
+	return card->preset->shared_fdb && vcx_switchdev(p0) && vcx_switchdev(p1) &&
+	       READ_ONCE(p0->metadata) && READ_ONCE(p1->metadata);
+}
+
 /* The firmware wants no VF's driver to run when a LAG comes or goes, unless it pre-allocates. */
 static int vcx_lag_firmware(struct vcx_card *card, bool create)
 {
@@ -92,10 +101,11 @@ static int vcx_lag_activate(struct vcx_card *card, enum vcx_lag_mode mode)
 	struct vcx_port *p0 = lag->port[0];
 	int err;
 
-	lag->shared_fdb = mode != VCX_LAG_ROCE;
+	lag->shared_fdb = vcx_lag_shared_fdb(card);
 	/* mlx5_lag_set_port_sel_mode_roce() and _offloads(): by hash where the NIC can */
-	lag->hash = mode == VCX_LAG_ROCE ||
-		    (mode == VCX_LAG_SRIOV && lag->tx_type == NETDEV_LAG_TX_TYPE_HASH);
+	lag->hash = card->preset->port_select &&
+		    (mode == VCX_LAG_ROCE ||
+		     (mode == VCX_LAG_SRIOV && lag->tx_type == NETDEV_LAG_TX_TYPE_HASH));
 	vcx_lag_infer_map(lag, lag->map);
 	WRITE_ONCE(lag->mode, mode);
 	if (mode != VCX_LAG_MPESW)
@@ -210,7 +220,8 @@ int vcx_lag_set_multiport(struct vcx_port *port, bool on)
 		vcx_lag_deactivate(card);
 	else if (on && lag->mode != VCX_LAG_NONE)
 		err = -EINVAL;
-	else if (on && (!vcx_lag_ready(card) || !vcx_switchdev(port) || !vcx_lag_prereq(lag)))
+	else if (on && (!vcx_lag_ready(card) || !card->preset->port_select ||
+			!vcx_lag_prereq(lag) || !vcx_lag_shared_fdb(card)))
 		err = -EOPNOTSUPP;
 	else if (on)
 		err = vcx_lag_activate(card, VCX_LAG_MPESW);

@@ -11,11 +11,11 @@ static const struct vcx_preset presets[] = {
 	{ .name = "cx6dx", .device = 0x101d, .hw_id = 0x212,
 	  .psid = "MT_0000000359", .part = "MCX623106AC-CDA_Ax",
 	  .description = "ConnectX-6 Dx EN adapter card; 100GbE; Dual-port QSFP56; PCIe 4.0 x16; Crypto and Secure Boot",
-	  .fw_version = "22.35.2000" },
+	  .fw_version = "22.35.2000", .shared_fdb = true, .port_select = true },
 	{ .name = "cx6lx", .device = 0x101f, .hw_id = 0x216,
 	  .psid = "MT_0000000532", .part = "MCX631102AN-ADA_Ax",
 	  .description = "ConnectX-6 Lx EN adapter card; 25GbE; Dual-port SFP28; PCIe 4.0 x8; No Crypto",
-	  .fw_version = "26.35.2000" },
+	  .fw_version = "26.35.2000", .shared_fdb = true, .port_select = true },
 	{ .name = "bf2", .device = 0xa2d6, .hw_id = 0x214,
 	  .psid = "MT_0000000560", .part = "MBF2M516A-CEEO_Ax_Bx",
 	  .description = "BlueField-2 DPU 100GbE Dual-Port QSFP56; integrated BMC; PCIe 4.0 x16",
@@ -23,7 +23,7 @@ static const struct vcx_preset presets[] = {
 	{ .name = "cx6dx-oem", .device = 0x101d, .hw_id = 0x212,
 	  .psid = "DEL0000000027", .part = "0F6FXM_08P2T2_Ax",
 	  .description = "Mellanox ConnectX-6 Dx Dual Port 100 GbE QSFP56 Network Adapter",
-	  .fw_version = "22.35.2000" },
+	  .fw_version = "22.35.2000", .shared_fdb = true, .port_select = true },
 };
 
 #define VCX_MAX_CARDS 4
@@ -45,6 +45,9 @@ MODULE_PARM_DESC(numa, "NUMA node of each card");
 unsigned int vcx_speed = 100000;
 module_param_named(speed, vcx_speed, uint, 0444);
 MODULE_PARM_DESC(speed, "Link speed of all ports in Mb/s");
+unsigned int vcx_link_up_ms = 200;
+module_param_named(link_up_ms, vcx_link_up_ms, uint, 0644);
+MODULE_PARM_DESC(link_up_ms, "How long a link is trained before it comes up");
 static u8 serial;
 module_param(serial, byte, 0444);
 MODULE_PARM_DESC(serial, "Byte in the cards' MAC addresses and GUIDs that is this machine's own");
@@ -108,6 +111,10 @@ static void vcx_port_init(struct vcx_card *card, unsigned int n)
 	port->port = n;
 	port->smfs = true;
 	port->encap = DEVLINK_ESWITCH_ENCAP_MODE_BASIC;
+	port->metadata = true;
+	port->rx_pause = true;
+	port->tx_pause = true;
+	INIT_DELAYED_WORK(&port->link_up, vcx_link_trained);
 	port->fault[VCX_VF_NO_PROBE] = -1;
 	ether_addr_copy(port->mac, mac);
 	if (wire < num_wires)

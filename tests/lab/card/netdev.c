@@ -7,7 +7,6 @@
  * legacy:    a small bridge by MAC address among the VFs, the uplink and the wire.
  */
 #include <linux/etherdevice.h>
-#include <linux/ethtool.h>
 #include <linux/rtnetlink.h>
 #include "card.h"
 
@@ -107,17 +106,64 @@ static netdev_tx_t vcx_xmit(struct sk_buff *skb, struct net_device *dev)
 	return NETDEV_TX_OK;
 }
 
-/* rtnl; whenever wire or faults may have changed. What is down may be on its way out. */
-void vcx_carrier_update(struct vcx_port *port)
+/*
+ * A VF's link. In switchdev mode its vport is down until its representor is up
+ * (mlx5_esw_offloads_vf_rep_load() sets ADMIN_STATE_DOWN, mlx5e_rep_open() UP,
+ * in 5.15 to 6.12); in legacy mode it follows the port (ADMIN_STATE_AUTO).
+ */
+static void vcx_vf_carrier_update(struct vcx_vf *vf)
 {
-	struct net_device *dev = port->netdev;
+	struct net_device *dev = rtnl_dereference(vf->netdev);
+	struct net_device *rep = rtnl_dereference(vf->rep);
 
 	if (!dev || !netif_running(dev))
 		return;
-	if (vcx_wire_carrier(port))
+	if (vcx_switchdev(vf->port) ? rep && netif_running(rep) : vcx_wire_carrier(vf->port))
 		netif_carrier_on(dev);
 	else
 		netif_carrier_off(dev);
+}
+
+/* What is down may be on its way out. */
+void vcx_carrier_update(struct vcx_port *port)
+{
+	struct net_device *dev = port->netdev;
+	int i;
+
+	for (i = 0; i < VCX_MAX_VFS; i++)
+		vcx_vf_carrier_update(&port->vf[i]);
+	if (!dev || !netif_running(dev))
+		return;
+	if (!vcx_wire_carrier(port)) {
+		cancel_delayed_work(&port->link_up);
+		netif_carrier_off(dev);
+	} else if (!netif_carrier_ok(dev)) {
+		schedule_delayed_work(&port->link_up, msecs_to_jiffies(vcx_link_up_ms));
+	}
+}
+
+void vcx_link_trained(struct work_struct *work)
+{
+	struct vcx_port *port = container_of(to_delayed_work(work), struct vcx_port, link_up);
+	struct net_device *dev;
+
+	rtnl_lock();
+	dev = port->netdev;
+	if (dev && netif_running(dev) && vcx_wire_carrier(port))
+		netif_carrier_on(dev);
+	rtnl_unlock();
+}
+
+/*
+ * mlx5_toggle_port_link() of 5.15 to 6.12 (port.c), and the PAOS commands of
+ * mlx5e_close() and mlx5e_open(). The far end keeps its carrier, as the
+ * firmware's KEEP_ETH_LINK_UP has it.
+ */
+void vcx_link_toggle(struct vcx_port *port)
+{
+	netif_carrier_off(port->netdev);
+	cancel_delayed_work(&port->link_up);
+	vcx_carrier_update(port);
 }
 
 static int vcx_open(struct net_device *dev)
@@ -125,9 +171,21 @@ static int vcx_open(struct net_device *dev)
 	struct vcx_ndev *nd = netdev_priv(dev);
 
 	if (nd->kind == VCX_UPLINK)
-		vcx_carrier_update(nd->port);
-	else
+		vcx_link_toggle(nd->port);
+	else if (nd->kind == VCX_REP)
 		netif_carrier_on(dev);
+	if (nd->vf)
+		vcx_vf_carrier_update(nd->vf);
+	return 0;
+}
+
+static int vcx_stop(struct net_device *dev)
+{
+	struct vcx_ndev *nd = netdev_priv(dev);
+
+	netif_carrier_off(dev);
+	if (nd->kind == VCX_REP)
+		vcx_vf_carrier_update(nd->vf);
 	return 0;
 }
 
@@ -150,26 +208,11 @@ static const struct net_device_ops vcx_ops = {
 	.ndo_get_devlink_port = vcx_get_devlink_port,
 #endif
 	.ndo_open = vcx_open,
+	.ndo_stop = vcx_stop,
 	.ndo_start_xmit = vcx_xmit,
 	.ndo_set_mac_address = eth_mac_addr,
 	.ndo_validate_addr = eth_validate_addr,
 	.ndo_setup_tc = vcx_setup_tc,
-};
-
-static int vcx_get_link_ksettings(struct net_device *dev, struct ethtool_link_ksettings *ks)
-{
-	bool up = netif_carrier_ok(dev);
-
-	ks->base.speed = up ? vcx_speed : SPEED_UNKNOWN;
-	ks->base.duplex = up ? DUPLEX_FULL : DUPLEX_UNKNOWN;
-	ks->base.port = PORT_DA;
-	ks->base.autoneg = AUTONEG_DISABLE;
-	return 0;
-}
-
-static const struct ethtool_ops vcx_ethtool_ops = {
-	.get_link = ethtool_op_get_link,
-	.get_link_ksettings = vcx_get_link_ksettings,
 };
 
 static int vcx_devlink_port_add(struct vcx_ndev *nd)
@@ -198,7 +241,7 @@ static int vcx_devlink_port_add(struct vcx_ndev *nd)
 static void vcx_netdev_setup(struct net_device *dev, struct vcx_ndev *nd)
 {
 	dev->netdev_ops = &vcx_ops;
-	dev->ethtool_ops = &vcx_ethtool_ops;
+	dev->ethtool_ops = &vcx_ethtool_ops[nd->kind];
 	dev->min_mtu = ETH_MIN_MTU;
 	dev->max_mtu = VCX_MAX_MTU;
 	dev->priv_flags |= IFF_LIVE_ADDR_CHANGE;
@@ -243,7 +286,7 @@ static void vcx_netdev_free(struct net_device *dev)
 	struct vcx_ndev *nd = netdev_priv(dev);
 
 	if (nd->kind == VCX_UPLINK)
-		vcx_dcb_exit(nd->port);
+		cancel_delayed_work_sync(&nd->port->link_up);
 	vcx_netdev_publish(nd, NULL);
 	synchronize_net();
 	if (nd->kind != VCX_VF)
@@ -259,7 +302,7 @@ struct net_device *vcx_netdev_create(struct device *parent, enum vcx_kind kind,
 	struct vcx_ndev *nd;
 	int err;
 
-	dev = alloc_etherdev(sizeof(*nd));
+	dev = alloc_etherdev_mq(sizeof(*nd), vcx_max_channels());
 	if (!dev)
 		return ERR_PTR(-ENOMEM);
 	nd = netdev_priv(dev);
@@ -268,6 +311,7 @@ struct net_device *vcx_netdev_create(struct device *parent, enum vcx_kind kind,
 	nd->vf = vf;
 	SET_NETDEV_DEV(dev, parent);
 	vcx_netdev_setup(dev, nd);
+	vcx_settings_reset(dev, kind == VCX_REP);
 	err = vcx_devlink_port_add(nd);
 	if (err) {
 		free_netdev(dev);

@@ -120,6 +120,12 @@ static struct vcx_port *vcx_find_function(struct vcx_card *card, unsigned int de
 	return NULL;
 }
 
+/* Where the VF lies on the card's bus */
+unsigned int vcx_vf_devfn(const struct vcx_port *port, unsigned int index)
+{
+	return port->port + get16(port->cfg + SRIOV_POS, PCI_SRIOV_VF_OFFSET) + index;
+}
+
 /* The offset of a register of the vendor-specific capability, or 0; its header is plain memory. */
 static int vcx_vsc_offset(const struct vcx_vf *vf, int where)
 {
