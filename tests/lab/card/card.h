@@ -199,7 +199,7 @@ extern struct list_head vcx_cards;	/* fixed between module load and unload */
 extern unsigned int vcx_speed;		/* Mb/s */
 extern unsigned int vcx_link_up_ms;
 extern bool vcx_strict_bound, vcx_strict_bond, vcx_strict_rules, vcx_strict_vf64;
-extern bool vcx_lag_debugfs;
+extern bool vcx_lag_debugfs, vcx_esw_none;
 
 /* pci.c */
 void vcx_pci_init_config(struct vcx_port *port);
@@ -215,10 +215,11 @@ void vcx_late_vfs(struct work_struct *work);
 struct devlink *vcx_devlink_create(struct vcx_port *port, struct device *dev);
 void vcx_devlink_destroy(struct devlink *devlink);
 
-/* esw.c: all but the last, which may sleep, under the PF's devlink lock */
+/* esw.c: all but the last two under the PF's devlink lock; vcx_esw_vf_bound() may sleep */
 int vcx_esw_set_mode(struct vcx_port *port, u16 mode, struct netlink_ext_ack *extack);
 int vcx_esw_add_vfs(struct vcx_port *port, u16 num);
 void vcx_esw_remove_vfs(struct vcx_port *port);
+bool vcx_esw_is_none(const struct vcx_port *port);
 bool vcx_esw_vf_bound(const struct vcx_port *port);
 
 /* netdev.c; create and destroy under the PF's devlink lock (but a VF's), not under rtnl */

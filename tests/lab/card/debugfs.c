@@ -118,7 +118,7 @@ void vcx_debugfs_add_port(struct vcx_port *port)
 
 	port->debugfs = debugfs_create_dir(pci_name(port->pdev), mlx5_root);
 	/* mlx5_ldev_add_debugfs() of 6.1 to 6.12 adds nothing without a LAG object. */
-	if (!READ_ONCE(vcx_lag_debugfs) || !vcx_lag_object(port->card))
+	if (!READ_ONCE(vcx_lag_debugfs) || vcx_esw_none || !vcx_lag_object(port->card))
 		return;
 	dir = debugfs_create_dir("lag", port->debugfs);
 	for (i = 0; i < ARRAY_SIZE(lag_files); i++)

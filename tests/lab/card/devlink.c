@@ -16,6 +16,12 @@ static bool vcx_eswitch_manager(struct devlink *devlink)
 	return !vcx_devlink_port(devlink)->card->preset->dpu;
 }
 
+/* eswitch_devlink_esw_mode_check() of 5.15: nothing can be asked for, but a mode can be set. */
+static bool vcx_eswitch_shown(struct devlink *devlink)
+{
+	return vcx_eswitch_manager(devlink) && !vcx_esw_is_none(vcx_devlink_port(devlink));
+}
+
 static int vcx_info_get(struct devlink *devlink, struct devlink_info_req *req,
 			struct netlink_ext_ack *extack)
 {
@@ -42,7 +48,7 @@ static int vcx_info_get(struct devlink *devlink, struct devlink_info_req *req,
 
 static int vcx_mode_get(struct devlink *devlink, u16 *mode)
 {
-	if (!vcx_eswitch_manager(devlink))
+	if (!vcx_eswitch_shown(devlink))
 		return -EOPNOTSUPP;
 	*mode = READ_ONCE(vcx_devlink_port(devlink)->mode);
 	return 0;
@@ -57,12 +63,16 @@ static int vcx_mode_set(struct devlink *devlink, u16 mode, struct netlink_ext_ac
 
 static int vcx_inline_get(struct devlink *devlink, u8 *mode)
 {
+	if (!vcx_eswitch_shown(devlink))
+		return -EOPNOTSUPP;
 	*mode = DEVLINK_ESWITCH_INLINE_MODE_NONE;
 	return 0;
 }
 
 static int vcx_inline_set(struct devlink *devlink, u8 mode, struct netlink_ext_ack *extack)
 {
+	if (!vcx_eswitch_shown(devlink))
+		return -EOPNOTSUPP;
 	if (mode == DEVLINK_ESWITCH_INLINE_MODE_NONE)
 		return 0;
 	NL_SET_ERR_MSG_MOD(extack, "Inline mode can't be set");
@@ -71,7 +81,7 @@ static int vcx_inline_set(struct devlink *devlink, u8 mode, struct netlink_ext_a
 
 static int vcx_encap_get(struct devlink *devlink, enum devlink_eswitch_encap_mode *encap)
 {
-	if (!vcx_eswitch_manager(devlink))
+	if (!vcx_eswitch_shown(devlink))
 		return -EOPNOTSUPP;
 	*encap = vcx_devlink_port(devlink)->encap;
 	return 0;
@@ -83,7 +93,7 @@ static int vcx_encap_set(struct devlink *devlink, enum devlink_eswitch_encap_mod
 {
 	struct vcx_port *port = vcx_devlink_port(devlink);
 
-	if (!vcx_eswitch_manager(devlink))
+	if (!vcx_eswitch_shown(devlink))
 		return -EOPNOTSUPP;
 	if (vcx_switchdev(port) && port->encap != encap && vcx_flower_rules(port)) {
 		NL_SET_ERR_MSG_MOD(extack, "Can't set encapsulation when flows are configured");
@@ -200,6 +210,13 @@ static const struct devlink_param vcx_params[] = {
 #endif
 };
 
+/* Without the last one, esw_multiport, in the personality of 5.15 */
+static unsigned int vcx_num_params(void)
+{
+	return ARRAY_SIZE(vcx_params) -
+	       (LINUX_VERSION_CODE >= KERNEL_VERSION(6, 3, 0) && vcx_esw_none);
+}
+
 /* Not registered yet. Returns an ERR_PTR on failure. */
 struct devlink *vcx_devlink_create(struct vcx_port *port, struct device *dev)
 {
@@ -212,7 +229,7 @@ struct devlink *vcx_devlink_create(struct vcx_port *port, struct device *dev)
 		return ERR_PTR(-ENOMEM);
 	priv = devlink_priv(devlink);
 	*priv = port;
-	err = devlink_params_register(devlink, vcx_params, ARRAY_SIZE(vcx_params));
+	err = devlink_params_register(devlink, vcx_params, vcx_num_params());
 	if (err) {
 		devlink_free(devlink);
 		return ERR_PTR(err);
@@ -222,6 +239,6 @@ struct devlink *vcx_devlink_create(struct vcx_port *port, struct device *dev)
 
 void vcx_devlink_destroy(struct devlink *devlink)
 {
-	devlink_params_unregister(devlink, vcx_params, ARRAY_SIZE(vcx_params));
+	devlink_params_unregister(devlink, vcx_params, vcx_num_params());
 	devlink_free(devlink);
 }

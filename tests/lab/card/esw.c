@@ -43,20 +43,28 @@ static int vcx_reps_create(struct vcx_port *port, u16 num)
 /* esw_info() of eswitch.c: "necvfs" came with 6.8, where switchdev also stopped to count the PF. */
 static void vcx_esw_log(const struct vcx_port *port, const char *what, u16 vfs)
 {
-	const char *mode = vcx_switchdev(port) ? "OFFLOADS" : "LEGACY";
+	bool since_6_8 = LINUX_VERSION_CODE >= KERNEL_VERSION(6, 8, 0) && !vcx_esw_none;
+	bool counts_pf = !since_6_8 || !vcx_switchdev(port);
 
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 8, 0)
-	vcx_info(port, "E-Switch: %s: mode(%s), nvfs(%u), active vports(%u)\n", what, mode,
-		 port->num_vfs, port->fdb ? vfs + 1 : 0);
-#else
-	vcx_info(port, "E-Switch: %s: mode(%s), nvfs(%u), necvfs(0), active vports(%u)\n", what,
-		 mode, port->num_vfs, port->fdb ? vfs + !vcx_switchdev(port) : 0);
-#endif
+	vcx_info(port, "E-Switch: %s: mode(%s), nvfs(%u)%s, active vports(%u)\n", what,
+		 vcx_switchdev(port) ? "OFFLOADS" : "LEGACY", port->num_vfs,
+		 since_6_8 ? ", necvfs(0)" : "", port->fdb ? vfs + counts_pf : 0);
+}
+
+/*
+ * MLX5_ESWITCH_NONE of 5.15: until the first VF and after the last one there is
+ * no eswitch, unless a mode was set meanwhile. Gone since 5.18.
+ */
+bool vcx_esw_is_none(const struct vcx_port *port)
+{
+	return vcx_esw_none && !READ_ONCE(port->fdb);
 }
 
 /* mlx5_eswitch_disable_locked(), with so many VFs still loaded */
 static void vcx_esw_disable(struct vcx_port *port, u16 vfs)
 {
+	if (vcx_esw_is_none(port))
+		return;
 	vcx_esw_log(port, "Disable", vfs);
 	if (vcx_switchdev(port))
 		vcx_reps_destroy(port, vfs);
@@ -92,6 +100,34 @@ int vcx_esw_add_vfs(struct vcx_port *port, u16 num)
 	return err;
 }
 
+/* The uplink keeps its netdev, is closed and opened, and starts its settings and DCB afresh. */
+static void vcx_uplink_restart(struct vcx_port *port)
+{
+	rtnl_lock();
+	vcx_settings_reset(port->netdev, vcx_switchdev(port));
+	if (vcx_switchdev(port)) {
+		port->netdev->wanted_features |= NETIF_F_HW_TC;
+		netdev_update_features(port->netdev);
+	}
+	vcx_dcb_reset(port);
+	vcx_link_toggle(port);
+	rtnl_unlock();
+}
+
+/* mlx5_eswitch_disable() of 5.15, which mlx5_device_disable_sriov() calls there */
+static void vcx_esw_to_none(struct vcx_port *port)
+{
+	bool was_switchdev = vcx_switchdev(port);
+
+	vcx_lag_disable_change(port->card);
+	vcx_esw_disable(port, port->num_vfs);
+	WRITE_ONCE(port->mode, DEVLINK_ESWITCH_MODE_LEGACY);
+	port->num_vfs = 0;
+	if (was_switchdev)
+		vcx_uplink_restart(port);
+	vcx_lag_enable_change(port->card);
+}
+
 /*
  * After the PCI core took the VFs away: mlx5_eswitch_disable_sriov() of 6.1 to
  * 6.12. Switchdev stays; the switch of legacy mode ends.
@@ -100,6 +136,10 @@ void vcx_esw_remove_vfs(struct vcx_port *port)
 {
 	if (!port->num_vfs)
 		return;
+	if (vcx_esw_none) {
+		vcx_esw_to_none(port);
+		return;
+	}
 	vcx_esw_log(port, "Unload vfs", port->num_vfs);
 	if (vcx_switchdev(port))
 		vcx_reps_destroy(port, port->num_vfs);
@@ -157,20 +197,6 @@ static int vcx_esw_to_switchdev(struct vcx_port *port, struct netlink_ext_ack *e
 	return 0;
 }
 
-/* The uplink keeps its netdev, is closed and opened, and starts its settings and DCB afresh. */
-static void vcx_uplink_restart(struct vcx_port *port)
-{
-	rtnl_lock();
-	vcx_settings_reset(port->netdev, vcx_switchdev(port));
-	if (vcx_switchdev(port)) {
-		port->netdev->wanted_features |= NETIF_F_HW_TC;
-		netdev_update_features(port->netdev);
-	}
-	vcx_dcb_reset(port);
-	vcx_link_toggle(port);
-	rtnl_unlock();
-}
-
 static int vcx_esw_change_mode(struct vcx_port *port, u16 mode, struct netlink_ext_ack *extack)
 {
 	int err;
@@ -178,11 +204,13 @@ static int vcx_esw_change_mode(struct vcx_port *port, u16 mode, struct netlink_e
 	vcx_esw_disable(port, port->num_vfs);
 	if (mode == DEVLINK_ESWITCH_MODE_SWITCHDEV) {
 		err = vcx_esw_to_switchdev(port, extack);
+		if (err && vcx_esw_none)	/* esw_offloads_start() of 5.15 goes back. */
+			vcx_esw_enabled(port);
 		if (err)
 			return err;
-	} else {	/* esw_offloads_stop(): without VFs legacy mode needs no switch. */
+	} else {	/* esw_offloads_stop() since 6.1: legacy needs no switch without VFs */
 		WRITE_ONCE(port->mode, DEVLINK_ESWITCH_MODE_LEGACY);
-		if (port->num_vfs)
+		if (port->num_vfs || vcx_esw_none)
 			vcx_esw_enabled(port);
 	}
 	vcx_uplink_restart(port);
@@ -201,7 +229,7 @@ int vcx_esw_set_mode(struct vcx_port *port, u16 mode, struct netlink_ext_ack *ex
 	err = vcx_esw_try_lock(port);
 	if (err)
 		NL_SET_ERR_MSG_MOD(extack, "Can't change mode, E-Switch is busy");
-	else if (mode != port->mode)
+	else if (mode != port->mode || vcx_esw_is_none(port))
 		err = vcx_esw_change_mode(port, mode, extack);
 	vcx_lag_enable_change(port->card);
 	return err;

@@ -35,6 +35,8 @@ static bool vcx_lag_prereq(const struct vcx_lag *lag)
 
 	if (vcx_switchdev(p0) != vcx_switchdev(p1))
 		return false;
+	if (vcx_esw_none)	/* mlx5_esw_lag_prereq() of 5.15 */
+		return vcx_switchdev(p0) || (vcx_esw_is_none(p0) && vcx_esw_is_none(p1));
 	return vcx_switchdev(p0) || (!READ_ONCE(p0->num_vfs) && !READ_ONCE(p1->num_vfs));
 }
 
@@ -76,12 +78,17 @@ static void vcx_lag_infer_map(const struct vcx_lag *lag, u8 *map)
 		map[i] = (up[i] || !up[1 - i] ? i : 1 - i) + 1;
 }
 
-/* mlx5_lag_print_mapping() of 6.1 to 6.12 */
-static void vcx_lag_print_map(const struct vcx_lag *lag)
+/* mlx5_lag_print_mapping() of 6.1 to 6.12; mlx5_create_lag() and mlx5_modify_lag() of 5.15 */
+static void vcx_lag_print_map(const struct vcx_lag *lag, bool new)
 {
 	const struct vcx_port *p0 = lag->port[0];
 
-	if (!lag->hash)
+	if (vcx_esw_none && new)
+		vcx_info(p0, "lag map port 1:%d port 2:%d shared_fdb:%d\n", lag->map[0],
+			 lag->map[1], lag->shared_fdb);
+	else if (vcx_esw_none)
+		vcx_info(p0, "modify lag map port 1:%d port 2:%d\n", lag->map[0], lag->map[1]);
+	else if (!lag->hash)
 		vcx_info(p0, "lag map: port 1:%d port 2:%d\n", lag->map[0], lag->map[1]);
 	else if (lag->map[0] == lag->map[1])
 		vcx_info(p0, "lag map active ports: %d\n", lag->map[0]);
@@ -103,14 +110,16 @@ static int vcx_lag_activate(struct vcx_card *card, enum vcx_lag_mode mode)
 
 	lag->shared_fdb = vcx_lag_shared_fdb(card);
 	/* mlx5_lag_set_port_sel_mode_roce() and _offloads(): by hash where the NIC can */
-	lag->hash = card->preset->port_select &&
+	lag->hash = card->preset->port_select && !vcx_esw_none &&
 		    (mode == VCX_LAG_ROCE ||
 		     (mode == VCX_LAG_SRIOV && lag->tx_type == NETDEV_LAG_TX_TYPE_HASH));
 	vcx_lag_infer_map(lag, lag->map);
 	WRITE_ONCE(lag->mode, mode);
 	if (mode != VCX_LAG_MPESW)
-		vcx_lag_print_map(lag);
-	vcx_info(p0, "shared_fdb:%d mode:%s\n", lag->shared_fdb, vcx_lag_port_sel_mode(lag));
+		vcx_lag_print_map(lag, true);
+	if (!vcx_esw_none)
+		vcx_info(p0, "shared_fdb:%d mode:%s\n", lag->shared_fdb,
+			 vcx_lag_port_sel_mode(lag));
 	err = vcx_lag_firmware(card, true);
 	if (!err) {
 		if (lag->shared_fdb)
@@ -153,7 +162,7 @@ static void vcx_lag_modify(struct vcx_lag *lag)
 	if (!memcmp(map, lag->map, sizeof(map)))
 		return;
 	memcpy(lag->map, map, sizeof(map));
-	vcx_lag_print_map(lag);
+	vcx_lag_print_map(lag, false);
 }
 
 static void vcx_lag_do_bond(struct vcx_card *card)
