@@ -155,6 +155,14 @@ def test_broadcast_bonds_are_refused_in_words(switchdev):
     assert stays_off(switchdev)
 
 
+def test_a_connectx_5_has_neither_a_shared_fdb_nor_a_hash(card):
+    card.reload("cards=3b:cx5:2")
+    make_lag(card)
+    assert card.lag("flags") == "shared_fdb:off\nfdb_selection_mode:affinity"
+    assert card.lag("port_sel_mode") == "queue_affinity"
+    assert "shared_fdb:0 mode:queue_affinity\n" in card.log()
+
+
 @pytest.mark.thorough
 def test_without_port_metadata_the_ports_share_no_fdb(card):
     name = "name esw_port_metadata value false cmode runtime"

@@ -210,6 +210,14 @@ def test_a_bluefield_in_dpu_mode_keeps_its_firmware_over_a_warm_reboot(card):
 
 
 @pytest.mark.thorough
+def test_a_connectx_5_knows_no_lag_resource_allocation(card):
+    card.reload("cards=3b:cx5:2")
+    status, text = mstconfig(card, "set", "LAG_RESOURCE_ALLOCATION=1")
+    assert status == 3
+    assert "The Device doesn't support LAG_RESOURCE_ALLOCATION parameter" in text
+
+
+@pytest.mark.thorough
 def test_each_card_has_a_store_of_its_own(card):
     card.reload("cards=3b:cx6dx:2,5e:cx6lx:1")
     set_(card, "NUM_OF_VFS=16", device="5e:00.0")

@@ -34,6 +34,10 @@ struct vcx_fw;
 struct vcx_preset {
 	const char *name;		/* in the cards= parameter: "cx6dx" */
 	u16 device;			/* PCI device id of the PF */
+	u16 vf_device;			/* … and of its VFs */
+	u8 pcie_gen;			/* 3 for 8 GT/s, 4, 5 */
+	u8 pcie_width;
+	unsigned int speed;		/* Mb/s */
 	u16 hw_id;			/* CR space 0xf0014: 0x212 for ConnectX-6 Dx */
 	const char *psid;		/* 16 characters at most */
 	const char *part;		/* MQIS name: "MCX623106AC-CDA_Ax" */
@@ -42,6 +46,7 @@ struct vcx_preset {
 	bool dpu;			/* BlueField: INTERNAL_CPU_OFFLOAD_ENGINE = ENABLED */
 	bool shared_fdb;		/* LAG: lag_native_fdb_selection, esw_shared_ingress_acl */
 	bool port_select;		/* LAG: port_select_flow_table, that is by hash */
+	bool lag_allocation;		/* has LAG_RESOURCE_ALLOCATION */
 };
 
 /* Faults of a port; the files of debugfs are named in debugfs.c. */
@@ -196,7 +201,7 @@ static inline bool vcx_switchdev(const struct vcx_port *port)
 
 /* main.c */
 extern struct list_head vcx_cards;	/* fixed between module load and unload */
-extern unsigned int vcx_speed;		/* Mb/s */
+extern unsigned int vcx_speed;		/* Mb/s; 0: the preset's */
 extern unsigned int vcx_link_up_ms;
 extern bool vcx_strict_bound, vcx_strict_bond, vcx_strict_rules, vcx_strict_vf64;
 extern bool vcx_lag_debugfs, vcx_esw_none;

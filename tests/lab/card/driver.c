@@ -176,9 +176,12 @@ static void vcx_remove(struct pci_dev *pdev)
 }
 
 static const struct pci_device_id vcx_ids[] = {
+	{ PCI_VDEVICE(MELLANOX, 0x1017) },
+	{ PCI_VDEVICE(MELLANOX, 0x1018) },
 	{ PCI_VDEVICE(MELLANOX, 0x101d) },
 	{ PCI_VDEVICE(MELLANOX, 0x101e) },
 	{ PCI_VDEVICE(MELLANOX, 0x101f) },
+	{ PCI_VDEVICE(MELLANOX, 0x1021) },
 	{ PCI_VDEVICE(MELLANOX, 0xa2d6) },
 	{ }
 };

@@ -292,9 +292,10 @@ static void vcx_get_drvinfo(struct net_device *dev, struct ethtool_drvinfo *info
 
 static int vcx_get_link_ksettings(struct net_device *dev, struct ethtool_link_ksettings *ks)
 {
+	const struct vcx_ndev *nd = netdev_priv(dev);
 	bool up = netif_carrier_ok(dev);
 
-	ks->base.speed = up ? vcx_speed : SPEED_UNKNOWN;
+	ks->base.speed = !up ? SPEED_UNKNOWN : vcx_speed ?: nd->port->card->preset->speed;
 	ks->base.duplex = up ? DUPLEX_FULL : DUPLEX_UNKNOWN;
 	ks->base.port = PORT_DA;
 	ks->base.autoneg = AUTONEG_DISABLE;

@@ -53,7 +53,7 @@ static const struct vcx_tlv tlvs[] = {
 		SRIOV_EN | BIT(29) | 8,
 		11 << 22 | 63 << 12 } },
 	/* nv_power_conf: LAG_RESOURCE_ALLOCATION */
-	[POWER_CONF] = { GLOBAL, 136, 4 },
+	[POWER_CONF] = { GLOBAL, 136, 4, .lag = true },
 	/* nv_internal_cpu_conf: INTERNAL_CPU_MODEL EMBEDDED_CPU, INTERNAL_CPU_OFFLOAD_ENGINE */
 	[CPU_CONF] = { GLOBAL, 12, 16, .dpu = true, .data = { 1 } },
 	/* nv_lldp_nb_conf: LLDP_NB_DCBX, LLDP_NB_RX_MODE, LLDP_NB_TX_MODE */
@@ -67,7 +67,7 @@ static const struct vcx_tlv tlvs[] = {
 	/* nv_global_pci_conf_2: MAX_ACC_OUT_READ */
 	{ GLOBAL, 132, 4 },
 	/* nv_power_cap: LAG_RESOURCE_ALLOCATION */
-	{ GLOBAL, 137, 4, .cap = true, .data = { BIT(21) } },
+	{ GLOBAL, 137, 4, .cap = true, .lag = true, .data = { BIT(21) } },
 	/* nv_sw_offload_conf: CQE_COMPRESSION, RDMA_SELECTIVE_REPEAT_EN; LRO timeouts */
 	{ GLOBAL, 266, 8, .version = 1, .data = { 0, 0xd876 } },
 	{ GLOBAL, 267, 4, .version = 1, .cap = true, .data = { BIT(18) } },
@@ -151,6 +151,7 @@ const struct vcx_tlv *vcx_tlv_find(struct vcx_port *port, u32 type, unsigned int
 	for (i = 0; i < ARRAY_SIZE(tlvs); i++)
 		if (tlvs[i].class == class && tlvs[i].index == index &&
 		    (port->card->preset->dpu || !tlvs[i].dpu) &&
+		    (port->card->preset->lag_allocation || !tlvs[i].lag) &&
 		    *instance < port->card->nports)
 			return &tlvs[i];
 	return NULL;

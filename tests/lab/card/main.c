@@ -7,23 +7,42 @@
 #include <linux/slab.h>
 #include "card.h"
 
+/*
+ * LAG by hash needs port_select_flow_table, and shared FDB lag_native_fdb_selection
+ * and esw_shared_ingress_acl: firmware of ConnectX-6 Dx and later has them.
+ */
+#define LAG_SINCE_6DX	.shared_fdb = true, .port_select = true, .lag_allocation = true
+
 static const struct vcx_preset presets[] = {
-	{ .name = "cx6dx", .device = 0x101d, .hw_id = 0x212,
+	{ .name = "cx5", .device = 0x1017, .vf_device = 0x1018, .hw_id = 0x20d,
+	  .psid = "MT_0000000012", .part = "MCX516A-CCA_Ax",
+	  .description = "ConnectX-5 EN network interface card; 100GbE dual-port QSFP28; PCIe3.0 x16; tall bracket; ROHS R6",
+	  .fw_version = "16.35.2000", .pcie_gen = 3, .pcie_width = 16, .speed = 100000 },
+	{ .name = "cx6dx", .device = 0x101d, .vf_device = 0x101e, .hw_id = 0x212,
 	  .psid = "MT_0000000359", .part = "MCX623106AC-CDA_Ax",
 	  .description = "ConnectX-6 Dx EN adapter card; 100GbE; Dual-port QSFP56; PCIe 4.0 x16; Crypto and Secure Boot",
-	  .fw_version = "22.35.2000", .shared_fdb = true, .port_select = true },
-	{ .name = "cx6lx", .device = 0x101f, .hw_id = 0x216,
+	  .fw_version = "22.35.2000", .pcie_gen = 4, .pcie_width = 16, .speed = 100000,
+	  LAG_SINCE_6DX },
+	{ .name = "cx6lx", .device = 0x101f, .vf_device = 0x101e, .hw_id = 0x216,
 	  .psid = "MT_0000000532", .part = "MCX631102AN-ADA_Ax",
 	  .description = "ConnectX-6 Lx EN adapter card; 25GbE; Dual-port SFP28; PCIe 4.0 x8; No Crypto",
-	  .fw_version = "26.35.2000", .shared_fdb = true, .port_select = true },
-	{ .name = "bf2", .device = 0xa2d6, .hw_id = 0x214,
+	  .fw_version = "26.35.2000", .pcie_gen = 4, .pcie_width = 8, .speed = 25000,
+	  LAG_SINCE_6DX },
+	{ .name = "cx7", .device = 0x1021, .vf_device = 0x101e, .hw_id = 0x218,
+	  .psid = "MT_0000000842", .part = "MCX713106AS-VEA_Ax",
+	  .description = "NVIDIA ConnectX-7 HHHL Adapter card; 200GbE; Dual-port QSFP112; PCIe 5.0 x16; Crypto Disabled; Secure Boot Enabled",
+	  .fw_version = "28.35.2000", .pcie_gen = 5, .pcie_width = 16, .speed = 200000,
+	  LAG_SINCE_6DX },
+	{ .name = "bf2", .device = 0xa2d6, .vf_device = 0x101e, .hw_id = 0x214,
 	  .psid = "MT_0000000560", .part = "MBF2M516A-CEEO_Ax_Bx",
 	  .description = "BlueField-2 DPU 100GbE Dual-Port QSFP56; integrated BMC; PCIe 4.0 x16",
-	  .fw_version = "24.35.2000", .dpu = true },
-	{ .name = "cx6dx-oem", .device = 0x101d, .hw_id = 0x212,
+	  .fw_version = "24.35.2000", .pcie_gen = 4, .pcie_width = 16, .speed = 100000,
+	  LAG_SINCE_6DX, .dpu = true },
+	{ .name = "cx6dx-oem", .device = 0x101d, .vf_device = 0x101e, .hw_id = 0x212,
 	  .psid = "DEL0000000027", .part = "0F6FXM_08P2T2_Ax",
 	  .description = "Mellanox ConnectX-6 Dx Dual Port 100 GbE QSFP56 Network Adapter",
-	  .fw_version = "22.35.2000", .shared_fdb = true, .port_select = true },
+	  .fw_version = "22.35.2000", .pcie_gen = 4, .pcie_width = 16, .speed = 100000,
+	  LAG_SINCE_6DX },
 };
 
 #define VCX_MAX_CARDS 4
@@ -31,7 +50,7 @@ static const struct vcx_preset presets[] = {
 static char *cards[VCX_MAX_CARDS] = { "3b:cx6dx:2" };
 static int num_cards = 1;
 module_param_array(cards, charp, &num_cards, 0444);
-MODULE_PARM_DESC(cards, "Cards, each <bus hex>:<preset>[:ports]; presets cx6dx, cx6lx, bf2, cx6dx-oem");
+MODULE_PARM_DESC(cards, "Cards, each <bus hex>:<preset>[:ports]; presets cx5, cx6dx, cx6lx, cx7, bf2, cx6dx-oem");
 
 static char *wires[VCX_MAX_CARDS * VCX_MAX_PORTS];
 static int num_wires;
@@ -42,9 +61,9 @@ static int numa[VCX_MAX_CARDS] = { [0 ... VCX_MAX_CARDS - 1] = NUMA_NO_NODE };
 module_param_array(numa, int, NULL, 0444);
 MODULE_PARM_DESC(numa, "NUMA node of each card");
 
-unsigned int vcx_speed = 100000;
+unsigned int vcx_speed;
 module_param_named(speed, vcx_speed, uint, 0444);
-MODULE_PARM_DESC(speed, "Link speed of all ports in Mb/s");
+MODULE_PARM_DESC(speed, "Link speed of all ports in Mb/s; 0: as the preset has it");
 unsigned int vcx_link_up_ms = 200;
 module_param_named(link_up_ms, vcx_link_up_ms, uint, 0644);
 MODULE_PARM_DESC(link_up_ms, "How long a link is trained before it comes up");
