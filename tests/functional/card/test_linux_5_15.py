@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The card with ``esw_none=Y``: the driver of Linux 5.15, jammy's GA kernel, where it differs from later ones."""
+"""The card with ``esw_none=Y``: what the driver of Linux 5.15, jammy's GA kernel, does unlike later ones."""
 
 import pytest
 

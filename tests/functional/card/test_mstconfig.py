@@ -15,6 +15,7 @@ FACTORY = {
     "NUM_VF_MSIX": "11",
     "ADVANCED_PCI_SETTINGS": "False(0)",
     "ATS_ENABLED": "False(0)",
+    "PF_NUM_OF_VF_VALID": "False(0)",
     "LAG_RESOURCE_ALLOCATION": "DEVICE_DEFAULT(0)",
     "PCI_WR_ORDERING": "per_mkey(0)",
     "CQE_COMPRESSION": "BALANCED(0)",
@@ -120,6 +121,23 @@ def test_sriov_off_leaves_no_vfs_to_ask_for(card):
     after_another_boot(card)
     assert query(card, "SRIOV_EN")["SRIOV_EN"] == ("True(1)", "False(0)", "False(0)")
     assert set(total_vfs(card)) <= {"0", "none"}
+
+
+def test_a_number_of_vfs_for_each_pf_makes_the_common_one_void(card):
+    status, text = mstconfig(card, "set", "PF_NUM_OF_VF=4")
+    assert (status, "The Device doesn't support PF_NUM_OF_VF parameter" in text) == (3, True), text
+    set_(card, "NUM_OF_VFS=16", "PF_NUM_OF_VF_VALID=1")
+    set_(card, "PF_NUM_OF_VF=4")
+    set_(card, "PF_NUM_OF_VF=2", device=OTHER_PF)
+    after_another_boot(card)
+    assert total_vfs(card) == ["4", "2"]
+    card.vfs(2)
+    addresses = card.run("lspci -d 15b3:101e | cut -d' ' -f1").stdout.split()
+    assert addresses == ["3b:00.2", "3b:00.3", "3b:00.6", "3b:00.7"]
+    card.vfs(0)
+    set_(card, "PF_NUM_OF_VF_VALID=0")
+    after_another_boot(card)
+    assert total_vfs(card) == ["16", "16"]
 
 
 @pytest.mark.thorough

@@ -287,7 +287,7 @@ int vcx_flower_rules(const struct vcx_port *port);
 int vcx_fw_init(struct vcx_card *card);
 void vcx_fw_exit(struct vcx_card *card);
 /* As current in the firmware store; 0 without SRIOV_EN. */
-u16 vcx_fw_total_vfs(struct vcx_card *card);
+u16 vcx_fw_total_vfs(struct vcx_port *port);
 /* LAG_RESOURCE_ALLOCATION as current: 0 or 1 */
 u32 vcx_fw_lag_prealloc(struct vcx_card *card);
 /* Whether the firmware runs DCBX on the port itself: LLDP_NB_DCBX as current */

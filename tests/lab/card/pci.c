@@ -56,6 +56,7 @@ static void vcx_fill_header(u8 *cfg, const struct vcx_preset *preset, bool vf)
 
 static void vcx_fill_sriov(struct vcx_port *port)
 {
+	u16 before = port->port ? port->card->port[0].total_vfs : 0;
 	u16 total = port->total_vfs;
 	u8 *cap = port->cfg + SRIOV_POS;
 
@@ -64,7 +65,7 @@ static void vcx_fill_sriov(struct vcx_port *port)
 	put16(cap, PCI_SRIOV_TOTAL_VF, total);
 	cap[PCI_SRIOV_FUNC_LINK] = port->port;
 	/* The VFs of a port follow the PFs and the VFs of the port before it. */
-	put16(cap, PCI_SRIOV_VF_OFFSET, port->card->nports + port->port * (total - 1));
+	put16(cap, PCI_SRIOV_VF_OFFSET, port->card->nports - port->port + before);
 	put16(cap, PCI_SRIOV_VF_STRIDE, 1);
 	put16(cap, PCI_SRIOV_VF_DID, port->card->preset->vf_device);
 	put32(cap, PCI_SRIOV_SUP_PGSIZE, 0x553);
@@ -77,7 +78,7 @@ void vcx_pci_init_config(struct vcx_port *port)
 	u8 *cfg = port->cfg;
 	int i;
 
-	port->total_vfs = vcx_fw_total_vfs(port->card);
+	port->total_vfs = vcx_fw_total_vfs(port);
 	vcx_fill_header(cfg, port->card->preset, false);
 	if (port->card->nports > 1)
 		cfg[PCI_HEADER_TYPE] = 0x80;
