@@ -168,7 +168,7 @@ def refusals(system: System, _fault: Fault) -> list[str]:
 
 
 def multiport(system: System, _fault: Fault) -> list[str]:
-    """``esw_multiport`` and the bond exclude each other."""
+    """A bond of ports that ``esw_multiport`` joins already."""
     _free(system)
     _switch(system)
     seen = [said(lambda: ops.SetDevlinkParam(P0, "esw_multiport", True).run(system))]

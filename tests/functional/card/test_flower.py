@@ -159,6 +159,15 @@ def test_busy_while_rules_are_in_hardware_and_no_longer(card, reps):
 
 
 @pytest.mark.thorough
+def test_a_tunnels_rules_end_with_the_port(card, reps):
+    add_geneve(card)
+    rule(card, "gnv", *IPV4, "enc_key_id", "7", "action", "tunnel_key", "unset", *to(reps[0]))
+    assert "E-Switch is busy" in card.try_mode(PF, "legacy").stderr
+    card.run(f"devlink dev reload pci/{PF}")
+    card.set_mode("switchdev", pfs=(PF,))
+
+
+@pytest.mark.thorough
 def test_rules_vanish_with_the_module(card, reps):
     add_geneve(card)
     decap = ["enc_key_id", "7", "action", "tunnel_key", "unset"]

@@ -52,8 +52,8 @@ struct vcx_preset {
 /* Faults of a port; the files of debugfs are named in debugfs.c. */
 enum vcx_fault {
 	VCX_VF_DELAY_MS, VCX_VF_NO_PROBE, VCX_MODE_FAIL, VCX_NUMVFS_ENOMEM, VCX_LAG_NEVER,
-	VCX_LINK_DOWN, VCX_SURPRISE_REMOVE, VCX_LOCKDOWN, VCX_ESW_LOCKED, VCX_DCB_FAULT,
-	VCX_FAULTS
+	VCX_LINK_DOWN, VCX_SURPRISE_REMOVE, VCX_LOCKDOWN, VCX_ESW_LOCKED, VCX_FW_FATAL,
+	VCX_DCB_FAULT, VCX_FAULTS
 };
 
 struct vcx_vf {
@@ -109,12 +109,14 @@ struct vcx_port {
 	u16 num_vfs;			/* VFs that the eswitch knows: devlink lock */
 	u16 pending_vfs;		/* VFs to come after VCX_VF_DELAY_MS */
 	struct delayed_work late_vfs;
+	struct work_struct fatal;	/* after VCX_FW_FATAL */
 	struct vcx_vf vf[VCX_MAX_VFS];
 
 	/* NULL while no driver is bound to the PF. */
 	struct pci_dev *pdev;
-	struct net_device *netdev;	/* the uplink */
+	struct net_device *netdev;	/* the uplink; NULL also while the driver is unloaded */
 	struct devlink *devlink;
+	struct devlink_health_reporter *reporter;
 	struct dentry *debugfs;		/* mlx5/<bdf> */
 };
 
@@ -215,6 +217,10 @@ void vcx_pci_remove(struct vcx_card *card);
 /* driver.c */
 extern struct pci_driver vcx_driver;
 void vcx_late_vfs(struct work_struct *work);
+void vcx_fatal(struct work_struct *work);
+/* Under the devlink lock: mlx5_load_one() and mlx5_unload_one() of a PF with a driver */
+int vcx_load(struct vcx_port *port);
+void vcx_unload(struct vcx_port *port);
 
 /* devlink.c */
 struct devlink *vcx_devlink_create(struct vcx_port *port, struct device *dev);
@@ -260,6 +266,8 @@ void vcx_lag_init(struct vcx_card *card);
 void vcx_lag_exit(struct vcx_card *card);
 void vcx_lag_add_port(struct vcx_port *port);
 void vcx_lag_remove_port(struct vcx_port *port);
+/* The firmware has restarted: it has no LAG any more. */
+void vcx_lag_forget(struct vcx_card *card);
 void vcx_lag_disable_change(struct vcx_card *card);
 void vcx_lag_enable_change(struct vcx_card *card);
 void vcx_lag_event(struct vcx_card *card, unsigned long event, void *ptr);
@@ -282,6 +290,7 @@ void vcx_flower_exit(void);
 int vcx_flower_setup(struct net_device *dev, enum tc_setup_type type, void *data);
 /* Offloaded rules that use the port's eswitch; may sleep. */
 int vcx_flower_rules(const struct vcx_port *port);
+void vcx_flower_forget(const struct vcx_port *port);
 
 /* fw.c; before the card's PCI bus exists and after it is gone. A failing init leaves nothing. */
 int vcx_fw_init(struct vcx_card *card);

@@ -17,6 +17,7 @@ static const char *const faults[] = {
 	[VCX_SURPRISE_REMOVE] = "fault_surprise_remove",
 	[VCX_LOCKDOWN] = "fault_lockdown",
 	[VCX_ESW_LOCKED] = "fault_esw_locked",
+	[VCX_FW_FATAL] = "fault_fw_fatal",
 	[VCX_DCB_FAULT] = "dcb_fault",
 };
 
@@ -34,6 +35,8 @@ static ssize_t vcx_fault_read(struct file *file, char __user *buf, size_t len, l
 static ssize_t vcx_fault_write(struct file *file, const char __user *buf, size_t len, loff_t *pos)
 {
 	int *fault = file->private_data;
+	struct vcx_card *card;
+	struct vcx_port *port;
 	bool flag;
 	int val;
 
@@ -43,6 +46,10 @@ static ssize_t vcx_fault_write(struct file *file, const char __user *buf, size_t
 		val = flag;
 	}
 	WRITE_ONCE(*fault, val);
+	list_for_each_entry(card, &vcx_cards, node)
+		vcx_for_each_port(card, port)
+			if (xchg(&port->fault[VCX_FW_FATAL], 0))
+				schedule_work(&port->fatal);
 	vcx_wire_check();
 	return len;
 }

@@ -103,7 +103,35 @@ static int vcx_encap_set(struct devlink *devlink, enum devlink_eswitch_encap_mod
 	return 0;
 }
 
+/* mlx5_devlink_reload_down() of 6.1 to 6.12 */
+static int vcx_reload_down(struct devlink *devlink, bool netns_change,
+			   enum devlink_reload_action action, enum devlink_reload_limit limit,
+			   struct netlink_ext_ack *extack)
+{
+	struct vcx_port *port = vcx_devlink_port(devlink);
+
+	if (READ_ONCE(port->card->lag.mode) != VCX_LAG_NONE) {
+		NL_SET_ERR_MSG_MOD(extack, "reload is unsupported in Lag mode");
+		return -EOPNOTSUPP;
+	}
+	if (pci_num_vf(port->pdev))
+		NL_SET_ERR_MSG_MOD(extack, "reload while VFs are present is unfavorable");
+	vcx_unload(port);
+	return 0;
+}
+
+static int vcx_reload_up(struct devlink *devlink, enum devlink_reload_action action,
+			 enum devlink_reload_limit limit, u32 *actions_performed,
+			 struct netlink_ext_ack *extack)
+{
+	*actions_performed = BIT(action);
+	return vcx_load(vcx_devlink_port(devlink));
+}
+
 static const struct devlink_ops vcx_devlink_ops = {
+	.reload_actions = BIT(DEVLINK_RELOAD_ACTION_DRIVER_REINIT),
+	.reload_down = vcx_reload_down,
+	.reload_up = vcx_reload_up,
 	.info_get = vcx_info_get,
 	.eswitch_mode_get = vcx_mode_get,
 	.eswitch_mode_set = vcx_mode_set,
@@ -234,6 +262,9 @@ struct devlink *vcx_devlink_create(struct vcx_port *port, struct device *dev)
 		devlink_free(devlink);
 		return ERR_PTR(err);
 	}
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)
+	devlink_set_features(devlink, DEVLINK_F_RELOAD);
+#endif
 	return devlink;
 }
 

@@ -222,7 +222,7 @@ int vcx_esw_set_mode(struct vcx_port *port, u16 mode, struct netlink_ext_ack *ex
 {
 	int err;
 
-	if (vcx_fault(port, VCX_SURPRISE_REMOVE))
+	if (vcx_fault(port, VCX_SURPRISE_REMOVE) || !port->netdev)
 		return -EIO;
 	/* Even what is refused, or is the mode already, takes an active LAG down and up. */
 	vcx_lag_disable_change(port->card);

@@ -231,6 +231,20 @@ int vcx_flower_rules(const struct vcx_port *port)
 	return num;
 }
 
+/* mlx5e_tc_esw_cleanup(): also a tunnel's rules, whose device stays, end with the port. */
+void vcx_flower_forget(const struct vcx_port *port)
+{
+	struct vcx_rule *rule, *next;
+
+	mutex_lock(&rules_lock);
+	list_for_each_entry_safe(rule, next, &rules, node)
+		if (rule->port == port) {
+			list_del(&rule->node);
+			kfree(rule);
+		}
+	mutex_unlock(&rules_lock);
+}
+
 /* Under rtnl, since no block says unlocked_driver_cb. */
 static int vcx_flower_cb(enum tc_setup_type type, void *data, void *cb_priv)
 {

@@ -316,7 +316,7 @@ void vcx_lag_event(struct vcx_card *card, unsigned long event, void *ptr)
 		mod_delayed_work(system_wq, &card->lag.work, 0);
 }
 
-/* At the end of a PF's probe. */
+/* At the end of the driver's loading */
 void vcx_lag_add_port(struct vcx_port *port)
 {
 	struct vcx_lag *lag = &port->card->lag;
@@ -329,7 +329,7 @@ void vcx_lag_add_port(struct vcx_port *port)
 	mod_delayed_work(system_wq, &lag->work, 0);
 }
 
-/* At the start of a PF's removal, its VFs gone already. */
+/* At the start of the driver's unloading */
 void vcx_lag_remove_port(struct vcx_port *port)
 {
 	struct vcx_lag *lag = &port->card->lag;
@@ -342,6 +342,14 @@ void vcx_lag_remove_port(struct vcx_port *port)
 	if (!lag->port[0] && !lag->port[1])
 		lag->in_firmware = false;
 	mutex_unlock(&lag->lock);
+}
+
+void vcx_lag_forget(struct vcx_card *card)
+{
+	mutex_lock(&card->lag.lock);
+	if (card->lag.mode == VCX_LAG_NONE)
+		card->lag.in_firmware = false;
+	mutex_unlock(&card->lag.lock);
 }
 
 void vcx_lag_init(struct vcx_card *card)

@@ -143,6 +143,7 @@ static void vcx_port_init(struct vcx_card *card, unsigned int n)
 	if (wire < num_wires)
 		strscpy(port->wire.name, wires[wire++], sizeof(port->wire.name));
 	INIT_DELAYED_WORK(&port->late_vfs, vcx_late_vfs);
+	INIT_WORK(&port->fatal, vcx_fatal);
 	for (i = 0; i < VCX_MAX_VFS; i++) {
 		port->vf[i].port = port;
 		port->vf[i].index = i;
