@@ -140,6 +140,9 @@ def refusals(system: System, _fault: Fault) -> list[str]:
         said(lambda: system.set_inline_mode(P0, "transport")),
         said(lambda: system.devlink_param(P0, "no_such_parameter")),
         said(lambda: system.set_devlink_param(P0, "flow_steering_mode", "other")),
+    ]
+    system.sleep(SETTLED)  # until the bond's LAG is back, which each change of the mode takes down
+    seen += [
         said(lambda: system.set_devlink_param(P0, "esw_multiport", True)),
         said(lambda: system.set_eswitch_mode("0000:3b:00.7", "switchdev")),
         said(lambda: system.hw_tc_offload("no-such-dev"))[:6],
