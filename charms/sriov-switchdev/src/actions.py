@@ -9,8 +9,8 @@ from typing import Any, cast
 
 from charmkit.output import Table
 from desired import Desired
-from hostnic.devices import inventory
 from hostnic.devices.model import Pf
+from hostnic.devices.port import representors_of
 from hostnic.network import flows, ovs
 from hostnic.network.flows import Flow, Surroundings
 from hostnic.system import Link, System
@@ -64,7 +64,7 @@ def offload(system: System, wanted: Desired, observed: Observed) -> Table:
     found = flows.parse(ovs.dump_flows(system, "all"))
     rows: list[dict[str, str]] = []
     for port in wanted.ports:
-        for link in inventory.representors(links, port.bdf):
+        for link in representors_of(links, port.bdf):
             what = f"{port.bdf} {link.port_name}"
             rows.append(_row(link.name, what, [flow for flow in found if flow.in_port == link.name], around))
     known = {row["in port"] for row in rows}

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from converge import StepError
 
-from hostnic.devices import inventory, pci
+from hostnic.devices import pci
+from hostnic.devices.port import representors_of, uplink_of
 from hostnic.ops import refusal, until
 from hostnic.system import System
 
@@ -83,10 +84,10 @@ class SetEswitchMode:
 
     def _complete(self, system: System) -> bool:
         links = system.links.all()
-        uplink = inventory.uplink(links, self.bdf)
+        uplink = uplink_of(links, self.bdf)
         if uplink is None or uplink.switch_id is None:
             return False
-        return len(inventory.representors(links, self.bdf)) >= pci.num_vfs(system, self.bdf)
+        return len(representors_of(links, self.bdf)) >= pci.num_vfs(system, self.bdf)
 
 
 @dataclass(frozen=True)
