@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
-from hostnic import users
+from hostnic.devices import users
 from hostnic.system import System
 
 LXC = "/snap/bin/lxc"
@@ -23,10 +23,10 @@ _SHOWN = 3
 
 def stopped(system: System) -> str:
     """Containers that start at boot and do not run; empty when all run, or when there is no LXD."""
-    if not system.exists(LXC):
+    if not system.files.exists(LXC):
         return ""
     try:
-        answer = system.run(_INSTANCES, timeout=30)
+        answer = system.query(_INSTANCES, timeout=30)
     except OSError as error:
         return f"LXD does not answer: {error.strerror or error}"
     try:
@@ -53,18 +53,18 @@ def busy(system: System) -> str:
 
 
 def _hooks_in_containers(system: System) -> Iterator[str]:
-    for pid in system.listdir("/proc"):
+    for pid in system.files.listdir("/proc"):
         if not pid.isdecimal():
             continue
         try:
-            payload = re.search(_PAYLOAD, system.read(f"/proc/{pid}/cgroup"))
+            payload = re.search(_PAYLOAD, system.files.read(f"/proc/{pid}/cgroup"))
             if payload is None:
                 continue
-            environment = system.read(f"/proc/{pid}/environ")
+            environment = system.files.read(f"/proc/{pid}/environ")
             if "JUJU_CONTEXT_ID=" not in environment:
                 continue
-            parent = re.search(_PARENT, system.read(f"/proc/{pid}/status"))
-            if parent and system.read(f"/proc/{parent.group(1)}/comm").strip() == "jujud":
+            parent = re.search(_PARENT, system.files.read(f"/proc/{pid}/status"))
+            if parent and system.files.read(f"/proc/{parent.group(1)}/comm").strip() == "jujud":
                 unit = re.search(_UNIT, environment)
                 yield f"{unit.group(1) if unit else 'a unit'} in {payload.group(1)}"
         except OSError:

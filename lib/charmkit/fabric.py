@@ -19,9 +19,10 @@ from dataclasses import asdict, dataclass, field
 
 from converge.document import read_json
 from converge.shape import InvalidValue, Listing, Named, OrNull, Record, Text, Whole, at
-from hostnic import pci
+from hostnic import shapes
 
-from charmkit.fabric_qos import QOS, Qos
+from charmkit.fabric_qos import QOS
+from charmkit.qos import Qos
 
 POLICY, HOST = "policy", "host"
 """Keys of the databags."""
@@ -206,7 +207,7 @@ PORT = Record(
     Port,
     {
         "netdev": _NAME,
-        "bdf": pci.ADDRESS,
+        "bdf": shapes.ADDRESS,
         "mac": _MAC,
         "mtu": Whole(0, 65535),
         "bond": OrNull(_NAME),

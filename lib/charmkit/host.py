@@ -11,13 +11,14 @@ from collections.abc import Callable, Sequence
 from typing import Generic, Protocol, TypeVar
 
 import ops
-from converge import Finding, Outcome, Plan, Severity, execute
+from converge import Finding, Plan, Severity
+from converge.execute import Outcome, execute
+from converge.finding import RETRIED
 from hostnic import handover
 from hostnic.system import HostStep, System
 
-from charmkit import dispatch
-from charmkit.dispatch import Dispatcher
-from charmkit.output import RETRIED
+from charmkit.dispatch import dispatcher as dispatch
+from charmkit.dispatch.dispatcher import Dispatcher
 from charmkit.reconcile import Reconciler, Removed
 
 logger = logging.getLogger(__name__)

@@ -38,4 +38,4 @@ def ensure(system: System, needed: Mapping[str, str], *, each_hook: bool) -> Non
 
 
 def _missing(system: System, needed: Mapping[str, str]) -> list[str]:
-    return [package for path, package in needed.items() if not system.exists(path)]
+    return [package for path, package in needed.items() if not system.files.exists(path)]

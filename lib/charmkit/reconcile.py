@@ -26,7 +26,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import ops
-from converge import Finding, Plan, Severity, findings_as_json, findings_as_table, plan_as_json, plan_as_table
+from converge import Finding, Plan, Severity
+from converge.render import findings_as_json, findings_as_table, plan_as_json, plan_as_table
 from converge.shape import InvalidValue
 
 from charmkit.output import Output

@@ -2,31 +2,23 @@
 """How every charm of this repository brings a machine to a declared state.
 
 Four verbs, in this order: ``observe`` reads, ``plan`` is a pure function from desired and observed
-state to an ordered list of steps, ``execute`` runs the steps and stops at the first failure, and
-``verify`` says what still differs. This package holds the words that the verbs share. It knows no
+state to an ordered list of steps, :mod:`converge.execute` runs the steps and stops at the first failure,
+and ``verify`` says what still differs. This package holds the words that the verbs share. It knows no
 hardware and no Juju.
 """
 
-from converge.execute import Outcome, StepError, execute
 from converge.finding import Finding, Severity, unfinished, worst_first
-from converge.plan import Disruption, Held, Op, Plan, Step
-from converge.render import findings_as_json, findings_as_table, plan_as_json, plan_as_table
+from converge.plan import Disruption, Held, Op, Plan, Step, StepError
 
 __all__ = [
     "Disruption",
     "Finding",
     "Held",
     "Op",
-    "Outcome",
     "Plan",
     "Severity",
     "Step",
     "StepError",
-    "execute",
-    "findings_as_json",
-    "findings_as_table",
-    "plan_as_json",
-    "plan_as_table",
     "unfinished",
     "worst_first",
 ]

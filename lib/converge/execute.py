@@ -6,24 +6,9 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from converge.finding import Finding, Severity
-from converge.plan import Plan, Step
+from converge.plan import Plan, Step, StepError
 
 System = TypeVar("System")
-
-
-class StepError(Exception):
-    """A change that did not take: what happened, and what the operator can do.
-
-    Attributes:
-        reason: the cause in one sentence, with the kernel's or the tool's own words.
-        remedy: what helps; empty when the next reconcile may simply succeed.
-
-    """
-
-    def __init__(self, reason: str, remedy: str = "") -> None:
-        super().__init__(reason)
-        self.reason = reason
-        self.remedy = remedy
 
 
 @dataclass(frozen=True)

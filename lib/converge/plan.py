@@ -12,7 +12,7 @@ SystemIn = TypeVar("SystemIn", contravariant=True)
 
 
 class Disruption(enum.IntEnum):
-    """What a step costs whoever uses the machine, from nothing to a walk to the rack."""
+    """What a step costs the users of the machine, from nothing to a power cycle at the rack."""
 
     NONE = 0
     LINK_FLAP = 1
@@ -27,10 +27,25 @@ class Disruption(enum.IntEnum):
         return self.name.lower().replace("_", "-")
 
 
+class StepError(Exception):
+    """A change that did not take: what happened, and what the operator can do.
+
+    Attributes:
+        reason: the cause in one sentence, with the kernel's or the tool's own words.
+        remedy: what helps; empty when the next reconcile may simply succeed.
+
+    """
+
+    def __init__(self, reason: str, remedy: str = "") -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.remedy = remedy
+
+
 class Op(Protocol[SystemIn]):
     """What a step does: a frozen dataclass, so that plans compare and print.
 
-    ``run`` writes, reads back, and raises :class:`converge.StepError` when the two differ.
+    ``run`` writes, reads back, and raises :class:`StepError` when the two differ.
     """
 
     def run(self, system: SystemIn, /) -> None: ...

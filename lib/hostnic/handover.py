@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the charms of one machine want from each other, as files in ``/run/ovn-offload``.
+"""What the charms of one machine request from each other, as files in ``/run/ovn-offload``.
 
-The charms of a node have no relation among themselves; the machine is their meeting point. Each
-charm writes one file, ``<charm>.json``, readable by root only, and reads those of the others. The
-directory is a tmpfs, so a file means "since this boot". Absent means "nothing beyond the options".
+The charms of a node have no relation to each other. Each charm writes one file, ``<charm>.json``, readable by
+root only, and reads those of the others. The directory is a tmpfs, so a file was written since this boot. A
+charm without a file requests nothing.
 
-Schemas: a field that a reader does not know is ignored, so adding one needs no new version. A change of
-meaning raises ``version``; readers keep every older version, and name the charm to refresh when they
-meet a newer one.
+A reader ignores fields that it does not know, so a new field needs no new version. A change of meaning
+raises ``version``; readers still read every older version, and name the charm to refresh if they find a newer
+one.
 """
 
 import functools
@@ -20,7 +20,7 @@ from converge import Finding, Severity
 from converge.document import read_json
 from converge.shape import LINE, Either, Flag, InvalidValue, Listing, Named, OrNull, Record, Text, Whole
 
-from hostnic import pci
+from hostnic import shapes
 from hostnic.system import System
 
 DIRECTORY = "/run/ovn-offload"
@@ -34,13 +34,13 @@ AGENTS = "/var/lib/juju/agents"
 _CHARM = r"[a-z][a-z0-9-]*"
 
 
-class RebootWish(NamedTuple):
+class RebootRequest(NamedTuple):
     """A reboot that a charm needs but another charm asks for.
 
     Attributes:
-        reasons: why, one stable sentence each; the same text as long as the need is the same.
-        since: when it came up, seconds since the epoch.
-        ready: everything that has to be in place before the reboot is in place.
+        reasons: why, one sentence each; the text stays the same while the need stays the same.
+        since: when the need arose, in seconds since the epoch.
+        ready: all preparations for the reboot are done.
 
     """
 
@@ -56,24 +56,24 @@ class Handover(NamedTuple):
         charm: its name in charmcraft.yaml, which is also the file's name.
         unit: the Juju unit that wrote it, ``sriov-switchdev/3``.
         reboot_owner: the charm that asks Juju for this machine's reboots, as this unit is configured.
-        reboot: the reboot it needs, or None.
-        vfs: VFs that each PF has to offer after the next boot, by BDF.
-        parameters: firmware parameters it needs, by BDF and by the name that mstconfig uses.
-        pending: what this charm still has to do, in the operator's words; empty when it is done.
+        reboot: the reboot that it needs, or None.
+        vfs: VFs that each PF must offer after the next boot, by BDF.
+        parameters: firmware parameters that it needs, by BDF and by mstconfig's name.
+        pending: what this charm still has to do, in words for the operator; empty when it is done.
 
     """
 
     charm: str
     unit: str
     reboot_owner: str
-    reboot: RebootWish | None = None
+    reboot: RebootRequest | None = None
     vfs: Mapping[str, int] = {}
     parameters: Mapping[str, Mapping[str, Parameter]] = {}
     pending: str = ""
 
 
 _REBOOT = Record(
-    RebootWish,
+    RebootRequest,
     {"reasons": Listing(LINE, "at least one sentence", least=1), "since": Whole(0, None), "ready": Flag()},
     required=["reasons", "since", "ready"],
     lenient=True,
@@ -92,10 +92,8 @@ def _shape(charm: str) -> Record[Handover]:
             "unit": Text(rf"{_CHARM}/[0-9]+", "a unit such as nic-firmware/0"),
             "reboot_owner": Text(_CHARM, "the name of a charm"),
             "reboot": OrNull(_REBOOT),
-            "vfs": Named(
-                pci.ADDRESS, Whole(0, 0xFFFF, "a number of VFs"), "PCI addresses and numbers of VFs"
-            ),
-            "parameters": Named(pci.ADDRESS, _VALUES, "PCI addresses and parameters"),
+            "vfs": Named(shapes.ADDRESS, _VFS, "PCI addresses and numbers of VFs"),
+            "parameters": Named(shapes.ADDRESS, _VALUES, "PCI addresses and parameters"),
             "pending": LINE,
         },
         required=["unit", "reboot_owner"],
@@ -111,56 +109,56 @@ def path_of(charm: str) -> str:
 def publish(system: System, handover: Handover) -> bool:
     """Write ``handover`` unless the file already says the same; True when it was written.
 
-    A reboot that the file already wishes for the same reasons keeps its ``since``.
+    A reboot that the file already requests for the same reasons keeps its ``since``.
 
     Raises:
         OSError: the file cannot be written.
-        InvalidValue: a field does not hold what it must; a mistake of the caller's.
+        InvalidValue: the caller gave a field a value that is not allowed.
 
     """
     path = path_of(handover.charm)
-    present = system.read(path) if system.exists(path) else ""
+    present = system.files.read(path) if system.files.exists(path) else ""
     handover = handover._replace(reboot=_as_old_as(handover, present))
     text = _encode(handover)
     _read(handover.charm, text)
     if text == present:
         return False
-    system.install(path, text.encode(), 0o600)
+    system.files.install(path, text.encode(), 0o600)
     return True
 
 
 def withdraw(system: System, charm: str) -> None:
     """Remove the file of ``charm``; for its stop hook."""
-    if system.exists(path_of(charm)):
-        system.remove(path_of(charm))
+    if system.files.exists(path_of(charm)):
+        system.files.remove(path_of(charm))
 
 
 def read_others(system: System, charm: str) -> tuple[tuple[Handover, ...], tuple[Finding, ...]]:
     """What the other charms on this machine hand over, by charm name.
 
-    A file whose unit has no agent on this machine any more is ignored. A malformed file is one finding and
-    counts as absent.
+    A file is ignored if its unit has no agent on this machine any more. A malformed file gives one finding
+    and is ignored, too.
     """
     handovers: list[Handover] = []
     findings: list[Finding] = []
-    if not system.exists(DIRECTORY):
+    if not system.files.exists(DIRECTORY):
         return (), ()
-    for name in sorted(system.listdir(DIRECTORY)):
+    for name in sorted(system.files.listdir(DIRECTORY)):
         writer = name.removesuffix(".json")
         if writer in (name, charm) or not re.fullmatch(_CHARM, writer):
             continue
         try:
-            handover = _read(writer, system.read(path_of(writer)))
+            handover = _read(writer, system.files.read(path_of(writer)))
         except (InvalidValue, OSError) as error:
             findings.append(_malformed(writer, error))
             continue
-        if system.exists(f"{AGENTS}/unit-{handover.unit.replace('/', '-')}"):
+        if system.files.exists(f"{AGENTS}/unit-{handover.unit.replace('/', '-')}"):
             handovers.append(handover)
     return tuple(handovers), tuple(findings)
 
 
 def owner_by(others: Iterable[Handover], charm: str) -> str | None:
-    """Who asks for this machine's reboots as ``charm`` is configured; None when it hands nothing over."""
+    """The charm that requests this machine's reboots, by the options of ``charm``; None without its file."""
     return next((other.reboot_owner for other in others if other.charm == charm), None)
 
 
@@ -178,8 +176,8 @@ def disagreements(others: Iterable[Handover], reboot_owner: str) -> tuple[Findin
     )
 
 
-def _as_old_as(handover: Handover, present: str) -> RebootWish | None:
-    """The wish, with the time of the one that ``present`` says when the reasons are the same."""
+def _as_old_as(handover: Handover, present: str) -> RebootRequest | None:
+    """The request, with the time of the one in ``present`` if the reasons are the same."""
     try:
         before = _read(handover.charm, present).reboot
     except InvalidValue:

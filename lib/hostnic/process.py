@@ -1,29 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Child processes: how they are run, how their failures read, and which of them only read."""
+"""Child processes: how they are run, and how their failures read."""
 
 import errno
 import os
 from collections.abc import Sequence
-
-QUERIES: tuple[tuple[str, ...], ...] = (
-    ("systemctl", "is-enabled"),
-    ("systemctl", "is-active"),
-    ("systemctl", "show"),
-    ("journalctl",),
-    ("ovs-vsctl", "--format=json", "list"),
-    ("ovs-appctl", "dpctl/dump-flows"),
-    ("networkctl", "lldp"),
-    ("ethtool", "-S"),
-    ("ip", "-json"),
-    ("ping",),
-    ("sha256sum",),
-    ("python3", "-m", "zipfile", "-t"),
-    ("/snap/bin/lxc", "query"),
-)
-"""Beginnings of the commands with which this package reads."""
-
-READERS = {"mstconfig": ("query",), "mstflint": ("query", "verify"), "mstfwreset": ("query",)}
-"""mstflint's tools, whose verb follows their options: the verbs that only read."""
 
 
 class CommandError(OSError):
@@ -55,14 +35,6 @@ class CommandError(OSError):
         return self.reason
 
 
-def only_reads(argv: Sequence[str]) -> bool:
-    """Whether this command changes nothing, so that a recorder need not count it as a write."""
-    if argv[0] == "mstmcra":
-        return len(argv) == 3  # a device and an address; a value behind them is written
-    verbs = READERS.get(argv[0], ())
-    return any(verb in argv for verb in verbs) or any(tuple(argv[: len(query)]) == query for query in QUERIES)
-
-
 def failure(argv: Sequence[str], returncode: int, stdout: str, stderr: str) -> CommandError:
     """The error of a command that ended with ``returncode``: its last words make the sentence."""
     said = (stderr.strip() or stdout.strip()).splitlines()
@@ -70,16 +42,15 @@ def failure(argv: Sequence[str], returncode: int, stdout: str, stderr: str) -> C
     return CommandError(argv, f"{argv[0]} failed ({returncode}): {last}", returncode, stdout, stderr)
 
 
-def run(argv: Sequence[str], stdin: str | None = None, timeout: float = 60.0) -> str:
+def run(argv: Sequence[str], timeout: float = 60.0) -> str:
     """Run ``argv`` without a shell, in the C locale, and return its standard output.
 
     Args:
         argv: the command and its arguments.
-        stdin: text for its standard input; none means an empty one.
         timeout: seconds after which it is killed.
 
     Raises:
-        CommandError: see there.
+        CommandError: it could not be started, ran too long, or ended with a code other than 0.
 
     """
     import subprocess  # a boot that goes well runs no process, and the network waits for it
@@ -87,7 +58,7 @@ def run(argv: Sequence[str], stdin: str | None = None, timeout: float = 60.0) ->
     try:
         done = subprocess.run(
             list(argv),
-            input=stdin if stdin is not None else "",
+            stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
             errors="replace",

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The one door to the machine: files, processes, the kernel's netlink families, time.
+"""The one way to the machine: a :class:`System` with a door for each thing that a charm talks to.
 
-Everything that reads or changes a host goes through a :class:`System`, so that a test can hand in
-a modelled host, and a recorder can prove that a second run writes nothing. The real one is
-:class:`hostnic.machine.Machine`; the modelled one is :class:`hostnic.testing.FakeHost`.
+Everything that reads or changes a host goes through a System, so that a test can hand in a modelled host,
+and a recorder can prove that a second run writes nothing. The real one is :class:`hostnic.machine.Machine`,
+whose doors are the clients of :mod:`hostnic.netlink`; the modelled one is :class:`hostnic.testing.FakeHost`.
 
-All methods raise ``OSError`` where the kernel does; its ``strerror`` carries the kernel's
-extended-ack text when there is one.
+All methods raise ``OSError`` where the kernel does; its ``strerror`` carries the kernel's extended-ack text
+when there is one. Each says which command does the same from a shell.
 """
 
 from collections.abc import Sequence
@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from converge import Step
 
-if TYPE_CHECKING:
-    from hostnic.dcb import App, Dcb
+from hostnic import calls
 
+if TYPE_CHECKING:
+    from hostnic.netlink.dcb import App, Dcb
 
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
@@ -63,52 +64,224 @@ class Pause(NamedTuple):
     tx: bool
 
 
+class Channels(NamedTuple):
+    """Combined receive and transmit queues of a netdev, and the most that its driver takes."""
+
+    combined: int
+    most: int
+
+
+class Rings(NamedTuple):
+    """Descriptors of each receive and transmit queue."""
+
+    rx: int
+    tx: int
+
+
+class Coalescing(NamedTuple):
+    """When the NIC interrupts: microseconds and frames per direction, or adaptive moderation."""
+
+    rx_usecs: int
+    rx_frames: int
+    tx_usecs: int
+    tx_frames: int
+    adaptive_rx: bool
+    adaptive_tx: bool
+
+
+class Files(Protocol):
+    """Files of the host, sysfs, procfs and configfs among them. Paths are absolute."""
+
+    @calls.reads("read")
+    def read(self, path: str) -> str:
+        """``cat PATH``."""
+        ...
+
+    @calls.reads("listdir")
+    def listdir(self, path: str) -> list[str]:
+        """``ls -A PATH``, in no order."""
+        ...
+
+    @calls.reads("readlink")
+    def readlink(self, path: str) -> str:
+        """``readlink PATH``."""
+        ...
+
+    def exists(self, path: str) -> bool:
+        """``test -e PATH``."""
+        ...
+
+    @calls.writes("write")
+    def write(self, path: str, value: str) -> None:
+        """``echo -n VALUE > PATH``: one :manpage:`write(2)` to an attribute of the kernel."""
+
+    @calls.writes("install", calls.path)
+    def install(self, path: str, content: bytes, mode: int = 0o644) -> None:
+        """``install -D -m MODE``: replace a file atomically, durable across a power cut."""
+
+    @calls.writes("remove")
+    def remove(self, path: str) -> None:
+        """``rm PATH``, or ``rmdir PATH`` of an empty directory."""
+
+    @calls.writes("mkdir")
+    def mkdir(self, path: str) -> None:
+        """``mkdir PATH`` in configfs, where a directory is a request to the kernel."""
+
+
+class Links(Protocol):
+    """The netdevs of this network namespace: rtnetlink."""
+
+    @calls.reads("links")
+    def all(self) -> list[Link]:
+        """``ip -details link show``: every netdev, by index."""
+        ...
+
+    @calls.reads("addresses")
+    def addresses(self, link: str) -> list[str]:
+        """``ip address show dev LINK``: IPv4 and IPv6, link-local ones included."""
+        ...
+
+    @calls.writes("set_master", calls.master)
+    def set_master(self, link: str, master: str | None) -> None:
+        """``ip link set dev LINK master MASTER``, or ``nomaster`` for None."""
+
+    @calls.writes("set_up", calls.up)
+    def set_up(self, link: str, up: bool) -> None:
+        """``ip link set dev LINK up``, or ``down``."""
+
+
+class Ethtool(Protocol):
+    """Features, flow control and queues of netdevs: ethtool netlink."""
+
+    @calls.reads("hw_tc_offload")
+    def hw_tc_offload(self, link: str) -> bool | None:
+        """``ethtool -k LINK``, the feature hw-tc-offload; None where the device cannot have it."""
+
+    @calls.writes("set_hw_tc_offload", calls.on)
+    def set_hw_tc_offload(self, link: str, on: bool) -> None:
+        """``ethtool -K LINK hw-tc-offload on``, or ``off``."""
+
+    @calls.reads("pause")
+    def pause(self, link: str) -> Pause | None:
+        """``ethtool -a LINK``; None where the driver does not tell."""
+
+    @calls.writes("set_pause", calls.on)
+    def set_pause(self, link: str, rx: bool, tx: bool) -> None:
+        """``ethtool -A LINK rx on tx on``, or ``off``."""
+
+    @calls.reads("channels")
+    def channels(self, link: str) -> Channels | None:
+        """``ethtool -l LINK``; None where the driver has no combined queues, or does not tell."""
+
+    @calls.writes("set_channels")
+    def set_channels(self, link: str, combined: int) -> None:
+        """``ethtool -L LINK combined N``; a driver may close and open the netdev for it."""
+
+    @calls.reads("rings")
+    def rings(self, link: str) -> Rings | None:
+        """``ethtool -g LINK``; None where the driver does not tell."""
+
+    @calls.writes("set_rings", calls.values)
+    def set_rings(self, link: str, rings: Rings) -> None:
+        """``ethtool -G LINK rx N tx N``; as :meth:`set_channels`."""
+
+    @calls.reads("coalescing")
+    def coalescing(self, link: str) -> Coalescing | None:
+        """``ethtool -c LINK``; None where the driver does not tell all of it."""
+
+    @calls.writes("set_coalescing", calls.values)
+    def set_coalescing(self, link: str, wanted: Coalescing) -> None:
+        """``ethtool -C LINK rx-usecs N … adaptive-rx on …``."""
+
+
+class DataCentreBridging(Protocol):
+    """Data centre bridging of netdevs: dcbnl.
+
+    What is None is left as it is. A driver without an operation for something accepts it silently, so that
+    reading back is the caller's duty.
+    """
+
+    @calls.reads("dcb")
+    def get(self, link: str) -> "Dcb":
+        """``dcb ets show dev LINK``, and the same for pfc, app, maxrate, buffer and dcbx."""
+        ...
+
+    @calls.writes("set_dcb", calls.settings)
+    def set(self, link: str, wanted: "Dcb") -> None:
+        """``dcb ets set dev LINK …``, and the same for what else ``wanted`` has; dcbx is not among it."""
+
+    @calls.writes("delete_dcb_apps", calls.count)
+    def delete_apps(self, link: str, apps: "Sequence[App]") -> None:
+        """``dcb app del dev LINK …``."""
+
+    @calls.writes("set_dcbx", calls.dcbx)
+    def set_dcbx(self, link: str, mode: int) -> None:
+        """``dcb dcbx set dev LINK …``."""
+
+
+class Devlink(Protocol):
+    """PCI functions as devlink shows them, by address."""
+
+    @calls.reads("eswitch_mode")
+    def eswitch_mode(self, bdf: str) -> str | None:
+        """``devlink dev eswitch show pci/BDF``; None where the driver has no eswitch."""
+
+    @calls.writes("set_eswitch_mode")
+    def set_eswitch_mode(self, bdf: str, mode: str) -> None:
+        """``devlink dev eswitch set pci/BDF mode MODE``; takes as long as the NIC takes."""
+
+    @calls.writes("set_inline_mode")
+    def set_inline_mode(self, bdf: str, mode: str) -> None:
+        """``devlink dev eswitch set pci/BDF inline-mode MODE``."""
+
+    @calls.reads("devlink_param")
+    def param(self, bdf: str, name: str) -> str | bool | int | None:
+        """``devlink dev param show pci/BDF name NAME``: its runtime value."""
+
+    @calls.writes("set_devlink_param")
+    def set_param(self, bdf: str, name: str, value: str | bool | int) -> None:
+        """``devlink dev param set pci/BDF name NAME value VALUE cmode runtime``."""
+
+    @calls.reads("device_info")
+    def info(self, bdf: str) -> DeviceInfo:
+        """``devlink dev info pci/BDF``."""
+        ...
+
+
 class System(Protocol):
-    """What the four verbs may do to a host. Paths are absolute host paths."""
+    """What the four verbs may do to a host."""
 
-    # Files. ``write`` is one write(2) to a kernel attribute; ``install`` replaces a file
-    # atomically, durable across a power cut, and creates its directory. ``mkdir`` is for configfs,
-    # where a directory is a request to the kernel.
-    def read(self, path: str) -> str: ...
-    def listdir(self, path: str) -> list[str]: ...
-    def readlink(self, path: str) -> str: ...
-    def exists(self, path: str) -> bool: ...
-    def write(self, path: str, value: str) -> None: ...
-    def install(self, path: str, content: bytes, mode: int = 0o644) -> None: ...
-    def remove(self, path: str) -> None: ...
-    def mkdir(self, path: str) -> None: ...
+    @property
+    def files(self) -> Files: ...
+    @property
+    def links(self) -> Links: ...
+    @property
+    def ethtool(self) -> Ethtool: ...
+    @property
+    def dcb(self) -> DataCentreBridging: ...
+    @property
+    def devlink(self) -> Devlink: ...
 
-    # Processes. Returns standard output; a non-zero exit raises hostnic.process.CommandError (an OSError).
-    def run(self, argv: Sequence[str], stdin: str | None = None, timeout: float = 60.0) -> str: ...
+    def query(self, argv: Sequence[str], timeout: float = 60.0) -> str:
+        """Run a command that only reads, and return its standard output.
 
-    # rtnetlink and ethtool netlink.
-    def links(self) -> list[Link]: ...
-    def addresses(self, link: str) -> list[str]: ...
-    def set_master(self, link: str, master: str | None) -> None: ...
-    def set_up(self, link: str, up: bool) -> None: ...
-    def hw_tc_offload(self, link: str) -> bool | None: ...
-    def set_hw_tc_offload(self, link: str, on: bool) -> None: ...
-    def pause(self, link: str) -> Pause | None: ...
-    def set_pause(self, link: str, rx: bool, tx: bool) -> None: ...
+        Raises:
+            CommandError: it could not be started, took longer than ``timeout`` seconds, or failed
+                (:mod:`hostnic.process`).
 
-    # Data centre bridging (dcbnl). What is None is left as it is; a driver without an operation for
-    # something accepts it silently, so that reading back is the caller's duty.
-    def dcb(self, link: str) -> "Dcb": ...
-    def set_dcb(self, link: str, wanted: "Dcb") -> None: ...
-    def delete_dcb_apps(self, link: str, apps: "Sequence[App]") -> None: ...
-    def set_dcbx(self, link: str, mode: int) -> None: ...
+        """
+        ...
 
-    # devlink, by PCI address.
-    def eswitch_mode(self, bdf: str) -> str | None: ...
-    def set_eswitch_mode(self, bdf: str, mode: str) -> None: ...
-    def set_inline_mode(self, bdf: str, mode: str) -> None: ...
-    def devlink_param(self, bdf: str, name: str) -> str | bool | int | None: ...
-    def set_devlink_param(self, bdf: str, name: str, value: str | bool | int) -> None: ...
-    def device_info(self, bdf: str) -> DeviceInfo: ...
+    def run(self, argv: Sequence[str], timeout: float = 60.0) -> str:
+        """Run a command that changes the machine; otherwise as :meth:`query`."""
+        ...
 
-    # Time, in seconds; monotonic.
-    def now(self) -> float: ...
-    def sleep(self, seconds: float) -> None: ...
+    def now(self) -> float:
+        """Seconds on a clock that nobody sets."""
+        ...
+
+    def sleep(self, seconds: float) -> None:
+        """Wait."""
 
 
 HostStep = Step[System]
@@ -116,4 +289,4 @@ HostStep = Step[System]
 
 def read_boot_id(system: System) -> str:
     """What changes at each boot."""
-    return system.read(BOOT_ID).strip()
+    return system.files.read(BOOT_ID).strip()

@@ -44,7 +44,7 @@ def test_a_vf_in_a_network_namespace_is_in_use(machine: Guest) -> None:
 
 def test_the_firmware_is_asked_for_the_next_boot_through_the_real_mstconfig(machine: Guest) -> None:
     ask = (
-        f'{PYTHON} -c "from hostnic.machine import Machine; from hostnic import mstconfig;'
+        f'{PYTHON} -c "from hostnic.machine import Machine; from hostnic.firmware import mstconfig;'
         "print(mstconfig.vfs_after_next_boot(Machine(), '0000:3b:00.0'))\""
     )
     answers = [machine.run(ask, timeout=300).stdout]
@@ -56,7 +56,7 @@ def test_the_firmware_is_asked_for_the_next_boot_through_the_real_mstconfig(mach
 
 def test_openvswitch_of_the_guest_is_understood(machine: Guest) -> None:
     ask = (
-        "from hostnic import flows, ovs; from hostnic.machine import Machine; m = Machine();"
+        "from hostnic.network import flows, ovs; from hostnic.machine import Machine; m = Machine();"
         "print(ovs.settings(m).hw_offload, len(flows.parse(ovs.dump_flows(m, 'all'))) > 0)"
     )
     machine.run("ip netns exec tor ping -nq -c 3 192.168.25.51")

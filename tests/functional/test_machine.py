@@ -94,7 +94,7 @@ class Tiny(ops.CharmBase):
             self.unit.status = ops.BlockedStatus(f"size: {self.config['size']} is not 1 to 9")
             return
         self.model.get_relation("peers").data[self.unit]["size"] = str(self.config["size"])
-        Machine().install("/etc/tiny", b"x" * self.config["size"])
+        Machine().files.install("/etc/tiny", b"x" * self.config["size"])
         self.unit.status = ops.ActiveStatus()
 
     def _reboot(self, event):

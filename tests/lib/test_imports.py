@@ -48,11 +48,11 @@ HARMLESS = {
 
 OPENERS = {
     "lib/hostnic/machine.py": "the System of a real host",
-    "lib/hostnic/netlink.py": "its netlink sockets",
-    "lib/hostnic/rtnl.py": "its routing netlink",
+    "lib/hostnic/netlink/channel.py": "its netlink sockets",
+    "lib/hostnic/netlink/links.py": "its routing netlink",
     "lib/hostnic/process.py": "its processes",
-    "lib/hostnic/bootcopy.py": "reads the charm's own code, which it copies for boot",
-    "lib/hostnic/mstdatabase.py": "mstflint's database of parameters, which SQLite itself opens",
+    "lib/hostnic/boot/bootcopy.py": "reads the charm's own code, which it copies for boot",
+    "lib/hostnic/firmware/mstdatabase.py": "mstflint's database of parameters, which SQLite itself opens",
     "charms/cumulus-fabric/src/rest/client.py": "the REST interface of the switches",
     "charms/cumulus-fabric/src/rest/connection.py": "the TLS connections to it",
     "charms/cumulus-fabric/src/standalone/ssh.py": "netmiko takes the switches' host keys as a file",
@@ -228,9 +228,9 @@ WRONG = [
     ),
     (
         ops_outside_its_place,
-        "lib/hostnic/pci.py",
+        "lib/hostnic/devices/pci.py",
         "def f():\n    from ops.model import Unit\n",
-        "lib/hostnic/pci.py:2 imports ops.model.Unit",
+        "lib/hostnic/devices/pci.py:2 imports ops.model.Unit",
     ),
     (
         arrows_against_the_layers,
@@ -273,9 +273,9 @@ WRONG = [
     (circles, "lib/hostnic/system.py", "from hostnic import other\n", ""),
     (
         doors_opened_elsewhere,
-        "lib/hostnic/pci.py",
+        "lib/hostnic/devices/pci.py",
         "from pathlib import Path as P\n\nX = P('/').iterdir()\n",
-        "lib/hostnic/pci.py:3 uses pathlib.Path",
+        "lib/hostnic/devices/pci.py:3 uses pathlib.Path",
     ),
     (
         doors_opened_elsewhere,

@@ -12,11 +12,12 @@ SITE = "venv/lib/python3.10/site-packages"
 
 GOOD = {
     "dispatch": "#!/bin/sh\n",
-    "src/charm.py": "import json\nimport plan\n\n\ndef later():\n    from hostnic import pci\n",
+    "src/charm.py": "import json\nimport plan\n\n\ndef later():\n    from hostnic.devices import pci\n",
     "src/plan.py": "from converge import Plan\nfrom outside import thing\n",
     "lib/converge/__init__.py": "class Plan:\n    pass\n",
     "lib/hostnic/__init__.py": "",
-    "lib/hostnic/pci.py": "",
+    "lib/hostnic/devices/__init__.py": "",
+    "lib/hostnic/devices/pci.py": "",
     f"{SITE}/outside/__init__.py": "thing = 1\n",
     f"{SITE}/outside-1.dist-info/METADATA": "Name: outside\nVersion: 1\n",
 }
@@ -42,7 +43,10 @@ def test_a_complete_artifact_is_good(tmp_path):
     ("files", "fault"),
     [
         (without("lib/converge"), "src/plan.py:1 imports converge.Plan, which the artifact lacks"),
-        (without("lib/hostnic/pci.py"), "src/charm.py:6 imports hostnic.pci, which the artifact lacks"),
+        (
+            without("lib/hostnic/devices/pci.py"),
+            "src/charm.py:6 imports hostnic.devices.pci, which the artifact lacks",
+        ),
         (without(f"{SITE}/outside/"), "src/plan.py:2 imports outside.thing, which the artifact lacks"),
         (without("dispatch"), "it has no dispatch or no src/charm.py"),
         (

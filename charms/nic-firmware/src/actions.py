@@ -1,36 +1,36 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the actions do that are not one of the four verbs."""
+"""The actions other than plan and verify."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 
 import burning
 import ethernet
 import images
-import record
 import selection
 from activation import POWER_CYCLE, ineffective
 from charmkit.output import Output, Table
 from charmkit.reconcile import ActionError
 from config import BurnImages, Devices, Options, Query, ResetParameters, Restore, SetParameters
-from converge import Finding, Plan, Severity, StepError, execute
-from desired import Desired, Setting, State
-from hostnic import mstconfig
-from hostnic.mstconfig import MstError
-from hostnic.mstdatabase import Database
-from hostnic.nics import Nic
-from hostnic.selector import Entry, parse
+from converge import Finding, Plan, Severity, StepError
+from converge.execute import execute
+from desired import Desired, Setting, State, states
+from hostnic import handover
+from hostnic.devices.port import Nic
+from hostnic.devices.selector import Entry, parse
+from hostnic.firmware import mstconfig
+from hostnic.firmware.mstdatabase import Database
+from hostnic.firmware.msterrors import MstError
 from hostnic.system import System
-from observe import BLUEFIELD, Answer, Observed, ask, ask_ports, observe
+from observe import BLUEFIELD, NAME, ask, ask_ports, observe, read_flashes
+from observed import Answer, Observed
 from plan import Policy, plan
 from preflight import losses
-from states import states
 from verify import verify
 
 Results = dict[str, str]
 """An action's results."""
 
-RESTART = "active after the host's next restart; one is asked for only where an option declares it"
+RESTART = "active after the host's next restart, which is requested only for values that an option declares"
 
 
 class Actions:
@@ -73,7 +73,7 @@ class Actions:
         """All parameters that the firmware has: default, current, next boot; differences marked."""
         nics = self._nics(parse(given.devices))
         answers = ask_ports(self._system, nics, {port.bdf: () for nic in nics for port in nic.ports})
-        _refuse_silent(answers)
+        _refuse_unanswered(answers)
         rows = [
             {
                 "port": bdf,
@@ -89,10 +89,10 @@ class Actions:
         return {"parameters": Table(rows, "No parameter.").shown(given.format)}
 
     def set_parameters(self, given: SetParameters) -> Results:
-        """Set parameters once; refused for those that an option sets: the next hook would set them back."""
+        """Set parameters once. Those that an option sets are refused: the next hook would set them back."""
         nics = self._nics(parse(given.devices))
-        observed = observe(self._system)
-        declared, _ = selection.resolve(self._options, nics, observed.others, self._database)
+        others, _ = handover.read_others(self._system, NAME)
+        declared, _ = selection.resolve(self._options, nics, others, self._database)
         for settings in declared.ports.values():
             for name in given.settings:
                 if name in settings:
@@ -106,7 +106,9 @@ class Actions:
         nics = self._nics(parse(given.devices))
         slots = ", ".join(nic.short for nic in nics)
         if not given.confirm:
-            raise ActionError(f"this resets every parameter of {slots} to its default; say confirm=true")
+            raise ActionError(
+                f"this resets every parameter of {slots} to its default; confirm it with confirm=true"
+            )
         for nic in nics:
             if nic.ports[0].device in BLUEFIELD:
                 raise ActionError(
@@ -125,21 +127,21 @@ class Actions:
         """By port, what is set for the next boot, as lines that ``restore`` takes."""
         nics = self._nics(parse(given.devices))
         answers = ask_ports(self._system, nics, {port.bdf: () for nic in nics for port in nic.ports})
-        _refuse_silent(answers)
+        _refuse_unanswered(answers)
         return {_key(bdf): f"# {bdf}\n{mstconfig.backup(found.parameters)}" for bdf, found in answers.items()}
 
     def restore(self, given: Restore) -> Results:
-        """Set what a backup holds and differs, on one port's NIC."""
+        """Set the values of a backup that differ, on the NIC of one port."""
         try:
             saved = mstconfig.parse_backup(given.backup)
         except ValueError as error:
             raise ActionError(f"backup: {error}") from None
         if not saved:
-            raise ActionError("backup: it holds no NAME=value line")
+            raise ActionError("backup: it has no NAME=value line")
         return self._set(saved, self._nics(parse(given.device)), "backup")
 
     def burn(self, given: BurnImages, resource: str | None, progress: Callable[[str], None]) -> Results:
-        """Burn the image into each of these NICs that has another version; progress goes to the log."""
+        """Burn the image into each of these NICs whose flash has another version; log the progress."""
         if self._options.firmware_policy == "never":
             raise ActionError("option firmware-policy is never")
         nics = self._nics(parse(given.devices))
@@ -149,10 +151,9 @@ class Actions:
             raise ActionError(f"{error.reason}; {error.remedy}") from error
         if not found:
             raise ActionError("there is no image: set firmware-url and firmware-sha256, or attach one")
-        flashes, known = burning.read(self._system, nics), record.read(self._system)
-        todo, findings = burning.steps(
-            nics, flashes, found, known, asked=True, older=given.allow_older, progress=progress
-        )
+        flashes = read_flashes(self._system, nics)
+        observed = observe(self._system)._replace(images=found, flashes=flashes)
+        todo, findings = burning.steps(nics, observed, asked=True, older=given.allow_older, progress=progress)
         if findings and not todo:
             raise ActionError(findings[0].sentence())
         outcome = execute(Plan(tuple(todo)), self._system, lambda step: progress(f"{step.what}: {step.why}"))
@@ -171,7 +172,7 @@ class Actions:
         if self._options.allow_ethernet_loss:
             return
         answers = ask_ports(self._system, nics, {port.bdf: () for nic in nics for port in nic.ports})
-        _refuse_silent(answers)
+        _refuse_unanswered(answers)
         ports = {bdf: _guarded_defaults(answer) for bdf, answer in answers.items()}
         wanted = Desired(ports)
         observed = ask(self._system, observe(self._system), wanted)
@@ -181,7 +182,7 @@ class Actions:
 
     def _set(self, given: Mapping[str, str], nics: tuple[Nic, ...], source: str) -> Results:
         wanted, findings = selection.explicit(given, nics, self._database, source)
-        wanted = replace(wanted, ethernet_may_go=self._options.allow_ethernet_loss)
+        wanted = wanted._replace(ethernet_may_go=self._options.allow_ethernet_loss)
         observed = ask(self._system, observe(self._system), wanted)
         planned = plan(wanted, observed, Policy(), findings)
         worst = _worst(wanted, observed, findings)
@@ -205,14 +206,14 @@ class Actions:
 
 
 def _worst(wanted: Desired, observed: Observed, findings: tuple[Finding, ...]) -> str:
-    """The first thing that stands in the way, as a sentence; empty when nothing does."""
+    """The first blocking finding, as a sentence; empty when there is none."""
     planned = plan(wanted, observed, Policy(), findings)
     everything = (*findings, *verify(wanted, observed, planned, Policy()))
     return next((f.sentence() for f in everything if f.severity is Severity.BLOCKED), "")
 
 
 def _activation(wanted: Desired, observed: Observed) -> str:
-    """What makes active what was set: an action asks for no reboot."""
+    """What activates the values that were set: an action requests no reboot."""
     waits: dict[str, list[str]] = {}
     for bdf in wanted.ports:
         for setting, state in states(bdf, wanted, observed):
@@ -233,14 +234,14 @@ def _guarded_defaults(answer: Answer) -> dict[str, Setting]:
     return found
 
 
-def _refuse_silent(answers: Mapping[str, Answer]) -> None:
+def _refuse_unanswered(answers: Mapping[str, Answer]) -> None:
     for bdf, answer in answers.items():
         if answer.reason:
             raise ActionError(f"{bdf}: {answer.reason}" + (f"; {answer.remedy}" if answer.remedy else ""))
 
 
 def _key(bdf: str) -> str:
-    """A name for a result, which takes neither colon nor dot."""
+    """The name of a result: Juju allows no colon and no dot in it."""
     return f"backup-{bdf.replace(':', '-').replace('.', '-')}"
 
 

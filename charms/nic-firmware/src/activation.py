@@ -1,21 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is set and waits for a restart of the firmware: what brings it, and when one was in vain. Pure."""
+"""Settings and images that wait for a restart of the firmware, and restarts that did not apply them. Pure."""
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 
-import burning
 import changes
-from burning import FIRMWARE
 from converge import Disruption, Held, Plan, Step
-from desired import Desired, Setting, State
-from hostnic.mstflint import Flash
-from hostnic.nics import Nic
+from desired import Desired, Setting, State, chosen_nics, states
+from hostnic.devices.port import Nic
+from hostnic.firmware.mstflint import Flash
 from hostnic.system import HostStep, System
-from observe import Answer, Observed
-from record import Record, Waiting
-from states import chosen_nics, states
+from observed import Answer, Observed
+from record import FIRMWARE, Record, Waiting
 
 POWER_CYCLE = (
     "a reboot is not enough: power-cycle the machine "
@@ -24,9 +20,9 @@ POWER_CYCLE = (
 
 
 def waiting(bdf: str, wanted: Desired, observed: Observed) -> tuple[Setting, ...]:
-    """Settings of a port that a restart of the firmware will apply, those to be set included.
+    """Settings of a port that a restart of the firmware will apply, including those that are still to be set.
 
-    Not those for which a reboot was in vain, or of which the tool says that it will be.
+    Without those that a reboot did not apply, or will not apply according to the tool.
     """
     return tuple(
         setting
@@ -36,7 +32,7 @@ def waiting(bdf: str, wanted: Desired, observed: Observed) -> tuple[Setting, ...
 
 
 def ineffective(bdf: str, setting: Setting, observed: Observed) -> str:
-    """Why a reboot does not apply a setting that waits; empty when one may."""
+    """Why a reboot does not apply a setting that waits; empty when it may."""
     parameter = observed.answers[bdf].parameters[setting.name]
     known = observed.record.get(bdf, setting.name)
     if known and known.value == parameter.next_boot and known.boot_id != observed.boot_id:
@@ -46,9 +42,9 @@ def ineffective(bdf: str, setting: Setting, observed: Observed) -> str:
 
 
 def pending_version(nic: Nic, observed: Observed, burns: bool = False) -> str:
-    """The version in flash that a restart will run; empty when it runs, or a restart was in vain.
+    """The version in flash that a restart will run; empty if it runs already, or a restart did not start it.
 
-    While flash cannot be asked it is the one that this boot is known to wait with.
+    While flash cannot be read, it is the version that the record has for this boot.
     """
     flash = observed.flashes.get(nic.slot)
     if not isinstance(flash, Flash):
@@ -60,7 +56,7 @@ def pending_version(nic: Nic, observed: Observed, burns: bool = False) -> str:
 
 
 def ineffective_version(nic: Nic, observed: Observed) -> str:
-    """The version in flash that a restart of the host did not bring up; empty when there is none."""
+    """The version in flash that a restart of the host did not start; empty when there is none."""
     flash = observed.flashes.get(nic.slot)
     known = observed.record.get(nic.ports[0].bdf, FIRMWARE)
     if not isinstance(flash, Flash) or flash.version == flash.running or known is None:
@@ -68,61 +64,54 @@ def ineffective_version(nic: Nic, observed: Observed) -> str:
     return flash.version if known.value == flash.version and known.boot_id != observed.boot_id else ""
 
 
-def activation(
-    nic: Nic, wanted: Desired, observed: Observed, *, burns: bool, reset: bool, release: str
-) -> "HostStep | Held[System] | None":
-    """What makes next-boot values current: a reset where that is allowed and disrupts nothing, or a reboot.
+def held_reboot(
+    nic: Nic, wanted: Desired, observed: Observed, *, burns: bool, release: str
+) -> Held[System] | None:
+    """The reboot that makes a NIC's next-boot values current; None when nothing waits for one.
 
     Args:
         nic: the NIC.
         wanted: its settings, among others.
         observed: the host.
         burns: an image is burned into the NIC before.
-        reset: the operator allows a restart of the firmware in place.
         release: what lets the reboot happen, in words.
 
     """
-    waits = {port.bdf: waiting(port.bdf, wanted, observed) for port in nic.ports}
-    names = sorted({setting.name for settings in waits.values() for setting in settings})
+    names = sorted({s.name for port in nic.ports for s in waiting(port.bdf, wanted, observed)})
     version = pending_version(nic, observed, burns)
     names += [f"firmware {version}"] if version else []
     if not names:
         return None
-    listed, why = ", ".join(names), "set for the next boot"
-    key, used = f"{nic.slot}/activate", changes.in_use(nic, observed.vf_users, observed.host_uses)
-    if observed.record.resets.get(nic.slot) == observed.boot_id:
-        used = "one has failed in this boot"
-    if reset and not used:
-        op = changes.ResetFirmware(nic.ports[0].bdf, {bdf: s for bdf, s in waits.items() if s})
-        return Step(key, f"reset {nic.short} to activate {listed}", why, Disruption.LINK_FLAP, op)
-    what = f"activate {listed} on {nic.short}"
-    step: HostStep = Step(key, what, why, Disruption.REBOOT, changes.Reboot(nic.slot))
-    return Held(step, f"no reset: {used}" if reset else "it restarts the host", release)
+    listed = ", ".join(names)
+    what, why = f"activate {listed} on {nic.short}", "set for the next boot"
+    op = changes.Reboot(nic.slot, listed)
+    step: HostStep = Step(f"{nic.slot}/activate", what, why, Disruption.REBOOT, op)
+    return Held(step, "it restarts the host", release)
 
 
 def reboot_reasons(wanted: Desired, observed: Observed, planned: Plan[System]) -> tuple[str, ...]:
-    """Why this host needs a reboot: one phrase per NIC, short for a status, the same for the same change.
+    """Why this host needs a reboot: one short phrase per NIC, which stays the same for the same change.
 
-    None for an image that is not in flash yet: its burn may be refused.
+    An image that is not in flash yet is no reason: its burn may be refused.
     """
-    held = {item.step.key for item in planned.held if item.step.disruption is Disruption.REBOOT}
-    chosen = [nic for nic in chosen_nics(wanted, observed) if f"{nic.slot}/activate" in held]
+    held = {item.step.op.nic for item in planned.held if isinstance(item.step.op, changes.Reboot)}
+    chosen = [nic for nic in chosen_nics(wanted, observed) if nic.slot in held]
     said = ((nic, _phrase(nic, wanted, observed)) for nic in chosen)
     return tuple(f"{nic.short}: {phrase}" for nic, phrase in said if phrase)
 
 
 def unset(planned: Plan[System]) -> bool:
-    """Whether steps are left that the reboot is to wait for; not a burn that did not come about."""
-    return any(not isinstance(step.op, burning.Burn) for step in planned.steps)
+    """Whether the reboot must wait for steps of the plan: not for a burn, which may be refused."""
+    return any(not isinstance(step.op, changes.Burn) for step in planned.steps)
 
 
 def remembered(wanted: Desired, observed: Observed, *, silent: bool = False) -> Record:
-    """The record as it is to be now: what waits, and since which boot.
+    """The record to be written: what waits, and since which boot.
 
-    What cannot be told now stays as it is known: a port or flash that does not answer and, while a charm of
-    this machine is ``silent``, parameters that it may want.
+    Entries that cannot be checked now are kept: those of a port or flash that does not answer and, while a
+    charm of this machine is ``silent``, those of parameters that it may request.
     """
-    ports = {bdf: dict(known) for bdf, known in _untold(wanted, observed, silent)}
+    ports = {bdf: dict(known) for bdf, known in _unchecked(wanted, observed, silent)}
     for bdf in wanted.ports:
         if observed.answers.get(bdf, Answer()).reason:
             continue
@@ -136,7 +125,7 @@ def remembered(wanted: Desired, observed: Observed, *, silent: bool = False) -> 
             ports.setdefault(bdf, {})[FIRMWARE] = _since(bdf, FIRMWARE, flash.version, observed)
     waits = {bdf: names for bdf, names in ports.items() if names}
     resets = {slot: boot for slot, boot in observed.record.resets.items() if boot == observed.boot_id}
-    return replace(observed.record, waiting=waits, resets=resets)
+    return observed.record._replace(waiting=waits, resets=resets)
 
 
 def _phrase(nic: Nic, wanted: Desired, observed: Observed) -> str:
@@ -154,8 +143,10 @@ def _since(bdf: str, name: str, value: str, observed: Observed) -> Waiting:
     return known if known and known.value == value else Waiting(value, observed.boot_id)
 
 
-def _untold(wanted: Desired, observed: Observed, silent: bool) -> Iterator[tuple[str, Mapping[str, Waiting]]]:
-    """By port, what is known of what nothing is said about now."""
+def _unchecked(
+    wanted: Desired, observed: Observed, silent: bool
+) -> Iterator[tuple[str, Mapping[str, Waiting]]]:
+    """By port, the record's entries that cannot be checked now."""
     unreadable = {finding.subject for finding in observed.findings}
     for bdf, known in observed.record.waiting.items():
         names = set[str]()

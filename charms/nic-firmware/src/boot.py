@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the unit runs from the boot copy: set the registers that GPUDirect needs, before instances start.
+"""The boot unit's program: set the registers that GPUDirect needs, before instances start.
 
-It never fails the boot: what it could not set stays in the journal, and the charm's next hook names it.
+It never fails the boot: what it could not set is in the journal, and the charm's next hook reports it.
 """
 
 import sys
@@ -11,8 +11,10 @@ import files
 import gpu
 from converge import StepError
 from converge.shape import InvalidValue
-from hostnic import gpudirect, users
+from hostnic.devices import users
+from hostnic.firmware import gpudirect
 from hostnic.machine import Machine
+from hostnic.ops.gpudirect import SetRegister
 from hostnic.system import System
 
 
@@ -28,12 +30,12 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def gpudirect_at_boot(system: System) -> list[str]:
-    """Set every register that is not as wanted; what did not work, one sentence each."""
+    """Set every register that differs; returns what failed, one sentence each."""
     running = users.instances(system)
     if running:
         return [f"nothing is set while instances run: {', '.join(running)}"]
     try:
-        wrong = gpudirect.differences(system, gpu.from_json(system.read(files.WANTED)))
+        wrong = gpudirect.differences(system, gpu.from_json(system.files.read(files.WANTED)))
     except InvalidValue as error:
         return [f"{files.WANTED}: {error}"]
     except (OSError, UnicodeDecodeError) as error:
@@ -41,7 +43,7 @@ def gpudirect_at_boot(system: System) -> list[str]:
     troubles: list[str] = []
     for difference in wrong:
         try:
-            gpudirect.SetRegister(difference).run(system)
+            SetRegister(difference).run(system)
         except (StepError, OSError) as error:
             troubles.append(f"{difference.bdf}: {error}")
     return troubles

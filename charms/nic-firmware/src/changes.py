@@ -1,21 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the steps of a plan do."""
+"""What the steps of a plan do: set parameters, burn an image. The operation of a reset is in reset.py."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
 import record
 from converge import StepError
 from desired import Setting
-from hostnic import mstconfig, msterrors, users
-from hostnic.mstconfig import MstError, Parameter
-from hostnic.nics import Nic, find_nics
-from hostnic.process import CommandError
+from hostnic.firmware import mstconfig, mstflint
+from hostnic.firmware.mstconfig import Parameter
+from hostnic.firmware.msterrors import MstError
+from hostnic.firmware.mstflint import Flash, Image
 from hostnic.system import System, read_boot_id
-from record import Waiting
-
-RESET_DEADLINE = 300.0
-"""Seconds; mstfwreset waits for the firmware, then for the driver."""
+from record import FIRMWARE, Attempts, Record, Waiting
 
 
 @dataclass(frozen=True)
@@ -42,14 +39,8 @@ class SetParameters:
         if power_cycle:
             self._note(system)
 
-    def _read(self, system: System) -> dict[str, Parameter]:
-        try:
-            return mstconfig.query(system, self.bdf, *(setting.name for setting in self.settings))
-        except MstError as error:
-            raise StepError(error.reason, error.remedy) from error
-
     def _different(self, system: System) -> tuple[Setting, ...]:
-        found = self._read(system)
+        found = read_parameters(system, self.bdf, self.settings)
         absent = [setting.name for setting in self.settings if setting.name not in found]
         if absent:
             raise StepError(
@@ -65,82 +56,132 @@ class SetParameters:
             raise StepError(error.reason, error.remedy) from error
 
     def _note(self, system: System) -> None:
-        """A warm reboot will not do: the tool says so only now."""
-        found, boot_id = self._read(system), read_boot_id(system)
-        known = record.read(system)
-        noted = {
+        """A warm reboot is not enough: the tool says so only now."""
+        found, boot_id = read_parameters(system, self.bdf, self.settings), read_boot_id(system)
+        waiting = {
             name: Waiting(parameter.next_boot or "", boot_id, power_cycle=True)
             for name, parameter in found.items()
             if parameter.current != parameter.next_boot
         }
-        ports = {**known.waiting, self.bdf: {**known.waiting.get(self.bdf, {}), **noted}}
-        record.write(system, replace(known, waiting=ports))
-
-
-@dataclass(frozen=True)
-class ResetFirmware:
-    """Restart the firmware of a NIC so that next-boot values become current: its links go down meanwhile."""
-
-    bdf: str
-    settings: Mapping[str, tuple[Setting, ...]]
-
-    def run(self, system: System) -> None:
-        """Level 3: PCI reset with the driver stopped and started again (mstfwreset)."""
-        nics, _ = find_nics(system)
-        nic = next((nic for nic in nics for port in nic.ports if port.bdf == self.bdf), None)
-        if nic is None:
-            raise StepError(f"{self.bdf} is gone", "see the kernel log for this NIC")
-        used = in_use(nic, users.of_vfs(system, nic.ports), users.of_ports(system, nic.ports))
-        if used:
-            raise StepError(f"{used} meanwhile", "reboot instead: activation=reboot")
-        argv = ["mstfwreset", "-d", self.bdf, "-y", "--level", "3", "reset"]
-        try:
-            system.run(argv, timeout=RESET_DEADLINE)
-            for bdf, settings in self.settings.items():
-                self._check(system, bdf, settings)
-        except CommandError as error:
-            self._note(system, nic.slot)
-            said = msterrors.explain(system, error)
-            raise StepError(said.reason, "a reboot does it; there is no second reset before it") from error
-        except StepError:
-            self._note(system, nic.slot)
-            raise
-
-    def _note(self, system: System, slot: str) -> None:
-        known, boot_id = record.read(system), read_boot_id(system)
-        record.write(system, replace(known, resets={**known.resets, slot: boot_id}))
-
-    def _check(self, system: System, bdf: str, settings: tuple[Setting, ...]) -> None:
-        try:
-            found = mstconfig.query(system, bdf, *(setting.name for setting in settings))
-        except MstError as error:
-            raise StepError(error.reason, error.remedy) from error
-        still = [s.name for s in settings if s.name not in found or not s.matches(found[s.name].current)]
-        if still:
-            raise StepError(f"the reset did not apply {', '.join(still)} on {bdf}", "reboot instead")
+        record.write(system, record.read(system).with_waiting(self.bdf, waiting))
 
 
 @dataclass(frozen=True)
 class Reboot:
-    """What a reboot brings. Juju does that, once the rolling reboot grants it; a plan only holds it."""
+    """The reboot that activates what waits in one NIC. Juju reboots the host; a plan only holds this step.
+
+    Attributes:
+        nic: its slot.
+        activates: parameters and the version that wait, in words.
+
+    """
 
     nic: str
+    activates: str
 
     def run(self, system: System) -> None:  # noqa: ARG002 - every operation's signature
         """Never run: no policy lets a plan reboot the host by itself."""
         raise StepError(f"{self.nic} needs a reboot of the host", "approve-reboot")
 
 
-def in_use(nic: Nic, vf_users: Mapping[str, str], host_uses: Mapping[str, str]) -> str:
-    """Who would notice a reset of the NIC; empty when nobody would.
+def ignore(said: str) -> None:
+    """Progress that is not shown."""
 
-    ``vf_users`` and ``host_uses`` are by the port's BDF, as :mod:`hostnic.users` tells them.
+
+@dataclass(frozen=True)
+class Burn:
+    """Burn an image into one NIC's flash: verified before, read back after, noted while it lasts.
+
+    Attributes:
+        slot: the NIC.
+        bdf: one of its ports.
+        image: what to burn.
+        asked: the operator asked for it: failures before do not count.
+        progress: told how far it is.
+
     """
-    for port in nic.ports:
-        if port.bdf in vf_users:
-            return f"VFs of {port.bdf} are in use: {vf_users[port.bdf]}"
-        if port.num_vfs:
-            return f"{port.bdf} has {port.num_vfs} VFs"
-        if port.bond or port.bridge:
-            return f"{port.netdev} is in {port.bond or port.bridge}"
-    return ", ".join(host_uses[port.bdf] for port in nic.ports if port.bdf in host_uses)
+
+    slot: str
+    bdf: str
+    image: Image
+    asked: bool = False
+    progress: Callable[[str], None] = field(default=ignore, compare=False, repr=False)
+
+    def run(self, system: System) -> None:
+        """Do nothing when flash has this version: a reset that failed is no reason to burn again."""
+        before = record.read(system)
+        try:
+            flash = mstflint.read_flash(system, self.bdf)
+            if flash.version == self.image.version and self.slot not in before.burns:
+                return
+            if reason := mismatch(flash, self.image):
+                raise StepError(reason, "attach the image of the NIC's own vendor")
+            self.progress(f"{self.bdf}: verifying {self.image.path}")
+            mstflint.verify_image(system, self.image.path)
+        except MstError as error:
+            raise StepError(error.reason, error.remedy) from error
+        going_on = mstflint.under_way(system, self.bdf)
+        if not going_on:
+            self._begin(system, before)
+        try:
+            mstflint.burn(system, self.bdf, self.image.path, lambda far: self.progress(f"{self.bdf}: {far}"))
+            found = mstflint.read_flash(system, self.bdf).version
+        except mstflint.NotStartedError as error:
+            record.write(system, before)
+            raise StepError(error.reason, error.remedy) from error
+        except mstflint.RefusedError as error:
+            # Flash is as it was: what was known of it before still holds.
+            known = self._failed(system, error.reason)
+            record.write(system, known.with_burn(self.slot, before.burns.get(self.slot)))
+            raise StepError(error.reason, error.remedy) from error
+        except MstError as error:
+            record.write(system, self._failed(system, error.reason))
+            raise StepError(error.reason, error.remedy) from error
+        if found == self.image.version or (going_on and found == before.burns.get(self.slot)):
+            self._succeeded(system, found)
+        if found != self.image.version:
+            what = f"flash of {self.bdf} has {found} after the burn of {self.image.version}"
+            record.write(system, self._failed(system, what))
+            raise StepError(what)
+
+    def _begin(self, system: System, known: Record) -> None:
+        """Count the burn before it begins, so that it counts even after a power cut or a killed hook."""
+        tried = None if self.asked else known.tried(self.slot, self.image.digest)
+        attempts = Attempts(self.image.version, tried.tries + 1 if tried else 1)
+        begun = known.with_attempts(self.slot, self.image.digest, attempts)
+        record.write(system, begun.with_burn(self.slot, self.image.version))
+
+    def _failed(self, system: System, reason: str) -> Record:
+        """The record with why this burn failed. One that was begun before burns were counted is the first."""
+        known = record.read(system)
+        if known.burns.get(self.slot) != self.image.version:
+            return known  # it was the burn of another image, begun by an earlier hook
+        tried = known.tried(self.slot, self.image.digest) or Attempts(self.image.version, 1)
+        return known.with_attempts(self.slot, self.image.digest, tried._replace(reason=reason))
+
+    def _succeeded(self, system: System, version: str) -> None:
+        """Forget the burn and note that its version waits for a restart, in one write: power may be cut."""
+        known = record.read(system).with_burn(self.slot, None).without_attempts(self.slot, version)
+        waiting = {FIRMWARE: Waiting(version, read_boot_id(system))}
+        record.write(system, known.with_waiting(self.bdf, waiting))
+
+
+def mismatch(flash: Flash, image: Image) -> str:
+    """Why an image cannot go into a NIC, in one sentence; empty when it can."""
+    if flash.psid == image.psid:
+        return ""
+    maker = "" if flash.vendor == "NVIDIA" else f", a NIC of {flash.vendor}"
+    return f"the image is for {image.psid}, the NIC is {flash.psid}{maker}"
+
+
+def read_parameters(system: System, bdf: str, settings: tuple[Setting, ...]) -> dict[str, Parameter]:
+    """The parameters that ``settings`` are about, as far as the firmware has them.
+
+    Raises:
+        StepError: the firmware cannot be asked.
+
+    """
+    try:
+        return mstconfig.query(system, bdf, *(setting.name for setting in settings))
+    except MstError as error:
+        raise StepError(error.reason, error.remedy) from error

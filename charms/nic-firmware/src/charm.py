@@ -1,30 +1,31 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Juju's events, actions and status for the four verbs; nothing else."""
+"""Maps Juju's events, actions and status to the four steps; nothing else."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, cast
 
+import gpu
 import images
 import ops
 import record
 from activation import remembered
 from charmkit import packages
 from charmkit.host import HostReconciler
-from charmkit.output import RETRIED, Output
-from charmkit.reboot import Mode, Need
-from charmkit.reboot import Policy as RebootPolicy
-from charmkit.reboot_ops import RollingReboot
+from charmkit.output import Output
+from charmkit.reboot.rolling import RollingReboot
+from charmkit.reboot.state import Mode, Need, RebootPolicy
 from charmkit.reconcile import Removed, answer, load_config, load_params
 from config import BurnImages, Devices, Options, Query, ResetParameters, Restore, SetParameters
-from converge import Finding, Severity, StepError, execute, unfinished
-from hostnic import mstdatabase
+from converge import Finding, Severity, StepError, unfinished
+from converge.execute import execute
+from converge.finding import RETRIED
+from hostnic.firmware import mstdatabase
+from hostnic.firmware.mstdatabase import Database
 from hostnic.handover import Handover
 from hostnic.machine import Machine
-from hostnic.mstdatabase import Database
 from hostnic.system import System
 from observe import NAME
-from plan import removal
 from survey import Survey, survey
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ PACKAGES = {"/usr/bin/mstconfig": "mstflint", "/usr/bin/setpci": "pciutils"}
 
 
 class NicFirmwareCharm(ops.CharmBase):
-    """Keeps the firmware parameters of one machine's NICs."""
+    """Keeps the firmware parameters of one machine's NICs as declared."""
 
     @staticmethod
     def machine() -> System:
@@ -43,7 +44,7 @@ class NicFirmwareCharm(ops.CharmBase):
 
     @staticmethod
     def database() -> Database:
-        """What mstflint knows of parameters."""
+        """Mstflint's database of parameters."""
         return mstdatabase.read()
 
     def __init__(self, framework: ops.Framework) -> None:
@@ -79,7 +80,7 @@ class NicFirmwareCharm(ops.CharmBase):
             path = str(self.model.resources.fetch("firmware"))
         except (ops.ModelError, NameError):
             return None
-        return path if self.system.exists(path) else None
+        return path if self.system.files.exists(path) else None
 
     def _survey(self) -> Survey:
         options = self._options()
@@ -99,8 +100,8 @@ class NicFirmwareCharm(ops.CharmBase):
         return ()
 
     def _tell(self, survey: Survey, findings: Sequence[Finding]) -> Sequence[Finding]:
-        """Ask for the reboot that activates what is set, or pass that request on to the charm that asks."""
-        options, observed = self._options(), survey.observed
+        """Request the reboot that activates what is set, here or from the charm that owns reboots."""
+        options = self._options()
         findings = (*self._remember(survey), *findings)
         left = unfinished(findings)
         need = Need(
@@ -115,22 +116,22 @@ class NicFirmwareCharm(ops.CharmBase):
             pending=left.phrase() if left else "",
         )
         policy = RebootPolicy(cast("Mode", options.reboot_policy), options.reboot_settle)
-        return (*self.reboot.turn(need, policy, given, observed.others), *findings)
+        return (*self.reboot.turn(need, policy, given, survey.others), *findings)
 
     def _remember(self, survey: Survey) -> Sequence[Finding]:
         """Note what waits for a restart, and since which boot."""
         try:
-            silent = bool(self.host.dispatcher.silent(survey.observed.others))
+            silent = bool(self.host.dispatcher.silent(survey.others))
             record.write(self.system, remembered(survey.wanted, survey.observed, silent=silent))
         except OSError as error:
             return (Finding(Severity.WARNING, record.PATH, f"cannot be written: {error}", RETRIED),)
         return ()
 
     def _remove(self) -> Removed:
-        """Take away what the charm installed; the firmware keeps what it was set to."""
-        outcome = execute(removal(self.system), self.system)
-        if self.system.exists(record.PATH):
-            self.system.remove(record.PATH)
+        """Remove what the charm installed; the firmware keeps its parameters."""
+        outcome = execute(gpu.removal(self.system), self.system)
+        if self.system.files.exists(record.PATH):
+            self.system.files.remove(record.PATH)
         problems = [outcome.finding.sentence()] if outcome.finding else []
         return Removed("removed; the firmware keeps its parameters", problems)
 
@@ -156,15 +157,15 @@ class NicFirmwareCharm(ops.CharmBase):
         self._change(event, lambda act: act.restore(load_params(event, Restore)))
 
     def _change(self, event: ops.ActionEvent, act: "Callable[[Actions], Results]") -> None:
-        """Run an action that changes something; a hook outside of it then looks at what came of it.
+        """Run an action that changes something, then start a hook that reads the result.
 
-        No reboot is asked for where no option declares what was set: the action's result says what it takes.
+        No reboot is requested for values that no option declares; the result says what activates them.
         """
         if self._answer(event, act):
             self.host.dispatcher.now()
 
     def _answer(self, event: ops.ActionEvent, act: "Callable[[Actions], Results]") -> bool:
-        """Run an action of actions.py; a refusal is its one sentence."""
+        """Run an action of actions.py; a refusal is one sentence."""
         import actions  # only actions need it: hooks stay fast
 
         return answer(event, lambda: act(actions.Actions(self.system, self.database(), self._options())))

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The same verbs while MAAS commissions a machine, so that its firmware is right before it is ever deployed.
+"""The same steps while MAAS commissions a machine, so that its firmware is right before it is deployed.
 
-``tox -e commissioning`` makes one self-contained script of this and what it needs. MAAS takes the metadata at
-its top, the exit code, and what is written to the file that ``RESULT_PATH`` names. The machine is powered off
-after commissioning: what is set for the next boot is active when it is deployed.
+``tox -e commissioning`` makes one self-contained script of this module and what it imports. MAAS reads the
+metadata at its top, the exit code, and the file that ``RESULT_PATH`` names. The machine is powered off after
+commissioning, so what is set for the next boot is active when it is deployed.
 """
 
 import argparse
@@ -11,17 +11,19 @@ import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from config import Options
-from converge import Finding, Severity, execute, findings_as_table, plan_as_table
+from converge import Finding, Severity
+from converge.execute import execute
+from converge.render import findings_as_table, plan_as_table
 from converge.shape import InvalidValue
-from hostnic import mstdatabase
+from hostnic.devices.pci import MAX_VFS
+from hostnic.firmware import mstdatabase
+from hostnic.firmware.mstdatabase import Database
 from hostnic.machine import Machine
-from hostnic.mstdatabase import Database
-from hostnic.pci import MAX_VFS
 from hostnic.system import System
-from observe import Observed, ask, observe
+from observe import ask, observe
+from observed import Observed
 from plan import Policy, plan
 from record import Record
 from selection import resolve
@@ -65,7 +67,7 @@ RESULT = "RESULT_PATH"
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run; the exit code is MAAS's: 0 passed or skipped, 1 failed, 2 wrong parameters."""
+    """Run; the exit code is 0 for passed or skipped, 1 for failed, 2 for wrong parameters."""
     parser = argparse.ArgumentParser(description="Set firmware parameters of ConnectX NICs for the next boot")
     parser.add_argument("--profile", default="ovn-offload")
     parser.add_argument("--num-vfs", default="8")
@@ -86,8 +88,8 @@ def main(arguments: Sequence[str]) -> int:
     system = Machine()
     status, results = commission(system, mstdatabase.read(), options, dry_run=given.dry_run)
     if os.environ.get(RESULT):
-        text = json.dumps({"status": status, "results": results})  # YAML, as MAAS wants it
-        system.install(os.environ[RESULT], text.encode())
+        text = json.dumps({"status": status, "results": results})  # MAAS reads YAML, of which JSON is a part
+        system.files.install(os.environ[RESULT], text.encode())
     return 1 if status == "failed" else 0
 
 
@@ -97,7 +99,7 @@ def commission(
     """Bring every NIC's next boot to what the options declare.
 
     Returns:
-        MAAS's word for it (``passed``, ``failed``, ``skipped``), and what to show beside it.
+        MAAS's status (``passed``, ``failed``, ``skipped``), and the results to show with it.
 
     """
     observed = _look(system)
@@ -106,7 +108,7 @@ def commission(
         return "skipped", {"nics": "none"}
     wanted, findings = resolve(options, observed.nics, (), database)
     # Registers for GPUDirect are lost at each boot: the charm sets them once the machine is deployed.
-    wanted = replace(wanted, gpudirect=False)
+    wanted = wanted._replace(gpudirect=False)
     observed = ask(system, observed, wanted)
     planned = plan(wanted, observed, Policy(), findings)
     print(plan_as_table(planned))
@@ -127,8 +129,8 @@ def commission(
 
 
 def _look(system: System) -> Observed:
-    """The NICs; without what is noted of restarts in vain, as MAAS switches the machine off after this."""
-    return replace(observe(system), record=Record())
+    """The NICs, without the record of earlier restarts: MAAS powers the machine off after this."""
+    return observe(system)._replace(record=Record())
 
 
 def _number(text: str) -> int:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The charm's options and action parameters: a wrong value is refused in one sentence."""
+"""The charm's options and action parameters; a wrong value is refused in one sentence."""
 
 import re
 from collections.abc import Mapping
@@ -8,10 +8,24 @@ from dataclasses import dataclass
 from charmkit.options import check, option
 from charmkit.output import Output
 from converge.shape import InvalidValue
-from hostnic import selector
-from hostnic.pci import MAX_VFS
+from hostnic.devices import selector
+from hostnic.devices.pci import MAX_VFS
 
-PROFILES = ("ovn-offload", "gpudirect", "throughput")
+PROFILES = {
+    "ovn-offload": {
+        "NUM_VF_MSIX": "63",  # RDG: a queue pair for each of an instance's cores
+        "LINK_TYPE_Pn": "ETH",
+        # and SRIOV_EN and NUM_OF_VFS, whose number comes from num-vfs and from sriov-switchdev
+    },
+    "gpudirect": {
+        "ATS_ENABLED": "1",  # GPUDirect RDMA inside virtual machines
+    },
+    "throughput": {
+        "ADVANCED_PCI_SETTINGS": "1",
+        "MAX_ACC_OUT_READ": "44",  # RDG: read requests in flight for 100 Gb/s at PCIe 4.0
+    },
+}
+"""What each profile sets, with the source of each value. ``_Pn`` stands for each port of the NIC."""
 
 _SETTING = re.compile(r"(?P<name>[A-Z][A-Z0-9_]*)=(?P<value>[A-Za-z0-9_.+-]{1,64})")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -36,7 +50,7 @@ def settings(name: str, text: str) -> dict[str, str]:
 
 
 def entries(name: str, text: str) -> tuple[selector.Entry, ...]:
-    """Devices as :func:`hostnic.selector.parse` has them; the option ``num-vfs`` has the number of VFs."""
+    """Devices, without numbers of VFs: the option ``num-vfs`` has that."""
     return selector.parse(text, name, counts=False)
 
 
@@ -79,7 +93,7 @@ class Options:
 
     @property
     def selected(self) -> tuple[selector.Entry, ...]:
-        """What ``devices`` names; empty for ``auto``."""
+        """The entries of ``devices``; empty for ``auto``."""
         return entries("devices", self.devices)
 
     @property

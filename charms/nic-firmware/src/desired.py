@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the firmware of each port shall be set to, and how a parameter stands to that. Pure."""
+"""What the firmware of each port must be set to, and the state of each parameter relative to that. Pure."""
 
 import enum
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
-from hostnic import mstconfig
-from hostnic.mstconfig import Parameter
+from hostnic.devices.port import Nic
+from hostnic.firmware import mstconfig
+from hostnic.firmware.mstconfig import Parameter
+from observed import Answer, Observed
 
 
 class State(enum.Enum):
-    """How a parameter stands (see README.md): what has to happen until it is as wanted."""
+    """What has to happen until a parameter is as wanted (see README.md)."""
 
     RIGHT = "as wanted"
     ACTIVATE = "set for the next boot"
@@ -18,15 +20,14 @@ class State(enum.Enum):
     ABSENT = "not offered"
 
 
-@dataclass(frozen=True)
-class Setting:
+class Setting(NamedTuple):
     """One wanted value.
 
     Attributes:
         name: as mstconfig spells it, with ``_P<n>`` where there is one value for each port.
-        value: a number; text only where neither the database nor the word itself tells the number.
-        source: the option or the charm that wants it, in words.
-        at_least: a larger number is right, too.
+        value: a number; text only if its number is unknown.
+        source: the option or the charm that requests it, in words.
+        at_least: a larger number is also right.
         gate: the parameter that must be 1 at the next boot before the firmware takes this one.
         required: the operator named it; a NIC without it is an error.
 
@@ -49,7 +50,7 @@ class Setting:
         return number >= self.value if self.at_least else number == self.value
 
     def state(self, parameter: Parameter | None) -> State:
-        """Where the parameter stands; None is one that the firmware does not offer."""
+        """The state of the parameter; None is one that the firmware does not offer."""
         if parameter is None:
             return State.ABSENT
         if not self.matches(parameter.next_boot):
@@ -62,17 +63,42 @@ class Setting:
         return f"{self.name}={self.value}"
 
 
-@dataclass(frozen=True)
-class Desired:
-    """By BDF, the settings of each selected port. What a NIC's ports share is wanted of the first one.
+class Desired(NamedTuple):
+    """The settings of each selected port. The first port of a NIC has those that its ports share.
 
     Attributes:
         ports: BDF to parameter name to setting.
-        gpudirect: the host's PCI bridges are to be fit for GPUDirect, too.
-        ethernet_may_go: from ports that the host uses, too (``allow-ethernet-loss``).
+        gpudirect: the host's PCI bridges must be set for GPUDirect, too.
+        ethernet_may_go: even from ports that the host uses (``allow-ethernet-loss``).
 
     """
 
-    ports: Mapping[str, Mapping[str, Setting]] = field(default_factory=dict[str, Mapping[str, Setting]])
+    ports: Mapping[str, Mapping[str, Setting]] = {}
     gpudirect: bool = False
     ethernet_may_go: bool = False
+
+
+def chosen_nics(wanted: Desired, observed: Observed) -> Iterator[Nic]:
+    """The chosen NICs, also those without a wanted parameter: an image may have been burned."""
+    return (nic for nic in observed.nics if any(port.bdf in wanted.ports for port in nic.ports))
+
+
+def states(bdf: str, wanted: Desired, observed: Observed) -> Iterator[tuple[Setting, State]]:
+    """Each setting of a port that answered, and its state; hidden ones whose gate will be set are SET."""
+    answer = observed.answers.get(bdf, Answer())
+    if answer.reason:
+        return
+    settings = wanted.ports.get(bdf, {})
+    for setting in settings.values():
+        state = setting.state(answer.parameters.get(setting.name))
+        if state is State.ABSENT and _opens(setting, settings, answer):
+            state = State.SET
+        yield setting, state
+
+
+def _opens(setting: Setting, settings: Mapping[str, Setting], answer: Answer) -> bool:
+    """Whether the firmware offers a hidden parameter once its gate is set."""
+    gate = settings.get(setting.gate)
+    if gate is None or not gate.matches("1"):
+        return False
+    return gate.state(answer.parameters.get(setting.gate)) is State.SET

@@ -1,18 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which firmware parameters take the Ethernet netdev from which ports of a NIC. Pure.
 
-The meanings are those of the descriptions in mstflint's ``mlxconfig_host.db``. Parameters that only option
-``parameters`` could not reach are left out: arrays such as PCI_DOWNSTREAM_PORT_OWNER, and MODULE_SPLIT.
+The meanings are from the descriptions in mstflint's ``mlxconfig_host.db``. Parameters that the option
+``parameters`` cannot set are left out: arrays such as PCI_DOWNSTREAM_PORT_OWNER, and MODULE_SPLIT.
 """
 
 import re
 
 from desired import Desired, Setting
-from hostnic.inventory import Port
-from hostnic.nics import Nic
+from hostnic.devices.port import Nic, Port
 
 KEEPS = {
-    "LINK_TYPE": ("2", "ETH"),  # else IB(1), and on older NICs VPI(3), which leaves it to the switch
+    "LINK_TYPE": ("2", "ETH"),  # else IB(1), and on older NICs VPI(3): the switch decides
     "HIDE_PORT2_PF": ("0",),
     "FPP_EN": ("1",),  # else one PCI function for both ports
     # On a BlueField, whose own system runs the host's ports in DPU mode.
@@ -25,8 +24,8 @@ KEEPS = {
 }
 """Values, as numbers and as words, with which each port of the host keeps its Ethernet netdev."""
 COUNTS = {"NUM_OF_PF": None, "NETWORK_PORTS_NUMBER": 0}
-"""Numbers of PFs or ports: fewer than the NIC has take the last ones away. With the value beside it, if
-there is one, the NIC decides by itself.
+"""Numbers of PFs or ports: a number below the NIC's removes the last ones. With the value given here, if any,
+the NIC decides by itself.
 """
 OF_PORT = re.compile(r"(?P<name>\w+)_P(?P<number>[1-9])")
 
@@ -45,10 +44,15 @@ def keeps(nic: Nic, setting: Setting) -> bool:
     return name not in KEEPS or str(setting.value).upper() in KEEPS[name]
 
 
-def losers(nic: Nic, setting: Setting) -> tuple[Port, ...]:
-    """The ports that a setting takes Ethernet from; all of the NIC's where it does not name one of them.
+def needless(setting: Setting) -> bool:
+    """Whether a NIC that lacks this parameter is right without it: without LINK_TYPE it is Ethernet only."""
+    return setting.name.startswith("LINK_TYPE_P") and str(setting.value) in KEEPS["LINK_TYPE"]
 
-    Port 1 is PCI function 0. A setting for a port that is no function of the NIC may mean any.
+
+def losers(nic: Nic, setting: Setting) -> tuple[Port, ...]:
+    """The ports that a setting takes Ethernet from: all of the NIC unless its name has the number of one.
+
+    Port 1 is PCI function 0. A setting for a port that is not a function of the NIC may mean any.
     """
     if keeps(nic, setting):
         return ()

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the charm installs on a host for the profile gpudirect: the boot copy, its unit, what it reads."""
+"""What the charm installs on a host for the profile gpudirect: boot copy, unit, and the unit's input."""
 
-from hostnic import units
-from hostnic.bootcopy import BootCopy
+from hostnic.boot import units
+from hostnic.boot.bootcopy import BootCopy
 
 COPY = BootCopy("nic-firmware", ("boot", "files", "gpu"))
-"""What the unit runs of this charm: nothing that speaks to Juju or reads options."""
+"""The charm's modules that the unit runs: none that needs Juju or options."""
 
 WANTED = "/etc/ovn-offload/nic-firmware.json"
 UNIT = "ovn-offload-gpudirect.service"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where firmware images come from: a URL with its digest, or the charm's resource; one, or a zip of them."""
+"""Firmware images from a URL with its digest or from the charm's resource: one image, or a zip of images."""
 
 import json
 from collections.abc import Iterator
@@ -7,8 +7,8 @@ from typing import Any
 
 from config import Options
 from converge import StepError
-from hostnic import mstflint
-from hostnic.mstflint import Image
+from hostnic.firmware import mstflint
+from hostnic.firmware.mstflint import Image
 from hostnic.process import CommandError
 from hostnic.system import System
 
@@ -19,12 +19,12 @@ FETCH = (
     "with urllib.request.urlopen(sys.argv[1], timeout=60) as source, open(sys.argv[2], 'wb') as target:\n"
     "    shutil.copyfileobj(source, target)\n"
 )
-"""A process of its own: whatever the network does, it ends at its deadline."""
+"""Runs in a process of its own, which is killed at its deadline."""
 HELPS = "see options firmware-url and firmware-sha256, or resource firmware"
 
 
 def at_hand(system: System, options: Options, resource: str | None) -> tuple[Image, ...]:
-    """The images that were fetched before, by PSID at most one each; writes nothing.
+    """The images that were fetched before, at most one for each PSID; writes nothing.
 
     Raises:
         StepError: the resource, or an image, cannot be read.
@@ -33,13 +33,13 @@ def at_hand(system: System, options: Options, resource: str | None) -> tuple[Ima
     digest = options.firmware_sha256
     if resource and not options.firmware_url:
         digest = _digest(system, resource, digest)
-    return _known(system, digest) if digest and system.exists(_index(digest)) else ()
+    return _known(system, digest) if digest and system.files.exists(_index(digest)) else ()
 
 
 def fetch(system: System, options: Options, resource: str | None) -> tuple[Image, ...]:
-    """The images, fetched where they are not at hand; none where neither option nor resource names any.
+    """The images, fetched if they are not on disk; none without firmware-url and resource.
 
-    What is fetched once is kept, by its digest, with what mstflint said of it.
+    They are kept under the digest of the file, with what mstflint reports about them.
 
     Args:
         system: the host.
@@ -47,7 +47,7 @@ def fetch(system: System, options: Options, resource: str | None) -> tuple[Image
         resource: path of the charm's resource; None when none is attached.
 
     Raises:
-        StepError: it cannot be fetched, has another digest, or holds no image.
+        StepError: the file cannot be fetched, has another digest, or has no image.
 
     """
     found = at_hand(system, options, resource)
@@ -65,12 +65,12 @@ def fetch(system: System, options: Options, resource: str | None) -> tuple[Image
         what = f"the archive has more than one image for {twice}" if twice else "the archive has no .bin file"
         raise StepError(what, "attach one image for each PSID")
     rows = [[image.path, image.psid, image.version, image.digest] for image in found]
-    system.install(_index(digest), json.dumps(rows).encode())
+    system.files.install(_index(digest), json.dumps(rows).encode())
     return found
 
 
 def _digest(system: System, path: str, wanted: str) -> str:
-    """The file's sha256, which must be the one that is wanted if one is."""
+    """The file's sha256, which must be ``wanted`` unless that is empty."""
     try:
         found = mstflint.digest(system, path)
     except CommandError as error:
@@ -85,29 +85,29 @@ def _index(digest: str) -> str:
 
 
 def _known(system: System, digest: str) -> tuple[Image, ...]:
-    """The images of an index; one that an earlier release wrote does not have their digests."""
-    rows: list[list[Any]] = json.loads(system.read(_index(digest)))
+    """The images of an index. Indexes of earlier releases do not have the images' digests."""
+    rows: list[list[Any]] = json.loads(system.files.read(_index(digest)))
     found = ([str(cell) for cell in row] for row in rows)
     return tuple(Image(*row[:3], digest=row[3] if row[3:] else _digest(system, row[0], "")) for row in found)
 
 
 def _download(system: System, url: str) -> str:
-    system.install(DOWNLOAD, b"")
+    system.files.install(DOWNLOAD, b"")
     system.run(["python3", "-I", "-c", FETCH, url, DOWNLOAD], timeout=960)
     return DOWNLOAD
 
 
 def _look(system: System, path: str, directory: str) -> Iterator[Image]:
-    """Each image of a zip, or the one that the file is; copied to where the next download leaves it alone."""
+    """Each image of a zip, or the file as the only image; copied so that the next download keeps it."""
     try:
-        system.run(["python3", "-m", "zipfile", "-t", path])
+        system.query(["python3", "-m", "zipfile", "-t", path])
     except CommandError:
         target = f"{directory}/image.bin"
-        system.install(target, b"")
+        system.files.install(target, b"")
         system.run(["cp", path, target])
         yield mstflint.read_image(system, target)
         return
     system.run(["python3", "-m", "zipfile", "-e", path, directory], timeout=300)
-    for name in sorted(system.listdir(directory)) if system.exists(directory) else ():
+    for name in sorted(system.files.listdir(directory)) if system.files.exists(directory) else ():
         if name.endswith(".bin"):
             yield mstflint.read_image(system, f"{directory}/{name}")

@@ -1,20 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From desired and observed state to the steps that set and burn, and what waits for a restart. Pure."""
+"""From desired and observed state to the steps that set and burn, and those that wait for a restart. Pure."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import burning
 import changes
-import gpu
-from activation import activation
+from activation import held_reboot
 from converge import Disruption, Finding, Held, Plan, Severity, Step
-from desired import Desired, Setting, State
-from hostnic.nics import Nic
+from desired import Desired, Setting, State, chosen_nics, states
+from hostnic.devices.port import Nic
 from hostnic.system import HostStep, System
-from observe import Answer, Observed
+from observed import Answer, Observed
 from preflight import preflight
-from states import chosen_nics, states
 
 
 class Policy(NamedTuple):
@@ -22,32 +20,42 @@ class Policy(NamedTuple):
 
     Attributes:
         burn: burn images without being asked (``firmware-policy=auto``).
-        reset: restart the firmware in place where nobody notices (``activation=reset``).
         release: what lets the reboot happen, in words.
-        own: this charm asks for the reboot, so that the operator waits for nobody else.
+        own: this charm asks for the reboot itself.
 
     """
 
-    reset: bool = False
     burn: bool = False
     release: str = "approve-reboot"
     own: bool = True
 
     @property
     def severity(self) -> Severity:
-        """How much a restart matters that is only due: held by us, or somebody else's turn."""
+        """Of a restart that is due: held by this unit, or another charm has to ask for it."""
         return Severity.HELD if self.own else Severity.WAITING
 
 
 def plan(
-    wanted: Desired, observed: Observed, policy: Policy, findings: Sequence[Finding] = ()
+    wanted: Desired,
+    observed: Observed,
+    policy: Policy,
+    findings: Sequence[Finding] = (),
+    host_steps: Iterable[HostStep | Held[System]] = (),
 ) -> Plan[System]:
-    """The steps that bring the firmware to ``wanted``, what waits, and what stands in the way.
+    """The steps that bring the firmware to ``wanted``, what waits, and what prevents it.
 
-    A NIC that cannot be brought there is left alone; the others go on.
+    A NIC that preflight blocks is left alone; the others are planned.
+
+    Args:
+        wanted: the settings of each port.
+        observed: the host.
+        policy: what the operator allows.
+        findings: of the selection and the survey; a blocking one blocks the whole plan.
+        host_steps: for the host's side of the profile gpudirect (gpu.py).
+
     """
     run, held = list[HostStep](), list[Held[System]]()
-    last = list[HostStep]()  # a burn that fails is to keep nothing else from being set
+    last = list[HostStep]()  # a burn that fails must not keep anything else from being set
     troubled = preflight(wanted, observed)
     about = [finding for each in troubled.values() for finding in each]
     for nic in chosen_nics(wanted, observed):
@@ -58,14 +66,9 @@ def plan(
         about += said
         run += steps
         last += burns
-        restart = activation(
-            nic, wanted, observed, burns=bool(burns), reset=policy.reset, release=policy.release
-        )
-        if isinstance(restart, Held):
-            held.append(restart)
-        elif restart:
-            last.append(restart)
-    for item in gpu.steps(observed.gpudirect, wanted.ports, wanted.gpudirect):
+        reboot = held_reboot(nic, wanted, observed, burns=bool(burns), release=policy.release)
+        held += [reboot] if reboot else []
+    for item in host_steps:
         if isinstance(item, Held):
             held.append(item)
         else:
@@ -77,7 +80,7 @@ def plan(
 
 
 def _set_steps(bdf: str, wanted: Desired, observed: Observed) -> Iterator[HostStep]:
-    """One step for what can be set at once, and one for what only that makes settable."""
+    """One step for what can be set now, and one for parameters that the firmware hides until then."""
     different = [setting for setting, state in states(bdf, wanted, observed) if state is State.SET]
     answer = observed.answers.get(bdf, Answer())
     later = [s for s in different if s.name not in answer.parameters]
@@ -99,10 +102,4 @@ def _was(setting: Setting, answer: Answer) -> str:
 def _burns(nic: Nic, observed: Observed, policy: Policy) -> tuple[list[HostStep], list[Finding]]:
     if not policy.burn:
         return [], []
-    return burning.steps([nic], observed.flashes, observed.images, observed.record, observed.burning)
-
-
-def removal(system: System) -> Plan[System]:
-    """The steps that take away what the profile gpudirect installed; registers stay until the next boot."""
-    there = gpu.observe(system, (), wanted=False)
-    return Plan(tuple(step for step in gpu.steps(there, (), wanted=False) if isinstance(step, Step)))
+    return burning.steps([nic], observed)

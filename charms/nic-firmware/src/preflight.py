@@ -1,20 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What keeps a NIC from becoming as wanted, found before anything is written. Pure."""
+"""What prevents that a NIC is set as wanted, found before anything is written. Pure."""
 
 from collections.abc import Iterator
 
 import ethernet
 from converge import Finding, Severity
-from desired import Desired, Setting, State
-from hostnic.inventory import Port
-from hostnic.nics import Nic
-from observe import Observed
-from selection import needless
-from states import chosen_nics, states
+from desired import Desired, Setting, State, chosen_nics, states
+from hostnic.devices.port import Nic, Port
+from observed import Observed
 
 
 def preflight(wanted: Desired, observed: Observed) -> dict[str, tuple[Finding, ...]]:
-    """By NIC, what keeps it from becoming as wanted; found before anything is written."""
+    """By NIC, what prevents that it is set as wanted."""
     found = {
         nic.slot: (
             *losses(nic, wanted, observed),
@@ -26,13 +23,13 @@ def preflight(wanted: Desired, observed: Observed) -> dict[str, tuple[Finding, .
 
 
 def losses(nic: Nic, wanted: Desired, observed: Observed) -> tuple[Finding, ...]:
-    """Each setting that would take Ethernet from a port that the host uses; none where that is allowed."""
+    """Settings that would take Ethernet from a port that the host uses, unless the operator allows it."""
     found = dict.fromkeys(taking(nic, wanted, observed))
     return tuple(_loss(setting, port, state, observed) for setting, port, state in found)
 
 
 def lost_at_next_boot(wanted: Desired, observed: Observed) -> tuple[str, ...]:
-    """Settings, by NIC, with which the next boot would take Ethernet from a port that the host uses."""
+    """Settings that take Ethernet from a port that the host uses at its next boot, each with its NIC."""
     found = [
         f"{nic.short}: {setting}"
         for nic in chosen_nics(wanted, observed)
@@ -45,7 +42,7 @@ def lost_at_next_boot(wanted: Desired, observed: Observed) -> tuple[str, ...]:
 def taking(nic: Nic, wanted: Desired, observed: Observed) -> Iterator[tuple[Setting, Port, State]]:
     """Settings that would take Ethernet from a port that the host uses, each with the port.
 
-    Not those that are current already, which take nothing away any more.
+    Without those that are current already: they have no further effect.
     """
     for port in nic.ports if not wanted.ethernet_may_go else ():
         for setting, state in states(port.bdf, wanted, observed):
@@ -59,10 +56,10 @@ def taking(nic: Nic, wanted: Desired, observed: Observed) -> Iterator[tuple[Sett
 
 def _loss(setting: Setting, port: Port, state: State, observed: Observed) -> Finding:
     what = f"{setting} ({setting.source}) would take Ethernet from this port"
-    remedy = "nothing of this NIC is changed unless option allow-ethernet-loss is true"
+    remedy = "this NIC is not changed unless option allow-ethernet-loss is true"
     if state is State.ACTIVATE:
         what += " with the next boot, for which it is set"
-        remedy = f"set {setting.name} back, or allow-ethernet-loss=true; no reboot is asked for before"
+        remedy = f"set {setting.name} back, or allow-ethernet-loss=true; no reboot is requested before that"
     return Finding(Severity.BLOCKED, port.bdf, f"{what}; {observed.host_uses[port.bdf]}", remedy)
 
 
@@ -74,7 +71,9 @@ def _port(port: Port, wanted: Desired, observed: Observed) -> Iterator[Finding]:
         vfs = wanted.ports[port.bdf].get("NUM_OF_VFS")
         enough = vfs is None or vfs.matches(str(port.total_vfs))
         if observed.lockdown and enough:
-            what = f"{answer.reason}; it offers {port.total_vfs} VFs, and the rest is taken as it is"
+            what = (
+                f"{answer.reason}; it offers {port.total_vfs} VFs, and the other parameters are not checked"
+            )
             yield Finding(Severity.WARNING, port.bdf, what, answer.remedy)
         else:
             yield Finding(Severity.BLOCKED, port.bdf, answer.reason, answer.remedy)
@@ -84,17 +83,17 @@ def _port(port: Port, wanted: Desired, observed: Observed) -> Iterator[Finding]:
     changed = [str(setting) for setting, state in found.items() if state is State.SET]
     if answer.dpu and changed:
         what = f"the BlueField is in DPU mode, where its own system owns the firmware: {', '.join(changed)}"
-        remedy = "set it from the DPU, or take the port out of option devices; nothing is changed here"
+        remedy = "set it from the DPU, or remove the port from option devices; nothing is changed here"
         yield Finding(Severity.BLOCKED, port.bdf, f"{what} is not set", remedy)
 
 
 def _absent(bdf: str, found: dict[Setting, State]) -> Iterator[Finding]:
     for setting, state in found.items():
-        if state is not State.ABSENT or needless(setting):
+        if state is not State.ABSENT or ethernet.needless(setting):
             continue
         severity = Severity.BLOCKED if setting.required else Severity.WARNING
         what = f"the firmware does not offer {setting.name} ({setting.source})"
-        remedy = "drop it, or update the firmware; action query shows what there is"
+        remedy = "remove it, or update the firmware; action query shows what the firmware offers"
         if setting.gate:
-            remedy = f"set {setting.gate}=1 too, which shows it; else drop it"
+            remedy = f"also set {setting.gate}=1, which makes the firmware offer it, or remove it"
         yield Finding(severity, bdf, what, remedy)

@@ -1,23 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What no NIC can tell, kept across reboots: since which boot a parameter waits, and which burns failed.
+"""What no NIC reports, kept across reboots: since which boot a parameter waits, and which burns failed.
 
-It is the loop breaker. What still waits in another boot than the one that it was first seen in has had its
-reboot, and is never rebooted for again. An image whose burns failed is not burned again at every hook.
+It prevents reboot loops: what still waits in another boot than the one in which it was first seen has had its
+reboot, and never causes another one. An image whose burns failed is not burned again at every hook.
 """
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from hostnic.system import System
 
 PATH = "/var/lib/ovn-offload/nic-firmware.json"
 VERSION = 1
+FIRMWARE = "firmware"
+"""The name of the firmware's version among the parameters that wait for a restart."""
 
 
-@dataclass(frozen=True)
-class Waiting:
+class Waiting(NamedTuple):
     """A parameter whose next-boot value is not current yet.
 
     Attributes:
@@ -32,39 +32,37 @@ class Waiting:
     power_cycle: bool = False
 
 
-@dataclass(frozen=True)
-class Attempts:
+class Attempts(NamedTuple):
     """Burns of one image into one NIC, none of which is known to have succeeded.
 
     Attributes:
         version: of the image.
-        count: burns that were begun, counted before they begin: one that loses power is among them.
-        reason: why the last one failed; empty while it goes on, and when it was cut off.
+        tries: burns that were begun, counted before they begin: one that loses power is among them.
+        reason: why the last one failed; empty while it is under way, and when it was interrupted.
 
     """
 
     version: str
-    count: int
+    tries: int
     reason: str = ""
 
 
-@dataclass(frozen=True)
-class Record:
-    """By BDF and parameter; burns by NIC.
+class Record(NamedTuple):
+    """Parameters by BDF and name; burns, resets and attempts by NIC.
 
     Attributes:
         waiting: BDF to parameter name to what waits.
         burns: NIC to the version whose burn was begun and is not known to have ended.
         resets: NIC to the boot in which a reset of its firmware failed; there is no second one in that boot.
-        attempts: NIC to an image's sha256 to its burns. They stay while a NIC is gone: a failed burn may be
-            what took it off the bus.
+        attempts: NIC to an image's sha256 to its burns. They are kept while a NIC is gone: a failed burn may
+            be what took it off the bus.
 
     """
 
-    waiting: Mapping[str, Mapping[str, Waiting]] = field(default_factory=dict[str, Mapping[str, Waiting]])
-    burns: Mapping[str, str] = field(default_factory=dict[str, str])
-    resets: Mapping[str, str] = field(default_factory=dict[str, str])
-    attempts: Mapping[str, Mapping[str, Attempts]] = field(default_factory=dict[str, Mapping[str, Attempts]])
+    waiting: Mapping[str, Mapping[str, Waiting]] = {}
+    burns: Mapping[str, str] = {}
+    resets: Mapping[str, str] = {}
+    attempts: Mapping[str, Mapping[str, Attempts]] = {}
 
     def get(self, bdf: str, name: str) -> Waiting | None:
         """What is known of a parameter."""
@@ -76,24 +74,23 @@ class Record:
 
     def with_attempts(self, nic: str, digest: str, attempts: Attempts) -> "Record":
         """This record with the burns of one image into one NIC replaced."""
-        of_card = {**self.attempts.get(nic, {}), digest: attempts}
-        return replace(self, attempts={**self.attempts, nic: of_card})
+        of_nic = {**self.attempts.get(nic, {}), digest: attempts}
+        return self._replace(attempts={**self.attempts, nic: of_nic})
 
     def without_attempts(self, nic: str, version: str) -> "Record":
         """This record without burns of a version into a NIC: one of them succeeded."""
-        of_card = {key: each for key, each in self.attempts.get(nic, {}).items() if each.version != version}
+        of_nic = {key: each for key, each in self.attempts.get(nic, {}).items() if each.version != version}
         others = {slot: each for slot, each in self.attempts.items() if slot != nic}
-        return replace(self, attempts={**others, nic: of_card} if of_card else others)
+        return self._replace(attempts={**others, nic: of_nic} if of_nic else others)
 
     def with_burn(self, nic: str, version: str | None) -> "Record":
         """This record with the version whose burn into a NIC is not known to have ended; None for none."""
         others = {slot: begun for slot, begun in self.burns.items() if slot != nic}
-        return replace(self, burns={**others, nic: version} if version else others)
+        return self._replace(burns={**others, nic: version} if version else others)
 
-    def with_waiting(self, bdf: str, name: str, waiting: Waiting) -> "Record":
-        """This record with one more parameter of a port that waits."""
-        names = {**self.waiting.get(bdf, {}), name: waiting}
-        return replace(self, waiting={**self.waiting, bdf: names})
+    def with_waiting(self, bdf: str, more: Mapping[str, Waiting]) -> "Record":
+        """This record with more parameters of a port that wait."""
+        return self._replace(waiting={**self.waiting, bdf: {**self.waiting.get(bdf, {}), **more}})
 
     def power_cycle(self, nic: str, boot_id: str) -> bool:
         """The tool said in this boot that only a power cycle applies what waits, of any port of the NIC.
@@ -111,7 +108,7 @@ class Record:
 def read(system: System) -> Record:
     """The record; an empty one where there is none, or one that cannot be read."""
     try:
-        raw: object = json.loads(system.read(PATH))
+        raw: object = json.loads(system.files.read(PATH))
         return _decode(cast("dict[str, Any]", raw))
     except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return Record()
@@ -125,16 +122,34 @@ def write(system: System, record: Record) -> bool:
 
     """
     if record == Record():
-        if system.exists(PATH):
-            system.remove(PATH)
+        if system.files.exists(PATH):
+            system.files.remove(PATH)
             return True
         return False
-    content: dict[str, Any] = {"version": VERSION, **asdict(record)}
-    text = json.dumps(content, sort_keys=True, indent=1) + "\n"
-    if system.exists(PATH) and system.read(PATH) == text:
+    text = json.dumps(_encode(record), sort_keys=True, indent=1) + "\n"
+    if system.files.exists(PATH) and system.files.read(PATH) == text:
         return False
-    system.install(PATH, text.encode(), 0o600)
+    system.files.install(PATH, text.encode(), 0o600)
     return True
+
+
+def _encode(record: Record) -> dict[str, Any]:
+    return {
+        "version": VERSION,
+        "waiting": {
+            bdf: {name: each._asdict() for name, each in names.items()}
+            for bdf, names in record.waiting.items()
+        },
+        "burns": dict(record.burns),
+        "resets": dict(record.resets),
+        "attempts": {
+            nic: {
+                digest: {"version": each.version, "count": each.tries, "reason": each.reason}
+                for digest, each in images.items()
+            }
+            for nic, images in record.attempts.items()
+        },
+    }
 
 
 def _decode(raw: dict[str, Any]) -> Record:

@@ -1,26 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From options, other charms' requests and the NICs that are there to the settings of each port. Pure."""
+"""From options, other charms' requests and the host's NICs to the settings of each port. Pure."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 
-import ethernet
-from config import Options
+from config import PROFILES, Options
 from converge import Finding, Severity
 from desired import Desired, Setting
-from hostnic import selector
+from hostnic.devices import selector
+from hostnic.devices.pci import MAX_VFS_WITH_LAG
+from hostnic.devices.port import Nic, Port
+from hostnic.devices.selector import Auto, Entry
+from hostnic.firmware.mstdatabase import ADVANCED, Database, ValueRefused, plain
 from hostnic.handover import Handover
-from hostnic.inventory import Port
-from hostnic.mstdatabase import ADVANCED, Database, ValueRefused, plain
-from hostnic.nics import Nic
-from hostnic.pci import MAX_VFS_WITH_LAG
-from hostnic.selector import Auto, Entry
-from profiles import PROFILES
 
 OPTION = "option parameters"
 VFS = "NUM_OF_VFS"
 GATED = {"MAX_ACC_OUT_READ": ADVANCED}
-"""What holds without a database, too."""
+"""Known gates, for use without a database."""
 
 
 def _any_port(_: Port) -> bool:
@@ -31,7 +27,7 @@ AUTO = Auto(_any_port, "this host has no Mellanox NIC", "remove the charm here")
 
 
 def choose(entries: Sequence[Entry], nics: Sequence[Nic]) -> tuple[tuple[Nic, ...], list[Finding]]:
-    """The NICs whose ports ``entries`` name, all of them for none; and what ``entries`` name in vain.
+    """The NICs that ``entries`` select, all NICs without entries; and findings about names that match none.
 
     A NIC is chosen as a whole: its ports share most of their parameters.
     """
@@ -48,8 +44,8 @@ def resolve(
     """Decide what each port's firmware is set to.
 
     Returns:
-        The desired state, and findings: what does not exist, does not go together, or is asked for twice.
-        With a blocking finding the desired state must not be applied.
+        The desired state, and findings: names that do not exist, values that contradict each other, and
+        conflicting requests. With a blocking finding the desired state must not be applied.
 
     """
     chosen, findings = choose(options.selected, nics)
@@ -66,7 +62,7 @@ def resolve(
 def explicit(
     given: Mapping[str, str], nics: Iterable[Nic], database: Database, source: str
 ) -> tuple[Desired, tuple[Finding, ...]]:
-    """Just these settings on all of ``nics``; for actions."""
+    """Only these settings, on all of ``nics``; for actions."""
     findings = _unknown(given, database, source)
     ports: dict[str, dict[str, Setting]] = {}
     for nic in nics:
@@ -113,13 +109,8 @@ def _of_profiles(
             for each in _per_port(name, len(nic.ports)):
                 setting = _setting(each, text, f"profile {profile}", database, findings)
                 if setting:
-                    yield replace(setting, required=False)
+                    yield setting._replace(required=False)
     yield from _vfs(nic, options, others)
-
-
-def needless(setting: Setting) -> bool:
-    """Whether a NIC that lacks this parameter is as wanted anyway: one without LINK_TYPE is Ethernet only."""
-    return setting.name.startswith("LINK_TYPE_P") and str(setting.value) in ethernet.KEEPS["LINK_TYPE"]
 
 
 def _vfs(nic: Nic, options: Options, others: tuple[Handover, ...]) -> Iterator[Setting]:
@@ -142,7 +133,7 @@ def _of_others(
     database: Database,
     findings: list[Finding],
 ) -> Iterator[Setting]:
-    """Other charms' requests; what an option, or another charm before, says otherwise wins and is named."""
+    """Other charms' requests. Options and earlier charms take precedence; a finding names the conflict."""
     taken: dict[str, Setting] = {name: own for of_port in ports.values() for name, own in of_port.items()}
     for other in others:
         for port in nic.ports:
@@ -158,7 +149,7 @@ def _of_others(
                 elif own.value != setting.value:
                     what = f"{other.charm} needs {setting}, {own.source} says {own}, which is set"
                     findings.append(
-                        Finding(Severity.WARNING, nic.slot, what, "let both say the same, or drop one")
+                        Finding(Severity.WARNING, nic.slot, what, "set both to the same value, or remove one")
                     )
 
 
@@ -181,9 +172,9 @@ def _setting(
 
 
 def _place(nic: Nic, setting: Setting, database: Database, ports: Mapping[str, dict[str, Setting]]) -> None:
-    """Want it of the first port when the NIC shares it, else of each."""
+    """Add a setting to the first port if the NIC's ports share it, else to each port."""
     entry = database.get(setting.name)
-    shared = entry.per_card if entry else setting.name == VFS
+    shared = entry.per_nic if entry else setting.name == VFS
     for port in nic.ports[: 1 if shared else None]:
         ports[port.bdf][setting.name] = setting
 
@@ -195,14 +186,14 @@ def _per_port(name: str, count: int) -> tuple[str, ...]:
 
 
 def _unknown(given: Mapping[str, str], database: Database, source: str = OPTION) -> list[Finding]:
-    """Names that mstflint's database does not have: a warning, as databases age."""
+    """Names that mstflint's database does not have: a warning, since it may be older than the NIC."""
     findings: list[Finding] = []
     for name in given if database.entries else ():
         if database.get(name) is None:
             near = database.near(name)
             meant = f"; near: {', '.join(near)}" if near else ""
             what = f"mstflint's database has no {name}{meant}"
-            findings.append(Finding(Severity.WARNING, source, what, "correct it, unless the NIC knows it"))
+            findings.append(Finding(Severity.WARNING, source, what, "correct it, unless the NIC supports it"))
     return findings
 
 
@@ -217,17 +208,17 @@ def _too_few(nic: Nic, setting: Setting, ports: Mapping[str, Mapping[str, Settin
 
 
 def _rules(nic: Nic, ports: Mapping[str, Mapping[str, Setting]]) -> Iterator[Finding]:
-    """What does not go together, whatever the firmware offers."""
+    """Settings that contradict each other on any firmware."""
     wanted = {name: setting for settings in ports.values() for name, setting in settings.items()}
     for setting in wanted.values():
         gate = wanted.get(setting.gate)
         if gate is not None and gate.value == 0:
-            what = f"{setting} needs {setting.gate}=1, and {gate.source} says 0"
-            yield Finding(Severity.BLOCKED, setting.source, what, f"drop one of the two on {nic.short}")
+            what = f"{setting} needs {setting.gate}=1, but {gate.source} sets 0"
+            yield Finding(Severity.BLOCKED, setting.source, what, f"remove one of the two on {nic.short}")
     vfs, enabled = wanted.get(VFS), wanted.get("SRIOV_EN")
     if vfs and enabled and enabled.value == 0 and vfs.value:
         what = f"{vfs} ({vfs.source}) and SRIOV_EN=0 ({enabled.source}) contradict each other"
-        yield Finding(Severity.BLOCKED, nic.slot, what, "drop one of the two")
+        yield Finding(Severity.BLOCKED, nic.slot, what, "remove one of the two")
     if vfs and _count(vfs) > MAX_VFS_WITH_LAG and all(port.bond for port in nic.ports):
         what = f"{vfs}: some firmware refuses VF-LAG above {MAX_VFS_WITH_LAG} VFs, and the ports are bonded"
         yield Finding(Severity.WARNING, nic.slot, what, f"ask for {MAX_VFS_WITH_LAG} or fewer")

@@ -1,40 +1,48 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One look at the host: what is wanted, what is there, and the plan between them. Writes nothing."""
+"""Observe, select and plan in one call, as hooks and actions use them. Writes nothing."""
 
-from dataclasses import replace
 from typing import NamedTuple
 
-import changes
+import gpu
 import images
+import reset
 from activation import reboot_reasons, unset
+from changes import Reboot
 from config import Options
 from converge import Finding, Plan, Severity, StepError
 from desired import Desired
-from hostnic import users
-from hostnic.mstdatabase import Database
+from hostnic import handover
+from hostnic.devices import users
+from hostnic.firmware.mstdatabase import Database
+from hostnic.handover import Handover
 from hostnic.system import System
-from observe import Observed, ask, ask_flash, look_at_host, observe
+from observe import NAME, ask, ask_flash, observe
+from observed import Observed
 from plan import Policy, plan
 from preflight import lost_at_next_boot
 from selection import resolve
-from verify import verify
+from verify import registers, verify
 
 
 class Survey(NamedTuple):
-    """What one look at the host gives.
+    """What one survey of the host gives.
 
     Attributes:
-        wanted: what the options and the other charms lead to.
+        wanted: the desired state, from the options and the other charms' requests.
         observed: the host.
-        plan: the way from one to the other.
+        others: what the machine's other charms hand over.
+        gpudirect: what the profile of that name needs of the host.
+        plan: the steps from one to the other.
         policy: what the operator allows.
-        accepted: always: what the options do not find is a finding of its own.
-        boot_at_work: never: nothing at boot is waited for.
+        accepted: always True: names that match no device are findings.
+        boot_at_work: always False: no hook waits for the boot unit.
 
     """
 
     wanted: Desired
     observed: Observed
+    others: tuple[Handover, ...]
+    gpudirect: gpu.Host
     plan: Plan[System]
     policy: Policy
     accepted: bool = True
@@ -42,17 +50,17 @@ class Survey(NamedTuple):
 
     @property
     def reboot_reasons(self) -> tuple[str, ...]:
-        """Why this host needs a reboot, one phrase each; the same for the same change."""
+        """Why this host needs a reboot, one phrase each, which stays the same for the same change."""
         return (*reboot_reasons(self.wanted, self.observed, self.plan), *self._losses)
 
     @property
     def not_ready(self) -> str:
-        """What has to be in place before the reboot; empty when all is."""
+        """Why the reboot must wait; empty when it may take place."""
         if self._losses:
             return f"{self._losses[0]} would take Ethernet from a port that the host uses"
         if unset(self.plan):
             return "firmware parameters are not set yet"
-        return "a burn of firmware has not come to its end" if self.observed.record.burns else ""
+        return "a burn of firmware has not finished" if self.observed.record.burns else ""
 
     @property
     def _losses(self) -> tuple[str, ...]:
@@ -60,8 +68,9 @@ class Survey(NamedTuple):
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """What differs, worst things included."""
-        return verify(self.wanted, self.observed, self.plan, self.policy)
+        """What differs, with the plan's own findings."""
+        found = verify(self.wanted, self.observed, self.plan, self.policy)
+        return (*found, *registers(self.gpudirect))
 
 
 def survey(
@@ -78,8 +87,11 @@ def survey(
 
     """
     observed = observe(system)
-    wanted, findings = resolve(options, observed.nics, observed.others, database)
-    observed = look_at_host(system, ask(system, observed, wanted), wanted)
+    others, malformed = handover.read_others(system, NAME)
+    wanted, findings = resolve(options, observed.nics, others, database)
+    observed = ask(system, observed, wanted)
+    gpudirect = gpu.observe(system, wanted.ports, wanted.gpudirect)
+    findings = (*malformed, *gpudirect.unreadable, *findings)
     auto = options.firmware_policy == "auto"
     try:
         found = images.at_hand(system, options, resource) if auto else ()
@@ -89,11 +101,11 @@ def survey(
     observed = ask_flash(system, observed, wanted, found, every=bool(found))
     own = options.reboot_owner == "self"
     release = f"juju run {application if own else options.reboot_owner}/leader approve-reboot"
-    policy = Policy(reset=options.activation == "reset", burn=auto, release=release, own=own)
-    planned = plan(wanted, observed, policy, findings)
-    if any(isinstance(step.op, changes.ResetFirmware) for step in planned.steps):
-        # Looked at only now: hooks that reset nothing need not know.
+    policy = Policy(burn=auto, release=release, own=own)
+    host_steps = gpu.steps(gpudirect, wanted.ports, wanted.gpudirect)
+    planned = plan(wanted, observed, policy, findings, host_steps)
+    if options.activation == "reset" and any(isinstance(held.step.op, Reboot) for held in planned.held):
         ports = [port for nic in observed.nics for port in nic.ports]
-        observed = replace(observed, host_uses=users.of_ports(system, ports))
-        planned = plan(wanted, observed, policy, findings)
-    return Survey(wanted, observed, planned, policy)
+        observed = observed._replace(host_uses=users.of_ports(system, ports))
+        planned = reset.instead_of_reboots(planned, wanted, observed)
+    return Survey(wanted, observed, others, gpudirect, planned, policy)

@@ -4,27 +4,24 @@
 from collections.abc import Iterator
 
 import burning
+import gpu
 from activation import POWER_CYCLE, ineffective, ineffective_version
-from burning import FIRMWARE
 from charmkit.output import NEXT_HOOK
 from converge import Finding, Plan, Severity
-from desired import Desired, State
-from hostnic.mstflint import Flash
+from desired import Desired, State, chosen_nics, states
+from hostnic.firmware.mstflint import Flash
 from hostnic.system import System
-from observe import Observed
+from observed import Observed
 from plan import Policy
 from preflight import preflight, taking
-from states import chosen_nics, states
+from record import FIRMWARE
 
 
 def verify(wanted: Desired, observed: Observed, planned: Plan[System], policy: Policy) -> tuple[Finding, ...]:
-    """Differences per port, and the plan's own findings; those about one NIC with their full weight."""
+    """Differences per port, and the plan's own findings; those about one NIC with their full severity."""
     troubled = [finding for findings in preflight(wanted, observed).values() for finding in findings]
     if policy.burn:
-        nics = chosen_nics(wanted, observed)
-        troubled += burning.obstacles(
-            nics, observed.flashes, observed.images, observed.record, observed.burning
-        )
+        troubled += burning.obstacles(chosen_nics(wanted, observed), observed)
     about = {(finding.subject, finding.what) for finding in troubled}
     others = [finding for finding in planned.findings if (finding.subject, finding.what) not in about]
     return (
@@ -32,12 +29,11 @@ def verify(wanted: Desired, observed: Observed, planned: Plan[System], policy: P
         *troubled,
         *_differences(wanted, observed, policy),
         *_burns(observed, policy),
-        *_gpudirect(observed),
     )
 
 
 def _differences(wanted: Desired, observed: Observed, policy: Policy) -> Iterator[Finding]:
-    # preflight has said of these that no hook and no reboot is to bring them
+    # preflight reports these: neither a hook nor a reboot may apply them
     nics = chosen_nics(wanted, observed)
     taken = {setting for nic in nics for setting, *_ in taking(nic, wanted, observed)}
     for bdf in wanted.ports:
@@ -62,14 +58,13 @@ def _differences(wanted: Desired, observed: Observed, policy: Policy) -> Iterato
             yield Finding(Severity.BLOCKED, bdf, f"{why}: {', '.join(words)}", POWER_CYCLE)
 
 
-def _gpudirect(observed: Observed) -> Iterator[Finding]:
-    for wrong in observed.gpudirect.wrong:
+def registers(host: gpu.Host) -> Iterator[Finding]:
+    """Registers that are not as GPUDirect needs them."""
+    for wrong in host.wrong:
         what = f"{wrong.register} is {wrong.value:#x}, GPUDirect needs {wrong.wanted:#x}"
-        names = ", ".join(observed.gpudirect.instances[:3])
-        if names:
-            yield Finding(
-                Severity.WARNING, wrong.bdf, what, f"set at the next boot, as instances run: {names}"
-            )
+        if host.instances:
+            remedy = f"set at the next boot, as instances run: {', '.join(host.instances[:3])}"
+            yield Finding(Severity.WARNING, wrong.bdf, what, remedy)
         else:
             yield Finding(Severity.WAITING, wrong.bdf, what, NEXT_HOOK)
 
@@ -85,8 +80,8 @@ def _burns(observed: Observed, policy: Policy) -> Iterator[Finding]:
         flash = observed.flashes.get(nic.slot)
         known = observed.record.get(nic.ports[0].bdf, FIRMWARE)
         if isinstance(flash, str) and known:
-            what = f"whether firmware {known.value} runs, which was burned, cannot be told: {flash}"
-            yield Finding(Severity.WARNING, nic.slot, what, "asked again at the next hook")
+            what = f"cannot tell whether the burned firmware {known.value} runs: {flash}"
+            yield Finding(Severity.WARNING, nic.slot, what, "read again at the next hook")
         if not isinstance(flash, Flash) or flash.version == flash.running:
             continue
         what = f"firmware {flash.version} is in flash, {flash.running} runs"

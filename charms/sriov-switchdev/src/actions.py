@@ -9,12 +9,13 @@ from typing import Any, cast
 
 from charmkit.output import Table
 from desired import Desired
-from hostnic import flows, inventory, ovs
-from hostnic.flows import Flow, Surroundings
-from hostnic.model import Pf
+from hostnic.devices.model import Pf
+from hostnic.devices.port import representors_of
+from hostnic.network import flows, ovs
+from hostnic.network.flows import Flow, Surroundings
 from hostnic.system import Link, System
-from observe import NextBoot, Observed, next_boot
-from steps import vf_lag
+from observe import next_boot
+from observed import NextBoot, Observed
 
 NO_FLOW = "no flow: its instance has sent nothing yet, or flows ended (max-idle)"
 
@@ -38,7 +39,7 @@ def _device(pf: Pf, wanted: Desired, after: NextBoot) -> dict[str, str]:
         "offered": str(pf.port.total_vfs),
         "next boot": str(after.vfs) if after.vfs is not None else "unknown",
         "mode": pf.eswitch_mode or "-",
-        "vf-lag": {True: "active", False: "no", None: "unknown"}[vf_lag(pf)],
+        "vf-lag": {True: "active", False: "no", None: "unknown"}[pf.lag.vf_lag],
         "wanted": f"{port.num_vfs} VFs" if port else "not selected",
     }
 
@@ -53,7 +54,7 @@ def offload(system: System, wanted: Desired, observed: Observed) -> Table:
 
     """
     settings = ovs.settings(system)
-    links = system.links()
+    links = system.links.all()
     around = Surroundings(
         hw_offload=settings.hw_offload,
         tc_policy=settings.tc_policy,
@@ -63,7 +64,7 @@ def offload(system: System, wanted: Desired, observed: Observed) -> Table:
     found = flows.parse(ovs.dump_flows(system, "all"))
     rows: list[dict[str, str]] = []
     for port in wanted.ports:
-        for link in inventory.representors(links, port.bdf):
+        for link in representors_of(links, port.bdf):
             what = f"{port.bdf} {link.port_name}"
             rows.append(_row(link.name, what, [flow for flow in found if flow.in_port == link.name], around))
     known = {row["in port"] for row in rows}
@@ -96,7 +97,7 @@ def _internal(system: System, links: Sequence[Link], encap_ip: str | None) -> bo
     if encap_ip is None:
         return False
     internal = {link.name for link in links if link.kind == "openvswitch"}
-    shown = cast("list[dict[str, Any]]", json.loads(system.run(["ip", "-json", "address", "show"])))
+    shown = cast("list[dict[str, Any]]", json.loads(system.query(["ip", "-json", "address", "show"])))
     return any(
         {item.get("ifname"), item.get("link")} & internal
         for item in shown

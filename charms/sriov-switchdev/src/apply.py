@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import live
 import record
-from converge import Outcome, Plan, StepError, execute
+from converge import Plan, StepError
+from converge.execute import Outcome, execute
 from hostnic.system import HostStep, System
 
 

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the boot units run from the boot copy: ``early``, ``bind``, ``fallback``; ``revert`` is the timer's.
 
-early     before the network: VFs created unbound, switchdev mode. Whatever fails, the NIC that it
-          concerns is left in legacy mode with zero VFs (VFs in legacy mode would match Nova's
-          whitelist and fail every plug), and the network comes up.
+early     before the network: VFs created unbound, switchdev mode. A NIC on which a step fails is
+          left in legacy mode with zero VFs (VFs in legacy mode would match Nova's whitelist and
+          fail every plug), and the network comes up.
 bind      when the bond has formed: waits for VF-LAG, then binds the VFs, before instances start.
-fallback  after early did not come to its end (crash, timeout): the same legacy mode with zero VFs.
+fallback  if early did not finish (crash, timeout): the same legacy mode with zero VFs.
 revert    an armed live change was not confirmed in time.
 
 The outcome is kept for the charm's status (record.py).
@@ -14,18 +14,19 @@ The outcome is kept for the charm's status (record.py).
 import sys
 from collections.abc import Iterable, Sequence
 
-import changes
+import bootfile
 import desired
 import record
 import steps as nic
-from converge import Plan, StepError, execute
+from converge import Plan, StepError
+from converge.execute import execute
 from desired import Desired, Port
-from hostnic import discover, ops
+from hostnic.devices import discover
+from hostnic.devices.model import Host
 from hostnic.machine import Machine
-from hostnic.model import Host
-from hostnic.ops.waiting import until
+from hostnic.ops import until
 from hostnic.system import HostStep, System
-from record import Trouble
+from observed import Trouble
 from steps import Work
 
 DEVICES_DEADLINE = 60.0
@@ -52,13 +53,13 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def early(system: System) -> tuple[Trouble, ...]:
-    """VFs and switchdev mode of every NIC, before the network; one NIC's failure leaves the others alone."""
+    """VFs and switchdev mode of every NIC, before the network; a NIC that fails does not stop the others."""
     record.write_boot(system, "early", "running")
     wanted, troubles = _load(system)
     host, late = _await_ports(system, wanted)
     troubles += late
     for number, ports in enumerate(wanted.nics().values()):
-        if number:  # the NIC before it took seconds, in which a bond may have come
+        if number:  # the previous NIC took seconds, in which a bond may have appeared
             host = discover.observe(system)
         troubles += _early_nic(system, wanted, ports, host)
     record.write_boot(system, "early", "failed" if troubles else "done", tuple(troubles))
@@ -66,7 +67,7 @@ def early(system: System) -> tuple[Trouble, ...]:
 
 
 def bind(system: System) -> tuple[Trouble, ...]:
-    """Bind the VFs of each NIC that early has prepared, when its VF-LAG is active."""
+    """Bind the VFs of each NIC that early has prepared, once its VF-LAG is active."""
     record.write_boot(system, "bind", "running")
     try:
         wanted, troubles = _load(system)
@@ -81,7 +82,7 @@ def bind(system: System) -> tuple[Trouble, ...]:
 
 
 def fallback(system: System) -> tuple[Trouble, ...]:
-    """Early did not come to its end: bring every NIC that it left half way to legacy mode with zero VFs."""
+    """Bring every NIC that an unfinished early left half way to legacy mode with zero VFs."""
     found = record.read_boot(system).phases.get("early")
     if found is None or found.state != "running":
         return ()
@@ -102,48 +103,44 @@ def revert(system: System) -> tuple[Trouble, ...]:
         return ()
     import live  # not at boot: the network waits for it
 
-    why = f"it was not confirmed within {live.PATIENCE} s"
+    why = f"it was not confirmed within {live.TIMEOUT_S} s"
     problems = live.revert(system, why)
     return tuple(Trouble("revert", problem, "look at the node's console") for problem in problems)
 
 
 def to_legacy(system: System, pairs: Sequence[Work]) -> list[Trouble]:
-    """Bring ports to legacy mode with zero VFs, each as far as it lets; what did not work.
+    """Bring ports to legacy mode with zero VFs, each as far as possible; return what did not work.
 
-    Autoprobe stays off: VFs that the firmware brings after all remain unbound.
+    Autoprobe stays off: VFs that appear after all remain unbound.
     """
+    from hostnic.ops.eswitch import SetEswitchMode
+    from hostnic.ops.vf import DestroyVfs, UnbindVfs
+
     troubles: list[Trouble] = []
     for port, _ in pairs:
         bdf = port.bdf
-        for op in (
-            changes.UnbindVfs(bdf),
-            ops.SetEswitchMode(bdf, "legacy"),
-            ops.DestroyVfs(bdf),
-        ):
+        for op in (UnbindVfs(bdf), SetEswitchMode(bdf, "legacy"), DestroyVfs(bdf)):
             try:
                 op.run(system)
-            except StepError as error:
-                troubles.append(
-                    Trouble(bdf, f"fallback to legacy mode with zero VFs: {error.reason}", error.remedy)
-                )
-            except OSError as error:
-                troubles.append(Trouble(bdf, f"fallback to legacy mode with zero VFs: {error}"))
+            except (StepError, OSError) as error:
+                what, remedy = f"fallback to legacy mode with zero VFs: {error}", getattr(error, "remedy", "")
+                troubles.append(Trouble(bdf, what, remedy))
     return troubles
 
 
 def _load(system: System) -> tuple[Desired, list[Trouble]]:
     """The desired state that the last hook left, and what is wrong with it."""
     try:
-        return desired.from_json(system.read(desired.PATH)), []
+        return bootfile.from_json(system.files.read(desired.PATH)), []
     except FileNotFoundError:
         return Desired(), []
     except (OSError, ValueError) as error:
-        trouble = Trouble(desired.PATH, str(error), "the next hook of the charm writes it anew")
+        trouble = Trouble(desired.PATH, str(error), "the next hook of the charm rewrites it")
         return Desired(), [trouble]
 
 
 def _await_ports(system: System, wanted: Desired) -> tuple[Host, list[Trouble]]:
-    """Wait until every port has its driver and its netdev; the host as it was at the last look."""
+    """Wait until every port has its driver and its netdev; return the host as read last."""
     hosts: list[Host] = []
     missing: list[Port] = []
 
@@ -173,12 +170,8 @@ def _early_nic(system: System, wanted: Desired, ports: Sequence[Port], host: Hos
     steps = nic.unbind(pairs)
     for port, pf in pairs:
         steps += nic.create(port, pf, wanted.steering_mode, host_network=False)
-    outcome = execute(Plan(tuple(steps)), system, _announce)
-    if outcome.finding is None:
-        return []
-    failed = outcome.finding
-    trouble = Trouble(failed.subject, f"the boot step {failed.what}", failed.remedy)
-    return [trouble, *to_legacy(system, _pairs(discover.observe(system), ports))]
+    failed = _run(system, steps)
+    return [*failed, *to_legacy(system, _pairs(discover.observe(system), ports))] if failed else []
 
 
 def _bind_nic(system: System, wanted: Desired, work: Sequence[Work]) -> list[Trouble]:
@@ -190,33 +183,28 @@ def _bind_nic(system: System, wanted: Desired, work: Sequence[Work]) -> list[Tro
         troubles += _await_lag(system, pairs)
     if troubles and wanted.lag_required:
         return troubles
-    for step in nic.bind(pairs, anew=True):
-        outcome = execute(Plan((step,)), system, _announce)
-        if outcome.finding is not None:
-            failed = outcome.finding
-            troubles.append(Trouble(failed.subject, f"the boot step {failed.what}", failed.remedy))
+    for step in nic.bind(pairs, after_change=True):  # one by one: a failure must not keep other VFs unbound
+        troubles += _run(system, [step])
     return troubles
 
 
 def _await_lag(system: System, pairs: Sequence[Work]) -> list[Trouble]:
-    """Wait for the bond and then for the NIC's own."""
+    """Wait for the kernel's bond, then for VF-LAG."""
 
     def together() -> bool:
-        masters = {link.name: link.master for link in system.links()}
+        masters = {link.name: link.master for link in system.links.all()}
         return all(masters.get(pf.netdev or port.netdev) == port.bond for port, pf in pairs)
 
     if any(pf.bond != port.bond for port, pf in pairs):
         until(system, together, BOND_DEADLINE)
-    outcome = execute(Plan((nic.await_lag(pairs, LAG_DEADLINE),)), system, _announce)
-    if outcome.finding is None:
-        return []
-    failed = outcome.finding
-    return [Trouble(failed.subject, f"the boot step {failed.what}", failed.remedy)]
+    return _run(system, [nic.await_lag(pairs, LAG_DEADLINE)])
 
 
 def _pairs(host: Host, ports: Iterable[Port]) -> list[Work]:
-    return [(port, pf) for port in ports if (pf := host.pf(port.bdf)) and pf.port.driver == "mlx5_core"]
+    return [(port, pf) for port, pf in nic.pairs_of(host, ports) if pf.port.driver == "mlx5_core"]
 
 
-def _announce(step: HostStep) -> None:
-    print(step.what, flush=True)
+def _run(system: System, steps: Sequence[HostStep]) -> list[Trouble]:
+    """Run the steps up to the first that fails, which is the trouble."""
+    failed = execute(Plan(tuple(steps)), system, lambda step: print(step.what, flush=True)).finding
+    return [Trouble(failed.subject, f"the boot step {failed.what}", failed.remedy)] if failed else []

@@ -11,19 +11,21 @@ import record
 from charmkit import packages
 from charmkit.host import Announce, HostReconciler
 from charmkit.output import Output, Table
-from charmkit.reboot import Mode, Need
-from charmkit.reboot import Policy as RebootPolicy
-from charmkit.reboot_ops import RollingReboot
+from charmkit.reboot.rolling import RollingReboot
+from charmkit.reboot.state import Mode, Need, RebootPolicy
 from charmkit.reconcile import Removed, answer, load_config, load_params
 from config import Options
-from converge import Finding, Outcome, Plan, execute, unfinished
+from converge import Finding, Plan, unfinished
+from converge.execute import Outcome, execute
 from desired import Desired
+from files import removal
 from hostnic import handover
 from hostnic.handover import Handover
 from hostnic.machine import Machine
 from hostnic.system import System
-from observe import Observed, observe
-from plan import reboot_reasons, removal
+from observe import observe
+from observed import Observed
+from plan import reboot_reasons
 from survey import Survey, survey
 
 NAME = "sriov-switchdev"
@@ -88,11 +90,12 @@ class SriovSwitchdevCharm(ops.CharmBase):
         """Take away what the charm installed; the NIC stays as it is, without an unconfirmed change."""
         problems: list[str] = []
         if record.armed(self.system):
-            import live  # nobody would confirm it any more, and its timer runs what is removed here
+            import live  # nothing would confirm it any more, and its timer runs the code that is removed here
 
             for problem in live.revert(self.system, "the charm was removed"):
                 problems.append(f"an unconfirmed live change is not undone, its timer tries again: {problem}")
-        outcome = execute(removal(observe(self.system)), self.system)
+        observed = observe(self.system)
+        outcome = execute(removal(observed.installed, observed.armed), self.system)
         if outcome.finding:
             problems.append(outcome.finding.sentence())
         return Removed("removed; the NIC's VFs vanish at the next boot of this host", problems)

@@ -4,8 +4,8 @@
 from dataclasses import dataclass
 
 from charmkit.options import check, option
-from hostnic import selector
-from hostnic.pci import MAX_VFS
+from hostnic.devices import selector
+from hostnic.devices.pci import MAX_VFS
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What this host's ports shall be: decided in a hook, kept in a file, brought about again at each boot."""
 
+import hashlib
 import json
 from typing import NamedTuple
-
-from converge.document import read_json
-from converge.shape import Flag, InvalidValue, Listing, OrNull, Record, Text, Whole, Word
-from hostnic import pci
 
 PATH = "/etc/ovn-offload/sriov-switchdev.json"
 VERSION = 1
@@ -62,45 +59,11 @@ class Desired(NamedTuple):
         return nics
 
     def to_json(self) -> str:
-        """The text of the file at ``PATH``."""
+        """The text of the file at ``PATH``, which bootfile.py reads."""
         content = {**self._asdict(), "version": VERSION, "ports": [port._asdict() for port in self.ports]}
         return json.dumps(content, indent=1, sort_keys=True) + "\n"
 
-
-_NAME = Text(r"[^\s/:]{1,15}", "the name of a network device")
-_PORT = Record(
-    Port,
-    {
-        "bdf": pci.ADDRESS,
-        "netdev": _NAME,
-        "num_vfs": Whole(1, 0xFFFF, "a number of VFs"),
-        "bond": OrNull(_NAME),
-        "lag": Flag(),
-    },
-    required=["bdf", "netdev", "num_vfs"],
-    lenient=True,
-)
-_DESIRED = Record(
-    Desired,
-    {
-        "ports": Listing(_PORT, "ports"),
-        "steering_mode": OrNull(Word(("smfs", "dmfs"))),
-        "lag_required": Flag(),
-    },
-    required=["ports"],
-    lenient=True,
-)
-
-
-def from_json(text: str) -> Desired:
-    """Read what :meth:`Desired.to_json` wrote; fields that this version does not know are passed over.
-
-    Raises:
-        InvalidValue: names the place, the value and what is allowed.
-
-    """
-    wanted = read_json(text, VERSION, _DESIRED)
-    bdfs = [port.bdf for port in wanted.ports]
-    if len(set(bdfs)) != len(bdfs):
-        raise InvalidValue("ports", bdfs, "each port once")
-    return wanted
+    @property
+    def digest(self) -> str:
+        """A short name of this state, for records."""
+        return hashlib.sha256(self.to_json().encode()).hexdigest()[:16]

@@ -4,11 +4,16 @@
 import re
 
 import desired
+import record
+from converge import Plan
 from desired import Desired
-from hostnic import units
-from hostnic.bootcopy import BootCopy
+from hostnic.boot import Installed, installed, units
+from hostnic.boot.bootcopy import BootCopy
+from hostnic.system import HostStep, System
 
-COPY = BootCopy("sriov-switchdev", ("boot", "changes", "desired", "files", "live", "record", "steps"))
+COPY = BootCopy(
+    "sriov-switchdev", ("boot", "bootfile", "desired", "files", "live", "observed", "record", "steps")
+)
 """What the units run of this charm: nothing that speaks to Juju or reads options."""
 
 EARLY = "ovn-offload-sriov-early.service"
@@ -92,3 +97,17 @@ def wanted_files(wanted: Desired) -> dict[str, str]:
 
 PATHS = (desired.PATH, RULE, units.path(EARLY), units.path(BIND))
 """Every small file, in the order of removal."""
+
+
+def install_steps(wanted: Desired, found: Installed) -> list[HostStep]:
+    """The steps that put on disk what the next boot needs; they disturb nothing that runs."""
+    return installed.steps(found, COPY, wanted_files(wanted), UNITS, desired.PATH)
+
+
+def removal(found: Installed, armed: bool) -> Plan[System]:
+    """The steps that remove what the charm installed; the NIC stays as it is until the next boot.
+
+    An armed timer keeps what it needs to restore the previous state.
+    """
+    directories = () if armed else (COPY.directory, record.DIRECTORY)
+    return Plan(tuple(installed.removal(found, UNITS, PATHS, directories)))

@@ -2,34 +2,40 @@
 """A change of a node's network as a confirmed commit: timer, change, confirmation or the previous state.
 
 Before the first cut the previous state is kept below /run and a systemd timer is armed. When the
-gateway and the controller that answered before answer again, the timer is stopped. When they do not,
-or when the hook dies half way, the previous state is restored, by the hook or by the timer.
+gateway and the controller that answered before answer again, the timer is stopped. If they do not,
+or if the hook dies half way, the hook or the timer restores the previous state.
 """
 
 import contextlib
 import json
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
-from typing import Any, cast
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any, NamedTuple, cast
 
 import files
 import record
-from changes import BindVfs, UnbindVfs
-from converge import StepError
-from hostnic import discover, reachability
-from hostnic.model import Host, Pf
-from hostnic.ops import CreateVfs, DestroyVfs, JoinBond, LeaveBond, RemoveFile, SetAutoprobe, SetEswitchMode
-from hostnic.ops.bonding import MEMBER_DEADLINE
-from hostnic.system import System
+from converge import Disruption, Step, StepError
+from desired import Desired
+from hostnic.devices import discover
+from hostnic.devices.model import Host, Pf
+from hostnic.network import reachability
+from hostnic.ops.bonding import JoinBond, LeaveBond
+from hostnic.ops.eswitch import SetEswitchMode
+from hostnic.ops.files import RemoveFile
+from hostnic.ops.members import MEMBER_DEADLINE
+from hostnic.ops.vf import BindVfs, CreateVfs, DestroyVfs, SetAutoprobe, UnbindVfs
+from hostnic.system import HostStep, System
+from observed import Observed
+from steps import is_binding, pairs_of
 
 TIMER = "ovn-offload-sriov-revert"
-PATIENCE = 600
-"""Seconds until the timer restores. Longer than the slowest change; for a hook that died, as one
-port stays in the bond all the while."""
+TIMEOUT_S = 600
+"""Until the timer restores the previous state. Longer than the slowest change: it is for a hook that died,
+and one port stays in the bond meanwhile."""
 
 
-@dataclass(frozen=True)
-class PortState:
+class PortState(NamedTuple):
     """One port as it was before the change."""
 
     bdf: str
@@ -41,7 +47,7 @@ class PortState:
 
 
 def state_of(pf: Pf, bond: str | None) -> PortState:
-    """What a restore brings back; ``bond`` is where the port belongs, even if it is out of it now."""
+    """What a restore needs; ``bond`` is where the port belongs, even if it is out of it now."""
     mode = pf.eswitch_mode or "legacy"
     return PortState(pf.bdf, pf.netdev or "", mode, pf.port.num_vfs, pf.autoprobe, bond)
 
@@ -62,7 +68,7 @@ class Arm:
     controllers: tuple[str, ...] = ()
 
     def run(self, system: System) -> None:
-        """Refuse when nobody answers now: then nothing could confirm the change."""
+        """Refuse if no address answers now: then nothing could confirm the change."""
         answering = reachability.baseline(system, self.controllers)
         if not answering:
             asked = (*reachability.gateways(system), *self.controllers)
@@ -71,10 +77,10 @@ class Arm:
                 "so that a live change could not be confirmed",
                 "let them answer, or let a reboot do it: allow-live=false and approve-reboot",
             )
-        # A state that a hook left unconfirmed when it died is the one to go back to.
+        # If a hook died before its confirmation, the state before that hook is the one to restore.
         before = _kept(system)[0] if record.armed(system) else self.before
-        kept = {"ports": [asdict(port) for port in before], "answering": answering, "target": self.target}
-        system.install(record.PREVIOUS, json.dumps(kept, indent=1).encode(), 0o600)
+        kept = {"ports": [port._asdict() for port in before], "answering": answering, "target": self.target}
+        system.files.install(record.PREVIOUS, json.dumps(kept, indent=1).encode(), 0o600)
         _stop_timer(system)
         system.run(
             [
@@ -82,7 +88,7 @@ class Arm:
                 "--quiet",
                 "--collect",
                 f"--unit={TIMER}",
-                f"--on-active={PATIENCE}",
+                f"--on-active={TIMEOUT_S}",
                 *files.COPY.command.split(),
                 "revert",
             ]
@@ -91,7 +97,7 @@ class Arm:
 
 @dataclass(frozen=True)
 class Confirm:
-    """See that whoever answered before answers again, and stop the timer."""
+    """See that the addresses that answered before answer again, and stop the timer."""
 
     deadline: float = MEMBER_DEADLINE
 
@@ -104,14 +110,60 @@ class Confirm:
         _disarm(system)
 
 
+def guarded(
+    steps: Iterable[HostStep], wanted: Desired, observed: Observed, controllers: tuple[str, ...]
+) -> tuple[HostStep, ...]:
+    """Put what cuts the node's network between an armed timer and its confirmation. Pure.
+
+    VFs are bound after the confirmation.
+
+    Args:
+        steps: those of all NICs, NIC after NIC.
+        wanted: the desired state.
+        observed: the host; a timer that a hook left armed when it died is confirmed, too.
+        controllers: addresses of the Juju controller's machines.
+
+    """
+    nics, found, confirmed = wanted.nics(), list[HostStep](), False
+
+    def nic_of(step: HostStep) -> str:
+        return next(slot for slot in nics if step.key.startswith(slot))
+
+    for slot, group in groupby(steps, nic_of):
+        chain = list(group)
+        if all(step.disruption <= Disruption.LINK_FLAP for step in chain):
+            found += chain
+            continue
+        confirmed = True
+        before = tuple(state_of(pf, port.bond) for port, pf in pairs_of(observed.host, nics[slot]))
+        what = f"arm a timer that restores {slot} in {TIMEOUT_S} s"
+        why = "the node's network is about to change"
+        op = Arm(before, wanted.digest, controllers)
+        binding = next((n for n, step in enumerate(chain) if is_binding(step)), len(chain))
+        found += [
+            Step(f"{slot}/arm", what, why, Disruption.NONE, op),
+            *chain[:binding],
+            _confirm(f"{slot}/", "the node's network has changed"),
+            *chain[binding:],
+        ]
+    if observed.armed and not confirmed:
+        found.append(_confirm("", "the hook that changed the node's network did not come to its end"))
+    return tuple(found)
+
+
+def _confirm(prefix: str, why: str) -> HostStep:
+    what = "see that gateway and controller answer, and stop the timer"
+    return Step(f"{prefix}confirm", what, why, Disruption.NONE, Confirm())
+
+
 def after_failure(system: System) -> str:
     """Bring the node back after a step failed between arming and confirmation.
 
-    Ports rejoin their bonds; if the node answers then, what was reached so far stays for the next
-    reconcile to finish. Otherwise the previous state is restored.
+    Ports rejoin their bonds. If the node answers then, the next hook finishes the rest; otherwise the
+    previous state is restored.
 
     Returns:
-        What was done, as an insertion in a sentence.
+        What was done, to append to a sentence.
 
     """
     ports, _, target = _kept(system)
@@ -133,10 +185,10 @@ def after_failure(system: System) -> str:
 
 
 def revert(system: System, why: str) -> list[str]:
-    """Restore the previous state as far as the machine lets, and record ``why``.
+    """Restore the previous state as far as possible, and record ``why``.
 
     Returns:
-        What did not work; the timer stays armed then and tries again.
+        What did not work; in that case the timer stays armed and tries again.
 
     """
     ports, _, target = _kept(system)
@@ -182,7 +234,7 @@ def _way_back(
 
 
 def _kept(system: System) -> tuple[list[PortState], list[str], str]:
-    kept = cast("dict[str, Any]", json.loads(system.read(record.PREVIOUS)))
+    kept = cast("dict[str, Any]", json.loads(system.files.read(record.PREVIOUS)))
     return [PortState(**port) for port in kept["ports"]], list(kept["answering"]), str(kept["target"])
 
 

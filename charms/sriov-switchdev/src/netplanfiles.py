@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """netplan's files that set VFs or eswitch modes, as the charm itself does: a second writer.
 
-``netplan apply`` and netplan's boot service create VFs anew where their number differs, in use or not.
+``netplan apply`` and netplan's boot service replace all VFs where their number differs, even VFs in use.
 
 The files are read with PyYAML, which ops has loaded already, in whatever style they are written: no process,
 so that a hook on a host in order starts none, and each finding names its file. Boot never reads them.
 """
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import yaml
 from converge import Finding, Severity
 from hostnic.system import System
+from observed import Writer
 
 OVN_CHASSIS_FILE = "/etc/netplan/150-charm-ovn.yaml"
 KEYS = ("virtual-function-count", "embedded-switch-mode", "delay-virtual-functions-rebind", "link")
@@ -24,26 +24,13 @@ ETC, RUN, LIB = "/etc/netplan", "/run/netplan", "/lib/netplan"
 _MERGE = "<<"
 
 
-class Writer(NamedTuple):
-    """A file that sets what the charm sets.
-
-    Attributes:
-        path: the file.
-        keys: those of :data:`KEYS` that it has, in that order; of ovn-chassis' file perhaps none.
-
-    """
-
-    path: str
-    keys: tuple[str, ...] = ()
-
-
 def second_writers(system: System) -> tuple[tuple[Writer, ...], tuple[Finding, ...]]:
     """The files that set VFs or eswitch modes, and a finding for each that could but cannot be read."""
     writers: list[Writer] = []
     findings: list[Finding] = []
     for path in _paths(system, findings):
         try:
-            text = system.read(path)
+            text = system.files.read(path)
             document = _first_document(text) if _may_set(path, text) else None
         except FileNotFoundError:
             continue
@@ -67,7 +54,7 @@ def _paths(system: System, findings: list[Finding]) -> Iterator[str]:
     names: dict[str, list[str]] = {}
     for directory in (ETC, RUN, LIB):
         try:
-            names[directory] = sorted(system.listdir(directory))
+            names[directory] = sorted(system.files.listdir(directory))
         except (FileNotFoundError, NotADirectoryError):
             names[directory] = []
         except OSError as error:
@@ -83,8 +70,8 @@ def _paths(system: System, findings: list[Finding]) -> Iterator[str]:
 def _may_set(path: str, text: str) -> bool:
     """Whether the file is worth parsing, which takes some 2 ms for each KiB in every hook.
 
-    Never wrong about a file that sets something: YAML can hide a word only behind an escape, which has a
-    backslash, or in UTF-16, which has NUL bytes.
+    Misses no file that sets something: YAML can hide a key only behind an escape, which has a backslash, or
+    in UTF-16, which has NUL bytes.
     """
     words = (ETHERNETS,) if path == OVN_CHASSIS_FILE else KEYS
     return any(word in text for word in (*words, "\\", "\0"))
@@ -94,7 +81,7 @@ def _first_document(text: str) -> yaml.Node | None:
     """The document that netplan reads of a file; None when there is none.
 
     Raises:
-        ValueError: the file is no YAML; without the file's own text, which may hold passwords.
+        ValueError: the file is not YAML; the message leaves out its text, which may hold passwords.
 
     """
     try:
@@ -115,7 +102,7 @@ def _unreadable(path: str, error: OSError | ValueError) -> Finding:
         Severity.BLOCKED,
         path,
         f"cannot be read ({why}), and may set VFs or eswitch modes too",
-        "mend it (netplan get shows what netplan says of it); do not run netplan apply",
+        "fix it (netplan get shows netplan's own error); do not run netplan apply",
     )
 
 

@@ -1,63 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """Read what the plan needs to know about this host. Never writes; spawns no process on a converged host."""
 
-from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from collections.abc import Iterator
 
+import bootfile
 import desired
 import files
 import netplanfiles
 import record
 from converge import Finding, Severity
 from desired import Desired
-from hostnic import discover, installed, users
-from hostnic.installed import Installed
-from hostnic.model import Host, Vf
+from hostnic.boot import installed
+from hostnic.devices import discover, users
+from hostnic.devices.model import Host, Vf
 from hostnic.system import System
-from netplanfiles import Writer
-from steps import lag_missing, needs_work
+from observed import NextBoot, Observed
+from steps import lag_missing, needs_work, pairs_of
 
 NETWORKD_DIRECTORIES = ("/etc/systemd/network", "/run/systemd/network")
-
-
-class NextBoot(NamedTuple):
-    """VFs that the firmware of one port will offer after the next boot, or why that is unknown."""
-
-    vfs: int | None
-    reason: str = ""
-
-
-class Observed(NamedTuple):
-    """The host, what the charm has installed on it, and what happened since this boot.
-
-    Attributes:
-        host: NICs and bonds.
-        now: monotonic seconds.
-        previous: the desired state that was installed last.
-        installed: what the charm keeps on disk for the next boot.
-        boot: what the boot units did.
-        live: what live changes did.
-        armed: a live change waits for its confirmation.
-        declared_bonds: BDF to bond as networkd is configured; read only while a port is out of its bond.
-        vf_writers: netplan files that set VFs or eswitch modes.
-        host_network: netdevs of PFs outside a bond that carry the host's own network.
-        next_boot: by BDF, for ports that offer too few VFs now.
-        findings: what could not be read.
-
-    """
-
-    host: Host
-    now: float = 0.0
-    previous: Desired | None = None
-    installed: Installed = Installed()
-    boot: record.BootRecord = record.BootRecord()
-    live: record.LiveRecord = record.LiveRecord()
-    armed: bool = False
-    declared_bonds: Mapping[str, str] = {}
-    vf_writers: tuple[Writer, ...] = ()
-    host_network: frozenset[str] = frozenset()
-    next_boot: Mapping[str, NextBoot] = {}
-    findings: tuple[Finding, ...] = ()
 
 
 def observe(system: System) -> Observed:
@@ -85,13 +45,10 @@ def observe(system: System) -> Observed:
 def ask_firmware(system: System, observed: Observed, wanted: Desired) -> Observed:
     """Add what the firmware offers after the next boot, for ports that offer too few VFs now.
 
-    The only reading that may spawn processes on a host that is otherwise in order.
+    Nothing else that is read may spawn a process on a host that is in order otherwise.
     """
-    short = [
-        port.bdf
-        for port in wanted.ports
-        if (pf := observed.host.pf(port.bdf)) and pf.port.total_vfs < port.num_vfs
-    ]
+    pairs = pairs_of(observed.host, wanted.ports)
+    short = [port.bdf for port, pf in pairs if pf.port.total_vfs < port.num_vfs]
     return observed._replace(next_boot={bdf: next_boot(system, bdf) for bdf in short})
 
 
@@ -102,7 +59,7 @@ def ask_host(system: System, observed: Observed, wanted: Desired) -> Observed:
     """
     at_stake: set[str] = set()
     for ports in wanted.nics().values():
-        pairs = [(port, pf) for port in ports if (pf := observed.host.pf(port.bdf))]
+        pairs = pairs_of(observed.host, ports)
         if any(needs_work(port, pf) for port, pf in pairs) or lag_missing(pairs):
             at_stake.update(vf.netdev for _, pf in pairs for vf in pf.vfs if vf.netdev and not vf.users)
     if not at_stake:
@@ -118,7 +75,7 @@ def ask_host(system: System, observed: Observed, wanted: Desired) -> Observed:
 
 def next_boot(system: System, bdf: str) -> NextBoot:
     """Ask the firmware of one port; spawns a process."""
-    from hostnic import mstconfig  # not on a host in order: hooks stay fast
+    from hostnic.firmware import mstconfig  # not on a host in order: hooks stay fast
 
     try:
         return NextBoot(mstconfig.vfs_after_next_boot(system, bdf))
@@ -128,7 +85,7 @@ def next_boot(system: System, bdf: str) -> NextBoot:
 
 def _text(system: System, path: str) -> str | None:
     try:
-        return system.read(path)
+        return system.files.read(path)
     except OSError:
         return None
 
@@ -137,9 +94,9 @@ def _previous(text: str | None, findings: list[Finding]) -> Desired | None:
     if text is None:
         return None
     try:
-        return desired.from_json(text)
+        return bootfile.from_json(text)
     except ValueError as error:
-        what = f"{error}; it is written anew"
+        what = f"{error}; it is rewritten"
         findings.append(Finding(Severity.WARNING, desired.PATH, what))
         return None
 
@@ -171,7 +128,9 @@ def _networks(system: System) -> Iterator[dict[str, str]]:
 
 def _files(system: System, directory: str, suffix: str) -> list[str]:
     try:
-        return [f"{directory}/{name}" for name in sorted(system.listdir(directory)) if name.endswith(suffix)]
+        return [
+            f"{directory}/{name}" for name in sorted(system.files.listdir(directory)) if name.endswith(suffix)
+        ]
     except OSError:
         return []
 

@@ -1,26 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From desired and observed state to what runs now and what is held. Pure.
+"""From desired and observed state to the steps that change NICs now, and those that are held. Pure.
 
-What a NIC needs is one chain of steps (see steps.py). It runs whole or is held whole, since a NIC
-half way to switchdev serves nobody. In a running system one port leaves the bond at a time, so that
-the other one carries the node's network.
+What a NIC needs is one chain of steps (see steps.py). The whole chain runs or is held, since a NIC half way
+to switchdev forwards nothing. In a running system one port leaves the bond at a time, so that the other one
+carries the node's network. survey.py adds what the next boot needs, and the timer around a live change.
 """
 
-import hashlib
 from collections.abc import Sequence
-from typing import NamedTuple
 
-import desired
-import files
-import record
 import steps as nic
-from converge import Disruption, Finding, Held, Plan, Step
+from converge import Disruption, Finding, Held, Plan
 from desired import Desired, Port
-from hostnic import installed, users
-from hostnic.model import Host, Pf
+from hostnic.devices.model import Host, Pf, users_in_words
 from hostnic.system import HostStep, System
-from observe import Observed
-from preflight import preflight, short_until_reboot
+from observed import Observed
 from steps import Work, needs_work
 
 LIVE_ATTEMPTS = 3
@@ -31,75 +24,46 @@ LIVE_LAG_DEADLINE = 30.0
 
 REBOOT = "approve-reboot"
 
-CONFIRM = "confirm"
-"""How the key of the step ends that confirms a live change."""
-
-
-class Policy(NamedTuple):
-    """What the operator allows now.
-
-    Attributes:
-        allow_live: network cuts without a reboot.
-        controllers: addresses of the Juju controller, for the confirmation of a live change.
-
-    """
-
-    allow_live: bool = False
-    controllers: tuple[str, ...] = ()
-
 
 def plan(
-    wanted: Desired, observed: Observed, policy: Policy, findings: Sequence[Finding] = ()
+    wanted: Desired, observed: Observed, findings: Sequence[Finding], *, allow_live: bool
 ) -> Plan[System]:
-    """The steps that bring this host to ``wanted``, those that are held, and what stands in the way."""
-    run, held = install_steps(wanted, observed), list[Held[System]]()
-    for slot, ports in wanted.nics().items():
-        pairs = [(port, pf) for port in ports if (pf := observed.host.pf(port.bdf))]
-        chain = _chain(pairs, wanted, observed)
-        reason, release = _why_held(pairs, chain, wanted, observed, policy)
-        if reason:
-            # Whatever else waits: a port that is out of its bond returns to it.
-            back = [step for port, pf in _detached_ports(pairs) for step in nic.join(port, pf)]
-            if (
-                not back
-                and _only_lag_missing(pairs)
-                and not wanted.lag_required
-                and _given_up(wanted, observed)
-            ):
-                back = nic.bind(pairs, anew=False)  # as at boot: they forward without VF-LAG
-            done = {step.key for step in back}
-            run += back
-            held += [Held(step, reason, release) for step in chain if step.key not in done]
-        elif _cost(chain) > Disruption.LINK_FLAP:
-            run += _confirmed(slot, pairs, chain, wanted, policy)
-        else:
-            run += chain
-    if observed.armed and not any(step.key.endswith(CONFIRM) for step in run):
-        run.append(_confirm("the hook that changed the node's network did not come to its end"))
-    everything = (*observed.findings, *findings, *preflight(wanted, observed))
-    result = Plan(tuple(run), tuple(held), everything)
-    return Plan((), (), everything) if result.blocked else result
+    """The steps that bring this host's NICs to ``wanted``, and those that are held.
 
+    Args:
+        wanted: the desired state.
+        observed: the host.
+        findings: what stands in the way; with a blocking one there is no step.
+        allow_live: the operator allows changes that cut the node's network without a reboot.
 
-def removal(observed: Observed) -> Plan[System]:
-    """The steps that take away what the charm installed; the NIC stays as it is until the next boot.
-
-    An armed timer keeps what it needs to restore the previous state.
     """
-    directories = () if observed.armed else (files.COPY.directory, record.DIRECTORY)
-    return Plan(tuple(installed.removal(observed.installed, files.UNITS, files.PATHS, directories)))
+    everything = Plan[System](findings=tuple(findings))
+    if everything.blocked:
+        return everything
+    run, held = list[HostStep](), list[Held[System]]()
+    for ports in wanted.nics().values():
+        pairs = nic.pairs_of(observed.host, ports)
+        chain = _chain(pairs, wanted, observed)
+        reason, release = _why_held(pairs, chain, wanted, observed, allow_live)
+        if not reason:
+            run += chain
+            continue
+        # Even if everything else waits, a port that is out of its bond returns to it.
+        back = [step for port, pf in _detached_ports(pairs) for step in nic.join(port, pf)]
+        if not back and _only_lag_missing(pairs) and not wanted.lag_required and _given_up(wanted, observed):
+            back = nic.bind(pairs, after_change=False)  # as at boot: they forward without VF-LAG
+        returning = {step.key for step in back}
+        run += back
+        held += [Held(step, reason, release) for step in chain if step.key not in returning]
+    return Plan(tuple(run), tuple(held), everything.findings)
 
 
-def digest(wanted: Desired) -> str:
-    """Short name of a desired state, for records."""
-    return hashlib.sha256(wanted.to_json().encode()).hexdigest()[:16]
-
-
-def install_steps(wanted: Desired, observed: Observed) -> list[HostStep]:
-    """What must be on disk for the next boot: it costs nobody anything."""
-    return installed.steps(
-        observed.installed, files.COPY, files.wanted_files(wanted), files.UNITS, desired.PATH
-    )
+def short_until_reboot(port: Port, pf: Pf, observed: Observed) -> int | None:
+    """VFs offered after the next boot, if they suffice then and do not now; None otherwise."""
+    after = observed.next_boot.get(port.bdf)
+    if pf.port.total_vfs >= port.num_vfs or after is None or after.vfs is None or after.vfs < port.num_vfs:
+        return None
+    return after.vfs
 
 
 def _chain(pairs: Sequence[Work], wanted: Desired, observed: Observed) -> list[HostStep]:
@@ -111,7 +75,7 @@ def _chain(pairs: Sequence[Work], wanted: Desired, observed: Observed) -> list[H
         return _rework(pairs, work, wanted, observed)
     steps = [step for port, pf in pairs for step in nic.offload(port, pf)]
     steps += [step for port, pf in _detached_ports(pairs) for step in nic.join(port, pf)]
-    return [*steps, *nic.bind(pairs, anew=False)]
+    return [*steps, *nic.bind(pairs, after_change=False)]
 
 
 def _rework(
@@ -131,13 +95,13 @@ def _rework(
             steps += nic.join(port, pf)
     if len(pairs) == 2 and any(port.lag for port, _ in pairs):
         steps.append(nic.await_lag(pairs, LIVE_LAG_DEADLINE))
-    return [*steps, *nic.bind(touched, anew=True)]
+    return [*steps, *nic.bind(touched, after_change=True)]
 
 
 def _form_lag_again(pairs: Sequence[Work]) -> list[HostStep]:
-    """All is in place but VF-LAG: with its VFs unbound, a port that joins makes mlx5 look again.
+    """Only VF-LAG is missing: when a port joins while all VFs are unbound, mlx5 tries again to form it.
 
-    A port without carrier is the one that nobody misses meanwhile, and is not waited for.
+    If a port has no carrier, it is that one: it carries no traffic to interrupt, and is not waited for.
     """
     steps = nic.unbind(pairs)
     detached, dark = _detached_ports(pairs), [(port, pf) for port, pf in pairs if not pf.carrier]
@@ -146,7 +110,7 @@ def _form_lag_again(pairs: Sequence[Work]) -> list[HostStep]:
         steps += [*nic.leave(port, pf), *(back if detached or pf.carrier else back[:1])]
     steps += [step for port, pf in pairs for step in nic.offload(port, pf)]
     steps.append(nic.await_lag(pairs, LIVE_LAG_DEADLINE))
-    return [*steps, *nic.bind(pairs, anew=True)]
+    return [*steps, *nic.bind(pairs, after_change=True)]
 
 
 def _only_lag_missing(pairs: Sequence[Work]) -> bool:
@@ -156,7 +120,7 @@ def _only_lag_missing(pairs: Sequence[Work]) -> bool:
 
 def _given_up(wanted: Desired, observed: Observed) -> bool:
     """Live changes towards this desired state failed too often in this boot."""
-    return observed.live.target == digest(wanted) and observed.live.failures >= LIVE_ATTEMPTS
+    return observed.live.target == wanted.digest and observed.live.failures >= LIVE_ATTEMPTS
 
 
 def _detached_ports(pairs: Sequence[Work]) -> list[Work]:
@@ -170,7 +134,7 @@ def _host_uses(port: Port, pf: Pf, observed: Observed) -> bool:
 
 
 def _why_held(
-    pairs: Sequence[Work], chain: Sequence[HostStep], wanted: Desired, observed: Observed, policy: Policy
+    pairs: Sequence[Work], chain: Sequence[HostStep], wanted: Desired, observed: Observed, allow_live: bool
 ) -> tuple[str, str]:
     """Why a NIC's steps wait, and what lets them run; empty when they may run now."""
     for port, pf in pairs:
@@ -180,16 +144,16 @@ def _why_held(
     cost = _cost(chain)
     if cost <= Disruption.LINK_FLAP:
         return "", ""
-    busy = users.in_words((vf.bdf, vf.users) for _, pf in pairs for vf in pf.vfs)
+    busy = users_in_words((vf.bdf, vf.users) for _, pf in pairs for vf in pf.vfs)
     if busy:
         return f"VFs are in use: {busy}", f"free them, then {REBOOT}"
-    if not policy.allow_live:
+    if not allow_live:
         return f"{cost.label} while the node runs", f"{REBOOT}, or allow-live=true"
     if alone := _without_neighbour(pairs, chain, observed.host):
         pf, others = alone
-        mend = f"mend {' or '.join(others) or 'its other port'}"
-        return f"{pf.netdev} is the only port of {pf.bond} that carries traffic", f"{mend}, or {REBOOT}"
-    if observed.live.undone and observed.live.target == digest(wanted):
+        fix = f"fix {' or '.join(others) or 'its other port'}"
+        return f"{pf.netdev} is the only port of {pf.bond} that carries traffic", f"{fix}, or {REBOOT}"
+    if observed.live.undone and observed.live.target == wanted.digest:
         return f"the live change was undone: {observed.live.undone}", REBOOT
     if _given_up(wanted, observed):
         return f"the live change failed {observed.live.failures} times", REBOOT
@@ -213,32 +177,6 @@ def _without_neighbour(
         if not back and all((other := host.pf(name)) and not other.carrier for name in others):
             return pf, others
     return None
-
-
-def _confirmed(
-    slot: str, pairs: Sequence[Work], chain: list[HostStep], wanted: Desired, policy: Policy
-) -> list[HostStep]:
-    """A NIC's steps between an armed timer and the confirmation; VFs are bound after it."""
-    import live  # a hook that cuts no network does without it
-
-    before = tuple(live.state_of(pf, port.bond) for port, pf in pairs)
-    arm: HostStep = Step(
-        f"{slot}/arm",
-        f"arm a timer that restores {slot} in {live.PATIENCE} s",
-        "the node's network is about to change",
-        Disruption.NONE,
-        live.Arm(before, digest(wanted), policy.controllers),
-    )
-    binding = {step.key for step in nic.bind(pairs, anew=True)}
-    cut = next((n for n, step in enumerate(chain) if step.key in binding), len(chain))
-    return [arm, *chain[:cut], _confirm("the node's network has changed", f"{slot}/"), *chain[cut:]]
-
-
-def _confirm(why: str, prefix: str = "") -> HostStep:
-    import live  # a hook that cuts no network does without it
-
-    what = "see that gateway and controller answer, and stop the timer"
-    return Step(f"{prefix}{CONFIRM}", what, why, Disruption.NONE, live.Confirm())
 
 
 def _cost(steps: Sequence[HostStep]) -> Disruption:

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Why a host cannot be converged, or not well: found before anything is written. Pure."""
+"""Why a host cannot be converged, or only in part: found before anything is written. Pure."""
 
 from collections.abc import Iterator
+from functools import partial
 
 from converge import Finding, Severity
 from desired import Desired, Port
-from hostnic import users
-from hostnic.model import Pf
-from hostnic.pci import MAX_VFS_WITH_LAG
-from netplanfiles import OVN_CHASSIS_FILE, Writer
-from observe import NextBoot, Observed
+from hostnic.devices.model import Pf, users_in_words
+from hostnic.devices.pci import MAX_VFS_WITH_LAG
+from netplanfiles import OVN_CHASSIS_FILE
+from observed import NextBoot, Observed, Writer
 from steps import needs_work
 
 
@@ -22,89 +22,55 @@ def preflight(wanted: Desired, observed: Observed) -> tuple[Finding, ...]:
     return tuple(findings)
 
 
-def short_until_reboot(port: Port, pf: Pf, observed: Observed) -> int | None:
-    """VFs offered after the next boot, when they suffice then and do not now; None otherwise."""
-    after = observed.next_boot.get(port.bdf)
-    if pf.port.total_vfs >= port.num_vfs or after is None or after.vfs is None or after.vfs < port.num_vfs:
-        return None
-    return after.vfs
-
-
 def _second_writer(writer: Writer) -> Finding:
+    what = "netplan sets VFs or eswitch modes too"
+    remedy = f"remove {' and '.join(writer.keys)} from the ethernets of this file; do not run netplan apply"
     if writer.path == OVN_CHASSIS_FILE:
-        return Finding(
-            Severity.BLOCKED,
-            writer.path,
-            "ovn-chassis sets VFs too",
-            "juju config ovn-chassis sriov-numvfs=none:0, so that one charm sets them; existing VFs stay",
-        )
-    return Finding(
-        Severity.BLOCKED,
-        writer.path,
-        "netplan sets VFs or eswitch modes too",
-        f"remove {' and '.join(writer.keys)} from the ethernets of this file; do not run netplan apply",
-    )
+        what = "ovn-chassis sets VFs too"
+        remedy = "juju config ovn-chassis sriov-numvfs=none:0, so that one charm sets them; existing VFs stay"
+    return Finding(Severity.BLOCKED, writer.path, what, remedy)
 
 
 def _port(port: Port, pf: Pf, observed: Observed) -> Iterator[Finding]:
+    blocked = partial(Finding, Severity.BLOCKED, port.bdf)
+    warning = partial(Finding, Severity.WARNING, port.bdf)
     if pf.port.driver != "mlx5_core":
-        bound = f"bound to {pf.port.driver}" if pf.port.driver else "bound to no driver"
-        yield Finding(
-            Severity.BLOCKED, port.bdf, f"the port is {bound}, not to mlx5_core", "bind it to mlx5_core"
-        )
+        driver = pf.port.driver or "no driver"
+        yield blocked(f"the port is bound to {driver}, not to mlx5_core", "bind it to mlx5_core")
         return
     if pf.netdev is None:
-        yield Finding(
-            Severity.BLOCKED,
-            port.bdf,
-            "the port has no netdev",
-            "see the kernel log; the port must be an Ethernet port (LINK_TYPE, charm nic-firmware)",
-        )
+        remedy = "see the kernel log; the port must be an Ethernet port (LINK_TYPE, charm nic-firmware)"
+        yield blocked("the port has no netdev", remedy)
         return
     if pf.eswitch_mode is None:
-        yield Finding(
-            Severity.BLOCKED,
-            port.bdf,
-            "the port has no eswitch that the kernel can set",
-            "take it out of option devices",
-        )
+        yield blocked("the port has no eswitch that the kernel can set", "take it out of option devices")
         return
     offered = pf.port.total_vfs
     if offered < port.num_vfs:
         yield _too_few(port, pf, observed.next_boot.get(port.bdf, NextBoot(None)))
-    if needs_work(port, pf) and (used := users.in_words((vf.bdf, vf.users) for vf in pf.vfs)):
-        yield Finding(
-            Severity.BLOCKED,
-            port.bdf,
+    if needs_work(port, pf) and (used := users_in_words((vf.bdf, vf.users) for vf in pf.vfs)):
+        yield blocked(
             f"{_change(port, pf)} would destroy VFs in use: {used}",
             "move the instances to another host first, and take this host's own network and vDPA devices off "
             f"the VFs; or leave {pf.port.num_vfs} VFs in mode {pf.eswitch_mode}",
         )
     if port.lag and port.num_vfs > MAX_VFS_WITH_LAG:
-        yield Finding(
-            Severity.WARNING,
-            port.bdf,
+        yield warning(
             f"{port.num_vfs} VFs: some firmware refuses VF-LAG above {MAX_VFS_WITH_LAG}",
             f"if it does not form, set num-vfs and NUM_OF_VFS (charm nic-firmware) to {MAX_VFS_WITH_LAG}",
         )
     elif port.lag and offered > MAX_VFS_WITH_LAG and pf.lag.active is False and not needs_work(port, pf):
-        yield Finding(
-            Severity.WARNING,
-            port.bdf,
+        yield warning(
             f"the firmware offers {offered} VFs; some firmware refuses VF-LAG above {MAX_VFS_WITH_LAG}",
             f"set NUM_OF_VFS (charm nic-firmware) to {MAX_VFS_WITH_LAG} or less",
         )
     if not pf.iommu:
-        yield Finding(
-            Severity.WARNING,
-            port.bdf,
+        yield warning(
             "no IOMMU group: instances cannot take VFs",
             "enable it in the BIOS, and boot with intel_iommu=on iommu=pt (MAAS: kernel options of the tag)",
         )
     if pf.carrier is False:
-        yield Finding(
-            Severity.WARNING, port.bdf, f"{pf.netdev} has no carrier", "check cable and switch port"
-        )
+        yield warning(f"{pf.netdev} has no carrier", "check cable and switch port")
 
 
 def _change(port: Port, pf: Pf) -> str:

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from config import Options
 from converge import Finding, Severity
 from desired import Desired, Port
-from hostnic import inventory, selector
-from hostnic.model import Bond, Host, Pf
-from hostnic.selector import Auto, Choice
-from observe import Observed
+from hostnic.devices import inventory, selector
+from hostnic.devices.model import Bond, Host, Pf
+from hostnic.devices.selector import Auto, Choice
+from observed import Observed
 
 LAG_BOND_MODES = ("802.3ad", "active-backup", "balance-xor")
 """Bond modes that mlx5 can offload: one active port, or a hash (mlx5 lag/lag.c)."""
@@ -69,9 +69,9 @@ AUTO = Auto(_is_bonded_mlx5, NOTHING, "bond the ports in MAAS, or name the devic
 
 
 def _missing_bonds(options: Options, observed: Observed) -> Iterator[Finding]:
-    """Ports whose bond is away while the network configuration still has it.
+    """Ports whose bond does not exist while the network configuration still has it.
 
-    Without these findings a bond that is made anew would be forgotten, and VF-LAG with it.
+    Without these findings a bond that networkd is creating again would be forgotten, and VF-LAG with it.
     """
     for port in observed.previous.ports if observed.previous else ():
         bond = observed.declared_bonds.get(port.bdf)
@@ -85,14 +85,14 @@ def _missing_bonds(options: Options, observed: Observed) -> Iterator[Finding]:
 
 
 def _gone(options: Options, observed: Observed, chosen: set[str]) -> list[Port]:
-    """Ports that fell off the bus or lost their driver: what was declared of them is not forgotten."""
+    """Ports that fell off the bus or lost their driver; they stay declared."""
     there = chosen | {pf.bdf for pf in observed.host.pfs if pf.netdev}
     before = observed.previous.ports if observed.previous else ()
     return [port for port in before if port.bdf not in there and _meant(port, options)]
 
 
 def _meant(port: Port, options: Options) -> bool:
-    """Whether ``devices`` still means a port that was declared before."""
+    """Whether ``devices`` still selects a port that was declared before."""
     names = {entry.name for entry in options.selected}
     return not names or not names.isdisjoint(_names(port))
 
@@ -116,10 +116,10 @@ def _without_lag(options: Options, bdf: str, why: str, remedy: str) -> Finding:
 
 
 def as_declared(observed: Observed) -> Host:
-    """The host with each port in the bond that it belongs in, also when it is out of it now.
+    """The host with each port in the bond that it belongs in, even if it is out of it now.
 
-    A port that left its bond unasked (a step failed half way) still belongs there when the network
-    configuration says so.
+    A port that is out of its bond because a step failed still belongs there if the network configuration
+    says so.
     """
     host = observed.host
     detached = {
@@ -138,7 +138,7 @@ def _with(bond: Bond, pfs: tuple[Pf, ...]) -> Bond:
 
 
 def _no_lag(pf: Pf, host: Host) -> tuple[str, str] | None:
-    """Why VF-LAG cannot form with this port, and the remedy; None when it can."""
+    """Why VF-LAG cannot form with this port, and the remedy; None if it can."""
     if pf.bond is None and pf.port.bridge is not None:
         return (
             f"the port itself is in {pf.port.bridge}; a bond of Open vSwitch is not a kernel bond",

@@ -1,27 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
 """The steps of a NIC and its ports, for hooks and for boot alike. Pure.
 
+An operation is imported where its step is built: a hook that changes nothing loads none.
+
 The order is the one that mlx5 needs (see README.md): VFs created unbound, switchdev with every VF
 unbound, both ports in the bond, VF-LAG active, then VFs bound.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-import changes
 from converge import Disruption, Op, Step
 from desired import Port
-from hostnic import ops
-from hostnic.model import Pf
+from hostnic.devices.model import Host, Pf
 from hostnic.system import HostStep, System
 
 INLINE_TRANSPORT = ("15b3:1013", "15b3:1015")
 """ConnectX-4 and -4 Lx: switchdev needs inline mode transport."""
 
 Work = tuple[Port, Pf]
+"""A port as it shall be, and as it is."""
+
+
+def pairs_of(host: Host, ports: Iterable[Port]) -> list[Work]:
+    """The ``ports`` that this host has, each as declared and as observed."""
+    return [(port, pf) for port in ports if (pf := host.pf(port.bdf))]
 
 
 def create(port: Port, pf: Pf, steering_mode: str | None, host_network: bool) -> list[HostStep]:
-    """From whatever VFs and mode the port has to unbound VFs in switchdev mode; it is in no bond now.
+    """Bring a port that is in no bond now from any VFs and mode to unbound VFs in switchdev mode.
 
     Args:
         port: as it shall be.
@@ -30,77 +36,66 @@ def create(port: Port, pf: Pf, steering_mode: str | None, host_network: bool) ->
         host_network: the port itself carries the node's own network.
 
     """
+    from hostnic.ops.eswitch import SetEswitchMode, SetInlineMode, SetSteeringMode
+    from hostnic.ops.vf import CreateVfs, DestroyVfs, SetAutoprobe
+
     bdf, steps = port.bdf, list[HostStep]()
     flap = Disruption.HOST_NETWORK_CUT if host_network else Disruption.LINK_FLAP
     recreate = pf.port.num_vfs != port.num_vfs
 
-    def add(key: str, what: str, why: str, disruption: Disruption, op: Op[System]) -> None:
+    def add(key: str, what: str, why: str, op: Op[System], disruption: Disruption = Disruption.NONE) -> None:
         steps.append(_step(f"{bdf}/{key}", what, why, op, disruption))
 
     if recreate and pf.eswitch_mode != "legacy":
         why = "the number of VFs changes in legacy mode only"
-        add("legacy", f"set {bdf} to legacy mode", why, flap, ops.SetEswitchMode(bdf, "legacy"))
+        add("legacy", f"set {bdf} to legacy mode", why, SetEswitchMode(bdf, "legacy"), flap)
     if steering_mode and pf.steering_mode != steering_mode:
         why = f"it is {pf.steering_mode or 'not known'}, and changes in legacy mode only"
-        op = ops.SetSteeringMode(bdf, steering_mode)
-        add("steering", f"set steering mode {steering_mode} on {bdf}", why, Disruption.NONE, op)
+        op = SetSteeringMode(bdf, steering_mode)
+        add("steering", f"set steering mode {steering_mode} on {bdf}", why, op)
     if pf.autoprobe:
         why = "VFs stay unbound until the NIC is ready for them"
-        add(
-            "autoprobe-off",
-            f"turn VF autoprobe of {bdf} off",
-            why,
-            Disruption.NONE,
-            ops.SetAutoprobe(bdf, False),
-        )
+        add("autoprobe-off", f"turn VF autoprobe of {bdf} off", why, SetAutoprobe(bdf, False))
     if recreate and pf.port.num_vfs:
         why = f"{port.num_vfs} are wanted, and their number changes through 0 only"
         what = f"destroy the {pf.port.num_vfs} VFs of {bdf}"
-        add("destroy", what, why, Disruption.VF_DESTROYING, ops.DestroyVfs(bdf))
+        add("destroy", what, why, DestroyVfs(bdf), Disruption.VF_DESTROYING)
     if recreate:
         why = f"it has {pf.port.num_vfs}"
-        add(
-            "vfs",
-            f"create {port.num_vfs} VFs on {bdf}",
-            why,
-            Disruption.NONE,
-            ops.CreateVfs(bdf, port.num_vfs),
-        )
+        add("vfs", f"create {port.num_vfs} VFs on {bdf}", why, CreateVfs(bdf, port.num_vfs))
     if pf.port.device in INLINE_TRANSPORT:
         why = "this NIC needs it for switchdev mode"
-        add("inline", f"set inline mode transport on {bdf}", why, flap, ops.SetInlineMode(bdf, "transport"))
+        add("inline", f"set inline mode transport on {bdf}", why, SetInlineMode(bdf, "transport"), flap)
     why = "its VFs are new" if pf.eswitch_mode == "switchdev" else f"it is in {pf.eswitch_mode} mode"
-    add("switchdev", f"set {bdf} to switchdev mode", why, flap, ops.SetEswitchMode(bdf, "switchdev"))
-    return [*steps, *offload(port, pf, anew=True)]
+    add("switchdev", f"set {bdf} to switchdev mode", why, SetEswitchMode(bdf, "switchdev"), flap)
+    return [*steps, *offload(port, pf, after_change=True)]
 
 
-def offload(port: Port, pf: Pf, anew: bool = False) -> list[HostStep]:
-    """hw-tc-offload of the uplink, which a mode change may reset (``anew``)."""
-    if pf.hw_tc_offload is not False and not anew:
+def offload(port: Port, pf: Pf, after_change: bool = False) -> list[HostStep]:
+    """hw-tc-offload of the uplink, which a mode change may reset (``after_change``)."""
+    if pf.hw_tc_offload is not False and not after_change:
         return []
+    from hostnic.ops.eswitch import SetHwTcOffload
+
     why = "it is off" if pf.hw_tc_offload is False else "the mode change may reset it"
     netdev = pf.netdev or port.netdev
-    op = ops.SetHwTcOffload(netdev, True)
+    op = SetHwTcOffload(netdev, True)
     return [_step(f"{port.bdf}/offload", f"turn hw-tc-offload of {netdev} on", why, op)]
 
 
 def unbind(pairs: Sequence[Work]) -> list[HostStep]:
-    """Unbind VFs: mlx5 needs that for a mode change, when VF-LAG goes and when it comes."""
+    """Unbind VFs: mlx5 needs that for a mode change, and when VF-LAG forms or dissolves."""
+    from hostnic.ops.vf import UnbindVfs
+
     why = "the mode change and VF-LAG need all VFs of the NIC unbound"
+    bdfs = (pf.bdf for _, pf in pairs if any(vf.driver for vf in pf.vfs))
     return [
-        _step(
-            f"{pf.bdf}/unbind",
-            f"unbind the VFs of {pf.bdf}",
-            why,
-            changes.UnbindVfs(pf.bdf),
-            Disruption.VF_DESTROYING,
-        )
-        for _, pf in pairs
-        if any(vf.driver for vf in pf.vfs)
+        _step(f"{bdf}/unbind", f"unbind the VFs of {bdf}", why, UnbindVfs(bdf), Disruption.VF_DESTROYING)
+        for bdf in bdfs
     ]
 
 
-def bind(pairs: Sequence[Work], anew: bool) -> list[HostStep]:
+def bind(pairs: Sequence[Work], after_change: bool) -> list[HostStep]:
     """Bind the VFs that have no driver.
 
     Autoprobe comes first: while it is off the kernel refuses explicit binding too (pci_device_can_probe in
@@ -108,31 +103,42 @@ def bind(pairs: Sequence[Work], anew: bool) -> list[HostStep]:
 
     Args:
         pairs: the ports.
-        anew: steps before these create or unbind VFs, or turn autoprobe off.
+        after_change: steps before these create or unbind VFs, or turn autoprobe off.
 
     """
     steps: list[HostStep] = []
     for port, pf in pairs:
-        unbound = sum(vf.driver is None for vf in pf.vfs)
-        if anew or not pf.autoprobe:
+        unbound = any(vf.driver is None for vf in pf.vfs)
+        if not (after_change or unbound or not pf.autoprobe):
+            continue
+        from hostnic.ops.vf import BindVfs, SetAutoprobe
+
+        if after_change or not pf.autoprobe:
             what = f"turn VF autoprobe of {port.bdf} on"
             why = "while it is off no VF can be bound"
-            steps.append(_step(f"{port.bdf}/autoprobe-on", what, why, ops.SetAutoprobe(port.bdf, True)))
-        if unbound or anew:
+            steps.append(_step(f"{port.bdf}/autoprobe-on", what, why, SetAutoprobe(port.bdf, True)))
+        if unbound or after_change:
             why = "last, as VF-LAG is active" if port.lag else "last, as the port is in switchdev mode"
-            if port.lag and not anew and vf_lag(pf) is False:
+            if port.lag and not after_change and pf.lag.vf_lag is False:
                 why = "VF-LAG did not form, and is not required"
             what = f"bind the VFs of {port.bdf}"
-            steps.append(_step(f"{port.bdf}/bind", what, why, changes.BindVfs(port.bdf)))
+            steps.append(_step(f"{port.bdf}/bind", what, why, BindVfs(port.bdf)))
     return steps
 
 
+def is_binding(step: HostStep) -> bool:
+    """Whether :func:`bind` made this step."""
+    return step.key.endswith(("/autoprobe-on", "/bind"))
+
+
 def leave(port: Port, pf: Pf) -> list[HostStep]:
-    """Take the port out of its bond; its neighbour carries the node's network meanwhile."""
+    """Take the port out of its bond; the other port carries the node's network meanwhile."""
     if pf.bond is None or pf.netdev is None:
         return []
+    from hostnic.ops.bonding import LeaveToOthers
+
     what, why = f"take {pf.netdev} out of {pf.bond}", "the eswitch mode changes outside a bond only"
-    op = ops.LeaveToOthers(pf.netdev)
+    op = LeaveToOthers(pf.netdev)
     return [_step(f"{port.bdf}/leave", what, why, op, Disruption.HOST_NETWORK_CUT)]
 
 
@@ -140,26 +146,26 @@ def join(port: Port, pf: Pf) -> list[HostStep]:
     """Put the port into its bond, and wait until it carries traffic there."""
     if port.bond is None:
         return []
+    from hostnic.ops.bonding import JoinBond
+    from hostnic.ops.members import AwaitMember
+
     netdev = pf.netdev or port.netdev
     what = f"wait until {netdev} carries traffic in {port.bond}"
+    put, join = f"put {netdev} into {port.bond}", JoinBond(netdev, port.bond)
     return [
-        _step(
-            f"{port.bdf}/join",
-            f"put {netdev} into {port.bond}",
-            "it belongs there",
-            ops.JoinBond(netdev, port.bond),
-            Disruption.LINK_FLAP,
-        ),
-        _step(f"{port.bdf}/member", what, "its neighbour relies on it", ops.AwaitMember(netdev, port.bond)),
+        _step(f"{port.bdf}/join", put, "it belongs there", join, Disruption.LINK_FLAP),
+        _step(f"{port.bdf}/member", what, "its neighbour relies on it", AwaitMember(netdev, port.bond)),
     ]
 
 
 def await_lag(pairs: Sequence[Work], deadline: float) -> HostStep:
     """Wait for the NIC to bond its ports."""
+    from hostnic.ops.bonding import AwaitLag
+
     bdfs = tuple(port.bdf for port, _ in pairs)
     what = f"wait for VF-LAG of {' and '.join(bdfs)}"
     why = "VFs are bound only when it is active"
-    return _step(f"{pairs[0][0].nic}/lag", what, why, ops.AwaitLag(bdfs, deadline))
+    return _step(f"{pairs[0][0].nic}/lag", what, why, AwaitLag(bdfs, deadline))
 
 
 def needs_work(port: Port, pf: Pf) -> bool:
@@ -167,14 +173,9 @@ def needs_work(port: Port, pf: Pf) -> bool:
     return pf.port.num_vfs != port.num_vfs or pf.eswitch_mode != "switchdev"
 
 
-def vf_lag(pf: Pf) -> bool | None:
-    """Whether VF-LAG is active, as opposed to no LAG or one for RoCE; None when the kernel does not tell."""
-    return pf.lag.type in (None, "switchdev") if pf.lag.active else pf.lag.active
-
-
 def lag_missing(pairs: Sequence[Work]) -> bool:
     """VF-LAG is declared for both ports of a NIC, and the kernel says that it is not active."""
-    return len(pairs) == 2 and any(port.lag and vf_lag(pf) is False for port, pf in pairs)
+    return len(pairs) == 2 and any(port.lag and pf.lag.vf_lag is False for port, pf in pairs)
 
 
 def _step(

@@ -1,14 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """One look at the host: what is wanted, what is there, and the plan between them. Writes nothing."""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from config import Options
-from converge import Finding, Plan, Severity
+from converge import Disruption, Finding, Plan, Severity
 from desired import Desired
+from files import install_steps
 from hostnic.system import System
-from observe import Observed, ask_firmware, ask_host, observe
-from plan import Policy, install_steps, plan
+from observe import ask_firmware, ask_host, observe
+from observed import Observed
+from plan import plan
+from preflight import preflight
 from selection import resolve
 from verify import verify, waiting_for_boot
 
@@ -16,13 +21,13 @@ NOT_INSTALLED = "the boot units and their files are not in place"
 
 
 class Survey(NamedTuple):
-    """What one look at the host gives.
+    """The host's state, and the plan for it.
 
     Attributes:
         wanted: what the options and the host's ports lead to.
         observed: the host.
         plan: the way from one to the other.
-        accepted: the options say which ports are meant, and they are fit for it.
+        accepted: the options select ports, and these can be configured.
 
     """
 
@@ -33,19 +38,19 @@ class Survey(NamedTuple):
 
     @property
     def boot_at_work(self) -> bool:
-        """The boot units are at work."""
+        """The boot units are still running."""
         return waiting_for_boot(self.observed) is not None
 
     @property
     def not_ready(self) -> str:
         """Why a reboot would not lead to the desired state; empty when it does.
 
-        Only what the next boot needs counts: steps that fail in this one are no reason to put it off.
+        Only what the next boot needs counts: steps that fail in this boot do not delay the next.
         """
         blocked = next((found for found in self.plan.findings if found.severity is Severity.BLOCKED), None)
         if blocked:
             return f"{blocked.subject}: {blocked.what}"
-        return NOT_INSTALLED if install_steps(self.wanted, self.observed) else ""
+        return NOT_INSTALLED if install_steps(self.wanted, self.observed.installed) else ""
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -67,6 +72,25 @@ def survey(system: System, options: Options, controllers: tuple[str, ...]) -> Su
     observed = ask_host(system, ask_firmware(system, observed, wanted), wanted)
     if busy := waiting_for_boot(observed):
         return Survey(wanted, observed, Plan(findings=(busy,)))
-    policy = Policy(options.allow_live, controllers)
     accepted = not any(finding.severity is Severity.BLOCKED for finding in findings)
-    return Survey(wanted, observed, plan(wanted, observed, policy, findings), accepted)
+    planned = plan_host(wanted, observed, findings, options.allow_live, controllers)
+    return Survey(wanted, observed, planned, accepted)
+
+
+def plan_host(
+    wanted: Desired,
+    observed: Observed,
+    findings: Sequence[Finding],
+    allow_live: bool,
+    controllers: tuple[str, ...] = (),
+) -> Plan[System]:
+    """What the next boot needs, then the NICs' steps, with a timer around a live change. Pure."""
+    everything = (*observed.findings, *findings, *preflight(wanted, observed))
+    nics = plan(wanted, observed, everything, allow_live=allow_live)
+    if nics.blocked:
+        return nics
+    if observed.armed or any(step.disruption > Disruption.LINK_FLAP for step in nics.steps):
+        import live  # a hook that cuts no network does without it
+
+        nics = replace(nics, steps=live.guarded(nics.steps, wanted, observed, controllers))
+    return replace(nics, steps=(*install_steps(wanted, observed.installed), *nics.steps))

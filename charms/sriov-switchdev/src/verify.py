@@ -3,21 +3,21 @@
 
 from collections.abc import Iterator
 
+import files
 import steps as nic
 from charmkit.output import NEXT_HOOK
 from converge import Finding, Plan, Severity
 from desired import Desired, Port
-from hostnic.model import Pf
+from hostnic.devices.model import Pf
 from hostnic.system import System
-from observe import Observed
-from plan import install_steps
+from observed import Observed
 from steps import Work
 
 GONE = "see the kernel log; if the NIC was taken out, name the remaining ports in option devices"
 
 
 def verify(wanted: Desired, observed: Observed, plan: Plan[System]) -> tuple[Finding, ...]:
-    """Differences per port and NIC, what the boot units met, and the plan's own findings."""
+    """Differences per port and NIC, what went wrong at boot, and the plan's own findings."""
     if unfinished := waiting_for_boot(observed):
         return (unfinished,)
     differences = [*_differences(wanted, observed, plan)]
@@ -26,7 +26,7 @@ def verify(wanted: Desired, observed: Observed, plan: Plan[System]) -> tuple[Fin
 
 
 def waiting_for_boot(observed: Observed) -> Finding | None:
-    """The boot units are still at work: nobody else touches the NICs meanwhile."""
+    """A finding while the boot units are still at work: hooks must not touch the NICs then."""
     if not observed.boot.unfinished(observed.now):
         return None
     what = "the boot units are still at work (VF-LAG, binding of VFs)"
@@ -34,7 +34,7 @@ def waiting_for_boot(observed: Observed) -> Finding | None:
 
 
 def _differences(wanted: Desired, observed: Observed, plan: Plan[System]) -> Iterator[Finding]:
-    for step in install_steps(wanted, observed):
+    for step in files.install_steps(wanted, observed.installed):
         yield Finding(Severity.WAITING, step.key, f"{step.why}, so that the next boot lacks it", NEXT_HOOK)
     for slot, ports in wanted.nics().items():
         held = next((item for item in plan.held if item.step.key.startswith(slot)), None)
@@ -74,7 +74,7 @@ def _unknown(wanted: Desired, observed: Observed) -> Iterator[Finding]:
     kernel = observed.host.kernel
     for port in wanted.ports:
         pf = observed.host.pf(port.bdf)
-        if pf and port.lag and nic.vf_lag(pf) is None and pf.port.num_vfs == port.num_vfs:
+        if pf and port.lag and pf.lag.vf_lag is None and pf.port.num_vfs == port.num_vfs:
             what = f"LAG state unknown on kernel {kernel}"
             yield Finding(
                 Severity.INFO, port.bdf, what, "kernel 5.19 and later tell; deploy hwe-22.04 on jammy"

@@ -4,84 +4,29 @@
 Each ``run(system)`` returns when the machine reads back as asked, without a write when it already
 did, and raises :class:`converge.StepError` otherwise. Deadlines are seconds; they are polled
 through ``System.sleep``, so that a modelled host spends no real time.
+
+A plan imports an operation where it builds the step: a hook that changes nothing loads none of them.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
-if TYPE_CHECKING:
-    from hostnic.ops.bonding import AwaitLag, AwaitMember, JoinBond, LeaveBond, LeaveToOthers
-    from hostnic.ops.eswitch import (
-        SetDevlinkParam,
-        SetEswitchMode,
-        SetHwTcOffload,
-        SetInlineMode,
-        SetSteeringMode,
-    )
-    from hostnic.ops.files import InstallFile, RemoveFile, RemoveTree
-    from hostnic.ops.services import DisableUnit, EnableUnit
-    from hostnic.ops.vf import BindVf, CreateVfs, DestroyVfs, SetAutoprobe, UnbindVf
+from hostnic.system import System
 
-__all__ = [
-    "AwaitLag",
-    "AwaitMember",
-    "BindVf",
-    "CreateVfs",
-    "DestroyVfs",
-    "DisableUnit",
-    "EnableUnit",
-    "InstallFile",
-    "JoinBond",
-    "LeaveBond",
-    "LeaveToOthers",
-    "RemoveFile",
-    "RemoveTree",
-    "SetAutoprobe",
-    "SetDevlinkParam",
-    "SetEswitchMode",
-    "SetHwTcOffload",
-    "SetInlineMode",
-    "SetSteeringMode",
-    "UnbindVf",
-]
-
-_HOMES = {
-    "bonding": (
-        "AwaitLag",
-        "AwaitMember",
-        "JoinBond",
-        "LeaveBond",
-        "LeaveToOthers",
-    ),
-    "eswitch": (
-        "SetDevlinkParam",
-        "SetEswitchMode",
-        "SetHwTcOffload",
-        "SetInlineMode",
-        "SetSteeringMode",
-    ),
-    "files": (
-        "InstallFile",
-        "RemoveFile",
-        "RemoveTree",
-    ),
-    "services": (
-        "DisableUnit",
-        "EnableUnit",
-    ),
-    "vf": (
-        "BindVf",
-        "CreateVfs",
-        "DestroyVfs",
-        "SetAutoprobe",
-        "UnbindVf",
-    ),
-}
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.02, 0.5
+"""Between two readings: short at first, as most changes are immediate, then doubled up to the longest."""
 
 
-def __getattr__(name: str) -> object:
-    """Import an operation's module when it is first used: a hook that changes nothing uses none."""
-    for home, names in _HOMES.items():
-        if name in names:
-            return getattr(import_module(f"hostnic.ops.{home}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
+def until(system: System, true: Callable[[], bool], deadline: float) -> bool:
+    """Wait until ``true()`` holds or ``deadline`` seconds have passed; return whether it holds.
+
+    Calls it at least once, and once more at the very end.
+    """
+    end = system.now() + deadline
+    pause = FIRST_PAUSE_S
+    while not true():
+        left = end - system.now()
+        if left <= 0:
+            return False
+        system.sleep(min(pause, left))
+        pause = min(pause * 2, LONGEST_PAUSE_S)
+    return True

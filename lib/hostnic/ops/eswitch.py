@@ -1,57 +1,36 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The embedded switch of a PF: devlink parameters and mode, and the uplink's hw-tc-offload."""
+"""The embedded switch of a PF: its modes, and the uplink's hw-tc-offload."""
 
 import errno
 from dataclasses import dataclass
 
 from converge import StepError
 
-from hostnic import inventory, pci
-from hostnic.ops import refusal
-from hostnic.ops.waiting import until
+from hostnic.devices import pci
+from hostnic.devices.port import representors_of, uplink_of
+from hostnic.ops import refusal, until
 from hostnic.system import System
 
 UNSUPPORTED = (errno.EINVAL, errno.ENODEV, errno.EOPNOTSUPP)
 
 
 @dataclass(frozen=True)
-class SetDevlinkParam:
-    """Set the devlink parameter ``name`` of ``bdf`` for this boot (cmode runtime)."""
-
-    bdf: str
-    name: str
-    value: str | bool | int
-
-    def run(self, system: System) -> None:
-        """Write it unless it already is so."""
-        try:
-            if system.devlink_param(self.bdf, self.name) == self.value:
-                return
-            system.set_devlink_param(self.bdf, self.name, self.value)
-            now = system.devlink_param(self.bdf, self.name)
-        except OSError as error:
-            raise StepError(f"{self.name} of {self.bdf} stays as it is: {refusal.words(error)}") from error
-        if now != self.value:
-            raise StepError(f"{self.name} of {self.bdf} reads {now} after {self.value} was set")
-
-
-@dataclass(frozen=True)
 class SetSteeringMode:
     """Prefer flow steering ``mode`` (``smfs`` or ``dmfs``); only works in eswitch mode legacy.
 
-    A NIC or kernel that does not know it is no failure: the NIC then offloads with its default.
+    If the NIC or the kernel lacks this parameter, that is no failure: the NIC then uses its default.
     """
 
     bdf: str
     mode: str
 
     def run(self, system: System) -> None:
-        """Write it unless it already is so, and carry on where it is not supported."""
+        """Write it if it differs; return without an error if it is not supported."""
         try:
-            if system.devlink_param(self.bdf, "flow_steering_mode") == self.mode:
+            if system.devlink.param(self.bdf, "flow_steering_mode") == self.mode:
                 return
-            system.set_devlink_param(self.bdf, "flow_steering_mode", self.mode)
-            now = system.devlink_param(self.bdf, "flow_steering_mode")
+            system.devlink.set_param(self.bdf, "flow_steering_mode", self.mode)
+            now = system.devlink.param(self.bdf, "flow_steering_mode")
         except OSError as error:
             if error.errno in UNSUPPORTED:
                 return
@@ -68,9 +47,9 @@ class SetInlineMode:
     mode: str
 
     def run(self, system: System) -> None:
-        """Write it; the kernel offers no cheap read-back before switchdev, its answer has to do."""
+        """Write it. The kernel has no cheap read-back before switchdev mode, so that its answer has to do."""
         try:
-            system.set_inline_mode(self.bdf, self.mode)
+            system.devlink.set_inline_mode(self.bdf, self.mode)
         except OSError as error:
             raise refusal.of_device(self.bdf, error) from error
 
@@ -87,11 +66,11 @@ class SetEswitchMode:
     deadline: float = 30.0
 
     def run(self, system: System) -> None:
-        """Set it unless it already is so, read it back, and wait for the netdevs that it brings."""
+        """Set it if it differs, read it back, and wait for the netdevs that it creates."""
         try:
-            if system.eswitch_mode(self.bdf) != self.mode:
-                system.set_eswitch_mode(self.bdf, self.mode)
-            now = system.eswitch_mode(self.bdf)
+            if system.devlink.eswitch_mode(self.bdf) != self.mode:
+                system.devlink.set_eswitch_mode(self.bdf, self.mode)
+            now = system.devlink.eswitch_mode(self.bdf)
         except OSError as error:
             raise refusal.of_eswitch_mode(self.bdf, self.mode, error) from error
         if now != self.mode:
@@ -104,11 +83,11 @@ class SetEswitchMode:
             )
 
     def _complete(self, system: System) -> bool:
-        links = system.links()
-        uplink = inventory.uplink(links, self.bdf)
+        links = system.links.all()
+        uplink = uplink_of(links, self.bdf)
         if uplink is None or uplink.switch_id is None:
             return False
-        return len(inventory.representors(links, self.bdf)) >= pci.num_vfs(system, self.bdf)
+        return len(representors_of(links, self.bdf)) >= pci.num_vfs(system, self.bdf)
 
 
 @dataclass(frozen=True)
@@ -119,12 +98,12 @@ class SetHwTcOffload:
     on: bool
 
     def run(self, system: System) -> None:
-        """Write it unless it already is so."""
+        """Write it if it differs."""
         try:
-            if system.hw_tc_offload(self.netdev) == self.on:
+            if system.ethtool.hw_tc_offload(self.netdev) == self.on:
                 return
-            system.set_hw_tc_offload(self.netdev, self.on)
-            now = system.hw_tc_offload(self.netdev)
+            system.ethtool.set_hw_tc_offload(self.netdev, self.on)
+            now = system.ethtool.hw_tc_offload(self.netdev)
         except OSError as error:
             raise StepError(
                 f"hw-tc-offload of {self.netdev} stays as it is: {refusal.words(error)}"

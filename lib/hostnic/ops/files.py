@@ -18,15 +18,15 @@ class InstallFile:
     mode: int = 0o644
 
     def run(self, system: System) -> None:
-        """Install it unless it already reads so."""
+        """Install it if the content differs."""
         if holds(system, self.path, self.content):
             return
         try:
-            system.install(self.path, self.content, self.mode)
+            system.files.install(self.path, self.content, self.mode)
         except OSError as error:
             raise StepError(f"cannot write {self.path}: {refusal.words(error)}") from error
         if not holds(system, self.path, self.content):
-            raise StepError(f"{self.path} reads back otherwise than it was written")
+            raise StepError(f"{self.path} does not read back as it was written")
 
 
 @dataclass(frozen=True)
@@ -38,8 +38,8 @@ class RemoveFile:
     def run(self, system: System) -> None:
         """Remove it if it is there."""
         try:
-            if system.exists(self.path):
-                system.remove(self.path)
+            if system.files.exists(self.path):
+                system.files.remove(self.path)
         except OSError as error:
             raise StepError(f"cannot remove {self.path}: {refusal.words(error)}") from error
 
@@ -51,26 +51,26 @@ class RemoveTree:
     path: str
 
     def run(self, system: System) -> None:
-        """Remove the files, then the emptied directories."""
+        """Remove the files, then the empty directories."""
         try:
-            if system.exists(self.path):
+            if system.files.exists(self.path):
                 self._remove(system, self.path)
         except OSError as error:
             raise StepError(f"cannot remove {self.path}: {refusal.words(error)}") from error
 
     def _remove(self, system: System, path: str) -> None:
         try:
-            entries = system.listdir(path)
+            entries = system.files.listdir(path)
         except NotADirectoryError:
             entries = []
         for entry in entries:
             self._remove(system, f"{path}/{entry}")
-        system.remove(path)
+        system.files.remove(path)
 
 
 def holds(system: System, path: str, content: bytes) -> bool:
     """Whether the file at ``path`` has exactly this content."""
     try:
-        return system.read(path).encode("utf-8", "surrogateescape") == content
+        return system.files.read(path).encode("utf-8", "surrogateescape") == content
     except OSError:
         return False

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kernel's refusals in the operator's words."""
+"""The kernel's refusals as sentences with a remedy."""
 
 import errno
 
@@ -14,7 +14,7 @@ def words(error: OSError) -> str:
 
 
 def of_device(bdf: str, error: OSError) -> StepError:
-    """A refusal that has no better explanation than the kernel's own."""
+    """A refusal for which the kernel's own message is the best explanation."""
     if error.errno in GONE:
         return StepError(
             f"{bdf} does not answer ({words(error)})",
@@ -43,11 +43,11 @@ def of_num_vfs(bdf: str, count: int, total: int, error: OSError) -> StepError:
     if error.errno == errno.EBUSY:
         return StepError(
             f"{bdf} already has VFs, and their number only changes through 0",
-            "free the VFs, then let the charm destroy and create them anew",
+            "free the VFs, then let the charm destroy and create them again",
         )
     if error.errno == errno.ENOENT:
         return StepError(
-            f"no driver that knows SR-IOV is bound to {bdf}",
+            f"no driver with SR-IOV is bound to {bdf}",
             "see the kernel log for why mlx5_core did not bind",
         )
     return of_device(bdf, error)
@@ -55,20 +55,19 @@ def of_num_vfs(bdf: str, count: int, total: int, error: OSError) -> StepError:
 
 def of_eswitch_mode(bdf: str, mode: str, error: OSError) -> StepError:
     """Why the eswitch of ``bdf`` did not change to ``mode``."""
-    said = words(error)
     if error.errno == errno.EBUSY:
         return StepError(
-            f"the eswitch of {bdf} is busy and stays out of mode {mode}: {said}",
-            "it changes only with no offloaded rule, all VFs unbound and the port outside a bond; "
+            f"the eswitch of {bdf} is busy and does not change to mode {mode}: {words(error)}",
+            "it changes only without offloaded rules, with all VFs unbound and the port outside a bond; "
             "a reboot does it in that order",
         )
     if error.errno == errno.EINVAL:
         return StepError(
-            f"the firmware of {bdf} refused eswitch mode {mode}: {said}",
-            "the kernel log has the syndrome; retried at the next reconcile",
+            f"the firmware of {bdf} refused eswitch mode {mode}: {words(error)}",
+            "the kernel log has the syndrome; the next hook tries again",
         )
     if error.errno in (errno.EOPNOTSUPP, errno.ENOENT):
         return StepError(
-            f"{bdf} has no eswitch that changes to mode {mode}: {said}", "remove it from devices"
+            f"{bdf} has no eswitch that changes to mode {mode}: {words(error)}", "remove it from devices"
         )
     return of_device(bdf, error)

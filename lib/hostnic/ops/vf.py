@@ -6,28 +6,27 @@ from dataclasses import dataclass
 
 from converge import StepError
 
-from hostnic import pci
-from hostnic.ops import refusal
-from hostnic.ops.waiting import until
+from hostnic.devices import pci
+from hostnic.ops import refusal, until
 from hostnic.system import System
 
 
 @dataclass(frozen=True)
 class SetAutoprobe:
-    """Whether VFs of ``bdf`` are bound to a driver as they appear (``sriov_drivers_autoprobe``)."""
+    """Turn ``sriov_drivers_autoprobe`` of ``bdf`` on or off: whether the kernel binds VFs as they appear."""
 
     bdf: str
     on: bool
 
     def run(self, system: System) -> None:
-        """Write it unless it already is so."""
+        """Write it if it differs."""
         path = pci.attribute(self.bdf, "sriov_drivers_autoprobe")
         want = "1" if self.on else "0"
         try:
-            if system.read(path).strip() == want:
+            if system.files.read(path).strip() == want:
                 return
-            system.write(path, want)
-            if system.read(path).strip() != want:
+            system.files.write(path, want)
+            if system.files.read(path).strip() != want:
                 raise StepError(f"sriov_drivers_autoprobe of {self.bdf} did not become {want}")
         except OSError as error:
             raise refusal.of_device(self.bdf, error) from error
@@ -37,8 +36,8 @@ class SetAutoprobe:
 class CreateVfs:
     """Create ``count`` VFs on a PF that has none, and wait until each of them exists.
 
-    Some NICs (ConnectX-6 Lx) return from the write before their VFs are there, and a change of
-    eswitch mode that overtakes them fails with a firmware syndrome: hence the wait.
+    On some NICs (ConnectX-6 Lx) the write returns before the VFs exist, and a change of eswitch mode before
+    that fails with a firmware syndrome.
     """
 
     bdf: str
@@ -55,14 +54,14 @@ class CreateVfs:
             raise refusal.of_num_vfs(self.bdf, self.count, total, OSError(errno.EBUSY, "VFs exist"))
         if now == 0:
             try:
-                system.write(pci.attribute(self.bdf, "sriov_numvfs"), str(self.count))
+                system.files.write(pci.attribute(self.bdf, "sriov_numvfs"), str(self.count))
             except OSError as error:
                 raise refusal.of_num_vfs(self.bdf, self.count, total, error) from error
         if not until(system, lambda: pci.vfs_present(system, self.bdf) >= self.count, self.deadline):
             there = pci.vfs_present(system, self.bdf)
             raise StepError(
                 f"{there} of {self.count} VFs of {self.bdf} appeared within {self.deadline:g} s",
-                "the next reconcile looks again; the kernel log says what the firmware waits for",
+                "the next hook checks again; the kernel log says what the firmware waits for",
             )
         if pci.num_vfs(system, self.bdf) != self.count:
             raise StepError(f"sriov_numvfs of {self.bdf} did not become {self.count}")
@@ -70,7 +69,7 @@ class CreateVfs:
 
 @dataclass(frozen=True)
 class DestroyVfs:
-    """Destroy all VFs of ``bdf``. The plan has made sure that nobody uses them."""
+    """Destroy all VFs of ``bdf``. The plan has checked that none is in use."""
 
     bdf: str
     deadline: float = 60.0
@@ -80,7 +79,7 @@ class DestroyVfs:
         try:
             if pci.num_vfs(system, self.bdf) == 0:
                 return
-            system.write(pci.attribute(self.bdf, "sriov_numvfs"), "0")
+            system.files.write(pci.attribute(self.bdf, "sriov_numvfs"), "0")
         except OSError as error:
             raise refusal.of_device(self.bdf, error) from error
         gone = until(
@@ -91,23 +90,23 @@ class DestroyVfs:
         if not gone:
             raise StepError(
                 f"VFs of {self.bdf} are still there after {self.deadline:g} s",
-                "see who holds them: lspci -k, virsh list, ip netns",
+                "see what uses them: lspci -k, virsh list, ip netns",
             )
 
 
 @dataclass(frozen=True)
 class UnbindVf:
-    """Take the VF at ``bdf`` from whatever driver it is bound to."""
+    """Unbind the VF at ``bdf`` from its driver, which may be vfio-pci."""
 
     bdf: str
 
     def run(self, system: System) -> None:
-        """Write its address to its own driver's ``unbind``; VFs may sit on vfio-pci."""
+        """Write its address to the driver's ``unbind``."""
         driver = pci.driver(system, self.bdf)
         if driver is None:
             return
         try:
-            system.write(f"{pci.DRIVERS}/{driver}/unbind", self.bdf)
+            system.files.write(f"{pci.DRIVERS}/{driver}/unbind", self.bdf)
         except OSError as error:
             if pci.driver(system, self.bdf) is not None:
                 raise refusal.of_device(self.bdf, error) from error
@@ -119,8 +118,8 @@ class UnbindVf:
 class BindVf:
     """Bind the VF at ``bdf`` to ``driver``.
 
-    Only after :class:`SetAutoprobe` has turned its PF's autoprobe on: until then the PCI core probes
-    no VF, asked for or not (drivers/pci/pci-driver.c pci_device_can_probe).
+    Only works while its PF's autoprobe is on (:class:`SetAutoprobe`): otherwise the PCI core refuses explicit
+    binding, too (drivers/pci/pci-driver.c pci_device_can_probe).
     """
 
     bdf: str
@@ -135,7 +134,7 @@ class BindVf:
         if bound is not None:
             raise StepError(f"VF {self.bdf} is bound to {bound}", f"unbind it from {bound} first")
         try:
-            system.write(f"{pci.DRIVERS}/{self.driver}/bind", self.bdf)
+            system.files.write(f"{pci.DRIVERS}/{self.driver}/bind", self.bdf)
         except OSError as error:
             if pci.driver(system, self.bdf) != self.driver:
                 raise self._refused(error) from error
@@ -157,3 +156,46 @@ class BindVf:
             f"{self.driver} refused VF {self.bdf}: {refusal.words(error)}",
             "the kernel log says why its probe failed",
         )
+
+
+@dataclass(frozen=True)
+class UnbindVfs:
+    """Unbind every VF of ``bdf`` from its driver."""
+
+    bdf: str
+
+    def run(self, system: System) -> None:
+        """Unbind in order of index."""
+        for address in pci.vf_addresses(system, self.bdf).values():
+            UnbindVf(address).run(system)
+
+
+@dataclass(frozen=True)
+class BindVfs:
+    """Bind every VF of ``bdf`` that has no driver to mlx5_core.
+
+    Attributes:
+        bdf: the PF.
+        deadline: seconds per VF.
+
+    """
+
+    bdf: str
+    deadline: float = 60.0
+
+    def run(self, system: System) -> None:
+        """Bind in order of index; a VF that an instance took meanwhile keeps its driver.
+
+        Raises:
+            StepError: names each VF that stays unbound; all others are bound.
+
+        """
+        refused: list[StepError] = []
+        for address in pci.vf_addresses(system, self.bdf).values():
+            if pci.driver(system, address) is None:
+                try:
+                    BindVf(address, self.deadline).run(system)
+                except StepError as error:
+                    refused.append(error)
+        if refused:
+            raise StepError("; ".join(error.reason for error in refused), refused[0].remedy)

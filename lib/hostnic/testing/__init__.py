@@ -7,16 +7,16 @@ host.reboot(boot=[early], after_network=[late])
 assert host.trace == [...]
 """
 
-from hostnic.testing.files import FakeFiles
+from hostnic.testing.files import FakeDisk
 from hostnic.testing.host import FakeHost
 from hostnic.testing.network import FakeBond, FakeNetwork
-from hostnic.testing.nic import FakeCard, FakePort, FakeVf, Firmware, card
+from hostnic.testing.nic.model import FakeCard, FakePort, FakeVf, Firmware, card
 from hostnic.testing.tools import FakeOvs
 
 __all__ = [
     "FakeBond",
     "FakeCard",
-    "FakeFiles",
+    "FakeDisk",
     "FakeHost",
     "FakeNetwork",
     "FakeOvs",

@@ -12,9 +12,13 @@ from collections.abc import Callable
 
 from converge import StepError
 
-from hostnic import discover, ops, pci
+from hostnic.devices import discover, pci
+from hostnic.devices.lag import Lag
+from hostnic.devices.model import Pf
 from hostnic.machine import Machine
-from hostnic.model import Lag, Pf
+from hostnic.ops.bonding import AwaitLag, JoinBond, LeaveBond
+from hostnic.ops.eswitch import SetEswitchMode, SetHwTcOffload
+from hostnic.ops.vf import BindVf, CreateVfs, DestroyVfs, SetAutoprobe, UnbindVf
 from hostnic.recorder import Recorder
 from hostnic.system import System
 from hostnic.testing.host import FakeHost
@@ -74,31 +78,31 @@ def plain(system: System, _fault: Fault) -> list[str]:
 
 def _free(system: System) -> None:
     for _, netdev in PORTS:
-        ops.LeaveBond(netdev).run(system)
+        LeaveBond(netdev).run(system)
 
 
 def _prepare(system: System, count: int) -> None:
     for bdf, _ in PORTS:
-        ops.SetAutoprobe(bdf, False).run(system)
-        ops.CreateVfs(bdf, count).run(system)
+        SetAutoprobe(bdf, False).run(system)
+        CreateVfs(bdf, count).run(system)
 
 
 def _switch(system: System) -> None:
     for bdf, netdev in PORTS:
-        ops.SetEswitchMode(bdf, "switchdev").run(system)
-        ops.SetHwTcOffload(netdev, True).run(system)
+        SetEswitchMode(bdf, "switchdev").run(system)
+        SetHwTcOffload(netdev, True).run(system)
 
 
 def _join(system: System) -> None:
     for _, netdev in PORTS:
-        ops.JoinBond(netdev, BOND).run(system)
+        JoinBond(netdev, BOND).run(system)
 
 
 def _bind(system: System) -> None:
     for bdf, _ in PORTS:
-        ops.SetAutoprobe(bdf, True).run(system)
+        SetAutoprobe(bdf, True).run(system)
         for address in pci.vf_addresses(system, bdf).values():
-            ops.BindVf(address).run(system)
+            BindVf(address).run(system)
 
 
 def _converge(system: System) -> None:
@@ -106,7 +110,7 @@ def _converge(system: System) -> None:
     _prepare(system, 2)
     _switch(system)
     _join(system)
-    ops.AwaitLag((P0, P1)).run(system)
+    AwaitLag((P0, P1)).run(system)
     _bind(system)
 
 
@@ -120,10 +124,10 @@ def converge(system: System, _fault: Fault) -> list[str]:
     seen += ["converged:", *look(system), "written:", *recorder.writes]
     again = Recorder(system)
     for bdf, _ in PORTS:
-        ops.CreateVfs(bdf, 2).run(again)
+        CreateVfs(bdf, 2).run(again)
     _switch(again)
     _join(again)
-    ops.AwaitLag((P0, P1)).run(again)
+    AwaitLag((P0, P1)).run(again)
     _bind(again)
     return [*seen, f"written again: {again.writes}"]
 
@@ -133,39 +137,39 @@ def refusals(system: System, _fault: Fault) -> list[str]:
     num_vfs = pci.attribute(P0, "sriov_numvfs")
     total = pci.total_vfs(system, P0)
     seen = [
-        said(lambda: system.write(num_vfs, str(total + 1))),
-        said(lambda: system.write(num_vfs, "many")),
-        said(lambda: system.set_eswitch_mode(P0, "switchdev")),
-        said(lambda: system.set_eswitch_mode(P0, "legacy")),
-        said(lambda: system.set_inline_mode(P0, "transport")),
-        said(lambda: system.devlink_param(P0, "no_such_parameter")),
-        said(lambda: system.set_devlink_param(P0, "flow_steering_mode", "other")),
+        said(lambda: system.files.write(num_vfs, str(total + 1))),
+        said(lambda: system.files.write(num_vfs, "many")),
+        said(lambda: system.devlink.set_eswitch_mode(P0, "switchdev")),
+        said(lambda: system.devlink.set_eswitch_mode(P0, "legacy")),
+        said(lambda: system.devlink.set_inline_mode(P0, "transport")),
+        said(lambda: system.devlink.param(P0, "no_such_parameter")),
+        said(lambda: system.devlink.set_param(P0, "flow_steering_mode", "other")),
     ]
     system.sleep(SETTLED)  # until the bond's LAG is back, which each change of the mode takes down
     seen += [
-        said(lambda: system.set_devlink_param(P0, "esw_multiport", True)),
-        said(lambda: system.set_eswitch_mode("0000:3b:00.7", "switchdev")),
-        said(lambda: system.hw_tc_offload("no-such-dev"))[:6],
-        said(lambda: system.set_master("no-such-dev", None)),
+        said(lambda: system.devlink.set_param(P0, "esw_multiport", True)),
+        said(lambda: system.devlink.set_eswitch_mode("0000:3b:00.7", "switchdev")),
+        said(lambda: system.ethtool.hw_tc_offload("no-such-dev"))[:6],
+        said(lambda: system.links.set_master("no-such-dev", None)),
     ]
     _free(system)
-    system.write(num_vfs, "1")
+    system.files.write(num_vfs, "1")
     address = pci.vf_addresses(system, P0)[0]
     bind, unbind = f"{pci.DRIVERS}/mlx5_core/bind", f"{pci.DRIVERS}/mlx5_core/unbind"
     seen += [
-        said(lambda: system.write(num_vfs, "2")),
-        said(lambda: system.set_eswitch_mode(P0, "switchdev")),
-        said(lambda: system.write(bind, address)),
-        said(lambda: system.write(unbind, address)),
-        said(lambda: system.write(unbind, address)),
-        said(lambda: ops.SetAutoprobe(P0, False).run(system)),
-        said(lambda: ops.BindVf(address).run(system)),
-        said(lambda: system.set_eswitch_mode(P0, "switchdev")),
-        said(lambda: system.set_devlink_param(P0, "flow_steering_mode", "dmfs")),
-        said(lambda: system.set_devlink_param(P0, "flow_steering_mode", "smfs")),
-        said(lambda: system.set_up(UPLINK0, True)),
-        said(lambda: system.set_master(UPLINK0, BOND)),
-        said(lambda: system.set_hw_tc_offload(UPLINK0, False)),
+        said(lambda: system.files.write(num_vfs, "2")),
+        said(lambda: system.devlink.set_eswitch_mode(P0, "switchdev")),
+        said(lambda: system.files.write(bind, address)),
+        said(lambda: system.files.write(unbind, address)),
+        said(lambda: system.files.write(unbind, address)),
+        said(lambda: SetAutoprobe(P0, False).run(system)),
+        said(lambda: BindVf(address).run(system)),
+        said(lambda: system.devlink.set_eswitch_mode(P0, "switchdev")),
+        said(lambda: system.devlink.set_param(P0, "flow_steering_mode", "dmfs")),
+        said(lambda: system.devlink.set_param(P0, "flow_steering_mode", "smfs")),
+        said(lambda: system.links.set_up(UPLINK0, True)),
+        said(lambda: system.links.set_master(UPLINK0, BOND)),
+        said(lambda: system.ethtool.set_hw_tc_offload(UPLINK0, False)),
     ]
     return seen + look(system)
 
@@ -174,20 +178,20 @@ def multiport(system: System, _fault: Fault) -> list[str]:
     """A bond of ports that ``esw_multiport`` joins already."""
     _free(system)
     _switch(system)
-    seen = [said(lambda: ops.SetDevlinkParam(P0, "esw_multiport", True).run(system))]
-    seen.append(said(lambda: ops.JoinBond(UPLINK0, BOND).run(system)))
+    seen = [said(lambda: system.devlink.set_param(P0, "esw_multiport", True))]
+    seen.append(said(lambda: JoinBond(UPLINK0, BOND).run(system)))
     return seen + look(system)
 
 
 def lag_lost(system: System, _fault: Fault) -> list[str]:
     """A bond broken under bound VFs: the LAG does not come back until the driver restarts."""
     _converge(system)
-    ops.LeaveBond(UPLINK0).run(system)
+    LeaveBond(UPLINK0).run(system)
     seen = look(system)
     for bdf, _ in PORTS:
         for address in pci.vf_addresses(system, bdf).values():
-            ops.UnbindVf(address).run(system)
-    ops.JoinBond(UPLINK0, BOND).run(system)
+            UnbindVf(address).run(system)
+    JoinBond(UPLINK0, BOND).run(system)
     return seen + look(system)
 
 
@@ -198,7 +202,7 @@ def bound_too_early(system: System, _fault: Fault) -> list[str]:
     _switch(system)
     _bind(system)
     _join(system)
-    return [said(lambda: ops.AwaitLag((P0, P1), 3.0).run(system)), *look(system)]
+    return [said(lambda: AwaitLag((P0, P1), 3.0).run(system)), *look(system)]
 
 
 def back_to_legacy(system: System, _fault: Fault) -> list[str]:
@@ -206,11 +210,11 @@ def back_to_legacy(system: System, _fault: Fault) -> list[str]:
     _converge(system)
     for bdf, _ in PORTS:
         for address in pci.vf_addresses(system, bdf).values():
-            ops.UnbindVf(address).run(system)
+            UnbindVf(address).run(system)
     _free(system)
     for bdf, _ in PORTS:
-        ops.SetEswitchMode(bdf, "legacy").run(system)
-        ops.DestroyVfs(bdf).run(system)
+        SetEswitchMode(bdf, "legacy").run(system)
+        DestroyVfs(bdf).run(system)
     _join(system)
     return look(system)
 
@@ -219,26 +223,26 @@ def faults(system: System, fault: Fault) -> list[str]:
     """The card's faults as the operations report them."""
     num_vfs = pci.attribute(P0, "sriov_numvfs")
     _free(system)
-    ops.SetAutoprobe(P0, False).run(system)
+    SetAutoprobe(P0, False).run(system)
     fault(P0, "numvfs_enomem", "1")
-    seen = [said(lambda: ops.CreateVfs(P0, 2).run(system))]
+    seen = [said(lambda: CreateVfs(P0, 2).run(system))]
     fault(P0, "numvfs_enomem", "0")
     fault(P0, "vf_delay_ms", "3000")
-    system.write(num_vfs, "2")
+    system.files.write(num_vfs, "2")
     seen.append(f"promised: {pci.num_vfs(system, P0)}, {pci.vfs_present(system, P0)}")
-    seen.append(said(lambda: system.write(num_vfs, "1")))
-    seen.append(said(lambda: ops.SetEswitchMode(P0, "switchdev").run(system)))
+    seen.append(said(lambda: system.files.write(num_vfs, "1")))
+    seen.append(said(lambda: SetEswitchMode(P0, "switchdev").run(system)))
     system.sleep(4.0)
     seen.append(f"late: {pci.num_vfs(system, P0)}, {pci.vfs_present(system, P0)}")
     fault(P0, "vf_delay_ms", "0")
     fault(P0, "mode_fail", "1")
-    seen.append(said(lambda: ops.SetEswitchMode(P0, "switchdev").run(system)))
+    seen.append(said(lambda: SetEswitchMode(P0, "switchdev").run(system)))
     fault(P0, "mode_fail", "0")
-    seen.append(said(lambda: ops.SetEswitchMode(P0, "switchdev").run(system)))
-    ops.SetEswitchMode(P1, "switchdev").run(system)
+    seen.append(said(lambda: SetEswitchMode(P0, "switchdev").run(system)))
+    SetEswitchMode(P1, "switchdev").run(system)
     fault(P0, "lag_never", "1")
     _join(system)
-    seen.append(said(lambda: ops.AwaitLag((P0, P1), 3.0).run(system)))
+    seen.append(said(lambda: AwaitLag((P0, P1), 3.0).run(system)))
     return seen + look(system)
 
 
@@ -281,7 +285,7 @@ def on_machine(name: str) -> list[str]:
     machine = Machine()
 
     def fault(bdf: str, which: str, value: str) -> None:
-        machine.write(f"/sys/kernel/debug/vcx/{bdf}/fault_{which}", value)
+        machine.files.write(f"/sys/kernel/debug/vcx/{bdf}/fault_{which}", value)
 
     return SCENARIOS[name](machine, fault)
 

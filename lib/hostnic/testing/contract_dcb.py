@@ -8,11 +8,13 @@
 import sys
 from collections.abc import Callable
 
-from hostnic import dcb, ops
-from hostnic.dcb import App, Dcb, Ets, Pfc
 from hostnic.machine import Machine
-from hostnic.ops import bonding
+from hostnic.netlink import dcb
+from hostnic.netlink.dcb import App, Dcb, Ets, Pfc
+from hostnic.ops import members
+from hostnic.ops.bonding import LeaveBond
 from hostnic.ops.dcb import SetApps, SetEts, SetPfc, TakeDcbx
+from hostnic.ops.eswitch import SetEswitchMode
 from hostnic.system import System
 from hostnic.testing.contract import BOND, P0, UPLINK0, UPLINK1, said
 from hostnic.testing.host import FakeHost
@@ -30,7 +32,7 @@ MAP = tuple(App(dcb.DSCP, dscp, 5 if dscp == 26 else dscp >> 3) for dscp in rang
 
 def look(system: System, netdev: str = UPLINK0) -> list[str]:
     """What the driver tells, without the buffers' sizes and the counters."""
-    found = system.dcb(netdev)
+    found = system.dcb.get(netdev)
     pfc = found.pfc or Pfc(())
     apps = {app.protocol: app.priority for app in found.apps if app.selector == dcb.DSCP}
     return [
@@ -50,29 +52,29 @@ def bridging(system: System, fault: Fault) -> list[str]:
         Dcb(apps=(App(dcb.ETHERTYPE, dcb.ROCE_V1, 3),)),
         Dcb(apps=(App(dcb.DSCP, 64, 3),)),
     ):
-        seen.append(said(lambda wrong=wrong: system.set_dcb(UPLINK0, wrong)))
-    seen.append(said(lambda: system.delete_dcb_apps(UPLINK0, [App(dcb.DSCP, 26, 3)])))
-    seen.append(said(lambda: system.set_dcbx(UPLINK0, dcb.LLD_MANAGED)))
+        seen.append(said(lambda wrong=wrong: system.dcb.set(UPLINK0, wrong)))
+    seen.append(said(lambda: system.dcb.delete_apps(UPLINK0, [App(dcb.DSCP, 26, 3)])))
+    seen.append(said(lambda: system.dcb.set_dcbx(UPLINK0, dcb.LLD_MANAGED)))
     for name in ("lo", BOND, "nosuch0"):
-        seen.append(said(lambda name=name: system.dcb(name)))
+        seen.append(said(lambda name=name: system.dcb.get(name)))
     seen += ["refusals left:", *look(system)]
-    system.set_dcb(UPLINK0, Dcb(apps=(App(dcb.DSCP, 26, 3), App(dcb.DSCP, 48, 1))))
-    system.set_dcb(UPLINK0, Dcb(apps=(App(dcb.DSCP, 26, 5),)))
+    system.dcb.set(UPLINK0, Dcb(apps=(App(dcb.DSCP, 26, 3), App(dcb.DSCP, 48, 1))))
+    system.dcb.set(UPLINK0, Dcb(apps=(App(dcb.DSCP, 26, 5),)))
     seen += ["replaced in place:", *look(system)]
     for op in (SetEts(UPLINK0, ROCE), SetApps(UPLINK0, (dcb.DSCP,), MAP), TakeDcbx(UPLINK0, 0x0D, dcb.HOST)):
         seen.append(said(lambda op=op: op.run(system)))
     for netdev, other in ((UPLINK0, UPLINK1), (UPLINK1, UPLINK0)):
         seen.append(said(lambda n=netdev, o=other: SetPfc(n, (3,), 20, BOND, (o,)).run(system)))
-        seen.append(said(lambda n=netdev: ops.AwaitMember(n, BOND, settle=2.0).run(system)))
-        seen.append(f"distributing: {bonding.is_distributing(system, BOND, netdev)}")
+        seen.append(said(lambda n=netdev: members.AwaitMember(n, BOND, settle=2.0).run(system)))
+        seen.append(f"distributing: {members.is_distributing(system, BOND, netdev)}")
     seen += ["set:", *look(system), *look(system, UPLINK1)]
-    ops.LeaveBond(UPLINK0).run(system)
-    ops.SetEswitchMode(P0, "switchdev").run(system)
+    LeaveBond(UPLINK0).run(system)
+    SetEswitchMode(P0, "switchdev").run(system)
     seen += ["after a mode change:", *look(system)]
     fault(P0, 3)
     seen.append(said(lambda: SetEts(UPLINK0, ROCE).run(system)))
     fault(P0, 2)
-    seen.append(said(lambda: system.dcb(UPLINK0)))
+    seen.append(said(lambda: system.dcb.get(UPLINK0)))
     fault(P0, 0)
     SetApps(UPLINK0, (dcb.DSCP,), ()).run(system)
     return [*seen, "trust PCP:", *look(system)]
@@ -93,7 +95,7 @@ def on_machine() -> list[str]:
     machine = Machine()
 
     def fault(bdf: str, mode: int) -> None:
-        machine.write(f"/sys/kernel/debug/vcx/{bdf}/dcb_fault", str(mode))
+        machine.files.write(f"/sys/kernel/debug/vcx/{bdf}/dcb_fault", str(mode))
 
     return bridging(machine, fault)
 

@@ -12,7 +12,7 @@ def missing(path: str) -> OSError:
     return FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
 
 
-class FakeFiles:
+class FakeDisk:
     """Absolute paths to content; links resolve one step, as far as units need it."""
 
     def __init__(self) -> None:

@@ -7,7 +7,7 @@ from hostnic.system import Link
 from hostnic.testing import tools
 from hostnic.testing.kernel import FakeKernel, Fault
 from hostnic.testing.network import FakeBond
-from hostnic.testing.nic import FakeCard, FakePort, FakeVdpa, FakeVf, card
+from hostnic.testing.nic.model import FakeCard, FakePort, FakeVdpa, FakeVf, card
 
 Boot = Callable[["FakeHost"], object]
 
@@ -16,7 +16,7 @@ class FakeHost(FakeKernel):
     """A compute node as MAAS leaves it: both PFs of a NIC in bond0, bond0 in the OVS bridge br-nvda.
 
     Attributes:
-        cards, network, files, ovs: its parts, for tests to look at and to change.
+        cards, network, disk, ovs: its parts, for tests to look at and to change.
         kernel, iommu, lag_debugfs, locked_down, mstconfig_version: what kind of machine it is.
         trace: every write in order: ``write /sys/… 8``, ``set_eswitch_mode 0000:3b:00.0 switchdev``.
         spawned: every command that ran, reading ones too.
@@ -97,12 +97,12 @@ class FakeHost(FakeKernel):
             f"<domstatus state='running'><domain type='kvm'><name>{name}</name><devices>{device}"
             "</devices></domain></domstatus>"
         )
-        self.files.install(f"/run/libvirt/qemu/{name}.xml", xml.encode(), 0o600)
+        self.disk.install(f"/run/libvirt/qemu/{name}.xml", xml.encode(), 0o600)
 
     def stop_instance(self, bdf: str, name: str = "instance-0000002a") -> None:
         """Take it back."""
         self.vf(bdf).driver = "mlx5_core"
-        self.files.remove(f"/run/libvirt/qemu/{name}.xml")
+        self.disk.remove(f"/run/libvirt/qemu/{name}.xml")
 
     def move_to_netns(self, bdf: str) -> None:
         """Move the VF's netdev into the network namespace of a container."""
@@ -131,9 +131,9 @@ class FakeHost(FakeKernel):
     def _start(self, *, early: bool, extra: Sequence[Boot]) -> None:
         for name, service in self.services.items():
             unit = f"{tools.UNITS}/{name}"
-            if not tools.is_enabled(self.files, name):
+            if not tools.is_enabled(self.disk, name):
                 continue
-            orders = [line for line in self.files.read(unit).splitlines() if line.startswith("Before=")]
+            orders = [line for line in self.disk.read(unit).splitlines() if line.startswith("Before=")]
             if any("network-pre.target" in line for line in orders) == early:
                 service(self)
         for function in extra:

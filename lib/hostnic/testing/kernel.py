@@ -1,22 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The modelled host's kernel: every call of :class:`hostnic.system.System`, answered from its state."""
+"""The modelled host's kernel: what :class:`hostnic.system.System` shows of it, and time."""
 
-import errno
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from hostnic import pci
-from hostnic.dcb import App, Dcb, dcbx_words, setting_names
-from hostnic.process import only_reads
-from hostnic.system import DeviceInfo, Link, Pause
-from hostnic.testing import mlx5, rdma, sysfs, tools, vflag
-from hostnic.testing.dcb import FakeDcb
-from hostnic.testing.files import FakeFiles, missing
-from hostnic.testing.flash import FakeFlash
+from hostnic.calls import Call
+from hostnic.recorder import heard
+from hostnic.system import DataCentreBridging, Devlink, Ethtool, Files, Links
+from hostnic.testing import doors, tools
+from hostnic.testing.files import FakeDisk
 from hostnic.testing.network import FakeNetwork
-from hostnic.testing.nic import FakeCard, FakePort
-from hostnic.testing.pcispace import FakeBridge
+from hostnic.testing.nic import rdma, vflag
+from hostnic.testing.nic.flash import FakeFlash
+from hostnic.testing.nic.model import FakeCard, FakePort
+from hostnic.testing.nic.pcispace import FakeBridge
 
 
 @dataclass
@@ -46,8 +44,8 @@ class FakeKernel:
         self.trace: list[str] = []
         self.spawned: list[tuple[str, ...]] = []
         self.log: list[str] = []
-        self.files = FakeFiles()
-        self.files.install("/proc/cpuinfo", b"vendor_id\t: GenuineIntel\n", 0o444)
+        self.disk = FakeDisk()
+        self.disk.install("/proc/cpuinfo", b"vendor_id\t: GenuineIntel\n", 0o444)
         self.network = FakeNetwork(cards)
         self.ovs = tools.FakeOvs()
         self.rdma = rdma.FakeRdma()
@@ -57,6 +55,11 @@ class FakeKernel:
         self.clock = 1000.0
         self._lag_due: dict[str, float] = {}
         self._bonded: dict[str, str | None] = {}
+        self.files = heard(doors.FileDoor(self), Files, self._hear)
+        self.links = heard(doors.LinkDoor(self), Links, self._hear)
+        self.ethtool = heard(doors.EthtoolDoor(self), Ethtool, self._hear)
+        self.dcb = heard(doors.DcbDoor(self), DataCentreBridging, self._hear)
+        self.devlink = heard(doors.DevlinkDoor(self), Devlink, self._hear)
 
     @property
     def reachable(self) -> bool:
@@ -72,7 +75,7 @@ class FakeKernel:
     def power_on(self) -> None:
         """Memory is empty: no VF, no LAG, no /run; the bonds are not formed yet."""
         self.log = []
-        self.files.boot()
+        self.disk.boot()
         self.network.down.clear()
         for nic in self.cards:
             nic.boot()
@@ -82,8 +85,13 @@ class FakeKernel:
         self._bonded.clear()
         self._lag_due.clear()
 
-    def _call(self, verb: str, *arguments: object) -> None:
-        words = " ".join(str(argument) for argument in arguments)
+    def _hear(self, call: Call, words: Sequence[str]) -> None:
+        if call.writes:
+            self.trace.append(" ".join((call.verb, *words)))
+        self._fail(call.verb, *words)
+
+    def _fail(self, verb: str, *arguments: str) -> None:
+        words = " ".join(arguments)
         for fault in self.faults:
             if fault.verb == verb and fault.target in words and fault.times != 0:
                 if fault.skip:
@@ -93,270 +101,43 @@ class FakeKernel:
                     fault.times -= 1
                 raise fault.error
 
-    def _write(self, verb: str, *arguments: object) -> None:
-        self.trace.append(" ".join([verb, *(str(argument) for argument in arguments)]))
-        self._call(verb, *arguments)
-
     def members_changed(self) -> None:
         """mlx5 hears of its bond only when what it has of it changes."""
         for nic in self.cards:
             mode = self.network.bond_mode_of(nic)
             if self._bonded.get(nic.slot) != mode:
                 self._bonded[nic.slot] = mode
-                self._reconsider(nic)
+                self.reconsider(nic)
 
-    def _reconsider(self, nic: FakeCard) -> None:
+    def reconsider(self, nic: FakeCard) -> None:
         self._lag_due[nic.slot] = self.clock + nic.lag_delay
 
-    def _saying(self, nic: FakeCard) -> Callable[[str], None]:
+    def saying(self, nic: FakeCard) -> Callable[[str], None]:
         return lambda line: self.log.append(f"mlx5_core {nic.ports[0].bdf}: {line}")
 
-    def _card_of(self, port: FakePort) -> FakeCard:
+    def card_of(self, port: FakePort) -> FakeCard:
         return next(nic for nic in self.cards if port in nic.ports)
-
-    def _present_port(self, bdf: str) -> FakePort:
-        for port in self.network.ports():
-            if port.bdf == bdf and not port.gone and port.driver == "mlx5_core":
-                return port
-        raise mlx5.refuse(errno.ENODEV)
-
-    def _uplink(self, netdev: str) -> FakePort | None:
-        return next((port for port in self.network.ports() if port.netdev == netdev), None)
-
-    def _need_link(self, name: str) -> None:
-        if not any(link.name == name for link in self.network.links(self.clock)):
-            raise mlx5.refuse(errno.ENODEV)
-
-    # System: files.
-
-    def _look(self, path: str, follow: bool = False) -> "sysfs.Node | sysfs.Tree | None":
-        root = sysfs.mounts(
-            self.network,
-            self.iommu,
-            self.lag_debugfs,
-            self.clock,
-            self.kernel,
-            self.boot_id,
-            self.locked_down,
-            self.bridges,
-        )
-        return sysfs.look({**self.rdma.mounts(self.network), **root}, path, follow)
-
-    def read(self, path: str) -> str:
-        self._call("read", path)
-        node = self._look(path)
-        if path.startswith(f"{rdma.CONFIGFS}/"):
-            self.rdma.check(self.network, path)
-        if isinstance(node, str):
-            return node
-        return self.files.read(path)
-
-    def listdir(self, path: str) -> list[str]:
-        self._call("listdir", path)
-        node = self._look(path, follow=True)
-        return sorted(node) if isinstance(node, dict) else self.files.listdir(path)
-
-    def readlink(self, path: str) -> str:
-        self._call("readlink", path)
-        node = self._look(path)
-        return node.target if isinstance(node, sysfs.SymLink) else self.files.readlink(path)
-
-    def exists(self, path: str) -> bool:
-        return self._look(path) is not None or self.files.exists(path)
-
-    def write(self, path: str, value: str) -> None:
-        self._write("write", path, value)
-        if path.startswith(pci.DRIVERS):
-            driver, _, action = path[len(pci.DRIVERS) + 1 :].partition("/")
-            self._bind(driver, action, value)
-        elif path.startswith(pci.DEVICES):
-            bdf, _, name = path[len(pci.DEVICES) + 1 :].partition("/")
-            self._set_attribute(bdf, name, value)
-        elif path.startswith(rdma.CONFIGFS):
-            self.rdma.write(self.network, path, value)
-        elif self._look(path) is not None:
-            self.rdma.write_attribute(path, value)
-        else:
-            raise missing(path)
-
-    def _set_attribute(self, bdf: str, name: str, value: str) -> None:
-        port = next((p for p in self.network.ports() if p.bdf == bdf and not p.gone), None)
-        if port is None or not port.total_vfs:
-            raise missing(pci.attribute(bdf, name))
-        if name == "sriov_numvfs":
-            had = bool(port.vfs)
-            mlx5.set_num_vfs(port, value, self.clock)
-            if port.vfs and not had and port.eswitch_mode == "legacy":
-                nic = self._card_of(port)
-                vflag.dissolve(nic, self._saying(nic))
-                self._reconsider(nic)
-        elif name == "sriov_drivers_autoprobe":
-            port.autoprobe = value == "1"
-        else:
-            raise missing(pci.attribute(bdf, name))
-
-    def _bind(self, driver: str, action: str, bdf: str) -> None:
-        found = [(p, vf) for p in self.network.ports() for vf in p.present(self.clock) if vf.bdf == bdf]
-        if not found or (action == "unbind" and found[0][1].driver != driver):
-            raise mlx5.refuse(errno.ENODEV)
-        port, vf = found[0]
-        if action == "unbind":
-            vf.driver, vf.netns, vf.vdpa = None, False, None
-        elif action == "bind":
-            mlx5.bind(port, vf, driver)
-        else:
-            raise missing(f"{pci.DRIVERS}/{driver}/{action}")
-
-    def install(self, path: str, content: bytes, mode: int = 0o644) -> None:
-        self._write("install", path)
-        self.files.install(path, content, mode)
-
-    def remove(self, path: str) -> None:
-        self._write("remove", path)
-        self.files.remove(path)
-
-    def mkdir(self, path: str) -> None:
-        self._write("mkdir", path)
-        self.rdma.mkdir(self.network, path)
 
     # System: processes.
 
-    def run(
-        self,
-        argv: Sequence[str],
-        stdin: str | None = None,  # noqa: ARG002 - no command of the model reads it
-        timeout: float = 60.0,  # noqa: ARG002 - every command of the model ends at once
-    ) -> str:
+    def query(self, argv: Sequence[str], timeout: float = 60.0) -> str:  # noqa: ARG002 - no command takes time
         self.spawned.append(tuple(argv))
-        (self._call if only_reads(argv) else self._write)("run", *argv)
+        self._fail("run", *argv)
+        return self._output(argv)
+
+    def run(self, argv: Sequence[str], timeout: float = 60.0) -> str:  # noqa: ARG002 - no command takes time
+        self.spawned.append(tuple(argv))
+        self.trace.append(" ".join(("run", *argv)))
+        self._fail("run", *argv)
+        return self._output(argv)
+
+    def _output(self, argv: Sequence[str]) -> str:
         for prefix, answer in self.answers.items():
             if tuple(argv[: len(prefix)]) == prefix:
                 if isinstance(answer, OSError):
                     raise answer
                 return answer
         return tools.run(self, list(argv))
-
-    # System: netlink.
-
-    def links(self) -> list[Link]:
-        self._call("links")
-        return self.network.links(self.clock)
-
-    def addresses(self, link: str) -> list[str]:
-        self._call("addresses", link)
-        self._need_link(link)
-        return self.network.addresses_of(link)
-
-    def set_master(self, link: str, master: str | None) -> None:
-        self._write("set_master", link, master or "none")
-        self._need_link(link)
-        self.network.set_master(link, master, self.clock)
-        self.members_changed()
-
-    def set_up(self, link: str, up: bool) -> None:
-        self._write("set_up", link, "up" if up else "down")
-        self._need_link(link)
-        self.network.set_up(link, up)
-
-    def hw_tc_offload(self, link: str) -> bool | None:
-        self._call("hw_tc_offload", link)
-        self._need_link(link)
-        port = self._uplink(link)
-        return port.hw_tc_offload if port else False
-
-    def set_hw_tc_offload(self, link: str, on: bool) -> None:
-        self._write("set_hw_tc_offload", link, "on" if on else "off")
-        self._need_link(link)
-        port = self._uplink(link)
-        if port is None:
-            raise mlx5.refuse(errno.EOPNOTSUPP)
-        port.hw_tc_offload = on
-
-    def pause(self, link: str) -> Pause | None:
-        self._call("pause", link)
-        self._need_link(link)
-        port = self._uplink(link)
-        return Pause(port.pause, port.pause) if port else None
-
-    def set_pause(self, link: str, rx: bool, tx: bool) -> None:
-        self._write("set_pause", link, "on" if rx else "off", "on" if tx else "off")
-        self._need_link(link)
-        port = self._uplink(link)
-        if port is None:
-            raise mlx5.refuse(errno.EOPNOTSUPP)
-        port.pause = rx
-
-    # System: dcbnl.
-
-    def _dcb(self, link: str) -> FakeDcb:
-        if link != "lo":  # which every kernel has
-            self._need_link(link)
-        port = self._uplink(link)
-        if port is None:
-            raise mlx5.refuse(errno.EOPNOTSUPP)
-        return port.dcb
-
-    def dcb(self, link: str) -> Dcb:
-        self._call("dcb", link)
-        return self._dcb(link).get()
-
-    def set_dcb(self, link: str, wanted: Dcb) -> None:
-        self._write("set_dcb", link, *setting_names(wanted))
-        if self._dcb(link).set(wanted):
-            self.network.flap(link, self.clock)
-            bonds = [bond for bond in self.network.bonds.values() if link in bond.members]
-            begin, _ = self.network.flaps[link]
-            self.blackouts += sum(
-                self.network.carries(bond, self.clock) and not self.network.carries(bond, begin)
-                for bond in bonds
-            )
-
-    def delete_dcb_apps(self, link: str, apps: Sequence[App]) -> None:
-        self._write("delete_dcb_apps", link, len(apps))
-        self._dcb(link).delete_apps(apps)
-
-    def set_dcbx(self, link: str, mode: int) -> None:
-        self._write("set_dcbx", link, dcbx_words(mode))
-        self._dcb(link).set_dcbx(mode)
-
-    def eswitch_mode(self, bdf: str) -> str | None:
-        self._call("eswitch_mode", bdf)
-        return self._present_port(bdf).eswitch_mode
-
-    def set_eswitch_mode(self, bdf: str, mode: str) -> None:
-        self._write("set_eswitch_mode", bdf, mode)
-        port = self._present_port(bdf)
-        nic = self._card_of(port)
-        if mode not in ("legacy", "switchdev"):
-            raise mlx5.refuse(errno.EINVAL)
-        if mode != port.eswitch_mode and mlx5.busy(nic, port, self.network.bond_of(port.netdev) is not None):
-            raise mlx5.refuse(errno.EBUSY, mlx5.BUSY)
-        vflag.dissolve(nic, self._saying(nic))
-        self._reconsider(nic)
-        if mode != port.eswitch_mode:
-            mlx5.set_eswitch_mode(port, mode, self.clock)
-            port.dcb.driver_restarts()
-            self.rdma.re_add_those_of(self.network, port.bdf)
-
-    def set_inline_mode(self, bdf: str, mode: str) -> None:
-        self._write("set_inline_mode", bdf, mode)
-        port = self._present_port(bdf)
-        mlx5.set_inline_mode(self._card_of(port), port, mode)
-
-    def devlink_param(self, bdf: str, name: str) -> str | bool | int | None:
-        self._call("devlink_param", bdf, name)
-        port = self._present_port(bdf)
-        return mlx5.param(self._card_of(port), port, name)
-
-    def set_devlink_param(self, bdf: str, name: str, value: str | bool | int) -> None:
-        self._write("set_devlink_param", bdf, name, value)
-        port = self._present_port(bdf)
-        mlx5.set_param(self._card_of(port), port, name, value)
-
-    def device_info(self, bdf: str) -> DeviceInfo:
-        self._call("device_info", bdf)
-        nic = self._card_of(self._present_port(bdf))
-        return DeviceInfo(nic.version, nic.psid)
 
     # System: time.
 
@@ -369,4 +150,4 @@ class FakeKernel:
             due = self._lag_due.get(nic.slot)
             if due is not None and self.clock >= due:
                 del self._lag_due[nic.slot]
-                vflag.consider(nic, self.network.bond_mode_of(nic), self._saying(nic))
+                vflag.consider(nic, self.network.bond_mode_of(nic), self.saying(nic))

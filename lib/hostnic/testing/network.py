@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from hostnic.system import Link
-from hostnic.testing.mlx5 import MULTIPORT, refuse
-from hostnic.testing.nic import FakeCard, FakePort
+from hostnic.testing.nic.mlx5 import refuse
+from hostnic.testing.nic.model import FakeCard, FakePort
 
 LACP_TIME = 1.0
 """Seconds that the bond needs to find its partner."""
@@ -63,6 +63,10 @@ class FakeNetwork:
         """All PFs."""
         return (port for card in self.cards for port in card.ports)
 
+    def uplink(self, netdev: str) -> FakePort | None:
+        """The PF whose netdev this is."""
+        return next((port for port in self.ports() if port.netdev == netdev), None)
+
     def bond_of(self, netdev: str) -> FakeBond | None:
         """The bond that ``netdev`` is a member of."""
         return next((bond for bond in self.bonds.values() if netdev in bond.members), None)
@@ -110,9 +114,6 @@ class FakeNetwork:
         bond = self.bonds.get(master)
         if bond is None:
             raise refuse(errno.EOPNOTSUPP)
-        port = next((port for port in self.ports() if port.netdev == name), None)
-        if port is not None and any(port in card.ports and card.multiport for card in self.cards):
-            raise refuse(errno.EOPNOTSUPP, MULTIPORT)
         if name not in self.down:
             raise refuse(errno.EPERM, "Device can not be enslaved while up")
         self.down.discard(name)

@@ -4,14 +4,16 @@
 Each takes a host, changes it, empties its trace and gives it back: ``converged(FakeHost())``.
 """
 
-from hostnic import ops
+from hostnic.ops.bonding import AwaitLag, JoinBond, LeaveBond
+from hostnic.ops.eswitch import SetEswitchMode
+from hostnic.ops.vf import BindVf, CreateVfs, SetAutoprobe
 from hostnic.testing.host import FakeHost
 
 
 def free(host: FakeHost) -> FakeHost:
     """All ports out of their bonds."""
     for port in host.network.ports():
-        ops.LeaveBond(port.netdev).run(host)
+        LeaveBond(port.netdev).run(host)
     host.trace.clear()
     return host
 
@@ -20,7 +22,7 @@ def with_vfs(host: FakeHost, count: int = 2, *, bound: bool = False) -> FakeHost
     """``count`` VFs on each port, unbound unless asked otherwise."""
     for port in host.network.ports():
         port.autoprobe = bound
-        ops.CreateVfs(port.bdf, count).run(host)
+        CreateVfs(port.bdf, count).run(host)
     host.trace.clear()
     return host
 
@@ -29,7 +31,7 @@ def switchdev(host: FakeHost, count: int = 2) -> FakeHost:
     """Unbound VFs, switchdev mode, and the ports out of their bonds."""
     with_vfs(free(host), count)
     for port in host.network.ports():
-        ops.SetEswitchMode(port.bdf, "switchdev").run(host)
+        SetEswitchMode(port.bdf, "switchdev").run(host)
     host.trace.clear()
     return host
 
@@ -39,12 +41,12 @@ def converged(host: FakeHost, count: int = 2, *, bound: bool = True) -> FakeHost
     switchdev(host, count)
     ports = host.cards[0].ports
     for port in ports:
-        ops.JoinBond(port.netdev, "bond0").run(host)
-    ops.AwaitLag(tuple(port.bdf for port in ports)).run(host)
+        JoinBond(port.netdev, "bond0").run(host)
+    AwaitLag(tuple(port.bdf for port in ports)).run(host)
     for port in ports:
-        ops.SetAutoprobe(port.bdf, True).run(host)
+        SetAutoprobe(port.bdf, True).run(host)
         for vf in port.vfs if bound else ():
-            ops.BindVf(vf.bdf).run(host)
+            BindVf(vf.bdf).run(host)
     host.sleep(2.0)
     host.trace.clear()
     return host

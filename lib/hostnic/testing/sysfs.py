@@ -5,11 +5,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from os.path import normpath
 
-from hostnic import vdpa
-from hostnic.pci import DEVICES, DRIVERS
+from hostnic.devices import vdpa
+from hostnic.devices.pci import DEVICES, DRIVERS
 from hostnic.testing.network import FakeNetwork
-from hostnic.testing.nic import FakeCard, FakePort, FakeVf
-from hostnic.testing.pcispace import FakeBridge, nic_config
+from hostnic.testing.nic.model import FakeCard, FakePort, FakeVf
+from hostnic.testing.nic.pcispace import FakeBridge, nic_config
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ def _lag(card: FakeCard) -> Tree:
         "state": "active\n",
         "type": f"{card.lag}\n",
         "port_sel_mode": "mpesw\n" if card.multiport else "hash\n" if card.lag_hash else "queue_affinity\n",
-        "flags": f"shared_fdb:{'on' if card.lag == 'switchdev' else 'off'}\n",
+        "flags": f"shared_fdb:{'on' if card.lag != 'roce' else 'off'}\n",
         "members": "".join(f"{port.bdf}\n" for port in card.ports),
     }
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from hostnic.process import CommandError, failure
-from hostnic.testing import flash, mst, pcispace
-from hostnic.testing.files import FakeFiles
+from hostnic.testing.files import FakeDisk
+from hostnic.testing.nic import flash, mst, pcispace
 
 if TYPE_CHECKING:
     from hostnic.testing.kernel import FakeKernel
@@ -49,7 +49,7 @@ def _ping(host: "FakeKernel", argv: list[str]) -> str:
     raise failure(argv, 1, "1 packets transmitted, 0 received, 100% packet loss", "")
 
 
-def add_vlan(files: FakeFiles, name: str, vlan: int, lower: str) -> None:
+def add_vlan(files: FakeDisk, name: str, vlan: int, lower: str) -> None:
     """``ip link add``: what /proc/net/vlan shows of a VLAN device."""
     head = "VLAN Dev name\t | VLAN ID\nName-Type: VLAN_NAME_TYPE_RAW_PLUS_VID_NO_PAD\n"
     before = files.content.get(f"{VLANS}/config", head.encode())
@@ -66,7 +66,7 @@ def _egress_map(host: "FakeKernel", argv: list[str]) -> str:
     """Pairs that are given replace those of the same priority, the others stay (net/8021q/vlan_dev.c)."""
     if "egress-qos-map" not in argv:
         raise CommandError(argv, f"{argv[0]} is not installed")
-    files = host.files
+    files = host.disk
     name = argv[argv.index("dev") + 1]
     if f"{VLANS}/{name}" not in files.content:
         raise failure(argv, 1, "", f'Cannot find device "{name}"')
@@ -87,7 +87,7 @@ def _statistics(host: "FakeKernel", argv: list[str]) -> str:
     return "NIC statistics:\n" + "".join(f"     {name}: {value}\n" for name, value in counters)
 
 
-def is_enabled(files: FakeFiles, unit: str) -> bool:
+def is_enabled(files: FakeDisk, unit: str) -> bool:
     """A target's link to the unit exists."""
     return any(path.startswith(f"{UNITS}/") and path.endswith(f"/{unit}") for path in files.links)
 
@@ -95,7 +95,7 @@ def is_enabled(files: FakeFiles, unit: str) -> bool:
 def _systemctl(host: "FakeKernel", argv: list[str]) -> str:
     if "ovn-offload-burn" in argv[-1]:
         return flash.systemctl(host, argv[1], argv[-1])
-    files, verb, names = host.files, argv[1], [name for name in argv[2:] if not name.startswith("-")]
+    files, verb, names = host.disk, argv[1], [name for name in argv[2:] if not name.startswith("-")]
     if verb == "daemon-reload":
         files.units = {unit: files.content.get(f"{UNITS}/{unit}", b"") for unit in files.units}
     if verb == "show":
@@ -113,19 +113,19 @@ def _systemctl(host: "FakeKernel", argv: list[str]) -> str:
     return ""
 
 
-def _enable(files: FakeFiles, unit: str, text: str) -> None:
+def _enable(files: FakeDisk, unit: str, text: str) -> None:
     for line in text.splitlines():
         if line.startswith("WantedBy="):
             for target in line.partition("=")[2].split():
                 files.link(f"{UNITS}/{target}.wants/{unit}", f"{UNITS}/{unit}")
 
 
-def _disable(files: FakeFiles, unit: str) -> None:
+def _disable(files: FakeDisk, unit: str) -> None:
     for path in [path for path in files.links if path.endswith(f".wants/{unit}")]:
         files.remove(path)
 
 
-def _need_daemon_reload(files: FakeFiles, units: list[str]) -> str:
+def _need_daemon_reload(files: FakeDisk, units: list[str]) -> str:
     """``systemctl show`` of the one property that is asked for."""
     now = {unit: files.content.get(f"{UNITS}/{unit}") for unit in units}
     return "\n\n".join("yes" if files.units.get(unit, now[unit]) != now[unit] else "no" for unit in units)

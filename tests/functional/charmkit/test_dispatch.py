@@ -5,7 +5,7 @@ import json
 from collections.abc import Callable
 
 import pytest
-from charmkit.reboot_databag import KEY, decode_cluster
+from charmkit.reboot.databag import KEY, decode_cluster
 from functional.once import once
 from lab.guest import Guest
 from lab.juju import Unit
@@ -13,7 +13,7 @@ from lab.juju import Unit
 CHARM = "/opt/ovn-offload/tests/functional/charmkit/roller"
 NAME = "ovn-offload-roller-dispatch"
 AGENT = "/var/lib/juju/agents/unit-roller-0"
-WISH = {
+REQUEST = {
     "version": 1,
     "unit": "nic-firmware/0",
     "reboot_owner": "roller",
@@ -22,11 +22,11 @@ WISH = {
 PUBLISH = """
 import sys
 sys.path.insert(0, "/opt/ovn-offload/lib")
-from hostnic.handover import Handover, RebootWish, publish
+from hostnic.handover import Handover, RebootRequest, publish
 from hostnic.machine import Machine
 charm, reason = sys.argv[1:]
-wish = RebootWish((reason,), since=1, ready=True)
-publish(Machine(), Handover(charm, f"{charm}/0", "roller", reboot=wish))
+request = RebootRequest((reason,), since=1, ready=True)
+publish(Machine(), Handover(charm, f"{charm}/0", "roller", reboot=request))
 """
 NUM_OF_VFS = "NUM_OF_VFS is 8 at the next boot"
 
@@ -90,7 +90,7 @@ def test_each_of_several_changes_wakes_it_while_another_watched_file_is_absent(
 
 def test_a_malformed_file_is_a_warning_of_the_reader(machine: Guest, unit: Unit) -> None:
     machine.run("mkdir -p /run/ovn-offload")
-    machine.write("/run/ovn-offload/nic-firmware.json", json.dumps({**WISH, "version": 9}))
+    machine.write("/run/ovn-offload/nic-firmware.json", json.dumps({**REQUEST, "version": 9}))
 
     assert soon(machine, lambda: "ignored: version: 9 is not allowed; expected 1" in status(unit))
 
@@ -145,7 +145,7 @@ def test_a_unit_that_juju_removes_without_its_stop_hook_leaves_nothing_that_wake
 ) -> None:
     assert unit.emit("update_status").writes == []
     machine.run(f"mkdir -p /run/ovn-offload && touch {AGENT}/agent.conf")
-    machine.write("/run/ovn-offload/roller.json", json.dumps({**WISH, "unit": "roller/0"}, indent=1))
+    machine.write("/run/ovn-offload/roller.json", json.dumps({**REQUEST, "unit": "roller/0"}, indent=1))
     assert wake_ups(machine) == 7
     if seen == "at once":
         machine.run(f"rm -r {AGENT}")

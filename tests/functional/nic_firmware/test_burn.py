@@ -59,7 +59,7 @@ def test_a_burn_runs_after_one_reboot(site: Pair) -> None:
 
 
 @pytest.mark.thorough
-def test_power_loss_in_the_middle_is_told_and_finished(site: Pair) -> None:
+def test_a_burn_that_loses_power_is_reported_and_completed(site: Pair) -> None:
     site.guest.write("/root/burn-seconds", "600")
     with pytest.raises(GuestError):
         site.firmware.action("burn", timeout=60)

@@ -28,10 +28,10 @@ def offline(parameters: str, says: str) -> object:
         offline("NUM_OF_VFS=65 NUM_VF_MSIX=63", "Illegal constraint"),
         offline("NUM_OF_VF=8", "mstflint's database has no NUM_OF_VF; near: NUM_OF_VFS"),
         offline("INTERNAL_CPU_OFFLOAD_ENGINE=1", "the firmware does not offer INTERNAL_CPU_OFFLOAD_ENGINE"),
-        ("MAX_ACC_OUT_READ=44", "set ADVANCED_PCI_SETTINGS=1 too, which shows it"),
+        ("MAX_ACC_OUT_READ=44", "also set ADVANCED_PCI_SETTINGS=1, which makes the firmware offer it"),
     ],
 )
-def test_a_setting_that_cannot_be_is_refused_in_one_sentence(alone: Pair, parameters: str, says: str) -> None:
+def test_an_impossible_setting_is_refused_in_one_sentence(alone: Pair, parameters: str, says: str) -> None:
     before = alone.mstconfig("query")
     result = alone.firmware.emit("config_changed", config={"profile": "", "parameters": parameters})
     assert result.status[0] == "blocked", result.status
@@ -51,7 +51,7 @@ def test_a_locked_down_nic_and_one_that_vanished_are_named_and_nothing_is_writte
 
 
 @pytest.mark.thorough
-def test_please_power_cycle_is_terminal_and_asks_for_no_reboot(alone: Pair) -> None:
+def test_no_reboot_is_requested_if_mstconfig_requires_a_power_cycle(alone: Pair) -> None:
     alone.guest.run("echo N > /sys/module/mlx5_core/parameters/warm_reboot_applies")
     result = alone.firmware.start()
     assert result.status[0] == "blocked", result.status
@@ -81,6 +81,8 @@ def test_actions_set_back_up_reset_and_restore(alone: Pair) -> None:
     assert restored.failure is None, restored.failure
     assert "NUM_VF_MSIX=11" in restored.results["done"]
     alone.firmware.action("set-parameters", {"parameters": "CNP_DSCP_P1=20"})
-    assert alone.firmware.action("reset-parameters", {"devices": PF}).failure.endswith("say confirm=true")
+    assert alone.firmware.action("reset-parameters", {"devices": PF}).failure.endswith(
+        "confirm it with confirm=true"
+    )
     alone.firmware.action("reset-parameters", {"devices": PF, "confirm": True})
     assert " 48" in alone.mstconfig("query", "CNP_DSCP_P1")

@@ -8,19 +8,22 @@
 import errno
 import json
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 from apply import apply
 from config import Options
+from hostnic.calls import Call
 from hostnic.machine import Machine
 from hostnic.process import CommandError
+from hostnic.recorder import Recorder
 from hostnic.system import HostStep
 from observe import observe
-from plan import Policy, plan
 from selection import resolve
+from survey import plan_host
 
 
-class Faulty(Machine):
+class Faulty(Recorder):
     """The real host, whose next write fails once when ``armed``."""
 
     armed = False
@@ -28,21 +31,25 @@ class Faulty(Machine):
     def announce(self, step: HostStep) -> None:
         self.armed = step.key == sys.argv[1]
 
-    def _note(self, verb: str, *arguments: str) -> None:
+    def _note(self, call: Call, words: Sequence[str]) -> None:
+        if call.writes and self.armed:
+            self.armed = False
+            raise OSError(errno.EIO, "Input/output error")
+        super()._note(call, words)
+
+    def run(self, argv: Sequence[str], timeout: float = 60.0) -> str:
         if self.armed:
             self.armed = False
-            if verb == "run":
-                raise CommandError(arguments, f"{arguments[0]} failed (1): Input/output error", 1)
-            raise OSError(errno.EIO, "Input/output error")
-        super()._note(verb, *arguments)
+            raise CommandError(argv, f"{argv[0]} failed (1): Input/output error", 1)
+        return super().run(argv, timeout)
 
 
 def main() -> dict[str, Any]:
-    system = Faulty()
+    system = Faulty(Machine())
     observed = observe(system)
     count = observed.previous.ports[0].num_vfs if observed.previous else 2
     wanted, findings = resolve(Options(num_vfs=count, allow_live=True), observed)
-    made = plan(wanted, observed, Policy(allow_live=True, controllers=("192.168.25.1",)), findings)
+    made = plan_host(wanted, observed, findings, allow_live=True, controllers=("192.168.25.1",))
     outcome = apply(made, system, system.announce)
     return {
         "steps": [step.key for step in made.steps],

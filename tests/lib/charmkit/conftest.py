@@ -5,10 +5,10 @@ from typing import Any
 
 import ops
 import pytest
-from charmkit.dispatch import Dispatcher
-from charmkit.reboot import Need, Policy
-from charmkit.reboot_databag import KEY, decode_cluster
-from charmkit.reboot_ops import RollingReboot
+from charmkit.dispatch.dispatcher import Dispatcher
+from charmkit.reboot.databag import KEY, decode_cluster
+from charmkit.reboot.rolling import RollingReboot
+from charmkit.reboot.state import Need, RebootPolicy
 from charmkit.reconcile import Reconciler
 from converge import Finding, Plan
 from hostnic.handover import Handover
@@ -47,7 +47,7 @@ class Node:
 class Application:
     """Units of one application on a Juju that carries databags and keeps reboots for the test to make."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, *, units: int, policy: Policy) -> None:
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *, units: int, policy: RebootPolicy) -> None:
         self.nodes = [Node() for _ in range(units)]
         self.app_data: dict[str, str] = {}
         self.policy = policy
@@ -119,7 +119,7 @@ class Application:
 @pytest.fixture
 def application(monkeypatch: pytest.MonkeyPatch) -> Any:
     def deploy(units: int = 3, mode: Any = "manual", settle: int = 300) -> Application:
-        application = Application(monkeypatch, units=units, policy=Policy(mode, settle))
+        application = Application(monkeypatch, units=units, policy=RebootPolicy(mode, settle))
         for number in range(units):
             application.hook(number)
         return application

@@ -27,7 +27,7 @@ JSON: st.SearchStrategy[Any] = st.recursive(
 @pytest.fixture
 def host() -> FakeHost:
     host = FakeHost()
-    host.files.install(LXC, b"", 0o755)
+    host.disk.install(LXC, b"", 0o755)
     return host
 
 
@@ -98,7 +98,7 @@ def test_an_lxd_that_does_not_tell_counts_as_not_running(host: FakeHost, said: s
 @example('[{"name": "a\\nb", "status": "Stopped", "config": {"boot.autostart": "true"}}]')
 def test_whatever_lxd_answers_is_read_or_said_in_one_line(said: str):
     host = FakeHost()
-    host.files.install(LXC, b"", 0o755)
+    host.disk.install(LXC, b"", 0o755)
     host.answers[QUERY] = said
 
     assert "\n" not in stopped(host)
@@ -117,7 +117,7 @@ def process(
         "comm": f"{comm}\n",
     }
     for name, text in files.items():
-        host.files.install(f"/proc/{pid}/{name}", text.encode(), 0o444)
+        host.disk.install(f"/proc/{pid}/{name}", text.encode(), 0o444)
 
 
 def agent(host: FakeHost, pid: int, container: str = CONTAINER, comm: str = "jujud") -> None:
@@ -137,8 +137,8 @@ def test_an_idle_host(host: FakeHost):
 
 
 def test_a_running_instance_makes_it_busy(host: FakeHost):
-    host.files.install("/run/libvirt/qemu/instance-0000002a.xml", b"<domstatus/>", 0o600)
-    host.files.install("/run/libvirt/qemu/instance-0000002a.pid", b"1", 0o600)
+    host.disk.install("/run/libvirt/qemu/instance-0000002a.xml", b"<domstatus/>", 0o600)
+    host.disk.install("/run/libvirt/qemu/instance-0000002a.pid", b"1", 0o600)
 
     assert busy(host) == "instance-0000002a running"
 

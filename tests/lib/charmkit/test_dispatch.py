@@ -6,9 +6,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from charmkit.dispatch import Dispatcher
+from charmkit.dispatch.dispatcher import Dispatcher
 from converge import Severity
-from hostnic import units
+from hostnic.boot import units
 from hostnic.process import CommandError
 from hostnic.testing import FakeHost
 
@@ -69,19 +69,19 @@ def dispatcher(host: FakeHost, listens_to: tuple[str, ...] = ("nic-firmware", "r
 
 
 def unit_file(host: FakeHost, suffix: str) -> list[str]:
-    return host.files.read(units.path(f"{NAME}{suffix}")).splitlines()
+    return host.disk.read(units.path(f"{NAME}{suffix}")).splitlines()
 
 
 def watches(host: FakeHost, name: str) -> list[str]:
-    lines = host.files.read(units.path(name)).splitlines()
+    lines = host.disk.read(units.path(name)).splitlines()
     return [line.partition("=")[2] for line in lines if line.startswith("PathChanged=")]
 
 
 def of_an_earlier_revision(host: FakeHost) -> None:
     """The units of an earlier revision, enabled, loaded and at work."""
     for suffix, text in BEFORE.items():
-        host.files.install(units.path(f"{NAME}.{suffix}"), text.encode(), 0o644)
-        host.files.units[f"{NAME}.{suffix}"] = text.encode()
+        host.disk.install(units.path(f"{NAME}.{suffix}"), text.encode(), 0o644)
+        host.disk.units[f"{NAME}.{suffix}"] = text.encode()
     host.run(["systemctl", "enable", "--no-reload", f"{NAME}.path"])
     host.trace.clear()
     host.spawned.clear()
@@ -91,7 +91,9 @@ def test_each_watched_file_has_a_path_unit_of_its_own(host: FakeHost):
     """systemd 249 loses events of a unit that watches two files of which one is absent."""
     dispatcher(host).install()
 
-    watched = {name: watches(host, name) for name in host.listdir(units.DIRECTORY) if name.endswith(".path")}
+    watched = {
+        name: watches(host, name) for name in host.files.listdir(units.DIRECTORY) if name.endswith(".path")
+    }
     assert watched == {
         f"{NAME}-agent.path": ["/var/lib/juju/agents/unit-sriov-switchdev-3/agent.conf"],
         f"{NAME}-nic-firmware.path": ["/run/ovn-offload/nic-firmware.json"],
@@ -115,8 +117,8 @@ def test_systemd_reads_its_files_again_only_for_a_unit_that_it_has_loaded_otherw
     dispatcher(host, listens_to=("nic-firmware",)).install()
     assert "run systemctl daemon-reload" not in host.trace
     in_a_minute = units.path(f"{NAME}.timer")
-    host.files.install(in_a_minute, b"[Timer]\nOnActiveSec=90\n", 0o644)
-    host.files.units[f"{NAME}.timer"] = host.files.content[in_a_minute]
+    host.disk.install(in_a_minute, b"[Timer]\nOnActiveSec=90\n", 0o644)
+    host.disk.units[f"{NAME}.timer"] = host.disk.content[in_a_minute]
     host.trace.clear()
 
     dispatcher(host).install()  # after a refresh that listens to another charm, too
@@ -158,12 +160,12 @@ def test_a_refresh_from_two_files_in_one_unit_is_finished_by_the_next_hook(host:
         dispatcher(host).install()
     assert dispatcher(host).install()
 
-    assert not host.exists(units.path(f"{NAME}.path"))
+    assert not host.files.exists(units.path(f"{NAME}.path"))
     assert not units.enabled(host, f"{NAME}.path")
     assert all(units.enabled(host, name) for name in WATCHERS)
     for name in (*WATCHERS, f"{NAME}.service"):
-        loaded = host.files.units.get(name)
-        assert loaded is None or loaded == host.files.content[units.path(name)]
+        loaded = host.disk.units.get(name)
+        assert loaded is None or loaded == host.disk.content[units.path(name)]
     ran = [line for line in host.trace if line.startswith("run")]
     assert ran[0] == f"run systemctl disable --no-reload {NAME}.path"
     names = " ".join(WATCHERS)
@@ -177,28 +179,28 @@ def test_a_charm_that_is_no_longer_listened_to_is_no_longer_watched(host: FakeHo
 
     assert dispatcher(host, listens_to=("roce-qos",)).install()
 
-    assert not host.exists(units.path(f"{NAME}-nic-firmware.path"))
+    assert not host.files.exists(units.path(f"{NAME}-nic-firmware.path"))
     assert not units.enabled(host, f"{NAME}-nic-firmware.path")
     assert units.enabled(host, f"{NAME}-roce-qos.path")
 
 
 def test_an_operators_drop_in_stays(host: FakeHost):
     drop_in = units.path(f"{NAME}.service.d/override.conf")
-    host.files.install(drop_in, b"[Service]\nNice=5\n", 0o644)
+    host.disk.install(drop_in, b"[Service]\nNice=5\n", 0o644)
 
     dispatcher(host).install()
     dispatcher(host).remove()
 
-    assert host.exists(drop_in)
+    assert host.files.exists(drop_in)
 
 
 def test_a_newer_unit_of_the_charm_replaces_what_the_removed_one_left(host: FakeHost):
     dispatcher(host).install()
-    host.files.install("/run/ovn-offload/sriov-switchdev.dispatch-failed", b"ERROR no\n", 0o600)
+    host.disk.install("/run/ovn-offload/sriov-switchdev.dispatch-failed", b"ERROR no\n", 0o600)
 
     assert Dispatcher(host, "sriov-switchdev/4", "sriov-switchdev", ("nic-firmware", "roce-qos")).install()
 
-    texts = [host.files.read(path) for path in host.files.content if NAME in path or path == SCRIPT]
+    texts = [host.disk.read(path) for path in host.disk.content if NAME in path or path == SCRIPT]
     assert len(texts) == len(FILES) + 1
     assert dispatcher(host).failed() == ()
     assert not [text for text in texts if "sriov-switchdev/3" in text or "sriov-switchdev-3" in text]
@@ -212,7 +214,7 @@ def test_a_newer_unit_of_the_charm_replaces_what_the_removed_one_left(host: Fake
 def test_who_listens_to_nobody_sees_its_agent_go_all_the_same(host: FakeHost):
     dispatcher(host, listens_to=()).install()
 
-    assert [name for name in host.listdir(units.DIRECTORY) if name.endswith(".path")] == [
+    assert [name for name in host.files.listdir(units.DIRECTORY) if name.endswith(".path")] == [
         f"{NAME}-agent.path"
     ]
 
@@ -225,7 +227,7 @@ def test_nothing_is_told_while_the_unit_can_be_woken(host: FakeHost):
 
 def test_a_service_that_gave_up_is_a_warning_with_the_last_words_and_what_to_do(host: FakeHost):
     said = b"ERROR dial unix /var/lib/juju/agents/unit-sriov-switchdev-3/run.socket: connection refused\n"
-    host.files.install("/run/ovn-offload/sriov-switchdev.dispatch-failed", said, 0o600)
+    host.disk.install("/run/ovn-offload/sriov-switchdev.dispatch-failed", said, 0o600)
 
     (finding,) = dispatcher(host).failed()
 
@@ -249,15 +251,15 @@ def test_waking_starts_the_service_and_does_not_wait_for_it(host: FakeHost):
 
 @pytest.mark.parametrize("refreshed", [True, False])
 def test_the_stop_hook_leaves_nothing_behind(host: FakeHost, refreshed: bool):
-    before = (set(host.files.content), set(host.files.links))
+    before = (set(host.disk.content), set(host.disk.links))
     of_an_earlier_revision(host)
     if refreshed:
         dispatcher(host).install()
-    host.files.install("/run/ovn-offload/sriov-switchdev.dispatch-failed", b"ERROR no\n", 0o600)
+    host.disk.install("/run/ovn-offload/sriov-switchdev.dispatch-failed", b"ERROR no\n", 0o600)
 
     dispatcher(host).remove()
 
-    assert (set(host.files.content), set(host.files.links)) == before
+    assert (set(host.disk.content), set(host.disk.links)) == before
     host.spawned.clear()
     dispatcher(host).remove()
     assert host.spawned == []
@@ -269,7 +271,7 @@ def test_the_stop_hook_leaves_nothing_behind(host: FakeHost, refreshed: bool):
 def test_systemd_accepts_the_units(host: FakeHost, tmp_path: Path):
     dispatcher(host).install()
     for name in FILES:
-        (tmp_path / name).write_text(host.files.read(units.path(name)))
+        (tmp_path / name).write_text(host.disk.read(units.path(name)))
 
     done = subprocess.run(
         ["systemd-analyze", "verify", "--man=no", *map(str, sorted(tmp_path.iterdir()))],

@@ -10,8 +10,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from charmkit.dispatch import Dispatcher
-from hostnic import handover, units
+from charmkit.dispatch.dispatcher import Dispatcher
+from hostnic import handover
+from hostnic.boot import units
 from hostnic.handover import Handover
 from hostnic.testing import FakeHost
 
@@ -66,7 +67,7 @@ class Host:
         modelled = FakeHost()
         Dispatcher(modelled, unit, "roce-qos", ["sriov-switchdev", "nic-firmware"]).install()
         handover.publish(modelled, Handover("roce-qos", unit, "sriov-switchdev"))
-        for path, content in modelled.files.content.items():
+        for path, content in modelled.disk.content.items():
             if path.startswith(PREFIXES):
                 self.path(path).parent.mkdir(parents=True, exist_ok=True)
                 self.path(path).write_text(self.here(content.decode()))

@@ -27,7 +27,7 @@ class Install:
     def run(self, system: Any, /) -> None:
         if self.refused:
             raise StepError("the disk is full", "free some space")
-        system.install(FILE, b"declared")
+        system.files.install(FILE, b"declared")
 
 
 class Look(NamedTuple):
@@ -64,7 +64,7 @@ class Demo(ops.CharmBase):
         return (Finding(Severity.WARNING, "tools", "one is missing"),)
 
     def survey(self) -> Look:
-        there = self.host.files.exists(FILE)
+        there = self.host.disk.exists(FILE)
         self.calls.append(f"survey: {'there' if there else 'not there'}")
         step = Step("file", f"write {FILE}", "it is not there", Disruption.NONE, Install(self.refused))
         plan = Plan[Any](() if there else (step,))
@@ -76,8 +76,8 @@ class Demo(ops.CharmBase):
         return findings
 
     def leave(self) -> Removed:
-        published = self.host.files.exists(handover.path_of("demo"))
-        woken = self.host.files.exists(DISPATCHER)
+        published = self.host.disk.exists(handover.path_of("demo"))
+        woken = self.host.disk.exists(DISPATCHER)
         self.calls.append(f"leave: hand-over {published}, wake-ups {woken}")
         return Removed("removed; the file stays")
 
@@ -99,7 +99,7 @@ def test_a_hook_applies_what_differs_and_looks_again(demo: type[Demo]) -> None:
     status = emit(demo, "config_changed").unit_status
     assert demo.calls == ["prepare", "survey: not there", "survey: there", "tell: tools"]
     assert status == testing.ActiveStatus("tools: one is missing")
-    assert demo.host.files.exists(DISPATCHER)
+    assert demo.host.disk.exists(DISPATCHER)
 
 
 def test_an_idle_hook_looks_once(demo: type[Demo]) -> None:
@@ -120,14 +120,14 @@ def test_actions_change_nothing_and_tell_nobody(demo: type[Demo]) -> None:
     for action in ("plan", "verify"):
         emit(demo, action)
         assert demo.calls == ["survey: not there"]
-    assert not demo.host.files.exists(FILE)
-    assert not demo.host.files.exists(DISPATCHER)
+    assert not demo.host.disk.exists(FILE)
+    assert not demo.host.disk.exists(DISPATCHER)
 
 
 def test_a_unit_whose_options_are_refused_does_not_ask_to_be_woken(demo: type[Demo]) -> None:
     demo.accepted = False
     emit(demo, "config_changed")
-    assert not demo.host.files.exists(DISPATCHER)
+    assert not demo.host.disk.exists(DISPATCHER)
 
 
 def test_a_unit_whose_boot_units_are_at_work_looks_again_in_a_minute(demo: type[Demo]) -> None:
@@ -142,14 +142,14 @@ def test_a_unit_whose_boot_units_are_at_work_looks_again_in_a_minute(demo: type[
 def test_wake_ups_that_cannot_be_installed_are_a_warning_of_their_own(
     demo: type[Demo], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    install = demo.host.install
+    install = demo.host.files.install
 
     def refuse(path: str, content: bytes, mode: int = 0o644) -> None:
         if "dispatch" in path:
             raise OSError(28, "No space left on device")
         install(path, content, mode)
 
-    monkeypatch.setattr(demo.host, "install", refuse)
+    monkeypatch.setattr(demo.host.files, "install", refuse)
     emit(demo, "config_changed")
     assert demo.calls[-1] == "tell: tools, the service that wakes this unit"
 

@@ -2,35 +2,22 @@
 """The rolling reboot, decision by decision: what is known, then what is published and done."""
 
 import pytest
-from charmkit.reboot import (
-    GONE_FOR,
-    NEVER_CAME,
-    Approval,
-    Cluster,
-    Decision,
-    Host,
-    Need,
-    Policy,
-    UnitState,
-    approve_all,
-    approve_one,
-    arbitrate,
-    decide,
-    release,
-)
+from charmkit.reboot.lock import GONE_FOR, approve_all, arbitrate, release
+from charmkit.reboot.state import Approval, Cluster, Need, RebootPolicy, UnitNow, UnitState
+from charmkit.reboot.unit import NEVER_CAME, Decision, approve_one, decide
 
 ME, PEER = "sriov/0", "sriov/1"
 WHY = ("8 VFs at the next boot",)
-ALWAYS, IDLE, MANUAL = Policy("always"), Policy("when-idle"), Policy("manual")
-HOST = Host(unit=ME, boot_id="boot 1", uptime=5000, now=1_000_000, leader=True)
+ALWAYS, IDLE, MANUAL = RebootPolicy("always"), RebootPolicy("when-idle"), RebootPolicy("manual")
+HOST = UnitNow(unit=ME, boot_id="boot 1", uptime=5000, now=1_000_000, leader=True)
 NEEDS = HOST._replace(need=Need(WHY))
 SETTLED = UnitState(boot_id="boot 1")
 WANTS = UnitState(boot_id="boot 1", reasons=WHY, since=999_000, ready=True, consent="always")
 
 
 def turn(
-    host: Host,
-    policy: Policy = ALWAYS,
+    host: UnitNow,
+    policy: RebootPolicy = ALWAYS,
     own: UnitState = SETTLED,
     peers: dict[str, UnitState] | None = None,
     cluster: Cluster | None = None,
@@ -139,7 +126,7 @@ def test_an_older_grant_given_back_does_not_free_the_lock():
         (MANUAL, "", False),
     ],
 )
-def test_policies(policy: Policy, busy: str, goes: bool):
+def test_policies(policy: RebootPolicy, busy: str, goes: bool):
     assert turn(NEEDS._replace(busy=busy), policy).reboot is goes
 
 
@@ -176,7 +163,7 @@ def test_the_operators_approval_on_the_leader_covers_all_that_need_it_now():
 
 @pytest.mark.parametrize("busy", ["", "2 instances"])
 @pytest.mark.parametrize("policy", [MANUAL, IDLE])
-def test_an_approved_host_goes_under_every_policy(policy: Policy, busy: str):
+def test_an_approved_host_goes_under_every_policy(policy: RebootPolicy, busy: str):
     cluster = Cluster(approvals={ME: Approval("boot 1", WHY)})
 
     assert turn(NEEDS._replace(busy=busy), policy, cluster=cluster).reboot
@@ -230,7 +217,7 @@ def test_the_lock_survives_the_reboot_until_the_host_has_settled():
         REBOOTED._replace(uptime=200, stopped="juju-0-lxd-1 stopped"),
     ],
 )
-def test_trouble_starts_the_settle_time_again(trouble: Host):
+def test_trouble_starts_the_settle_time_again(trouble: UnitNow):
     back = turn(REBOOTED, own=ASKED, cluster=HELD)
     worse = turn(trouble, own=back.own, cluster=HELD)
     better = turn(REBOOTED._replace(uptime=360), own=worse.own, cluster=HELD)
@@ -243,13 +230,13 @@ def test_a_reboot_that_changed_nothing_is_terminal_and_keeps_the_lock():
     back = turn(REBOOTED._replace(need=Need(WHY)), own=ASKED, cluster=HELD)
     later = turn(REBOOTED._replace(need=Need(WHY), uptime=9000), own=back.own, cluster=HELD)
 
-    assert (back.own.futile, back.own.reasons, back.reboot) == (WHY, (), False)
-    assert (later.own.futile, later.own.released, later.reboot) == (WHY, 0, False)
+    assert (back.own.still_needed, back.own.reasons, back.reboot) == (WHY, (), False)
+    assert (later.own.still_needed, later.own.released, later.reboot) == (WHY, 0, False)
 
 
 @pytest.mark.parametrize("policy", [MANUAL, IDLE, ALWAYS])
 @pytest.mark.parametrize("where", ["on the unit", "on the leader"])
-def test_the_operators_word_repeats_it_once(policy: Policy, where: str):
+def test_the_operators_word_repeats_it_once(policy: RebootPolicy, where: str):
     needs = REBOOTED._replace(need=Need(WHY))
     back = turn(needs, policy, own=ASKED, cluster=HELD)
     word = approve_one(back.own, 100) if where == "on the unit" else back.own
@@ -259,8 +246,18 @@ def test_the_operators_word_repeats_it_once(policy: Policy, where: str):
     third = turn(needs._replace(boot_id="boot 3"), policy, own=again.own, cluster=again.cluster)
     later = turn(needs._replace(boot_id="boot 3", uptime=9000), policy, own=third.own, cluster=third.cluster)
 
-    assert (back.own.futile, again.own.futile, again.reboot, once_more.reboot) == (WHY, (), True, False)
-    assert (third.own.futile, third.reboot, later.own.futile, later.reboot) == (WHY, False, WHY, False)
+    assert (back.own.still_needed, again.own.still_needed, again.reboot, once_more.reboot) == (
+        WHY,
+        (),
+        True,
+        False,
+    )
+    assert (third.own.still_needed, third.reboot, later.own.still_needed, later.reboot) == (
+        WHY,
+        False,
+        WHY,
+        False,
+    )
 
 
 def test_a_crash_between_the_word_and_the_reboot_uses_the_word_up():
@@ -270,15 +267,15 @@ def test_a_crash_between_the_word_and_the_reboot_uses_the_word_up():
     crashed = turn(REBOOTED._replace(need=Need(WHY), boot_id="boot 3"), own=waits.own, cluster=HELD)
 
     assert (waits.own.reasons, waits.reboot) == (WHY, False)
-    assert (crashed.own.futile, crashed.reboot) == (WHY, False)
+    assert (crashed.own.still_needed, crashed.reboot) == (WHY, False)
 
 
-def test_an_approval_of_a_spent_reason_stays_until_the_unit_has_read_it():
-    spent = SETTLED._replace(futile=WHY, spent={WHY[0]: "boot 1"})
-    known = approve_all({PEER: spent}, Cluster())
+def test_an_approval_of_a_reason_already_rebooted_for_stays_until_the_unit_has_read_it():
+    done = SETTLED._replace(still_needed=WHY, rebooted_for={WHY[0]: "boot 1"})
+    known = approve_all({PEER: done}, Cluster())
 
     assert known.approvals == {PEER: Approval("boot 1", WHY)}
-    assert arbitrate(ME, {ME: SETTLED, PEER: spent}, known, HOST.now).approvals == known.approvals
+    assert arbitrate(ME, {ME: SETTLED, PEER: done}, known, HOST.now).approvals == known.approvals
 
 
 def test_not_even_for_a_need_that_comes_and_goes():
@@ -286,11 +283,11 @@ def test_not_even_for_a_need_that_comes_and_goes():
     for uptime, need in ((400, Need()), (800, Need()), (900, Need(WHY))):
         states = turn(REBOOTED._replace(need=need, uptime=uptime), own=states, cluster=HELD).own
 
-    assert states.futile == WHY
+    assert states.still_needed == WHY
 
 
 def test_a_reboot_by_hand_that_changed_nothing_counts_too():
-    assert turn(REBOOTED._replace(need=Need(WHY)), own=WANTS).own.futile == WHY
+    assert turn(REBOOTED._replace(need=Need(WHY)), own=WANTS).own.still_needed == WHY
 
 
 def test_a_crash_before_everything_was_in_place_does_not():
@@ -298,7 +295,7 @@ def test_a_crash_before_everything_was_in_place_does_not():
 
     decision = turn(REBOOTED._replace(need=Need(WHY)), own=unprepared)
 
-    assert (decision.own.futile, decision.own.reasons) == ((), WHY)
+    assert (decision.own.still_needed, decision.own.reasons) == ((), WHY)
 
 
 def test_another_reason_may_reboot_once_more_under_the_same_lock():
@@ -308,24 +305,24 @@ def test_another_reason_may_reboot_once_more_under_the_same_lock():
 
 
 def test_a_host_that_converged_forgets_at_the_next_boot():
-    spent = SETTLED._replace(spent={WHY[0]: "boot 1"})
+    done = SETTLED._replace(rebooted_for={WHY[0]: "boot 1"})
 
-    same = turn(HOST, own=spent)
+    same = turn(HOST, own=done)
     # The boot after: at its first hook the host is in its grace, and once it has settled the memory goes.
     back = turn(REBOOTED._replace(leader=True), own=same.own)
     settled = turn(REBOOTED._replace(leader=True, uptime=400), own=back.own)
     after = turn(REBOOTED._replace(leader=True, uptime=460), own=settled.own)
 
-    assert same.own.spent
-    assert back.own.spent
-    assert after.own.spent == {}
+    assert same.own.rebooted_for
+    assert back.own.rebooted_for
+    assert after.own.rebooted_for == {}
 
 
 def test_the_first_hook_ever_is_no_reboot():
     decision = turn(NEEDS._replace(leader=False), own=UnitState())
 
     assert decision.own.settled
-    assert decision.own.spent == {}
+    assert decision.own.rebooted_for == {}
 
 
 # When it does not come.

@@ -5,8 +5,8 @@ import json
 import re
 
 import pytest
-from charmkit.reboot import Approval, Cluster, UnitState
-from charmkit.reboot_databag import decode_cluster, decode_unit, encode
+from charmkit.reboot.databag import decode_cluster, decode_unit, encode
+from charmkit.reboot.state import Approval, Cluster, UnitState
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -25,8 +25,8 @@ units = st.builds(
     healthy_at=st.none() | counts,
     up_at=st.none() | counts,
     queued=st.booleans(),
-    futile=texts,
-    spent=st.dictionaries(st.text(max_size=20), st.text(max_size=20), max_size=3),
+    still_needed=texts,
+    rebooted_for=st.dictionaries(st.text(max_size=20), st.text(max_size=20), max_size=3),
     released=counts,
 )
 clusters = st.builds(
@@ -66,8 +66,8 @@ def test_before_the_first_hook_there_is_nothing(empty: str | None):
 
 
 def test_equal_states_give_equal_text():
-    one = UnitState(spent={"a": "1", "b": "2"})
-    other = UnitState(spent={"b": "2", "a": "1"})
+    one = UnitState(rebooted_for={"a": "1", "b": "2"})
+    other = UnitState(rebooted_for={"b": "2", "a": "1"})
 
     assert encode(one) == encode(other)
 

@@ -2,11 +2,13 @@
 """Under ``when-idle`` after a power cut: whose grace the others wait for, and whose they do not."""
 
 import pytest
-from charmkit.reboot import Cluster, Host, Need, Policy, UnitState, approve_all, decide
+from charmkit.reboot.lock import approve_all
+from charmkit.reboot.state import Cluster, Need, RebootPolicy, UnitNow, UnitState
+from charmkit.reboot.unit import decide
 
 ME, PEER = "sriov/0", "sriov/1"
 WHY = ("8 VFs at the next boot",)
-IDLE = Policy("when-idle")
+IDLE = RebootPolicy("when-idle")
 WANTS = UnitState(boot_id="boot 1", reasons=WHY, since=999_000, ready=True, consent="always")
 
 
@@ -33,7 +35,7 @@ class Fleet:
                 self.hook(unit)
 
     def hook(self, unit: str) -> None:
-        host = Host(
+        host = UnitNow(
             unit=unit,
             boot_id=f"boot {self.boots[unit]}",
             uptime=self.now - self.up_since[unit],
@@ -91,7 +93,7 @@ def test_a_host_whose_reboot_changed_nothing_asks_for_none_and_stops_the_rolling
 
     fleet.run(hours=24)
 
-    assert (fleet.units[PEER].reasons, fleet.units[PEER].futile) == ((), WHY)
+    assert (fleet.units[PEER].reasons, fleet.units[PEER].still_needed) == ((), WHY)
     assert fleet.asked == []
     assert fleet.cluster.held_up_by == (PEER,)
 

@@ -11,21 +11,11 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from charmkit.reboot import (
-    NEVER_CAME,
-    Cluster,
-    Host,
-    Need,
-    Policy,
-    UnitState,
-    approve_all,
-    approve_one,
-    arbitrate,
-    decide,
-    release,
-)
-from charmkit.reboot_databag import decode_cluster, decode_unit, encode
-from charmkit.reboot_status import report
+from charmkit.reboot.databag import decode_cluster, decode_unit, encode
+from charmkit.reboot.lock import approve_all, arbitrate, release
+from charmkit.reboot.state import Cluster, Need, RebootPolicy, UnitNow, UnitState
+from charmkit.reboot.status import report
+from charmkit.reboot.unit import NEVER_CAME, approve_one, decide
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -70,7 +60,7 @@ class Application(RuleBasedStateMachine):
         self.nodes: dict[str, Node] = {}
         self.app_data = ""
         self.leader = ""
-        self.policy = Policy("manual", SETTLE)
+        self.policy = RebootPolicy("manual", SETTLE)
         self.names = 0
 
     # Juju's side.
@@ -89,7 +79,7 @@ class Application(RuleBasedStateMachine):
         """One reconcile of one unit, and Juju's reboot after it."""
         node = self.nodes[name]
         uptime = self.now - node.booted
-        host = Host(
+        host = UnitNow(
             unit=name,
             boot_id=f"{name} boot {node.boot}",
             uptime=uptime,
@@ -154,7 +144,7 @@ class Application(RuleBasedStateMachine):
 
     @initialize(count=st.integers(1, 4), mode=st.sampled_from(["manual", "when-idle", "always"]))
     def deploy(self, count: int, mode: str) -> None:
-        self.policy = Policy(mode, SETTLE)
+        self.policy = RebootPolicy(mode, SETTLE)
         for _ in range(count):
             self.add_unit()
         self.leader = min(self.nodes)
@@ -261,7 +251,7 @@ class Application(RuleBasedStateMachine):
     def approved(self, node: Node, state: UnitState) -> None:
         """The word counts in the boot that the unit spoke of when it was given, for what it said then."""
         if state.boot_id.endswith(f" {node.boot}"):
-            node.word |= {*state.reasons, *state.futile}
+            node.word |= {*state.reasons, *state.still_needed}
 
     @rule()
     @precondition(lambda self: self.cluster().holder)
@@ -313,7 +303,9 @@ class Application(RuleBasedStateMachine):
         assert not set(cluster.forced) & set(units)
         for name, node in self.nodes.items():
             assert not node.reasons, (name, node)
-            assert units[name]._replace(spent={}, released=0) == UnitState(boot_id=units[name].boot_id), name
+            assert units[name]._replace(rebooted_for={}, released=0) == UnitState(
+                boot_id=units[name].boot_id
+            ), name
 
 
 TestApplication = Application.TestCase

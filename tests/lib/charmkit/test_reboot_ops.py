@@ -5,8 +5,8 @@ import json
 from typing import Any
 
 import pytest
-from charmkit.reboot import NEVER_CAME
-from charmkit.reboot_databag import KEY, decode_unit
+from charmkit.reboot.databag import KEY, decode_unit
+from charmkit.reboot.unit import NEVER_CAME
 from hostnic.process import CommandError
 from ops import testing
 
@@ -124,7 +124,7 @@ def test_a_reboot_that_changed_nothing_stops_the_roll_until_the_operators_word(a
         app.nodes[0].host.sleep(300)
 
     assert out.unit_status.name == "blocked"
-    assert out.unit_status.message.startswith(f"reboot: done, and it changed nothing: {WHY}")
+    assert out.unit_status.message.startswith(f"reboot: done, but still needed: {WHY}")
     assert [node.reboots for node in app.nodes] == [1, 0]
     # One word is one reboot, and one that changes something lets the roll go on.
     assert app.action(0, "approve-reboot")["approved"] == "sriov/0, sriov/1"

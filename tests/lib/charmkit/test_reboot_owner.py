@@ -5,20 +5,21 @@ import errno
 from typing import Any
 
 import pytest
-from charmkit.reboot import Need, as_wish, with_others
+from charmkit.reboot.state import Need
+from charmkit.reboot.unit import as_request, with_others
 from hostnic import handover
-from hostnic.handover import Handover, RebootWish
+from hostnic.handover import Handover, RebootRequest
 from ops import testing
 
 WHY = ("8 VFs at the next boot",)
 
 
-def handed(reboot: RebootWish | None, pending: str = "") -> Handover:
+def handed(reboot: RebootRequest | None, pending: str = "") -> Handover:
     return Handover("sriov-switchdev", "sriov-switchdev/0", "nic-firmware", reboot=reboot, pending=pending)
 
 
 def test_the_owner_asks_once_for_everybody_and_after_everybody_is_ready():
-    preparing = handed(RebootWish(("switchdev",), 1, ready=False), "installs its boot files")
+    preparing = handed(RebootRequest(("switchdev",), 1, ready=False), "installs its boot files")
 
     merged = with_others(Need(("NUM_OF_VFS 8",)), [preparing, handed(None)], "nic-firmware")
 
@@ -27,19 +28,19 @@ def test_the_owner_asks_once_for_everybody_and_after_everybody_is_ready():
 
 
 def test_a_ready_wish_does_not_hold_the_owner_up():
-    assert with_others(Need(), [handed(RebootWish(WHY, 1, ready=True))], "nic-firmware").not_ready == ""
+    assert with_others(Need(), [handed(RebootRequest(WHY, 1, ready=True))], "nic-firmware").not_ready == ""
 
 
 def test_a_wish_for_another_owner_is_not_the_owners():
-    elsewhere = handed(RebootWish(WHY, 1, ready=False))
+    elsewhere = handed(RebootRequest(WHY, 1, ready=False))
 
     assert with_others(Need(), [elsewhere], "roce-qos") == Need()
 
 
 def test_a_need_becomes_a_wish_for_the_owner():
-    assert as_wish(Need(), 5) is None
-    assert as_wish(Need(WHY), 5) == RebootWish(WHY, since=5, ready=True)
-    assert as_wish(Need(WHY, not_ready="x"), 5) == RebootWish(WHY, since=5, ready=False)
+    assert as_request(Need(), 5) is None
+    assert as_request(Need(WHY), 5) == RebootRequest(WHY, since=5, ready=True)
+    assert as_request(Need(WHY, not_ready="x"), 5) == RebootRequest(WHY, since=5, ready=False)
 
 
 # A charm's turn.
@@ -48,7 +49,7 @@ def test_a_need_becomes_a_wish_for_the_owner():
 def published(app: Any) -> Handover | None:
     """What unit 0 hands over, as another charm of its machine reads it."""
     host = app.nodes[0].host
-    host.files.install("/var/lib/juju/agents/unit-sriov-0/agent.conf", b"", 0o600)
+    host.disk.install("/var/lib/juju/agents/unit-sriov-0/agent.conf", b"", 0o600)
     found, malformed = handover.read_others(host, "nic-firmware")
     assert not malformed
     return found[0] if found else None
@@ -56,7 +57,7 @@ def published(app: Any) -> Handover | None:
 
 def test_the_owner_asks_for_what_another_charm_wants(application: Any):
     app = application(1, mode="always")
-    app.nodes[0].others = (Handover("nic-firmware", "nic-firmware/0", "sriov", RebootWish(WHY, 1, True)),)
+    app.nodes[0].others = (Handover("nic-firmware", "nic-firmware/0", "sriov", RebootRequest(WHY, 1, True)),)
 
     app.hook(0)
 
@@ -96,7 +97,7 @@ def test_a_lock_that_was_held_goes_back_when_another_charm_becomes_the_owner(app
 def test_nothing_reboots_while_two_charms_name_two_owners(application: Any):
     app = application(1, mode="always")
     app.nodes[0].needs = WHY
-    app.nodes[0].others = (Handover("roce-qos", "roce-qos/0", "nic-firmware", RebootWish(WHY, 1, True)),)
+    app.nodes[0].others = (Handover("roce-qos", "roce-qos/0", "nic-firmware", RebootRequest(WHY, 1, True)),)
 
     out = app.hook(0)
 
@@ -108,10 +109,10 @@ def test_nothing_reboots_while_two_charms_name_two_owners(application: Any):
 def test_a_file_that_cannot_be_written_is_a_warning_and_written_by_the_next_hook(application: Any):
     app = application(1)
     host, path = app.nodes[0].host, handover.path_of("sriov")
-    host.files.remove(path)
+    host.disk.remove(path)
     host.fail("install", path, OSError(errno.ENOSPC, "No space left on device"))
 
     assert "/run/ovn-offload: cannot be written" in app.hook(0).unit_status.message
     app.hook(0)
 
-    assert host.exists(path)
+    assert host.files.exists(path)

@@ -2,12 +2,12 @@
 """What operators read about reboots: who waits for what, for how long, and what to run."""
 
 import pytest
-from charmkit.reboot import Cluster, Host, Need, Policy, UnitState
-from charmkit.reboot_status import STUCK, duration, handed_over, report
+from charmkit.reboot.state import Cluster, Need, RebootPolicy, UnitNow, UnitState
+from charmkit.reboot.status import STUCK, duration, handed_over, report
 from converge import Severity
 
 WHY = ("8 VFs at the next boot",)
-HOST = Host("sriov/0", "boot 1", uptime=5000, now=1_000_000, leader=False, need=Need(WHY))
+HOST = UnitNow("sriov/0", "boot 1", uptime=5000, now=1_000_000, leader=False, need=Need(WHY))
 WANTS = UnitState(boot_id="boot 1", reasons=WHY, since=999_000, ready=True)
 BACK = UnitState(boot_id="boot 1", settled=False)
 HELD_BY_OTHER = Cluster(grant=1, holder="sriov/7", since=1_000_000 - 3 * 3600 - 120)
@@ -137,21 +137,21 @@ def test_durations(seconds: int, text: str):
     ],
 )
 def test_one_sentence_for_each_wait(
-    mode: str, host: Host, own: UnitState, cluster: Cluster, severity: Severity, sentence: str
+    mode: str, host: UnitNow, own: UnitState, cluster: Cluster, severity: Severity, sentence: str
 ):
-    (finding,) = report(host, Policy(mode), own, cluster)
+    (finding,) = report(host, RebootPolicy(mode), own, cluster)
 
     assert (finding.severity, finding.sentence()) == (severity, sentence)
 
 
 def test_a_reboot_that_changed_nothing_is_named_and_not_repeated():
-    findings = report(HOST, Policy("always"), BACK._replace(futile=WHY), Cluster(1, "sriov/0"))
+    findings = report(HOST, RebootPolicy("always"), BACK._replace(still_needed=WHY), Cluster(1, "sriov/0"))
 
     assert [(finding.severity, finding.sentence()) for finding in findings] == [
         (
             Severity.BLOCKED,
-            "reboot: done, and it changed nothing: 8 VFs at the next boot; "
-            "it is not repeated by itself; mend what verify names, then run approve-reboot",
+            "reboot: done, but still needed: 8 VFs at the next boot; "
+            "fix what verify reports, then run approve-reboot; the charm does not repeat it by itself",
         )
     ]
 
@@ -163,7 +163,7 @@ def test_the_leader_names_a_stuck_holder(leader: bool, age: int, named: bool):
     cluster = Cluster(1, "sriov/7", since=HOST.now - STUCK - age)
 
     findings = report(
-        HOST._replace(leader=leader, need=Need()), Policy(), UnitState(boot_id="boot 1"), cluster
+        HOST._replace(leader=leader, need=Need()), RebootPolicy(), UnitState(boot_id="boot 1"), cluster
     )
 
     assert [finding.sentence() for finding in findings] == (
@@ -177,7 +177,9 @@ def test_the_leader_names_a_stuck_holder(leader: bool, age: int, named: bool):
 
 
 def test_nothing_to_say_about_a_host_that_needs_none():
-    assert report(HOST._replace(need=Need()), Policy(), UnitState(boot_id="boot 1"), HELD_BY_OTHER) == ()
+    assert (
+        report(HOST._replace(need=Need()), RebootPolicy(), UnitState(boot_id="boot 1"), HELD_BY_OTHER) == ()
+    )
 
 
 def test_a_charm_that_does_not_own_the_reboots_names_the_owner():

@@ -5,7 +5,8 @@ import errno
 from dataclasses import dataclass, field
 
 import pytest
-from converge import Disruption, Finding, Outcome, Plan, Severity, Step, StepError, execute
+from converge import Disruption, Finding, Plan, Severity, Step, StepError
+from converge.execute import Outcome, execute
 
 
 @dataclass

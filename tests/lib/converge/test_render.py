@@ -3,19 +3,8 @@
 
 import json
 
-from converge import (
-    Disruption,
-    Finding,
-    Held,
-    Plan,
-    Severity,
-    Step,
-    findings_as_json,
-    findings_as_table,
-    plan_as_json,
-    plan_as_table,
-    worst_first,
-)
+from converge import Disruption, Finding, Held, Plan, Severity, Step, worst_first
+from converge.render import findings_as_json, findings_as_table, plan_as_json, plan_as_table
 
 
 class Noop:

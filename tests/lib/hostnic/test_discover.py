@@ -5,8 +5,8 @@ import errno
 
 import pytest
 from converge import Severity
-from hostnic import discover
-from hostnic.model import Host, Pf
+from hostnic.devices import discover
+from hostnic.devices.model import Host, Pf
 from hostnic.testing import FakeHost, card
 from hostnic.testing.states import converged, with_vfs
 
@@ -56,7 +56,7 @@ def test_a_converged_node_keeps_its_uplinks_among_the_representors() -> None:
     host = converged(FakeHost())
     first = pf(host)
     assert first.netdev == UPLINK0
-    assert sum(link.pci == P0 for link in host.links()) == 3
+    assert sum(link.pci == P0 for link in host.links.all()) == 3
     assert (first.eswitch_mode, first.hw_tc_offload, first.port.num_vfs) == ("switchdev", True, 2)
     assert (first.lag.active, first.lag.type, first.lag.port_sel_mode, first.lag.shared_fdb) == (
         True,
@@ -92,7 +92,7 @@ def test_one_unreadable_device_is_one_finding_and_the_others_go_on() -> None:
 @pytest.mark.parametrize(
     "call", ["read", "eswitch_mode", "devlink_param", "device_info", "hw_tc_offload", "listdir"]
 )
-def test_no_call_that_fails_takes_the_other_nic_along(call: str) -> None:
+def test_a_call_that_fails_does_not_affect_the_other_nic(call: str) -> None:
     host = FakeHost([card("3b"), card("5e")])
     target = UPLINK0 if call == "hw_tc_offload" else P0
     host.fail(call, target, OSError(errno.EIO, "no"), times=None)
@@ -136,7 +136,7 @@ def test_a_vf_is_no_pf() -> None:
 
 def test_a_port_that_is_itself_in_a_bridge_says_in_which() -> None:
     host = FakeHost(bonded=False)
-    uplink = next(link for link in host.links() if link.name == UPLINK0)
+    uplink = next(link for link in host.links.all() if link.name == UPLINK0)
     host.cards[0].ports[0].driver = None
     host.network.others[UPLINK0] = uplink._replace(master="br-ex")
     host.network.others["br-ex"] = uplink._replace(name="br-ex", kind="bridge", pci=None, port_name=None)
@@ -146,7 +146,7 @@ def test_a_port_that_is_itself_in_a_bridge_says_in_which() -> None:
 
 def test_a_driver_without_port_names_has_one_netdev() -> None:
     host = FakeHost([card(device="8086:1572")], bonded=False)
-    uplink = next(link for link in host.links() if link.name == UPLINK0)
+    uplink = next(link for link in host.links.all() if link.name == UPLINK0)
     host.cards[0].ports[0].driver = "i40e"
     host.network.others[UPLINK0] = uplink._replace(port_name=None, switch_id=None)
     first = pf(host)

@@ -4,7 +4,11 @@
 import errno
 
 import pytest
-from hostnic import ops
+from hostnic.ops.bonding import JoinBond, LeaveBond
+from hostnic.ops.boot import DisableUnit, EnableUnit
+from hostnic.ops.eswitch import SetEswitchMode, SetHwTcOffload, SetSteeringMode
+from hostnic.ops.files import InstallFile, RemoveFile
+from hostnic.ops.vf import BindVf, CreateVfs, SetAutoprobe, UnbindVf
 from hostnic.recorder import Recorder
 from hostnic.testing import FakeHost, card
 from hostnic.testing.states import converged, free, switchdev, with_vfs
@@ -29,12 +33,12 @@ def lag(host: FakeHost) -> str | None:
 def test_numvfs_refuses_as_the_kernel_does(value: str, number: int) -> None:
     host = with_vfs(FakeHost(), 2)
     with pytest.raises(OSError) as error:
-        host.write(NUM_VFS, value)
+        host.files.write(NUM_VFS, value)
     assert error.value.errno == number
 
 
 def test_the_same_numvfs_again_is_no_error() -> None:
-    with_vfs(FakeHost(), 2).write(NUM_VFS, "2")
+    with_vfs(FakeHost(), 2).files.write(NUM_VFS, "2")
 
 
 def test_vfs_of_the_second_port_follow_those_that_the_first_could_have() -> None:
@@ -57,33 +61,33 @@ def test_vf_lag_forms_with_both_ports_in_switchdev_and_vfs_unbound() -> None:
 def test_vf_lag_does_not_form_in_other_bond_modes(mode: str) -> None:
     host = switchdev(FakeHost())
     host.network.bonds["bond0"].mode = mode
-    ops.JoinBond(UPLINK0, "bond0").run(host)
-    ops.JoinBond(UPLINK1, "bond0").run(host)
+    JoinBond(UPLINK0, "bond0").run(host)
+    JoinBond(UPLINK1, "bond0").run(host)
     assert lag(host) is None
 
 
 def test_vf_lag_does_not_form_with_more_than_64_vfs_offered() -> None:
     host = switchdev(FakeHost([card(total_vfs=65)]))
-    ops.JoinBond(UPLINK0, "bond0").run(host)
-    ops.JoinBond(UPLINK1, "bond0").run(host)
+    JoinBond(UPLINK0, "bond0").run(host)
+    JoinBond(UPLINK1, "bond0").run(host)
     assert lag(host) is None
 
 
 def test_vf_lag_does_not_form_with_a_third_member() -> None:
     host = switchdev(FakeHost([card("3b"), card("5e")]))
     for netdev in ("enp94s0f0np0", UPLINK0, UPLINK1):
-        ops.JoinBond(netdev, "bond0").run(host)
+        JoinBond(netdev, "bond0").run(host)
     assert lag(host) is None
 
 
 def test_vf_lag_broken_with_bound_vfs_does_not_come_back_until_the_driver_restarts() -> None:
     host = converged(FakeHost())
-    ops.LeaveBond(UPLINK0).run(host)
+    LeaveBond(UPLINK0).run(host)
     assert lag(host) is None
     assert any("driver restart required" in line for line in host.log)
     for vf in [vf for port in host.cards[0].ports for vf in port.vfs]:
-        ops.UnbindVf(vf.bdf).run(host)
-    ops.JoinBond(UPLINK0, "bond0").run(host)
+        UnbindVf(vf.bdf).run(host)
+    JoinBond(UPLINK0, "bond0").run(host)
     assert lag(host) is None
     host.reboot()
     assert lag(host) == "roce"
@@ -91,21 +95,21 @@ def test_vf_lag_broken_with_bound_vfs_does_not_come_back_until_the_driver_restar
 
 def test_esw_multiport_excludes_the_bond() -> None:
     host = switchdev(FakeHost())
-    ops.SetDevlinkParam(P0, "esw_multiport", True).run(host)
+    host.devlink.set_param(P0, "esw_multiport", True)
     with pytest.raises(OSError, match="Can't enslave while esw_multiport is enabled"):
-        host.set_master(UPLINK0, "bond0")
+        host.links.set_master(UPLINK0, "bond0")
 
 
 def test_a_reboot_keeps_installed_files_and_the_bond_and_takes_the_rest() -> None:
     host = converged(FakeHost())
-    host.install("/etc/x", b"1")
-    host.install("/run/x", b"1")
+    host.files.install("/etc/x", b"1")
+    host.files.install("/run/x", b"1")
     boot_id = host.boot_id
     host.reboot()
     port = host.port(P0)
     assert (port.vfs, port.eswitch_mode, port.autoprobe, port.hw_tc_offload) == ([], "legacy", True, False)
-    assert host.exists("/etc/x")
-    assert not host.exists("/run/x")
+    assert host.files.exists("/etc/x")
+    assert not host.files.exists("/run/x")
     assert host.boot_id != boot_id
     assert host.reachable
 
@@ -119,16 +123,16 @@ def test_a_reboot_brings_back_a_member_that_the_network_configuration_names() ->
 def test_a_reboot_makes_the_firmwares_next_values_current() -> None:
     host = FakeHost()
     host.port(P0).firmware.next_num_of_vfs = 16
-    assert host.read(f"/sys/bus/pci/devices/{P0}/sriov_totalvfs") == "8\n"
+    assert host.files.read(f"/sys/bus/pci/devices/{P0}/sriov_totalvfs") == "8\n"
     host.reboot()
-    assert host.read(f"/sys/bus/pci/devices/{P0}/sriov_totalvfs") == "16\n"
+    assert host.files.read(f"/sys/bus/pci/devices/{P0}/sriov_totalvfs") == "16\n"
 
 
 def test_at_boot_early_units_run_before_the_bond_is_formed_and_late_ones_after() -> None:
     host = FakeHost()
     seen: list[tuple[str, int]] = []
     for name, unit in (("early.service", EARLY), ("late.service", LATE), ("off.service", LATE)):
-        host.install(f"/etc/systemd/system/{name}", unit)
+        host.files.install(f"/etc/systemd/system/{name}", unit)
         host.services[name] = lambda host, name=name: seen.append(
             (name, len(host.network.bonds["bond0"].members))
         )
@@ -140,7 +144,7 @@ def test_at_boot_early_units_run_before_the_bond_is_formed_and_late_ones_after()
 def test_the_host_is_unreachable_while_its_bond_is_cut() -> None:
     host = free(FakeHost())
     assert not host.reachable
-    ops.JoinBond(UPLINK0, "bond0").run(host)
+    JoinBond(UPLINK0, "bond0").run(host)
     assert not host.reachable
     host.sleep(1.0)
     assert host.reachable
@@ -151,30 +155,30 @@ def test_the_host_is_unreachable_while_its_bond_is_cut() -> None:
 def test_faults_come_when_asked_for() -> None:
     host = FakeHost()
     host.fail("write", "numvfs", OSError(errno.EIO, "once"), skip=1)
-    host.write(NUM_VFS, "2")
+    host.files.write(NUM_VFS, "2")
     with pytest.raises(OSError, match="once"):
-        host.write(NUM_VFS, "0")
-    host.write(NUM_VFS, "0")
+        host.files.write(NUM_VFS, "0")
+    host.files.write(NUM_VFS, "0")
     assert len(host.trace) == 3
 
 
 def test_the_recorder_and_the_model_use_the_same_words() -> None:
     host = free(FakeHost())
     recorder = Recorder(host)
-    ops.SetAutoprobe(P0, False).run(recorder)
-    ops.CreateVfs(P0, 2).run(recorder)
-    ops.SetSteeringMode(P0, "dmfs").run(recorder)
-    ops.SetEswitchMode(P0, "switchdev").run(recorder)
-    ops.SetHwTcOffload(UPLINK0, False).run(recorder)
-    ops.SetAutoprobe(P0, True).run(recorder)
-    ops.BindVf(VF0).run(recorder)
-    ops.UnbindVf(VF0).run(recorder)
-    ops.JoinBond(UPLINK0, "bond0").run(recorder)
-    ops.LeaveBond(UPLINK0).run(recorder)
-    ops.InstallFile("/etc/systemd/system/x.service", LATE).run(recorder)
-    ops.EnableUnit("x.service").run(recorder)
-    ops.DisableUnit("x.service").run(recorder)
-    ops.RemoveFile("/etc/systemd/system/x.service").run(recorder)
-    recorder.set_up(UPLINK0, True)
+    SetAutoprobe(P0, False).run(recorder)
+    CreateVfs(P0, 2).run(recorder)
+    SetSteeringMode(P0, "dmfs").run(recorder)
+    SetEswitchMode(P0, "switchdev").run(recorder)
+    SetHwTcOffload(UPLINK0, False).run(recorder)
+    SetAutoprobe(P0, True).run(recorder)
+    BindVf(VF0).run(recorder)
+    UnbindVf(VF0).run(recorder)
+    JoinBond(UPLINK0, "bond0").run(recorder)
+    LeaveBond(UPLINK0).run(recorder)
+    InstallFile("/etc/systemd/system/x.service", LATE).run(recorder)
+    EnableUnit("x.service").run(recorder)
+    DisableUnit("x.service").run(recorder)
+    RemoveFile("/etc/systemd/system/x.service").run(recorder)
+    recorder.links.set_up(UPLINK0, True)
     assert recorder.writes == host.trace
     assert len(recorder.writes) == 15

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Configuration spaces: capabilities found, and none in what is no configuration space."""
 
-from hostnic.gpudirect import EXPRESS, EXTENDED_ACS, ConfigSpace
-from hostnic.testing.pcispace import ACS_AT, EXPRESS_AT, FakeBridge, nic_config
+from hostnic.firmware.gpudirect import EXPRESS, EXTENDED_ACS, ConfigSpace
+from hostnic.testing.nic.pcispace import ACS_AT, EXPRESS_AT, FakeBridge, nic_config
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -3,13 +3,13 @@
 
 import errno
 
-from hostnic import inventory, nics, users
+from hostnic.devices import inventory, users
 from hostnic.testing import FakeHost, card
 from hostnic.testing.states import switchdev, with_vfs
 
 
 def test_the_ports_of_a_nic_and_what_they_are_part_of() -> None:
-    (found,), findings = nics.find_nics(FakeHost())
+    (found,), findings = inventory.find_nics(FakeHost())
     assert findings == ()
     assert (found.slot, found.short) == ("0000:3b:00", "3b:00")
     first, second = found.ports
@@ -25,7 +25,7 @@ def test_the_ports_of_a_nic_and_what_they_are_part_of() -> None:
 
 def test_vfs_and_representors_are_no_ports() -> None:
     host = switchdev(FakeHost(), 2)
-    (found,), _ = nics.find_nics(host)
+    (found,), _ = inventory.find_nics(host)
     assert [(port.bdf, port.num_vfs, port.bond or port.bridge) for port in found.ports] == [
         ("0000:3b:00.0", 2, None),
         ("0000:3b:00.1", 2, None),
@@ -35,7 +35,7 @@ def test_vfs_and_representors_are_no_ports() -> None:
 def test_an_instances_vf_is_in_use() -> None:
     host = with_vfs(FakeHost(), 2)
     host.start_instance("0000:3b:00.2")
-    (found,), _ = nics.find_nics(host)
+    (found,), _ = inventory.find_nics(host)
     used = users.of_vfs(host, found.ports)
     assert used[found.ports[0].bdf] == "VF 0000:3b:00.2 by instance-0000002a"
     assert found.ports[1].bdf not in used
@@ -45,7 +45,7 @@ def test_a_vf_with_a_vdpa_device_is_in_use() -> None:
     host = with_vfs(FakeHost(), 2, bound=True)
     host.add_vdpa("0000:3b:00.2", "virtio_vdpa")
     host.start_vdpa_instance("0000:3b:00.3", "instance-0000000b")
-    (found,), _ = nics.find_nics(host)
+    (found,), _ = inventory.find_nics(host)
     used = users.of_vfs(host, found.ports)
     assert used[found.ports[0].bdf] == (
         "VF 0000:3b:00.2 by vDPA device vdpa0 (virtio_vdpa), VF 0000:3b:00.3 by instance-0000000b"
@@ -56,33 +56,33 @@ def test_a_vf_with_a_vdpa_device_is_in_use() -> None:
 def test_a_port_without_its_driver_is_a_port() -> None:
     host = FakeHost()
     host.port("0000:3b:00.1").driver = None
-    (found,), _ = nics.find_nics(host)
+    (found,), _ = inventory.find_nics(host)
     assert (found.ports[1].driver, found.ports[1].netdev) == (None, None)
 
 
 def test_other_vendors_and_other_devices_are_none() -> None:
-    assert nics.find_nics(FakeHost(cards=[card(device="8086:1592")])) == ((), ())
+    assert inventory.find_nics(FakeHost(cards=[card(device="8086:1592")])) == ((), ())
 
 
 def test_one_function_that_cannot_be_read_is_one_finding() -> None:
     host = FakeHost(cards=[card("3b"), card("5e")])
     host.fail("read", "0000:5e:00.0/class", OSError(errno.EIO, "Input/output error"), times=None)
-    found, (finding,) = nics.find_nics(host)
+    found, (finding,) = inventory.find_nics(host)
     assert [len(one.ports) for one in found] == [2, 1]
     assert finding.subject == "0000:5e:00.0"
 
 
 def test_netlink_and_sysfs_tell_the_same_of_each_port() -> None:
     for host in (FakeHost(cards=[card("3b"), card("5e")]), FakeHost(bonded=False), with_vfs(FakeHost(), 2)):
-        told = inventory.read(host, inventory.of_links(host.links()))
-        assert told == inventory.read(host, lambda bdf, host=host: nics.netdev_of(host, bdf))
+        told = inventory.read(host, inventory.of_links(host.links.all()))
+        assert told == inventory.read(host, lambda bdf, host=host: inventory.netdev_of(host, bdf))
         assert host.spawned == []
 
 
 def test_only_the_functions_that_are_asked_for_are_read() -> None:
     host = FakeHost(cards=[card("3b"), card("5e")])
     ports, findings = inventory.read(
-        host, inventory.of_links(host.links()), among=["0000:5e:00.1", "0000:00:17.0"]
+        host, inventory.of_links(host.links.all()), among=["0000:5e:00.1", "0000:00:17.0"]
     )
     assert [port.bdf for port in ports] == ["0000:5e:00.1"]
     assert findings == []
@@ -90,7 +90,7 @@ def test_only_the_functions_that_are_asked_for_are_read() -> None:
 
 def test_vfs_whose_users_cannot_be_read_count_as_used() -> None:
     host = with_vfs(FakeHost(), 2)
-    (found,), _ = nics.find_nics(host)
+    (found,), _ = inventory.find_nics(host)
     host.fail("listdir", "/sys/bus/vdpa/devices", OSError(errno.EIO, "Input/output error"), times=None)
     said = "perhaps (Input/output error)"
     assert users.of_vfs(host, found.ports) == {"0000:3b:00.0": said, "0000:3b:00.1": said}

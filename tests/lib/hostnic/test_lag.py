@@ -2,7 +2,7 @@
 """Is VF-LAG active? Read as well as each kernel allows."""
 
 import pytest
-from hostnic import lag
+from hostnic.devices import lag
 from hostnic.process import failure
 from hostnic.testing import FakeHost
 from hostnic.testing.states import converged
@@ -57,11 +57,11 @@ def test_without_either_the_kernel_log_tells() -> None:
         (FAILED + UP, True),
     ],
 )
-def test_the_log_is_a_history_whose_last_word_counts(log: str, active: bool | None) -> None:
+def test_the_last_message_of_the_log_counts(log: str, active: bool | None) -> None:
     assert lag.from_log(log, P1) is active
 
 
-def test_nobody_tells() -> None:
+def test_without_any_source_it_is_unknown() -> None:
     host = old(FakeHost())
     argv = ("journalctl",)
     host.answers[argv] = failure(argv, 1, "", "No journal files were opened due to insufficient permissions.")
@@ -69,10 +69,10 @@ def test_nobody_tells() -> None:
     assert lag.reason(host, P0) == ""
 
 
-def test_the_reason_is_the_kernels_last_word_on_it() -> None:
+def test_the_reason_is_the_kernels_last_message_about_it() -> None:
     host = converged(FakeHost())
     host.vf("0000:3b:00.2").driver = "mlx5_core"
-    host.set_master(UPLINK0, None)
+    host.links.set_master(UPLINK0, None)
     host.sleep(1.0)
     assert lag.reason(host, P0) == (
         "; the kernel says: Failed to deactivate VF LAG; driver restart required: "

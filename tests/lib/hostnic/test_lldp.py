@@ -6,8 +6,9 @@ import struct
 
 import pytest
 from converge import StepError
-from hostnic import lldp
-from hostnic.lldp import Neighbour, SetLldp
+from hostnic.network import lldp
+from hostnic.network.lldp import Neighbour
+from hostnic.ops.lldp import FRAMES, LINKS, SetLldp, drop_in, speaks
 from hostnic.process import CommandError
 from hostnic.testing import FakeHost
 from hypothesis import given
@@ -38,20 +39,20 @@ FRAME = kept(
 @pytest.fixture
 def host() -> FakeHost:
     host = FakeHost()
-    for link in host.links():
+    for link in host.links.all():
         text = f"NETWORK_FILE=/run/systemd/network/10-netplan-{link.name}.network\nADMIN_STATE=configured\n"
-        host.files.install(f"{lldp.LINKS}/{link.ifindex}", text.encode(), 0o644)
+        host.disk.install(f"{LINKS}/{link.ifindex}", text.encode(), 0o644)
     host.answers["networkctl", "reload"] = ""
     return host
 
 
 def index(host: FakeHost, name: str) -> int:
-    return next(link.ifindex for link in host.links() if link.name == name)
+    return next(link.ifindex for link in host.links.all() if link.name == name)
 
 
 def test_neighbours_in_networkds_files(host: FakeHost) -> None:
-    host.files.install(f"{lldp.FRAMES}/{index(host, P0)}", FRAME, 0o644)
-    assert lldp.neighbours(host, host.links()) == {P0: LEAF}
+    host.disk.install(f"{FRAMES}/{index(host, P0)}", FRAME, 0o644)
+    assert lldp.neighbours(host, host.links.all()) == {P0: LEAF}
     assert host.spawned == []
 
 
@@ -67,12 +68,12 @@ def test_neighbours_through_networkctl(host: FakeHost) -> None:
         {"InterfaceIndex": 9, "InterfaceName": "eno1", "Neighbors": [told]},
     ]
     host.answers["networkctl", "lldp"] = json.dumps({"Neighbors": both})
-    assert lldp.neighbours(host, host.links()) == {P0: LEAF}
+    assert lldp.neighbours(host, host.links.all()) == {P0: LEAF}
 
 
-def test_without_networkd_nobody_is_told(host: FakeHost) -> None:
+def test_without_networkd_there_are_no_neighbours(host: FakeHost) -> None:
     host.answers["networkctl", "lldp"] = CommandError(["networkctl"], "networkctl is not installed")
-    assert lldp.neighbours(host, host.links()) == {}
+    assert lldp.neighbours(host, host.links.all()) == {}
 
 
 @pytest.mark.parametrize(
@@ -117,17 +118,17 @@ def test_any_json_is_read(value: object) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "null", "{", "[" * 9999])
-def test_what_is_no_json_says_nothing(text: str) -> None:
+def test_text_that_is_no_json_has_no_neighbours(text: str) -> None:
     assert lldp.from_json(text, {P0}) == {}
 
 
 def test_the_drop_in_amends_the_file_that_networkd_uses(host: FakeHost) -> None:
-    link = next(link for link in host.links() if link.name == P0)
-    assert lldp.drop_in(host, link) == DROP_IN
-    host.files.install(f"{lldp.LINKS}/{link.ifindex}", b"ADMIN_STATE=unmanaged\n", 0o644)
-    assert lldp.drop_in(host, link) is None
-    host.files.remove(f"{lldp.LINKS}/{link.ifindex}")
-    assert lldp.drop_in(host, link) is None
+    link = next(link for link in host.links.all() if link.name == P0)
+    assert drop_in(host, link) == DROP_IN
+    host.disk.install(f"{LINKS}/{link.ifindex}", b"ADMIN_STATE=unmanaged\n", 0o644)
+    assert drop_in(host, link) is None
+    host.disk.remove(f"{LINKS}/{link.ifindex}")
+    assert drop_in(host, link) is None
 
 
 def test_lldp_is_switched_on_and_off_once(host: FakeHost) -> None:
@@ -135,19 +136,19 @@ def test_lldp_is_switched_on_and_off_once(host: FakeHost) -> None:
         host.trace.clear()
         SetLldp(DROP_IN, on).run(host)
         SetLldp(DROP_IN, on).run(host)
-        assert lldp.speaks(host, DROP_IN) is on
+        assert speaks(host, DROP_IN) is on
         verb = "install" if on else "remove"
         assert host.trace == [f"{verb} {DROP_IN}", "run networkctl reload"]
 
 
 def test_a_networkd_whose_reload_takes_bond_members_down_is_not_asked(host: FakeHost) -> None:
-    host.files.directories.add(lldp.FRAMES)  # systemd 256 and earlier
+    host.disk.directories.add(FRAMES)  # systemd 256 and earlier
     SetLldp(DROP_IN, on=True).run(host)
     assert host.trace == [f"install {DROP_IN}"]
-    assert lldp.speaks(host, DROP_IN)
+    assert speaks(host, DROP_IN)
 
 
-def test_a_networkd_that_does_not_answer_is_said(host: FakeHost) -> None:
+def test_a_networkd_that_does_not_answer_is_reported(host: FakeHost) -> None:
     host.answers["networkctl", "reload"] = CommandError(
         ["networkctl"], "networkctl failed (1): Connection refused"
     )

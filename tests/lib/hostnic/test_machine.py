@@ -7,31 +7,31 @@ import sys
 from pathlib import Path
 
 import pytest
-from hostnic import process
 from hostnic.machine import Machine
 from hostnic.process import CommandError
+from hostnic.recorder import Recorder
 
 LIB = Path(__file__).parents[3] / "lib"
 
 
 def test_files(tmp_path: Path) -> None:
     machine, path = Machine(), str(tmp_path / "a" / "b")
-    machine.install(path, b"\xff\r\n", 0o600)
-    assert machine.read(path).encode("utf-8", "surrogateescape") == b"\xff\r\n"
+    machine.files.install(path, b"\xff\r\n", 0o600)
+    assert machine.files.read(path).encode("utf-8", "surrogateescape") == b"\xff\r\n"
     assert Path(path).stat().st_mode & 0o777 == 0o600
-    assert machine.listdir(str(tmp_path / "a")) == ["b"]
-    machine.write(path, "8")
-    assert machine.read(path) == "8"
-    machine.remove(path)
-    machine.remove(str(tmp_path / "a"))
-    assert not machine.exists(str(tmp_path / "a"))
+    assert machine.files.listdir(str(tmp_path / "a")) == ["b"]
+    machine.files.write(path, "8")
+    assert machine.files.read(path) == "8"
+    machine.files.remove(path)
+    machine.files.remove(str(tmp_path / "a"))
+    assert not machine.files.exists(str(tmp_path / "a"))
 
 
 def test_an_install_replaces_whole_files_and_leaves_no_draft(tmp_path: Path) -> None:
     target = tmp_path / "unit"
     target.write_text("old")
     before = target.stat().st_ino
-    Machine().install(str(target), b"new")
+    Machine().files.install(str(target), b"new")
     assert target.read_text() == "new"
     assert target.stat().st_ino != before
     assert [entry.name for entry in tmp_path.iterdir()] == ["unit"]
@@ -41,21 +41,21 @@ def test_an_install_that_fails_keeps_the_old_file(tmp_path: Path) -> None:
     target = tmp_path / "unit"
     target.mkdir()
     with pytest.raises(OSError):
-        Machine().install(str(target), b"new")
+        Machine().files.install(str(target), b"new")
     assert [entry.name for entry in tmp_path.iterdir()] == ["unit"]
 
 
 def test_the_trace_has_each_write_before_it_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OVN_OFFLOAD_TRACE", str(tmp_path / "trace"))
     machine, path = Machine(), str(tmp_path / "x")
-    machine.install(path, b"")
-    machine.write(path, "8")
-    machine.read(path)
-    machine.remove(path)
+    machine.files.install(path, b"")
+    machine.files.write(path, "8")
+    machine.files.read(path)
+    machine.files.remove(path)
     with pytest.raises(CommandError):
         machine.run(["systemctl-of-nobody", "enable", "x"])
     with pytest.raises(OSError):
-        machine.set_up("no-such-dev", True)
+        machine.links.set_up("no-such-dev", True)
     lines = [json.loads(line) for line in (tmp_path / "trace").read_text().splitlines()]
     assert [(line["verb"], *line["arguments"]) for line in lines] == [
         ("install", path),
@@ -66,15 +66,19 @@ def test_the_trace_has_each_write_before_it_is_made(tmp_path: Path, monkeypatch:
     ]
 
 
-def test_reading_commands_are_no_writes() -> None:
-    assert process.only_reads(["systemctl", "is-enabled", "x"])
-    assert process.only_reads(["mstconfig", "-d", "3b:00.0", "-e", "query"])
-    assert not process.only_reads(["systemctl", "enable", "x"])
-    assert not process.only_reads(["netplan", "generate"])
+def test_queries_are_no_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OVN_OFFLOAD_TRACE", str(tmp_path / "trace"))
+    recorder = Recorder(Machine())
+    recorder.query(["true", "read"])
+    assert (recorder.writes, recorder.spawned) == ([], [("true", "read")])
+    recorder.run(["true", "write"])
+    assert (recorder.writes, recorder.spawned[1:]) == (["run true write"], [("true", "write")])
+    lines = [json.loads(line) for line in (tmp_path / "trace").read_text().splitlines()]
+    assert lines == [{"verb": "run", "arguments": ["true", "write"]}]
 
 
-def test_a_process_gets_its_input_and_a_known_locale() -> None:
-    assert Machine().run(["cat"], stdin="x") == "x"
+def test_a_process_gets_no_input_and_a_known_locale() -> None:
+    assert Machine().query(["cat"]) == ""
     assert Machine().run(["sh", "-c", "echo $LC_ALL"]) == "C\n"
 
 
@@ -97,29 +101,29 @@ def test_a_failing_process_is_one_sentence(argv: list[str], says: str) -> None:
 
 
 def test_links_of_the_real_kernel() -> None:
-    (loopback,) = [link for link in Machine().links() if link.name == "lo"]
+    (loopback,) = [link for link in Machine().links.all() if link.name == "lo"]
     assert (loopback.ifindex, loopback.mtu, loopback.kind, loopback.master) == (1, 65536, None, None)
 
 
 def test_addresses_of_the_real_kernel() -> None:
-    assert "127.0.0.1" in Machine().addresses("lo")
+    assert "127.0.0.1" in Machine().links.addresses("lo")
 
 
 def test_the_kernels_refusal_is_an_oserror() -> None:
     machine = Machine()
     with pytest.raises(OSError, match="No such device"):
-        machine.set_master("no-such-dev", None)
+        machine.links.set_master("no-such-dev", None)
     with pytest.raises(OSError, match="No such device"):
-        machine.addresses("no-such-dev")
+        machine.links.addresses("no-such-dev")
     with pytest.raises(OSError):
-        machine.eswitch_mode("ffff:00:00.0")
+        machine.devlink.eswitch_mode("ffff:00:00.0")
 
 
 def test_an_unused_machine_costs_nothing_and_a_used_one_no_asyncio() -> None:
     script = (
         "import sys; from hostnic.machine import Machine; machine = Machine();"
         "assert not any(name.startswith('pyroute2') for name in sys.modules);"
-        "machine.links();"
+        "machine.links.all();"
         "assert 'asyncio' not in sys.modules;"
         "import pyroute2.netlink, pyroute2; assert pyroute2.IPRoute"
     )

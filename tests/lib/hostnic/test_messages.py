@@ -8,10 +8,12 @@ import sys
 from typing import TypeVar
 
 import pytest
-from hostnic import netlink
-from hostnic.genl import Families
-from hostnic.rtnl import Links
-from hostnic.system import DeviceInfo, Link, Pause
+from hostnic.netlink import channel as netlink
+from hostnic.netlink.devlink import DevlinkClient
+from hostnic.netlink.ethtool import EthtoolClient
+from hostnic.netlink.generic import Family
+from hostnic.netlink.links import LinksClient
+from hostnic.system import Channels, Coalescing, DeviceInfo, Link, Pause, Rings
 
 
 def attribute(kind: int, content: bytes) -> bytes:
@@ -35,7 +37,7 @@ BDF = "0000:3b:00.0"
 DEVICE = text(1, "pci") + text(2, BDF)
 PORT = nested(1, text(2, "enp1"))
 
-Client = TypeVar("Client", Links, Families)
+Client = TypeVar("Client", LinksClient, DevlinkClient, EthtoolClient)
 
 
 class Kernel:
@@ -55,9 +57,12 @@ class Kernel:
         channel = netlink.Channel.__new__(netlink.Channel)
         channel._socket, channel._numbers = self, itertools.count(1)
         made = cls.__new__(cls)
-        made._channel = channel
-        if isinstance(made, Families):
-            made._ids = {"devlink": DEVLINK, "ethtool": ETHTOOL}
+        if isinstance(made, LinksClient):
+            made._channel = channel
+        else:
+            family = made._family = Family.__new__(Family)
+            family._channel, family._name = channel, "devlink"
+            family._id = DEVLINK if isinstance(made, DevlinkClient) else ETHTOOL
         return made
 
     def send(self, data: bytes) -> None:
@@ -109,7 +114,7 @@ VLAN = link(3, text(3, "v5@x"), attribute(18, text(1, "vlan") + attribute(2, num
 def test_every_link_by_index() -> None:
     kernel = Kernel([BOND, UPLINK, PLAIN, VLAN])
     mac = "10:70:fd:3b:00:00"
-    assert kernel.client(Links).all() == [
+    assert kernel.client(LinksClient).all() == [
         Link("v5@x", 3, None, None, 0, True, False, "vlan", None, None, None, None),
         Link("enp1", 5, mac, mac, 9000, True, True, None, "bond0", "1070fd03003b0000", "p0", BDF),
         Link(
@@ -124,19 +129,19 @@ def test_every_link_by_index() -> None:
 def test_changes_of_a_link() -> None:
     asked = (18, netlink.ACK, link(0, text(3, "enp1"), number(29, 8, 4), flags=0))
     kernel = Kernel([UPLINK], [], [UPLINK])
-    kernel.client(Links).set_master("enp1", None)
-    kernel.client(Links).set_up("enp1", True)
+    kernel.client(LinksClient).set_master("enp1", None)
+    kernel.client(LinksClient).set_up("enp1", True)
     free, up = link(5, number(10, 0, 4), flags=0), link(5, change=1)
     assert kernel.requests == [asked, (19, netlink.ACK, free), asked, (19, netlink.ACK, up)]
     kernel = Kernel([BOND], [UPLINK])
-    kernel.client(Links).set_master("enp1", "bond0")
+    kernel.client(LinksClient).set_master("enp1", "bond0")
     assert kernel.requests[-1] == (19, netlink.ACK, link(5, number(10, 7, 4), flags=0))
 
 
 def test_a_family_is_asked_for_once() -> None:
     kernel = Kernel([families(number(1, 23, 2), text(2, "devlink"))], [families()], [families()])
-    client = kernel.client(Families)
-    client._ids.clear()
+    client = kernel.client(DevlinkClient)
+    client._family._id = None
     assert (client.eswitch_mode(BDF), client.eswitch_mode(BDF)) == (None, None)
     assert kernel.requests[0] == (16, netlink.ACK, families(text(2, "devlink"), command=3))
     assert [kind for kind, _, _ in kernel.requests] == [16, 23, 23]
@@ -145,20 +150,20 @@ def test_a_family_is_asked_for_once() -> None:
 @pytest.mark.parametrize(("number_", "mode"), [(0, "legacy"), (1, "switchdev"), (9, None)])
 def test_the_eswitch_mode(number_: int, mode: str | None) -> None:
     kernel = Kernel([families(DEVICE, number(25, number_, 2), number(26, 0, 1))])
-    assert kernel.client(Families).eswitch_mode(BDF) == mode
+    assert kernel.client(DevlinkClient).eswitch_mode(BDF) == mode
     assert kernel.requests == [(DEVLINK, netlink.ACK, families(DEVICE, command=29))]
 
 
 def test_a_device_without_eswitch_has_no_mode() -> None:
-    assert Kernel(errno.EOPNOTSUPP).client(Families).eswitch_mode(BDF) is None
+    assert Kernel(errno.EOPNOTSUPP).client(DevlinkClient).eswitch_mode(BDF) is None
     with pytest.raises(OSError, match="No such device"):
-        Kernel(errno.ENODEV).client(Families).eswitch_mode(BDF)
+        Kernel(errno.ENODEV).client(DevlinkClient).eswitch_mode(BDF)
 
 
 def test_changes_of_an_eswitch() -> None:
     kernel = Kernel()
-    kernel.client(Families).set_eswitch_mode(BDF, "switchdev")
-    kernel.client(Families).set_inline_mode(BDF, "transport")
+    kernel.client(DevlinkClient).set_eswitch_mode(BDF, "switchdev")
+    kernel.client(DevlinkClient).set_inline_mode(BDF, "transport")
     assert [body for _, _, body in kernel.requests] == [
         families(DEVICE, number(25, 1, 2), command=30),
         families(DEVICE, number(26, 3, 1), command=30),
@@ -169,7 +174,7 @@ def test_versions_of_a_device() -> None:
     psid = attribute(100, text(103, "fw.psid") + text(104, "MT_0000000359"))
     running, stored = (attribute(n, text(103, "fw.version") + text(104, f"22.{n}")) for n in (101, 102))
     kernel = Kernel([families(DEVICE, text(98, "mlx5_core"), psid, running, stored)])
-    assert kernel.client(Families).device_info(BDF) == DeviceInfo("22.101", "MT_0000000359")
+    assert kernel.client(DevlinkClient).info(BDF) == DeviceInfo("22.101", "MT_0000000359")
 
 
 def param(kind: int, *values: bytes) -> bytes:
@@ -195,8 +200,8 @@ def test_parameters(
     kind: int, held: tuple[bytes, ...], value: object, wanted: str | bool | int, written: bytes
 ) -> None:
     kernel = Kernel([param(kind, *held)], [param(kind, *held)])
-    assert kernel.client(Families).param(BDF, "x") == value
-    kernel.client(Families).set_param(BDF, "x", wanted)
+    assert kernel.client(DevlinkClient).param(BDF, "x") == value
+    kernel.client(DevlinkClient).set_param(BDF, "x", wanted)
     assert [body for _, _, body in kernel.requests] == [
         *[families(DEVICE, text(81, "x"), command=38)] * 2,
         families(DEVICE, text(81, "x"), number(83, kind, 1), RUNTIME, written, command=39),
@@ -219,22 +224,58 @@ def bits(kind: int, *names: str) -> bytes:
 )
 def test_hw_tc_offload(supported: tuple[str, ...], active: tuple[str, ...], told: bool | None) -> None:
     kernel = Kernel([families(PORT, bits(2, *supported), bits(3, "hw-tc-offload"), bits(4, *active))])
-    assert kernel.client(Families).hw_tc_offload("enp1") is told
+    assert kernel.client(EthtoolClient).hw_tc_offload("enp1") is told
     assert kernel.requests == [(ETHTOOL, netlink.ACK, families(PORT, command=11))]
 
 
 def test_a_change_of_hw_tc_offload() -> None:
     kernel = Kernel()
     for on, value in ((True, attribute(3, b"")), (False, b"")):
-        kernel.client(Families).set_hw_tc_offload("enp1", on)
+        kernel.client(EthtoolClient).set_hw_tc_offload("enp1", on)
         wanted = nested(3, nested(3, nested(1, text(2, "hw-tc-offload"), value)))
         assert kernel.requests[-1] == (ETHTOOL, netlink.ACK, families(PORT, wanted, command=12))
 
 
+def test_channels() -> None:
+    told = [families(PORT, *(number(kind, value, 4) for kind, value in ((2, 0), (5, 63), (6, 0), (9, 1))))]
+    kernel = Kernel(told, errno.EOPNOTSUPP, [families(PORT, number(2, 8, 4))])
+    assert kernel.client(EthtoolClient).channels("enp1") == Channels(combined=1, most=63)
+    assert kernel.requests == [(ETHTOOL, netlink.ACK, families(PORT, command=17))]
+    assert kernel.client(EthtoolClient).channels("enp1") is None
+    assert kernel.client(EthtoolClient).channels("enp1") is None
+    kernel.client(EthtoolClient).set_channels("enp1", 16)
+    assert kernel.requests[-1] == (ETHTOOL, netlink.ACK, families(PORT, number(9, 16, 4), command=18))
+
+
+def test_rings() -> None:
+    told = [
+        families(
+            PORT, *(number(kind, value, 4) for kind, value in ((2, 8192), (5, 8192), (6, 1024), (9, 512)))
+        )
+    ]
+    kernel = Kernel(told, errno.EOPNOTSUPP)
+    assert kernel.client(EthtoolClient).rings("enp1") == Rings(rx=1024, tx=512)
+    assert kernel.client(EthtoolClient).rings("enp1") is None
+    kernel.client(EthtoolClient).set_rings("enp1", Rings(4096, 2048))
+    wanted = families(PORT, number(6, 4096, 4), number(9, 2048, 4), command=16)
+    assert kernel.requests[-1] == (ETHTOOL, netlink.ACK, wanted)
+
+
+def test_coalescing() -> None:
+    values = [number(kind, value, 4) for kind, value in ((2, 8), (3, 128), (6, 16), (7, 32))]
+    adaptive = [number(11, 1, 1), number(12, 0, 1)]
+    kernel = Kernel([families(PORT, *values, *adaptive)], [families(PORT, *values)])
+    wanted = Coalescing(8, 128, 16, 32, adaptive_rx=True, adaptive_tx=False)
+    assert kernel.client(EthtoolClient).coalescing("enp1") == wanted
+    assert kernel.client(EthtoolClient).coalescing("enp1") is None
+    kernel.client(EthtoolClient).set_coalescing("enp1", wanted)
+    assert kernel.requests[-1] == (ETHTOOL, netlink.ACK, families(PORT, *values, *adaptive, command=20))
+
+
 def test_pause_frames() -> None:
     kernel = Kernel([families(PORT, number(2, 1, 1), number(3, 1, 1), number(4, 0, 1))], errno.EOPNOTSUPP)
-    assert kernel.client(Families).pause("enp1") == Pause(rx=True, tx=False)
-    assert kernel.client(Families).pause("enp1") is None
-    kernel.client(Families).set_pause("enp1", rx=False, tx=True)
+    assert kernel.client(EthtoolClient).pause("enp1") == Pause(rx=True, tx=False)
+    assert kernel.client(EthtoolClient).pause("enp1") is None
+    kernel.client(EthtoolClient).set_pause("enp1", rx=False, tx=True)
     wanted = families(PORT, number(3, 0, 1), number(4, 1, 1), command=22)
     assert kernel.requests[-1] == (ETHTOOL, netlink.ACK, wanted)

@@ -4,8 +4,8 @@
 from pathlib import Path
 
 import pytest
-from hostnic import mstdatabase
-from hostnic.mstdatabase import Database, ValueRefused, plain
+from hostnic.firmware import mstdatabase
+from hostnic.firmware.mstdatabase import Database, ValueRefused, plain
 from hypothesis import given
 from hypothesis import strategies as st
 from lab.mstdb import PARAMS, build
@@ -26,7 +26,7 @@ def test_every_named_parameter_is_known(database: Database) -> None:
     ("name", "known"),
     [("NUM_OF_VFS", True), ("CNP_DSCP_P1", True), ("CNP_DSCP", False), ("NUM_OF_VFS_P1", False)],
 )
-def test_a_port_is_named_exactly_where_there_is_one_value_for_each(
+def test_a_name_has_a_ports_suffix_only_if_each_port_has_its_own_value(
     database: Database, name: str, known: bool
 ) -> None:
     assert (database.get(name) is not None) is known
@@ -64,7 +64,7 @@ def test_a_refused_value_is_one_sentence(database: Database, name: str, text: st
     assert "\n" not in str(refused.value)
 
 
-def test_what_advanced_pci_settings_hides_says_so(database: Database) -> None:
+def test_a_parameter_that_advanced_pci_settings_hides_names_its_gate(database: Database) -> None:
     gated = {name for name, entry in database.entries.items() if entry.gate}
     assert gated == {"MAX_ACC_OUT_READ"}
     assert database.entries["MAX_ACC_OUT_READ"].gate == "ADVANCED_PCI_SETTINGS"
@@ -102,5 +102,5 @@ def test_mstflints_own_database_has_what_the_profiles_use() -> None:
     ]  # fmt: skip
     assert [name for name in names if database.get(name) is None] == []
     assert database.entries["MAX_ACC_OUT_READ"].gate == "ADVANCED_PCI_SETTINGS"
-    assert database.entries["NUM_OF_VFS"].per_card
-    assert not database.entries["ATS_ENABLED"].per_card
+    assert database.entries["NUM_OF_VFS"].per_nic
+    assert not database.entries["ATS_ENABLED"].per_nic

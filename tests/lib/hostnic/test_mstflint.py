@@ -6,12 +6,12 @@ import shutil
 from pathlib import Path
 
 import pytest
-from hostnic import mstflint
+from hostnic.firmware import mstflint
+from hostnic.firmware.msterrors import MstError
+from hostnic.firmware.mstflint import Flash, Image
 from hostnic.machine import Machine
-from hostnic.msterrors import MstError
-from hostnic.mstflint import Flash, Image
 from hostnic.testing import FakeHost
-from hostnic.testing.flash import image
+from hostnic.testing.nic.flash import image
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -38,7 +38,7 @@ def test_flash_that_waits_for_a_restart() -> None:
     assert host.trace == []
 
 
-def test_a_cross_flashed_card_takes_images_for_what_it_is_now() -> None:
+def test_a_cross_flashed_nic_takes_images_for_its_present_psid() -> None:
     host = FakeHost()
     host.cards[0].orig_psid = "DEL0000000015"
     assert mstflint.read_flash(host, PF).psid == "MT_0000000359"
@@ -52,7 +52,7 @@ def test_flash_that_runs() -> None:
 
 def test_an_image() -> None:
     host = FakeHost()
-    host.files.install("/tmp/fw.bin", image(), 0o600)
+    host.disk.install("/tmp/fw.bin", image(), 0o600)
     digest = hashlib.sha256(image()).hexdigest()
     wanted = Image("/tmp/fw.bin", "MT_0000000359", "22.39.1002", digest)
     assert mstflint.read_image(host, "/tmp/fw.bin") == wanted
@@ -62,7 +62,7 @@ def test_an_image() -> None:
 def test_an_answer_without_a_psid_is_named() -> None:
     host = FakeHost()
     host.answers[("mstflint",)] = "FW Version: 22.35.2000\n"
-    with pytest.raises(MstError, match="neither version nor PSID"):
+    with pytest.raises(MstError, match="reports no version and PSID"):
         mstflint.read_flash(host, PF)
 
 
@@ -93,7 +93,9 @@ def test_any_two_texts_compare(one: str, other: str) -> None:
 
 @pytest.mark.skipif(not shutil.which("mstflint"), reason="mstflint is not installed here")
 @pytest.mark.parametrize("content", [b"", b"abcd" * 100, b"MTFW" + b"\0" * 4096])
-def test_the_real_tool_refuses_what_is_no_image_in_one_sentence(tmp_path: Path, content: bytes) -> None:
+def test_the_real_tool_refuses_a_file_that_is_not_an_image_in_one_sentence(
+    tmp_path: Path, content: bytes
+) -> None:
     path = tmp_path / "fw.bin"
     path.write_bytes(content)
     for ask in (mstflint.read_image, mstflint.verify_image):

@@ -9,9 +9,9 @@ import time
 from pathlib import Path
 
 import pytest
-from hostnic import mstflint
+from hostnic.firmware import mstflint
+from hostnic.firmware.msterrors import MstError
 from hostnic.machine import Machine
-from hostnic.msterrors import MstError
 from lab import mstflint as stand_in
 
 PF = "0000:3b:00.0"
@@ -61,7 +61,7 @@ def test_a_burn_is_in_flash_at_once_and_runs_from_the_next_boot_on(bench: Path) 
     assert versions() == (NEW, NEW)
 
 
-def test_power_loss_in_the_middle_leaves_the_old_image_and_a_second_burn_finishes(
+def test_after_a_power_cut_the_old_image_boots_and_a_second_burn_completes(
     bench: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LAB_BURN_SECONDS", "60")
@@ -89,7 +89,7 @@ def test_power_loss_in_the_middle_leaves_the_old_image_and_a_second_burn_finishe
         ("MT_0000000359", True, "Burning FS4 image failed: Bad CRC"),
     ],
 )
-def test_a_refused_burn_leaves_flash_alone(bench: Path, psid: str, damaged: bool, says: str) -> None:
+def test_a_refused_burn_does_not_change_flash(bench: Path, psid: str, damaged: bool, says: str) -> None:
     with pytest.raises(OSError, match="mstflint failed") as refused:
         burn(image(bench, psid, damaged=damaged))
     assert says in str(refused.value)

@@ -7,7 +7,8 @@ import socket
 import struct
 
 import pytest
-from hostnic import genl, netlink
+from hostnic.netlink import channel as netlink
+from hostnic.netlink import devlink
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -78,12 +79,12 @@ def test_any_trailer_is_words_or_none(trailer: bytes, flags: int) -> None:
 @pytest.mark.parametrize(
     ("kind", "data", "value"),
     [
-        (genl.STRING, b"smfs\0", "smfs"),
-        (genl.FLAG, b"", True),
-        (genl.FLAG, None, False),
+        (devlink.STRING, b"smfs\0", "smfs"),
+        (devlink.FLAG, b"", True),
+        (devlink.FLAG, None, False),
         (3, b"\x08\0\0\0", 8),
         (3, None, None),
     ],
 )
 def test_values_of_devlink_parameters(kind: int, data: bytes | None, value: object) -> None:
-    assert genl.decoded(kind, data) == value
+    assert devlink.decoded(kind, data) == value

@@ -6,15 +6,25 @@ from collections.abc import Callable
 
 import pytest
 from converge import StepError
-from hostnic import ops, pci
-from hostnic.system import System
+from hostnic.devices import pci
+from hostnic.ops.bonding import AwaitLag, JoinBond, LeaveBond, LeaveToOthers
+from hostnic.ops.eswitch import (
+    SetEswitchMode,
+    SetHwTcOffload,
+    SetInlineMode,
+    SetSteeringMode,
+)
+from hostnic.ops.files import InstallFile
+from hostnic.ops.vf import BindVf, CreateVfs, DestroyVfs, SetAutoprobe, UnbindVf
 from hostnic.testing import FakeHost, card
+from hostnic.testing.doors import FileDoor
 from hostnic.testing.states import converged, free, switchdev, with_vfs
 
 P0, P1 = "0000:3b:00.0", "0000:3b:00.1"
 UPLINK0, UPLINK1 = "enp59s0f0np0", "enp59s0f1np1"
 VF0 = "0000:3b:00.2"
 SYS = "/sys/bus/pci/devices"
+DOORS = {"files", "links", "ethtool", "dcb", "devlink"}
 
 
 def probing(host: FakeHost) -> FakeHost:
@@ -28,60 +38,54 @@ CHANGES: list[tuple[str, Callable[[], FakeHost], object, list[str]]] = [
     (
         "autoprobe",
         FakeHost,
-        ops.SetAutoprobe(P0, False),
+        SetAutoprobe(P0, False),
         [f"write {SYS}/{P0}/sriov_drivers_autoprobe 0"],
     ),
-    ("create", FakeHost, ops.CreateVfs(P0, 4), [f"write {SYS}/{P0}/sriov_numvfs 4"]),
-    ("destroy", lambda: with_vfs(FakeHost()), ops.DestroyVfs(P0), [f"write {SYS}/{P0}/sriov_numvfs 0"]),
+    ("create", FakeHost, CreateVfs(P0, 4), [f"write {SYS}/{P0}/sriov_numvfs 4"]),
+    ("destroy", lambda: with_vfs(FakeHost()), DestroyVfs(P0), [f"write {SYS}/{P0}/sriov_numvfs 0"]),
     (
         "unbind",
         lambda: with_vfs(FakeHost(), bound=True),
-        ops.UnbindVf(VF0),
+        UnbindVf(VF0),
         [f"write /sys/bus/pci/drivers/mlx5_core/unbind {VF0}"],
     ),
     (
         "bind",
         lambda: probing(with_vfs(FakeHost())),
-        ops.BindVf(VF0),
+        BindVf(VF0),
         [f"write /sys/bus/pci/drivers/mlx5_core/bind {VF0}"],
     ),
     (
         "steering",
         FakeHost,
-        ops.SetSteeringMode(P0, "dmfs"),
+        SetSteeringMode(P0, "dmfs"),
         [f"set_devlink_param {P0} flow_steering_mode dmfs"],
-    ),
-    (
-        "parameter",
-        lambda: switchdev(FakeHost()),
-        ops.SetDevlinkParam(P0, "esw_multiport", True),
-        [f"set_devlink_param {P0} esw_multiport True"],
     ),
     (
         "switchdev",
         lambda: with_vfs(free(FakeHost())),
-        ops.SetEswitchMode(P0, "switchdev"),
+        SetEswitchMode(P0, "switchdev"),
         [f"set_eswitch_mode {P0} switchdev"],
     ),
     (
         "legacy",
         lambda: switchdev(FakeHost()),
-        ops.SetEswitchMode(P0, "legacy"),
+        SetEswitchMode(P0, "legacy"),
         [f"set_eswitch_mode {P0} legacy"],
     ),
-    ("offload", FakeHost, ops.SetHwTcOffload(UPLINK0, True), [f"set_hw_tc_offload {UPLINK0} on"]),
-    ("leave", FakeHost, ops.LeaveBond(UPLINK0), [f"set_master {UPLINK0} none"]),
-    ("leave to others", FakeHost, ops.LeaveToOthers(UPLINK0), [f"set_master {UPLINK0} none"]),
-    ("join", lambda: free(FakeHost()), ops.JoinBond(UPLINK0, "bond0"), [f"set_master {UPLINK0} bond0"]),
-    ("install", FakeHost, ops.InstallFile("/etc/x/y", b"\x00z"), ["install /etc/x/y"]),
+    ("offload", FakeHost, SetHwTcOffload(UPLINK0, True), [f"set_hw_tc_offload {UPLINK0} on"]),
+    ("leave", FakeHost, LeaveBond(UPLINK0), [f"set_master {UPLINK0} none"]),
+    ("leave to others", FakeHost, LeaveToOthers(UPLINK0), [f"set_master {UPLINK0} none"]),
+    ("join", lambda: free(FakeHost()), JoinBond(UPLINK0, "bond0"), [f"set_master {UPLINK0} bond0"]),
+    ("install", FakeHost, InstallFile("/etc/x/y", b"\x00z"), ["install /etc/x/y"]),
 ]
 
 
 @pytest.mark.parametrize(
     ("start", "op", "writes"), [row[1:] for row in CHANGES], ids=[row[0] for row in CHANGES]
 )
-def test_it_writes_once_and_never_again(
-    start: Callable[[], FakeHost], op: ops.CreateVfs, writes: list[str]
+def test_an_operation_writes_once_and_not_again(
+    start: Callable[[], FakeHost], op: CreateVfs, writes: list[str]
 ) -> None:
     host = start()
     op.run(host)
@@ -94,7 +98,7 @@ def test_it_writes_once_and_never_again(
     ("start", "op", "writes"), [row[1:] for row in CHANGES], ids=[row[0] for row in CHANGES]
 )
 def test_a_refused_write_is_a_step_error_with_the_kernels_words(
-    start: Callable[[], FakeHost], op: ops.CreateVfs, writes: list[str]
+    start: Callable[[], FakeHost], op: CreateVfs, writes: list[str]
 ) -> None:
     host = start()
     verb, target = writes[0].split()[:2]
@@ -107,24 +111,26 @@ def test_a_refused_write_is_a_step_error_with_the_kernels_words(
     ("start", "op", "writes"), [row[1:] for row in CHANGES], ids=[row[0] for row in CHANGES]
 )
 def test_a_write_without_effect_is_noticed(
-    start: Callable[[], FakeHost], op: ops.CreateVfs, writes: list[str]
+    start: Callable[[], FakeHost], op: CreateVfs, writes: list[str]
 ) -> None:
     class Deaf:
-        """Passes reads on, and drops every write."""
+        """A host, or one of its doors, that passes reads on and drops every write."""
 
-        def __init__(self, system: System) -> None:
-            self._system = system
+        def __init__(self, part: object, doors: bool) -> None:
+            self._part = part
+            self._doors = doors
 
         def __getattr__(self, name: str) -> object:
-            if name in ("write", "install", "remove") or name.startswith("set_"):
+            if name in ("write", "install", "remove", "set") or name.startswith("set_"):
                 return lambda *arguments: None
-            return getattr(self._system, name)
+            part = getattr(self._part, name)
+            return Deaf(part, doors=False) if self._doors and name in DOORS else part
 
     with pytest.raises(StepError):
-        op.run(Deaf(start()))
+        op.run(Deaf(start(), doors=True))
 
 
-def refused(op: ops.CreateVfs, host: FakeHost) -> StepError:
+def refused(op: CreateVfs, host: FakeHost) -> StepError:
     with pytest.raises(StepError) as error:
         op.run(host)
     return error.value
@@ -133,34 +139,34 @@ def refused(op: ops.CreateVfs, host: FakeHost) -> StepError:
 def test_no_room_for_vfs_names_bios_and_kernel_option() -> None:
     host = FakeHost()
     host.port(P0).no_mmio = True
-    error = refused(ops.CreateVfs(P0, 4), host)
+    error = refused(CreateVfs(P0, 4), host)
     assert "not enough MMIO resources" in error.reason
     assert "BIOS" in error.remedy
     assert "pci=realloc" in error.remedy
 
 
 def test_more_vfs_than_the_firmware_offers_names_nic_firmware() -> None:
-    error = refused(ops.CreateVfs(P0, 9), FakeHost())
+    error = refused(CreateVfs(P0, 9), FakeHost())
     assert "offers 8 VFs, not 9" in error.reason
     assert "nic-firmware" in error.remedy
 
 
 def test_a_resize_is_refused_without_a_write() -> None:
     host = with_vfs(FakeHost(), 2)
-    assert "only changes through 0" in refused(ops.CreateVfs(P0, 4), host).reason
+    assert "only changes through 0" in refused(CreateVfs(P0, 4), host).reason
     assert host.trace == []
 
 
 def test_a_pf_without_driver_is_named() -> None:
     host = FakeHost()
     host.port(P0).driver = None
-    assert "no driver" in refused(ops.CreateVfs(P0, 4), host).reason
+    assert "no driver" in refused(CreateVfs(P0, 4), host).reason
 
 
 def test_a_device_that_fell_off_the_bus_is_named() -> None:
     host = FakeHost()
     host.port(P0).gone = True
-    error = refused(ops.SetEswitchMode(P0, "switchdev"), host)
+    error = refused(SetEswitchMode(P0, "switchdev"), host)
     assert "does not answer" in error.reason
     assert "kernel log" in error.remedy
 
@@ -169,7 +175,7 @@ def test_vfs_that_appear_late_are_waited_for() -> None:
     host = FakeHost()
     host.port(P0).vf_delay = 100.0
     before = host.now()
-    ops.CreateVfs(P0, 4).run(host)
+    CreateVfs(P0, 4).run(host)
     assert 100.0 <= host.now() - before < 101.0
     assert pci.vfs_present(host, P0) == 4
 
@@ -177,20 +183,20 @@ def test_vfs_that_appear_late_are_waited_for() -> None:
 def test_vfs_that_never_appear_are_counted() -> None:
     host = FakeHost()
     host.port(P0).vf_delay = 1000.0
-    assert "0 of 4 VFs" in refused(ops.CreateVfs(P0, 4, deadline=5.0), host).reason
+    assert "0 of 4 VFs" in refused(CreateVfs(P0, 4, deadline=5.0), host).reason
 
 
 def test_a_vf_on_vfio_is_unbound_through_its_own_driver() -> None:
     host = with_vfs(FakeHost())
     host.start_instance(VF0)
-    ops.UnbindVf(VF0).run(host)
+    UnbindVf(VF0).run(host)
     assert host.trace == [f"write /sys/bus/pci/drivers/vfio-pci/unbind {VF0}"]
 
 
 def test_a_vf_is_not_taken_from_another_driver() -> None:
     host = with_vfs(FakeHost())
     host.start_instance(VF0)
-    assert "bound to vfio-pci" in refused(ops.BindVf(VF0), host).reason
+    assert "bound to vfio-pci" in refused(BindVf(VF0), host).reason
     assert host.trace == []
 
 
@@ -198,13 +204,13 @@ def test_a_vf_that_never_probes_is_named() -> None:
     host = FakeHost()
     host.port(P0).never_probing = {0}
     probing(with_vfs(host))
-    error = refused(ops.BindVf(VF0), host)
+    error = refused(BindVf(VF0), host)
     assert VF0 in error.reason
     assert "kernel log" in error.remedy
 
 
 def test_a_vf_is_not_bound_while_autoprobe_is_off() -> None:
-    error = refused(ops.BindVf(VF0), with_vfs(FakeHost()))
+    error = refused(BindVf(VF0), with_vfs(FakeHost()))
     assert "sriov_drivers_autoprobe" in error.remedy
 
 
@@ -213,7 +219,7 @@ def test_a_busy_eswitch_says_what_keeps_it(why: str) -> None:
     host = FakeHost() if why == "in a bond" else free(FakeHost())
     with_vfs(host, bound=why == "VF bound")
     host.port(P0).rules = int(why == "rules")
-    error = refused(ops.SetEswitchMode(P0, "switchdev"), host)
+    error = refused(SetEswitchMode(P0, "switchdev"), host)
     assert "E-Switch is busy" in error.reason
     assert "outside a bond" in error.remedy
     assert host.port(P0).eswitch_mode == "legacy"
@@ -222,7 +228,7 @@ def test_a_busy_eswitch_says_what_keeps_it(why: str) -> None:
 def test_a_firmware_refusal_points_to_the_syndrome() -> None:
     host = with_vfs(free(FakeHost()))
     host.port(P0).mode_fails = True
-    error = refused(ops.SetEswitchMode(P0, "switchdev"), host)
+    error = refused(SetEswitchMode(P0, "switchdev"), host)
     assert "refused eswitch mode switchdev" in error.reason
     assert "syndrome" in error.remedy
 
@@ -233,10 +239,10 @@ def test_a_firmware_refusal_points_to_the_syndrome() -> None:
 )
 def test_other_refusals_keep_the_kernels_words(number: int, says: str) -> None:
     for verb, op in (
-        ("set_devlink_param", ops.SetSteeringMode(P0, "dmfs")),
-        ("set_inline_mode", ops.SetInlineMode(P0, "transport")),
-        ("read", ops.DestroyVfs(P0)),
-        ("read", ops.CreateVfs(P0, 1)),
+        ("set_devlink_param", SetSteeringMode(P0, "dmfs")),
+        ("set_inline_mode", SetInlineMode(P0, "transport")),
+        ("read", DestroyVfs(P0)),
+        ("read", CreateVfs(P0, 1)),
     ):
         host = FakeHost()
         host.fail(verb, P0, OSError(number, "its words"))
@@ -248,50 +254,52 @@ def test_other_refusals_keep_the_kernels_words(number: int, says: str) -> None:
 def test_a_port_without_an_eswitch_is_no_device_for_this() -> None:
     host = with_vfs(free(FakeHost()))
     host.fail("set_eswitch_mode", P0, OSError(errno.EOPNOTSUPP, "Operation not supported"))
-    assert refused(ops.SetEswitchMode(P0, "switchdev"), host).remedy == "remove it from devices"
+    assert refused(SetEswitchMode(P0, "switchdev"), host).remedy == "remove it from devices"
 
 
 def test_an_attribute_that_is_no_number_is_named() -> None:
-    class Odd(FakeHost):
+    class Odd(FileDoor):
         def read(self, path: str) -> str:
             return "many" if path.endswith("sriov_numvfs") else super().read(path)
 
-    assert "holds 'many', not a number" in refused(ops.CreateVfs(P0, 1), Odd()).reason
+    host = FakeHost()
+    host.files = Odd(host)
+    assert "holds 'many', not a number" in refused(CreateVfs(P0, 1), host).reason
 
 
 def test_a_driver_that_is_not_loaded_is_named() -> None:
     host = probing(with_vfs(FakeHost()))
     host.fail("write", "/bind", OSError(errno.ENOENT, "No such file or directory"))
-    assert refused(ops.BindVf(VF0), host).remedy == "modprobe mlx5_core"
+    assert refused(BindVf(VF0), host).remedy == "modprobe mlx5_core"
 
 
-def test_steering_is_a_preference() -> None:
+def test_a_steering_mode_that_is_not_supported_is_no_error() -> None:
     host = FakeHost()
     for number in (errno.EINVAL, errno.ENODEV, errno.EOPNOTSUPP):
         host.fail("set_devlink_param", P0, OSError(number, "no"))
-        ops.SetSteeringMode(P0, "dmfs").run(host)
+        SetSteeringMode(P0, "dmfs").run(host)
     assert host.port(P0).steering_mode == "smfs"
 
 
-def test_inline_mode_is_taken_by_the_models_that_need_it() -> None:
+def test_inline_mode_is_accepted_by_the_models_that_need_it() -> None:
     host = FakeHost([card(device="15b3:1015")])
-    ops.SetInlineMode(P0, "transport").run(host)
+    SetInlineMode(P0, "transport").run(host)
     assert host.port(P0).inline_mode == "transport"
-    assert "Inline mode can't be set" in refused(ops.SetInlineMode(P0, "transport"), FakeHost()).reason
+    assert "Inline mode can't be set" in refused(SetInlineMode(P0, "transport"), FakeHost()).reason
 
 
 def test_a_converged_host_takes_all_operations_again_without_a_write() -> None:
     host = converged(FakeHost())
     for bdf in (P0, P1):
         for op in (
-            ops.SetAutoprobe(bdf, True),
-            ops.CreateVfs(bdf, 2),
-            ops.SetEswitchMode(bdf, "switchdev"),
-            ops.SetSteeringMode(bdf, "smfs"),
+            SetAutoprobe(bdf, True),
+            CreateVfs(bdf, 2),
+            SetEswitchMode(bdf, "switchdev"),
+            SetSteeringMode(bdf, "smfs"),
         ):
             op.run(host)
     for netdev in (UPLINK0, UPLINK1):
-        ops.SetHwTcOffload(netdev, True).run(host)
-        ops.JoinBond(netdev, "bond0").run(host)
-    ops.AwaitLag((P0, P1)).run(host)
+        SetHwTcOffload(netdev, True).run(host)
+        JoinBond(netdev, "bond0").run(host)
+    AwaitLag((P0, P1)).run(host)
     assert host.trace == []

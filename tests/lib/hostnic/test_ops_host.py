@@ -5,7 +5,10 @@ import errno
 
 import pytest
 from converge import StepError
-from hostnic import ops
+from hostnic.ops.bonding import AwaitLag, JoinBond, LeaveBond, LeaveToOthers
+from hostnic.ops.boot import DisableUnit, EnableUnit
+from hostnic.ops.files import InstallFile, RemoveFile, RemoveTree
+from hostnic.ops.vf import BindVf, CreateVfs
 from hostnic.process import CommandError
 from hostnic.testing import FakeHost
 from hostnic.testing.states import free, switchdev
@@ -23,7 +26,7 @@ def probing(host: FakeHost) -> FakeHost:
     return host
 
 
-def refused(op: ops.CreateVfs, host: FakeHost) -> StepError:
+def refused(op: CreateVfs, host: FakeHost) -> StepError:
     with pytest.raises(StepError) as error:
         op.run(host)
     return error.value
@@ -31,32 +34,32 @@ def refused(op: ops.CreateVfs, host: FakeHost) -> StepError:
 
 def test_a_bond_takes_a_member_only_while_down() -> None:
     host = free(FakeHost())
-    host.set_up(UPLINK0, True)
+    host.links.set_up(UPLINK0, True)
     host.trace.clear()
-    ops.JoinBond(UPLINK0, "bond0").run(host)
+    JoinBond(UPLINK0, "bond0").run(host)
     assert host.trace == [f"set_up {UPLINK0} down", f"set_master {UPLINK0} bond0"]
 
 
 def test_a_member_of_another_bond_is_left_alone() -> None:
-    error = refused(ops.JoinBond(UPLINK0, "br-nvda"), FakeHost())
+    error = refused(JoinBond(UPLINK0, "br-nvda"), FakeHost())
     assert error.reason == f"{UPLINK0} belongs to bond0"
 
 
-@pytest.mark.parametrize("op", [ops.LeaveBond("eth7"), ops.JoinBond(UPLINK0, "bond7")])
-def test_a_netdev_that_is_not_there_is_named(op: ops.LeaveBond) -> None:
+@pytest.mark.parametrize("op", [LeaveBond("eth7"), JoinBond(UPLINK0, "bond7")])
+def test_a_netdev_that_is_not_there_is_named(op: LeaveBond) -> None:
     assert "there is no netdev" in refused(op, FakeHost()).reason
 
 
-def test_the_only_port_that_carries_traffic_does_not_leave_to_others() -> None:
+def test_the_only_port_that_carries_traffic_does_not_leave_its_bond() -> None:
     host = FakeHost()
     host.network.unplugged.add(UPLINK1)
-    error = refused(ops.LeaveToOthers(UPLINK0), host)
+    error = refused(LeaveToOthers(UPLINK0), host)
     assert error.reason == f"no other port of bond0 carries traffic, and {UPLINK0} would leave it"
-    assert error.remedy == f"mend {UPLINK1} first, or let a reboot do it"
+    assert error.remedy == f"fix {UPLINK1} first, or let a reboot do it"
     assert host.trace == []
-    # The dark one may: nobody misses it. Undoing a change takes out any port.
-    ops.LeaveToOthers(UPLINK1).run(host)
-    ops.LeaveBond(UPLINK0).run(host)
+    # The dark one may: it carries no traffic. Undoing a change takes out any port.
+    LeaveToOthers(UPLINK1).run(host)
+    LeaveBond(UPLINK0).run(host)
     assert host.trace == [f"set_master {UPLINK1} none", f"set_master {UPLINK0} none"]
 
 
@@ -64,9 +67,9 @@ def test_lag_is_awaited_until_both_ports_report_it() -> None:
     host = switchdev(FakeHost())
     host.cards[0].lag_delay = 4.0
     for netdev in (UPLINK0, UPLINK1):
-        ops.JoinBond(netdev, "bond0").run(host)
+        JoinBond(netdev, "bond0").run(host)
     before = host.now()
-    ops.AwaitLag((P0, P1)).run(host)
+    AwaitLag((P0, P1)).run(host)
     assert 4.0 <= host.now() - before < 5.0
 
 
@@ -74,88 +77,86 @@ def test_a_lag_that_never_forms_names_its_preconditions() -> None:
     host = switchdev(FakeHost())
     host.cards[0].lag_never = True
     for netdev in (UPLINK0, UPLINK1):
-        ops.JoinBond(netdev, "bond0").run(host)
-    error = refused(ops.AwaitLag((P0, P1)), host)
+        JoinBond(netdev, "bond0").run(host)
+    error = refused(AwaitLag((P0, P1)), host)
     assert "no VF-LAG after 10 s" in error.reason
     assert "all VFs unbound" in error.remedy
 
 
 def test_a_lag_that_bound_vfs_prevented_carries_the_kernels_reason() -> None:
     host = probing(switchdev(FakeHost()))
-    ops.BindVf(VF0).run(host)
+    BindVf(VF0).run(host)
     for netdev in (UPLINK0, UPLINK1):
-        ops.JoinBond(netdev, "bond0").run(host)
-    assert "Make sure all VFs are unbound" in refused(ops.AwaitLag((P0, P1)), host).reason
+        JoinBond(netdev, "bond0").run(host)
+    assert "Make sure all VFs are unbound" in refused(AwaitLag((P0, P1)), host).reason
 
 
 def test_the_lag_of_plain_ports_is_no_vf_lag() -> None:
-    assert "one of type roce" in refused(ops.AwaitLag((P0, P1)), FakeHost()).reason
+    assert "one of type roce" in refused(AwaitLag((P0, P1)), FakeHost()).reason
 
 
-def test_on_a_kernel_that_does_not_tell_the_deadline_passes_and_the_plan_goes_on() -> None:
+def test_on_a_kernel_that_does_not_report_lag_the_plan_goes_on_after_the_deadline() -> None:
     host = switchdev(FakeHost(kernel="5.15.0-48-generic"))
     host.lag_debugfs = False
     before = host.now()
     host.log.clear()
-    ops.AwaitLag((P0, P1)).run(host)
+    AwaitLag((P0, P1)).run(host)
     assert host.now() - before >= 10.0
 
 
-def test_units_are_enabled_without_a_word_to_the_running_systemd() -> None:
+def test_units_are_enabled_without_a_daemon_reload() -> None:
     host = FakeHost()
-    ops.InstallFile("/etc/systemd/system/x.service", UNIT).run(host)
-    ops.EnableUnit("x.service").run(host)
-    ops.EnableUnit("x.service").run(host)
+    InstallFile("/etc/systemd/system/x.service", UNIT).run(host)
+    EnableUnit("x.service").run(host)
+    EnableUnit("x.service").run(host)
     assert host.trace[1:] == ["run systemctl enable --no-reload x.service"]
-    ops.DisableUnit("x.service").run(host)
-    ops.DisableUnit("x.service").run(host)
+    DisableUnit("x.service").run(host)
+    DisableUnit("x.service").run(host)
     assert host.trace[2:] == ["run systemctl disable --no-reload x.service"]
 
 
-def test_a_unit_that_cannot_be_enabled_carries_systemds_words() -> None:
-    assert "Unit file x.service does not exist" in refused(ops.EnableUnit("x.service"), FakeHost()).reason
+def test_a_unit_that_cannot_be_enabled_reports_systemds_message() -> None:
+    assert "Unit file x.service does not exist" in refused(EnableUnit("x.service"), FakeHost()).reason
     host = FakeHost()
-    ops.InstallFile("/etc/systemd/system/x.service", b"[Service]\nExecStart=/bin/true\n").run(host)
-    assert "[Install]" in refused(ops.EnableUnit("x.service"), host).remedy
+    InstallFile("/etc/systemd/system/x.service", b"[Service]\nExecStart=/bin/true\n").run(host)
+    assert "[Install]" in refused(EnableUnit("x.service"), host).remedy
     host.fail("run", "systemctl", CommandError(["systemctl"], "systemctl is not installed"))
-    assert refused(ops.EnableUnit("x.service"), host).reason == "systemctl is not installed"
+    assert refused(EnableUnit("x.service"), host).reason == "systemctl is not installed"
 
 
 def test_a_tree_is_removed_from_the_leaves() -> None:
     host = FakeHost()
     for path in ("/usr/lib/x/a/b", "/usr/lib/x/c"):
-        ops.InstallFile(path, b"1").run(host)
+        InstallFile(path, b"1").run(host)
     host.trace.clear()
-    ops.RemoveTree("/usr/lib/x").run(host)
-    ops.RemoveTree("/usr/lib/x").run(host)
+    RemoveTree("/usr/lib/x").run(host)
+    RemoveTree("/usr/lib/x").run(host)
     assert host.trace == [
         "remove /usr/lib/x/a/b",
         "remove /usr/lib/x/a",
         "remove /usr/lib/x/c",
         "remove /usr/lib/x",
     ]
-    assert not host.exists("/usr/lib/x")
+    assert not host.files.exists("/usr/lib/x")
 
 
 def test_a_tree_that_cannot_be_removed_is_named() -> None:
     host = FakeHost()
-    ops.InstallFile("/usr/lib/x/a", b"1").run(host)
+    InstallFile("/usr/lib/x/a", b"1").run(host)
     host.fail("remove", "/usr/lib/x/a", OSError(errno.EROFS, "Read-only file system"))
-    assert "cannot remove /usr/lib/x" in refused(ops.RemoveTree("/usr/lib/x"), host).reason
+    assert "cannot remove /usr/lib/x" in refused(RemoveTree("/usr/lib/x"), host).reason
 
 
 def test_removing_what_is_not_there_is_no_write() -> None:
     host = FakeHost()
-    ops.RemoveFile("/etc/x").run(host)
+    RemoveFile("/etc/x").run(host)
     assert host.trace == []
 
 
 def test_a_file_that_cannot_be_written_or_removed_is_named() -> None:
     host = FakeHost()
     host.fail("install", "/etc/x", OSError(errno.EROFS, "Read-only file system"))
-    assert (
-        refused(ops.InstallFile("/etc/x", b""), host).reason == "cannot write /etc/x: Read-only file system"
-    )
-    ops.InstallFile("/etc/x", b"").run(host)
+    assert refused(InstallFile("/etc/x", b""), host).reason == "cannot write /etc/x: Read-only file system"
+    InstallFile("/etc/x", b"").run(host)
     host.fail("remove", "/etc/x", OSError(errno.EROFS, "Read-only file system"))
-    assert refused(ops.RemoveFile("/etc/x"), host).reason == "cannot remove /etc/x: Read-only file system"
+    assert refused(RemoveFile("/etc/x"), host).reason == "cannot remove /etc/x: Read-only file system"

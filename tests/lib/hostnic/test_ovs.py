@@ -2,7 +2,7 @@
 """Open vSwitch's settings, and which flows run in the NIC and why not."""
 
 import pytest
-from hostnic import flows, ovs
+from hostnic.network import flows, ovs
 from hostnic.process import CommandError
 from hostnic.testing import FakeHost
 from hypothesis import given

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a confirmed change asks: does what answered before still answer?"""
 
-from hostnic import reachability, routes
-from hostnic.ops import JoinBond, LeaveBond
+from hostnic.network import reachability, routes
+from hostnic.ops.bonding import JoinBond, LeaveBond
 from hostnic.process import failure
 from hostnic.testing import FakeHost
 from hypothesis import given
@@ -23,14 +23,14 @@ ROUTES6 = (
 
 def node() -> FakeHost:
     host = FakeHost()
-    host.files.install(routes.ROUTES, ROUTES.encode(), 0o444)
+    host.disk.install(routes.ROUTES, ROUTES.encode(), 0o444)
     return host
 
 
 def test_the_default_routes_next_hops() -> None:
     host = node()
     assert reachability.gateways(host) == ("192.168.25.1",)
-    host.files.install(routes.ROUTES6, ROUTES6.encode(), 0o444)
+    host.disk.install(routes.ROUTES6, ROUTES6.encode(), 0o444)
     assert reachability.gateways(host) == ("192.168.25.1", "fe80::1%br-nvda")
 
 
@@ -47,13 +47,13 @@ rows6 = st.tuples(word, default6 | word, word, word, word, word, word, word, wor
 @given(st.lists((rows4 | rows6 | st.tuples(word)).map(" ".join)).map("\n".join))
 def test_routes_in_any_shape_never_fail(text: str) -> None:
     host = FakeHost()
-    host.files.install(routes.ROUTES, text.encode(), 0o444)
-    host.files.install(routes.ROUTES6, text.encode(), 0o444)
+    host.disk.install(routes.ROUTES, text.encode(), 0o444)
+    host.disk.install(routes.ROUTES6, text.encode(), 0o444)
     reachability.gateways(host)
     routes.through(host)
 
 
-def test_what_did_not_answer_before_proves_nothing() -> None:
+def test_an_address_that_did_not_answer_before_is_left_out() -> None:
     host = node()
     silent = ("ping", "-n", "-q", "-c", "1", "-W", "1", "10.0.0.9")
     host.answers[silent] = failure(silent, 1, "", "")

@@ -3,8 +3,8 @@
 
 import pytest
 from converge import Severity
-from hostnic import inventory, selector
-from hostnic.selector import Entry, SelectorError
+from hostnic.devices import inventory, selector
+from hostnic.devices.selector import Entry, SelectorError
 from hostnic.testing import FakeBond, FakeHost, card
 from hypothesis import given
 from hypothesis import strategies as st
@@ -81,7 +81,7 @@ AUTO = selector.Auto(lambda port: port.bond, "no port is in a kernel bond", "bon
 
 
 def resolve(host: FakeHost, text: str, default: int = 4) -> selector.Choice:
-    ports, _ = inventory.read(host, inventory.of_links(host.links()))
+    ports, _ = inventory.read(host, inventory.of_links(host.links.all()))
     return selector.choose(selector.parse(text), ports, AUTO, default)
 
 
@@ -104,7 +104,7 @@ P0, P1 = "0000:3b:00.0", "0000:3b:00.1"
         ("bond0:8 enp59s0f0np0:8", {P0: 8, P1: 8}),
     ],
 )
-def test_what_it_means_on_a_host(text: str, meaning: dict[str, int]) -> None:
+def test_the_ports_that_a_selector_selects(text: str, meaning: dict[str, int]) -> None:
     assert chosen(resolve(FakeHost(), text)) == meaning
 
 
@@ -128,8 +128,8 @@ def test_hosts_of_one_application_name_different_devices() -> None:
 def test_a_representor_is_never_chosen() -> None:
     host = FakeHost()
     host.port(P0).eswitch_mode = "switchdev"
-    host.write("/sys/bus/pci/devices/0000:3b:00.0/sriov_numvfs", "2")
-    representor = next(link.name for link in host.links() if link.port_name == "pf0vf0")
+    host.files.write("/sys/bus/pci/devices/0000:3b:00.0/sriov_numvfs", "2")
+    representor = next(link.name for link in host.links.all() if link.port_name == "pf0vf0")
     assert resolve(host, representor).chosen == ()
 
 
@@ -140,7 +140,7 @@ def test_a_representor_is_never_chosen() -> None:
         ("bond0:8 enp59s0f0np0:4", "asks for both 8 and 4 VFs on 0000:3b:00.0"),
     ],
 )
-def test_what_means_nothing_here_blocks_with_one_finding(text: str, says: str) -> None:
+def test_a_selector_without_a_match_blocks_with_one_finding(text: str, says: str) -> None:
     finding = resolve(FakeHost(), text).refusal
     assert finding is not None
     assert finding.severity is Severity.BLOCKED
@@ -148,13 +148,13 @@ def test_what_means_nothing_here_blocks_with_one_finding(text: str, says: str) -
     assert finding.remedy
 
 
-def test_auto_without_a_bond_says_what_there_is() -> None:
+def test_auto_without_a_bond_lists_the_ports() -> None:
     finding = resolve(FakeHost(bonded=False), "auto").refusal
     assert finding is not None
     assert "enp59s0f0np0" in finding.what
 
 
-def test_a_number_of_vfs_is_refused_where_a_charm_takes_none() -> None:
+def test_a_number_of_vfs_is_refused_if_the_charm_takes_none() -> None:
     with pytest.raises(
         SelectorError, match=r"asks for a number of VFs in 'b:4'; allowed are .* without a number"
     ):
@@ -162,7 +162,7 @@ def test_a_number_of_vfs_is_refused_where_a_charm_takes_none() -> None:
     assert selector.parse("a b", counts=False) == (Entry("a", None), Entry("b", None))
 
 
-def test_names_that_match_nothing_while_others_do_are_one_note() -> None:
+def test_names_without_a_match_are_one_note_if_others_match() -> None:
     (note,) = selector.missing(("eth0", "eth1"))
     assert (note.severity, note.what) == (Severity.INFO, "not on this host: eth0, eth1")
     assert selector.missing(()) == []

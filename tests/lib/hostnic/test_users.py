@@ -2,11 +2,11 @@
 """Who holds a VF."""
 
 import pytest
-from hostnic import discover, users
+from hostnic.devices import discover, users
+from hostnic.devices.vdpa import Vdpa
 from hostnic.system import Link
 from hostnic.testing import FakeHost
 from hostnic.testing.states import with_vfs
-from hostnic.vdpa import Vdpa
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -59,7 +59,7 @@ def test_a_running_instance_is_named() -> None:
 def test_only_the_hosts_side_of_a_passed_through_function_counts() -> None:
     assert users.pci_addresses(INTERFACE) == {VF0}
     host = FakeHost()
-    host.files.install("/run/libvirt/qemu/instance-0000000b.xml", INTERFACE.encode(), 0o600)
+    host.disk.install("/run/libvirt/qemu/instance-0000000b.xml", INTERFACE.encode(), 0o600)
     assert users.domains(host, VF0) == ["instance-0000000b"]
     assert users.domains(host, "0000:05:00.0") == []
 
@@ -87,13 +87,13 @@ VDPA_INTERFACE = """<domstatus state='running' reason='booted' pid='3'>
 
 @pytest.mark.parametrize("driver", ["vhost_vdpa", "virtio_vdpa", None])
 @pytest.mark.parametrize("netdev", [link(None), link("br-ex"), None])
-def test_a_vf_with_a_vdpa_device_is_held_whatever_drives_that_device(
+def test_a_vf_with_a_vdpa_device_is_in_use_with_any_driver_of_that_device(
     driver: str | None, netdev: Link | None
 ) -> None:
     lent = [Vdpa("vdpa0", driver, "/dev/vhost-vdpa-0" if driver == "vhost_vdpa" else None)]
     words = f"vDPA device vdpa0 ({driver})" if driver else "vDPA device vdpa0"
     assert users.of_vf(FakeHost(), VF0, "mlx5_core", netdev, lent) == (words,)
-    # An unbind of the VF waits for whoever has the device open; the link to the VF's driver is gone by then.
+    # An unbind of the VF waits until the device is closed; the link to the VF's driver is gone by then.
     assert users.of_vf(FakeHost(), VF0, None, netdev, lent) == (words,)
 
 
@@ -111,7 +111,7 @@ def test_the_instance_that_has_a_vfs_vdpa_device_is_named() -> None:
 def test_vdpa_nodes_of_a_domain() -> None:
     assert users.vdpa_nodes(VDPA_INTERFACE) == {"/dev/vhost-vdpa-1", "/dev/vhost-vdpa-7"}
     host = FakeHost()
-    host.files.install("/run/libvirt/qemu/instance-0000000c.xml", VDPA_INTERFACE.encode(), 0o600)
+    host.disk.install("/run/libvirt/qemu/instance-0000000c.xml", VDPA_INTERFACE.encode(), 0o600)
     assert users.domains(host, VF0, ["/dev/vhost-vdpa-1"]) == ["instance-0000000c"]
     assert users.domains(host, VF0, ["/dev/vhost-vdpa-11"]) == []
     assert users.domains(host, VF0) == []
@@ -119,7 +119,7 @@ def test_vdpa_nodes_of_a_domain() -> None:
 
 def test_an_unreadable_status_hides_no_other() -> None:
     host = with_vfs(FakeHost())
-    host.files.install("/run/libvirt/qemu/a.xml", b"", 0o600)
+    host.disk.install("/run/libvirt/qemu/a.xml", b"", 0o600)
     host.start_instance(VF0)
     host.fail("read", "/a.xml", OSError(5, "Input/output error"), times=None)
     assert users.domains(host, VF0) == ["instance-0000002a"]

@@ -2,7 +2,8 @@
 """What of the host's own network stands on a netdev."""
 
 import pytest
-from hostnic import routes, users
+from hostnic.devices import users
+from hostnic.network import routes
 from hostnic.testing import FakeHost
 from hostnic.testing.states import with_vfs
 
@@ -47,7 +48,7 @@ def test_an_ipv4_link_local_address_counts_since_nothing_gives_it_by_itself() ->
 )
 def test_a_route_counts_unless_each_netdev_has_it(path: str, text: str, leads: str | None) -> None:
     host = with_vfs(FakeHost(), bound=True)
-    host.files.install(path, text.encode(), 0o444)
+    host.disk.install(path, text.encode(), 0o444)
     assert users.of_netdevs(host, [V0, V1]) == ({V0: (f"the route to {leads}",)} if leads else {})
 
 

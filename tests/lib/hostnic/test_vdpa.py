@@ -4,10 +4,10 @@
 import errno
 
 import pytest
-from hostnic import discover, vdpa
+from hostnic.devices import discover, vdpa
+from hostnic.devices.vdpa import Vdpa
 from hostnic.testing import FakeHost, card
 from hostnic.testing.states import with_vfs
-from hostnic.vdpa import Vdpa
 
 VF0, VF1 = "0000:3b:00.2", "0000:3b:00.3"
 BEHIND = "../../../devices/pci0000:3a/0000:3a:00.0"
@@ -33,19 +33,19 @@ def test_a_device_without_a_driver_has_no_node() -> None:
 
 def test_a_host_without_vdpa_has_none() -> None:
     host = with_vfs(FakeHost(), bound=True)
-    assert not host.exists(vdpa.DEVICES)
+    assert not host.files.exists(vdpa.DEVICES)
     assert vdpa.devices(host) == {}
 
 
 def test_a_device_goes_with_its_vf() -> None:
     host = with_vfs(FakeHost(), bound=True)
     host.add_vdpa(VF0)
-    host.write("/sys/bus/pci/drivers/mlx5_core/unbind", VF0)
+    host.files.write("/sys/bus/pci/drivers/mlx5_core/unbind", VF0)
     assert vdpa.devices(host) == {}
 
 
 @pytest.mark.parametrize("gone", ["readlink", "listdir"])
-def test_a_device_that_is_deleted_meanwhile_is_passed_over(gone: str) -> None:
+def test_a_device_that_is_deleted_meanwhile_is_skipped(gone: str) -> None:
     host = with_vfs(FakeHost(), bound=True)
     host.add_vdpa(VF0)
     host.add_vdpa(VF1)
@@ -56,7 +56,7 @@ def test_a_device_that_is_deleted_meanwhile_is_passed_over(gone: str) -> None:
 def test_a_bus_that_cannot_be_read_is_a_finding_of_each_nic_with_vfs_and_none_is_taken_for_free() -> None:
     host = FakeHost(cards=[card("3b"), card("af")])
     for port in host.cards[0].ports:
-        host.write(f"/sys/bus/pci/devices/{port.bdf}/sriov_numvfs", "2")
+        host.files.write(f"/sys/bus/pci/devices/{port.bdf}/sriov_numvfs", "2")
     host.add_vdpa(VF0)
     host.fail("listdir", vdpa.DEVICES, OSError(errno.EIO, "Input/output error"), times=None)
     seen = discover.observe(host)

@@ -3,11 +3,12 @@
 
 import pytest
 from converge import StepError
-from hostnic import vlan
+from hostnic.devices import vlan
+from hostnic.devices.vlan import Vlan
+from hostnic.ops.marking import SetEgressMap
 from hostnic.process import CommandError
 from hostnic.testing import FakeHost
 from hostnic.testing.tools import add_vlan
-from hostnic.vlan import SetEgressMap, Vlan
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,8 +16,8 @@ from hypothesis import strategies as st
 @pytest.fixture
 def host() -> FakeHost:
     host = FakeHost()
-    add_vlan(host.files, "storage", 2, "bond0")
-    add_vlan(host.files, "bond0.77", 77, "bond0")
+    add_vlan(host.disk, "storage", 2, "bond0")
+    add_vlan(host.disk, "bond0.77", 77, "bond0")
     return host
 
 
@@ -33,18 +34,18 @@ def test_the_whole_map_is_set_once(host: FakeHost) -> None:
     assert command[:9] == ("ip", "link", "set", "dev", "storage", "type", "vlan", "egress-qos-map", "0:5")
 
 
-def test_a_refusal_and_a_map_that_does_not_take_are_said(host: FakeHost) -> None:
+def test_a_refusal_and_a_map_that_does_not_stay_are_reported(host: FakeHost) -> None:
     host.answers["ip", "link"] = CommandError(["ip"], "ip failed (2): Operation not permitted")
     with pytest.raises(StepError, match=r"the egress map of storage: .*Operation not permitted"):
         SetEgressMap("storage", 5).run(host)
     host.answers["ip", "link"] = ""
-    with pytest.raises(StepError, match="reads back otherwise"):
+    with pytest.raises(StepError, match="reads back differently"):
         SetEgressMap("storage", 5).run(host)
 
 
 @given(st.text(max_size=200))
 def test_whatever_the_kernel_prints_is_read(text: str) -> None:
     host = FakeHost()
-    host.files.install("/proc/net/vlan/config", f"eth0.5 | 5 | eth0\n{text}".encode(errors="replace"), 0o444)
-    host.files.install("/proc/net/vlan/eth0.5", text.encode(errors="replace"), 0o444)
+    host.disk.install("/proc/net/vlan/config", f"eth0.5 | 5 | eth0\n{text}".encode(errors="replace"), 0o444)
+    host.disk.install("/proc/net/vlan/eth0.5", text.encode(errors="replace"), 0o444)
     assert all(len(device.egress) == 8 for device in vlan.devices(host))

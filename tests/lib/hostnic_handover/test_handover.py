@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 from converge import Severity
-from hostnic import handover, pci
-from hostnic.handover import Handover, RebootWish, disagreements, owner_by, publish, read_others, withdraw
+from hostnic import handover, shapes
+from hostnic.handover import Handover, RebootRequest, disagreements, owner_by, publish, read_others, withdraw
 from hostnic.machine import Machine
 from hostnic.testing import FakeHost
 from hypothesis import example, given
@@ -20,12 +20,12 @@ UNIT = "is not allowed; expected a unit such as nic-firmware/0"
 VFS = "is not allowed; expected a number of VFs from 0 to 65535"
 AGENTS = "/var/lib/juju/agents"
 BDF = "0000:3b:00.0"
-WISH = RebootWish(("8 VFs at the next boot",), since=1_000, ready=True)
+REQUEST = RebootRequest(("8 VFs at the next boot",), since=1_000, ready=True)
 FULL = Handover(
     "roce-qos",
     "roce-qos/3",
     "nic-firmware",
-    reboot=WISH,
+    reboot=REQUEST,
     vfs={BDF: 8},
     parameters={BDF: {"CNP_DSCP_P1": 48, "ROCE_CC_PRIO_MASK_P1": "0xff", "LLDP_NB_DCBX_P1": True}},
     pending="installs its boot files",
@@ -38,12 +38,12 @@ CONTENT: dict[str, Any] = {"version": 1, "unit": "nic-firmware/0", "reboot_owner
 def host() -> FakeHost:
     host = FakeHost()
     for unit in ("nic-firmware-0", "sriov-switchdev-1", "roce-qos-3"):
-        host.files.install(f"{AGENTS}/unit-{unit}/agent.conf", b"", 0o600)
+        host.disk.install(f"{AGENTS}/unit-{unit}/agent.conf", b"", 0o600)
     return host
 
 
 def put(host: FakeHost, text: str, charm: str = "nic-firmware") -> None:
-    host.files.install(handover.path_of(charm), text.encode("utf-8", "surrogateescape"), 0o600)
+    host.disk.install(handover.path_of(charm), text.encode("utf-8", "surrogateescape"), 0o600)
 
 
 def test_what_is_published_is_read_by_the_others(host: FakeHost):
@@ -59,14 +59,14 @@ def test_a_charm_does_not_read_its_own_file(host: FakeHost):
     assert read_others(host, "nic-firmware") == ((), ())
 
 
-def test_nothing_handed_over_is_nothing_beyond_the_options(host: FakeHost):
+def test_without_files_nothing_is_requested(host: FakeHost):
     assert read_others(host, "sriov-switchdev") == ((), ())
 
 
 def test_only_root_can_read_it(host: FakeHost):
     publish(host, FULL)
 
-    assert host.files.mode[handover.path_of("roce-qos")] == 0o600
+    assert host.disk.mode[handover.path_of("roce-qos")] == 0o600
 
 
 def test_on_a_real_file_system_it_is_replaced_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -90,10 +90,10 @@ def test_the_same_again_writes_nothing(host: FakeHost):
     assert host.trace == []
 
 
-def test_a_wish_keeps_its_age_while_its_reasons_stay(host: FakeHost):
+def test_a_request_keeps_its_age_while_its_reasons_stay(host: FakeHost):
     publish(host, FULL)
-    later = RebootWish(WISH.reasons, since=9_000, ready=True)
-    changed = RebootWish(("something else",), since=9_000, ready=True)
+    later = RebootRequest(REQUEST.reasons, since=9_000, ready=True)
+    changed = RebootRequest(("something else",), since=9_000, ready=True)
 
     assert not publish(
         host,
@@ -111,7 +111,7 @@ def test_a_malformed_file_of_its_own_is_replaced(host: FakeHost):
     assert read_others(host, "sriov-switchdev") == ((PLAIN,), ())
 
 
-def test_a_reboot_of_the_host_takes_it_away(host: FakeHost):
+def test_a_reboot_of_the_host_deletes_it(host: FakeHost):
     publish(host, FULL)
 
     host.reboot()
@@ -119,7 +119,7 @@ def test_a_reboot_of_the_host_takes_it_away(host: FakeHost):
     assert read_others(host, "sriov-switchdev") == ((), ())
 
 
-def test_the_stop_hook_takes_it_away(host: FakeHost):
+def test_the_stop_hook_deletes_it(host: FakeHost):
     publish(host, PLAIN)
 
     withdraw(host, "nic-firmware")
@@ -134,9 +134,9 @@ def test_the_file_of_a_unit_that_left_the_machine_is_ignored(host: FakeHost):
     assert read_others(host, "sriov-switchdev") == ((), ())
 
 
-def test_other_files_of_the_directory_are_none_of_its_business(host: FakeHost):
+def test_other_files_of_the_directory_are_ignored(host: FakeHost):
     for name in ("boot-outcome", ".nic-firmware.json.new", "NIC.json", "../x.json"):
-        host.files.install(f"{handover.DIRECTORY}/{name}", b"{", 0o600)
+        host.disk.install(f"{handover.DIRECTORY}/{name}", b"{", 0o600)
 
     assert read_others(host, "sriov-switchdev") == ((), ())
 
@@ -174,7 +174,7 @@ def test_a_field_of_a_later_revision_is_ignored(host: FakeHost):
             {"reboot": {"reasons": ["a"], "since": 1, "ready": 1}},
             "reboot.ready: 1 is not allowed; expected true or false",
         ),
-        ({"vfs": {"eth0": 8}}, f"vfs.eth0: 'eth0' is not allowed; expected {pci.ADDRESS.allowed}"),
+        ({"vfs": {"eth0": 8}}, f"vfs.eth0: 'eth0' is not allowed; expected {shapes.ADDRESS.allowed}"),
         ({"vfs": {BDF: "8"}}, f"vfs.{BDF}: '8' {VFS}"),
         ({"vfs": {BDF: 65536}}, f"vfs.{BDF}: 65536 {VFS}"),
         (
@@ -191,9 +191,7 @@ def test_a_field_of_a_later_revision_is_ignored(host: FakeHost):
         ({"pending": "\x1b[31m"}, "pending: '\\x1b[31m' is not allowed; expected one line of text"),
     ],
 )
-def test_a_malformed_file_is_one_finding_and_counts_as_absent(
-    host: FakeHost, fields: dict[str, Any], reason: str
-):
+def test_a_malformed_file_is_one_finding_and_is_ignored(host: FakeHost, fields: dict[str, Any], reason: str):
     put(host, json.dumps({**CONTENT, **fields}))
     publish(host, FULL)
 
@@ -225,7 +223,7 @@ def test_a_malformed_file_is_one_finding_and_counts_as_absent(
         ("\udcff", "'\\udcff' is not allowed; expected JSON (Expecting value in line 1)"),
     ],
 )
-def test_what_is_no_handover_at_all(host: FakeHost, text: str, reason: str):
+def test_files_that_are_not_a_handover(host: FakeHost, text: str, reason: str):
     put(host, text)
 
     _, (finding,) = read_others(host, "sriov-switchdev")
@@ -242,7 +240,7 @@ def test_a_file_that_cannot_be_read_is_one_finding(host: FakeHost):
     ]
 
 
-def test_a_mistake_of_the_writers_is_refused_before_it_is_written(host: FakeHost):
+def test_a_value_that_is_not_allowed_is_refused_before_it_is_written(host: FakeHost):
     with pytest.raises(ValueError, match=r"^vfs\.eth0: 'eth0' is not allowed"):
         publish(host, Handover("nic-firmware", "nic-firmware/0", "nic-firmware", vfs={"eth0": 8}))
 
@@ -250,7 +248,7 @@ def test_a_mistake_of_the_writers_is_refused_before_it_is_written(host: FakeHost
 
 
 def test_a_charm_that_wants_a_reboot_from_another_owner_is_named():
-    silent, other = Handover("y", "y/1", "x"), Handover("x", "x/1", "x", reboot=WISH)
+    silent, other = Handover("y", "y/1", "x"), Handover("x", "x/1", "x", reboot=REQUEST)
 
     (finding,) = disagreements([PLAIN, FULL, silent, other], "nic-firmware")
 
@@ -261,7 +259,7 @@ def test_a_charm_that_wants_a_reboot_from_another_owner_is_named():
     )
 
 
-def test_the_owner_is_learned_from_the_charm_that_is_configured_with_it():
+def test_the_reboot_owner_is_read_from_the_other_charms_file():
     assert owner_by([PLAIN, FULL], "roce-qos") == "nic-firmware"
     assert owner_by([PLAIN, FULL], "x") is None
 
@@ -275,7 +273,10 @@ handovers = st.builds(
     reboot_owner=st.sampled_from(["nic-firmware", "sriov-switchdev"]),
     reboot=st.none()
     | st.builds(
-        RebootWish, st.lists(lines, min_size=1, max_size=3).map(tuple), st.integers(0, 2**40), st.booleans()
+        RebootRequest,
+        st.lists(lines, min_size=1, max_size=3).map(tuple),
+        st.integers(0, 2**40),
+        st.booleans(),
     ),
     vfs=st.dictionaries(bdfs, st.integers(0, 1000), max_size=3),
     parameters=st.dictionaries(
@@ -292,9 +293,9 @@ handovers = st.builds(
 
 
 @given(handovers)
-def test_any_handover_comes_back_as_it_was(published: Handover):
+def test_any_handover_is_read_back(published: Handover):
     host = FakeHost()
-    host.files.install(f"{AGENTS}/unit-roce-qos-3/agent.conf", b"", 0o600)
+    host.disk.install(f"{AGENTS}/unit-roce-qos-3/agent.conf", b"", 0o600)
 
     publish(host, published)
 
@@ -316,8 +317,8 @@ def test_any_handover_comes_back_as_it_was(published: Handover):
 @example("\udcff\x00")
 def test_any_text_is_a_handover_or_one_printable_finding(text: str):
     host = FakeHost()
-    host.files.install(f"{AGENTS}/unit-nic-firmware-0/agent.conf", b"", 0o600)
-    host.files.install(handover.path_of("nic-firmware"), text.encode("utf-8", "surrogatepass"), 0o600)
+    host.disk.install(f"{AGENTS}/unit-nic-firmware-0/agent.conf", b"", 0o600)
+    host.disk.install(handover.path_of("nic-firmware"), text.encode("utf-8", "surrogatepass"), 0o600)
 
     handed, findings = read_others(host, "roce-qos")
 

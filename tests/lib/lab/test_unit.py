@@ -54,7 +54,7 @@ class Tiny(ops.CharmBase):
     def _configure(self, event):
         self.model.get_relation("peers").data[self.unit]["size"] = str(self.config["size"])
         if self.config["size"] == 7:
-            Machine().install(os.path.abspath("seven"), b"7")
+            Machine().files.install(os.path.abspath("seven"), b"7")
         self.unit.status = ops.ActiveStatus(f"size {self.config['size']}")
 
     def _changed(self, event):

@@ -10,7 +10,7 @@ import charm
 import ops
 import pytest
 import yaml
-from hostnic.mstdatabase import Database
+from hostnic.firmware.mstdatabase import Database
 from hostnic.testing import FakeHost, card
 from ops import testing
 
@@ -26,7 +26,7 @@ def machine(**arguments: Any) -> FakeHost:
     """A FakeHost with mstflint, whose NIC offers 4 VFs and has SR-IOV off for all future boots."""
     host = FakeHost(**arguments)
     for tool in ("mstconfig", "setpci"):
-        host.files.install(f"/usr/bin/{tool}", b"", 0o755)
+        host.disk.install(f"/usr/bin/{tool}", b"", 0o755)
     factory(host)
     return host
 
@@ -140,12 +140,12 @@ class Node:
     def hand_over(self, charm_name: str, owner: str = "nic-firmware", **content: Any) -> None:
         """What another charm of the machine left in its file."""
         given = {"version": 1, "unit": f"{charm_name}/0", "reboot_owner": owner, **content}
-        self.host.files.install(f"/run/ovn-offload/{charm_name}.json", json.dumps(given).encode(), 0o600)
+        self.host.disk.install(f"/run/ovn-offload/{charm_name}.json", json.dumps(given).encode(), 0o600)
         self.beside(charm_name)
 
     def beside(self, charm_name: str) -> None:
         """Another charm's unit lives on this machine."""
-        self.host.files.install(f"/var/lib/juju/agents/unit-{charm_name}-0/agent.conf", b"", 0o600)
+        self.host.disk.install(f"/var/lib/juju/agents/unit-{charm_name}-0/agent.conf", b"", 0o600)
 
     def next_boot(self, name: str, bdf: str = PF0) -> int:
         """A parameter's value for the next boot, as the NIC has it."""

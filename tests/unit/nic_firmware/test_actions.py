@@ -33,7 +33,7 @@ def test_list_devices_shows_every_port(node: Node) -> None:
     assert node.action("list-devices")["devices"].startswith("port")
 
 
-def test_query_marks_what_differs(node: Node) -> None:
+def test_query_marks_differences(node: Node) -> None:
     node.emit()
     rows = json.loads(node.action("query", format="json", devices=PF0)["parameters"])
     found = {row["parameter"]: row for row in rows if row["port"] == PF0}
@@ -72,9 +72,9 @@ def test_set_parameters_sets_once_and_wakes_the_unit(node: Node) -> None:
     assert again["done"] == "nothing to do: the next boot has these values already"
 
 
-def test_what_is_set_once_says_what_makes_it_active(node: Node) -> None:
+def test_set_parameters_says_what_activates_the_values(node: Node) -> None:
     node.configure(profile="").emit()
-    after = "active after the host's next restart; one is asked for only where an option declares it"
+    after = "active after the host's next restart, which is requested only for values that an option declares"
     done = node.action("set-parameters", parameters="CNP_DSCP_P1=26 ATS_ENABLED=1")
     assert done["then"] == f"ATS_ENABLED, CNP_DSCP_P1: {after}"
     saved = node.action("backup")["backup-0000-3b-00-0"]
@@ -84,14 +84,14 @@ def test_what_is_set_once_says_what_makes_it_active(node: Node) -> None:
     assert again["then"] == "nothing: these values are active"
 
 
-def test_what_is_set_once_names_the_power_cycle_that_the_tool_asks_for(node: Node) -> None:
+def test_set_parameters_names_the_power_cycle_that_the_tool_requires(node: Node) -> None:
     node.configure(profile="").emit()
     node.host.cards[0].stuck = True
     done = node.action("set-parameters", parameters="CNP_DSCP_P1=26")
     assert done["then"].startswith("CNP_DSCP_P1: a reboot is not enough: power-cycle the machine")
 
 
-def test_set_parameters_sets_what_hides_another_one_first(node: Node) -> None:
+def test_set_parameters_sets_a_gate_before_the_parameter_that_it_hides(node: Node) -> None:
     node.configure(profile="").emit()
     node.action("set-parameters", parameters="MAX_ACC_OUT_READ=44 ADVANCED_PCI_SETTINGS=1")
     assert node.next_boot("MAX_ACC_OUT_READ") == 44
@@ -104,7 +104,7 @@ def test_set_parameters_sets_what_hides_another_one_first(node: Node) -> None:
         ("NUM_OF_VFS=31", "NUM_OF_VFS is set by option num-vfs"),
         ("CNP_DSCP_P1=64", "'64' is not allowed"),
         ("CNP_DSCP_P3=6", "the firmware does not offer CNP_DSCP_P3"),
-        ("MAX_ACC_OUT_READ=44", "set ADVANCED_PCI_SETTINGS=1 too"),
+        ("MAX_ACC_OUT_READ=44", "also set ADVANCED_PCI_SETTINGS=1"),
         ("", "parameters"),
     ],
 )
@@ -114,10 +114,10 @@ def test_set_parameters_refuses(node: Node, parameters: str, says: str) -> None:
     assert node.host.cards[0].settings["CNP_DSCP_P1"].next_boot == 48
 
 
-def test_reset_wants_confirmation_and_resets(node: Node) -> None:
+def test_reset_needs_confirmation(node: Node) -> None:
     node.configure(profile="").emit()
     node.action("set-parameters", parameters="CNP_DSCP_P1=26")
-    assert "say confirm=true" in node.failure("reset-parameters", devices="enp59s0f0np0")
+    assert "confirm it with confirm=true" in node.failure("reset-parameters", devices="enp59s0f0np0")
     assert node.next_boot("CNP_DSCP_P1") == 26
     assert node.action("reset-parameters", devices="bond0", confirm=True)["reset"] == "3b:00"
     assert node.next_boot("CNP_DSCP_P1") == 48
@@ -141,7 +141,7 @@ def test_a_malformed_backup_is_refused(node: Node, text: str) -> None:
     assert "backup:" in node.failure("restore", device=PF0, backup=text)
 
 
-def test_a_backup_of_another_nic_is_refused_whole(node: Node) -> None:
+def test_a_backup_of_another_nic_is_refused_as_a_whole(node: Node) -> None:
     message = node.failure("restore", device=PF0, backup="NUM_VF_MSIX=31\nCNP_DSCP_P4=3\n")
     assert "the firmware does not offer CNP_DSCP_P4" in message
     assert node.next_boot("NUM_VF_MSIX") == 11

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Burns that fail or are cut off: which version is burned again, how often, and what the status then says."""
+"""Burns that fail or are interrupted: which version is burned again, how often, and what the status says."""
 
 import contextlib
 import hashlib
@@ -7,18 +7,18 @@ import json
 
 import pytest
 import record
-from burning import Burn
+from changes import Burn
 from converge import StepError
-from hostnic.mstdatabase import Database
-from hostnic.mstflint import Image
+from hostnic.firmware.mstdatabase import Database
+from hostnic.firmware.mstflint import Image
 from hostnic.process import failure
-from hostnic.testing.flash import image
+from hostnic.testing.nic.flash import image
 from ops import testing
 from record import Attempts, Record, Waiting
 from unit.nic_firmware.images import NEW, OLD, STAGES, flash, offer
 from unit.nic_firmware.node import PF0, Node, machine, nics
 
-CARD = "0000:3b:00"
+SLOT = "0000:3b:00"
 RUNS = "22.35.2000"
 NEWER = "22.41.1000"
 FAILED = f"{STAGES}-E- Burning FS4 image failed: Flash write failed\n"
@@ -44,16 +44,16 @@ def cut_power(node: Node) -> None:
     node.host.reboot()
 
 
-def attempts(node: Node, card: str = CARD) -> list[tuple[str, int]]:
+def attempts(node: Node, slot: str = SLOT) -> list[tuple[str, int]]:
     """Versions, and how often a burn of them was begun without success."""
-    found = record.read(node.host).attempts.get(card, {}).values()
-    return [(each.version, each.count) for each in found]
+    found = record.read(node.host).attempts.get(slot, {}).values()
+    return [(each.version, each.tries) for each in found]
 
 
 # Which version is burned again.
 
 
-def test_auto_burns_no_older_image_after_a_burn_that_was_cut_off(node: Node) -> None:
+def test_auto_burns_no_older_image_after_an_interrupted_burn(node: Node) -> None:
     offer(node, firmware_policy="auto")
     interrupt(node)
     cut_power(node)
@@ -66,7 +66,7 @@ def test_auto_burns_no_older_image_after_a_burn_that_was_cut_off(node: Node) -> 
     assert node.host.flash.begun == [NEW]
 
 
-def test_auto_does_not_burn_what_flash_has_after_the_burn_of_another_version_was_cut_off(node: Node) -> None:
+def test_auto_does_not_burn_the_version_in_flash_after_an_interrupted_burn_of_another(node: Node) -> None:
     offer(node, firmware_policy="auto")
     interrupt(node)
     cut_power(node)
@@ -77,7 +77,7 @@ def test_auto_does_not_burn_what_flash_has_after_the_burn_of_another_version_was
     assert record.read(node.host).burns == {}
 
 
-def test_auto_finishes_the_version_that_was_cut_off_even_if_it_is_older(node: Node) -> None:
+def test_auto_completes_an_interrupted_burn_even_of_an_older_version(node: Node) -> None:
     offer(node, image(version=OLD)).emit()
     node.host.fail("run", "systemctl show", PowerCut(), skip=3)
     with pytest.raises(testing.errors.UncaughtCharmError):
@@ -98,7 +98,7 @@ def test_auto_finishes_the_version_that_was_cut_off_even_if_it_is_older(node: No
         (REFUSED, "mstflint: Burning FS4 image failed: Rejected authentication"),
     ],
 )
-def test_a_burn_that_fails_is_begun_twice_then_the_unit_is_blocked_and_says_why(
+def test_after_two_failed_burns_the_unit_is_blocked_and_gives_the_reason(
     node: Node, said: str, why: str
 ) -> None:
     offer(node, firmware_policy="auto")
@@ -116,7 +116,7 @@ def test_a_burn_that_fails_is_begun_twice_then_the_unit_is_blocked_and_says_why(
     assert node.host.flash.begun == [NEW, NEW], "a reboot does not start the count anew"
 
 
-def test_a_burn_that_ends_well_while_flash_keeps_the_old_version_is_begun_twice(node: Node) -> None:
+def test_a_burn_that_leaves_the_old_version_in_flash_is_tried_twice(node: Node) -> None:
     offer(node, firmware_policy="auto", reboot_policy="always")
     node.host.flash.in_vain = True
     for _ in range(4):
@@ -127,7 +127,7 @@ def test_a_burn_that_ends_well_while_flash_keeps_the_old_version_is_begun_twice(
     assert node.reboots_asked == 0, "nothing in flash waits for one"
 
 
-def test_the_action_names_what_flash_has_after_a_burn_in_vain(node: Node) -> None:
+def test_the_action_names_the_version_in_flash_after_a_burn_without_effect(node: Node) -> None:
     offer(node).emit()
     node.host.flash.in_vain = True
     assert f"flash of {PF0} has {RUNS} after the burn of {NEW}" in node.failure("burn")
@@ -135,7 +135,7 @@ def test_the_action_names_what_flash_has_after_a_burn_in_vain(node: Node) -> Non
     assert f"did not come to its end (flash of {PF0} has {RUNS}" in node.findings()
 
 
-def test_the_action_starts_the_count_anew(node: Node) -> None:
+def test_the_action_resets_the_count(node: Node) -> None:
     offer(node, firmware_policy="auto")
     for _ in range(3):
         node.host.flash.breaks = FAILED
@@ -166,7 +166,7 @@ def test_each_image_has_its_own_count(node: Node) -> None:
     assert node.host.flash.begun == [NEW, NEW, NEWER, NEWER], "the same image in another archive"
 
 
-def test_a_nic_whose_burns_fail_does_not_keep_others_from_their_image_for_ever(
+def test_failed_burns_of_one_nic_do_not_stop_the_burns_of_others(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     node = Node(machine(cards=nics("3b", "5e")), database, monkeypatch)
@@ -180,7 +180,7 @@ def test_a_nic_whose_burns_fail_does_not_keep_others_from_their_image_for_ever(
     assert attempts(node, "0000:5e:00") == []
 
 
-def test_what_failed_is_no_trouble_once_flash_has_that_version_or_a_newer_one(node: Node) -> None:
+def test_failed_burns_are_not_reported_once_flash_has_that_version_or_a_newer_one(node: Node) -> None:
     offer(node, firmware_policy="auto")
     for _ in range(2):
         node.host.flash.breaks = REFUSED
@@ -191,7 +191,7 @@ def test_what_failed_is_no_trouble_once_flash_has_that_version_or_a_newer_one(no
     assert f"flash has {NEWER}, newer than the image's {NEW}" in node.findings()
 
 
-def test_what_systemd_did_not_start_does_not_count(node: Node) -> None:
+def test_a_burn_that_systemd_did_not_start_does_not_count(node: Node) -> None:
     offer(node, firmware_policy="auto")
     said = failure(["systemd-run"], 1, "", "Failed to connect to bus: No such file or directory\n")
     node.host.fail("run", "systemd-run", said, times=3)
@@ -205,7 +205,7 @@ def test_what_systemd_did_not_start_does_not_count(node: Node) -> None:
 # A hook that is killed, and power that is lost.
 
 
-def test_a_burn_that_goes_on_after_its_hook_was_killed_is_followed_and_counts_once(node: Node) -> None:
+def test_a_burn_whose_hook_was_killed_is_followed_and_counts_once(node: Node) -> None:
     offer(node, firmware_policy="auto")
     node.host.flash.breaks = FAILED
     node.emit()
@@ -218,7 +218,7 @@ def test_a_burn_that_goes_on_after_its_hook_was_killed_is_followed_and_counts_on
     assert "did not come to its end" not in node.findings()
 
 
-def test_a_burn_of_another_image_that_goes_on_is_followed_and_does_not_count_for_this_one(
+def test_a_burn_of_another_image_under_way_is_followed_and_does_not_count_for_this_one(
     node: Node,
 ) -> None:
     offer(node, firmware_policy="auto")
@@ -238,20 +238,20 @@ def test_a_burn_is_counted_before_it_begins(node: Node) -> None:
     assert lines[1].startswith("run systemd-run")
 
 
-def test_power_that_is_lost_in_two_burns_leaves_a_third_to_the_operator(node: Node) -> None:
+def test_after_two_power_cuts_only_the_operator_starts_a_third_burn(node: Node) -> None:
     offer(node, firmware_policy="auto")
     for event in ("config_changed", "start"):
         interrupt(node, event)
         cut_power(node)
     assert node.emit("start").name == "blocked"
     assert node.host.flash.begun == [NEW, NEW]
-    assert f"2 burns of firmware {NEW} did not succeed, the last one: it was cut off" in node.findings()
+    assert f"2 burns of firmware {NEW} did not succeed, the last one: it was interrupted" in node.findings()
     node.action("burn")
     assert flash(node)[0] == NEW
 
 
 @pytest.mark.parametrize("call", range(16))
-def test_power_that_is_lost_at_any_call_allows_no_third_burn(node: Node, call: int) -> None:
+def test_a_power_cut_at_any_call_allows_no_third_burn(node: Node, call: int) -> None:
     offer(node).emit("install")
     node.configure(firmware_policy="auto")
     node.host.flash.in_vain = True
@@ -270,12 +270,12 @@ def test_power_that_is_lost_at_any_call_allows_no_third_burn(node: Node, call: i
 # What earlier releases left.
 
 
-def test_the_record_of_an_earlier_release_is_read_and_its_burn_is_finished(node: Node) -> None:
+def test_the_record_of_an_earlier_release_is_read_and_its_burn_is_completed(node: Node) -> None:
     waiting = {PF0: {"NUM_OF_VFS": {"value": "8", "boot_id": "b", "power_cycle": False}}}
-    old = {"version": 1, "burns": {CARD: NEW}, "resets": {CARD: "b"}, "waiting": waiting}
-    node.host.files.install(record.PATH, json.dumps(old, sort_keys=True, indent=1).encode(), 0o600)
+    old = {"version": 1, "burns": {SLOT: NEW}, "resets": {SLOT: "b"}, "waiting": waiting}
+    node.host.disk.install(record.PATH, json.dumps(old, sort_keys=True, indent=1).encode(), 0o600)
     assert record.read(node.host) == Record(
-        {PF0: {"NUM_OF_VFS": Waiting("8", "b")}}, {CARD: NEW}, {CARD: "b"}
+        {PF0: {"NUM_OF_VFS": Waiting("8", "b")}}, {SLOT: NEW}, {SLOT: "b"}
     )
     offer(node, image(version=OLD), firmware_policy="auto").emit()
     assert node.host.flash.begun == []
@@ -284,9 +284,9 @@ def test_the_record_of_an_earlier_release_is_read_and_its_burn_is_finished(node:
     assert record.read(node.host).burns == {}
 
 
-def test_what_is_counted_survives_being_written_and_read(node: Node) -> None:
+def test_counts_are_written_and_read_back(node: Node) -> None:
     known = Record(
-        burns={CARD: NEW}, attempts={CARD: {"d1": Attempts(NEW, 2, "why"), "d2": Attempts(OLD, 1)}}
+        burns={SLOT: NEW}, attempts={SLOT: {"d1": Attempts(NEW, 2, "why"), "d2": Attempts(OLD, 1)}}
     )
     record.write(node.host, known)
     assert record.read(node.host) == known
@@ -295,14 +295,14 @@ def test_what_is_counted_survives_being_written_and_read(node: Node) -> None:
 def test_images_that_an_earlier_release_fetched_are_burned_without_fetching_them_again(node: Node) -> None:
     digest = hashlib.sha256(image()).hexdigest()
     path = f"{INDEX}/{digest}/image.bin"
-    node.host.files.install(path, image(), 0o644)
+    node.host.disk.install(path, image(), 0o644)
     index = json.dumps([[path, "MT_0000000359", NEW]])
-    node.host.files.install(f"{INDEX}/{digest}.json", index.encode(), 0o644)
+    node.host.disk.install(f"{INDEX}/{digest}.json", index.encode(), 0o644)
     offer(node, firmware_policy="auto")
     node.host.flash.web.clear()
     node.host.flash.breaks = FAILED
     node.emit()
-    assert list(record.read(node.host).attempts[CARD]) == [digest]
+    assert list(record.read(node.host).attempts[SLOT]) == [digest]
     node.emit()
     assert flash(node)[0] == NEW
 
@@ -310,9 +310,9 @@ def test_images_that_an_earlier_release_fetched_are_burned_without_fetching_them
 # The step itself.
 
 
-def test_the_step_itself_refuses_an_image_for_another_board(node: Node) -> None:
-    node.host.files.install("/tmp/fw.bin", image("DEL0000000015"), 0o600)
-    burn = Burn(CARD, PF0, Image("/tmp/fw.bin", "DEL0000000015", NEW, "d"))
+def test_the_operation_refuses_an_image_for_another_board(node: Node) -> None:
+    node.host.disk.install("/tmp/fw.bin", image("DEL0000000015"), 0o600)
+    burn = Burn(SLOT, PF0, Image("/tmp/fw.bin", "DEL0000000015", NEW, "d"))
     with pytest.raises(
         StepError, match="the image is for DEL0000000015, the NIC is MT_0000000359"
     ) as refused:
@@ -322,9 +322,9 @@ def test_the_step_itself_refuses_an_image_for_another_board(node: Node) -> None:
     assert record.read(node.host) == Record()
 
 
-def test_the_step_itself_reads_flash_back(node: Node) -> None:
-    node.host.files.install("/tmp/fw.bin", image(), 0o600)
+def test_the_operation_reads_flash_back(node: Node) -> None:
+    node.host.disk.install("/tmp/fw.bin", image(), 0o600)
     node.host.flash.in_vain = True
     with pytest.raises(StepError, match=f"flash of {PF0} has {RUNS} after the burn of {NEW}"):
-        Burn(CARD, PF0, Image("/tmp/fw.bin", "MT_0000000359", NEW, "d")).run(node.host)
+        Burn(SLOT, PF0, Image("/tmp/fw.bin", "MT_0000000359", NEW, "d")).run(node.host)
     assert record.read(node.host).get(PF0, "firmware") is None

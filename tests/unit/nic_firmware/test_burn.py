@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Firmware images: fetched, checked, burned once, active after one restart; what is cut off is finished."""
+"""Firmware images are fetched, checked and burned once; interrupted burns are completed."""
 
 import json
 
 import pytest
 import record
-from hostnic.mstdatabase import Database
+from hostnic.firmware.mstdatabase import Database
 from hostnic.process import failure
-from hostnic.testing.flash import image
+from hostnic.testing.nic.flash import image
 from ops import testing
 from unit.nic_firmware.images import NEW, OLD, STAGES, flash, offer, spawned
 from unit.nic_firmware.node import RESOURCE, Node, machine, nics, rdg
@@ -45,7 +45,7 @@ def test_auto_burns_sets_parameters_and_needs_one_reboot_for_both(node: Node) ->
 
 
 @pytest.mark.parametrize("policy", ["action", "auto"])
-def test_an_image_alone_gets_its_reboot_too(node: Node, policy: str) -> None:
+def test_an_image_without_parameters_also_gets_its_reboot(node: Node, policy: str) -> None:
     offer(node, firmware_policy=policy, reboot_policy="always", profile="").emit()
     if policy == "action":
         node.action("burn")
@@ -53,6 +53,22 @@ def test_an_image_alone_gets_its_reboot_too(node: Node, policy: str) -> None:
     assert flash(node)[0] == NEW
     assert node.reboots_asked == 1
     assert node.boot().name == "active"
+
+
+def test_each_nic_is_reset_right_after_its_own_burn(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node = Node(machine(bonded=False, cards=nics("3b", "5e", "86")), database, monkeypatch)
+    node.host.cards[0].psid = "MT_0000000547"  # there is no image for this NIC
+    offer(node, firmware_policy="auto", activation="reset", parameters="ATS_ENABLED=1").emit()
+    done = [line.partition(": ")[0] for line in node.log.splitlines() if ": " in line]
+    assert [line for line in done if line.startswith(("burn", "reset"))] == [
+        "reset 3b:00 to activate ATS_ENABLED",
+        f"burn firmware {NEW} into 5e:00",
+        f"reset 5e:00 to activate ATS_ENABLED, firmware {NEW}",
+        f"burn firmware {NEW} into 86:00",
+        f"reset 86:00 to activate ATS_ENABLED, firmware {NEW}",
+    ]
 
 
 def test_the_plan_shows_the_burn_and_fetches_nothing(node: Node) -> None:
@@ -68,7 +84,7 @@ def test_the_plan_shows_the_burn_and_fetches_nothing(node: Node) -> None:
 
 def test_the_resource_works_like_the_url(node: Node) -> None:
     rdg(node.host)
-    node.host.files.install(RESOURCE, image(), 0o600)
+    node.host.disk.install(RESOURCE, image(), 0o600)
     node.emit()
     assert node.action("burn")["burned"] == f"burn firmware {NEW} into 3b:00"
 
@@ -115,7 +131,7 @@ def silence(node: Node, *bdf: str) -> None:
     node.host.answers[("mstflint", "-d", *bdf)] = failure(["mstflint"], 1, said, "")
 
 
-def test_under_auto_a_flash_that_does_not_answer_keeps_no_other_nic_from_its_image(
+def test_under_auto_a_flash_that_does_not_answer_does_not_stop_the_burn_of_another_nic(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     node = Node(machine(cards=nics("3b", "5e")), database, monkeypatch)
@@ -129,18 +145,18 @@ def test_under_auto_a_flash_that_does_not_answer_keeps_no_other_nic_from_its_ima
     assert node.action("verify")["verified"] == "false"
 
 
-def test_a_burned_image_keeps_its_reboot_while_flash_cannot_be_asked(node: Node) -> None:
+def test_a_burned_image_still_needs_its_reboot_while_flash_cannot_be_read(node: Node) -> None:
     offer(node).emit()
     node.action("burn")
     node.emit("update_status")
     node.action("approve-reboot")
     silence(node)
     node.emit("update_status")
-    assert "whether firmware 22.39.1002 runs, which was burned, cannot be told: mstflint" in node.findings()
+    assert "cannot tell whether the burned firmware 22.39.1002 runs: mstflint" in node.findings()
     assert node.reboots_asked == 1
 
 
-def test_a_reboot_in_vain_is_remembered_while_flash_cannot_be_asked(node: Node) -> None:
+def test_a_reboot_that_did_not_help_is_remembered_while_flash_cannot_be_read(node: Node) -> None:
     offer(node, firmware_policy="auto", reboot_policy="always").emit()
     node.host.cards[0].stuck = True
     node.boot()
@@ -152,17 +168,17 @@ def test_a_reboot_in_vain_is_remembered_while_flash_cannot_be_asked(node: Node) 
     assert node.reboots_asked == 1
 
 
-def test_an_older_image_needs_the_word(node: Node) -> None:
+def test_an_older_image_needs_allow_older(node: Node) -> None:
     offer(node, image(version=OLD), firmware_policy="auto").emit()
     assert flash(node)[0] == "22.35.2000"
     assert "flash has 22.35.2000, newer than the image's 22.31.1014" in node.findings()
     assert "newer than the image's" in node.failure("burn")
-    assert "action burn allow-older=true puts the older one there" in node.findings()
+    assert "action burn allow-older=true burns the older one" in node.findings()
     node.action("burn", allow_older=True)
     assert flash(node)[0] == OLD
 
 
-def test_an_oem_card_is_named_with_its_vendor(node: Node) -> None:
+def test_an_oem_nic_is_reported_with_its_vendor(node: Node) -> None:
     node.host.cards[0].psid = "DEL0000000015"
     offer(node, firmware_policy="auto").emit()
     said = "the image is for MT_0000000359, the NIC is DEL0000000015, a NIC of Dell"
@@ -180,7 +196,7 @@ def test_an_oem_card_is_named_with_its_vendor(node: Node) -> None:
         (b"", "is in the right format"),
     ],
 )
-def test_what_is_no_image_is_not_burned(node: Node, content: bytes, says: str) -> None:
+def test_a_file_that_is_not_an_image_is_not_burned(node: Node, content: bytes, says: str) -> None:
     offer(node, content).emit()
     assert says in node.failure("burn")
     assert not spawned(node, "systemd-run")
@@ -200,7 +216,7 @@ def test_an_image_that_cannot_be_fetched_blocks_under_auto(node: Node) -> None:
     assert "see options firmware-url" in node.log
 
 
-def test_never_means_never(node: Node) -> None:
+def test_firmware_policy_never_refuses_the_action(node: Node) -> None:
     offer(node, firmware_policy="never").emit()
     assert node.failure("burn") == "option firmware-policy is never"
 
@@ -219,7 +235,7 @@ def test_no_image_at_all(node: Node) -> None:
         "",
     ],
 )
-def test_a_burn_that_fails_on_its_way_is_named_and_done_again(node: Node, said: str) -> None:
+def test_a_burn_that_fails_is_reported_and_tried_again(node: Node, said: str) -> None:
     offer(node).emit()
     node.configure(parameters="ATS_ENABLED=1", reboot_policy="always")
     node.host.flash.breaks = said or "\n"
@@ -245,7 +261,7 @@ REFUSALS = [
 
 @pytest.mark.parametrize("said", REFUSALS)
 @pytest.mark.parametrize("policy", ["action", "auto"])
-def test_an_image_that_is_refused_keeps_no_reboot_waiting(node: Node, said: str, policy: str) -> None:
+def test_no_reboot_waits_for_a_refused_image(node: Node, said: str, policy: str) -> None:
     offer(node, firmware_policy=policy, parameters="ATS_ENABLED=1", reboot_policy="always")
     node.host.flash.breaks = said
     if policy == "action":
@@ -265,7 +281,7 @@ def test_a_refused_image_alone_needs_no_reboot(node: Node) -> None:
     assert node.reboots_asked == 0
 
 
-def test_a_refusal_does_not_end_a_burn_that_was_cut_off_before(node: Node) -> None:
+def test_a_refusal_does_not_clear_an_interrupted_burn(node: Node) -> None:
     offer(node).emit()
     node.host.flash.breaks = f"{STAGES}-E- Burning FS4 image failed: GENERAL ERROR\n"
     node.failure("burn")
@@ -274,7 +290,7 @@ def test_a_refusal_does_not_end_a_burn_that_was_cut_off_before(node: Node) -> No
     assert f"the burn of firmware {NEW} did not come to its end" in node.findings()
 
 
-def test_a_burn_that_systemd_does_not_start_leaves_no_note(node: Node) -> None:
+def test_a_burn_that_systemd_does_not_start_is_not_recorded(node: Node) -> None:
     offer(node).emit()
     said = "Failed to start transient service unit: Unit name is not valid."
     node.host.fail("run", "systemd-run", failure(["systemd-run"], 1, "", f"{said}\n"))
@@ -282,7 +298,7 @@ def test_a_burn_that_systemd_does_not_start_leaves_no_note(node: Node) -> None:
     assert "did not come to its end" not in node.findings()
 
 
-def test_a_unit_that_was_left_failed_does_not_stand_in_the_way(node: Node) -> None:
+def test_a_failed_unit_of_an_earlier_burn_does_not_prevent_the_next_one(node: Node) -> None:
     offer(node).emit()
     node.host.flash.breaks = f"{STAGES}-E- Burning FS4 image failed: GENERAL ERROR\n"
     node.host.fail("run", "systemctl stop", OSError(4, "Interrupted system call"))
@@ -291,7 +307,7 @@ def test_a_unit_that_was_left_failed_does_not_stand_in_the_way(node: Node) -> No
     assert flash(node)[0] == NEW
 
 
-def test_a_burn_into_a_card_that_is_gone_is_forgotten(
+def test_the_burn_of_a_nic_that_is_gone_is_forgotten(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     node = Node(machine(cards=nics("3b", "5e")), database, monkeypatch)
@@ -304,10 +320,10 @@ def test_a_burn_into_a_card_that_is_gone_is_forgotten(
         port.gone = True
     assert node.emit().name == "active"
     assert record.read(node.host).burns == {}
-    assert [each.count for each in record.read(node.host).attempts["0000:5e:00"].values()] == [1]
+    assert [each.tries for each in record.read(node.host).attempts["0000:5e:00"].values()] == [1]
 
 
-def test_power_loss_in_the_middle_is_told_and_finished(node: Node) -> None:
+def test_a_burn_that_loses_power_is_reported_and_completed(node: Node) -> None:
     offer(node).emit()
     node.host.fail("run", "systemctl show", OSError(4, "Interrupted system call"), skip=3)
     with pytest.raises(testing.ActionFailed):
@@ -323,7 +339,7 @@ def test_power_loss_in_the_middle_is_told_and_finished(node: Node) -> None:
     assert flash(node)[0] == NEW
 
 
-def test_a_burn_that_goes_on_is_found_again(node: Node) -> None:
+def test_a_burn_under_way_is_found_again(node: Node) -> None:
     offer(node).emit()
     node.host.fail("run", "systemctl show", OSError(4, "Interrupted system call"), skip=3)
     with pytest.raises(testing.ActionFailed):
@@ -334,7 +350,7 @@ def test_a_burn_that_goes_on_is_found_again(node: Node) -> None:
     assert flash(node)[0] == NEW
 
 
-def test_hooks_ask_no_flash_unless_an_image_or_a_burn_is_at_hand(node: Node) -> None:
+def test_hooks_read_no_flash_without_an_image_or_a_burn(node: Node) -> None:
     rdg(node.host)
     node.emit()
     assert not [argv for argv in node.host.spawned if argv[0] == "mstflint"]

@@ -11,7 +11,7 @@ import pytest
 import yaml
 from commission import commission as run
 from config import PROFILES, Options
-from hostnic.mstdatabase import Database
+from hostnic.firmware.mstdatabase import Database
 from hostnic.process import failure
 from hostnic.testing import FakeHost
 from pack import commissioning
@@ -41,7 +41,9 @@ def test_a_dry_run_writes_nothing(
     assert f"set NUM_VF_MSIX=63 SRIOV_EN=1 NUM_OF_VFS=8 on {PF0}" in capsys.readouterr().out
 
 
-def test_what_takes_a_power_cycle_passes_since_maas_does_that(host: FakeHost, database: Database) -> None:
+def test_a_value_that_needs_a_power_cycle_passes_since_maas_does_that(
+    host: FakeHost, database: Database
+) -> None:
     host.cards[0].stuck = True  # mstconfig says "Please power cycle machine"
     for _ in range(2):
         assert run(host, database, Options()) == ("passed", {"nics": "3b:00", "left": "nothing"})
@@ -64,11 +66,11 @@ def test_gpudirect_sets_the_firmware_and_leaves_the_ephemeral_host_alone(
     ("options", "says"),
     [
         ({"parameters": "NUM_VF_MSIX=5000"}, "a whole number from 0 to 1023"),
-        ({"parameters": "MAX_ACC_OUT_READ=44"}, "set ADVANCED_PCI_SETTINGS=1 too"),
+        ({"parameters": "MAX_ACC_OUT_READ=44"}, "also set ADVANCED_PCI_SETTINGS=1"),
         ({"num_vfs": 120}, "Illegal constraint"),
     ],
 )
-def test_what_cannot_be_set_fails_and_says_why(
+def test_a_value_that_cannot_be_set_fails_with_its_reason(
     host: FakeHost, database: Database, options: dict, says: str
 ) -> None:
     status, results = run(host, database, Options(**options))
@@ -76,7 +78,7 @@ def test_what_cannot_be_set_fails_and_says_why(
     assert says in results["left"]
 
 
-def test_one_nic_in_trouble_fails_the_script_and_the_others_are_set(database: Database) -> None:
+def test_one_failing_nic_fails_the_script_and_the_others_are_set(database: Database) -> None:
     host = machine(cards=nics("3b", "5e"))
     said = failure(["mstconfig"], 3, "-E- Device in Livefish mode is not supported\n", "")
     host.fail("run", "-d 0000:5e:00", said, times=None)
@@ -94,13 +96,13 @@ def main(monkeypatch: pytest.MonkeyPatch, host: FakeHost, *arguments: str) -> in
 def test_maas_gets_its_exit_code_and_its_result(monkeypatch: pytest.MonkeyPatch, host: FakeHost) -> None:
     monkeypatch.setenv("RESULT_PATH", "/run/result.yaml")
     assert main(monkeypatch, host, "--num-vfs=8") == 0
-    assert yaml.safe_load(host.read("/run/result.yaml"))["status"] == "passed"
+    assert yaml.safe_load(host.files.read("/run/result.yaml"))["status"] == "passed"
     host.port(PF0).gone = True
     host.fail(
         "run", "mstconfig", failure(["mstconfig"], 3, "-E- Failed to open the device\n", ""), times=None
     )
     assert main(monkeypatch, host) == 1
-    assert json.loads(host.read("/run/result.yaml"))["status"] == "failed"
+    assert json.loads(host.files.read("/run/result.yaml"))["status"] == "failed"
 
 
 @pytest.mark.parametrize(
@@ -148,7 +150,7 @@ def test_the_script_needs_nothing_but_python(tmp_path: Path) -> None:
     assert done.stderr == "num-vfs: 'many' is not allowed; expected a whole number from 1 to 1000\n"
 
 
-def test_a_right_machine_passes_without_a_write(database: Database) -> None:
+def test_a_machine_with_the_right_values_passes_without_a_write(database: Database) -> None:
     host = machine()
     rdg(host)
     assert run(host, database, Options())[0] == "passed"

@@ -85,9 +85,7 @@ NAMES = [
 
 
 @pytest.mark.parametrize(("parameters", "says"), NAMES)
-def test_an_unknown_name_is_a_warning_with_near_ones_since_databases_age(
-    node: Node, parameters: str, says: str
-) -> None:
+def test_an_unknown_name_is_a_warning_with_similar_names(node: Node, parameters: str, says: str) -> None:
     node.configure(profile="", parameters=parameters).emit()
     assert says in node.findings()
     assert "the firmware does not offer" in node.findings()
@@ -134,7 +132,7 @@ def test_set_parameters_refuses_what_the_option_refuses(value: str) -> None:
 
 
 @pytest.mark.parametrize("value", ["auto", *WRONG_TEXT["devices"][:9]])
-def test_reset_and_restore_want_a_port_by_name(value: str) -> None:
+def test_reset_and_restore_need_the_name_of_a_port(value: str) -> None:
     with pytest.raises(ValueError, match="device"):
         ResetParameters(devices=value)
     with pytest.raises(ValueError, match="device"):

@@ -8,10 +8,10 @@ import pytest
 from commission import commission
 from config import Options
 from desired import Setting
-from hostnic.mstdatabase import Database
-from hostnic.nics import find_nics
+from hostnic.devices.inventory import find_nics
+from hostnic.firmware.mstdatabase import Database
 from hostnic.testing import FakeHost
-from hostnic.testing.mst import BOOL, FakeParameter
+from hostnic.testing.nic.mst import BOOL, FakeParameter
 from unit.nic_firmware.node import PF0, PF1, Node, machine, nics, rdg
 
 NETDEV0, NETDEV1 = "enp59s0f0np0", "enp59s0f1np1"
@@ -79,7 +79,7 @@ def link_types(node: Node) -> tuple[int, int]:
 
 
 @pytest.mark.parametrize(("parameters", "bdf"), TAKING)
-def test_what_takes_ethernet_from_the_hosts_bond_is_blocked_before_any_write(
+def test_a_parameter_that_takes_ethernet_from_the_hosts_bond_is_blocked_before_any_write(
     used: Node, parameters: str, bdf: str
 ) -> None:
     status = used.configure(parameters=parameters).emit()
@@ -92,7 +92,7 @@ def test_what_takes_ethernet_from_the_hosts_bond_is_blocked_before_any_write(
     assert found["severity"] == "blocked"
     assert "would take Ethernet from this port; enp59s0f" in found["what"]
     assert "carries bond0" in found["what"]
-    assert found["remedy"] == "nothing of this NIC is changed unless option allow-ethernet-loss is true"
+    assert found["remedy"] == "this NIC is not changed unless option allow-ethernet-loss is true"
 
 
 @pytest.mark.parametrize(("parameters", "bdf"), TAKING)
@@ -140,7 +140,7 @@ def test_a_port_whose_use_cannot_be_read_counts_as_used(loose: Node) -> None:
     assert loose.mst() == []
 
 
-def test_what_stands_on_a_port_is_looked_at_only_where_a_parameter_would_take_it(used: Node) -> None:
+def test_the_hosts_use_of_a_port_is_read_only_if_a_parameter_would_take_the_port(used: Node) -> None:
     used.host.fail("addresses", "", OSError(5, "Input/output error"), times=None)
     assert used.configure(parameters="LINK_TYPE_P1=ETH NUM_OF_PF=2 HIDE_PORT2_PF=0").emit().name == "active"
     assert "would take" not in used.findings()
@@ -164,7 +164,7 @@ def test_another_nic_that_the_host_does_not_use_goes_on(
     assert node.next_boot("LINK_TYPE_P1", "0000:5e:00.0") == 1
 
 
-def test_another_charms_wish_is_guarded_too(used: Node) -> None:
+def test_another_charms_request_is_checked_too(used: Node) -> None:
     used.hand_over("roce-qos", parameters={PF0: {"LINK_TYPE_P1": 1}})
     assert used.configure(profile="").emit().name == "blocked"
     assert "LINK_TYPE_P1=1 (roce-qos) would take Ethernet from this port" in used.findings()
@@ -174,10 +174,10 @@ def test_another_charms_wish_is_guarded_too(used: Node) -> None:
 # Set for the next boot already, by an earlier release or before the host used the port.
 
 
-def test_no_reboot_is_asked_for_that_would_take_ethernet_and_eth_sets_it_back(used: Node) -> None:
+def test_no_reboot_that_would_take_ethernet_is_requested_and_eth_sets_it_back(used: Node) -> None:
     used.host.cards[0].settings["LINK_TYPE_P1"].next_boot = 1
-    wish = {"reasons": ["3b:00 to 8+8 VFs and VF-LAG"], "since": 1, "ready": True}
-    used.hand_over("sriov-switchdev", owner="nic-firmware", reboot=wish)
+    request = {"reasons": ["3b:00 to 8+8 VFs and VF-LAG"], "since": 1, "ready": True}
+    used.hand_over("sriov-switchdev", owner="nic-firmware", reboot=request)
     assert used.configure(parameters="LINK_TYPE_P1=IB").emit().name == "blocked"
     assert used.reboots_asked == 0
     assert used.mst() == []
@@ -190,10 +190,10 @@ def test_no_reboot_is_asked_for_that_would_take_ethernet_and_eth_sets_it_back(us
     assert used.reboots_asked == 1, "the one that the other charm needs"
 
 
-def test_the_charm_that_asks_for_reboots_hears_that_it_has_to_wait(used: Node) -> None:
+def test_the_charm_that_requests_reboots_is_told_to_wait(used: Node) -> None:
     used.host.cards[0].settings["LINK_TYPE_P1"].next_boot = 1
     used.configure(parameters="LINK_TYPE_P1=IB", reboot_owner="sriov-switchdev").emit()
-    given = json.loads(used.host.read("/run/ovn-offload/nic-firmware.json"))
+    given = json.loads(used.host.files.read("/run/ovn-offload/nic-firmware.json"))
     assert given["reboot"]["reasons"] == ["3b:00: LINK_TYPE_P1=1"]
     assert given["reboot"]["ready"] is False
 
@@ -232,7 +232,7 @@ def test_restore_refuses_a_backup_that_takes_ethernet(used: Node) -> None:
 
 
 def test_reset_parameters_refuses_defaults_that_take_ethernet(used: Node) -> None:
-    used.host.cards[0].settings["LINK_TYPE_P2"].default = 1  # a VPI card
+    used.host.cards[0].settings["LINK_TYPE_P2"].default = 1  # a VPI NIC
     said = used.failure("reset-parameters", devices=PF0, confirm=True)
     assert (
         f"{PF1}: LINK_TYPE_P2=1 (its default) would take Ethernet from this port; {NETDEV1} carries" in said
@@ -285,13 +285,13 @@ def test_commissioning_keeps_ethernet_on_the_port_that_the_machine_boots_from(da
     ],
 )
 def test_which_ports_a_value_takes_ethernet_from(name: str, value: int | str, functions: str) -> None:
-    (card,), _ = find_nics(FakeHost())
-    lost = ethernet.losers(card, Setting(name, value, "option parameters"))
+    (nic,), _ = find_nics(FakeHost())
+    lost = ethernet.losers(nic, Setting(name, value, "option parameters"))
     assert "".join(port.bdf[-1] for port in lost) == functions
 
 
 def test_a_port_is_known_by_its_function_even_if_another_one_cannot_be_read() -> None:
     host = FakeHost()
     host.fail("read", f"{PF0}/vendor", OSError(5, "Input/output error"), times=None)
-    (card,), _ = find_nics(host)
-    assert [port.bdf for port in ethernet.losers(card, Setting("LINK_TYPE_P2", 1, ""))] == [PF1]
+    (nic,), _ = find_nics(host)
+    assert [port.bdf for port in ethernet.losers(nic, Setting("LINK_TYPE_P2", 1, ""))] == [PF1]

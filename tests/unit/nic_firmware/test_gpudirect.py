@@ -6,7 +6,7 @@ import json
 import boot
 import files
 import pytest
-from hostnic.testing.pcispace import FakeBridge
+from hostnic.testing.nic.pcispace import FakeBridge
 from unit.nic_firmware.node import PF0, PF1, Node, rdg
 
 ROOT, OLD = "0000:00:01.0", "0000:00:02.0"
@@ -38,16 +38,16 @@ def test_registers_are_set_and_a_unit_sets_them_at_each_boot(direct: Node) -> No
         f"run setpci -s {PF0} CAP_EXP+08.w=5000:f000",
         f"run setpci -s {PF1} CAP_EXP+08.w=5000:f000",
     ]
-    assert json.loads(direct.host.read(files.WANTED)) == {"version": 1, "nics": [PF0, PF1]}
-    assert "Before=libvirtd.service" in direct.host.read(f"/etc/systemd/system/{files.UNIT}")
+    assert json.loads(direct.host.files.read(files.WANTED)) == {"version": 1, "nics": [PF0, PF1]}
+    assert "Before=libvirtd.service" in direct.host.files.read(f"/etc/systemd/system/{files.UNIT}")
     direct.host.reboot()
     assert registers(direct) == (0x5D, [5, 5], 0)
     assert direct.emit("start").name == "active"
     assert direct.mst() == []
 
 
-def test_on_amd_the_nics_atc_register_too(direct: Node) -> None:
-    direct.host.files.install("/proc/cpuinfo", AMD, 0o444)
+def test_on_amd_the_nics_atc_register_is_set_too(direct: Node) -> None:
+    direct.host.disk.install("/proc/cpuinfo", AMD, 0o444)
     assert direct.emit().name == "active"
     assert f"run mstmcra {PF0} 0xa1334.16:5 24" in direct.mst()
     assert registers(direct)[2] == 24
@@ -55,7 +55,7 @@ def test_on_amd_the_nics_atc_register_too(direct: Node) -> None:
     assert direct.writes == []
 
 
-def test_only_bits_that_the_bridge_has(direct: Node) -> None:
+def test_only_bits_that_the_bridge_supports_are_set(direct: Node) -> None:
     direct.host.bridges[ROOT] = FakeBridge(acs_offers=0x1F)
     assert direct.emit().name == "active"
     assert direct.host.bridges[ROOT].acs == 0x1D
@@ -63,7 +63,7 @@ def test_only_bits_that_the_bridge_has(direct: Node) -> None:
 
 def test_while_an_instance_runs_registers_wait_for_the_next_boot(direct: Node) -> None:
     path = "/run/libvirt/qemu/instance-00000007.xml"
-    direct.host.files.install(path, b"<domstatus/>", 0o600)
+    direct.host.disk.install(path, b"<domstatus/>", 0o600)
     assert direct.emit().name == "active"
     assert direct.mst() == []
     assert "set at the next boot, as instances run: instance-00000007" in direct.findings()
@@ -76,7 +76,7 @@ def test_while_an_instance_runs_registers_wait_for_the_next_boot(direct: Node) -
 def test_the_boot_unit_touches_nothing_while_an_instance_runs(direct: Node) -> None:
     direct.emit()
     direct.host.bridges[ROOT].acs = 0
-    direct.host.files.install("/run/libvirt/qemu/instance-00000007.xml", b"<domstatus/>", 0o600)
+    direct.host.disk.install("/run/libvirt/qemu/instance-00000007.xml", b"<domstatus/>", 0o600)
     (said,) = boot.gpudirect_at_boot(direct.host)
     assert said == "nothing is set while instances run: instance-00000007"
     assert direct.host.bridges[ROOT].acs == 0
@@ -86,7 +86,7 @@ def test_a_register_that_does_not_take_is_named(direct: Node) -> None:
     direct.host.answers[("setpci",)] = ""
     assert direct.emit().name == "blocked"
     assert f"ACS of {ROOT} does not take 0x5d" in direct.log
-    assert "the BIOS may own it" in direct.log
+    assert "enable ACS in the BIOS, which may own it" in direct.log
     assert len(boot.gpudirect_at_boot(direct.host)) == 3
 
 
@@ -104,26 +104,26 @@ def test_a_register_that_does_not_take_is_named(direct: Node) -> None:
 )
 def test_the_boot_unit_names_a_file_that_it_cannot_read(direct: Node, text: str) -> None:
     direct.emit()
-    direct.host.files.install(files.WANTED, text.encode(), 0o600)
+    direct.host.disk.install(files.WANTED, text.encode(), 0o600)
     (said,) = boot.gpudirect_at_boot(direct.host)
     assert files.WANTED in said
 
 
-def test_without_the_profile_nothing_is_installed_and_what_was_is_taken_away(direct: Node) -> None:
+def test_without_the_profile_nothing_is_installed_and_what_was_installed_is_removed(direct: Node) -> None:
     direct.emit()
-    assert direct.host.files.exists(files.COPY.path)
+    assert direct.host.disk.exists(files.COPY.path)
     direct.configure(profile="ovn-offload").emit()
     for path in (*files.PATHS, files.COPY.path, files.COPY.directory):
-        assert not direct.host.files.exists(path)
+        assert not direct.host.disk.exists(path)
     assert direct.emit().name == "active"
     assert direct.writes == []
 
 
-def test_removal_takes_the_unit_away(direct: Node) -> None:
+def test_the_stop_hook_removes_the_unit(direct: Node) -> None:
     direct.emit()
     direct.emit("stop")
-    assert not [path for path in direct.host.files.content if "ovn-offload" in path and "/etc/" in path]
-    assert not direct.host.files.exists(files.COPY.directory)
+    assert not [path for path in direct.host.disk.content if "ovn-offload" in path and "/etc/" in path]
+    assert not direct.host.disk.exists(files.COPY.directory)
 
 
 def test_a_wrong_argument_of_the_boot_copy() -> None:

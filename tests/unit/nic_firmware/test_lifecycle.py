@@ -5,7 +5,7 @@ import json
 from collections.abc import Callable
 
 import pytest
-from hostnic.mstdatabase import Database
+from hostnic.firmware.mstdatabase import Database
 from unit.nic_firmware.node import PF0, PF1, Node, machine, nics, rdg
 
 EVENTS = ("config_changed", "update_status", "start", "leader_elected", "upgrade_charm", "install")
@@ -37,7 +37,7 @@ def test_from_factory_settings_to_the_rdgs_with_one_reboot(node: Node) -> None:
     assert node.writes == []
 
 
-def test_what_hides_another_parameter_is_set_in_a_call_before_it(node: Node) -> None:
+def test_a_gate_is_set_in_a_call_before_the_parameter_that_it_hides(node: Node) -> None:
     node.emit("install")
     node.configure(profile="throughput").emit()
     assert node.mst() == [
@@ -46,7 +46,7 @@ def test_what_hides_another_parameter_is_set_in_a_call_before_it(node: Node) -> 
     ]
 
 
-def test_all_that_can_be_set_at_once_is_one_call_and_shared_parameters_are_set_on_one_port(
+def test_one_call_sets_all_parameters_of_a_port_and_shared_ones_are_set_on_one_port(
     node: Node,
 ) -> None:
     node.emit()
@@ -61,15 +61,15 @@ def test_a_hook_on_a_converged_node_writes_nothing(node: Node, event: str) -> No
     assert {argv[0] for argv in node.host.spawned} == {"mstconfig"}
 
 
-def test_a_node_that_is_right_already_needs_no_write_and_no_reboot(node: Node) -> None:
+def test_a_node_with_the_right_values_needs_no_write_and_no_reboot(node: Node) -> None:
     rdg(node.host)
     assert node.deploy(reboot_policy="always").name == "active"
     assert node.reboots_asked == 0
-    assert not node.host.files.exists("/var/lib/ovn-offload/nic-firmware.json")
+    assert not node.host.disk.exists("/var/lib/ovn-offload/nic-firmware.json")
     assert node.mst() == []
 
 
-def test_more_vfs_than_asked_for_are_kept(node: Node) -> None:
+def test_more_vfs_than_requested_are_kept(node: Node) -> None:
     rdg(node.host)
     for port in node.host.network.ports():
         port.firmware.num_of_vfs = port.firmware.next_num_of_vfs = 32
@@ -77,10 +77,10 @@ def test_more_vfs_than_asked_for_are_kept(node: Node) -> None:
     assert node.next_boot("NUM_OF_VFS") == 32
 
 
-def test_a_wish_that_goes_away_does_not_shrink_what_was_set(node: Node) -> None:
+def test_a_request_that_goes_away_does_not_lower_what_was_set(node: Node) -> None:
     node.hand_over("sriov-switchdev", vfs={PF0: 16})
     node.converge()
-    node.host.files.remove("/var/lib/juju/agents/unit-sriov-switchdev-0/agent.conf")
+    node.host.disk.remove("/var/lib/juju/agents/unit-sriov-switchdev-0/agent.conf")
     node.emit()
     assert node.next_boot("NUM_OF_VFS") == 16
     assert node.mst() == []
@@ -105,14 +105,14 @@ def test_what_sriov_switchdev_needs_counts_without_the_profile_too(node: Node) -
     assert node.mst() == [f"run mstconfig -d {PF0} -y set SRIOV_EN=1 NUM_OF_VFS=6"]
 
 
-def test_roce_qos_wishes_are_set(node: Node) -> None:
+def test_requests_of_roce_qos_are_set(node: Node) -> None:
     node.hand_over("roce-qos", parameters={PF0: {"CNP_DSCP_P1": 26}, PF1: {"LLDP_NB_DCBX_P2": True}})
     node.configure(profile="").emit()
     assert node.next_boot("CNP_DSCP_P1") == 26
     assert node.next_boot("LLDP_NB_DCBX_P2") == 1
 
 
-def test_an_option_wins_over_a_wish_and_the_conflict_is_named(node: Node) -> None:
+def test_an_option_takes_precedence_over_a_request_and_the_conflict_is_named(node: Node) -> None:
     node.hand_over("roce-qos", parameters={PF0: {"CNP_DSCP_P1": 26}})
     node.configure(profile="", parameters="CNP_DSCP_P1=40").emit()
     assert node.next_boot("CNP_DSCP_P1") == 40
@@ -120,7 +120,7 @@ def test_an_option_wins_over_a_wish_and_the_conflict_is_named(node: Node) -> Non
     assert "roce-qos needs CNP_DSCP_P1=26, option parameters says CNP_DSCP_P1=40, which is set" in found
 
 
-def test_an_option_wins_over_a_profile(node: Node) -> None:
+def test_an_option_takes_precedence_over_a_profile(node: Node) -> None:
     node.configure(parameters="NUM_VF_MSIX=31").emit()
     assert node.next_boot("NUM_VF_MSIX") == 31
 
@@ -134,7 +134,7 @@ def test_fewer_vfs_by_option_than_sriov_switchdev_needs_is_refused(node: Node) -
 
 
 def test_a_malformed_file_is_a_warning(node: Node) -> None:
-    node.host.files.install("/run/ovn-offload/roce-qos.json", b"{", 0o600)
+    node.host.disk.install("/run/ovn-offload/roce-qos.json", b"{", 0o600)
     node.emit()
     assert "/run/ovn-offload/roce-qos.json" in node.findings()
 
@@ -142,21 +142,21 @@ def test_a_malformed_file_is_a_warning(node: Node) -> None:
 # Reboots.
 
 
-def test_the_wish_is_handed_to_sriov_switchdev_when_that_asks_for_reboots(node: Node) -> None:
+def test_the_request_is_passed_to_sriov_switchdev_if_that_charm_requests_reboots(node: Node) -> None:
     node.hand_over("sriov-switchdev", owner="sriov-switchdev", vfs={PF0: 8})
     status = node.deploy(reboot_owner="sriov-switchdev", reboot_policy="always", reboot_settle=0)
     assert node.reboots_asked == 0
     assert status.name == "waiting"
     assert "sriov-switchdev asks for it" in status.message
-    given = json.loads(node.host.read("/run/ovn-offload/nic-firmware.json"))
+    given = json.loads(node.host.files.read("/run/ovn-offload/nic-firmware.json"))
     assert given["reboot_owner"] == "sriov-switchdev"
     assert given["reboot"]["ready"] is True
     assert given["reboot"]["reasons"][0].startswith("3b:00: 3 parameters (")
     assert node.boot().name == "active"
-    assert json.loads(node.host.read("/run/ovn-offload/nic-firmware.json"))["reboot"] is None
+    assert json.loads(node.host.files.read("/run/ovn-offload/nic-firmware.json"))["reboot"] is None
 
 
-def test_one_reboot_waits_until_the_other_charms_have_spoken(node: Node) -> None:
+def test_the_reboot_waits_until_the_other_charms_have_stated_their_needs(node: Node) -> None:
     node.beside("sriov-switchdev")
     node.deploy(reboot_policy="always")
     assert node.reboots_asked == 0
@@ -167,15 +167,15 @@ def test_one_reboot_waits_until_the_other_charms_have_spoken(node: Node) -> None
     assert node.next_boot("NUM_OF_VFS") == 16
 
 
-def test_another_charms_reboot_is_asked_for(node: Node) -> None:
+def test_another_charms_reboot_is_requested(node: Node) -> None:
     rdg(node.host)
-    wish = {"reasons": ["3b:00 to 8+8 VFs and VF-LAG"], "since": 1, "ready": True}
-    node.hand_over("sriov-switchdev", reboot=wish)
+    request = {"reasons": ["3b:00 to 8+8 VFs and VF-LAG"], "since": 1, "ready": True}
+    node.hand_over("sriov-switchdev", reboot=request)
     node.deploy(reboot_policy="always")
     assert node.reboots_asked == 1
 
 
-def test_a_reboot_that_did_not_apply_is_terminal_and_names_the_power_cycle(node: Node) -> None:
+def test_after_a_reboot_that_did_not_apply_the_values_the_status_names_the_power_cycle(node: Node) -> None:
     node.deploy(reboot_policy="always", reboot_settle=0)
     assert node.reboots_asked == 1
     node.host.cards[0].stuck = True
@@ -189,7 +189,7 @@ def test_a_reboot_that_did_not_apply_is_terminal_and_names_the_power_cycle(node:
     assert node.reboots_asked == 1, "never a second automatic reboot"
     node.host.cards[0].stuck = False
     assert node.boot().name == "active"
-    assert not node.host.files.exists("/var/lib/ovn-offload/nic-firmware.json")
+    assert not node.host.disk.exists("/var/lib/ovn-offload/nic-firmware.json")
 
 
 def test_the_loop_breaker_works_for_the_other_owner_too(node: Node) -> None:
@@ -199,29 +199,31 @@ def test_the_loop_breaker_works_for_the_other_owner_too(node: Node) -> None:
     node.host.reboot()
     node.hand_over("sriov-switchdev", owner="sriov-switchdev")
     assert node.emit("start").name == "blocked"
-    assert json.loads(node.host.read("/run/ovn-offload/nic-firmware.json"))["reboot"] is None
+    assert json.loads(node.host.files.read("/run/ovn-offload/nic-firmware.json"))["reboot"] is None
 
 
-def test_what_another_charm_wanted_gets_no_second_reboot_while_that_charm_is_silent(node: Node) -> None:
-    wish = {PF0: {"CNP_DSCP_P1": 26}}
-    node.hand_over("roce-qos", parameters=wish)
+def test_another_charms_request_gets_no_second_reboot_while_that_charm_is_silent(node: Node) -> None:
+    request = {PF0: {"CNP_DSCP_P1": 26}}
+    node.hand_over("roce-qos", parameters=request)
     node.deploy(reboot_policy="always", reboot_settle=0)
     node.host.reboot()
     node.host.cards[0].settings["CNP_DSCP_P1"].current = 48
     node.emit("start")
-    node.hand_over("roce-qos", parameters=wish)
+    node.hand_over("roce-qos", parameters=request)
     assert node.emit("update_status").name == "blocked"
     assert "a restart of the host did not apply it: CNP_DSCP_P1 (now 48, then 26)" in node.findings()
     assert node.reboots_asked == 1
 
 
-def test_what_nobody_wants_any_more_is_forgotten_once_all_have_spoken(node: Node) -> None:
+def test_values_that_no_charm_requests_any_more_are_forgotten(
+    node: Node,
+) -> None:
     node.hand_over("roce-qos", parameters={PF0: {"CNP_DSCP_P1": 26}})
     rdg(node.host)
     node.emit()
     node.hand_over("roce-qos")
     node.emit()
-    assert not node.host.files.exists("/var/lib/ovn-offload/nic-firmware.json")
+    assert not node.host.disk.exists("/var/lib/ovn-offload/nic-firmware.json")
 
 
 def test_a_port_that_cannot_be_read_for_a_while_gets_no_second_reboot(node: Node) -> None:
@@ -235,7 +237,7 @@ def test_a_port_that_cannot_be_read_for_a_while_gets_no_second_reboot(node: Node
     assert node.reboots_asked == 1
 
 
-def test_please_power_cycle_asks_for_no_reboot(node: Node) -> None:
+def test_no_reboot_is_requested_if_mstconfig_requires_a_power_cycle(node: Node) -> None:
     node.host.cards[0].stuck = True
     status = node.deploy(reboot_policy="always")
     assert node.reboots_asked == 0
@@ -243,7 +245,7 @@ def test_please_power_cycle_asks_for_no_reboot(node: Node) -> None:
     assert "the firmware says that a warm reboot does not apply it" in node.findings()
 
 
-def test_a_new_value_after_a_reboot_in_vain_gets_its_own_reboot(node: Node) -> None:
+def test_a_new_value_after_a_reboot_without_effect_gets_its_own_reboot(node: Node) -> None:
     node.deploy(reboot_policy="always", reboot_settle=0)
     node.host.reboot()
     node.host.cards[0].settings["NUM_VF_MSIX"].current = 11
@@ -252,13 +254,11 @@ def test_a_new_value_after_a_reboot_in_vain_gets_its_own_reboot(node: Node) -> N
     assert "NUM_VF_MSIX" in node.action("plan")["plan"]
 
 
-def test_removal_takes_its_files_away_and_leaves_the_firmware(node: Node) -> None:
+def test_removal_deletes_its_files_and_leaves_the_firmware(node: Node) -> None:
     node.deploy()
     node.emit("stop")
-    assert not [
-        path for path in node.host.files.content if "nic-firmware" in path and path.startswith("/run")
-    ]
-    assert not node.host.files.exists("/var/lib/ovn-offload/nic-firmware.json")
+    assert not [path for path in node.host.disk.content if "nic-firmware" in path and path.startswith("/run")]
+    assert not node.host.disk.exists("/var/lib/ovn-offload/nic-firmware.json")
     assert node.mst() == []
     assert node.next_boot("NUM_OF_VFS") == 8
 
@@ -271,7 +271,7 @@ def test_a_removal_is_complete_where_juju_has_closed_the_session(
     with pytest.raises(SystemExit) as ended:
         node.emit("stop")
     assert ended.value.code == 0
-    left = [path for path in node.host.files.content if "nic-firmware" in path and "/juju/" not in path]
+    left = [path for path in node.host.disk.content if "nic-firmware" in path and "/juju/" not in path]
     assert left == []
     assert "removed; the firmware keeps its parameters" in capsys.readouterr().err
 
@@ -279,7 +279,7 @@ def test_a_removal_is_complete_where_juju_has_closed_the_session(
 def test_a_wake_up_service_that_gave_up_shows_in_status_and_verify(node: Node) -> None:
     rdg(node.host)
     node.deploy()
-    node.host.files.install("/run/ovn-offload/nic-firmware.dispatch-failed", b"ERROR no socket\n", 0o600)
+    node.host.disk.install("/run/ovn-offload/nic-firmware.dispatch-failed", b"ERROR no socket\n", 0o600)
     said = "the service that wakes this unit: gave up after 20 attempts: ERROR no socket"
     assert said in node.emit("update_status").message
     assert "gave up after 20 attempts: ERROR no socket" in node.findings()

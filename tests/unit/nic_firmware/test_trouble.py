@@ -6,12 +6,12 @@ import sys
 from types import ModuleType
 
 import pytest
-from changes import ResetFirmware
 from converge import StepError
-from hostnic.mstdatabase import Database
+from hostnic.firmware.mstdatabase import Database
 from hostnic.process import CommandError, failure
 from hostnic.testing import FakeHost
-from hostnic.testing.mst import FakeParameter
+from hostnic.testing.nic.mst import FakeParameter
+from reset import ResetFirmware
 from unit.nic_firmware.node import PF0, PF1, Node, machine, nics, rdg
 
 SAID = {
@@ -19,7 +19,7 @@ SAID = {
     "-E- Failed to identify the device": "mstflint does not know this device",
     "-E- Unsupported device": "mstflint does not know this device",
     "-E- Device in Livefish mode is not supported": "the NIC is in livefish mode",
-    "-E- Device doesn't support any configuration changes.": "its firmware lets nobody change parameters",
+    "-E- Device doesn't support any configuration changes.": "its firmware does not let parameters change",
     "write counter to semaphore: Permission denied": "another tool holds the NIC's semaphore",
     "-E- The Rule TLV configuration nv_x is not supported by FW": "update the firmware",
     "-E- Something quite new": "mstconfig: Something quite new",
@@ -27,7 +27,7 @@ SAID = {
 
 
 @pytest.mark.parametrize("said", SAID)
-def test_what_mstconfig_says_is_a_sentence_and_a_remedy(node: Node, said: str) -> None:
+def test_an_error_of_mstconfig_becomes_a_sentence_and_a_remedy(node: Node, said: str) -> None:
     node.host.answers[("mstconfig",)] = failure(["mstconfig"], 3, f"{said}\n", "")
     status = node.emit()
     assert status.name == "blocked"
@@ -48,7 +48,7 @@ class Apt:
     def install(self, packages: list[str], fatal: bool = False) -> None:
         self.asked.append(f"install {' '.join(packages)}")
         if self.lists:
-            self.host.files.install("/usr/bin/mstconfig", b"", 0o755)
+            self.host.disk.install("/usr/bin/mstconfig", b"", 0o755)
             self.host.answers.clear()
 
 
@@ -58,7 +58,7 @@ def apt(node: Node, monkeypatch: pytest.MonkeyPatch) -> Apt:
     apt, module = Apt(node.host), ModuleType("charmhelpers.fetch")
     vars(module).update(apt_update=apt.update, apt_install=apt.install)
     monkeypatch.setitem(sys.modules, "charmhelpers.fetch", module)
-    node.host.files.remove("/usr/bin/mstconfig")
+    node.host.disk.remove("/usr/bin/mstconfig")
     node.host.answers[("mstconfig",)] = CommandError(["mstconfig"], "mstconfig is not installed")
     return apt
 
@@ -90,12 +90,12 @@ def test_secure_boot_is_named_when_something_must_change(node: Node) -> None:
     assert "mstflint-dkms" in node.findings()
 
 
-def test_under_secure_boot_a_nic_that_offers_enough_vfs_carries_on(node: Node) -> None:
+def test_under_secure_boot_a_nic_that_offers_enough_vfs_is_not_blocked(node: Node) -> None:
     rdg(node.host)
     node.host.locked_down = True
     status = node.emit()
     assert status.name == "active"
-    assert "it offers 8 VFs, and the rest is taken as it is" in node.findings()
+    assert "it offers 8 VFs, and the other parameters are not checked" in node.findings()
 
 
 def dpu(node: Node) -> None:
@@ -112,7 +112,7 @@ def test_a_bluefield_in_dpu_mode_is_left_alone(node: Node) -> None:
     assert node.mst() == []
 
 
-def test_a_bluefield_in_dpu_mode_that_is_right_carries_on(node: Node) -> None:
+def test_a_bluefield_in_dpu_mode_with_the_right_values_is_not_blocked(node: Node) -> None:
     rdg(node.host)
     dpu(node)
     assert node.emit().name == "active"
@@ -135,12 +135,12 @@ def test_a_bluefield_is_never_reset_to_defaults(node: Node) -> None:
         ({"parameters": "SRIOV_EN=0"}, "NUM_OF_VFS=8 (option num-vfs) and SRIOV_EN=0 (option parameters)"),
         (
             {"profile": "", "parameters": "MAX_ACC_OUT_READ=44"},
-            "set ADVANCED_PCI_SETTINGS=1 too, which shows it",
+            "also set ADVANCED_PCI_SETTINGS=1, which makes the firmware offer it",
         ),
         ({"devices": "enp1s0f0 bond7"}, "matches no device on this host (enp1s0f0 bond7)"),
     ],
 )
-def test_what_does_not_go_together_blocks_before_any_write(node: Node, options: dict, says: str) -> None:
+def test_contradicting_settings_block_before_any_write(node: Node, options: dict, says: str) -> None:
     assert node.configure(**options).emit().name == "blocked"
     assert says in node.findings()
     assert node.mst() == []
@@ -169,7 +169,7 @@ def test_a_profiles_parameter_that_the_firmware_lacks_is_a_warning(node: Node) -
 
 
 @pytest.mark.parametrize("parameters", ["", "LINK_TYPE_P1=ETH LINK_TYPE_P2=ETH"])
-def test_a_nic_without_link_type_is_ethernet_only_and_no_word_is_lost(node: Node, parameters: str) -> None:
+def test_a_nic_without_link_type_is_ethernet_only_and_gives_no_finding(node: Node, parameters: str) -> None:
     for name in ("LINK_TYPE_P1", "LINK_TYPE_P2"):
         node.host.cards[0].lacks.add(name)
         del node.host.cards[0].settings[name]
@@ -213,7 +213,7 @@ def test_a_failure_between_the_two_calls_leaves_the_first_one_set_and_asks_for_n
     assert node.reboots_asked == 1
 
 
-def test_a_value_that_reads_back_otherwise_is_named(node: Node) -> None:
+def test_a_value_that_reads_back_differently_is_reported(node: Node) -> None:
     node.host.answers[("mstconfig", "-d", PF0, "-y", "set")] = "Applying... Done!\n"
     assert node.emit().name == "blocked"
     assert "read back otherwise than they were set" in node.log
@@ -221,9 +221,9 @@ def test_a_value_that_reads_back_otherwise_is_named(node: Node) -> None:
 
 def test_a_record_that_cannot_be_read_counts_as_none(node: Node) -> None:
     for text in (b"{", b"[]", b'{"version": 9}', b'{"version": 1, "waiting": 3, "burns": {}}'):
-        node.host.files.install("/var/lib/ovn-offload/nic-firmware.json", text, 0o600)
+        node.host.disk.install("/var/lib/ovn-offload/nic-firmware.json", text, 0o600)
         assert node.emit().name == "blocked"
-        assert json.loads(node.host.read("/var/lib/ovn-offload/nic-firmware.json"))["version"] == 1
+        assert json.loads(node.host.files.read("/var/lib/ovn-offload/nic-firmware.json"))["version"] == 1
 
 
 def test_a_host_without_a_nic_says_so(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -242,7 +242,7 @@ def test_a_function_that_cannot_be_read_is_one_finding(
     assert node.next_boot("NUM_OF_VFS", "0000:5e:00.1") == 8
 
 
-def test_names_of_other_hosts_are_passed_over(node: Node) -> None:
+def test_names_that_match_no_device_here_are_skipped(node: Node) -> None:
     node.configure(devices=f"enp1s0f0 {PF1}").emit()
     assert node.next_boot("NUM_OF_VFS") == 8
     assert "not on this host: enp1s0f0" in node.findings()
@@ -251,9 +251,7 @@ def test_names_of_other_hosts_are_passed_over(node: Node) -> None:
 # Activation by reset.
 
 
-def test_a_nic_that_nobody_uses_is_reset_in_place(
-    database: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unused_nic_is_reset_in_place(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     node = Node(machine(bonded=False), database, monkeypatch)
     status = node.deploy(activation="reset")
     assert status.name == "active"
@@ -277,7 +275,7 @@ STANDS = {
     "a VLAN": lambda host, netdev: host.network.uppers.update({"storage": netdev}),
     "an address": lambda host, netdev: host.network.addresses.update({netdev: ["192.168.25.7"]}),
     "an IPv6 address": lambda host, netdev: host.network.addresses.update({netdev: ["2001:db8::7"]}),
-    "a route": lambda host, netdev: host.files.install("/proc/net/ipv6_route", route(netdev).encode(), 0o444),
+    "a route": lambda host, netdev: host.disk.install("/proc/net/ipv6_route", route(netdev).encode(), 0o444),
 }
 SAYS = {
     "a VLAN": "no reset: enp59s0f1np1 carries storage",
@@ -306,7 +304,7 @@ def test_an_address_that_comes_after_the_plan_stops_the_reset() -> None:
     assert host.spawned == []
 
 
-def test_what_stands_on_a_port_is_looked_at_only_before_a_reset(
+def test_the_hosts_use_of_a_port_is_read_only_before_a_reset(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     node = Node(machine(bonded=False), database, monkeypatch)

@@ -11,7 +11,7 @@ import files
 import ops
 import pytest
 import yaml
-from hostnic import lldp
+from hostnic.ops import lldp
 from hostnic.testing import FakeHost, card
 from ops import testing
 
@@ -31,12 +31,12 @@ def compute_node(driver: str = "mlx5_core", **arguments: Any) -> FakeHost:
     nic = card(driver=driver)
     nic.rdma = driver == "mlx5_core"
     host = FakeHost([nic], **arguments)
-    host.files.install("/proc/net/route", ROUTES.encode(), 0o444)
-    host.files.install("/proc/sys/kernel/hostname", b"node1\n", 0o444)
-    for link in host.links():
+    host.disk.install("/proc/net/route", ROUTES.encode(), 0o444)
+    host.disk.install("/proc/sys/kernel/hostname", b"node1\n", 0o444)
+    for link in host.links.all():
         told = f"NETWORK_FILE=/run/systemd/network/10-netplan-{link.name}.network\n".encode()
-        host.files.install(f"{lldp.LINKS}/{link.ifindex}", told, 0o644)
-    host.files.directories.add(lldp.FRAMES)
+        host.disk.install(f"{lldp.LINKS}/{link.ifindex}", told, 0o644)
+    host.disk.directories.add(lldp.FRAMES)
     host.services = {files.BOOT: lambda machine: boot.converge(machine, boot.DEADLINE)}
     return host
 

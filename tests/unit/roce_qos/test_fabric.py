@@ -5,13 +5,14 @@ import json
 import struct
 from typing import Any
 
-import desired
+import bootfile
 import fabric
 import pytest
 from charmkit.fabric import Host, Mtu, Neighbour, Policy, Vlan
-from charmkit.fabric_qos import STRICT, Marking, Qos
-from hostnic import handover, lldp
+from charmkit.qos import STRICT, Marking, Qos
+from hostnic import handover
 from hostnic.handover import Handover
+from hostnic.ops import lldp
 from hypothesis import given
 from hypothesis import strategies as st
 from unit.roce_qos.node import P0, P1, PF0, PF1, Node, compute_node, nic
@@ -27,9 +28,9 @@ def tlv(kind: int, value: bytes) -> bytes:
 
 def plug_in(node: Node, netdev: str, port: str) -> None:
     """networkd has heard the switch at the other end of the cable."""
-    index = next(link.ifindex for link in node.host.links() if link.name == netdev)
+    index = next(link.ifindex for link in node.host.links.all() if link.name == netdev)
     frame = bytes(14) + tlv(1, b"\x04" + MAC) + tlv(2, b"\x05" + port.encode()) + tlv(5, b"leaf0-0")
-    node.host.files.install(f"{lldp.FRAMES}/{index}", struct.pack("<Q", len(frame)) + frame, 0o644)
+    node.host.disk.install(f"{lldp.FRAMES}/{index}", struct.pack("<Q", len(frame)) + frame, 0o644)
 
 
 def test_a_host_that_follows_the_policy(node: Node) -> None:
@@ -86,7 +87,7 @@ def test_a_fabric_that_has_said_nothing_yet_is_told_all_the_same(converged: Node
     assert Host.from_json(converged.published()).ports
 
 
-def test_a_port_with_settings_that_have_no_words_has_none(converged: Node) -> None:
+def test_a_port_with_settings_outside_the_scheme_publishes_no_qos(converged: Node) -> None:
     converged.host.port(P1).dcb.driver_restarts()
     converged.host.port(P1).dcb.refuses = True
     converged.relate(POLICY.to_json()).emit("relation_changed", converged.fabric)
@@ -95,14 +96,14 @@ def test_a_port_with_settings_that_have_no_words_has_none(converged: Node) -> No
     assert second.qos is None
 
 
-def test_under_trust_pcp_the_tag_decides_and_the_marks_stand_for_themselves(converged: Node) -> None:
+def test_under_trust_pcp_the_tag_decides_and_the_marks_are_as_configured(converged: Node) -> None:
     converged.configure(trust_state="pcp").relate(POLICY.to_json())
     converged.emit("relation_changed", converged.fabric)
     found = Host.from_json(converged.published()).ports[0].qos
     assert found is not None
     assert (found.trust, found.roce) == ("pcp", QOS.roce)
     # The option has a new name; what other charms and the boot unit of 1.0.0 read has not.
-    boot_file = json.loads(converged.host.files.read(desired.PATH))
+    boot_file = json.loads(converged.host.disk.read(bootfile.PATH))
     published = json.loads(converged.published())
     assert [boot_file["qos"]["trust"], published["ports"][0]["qos"]["trust"]] == ["pcp", "pcp"]
 
@@ -110,8 +111,8 @@ def test_under_trust_pcp_the_tag_decides_and_the_marks_stand_for_themselves(conv
 @given(st.text(max_size=200))
 def test_any_route_table_is_read(text: str) -> None:
     host = compute_node()
-    host.files.install("/proc/net/route", f"Iface\n{text}".encode(errors="replace"), 0o444)
-    from observe import Observed
+    host.disk.install("/proc/net/route", f"Iface\n{text}".encode(errors="replace"), 0o444)
+    from observed import Observed
 
     for vlan in fabric.vlans(host, Observed()):
         assert vlan.subnets
@@ -121,7 +122,7 @@ def test_any_route_table_is_read(text: str) -> None:
 
 
 def requests(node: Node) -> dict[str, Any]:
-    return json.loads(node.host.files.read(handover.path_of("roce-qos")))
+    return json.loads(node.host.disk.read(handover.path_of("roce-qos")))
 
 
 def test_nic_firmware_is_told_what_to_keep(converged: Node) -> None:
@@ -137,7 +138,7 @@ def test_nic_firmware_is_told_what_to_keep(converged: Node) -> None:
     assert "ROCE_CC_PRIO_MASK_P1" not in requests(converged)["parameters"][PF0]
 
 
-def test_a_dcbx_that_the_firmware_keeps_is_a_wish(node: Node) -> None:
+def test_a_dcbx_that_the_firmware_controls_is_requested_from_nic_firmware(node: Node) -> None:
     for name in (P0, P1):
         node.host.port(name).dcb.dcbx = 0x0C
         node.host.port(name).dcb.firmware_agent = True
@@ -153,8 +154,8 @@ def test_only_connectx_has_such_parameters(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.parametrize("owner", ["nic-firmware", "sriov-switchdev"])
-def test_the_reboot_owner_is_whom_the_others_name(node: Node, owner: str) -> None:
-    node.host.files.directories.add("/var/lib/juju/agents/unit-nic-firmware-0")
+def test_the_reboot_owner_is_the_one_that_the_others_name(node: Node, owner: str) -> None:
+    node.host.disk.directories.add("/var/lib/juju/agents/unit-nic-firmware-0")
     handover.publish(node.host, Handover("nic-firmware", "nic-firmware/0", owner))
     node.emit()
     assert requests(node)["reboot_owner"] == owner
@@ -162,7 +163,7 @@ def test_the_reboot_owner_is_whom_the_others_name(node: Node, owner: str) -> Non
 
 def test_the_hand_over_goes_with_the_unit(converged: Node) -> None:
     converged.emit("stop")
-    assert not converged.host.files.exists(handover.path_of("roce-qos"))
+    assert not converged.host.disk.exists(handover.path_of("roce-qos"))
 
 
 def test_congestion_control_is_set_at_run_time_where_the_kernel_lets_it(converged: Node) -> None:
@@ -195,7 +196,7 @@ def test_what_reaches_no_nic_is_a_warning_with_its_option(converged: Node) -> No
 
 
 def test_nic_firmware_on_the_machine_takes_it(converged: Node) -> None:
-    converged.host.files.directories.add("/var/lib/juju/agents/unit-nic-firmware-0")
+    converged.host.disk.directories.add("/var/lib/juju/agents/unit-nic-firmware-0")
     handover.publish(converged.host, Handover("nic-firmware", "nic-firmware/0", "sriov-switchdev"))
     assert converged.configure(**ALL_THREE).emit().message == ""
 
@@ -204,7 +205,7 @@ def test_what_is_set_at_run_time_needs_nobody_else(converged: Node) -> None:
     converged.host.rdma.cc.update({(PF0, "np_cnp_dscp"): 48, (PF0, "np_cnp_prio"): 6})
     for point in ("rp", "np"):
         path = f"/sys/class/net/{P0}/ecn/roce_{point}/enable/3"
-        converged.host.files.install(path, b"0\n", 0o644)
+        converged.host.disk.install(path, b"0\n", 0o644)
     assert converged.configure(**ALL_THREE).emit().message == ""
     assert converged.host.rdma.cc[PF0, "np_cnp_dscp"] == 40
 
@@ -212,7 +213,7 @@ def test_what_is_set_at_run_time_needs_nobody_else(converged: Node) -> None:
 def test_a_misspelled_parameter_of_dcqcn_is_a_warning(converged: Node) -> None:
     converged.host.rdma.cc.update({(PF0, name): 0 for name in ("np_cnp_dscp", "np_cnp_prio", "rp_ai_rate")})
     converged.configure(dcqcn="rp_ai_rate=5 rp_ai_rat=7").emit()
-    assert "rp_ai_rat is none of the NICs' parameters  correct the name" in converged.findings()
+    assert "rp_ai_rat is not a parameter of any NIC  correct the name" in converged.findings()
     assert converged.configure(dcqcn="rp_ai_rate=5").emit().message == ""
 
 

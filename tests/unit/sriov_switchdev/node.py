@@ -15,10 +15,8 @@ from config import Options
 from converge import Plan
 from hostnic.system import System
 from hostnic.testing import FakeHost
-from observe import ask_firmware, ask_host, observe
 from ops import testing
-from plan import Policy, plan
-from selection import resolve
+from survey import survey
 
 ROOT = Path(__file__).parents[3]
 METADATA = yaml.safe_load((ROOT / "charms/sriov-switchdev/charmcraft.yaml").read_text())
@@ -32,9 +30,9 @@ ROUTES = (
 def compute_node(**arguments: Any) -> FakeHost:
     """A FakeHost with mstflint, a default route and systemd units that really do what they say."""
     host = FakeHost(**arguments)
-    host.files.install("/usr/bin/mstconfig", b"", 0o755)
-    host.files.install("/proc/net/route", ROUTES.encode(), 0o644)
-    host.files.install("/proc/1/environ", b"HOME=/\0", 0o400)
+    host.disk.install("/usr/bin/mstconfig", b"", 0o755)
+    host.disk.install("/proc/net/route", ROUTES.encode(), 0o644)
+    host.disk.install("/proc/1/environ", b"HOME=/\0", 0o400)
     host.answers[("systemd-run",)] = ""
     host.services = {files.EARLY: boot.early, files.BIND: boot.bind}
     return host
@@ -44,7 +42,7 @@ def declare_bond(host: FakeHost, bond: str = "bond0") -> None:
     """networkd's files as netplan writes them for the members of a bond."""
     for port in host.network.ports():
         text = f"[Match]\nPermanentMACAddress={port.mac}\n\n[Network]\nLinkLocalAddressing=no\nBond={bond}\n"
-        host.files.install(f"/etc/systemd/network/10-netplan-{port.netdev}.network", text.encode(), 0o644)
+        host.disk.install(f"/etc/systemd/network/10-netplan-{port.netdev}.network", text.encode(), 0o644)
 
 
 class Node:
@@ -111,10 +109,7 @@ class Node:
         """What the charm would do now, without any hook."""
         given = {name.replace("-", "_"): value for name, value in self.state.config.items()}
         options = Options(**given)
-        observed = observe(self.host)
-        wanted, findings = resolve(options, observed)
-        observed = ask_host(self.host, ask_firmware(self.host, observed, wanted), wanted)
-        return plan(wanted, observed, Policy(options.allow_live), findings)
+        return survey(self.host, options, ()).plan
 
     def deploy(self, **options: Any) -> ops.StatusBase:
         """Juju's hooks of a new unit."""

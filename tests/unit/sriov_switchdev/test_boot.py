@@ -8,11 +8,12 @@ import zipfile
 from pathlib import Path
 
 import boot
+import bootfile
 import desired
 import files
 import pytest
 import record
-from hostnic import bootcopy
+from hostnic.boot import bootcopy
 from hostnic.testing import FakeBond, FakeHost, card
 from unit.sriov_switchdev.node import Node, compute_node, nic
 
@@ -184,11 +185,13 @@ def test_a_bond_that_came_while_another_nic_was_changed_is_left_alone(
     )
     late = FakeBond("bond1", members=[port.netdev for port in host.cards[1].ports])
 
+    change = host.devlink.set_eswitch_mode
+
     def set_eswitch_mode(bdf: str, mode: str) -> None:
-        FakeHost.set_eswitch_mode(host, bdf, mode)
+        change(bdf, mode)
         host.network.bonds["bond1"] = late
 
-    monkeypatch.setattr(host, "set_eswitch_mode", set_eswitch_mode)
+    monkeypatch.setattr(host.devlink, "set_eswitch_mode", set_eswitch_mode)
     node.boot()
     assert modes(host) == [("switchdev", 2), ("switchdev", 2), ("legacy", 0), ("legacy", 0)]
     assert "was in bond1 before the boot step ran; nothing was changed" in node.log
@@ -225,9 +228,9 @@ def test_a_boot_step_that_was_cut_off_ends_in_the_fallback(small: Node) -> None:
 
 def half_of_early(host: FakeHost) -> None:
     record.write_boot(host, "early", "running")
-    host.write(f"/sys/bus/pci/devices/{PF0}/sriov_drivers_autoprobe", "0")
-    host.write(f"/sys/bus/pci/devices/{PF0}/sriov_numvfs", "2")
-    host.set_eswitch_mode(PF0, "switchdev")
+    host.files.write(f"/sys/bus/pci/devices/{PF0}/sriov_drivers_autoprobe", "0")
+    host.files.write(f"/sys/bus/pci/devices/{PF0}/sriov_numvfs", "2")
+    host.devlink.set_eswitch_mode(PF0, "switchdev")
     boot.fallback(host)
 
 
@@ -238,14 +241,14 @@ def test_the_fallback_does_nothing_after_a_boot_step_that_ended(small: Node) -> 
     assert small.host.trace == []
 
 
-def test_a_desired_state_that_cannot_be_read_boots_legacy_and_the_next_hook_writes_it_anew(
+def test_an_unreadable_desired_state_boots_legacy_and_the_next_hook_rewrites_it(
     small: Node,
 ) -> None:
-    small.host.files.install(desired.PATH, b'{"version": 1, "ports": 7}', 0o600)
+    small.host.disk.install(desired.PATH, b'{"version": 1, "ports": 7}', 0o600)
     small.boot()
     assert modes(small.host) == [("legacy", 0), ("legacy", 0)]
     assert f"{desired.PATH}: ports: 7 is not allowed; expected a list of ports" in small.log
-    assert desired.from_json(small.host.read(desired.PATH)).ports
+    assert bootfile.from_json(small.host.files.read(desired.PATH)).ports
 
 
 def test_hooks_wait_while_the_boot_units_are_at_work(small: Node) -> None:
@@ -284,7 +287,7 @@ def test_the_archive_is_whole_and_has_nothing_of_juju(tmp_path: Path) -> None:
     names = zipfile.ZipFile(path).namelist()
     assert {"__main__.py", "boot.py", "boot.pyc", "hostnic/machine.py", "pyroute2/__init__.pyc"} <= {*names}
     assert not [name for name in names if name.startswith(("charm", "ops/", "config"))]
-    hostnic = Path(bootcopy.__file__).parent
+    hostnic = Path(bootcopy.__file__).parents[1]
     shipped = {f"hostnic/{path.relative_to(hostnic).as_posix()}" for path in hostnic.rglob("*.py")}
     assert {name for name in shipped - {*names} if not name.startswith("hostnic/testing/")} == set()
     # The system's Python runs it, with nothing of the charm's environment in reach.
@@ -293,8 +296,8 @@ def test_the_archive_is_whole_and_has_nothing_of_juju(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (5, "usage: boot.pyz early|bind|fallback|revert\n")
     script = (
         "import sys; sys.path.insert(0, sys.argv[1]); "
-        "from hostnic.machine import Machine; names = [link.name for link in Machine().links()]; "
-        "from hostnic.netlink import codec; used = codec(); "
+        "from hostnic.machine import Machine; names = [link.name for link in Machine().links.all()]; "
+        "from hostnic.netlink.channel import codec; used = codec(); "
         "print('lo' in names, used.__file__.startswith(sys.argv[1]))"
     )
     done = subprocess.run([*isolated, "-c", script, str(path)], capture_output=True, text=True)

@@ -8,7 +8,7 @@ from types import ModuleType
 
 import files
 import pytest
-from hostnic import bootcopy
+from hostnic.boot import bootcopy
 from hostnic.testing import FakeHost, card
 from ops import testing
 from unit.sriov_switchdev.node import ROUTES, Node, compute_node, nic
@@ -41,7 +41,7 @@ def test_a_new_node_is_prepared_waits_for_approval_reboots_once_and_is_converged
         "(+3 more, see verify)"
     )
     assert state(node.host) == [("legacy", 0, [])] * 2
-    assert set(files.PATHS) <= set(node.host.files.content)
+    assert set(files.PATHS) <= set(node.host.disk.content)
     assert node.action("approve-reboot")["approved"] == "sriov-switchdev/0"
     assert node.reboots_asked == 0, "an action cannot reboot"
     node.emit("update_status")
@@ -54,12 +54,12 @@ def test_a_new_node_is_prepared_waits_for_approval_reboots_once_and_is_converged
 
 
 def test_under_when_idle_a_node_with_an_instance_waits(node: Node) -> None:
-    node.host.files.install("/run/libvirt/qemu/instance-00000007.xml", b"<domstatus/>", 0o600)
+    node.host.disk.install("/run/libvirt/qemu/instance-00000007.xml", b"<domstatus/>", 0o600)
     status = node.deploy(reboot_policy="when-idle")
     assert node.reboots_asked == 0
     assert status.name in ("waiting", "blocked")
     assert "instance-00000007 running" in node.log
-    node.host.files.remove("/run/libvirt/qemu/instance-00000007.xml")
+    node.host.disk.remove("/run/libvirt/qemu/instance-00000007.xml")
     node.emit("update_status")
     assert node.reboots_asked == 1
 
@@ -82,7 +82,7 @@ def test_the_leader_frees_a_lock_whose_holder_never_came_back(node: Node) -> Non
 # Idle hooks.
 
 
-def test_on_a_converged_node_nobody_is_asked_who_uses_its_vfs(converged: Node) -> None:
+def test_a_converged_node_is_not_searched_for_uses_of_its_vfs(converged: Node) -> None:
     converged.host.network.addresses["enp59s0f0v2"] = ["10.10.10.2"]
     assert converged.emit("update_status").name == "active"
     assert converged.host.spawned == []
@@ -119,7 +119,7 @@ def test_a_refresh_with_other_code_replaces_the_boot_copy_and_touches_no_nic(
 
 
 def test_a_file_that_somebody_changed_is_put_right(converged: Node) -> None:
-    converged.host.files.install(files.RULE, b"", 0o644)
+    converged.host.disk.install(files.RULE, b"", 0o644)
     converged.emit("update_status")
     assert converged.writes == [f"install {files.RULE}"]
 
@@ -132,7 +132,7 @@ def adopted(monkeypatch: pytest.MonkeyPatch) -> Node:
     """As the RDG leaves a node: netplan made VFs and switchdev at boot, instances use VFs."""
     host = compute_node()
     text = "network:\n  version: 2\n  ethernets:\n    enp59s0f0np0:\n      virtual-function-count: 8\n"
-    host.files.install("/etc/netplan/150-charm-ovn.yaml", text.encode(), 0o600)
+    host.disk.install("/etc/netplan/150-charm-ovn.yaml", text.encode(), 0o600)
     host.reboot(boot=[netplan_at_boot], after_network=[netplan_rebind])
     host.sleep(10)
     host.start_instance("0000:3b:00.2")
@@ -142,17 +142,17 @@ def adopted(monkeypatch: pytest.MonkeyPatch) -> Node:
 
 def netplan_at_boot(host: FakeHost) -> None:
     for bdf in (PF0, PF1):
-        host.write(f"/sys/bus/pci/devices/{bdf}/sriov_drivers_autoprobe", "0")
-        host.write(f"/sys/bus/pci/devices/{bdf}/sriov_numvfs", "8")
-        host.set_eswitch_mode(bdf, "switchdev")
+        host.files.write(f"/sys/bus/pci/devices/{bdf}/sriov_drivers_autoprobe", "0")
+        host.files.write(f"/sys/bus/pci/devices/{bdf}/sriov_numvfs", "8")
+        host.devlink.set_eswitch_mode(bdf, "switchdev")
 
 
 def netplan_rebind(host: FakeHost) -> None:
     host.sleep(5)
     for port in host.network.ports():
-        host.write(f"/sys/bus/pci/devices/{port.bdf}/sriov_drivers_autoprobe", "1")
+        host.files.write(f"/sys/bus/pci/devices/{port.bdf}/sriov_drivers_autoprobe", "1")
         for vf in port.vfs:
-            host.write("/sys/bus/pci/drivers/mlx5_core/bind", vf.bdf)
+            host.files.write("/sys/bus/pci/drivers/mlx5_core/bind", vf.bdf)
 
 
 def test_adoption_waits_for_ovn_chassis_then_takes_over_without_a_nic_write_or_a_reboot(
@@ -164,20 +164,20 @@ def test_adoption_waits_for_ovn_chassis_then_takes_over_without_a_nic_write_or_a
     assert adopted.deploy(reboot_policy="always", reboot_settle=0).name == "blocked"
     assert "sriov-numvfs=none:0" in adopted.action("verify")["findings"]
     # 2. juju config ovn-chassis sriov-numvfs=none:0
-    adopted.host.files.install("/etc/netplan/150-charm-ovn.yaml", b"# comments only\n", 0o600)
+    adopted.host.disk.install("/etc/netplan/150-charm-ovn.yaml", b"# comments only\n", 0o600)
     # 3. The next hook takes over.
     assert adopted.emit("update_status").name == "active"
     assert nic(adopted.writes) == []
     assert adopted.reboots_asked == 0
     assert state(adopted.host) == before
     # 4. From the next boot on it is this charm that sets VFs.
-    adopted.host.files.remove("/run/libvirt/qemu/instance-0000002a.xml")
+    adopted.host.disk.remove("/run/libvirt/qemu/instance-0000002a.xml")
     assert adopted.boot().name == "active"
     assert state(adopted.host) == [("switchdev", 8, ["mlx5_core"] * 8)] * 2
 
 
 def test_adoption_with_another_number_of_vfs_is_refused_while_one_is_in_use(adopted: Node) -> None:
-    adopted.host.files.install("/etc/netplan/150-charm-ovn.yaml", b"# comments only\n", 0o600)
+    adopted.host.disk.install("/etc/netplan/150-charm-ovn.yaml", b"# comments only\n", 0o600)
     before = state(adopted.host)
     for allow_live in (False, True):
         status = adopted.configure(num_vfs=4, allow_live=allow_live).emit()
@@ -206,7 +206,7 @@ USES: dict[str, tuple[Callable[[FakeHost], object], str]] = {
     "VLAN or macvtap": (lambda host: host.network.uppers.update({"vlan7": "enp59s0f0v2"}), "vlan7"),
     "address": (lambda host: host.network.addresses.update({"enp59s0f0v2": ["10.10.10.2"]}), "10.10.10.2"),
     "route": (
-        lambda host: host.files.install("/proc/net/route", (ROUTES + VF_ROUTE).encode(), 0o644),
+        lambda host: host.disk.install("/proc/net/route", (ROUTES + VF_ROUTE).encode(), 0o644),
         "the route to 10.10.10.0/24",
     ),
 }
@@ -223,9 +223,9 @@ def test_a_resize_is_refused_while_a_vf_is_in_use(converged: Node, use: str, all
     assert "would destroy VFs in use" in status.message
     assert f"VF 0000:3b:00.4 by {user}" in converged.log
     assert converged.writes == [] or nic(converged.writes) == []
-    assert '"num_vfs": 8' in converged.host.read("/etc/ovn-offload/sriov-switchdev.json")
+    assert '"num_vfs": 8' in converged.host.files.read("/etc/ovn-offload/sriov-switchdev.json")
     assert state(converged.host) == before
-    # The word back, and all is well again.
+    # With the option back the unit is active again.
     assert converged.configure(num_vfs=8).emit().name == "active"
 
 
@@ -261,13 +261,13 @@ def test_removal_takes_away_what_was_installed_and_leaves_the_nic(converged: Nod
     assert "the NIC's VFs vanish at the next boot" in status.message
     assert state(converged.host) == before
     assert nic(converged.writes) == []
-    left = [*converged.host.files.content, *converged.host.files.links, *converged.host.files.directories]
+    left = [*converged.host.disk.content, *converged.host.disk.links, *converged.host.disk.directories]
     assert not [path for path in left if "ovn-offload/sriov" in path or "ovn-offload-sriov" in path]
     assert "/etc/ovn-offload/sriov-switchdev.json" not in left
 
 
 def test_a_wake_up_service_that_gave_up_shows_in_status_and_verify(converged: Node) -> None:
-    converged.host.files.install(
+    converged.host.disk.install(
         "/run/ovn-offload/sriov-switchdev.dispatch-failed", b"ERROR no socket\n", 0o600
     )
     said = "the service that wakes this unit: gave up after 20 attempts: ERROR no socket"
@@ -308,7 +308,7 @@ def test_mstflint_is_installed_when_it_is_missing_in_install_and_refresh_only(
 ) -> None:
     node.emit("install")
     assert apt == []
-    node.host.files.remove("/usr/bin/mstconfig")
+    node.host.disk.remove("/usr/bin/mstconfig")
     node.emit("config_changed")
     assert apt == []
     node.emit("install")
@@ -316,7 +316,7 @@ def test_mstflint_is_installed_when_it_is_missing_in_install_and_refresh_only(
 
 
 def test_a_host_without_mstflint_still_converges(node: Node, apt: list[list[str]]) -> None:
-    node.host.files.remove("/usr/bin/mstconfig")
+    node.host.disk.remove("/usr/bin/mstconfig")
     node.emit("install")
     node.emit("upgrade_charm")
     assert "mstflint cannot be installed" in node.log

@@ -11,7 +11,7 @@ import desired
 import files
 import pytest
 import record
-from converge import execute
+from converge.execute import execute
 from hostnic.process import CommandError
 from hostnic.testing import FakeHost, card
 from hostnic.testing.states import free
@@ -46,7 +46,7 @@ STANDS = {
     "nothing": lambda host: None,
     "an address": lambda host: host.network.addresses.update({PORT0: ["10.0.0.7"]}),
     "a VLAN": lambda host: host.network.uppers.update({"storage": PORT0}),
-    "a route": lambda host: host.files.install(
+    "a route": lambda host: host.disk.install(
         "/proc/net/ipv6_route", f"{'0' * 32} 00 {'0' * 32} 00 {'0' * 32} 1 1 0 3 {PORT0}\n".encode(), 0o444
     ),
 }
@@ -94,7 +94,7 @@ def test_a_node_that_no_longer_answers_gets_its_previous_state_back(small: Node)
     assert [port.eswitch_mode for port in small.host.network.ports()] == ["legacy", "legacy"]
     assert [len(port.vfs) for port in small.host.network.ports()] == [0, 0]
     assert small.host.network.bonds["bond0"].members == ["enp59s0f0np0", "enp59s0f1np1"]
-    assert not small.host.files.exists(record.PREVIOUS)
+    assert not small.host.disk.exists(record.PREVIOUS)
 
 
 def test_a_live_change_that_was_undone_is_not_tried_again_in_this_boot(small: Node) -> None:
@@ -119,7 +119,7 @@ def test_a_live_change_that_keeps_failing_is_left_to_a_reboot(small: Node) -> No
     assert "the live change failed 3 times" in small.action("plan")["plan"]
 
 
-def test_nothing_is_cut_when_nobody_could_confirm_it(small: Node) -> None:
+def test_nothing_is_cut_if_no_answer_could_confirm_it(small: Node) -> None:
     small.host.answers[("ping",)] = SILENCE
     status = small.emit("install")
     assert status.name == "blocked"
@@ -138,7 +138,7 @@ def test_the_only_port_that_carries_traffic_is_left_alone_and_the_preview_says_s
     assert nic(small.writes) == []
     preview = small.action("plan")["plan"]
     assert f"{lit} is the only port of bond0 that carries traffic" in preview
-    assert f"mend {dark}, or approve-reboot" in preview
+    assert f"fix {dark}, or approve-reboot" in preview
     # The cable is back.
     small.host.network.unplugged.clear()
     assert small.emit("update_status").name == "active"
@@ -155,7 +155,7 @@ def test_a_port_that_goes_dark_after_the_plan_was_made_keeps_its_neighbour_in_th
 
 
 @pytest.mark.parametrize(("dark", "bounced"), [(0, 0), (1, 1), (None, 1)])
-def test_vf_lag_is_formed_again_by_the_port_that_nobody_misses(
+def test_vf_lag_is_formed_again_by_the_port_without_carrier(
     small: Node, dark: int | None, bounced: int
 ) -> None:
     small.converge(reboot_settle=0)
@@ -180,7 +180,7 @@ def hook_that_dies_before(node: Node, key: str) -> None:
 def test_the_timer_restores_what_a_dead_hook_left(small: Node) -> None:
     """The hook dies between two writes: nothing confirms, nothing cleans up, then the timer runs."""
     hook_that_dies_before(small, "0000:3b:00.1/switchdev")
-    assert json.loads(small.host.read(record.PREVIOUS))["answering"] == ["192.168.25.1"]
+    assert json.loads(small.host.files.read(record.PREVIOUS))["answering"] == ["192.168.25.1"]
     assert small.host.network.bonds["bond0"].members == ["enp59s0f0np0"]
     assert small.host.reachable
     assert boot.revert(small.host) == ()
@@ -192,13 +192,13 @@ def test_the_timer_restores_what_a_dead_hook_left(small: Node) -> None:
 def test_the_hook_after_one_that_died_finishes_and_stops_the_timer(small: Node) -> None:
     hook_that_dies_before(small, "0000:3b:00.1/switchdev")
     assert small.emit("update_status").name == "active"
-    assert not small.host.files.exists(record.PREVIOUS)
+    assert not small.host.disk.exists(record.PREVIOUS)
 
 
-def test_without_allow_live_a_stray_port_returns_to_its_bond(small: Node) -> None:
+def test_without_allow_live_a_detached_port_returns_to_its_bond(small: Node) -> None:
     small.configure(allow_live=False, reboot_policy="manual")
     small.emit("install")
-    small.host.set_master("enp59s0f1np1", None)
+    small.host.links.set_master("enp59s0f1np1", None)
     small.emit("update_status")
     assert nic(small.writes) == ["set_master enp59s0f1np1 bond0"]
 
@@ -206,8 +206,8 @@ def test_without_allow_live_a_stray_port_returns_to_its_bond(small: Node) -> Non
 def test_a_port_that_the_network_configuration_took_out_of_the_bond_stays_out(small: Node) -> None:
     small.configure(allow_live=False)
     small.emit("install")
-    small.host.set_master("enp59s0f1np1", None)
-    small.host.files.remove("/etc/systemd/network/10-netplan-enp59s0f1np1.network")
+    small.host.links.set_master("enp59s0f1np1", None)
+    small.host.disk.remove("/etc/systemd/network/10-netplan-enp59s0f1np1.network")
     small.emit("update_status")
     assert nic(small.writes) == []
 
@@ -231,7 +231,7 @@ def test_a_charm_that_is_removed_undoes_an_unconfirmed_change_first(small: Node)
     stopped = small.writes.index("run systemctl stop ovn-offload-sriov-revert.timer")
     assert stopped < small.writes.index("remove /usr/lib/ovn-offload/sriov-switchdev/boot.pyz")
     assert small.host.network.bonds["bond0"].members == [PORT0, PORT1]
-    assert not small.host.files.exists(record.DIRECTORY)
+    assert not small.host.disk.exists(record.DIRECTORY)
 
 
 def test_what_could_not_be_undone_at_removal_is_left_to_the_timer(small: Node) -> None:
@@ -239,8 +239,8 @@ def test_what_could_not_be_undone_at_removal_is_left_to_the_timer(small: Node) -
     small.host.fail("set_master", f"{PORT1} bond0", REFUSED)
     small.emit("stop")
     assert "is not undone, its timer tries again: bond0 does not take enp59s0f1np1" in small.log
-    assert small.host.files.exists(files.COPY.path)
-    assert not small.host.files.exists(desired.PATH)
+    assert small.host.disk.exists(files.COPY.path)
+    assert not small.host.disk.exists(desired.PATH)
     assert boot.revert(small.host) == ()
     assert small.host.network.bonds["bond0"].members == [PORT0, PORT1]
 
@@ -254,8 +254,8 @@ def test_a_removal_is_complete_where_juju_has_closed_the_session(
     with pytest.raises(SystemExit) as ended:
         small.emit("stop")
     assert ended.value.code == 0
-    assert not small.host.files.exists(desired.PATH)
-    assert not small.host.files.exists("/etc/systemd/system/ovn-offload-sriov-early.service")
+    assert not small.host.disk.exists(desired.PATH)
+    assert not small.host.disk.exists("/etc/systemd/system/ovn-offload-sriov-early.service")
     said = capsys.readouterr().err
     assert "is not undone, its timer tries again: bond0 does not take enp59s0f1np1" in said
     assert "the NIC's VFs vanish at the next boot" in said

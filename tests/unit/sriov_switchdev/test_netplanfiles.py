@@ -10,7 +10,8 @@ from hostnic.testing import FakeHost
 from hypothesis import given
 from hypothesis import strategies as st
 from lab.rack import byhand
-from netplanfiles import OVN_CHASSIS_FILE, Writer
+from netplanfiles import OVN_CHASSIS_FILE
+from observed import Writer
 
 SITE = "/etc/netplan/60-site.yaml"
 COUNT, MODE, REBIND, LINK = netplanfiles.KEYS
@@ -19,7 +20,7 @@ COUNT, MODE, REBIND, LINK = netplanfiles.KEYS
 def host_with(*files: tuple[str, bytes | str]) -> FakeHost:
     host = FakeHost()
     for path, content in files:
-        host.files.install(path, content if isinstance(content, bytes) else content.encode(), 0o600)
+        host.disk.install(path, content if isinstance(content, bytes) else content.encode(), 0o600)
     return host
 
 
@@ -118,7 +119,7 @@ HARMLESS = {
 
 
 @pytest.mark.parametrize("what", HARMLESS)
-def test_a_file_that_sets_neither_is_no_writer(what: str) -> None:
+def test_a_file_that_sets_neither_vfs_nor_modes_is_not_reported(what: str) -> None:
     assert keys_of(HARMLESS[what]) is None
 
 
@@ -200,7 +201,7 @@ def test_a_file_that_is_no_yaml_and_may_set_vfs_blocks(what: str) -> None:
     assert "\n" not in finding.what
 
 
-def test_a_file_that_is_no_yaml_and_has_none_of_the_words_is_netplans_own_trouble() -> None:
+def test_invalid_yaml_without_any_of_the_keys_is_not_reported() -> None:
     assert keys_of("network: {ethernets: {") is None
 
 
@@ -221,7 +222,7 @@ def test_what_the_kernel_does_not_give_blocks_and_the_others_are_read(verb: str,
     assert "Input/output error" in finding.what
 
 
-def test_a_file_that_goes_meanwhile_is_passed_over() -> None:
+def test_a_file_that_disappears_meanwhile_is_skipped() -> None:
     host = host_with((SITE, BLOCK))
     host.fail("read", SITE, FileNotFoundError(errno.ENOENT, "No such file or directory"))
     assert netplanfiles.second_writers(host) == ((), ())

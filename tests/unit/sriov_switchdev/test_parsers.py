@@ -5,6 +5,7 @@ import json
 import string
 from typing import Any
 
+import bootfile
 import desired
 import pytest
 import record
@@ -15,8 +16,8 @@ from hostnic.testing import FakeHost, card
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from observe import observe
-from plan import Policy, plan
 from selection import resolve
+from survey import plan_host
 from unit.sriov_switchdev.node import compute_node
 
 NAMES = st.text(string.ascii_lowercase + string.digits + "_.-", min_size=1, max_size=15)
@@ -40,13 +41,13 @@ JSON: st.SearchStrategy[Any] = st.recursive(
 
 @given(DESIRED)
 def test_a_desired_state_survives_its_file(wanted: Desired) -> None:
-    assert desired.from_json(wanted.to_json()) == wanted
+    assert bootfile.from_json(wanted.to_json()) == wanted
 
 
 @given(st.text() | JSON.map(json.dumps))
 def test_any_other_text_is_refused_in_one_sentence(text: str) -> None:
     with pytest.raises(ValueError, match=r"^[^\n]+$"):
-        desired.from_json(text)
+        bootfile.from_json(text)
 
 
 @given(DESIRED.filter(lambda wanted: bool(wanted.ports)), st.data())
@@ -57,37 +58,37 @@ def test_a_field_of_another_type_is_refused_or_changes_nothing_else(
     target = data.draw(st.sampled_from([content, content["ports"][0]]))
     target[data.draw(st.sampled_from(sorted(target)))] = data.draw(JSON)
     try:
-        read = desired.from_json(json.dumps(content))
+        read = bootfile.from_json(json.dumps(content))
     except ValueError as error:
         assert "\n" not in str(error)
     else:
-        assert desired.from_json(read.to_json()) == read
+        assert bootfile.from_json(read.to_json()) == read
 
 
-def test_a_field_of_a_later_revision_is_passed_over() -> None:
+def test_a_field_of_a_later_revision_is_ignored() -> None:
     content = json.loads(Desired((Port("0000:3b:00.0", "p0", 8),)).to_json())
     content["later"] = content["ports"][0]["later"] = True
-    assert desired.from_json(json.dumps(content)).ports[0].num_vfs == 8
+    assert bootfile.from_json(json.dumps(content)).ports[0].num_vfs == 8
 
 
 @pytest.mark.parametrize("bdf", ["10000:01:00.0", "ffffffff:ff:1f.7"])
 def test_a_pci_domain_of_more_than_four_digits_survives_its_file(bdf: str) -> None:
     wanted = Desired((Port(bdf, "p0", 8),))
-    assert desired.from_json(wanted.to_json()) == wanted
+    assert bootfile.from_json(wanted.to_json()) == wanted
 
 
 def test_deep_nesting_is_refused() -> None:
     with pytest.raises(ValueError, match=r"^the document: .* expected JSON that is nested less deeply$"):
-        desired.from_json("[" * 60_000)
+        bootfile.from_json("[" * 60_000)
     with pytest.raises(ValueError, match=r"^the document: .* expected at most 65536 characters"):
-        desired.from_json("[" * 100_000)
+        bootfile.from_json("[" * 100_000)
 
 
 def test_a_name_that_cannot_be_printed_is_refused() -> None:
     content = json.loads(Desired((Port("0000:3b:00.0", "p0", 8),)).to_json())
     content["ports"][0]["netdev"] = "p\ud800"
     with pytest.raises(ValueError, match=r"^ports\[0\]\.netdev: 'p\\ud800' is not allowed"):
-        desired.from_json(json.dumps(content))
+        bootfile.from_json(json.dumps(content))
 
 
 @given(st.text() | JSON.map(json.dumps))
@@ -95,7 +96,7 @@ def test_a_name_that_cannot_be_printed_is_refused() -> None:
 @settings(max_examples=60)
 def test_any_boot_record_is_read_or_named(text: str) -> None:
     host = FakeHost()
-    host.files.install(record.BOOT, text.encode("utf-8", "replace"), 0o600)
+    host.disk.install(record.BOOT, text.encode("utf-8", "replace"), 0o600)
     read = record.read_boot(host)
     assert all("\n" not in trouble.what for trouble in read.troubles)
     read.unfinished(host.now())
@@ -106,7 +107,7 @@ def test_any_boot_record_is_read_or_named(text: str) -> None:
 @settings(max_examples=60)
 def test_any_live_record_is_read_or_taken_as_none(text: str) -> None:
     host = FakeHost()
-    host.files.install(record.LIVE, text.encode("utf-8", "replace"), 0o600)
+    host.disk.install(record.LIVE, text.encode("utf-8", "replace"), 0o600)
     assert isinstance(record.read_live(host).failures, int)
 
 
@@ -118,11 +119,11 @@ NETWORK = "[Match]\nName=enp59s0f1np1\nPermanentMACAddress=0c:42:a1:00:3b:01\n[N
 def test_whatever_networkd_and_netplan_files_hold_the_host_is_read(text: str) -> None:
     host = compute_node()
     before = Desired(tuple(Port(port.bdf, port.netdev, 8, "bond0") for port in host.network.ports()))
-    host.files.install(desired.PATH, before.to_json().encode(), 0o644)
-    host.set_master("enp59s0f1np1", None)
+    host.disk.install(desired.PATH, before.to_json().encode(), 0o644)
+    host.links.set_master("enp59s0f1np1", None)
     written = ("/run/systemd/network/10-netplan-x.network", "/etc/netplan/99-x.yaml")
     for path in (*written, "/proc/net/route", "/proc/net/ipv6_route"):
-        host.files.install(path, text.encode("utf-8", "replace"), 0o600)
+        host.disk.install(path, text.encode("utf-8", "replace"), 0o600)
     seen = observe(host)
     assert set(seen.declared_bonds) <= {"0000:3b:00.1"}
     assert {writer.path for writer in seen.vf_writers} <= {"/etc/netplan/99-x.yaml"}
@@ -143,7 +144,7 @@ def arranged(vfs: int, modes: tuple[str, ...], counts: tuple[int, ...], mode: st
     for port, eswitch, count in zip(host.network.ports(), modes, counts):
         port.autoprobe = False
         if min(count, vfs):
-            host.write(f"/sys/bus/pci/devices/{port.bdf}/sriov_numvfs", str(min(count, vfs)))
+            host.files.write(f"/sys/bus/pci/devices/{port.bdf}/sriov_numvfs", str(min(count, vfs)))
         port.eswitch_mode = eswitch
     for bond in host.network.bonds.values():
         bond.mode = mode
@@ -152,13 +153,13 @@ def arranged(vfs: int, modes: tuple[str, ...], counts: tuple[int, ...], mode: st
 
 @given(HOSTS, st.booleans(), st.sampled_from(["auto", "required", "disabled"]), st.integers(1, 12))
 @settings(max_examples=60)
-def test_from_any_state_a_plan_is_ordered_and_never_cuts_without_leave(
+def test_from_any_state_a_plan_is_ordered_and_never_cuts_without_permission(
     host: FakeHost, allow_live: bool, vf_lag: str, count: int
 ) -> None:
     options = Options(num_vfs=count, vf_lag=vf_lag, allow_live=allow_live)
     observed = observe(host)
     wanted, findings = resolve(options, observed)
-    made = plan(wanted, observed, Policy(allow_live), findings)
+    made = plan_host(wanted, observed, findings, allow_live)
     keys = [step.key for step in made.steps]
     assert len(set(keys)) == len(keys)
     for step in made.steps:
@@ -169,4 +170,4 @@ def test_from_any_state_a_plan_is_ordered_and_never_cuts_without_leave(
         armed = [n for n, key in enumerate(keys) if key.endswith("/arm")]
         confirmed = [n for n, key in enumerate(keys) if key.endswith("confirm")]
         assert armed[0] < cut[0] <= cut[-1] < confirmed[-1]
-    assert plan(wanted, observed, Policy(allow_live), findings) == made
+    assert plan_host(wanted, observed, findings, allow_live) == made

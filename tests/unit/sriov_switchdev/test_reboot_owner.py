@@ -18,12 +18,12 @@ def hand_over(host: FakeHost, charm: str, *, owner: str, wish: bool = True, read
     content = {
         "version": 1, "unit": f"{charm}/0", "reboot_owner": owner, "reboot": reboot if wish else None
     }  # fmt: skip
-    host.files.install(f"/run/ovn-offload/{charm}.json", json.dumps(content).encode(), 0o600)
-    host.files.install(f"/var/lib/juju/agents/unit-{charm}-0/agent.conf", b"", 0o600)
+    host.disk.install(f"/run/ovn-offload/{charm}.json", json.dumps(content).encode(), 0o600)
+    host.disk.install(f"/var/lib/juju/agents/unit-{charm}-0/agent.conf", b"", 0o600)
 
 
 def handed(node: Node) -> dict[str, Any]:
-    return json.loads(node.host.read(OWN))
+    return json.loads(node.host.files.read(OWN))
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def test_it_asks_when_the_other_charm_is_ready(node: Node) -> None:
 
 
 def test_a_nic_firmware_that_has_not_run_a_hook_yet_is_waited_for(node: Node) -> None:
-    node.host.files.install("/var/lib/juju/agents/unit-nic-firmware-0/agent.conf", b"", 0o600)
+    node.host.disk.install("/var/lib/juju/agents/unit-nic-firmware-0/agent.conf", b"", 0o600)
     node.deploy(reboot_policy="always")
     assert node.reboots_asked == 0
     assert "not before: nic-firmware on this machine has not said yet what it needs" in node.log
@@ -82,7 +82,7 @@ def test_a_charm_that_wants_its_reboot_from_elsewhere_stops_all_reboots(node: No
 # nic-firmware asks.
 
 
-def test_with_nic_firmware_as_owner_the_reboot_is_handed_over_and_not_asked_for(node: Node) -> None:
+def test_with_nic_firmware_as_owner_the_request_is_passed_on_and_not_made(node: Node) -> None:
     hand_over(node.host, "nic-firmware", owner="nic-firmware", wish=False)
     status = node.deploy(reboot_policy="always")
     assert node.reboots_asked == 0
@@ -94,7 +94,7 @@ def test_with_nic_firmware_as_owner_the_reboot_is_handed_over_and_not_asked_for(
     assert "no reboot is needed" in node.failure("approve-reboot")
 
 
-def test_the_wish_goes_with_the_reboot_and_the_second_hook_writes_nothing(node: Node) -> None:
+def test_the_reboot_request_ends_with_the_reboot_and_the_second_hook_writes_nothing(node: Node) -> None:
     hand_over(node.host, "nic-firmware", owner="nic-firmware", wish=False)
     node.deploy(reboot_settle=0)
     node.emit("update_status")
@@ -109,7 +109,7 @@ def test_the_wish_goes_with_the_reboot_and_the_second_hook_writes_nothing(node: 
     assert node.writes == []
 
 
-def test_a_node_whose_firmware_offers_too_few_vfs_hands_over_no_wish(node: Node) -> None:
+def test_a_node_whose_firmware_offers_too_few_vfs_requests_no_reboot(node: Node) -> None:
     hand_over(node.host, "nic-firmware", owner="nic-firmware", wish=False)
     for port in node.host.network.ports():
         port.total_vfs = port.firmware.num_of_vfs = port.firmware.next_num_of_vfs = 4

@@ -9,7 +9,7 @@ from unit.sriov_switchdev.node import Node, compute_node, declare_bond, nic
 
 
 def without_a_bond(host: FakeHost) -> None:
-    """The bond is deleted, as while networkd makes it anew: its members are plain ports."""
+    """The bond is deleted, as while networkd creates it again: its members are plain ports."""
     bond = host.network.bonds.pop("bond0")
     host.network.down.update(bond.members)
     host.members_changed()
@@ -19,14 +19,14 @@ def without_a_bond(host: FakeHost) -> None:
 def test_a_bond_that_is_away_for_a_moment_is_not_forgotten(node: Node, devices: str) -> None:
     declare_bond(node.host)
     node.converge(devices=devices, reboot_settle=0)
-    before = node.host.read(desired.PATH)
+    before = node.host.files.read(desired.PATH)
     bond = node.host.network.bonds["bond0"]
     without_a_bond(node.host)
     status = node.emit("update_status")
     assert status.name == "blocked"
     assert "bond0, which this port belongs in, does not exist" in status.message
     assert "see networkctl" in node.action("verify")["findings"]
-    assert node.host.read(desired.PATH) == before
+    assert node.host.files.read(desired.PATH) == before
     assert nic(node.writes) == []
     # networkd has made it again.
     node.host.network.bonds["bond0"] = bond
@@ -34,7 +34,7 @@ def test_a_bond_that_is_away_for_a_moment_is_not_forgotten(node: Node, devices: 
     node.host.members_changed()
     node.host.sleep(5)
     assert node.emit("update_status").name == "active"
-    assert node.host.read(desired.PATH) == before
+    assert node.host.files.read(desired.PATH) == before
 
 
 def test_a_bond_that_the_network_configuration_no_longer_has_is_given_up(node: Node) -> None:
@@ -42,9 +42,9 @@ def test_a_bond_that_the_network_configuration_no_longer_has_is_given_up(node: N
     node.converge(devices="enp59s0f0np0 enp59s0f1np1", reboot_settle=0)
     without_a_bond(node.host)
     for port in node.host.network.ports():
-        node.host.files.remove(f"/etc/systemd/network/10-netplan-{port.netdev}.network")
+        node.host.disk.remove(f"/etc/systemd/network/10-netplan-{port.netdev}.network")
     assert node.emit("update_status").name == "active"
-    assert '"bond": null' in node.host.read(desired.PATH)
+    assert '"bond": null' in node.host.files.read(desired.PATH)
 
 
 # Names.
@@ -103,7 +103,7 @@ def test_a_port_that_fell_off_the_bus_stays_declared_and_is_back_after_a_boot(
     node: Node, devices: str, fault: str
 ) -> None:
     node.converge(devices=devices, reboot_settle=0)
-    rule = node.host.read(files.RULE)
+    rule = node.host.files.read(files.RULE)
     asked = node.reboots_asked
     port = node.host.port("0000:3b:00.1")
     port.gone, port.driver = fault == "gone", "mlx5_core" if fault == "gone" else None
@@ -112,8 +112,8 @@ def test_a_port_that_fell_off_the_bus_stays_declared_and_is_back_after_a_boot(
     findings = node.action("verify")["findings"]
     assert ("the port (enp59s0f1np1) is gone" if fault == "gone" else "bound to no driver") in findings
     assert "not on this host" not in findings
-    assert node.host.read(files.RULE) == rule
-    assert "enp59s0f1np1" in node.host.read(desired.PATH)
+    assert node.host.files.read(files.RULE) == rule
+    assert "enp59s0f1np1" in node.host.files.read(desired.PATH)
     # A boot brings the port back.
     port.gone, port.driver = False, "mlx5_core"
     node.boot()
@@ -127,4 +127,4 @@ def test_a_port_that_is_gone_and_no_longer_named_is_forgotten(node: Node) -> Non
     node.host.port("0000:3b:00.1").gone = True
     node.host.network.bonds["bond0"].members.remove("enp59s0f1np1")
     assert node.configure(devices="enp59s0f0np0").emit().name == "active"
-    assert "enp59s0f1np1" not in node.host.read(desired.PATH)
+    assert "enp59s0f1np1" not in node.host.files.read(desired.PATH)

@@ -5,9 +5,10 @@ from collections.abc import Sequence
 
 import ops
 from charmkit import containers
-from charmkit.dispatch import Dispatcher
-from charmkit.reboot import Need, Policy, with_others
-from charmkit.reboot_ops import RollingReboot
+from charmkit.dispatch.dispatcher import Dispatcher
+from charmkit.reboot.rolling import RollingReboot
+from charmkit.reboot.state import Need, RebootPolicy
+from charmkit.reboot.unit import with_others
 from charmkit.reconcile import Reconciler, Removed
 from converge import Finding, Plan
 from hostnic import handover
@@ -36,9 +37,9 @@ class RollerCharm(ops.CharmBase):
     def converge(self) -> Sequence[Finding]:
         self.dispatcher.install()
         others, malformed = handover.read_others(self.system, "roller")
-        own = Need(("a test wants it",) if self.system.exists(NEEDED) else ())
+        own = Need(("a test wants it",) if self.system.files.exists(NEEDED) else ())
         need = with_others(own, others, owner="roller")
-        asked = self.rolling.roll(need, Policy("manual", settle=2))
+        asked = self.rolling.roll(need, RebootPolicy("manual", settle=2))
         return (*malformed, *self.dispatcher.failed(), *asked)
 
     def leave(self) -> Removed:

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reading the desired state that the last hook left in a file for boot and for the next hook."""
+
+from converge.document import read_json
+from converge.shape import Flag, InvalidValue, Listing, OrNull, Record, Text, Whole, Word
+from desired import VERSION, Desired, Port
+from hostnic import shapes
+
+_NAME = Text(r"[^\s/:]{1,15}", "the name of a network device")
+_PORT = Record(
+    Port,
+    {
+        "bdf": shapes.ADDRESS,
+        "netdev": _NAME,
+        "num_vfs": Whole(1, 0xFFFF, "a number of VFs"),
+        "bond": OrNull(_NAME),
+        "lag": Flag(),
+    },
+    required=["bdf", "netdev", "num_vfs"],
+    lenient=True,
+)
+_DESIRED = Record(
+    Desired,
+    {
+        "ports": Listing(_PORT, "ports"),
+        "steering_mode": OrNull(Word(("smfs", "dmfs"))),
+        "lag_required": Flag(),
+    },
+    required=["ports"],
+    lenient=True,
+)
+
+
+def from_json(text: str) -> Desired:
+    """Read what :meth:`Desired.to_json` wrote; unknown fields are ignored.
+
+    Raises:
+        InvalidValue: names the place, the value and what is allowed.
+
+    """
+    wanted = read_json(text, VERSION, _DESIRED)
+    bdfs = [port.bdf for port in wanted.ports]
+    if len(set(bdfs)) != len(bdfs):
+        raise InvalidValue("ports", bdfs, "each port once")
+    return wanted

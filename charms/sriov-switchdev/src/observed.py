@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is known of this host, as plain values; observe.py and record.py read them."""
+
+from collections.abc import Mapping
+from typing import Literal, NamedTuple
+
+from converge import Finding, Severity
+from desired import Desired
+from hostnic.boot import Installed
+from hostnic.devices.model import Host
+
+Phase = Literal["early", "bind"]
+State = Literal["running", "done", "failed"]
+
+
+class NextBoot(NamedTuple):
+    """VFs that the firmware of one port will offer after the next boot, or why that is unknown."""
+
+    vfs: int | None
+    reason: str = ""
+
+
+class Writer(NamedTuple):
+    """A netplan file that sets what the charm sets.
+
+    Attributes:
+        path: the file.
+        keys: those of :data:`netplanfiles.KEYS` that it has, in that order; ovn-chassis' file may have none.
+
+    """
+
+    path: str
+    keys: tuple[str, ...] = ()
+
+
+class Trouble(NamedTuple):
+    """One thing that went wrong in a phase, in the operator's words."""
+
+    subject: str
+    what: str
+    remedy: str = ""
+
+    def finding(self, severity: Severity = Severity.BLOCKED) -> Finding:
+        """The trouble as a finding."""
+        return Finding(severity, self.subject, self.what, self.remedy)
+
+
+class PhaseRecord(NamedTuple):
+    """How far a boot unit got.
+
+    Attributes:
+        state: ``running`` until the unit ends.
+        at: monotonic seconds of the last change.
+        troubles: what went wrong.
+
+    """
+
+    state: State
+    at: float
+    troubles: tuple[Trouble, ...] = ()
+
+
+class BootRecord(NamedTuple):
+    """Both boot units of this boot; a unit that did not start has no record."""
+
+    phases: Mapping[Phase, PhaseRecord] = {}
+
+    @property
+    def troubles(self) -> tuple[Trouble, ...]:
+        """What went wrong in this boot, in order."""
+        return tuple(trouble for record in self.phases.values() for trouble in record.troubles)
+
+    def unfinished(self, now: float, timeout: float = 900.0) -> bool:
+        """Whether a boot unit still runs; ``timeout`` seconds after its last record it counts as dead."""
+        early, bind = self.phases.get("early"), self.phases.get("bind")
+        if early is None:
+            return False
+        latest = bind or early
+        return now - latest.at < timeout and (bind is None or bind.state == "running")
+
+
+class LiveRecord(NamedTuple):
+    """Live changes of this boot towards one desired state.
+
+    Attributes:
+        target: digest of the desired state that they were for.
+        failures: how many failed in a row.
+        undone: why the last one was undone; empty when none was.
+
+    """
+
+    target: str = ""
+    failures: int = 0
+    undone: str = ""
+
+
+class Observed(NamedTuple):
+    """The host, what the charm has installed on it, and what happened since this boot.
+
+    Attributes:
+        host: NICs and bonds.
+        now: monotonic seconds.
+        previous: the desired state that was installed last.
+        installed: what the charm keeps on disk for the next boot.
+        boot: what the boot units did.
+        live: what live changes did.
+        armed: a live change waits for its confirmation.
+        declared_bonds: BDF to bond as networkd is configured; read only while a port is out of its bond.
+        vf_writers: netplan files that set VFs or eswitch modes.
+        host_network: netdevs of PFs outside a bond that carry the host's own network.
+        next_boot: by BDF, for ports that offer too few VFs now.
+        findings: what could not be read.
+
+    """
+
+    host: Host
+    now: float = 0.0
+    previous: Desired | None = None
+    installed: Installed = Installed()
+    boot: BootRecord = BootRecord()
+    live: LiveRecord = LiveRecord()
+    armed: bool = False
+    declared_bonds: Mapping[str, str] = {}
+    vf_writers: tuple[Writer, ...] = ()
+    host_network: frozenset[str] = frozenset()
+    next_boot: Mapping[str, NextBoot] = {}
+    findings: tuple[Finding, ...] = ()

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Waking a unit outside of its hooks, by systemd and juju-exec."""

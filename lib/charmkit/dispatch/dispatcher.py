@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Wake this unit from outside a hook: systemd starts a service that has Juju dispatch the charm.
+
+Three things cannot be done from inside a hook or an action: dispatch another charm of the machine (the
+machine lock would deadlock), reboot from an action (``juju-reboot`` refuses), and come back in a minute.
+All three start the same oneshot service, which is not a child of any hook: it runs ``juju-exec``, waits for
+the machine lock like any hook, and dispatches ``update-status``. If juju-exec fails, the service tries again
+for about ten minutes, and the last message becomes a finding.
+
+For each charm that this one listens to a ``.path`` unit starts the service when that charm's handover file
+changes. Hooks of one machine run one at a time, so a change that comes while the service already waits is
+seen by the hook that it waits for.
+
+Juju may remove a unit without running its stop hook: 4.0 does when the principal of a subordinate is
+removed, and any version does with ``--force``. The unit's agent directory is then gone, as after any
+removal. The service looks for it before each attempt, and one more ``.path`` unit notices when it disappears:
+the units then remove themselves and the unit's handover file. What the charm installed for the next boot
+stays, since the host's instances may depend on it.
+
+Sources: systemd.path(5), systemd.timer(5); ``juju-exec`` of Juju 3 refuses only where ``JUJU_CONTEXT_ID``
+is set, and a ``juju-reboot`` that it runs takes effect as one in a hook does; it says that a unit is not on
+this machine where the agent's directory is absent (cmd/jujud/run), which the deployer deletes
+(internal/worker/deployer, ``RecallUnit``).
+"""
+
+from collections.abc import Iterable, Sequence
+
+from converge import Finding, Severity
+from hostnic import handover
+from hostnic.boot import units
+from hostnic.handover import Handover
+from hostnic.system import System
+
+from charmkit.dispatch.files import ATTEMPTS, Names, contents
+
+SUBJECT = "the service that wakes this unit"
+MAX_CHARS = 200
+"""Characters of juju-exec's last words in a finding: they may come from anything that a hook ran."""
+
+
+class Dispatcher:
+    """The service that dispatches one Juju unit, with its ``.path`` units and its timer.
+
+    Args:
+        system: the host.
+        unit: the Juju unit to wake, ``sriov-switchdev/3``.
+        charm: its charm's name.
+        listens_to: the charms whose handover files wake it.
+
+    """
+
+    def __init__(self, system: System, unit: str, charm: str, listens_to: Sequence[str] = ()) -> None:
+        self._system = system
+        self._names = Names(unit, charm)
+        self._listens_to = tuple(listens_to)
+
+    def install(self) -> bool:
+        """Write and enable the units; True when something was written. Spawns nothing when all is there.
+
+        Raises:
+            OSError: a file cannot be written, or systemd refuses.
+
+        """
+        wanted = contents(self._names, {charm: handover.path_of(charm) for charm in self._listens_to})
+        changed = {path: text for path, text in wanted.items() if self._differs(path, text)}
+        names = [path.rpartition("/")[2] for path in wanted if path != self._names.script]
+        watchers = [name for name in names if name.endswith(".path")]
+        stale = [name for name in self._present() if name not in names]
+        enabled = [name for name in (*stale, *watchers) if units.enabled(self._system, name)]
+        if not changed and not stale and enabled == watchers:
+            return False
+        if enabled:
+            # Disabled first and enabled last: that all are enabled says that all of this was done.
+            self._system.run(["systemctl", "disable", "--no-reload", *enabled])
+        for path, text in changed.items():
+            self._system.files.install(path, text.encode())
+        if self._system.files.exists(self._names.failed):
+            self._system.files.remove(self._names.failed)  # of other files, perhaps of an earlier unit
+        if stale:
+            self._system.run(["systemctl", "stop", *stale])
+            for name in stale:
+                self._system.files.remove(units.path(name))
+        if self._outdated(names):
+            self._system.run(["systemctl", "daemon-reload"])
+        self._system.run(["systemctl", "restart", *watchers])
+        self._system.run(["systemctl", "enable", "--no-reload", *watchers])
+        return True
+
+    def remove(self) -> None:
+        """Disable and delete the units; for the stop hook.
+
+        A running service is left to end by itself: it may be what dispatched this very hook.
+        """
+        present = self._present()
+        watchers = [name for name in present if name.endswith(".path")]
+        if watchers:
+            self._system.run(["systemctl", "disable", "--no-reload", *watchers])
+        if starters := [name for name in present if not name.endswith(".service")]:
+            self._system.run(["systemctl", "stop", *starters])
+        for path in (*map(units.path, present), self._names.script, self._names.failed):
+            if self._system.files.exists(path):
+                self._system.files.remove(path)
+        if present:
+            self._system.run(["systemctl", "daemon-reload"])
+
+    def silent(self, others: Iterable[Handover]) -> str:
+        """The first of the charms listened to that lives on this machine and hands nothing over; or empty."""
+        heard = {other.charm for other in others}
+        unheard = [charm for charm in self._listens_to if charm not in heard]
+        agents = handover.AGENTS
+        there = self._system.files.listdir(agents) if unheard and self._system.files.exists(agents) else []
+        here = (charm for charm in unheard if any(name.startswith(f"unit-{charm}-") for name in there))
+        return next(here, "")
+
+    def failed(self) -> tuple[Finding, ...]:
+        """A warning when the service gave up the last time, with what juju-exec said."""
+        try:
+            if not self._system.files.exists(self._names.failed):
+                return ()
+            said = " ".join(self._system.files.read(self._names.failed).split())[:MAX_CHARS]
+        except OSError:
+            return ()  # the service has been started again meanwhile
+        what = f"gave up after {ATTEMPTS} attempts: {said or 'juju-exec said nothing'}"
+        service = self._names.service
+        remedy = f"mend what journalctl -u {service} shows, then run systemctl start {service}"
+        return (Finding(Severity.WARNING, SUBJECT, what, remedy),)
+
+    def now(self) -> None:
+        """Dispatch the unit as soon as the running hook or action has ended."""
+        self._system.run(["systemctl", "start", "--no-block", self._names.service])
+
+    def in_a_minute(self) -> None:
+        """Dispatch the unit in a minute; again from the start when that was asked before."""
+        self._system.run(["systemctl", "restart", self._names.timer])
+
+    def _present(self) -> list[str]:
+        """This charm's units on the machine; also those of an earlier revision, by other names."""
+        stem = self._names.stem
+        return units.installed(self._system, (f"{stem}.", f"{stem}-"))
+
+    def _outdated(self, names: Sequence[str]) -> bool:
+        """Whether systemd has loaded one of the units as its file no longer is; a new one it has not."""
+        show = ["systemctl", "show", "--property=NeedDaemonReload", "--value", *names]
+        return "yes" in self._system.query(show).split()
+
+    def _differs(self, path: str, text: str) -> bool:
+        return not self._system.files.exists(path) or self._system.files.read(path) != text

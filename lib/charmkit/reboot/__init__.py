@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The hosts of one application reboot one after the other.
+
+Each unit publishes a :class:`~.state.UnitState`; the leader publishes the :class:`~.state.Cluster` with the
+one lock. :func:`.unit.decide` takes both and the state of this host, and returns what to publish and
+whether to ask Juju for the reboot. Only :mod:`.rolling` imports ops.
+
+- Only the leader writes the lock. It grants it to one unit, which keeps it across its host's reboot and
+  gives it back once the host has settled: the host verifies, its containers run, and both have been true
+  for ``reboot-settle`` seconds.
+- Under ``when-idle`` the lock is granted only while no other host is in the grace period after a boot,
+  whatever caused that boot. There is one exception: a host that waits for the lock itself, and whose
+  containers have run for ``reboot-settle`` seconds. Two such hosts, which only verify after a reboot, would
+  otherwise wait for each other and never reboot. A host that came back broken, or whose reboot did not
+  help, does not ask for the lock, and stops the rolling reboot.
+- Each reason is good for one reboot. If a reason remains in the boot that follows, that reboot did not
+  help: no policy repeats it for the same reason, and each approval of the operator repeats it once. A host
+  that converges in a later boot forgets which reasons it has rebooted for.
+- Times that a host compares with its own are seconds of uptime, valid in one boot. Ages that operators
+  read, and the leader's wait for a holder that disappeared, are seconds since the epoch.
+
+The library charmlibs-rollingops does not fit: it depends on pydantic and cryptography, which are compiled,
+while charms on hosts are pure Python; and it frees its lock when a callback returns, not when a rebooted
+host has settled.
+"""

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The leader's part: who may reboot now, as pure functions of what the units publish."""
+
+from collections.abc import Mapping
+
+from charmkit.reboot.state import Approval, Cluster, UnitState
+
+GONE_FOR = 5 * 60
+"""Seconds without the holder after which the leader considers that unit removed. A new leader does not see
+all of its peers at once, and the host of a removed unit may be rebooting."""
+
+
+def arbitrate(leader: str, units: Mapping[str, UnitState], cluster: Cluster, now: int) -> Cluster:
+    """The leader's part: take the lock back, and grant it to the one that has waited longest."""
+    cluster = _forget(units, cluster)._replace(held_up_by=())
+    if cluster.holder:
+        cluster = _take_back(leader, units, cluster, now)
+    if cluster.holder:
+        return cluster
+    waiting = [unit for unit, state in units.items() if _may_be_granted(unit, state, units, cluster)]
+    if not waiting:
+        may = [unit for unit, state in units.items() if _may_queue(unit, state, cluster)]
+        holding_up = {name for unit in may for name in _in_the_way(unit, units, cluster)}
+        return cluster._replace(held_up_by=tuple(sorted(holding_up)))
+    first = min(waiting, key=lambda unit: (units[unit].since, unit))
+    return cluster._replace(grant=cluster.grant + 1, holder=first, since=now)
+
+
+def release(cluster: Cluster) -> Cluster:
+    """The operator takes the lock away from a holder that does not give it back."""
+    forced = {**cluster.forced, cluster.holder: cluster.grant}
+    return cluster._replace(holder="", missing_since=None, missed_by="", forced=forced)
+
+
+def approve_all(units: Mapping[str, UnitState], cluster: Cluster) -> Cluster:
+    """The operator approves, on the leader, a rolling reboot of all units that need one, even again."""
+    approvals = {
+        unit: Approval(state.boot_id, (*state.reasons, *state.still_needed))
+        for unit, state in units.items()
+        if state.needs
+    }
+    return cluster._replace(approvals={**cluster.approvals, **approvals})
+
+
+def eligible(unit: str, state: UnitState, cluster: Cluster) -> bool:
+    """Whether ``unit`` would reboot now if it held the lock."""
+    return bool(state.reasons) and state.ready and (bool(state.consent) or approved(unit, state, cluster))
+
+
+def approved(unit: str, state: UnitState, cluster: Cluster) -> bool:
+    """Whether the operator approved every reason that ``unit`` has in this boot."""
+    return approved_reasons(unit, state, cluster).issuperset(state.reasons)
+
+
+def approved_reasons(unit: str, state: UnitState, cluster: Cluster) -> set[str]:
+    """What the operator approved on the unit and on the leader; an approval ends with the boot."""
+    granted = set(state.approved)
+    approval = cluster.approvals.get(unit)
+    if approval is not None and approval.boot_id == state.boot_id:
+        granted.update(approval.reasons)
+    return granted
+
+
+def _forget(units: Mapping[str, UnitState], cluster: Cluster) -> Cluster:
+    """``cluster`` without approvals that are used up, and without forced releases that the unit has read.
+
+    Entries of units that the leader does not see stay: a new leader does not see all peers at once.
+    """
+    return cluster._replace(
+        approvals={
+            unit: approval
+            for unit, approval in cluster.approvals.items()
+            if unit not in units or (units[unit].needs and units[unit].boot_id == approval.boot_id)
+        },
+        forced={
+            unit: grant
+            for unit, grant in cluster.forced.items()
+            if unit not in units or units[unit].released < grant
+        },
+    )
+
+
+def _take_back(leader: str, units: Mapping[str, UnitState], cluster: Cluster, now: int) -> Cluster:
+    seen = cluster._replace(missing_since=None, missed_by="")
+    free = seen._replace(holder="")
+    if cluster.holder in units:
+        return free if units[cluster.holder].released >= cluster.grant else seen
+    missed = cluster.missing_since
+    if missed is None or missed > now or cluster.missed_by != leader:
+        return cluster._replace(missing_since=now, missed_by=leader)
+    return free if now - missed >= GONE_FOR else cluster
+
+
+def _may_queue(unit: str, state: UnitState, cluster: Cluster) -> bool:
+    return unit not in cluster.forced and eligible(unit, state, cluster)
+
+
+def _may_be_granted(unit: str, state: UnitState, units: Mapping[str, UnitState], cluster: Cluster) -> bool:
+    if not _may_queue(unit, state, cluster):
+        return False
+    if approved(unit, state, cluster) or state.consent != "idle":
+        return True
+    return not _in_the_way(unit, units, cluster)
+
+
+def _in_the_way(unit: str, units: Mapping[str, UnitState], cluster: Cluster) -> list[str]:
+    """The other units in their grace period, except those that themselves wait for the lock."""
+    return [
+        name
+        for name, other in units.items()
+        if name != unit and name not in cluster.forced and not other.settled
+        if not (other.queued and eligible(name, other, cluster))
+    ]

@@ -1,0 +1,267 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rolling reboot in a charm: databags in, databags and ``juju-reboot`` out.
+
+charmcraft.yaml needs a peer relation (``reboot``), the options ``reboot-policy`` and ``reboot-settle``, and
+the actions ``approve-reboot`` and ``release-reboot-lock``. :mod:`charmkit.reboot.unit` decides.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+
+import ops
+from converge import Finding, Severity
+from converge.finding import RETRIED
+from converge.shape import InvalidValue
+from hostnic import handover
+from hostnic.handover import Handover
+from hostnic.system import System, read_boot_id
+
+from charmkit import containers
+from charmkit.dispatch.dispatcher import Dispatcher
+from charmkit.reboot import databag
+from charmkit.reboot.lock import approve_all, arbitrate, release
+from charmkit.reboot.state import Cluster, Need, RebootPolicy, UnitNow, UnitState
+from charmkit.reboot.status import SUBJECT, duration, handed_over, report
+from charmkit.reboot.unit import approve_one, as_request, decide, with_others
+from charmkit.reconcile import ActionError, answer
+
+logger = logging.getLogger(__name__)
+
+
+class RollingReboot(ops.Object):
+    """Reboots the hosts of one application one after the other.
+
+    Args:
+        charm: the charm whose application rolls.
+        system: this host.
+        dispatcher: wakes this unit after an action, and while its host settles.
+        busy: what a reboot of this host would interrupt; empty when idle. Asked under ``when-idle`` only.
+        stopped: which of the host's containers do not run; empty when all do. Asked after a reboot only.
+        relation: the peer relation.
+
+    """
+
+    def __init__(
+        self,
+        charm: ops.CharmBase,
+        system: System,
+        dispatcher: Dispatcher,
+        *,
+        busy: Callable[[], str] | None = None,
+        stopped: Callable[[], str] | None = None,
+        relation: str = "reboot",
+    ) -> None:
+        super().__init__(charm, "rolling-reboot")
+        self._charm = charm
+        self._system = system
+        self._dispatcher = dispatcher
+        self._busy = busy or (lambda: containers.busy(system))
+        self._stopped = stopped or (lambda: containers.stopped(system))
+        self._relation = relation
+        self.framework.observe(charm.on["approve-reboot"].action, self._on_approve)
+        self.framework.observe(charm.on["release-reboot-lock"].action, self._on_release)
+
+    def turn(
+        self,
+        need: Need,
+        policy: RebootPolicy,
+        given: Handover,
+        others: Sequence[Handover],
+        *,
+        publish: bool = True,
+    ) -> tuple[Finding, ...]:
+        """This unit's turn on a machine of several charms; call it in every reconcile.
+
+        The charm that owns the machine's reboots also asks for those of the other charms. Any other charm
+        hands its own request over, and gives back the lock if it holds it. The owner waits for each charm
+        that it listens to until that charm has handed something over.
+
+        Args:
+            need: what this charm needs itself.
+            policy: its options.
+            given: what it hands over apart from the reboot.
+            others: what the machine's other charms hand over.
+            publish: write ``given``; not while an input is refused, when what was given last stays.
+
+        """
+        if silent := self._dispatcher.silent(others):
+            # One reboot serves all charms of the machine.
+            said = need.not_ready or f"{silent} on this machine has not said yet what it needs"
+            need = need._replace(not_ready=said)
+        differing = handover.disagreements(others, given.reboot_owner)
+        if differing:
+            need = need._replace(not_ready="the charms of this machine name different reboot owners")
+        owns = given.reboot_owner == given.charm
+        wish = None if owns else as_request(need, self._now())
+        findings = [*differing, *(self._hand_over(given._replace(reboot=wish)) if publish else [])]
+        if owns:
+            return (*findings, *self.roll(with_others(need, others, given.charm), policy))
+        elsewhere = Need(unverified=need.unverified)
+        return (*findings, *handed_over(need, given.reboot_owner), *self.roll(elsewhere, policy))
+
+    def roll(self, need: Need, policy: RebootPolicy) -> tuple[Finding, ...]:
+        """This unit's turn, at the end of each reconcile: publish, grant, give back, or ask for the reboot.
+
+        Call it in every reconcile, also with an empty ``need``: otherwise the lock is never given back.
+        """
+        peers = self.model.get_relation(self._relation)
+        if peers is None:
+            if not need.reasons:
+                return ()
+            what = f"needed ({'; '.join(need.reasons)}), waits for the peer relation"
+            return (Finding(Severity.WAITING, SUBJECT, what),)
+        units, findings = self._read_units(peers)
+        cluster = self._read_cluster(peers)
+        if isinstance(cluster, Finding):
+            return (*findings, cluster)
+        own = units.pop(self.model.unit.name)
+        host = self._host(need, policy, own)
+        decision = decide(host, policy, own, units, cluster)
+        self._publish(peers, decision.own, decision.cluster)
+        if decision.reboot:
+            logger.warning("asking Juju for a reboot: %s", "; ".join(decision.own.reasons))
+            self.model.unit.reboot()
+        elif not decision.own.settled:
+            findings += self._wake(self._dispatcher.in_a_minute)
+        return (*findings, *report(host, policy, decision.own, decision.cluster))
+
+    def _hand_over(self, given: Handover) -> list[Finding]:
+        try:
+            handover.publish(self._system, given)
+        except OSError as error:
+            what = f"cannot be written: {error}"
+            return [Finding(Severity.WARNING, handover.DIRECTORY, what, RETRIED)]
+        return []
+
+    def _on_approve(self, event: ops.ActionEvent) -> None:
+        self._act(event, self._approve)
+
+    def _on_release(self, event: ops.ActionEvent) -> None:
+        self._act(event, self._release)
+
+    def _act(self, event: ops.ActionEvent, action: Callable[[], dict[str, str]]) -> None:
+        """Do it, and continue in a hook: Juju refuses juju-reboot in actions."""
+        if not answer(event, action):
+            return
+        for finding in self._wake(self._dispatcher.now):
+            event.log(finding.sentence())
+
+    def _wake(self, later: Callable[[], None]) -> list[Finding]:
+        try:
+            later()
+        except OSError as error:
+            remedy = "it goes on at the next update-status"
+            return [Finding(Severity.WARNING, SUBJECT, f"this unit cannot wake itself: {error}", remedy)]
+        return []
+
+    def _approve(self) -> dict[str, str]:
+        peers, units, cluster = self._state()
+        own = units[self.model.unit.name]
+        if own.boot_id != self._boot_id():
+            raise ActionError("this unit has not run a hook since the host booted; try again in a minute")
+        needing = sorted(unit for unit, state in units.items() if state.needs)
+        if not needing:
+            raise ActionError(f"nothing to approve: no reboot is needed by {', '.join(sorted(units))}")
+        units[self.model.unit.name] = own = approve_one(own, self._uptime())
+        if self.model.unit.is_leader():
+            cluster = arbitrate(self.model.unit.name, units, approve_all(units, cluster), self._now())
+        self._publish(peers, own, cluster)
+        return {
+            "approved": ", ".join(needing),
+            "first": cluster.holder or "as the leader grants it",
+        }
+
+    def _release(self) -> dict[str, str]:
+        if not self.model.unit.is_leader():
+            raise ActionError(
+                f"only the leader can; run: juju run {self.model.app.name}/leader release-reboot-lock"
+            )
+        peers, units, cluster = self._state()
+        if not cluster.holder:
+            raise ActionError("no unit holds the reboot lock")
+        now = self._now()
+        freed = release(cluster)
+        granted = arbitrate(self.model.unit.name, units, freed, now)
+        self._publish(peers, units[self.model.unit.name], granted)
+        return {
+            "released": cluster.holder,
+            "held-for": duration(now - cluster.since),
+            "next": granted.holder or "none",
+        }
+
+    def _state(self) -> tuple[ops.Relation, dict[str, UnitState], Cluster]:
+        peers = self.model.get_relation(self._relation)
+        if peers is None:
+            raise ActionError("the peer relation is not there yet; try again in a minute")
+        cluster = self._read_cluster(peers)
+        if isinstance(cluster, Finding):
+            raise ActionError(cluster.sentence())
+        return peers, self._read_units(peers)[0], cluster
+
+    def _host(self, need: Need, policy: RebootPolicy, own: UnitState) -> UnitNow:
+        """This host, now. Commands run only where the decision needs their answer."""
+        boot_id = self._boot_id()
+        booted = bool(own.boot_id) and own.boot_id != boot_id
+        return UnitNow(
+            unit=self.model.unit.name,
+            boot_id=boot_id,
+            uptime=self._uptime(),
+            now=self._now(),
+            leader=self.model.unit.is_leader(),
+            need=need,
+            busy=self._busy() if policy.mode == "when-idle" and need.reasons else "",
+            stopped=self._stopped() if booted or not own.settled else "",
+        )
+
+    def _boot_id(self) -> str:
+        return read_boot_id(self._system)
+
+    def _uptime(self) -> int:
+        # CLOCK_MONOTONIC starts at boot; unlike /proc/uptime it costs no read.
+        return int(self._system.now())
+
+    def _now(self) -> int:
+        return int(time.time())
+
+    def _read_units(self, peers: ops.Relation) -> tuple[dict[str, UnitState], list[Finding]]:
+        """What this unit publishes and, on the leader, what its peers do: each costs a ``relation-get``.
+
+        A malformed databag is a finding and no candidate.
+        """
+        units: dict[str, UnitState] = {}
+        findings: list[Finding] = []
+        seen = {self.model.unit, *peers.units} if self.model.unit.is_leader() else {self.model.unit}
+        for unit in sorted(seen, key=lambda unit: unit.name):
+            try:
+                units[unit.name] = databag.decode_unit(peers.data[unit].get(databag.KEY))
+            except InvalidValue as error:
+                units[unit.name] = UnitState()
+                findings.append(
+                    Finding(
+                        Severity.WARNING,
+                        SUBJECT,
+                        f"what {unit.name} publishes is unusable: {error}",
+                        "refresh all units to one revision",
+                    )
+                )
+        return units, findings
+
+    def _read_cluster(self, peers: ops.Relation) -> Cluster | Finding:
+        try:
+            return databag.decode_cluster(peers.data[self.model.app].get(databag.KEY))
+        except InvalidValue as error:
+            return Finding(
+                Severity.BLOCKED,
+                SUBJECT,
+                f"no reboot is granted: what the leader publishes is unusable: {error}",
+                "refresh all units to one revision",
+            )
+
+    def _publish(self, peers: ops.Relation, own: UnitState, cluster: Cluster) -> None:
+        bags: list[tuple[ops.Unit | ops.Application, str]] = [(self.model.unit, databag.encode(own))]
+        if self.model.unit.is_leader():
+            bags.append((self.model.app, databag.encode(cluster)))
+        for entity, text in bags:
+            if peers.data[entity].get(databag.KEY) != text:
+                peers.data[entity][databag.KEY] = text

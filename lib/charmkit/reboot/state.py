@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a unit knows about its own host, and what the units of an application publish for each other."""
+
+from collections.abc import Mapping
+from typing import Literal, NamedTuple
+
+Mode = Literal["manual", "when-idle", "always"]
+
+
+class RebootPolicy(NamedTuple):
+    """The options ``reboot-policy`` and ``reboot-settle`` (seconds)."""
+
+    mode: Mode = "manual"
+    settle: int = 300
+
+
+class Need(NamedTuple):
+    """What the charm found on this host in this hook.
+
+    Attributes:
+        reasons: why it needs a reboot, one stable sentence each; empty when it needs none.
+        not_ready: what has to be in place before the reboot; empty when all is.
+        unverified: what does not hold on this host, apart from the reboot; empty when it verifies.
+
+    """
+
+    reasons: tuple[str, ...] = ()
+    not_ready: str = ""
+    unverified: str = ""
+
+
+class UnitNow(NamedTuple):
+    """This unit and its host, now.
+
+    Attributes:
+        unit: ``sriov-switchdev/3``.
+        boot_id: changes at each boot.
+        uptime: seconds since boot.
+        now: seconds since the epoch.
+        leader: this unit leads the application.
+        need: what the charm found.
+        busy: what a reboot would interrupt; asked for ``when-idle`` only; empty when idle.
+        stopped: containers that do not run yet; asked for after a reboot only; empty when all run.
+
+    """
+
+    unit: str
+    boot_id: str
+    uptime: int
+    now: int
+    leader: bool
+    need: Need = Need()
+    busy: str = ""
+    stopped: str = ""
+
+
+class UnitState(NamedTuple):
+    """What a unit publishes, and remembers, in its databag.
+
+    Attributes:
+        boot_id: the boot in which this was written; empty before the first hook.
+        reasons: reasons for a reboot that the host has not rebooted for yet.
+        since: when the oldest of them appeared, seconds since the epoch.
+        ready: everything is in place before the reboot.
+        consent: the policy that allows it now; empty when none does.
+        approved: reasons that the operator approved on this unit, in this boot.
+        requested_at: uptime at which Juju was asked for the reboot, in this boot.
+        settled: not in the grace period after a boot.
+        healthy_at: uptime since which the host verifies and its containers run, while not settled.
+        up_at: uptime since which its containers run, after a boot that helped, while not settled.
+        queued: ``up_at`` is at least the settle time ago, and the host needs another reboot.
+        still_needed: reasons that remain although the host rebooted for them.
+        rebooted_for: reasons that the host rebooted for, and the boot that followed.
+        released: number of the last grant that this unit gave back.
+
+    """
+
+    boot_id: str = ""
+    reasons: tuple[str, ...] = ()
+    since: int = 0
+    ready: bool = False
+    consent: Literal["", "always", "idle"] = ""
+    approved: tuple[str, ...] = ()
+    requested_at: int | None = None
+    settled: bool = True
+    healthy_at: int | None = None
+    up_at: int | None = None
+    queued: bool = False
+    still_needed: tuple[str, ...] = ()
+    rebooted_for: Mapping[str, str] = {}
+    released: int = 0
+
+    @property
+    def needs(self) -> bool:
+        """A reboot is needed, or did not help: the operator can approve one."""
+        return bool(self.reasons or self.still_needed)
+
+
+class Approval(NamedTuple):
+    """Reasons of one unit that the operator approved on the leader; valid in that unit's boot."""
+
+    boot_id: str
+    reasons: tuple[str, ...]
+
+
+class Cluster(NamedTuple):
+    """What the leader publishes in the application's databag.
+
+    Attributes:
+        grant: number of the last grant.
+        holder: the unit that holds the lock; empty when it is free.
+        since: when it was granted, seconds since the epoch.
+        missing_since: when a leader first missed the holder among its peers.
+        missed_by: that leader; another leader starts to count anew.
+        approvals: by unit.
+        forced: grants that the operator took away, by unit, until the unit gives them back itself.
+        held_up_by: units in their grace period, for which a unit with policy ``when-idle`` waits.
+
+    """
+
+    grant: int = 0
+    holder: str = ""
+    since: int = 0
+    missing_since: int | None = None
+    missed_by: str = ""
+    approvals: Mapping[str, Approval] = {}
+    forced: Mapping[str, int] = {}
+    held_up_by: tuple[str, ...] = ()

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the rolling reboot waits for, in the operator's words. Does not import ops."""
+
+from converge import Finding, Severity
+
+from charmkit.reboot.lock import approved
+from charmkit.reboot.state import Cluster, Need, RebootPolicy, UnitNow, UnitState
+from charmkit.reboot.unit import NEVER_CAME
+
+STUCK = 30 * 60
+"""Seconds beyond ``reboot-settle`` after which a holder is called stuck: twice a slow server's boot."""
+
+SUBJECT = "reboot"
+
+
+def report(host: UnitNow, policy: RebootPolicy, own: UnitState, cluster: Cluster) -> tuple[Finding, ...]:
+    """The findings of one unit's turn, after :func:`charmkit.reboot.decide`."""
+    findings = [_still_needed(own)] if own.still_needed else []
+    if own.requested_at is not None:
+        findings.append(_requested(host, own, own.requested_at))
+    elif own.reasons:
+        findings.append(_needed(host, policy, own, cluster))
+    if not own.settled and not own.still_needed:
+        findings.append(_settling(host, policy, own))
+    if host.leader and cluster.holder not in ("", host.unit) and _age(host, cluster) >= STUCK + policy.settle:
+        findings.append(_stuck(host, cluster))
+    return tuple(findings)
+
+
+def handed_over(need: Need, owner: str) -> tuple[Finding, ...]:
+    """What a charm says that does not own this machine's reboots: whom it waits for."""
+    if not need.reasons:
+        return ()
+    why = "; ".join(need.reasons)
+    return (Finding(Severity.WAITING, SUBJECT, f"needed ({why}); {owner} asks for it"),)
+
+
+def duration(seconds: int) -> str:
+    """A time span for people: ``45 s``, ``12 min``, ``3 h 5 min``, ``4 d 2 h``."""
+    minutes, hours, days = seconds // 60, seconds // 3600, seconds // 86400
+    if minutes < 1:
+        return f"{max(seconds, 0)} s"
+    if hours < 1:
+        return f"{minutes} min"
+    if days < 1:
+        return f"{hours} h {minutes % 60} min"
+    return f"{days} d {hours % 24} h"
+
+
+def _still_needed(own: UnitState) -> Finding:
+    return Finding(
+        Severity.BLOCKED,
+        SUBJECT,
+        f"done, but still needed: {'; '.join(own.still_needed)}",
+        "fix what verify reports, then run approve-reboot; the charm does not repeat it by itself",
+    )
+
+
+def _requested(host: UnitNow, own: UnitState, requested_at: int) -> Finding:
+    elapsed = host.uptime - requested_at
+    if elapsed < NEVER_CAME:
+        return Finding(
+            Severity.WAITING, SUBJECT, f"requested {duration(elapsed)} ago: {'; '.join(own.reasons)}"
+        )
+    return Finding(
+        Severity.BLOCKED,
+        SUBJECT,
+        f"requested {duration(elapsed)} ago, but the host is still in the same boot",
+        f"run: juju ssh {host.unit} sudo systemctl reboot",
+    )
+
+
+def _needed(host: UnitNow, policy: RebootPolicy, own: UnitState, cluster: Cluster) -> Finding:
+    why = "; ".join(own.reasons)
+    if host.need.not_ready:
+        return Finding(Severity.WAITING, SUBJECT, f"needed ({why}), not before: {host.need.not_ready}")
+    application = host.unit.partition("/")[0]
+    approve = f"run: juju run {application}/leader approve-reboot"
+    if not own.consent and not approved(host.unit, own, cluster):
+        if policy.mode == "when-idle":
+            return Finding(
+                Severity.WAITING, SUBJECT, f"needed ({why}), waits until idle: {host.busy}", f"or {approve}"
+            )
+        return Finding(Severity.HELD, SUBJECT, f"needed: {why}", approve)
+    others = ", ".join(unit for unit in cluster.held_up_by if unit != host.unit)
+    if others:
+        return Finding(
+            Severity.WAITING, SUBJECT, f"needed ({why}), waits until settled: {others}", f"or {approve}"
+        )
+    if cluster.holder in ("", host.unit):
+        return Finding(Severity.WAITING, SUBJECT, f"needed ({why}), waits for the leader to grant it")
+    return Finding(
+        Severity.WAITING,
+        SUBJECT,
+        f"needed ({why}), waits for {cluster.holder}, whose turn began {duration(_age(host, cluster))} ago",
+    )
+
+
+def _settling(host: UnitNow, policy: RebootPolicy, own: UnitState) -> Finding:
+    if host.need.unverified:
+        return Finding(
+            Severity.WAITING, SUBJECT, f"done; settles once the host verifies: {host.need.unverified}"
+        )
+    if host.stopped:
+        return Finding(Severity.WAITING, SUBJECT, f"done; settles once its containers run: {host.stopped}")
+    left = policy.settle - (host.uptime - (own.healthy_at or host.uptime))
+    return Finding(Severity.WAITING, SUBJECT, f"done; the host settles for another {duration(left)}")
+
+
+def _stuck(host: UnitNow, cluster: Cluster) -> Finding:
+    application = host.unit.partition("/")[0]
+    return Finding(
+        Severity.HELD,
+        SUBJECT,
+        f"{cluster.holder} has held the lock for {duration(_age(host, cluster))}",
+        f"look at that host, or run: juju run {application}/leader release-reboot-lock",
+    )
+
+
+def _age(host: UnitNow, cluster: Cluster) -> int:
+    return max(host.now - cluster.since, 0)

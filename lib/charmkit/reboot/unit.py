@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One unit's turn: what it publishes about its host, and whether it asks for the reboot. Pure functions."""
+
+from collections.abc import Iterable, Mapping
+from typing import Literal, NamedTuple
+
+from hostnic.handover import Handover, RebootRequest
+
+from charmkit.reboot.lock import approved_reasons, arbitrate, eligible
+from charmkit.reboot.state import Cluster, Need, RebootPolicy, UnitNow, UnitState
+
+NEVER_CAME = 15 * 60
+"""Seconds after which a requested reboot that has not happened needs the operator."""
+
+
+class Decision(NamedTuple):
+    """What to publish, and whether to ask Juju for the reboot at the end of this hook."""
+
+    own: UnitState
+    cluster: Cluster
+    reboot: bool
+
+
+def with_others(need: Need, others: Iterable[Handover], owner: str) -> Need:
+    """What ``owner`` needs, including what the machine's other charms handed over to it."""
+    reasons, not_ready = list(need.reasons), [need.not_ready] if need.not_ready else []
+    for other in others:
+        if other.reboot is None or other.reboot_owner != owner:
+            continue
+        reasons += [f"{other.charm}: {reason}" for reason in other.reboot.reasons]
+        if not other.reboot.ready:
+            not_ready.append(f"{other.charm}: {other.pending or 'still prepares it'}")
+    return need._replace(reasons=tuple(reasons), not_ready="; ".join(not_ready))
+
+
+def as_request(need: Need, now: int) -> RebootRequest | None:
+    """``need`` as a charm that does not own the reboots hands it over; ``now`` in seconds since the epoch."""
+    if not need.reasons:
+        return None
+    return RebootRequest(need.reasons, since=now, ready=not need.not_ready)
+
+
+def decide(
+    host: UnitNow, policy: RebootPolicy, own: UnitState, peers: Mapping[str, UnitState], cluster: Cluster
+) -> Decision:
+    """One unit's turn.
+
+    Args:
+        host: this unit, now.
+        policy: its options.
+        own: what it published last.
+        peers: what the other units publish, by unit.
+        cluster: what the leader published last.
+
+    """
+    own = _look(host, policy, own, cluster)
+    if host.leader:
+        cluster = arbitrate(host.unit, {**peers, host.unit: own}, cluster, host.now)
+    own, reboot = _act(host, own, cluster)
+    if host.leader and not reboot:
+        cluster = arbitrate(host.unit, {**peers, host.unit: own}, cluster, host.now)
+    return Decision(own, cluster, reboot)
+
+
+def approve_one(own: UnitState, uptime: int) -> UnitState:
+    """The operator approves this unit's reboot; a request that led to no reboot is made again."""
+    requested = own.requested_at
+    if requested is not None and uptime - requested >= NEVER_CAME:
+        requested = None
+    return own._replace(approved=(*own.reasons, *own.still_needed), requested_at=requested)
+
+
+def _look(host: UnitNow, policy: RebootPolicy, own: UnitState, cluster: Cluster) -> UnitState:
+    """What this host publishes about itself."""
+    if own.boot_id != host.boot_id:
+        own = _after_boot(host, own)
+    need = host.need
+    rebooted_for = own.rebooted_for
+    if not need.reasons and own.settled:
+        # In the boot that followed the reboot they stay: a reason that comes back is the same reason.
+        rebooted_for = {reason: boot for reason, boot in rebooted_for.items() if boot == host.boot_id}
+    over = rebooted_for.keys() - approved_reasons(host.unit, own, cluster)
+    reasons = tuple(reason for reason in need.reasons if reason not in over)
+    still_needed = tuple(reason for reason in need.reasons if reason in over)
+    requested = own.requested_at
+    if requested is not None and not reasons and host.uptime - requested >= NEVER_CAME:
+        requested = None
+    own = own._replace(
+        reasons=reasons,
+        since=own.since if own.reasons and reasons else host.now if reasons else 0,
+        ready=bool(reasons) and not need.not_ready,
+        consent=_consent(policy, host) if reasons else "",
+        approved=own.approved if reasons else (),
+        requested_at=requested,
+        still_needed=still_needed,
+        rebooted_for=rebooted_for,
+    )
+    return own if own.settled else _settle(host, policy, own)
+
+
+def _after_boot(host: UnitNow, own: UnitState) -> UnitState:
+    """A unit's state at its first hook in a new boot; at a unit's very first hook its host is settled."""
+    rebooted_for = dict(own.rebooted_for)
+    if own.ready:
+        rebooted_for.update(dict.fromkeys(own.reasons, host.boot_id))
+    return own._replace(
+        boot_id=host.boot_id,
+        reasons=(),
+        approved=(),
+        requested_at=None,
+        settled=not own.boot_id,
+        healthy_at=None,
+        up_at=None,
+        queued=False,
+        rebooted_for=rebooted_for,
+    )
+
+
+def _settle(host: UnitNow, policy: RebootPolicy, own: UnitState) -> UnitState:
+    own = _queue(host, policy, own)
+    if host.need.unverified or host.stopped or own.still_needed:
+        return own._replace(healthy_at=None)
+    since = host.uptime if own.healthy_at is None else own.healthy_at
+    if host.uptime - since >= policy.settle:
+        return own._replace(settled=True, healthy_at=None, up_at=None, queued=False)
+    return own._replace(healthy_at=since)
+
+
+def _queue(host: UnitNow, policy: RebootPolicy, own: UnitState) -> UnitState:
+    if host.stopped or own.still_needed:
+        return own._replace(up_at=None, queued=False)
+    since = host.uptime if own.up_at is None else own.up_at
+    return own._replace(up_at=since, queued=bool(own.reasons) and host.uptime - since >= policy.settle)
+
+
+def _consent(policy: RebootPolicy, host: UnitNow) -> Literal["", "always", "idle"]:
+    if policy.mode == "always":
+        return "always"
+    return "idle" if policy.mode == "when-idle" and not host.busy else ""
+
+
+def _act(host: UnitNow, own: UnitState, cluster: Cluster) -> tuple[UnitState, bool]:
+    """Use the lock, keep it, or give it back. Once given back it is not used, even if it names this unit."""
+    if own.requested_at is not None:
+        return own, False
+    if cluster.holder == host.unit and own.released < cluster.grant:
+        if eligible(host.unit, own, cluster):
+            return own._replace(requested_at=host.uptime), True
+        return (own._replace(released=cluster.grant) if own.settled else own), False
+    taken = cluster.forced.get(host.unit, 0)
+    return (own._replace(released=taken) if own.settled and taken > own.released else own), False

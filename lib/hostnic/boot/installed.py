@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a charm keeps on a host for the next boot: its boot copy, small files, enabled units."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from converge import Disruption, Step
+
+from hostnic.boot import Installed, bootcopy, units
+from hostnic.boot.bootcopy import BootCopy
+from hostnic.system import System
+
+
+def look(system: System, copy: BootCopy, paths: Iterable[str], names: Iterable[str]) -> Installed:
+    """Read the files at ``paths``, the boot copy's stamp, and which of the units ``names`` are enabled."""
+    return Installed(
+        files={path: _text(system, path) for path in paths},
+        stamp=_text(system, copy.stamp_path) if system.files.exists(copy.path) else None,
+        enabled=frozenset(name for name in names if units.enabled(system, name)),
+    )
+
+
+def steps(
+    found: Installed, copy: BootCopy, wanted: Mapping[str, str], names: Sequence[str], private: str
+) -> list[Step[System]]:
+    """The steps that put on disk what the next boot needs; they disturb nothing that runs.
+
+    Args:
+        found: what is there.
+        copy: the boot copy, which must have this charm's code.
+        wanted: path to text of each small file, in the order of installation.
+        names: units to enable once their files are there.
+        private: the one path that only root may read.
+
+    """
+    todo: list[Step[System]] = []
+    if found.stamp != (stamp := bootcopy.stamp(copy)):
+        from hostnic.ops.boot import InstallBootCopy
+
+        why = "there is none" if found.stamp is None else "it has other code"
+        op = InstallBootCopy(copy, stamp)
+        todo.append(Step(copy.path, f"install the boot copy {copy.path}", why, Disruption.NONE, op))
+    for path, text in wanted.items():
+        now = found.files.get(path)
+        if now != text:
+            from hostnic.ops.files import InstallFile  # a hook on a host in order installs nothing
+
+            why = "there is none" if now is None else "it has other content"
+            op = InstallFile(path, text.encode(), 0o600 if path == private else 0o644)
+            todo.append(Step(path, f"install {path}", why, Disruption.NONE, op))
+    for name in names:
+        if name not in found.enabled:
+            from hostnic.ops.boot import EnableUnit
+
+            what, why = f"enable {name}", "it does not start at boot"
+            todo.append(Step(f"{name}/enabled", what, why, Disruption.NONE, EnableUnit(name)))
+    return todo
+
+
+def removal(
+    found: Installed, names: Sequence[str], paths: Iterable[str], directories: Iterable[str]
+) -> list[Step[System]]:
+    """The steps that remove all of it: units first, then files, then whole directories."""
+    from hostnic.ops.boot import DisableUnit
+    from hostnic.ops.files import RemoveFile, RemoveTree
+
+    why = "the charm is removed"
+    gone: list[Step[System]] = [
+        Step(f"{name}/enabled", f"disable {name}", why, Disruption.NONE, DisableUnit(name))
+        for name in names
+        if name in found.enabled
+    ]
+    for path in paths:
+        if found.files.get(path) is not None:
+            gone.append(Step(path, f"remove {path}", why, Disruption.NONE, RemoveFile(path)))
+    for path in directories:
+        gone.append(Step(path, f"remove {path}", why, Disruption.NONE, RemoveTree(path)))
+    return gone
+
+
+def _text(system: System, path: str) -> str | None:
+    try:
+        return system.files.read(path)
+    except OSError:
+        return None

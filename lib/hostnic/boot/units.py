@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""systemd units as files: installed under /etc/systemd/system, enabled by a link below a target.
+
+Whether a unit is enabled is read from those links, as systemd itself does at boot: an idle hook
+starts no process for it.
+"""
+
+from hostnic.system import System
+
+DIRECTORY = "/etc/systemd/system"
+_KINDS = (".path", ".service", ".timer")
+
+
+def path(name: str) -> str:
+    """Where the unit file ``name`` is installed."""
+    return f"{DIRECTORY}/{name}"
+
+
+def installed(system: System, prefixes: tuple[str, ...]) -> list[str]:
+    """Services, timers and path units whose names begin with one of ``prefixes``; no drop-ins."""
+    try:
+        entries = system.files.listdir(DIRECTORY)
+    except FileNotFoundError:
+        return []
+    return [name for name in entries if name.startswith(prefixes) and name.endswith(_KINDS)]
+
+
+def enabled(system: System, name: str) -> bool:
+    """Whether a target wants or requires the unit ``name`` at boot."""
+    try:
+        entries = system.files.listdir(DIRECTORY)
+    except FileNotFoundError:
+        return False
+    return any(
+        entry.endswith((".wants", ".requires")) and system.files.exists(f"{DIRECTORY}/{entry}/{name}")
+        for entry in entries
+    )

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reading a host's offload-capable NICs into :mod:`hostnic.devices.model`; never writes.
+
+A device that cannot be read becomes one finding, and the others are still read. If the kernel lacks a
+file or a parameter, the field is None.
+"""
+
+import errno
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from typing import TypeVar
+
+from hostnic.devices import inventory, lag, pci, users, vdpa
+from hostnic.devices.model import Bond, EswitchMode, Host, Pf, Vf
+from hostnic.devices.port import Port
+from hostnic.devices.vdpa import Vdpa
+from hostnic.system import Link, System, read_boot_id
+
+OSRELEASE = "/proc/sys/kernel/osrelease"
+
+Value = TypeVar("Value")
+VdpaByFunction = Callable[[], Mapping[str, Sequence[Vdpa]]]
+"""vDPA devices by their function's PCI address; read once, and only if there are VFs."""
+
+NOT_TOLD = (errno.EOPNOTSUPP, errno.EINVAL, errno.ENOENT)
+"""What the kernel answers if a driver or release lacks a parameter."""
+
+
+def observe(system: System) -> Host:
+    """Read all physical functions of NICs that have, or could have, VFs.
+
+    Mellanox PFs count even if their firmware hides SR-IOV (``total_vfs`` is 0 then), so that the operator
+    is told.
+
+    Raises:
+        OSError: the kernel's own basics (/proc, the PCI bus, rtnetlink) cannot be read.
+
+    """
+    links = system.links.all()
+    log = lru_cache(maxsize=1)(lambda: lag.kernel_log(system))
+    vdpa_by_function = lru_cache(maxsize=1)(lambda: vdpa.devices(system))
+    ports, findings = inventory.read(system, inventory.of_links(links))
+    found: list[Pf] = []
+    for port in ports:
+        try:
+            if port.device.startswith(inventory.MELLANOX) or pci.has_sriov(system, port.bdf):
+                found.append(_pf(system, port, links, log, vdpa_by_function))
+        except OSError as error:
+            findings.append(inventory.unreadable(port.bdf, error))
+    return Host(
+        pfs=tuple(found),
+        bonds=tuple(
+            _bond(link, links) for link in sorted(links, key=lambda link: link.name) if link.kind == "bond"
+        ),
+        kernel=system.files.read(OSRELEASE).strip(),
+        boot_id=read_boot_id(system),
+        findings=tuple(findings),
+    )
+
+
+def _pf(
+    system: System, port: Port, links: list[Link], log: Callable[[], str], vdpa_by_function: VdpaByFunction
+) -> Pf:
+    bdf = port.bdf
+    uplink = next((link for link in links if link.name == port.netdev), None)
+    mlx5 = port.driver == "mlx5_core"
+    info = _if_known(lambda: system.devlink.info(bdf)) if mlx5 else None
+    return Pf(
+        port=port,
+        mac=(uplink.permanent_mac or uplink.mac) if uplink else None,
+        carrier=uplink.carrier if uplink else None,
+        switch_id=uplink.switch_id if uplink else None,
+        port_name=uplink.port_name if uplink else None,
+        numa_node=pci.number(system, bdf, "numa_node", default=-1),
+        firmware=info.firmware if info else None,
+        psid=info.psid if info else None,
+        autoprobe=pci.number(system, bdf, "sriov_drivers_autoprobe", default=1) == 1,
+        vfs=tuple(_vfs(system, bdf, links, vdpa_by_function)),
+        eswitch_mode=_mode(_if_known(lambda: system.devlink.eswitch_mode(bdf))) if mlx5 else None,
+        steering_mode=_text(_if_known(lambda: system.devlink.param(bdf, "flow_steering_mode")))
+        if mlx5
+        else None,
+        esw_multiport=_flag(_if_known(lambda: system.devlink.param(bdf, "esw_multiport"))) if mlx5 else None,
+        hw_tc_offload=_if_known(lambda: system.ethtool.hw_tc_offload(uplink.name)) if uplink else None,
+        lag=lag.read(system, bdf, log) if mlx5 else lag.Lag(active=None),
+        iommu=system.files.exists(pci.attribute(bdf, "iommu_group")),
+    )
+
+
+def _vfs(system: System, bdf: str, links: list[Link], vdpa_by_function: VdpaByFunction) -> list[Vf]:
+    found: list[Vf] = []
+    for index, address in pci.vf_addresses(system, bdf).items():
+        driver = pci.driver(system, address)
+        netdev = next((link for link in links if link.pci == address), None)
+        used = users.of_vf(system, address, driver, netdev, vdpa_by_function().get(address, ()))
+        found.append(Vf(index, address, driver, netdev.name if netdev else None, used))
+    return found
+
+
+def _if_known(read: Callable[[], Value]) -> Value | None:
+    """What the kernel returns, or None if it lacks what is asked for."""
+    try:
+        return read()
+    except OSError as error:
+        if error.errno in NOT_TOLD:
+            return None
+        raise
+
+
+def _mode(value: str | None) -> EswitchMode | None:
+    return value if value in ("legacy", "switchdev", "switchdev_inactive") else None
+
+
+def _text(value: str | bool | int | None) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _flag(value: str | bool | int | None) -> bool | None:
+    return value if isinstance(value, bool) else None
+
+
+def _bond(link: Link, links: list[Link]) -> Bond:
+    return Bond(
+        name=link.name,
+        mode=link.bond_mode or "unknown",
+        xmit_hash_policy=link.xmit_hash_policy,
+        members=tuple(sorted(other.name for other in links if other.master == link.name)),
+        partner_mac=link.partner_mac,
+        bridge=link.master,
+    )

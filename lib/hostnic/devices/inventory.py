@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The ports of a host's NICs: physical network functions on the PCI bus, and the netdev of each.
+
+All charms share this inventory. What else a charm needs of a port it keeps beside its :class:`Port`
+(:mod:`hostnic.devices.discover`: the eswitch; roce-qos: data centre bridging).
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+
+from converge import Finding, Severity
+
+from hostnic.devices import pci
+from hostnic.devices.port import UPLINK_NAME, Nic, Port, uplink_of
+from hostnic.system import Link, System
+
+MELLANOX = "15b3:"
+"""How the device id of a ConnectX or BlueField begins."""
+NETWORK_CLASS = "0x02"
+NET = "/sys/class/net"
+
+Netdev = tuple[str | None, str | None, bool]
+"""A port's netdev, the bond or bridge that it is in, and whether that is a bond."""
+
+
+def read(
+    system: System, netdev_of: Callable[[str], Netdev], among: Iterable[str] | None = None
+) -> tuple[list[Port], list[Finding]]:
+    """The ports by BDF, and one finding for each function that cannot be read.
+
+    Args:
+        system: the host.
+        netdev_of: the netdev of the function with this BDF, as :func:`of_links` tells it.
+        among: addresses of the functions to look at; None for all on the bus.
+
+    Raises:
+        OSError: the PCI bus cannot be read.
+
+    """
+    found: list[Port] = []
+    findings: list[Finding] = []
+    for bdf in sorted(system.files.listdir(pci.DEVICES) if among is None else among):
+        try:
+            if _is_port(system, bdf):
+                found.append(_port(system, bdf, *netdev_of(bdf)))
+        except OSError as error:
+            findings.append(unreadable(bdf, error))
+    return found, findings
+
+
+def of_links(links: Sequence[Link]) -> Callable[[str], Netdev]:
+    """The netdev of each function, as rtnetlink reports it."""
+    bonds = {link.name for link in links if link.kind == "bond"}
+
+    def netdev_of(bdf: str) -> Netdev:
+        own = uplink_of(links, bdf)
+        return (own.name, own.master, own.master in bonds) if own else (None, None, False)
+
+    return netdev_of
+
+
+def find_nics(system: System) -> tuple[tuple[Nic, ...], tuple[Finding, ...]]:
+    """ConnectX and BlueField NICs by slot, and what could not be read: for work on the firmware.
+
+    From sysfs alone: it works without driver and netlink, and with the standard library alone (MAAS).
+    """
+    found, findings = read(system, lambda bdf: netdev_of(system, bdf))
+    ports: dict[str, tuple[Port, ...]] = {}
+    for port in found:
+        if port.device.startswith(MELLANOX):
+            ports[port.nic] = (*ports.get(port.nic, ()), port)
+    return tuple(Nic(slot, of_nic) for slot, of_nic in ports.items()), tuple(findings)
+
+
+def netdev_of(system: System, bdf: str) -> Netdev:
+    """A function's first netdev that is not a representor."""
+    try:
+        names = sorted(system.files.listdir(pci.attribute(bdf, "net")))
+    except OSError:
+        names = []  # it has no driver
+    for name in names:
+        try:
+            port_name = system.files.read(f"{NET}/{name}/phys_port_name").strip()
+        except OSError:
+            port_name = ""  # its driver has none
+        if not port_name or UPLINK_NAME.fullmatch(port_name):
+            master = pci.linked(system, f"{NET}/{name}/master")
+            return name, master, master is not None and system.files.exists(f"{NET}/{master}/bonding")
+    return None, None, False
+
+
+def unreadable(bdf: str, error: OSError) -> Finding:
+    """The finding of a device that does not answer."""
+    remedy = "see the kernel log for this device; the other NICs are not affected"
+    return Finding(Severity.WARNING, bdf, f"cannot be read: {error.strerror or error}", remedy)
+
+
+def _is_port(system: System, bdf: str) -> bool:
+    """Whether it is a network function and no VF. There may be hundreds of VFs, so that is checked first."""
+    return not system.files.exists(pci.attribute(bdf, "physfn")) and system.files.read(
+        pci.attribute(bdf, "class")
+    ).startswith(NETWORK_CLASS)
+
+
+def _port(system: System, bdf: str, netdev: str | None, master: str | None, bonded: bool) -> Port:
+    vendor, device = (
+        system.files.read(pci.attribute(bdf, name)).strip()[2:] for name in ("vendor", "device")
+    )
+    return Port(
+        bdf=bdf,
+        device=f"{vendor}:{device}",
+        driver=pci.driver(system, bdf),
+        netdev=netdev,
+        bond=master if bonded else None,
+        bridge=None if bonded else master,
+        total_vfs=pci.total_vfs(system, bdf),
+        num_vfs=pci.num_vfs(system, bdf),
+    )

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A port and its NIC as plain values, which :mod:`hostnic.devices.inventory` reads, and a port's netdevs."""
+
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from hostnic.system import Link
+
+UPLINK_NAME = re.compile(r"p\d+(s\d+)?")
+REPRESENTOR_NAME = re.compile(r"(c\d+)?pf\d+(vf|sf)\d+")
+"""``phys_port_name`` as the kernel's devlink gives it (net/devlink/port.c)."""
+
+
+class Port(NamedTuple):
+    """A physical function: one port of a NIC.
+
+    Attributes:
+        bdf: PCI address with domain, ``0000:3b:00.0``.
+        device: PCI vendor and device id, ``15b3:101d``.
+        driver: bound PCI driver, or None.
+        netdev: the uplink netdev (never a representor), or None.
+        bond: the kernel bond that the netdev is a member of.
+        bridge: the bridge (Linux, or Open vSwitch's ``ovs-system``) that it is a direct port of.
+        total_vfs: VFs that the firmware offers since this boot (``sriov_totalvfs``).
+        num_vfs: VFs that exist now.
+
+    """
+
+    bdf: str
+    device: str
+    driver: str | None = None
+    netdev: str | None = None
+    bond: str | None = None
+    bridge: str | None = None
+    total_vfs: int = 0
+    num_vfs: int = 0
+
+    @property
+    def nic(self) -> str:
+        """Domain, bus and slot, which the ports of one NIC share: ``0000:3b:00``."""
+        return self.bdf.rpartition(".")[0]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What the option ``devices`` may call it."""
+        return tuple(name for name in (self.bdf, self.netdev, self.bond) if name)
+
+
+class Nic(NamedTuple):
+    """A NIC.
+
+    Attributes:
+        slot: domain, bus and slot: ``0000:3b:00``.
+        ports: by BDF.
+
+    """
+
+    slot: str
+    ports: tuple[Port, ...]
+
+    @property
+    def short(self) -> str:
+        """The slot as people write it: ``3b:00``."""
+        return self.slot.removeprefix("0000:")
+
+
+def uplink_of(links: Iterable[Link], bdf: str) -> Link | None:
+    """The netdev of the physical port behind ``bdf``.
+
+    A PF's representors have the PF as their parent device, too (kernel 5.8 and later), so the parent alone
+    is not enough. With a driver that gives no port names, it is the PF's only netdev.
+    """
+    own = [link for link in links if link.pci == bdf and link.kind is None]
+    named = [link for link in own if link.port_name and UPLINK_NAME.fullmatch(link.port_name)]
+    if named:
+        return named[0]
+    nameless = [link for link in own if not link.port_name]
+    return nameless[0] if len(nameless) == 1 else None
+
+
+def representors_of(links: Iterable[Link], bdf: str) -> list[Link]:
+    """The representors of the VFs of ``bdf``."""
+    return [
+        link
+        for link in links
+        if link.pci == bdf and link.port_name and REPRESENTOR_NAME.fullmatch(link.port_name)
+    ]

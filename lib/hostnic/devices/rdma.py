@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The RDMA device that a port has now, its defaults for new connections, and its counters.
+
+The name changes with the machine's state (``mlx5_0``, and ``mlx5_bond_0`` for both ports of a NIC under LAG),
+so it is looked up each time. Sources: Documentation/ABI/stable/sysfs-class-infiniband and
+Documentation/ABI/testing/configfs-rdma_cm in the kernel.
+"""
+
+from typing import NamedTuple
+
+from hostnic.system import System
+
+CLASS = "/sys/class/infiniband"
+CONFIGFS = "/sys/kernel/config/rdma_cm"
+MODES = {"v1": "IB/RoCE v1", "v2": "RoCE v2"}
+"""Default RoCE mode by the option's word, as configfs spells it."""
+
+
+class RdmaPort(NamedTuple):
+    """One port of an RDMA device, and the netdevs of its GIDs."""
+
+    device: str
+    number: int
+    pci: str | None
+    netdevs: frozenset[str]
+
+    @property
+    def directory(self) -> str:
+        """Its directory in configfs; exists once the device's was made."""
+        return f"{CONFIGFS}/{self.device}/ports/{self.number}"
+
+
+class Defaults(NamedTuple):
+    """What new connections of the RDMA connection manager use.
+
+    Attributes:
+        mode: as configfs spells it, one of ``MODES``' values.
+        tos: type of service, 0 to 255: DSCP times four, plus the two ECN bits.
+
+    """
+
+    mode: str
+    tos: int
+
+    @property
+    def words(self) -> str:
+        """``106, RoCE v2``."""
+        return f"{self.tos}, {self.mode}"
+
+
+def ports(system: System) -> tuple[RdmaPort, ...]:
+    """All ports of all RDMA devices, by name."""
+    found: list[RdmaPort] = []
+    for device in sorted(_names(system, CLASS)):
+        try:
+            pci = system.files.readlink(f"{CLASS}/{device}/device").rpartition("/")[2]
+        except OSError:
+            pci = None  # rdma_rxe and siw have no device of their own
+        directory = f"{CLASS}/{device}/ports"
+        for number in sorted(int(name) for name in _names(system, directory) if name.isdigit()):
+            netdevs = _netdevs(system, f"{directory}/{number}/gid_attrs/ndevs")
+            found.append(RdmaPort(device, number, pci, netdevs))
+    return tuple(found)
+
+
+def of_port(found: tuple[RdmaPort, ...], bdf: str, netdev: str | None, bond: str | None) -> RdmaPort | None:
+    """The one that carries RoCE for the port at ``bdf`` now, or None.
+
+    Under LAG the second port has no device of its own: the first one's has the bond's netdev, or is the only
+    one of that NIC.
+    """
+    own = [port for port in found if port.pci == bdf]
+    names = {name for name in (netdev, bond) if name}
+    sharing = [port for port in found if port.netdevs & names]
+    slot = bdf.rpartition(".")[0]
+    bonded = [
+        port for port in found if port.device.startswith("mlx5_bond_") and (port.pci or "").startswith(slot)
+    ]
+    return next(iter((*own, *sharing, *bonded)), None)
+
+
+def managed(system: System, port: RdmaPort) -> bool | None:
+    """Whether the RDMA connection manager handles ``port``; None while its module is not loaded.
+
+    It ignores ports without the capability "IB CM" (drivers/infiniband/core/cma.c: cma_supported), which
+    mlx5's device of an uplink in switchdev mode lacks: that one is for raw Ethernet alone (hw/mlx5/ib_rep.c;
+    main.c: mlx5_port_rep_immutable), as is any whose RoCE is off (devlink's enable_roce). The module ib_cm,
+    which comes with rdma_cm, gives a port its counters by the same test (core/cm.c: cm_add_one). GIDs do
+    not show it, since a backup port of a bond has none either (core/roce_gid_mgmt.c). The eswitch mode alone
+    does not show it either.
+    """
+    if system.files.exists(f"{CLASS}/{port.device}/ports/{port.number}/cm_rx_msgs"):
+        return True
+    return False if system.files.exists(CONFIGFS) else None
+
+
+def defaults(system: System, port: RdmaPort) -> Defaults | None:
+    """The defaults now, or None while the device has no directory in configfs.
+
+    Raises:
+        OSError: the device is gone, or the ToS is not a number.
+
+    """
+    if not system.files.exists(port.directory):
+        return None
+    mode = system.files.read(f"{port.directory}/default_roce_mode").strip()
+    text = system.files.read(f"{port.directory}/default_roce_tos").strip()
+    try:
+        return Defaults(mode, int(text, 0))
+    except ValueError:
+        raise OSError(f"{port.directory}/default_roce_tos holds {text!r}, not a number") from None
+
+
+def counters(system: System, port: RdmaPort) -> dict[str, int]:
+    """The driver's own counters; what cannot be read is left out."""
+    directory = f"{CLASS}/{port.device}/ports/{port.number}/hw_counters"
+    found: dict[str, int] = {}
+    for name in sorted(_names(system, directory)):
+        try:
+            found[name] = int(system.files.read(f"{directory}/{name}").strip())
+        except (OSError, ValueError):
+            continue  # "lifespan" of some kernels, or a counter that the firmware lacks
+    return found
+
+
+def _netdevs(system: System, directory: str) -> frozenset[str]:
+    found: set[str] = set()
+    for index in _names(system, directory):
+        try:
+            found.add(system.files.read(f"{directory}/{index}").strip())
+        except OSError:
+            continue  # an empty GID entry answers EINVAL
+    return frozenset(found - {""})
+
+
+def _names(system: System, directory: str) -> list[str]:
+    try:
+        return system.files.listdir(directory)
+    except OSError:
+        return []
+
+
+def statistics(system: System, netdev: str) -> dict[str, int]:
+    """The counters of ``netdev`` by the driver's names, as ``ethtool -S`` prints them; starts a process.
+
+    This makes the driver read all of them from its firmware. Empty if ethtool is not installed, or the driver
+    has no counters.
+    """
+    try:
+        text = system.query(["ethtool", "-S", netdev])
+    except OSError:
+        return {}
+    found: dict[str, int] = {}
+    for line in text.splitlines():
+        name, _, value = line.strip().rpartition(":")
+        if value.strip().isdecimal():
+            found[name] = int(value)
+    return found

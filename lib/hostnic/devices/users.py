@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What uses a VF or a netdev now: instances, vDPA, network namespaces, and this host's own network.
+
+Files, links and addresses show it; nothing here starts a process. Destroying a VF that an instance uses kills
+the instance's network, and taking a netdev away can cut the host's own, so doubt counts as use:
+
+- A VF on vfio-pci is used (libvirt gives it back to mlx5_core when its guest stops), and so is one whose
+  driver made a netdev that is not in this network namespace.
+- A VF with a vDPA device is used, whatever driver that device has: the kernel creates none by itself, and
+  nothing creates it again after the VF is gone. With vhost_vdpa an instance uses it or can open it at any
+  time; with virtio_vdpa it is a netdev of this host or of a container. Without a driver it may still be open:
+  the link to the driver goes first, and vhost_vdpa then waits until the device is closed
+  (``vhost_vdpa_remove`` in drivers/vhost/vdpa.c, ``__device_release_driver`` in drivers/base/dd.c).
+- What cannot be read of a netdev counts as use by the host. IPv6's link-local addresses and routes do not
+  count: the kernel gives them to each netdev that is up.
+"""
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
+
+from hostnic.devices import pci, vdpa
+from hostnic.devices.model import Users, users_in_words
+from hostnic.devices.port import Port
+from hostnic.devices.vdpa import Vdpa
+from hostnic.system import Link, System
+
+LIBVIRT = "/run/libvirt/qemu"
+"""Status of the running domains, one XML file each (libvirt's qemu driver)."""
+
+# Text: re compiles a pattern at its first use and keeps it, and an idle hook hardly uses one.
+SOURCE = r"(?s)<source\b[^>/]*>(.*?)</source>"
+ADDRESS = r"<address\b([^>]*)/>"
+FIELD = r"(domain|bus|slot|function)=['\"]0x([0-9a-fA-F]+)['\"]"
+NAME = r"<name>([^<]+)</name>"
+NODE = r"<source\b[^>]*\bdev=['\"](/dev/vhost-vdpa-[0-9]+)['\"]"
+
+
+def of_vf(
+    system: System, bdf: str, driver: str | None, netdev: Link | None, vdpa_devices: Sequence[Vdpa] = ()
+) -> Users:
+    """The users of the VF at ``bdf``; for a netdev that looks free ask :func:`of_netdevs`, too.
+
+    Args:
+        system: the host.
+        bdf: the VF.
+        driver: that it is bound to, if any.
+        netdev: that it has in this network namespace, if any.
+        vdpa_devices: its vDPA devices.
+
+    """
+    if given := _given_away(system, bdf, driver, vdpa_devices):
+        return given
+    if driver is None:
+        return ()
+    if netdev is None:
+        return ("network namespace",)
+    return (netdev.master,) if netdev.master else ()
+
+
+def of_vfs(system: System, ports: Iterable[Port]) -> dict[str, str]:
+    """By the port's BDF, which VFs have been given away and to what, in words; from sysfs alone.
+
+    That is through a driver other than the NIC's own, as vfio-pci has it for an instance, or through vDPA.
+    Ports without such a VF are left out.
+    """
+    found = {port.bdf: _of_vfs(system, port.bdf) for port in ports if port.num_vfs}
+    return {bdf: words for bdf, words in found.items() if words}
+
+
+def of_netdevs(system: System, names: Iterable[str]) -> dict[str, Users]:
+    """What of this host's own network uses each of the netdevs ``names``; those that are free are left out.
+
+    Devices on top, addresses, routes. Asks netlink for addresses: /proc/net/route has none of an address
+    without a subnet (/32).
+    """
+    from hostnic.network import routes  # the boot units ask no netdev, and the network waits for them
+
+    leads = routes.through(system)
+    found: dict[str, Users] = {}
+    for name in names:
+        addresses = (each for each in _addresses(system, name) if not each.startswith(routes.LINK_LOCAL))
+        route = (f"the route to {leads[name]}",) if name in leads else ()
+        if users := (*_uppers(system, name), *addresses) or route:
+            found[name] = users
+    return found
+
+
+def of_ports(system: System, ports: Iterable[Port]) -> dict[str, str]:
+    """By BDF, what of this host's own network uses each port, in words; ports that are free are left out."""
+    bdfs = {port.netdev: port.bdf for port in ports if port.netdev}
+    used = of_netdevs(system, bdfs) if bdfs else {}
+    return {bdfs[netdev]: f"{netdev} carries {' and '.join(users)}" for netdev, users in used.items()}
+
+
+def instances(system: System) -> Users:
+    """Instances that run now, by libvirt's status files.
+
+    Raises:
+        OSError: the directory cannot be read.
+
+    """
+    if not system.files.exists(LIBVIRT):
+        return ()
+    return tuple(name.removesuffix(".xml") for name in _status_files(system))
+
+
+def domains(system: System, bdf: str, nodes: Collection[str] = ()) -> list[str]:
+    """Names of libvirt's running domains that were given the function at ``bdf`` or one of ``nodes``.
+
+    Args:
+        system: the host.
+        bdf: the function.
+        nodes: the character devices of its vDPA devices.
+
+    """
+    try:
+        files = _status_files(system)
+    except OSError:
+        return []
+    found: list[str] = []
+    for file in files:
+        try:
+            xml = system.files.read(f"{LIBVIRT}/{file}")
+        except OSError:
+            continue
+        if bdf in pci_addresses(xml) or not vdpa_nodes(xml).isdisjoint(nodes):
+            name = re.search(NAME, xml)
+            found.append(name.group(1) if name else file[: -len(".xml")])
+    return found
+
+
+def pci_addresses(xml: str) -> set[str]:
+    """PCI addresses of the host's functions that a domain's status names as the source of a device."""
+    found: set[str] = set()
+    for source in re.findall(SOURCE, xml):
+        for attributes in re.findall(ADDRESS, source):
+            parts = {name: int(value, 16) for name, value in re.findall(FIELD, attributes)}
+            if len(parts) == 4:
+                found.add("{domain:04x}:{bus:02x}:{slot:02x}.{function:x}".format(**parts))
+    return found
+
+
+def vdpa_nodes(xml: str) -> set[str]:
+    """Character devices of vDPA that a domain's status names: ``<source dev='/dev/vhost-vdpa-0'/>``.
+
+    An interface has them (type vdpa), and in later releases of libvirt a disk, too (type vhostvdpa).
+    """
+    return set(re.findall(NODE, xml))
+
+
+def _of_vfs(system: System, bdf: str) -> str:
+    try:
+        by_function = vdpa.devices(system)
+        vfs = pci.vf_addresses(system, bdf).values()
+    except OSError as error:
+        return f"perhaps ({error.strerror or error})"
+    given = ((vf, _given_away(system, vf, pci.driver(system, vf), by_function.get(vf, ()))) for vf in vfs)
+    return users_in_words(given)
+
+
+def _given_away(system: System, bdf: str, driver: str | None, vdpa_devices: Sequence[Vdpa]) -> Users:
+    """What has the VF through a driver other than the NIC's own or through vDPA."""
+    if vdpa_devices:
+        unnamed = tuple(device.words for device in vdpa_devices)
+    elif driver is None or driver == "mlx5_core":
+        return ()
+    else:
+        unnamed = (driver,)
+    return tuple(domains(system, bdf, [device.node for device in vdpa_devices if device.node])) or unnamed
+
+
+def _status_files(system: System) -> list[str]:
+    return sorted(name for name in system.files.listdir(LIBVIRT) if name.endswith(".xml"))
+
+
+def _uppers(system: System, netdev: str) -> Iterator[str]:
+    """VLANs, macvtaps, a bond or a bridge: ``upper_<name>`` in sysfs."""
+    try:
+        names = sorted(system.files.listdir(f"/sys/class/net/{netdev}"))
+        yield from (name.removeprefix("upper_") for name in names if name.startswith("upper_"))
+    except OSError as error:
+        yield f"perhaps a device on top ({error.strerror or error})"
+
+
+def _addresses(system: System, netdev: str) -> Iterator[str]:
+    try:
+        yield from system.links.addresses(netdev)
+    except OSError as error:
+        yield f"perhaps an address ({error.strerror or error})"

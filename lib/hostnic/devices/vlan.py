@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kernel VLAN devices as /proc/net/vlan shows them (net/8021q/vlanproc.c), and their egress map.
+
+VLANs of Open vSwitch are not among them: its flows tag, and the kernel has no map for them.
+"""
+
+import re
+from typing import NamedTuple
+
+from hostnic.system import System
+
+DIRECTORY = "/proc/net/vlan"
+SOCKET_PRIORITIES = 8
+
+_ROW = re.compile(r"(?P<name>\S+)\s*\|\s*(?P<id>\d+)\s*\|\s*(?P<lower>\S+)\s*")
+_PAIR = re.compile(r"(\d+):(\d+)")
+
+
+class Vlan(NamedTuple):
+    """A VLAN device.
+
+    Attributes:
+        netdev: its name.
+        id: VLAN id.
+        lower: the netdev below it.
+        egress: PCP by socket priority, 0 to 7.
+
+    """
+
+    netdev: str
+    id: int
+    lower: str
+    egress: tuple[int, ...] = (0,) * SOCKET_PRIORITIES
+
+
+def devices(system: System) -> tuple[Vlan, ...]:
+    """All VLAN devices, by name; none where module 8021q is not loaded."""
+    try:
+        text = system.files.read(f"{DIRECTORY}/config")
+    except OSError:
+        return ()
+    rows = (_ROW.fullmatch(line) for line in text.splitlines())
+    found = [
+        Vlan(row["name"], int(row["id"]), row["lower"], egress(system, row["name"])) for row in rows if row
+    ]
+    return tuple(sorted(found, key=lambda vlan: vlan.netdev))
+
+
+def egress(system: System, netdev: str) -> tuple[int, ...]:
+    """PCP by socket priority, 0 to 7, of the VLAN device ``netdev``."""
+    pcps = [0] * SOCKET_PRIORITIES
+    try:
+        text = system.files.read(f"{DIRECTORY}/{netdev}")
+    except OSError:
+        return tuple(pcps)
+    _, _, mapping = text.partition("EGRESS priority mappings:")
+    for priority, pcp in _PAIR.findall(mapping):
+        if int(priority) < SOCKET_PRIORITIES:
+            pcps[int(priority)] = int(pcp)
+    return tuple(pcps)

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The registers of PCI functions that GPUDirect RDMA in virtual machines needs; each boot resets them.
+
+- ACS on PCIe bridges, with direct translated peer-to-peer: a NIC and a GPU of one instance then reach each
+  other without passing the root complex (PCIe base specification, ACS extended capability 0x000d).
+- On AMD hosts, one register of the NIC's ATC (the RDG sets 0xa1334.16:5 to 24).
+- Read requests of 4096 bytes (MRRS) by the NIC.
+
+They are read from the configuration space in sysfs and written with ``setpci`` of pciutils.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from hostnic.devices import pci
+from hostnic.firmware import msterrors
+from hostnic.process import CommandError
+from hostnic.system import System
+
+ACS = 0x5D
+"""Source validation, request and completion redirect, upstream forwarding, direct translated P2P."""
+
+MRRS_4096 = 5
+ATC_REGISTER, ATC = "0xa1334.16:5", 24
+EXPRESS, EXTENDED_ACS = 0x10, 0x000D
+BRIDGE_HEADER = 1
+CPUINFO = "/proc/cpuinfo"
+
+
+class Difference(NamedTuple):
+    """A register that is not as GPUDirect needs it.
+
+    Attributes:
+        bdf: the function.
+        register: ``ACS``, ``MRRS`` or ``ATC``.
+        value: the current one.
+        wanted: what GPUDirect needs; for ACS only bits that the bridge supports.
+
+    """
+
+    bdf: str
+    register: str
+    value: int
+    wanted: int
+
+
+class ConfigSpace:
+    """A function's configuration space: 256 bytes, or 4096 with PCIe's extended capabilities."""
+
+    def __init__(self, content: bytes) -> None:
+        self._content = content
+
+    def number(self, offset: int, size: int) -> int:
+        """A little-endian number; beyond the end all ones, as the bus returns for missing registers."""
+        part = self._content[offset : offset + size]
+        return int.from_bytes(part, "little") if len(part) == size else (1 << 8 * size) - 1
+
+    @property
+    def bridge(self) -> bool:
+        """A PCI bridge, by its header type."""
+        return self.number(0x0E, 1) & 0x7F == BRIDGE_HEADER
+
+    def capability(self, wanted: int) -> int | None:
+        """Offset of a capability; None without it."""
+        offset = self.number(0x34, 1)
+        for _ in range(48):
+            if not 0x40 <= offset < 0x100:
+                return None
+            if self.number(offset, 1) == wanted:
+                return offset
+            offset = self.number(offset + 1, 1) & 0xFC
+        return None
+
+    def extended(self, wanted: int) -> int | None:
+        """Offset of an extended capability; None without it."""
+        offset = 0x100
+        for _ in range(96):
+            header = self.number(offset, 4)
+            if header in (0, 0xFFFFFFFF):
+                return None
+            if header & 0xFFFF == wanted:
+                return offset
+            offset = header >> 20
+            if offset < 0x100:
+                return None
+        return None
+
+
+def config_space(system: System, bdf: str) -> ConfigSpace:
+    """Read it from sysfs.
+
+    Raises:
+        OSError: the function is gone.
+
+    """
+    return ConfigSpace(system.files.read(pci.attribute(bdf, "config")).encode("utf-8", "surrogateescape"))
+
+
+def differences(system: System, nics: Iterable[str]) -> tuple[Difference, ...]:
+    """Every register that has another value, on all bridges with ACS and on the functions ``nics``.
+
+    On AMD hosts this starts a process for each NIC.
+
+    Raises:
+        OSError: a function cannot be read, or the NIC's register cannot be asked.
+
+    """
+    return (*_bridges(system), *_nics(system, nics))
+
+
+def _bridges(system: System) -> Iterator[Difference]:
+    for bdf in sorted(system.files.listdir(pci.DEVICES)):
+        if not system.files.read(pci.attribute(bdf, "class")).startswith("0x06"):
+            continue
+        space = config_space(system, bdf)
+        acs = space.extended(EXTENDED_ACS) if space.bridge else None
+        if acs is None:
+            continue
+        wanted, value = ACS & space.number(acs + 4, 2), space.number(acs + 6, 2)
+        if value != wanted:
+            yield Difference(bdf, "ACS", value, wanted)
+
+
+def _nics(system: System, nics: Iterable[str]) -> Iterator[Difference]:
+    amd = "AuthenticAMD" in system.files.read(CPUINFO)
+    for bdf in nics:
+        space = config_space(system, bdf)
+        express = space.capability(EXPRESS)
+        mrrs = space.number(express + 8, 2) >> 12 & 7 if express else MRRS_4096
+        if mrrs != MRRS_4096:
+            yield Difference(bdf, "MRRS", mrrs, MRRS_4096)
+        atc = read_atc(system, bdf) if amd else ATC
+        if atc != ATC:
+            yield Difference(bdf, "ATC", atc, ATC)
+
+
+def read_atc(system: System, bdf: str) -> int:
+    """The NIC's ATC register, through mstmcra.
+
+    Raises:
+        MstError: it cannot be read.
+
+    """
+    try:
+        text = system.query(["mstmcra", bdf, ATC_REGISTER]).strip()
+        return int(text, 16)
+    except CommandError as error:
+        raise msterrors.explain(system, error) from error
+    except ValueError as error:
+        raise OSError(f"mstmcra did not print a number for {bdf}") from error

@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The NIC's firmware parameters through the distribution's own ``mstconfig`` (mstflint 4.21 to 4.31).
+
+Values are text as mstconfig prints it: ``8``, ``True(1)``, ``ETH(2)``, ``N/A``. A parameter has a default, a
+current value, and one for the next boot. Only the charm nic-firmware writes them; others query.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from hostnic.firmware import msterrors
+from hostnic.process import CommandError
+from hostnic.system import System
+
+HEADER = "Configurations:"
+COLUMNS = ("Default", "Current", "Next Boot", "New")
+ROW = re.compile(r"\*?\s*(?:RO\s+)?(?P<name>[A-Z][A-Z0-9_]*(?:\[[0-9.]+\])?)\s+(?P<values>\S.*)")
+"""Rows of mstflint 4.21, 4.26 (which may flag a row RO) and 4.31; widths of columns differ."""
+NUMBER = re.compile(r"(?:\w*\()?(0x[0-9a-fA-F]+|\d+)\)?")
+SAVED = re.compile(r"(?P<name>[A-Z][A-Z0-9_]*)=(?P<value>\S+)")
+NO_CURRENT = "does not support reading default and current configurations"
+POWER_CYCLE = "power cycle machine"
+"""What ``set`` prints, with exit code 0, when the firmware says that a warm reboot is not enough."""
+TIMEOUT_S = 120.0
+"""Each parameter takes several slow accesses to the configuration space."""
+
+
+class Parameter(NamedTuple):
+    """A parameter's values as mstconfig spells them; None where it shows no such column."""
+
+    default: str | None
+    current: str | None
+    next_boot: str | None
+
+
+def parse(text: str) -> dict[str, Parameter]:
+    """The table of ``mstconfig … query``, by parameter.
+
+    Text around the table, and rows that do not fit its columns, are skipped.
+    """
+    found: dict[str, Parameter] = {}
+    columns: list[str] = []
+    for line in text.splitlines():
+        if line.startswith(HEADER):
+            columns = [name for name in COLUMNS if name in line]
+            continue
+        row = ROW.fullmatch(line.strip())
+        values = row["values"].split() if row else []
+        if row and columns and len(values) == len(columns):
+            shown = dict(zip(columns, values))
+            found[row["name"]] = Parameter(
+                shown.get("Default"), shown.get("Current"), shown.get("Next Boot", shown.get("New"))
+            )
+    return found
+
+
+def number(value: str | None) -> int | None:
+    """``8`` and ``True(1)`` as numbers; None for ``N/A`` and the like."""
+    match = NUMBER.fullmatch(value or "")
+    return int(match.group(1), 0) if match else None
+
+
+def show(system: System, bdf: str, *names: str) -> str:
+    """The output of a query of ``names``, or of all parameters that the firmware has, as printed.
+
+    Names that the firmware or this release of mstconfig does not have are left out: if there is one,
+    mstconfig refuses the whole query and names the first. Some firmware answers in part, with exit code 3.
+
+    Raises:
+        MstError: mstconfig is not installed, or printed no table.
+
+    """
+    asked, columns = list(names), ["-e"]
+    while asked or not names:
+        argv = ["mstconfig", "-d", bdf, *columns, "query", *asked]
+        try:
+            return system.query(argv, timeout=TIMEOUT_S)
+        except CommandError as error:
+            lacking = msterrors.lacking(error.stdout)
+            if lacking in asked:
+                asked.remove(lacking)
+            elif NO_CURRENT in error.stdout and columns:
+                columns = []
+            elif parse(error.stdout):
+                return error.stdout
+            else:
+                raise msterrors.explain(system, error) from error
+    return ""
+
+
+def query(system: System, bdf: str, *names: str) -> dict[str, Parameter]:
+    """The parameters ``names`` of the PF at ``bdf``, or all; fewer when its firmware lacks one of them.
+
+    Raises:
+        MstError: see :func:`show`.
+
+    """
+    found = parse(show(system, bdf, *names))
+    return {name: found[name] for name in names if name in found} if names else found
+
+
+def set_next_boot(system: System, bdf: str, settings: Mapping[str, str]) -> bool:
+    """Set ``settings`` (name to value) for the next boot in one call; the firmware takes all or none.
+
+    Returns:
+        Whether the firmware says that only a power cycle applies them, not a warm reboot.
+
+    Raises:
+        MstError: refused; in one sentence.
+
+    """
+    words = [f"{name}={value}" for name, value in settings.items()]
+    return POWER_CYCLE in _change(system, ["mstconfig", "-d", bdf, "-y", "set", *words])
+
+
+def reset(system: System, bdf: str) -> bool:
+    """Set every parameter back to its default for the next boot; returns as :func:`set_next_boot` does.
+
+    Raises:
+        MstError: refused; in one sentence.
+
+    """
+    return POWER_CYCLE in _change(system, ["mstconfig", "-d", bdf, "-y", "reset"])
+
+
+def _change(system: System, argv: list[str]) -> str:
+    try:
+        return system.run(argv, timeout=TIMEOUT_S)
+    except CommandError as error:
+        raise msterrors.explain(system, error) from error
+
+
+def backup(parameters: Mapping[str, Parameter]) -> str:
+    """What is set for the next boot as lines ``NAME=value``, without arrays and unknown values."""
+    lines: list[str] = []
+    for name, parameter in sorted(parameters.items()):
+        value = number(parameter.next_boot)
+        if value is not None and "[" not in name:
+            lines.append(f"{name}={value}\n")
+    return "".join(lines)
+
+
+def parse_backup(text: str) -> dict[str, str]:
+    """Read what :func:`backup` wrote; empty lines and comments (``#``) are skipped.
+
+    Raises:
+        ValueError: one sentence that names the line.
+
+    """
+    return dict(_saved(text))
+
+
+def _saved(text: str) -> Iterator[tuple[str, str]]:
+    for count, line in enumerate(text.splitlines(), 1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        match = SAVED.fullmatch(line.strip())
+        if match is None:
+            raise ValueError(f"line {count} is not NAME=value: {line.strip()[:40]!r}")
+        yield match["name"], match["value"]
+
+
+def vfs_after_next_boot(system: System, bdf: str) -> int | None:
+    """VFs that ``bdf`` will offer after the next boot: 0 with SR-IOV off; None if unknown.
+
+    Raises:
+        MstError: the firmware cannot be asked.
+
+    """
+    parameters = query(system, bdf, "NUM_OF_VFS", "SRIOV_EN")
+    if "NUM_OF_VFS" not in parameters:
+        return None
+    enabled = parameters.get("SRIOV_EN")
+    if enabled is not None and number(enabled.next_boot) == 0:
+        return 0
+    return number(parameters["NUM_OF_VFS"].next_boot)

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Names, types and allowed values of firmware parameters, from the database that mstconfig itself uses.
+
+``mlxconfig_host.db`` of the package mstflint is an SQLite file: ``tlvs(name, class, …)`` and
+``params(mlxconfig_name, tlv_name, type, textual_values, size, dependency, array_length, …)``. It has the
+parameters of all firmware; which of them a given NIC has, only mstconfig tells. It may be older than the NIC:
+a name that it lacks may be right, so that its absence is only a warning.
+"""
+
+import difflib
+import re
+import sqlite3
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+PATH = "/usr/share/mstflint/mlxconfig_dbs/mlxconfig_host.db"
+
+_PORT = re.compile(r"_P[1-9]$")
+_NIC_WIDE, _PER_PORT = 0, 1
+_QUERY = """
+    SELECT params.mlxconfig_name, params.type, params.textual_values, params.size, params.dependency,
+           params.array_length, tlvs.class
+    FROM params JOIN tlvs ON params.tlv_name = tlvs.name
+    WHERE params.mlxconfig_name IS NOT NULL AND params.mlxconfig_name <> ''
+"""
+_SIZE = re.compile(r"0x([0-9a-fA-F]+)\.([0-9]+)")
+_TRUE, _FALSE = ("true", "1", "0x1"), ("false", "0", "0x0")
+_GATE = re.compile(r"\$nv_pci_conf\.advanced_pci_settings\s*!=\s*0")
+ADVANCED = "ADVANCED_PCI_SETTINGS"
+
+
+class ValueRefused(ValueError):
+    """A value that a parameter does not take; the sentence says what it takes."""
+
+
+class Entry(NamedTuple):
+    """One parameter.
+
+    Attributes:
+        name: without the suffix of a port.
+        kind: ``BOOL``, ``UNSIGNED``, ``ENUM``, ``BINARY``, ``BYTES``, ``STRING`` or ``INTEGER``.
+        words: of an enumeration, to numbers.
+        bits: width of a number.
+        per_port: it takes the suffix ``_P1``, ``_P2``.
+        per_nic: all PFs of a NIC share it; otherwise each PF has its own value.
+        length: of an array; 0 for a plain parameter.
+        gate: the parameter that must be 1 at the next boot before this one can be set; empty when none.
+
+    """
+
+    name: str
+    kind: str
+    words: Mapping[str, int] = {}
+    bits: int = 32
+    per_port: bool = False
+    per_nic: bool = True
+    length: int = 0
+    gate: str = ""
+
+    @property
+    def takes(self) -> str:
+        """What is allowed, as the end of a sentence."""
+        if self.kind == "BOOL":
+            return "true or false"
+        if self.kind == "ENUM":
+            return ", ".join(f"{word} ({number})" for word, number in self.words.items())
+        if self.kind in ("UNSIGNED", "INTEGER"):
+            return f"a whole number from 0 to {(1 << self.bits) - 1}"
+        return "nothing that this charm can set"
+
+    def number(self, text: str) -> int:
+        """The value that ``text`` means: ``true``, ``ETH``, ``44``, ``0x2c``.
+
+        Raises:
+            ValueRefused: names the parameter, the value and what is allowed.
+
+        """
+        value = self._number(text.strip())
+        if value is None or self.length:
+            raise ValueRefused(f"{self.name}: {text[:40]!r} is not allowed; it takes {self.takes}")
+        return value
+
+    def _number(self, text: str) -> int | None:
+        if self.kind == "BOOL":
+            return 1 if text.lower() in _TRUE else 0 if text.lower() in _FALSE else None
+        value = plain(text)
+        if self.kind == "ENUM":
+            named = {word.lower(): number for word, number in self.words.items()}
+            return named.get(text.lower(), value if value in self.words.values() else None)
+        if self.kind not in ("UNSIGNED", "INTEGER"):
+            return None
+        return value if value is not None and value < 1 << self.bits else None
+
+
+class Database(NamedTuple):
+    """All parameters that this release of mstflint knows; empty without a database."""
+
+    entries: Mapping[str, Entry] = {}
+
+    def get(self, name: str) -> Entry | None:
+        """The entry of ``name``, which has a suffix ``_P<n>`` if and only if each port has its own value."""
+        entry = self.entries.get(name)
+        if entry is not None:
+            return None if entry.per_port else entry
+        entry = self.entries.get(_PORT.sub("", name))
+        return entry if entry and entry.per_port and _PORT.search(name) else None
+
+    def near(self, name: str) -> tuple[str, ...]:
+        """Up to three known names that resemble ``name``."""
+        known: list[str] = []
+        for entry in self.entries.values():
+            known += [f"{entry.name}_P1", f"{entry.name}_P2"] if entry.per_port else [entry.name]
+        return tuple(difflib.get_close_matches(name, known, n=3, cutoff=0.6))
+
+
+def plain(text: str) -> int | None:
+    """A number in decimal or hexadecimal, or None."""
+    return int(text, 0) if re.fullmatch(r"0x[0-9a-fA-F]{1,16}|[1-9][0-9]{0,19}|0", text) else None
+
+
+def read(path: str = PATH) -> Database:
+    """Read the database; an empty one if there is none or it cannot be read."""
+    try:
+        connection = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
+        try:
+            return _from_rows(connection.execute(_QUERY))
+        finally:
+            connection.close()
+    except sqlite3.Error:
+        return Database()
+
+
+def _from_rows(rows: Iterable[tuple[str, str, str | None, str, str | None, int, int]]) -> Database:
+    entries: dict[str, Entry] = {}
+    for name, kind, words, size, dependency, length, scope in rows:
+        entries[name] = Entry(
+            name=name,
+            kind=kind,
+            words=_words(words or ""),
+            bits=_bits(size),
+            per_port=scope == _PER_PORT,
+            per_nic=scope in (_NIC_WIDE, _PER_PORT),
+            length=length or 0,
+            gate=ADVANCED if _GATE.search(dependency or "") else "",
+        )
+    return Database(entries)
+
+
+def _words(text: str) -> dict[str, int]:
+    """``IB=0x1,ETH=0x2``."""
+    pairs = (item.partition("=") for item in text.split(","))
+    return {word: value for word, _, number in pairs if word and (value := plain(number)) is not None}
+
+
+def _bits(size: str) -> int:
+    """``0x0.10`` is ten bits, ``0x2.0`` two bytes."""
+    match = _SIZE.fullmatch(size)
+    return int(match.group(1), 16) * 8 + int(match.group(2)) if match else 32

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The error messages of mstflint's tools, each as one sentence with a remedy.
+
+The tools report on standard output, in lines that begin with ``-E-`` (mstflint 4.21, 4.26, 4.31).
+"""
+
+import re
+
+from hostnic.process import CommandError
+from hostnic.system import System
+
+LOCKDOWN = "/sys/kernel/security/lockdown"
+LACKS = re.compile(r"The Device doesn't support (\S+) parameter|Unknown Parameter: (\S+)")
+OPEN = "Failed to open the device|Cannot open Device|mopen:"
+
+KNOWN: tuple[tuple[str, str, str], ...] = (
+    (
+        r"Livefish",
+        "the NIC is in livefish mode: it runs without its firmware",
+        "burn an image with mstflint by hand, as its vendor says, and power-cycle the machine",
+    ),
+    (
+        r"Unsupported device|Device not supported|Unsupported Device|Failed to identify the device",
+        "mstflint does not know this device",
+        "take it out of option devices, or install a newer mstflint",
+    ),
+    (
+        r"doesn't support any configuration changes|either FW does not support|HW access is disabled",
+        "its firmware does not let parameters change",
+        "see the tool of the NIC's vendor; secure host mode may be on",
+    ),
+    (r"(?P<fact>Unknown Parameter: \S+)", "{fact}", "see action query for the names of this NIC"),
+    (
+        r"(?P<fact>The Device doesn't support \S+ parameter)",
+        "{fact}",
+        "newer firmware may, or another parameter hides it",
+    ),
+    (
+        r"-E- (?P<fact>Unknown value .*|Cannot parse the value|The value .* is not valid.*)",
+        "{fact}",
+        "see action query for how this NIC spells values",
+    ),
+    (r"-E- (?P<fact>.*larger than maximum allowed.*)", "{fact}", "set a smaller value"),
+    (
+        r"-E- (?P<fact>.*Illegal constraint)",
+        "the values do not go together ({fact})",
+        "lower NUM_OF_VFS or NUM_VF_MSIX: all PFs share the NIC's interrupt vectors and BAR space",
+    ),
+    (r"(?P<fact>Duplicate parameter.*)", "{fact}", "name each parameter once"),
+    (
+        r"(?P<fact>The Rule TLV configuration \S+ is not supported by FW)",
+        "{fact}",
+        "update the firmware",
+    ),
+    (r"semaphore", "another tool holds the NIC's semaphore", "retried at the next hook"),
+)
+"""Pattern, sentence, remedy; the first pattern that is found counts."""
+
+
+class MstError(CommandError):
+    """A failure of one of mstflint's tools; ``reason`` is one sentence.
+
+    Attributes:
+        remedy: what the operator can do; empty when the tool's own words have to do.
+
+    """
+
+    def __init__(self, error: CommandError, reason: str, remedy: str = "") -> None:
+        super().__init__(error.argv, reason, error.returncode, error.stdout, error.stderr)
+        self.remedy = remedy
+
+
+def lacking(text: str) -> str | None:
+    """The parameter that the tool says the device, or its own database, does not have."""
+    match = LACKS.search(text)
+    return (match.group(1) or match.group(2)).rstrip(".,") if match else None
+
+
+def locked_down(system: System) -> str:
+    """The kernel's lockdown mode, ``integrity`` or ``confidentiality``; empty when there is none.
+
+    Under lockdown (UEFI Secure Boot on Ubuntu) the kernel refuses writes to PCI configuration space,
+    which mstflint needs even to read.
+    """
+    try:
+        match = re.search(r"\[(\w+)\]", system.files.read(LOCKDOWN))
+    except OSError:
+        return ""
+    return match.group(1) if match and match.group(1) != "none" else ""
+
+
+def explain(system: System, error: CommandError) -> MstError:
+    """The tool's failure in one sentence."""
+    if error.reason == f"{error.argv[0]} is not installed":
+        return MstError(
+            error, error.reason, "see juju debug-log for what apt-get said, or install it by hand"
+        )
+    said = f"{error.stdout}\n{error.stderr}"
+    mode = locked_down(system)
+    if mode and re.search(f"{OPEN}|semaphore", said):
+        return MstError(
+            error,
+            f"the kernel is locked down ({mode}, Secure Boot), which keeps mstflint from the NIC",
+            "install mstflint-dkms with its key enrolled, or set the parameters before Secure Boot is on",
+        )
+    for pattern, reason, remedy in KNOWN:
+        match = re.search(pattern, said)
+        if match:
+            return MstError(error, f"{error.argv[0]}: {reason.format(**match.groupdict())}", remedy)
+    if re.search(OPEN, said):
+        return MstError(
+            error,
+            f"{error.argv[0]}: {_first(said) or 'the device does not open'}",
+            "see the kernel log for this NIC; it may have vanished from the bus",
+        )
+    return MstError(error, f"{error.argv[0]}: {_first(said)}" if _first(said) else error.reason)
+
+
+def _first(said: str) -> str:
+    lines = [line.partition("-E-")[2].strip(" .") for line in said.splitlines() if "-E-" in line]
+    return lines[0] if lines else ""

@@ -1,0 +1,266 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Firmware images and the NIC's flash, through the distribution's ``mstflint`` (4.21 to 4.31).
+
+Flash holds two images, and a burn writes the one that does not run: after an interrupted burn the NIC boots
+the old one. What is in flash runs after the next restart of the firmware.
+"""
+
+import re
+from collections.abc import Callable
+from typing import NamedTuple
+
+from hostnic.firmware import msterrors
+from hostnic.firmware.msterrors import MstError
+from hostnic.process import CommandError, failure
+from hostnic.system import System
+
+FACT = re.compile(r"^(?P<name>FW Version\(Running\)|FW Version|PSID):\s+(?P<value>\S+)", re.MULTILINE)
+"""From the line's beginning: a NIC that was flashed with another vendor's image also has ``Orig PSID:``."""
+PROGRESS = re.compile(r"(?P<what>[A-Z][A-Za-z0-9_ ]+?)\s*-\s+(?P<done>[0-9]+%|OK)")
+STAGE = re.compile(r"^[A-Z][A-Za-z0-9_ ]*-", re.MULTILINE)
+"""Mstflint has passed its checks and works: ``Initializing image partition -``, with or without a figure."""
+VERDICT = re.compile(
+    r"PSID mismatch|is write protected|is not secured|is not signed|Rejected authentication"
+    r"|Digest in the signature|key is not applicable|Forbidden version|Invalid security version"
+)
+"""Messages about an image that is refused. The firmware refuses it before it makes it the image that is
+started next, even if all of it was sent first (``burnComponents`` in mstflint's fw_comps_mgr.cpp).
+"""
+WRITING = re.compile(r"write failed|eras|Flash layout", re.IGNORECASE)
+"""Errors of flash itself, which may come before the first stage is printed."""
+TIMEOUT_S = 120.0
+BURN_TIMEOUT_S = 1800.0
+"""A slow flash takes some ten minutes."""
+POLL_S = 2.0
+LOGS = "/run/ovn-offload/nic-firmware"
+
+VENDORS = {
+    "MT": "NVIDIA", "DEL": "Dell", "HP": "HPE", "LNV": "Lenovo", "SM": "Supermicro", "CIS": "Cisco",
+    "IBM": "IBM", "FJT": "Fujitsu", "ORC": "Oracle", "INP": "Inspur", "HUA": "Huawei",
+}  # fmt: skip
+"""First letters of a PSID, which the vendor of the board chooses."""
+
+
+class Image(NamedTuple):
+    """A firmware image file.
+
+    Attributes:
+        path: where it is.
+        psid: the board that it is for.
+        version: ``22.35.2000``.
+        digest: the file's sha256, in lower case.
+
+    """
+
+    path: str
+    psid: str
+    version: str
+    digest: str
+
+
+class Flash(NamedTuple):
+    """What is in a NIC's flash.
+
+    Attributes:
+        psid: the board.
+        version: of the image that starts next.
+        running: of the firmware that runs now.
+
+    """
+
+    psid: str
+    version: str
+    running: str
+
+    @property
+    def vendor(self) -> str:
+        """The vendor of the board, by its PSID."""
+        return vendor(self.psid)
+
+
+class RefusedError(MstError):
+    """The image was refused: no burn is under way, and flash starts the same image as before."""
+
+
+class NotStartedError(RefusedError):
+    """mstflint was not started: nothing is known about the image or the NIC."""
+
+
+def vendor(psid: str) -> str:
+    """The vendor of a PSID: ``NVIDIA`` for ``MT_0000000359``. An OEM's NICs only take that OEM's images."""
+    return next((name for letters, name in VENDORS.items() if psid.startswith(letters)), "an unknown vendor")
+
+
+def newer(version: str, than: str) -> bool:
+    """Whether a firmware version is newer than another; its parts are numbers."""
+    return _parts(version) > _parts(than)
+
+
+def _parts(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"[0-9]+", version))
+
+
+def read_flash(system: System, bdf: str) -> Flash:
+    """Ask the NIC at ``bdf``.
+
+    Raises:
+        MstError: it cannot be asked.
+
+    """
+    facts = _facts(system, ["mstflint", "-d", bdf, "-qq", "query"])
+    version = facts["FW Version"]
+    return Flash(facts["PSID"], version, facts.get("FW Version(Running)", version))
+
+
+def read_image(system: System, path: str) -> Image:
+    """Look into an image file.
+
+    Raises:
+        MstError: it is not an image.
+
+    """
+    facts = _facts(system, ["mstflint", "-i", path, "query"])
+    return Image(path, facts["PSID"], facts["FW Version"], digest(system, path))
+
+
+def digest(system: System, path: str) -> str:
+    """The sha256 of a file, in lower case.
+
+    Raises:
+        MstError: it cannot be read.
+
+    """
+    return _explained(system, system.query, ["sha256sum", path]).split()[0]
+
+
+def verify_image(system: System, path: str) -> None:
+    """Check every section of an image file.
+
+    Raises:
+        MstError: it is damaged.
+
+    """
+    _explained(system, system.query, ["mstflint", "-i", path, "verify"])
+
+
+def under_way(system: System, bdf: str) -> bool:
+    """Whether a burn of this NIC was started in this boot, and its result has not been read yet.
+
+    :func:`burn` follows such a burn instead of starting another one. False if systemd cannot be asked.
+    """
+    try:
+        return _state(system, _unit(bdf))["ActiveState"] not in ("inactive", "failed")
+    except OSError:
+        return False
+
+
+def burn(system: System, bdf: str, path: str, progress: Callable[[str], None]) -> None:
+    """Burn an image; returns when it is in flash.
+
+    It runs in a systemd unit of its own: a caller that is killed meanwhile finds it again.
+
+    Args:
+        system: the host.
+        bdf: a port of the NIC.
+        path: the image.
+        progress: called with ``Writing Boot image component 40%`` and the like.
+
+    Raises:
+        NotStartedError: nothing was started.
+        RefusedError: mstflint or the firmware refused the image.
+        MstError: it failed later, or has not ended in time.
+
+    """
+    unit = _unit(bdf)
+    log = f"{LOGS}/{unit}.log"
+    before = _state(system, unit)["ActiveState"]
+    if before == "failed":
+        # From a hook that was killed before it read this; systemd-run would refuse: "was already loaded".
+        system.run(["systemctl", "reset-failed", unit])
+    if before in ("inactive", "failed"):
+        system.files.install(log, b"")
+        _start(system, unit, log, ["mstflint", "-d", bdf, "-i", path, "-y", "burn"])
+    state = _follow(system, unit, log, progress)
+    system.run(["systemctl", "stop", unit])
+    if state["ActiveState"] == "failed":
+        system.run(["systemctl", "reset-failed", unit])
+        status, said = int(state["ExecMainStatus"] or 1), system.files.read(log)
+        error = msterrors.explain(system, failure(["mstflint", "-d", bdf, "burn"], status, said, ""))
+        if state["Result"] == "exit-code" and _is_refusal(said):
+            raise RefusedError(error, error.reason, error.remedy)
+        raise error
+
+
+def _unit(bdf: str) -> str:
+    """The systemd unit that burns the NIC; the same for all its ports, which share their flash."""
+    return f"ovn-offload-burn-{bdf.rpartition('.')[0].replace(':', '-')}.service"
+
+
+def _start(system: System, unit: str, log: str, argv: list[str]) -> None:
+    output = [f"--property=StandardOutput=append:{log}", "--property=StandardError=inherit"]
+    argv = ["systemd-run", f"--unit={unit}", "--property=RemainAfterExit=yes", *output, "--", *argv]
+    try:
+        _explained(system, system.run, argv)
+    except MstError as error:
+        if error.returncode is None or _state(system, unit)["ActiveState"] != "inactive":
+            raise  # it may have been started
+        raise NotStartedError(error, error.reason, error.remedy) from error
+
+
+def _is_refusal(said: str) -> bool:
+    """Whether mstflint, which ended by itself, did not change what flash starts; False if unclear."""
+    if VERDICT.search(said):
+        return True
+    return "-E-" in said and not WRITING.search(said) and not STAGE.search(said.replace("\r", "\n"))
+
+
+def _follow(system: System, unit: str, log: str, progress: Callable[[str], None]) -> dict[str, str]:
+    """Wait for the unit's end, and report progress in steps of ten percent."""
+    end, said = system.now() + BURN_TIMEOUT_S, ""
+    while True:
+        state = _state(system, unit)
+        steps = list(PROGRESS.finditer(system.files.read(log)))
+        if steps:
+            far = steps[-1]["done"]
+            tenth = f"{far[:-2] or '0'}0%" if far.endswith("%") and far != "100%" else far
+            now = f"{steps[-1]['what'].strip()} {tenth}"
+            if now != said:
+                progress(now)
+                said = now
+        if state["ActiveState"] == "failed" or state["SubState"] == "exited":
+            return state
+        if system.now() > end:
+            argv = ["mstflint", "burn"]
+            raise MstError(
+                CommandError(argv, "mstflint burn"),
+                f"the burn has not ended within {BURN_TIMEOUT_S / 60:.0f} min, and continues as {unit}",
+                "do not restart the host; see systemctl status of that unit",
+            )
+        system.sleep(POLL_S)
+
+
+def _state(system: System, unit: str) -> dict[str, str]:
+    shown = system.query(["systemctl", "show", "-p", "ActiveState,SubState,Result,ExecMainStatus", unit])
+    pairs = (line.partition("=") for line in shown.splitlines())
+    return {
+        "ActiveState": "inactive",
+        "SubState": "dead",
+        "Result": "",
+        "ExecMainStatus": "",
+        **{k: v for k, _, v in pairs},
+    }
+
+
+def _facts(system: System, argv: list[str]) -> dict[str, str]:
+    text = _explained(system, system.query, argv)
+    facts = {match["name"]: match["value"] for match in FACT.finditer(text)}
+    if not {"FW Version", "PSID"} <= set(facts):
+        raise MstError(CommandError(argv, "mstflint"), f"mstflint reports no version and PSID of {argv[2]}")
+    return facts
+
+
+def _explained(system: System, how: Callable[..., str], argv: list[str]) -> str:
+    try:
+        return how(argv, timeout=TIMEOUT_S)
+    except CommandError as error:
+        raise msterrors.explain(system, error) from error

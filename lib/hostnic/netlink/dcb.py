@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Data centre bridging of a netdev: values, and what NIC drivers do with them. Pure.
+
+Sources: include/uapi/linux/dcbnl.h; of the drivers, in drivers/net/ethernet of Linux 6.12:
+mellanox/mlx5/core/en_dcbnl.c, broadcom/bnxt/bnxt_dcb.c, qlogic/qed/qed_dcbx.c.
+"""
+
+from typing import NamedTuple
+
+CLASSES = 8
+"""Priorities, and traffic classes."""
+DSCPS = 64
+
+STRICT, CBS, ETS, VENDOR = "strict", "cbs", "ets", "vendor"
+TSA = {0: STRICT, 1: CBS, 2: ETS, 255: VENDOR}
+"""Transmission selection algorithms (IEEE 802.1Q, table 8-5)."""
+UNKNOWN_TSA = "unknown"
+
+ETHERTYPE, STREAM_PORT, DATAGRAM_PORT, ANY_PORT, DSCP = 1, 2, 3, 4, 5
+"""Selectors of an APP entry: what its protocol number is."""
+ROCE_V1, ROCE_V2 = 0x8915, 4791
+"""Ethertype of RoCE v1; UDP port of RoCE v2."""
+
+HOST, LLD_MANAGED, CEE, IEEE, STATIC = 0x01, 0x02, 0x04, 0x08, 0x10
+"""Bits of the DCBX mode: who negotiates, and in which version."""
+
+
+class Ets(NamedTuple):
+    """Enhanced transmission selection: eight entries each.
+
+    Attributes:
+        prio_tc: traffic class by priority.
+        tsa: algorithm by traffic class, in the words of ``TSA``.
+        bandwidth: percent by traffic class with algorithm ``ets``; 0 for the others, whatever a driver
+            reports: mlx5 reports 100 for them (en_dcbnl.c, mlx5e_build_tc_tx_bw).
+
+    """
+
+    prio_tc: tuple[int, ...]
+    tsa: tuple[str, ...]
+    bandwidth: tuple[int, ...]
+
+
+class Pfc(NamedTuple):
+    """Priority flow control.
+
+    Attributes:
+        priorities: those that are lossless, ascending.
+        delay: allowance; mlx5 reads it as cable length in metres, 0 leaves it as it is.
+        sent, received: pause frames by priority since the driver started; mlx5 reports what it read last,
+            and only ``ethtool -S`` makes it read (en_stats.c: group per_prio is in no periodic update).
+
+    """
+
+    priorities: tuple[int, ...]
+    delay: int = 0
+    sent: tuple[int, ...] = (0,) * CLASSES
+    received: tuple[int, ...] = (0,) * CLASSES
+
+
+class App(NamedTuple):
+    """Packets with this ``protocol`` of this ``selector`` have this ``priority``."""
+
+    selector: int
+    protocol: int
+    priority: int
+
+
+class Buffer(NamedTuple):
+    """Receive buffers of a port: which one by priority, and bytes of each."""
+
+    by_priority: tuple[int, ...]
+    sizes: tuple[int, ...]
+    total: int = 0
+
+
+class Dcb(NamedTuple):
+    """What a driver reports, or what to set. None: the driver does not report it, or it stays as it is.
+
+    Attributes:
+        maxrate: kbit/s by traffic class; 0 is unlimited.
+        dcbx: bits of the DCBX mode; set by a request of its own.
+
+    """
+
+    ets: Ets | None = None
+    pfc: Pfc | None = None
+    apps: tuple[App, ...] = ()
+    maxrate: tuple[int, ...] | None = None
+    buffer: Buffer | None = None
+    dcbx: int | None = None
+
+
+def priorities(mask: int) -> tuple[int, ...]:
+    """The priorities whose bits are set."""
+    return tuple(priority for priority in range(CLASSES) if mask >> priority & 1)
+
+
+def dcbx_words(mode: int) -> str:
+    """``host ieee``: the bits in words."""
+    names = {HOST: "host", LLD_MANAGED: "firmware", CEE: "cee", IEEE: "ieee", STATIC: "static"}
+    return " ".join(name for bit, name in names.items() if mode & bit) or "none"
+
+
+def setting_names(wanted: Dcb) -> tuple[str, ...]:
+    """What ``wanted`` has, as records of writes spell it: ``ets``, ``pfc 3``, ``apps 64``."""
+    found = {
+        "ets": wanted.ets is not None,
+        "maxrate": wanted.maxrate is not None,
+        "buffer": wanted.buffer is not None,
+        f"apps {len(wanted.apps)}": bool(wanted.apps),
+    }
+    words = [name for name, there in found.items() if there]
+    if wanted.pfc is not None:
+        words.append(f"pfc {','.join(map(str, wanted.pfc.priorities)) or 'none'}")
+    return tuple(words)
+
+
+class Driver(NamedTuple):
+    """What one driver does with dcbnl.
+
+    Attributes:
+        name: as the PCI device's ``driver`` link has it.
+        dscp: APP entries may map a DSCP to a priority, and the first one makes the port trust DSCP.
+        ports: APP entries are to map RoCE's ethertype and UDP port to its priority.
+        dcbx: bits of the DCBX mode without which the driver refuses to be set.
+        dcbx_ask: the mode to ask for when those are missing.
+        limit: what it cannot do, in one sentence; empty if it can do all that this package sets.
+
+    """
+
+    name: str
+    dscp: bool = True
+    ports: bool = False
+    dcbx: int = HOST
+    dcbx_ask: int = HOST | IEEE
+    limit: str = ""
+
+    def may_set(self, found: Dcb) -> bool:
+        """Whether the DCBX mode lets the host change settings; a driver without DCBX always does."""
+        return found.dcbx is None or found.dcbx & self.dcbx == self.dcbx
+
+
+DRIVERS = (
+    Driver("mlx5_core", dcbx_ask=HOST | CEE | IEEE),
+    Driver(
+        "bnxt_en",
+        ports=True,
+        dcbx=HOST | IEEE,
+        limit="bnxt_en takes settings only while the NIC's own LLDP agent is off, and has no buffers and no "
+        "rate limits to set",
+    ),
+    Driver(
+        "qede",
+        dscp=False,
+        ports=True,
+        dcbx=IEEE,
+        dcbx_ask=IEEE,
+        limit="qede maps no DSCP: RoCE gets its priority from the VLAN tag and from UDP port 4791",
+    ),
+)
+
+
+def driver(name: str | None) -> Driver:
+    """The entry for this driver; for a driver that is not in the table, one without special needs."""
+    return next((entry for entry in DRIVERS if entry.name == name), Driver(name or "unknown"))

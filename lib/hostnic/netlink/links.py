@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Netdevs and their addresses through rtnetlink (include/uapi/linux/if_link.h, if_addr.h)."""
+
+import ipaddress
+import os
+import re
+from functools import lru_cache
+
+from hostnic.devices import pci
+from hostnic.netlink.channel import ACK, DUMP, ROUTE, Channel, Untyped, codec
+from hostnic.system import Link
+
+GETLINK, SETLINK, GETADDR = 18, 19, 22
+IFF_UP = 1
+SKIP_STATS = 1 << 3
+UNKNOWN = "UNKNOWN"
+"""pyroute2's name of each attribute that a message's map does not have."""
+BOND_MODES = (
+    "balance-rr", "active-backup", "balance-xor", "broadcast", "802.3ad", "balance-tlb", "balance-alb",
+)  # fmt: skip
+HASH_POLICIES = ("layer2", "layer3+4", "layer2+3", "encap2+3", "encap3+4", "vlan+srcmac")
+NO_PARTNER = "00:00:00:00:00:00"
+
+
+@lru_cache(maxsize=1)
+def _message() -> Untyped:
+    """The link message with the attributes that matter here; pyroute2's own decodes all of them."""
+    nl = codec()
+
+    class Info(nl.nla):
+        class Bond(nl.nla):
+            class AdInfo(nl.nla):
+                nla_map = ((5, "PARTNER_MAC", "l2addr"),)
+
+            nla_map = ((1, "MODE", "uint8"), (14, "XMIT_HASH_POLICY", "uint8"), (23, "AD_INFO", "AdInfo"))
+
+        nla_map = ((1, "KIND", "asciiz"), (2, "DATA", "Bond"))
+
+    class LinkMessage(nl.nlmsg):
+        fields = (
+            ("family", "B"),
+            ("pad", "x"),
+            ("type", "H"),
+            ("index", "i"),
+            ("flags", "I"),
+            ("change", "I"),
+        )
+        nla_map = (
+            (1, "ADDRESS", "cdata"),
+            (3, "IFNAME", "asciiz"),
+            (4, "MTU", "uint32"),
+            (10, "MASTER", "uint32"),
+            (18, "LINKINFO", "Info"),
+            (29, "EXT_MASK", "uint32"),
+            (33, "CARRIER", "uint8"),
+            (36, "PHYS_SWITCH_ID", "cdata"),
+            (38, "PHYS_PORT_NAME", "asciiz"),
+            (54, "PERM_ADDRESS", "cdata"),
+            (56, "PARENT_DEV_NAME", "asciiz"),
+            (57, "PARENT_DEV_BUS_NAME", "asciiz"),
+        )
+
+    LinkMessage.Info = Info
+    return LinkMessage
+
+
+@lru_cache(maxsize=1)
+def _address_message() -> Untyped:
+    nl = codec()
+
+    class AddressMessage(nl.nlmsg):
+        fields = (("family", "B"), ("prefixlen", "B"), ("flags", "B"), ("scope", "B"), ("index", "I"))
+        nla_map = ((1, "ADDRESS", "cdata"), (2, "LOCAL", "cdata"))
+
+    return AddressMessage
+
+
+class LinksClient:
+    """Reads and changes the netdevs of this network namespace."""
+
+    def __init__(self) -> None:
+        self._channel = Channel(ROUTE)
+
+    def all(self) -> list[Link]:
+        """Every netdev, by index."""
+        message = _message()()
+        message["attrs"] = [("EXT_MASK", SKIP_STATS)]
+        found = [(item, _held(item)) for item in self._channel.request(message, GETLINK, DUMP)]
+        names: dict[int, str] = {item["index"]: held["IFNAME"] for item, held in found}
+        return sorted((_link(item, held, names) for item, held in found), key=lambda link: link.ifindex)
+
+    def addresses(self, link: str) -> list[str]:
+        """IPv4 and IPv6 addresses of ``link``, link-local ones included."""
+        index = self._index(link)
+        found = self._channel.request(_address_message()(), GETADDR, DUMP)
+        return [_address(_held(item)) for item in found if item["index"] == index]
+
+    def set_master(self, link: str, master: str | None) -> None:
+        """Enslave ``link``, or release it."""
+        self._change(link, attrs=[("MASTER", self._index(master) if master else 0)])
+
+    def set_up(self, link: str, up: bool) -> None:
+        """Set ``link`` up or down."""
+        self._change(link, flags=IFF_UP if up else 0, change=IFF_UP)
+
+    def _change(self, name: str, attrs: list[tuple[str, int]] | None = None, **fields: int) -> None:
+        message = _message()()
+        message["index"] = self._index(name)
+        message["attrs"] = attrs or []
+        for field, value in fields.items():
+            message[field] = value
+        self._channel.request(message, SETLINK, ACK)
+
+    def _index(self, name: str) -> int:
+        message = _message()()
+        message["attrs"] = [("IFNAME", name), ("EXT_MASK", SKIP_STATS)]
+        return self._channel.request(message, GETLINK, ACK)[0]["index"]
+
+
+def _held(item: Untyped) -> dict[str, Untyped]:
+    """What the attributes in the message's map hold. ``get_attr`` looks through all forty for each."""
+    return {slot.name: slot.value for slot in item["attrs"] if slot.name != UNKNOWN}
+
+
+def _link(item: Untyped, held: dict[str, Untyped], names: dict[int, str]) -> Link:
+    info = held.get("LINKINFO")
+    kind: str | None = info.get_attr("KIND") if info else None
+    bond = info.get_attr("DATA") if info and kind == "bond" else None
+    name: str = held["IFNAME"]
+    up = bool(item["flags"] & IFF_UP)
+    switch_id: bytes | None = held.get("PHYS_SWITCH_ID")
+    return Link(
+        name=name,
+        ifindex=item["index"],
+        mac=_mac(held.get("ADDRESS")),
+        permanent_mac=_mac(held.get("PERM_ADDRESS")),
+        mtu=held.get("MTU") or 0,
+        up=up,
+        carrier=held.get("CARRIER") == 1 if up else None,
+        kind=kind,
+        master=names.get(held.get("MASTER") or 0),
+        switch_id=switch_id.hex() if switch_id else None,
+        port_name=held.get("PHYS_PORT_NAME"),
+        pci=_parent(held, name),
+        bond_mode=_name(BOND_MODES, bond.get_attr("MODE")) if bond else None,
+        xmit_hash_policy=_name(HASH_POLICIES, bond.get_attr("XMIT_HASH_POLICY")) if bond else None,
+        partner_mac=_partner(bond),
+    )
+
+
+def _address(held: dict[str, Untyped]) -> str:
+    """The host's own address: on a point-to-point link ADDRESS is the other end's."""
+    return str(ipaddress.ip_address(held.get("LOCAL") or held["ADDRESS"]))
+
+
+def _mac(address: bytes | None) -> str | None:
+    return address.hex(":") if address is not None else None
+
+
+def _name(names: tuple[str, ...], number: int | None) -> str | None:
+    return names[number] if number is not None and number < len(names) else None
+
+
+def _partner(bond: Untyped) -> str | None:
+    lacp = bond.get_attr("AD_INFO") if bond else None
+    mac: str | None = lacp.get_attr("PARTNER_MAC") if lacp else None
+    return mac if mac != NO_PARTNER else None
+
+
+def _parent(held: dict[str, Untyped], name: str) -> str | None:
+    """PCI address of the parent: an attribute since kernel 5.14, a link in sysfs before."""
+    parent: str | None = held.get("PARENT_DEV_NAME")
+    if parent:
+        return parent if held.get("PARENT_DEV_BUS_NAME") == "pci" else None
+    try:
+        target = os.path.basename(os.readlink(f"/sys/class/net/{name}/device"))
+    except OSError:
+        return None
+    return target if re.fullmatch(pci.BDF, target) else None

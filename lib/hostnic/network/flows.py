@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which datapath flows run in the NIC, which do not, and why, as far as the kernel and OVS report it."""
+
+import re
+from dataclasses import dataclass
+
+IN_PORT = re.compile(r"\bin_port\(([^)]+)\)")
+TUNNEL = re.compile(r"\btunnel\(|\bset\(tunnel\(|\btnl_push\(")
+STATE = re.compile(r"\boffloaded:(yes|no|partial)\b")
+DATAPATH = re.compile(r"\bdp:(\w+)")
+COUNT = re.compile(r"\bpackets:(\d+)")
+ACTIONS = re.compile(r"\bactions:(.*)$")
+UNOFFLOADED = ("icmp", "icmpv6", "skb_mark", "dp_hash", "skb_priority")
+"""Matches that OVS keeps from the kernel's classifier (lib/netdev-offload-tc.c test_key_and_mask)."""
+
+
+@dataclass(frozen=True)
+class Flow:
+    """One line of ``dpctl/dump-flows -m``.
+
+    Attributes:
+        in_port: name of the port, most often a representor, the bond or the tunnel device.
+        offloaded: it runs in the NIC.
+        datapath: ``tc`` when the kernel's classifier has it, ``ovs`` when only its module has.
+        packets: that it has matched.
+        tunnel: it decapsulates or encapsulates.
+        actions: as printed.
+        text: the whole line.
+
+    """
+
+    in_port: str
+    offloaded: bool
+    datapath: str
+    packets: int
+    tunnel: bool
+    actions: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What decides about offload besides the flow itself.
+
+    Attributes:
+        hw_offload, tc_policy: OVS' settings.
+        kernel: (major, minor).
+        internal_endpoint: the tunnel endpoint's address is on an OVS internal port.
+
+    """
+
+    hw_offload: bool
+    tc_policy: str
+    kernel: tuple[int, int]
+    internal_endpoint: bool
+
+
+def parse(dump: str) -> list[Flow]:
+    """The flows of a dump; other lines are skipped."""
+    found: list[Flow] = []
+    for line in dump.splitlines():
+        port, actions = IN_PORT.search(line), ACTIONS.search(line)
+        if port is None or actions is None:
+            continue
+        state, datapath, count = STATE.search(line), DATAPATH.search(line), COUNT.search(line)
+        found.append(
+            Flow(
+                in_port=port.group(1),
+                offloaded=state is not None and state.group(1) == "yes",
+                datapath=datapath.group(1) if datapath else "ovs",
+                packets=int(count.group(1)) if count else 0,
+                tunnel=TUNNEL.search(line) is not None,
+                actions=actions.group(1).strip(),
+                text=line.strip(),
+            )
+        )
+    return found
+
+
+def why_not(flow: Flow, around: Surroundings) -> str:
+    """Why ``flow`` does not run in the NIC, in one sentence; empty when it does."""
+    if flow.offloaded:
+        return ""
+    if not around.hw_offload:
+        return "other_config:hw-offload is not true (ovn-chassis option enable-hardware-offload)"
+    if around.tc_policy == "skip_hw":
+        return "other_config:tc-policy is skip_hw"
+    if "userspace(" in flow.actions:
+        return "its action goes to user space"
+    if flow.tunnel and around.internal_endpoint and around.kernel < (5, 16):
+        return "the tunnel endpoint is on an OVS internal port, which mlx5 offloads from kernel 5.16 on"
+    if flow.datapath == "tc":
+        return "the kernel's classifier has it, but the NIC's driver did not take it (see the kernel log)"
+    matched = [key for key in UNOFFLOADED if _matches(flow.text, key)]
+    if matched:
+        return f"it matches {matched[0]}, which OVS does not offload"
+    return "OVS could not express it for the kernel's classifier (see ovs-vswitchd.log)"
+
+
+def _matches(text: str, key: str) -> bool:
+    """Whether the flow matches on ``key``; in a full dump, fields that do not matter have a mask of zero."""
+    found = re.search(rf"\b{key}\(([^)]*)\)", text.partition("actions:")[0])
+    return found is not None and any(not re.search(r"/(0x)?0+$", part) for part in found.group(1).split(","))

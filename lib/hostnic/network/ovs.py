@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Open vSwitch through its own tools, read only: ovn-chassis sets its options."""
+
+import json
+from dataclasses import dataclass
+from typing import Any, TypeAlias, cast
+
+from hostnic.process import CommandError
+from hostnic.system import System
+
+DUMP = ("ovs-appctl", "dpctl/dump-flows", "-m")
+Row: TypeAlias = "dict[str, Any]"
+"""Columns of one OVSDB row: maps as dict, sets as list, uuids as text (RFC 7047, section 5.1)."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """``Open_vSwitch`` table: what decides whether flows may go to the NIC.
+
+    Attributes:
+        hw_offload: ``other_config:hw-offload`` is true.
+        tc_policy: ``other_config:tc-policy``: none, skip_sw or skip_hw.
+        encap_ip: this chassis' tunnel endpoint, from ``external_ids:ovn-encap-ip``.
+        encap_tos: what its tunnels' outer header gets, from ``external_ids:ovn-encap-tos``.
+
+    """
+
+    hw_offload: bool
+    tc_policy: str = "none"
+    encap_ip: str | None = None
+    encap_tos: str | None = None
+
+
+def rows(output: str) -> list[Row]:
+    """``ovs-vsctl --format=json``'s output, row by row.
+
+    Raises:
+        CommandError: it is not such output.
+
+    """
+    try:
+        table = json.loads(output)
+        headings = cast("list[str]", table["headings"])
+        return [{key: _value(cell) for key, cell in zip(headings, row)} for row in table["data"]]
+    except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError) as error:
+        raise CommandError(["ovs-vsctl"], "ovs-vsctl printed something that is not its JSON") from error
+
+
+def _value(cell: object) -> object:
+    if not isinstance(cell, list):
+        return cell
+    kind, content = cast("tuple[str, Any]", cell)
+    if kind == "map":
+        return {_value(key): _value(value) for key, value in content}
+    if kind == "set":
+        return [_value(item) for item in content]
+    return content
+
+
+def _list(system: System, table: str, *columns: str) -> list[Row]:
+    output = system.query(["ovs-vsctl", "--format=json", "list", table])
+    return [{key: row.get(key) for key in columns} for row in rows(output)]
+
+
+def settings(system: System) -> Settings:
+    """The offload settings.
+
+    Raises:
+        CommandError: OVS is not installed or its database does not answer.
+
+    """
+    (row,) = _list(system, "Open_vSwitch", "other_config", "external_ids") or [{}]
+    config = cast("dict[str, str]", row.get("other_config") or {})
+    ids = cast("dict[str, str]", row.get("external_ids") or {})
+    return Settings(
+        hw_offload=config.get("hw-offload", "false").lower() == "true",
+        tc_policy=config.get("tc-policy", "none"),
+        encap_ip=ids.get("ovn-encap-ip"),
+        encap_tos=ids.get("ovn-encap-tos"),
+    )
+
+
+def dump_flows(system: System, kind: str) -> str:
+    """Datapath flows as text; ``kind`` is ``offloaded``, ``non-offloaded`` or ``all``."""
+    return system.query([*DUMP, f"type={kind}"])

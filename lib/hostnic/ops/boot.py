@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a host runs at the next boot: a charm's boot copy, and systemd units, enabled and disabled.
+
+There is no ``daemon-reload``: systemd finds a unit that it has not loaded without it, and it would run all
+generators, netplan's among them, which rewrites networkd's files.
+"""
+
+from dataclasses import dataclass
+
+from converge import StepError
+
+from hostnic.boot import bootcopy, units
+from hostnic.boot.bootcopy import BootCopy
+from hostnic.ops.files import InstallFile
+from hostnic.process import CommandError
+from hostnic.system import System
+
+
+@dataclass(frozen=True)
+class InstallBootCopy:
+    """Install this code where the boot units run it: the archive first, then its stamp."""
+
+    copy: BootCopy
+    stamp: str
+
+    def run(self, system: System) -> None:
+        """Each file is replaced atomically."""
+        InstallFile(self.copy.path, bootcopy.archive(self.copy)).run(system)
+        InstallFile(self.copy.stamp_path, self.stamp.encode()).run(system)
+
+
+def _systemctl(system: System, *arguments: str) -> None:
+    try:
+        system.run(["systemctl", *arguments])
+    except CommandError as error:
+        raise StepError(error.reason, "see systemctl status and the journal") from error
+
+
+@dataclass(frozen=True)
+class EnableUnit:
+    """Have systemd start the unit ``name`` at each boot; its file is installed already."""
+
+    name: str
+
+    def run(self, system: System) -> None:
+        """Enable it, and check for the link that systemd follows at boot."""
+        if units.enabled(system, self.name):
+            return
+        _systemctl(system, "enable", "--no-reload", self.name)
+        if not units.enabled(system, self.name):
+            raise StepError(
+                f"{self.name} is not enabled although systemctl reported success",
+                "check that its [Install] section names a target",
+            )
+
+
+@dataclass(frozen=True)
+class DisableUnit:
+    """Have systemd no longer start the unit ``name`` at boot."""
+
+    name: str
+
+    def run(self, system: System) -> None:
+        """Disable it if it is enabled."""
+        if not units.enabled(system, self.name):
+            return
+        _systemctl(system, "disable", "--no-reload", self.name)
+        if units.enabled(system, self.name):
+            raise StepError(f"{self.name} is still enabled although systemctl reported success")

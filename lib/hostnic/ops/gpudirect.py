@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writing the PCI registers that GPUDirect needs."""
+
+from dataclasses import dataclass
+
+from converge import StepError
+
+from hostnic.firmware import msterrors
+from hostnic.firmware.gpudirect import ATC_REGISTER, Difference, differences
+from hostnic.process import CommandError
+from hostnic.system import System
+
+
+@dataclass(frozen=True)
+class SetRegister:
+    """Write one register, and read it back."""
+
+    difference: Difference
+
+    def run(self, system: System) -> None:
+        """Only peer-to-peer transfers notice the change."""
+        wrong = self.difference
+        commands = {
+            "ACS": ["setpci", "-s", wrong.bdf, f"ECAP_ACS+0x6.w={wrong.wanted:04x}"],
+            "MRRS": ["setpci", "-s", wrong.bdf, f"CAP_EXP+08.w={wrong.wanted << 12:04x}:f000"],
+            "ATC": ["mstmcra", wrong.bdf, ATC_REGISTER, str(wrong.wanted)],
+        }
+        try:
+            system.run(commands[wrong.register])
+            nics = () if wrong.register == "ACS" else (wrong.bdf,)
+            left = differences(system, nics)
+        except CommandError as error:
+            said = msterrors.explain(system, error)
+            raise StepError(said.reason, said.remedy) from error
+        if any((still.bdf, still.register) == (wrong.bdf, wrong.register) for still in left):
+            what = f"{wrong.register} of {wrong.bdf} does not take {wrong.wanted:#x}"
+            raise StepError(what, "enable ACS in the BIOS, which may own it; Secure Boot prevents the write")

@@ -1,0 +1,264 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The modelled host's doors: what each method of :mod:`hostnic.system` does to its state."""
+
+import errno
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from hostnic.devices import pci
+from hostnic.netlink.dcb import App, Dcb
+from hostnic.system import Channels, Coalescing, DeviceInfo, Link, Pause, Rings
+from hostnic.testing import sysfs
+from hostnic.testing.files import missing
+from hostnic.testing.nic import mlx5, rdma, vflag
+from hostnic.testing.nic.dcb import FakeDcb
+
+if TYPE_CHECKING:
+    from hostnic.testing.kernel import FakeKernel
+
+
+class _Door:
+    def __init__(self, kernel: "FakeKernel") -> None:
+        self.kernel = kernel
+        self.network = kernel.network
+
+
+class FileDoor(_Door):
+    """sysfs, procfs and configfs from the model's state; other files from its disk."""
+
+    def _look(self, path: str, follow: bool = False) -> "sysfs.Node | sysfs.Tree | None":
+        kernel = self.kernel
+        root = sysfs.mounts(
+            self.network,
+            kernel.iommu,
+            kernel.lag_debugfs,
+            kernel.clock,
+            kernel.kernel,
+            kernel.boot_id,
+            kernel.locked_down,
+            kernel.bridges,
+        )
+        return sysfs.look({**kernel.rdma.mounts(self.network), **root}, path, follow)
+
+    def read(self, path: str) -> str:
+        node = self._look(path)
+        if path.startswith(f"{rdma.CONFIGFS}/"):
+            self.kernel.rdma.check(self.network, path)
+        return node if isinstance(node, str) else self.kernel.disk.read(path)
+
+    def listdir(self, path: str) -> list[str]:
+        node = self._look(path, follow=True)
+        return sorted(node) if isinstance(node, dict) else self.kernel.disk.listdir(path)
+
+    def readlink(self, path: str) -> str:
+        node = self._look(path)
+        return node.target if isinstance(node, sysfs.SymLink) else self.kernel.disk.readlink(path)
+
+    def exists(self, path: str) -> bool:
+        return self._look(path) is not None or self.kernel.disk.exists(path)
+
+    def write(self, path: str, value: str) -> None:
+        if path.startswith(pci.DRIVERS):
+            driver, _, action = path[len(pci.DRIVERS) + 1 :].partition("/")
+            self._bind(driver, action, value)
+        elif path.startswith(pci.DEVICES):
+            bdf, _, name = path[len(pci.DEVICES) + 1 :].partition("/")
+            self._set_attribute(bdf, name, value)
+        elif path.startswith(rdma.CONFIGFS):
+            self.kernel.rdma.write(self.network, path, value)
+        elif self._look(path) is not None:
+            self.kernel.rdma.write_attribute(path, value)
+        else:
+            raise missing(path)
+
+    def _set_attribute(self, bdf: str, name: str, value: str) -> None:
+        port = next((p for p in self.network.ports() if p.bdf == bdf and not p.gone), None)
+        if port is None or not port.total_vfs:
+            raise missing(pci.attribute(bdf, name))
+        if name == "sriov_numvfs":
+            had = bool(port.vfs)
+            mlx5.set_num_vfs(port, value, self.kernel.clock)
+            if port.vfs and not had and port.eswitch_mode == "legacy":
+                nic = self.kernel.card_of(port)
+                vflag.dissolve(nic, self.kernel.saying(nic))
+                self.kernel.reconsider(nic)
+        elif name == "sriov_drivers_autoprobe":
+            port.autoprobe = value == "1"
+        else:
+            raise missing(pci.attribute(bdf, name))
+
+    def _bind(self, driver: str, action: str, bdf: str) -> None:
+        now = self.kernel.clock
+        found = [(p, vf) for p in self.network.ports() for vf in p.present(now) if vf.bdf == bdf]
+        if not found or (action == "unbind" and found[0][1].driver != driver):
+            raise mlx5.refuse(errno.ENODEV)
+        port, vf = found[0]
+        if action == "unbind":
+            vf.driver, vf.netns, vf.vdpa = None, False, None
+        elif action == "bind":
+            mlx5.bind(port, vf, driver)
+        else:
+            raise missing(f"{pci.DRIVERS}/{driver}/{action}")
+
+    def install(self, path: str, content: bytes, mode: int = 0o644) -> None:
+        self.kernel.disk.install(path, content, mode)
+
+    def remove(self, path: str) -> None:
+        self.kernel.disk.remove(path)
+
+    def mkdir(self, path: str) -> None:
+        self.kernel.rdma.mkdir(self.network, path)
+
+
+class _NetdevDoor(_Door):
+    def need(self, name: str) -> None:
+        if not any(link.name == name for link in self.network.links(self.kernel.clock)):
+            raise mlx5.refuse(errno.ENODEV)
+
+
+class LinkDoor(_NetdevDoor):
+    """rtnetlink."""
+
+    def all(self) -> list[Link]:
+        return self.network.links(self.kernel.clock)
+
+    def addresses(self, link: str) -> list[str]:
+        self.need(link)
+        return self.network.addresses_of(link)
+
+    def set_master(self, link: str, master: str | None) -> None:
+        self.need(link)
+        self.network.set_master(link, master, self.kernel.clock)
+        self.kernel.members_changed()
+
+    def set_up(self, link: str, up: bool) -> None:
+        self.need(link)
+        self.network.set_up(link, up)
+
+
+class EthtoolDoor(_NetdevDoor):
+    """ethtool netlink: a port of a NIC has all of it, other netdevs nothing."""
+
+    def hw_tc_offload(self, link: str) -> bool | None:
+        self.need(link)
+        port = self.network.uplink(link)
+        return port.hw_tc_offload if port else False
+
+    def set_hw_tc_offload(self, link: str, on: bool) -> None:
+        self._uplink(link).hw_tc_offload = on
+
+    def pause(self, link: str) -> Pause | None:
+        self.need(link)
+        port = self.network.uplink(link)
+        return Pause(port.pause, port.pause) if port else None
+
+    def set_pause(self, link: str, rx: bool, tx: bool) -> None:  # noqa: ARG002 - the model has one switch
+        self._uplink(link).pause = rx
+
+    def channels(self, link: str) -> Channels | None:
+        self.need(link)
+        port = self.network.uplink(link)
+        return Channels(port.channels, port.most_channels) if port else None
+
+    def set_channels(self, link: str, combined: int) -> None:
+        port = self._uplink(link)
+        if not 0 < combined <= port.most_channels:
+            raise mlx5.refuse(errno.EINVAL)
+        port.channels = combined
+
+    def rings(self, link: str) -> Rings | None:
+        self.need(link)
+        port = self.network.uplink(link)
+        return port.rings if port else None
+
+    def set_rings(self, link: str, rings: Rings) -> None:
+        self._uplink(link).rings = rings
+
+    def coalescing(self, link: str) -> Coalescing | None:
+        self.need(link)
+        port = self.network.uplink(link)
+        return port.coalescing if port else None
+
+    def set_coalescing(self, link: str, wanted: Coalescing) -> None:
+        self._uplink(link).coalescing = wanted
+
+    def _uplink(self, link: str) -> mlx5.FakePort:
+        self.need(link)
+        port = self.network.uplink(link)
+        if port is None:
+            raise mlx5.refuse(errno.EOPNOTSUPP)
+        return port
+
+
+class DcbDoor(_NetdevDoor):
+    """dcbnl."""
+
+    def _of(self, link: str) -> FakeDcb:
+        if link != "lo":  # which every kernel has
+            self.need(link)
+        port = self.network.uplink(link)
+        if port is None:
+            raise mlx5.refuse(errno.EOPNOTSUPP)
+        return port.dcb
+
+    def get(self, link: str) -> Dcb:
+        return self._of(link).get()
+
+    def set(self, link: str, wanted: Dcb) -> None:
+        now = self.kernel.clock
+        if self._of(link).set(wanted):
+            self.network.flap(link, now)
+            bonds = [bond for bond in self.network.bonds.values() if link in bond.members]
+            begin, _ = self.network.flaps[link]
+            self.kernel.blackouts += sum(
+                self.network.carries(bond, now) and not self.network.carries(bond, begin) for bond in bonds
+            )
+
+    def delete_apps(self, link: str, apps: Sequence[App]) -> None:
+        self._of(link).delete_apps(apps)
+
+    def set_dcbx(self, link: str, mode: int) -> None:
+        self._of(link).set_dcbx(mode)
+
+
+class DevlinkDoor(_Door):
+    """devlink, for ports whose driver is mlx5_core."""
+
+    def _port(self, bdf: str) -> mlx5.FakePort:
+        for port in self.network.ports():
+            if port.bdf == bdf and not port.gone and port.driver == "mlx5_core":
+                return port
+        raise mlx5.refuse(errno.ENODEV)
+
+    def eswitch_mode(self, bdf: str) -> str | None:
+        return self._port(bdf).eswitch_mode
+
+    def set_eswitch_mode(self, bdf: str, mode: str) -> None:
+        port, kernel = self._port(bdf), self.kernel
+        nic = kernel.card_of(port)
+        if mode not in ("legacy", "switchdev"):
+            raise mlx5.refuse(errno.EINVAL)
+        vflag.dissolve(nic, kernel.saying(nic))
+        kernel.reconsider(nic)
+        if mlx5.busy(port):
+            raise mlx5.refuse(errno.EBUSY, mlx5.BUSY)
+        if mode != port.eswitch_mode:
+            mlx5.set_eswitch_mode(port, mode, kernel.clock)
+            port.dcb.driver_restarts()
+            kernel.rdma.re_add_those_of(self.network, port.bdf)
+
+    def set_inline_mode(self, bdf: str, mode: str) -> None:
+        port = self._port(bdf)
+        mlx5.set_inline_mode(self.kernel.card_of(port), port, mode)
+
+    def param(self, bdf: str, name: str) -> str | bool | int | None:
+        port = self._port(bdf)
+        return mlx5.param(self.kernel.card_of(port), port, name)
+
+    def set_param(self, bdf: str, name: str, value: str | bool | int) -> None:
+        port = self._port(bdf)
+        mlx5.set_param(self.kernel.card_of(port), port, name, value)
+
+    def info(self, bdf: str) -> DeviceInfo:
+        nic = self.kernel.card_of(self._port(bdf))
+        return DeviceInfo(nic.version, nic.psid)

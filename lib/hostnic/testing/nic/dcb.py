@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The modelled data centre bridging of a port: what each driver keeps, refuses and forgets.
+
+mlx5's part does as the project's virtual card does (``tests/lab/card/dcb.c``); what differs in the other
+drivers is one table. Sources as in :mod:`hostnic.netlink.dcb`.
+"""
+
+import errno
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from hostnic.netlink import dcb, dcbattrs
+from hostnic.netlink.dcb import App, Buffer, Dcb, Ets, Pfc
+
+DEFAULT_CABLE = 7
+MLX5_ETS = Ets((1, 0, 2, 3, 4, 5, 6, 7), (dcb.VENDOR,) * 8, (100,) * 8)
+BLANK_ETS = Ets((0,) * 8, (dcb.STRICT,) * 8, (0,) * 8)
+BUFFERS = (20016, 156096, 0, 0, 0, 0, 0, 0)
+
+
+@dataclass(frozen=True)
+class Quirks:
+    """What a driver makes of dcbnl.
+
+    Attributes:
+        selectors: of APP entries that it takes.
+        ets: traffic classes as it starts.
+        tsa: algorithms that it takes.
+        unshared: percent that it tells of a class that has no share.
+        dcbx, needs: bits of the DCBX mode as it starts; those without which it refuses.
+        takes_over: the mode to which it can be asked to change.
+        replaces: an entry for the same packets takes the place of the old one; elsewhere the kernel keeps
+            both, and says EEXIST to an entry that is there and to one of priority 0 beside any other.
+        cable: ``delay`` is the cable length, and kept.
+        extras: it has buffers and rate limits.
+        caches: dcbnl answers the pause frames that ``ethtool -S`` read last, which has them by name.
+
+    """
+
+    selectors: tuple[int, ...]
+    ets: Ets = BLANK_ETS
+    tsa: tuple[str, ...] = (dcb.STRICT, dcb.ETS)
+    unshared: int = 0
+    dcbx: int | None = dcb.HOST | dcb.IEEE
+    needs: int = dcb.HOST | dcb.IEEE
+    takes_over: int = dcb.HOST | dcb.IEEE
+    replaces: bool = False
+    cable: bool = False
+    extras: bool = False
+    caches: bool = False
+
+
+QUIRKS = {
+    "mlx5_core": Quirks(
+        selectors=(dcb.DSCP,),
+        ets=MLX5_ETS,
+        tsa=(dcb.STRICT, dcb.ETS, dcb.VENDOR),
+        unshared=100,
+        dcbx=dcb.HOST | dcb.CEE | dcb.IEEE,
+        needs=0,
+        takes_over=dcb.HOST | dcb.CEE | dcb.IEEE,
+        replaces=True,
+        cable=True,
+        extras=True,
+        caches=True,
+    ),
+    "bnxt_en": Quirks(selectors=(dcb.ETHERTYPE, dcb.DATAGRAM_PORT, dcb.DSCP)),
+    "qede": Quirks(
+        selectors=(dcb.ETHERTYPE, dcb.STREAM_PORT, dcb.DATAGRAM_PORT, dcb.ANY_PORT),
+        dcbx=dcb.LLD_MANAGED | dcb.IEEE,
+        needs=dcb.IEEE,
+        takes_over=dcb.IEEE,
+    ),
+    "ice": Quirks(selectors=(dcb.ETHERTYPE, dcb.DATAGRAM_PORT, dcb.DSCP), dcbx=None, needs=0),
+}
+
+
+@dataclass
+class FakeDcb:
+    """One port's data centre bridging.
+
+    Attributes:
+        driver: whose quirks it has.
+        apps, ets, pfc, cable, maxrate, buffer, dcbx: what it keeps, as the driver has it.
+        firmware_agent: a fault: DCBX is the firmware's and stays there.
+        no_ops: a fault: the driver has no data centre bridging.
+        refuses: a fault: every setter says EINVAL.
+        deaf: a fault: settings with these names (``ets``, ``pfc``, ``apps``) are accepted and not kept.
+        sent, received: pause frames that the hardware has counted, by priority.
+
+    """
+
+    driver: str = "mlx5_core"
+    apps: set[App] = field(default_factory=set[App])
+    pfc: tuple[int, ...] = ()
+    firmware_agent: bool = False
+    no_ops: bool = False
+    refuses: bool = False
+    deaf: set[str] = field(default_factory=set[str])
+    sent: list[int] = field(default_factory=lambda: [0] * 8)
+    received: list[int] = field(default_factory=lambda: [0] * 8)
+
+    def __post_init__(self) -> None:
+        self.quirks = QUIRKS[self.driver]
+        self.map = {dscp: dscp >> 3 for dscp in range(dcb.DSCPS)}
+        self._cached = Pfc(())
+        self._start()
+
+    def _start(self) -> None:
+        self.ets = self.quirks.ets
+        self.cable = DEFAULT_CABLE if self.quirks.cable else 0
+        self.maxrate = (0,) * 8 if self.quirks.extras else None
+        self.buffer = Buffer((0,) * 8, BUFFERS, sum(BUFFERS)) if self.quirks.extras else None
+        self.dcbx = self.quirks.dcbx
+        if self.firmware_agent:
+            self.dcbx = dcb.LLD_MANAGED | (dcb.CEE if self.driver == "qede" else dcb.IEEE)
+
+    def driver_restarts(self) -> None:
+        """An eswitch mode change: mlx5 begins anew but for what the port's hardware keeps."""
+        self._start()
+        if self.apps:
+            self.apps = {App(dcb.DSCP, dscp, priority) for dscp, priority in self.map.items()}
+
+    def power_on(self) -> None:
+        """Nothing survives."""
+        self.apps, self.pfc = set(), ()
+        self.map = {dscp: dscp >> 3 for dscp in range(dcb.DSCPS)}
+        self._start()
+
+    def get(self) -> Dcb:
+        """IEEE_GET and GDCBX, through the bytes that the kernel would send."""
+        self._need_ops("")
+        kept = Dcb(self.ets, Pfc(self.pfc, self.cable), tuple(self.apps), self.maxrate, self.buffer)
+        told = dcbattrs.decode(dcbattrs.encode(kept))
+        counted = self._cached if self.quirks.caches else self._count()
+        pfc = Pfc(self.pfc, self.cable, counted.sent, counted.received)
+        return told._replace(pfc=pfc, dcbx=self.dcbx)
+
+    def _count(self) -> Pfc:
+        return Pfc((), 0, tuple(self.sent), tuple(self.received))
+
+    def statistics(self) -> dict[str, int]:
+        """``ethtool -S``: mlx5 reads its hardware; other drivers have other names."""
+        found = {"rx_packets": 1200, "tx_packets": 900}
+        if self.quirks.caches:
+            self._cached = self._count()
+            found |= {f"rx_prio{priority}_pause": frames for priority, frames in enumerate(self.received)}
+            found |= {f"tx_prio{priority}_pause": frames for priority, frames in enumerate(self.sent)}
+        return found
+
+    def set(self, wanted: Dcb) -> bool:
+        """IEEE_SET; True when the lossless priorities changed."""
+        self._need_ops("")
+        if wanted.ets is not None and "ets" not in self.deaf:
+            self._set_ets(wanted.ets)
+        if wanted.apps and "apps" not in self.deaf:
+            for app in wanted.apps:
+                self._set_app(app)
+        if wanted.pfc is None or "pfc" in self.deaf:
+            return False
+        self._may_set("PFC")
+        changed = self.pfc != wanted.pfc.priorities
+        self.pfc = wanted.pfc.priorities
+        if self.quirks.cable and 0 < wanted.pfc.delay < 1000:
+            self.cable = wanted.pfc.delay
+        return changed
+
+    def delete_apps(self, apps: Sequence[App]) -> None:
+        """IEEE_DEL."""
+        self._need_ops("APP")
+        for app in apps:
+            self._may_set("APP")
+            if app not in self.apps:
+                raise _error("APP", errno.ENOENT)
+            self.apps.remove(app)
+            if app.selector == dcb.DSCP:
+                self.map[app.protocol] = 0
+
+    def set_dcbx(self, mode: int) -> None:
+        """SDCBX; the driver says no without a reason."""
+        self._need_ops("DCBX")
+        if self.refuses or self.firmware_agent or mode != self.quirks.takes_over:
+            raise OSError(errno.EINVAL, f"DCBX: the driver refuses mode {dcb.dcbx_words(mode)}")
+        self.dcbx = mode
+
+    def _set_ets(self, ets: Ets) -> None:
+        self._may_set("ETS")
+        total = sum(share for share, tsa in zip(ets.bandwidth, ets.tsa) if tsa == dcb.ETS)
+        if set(ets.tsa) - set(self.quirks.tsa):
+            raise _error("ETS", errno.EOPNOTSUPP)
+        if (dcb.ETS in ets.tsa and total != 100) or max(ets.prio_tc) > 7:
+            raise _error("ETS", errno.EINVAL)
+        unshared = self.quirks.unshared
+        shares = tuple(share if tsa == dcb.ETS else unshared for share, tsa in zip(ets.bandwidth, ets.tsa))
+        self.ets = ets._replace(bandwidth=shares)
+
+    def _set_app(self, app: App) -> None:
+        self._may_set("APP")
+        if app.selector not in self.quirks.selectors or (app.selector == dcb.DSCP and app.protocol > 63):
+            raise _error("APP", errno.EINVAL)
+        twins = {old for old in self.apps if (old.selector, old.protocol) == (app.selector, app.protocol)}
+        if self.quirks.replaces:
+            self.apps -= twins
+        elif app in twins or (twins and app.priority == 0):
+            raise _error("APP", errno.EEXIST)
+        self.apps.add(app)
+        if app.selector == dcb.DSCP:
+            self.map[app.protocol] = app.priority
+
+    def _need_ops(self, name: str) -> None:
+        if self.no_ops:
+            raise _error(name, errno.EOPNOTSUPP)
+
+    def _may_set(self, name: str) -> None:
+        needs = self.quirks.needs
+        if self.refuses or (self.dcbx is not None and self.dcbx & needs != needs):
+            raise _error(name, errno.EINVAL)
+
+
+def _error(name: str, code: int) -> OSError:
+    words = os.strerror(code)
+    return OSError(code, f"{name}: {words}" if name else words)

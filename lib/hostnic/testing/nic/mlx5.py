@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""mlx5's answers: what the modelled NIC does when asked, and the words in which it refuses.
+
+Sources: drivers/pci/iov.c, and eswitch_offloads.c and fs_core.c of mlx5_core (Linux 6.12), with the
+stricter refusals of newer firmware on, as the project's virtual card has them by default.
+"""
+
+import errno
+import os
+
+from hostnic.testing.nic.model import FakeCard, FakePort, FakeVf
+
+BUSY = "mlx5_core: Can't change mode, E-Switch is busy"
+NO_OFFLOADS = "mlx5_core: Failed setting eswitch to offloads"
+NO_SMFS = "mlx5_core: Software managed steering is not supported when eswitch offloads enabled."
+BAD_STEERING = 'mlx5_core: Bad parameter: supported values are ["dmfs", "smfs"]'
+INLINE_MODELS = ("15b3:1013", "15b3:1015")
+"""ConnectX-4 and ConnectX-4 Lx: the only ones that need, and take, an inline mode."""
+
+
+def refuse(number: int, words: str = "") -> OSError:
+    """The kernel's refusal; without extended-ack text, its standard words."""
+    return OSError(number, words or os.strerror(number))
+
+
+def set_num_vfs(port: FakePort, text: str, now: float) -> None:
+    """``echo N > sriov_numvfs``."""
+    if not text.isdigit():
+        raise refuse(errno.EINVAL)
+    count, present = int(text), len(port.present(now))
+    if count > port.total_vfs:
+        raise refuse(errno.ERANGE)
+    if count == present:
+        return
+    if port.driver is None:
+        raise refuse(errno.ENOENT)
+    if count and port.vfs:
+        raise refuse(errno.EBUSY)
+    if count and port.no_mmio:
+        raise refuse(errno.ENOMEM)
+    port.vfs = [_new_vf(port, index, now + port.vf_delay) for index in range(count)]
+
+
+def _new_vf(port: FakePort, index: int, ready: float) -> FakeVf:
+    vf = FakeVf(index, port.vf_address(index), ready, index in port.never_probing)
+    if port.autoprobe and not vf.never_probes:
+        vf.driver = "mlx5_core"
+    return vf
+
+
+def bind(port: FakePort, vf: FakeVf, driver: str) -> None:
+    """``echo BDF > drivers/<driver>/bind``; PCI probes no VF while autoprobe is off (pci-driver.c)."""
+    if not port.autoprobe:
+        raise refuse(errno.ENODEV)
+    if vf.driver is not None or (vf.never_probes and driver == "mlx5_core"):
+        raise refuse(errno.EBUSY)
+    vf.driver = driver
+
+
+def set_eswitch_mode(port: FakePort, mode: str, now: float) -> None:
+    """The firmware's part of ``devlink dev eswitch set … mode``."""
+    late = len(port.present(now)) < len(port.vfs)
+    if mode == "switchdev" and (port.mode_fails or late or any(vf.driver for vf in port.vfs)):
+        raise refuse(errno.EINVAL, NO_OFFLOADS)
+    port.eswitch_mode = mode
+    if mode == "switchdev":
+        port.hw_tc_offload = True
+        port.uplink_profile()
+    else:
+        port.nic_profile()
+
+
+def busy(port: FakePort) -> bool:
+    """Whether offloaded rules keep this port's eswitch from changing its mode."""
+    return bool(port.rules)
+
+
+def param(card: FakeCard, port: FakePort, name: str) -> str | bool:
+    """The runtime value of a devlink parameter."""
+    if name == "flow_steering_mode":
+        return port.steering_mode
+    if name == "esw_multiport":
+        return card.multiport
+    raise refuse(errno.EINVAL)
+
+
+def set_param(card: FakeCard, port: FakePort, name: str, value: str | bool | int) -> None:
+    """Set a devlink parameter."""
+    param(card, port, name)
+    if name == "flow_steering_mode":
+        if value not in ("smfs", "dmfs"):
+            raise refuse(errno.EINVAL, BAD_STEERING)
+        if value == "smfs" and port.eswitch_mode == "switchdev":
+            raise refuse(errno.EOPNOTSUPP, NO_SMFS)
+        port.steering_mode = str(value)
+    elif value and card.lag:
+        raise refuse(errno.EINVAL)
+    elif bool(value) != card.multiport:
+        if value and any(other.eswitch_mode != "switchdev" for other in card.ports):
+            raise refuse(errno.EOPNOTSUPP)
+        card.lag, card.lag_in_firmware = ("multiport_eswitch", True) if value else (None, False)
+
+
+def set_inline_mode(card: FakeCard, port: FakePort, mode: str) -> None:
+    """``devlink dev eswitch set … inline-mode``."""
+    if card.device not in INLINE_MODELS and mode != "none":
+        raise refuse(errno.EOPNOTSUPP, "mlx5_core: Inline mode can't be set")
+    port.inline_mode = mode

@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A modelled NIC: what its firmware, its PCI functions and mlx5 hold, and what they refuse.
+
+The refusals are those of the project's virtual card (``tests/lab/card``) with all of its strictness
+on; ``tests/functional/test_hostnic.py`` runs the same scenario on both and compares.
+"""
+
+from dataclasses import dataclass, field
+
+from hostnic.system import Coalescing, Rings
+from hostnic.testing.nic.dcb import FakeDcb
+from hostnic.testing.nic.mst import FakeParameter, factory
+
+CPUS = 8
+NIC_RINGS = Rings(1024, 1024)
+NIC_COALESCING = Coalescing(8, 128, 8, 128, adaptive_rx=True, adaptive_tx=True)
+UPLINK_COALESCING = NIC_COALESCING._replace(adaptive_rx=False, adaptive_tx=False)
+
+
+@dataclass
+class FakeVdpa:
+    """A vDPA device; ``minor`` is the number of its ``/dev/vhost-vdpa-N`` while vhost_vdpa has it."""
+
+    name: str
+    driver: str | None
+    minor: int
+
+
+@dataclass
+class FakeVf:
+    """A VF: ``ready`` is the time at which its device appears."""
+
+    index: int
+    bdf: str
+    ready: float
+    never_probes: bool = False
+    driver: str | None = None
+    netns: bool = False
+    vdpa: FakeVdpa | None = None
+
+
+@dataclass
+class Firmware:
+    """The settings of one PF that matter here, as running and as after the next boot."""
+
+    num_of_vfs: int = 8
+    sriov_en: bool = True
+    next_num_of_vfs: int = 8
+    next_sriov_en: bool = True
+
+    def apply(self) -> None:
+        """What was set becomes current."""
+        self.num_of_vfs, self.sriov_en = self.next_num_of_vfs, self.next_sriov_en
+
+
+@dataclass
+class FakePort:
+    """A PF with its uplink netdev and its embedded switch.
+
+    Attributes:
+        total_vfs: what the firmware offers since boot.
+        rules: offloaded rules, which keep the eswitch busy.
+        pause: global pause frames, which mlx5 has on at start.
+        most_channels: combined queues that the firmware allows.
+        channels, rings, coalescing: the netdev's queues; a change of the eswitch's mode sets them anew.
+        dcb: its data centre bridging.
+        vf_delay: a fault: seconds until new VFs appear.
+        never_probing: a fault: indexes of VFs whose probe fails.
+        mrrs: read request size, 2 for 512 bytes, 5 for 4096.
+        mode_fails, no_mmio, gone: faults: mode switchdev refused, no room for VFs, no device.
+
+    """
+
+    bdf: str
+    number: int
+    netdev: str
+    mac: str
+    firmware: Firmware = field(default_factory=Firmware)
+    total_vfs: int = 0
+    driver: str | None = "mlx5_core"
+    autoprobe: bool = True
+    vfs: list[FakeVf] = field(default_factory=list[FakeVf])
+    eswitch_mode: str = "legacy"
+    inline_mode: str = "none"
+    steering_mode: str = "smfs"
+    hw_tc_offload: bool = False
+    rules: int = 0
+    pause: bool = True
+    most_channels: int = 63
+    channels: int = CPUS
+    rings: Rings = NIC_RINGS
+    coalescing: Coalescing = NIC_COALESCING
+    dcb: FakeDcb = field(default_factory=FakeDcb)
+    vf_delay: float = 0.0
+    never_probing: set[int] = field(default_factory=set[int])
+    mode_fails: bool = False
+    no_mmio: bool = False
+    gone: bool = False
+    mrrs: int = 2
+
+    def boot(self) -> None:
+        """Everything that lives in memory is as after power-on; faults stay."""
+        self.total_vfs = self.firmware.num_of_vfs if self.firmware.sriov_en else 0
+        self.autoprobe = True
+        self.vfs = []
+        self.eswitch_mode, self.inline_mode, self.steering_mode = "legacy", "none", "smfs"
+        self.hw_tc_offload = False
+        self.rules = 0
+        self.mrrs = 2
+        self.pause = True
+        self.nic_profile()
+        self.dcb.power_on()
+
+    def nic_profile(self) -> None:
+        """The queues that mlx5 gives a netdev in legacy mode (mlx5e_build_nic_params)."""
+        self.channels = min(CPUS, self.most_channels)
+        self.rings, self.coalescing = NIC_RINGS, NIC_COALESCING
+
+    def uplink_profile(self) -> None:
+        """Those of an uplink in switchdev mode (mlx5e_build_rep_params): one queue, nothing kept."""
+        self.channels = 1
+        self.rings, self.coalescing = NIC_RINGS, UPLINK_COALESCING
+
+    def present(self, now: float) -> list[FakeVf]:
+        """VFs whose device exists."""
+        return [vf for vf in self.vfs if vf.ready <= now]
+
+    def vf_address(self, index: int) -> str:
+        """BDF of a VF: the VFs of the first port follow both PFs, those of the second follow these."""
+        head, _, rest = self.bdf.partition(":")
+        bus, _, slot_function = rest.partition(":")
+        slot, _, function = slot_function.partition(".")
+        offset = 2 + self.number * (self.total_vfs - 1)
+        routing = (int(bus, 16) << 8) + (int(slot, 16) << 3) + int(function) + offset + index
+        return f"{head}:{routing >> 8:02x}:{(routing >> 3) & 0x1F:02x}.{routing & 7}"
+
+
+@dataclass
+class FakeCard:
+    """A NIC with its ports.
+
+    Attributes:
+        slot: domain, bus and slot: ``0000:3b:00``.
+        ports: its PFs.
+        device, psid, version: PCI ids, board id, running firmware.
+        orig_psid: board id that it was made with, of a card flashed with another maker's image; else empty.
+        rdma: RDMA devices exist (``rdma-core`` and mlx5_ib are there).
+        lag: the type of the LAG that is active (``switchdev``, ``roce``, ``multiport_eswitch``) or None.
+        lag_hash: it selects ports by hash.
+        lag_in_firmware: the firmware has a LAG; outlives a deactivation that failed.
+        lag_never: a fault: no LAG ever forms.
+        lag_delay: seconds between an event and what mlx5 makes of it.
+        settings: the firmware's parameters by name, apart from those of ``FakePort.firmware``.
+        lacks: parameters that mstconfig knows and this firmware does not have.
+        atc: the register of its ATC that GPUDirect needs on AMD hosts.
+        flash: version in flash when it is another than the one that runs; empty otherwise.
+        stuck: a warm reboot does not apply what is set for the next boot.
+
+    """
+
+    slot: str
+    ports: list[FakePort]
+    device: str = "15b3:101d"
+    psid: str = "MT_0000000359"
+    version: str = "22.35.2000"
+    orig_psid: str = ""
+    numa_node: int = 0
+    switch_id: str = "1070fd0300b2a3c4"
+    rdma: bool = False
+    lag: str | None = None
+    lag_hash: bool = False
+    lag_in_firmware: bool = False
+    lag_never: bool = False
+    lag_delay: float = 0.2
+    settings: dict[str, FakeParameter] = field(default_factory=dict[str, FakeParameter])
+    lacks: set[str] = field(default_factory=set[str])
+    atc: int = 0
+    flash: str = ""
+    stuck: bool = False
+
+    def __post_init__(self) -> None:
+        self.settings = self.settings or factory(len(self.ports))
+
+    @property
+    def multiport(self) -> bool:
+        """One eswitch spans both ports: devlink parameter ``esw_multiport``."""
+        return self.lag == "multiport_eswitch"
+
+    def boot(self) -> None:
+        """Power-on state of all ports."""
+        self.lag, self.lag_hash, self.lag_in_firmware = None, False, False
+        self.atc = 0
+        if not self.stuck:
+            self.apply()
+        for port in self.ports:
+            port.boot()
+
+    def apply(self) -> None:
+        """The firmware restarts: what was set becomes current."""
+        self.version, self.flash = self.flash or self.version, ""
+        for port in self.ports:
+            port.firmware.apply()
+        for parameter in self.settings.values():
+            parameter.current = parameter.next_boot
+
+
+def card(
+    bus: str = "3b",
+    ports: int = 2,
+    total_vfs: int = 8,
+    device: str = "15b3:101d",
+    driver: str = "mlx5_core",
+) -> FakeCard:
+    """A NIC in slot 0 of ``bus`` (hexadecimal), with names as udev gives: ``enp59s0f0np0``."""
+    slot = f"0000:{bus}:00"
+    number = int(bus, 16)
+    made = [
+        FakePort(
+            bdf=f"{slot}.{port}",
+            number=port,
+            netdev=f"enp{number}s0f{port}np{port}",
+            mac=f"10:70:fd:{number:02x}:00:{port:02x}",
+            firmware=Firmware(total_vfs, True, total_vfs, True),
+            driver=driver,
+            dcb=FakeDcb(driver),
+        )
+        for port in range(ports)
+    ]
+    result = FakeCard(slot, made, device, switch_id=f"1070fd0300{number:02x}0000")
+    result.boot()
+    return result

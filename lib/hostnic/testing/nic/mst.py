@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The modelled NIC's firmware parameters, and mstconfig as it speaks about them.
+
+Messages, exit codes and layouts are those of mstflint 4.21, 4.26 and 4.31; the tests of the charm
+nic-firmware run the real tool on the virtual card.
+"""
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from hostnic.process import failure
+
+if TYPE_CHECKING:
+    from hostnic.testing.kernel import FakeKernel
+    from hostnic.testing.nic.model import FakeCard, FakePort
+
+BOOL = ("False", "True")
+MAX_VFS, MAX_VECTORS = 127, 8192
+
+
+@dataclass
+class FakeParameter:
+    """A parameter's three values; ``words`` name them, as ``False(0)``."""
+
+    default: int
+    words: tuple[str, ...] = ()
+    most: int = 0xFFFF
+    gate: str = ""
+    current: int = field(init=False)
+    next_boot: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.current = self.next_boot = self.default
+
+    def spelled(self, value: int) -> str:
+        return f"{self.words[value]}({value})" if self.words else str(value)
+
+
+def factory(ports: int) -> dict[str, FakeParameter]:
+    """A ConnectX-6 Dx as it leaves the factory, apart from NUM_OF_VFS and SRIOV_EN, which the port holds."""
+    found = {
+        "NUM_PF_MSIX": FakeParameter(63, most=1023),
+        "NUM_VF_MSIX": FakeParameter(11, most=1023),
+        "ADVANCED_PCI_SETTINGS": FakeParameter(0, BOOL),
+        "MAX_ACC_OUT_READ": FakeParameter(0, gate="ADVANCED_PCI_SETTINGS"),
+        "ATS_ENABLED": FakeParameter(0, BOOL),
+        "LAG_RESOURCE_ALLOCATION": FakeParameter(0, ("DEVICE_DEFAULT", "PRE_ALLOCATION")),
+    }
+    for port in range(1, ports + 1):
+        found[f"LINK_TYPE_P{port}"] = FakeParameter(2, ("", "IB", "ETH"))
+        found[f"ROCE_CC_PRIO_MASK_P{port}"] = FakeParameter(255, most=255)
+        found[f"CNP_DSCP_P{port}"] = FakeParameter(48, most=63)
+        found[f"LLDP_NB_DCBX_P{port}"] = FakeParameter(0, BOOL)
+    return found
+
+
+def mstconfig(host: "FakeKernel", argv: list[str]) -> str:
+    """The tool's answer.
+
+    Raises:
+        CommandError: as the tool refuses, on standard output.
+
+    """
+    bdf = argv[argv.index("-d") + 1]
+    port = next((port for port in host.network.ports() if port.bdf.endswith(bdf)), None)
+    if port is None or port.gone or host.locked_down:
+        raise failure(argv, 3, "-E- Failed to open the device\n", "")
+    nic = next(nic for nic in host.cards if port in nic.ports)
+    tool = _Tool(host, nic, port, argv)
+    verb = next(word for word in argv if word in ("query", "set", "reset"))
+    words = argv[argv.index(verb) + 1 :]
+    return tool.query(words) if verb == "query" else tool.set(words) if verb == "set" else tool.reset()
+
+
+def mstfwreset(host: "FakeKernel", argv: list[str]) -> str:
+    """Restart the firmware of a NIC, which the real tool refuses while there are VFs.
+
+    Raises:
+        CommandError: as the tool refuses, on standard output.
+
+    """
+    bdf = argv[argv.index("-d") + 1]
+    nic = next((nic for nic in host.cards if any(p.bdf == bdf and not p.gone for p in nic.ports)), None)
+    if nic is None:
+        raise failure(
+            argv, 1, f"-E- Failed to Identify Device: {bdf}, mopen: No such file or directory\n", ""
+        )
+    if any(port.vfs for port in nic.ports):
+        raise failure(argv, 1, "-E- Reset is not supported while there are VFs\n", "")
+    nic.apply()
+    nic.boot()
+    return "-I- Sending Reset Command To Fw             -Done\n-I- FW was loaded successfully.\n"
+
+
+class _Tool:
+    """One invocation."""
+
+    def __init__(self, host: "FakeKernel", nic: "FakeCard", port: "FakePort", argv: list[str]) -> None:
+        self.host, self.nic, self.port, self.argv = host, nic, port, argv
+
+    def refuse(self, what: str) -> Exception:
+        return failure(self.argv, 3, f"{self.header()}-E- {what}\n", "")
+
+    def header(self) -> str:
+        lines = [
+            "Device #1:", "----------", "", "Device type:        ConnectX6DX",
+            "Name:               MCX623106AC-CDA_Ax",
+            "Description:        ConnectX-6 Dx EN adapter card; 100GbE; Dual-port QSFP56; PCIe 4.0 x16;",
+            f"Device:             {self.argv[self.argv.index('-d') + 1]}", "",
+        ]  # fmt: skip
+        return "\n" + "\n".join(lines) + "\n"
+
+    def parameters(self) -> dict[str, FakeParameter]:
+        """What the firmware offers now, in the order in which the tool prints it."""
+        firmware = self.port.firmware
+        vfs = FakeParameter(8, most=MAX_VFS)
+        vfs.current, vfs.next_boot = firmware.num_of_vfs, firmware.next_num_of_vfs
+        sriov = FakeParameter(0, BOOL)
+        sriov.current, sriov.next_boot = int(firmware.sriov_en), int(firmware.next_sriov_en)
+        shown = {"NUM_OF_VFS": vfs, "SRIOV_EN": sriov, **self.nic.settings}
+        return {name: found for name, found in shown.items() if self.offered(found)}
+
+    def offered(self, found: FakeParameter) -> bool:
+        return not found.gate or self.nic.settings[found.gate].next_boot == 1
+
+    def query(self, names: list[str]) -> str:
+        there = self.parameters()
+        for name in names:
+            self.known(name, there)
+        columns = ("Default", "Current", "Next Boot") if "-e" in self.argv else ("Next Boot",)
+        lines = [f"{'Configurations:':<48}" + "".join(f"{column:<24}" for column in columns)]
+        for name, found in there.items():
+            if names and name not in names:
+                continue
+            values = (found.default, found.current, found.next_boot)[-len(columns) :]
+            mark = "*" if found.current != found.next_boot and "-e" in self.argv else " "
+            flag = "    " if self.host.mstconfig_version != "4.21" else ""
+            row = f"{mark}{flag}       {name}"
+            lines.append(f"{row:<48}" + "".join(f"{found.spelled(value):<24}" for value in values))
+        lines.append("The '*' shows parameters with next value different from default/current value.")
+        return self.header() + "\n".join(lines) + "\n"
+
+    def known(self, name: str, there: dict[str, FakeParameter]) -> FakeParameter:
+        if name in there:
+            return there[name]
+        if name in self.nic.settings or name in self.nic.lacks:
+            raise self.refuse(f"The Device doesn't support {name} parameter")
+        raise self.refuse(f"Unknown Parameter: {name}")
+
+    def set(self, words: list[str]) -> str:
+        there, wanted = self.parameters(), dict[str, int]()
+        for name, _, text in (word.partition("=") for word in words):
+            found = self.known(name, there)
+            if name in wanted:
+                raise self.refuse(f"Duplicate parameter, {name}.")
+            wanted[name] = self.value(name, found, text)
+        self.check_budget(there, wanted)
+        for name, value in wanted.items():
+            self.store(name, value)
+        tail = "-I- Please reboot machine to load new configurations.\n"
+        if self.nic.stuck:
+            tail = "-W- Please power cycle machine to load new configurations.\n"
+        return f"{self.header()}Apply new Configuration? (y/n) [n] : y\nApplying... Done!\n{tail}"
+
+    def value(self, name: str, found: FakeParameter, text: str) -> int:
+        named = {word.lower(): number for number, word in enumerate(found.words) if word}
+        if text.lower() in named:
+            return named[text.lower()]
+        if not text.isdigit() or (found.words and int(text) not in named.values()):
+            raise self.refuse(f"Unknown value {text}")
+        if int(text) > found.most:
+            raise self.refuse(f"Parameter {name}' value is larger than maximum allowed {found.most}")
+        return int(text)
+
+    def check_budget(self, there: dict[str, FakeParameter], wanted: dict[str, int]) -> None:
+        after = {name: wanted.get(name, found.next_boot) for name, found in there.items()}
+        each = after["NUM_PF_MSIX"] + after["NUM_OF_VFS"] * after["NUM_VF_MSIX"]
+        if len(self.nic.ports) * each > MAX_VECTORS:
+            raise self.refuse("The Parameter NUM_OF_VFS has Illegal constraint.")
+
+    def store(self, name: str, value: int) -> None:
+        if name == "NUM_OF_VFS":
+            for port in self.nic.ports:
+                port.firmware.next_num_of_vfs = value
+        elif name == "SRIOV_EN":
+            for port in self.nic.ports:
+                port.firmware.next_sriov_en = bool(value)
+        else:
+            self.nic.settings[name].next_boot = value
+
+    def reset(self) -> str:
+        for name, found in self.nic.settings.items():
+            self.store(name, found.default)
+        self.store("NUM_OF_VFS", 8)
+        self.store("SRIOV_EN", 0)
+        return f"{self.header()}Reset configuration for device? (y/n) [n] : y\nApplying... Done!\n"

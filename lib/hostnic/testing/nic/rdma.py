@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The modelled RDMA devices' configfs, counters and congestion control.
+
+Refusals as in drivers/infiniband/core/cma_configfs.c: a directory for a device that the connection manager
+does not have is ENODEV, and so is reading and writing in one that was left from before; a ToS beyond one byte
+is ERANGE, an unknown mode EINVAL. What was set is the device's: one that is added anew has defaults.
+The device of an uplink in switchdev mode is for raw Ethernet alone (:func:`hostnic.devices.rdma.managed`).
+"""
+
+import errno
+import os
+from typing import TYPE_CHECKING
+
+from hostnic.devices.rdma import CLASS, CONFIGFS, MODES
+from hostnic.testing.files import missing
+
+if TYPE_CHECKING:
+    from hostnic.testing.network import FakeNetwork
+    from hostnic.testing.sysfs import Mounts, Tree
+
+__all__ = ["CONFIGFS", "FakeRdma"]
+
+DEBUGFS = "/sys/kernel/debug/mlx5"
+
+
+class FakeRdma:
+    """State behind the files.
+
+    Attributes:
+        module: rdma_cm is loaded, so that its directory in configfs exists.
+        devices: name to the netdev of its GIDs; those of the cards come by themselves (FakeCard.rdma).
+        made: directories in configfs.
+        values: ``(device, attribute)`` to text.
+        cc: congestion control parameters by ``(bdf, name)``; none means that debugfs has no such directory.
+        counters: by name, the same for all devices.
+
+    """
+
+    def __init__(self) -> None:
+        self.module = True
+        self.devices: dict[str, str] = {}
+        self.made: set[str] = set()
+        self.values: dict[tuple[str, str], str] = {}
+        self.cc: dict[tuple[str, str], int] = {}
+        self.counters: dict[str, int] = {"np_cnp_sent": 0, "rp_cnp_handled": 0, "out_of_sequence": 0}
+
+    def power_on(self) -> None:
+        """Nothing survives."""
+        self.made.clear()
+        self.values.clear()
+
+    def re_add(self, device: str) -> None:
+        """The device was removed and added again: configfs' directory stays, what was set is gone."""
+        self.values = {key: value for key, value in self.values.items() if key[0] != device}
+
+    def re_add_those_of(self, network: "FakeNetwork", bdf: str) -> None:
+        """The function's driver started anew."""
+        for name in [name for name, (owner, _) in self.names(network).items() if owner == bdf]:
+            self.re_add(name)
+
+    def names(self, network: "FakeNetwork") -> dict[str, tuple[str | None, str]]:
+        """Device to its PCI address and the netdev of its GIDs."""
+        found: dict[str, tuple[str | None, str]] = {}
+        for card in (card for card in network.cards if card.rdma):
+            for port in card.ports[:1] if card.lag else card.ports:
+                bond = network.bond_of(port.netdev)
+                name = f"mlx5_bond_{len(found)}" if card.lag else f"mlx5_{len(found)}"
+                found[name] = (port.bdf, bond.name if bond and card.lag else port.netdev)
+        return {**found, **{name: (None, netdev) for name, netdev in self.devices.items()}}
+
+    def managed(self, network: "FakeNetwork") -> set[str]:
+        """The devices that the connection manager has."""
+        raw = {port.bdf for port in network.ports() if port.eswitch_mode == "switchdev"}
+        return {name for name, (bdf, _) in self.names(network).items() if bdf not in raw}
+
+    def mounts(self, network: "FakeNetwork") -> "Mounts":
+        """What is to be seen of it."""
+        seen: Mounts = {CLASS: lambda: self._class(network)}
+        if self.module:
+            seen[CONFIGFS] = lambda: {name: self._directory(name) for name in self.made}
+        for bdf in {bdf for bdf, _ in self.cc}:
+            seen[f"{DEBUGFS}/{bdf}/cc_params"] = lambda bdf=bdf: {
+                name: f"{value}\n" for (owner, name), value in self.cc.items() if owner == bdf
+            }
+        return seen
+
+    def _class(self, network: "FakeNetwork") -> "Tree":
+        from hostnic.testing.sysfs import SymLink
+
+        tree: Tree = {}
+        managed = self.managed(network)
+        for name, (bdf, netdev) in self.names(network).items():
+            counters: Tree = {counter: f"{value}\n" for counter, value in self.counters.items()}
+            gids: Tree = {"0": f"{netdev}\n"} if name in managed else {}
+            port: Tree = {"gid_attrs": {"ndevs": gids}, "hw_counters": counters}
+            if self.module and name in managed:
+                port["cm_rx_msgs"] = {"req": "0\n"}
+            device: Tree = {"ports": {"1": port}}
+            if bdf:
+                device["device"] = SymLink(f"../../../{bdf}")
+            tree[name] = device
+        return tree
+
+    def _directory(self, name: str) -> "Tree":
+        mode = self.values.get((name, "default_roce_mode"), MODES["v2"])
+        tos = self.values.get((name, "default_roce_tos"), "0")
+        return {"ports": {"1": {"default_roce_mode": f"{mode}\n", "default_roce_tos": f"{tos}\n"}}}
+
+    def mkdir(self, network: "FakeNetwork", path: str) -> None:
+        """Ask configfs for a device."""
+        parent, _, name = path.rpartition("/")
+        if parent != CONFIGFS or not self.module:
+            raise missing(path)
+        self._need(network, name, path)
+        self.made.add(name)
+
+    def check(self, network: "FakeNetwork", path: str) -> None:
+        """Read an attribute in configfs: the device must be the connection manager's."""
+        name = path[len(CONFIGFS) + 1 :].partition("/")[0]
+        if name in self.made:
+            self._need(network, name, path)
+
+    def write(self, network: "FakeNetwork", path: str, value: str) -> None:
+        """Write an attribute in configfs."""
+        name, _, rest = path[len(CONFIGFS) + 1 :].partition("/")
+        attribute = rest.rpartition("/")[2]
+        if name not in self.made:
+            raise missing(path)
+        self._need(network, name, path)
+        if attribute == "default_roce_tos":
+            if int(value, 0) > 255:
+                raise OSError(errno.ERANGE, os.strerror(errno.ERANGE), path)
+            value = str(int(value, 0))
+        elif value not in MODES.values():
+            raise OSError(errno.EINVAL, os.strerror(errno.EINVAL), path)
+        self.values[name, attribute] = value
+
+    def _need(self, network: "FakeNetwork", name: str, path: str) -> None:
+        if name not in self.managed(network):
+            raise OSError(errno.ENODEV, os.strerror(errno.ENODEV), path)
+
+    def write_attribute(self, path: str, value: str) -> None:
+        """Write a congestion control parameter."""
+        bdf, _, name = path.removeprefix(f"{DEBUGFS}/").partition("/cc_params/")
+        if (bdf, name) not in self.cc:
+            raise OSError(errno.EACCES, os.strerror(errno.EACCES), path)
+        self.cc[bdf, name] = int(value, 0)
