@@ -18,13 +18,13 @@ from lab.host import HostError
 from lab.progress import Step
 
 VIRTUAL = Path(__file__).parents[1] / "card" / "recordings" / "virtual-connectx-6-dx-linux-6.12.json"
-ALONE = """
+PREPARE = """
 systemctl -q stop systemd-networkd.socket systemd-networkd-varlink.socket systemd-networkd 2>/dev/null
 ovs-vsctl --if-exists del-br br-nvda
-ip link delete bond0
+ip link delete bond0 2>/dev/null
 modprobe -a cls_flower act_mirred act_gact
 """
-"""Takes the guest's own network from the card."""
+"""Takes the guest's own network from the card, and loads what rules need."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -59,7 +59,7 @@ def main(arguments: list[str] | None = None) -> int:
 def run() -> Recording:
     """What the virtual card answers, in a guest of Debian 13."""
     with Guest("trixie") as guest:
-        guest.run(ALONE)
+        guest.run(PREPARE)
         with Step("The sequences on the virtual card") as step:
             recorder = Recorder(find(GuestShell(guest)), step.note)
             return recorder.record(SEQUENCES)

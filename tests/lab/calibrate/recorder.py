@@ -11,7 +11,7 @@ from lab.calibrate import state
 from lab.calibrate.anonymous import Anonymiser
 from lab.calibrate.recording import Recording, Result
 from lab.calibrate.sequence import PATIENCE, RESET, Operation, Sequence
-from lab.calibrate.shell import Card, CardError
+from lab.calibrate.shell import NAMES, Card, CardError
 
 ABOUT = """
 echo "kind $([ -d /sys/kernel/debug/vcx ] && echo virtual || echo real)"
@@ -25,7 +25,12 @@ echo "iproute2 $(ip -V | sed 's/.*iproute2-//')"
 echo "ethtool $(ethtool --version | sed 's/.*version //')"
 echo "mstflint $(mstconfig --version | sed -n 's/.*mstflint \\([^ ,]*\\).*/\\1/p')"
 """
-AWAIT = "udevadm settle; for _ in $(seq {tries}); do if {until}; then break; fi; sleep 0.2; done 2>/dev/null"
+AWAIT = """
+udevadm settle
+for _ in {{1..{tries}}}; do if {until}; then break; fi; sleep 0.2; done >/dev/null 2>&1
+dmesg -t | sed '1,/{marker}/d'
+"""
+THEN = "== then =="
 ERRORS = {os.strerror(number): symbol for number, symbol in errno.errorcode.items()}
 ERRORS[os.strerror(errno.EOPNOTSUPP)] = "EOPNOTSUPP"  # the kernel's name; Python may have its twin's, ENOTSUP
 
@@ -52,7 +57,7 @@ class Recorder:
     def __init__(self, card: Card, told: Callable[[str], None] = lambda text: None) -> None:
         self._card = card
         self._told = told
-        self._names = card.names()
+        self._names: dict[str, str] = {}
         self._hosts = {name for name in card.run("hostname; hostname -f 2>/dev/null").stdout.split() if name}
 
     def record(self, sequences: Iterable[Sequence]) -> Recording:
@@ -62,14 +67,13 @@ class Recorder:
             CardError: after a sequence the card could not be put back to where it was before the first.
 
         """
+        initial, _ = self._state(RESET)
         about = dict(line.partition(" ")[::2] for line in self._lines(self._card.run(ABOUT).stdout))
-        self._card.run(RESET)
-        initial = self._state()
         found = {}
         for sequence in sequences:
             found[sequence.name] = [self._operate(sequence, each) for each in sequence.operations]
-            self._card.run(RESET)
-            if (left := self._state()) != initial:
+            left, _ = self._state(RESET)
+            if left != initial:
                 raise CardError(
                     f"{sequence.name} left the card in another state than it found, and no other sequence "
                     f"was run: {left} instead of {initial}"
@@ -79,14 +83,11 @@ class Recorder:
     def _operate(self, sequence: Sequence, operation: Operation) -> Result:
         self._told(f"{sequence.name}: {operation.name}")
         marker = f"calibrate {secrets.token_hex(8)}"
-        self._card.run(f'echo "{marker}" >/dev/kmsg')
         began = time.monotonic()
-        done = self._card.run(operation.command)
+        done = self._card.run(f'echo "{marker}" >/dev/kmsg\n{operation.command}')
         seconds = round(time.monotonic() - began, 2)
-        until = AWAIT.format(tries=PATIENCE * 5, until=operation.until or "true")
-        self._card.run(until)
-        log = self._card.run(f"dmesg -t | sed '1,/{marker}/d'").stdout
-        after = self._state()
+        until = AWAIT.format(tries=PATIENCE * 5, until=operation.until or "true", marker=marker)
+        after, log = self._state(until)
         message = self._lines(done.stderr)
         said = {line for line in self._lines(log) if "mlx5_core" in line}
         return Result(
@@ -101,9 +102,16 @@ class Recorder:
             seconds,
         )
 
-    def _state(self) -> state.State:
-        self._names |= self._card.names()
-        return state.parse("\n".join(self._lines(self._card.run(state.READ).stdout)))
+    def _state(self, first: str = "") -> tuple[state.State, str]:
+        """The ports' state after a script, and what that printed; in one call, since a call takes time."""
+        then = f"\necho {THEN}\n"
+        done = self._card.run(f"{first}{then}{NAMES}{then}{state.READ}")
+        printed, names, shown = done.stdout.split(f"{THEN}\n")
+        self._names |= self._card.called(names)
+        return state.parse(self._anonymiser().text(shown)), printed
 
     def _lines(self, text: str) -> list[str]:
-        return Anonymiser(self._names, self._hosts).lines(text)
+        return self._anonymiser().lines(text)
+
+    def _anonymiser(self) -> Anonymiser:
+        return Anonymiser(self._names, self._hosts)

@@ -8,14 +8,21 @@ BOND = "calibrate0"
 FUNCTIONS = f"""
 BOND={BOND}
 pci() {{ echo "/sys/bus/pci/devices/$1"; }}
-vf() {{ basename "$(readlink -f "$(pci "$1")/virtfn$2")"; }}
+says() {{ said=; read -rd "" said 2>/dev/null <"$1"; said=${{said//$'\\n'/ }}; }} 2>/dev/null
+vf() {{ local link; link=$(readlink -f "/sys/bus/pci/devices/$1/virtfn$2"); echo "${{link##*/}}"; }}
 representor() {{
-    for name in "$(pci "$1")"/net/*/phys_port_name; do
-        case "$(cat "$name" 2>/dev/null)" in *vf"$2") basename "${{name%/*}}" ;; esac
+    local name
+    for name in /sys/bus/pci/devices/$1/net/*/phys_port_name; do
+        says "$name"
+        case $said in *vf"$2") name=${{name%/*}}; echo "${{name##*/}}" ;; esac
     done
 }}
 driver() {{ echo "$2" >"/sys/bus/pci/drivers/mlx5_core/$1"; }}
-lag() {{ cat "/sys/kernel/debug/mlx5/$PF0/lag/$1" 2>/dev/null; }}
+trained() {{
+    local device
+    for device in $NET0 $NET1; do says /sys/class/net/$device/carrier; [ "$said" != 0 ] || return; done
+}}
+lag() {{ says "/sys/kernel/debug/mlx5/$PF0/lag/$1"; echo "$said"; }}
 """
 """Of bash, for every command: ``vf $PF0 1`` is the second VF's address, ``representor $PF0 1`` its netdev.
 
@@ -59,24 +66,21 @@ PATIENCE = 20
 """Seconds for a condition: twice what a LAG takes on a real card."""
 
 RESET = """
-ip link delete $BOND 2>/dev/null
-for pf in $PF0 $PF1; do
-    for device in "$(pci $pf)"/net/*; do tc qdisc del dev ${device##*/} ingress 2>/dev/null; done
-    for function in "$(pci $pf)"/virtfn*; do
-        bound=$(basename "$(readlink -f $function)")
-        [ ! -e /sys/bus/pci/devices/$bound/driver ] || echo $bound >/sys/bus/pci/devices/$bound/driver/unbind
-    done
-    devlink dev eswitch set pci/$pf mode legacy
-    echo 0 >"$(pci $pf)/sriov_numvfs"
-    echo 1 >"$(pci $pf)/sriov_drivers_autoprobe"
-    devlink dev eswitch set pci/$pf encap-mode basic
+[ ! -e /sys/class/net/$BOND ] || ip link delete $BOND
+tc qdisc show | while read -r _ kind _ _ device _; do
+    [ $kind != ingress ] || tc qdisc del dev $device ingress
 done
-for device in $NET0 $NET1; do
+for port in 0 1; do
+    pf=PF$port device=NET$port; pf=${!pf} device=${!device}
+    for function in /sys/bus/pci/devices/$pf/virtfn*; do
+        [ ! -e $function/driver ] || basename $(readlink -f $function) >$function/driver/unbind
+    done
+    devlink dev eswitch set pci/$pf mode legacy encap-mode basic
+    echo 0 >/sys/bus/pci/devices/$pf/sriov_numvfs
+    echo 1 >/sys/bus/pci/devices/$pf/sriov_drivers_autoprobe
     ip link set $device nomaster down
-    dcb pfc set dev $device prio-pfc all:off
-    dcb app flush dev $device
-    ethtool -L $device combined $(ethtool -l $device | awk '/^Combined:/ {print $2; exit}') 2>/dev/null
+    ethtool -K $device hw-tc-offload off
 done
 udevadm settle
 """
-"""Brings the card to where each sequence begins; settings that it already has are set again."""
+"""Brings the card to where each sequence begins; sequences about settings put back what they set."""

@@ -23,13 +23,15 @@ done
 NAMES = """
 for port in 0 1; do
     pf=PF$port; pf=${!pf}
-    for link in $(pci $pf)/virtfn*; do
+    for link in /sys/bus/pci/devices/$pf/virtfn*; do
         [ -e $link ] || continue
-        index=${link##*virtfn} function=$(basename "$(readlink -f $link)")
-        echo "$function PF${port}VF$index"
+        index=${link##*virtfn}
+        echo "$(vf $pf $index) PF${port}VF$index"
         for device in $link/net/*; do [ ! -e $device ] || echo "${device##*/} NET${port}VF$index"; done
-        device=$(representor $pf $index)
-        [ -z "$device" ] || echo "$device REP${port}VF$index"
+    done
+    for name in /sys/bus/pci/devices/$pf/net/*/phys_port_name; do
+        says $name; name=${name%/*}
+        case $said in *vf*) echo "${name##*/} REP${port}VF${said##*vf}" ;; esac
     done
 done
 """
@@ -81,12 +83,12 @@ class Card:
         )
         return self.shell.run(f"{names}{FUNCTIONS}\n{script}", timeout)
 
-    def names(self) -> dict[str, str]:
-        """What the host calls the card's parts, with what a recording calls them."""
+    def called(self, names: str) -> dict[str, str]:
+        """What the host calls the card's parts, and a recording; with what :data:`NAMES` printed."""
         called = {}
         for port, (address, netdev) in enumerate(zip(self.addresses, self.netdevs)):
             called |= {address: f"PF{port}", netdev: f"NET{port}"}
-        called |= dict(line.split() for line in self.run(NAMES).stdout.splitlines())
+        called |= dict(line.split() for line in names.splitlines())
         short = {name[5:]: to for name, to in called.items() if re.match("0000:..:", name)}
         return called | short
 

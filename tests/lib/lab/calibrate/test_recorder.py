@@ -6,7 +6,7 @@ import re
 
 import pytest
 from lab.calibrate import recorder, shell
-from lab.calibrate.recorder import Recorder, error_in
+from lab.calibrate.recorder import THEN, Recorder, error_in
 from lab.calibrate.recording import RecordingError, read
 from lab.calibrate.sequence import RESET, Operation, Sequence
 from lab.calibrate.shell import CardError, find
@@ -14,7 +14,12 @@ from lab.calibrate.state import READ, parse
 from lab.guest import Completed
 
 P0, P1 = "0000:3b:00.0", "0000:3b:00.1"
+PARTS = "0000:3b:00.2 PF0VF0\nenp59s0f0v0 NET0VF0\n"
 REFUSAL = "Error: mlx5_core: Failed setting eswitch to offloads.\nkernel answers: Invalid argument\n"
+CONSTANT = {
+    recorder.ABOUT.lstrip("\n"): "kind real\npsid MT_0000000359\nkernel 6.8.0-45-generic\n",
+    "hostname; hostname -f 2>/dev/null": "compute-7\ncompute-7.example.com\n",
+}
 
 
 class ModelledHost:
@@ -23,43 +28,37 @@ class ModelledHost:
     def __init__(self, ports=f"{P0} enp59s0f0np0\n{P1} enp59s0f1np1\n"):
         self.ports = ports
         self.mode = "legacy"
+        self.parts = ""
         self.broken = False
         self.kernel = ["mlx5_core 0000:3b:00.0: before it all"]
         self.trace = []
 
     def run(self, script, timeout):
-        script = script.split("\n", 2)[-1] if script.startswith("PF0=") else script
-        for ends, answer in {
-            shell.PORTS: lambda: self.ports,
-            shell.NAMES: lambda: "0000:3b:00.2 PF0VF0\nenp59s0f0v0 NET0VF0\n",
-            recorder.ABOUT: lambda: "kind real\npsid MT_0000000359\nkernel 6.8.0-45-generic\n",
-            READ: self.read,
-            RESET: self.reset,
-            "hostname; hostname -f 2>/dev/null": lambda: "compute-7\ncompute-7.example.com\n",
-        }.items():
-            if script.endswith(ends):
-                return Completed(0, answer(), "")
-        return self.command(script.splitlines()[-1])
+        if script.endswith(shell.PORTS):
+            return Completed(0, self.ports, "")
+        script = script.partition(shell.FUNCTIONS)[2].lstrip("\n")
+        first, *then = script.split(f"\necho {THEN}\n")
+        if then:
+            assert then == [shell.NAMES, READ]
+            return Completed(0, f"{THEN}\n".join([self.first(first), self.parts, self.read()]), "")
+        if answer := CONSTANT.get(script):
+            return Completed(0, answer, "")
+        marker, command = script.splitlines()
+        self.kernel.append(re.fullmatch('echo "(calibrate .*)" >/dev/kmsg', marker)[1])
+        self.trace.append(command)
+        return getattr(self, command)()
 
-    def command(self, line):
-        if marker := re.fullmatch('echo "(calibrate .*)" >/dev/kmsg', line):
-            self.kernel.append(marker[1])
-        elif shown := re.fullmatch("dmesg -t .*/(calibrate .*)/d'", line):
-            return Completed(0, "\n".join(self.kernel).partition(f"{shown[1]}\n")[2], "")
-        elif line.startswith("udevadm settle"):
-            self.trace.append(re.search("if (.*); then", line)[1])
-        else:
-            self.trace.append(line)
-            return getattr(self, line)()
-        return Completed(0, "", "")
+    def first(self, script):
+        if script.lstrip("\n") == RESET.lstrip("\n"):
+            self.trace.append("reset")
+            self.mode = "stuck" if self.broken else "legacy"
+            return ""
+        condition, marker = re.search("if (.*); then.*/(calibrate .*)/d'", script, re.DOTALL).groups()
+        self.trace.append(condition)
+        return "".join(f"{line}\n" for line in self.kernel).partition(f"{marker}\n")[2]
 
     def read(self):
         return "".join(f"port{port} mode {self.mode}\nport{port} master \n" for port in (0, 1))
-
-    def reset(self):
-        self.trace.append("reset")
-        self.mode = "stuck" if self.broken else "legacy"
-        return ""
 
     def switch(self):
         self.mode = "switchdev"
@@ -69,6 +68,7 @@ class ModelledHost:
             "mlx5_core 0000:3b:00.2 enp59s0f0v0: Link up",
             "br-ex: compute-7 has nothing to do with the card",
         ]
+        self.parts = PARTS
         return Completed(0, "switch of compute-7 0c:42:a1:00:3b:00\n", "")
 
     def refused(self):
@@ -153,6 +153,11 @@ def test_a_state_has_an_empty_value_where_nothing_was_said():
     assert parse("port0 mode legacy inline-mode none\nport0 master") == {
         "port0": {"mode": "legacy inline-mode none", "master": ""}
     }
+
+
+def test_netdevs_are_in_the_order_of_their_ports():
+    state = parse("port0 netdevs pf0vf10 p0 pf0vf2")
+    assert state["port0"]["netdevs"] == "p0 pf0vf2 pf0vf10"
 
 
 def test_a_recording_is_the_same_after_writing_and_reading(tmp_path):
