@@ -12,6 +12,7 @@ PATTERNS = (
     (re.compile(r"\bMT\d{4}[A-Z]\w{4,}\b"), "SERIAL"),
     (re.compile(r"\b(?!192\.0\.2\.)\d{1,3}(?:\.\d{1,3}){3}\b"), "ADDRESS"),
     (re.compile(r"\b(?:fe80|f[cd][0-9a-f]{2}|2[0-9a-f]{3}):[0-9a-f:]*:[0-9a-f:]+", re.IGNORECASE), "ADDRESS"),
+    (re.compile(r"\(pid \d+\)"), "(pid N)"),
 )
 """What to look for, and what to put in its place.
 

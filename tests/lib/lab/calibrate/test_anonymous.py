@@ -31,6 +31,10 @@ ANONYMOUS = Anonymiser(NAMES, ["compute-7", "compute-7.example.com"])
         ("board.serial_number: 98039B", "board.serial_number: SERIAL"),
         ("Serial Number:   MT1911K0", "Serial Number:   SERIAL"),
         ("a label MT2116X01234", "a label SERIAL"),
+        (
+            "mlx5_cmd_out_err:185:(pid 934): CREATE_LAG(0x840)",
+            "mlx5_cmd_out_err:185:(pid N): CREATE_LAG(0x840)",
+        ),
         ("id 1b4e28ba-2fa1-11d2-883f-b9a761bde3fb", "id UUID"),
         ("from 10.0.14.7 to fe80::e42:a1ff:fe00:3b00", "from ADDRESS to ADDRESS"),
     ],
