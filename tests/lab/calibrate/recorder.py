@@ -3,6 +3,7 @@
 
 import errno
 import os
+import re
 import secrets
 import time
 from collections.abc import Callable, Iterable
@@ -33,6 +34,9 @@ dmesg -t | sed '1,/{marker}/d'
 THEN = "== then =="
 ERRORS = {os.strerror(number): symbol for number, symbol in errno.errorcode.items()}
 ERRORS[os.strerror(errno.EOPNOTSUPP)] = "EOPNOTSUPP"  # the kernel's name; Python may have its twin's, ENOTSUP
+
+PLACE = re.compile(r"^[\w/]+: line \d+: ")
+"""Where in a script bash met an error, which says nothing of the card."""
 
 
 def error_in(message: str) -> str:
@@ -88,7 +92,7 @@ class Recorder:
         seconds = round(time.monotonic() - began, 2)
         until = AWAIT.format(tries=PATIENCE * 5, until=operation.until or "true", marker=marker)
         after, log = self._state(until)
-        message = self._lines(done.stderr)
+        message = [PLACE.sub("", line) for line in self._lines(done.stderr)]
         said = {line for line in self._lines(log) if "mlx5_core" in line}
         return Result(
             operation.name,

@@ -74,6 +74,9 @@ class ModelledHost:
     def refused(self):
         return Completed(1, "", REFUSAL)
 
+    def denied(self):
+        return Completed(1, "", "environment: line 15: echo: write error: No such device\n")
+
     def breaks(self):
         self.broken = True
         return Completed(0, "", "")
@@ -103,6 +106,12 @@ def test_each_operation_is_noted_with_what_the_host_answered():
     assert refused.log == []
     assert recording.initial["port0"]["mode"] == "legacy"
     assert recording.card == {"kind": "real", "psid": "MT_0000000359", "kernel": "6.8.0-45-generic"}
+
+
+def test_bashs_line_number_is_left_out_of_a_message():
+    recording = Recorder(find(ModelledHost())).record([sequence(Operation("write", "denied"))])
+    (denied,) = recording.sequences["one"]
+    assert (denied.errno, denied.message) == ("ENODEV", ["echo: write error: No such device"])
 
 
 def test_the_card_is_put_back_before_the_first_sequence_and_after_each():
