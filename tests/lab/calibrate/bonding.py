@@ -4,8 +4,8 @@
 from lab.calibrate.eswitch import BIND, LEGACY, SWITCHDEV, UNBIND, UNBOUND
 from lab.calibrate.sequence import Operation, Sequence
 
-ACTIVE = '[ "$(lag state)" = active ]'
-OFF = '[ "$(lag state)" = disabled ]'
+ACTIVE = 'trained && [ "$(lag state)" = active ]'
+OFF = 'trained && [ "$(lag state)" = disabled ]'
 CARRIER = '[ "$(cat /sys/class/net/$BOND/carrier)" = 1 ]'
 
 
@@ -20,17 +20,10 @@ def bond(name: str, options: str, until: str) -> Operation:
 
 
 LACP = bond("a bond with LACP", "mode 802.3ad lacp_rate fast xmit_hash_policy layer3+4", ACTIVE)
-BACKUP = bond("a bond with active-backup", "mode active-backup", ACTIVE)
 WITHOUT_LAG = bond("a bond with LACP, without LAG", "mode 802.3ad lacp_rate fast", f"{CARRIER} && sleep 2")
+BACKUP = bond("a bond with active-backup", "mode active-backup", ACTIVE)
 LEAVES = Operation("port 1 leaves the bond", "ip link set $NET1 nomaster", OFF)
 RETURNS = Operation("port 1 returns", "ip link set $NET1 down master $BOND", ACTIVE)
-
-
-def multiport(name: str, value: str) -> Operation:
-    """The LAG that needs no bond."""
-    parameter = f"name esw_multiport value {value} cmode runtime"
-    return Operation(name, f"devlink dev param set pci/$PF0 {parameter}")
-
 
 SEQUENCES = (
     Sequence(
@@ -61,30 +54,8 @@ SEQUENCES = (
         (UNBOUND, *SWITCHDEV, BIND, WITHOUT_LAG),
     ),
     Sequence(
-        "lag-one-port-switchdev",
-        "Is one port in switchdev mode enough?",
-        (UNBOUND, SWITCHDEV[0], WITHOUT_LAG),
-    ),
-    Sequence(
         "lag-roce",
         "What LAG is there in legacy mode, and do VFs end it?",
         (LACP, Operation("the first VFs", UNBOUND.command, OFF)),
-    ),
-    Sequence(
-        "lag-refused-mode",
-        "Which words come for a bond mode that has no LAG?",
-        (UNBOUND, *SWITCHDEV, bond("a broadcast bond", "mode broadcast", CARRIER)),
-    ),
-    Sequence(
-        "lag-multiport",
-        "When can esw_multiport be set?",
-        (
-            multiport("multiport in legacy mode", "true"),
-            *SWITCHDEV,
-            multiport("multiport in switchdev mode", "true"),
-            multiport("no multiport", "false"),
-            LACP,
-            multiport("multiport under a LAG", "true"),
-        ),
     ),
 )
