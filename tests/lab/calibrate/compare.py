@@ -73,16 +73,15 @@ def compare(recorded: Recording, virtual: Recording, purposes: list[Purpose]) ->
 
 def difference(place: str, there: list[str], here: list[str], purposes: list[Purpose]) -> Difference:
     """What only each side has; with reasons if nothing remains without what the list allows to differ."""
+    only = [line for line in there if line not in here], [line for line in here if line not in there]
+    shown = only if any(only) else (there, here)
     reasons = []
     left, right = there, here
     for purpose in of(place, purposes):
-        cut = purpose.without(left), purpose.without(right)
-        if cut != (left, right):
+        if any(purpose.without(lines) != lines for lines in shown):
             reasons.append(purpose.reason)
-            left, right = cut
-    explained = tuple(reasons) if left == right else ()
-    only = [line for line in there if line not in here], [line for line in here if line not in there]
-    return Difference(place, *(only if any(only) else (there, here)), explained)
+        left, right = purpose.without(left), purpose.without(right)
+    return Difference(place, *shown, tuple(reasons) if left == right else ())
 
 
 def places(recording: Recording) -> Iterator[tuple[str, list[str]]]:

@@ -106,6 +106,13 @@ def test_a_place_may_have_several_reasons():
     assert difference.reasons == (SYNDROME.reason, more.reason)
 
 
+def test_a_reason_for_lines_that_both_have_is_not_told():
+    more = Purpose("*/log", "mlx5_core PF0: a timer.*", "Only a real card has timers.")
+    log = [FAILED.format("0x1"), "mlx5_core PF0: a timer ended"]
+    (difference,) = compare(recorded(log=log), VIRTUAL, [SYNDROME, more]).differences
+    assert difference.reasons == (more.reason,)
+
+
 @pytest.fixture
 def committed(tmp_path, monkeypatch):
     """A recording in the committed one's place; writes another one and returns its path."""
