@@ -78,7 +78,9 @@ class FakeRdma:
         seen: Mounts = {CLASS: lambda: self._class(network)}
         if self.module:
             seen[CONFIGFS] = lambda: {name: self._directory(name) for name in self.made}
-        for bdf in {bdf for bdf, _ in self.cc}:
+        # drivers/infiniband/hw/mlx5/cong.c makes them with the RDMA device of a port.
+        owners = {bdf for bdf, _ in self.names(network).values()}
+        for bdf in {bdf for bdf, _ in self.cc} & owners:
             seen[f"{DEBUGFS}/{bdf}/cc_params"] = lambda bdf=bdf: {
                 name: f"{value}\n" for (owner, name), value in self.cc.items() if owner == bdf
             }
