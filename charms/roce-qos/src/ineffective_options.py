@@ -11,7 +11,6 @@ from observed import RAW, Observed, QosPort, cc_param_path, ecn_attributes
 from selection import cc_params
 
 CONNECTX = "mlx5_core"
-MARK = "their firmware keeps its own mark for CNPs"
 
 
 def ineffective_options(
@@ -80,17 +79,21 @@ def _congestion_control(
     yield from _dcqcn(options, ports, through_firmware, remedy)
     if through_firmware:
         return
-    factory, priority = Options(), options.roce_priority
-    for option, value, changed, what, paths in (
-        ("cnp-dscp", options.cnp_dscp, options.cnp_dscp != factory.cnp_dscp, MARK, _parameter("np_cnp_dscp")),
-        ("cnp-priority", options.cnp_priority, options.cnp_priority != factory.cnp_priority, MARK,
-         _parameter("np_cnp_prio")),
-        ("ecn", "off", options.ecn == "off", "their firmware keeps it on",
-         lambda port: ecn_attributes(port.netdev, priority)),
-    ):  # fmt: skip
-        missed = [port for port in ports if not _reached(port, paths)] if changed else []
+    factory = Options()
+
+    def switches(port: QosPort) -> Sequence[str]:
+        return ecn_attributes(port.netdev, options.roce_priority)
+
+    mark, on = "their firmware keeps its own mark for CNPs", "their firmware keeps it on"
+    dscp, priority = options.cnp_dscp, options.cnp_priority
+    for option, value, changed, otherwise, paths in (
+        ("cnp-dscp", dscp, dscp != factory.cnp_dscp, mark, _parameter("np_cnp_dscp")),
+        ("cnp-priority", priority, priority != factory.cnp_priority, mark, _parameter("np_cnp_prio")),
+        ("ecn", "off", options.ecn == "off", on, switches),
+    ):
+        missed = [port for port in ports if changed and not _reached(port, paths)]
         if len(missed) == len(ports):
-            yield Finding(Severity.WARNING, option, f"{value} reaches no NIC: {what}", remedy)
+            yield Finding(Severity.WARNING, option, f"{value} reaches no NIC: {otherwise}", remedy)
             continue
         for port in missed:
             yield Finding(Severity.WARNING, option, f"{value} {_not_reached(port)}", deploy or hidden)

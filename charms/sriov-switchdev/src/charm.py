@@ -4,6 +4,7 @@
 
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from typing import cast
 
 import ops
@@ -56,12 +57,20 @@ class SriovSwitchdevCharm(ops.CharmBase):
             survey=self._survey,
             apply=_apply,
             tell=self._tell,
+            capture=self._capture,
             leave=self._remove,
         )
         self.reboot = RollingReboot(self, self.system, self.host.dispatcher)
 
     def _survey(self) -> Survey:
         return survey(self.system, load_config(self, Options), _controllers())
+
+    def _capture(self) -> str:
+        import capture  # only this action needs it: hooks stay fast
+        from hostnic.capture.file import take
+
+        inputs = {"options": asdict(load_config(self, Options)), "controllers": _controllers()}
+        return take(self.system, NAME, inputs, capture.show, capture.RULES)
 
     def _tell(self, survey: Survey, findings: Sequence[Finding]) -> Sequence[Finding]:
         """Tell nic-firmware how many VFs each port needs, and ask for the reboot that held steps need.

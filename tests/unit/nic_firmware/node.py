@@ -22,9 +22,9 @@ KEYS = ("name", "subordinate", "requires", "peers", "assumes", "resources")
 PF0, PF1 = "0000:3b:00.0", "0000:3b:00.1"
 
 
-def machine(**arguments: Any) -> FakeHost:
+def machine(kind: type[FakeHost] = FakeHost, **arguments: Any) -> FakeHost:
     """A FakeHost with mstflint, whose NIC offers 4 VFs and has SR-IOV off for all future boots."""
-    host = FakeHost(**arguments)
+    host = kind(**arguments)
     for tool in ("mstconfig", "setpci"):
         host.disk.install(f"/usr/bin/{tool}", b"", 0o755)
     factory(host)
