@@ -10,6 +10,7 @@ import ipaddress
 import re
 import secrets
 import struct
+from collections import Counter
 from collections.abc import Iterable
 
 _PAIR = "[0-9A-Fa-f]{2}"
@@ -47,8 +48,11 @@ class Anonymous:
         self._key = key or secrets.token_bytes(16)
         self._macs = {mac: f"0200{number:08x}" for number, mac in enumerate(sorted(set(macs)), 1)}
         self._words: dict[str, str] = {}
+        counts: Counter[str] = Counter()
         for kind, word in words:
-            self._words.setdefault(word.lower(), f"{kind}{len(self._words) + 1:03d}")
+            if word.lower() not in self._words:
+                counts[kind] += 1
+                self._words[word.lower()] = f"{kind}{counts[kind]:03d}"
         longest = sorted(self._words, key=len, reverse=True)
         choice = "|".join(map(re.escape, longest))
         whole = rf"(?<![0-9A-Za-z])(?:{choice})(?![0-9A-Za-z])"

@@ -20,12 +20,12 @@ Answers = dict[str, Any]
 """By question."""
 
 _TUPLES: dict[str, Callable[..., tuple[Any, ...]]] = {
-    each.__name__: each
-    for each in (
-        *(values.Link, values.DeviceInfo, values.Pause, values.Channels, values.Rings, values.Coalescing),
-        *(dcb.Dcb, dcb.Ets, dcb.Pfc, dcb.App, dcb.Buffer),
-    )
+    name: each
+    for module in (values, dcb)
+    for name, each in cast("dict[str, Any]", vars(module)).items()
+    if hasattr(each, "_fields")
 }
+"""Types of the doors' values, by name."""
 _FAILED, _COMMAND = "OSError", "CommandError"
 LEFT_OUT = "left out of the capture"
 
