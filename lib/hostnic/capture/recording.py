@@ -20,10 +20,7 @@ Answers = dict[str, Any]
 """By question."""
 
 _TUPLES: dict[str, Callable[..., tuple[Any, ...]]] = {
-    name: each
-    for module in (values, dcb)
-    for name, each in cast("dict[str, Any]", vars(module)).items()
-    if hasattr(each, "_fields")
+    name: each for module in (values, dcb) for name, each in vars(module).items() if hasattr(each, "_fields")
 }
 """Types of the doors' values, by name."""
 _FAILED, _COMMAND = "OSError", "CommandError"
