@@ -83,6 +83,7 @@ def _row(name: str, what: str, found: Sequence[Flow], around: Surroundings) -> d
         "in NIC": str(len(inside)),
         "packets in NIC": str(sum(flow.packets for flow in inside)),
         "not in NIC": str(len(found) - len(inside)),
+        "packets not in NIC": str(sum(flow.packets for flow in found if not flow.offloaded)),
         "why not": why or ("-" if found else NO_FLOW),
     }
 

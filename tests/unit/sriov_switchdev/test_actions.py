@@ -121,6 +121,7 @@ def test_show_offload_counts_per_representor_and_says_why_not(converged: Node) -
         "in NIC": "1",
         "packets in NIC": "1200",
         "not in NIC": "1",
+        "packets not in NIC": "3",
         "why not": "1 flows: its action goes to user space",
     }
     assert rows["enp59s0f1_7"]["why not"].startswith("no flow: its instance has sent nothing yet")
