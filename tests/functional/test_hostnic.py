@@ -45,7 +45,7 @@ def test_a_vf_in_a_network_namespace_is_in_use(machine: Guest) -> None:
 def test_the_firmware_is_asked_for_the_next_boot_through_the_real_mstconfig(machine: Guest) -> None:
     ask = (
         f'{PYTHON} -c "from hostnic.machine import Machine; from hostnic.firmware import mstconfig;'
-        "print(mstconfig.vfs_after_next_boot(Machine(), '0000:3b:00.0'))\""
+        "print(mstconfig.offered_vfs(Machine(), '0000:3b:00.0').next_boot)\""
     )
     answers = [machine.run(ask, timeout=300).stdout]
     for setting in ("NUM_OF_VFS=16", "SRIOV_EN=0"):

@@ -78,9 +78,10 @@ def next_boot(system: System, bdf: str) -> NextBoot:
     from hostnic.firmware import mstconfig  # not on a host in order: hooks stay fast
 
     try:
-        return NextBoot(mstconfig.vfs_after_next_boot(system, bdf))
+        offered = mstconfig.offered_vfs(system, bdf)
     except OSError as error:
         return NextBoot(None, error.strerror or str(error))
+    return NextBoot(offered.next_boot, current=offered.current)
 
 
 def _text(system: System, path: str) -> str | None:

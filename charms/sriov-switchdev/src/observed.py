@@ -14,10 +14,23 @@ State = Literal["running", "done", "failed"]
 
 
 class NextBoot(NamedTuple):
-    """VFs that the firmware of one port will offer after the next boot, or why that is unknown."""
+    """VFs that the firmware of one port will offer after the next boot, or why that is unknown.
+
+    Attributes:
+        vfs: their number; None if it is unknown.
+        reason: why it is unknown.
+        current: the number that the firmware's current parameters say; None if unknown.
+
+    """
 
     vfs: int | None
     reason: str = ""
+    current: int | None = None
+
+    @property
+    def changes(self) -> bool:
+        """Whether the next boot may change what the port offers; not if the number is current already."""
+        return self.vfs is not None and self.vfs != self.current
 
 
 class Writer(NamedTuple):

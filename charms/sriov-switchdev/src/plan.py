@@ -63,7 +63,7 @@ def short_until_reboot(port: Port, pf: Pf, observed: Observed) -> int | None:
     after = observed.next_boot.get(port.bdf)
     if pf.port.total_vfs >= port.num_vfs or after is None or after.vfs is None or after.vfs < port.num_vfs:
         return None
-    return after.vfs
+    return after.vfs if after.changes else None
 
 
 def _chain(pairs: Sequence[Work], wanted: Desired, observed: Observed) -> list[HostStep]:

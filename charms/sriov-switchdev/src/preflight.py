@@ -82,11 +82,22 @@ def _change(port: Port, pf: Pf) -> str:
 def _too_few(port: Port, pf: Pf, after: NextBoot) -> Finding:
     now = f"the firmware offers {pf.port.total_vfs} VFs, {port.num_vfs} are asked for"
     raise_it = (
-        f"set NUM_OF_VFS to {port.num_vfs} or more and SRIOV_EN on (charm nic-firmware), or lower num-vfs"
+        f"set NUM_OF_VFS to {port.num_vfs} or more, PF_NUM_OF_VF_VALID off and SRIOV_EN on "
+        "(charm nic-firmware), or lower num-vfs"
     )
     if after.vfs is None:
         why = f"; it cannot be asked about the next boot ({after.reason})" if after.reason else ""
         return Finding(Severity.BLOCKED, port.bdf, now + why, raise_it)
     if after.vfs < port.num_vfs:
         return Finding(Severity.BLOCKED, port.bdf, f"{now}, and {after.vfs} after the next boot", raise_it)
+    if not after.changes:
+        what = (
+            f"the firmware is set to {after.vfs} VFs, now and for the next boot, but the driver offers "
+            f"{pf.port.total_vfs}, and {port.num_vfs} are asked for; a reboot changes nothing"
+        )
+        remedy = (
+            f"power-cycle the machine; if that does not help, lower num-vfs to {pf.port.total_vfs}, "
+            "or update the firmware"
+        )
+        return Finding(Severity.BLOCKED, port.bdf, what, remedy)
     return Finding(Severity.HELD, port.bdf, f"{now}; from the next boot on it offers {after.vfs}", "reboot")

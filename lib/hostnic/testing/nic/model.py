@@ -41,16 +41,33 @@ class FakeVf:
 
 @dataclass
 class Firmware:
-    """The settings of one PF that matter here, as running and as after the next boot."""
+    """The settings of one PF that matter here, as running and as after the next boot.
+
+    Attributes:
+        per_pf: PF_NUM_OF_VF_VALID, which all PFs of a NIC share: ``pf_num_of_vf`` counts, not ``num_of_vfs``.
+
+    """
 
     num_of_vfs: int = 8
     sriov_en: bool = True
     next_num_of_vfs: int = 8
     next_sriov_en: bool = True
+    per_pf: bool = False
+    next_per_pf: bool = False
+    pf_num_of_vf: int = 0
+    next_pf_num_of_vf: int = 0
+
+    @property
+    def offered(self) -> int:
+        """VFs that the PF offers from its next start on."""
+        if not self.sriov_en:
+            return 0
+        return self.pf_num_of_vf if self.per_pf else self.num_of_vfs
 
     def apply(self) -> None:
         """What was set becomes current."""
         self.num_of_vfs, self.sriov_en = self.next_num_of_vfs, self.next_sriov_en
+        self.per_pf, self.pf_num_of_vf = self.next_per_pf, self.next_pf_num_of_vf
 
 
 @dataclass
@@ -100,7 +117,7 @@ class FakePort:
 
     def boot(self) -> None:
         """Everything that lives in memory is as after power-on; faults stay."""
-        self.total_vfs = self.firmware.num_of_vfs if self.firmware.sriov_en else 0
+        self.total_vfs = self.firmware.offered
         self.autoprobe = True
         self.vfs = []
         self.eswitch_mode, self.inline_mode, self.steering_mode = "legacy", "none", "smfs"
