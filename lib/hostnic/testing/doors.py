@@ -238,12 +238,12 @@ class DevlinkDoor(_Door):
         nic = kernel.card_of(port)
         if mode not in ("legacy", "switchdev"):
             raise mlx5.refuse(errno.EINVAL)
-        if mode != port.eswitch_mode and mlx5.busy(nic, port, self.network.bond_of(port.netdev) is not None):
-            raise mlx5.refuse(errno.EBUSY, mlx5.BUSY)
+        if mode != port.eswitch_mode:
+            mlx5.try_lock(port, self.network.bond_of(port.netdev) is not None)
         vflag.dissolve(nic, kernel.saying(nic))
         kernel.reconsider(nic)
         if mode != port.eswitch_mode:
-            mlx5.set_eswitch_mode(port, mode, kernel.clock)
+            mlx5.set_eswitch_mode(port, mode, kernel.clock, kernel.saying(nic))
             port.dcb.driver_restarts()
             kernel.rdma.re_add_those_of(self.network, port.bdf)
 

@@ -148,6 +148,16 @@ def _ovs_vsctl(host: "FakeKernel", argv: list[str]) -> str:
     return json.dumps({"headings": ["other_config", "external_ids"], "data": [row]})
 
 
+def _tc_filters(host: "FakeKernel", argv: list[str]) -> str:
+    """The rules at a netdev's ingress, as iproute2 prints them."""
+    netdev = argv[argv.index("dev") + 1]
+    if not any(link.name == netdev for link in host.links.all()):
+        raise failure(argv, 1, "", f'Cannot find device "{netdev}"')
+    port = host.network.uplink(netdev)
+    one = "filter protocol ip pref 1 flower chain 0 handle {:#x}\n  eth_type ipv4\n  in_hw in_hw_count 1\n"
+    return "".join(one.format(handle) for handle in range(1, port.rules + 1)) if port else ""
+
+
 TOOLS: dict[tuple[str, ...], Callable[["FakeKernel", list[str]], str]] = {
     ("systemctl",): _systemctl,
     ("journalctl",): _journalctl,
@@ -166,5 +176,6 @@ TOOLS: dict[tuple[str, ...], Callable[["FakeKernel", list[str]], str]] = {
     ("ovs-appctl",): _ovs_appctl,
     ("ip", "link", "set"): _egress_map,
     ("ethtool", "-S"): _statistics,
+    ("tc", "filter", "show"): _tc_filters,
 }
 """The commands that the model knows, by how they begin."""

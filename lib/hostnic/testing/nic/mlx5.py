@@ -7,11 +7,17 @@ stricter refusals of newer firmware on, as the project's virtual card has them b
 
 import errno
 import os
+from collections.abc import Callable
 
 from hostnic.testing.nic.model import FakeCard, FakePort, FakeVf
 
 BUSY = "mlx5_core: Can't change mode, E-Switch is busy"
 NO_OFFLOADS = "mlx5_core: Failed setting eswitch to offloads"
+NO_SLOW_PATH = (
+    "CREATE_FLOW_TABLE(0x930) op_mod(0x0) failed, status bad resource state(0x9), "
+    "syndrome (0x98afbb), err(-22)",
+    "E-Switch: Failed to create slow path FDB Table err -22",
+)
 NO_SMFS = "mlx5_core: Software managed steering is not supported when eswitch offloads enabled."
 BAD_STEERING = 'mlx5_core: Bad parameter: supported values are ["dmfs", "smfs"]'
 MULTIPORT = "mlx5_core: Can't enslave while esw_multiport is enabled"
@@ -58,9 +64,16 @@ def bind(port: FakePort, vf: FakeVf, driver: str) -> None:
     vf.driver = driver
 
 
-def set_eswitch_mode(port: FakePort, mode: str, now: float) -> None:
-    """The firmware's part of ``devlink dev eswitch set … mode``."""
-    if mode == "switchdev" and (port.mode_fails or len(port.present(now)) < len(port.vfs)):
+def set_eswitch_mode(port: FakePort, mode: str, now: float, say: Callable[[str], None]) -> None:
+    """The firmware's part of ``devlink dev eswitch set … mode``.
+
+    It makes no slow path table with encapsulation while a VF is in use, whichever driver has it. Legacy mode
+    has no such table.
+    """
+    late = len(port.present(now)) < len(port.vfs)
+    if mode == "switchdev" and (port.mode_fails or late or any(vf.driver for vf in port.vfs)):
+        for line in NO_SLOW_PATH:
+            say(line)
         raise refuse(errno.EINVAL, NO_OFFLOADS)
     port.eswitch_mode = mode
     if mode == "switchdev":
@@ -70,10 +83,12 @@ def set_eswitch_mode(port: FakePort, mode: str, now: float) -> None:
         port.nic_profile()
 
 
-def busy(card: FakeCard, port: FakePort, in_bond: bool) -> bool:
-    """Whether the mode cannot change now."""
-    rules = any(other.rules for other in card.ports)
-    return rules or in_bond or any(vf.driver == "mlx5_core" for vf in port.vfs)
+def try_lock(port: FakePort, in_bond: bool) -> None:
+    """mlx5_esw_try_lock: EBUSY for rules of this eswitch, EINVAL while its lock is held, in one text."""
+    if port.locked:
+        raise refuse(errno.EINVAL, BUSY)
+    if port.rules or in_bond:
+        raise refuse(errno.EBUSY, BUSY)
 
 
 def param(card: FakeCard, port: FakePort, name: str) -> str | bool:

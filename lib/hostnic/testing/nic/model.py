@@ -76,7 +76,7 @@ class FakePort:
 
     Attributes:
         total_vfs: what the firmware offers since boot.
-        rules: offloaded rules, which keep the eswitch busy.
+        rules: offloaded rules at its uplink, which keep its eswitch busy.
         pause: global pause frames, which mlx5 has on at start.
         most_channels: combined queues that the firmware allows.
         channels, rings, coalescing: the netdev's queues; a change of the eswitch's mode sets them anew.
@@ -85,6 +85,7 @@ class FakePort:
         never_probing: a fault: indexes of VFs whose probe fails.
         mrrs: read request size, 2 for 512 bytes, 5 for 4096.
         mode_fails, no_mmio, gone: faults: mode switchdev refused, no room for VFs, no device.
+        locked: a fault: another operation holds the eswitch.
 
     """
 
@@ -113,6 +114,7 @@ class FakePort:
     mode_fails: bool = False
     no_mmio: bool = False
     gone: bool = False
+    locked: bool = False
     mrrs: int = 2
 
     def boot(self) -> None:
