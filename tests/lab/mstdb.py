@@ -8,15 +8,7 @@ TLVS = [("pci", 0), ("pci_host", 7), ("link", 1), ("cc", 1), ("hca", 3), ("chain
 PARAMS = [
     ("SRIOV_EN", "pci", "BOOL", None, "0x0.1", "", 0),
     ("NUM_OF_VFS", "pci", "UNSIGNED", None, "0x0.16", "", 0),
-    (
-        "PF_NUM_OF_VF_VALID",
-        "pci",
-        "BOOL",
-        None,
-        "0x0.1",
-        "$nv_global_pci_cap.per_pf_total_vf_supported == 1",
-        0,
-    ),
+    ("PF_NUM_OF_VF_VALID", "pci", "BOOL", None, "0x0.1", "", 0),
     (
         "PF_NUM_OF_VF",
         "hca",
@@ -39,7 +31,15 @@ PARAMS = [
         "($nv_pci_conf.advanced_pci_settings!=0) && 1",
         0,
     ),
-    ("LAG_RESOURCE_ALLOCATION", "pci", "ENUM", "DEVICE_DEFAULT=0x0,PRE_ALLOCATION=0x1", "0x0.2", "", 0),
+    (
+        "LAG_RESOURCE_ALLOCATION",
+        "pci",
+        "ENUM",
+        "DEVICE_DEFAULT=0x0,PRE_ALLOCATION=0x1,PRE_ALLOCATION_QA=0x2",
+        "0x0.2",
+        "",
+        0,
+    ),
     ("LINK_TYPE", "link", "ENUM", "IB=0x1,ETH=0x2", "0x0.2", "ignore_dependency", 0),
     ("ROCE_CC_PRIO_MASK", "cc", "UNSIGNED", None, "0x0.8", "", 0),
     ("CNP_DSCP", "cc", "UNSIGNED", None, "0x0.6", "", 0),

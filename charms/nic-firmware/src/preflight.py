@@ -7,7 +7,6 @@ import ethernet
 from converge import Finding, Severity
 from desired import Desired, Setting, State, chosen_nics, states
 from hostnic.devices.port import Nic, Port
-from hostnic.firmware.mstconfig import PER_PF
 from observed import Observed
 
 
@@ -88,14 +87,9 @@ def _port(port: Port, wanted: Desired, observed: Observed) -> Iterator[Finding]:
         yield Finding(Severity.BLOCKED, port.bdf, f"{what} is not set", remedy)
 
 
-def _needless(setting: Setting) -> bool:
-    """Whether a NIC whose firmware lacks this parameter is right without it."""
-    return ethernet.needless(setting) or (setting.name == PER_PF and setting.value == 0)
-
-
 def _absent(bdf: str, found: dict[Setting, State]) -> Iterator[Finding]:
     for setting, state in found.items():
-        if state is not State.ABSENT or _needless(setting):
+        if state is not State.ABSENT or setting.optional or ethernet.needless(setting):
             continue
         severity = Severity.BLOCKED if setting.required else Severity.WARNING
         what = f"the firmware does not offer {setting.name} ({setting.source})"

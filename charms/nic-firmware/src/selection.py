@@ -3,7 +3,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from config import PROFILES, Options
+from config import OPTIONAL, PROFILES, Options
 from converge import Finding, Severity
 from desired import Desired, Setting
 from hostnic.devices import selector
@@ -95,7 +95,9 @@ def _nic(
             _place(nic, setting, database, ports)
     vfs = ports[nic.ports[0].bdf].get(NUM_OF_VFS)
     if vfs and PER_PF not in ports[nic.ports[0].bdf]:
-        _place(nic, Setting(PER_PF, 0, vfs.source), database, ports)  # else the number has no effect
+        _place(
+            nic, Setting(PER_PF, 0, vfs.source, optional=True), database, ports
+        )  # else the number has no effect
     findings += _rules(nic, ports)
     return ((port, ports[port.bdf]) for port in nic.ports)
 
@@ -112,7 +114,7 @@ def _of_profiles(
             for each in _per_port(name, len(nic.ports)):
                 setting = _setting(each, text, f"profile {profile}", database, findings)
                 if setting:
-                    yield setting._replace(required=False)
+                    yield setting._replace(optional=name in OPTIONAL)
     yield from _vfs(nic, options, others)
 
 

@@ -7,9 +7,11 @@ from types import ModuleType
 
 import pytest
 from converge import StepError
+from hostnic.devices import lag
 from hostnic.firmware.mstdatabase import Database
+from hostnic.ops.bonding import JoinBond, LeaveBond
 from hostnic.process import CommandError, failure
-from hostnic.testing import FakeHost
+from hostnic.testing import FakeHost, states
 from hostnic.testing.nic.mst import FakeParameter
 from reset import ResetFirmware
 from unit.nic_firmware.node import PF0, PF1, Node, machine, nics, rdg
@@ -346,7 +348,8 @@ def test_a_reset_that_applies_nothing_is_named_and_not_repeated(
     node = Node(machine(bonded=False), database, monkeypatch)
     node.host.answers[("mstfwreset",)] = "-I- FW was loaded successfully.\n"
     assert node.configure(activation="reset").emit().name == "blocked"
-    assert "the reset did not apply NUM_VF_MSIX, SRIOV_EN, NUM_OF_VFS on 0000:3b:00.0" in node.log
+    names = "NUM_VF_MSIX, LAG_RESOURCE_ALLOCATION, SRIOV_EN, NUM_OF_VFS"
+    assert f"the reset did not apply {names} on {PF0}" in node.log
     node.emit()
     assert node.mst() == []
 
@@ -390,3 +393,39 @@ def test_firmware_without_numbers_per_pf_is_right_without_them(node: Node) -> No
     node.host.cards[0].lacks.add("PF_NUM_OF_VF_VALID")
     assert node.converge().name == "active"
     assert node.findings() == "No finding: the machine is as declared."
+
+
+def lost_and_back(host: FakeHost) -> bool | None:
+    """Whether the NIC has a VF-LAG after a port left its bond and came back, while VFs are bound."""
+    states.converged(host)
+    assert lag.read(host, PF0).vf_lag is True
+    LeaveBond("enp59s0f1np1").run(host)
+    host.sleep(2.0)
+    assert lag.read(host, PF0).vf_lag is False
+    JoinBond("enp59s0f1np1", "bond0").run(host)
+    host.sleep(2.0)
+    return lag.read(host, PF0).vf_lag
+
+
+def test_vf_lag_returns_with_vfs_in_use_once_the_profile_is_current(node: Node) -> None:
+    node.converge()
+    assert lost_and_back(node.host) is True
+
+
+def test_vf_lag_stays_lost_with_vfs_in_use_if_the_option_keeps_the_default(node: Node) -> None:
+    node.converge(parameters="LAG_RESOURCE_ALLOCATION=DEVICE_DEFAULT")
+    assert lost_and_back(node.host) is False
+
+
+def test_firmware_without_lag_preallocation_gives_no_finding(node: Node) -> None:
+    node.host.cards[0].lacks.add("LAG_RESOURCE_ALLOCATION")
+    del node.host.cards[0].settings["LAG_RESOURCE_ALLOCATION"]
+    assert node.converge().name == "active"
+    assert node.findings() == "No finding: the machine is as declared."
+
+
+def test_lag_preallocation_in_the_option_is_missed_on_a_nic_without_it(node: Node) -> None:
+    node.host.cards[0].lacks.add("LAG_RESOURCE_ALLOCATION")
+    del node.host.cards[0].settings["LAG_RESOURCE_ALLOCATION"]
+    assert node.configure(parameters="LAG_RESOURCE_ALLOCATION=1").emit().name == "blocked"
+    assert "does not offer LAG_RESOURCE_ALLOCATION (option parameters)" in node.findings()

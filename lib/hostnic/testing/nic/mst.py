@@ -44,7 +44,9 @@ def factory(ports: int) -> dict[str, FakeParameter]:
         "ADVANCED_PCI_SETTINGS": FakeParameter(0, BOOL),
         "MAX_ACC_OUT_READ": FakeParameter(0, gate="ADVANCED_PCI_SETTINGS"),
         "ATS_ENABLED": FakeParameter(0, BOOL),
-        "LAG_RESOURCE_ALLOCATION": FakeParameter(0, ("DEVICE_DEFAULT", "PRE_ALLOCATION")),
+        "LAG_RESOURCE_ALLOCATION": FakeParameter(
+            0, ("DEVICE_DEFAULT", "PRE_ALLOCATION", "PRE_ALLOCATION_QA")
+        ),
     }
     for port in range(1, ports + 1):
         found[f"LINK_TYPE_P{port}"] = FakeParameter(2, ("", "IB", "ETH"))
