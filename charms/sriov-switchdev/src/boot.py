@@ -21,6 +21,7 @@ import steps as nic
 from converge import Plan, StepError
 from converge.execute import execute
 from desired import Desired, Port
+from hostnic import cpus
 from hostnic.devices import discover
 from hostnic.devices.model import Host
 from hostnic.machine import Machine
@@ -171,7 +172,19 @@ def _early_nic(system: System, wanted: Desired, ports: Sequence[Port], host: Hos
     for port, pf in pairs:
         steps += nic.create(port, pf, wanted.steering_mode, host_network=False)
     failed = _run(system, steps)
-    return [*failed, *to_legacy(system, _pairs(discover.observe(system), ports))] if failed else []
+    if failed:
+        return [*failed, *to_legacy(system, _pairs(discover.observe(system), ports))]
+    return _queues(system, wanted, _pairs(host, ports))
+
+
+def _queues(system: System, wanted: Desired, pairs: Sequence[Work]) -> list[Trouble]:
+    """Queues for every port: no network is on it yet. The NIC forwards without them, so that it is kept."""
+    count, why = wanted.uplink_queues or cpus.online(system), "in switchdev mode mlx5 gives it one"
+    troubles: list[Trouble] = []
+    for port, pf in pairs:
+        if pf.bond is None:
+            troubles += _run(system, [nic.queues(port, pf, count, why)])
+    return troubles
 
 
 def _bind_nic(system: System, wanted: Desired, work: Sequence[Work]) -> list[Trouble]:

@@ -10,10 +10,11 @@ import netplanfiles
 import record
 from converge import Finding, Severity
 from desired import Desired
+from hostnic import cpus
 from hostnic.boot import installed
 from hostnic.devices import discover, users
 from hostnic.devices.model import Host, Vf
-from hostnic.system import System
+from hostnic.system import Channels, System
 from observed import NextBoot, Observed
 from steps import lag_missing, needs_work, pairs_of
 
@@ -38,6 +39,8 @@ def observe(system: System) -> Observed:
         declared_bonds=_declared_bonds(system, host, previous),
         vf_writers=vf_writers,
         host_network=_host_network(system, host),
+        channels=_channels(system, host, findings),
+        cpus=cpus.online(system),
         findings=(*findings, *unreadable),
     )
 
@@ -133,6 +136,23 @@ def _files(system: System, directory: str, suffix: str) -> list[str]:
         ]
     except OSError:
         return []
+
+
+def _channels(system: System, host: Host, findings: list[Finding]) -> dict[str, Channels]:
+    """Queues of the uplinks in switchdev mode; in legacy mode mlx5 gives a port enough by itself."""
+    found: dict[str, Channels] = {}
+    for pf in host.pfs:
+        if pf.netdev is None or pf.eswitch_mode != "switchdev":
+            continue
+        try:
+            channels = system.ethtool.channels(pf.netdev)
+        except OSError as error:
+            what = f"the queues of {pf.netdev} cannot be read: {error.strerror or error}"
+            findings.append(Finding(Severity.WARNING, pf.bdf, what))
+            continue
+        if channels:
+            found[pf.bdf] = channels
+    return found
 
 
 def _host_network(system: System, host: Host) -> frozenset[str]:

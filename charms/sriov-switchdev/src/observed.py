@@ -8,6 +8,7 @@ from converge import Finding, Severity
 from desired import Desired
 from hostnic.boot import Installed
 from hostnic.devices.model import Host
+from hostnic.system import Channels
 
 Phase = Literal["early", "bind"]
 State = Literal["running", "done", "failed"]
@@ -109,6 +110,8 @@ class Observed(NamedTuple):
         vf_writers: netplan files that set VFs or eswitch modes.
         host_network: netdevs of PFs outside a bond that carry the host's own network.
         next_boot: by BDF, for ports that offer too few VFs now.
+        channels: queues of each uplink, by BDF; only of ports in switchdev mode.
+        cpus: logical CPUs that are online.
         findings: what could not be read.
 
     """
@@ -124,4 +127,6 @@ class Observed(NamedTuple):
     vf_writers: tuple[Writer, ...] = ()
     host_network: frozenset[str] = frozenset()
     next_boot: Mapping[str, NextBoot] = {}
+    channels: Mapping[str, Channels] = {}
+    cpus: int = 1
     findings: tuple[Finding, ...] = ()

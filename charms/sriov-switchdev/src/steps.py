@@ -10,9 +10,12 @@ unbound, both ports in the bond, VF-LAG active, then VFs bound.
 from collections.abc import Iterable, Sequence
 
 from converge import Disruption, Op, Step
-from desired import Port
+from desired import Desired, Port
 from hostnic.devices.model import Host, Pf
-from hostnic.system import HostStep, System
+from hostnic.system import Channels, HostStep, System
+
+SETTLE = 2.0
+"""Seconds from a change of an uplink's queues until the bonding driver has noticed the lost link."""
 
 INLINE_TRANSPORT = ("15b3:1013", "15b3:1015")
 """ConnectX-4 and -4 Lx: switchdev needs inline mode transport."""
@@ -81,6 +84,50 @@ def offload(port: Port, pf: Pf, after_change: bool = False) -> list[HostStep]:
     netdev = pf.netdev or port.netdev
     op = SetHwTcOffload(netdev, True)
     return [_step(f"{port.bdf}/offload", f"turn hw-tc-offload of {netdev} on", why, op)]
+
+
+def queues_to_set(wanted: Desired, channels: Channels | None, cpus: int) -> int | None:
+    """How many queues an uplink shall have instead of those that it has; None if these will do.
+
+    Without a declared number, one per online CPU is enough: more are left alone.
+
+    Args:
+        wanted: the desired state.
+        channels: what the uplink has; None where that is not known.
+        cpus: logical CPUs that are online.
+
+    """
+    if channels is None:
+        return None
+    count = min(wanted.uplink_queues or cpus, channels.most)
+    enough = channels.combined == count or (channels.combined > count and not wanted.uplink_queues)
+    return None if enough else count
+
+
+def queues(port: Port, pf: Pf, count: int, why: str) -> HostStep:
+    """Give the uplink ``count`` queues, or as many as its driver takes."""
+    from hostnic.ops.eswitch import SetQueues
+
+    netdev = pf.netdev or port.netdev
+    what = f"give {netdev} {count} queues"
+    return _step(f"{port.bdf}/queues", what, why, SetQueues(netdev, count), Disruption.LINK_FLAP)
+
+
+def queues_in_bond(port: Port, pf: Pf, count: int, now: int) -> list[HostStep]:
+    """The same on a running port: the next port waits until this one carries traffic in its bond again."""
+    steps = [queues(port, pf, count, f"it has {now}")]
+    if pf.bond and pf.netdev and pf.carrier:
+        from hostnic.ops.bonding import AwaitMember
+
+        what = f"wait until {pf.netdev} carries traffic in {pf.bond}"
+        back = AwaitMember(pf.netdev, pf.bond, settle=SETTLE)
+        steps.append(_step(f"{port.bdf}/queues-member", what, "its neighbour relies on it", back))
+    return steps
+
+
+def of_queues(step: HostStep) -> bool:
+    """Whether :func:`queues_in_bond` made this step: the port works without it, but not as well."""
+    return step.key.endswith(("/queues", "/queues-member"))
 
 
 def unbind(pairs: Sequence[Work]) -> list[HostStep]:

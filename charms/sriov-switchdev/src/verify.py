@@ -21,7 +21,10 @@ def verify(wanted: Desired, observed: Observed, plan: Plan[System]) -> tuple[Fin
     if unfinished := waiting_for_boot(observed):
         return (unfinished,)
     differences = [*_differences(wanted, observed, plan)]
-    boot = [trouble.finding() for trouble in observed.boot.troubles] if differences else []
+    # What went wrong at boot matters as much as what it left behind.
+    worst = max((found.severity for found in differences), default=Severity.INFO)
+    severity = Severity.BLOCKED if worst >= Severity.HELD else Severity.WARNING
+    boot = [trouble.finding(severity) for trouble in observed.boot.troubles] if differences else []
     return (*boot, *plan.findings, *differences, *_unknown(wanted, observed))
 
 
@@ -37,7 +40,8 @@ def _differences(wanted: Desired, observed: Observed, plan: Plan[System]) -> Ite
     for step in files.install_steps(wanted, observed.installed):
         yield Finding(Severity.WAITING, step.key, f"{step.why}, so that the next boot lacks it", NEXT_HOOK)
     for slot, ports in wanted.nics().items():
-        held = next((item for item in plan.held if item.step.key.startswith(slot)), None)
+        own = [item for item in plan.held if item.step.key.startswith(slot)]
+        held = next((item for item in own if not nic.of_queues(item.step)), None)
         severity = Severity.HELD if held else Severity.WAITING
         remedy = f"{held.reason}; released by {held.release}" if held else NEXT_HOOK
         pairs = [(port, observed.host.pf(port.bdf)) for port in ports]
@@ -46,6 +50,8 @@ def _differences(wanted: Desired, observed: Observed, plan: Plan[System]) -> Ite
                 yield Finding(Severity.BLOCKED, port.bdf, f"the port ({port.netdev}) is gone", GONE)
             elif what := ", ".join(_port(port, pf)):
                 yield Finding(severity, port.bdf, what, remedy)
+            if pf:
+                yield from _queues(wanted, observed, plan, port, pf)
         yield from _lag([(port, pf) for port, pf in pairs if pf], severity, remedy)
 
 
@@ -61,6 +67,17 @@ def _port(port: Port, pf: Pf) -> Iterator[str]:
     unbound = sum(vf.driver is None for vf in pf.vfs)
     if unbound and pf.port.num_vfs == port.num_vfs:
         yield f"{unbound} of {pf.port.num_vfs} VFs bound to no driver"
+
+
+def _queues(wanted: Desired, observed: Observed, plan: Plan[System], port: Port, pf: Pf) -> Iterator[Finding]:
+    """A warning: the port forwards, but few CPUs receive what the host itself handles."""
+    channels = observed.channels.get(port.bdf)
+    count = nic.queues_to_set(wanted, channels, observed.cpus)
+    if channels and count and not nic.needs_work(port, pf):
+        held = next((item for item in plan.held if item.step.key == f"{port.bdf}/queues"), None)
+        remedy = f"{held.reason}; released by {held.release}" if held else NEXT_HOOK
+        what = f"the number of queues of {pf.netdev} is {channels.combined}, not {count}"
+        yield Finding(Severity.WARNING, port.bdf, what, remedy)
 
 
 def _lag(pairs: list[Work], severity: Severity, remedy: str) -> Iterator[Finding]:

@@ -115,6 +115,17 @@ class _NetdevDoor(_Door):
         if not any(link.name == name for link in self.network.links(self.kernel.clock)):
             raise mlx5.refuse(errno.ENODEV)
 
+    def flap(self, link: str) -> None:
+        """The link of a port goes down for a moment; counts the bonds that carry nothing meanwhile."""
+        network, now = self.network, self.kernel.clock
+        network.flap(link, now)
+        begin, _ = network.flaps[link]
+        self.kernel.blackouts += sum(
+            network.carries(bond, now) and not network.carries(bond, begin)
+            for bond in network.bonds.values()
+            if link in bond.members
+        )
+
 
 class LinkDoor(_NetdevDoor):
     """rtnetlink."""
@@ -165,6 +176,7 @@ class EthtoolDoor(_NetdevDoor):
         if not 0 < combined <= port.most_channels:
             raise mlx5.refuse(errno.EINVAL)
         port.channels = combined
+        self._opened_anew(link)
 
     def rings(self, link: str) -> Rings | None:
         self.need(link)
@@ -173,6 +185,7 @@ class EthtoolDoor(_NetdevDoor):
 
     def set_rings(self, link: str, rings: Rings) -> None:
         self._uplink(link).rings = rings
+        self._opened_anew(link)
 
     def coalescing(self, link: str) -> Coalescing | None:
         self.need(link)
@@ -181,6 +194,12 @@ class EthtoolDoor(_NetdevDoor):
 
     def set_coalescing(self, link: str, wanted: Coalescing) -> None:
         self._uplink(link).coalescing = wanted
+        self._opened_anew(link)
+
+    def _opened_anew(self, link: str) -> None:
+        """mlx5 opens all queues again, with the carrier off meanwhile (mlx5e_safe_switch_params)."""
+        if link not in self.network.down:
+            self.flap(link)
 
     def _uplink(self, link: str) -> mlx5.FakePort:
         self.need(link)
@@ -205,14 +224,8 @@ class DcbDoor(_NetdevDoor):
         return self._of(link).get()
 
     def set(self, link: str, wanted: Dcb) -> None:
-        now = self.kernel.clock
         if self._of(link).set(wanted):
-            self.network.flap(link, now)
-            bonds = [bond for bond in self.network.bonds.values() if link in bond.members]
-            begin, _ = self.network.flaps[link]
-            self.kernel.blackouts += sum(
-                self.network.carries(bond, now) and not self.network.carries(bond, begin) for bond in bonds
-            )
+            self.flap(link)
 
     def delete_apps(self, link: str, apps: Sequence[App]) -> None:
         self._of(link).delete_apps(apps)

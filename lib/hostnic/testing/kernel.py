@@ -13,7 +13,7 @@ from hostnic.testing.files import FakeDisk
 from hostnic.testing.network import FakeNetwork
 from hostnic.testing.nic import rdma, vflag
 from hostnic.testing.nic.flash import FakeFlash
-from hostnic.testing.nic.model import FakeCard, FakePort
+from hostnic.testing.nic.model import CPUS, FakeCard, FakePort
 from hostnic.testing.nic.pcispace import FakeBridge
 
 
@@ -46,6 +46,7 @@ class FakeKernel:
         self.log: list[str] = []
         self.disk = FakeDisk()
         self.disk.install("/proc/cpuinfo", b"vendor_id\t: GenuineIntel\n", 0o444)
+        self.disk.install("/sys/devices/system/cpu/online", f"0-{CPUS - 1}\n".encode(), 0o444)
         self.network = FakeNetwork(cards)
         self.ovs = tools.FakeOvs()
         self.rdma = rdma.FakeRdma()

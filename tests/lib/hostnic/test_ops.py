@@ -65,7 +65,7 @@ CHANGES: list[tuple[str, Callable[[], FakeHost], object, list[str]]] = [
         "switchdev",
         lambda: with_vfs(free(FakeHost())),
         SetEswitchMode(P0, "switchdev"),
-        [f"set_eswitch_mode {P0} switchdev"],
+        [f"set_eswitch_mode {P0} switchdev", f"set_coalescing {UPLINK0} 8 128 8 128 1 1"],
     ),
     (
         "legacy",

@@ -31,6 +31,7 @@ DESIRED = st.builds(
     st.lists(PORTS, unique_by=lambda port: port.bdf, max_size=4).map(tuple),
     st.sampled_from([None, "smfs", "dmfs"]),
     st.booleans(),
+    st.integers(0, 1024),
 )
 JSON: st.SearchStrategy[Any] = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=20),
