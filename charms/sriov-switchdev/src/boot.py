@@ -23,9 +23,10 @@ from converge.execute import execute
 from desired import Desired, Port
 from hostnic import cpus
 from hostnic.devices import discover
-from hostnic.devices.model import Host
+from hostnic.devices.model import Host, Pf, users_in_words
 from hostnic.machine import Machine
 from hostnic.ops import until
+from hostnic.ops.bonding import is_distributing
 from hostnic.system import HostStep, System
 from observed import Trouble
 from steps import Work
@@ -163,28 +164,33 @@ def _await_ports(system: System, wanted: Desired) -> tuple[Host, list[Trouble]]:
 
 
 def _early_nic(system: System, wanted: Desired, ports: Sequence[Port], host: Host) -> list[Trouble]:
-    pairs = [(port, pf) for port, pf in _pairs(host, ports) if nic.needs_work(port, pf)]
-    bonded = [pf for _, pf in pairs if pf.bond]
-    if bonded:
-        what = f"{bonded[0].netdev} was in {bonded[0].bond} before the boot step ran; nothing was changed"
-        return [Trouble(bonded[0].bdf, what, "see systemctl list-jobs and systemd-analyze critical-chain")]
-    steps = nic.unbind(pairs)
-    for port, pf in pairs:
-        steps += nic.create(port, pf, wanted.steering_mode, host_network=False)
-    failed = _run(system, steps)
-    if failed:
-        return [*failed, *to_legacy(system, _pairs(discover.observe(system), ports))]
-    return _queues(system, wanted, _pairs(host, ports))
-
-
-def _queues(system: System, wanted: Desired, pairs: Sequence[Work]) -> list[Trouble]:
-    """Queues for every port: no network is on it yet. The NIC forwards without them, so that it is kept."""
+    """One port after the other. Usually no bond exists yet; mlx5 changes the mode of a bonded port too."""
+    pairs = _pairs(host, ports)
+    work = [(port, pf) for port, pf in pairs if nic.needs_work(port, pf)]
+    if work and (busy := users_in_words((vf.bdf, vf.users) for _, pf in pairs for vf in pf.vfs)):
+        what = f"VFs were in use when the boot step ran: {busy}; nothing was changed"
+        return [Trouble(work[0][0].bdf, what, "free them, then reboot")]
     count, why = wanted.uplink_queues or cpus.online(system), "in switchdev mode mlx5 gives it one"
     troubles: list[Trouble] = []
+    failed = _run(system, nic.unbind(work))
     for port, pf in pairs:
-        if pf.bond is None:
+        changes = (port, pf) in work
+        if failed or (pf.bond and not changes):
+            continue
+        steps = nic.create(port, pf, wanted.steering_mode, host_network=False) if changes else []
+        back = [nic.await_member(port, pf, pf.bond, nic.SETTLE)] if pf.bond and _carries(system, pf) else []
+        failed = _run(system, steps)
+        if not failed:
+            # The NIC forwards without these queues: it is kept if they are refused.
             troubles += _run(system, [nic.queues(port, pf, count, why)])
-    return troubles
+            failed = _run(system, back)
+    undone = to_legacy(system, _pairs(discover.observe(system), ports)) if failed else []
+    return [*failed, *troubles, *undone]
+
+
+def _carries(system: System, pf: Pf) -> bool:
+    """Whether the port carries traffic in its bond, so that the other one may have to wait for it."""
+    return bool(pf.bond and pf.netdev and is_distributing(system, pf.bond, pf.netdev))
 
 
 def _bind_nic(system: System, wanted: Desired, work: Sequence[Work]) -> list[Trouble]:

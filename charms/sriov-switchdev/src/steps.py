@@ -116,12 +116,8 @@ def queues(port: Port, pf: Pf, count: int, why: str) -> HostStep:
 def queues_in_bond(port: Port, pf: Pf, count: int, now: int) -> list[HostStep]:
     """The same on a running port: the next port waits until this one carries traffic in its bond again."""
     steps = [queues(port, pf, count, f"it has {now}")]
-    if pf.bond and pf.netdev and pf.carrier:
-        from hostnic.ops.bonding import AwaitMember
-
-        what = f"wait until {pf.netdev} carries traffic in {pf.bond}"
-        back = AwaitMember(pf.netdev, pf.bond, settle=SETTLE)
-        steps.append(_step(f"{port.bdf}/queues-member", what, "its neighbour relies on it", back))
+    if pf.bond and pf.carrier:
+        steps.append(await_member(port, pf, pf.bond, SETTLE, "queues-member"))
     return steps
 
 
@@ -184,7 +180,7 @@ def leave(port: Port, pf: Pf) -> list[HostStep]:
         return []
     from hostnic.ops.bonding import LeaveToOthers
 
-    what, why = f"take {pf.netdev} out of {pf.bond}", "the eswitch mode changes outside a bond only"
+    what, why = f"take {pf.netdev} out of {pf.bond}", "its link goes down, and the other port takes over"
     op = LeaveToOthers(pf.netdev)
     return [_step(f"{port.bdf}/leave", what, why, op, Disruption.HOST_NETWORK_CUT)]
 
@@ -193,15 +189,24 @@ def join(port: Port, pf: Pf) -> list[HostStep]:
     """Put the port into its bond, and wait until it carries traffic there."""
     if port.bond is None:
         return []
-    from hostnic.ops.bonding import AwaitMember, JoinBond
+    from hostnic.ops.bonding import JoinBond
 
     netdev = pf.netdev or port.netdev
-    what = f"wait until {netdev} carries traffic in {port.bond}"
     put, join = f"put {netdev} into {port.bond}", JoinBond(netdev, port.bond)
     return [
         _step(f"{port.bdf}/join", put, "it belongs there", join, Disruption.LINK_FLAP),
-        _step(f"{port.bdf}/member", what, "its neighbour relies on it", AwaitMember(netdev, port.bond)),
+        await_member(port, pf, port.bond),
     ]
+
+
+def await_member(port: Port, pf: Pf, bond: str, settle: float = 0.0, key: str = "member") -> HostStep:
+    """Wait until the port carries traffic in ``bond``; ``settle`` seconds before the first reading."""
+    from hostnic.ops.bonding import AwaitMember
+
+    netdev = pf.netdev or port.netdev
+    what = f"wait until {netdev} carries traffic in {bond}"
+    back = AwaitMember(netdev, bond, settle=settle)
+    return _step(f"{port.bdf}/{key}", what, "its neighbour relies on it", back)
 
 
 def await_lag(pairs: Sequence[Work], deadline: float) -> HostStep:

@@ -58,8 +58,7 @@ def of_eswitch_mode(bdf: str, mode: str, error: OSError) -> StepError:
     if error.errno == errno.EBUSY:
         return StepError(
             f"the eswitch of {bdf} is busy and does not change to mode {mode}: {words(error)}",
-            "it changes only without offloaded rules, with all VFs unbound and the port outside a bond; "
-            "a reboot does it in that order",
+            "it changes only without offloaded rules and with all VFs unbound; a reboot does that",
         )
     if error.errno == errno.EINVAL:
         return StepError(

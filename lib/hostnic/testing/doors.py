@@ -10,6 +10,7 @@ from hostnic.netlink.dcb import App, Dcb
 from hostnic.system import Channels, Coalescing, DeviceInfo, Link, Pause, Rings
 from hostnic.testing import sysfs
 from hostnic.testing.files import missing
+from hostnic.testing.network import FLAP_BEGINS
 from hostnic.testing.nic import mlx5, rdma, vflag
 from hostnic.testing.nic.dcb import FakeDcb
 
@@ -21,6 +22,17 @@ class _Door:
     def __init__(self, kernel: "FakeKernel") -> None:
         self.kernel = kernel
         self.network = kernel.network
+
+    def flap(self, link: str, begins: float = FLAP_BEGINS) -> None:
+        """The link of a port goes down for a moment; counts the bonds that carry nothing meanwhile."""
+        network, now = self.network, self.kernel.clock
+        network.flap(link, now, begins=begins)
+        begin, _ = network.flaps[link]
+        self.kernel.blackouts += sum(
+            network.carries(bond, now) and not network.carries(bond, begin)
+            for bond in network.bonds.values()
+            if link in bond.members
+        )
 
 
 class FileDoor(_Door):
@@ -114,17 +126,6 @@ class _NetdevDoor(_Door):
     def need(self, name: str) -> None:
         if not any(link.name == name for link in self.network.links(self.kernel.clock)):
             raise mlx5.refuse(errno.ENODEV)
-
-    def flap(self, link: str) -> None:
-        """The link of a port goes down for a moment; counts the bonds that carry nothing meanwhile."""
-        network, now = self.network, self.kernel.clock
-        network.flap(link, now)
-        begin, _ = network.flaps[link]
-        self.kernel.blackouts += sum(
-            network.carries(bond, now) and not network.carries(bond, begin)
-            for bond in network.bonds.values()
-            if link in bond.members
-        )
 
 
 class LinkDoor(_NetdevDoor):
@@ -251,7 +252,7 @@ class DevlinkDoor(_Door):
         nic = kernel.card_of(port)
         if mode not in ("legacy", "switchdev"):
             raise mlx5.refuse(errno.EINVAL)
-        if mode != port.eswitch_mode and mlx5.busy(nic, port, self.network.bond_of(port.netdev) is not None):
+        if mode != port.eswitch_mode and mlx5.busy(nic, port):
             raise mlx5.refuse(errno.EBUSY, mlx5.BUSY)
         vflag.dissolve(nic, kernel.saying(nic))
         kernel.reconsider(nic)
@@ -259,6 +260,8 @@ class DevlinkDoor(_Door):
             mlx5.set_eswitch_mode(port, mode, kernel.clock)
             port.dcb.driver_restarts()
             kernel.rdma.re_add_those_of(self.network, port.bdf)
+            if port.netdev not in self.network.down:
+                self.flap(port.netdev, begins=0.0)  # the driver closes and opens the netdev
 
     def set_inline_mode(self, bdf: str, mode: str) -> None:
         port = self._port(bdf)

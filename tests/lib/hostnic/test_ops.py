@@ -214,14 +214,23 @@ def test_a_vf_is_not_bound_while_autoprobe_is_off() -> None:
     assert "sriov_drivers_autoprobe" in error.remedy
 
 
-@pytest.mark.parametrize("why", ["in a bond", "VF bound", "rules"])
+def test_the_mode_changes_in_a_bond_and_the_link_goes_down_for_it() -> None:
+    host = with_vfs(FakeHost())
+    SetEswitchMode(P0, "switchdev").run(host)
+    assert host.port(P0).eswitch_mode == "switchdev"
+    assert host.network.bonds["bond0"].members == [UPLINK0, UPLINK1]
+    begin, end = host.network.flaps[UPLINK0]
+    assert begin <= host.clock < end
+    assert host.reachable, "the other port carries the traffic"
+
+
+@pytest.mark.parametrize("why", ["VF bound", "rules"])
 def test_a_busy_eswitch_says_what_keeps_it(why: str) -> None:
-    host = FakeHost() if why == "in a bond" else free(FakeHost())
-    with_vfs(host, bound=why == "VF bound")
+    host = with_vfs(free(FakeHost()), bound=why == "VF bound")
     host.port(P0).rules = int(why == "rules")
     error = refused(SetEswitchMode(P0, "switchdev"), host)
     assert "E-Switch is busy" in error.reason
-    assert "outside a bond" in error.remedy
+    assert "offloaded rules" in error.remedy
     assert host.port(P0).eswitch_mode == "legacy"
 
 

@@ -166,16 +166,64 @@ def test_without_lag_debugfs_and_log_vfs_are_bound_at_the_deadline_and_verify_sa
     assert "LAG state unknown on kernel 6.8.0-45-generic" in small.action("verify")["findings"]
 
 
-def test_bonds_that_came_first_are_left_alone(small: Node) -> None:
-    """The unit was ordered wrongly or restarted by hand: it must not cut a running bond."""
-    assert small.host.reachable
+def test_a_boot_whose_bond_came_first_converges_one_port_after_the_other(small: Node) -> None:
+    """mlx5 changes the mode of a port in a bond (mlx5_devlink_eswitch_mode_set); the link goes down."""
+    small.configure(reboot_settle=0)
+    host = small.host
+    host.services = {files.BIND: boot.bind}
+
+    def bond_first(late: FakeHost) -> None:
+        assert late.reachable
+        assert boot.early(late) == ()
+        boot.bind(late)
+
+    host.reboot(after_network=[bond_first])
+    first, second = (host.network.flaps[port.netdev] for port in host.network.ports())
+    assert second[0] > first[1]
+    assert host.blackouts == 0, "a port carried traffic at all times"
+    assert not [line for line in host.trace if line.startswith("set_master")]
+    assert modes(host) == [("switchdev", 2), ("switchdev", 2)]
+    assert host.cards[0].lag == "switchdev"
+    assert small.emit("start").name == "active"
+    assert nic(small.writes) == []
+
+
+def test_the_second_port_of_a_bond_keeps_its_link_when_the_first_does_not_come_back(small: Node) -> None:
+    host = small.host
+    host.services.clear()
+    host.reboot()
+    host.trace.clear()
+    change = host.devlink.set_eswitch_mode
+
+    def set_eswitch_mode(bdf: str, mode: str) -> None:
+        change(bdf, mode)
+        host.network.unplugged.add(host.port(bdf).netdev)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(host.devlink, "set_eswitch_mode", set_eswitch_mode)
+        troubles = boot.early(host)
+    assert "does not carry traffic in bond0 within 45 s" in troubles[0].what
+    assert not [line for line in host.trace if PF1 in line]
+    assert modes(host) == [("legacy", 0), ("legacy", 0)]
+    assert host.reachable
+
+
+def test_a_boot_step_that_is_started_by_hand_leaves_vfs_in_use_alone(small: Node) -> None:
+    small.boot()
+    small.host.start_instance("0000:3b:00.2")
+    small.configure(num_vfs=1, reboot_policy="manual").emit()
+    small.host.disk.install(
+        desired.PATH,
+        small.host.files.read(desired.PATH).replace('"num_vfs": 2', '"num_vfs": 1').encode(),
+        0o600,
+    )
     small.host.trace.clear()
     (trouble,) = boot.early(small.host)
     assert nic(small.host.trace) == []
-    assert "was in bond0 before the boot step ran; nothing was changed" in trouble.what
+    assert "VFs were in use when the boot step ran: VF 0000:3b:00.2 by instance-0000002a" in trouble.what
 
 
-def test_a_bond_that_came_while_another_nic_was_changed_is_left_alone(
+def test_a_bond_that_came_while_another_nic_was_changed_does_not_keep_its_own_from_converging(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     host = compute_node(cards=[card("3b", total_vfs=2), card("af", total_vfs=2)])
@@ -193,8 +241,7 @@ def test_a_bond_that_came_while_another_nic_was_changed_is_left_alone(
 
     monkeypatch.setattr(host.devlink, "set_eswitch_mode", set_eswitch_mode)
     node.boot()
-    assert modes(host) == [("switchdev", 2), ("switchdev", 2), ("legacy", 0), ("legacy", 0)]
-    assert "was in bond1 before the boot step ran; nothing was changed" in node.log
+    assert modes(host) == [("switchdev", 2)] * 4
 
 
 def test_a_bond_that_forms_late_is_waited_for(small: Node, monkeypatch: pytest.MonkeyPatch) -> None:

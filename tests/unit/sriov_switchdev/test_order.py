@@ -44,11 +44,11 @@ def test_at_boot_vfs_are_created_unbound_before_the_bond_and_bound_last(small: N
         f"write {DEVICE}/{PF0}/sriov_numvfs 2",
         f"set_eswitch_mode {PF0} switchdev",
         moderation(PORT0),
+        queues(PORT0),
         f"write {DEVICE}/{PF1}/sriov_drivers_autoprobe 0",
         f"write {DEVICE}/{PF1}/sriov_numvfs 2",
         f"set_eswitch_mode {PF1} switchdev",
         moderation(PORT1),
-        queues(PORT0),
         queues(PORT1),
         # The bond forms here; VF-LAG becomes active; then:
         f"write {DEVICE}/{PF0}/sriov_drivers_autoprobe 1",

@@ -70,10 +70,10 @@ def set_eswitch_mode(port: FakePort, mode: str, now: float) -> None:
         port.nic_profile()
 
 
-def busy(card: FakeCard, port: FakePort, in_bond: bool) -> bool:
-    """Whether the mode cannot change now."""
+def busy(card: FakeCard, port: FakePort) -> bool:
+    """Whether the mode cannot change now. mlx5_devlink_eswitch_mode_set does not look at bonds."""
     rules = any(other.rules for other in card.ports)
-    return rules or in_bond or any(vf.driver == "mlx5_core" for vf in port.vfs)
+    return rules or any(vf.driver == "mlx5_core" for vf in port.vfs)
 
 
 def param(card: FakeCard, port: FakePort, name: str) -> str | bool:
