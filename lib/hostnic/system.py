@@ -19,6 +19,9 @@ from hostnic import calls
 if TYPE_CHECKING:
     from hostnic.netlink.dcb import App, Dcb
 
+MODE_CHANGE_TIME = 300.0
+"""Seconds that a call about an eswitch waits: one that reads its mode waits for a change that still runs."""
+
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
 

@@ -15,6 +15,7 @@ import sys
 from collections.abc import Iterable, Sequence
 
 import bootfile
+import budget
 import desired
 import record
 import steps as nic
@@ -27,18 +28,9 @@ from hostnic.devices.model import Host, Pf, users_in_words
 from hostnic.machine import Machine
 from hostnic.ops import until
 from hostnic.ops.bonding import is_distributing
-from hostnic.system import HostStep, System
+from hostnic.system import MODE_CHANGE_TIME, HostStep, System
 from observed import Trouble
 from steps import Work
-
-DEVICES_DEADLINE = 60.0
-"""Seconds for udev to have loaded the driver and the uplinks to have appeared."""
-
-BOND_DEADLINE = 90.0
-"""Seconds for networkd to have made the bond."""
-
-LAG_DEADLINE = 30.0
-"""Seconds for VF-LAG once both ports are in the bond; others see it within 10 s."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -92,6 +84,9 @@ def fallback(system: System) -> tuple[Trouble, ...]:
     cut = "the boot step did not come to its end"
     troubles += [Trouble("early", cut, "see journalctl -u ovn-offload-sriov-early")]
     for ports in wanted.nics().values():
+        if running := _still_changing(system, ports):
+            troubles += running
+            continue
         pairs = _pairs(discover.observe(system), ports)
         if any(nic.needs_work(port, pf) for port, pf in pairs):
             troubles += to_legacy(system, pairs)
@@ -130,6 +125,22 @@ def to_legacy(system: System, pairs: Sequence[Work]) -> list[Trouble]:
     return troubles
 
 
+def _still_changing(system: System, ports: Iterable[Port]) -> list[Trouble]:
+    """Wait for changes of mode that outlived their answer; those that still run must not be interfered with.
+
+    The kernel answers a question about the mode when the change is over.
+    """
+    for port in ports:
+        try:
+            system.devlink.eswitch_mode(port.bdf)
+        except TimeoutError:
+            what = f"a change of its mode still runs {MODE_CHANGE_TIME:g} s later; the NIC is left alone"
+            return [Trouble(port.bdf, what, "see the kernel log, and reboot")]
+        except OSError:
+            continue  # whatever is done next says why
+    return []
+
+
 def _load(system: System) -> tuple[Desired, list[Trouble]]:
     """The desired state that the last hook left, and what is wrong with it."""
     try:
@@ -152,11 +163,11 @@ def _await_ports(system: System, wanted: Desired) -> tuple[Host, list[Trouble]]:
         missing[:] = [port for port in wanted.ports if port.bdf not in there]
         return not missing
 
-    until(system, all_there, DEVICES_DEADLINE)
+    until(system, all_there, budget.DEVICES)
     return hosts[0], [
         Trouble(
             port.bdf,
-            f"{port.netdev} did not appear within {DEVICES_DEADLINE:g} s of the boot",
+            f"{port.netdev} did not appear within {budget.DEVICES:g} s of the boot",
             "see the kernel log for the NIC",
         )
         for port in missing
@@ -184,7 +195,10 @@ def _early_nic(system: System, wanted: Desired, ports: Sequence[Port], host: Hos
             # The NIC forwards without these queues: it is kept if they are refused.
             troubles += _run(system, [nic.queues(port, pf, count, why)])
             failed = _run(system, back)
-    undone = to_legacy(system, _pairs(discover.observe(system), ports)) if failed else []
+    if not failed:
+        return troubles
+    running = _still_changing(system, ports)
+    undone = running or to_legacy(system, _pairs(discover.observe(system), ports))
     return [*failed, *troubles, *undone]
 
 
@@ -194,6 +208,8 @@ def _carries(system: System, pf: Pf) -> bool:
 
 
 def _bind_nic(system: System, wanted: Desired, work: Sequence[Work]) -> list[Trouble]:
+    if late := [(port, pf) for port, pf in work if nic.is_late(pf, record.read_boot(system))]:
+        return to_legacy(system, late)
     pairs = [(port, pf) for port, pf in work if pf.port.num_vfs and pf.eswitch_mode == "switchdev"]
     if not pairs or all(vf.driver for _, pf in pairs for vf in pf.vfs):
         return []
@@ -215,8 +231,8 @@ def _await_lag(system: System, pairs: Sequence[Work]) -> list[Trouble]:
         return all(masters.get(pf.netdev or port.netdev) == port.bond for port, pf in pairs)
 
     if any(pf.bond != port.bond for port, pf in pairs):
-        until(system, together, BOND_DEADLINE)
-    return _run(system, [nic.await_lag(pairs, LAG_DEADLINE)])
+        until(system, together, budget.BOND)
+    return _run(system, [nic.await_lag(pairs, budget.LAG)])
 
 
 def _pairs(host: Host, ports: Iterable[Port]) -> list[Work]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, NamedTuple, cast
 
+import budget
 import files
 import record
 from converge import Disruption, Step, StepError
@@ -29,7 +30,7 @@ from observed import Observed
 from steps import is_binding, pairs_of
 
 TIMER = "ovn-offload-sriov-revert"
-TIMEOUT_S = 600
+TIMEOUT_S = budget.LIVE
 """Until the timer restores the previous state. Longer than the slowest change: it is for a hook that died,
 and one port stays in the bond meanwhile."""
 
@@ -198,6 +199,13 @@ def revert(system: System, why: str) -> list[str]:
     ports, _, target = _kept(system)
     problems: list[str] = []
     for port in ports:
+        try:
+            system.devlink.eswitch_mode(port.bdf)
+        except TimeoutError:
+            problems.append(f"a change of mode of {port.bdf} still runs")
+            continue
+        except OSError:
+            pass  # the operations say why
         for op in _way_back(port, discover.observe(system)):
             try:
                 op.run(system)

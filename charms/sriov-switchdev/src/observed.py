@@ -71,13 +71,14 @@ class BootRecord(NamedTuple):
         """What went wrong in this boot, in order."""
         return tuple(trouble for record in self.phases.values() for trouble in record.troubles)
 
-    def unfinished(self, now: float, timeout: float = 900.0) -> bool:
-        """Whether a boot unit still runs; ``timeout`` seconds after its last record it counts as dead."""
+    def unfinished(self, now: float, early_time: float, bind_time: float) -> bool:
+        """Whether a boot unit still runs. It counts as dead so many seconds after its last record."""
         early, bind = self.phases.get("early"), self.phases.get("bind")
         if early is None:
             return False
         latest = bind or early
-        return now - latest.at < timeout and (bind is None or bind.state == "running")
+        most = early_time if latest is early and early.state == "running" else bind_time
+        return now - latest.at < most and (bind is None or bind.state == "running")
 
 
 class LiveRecord(NamedTuple):

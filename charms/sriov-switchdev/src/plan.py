@@ -58,6 +58,7 @@ def plan(
         back = [step for port, pf in _detached_ports(pairs) for step in nic.join(port, pf)]
         if not back and _only_lag_missing(pairs) and not wanted.lag_required and _given_up(wanted, observed):
             back = nic.bind(pairs, after_change=False)  # as at boot: they forward without VF-LAG
+        back += [nic.destroy_late(port, pf) for port, pf in pairs if nic.is_late(pf, observed.boot)]
         returning = {step.key for step in back}
         run += back
         held += [Held(step, reason, release) for step in chain if step.key not in returning]

@@ -13,6 +13,7 @@ from converge import Disruption, Op, Step
 from desired import Desired, Port
 from hostnic.devices.model import Host, Pf
 from hostnic.system import Channels, HostStep, System
+from observed import BootRecord
 
 SETTLE = 2.0
 """Seconds from a change of an uplink's queues until the bonding driver has noticed the lost link."""
@@ -124,6 +125,23 @@ def queues_in_bond(port: Port, pf: Pf, count: int, now: int) -> list[HostStep]:
 def of_queues(step: HostStep) -> bool:
     """Whether :func:`queues_in_bond` made this step: the port works without it, but not as well."""
     return step.key.endswith(("/queues", "/queues-member"))
+
+
+def is_late(pf: Pf, boot: BootRecord) -> bool:
+    """VFs came after the boot step had given them up: in legacy mode, bound to nothing, used by nobody."""
+    early = boot.phases.get("early")
+    given_up = early is not None and early.state == "failed"
+    free = not any(vf.driver or vf.users for vf in pf.vfs)
+    return given_up and pf.eswitch_mode == "legacy" and pf.port.num_vfs > 0 and free
+
+
+def destroy_late(port: Port, pf: Pf) -> HostStep:
+    """Nova would hand VFs in legacy mode to instances, and every plug would fail."""
+    from hostnic.ops.vf import DestroyVfs
+
+    why = "they came after the boot step had given them up, in legacy mode"
+    what = f"destroy the {pf.port.num_vfs} VFs of {port.bdf}"
+    return _step(f"{port.bdf}/destroy", what, why, DestroyVfs(port.bdf))
 
 
 def unbind(pairs: Sequence[Work]) -> list[HostStep]:

@@ -3,6 +3,7 @@
 
 from collections.abc import Iterator
 
+import budget
 import files
 import steps as nic
 from charmkit.output import NEXT_HOOK
@@ -30,7 +31,9 @@ def verify(wanted: Desired, observed: Observed, plan: Plan[System]) -> tuple[Fin
 
 def waiting_for_boot(observed: Observed) -> Finding | None:
     """A finding while the boot units are still at work: hooks must not touch the NICs then."""
-    if not observed.boot.unfinished(observed.now):
+    booted = observed.previous or Desired()
+    times = budget.early_unheard(booted), budget.bind_unheard(booted)
+    if not observed.boot.unfinished(observed.now, *times):
         return None
     what = "the boot units are still at work (VF-LAG, binding of VFs)"
     return Finding(Severity.WAITING, "boot", what, "see systemctl status 'ovn-offload-sriov-*'")

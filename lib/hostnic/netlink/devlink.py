@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from hostnic.netlink.channel import Untyped, codec
 from hostnic.netlink.generic import Family
-from hostnic.system import DeviceInfo
+from hostnic.system import MODE_CHANGE_TIME, DeviceInfo
 
 ESWITCH_GET, ESWITCH_SET = 29, 30
 PARAM_GET, PARAM_SET = 38, 39
@@ -59,7 +59,7 @@ class DevlinkClient:
     """Each method is one request; :class:`hostnic.system.Devlink` names the command that does the same."""
 
     def __init__(self) -> None:
-        self._family = Family("devlink")
+        self._family = Family("devlink", MODE_CHANGE_TIME)
 
     def _ask(self, command: int, bdf: str, *attrs: tuple[str, object]) -> list[Untyped]:
         device = [("BUS_NAME", "pci"), ("DEV_NAME", bdf)]

@@ -10,7 +10,7 @@ from converge import StepError
 
 from hostnic.devices import inventory, pci
 from hostnic.ops import refusal, until
-from hostnic.system import System
+from hostnic.system import MODE_CHANGE_TIME, System
 
 UNSUPPORTED = (errno.EINVAL, errno.ENODEV, errno.EOPNOTSUPP)
 
@@ -79,6 +79,11 @@ class SetEswitchMode:
                 put_back = self._settings(system)
                 system.devlink.set_eswitch_mode(self.bdf, self.mode)
             now = system.devlink.eswitch_mode(self.bdf)
+        except TimeoutError as error:
+            raise StepError(
+                f"the kernel has not finished a change of mode of {self.bdf} within {MODE_CHANGE_TIME:g} s",
+                "see the kernel log; the change may still end",
+            ) from error
         except OSError as error:
             raise refusal.of_eswitch_mode(self.bdf, self.mode, error) from error
         if now != self.mode:

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 
 from hostnic.devices import pci
 from hostnic.netlink.dcb import App, Dcb
-from hostnic.system import Channels, Coalescing, DeviceInfo, Link, Pause, Rings
+from hostnic.system import MODE_CHANGE_TIME, Channels, Coalescing, DeviceInfo, Link, Pause, Rings
 from hostnic.testing import sysfs
 from hostnic.testing.files import missing
-from hostnic.testing.network import FLAP_BEGINS
 from hostnic.testing.nic import mlx5, rdma, vflag
 from hostnic.testing.nic.dcb import FakeDcb
 
@@ -23,16 +22,38 @@ class _Door:
         self.kernel = kernel
         self.network = kernel.network
 
-    def flap(self, link: str, begins: float = FLAP_BEGINS) -> None:
+    def flap(self, link: str, **when: float) -> None:
         """The link of a port goes down for a moment; counts the bonds that carry nothing meanwhile."""
         network, now = self.network, self.kernel.clock
-        network.flap(link, now, begins=begins)
+        network.flap(link, now, **when)
         begin, _ = network.flaps[link]
         self.kernel.blackouts += sum(
             network.carries(bond, now) and not network.carries(bond, begin)
             for bond in network.bonds.values()
             if link in bond.members
         )
+
+    def await_change(self, port: mlx5.FakePort, most: float) -> None:
+        """Wait until a change of the eswitch's mode is over: the kernel holds the device's lock meanwhile.
+
+        Raises:
+            TimeoutError: it takes longer than ``most`` seconds from now.
+
+        """
+        if port.changing is None:
+            return
+        kernel, (end, mode) = self.kernel, port.changing
+        if end - kernel.clock > most:
+            kernel.sleep(most)
+            raise TimeoutError("timed out")
+        if end > kernel.clock:
+            kernel.sleep(end - kernel.clock)
+        port.changing = None
+        mlx5.set_eswitch_mode(port, mode, kernel.clock)
+        port.dcb.driver_restarts()
+        kernel.rdma.re_add_those_of(self.network, port.bdf)
+        if port.netdev not in self.network.down:
+            self.flap(port.netdev, begins=0.0)  # the driver closes and opens the netdev
 
 
 class FileDoor(_Door):
@@ -88,6 +109,7 @@ class FileDoor(_Door):
         if port is None or not port.total_vfs:
             raise missing(pci.attribute(bdf, name))
         if name == "sriov_numvfs":
+            self.await_change(port, float("inf"))  # a write to sysfs waits without end
             had = bool(port.vfs)
             mlx5.set_num_vfs(port, value, self.kernel.clock)
             if port.vfs and not had and port.eswitch_mode == "legacy":
@@ -245,23 +267,23 @@ class DevlinkDoor(_Door):
         raise mlx5.refuse(errno.ENODEV)
 
     def eswitch_mode(self, bdf: str) -> str | None:
-        return self._port(bdf).eswitch_mode
+        port = self._port(bdf)
+        self.await_change(port, MODE_CHANGE_TIME)
+        return port.eswitch_mode
 
     def set_eswitch_mode(self, bdf: str, mode: str) -> None:
         port, kernel = self._port(bdf), self.kernel
         nic = kernel.card_of(port)
         if mode not in ("legacy", "switchdev"):
             raise mlx5.refuse(errno.EINVAL)
+        self.await_change(port, MODE_CHANGE_TIME)
         if mode != port.eswitch_mode and mlx5.busy(nic, port):
             raise mlx5.refuse(errno.EBUSY, mlx5.BUSY)
         vflag.dissolve(nic, kernel.saying(nic))
         kernel.reconsider(nic)
         if mode != port.eswitch_mode:
-            mlx5.set_eswitch_mode(port, mode, kernel.clock)
-            port.dcb.driver_restarts()
-            kernel.rdma.re_add_those_of(self.network, port.bdf)
-            if port.netdev not in self.network.down:
-                self.flap(port.netdev, begins=0.0)  # the driver closes and opens the netdev
+            port.changing = (kernel.clock + port.mode_time, mode)
+            self.await_change(port, MODE_CHANGE_TIME)
 
     def set_inline_mode(self, bdf: str, mode: str) -> None:
         port = self._port(bdf)

@@ -66,6 +66,8 @@ class FakePort:
         dcb: its data centre bridging.
         vf_delay: a fault: seconds until new VFs appear.
         never_probing: a fault: indexes of VFs whose probe fails.
+        mode_time: seconds that a change of the eswitch's mode takes.
+        changing: when a change that outlived its answer ends, and its mode.
         mrrs: read request size, 2 for 512 bytes, 5 for 4096.
         mode_fails, no_mmio, gone: faults: mode switchdev refused, no room for VFs, no device.
 
@@ -95,6 +97,8 @@ class FakePort:
     never_probing: set[int] = field(default_factory=set[int])
     mode_fails: bool = False
     no_mmio: bool = False
+    mode_time: float = 0.0
+    changing: tuple[float, str] | None = None
     gone: bool = False
     mrrs: int = 2
 
@@ -104,6 +108,7 @@ class FakePort:
         self.autoprobe = True
         self.vfs = []
         self.eswitch_mode, self.inline_mode, self.steering_mode = "legacy", "none", "smfs"
+        self.changing = None
         self.hw_tc_offload = False
         self.rules = 0
         self.mrrs = 2
