@@ -34,12 +34,7 @@ class _Door:
         )
 
     def await_change(self, port: mlx5.FakePort, most: float) -> None:
-        """Wait until a change of the eswitch's mode is over: the kernel holds the device's lock meanwhile.
-
-        Raises:
-            TimeoutError: it takes longer than ``most`` seconds from now.
-
-        """
+        """Wait ``most`` seconds for the end of a change of mode: the kernel holds the device's lock."""
         if port.changing is None:
             return
         kernel, (end, mode) = self.kernel, port.changing
