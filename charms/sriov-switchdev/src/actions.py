@@ -2,13 +2,13 @@
 """What the actions do that are not one of the four verbs."""
 
 import json
-import re
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any, cast
 
 from charmkit.output import Table
 from desired import Desired
+from hostnic.devices.lag import release
 from hostnic.devices.model import Pf
 from hostnic.devices.port import representors_of
 from hostnic.network import flows, ovs
@@ -58,7 +58,7 @@ def offload(system: System, wanted: Desired, observed: Observed) -> Table:
     around = Surroundings(
         hw_offload=settings.hw_offload,
         tc_policy=settings.tc_policy,
-        kernel=_release(observed.host.kernel),
+        kernel=release(observed.host.kernel),
         internal_endpoint=_internal(system, links, settings.encap_ip),
     )
     found = flows.parse(ovs.dump_flows(system, "all"))
@@ -86,11 +86,6 @@ def _row(name: str, what: str, found: Sequence[Flow], around: Surroundings) -> d
         "packets not in NIC": str(sum(flow.packets for flow in found if not flow.offloaded)),
         "why not": why or ("-" if found else NO_FLOW),
     }
-
-
-def _release(kernel: str) -> tuple[int, int]:
-    numbers = re.match(r"(\d+)\.(\d+)", kernel)
-    return (int(numbers[1]), int(numbers[2])) if numbers else (0, 0)
 
 
 def _internal(system: System, links: Sequence[Link], encap_ip: str | None) -> bool:

@@ -179,7 +179,7 @@ def _bind_nic(system: System, wanted: Desired, work: Sequence[Work]) -> list[Tro
     if not pairs or all(vf.driver for _, pf in pairs for vf in pf.vfs):
         return []
     troubles: list[Trouble] = []
-    if any(port.lag for port, _ in pairs):
+    if nic.awaits_lag(pairs, wanted.lag_required):
         troubles += _await_lag(system, pairs)
     if troubles and wanted.lag_required:
         return troubles

@@ -59,7 +59,7 @@ def _port(port: Port, pf: Pf, observed: Observed) -> Iterator[Finding]:
             f"{port.num_vfs} VFs: some firmware refuses VF-LAG above {MAX_VFS_WITH_LAG}",
             f"if it does not form, set num-vfs and NUM_OF_VFS (charm nic-firmware) to {MAX_VFS_WITH_LAG}",
         )
-    elif port.lag and offered > MAX_VFS_WITH_LAG and pf.lag.active is False and not needs_work(port, pf):
+    elif port.lag and offered > MAX_VFS_WITH_LAG and _may_lack_lag(pf) and not needs_work(port, pf):
         yield warning(
             f"the firmware offers {offered} VFs; some firmware refuses VF-LAG above {MAX_VFS_WITH_LAG}",
             f"set NUM_OF_VFS (charm nic-firmware) to {MAX_VFS_WITH_LAG} or less",
@@ -71,6 +71,11 @@ def _port(port: Port, pf: Pf, observed: Observed) -> Iterator[Finding]:
         )
     if pf.carrier is False:
         yield warning(f"{pf.netdev} has no carrier", "check cable and switch port")
+
+
+def _may_lack_lag(pf: Pf) -> bool:
+    """No LAG is known to be active; where the driver shows that it has no LAG object, verify says so."""
+    return not pf.lag.vf_lag and not pf.lag.unsupported
 
 
 def _change(port: Port, pf: Pf) -> str:

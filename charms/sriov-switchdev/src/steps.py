@@ -178,6 +178,16 @@ def lag_missing(pairs: Sequence[Work]) -> bool:
     return len(pairs) == 2 and any(port.lag and pf.lag.vf_lag is False for port, pf in pairs)
 
 
+def lag_impossible(pairs: Sequence[Work]) -> bool:
+    """VF-LAG is declared for both ports of a NIC, and the firmware offers none: no step can form it."""
+    return lag_missing(pairs) and any(pf.lag.unsupported for _, pf in pairs)
+
+
+def awaits_lag(pairs: Sequence[Work], required: bool) -> bool:
+    """Whether VFs stay unbound until VF-LAG is active; ``required``: even where it cannot form."""
+    return any(port.lag for port, _ in pairs) and (required or not lag_impossible(pairs))
+
+
 def _step(
     key: str, what: str, why: str, op: Op[System], disruption: Disruption = Disruption.NONE
 ) -> HostStep:

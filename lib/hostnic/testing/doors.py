@@ -38,7 +38,10 @@ class FileDoor(_Door):
             kernel.locked_down,
             kernel.bridges,
         )
-        return sysfs.look({**kernel.rdma.mounts(self.network), **root}, path, follow)
+        root = {**kernel.rdma.mounts(self.network), **root}
+        if not kernel.debugfs:
+            root = {mount: node for mount, node in root.items() if not mount.startswith(sysfs.DEBUGFS)}
+        return sysfs.look(root, path, follow)
 
     def read(self, path: str) -> str:
         node = self._look(path)
@@ -76,9 +79,11 @@ class FileDoor(_Door):
         if port is None or not port.total_vfs:
             raise missing(pci.attribute(bdf, name))
         if name == "sriov_numvfs":
-            had = bool(port.vfs)
+            had, mode = bool(port.vfs), port.eswitch_mode
             mlx5.set_num_vfs(port, value, self.kernel.clock)
-            if port.vfs and not had and port.eswitch_mode == "legacy":
+            if mode == "switchdev" != port.eswitch_mode:
+                self.kernel.profile_changed(port)
+            if bool(port.vfs) != had and port.eswitch_mode == ("legacy" if port.vfs else "none"):
                 nic = self.kernel.card_of(port)
                 vflag.dissolve(nic, self.kernel.saying(nic))
                 self.kernel.reconsider(nic)
@@ -231,7 +236,8 @@ class DevlinkDoor(_Door):
         raise mlx5.refuse(errno.ENODEV)
 
     def eswitch_mode(self, bdf: str) -> str | None:
-        return self._port(bdf).eswitch_mode
+        mode = self._port(bdf).eswitch_mode
+        return None if mode == "none" else mode
 
     def set_eswitch_mode(self, bdf: str, mode: str) -> None:
         port, kernel = self._port(bdf), self.kernel
@@ -244,8 +250,7 @@ class DevlinkDoor(_Door):
         kernel.reconsider(nic)
         if mode != port.eswitch_mode:
             mlx5.set_eswitch_mode(port, mode, kernel.clock)
-            port.dcb.driver_restarts()
-            kernel.rdma.re_add_those_of(self.network, port.bdf)
+            kernel.profile_changed(port)
 
     def set_inline_mode(self, bdf: str, mode: str) -> None:
         port = self._port(bdf)
