@@ -252,6 +252,10 @@ class DevlinkDoor(_Door):
             mlx5.set_eswitch_mode(port, mode, kernel.clock)
             kernel.profile_changed(port)
 
+    def encap_mode(self, bdf: str) -> str | None:
+        port = self._port(bdf)
+        return None if port.eswitch_mode == "none" else port.encap_mode
+
     def set_inline_mode(self, bdf: str, mode: str) -> None:
         port = self._port(bdf)
         mlx5.set_inline_mode(self.kernel.card_of(port), port, mode)

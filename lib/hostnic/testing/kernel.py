@@ -124,7 +124,7 @@ class FakeKernel:
         """mlx5 of jammy's GA kernel: no eswitch mode without VFs; and rdma-core as deployed there."""
         self.rdma.renamed = True
         for port in self.network.ports():
-            port.none_mode = True
+            port.none_mode, port.connections = True, None
             port.eswitch_mode = port.mode_at_start
 
     def profile_changed(self, port: FakePort) -> None:

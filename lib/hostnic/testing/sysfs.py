@@ -102,7 +102,10 @@ def lag_debugfs(cards: list[FakeCard], with_lag: bool) -> Tree:
     for card in cards:
         for port in card.ports:
             if port.driver == "mlx5_core" and not port.gone:
-                tree[port.bdf] = {"lag": _lag(card)} if with_lag and card.offers_lag else {}
+                told: Tree = {"lag": _lag(card)} if with_lag and card.offers_lag else {}
+                if port.connections is not None and port.eswitch_mode == "switchdev":
+                    told["ct"] = {"offloaded": f"{port.connections}\n", "rx_dropped": "0\n"}
+                tree[port.bdf] = told
     return tree
 
 
