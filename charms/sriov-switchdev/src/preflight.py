@@ -6,11 +6,15 @@ from functools import partial
 
 from converge import Finding, Severity
 from desired import Desired, Port
+from hostnic.devices.inventory import BLUEFIELD
 from hostnic.devices.model import Pf, users_in_words
 from hostnic.devices.pci import MAX_VFS_WITH_LAG
 from netplanfiles import OVN_CHASSIS_FILE
 from observed import NextBoot, Observed, Writer
 from steps import needs_work
+
+NOT_THIS_ONE = "take it out of option devices"
+DPU_HAS_IT = f"in DPU mode the DPU has it: {NOT_THIS_ONE}; in NIC mode use kernel 5.19 or later"
 
 
 def preflight(wanted: Desired, observed: Observed) -> tuple[Finding, ...]:
@@ -43,7 +47,8 @@ def _port(port: Port, pf: Pf, observed: Observed) -> Iterator[Finding]:
         yield blocked("the port has no netdev", remedy)
         return
     if pf.eswitch_mode is None:
-        yield blocked("the port has no eswitch that the kernel can set", "take it out of option devices")
+        remedy = DPU_HAS_IT if pf.port.device in BLUEFIELD else NOT_THIS_ONE
+        yield blocked("the port has no eswitch that the kernel can set", remedy)
         return
     offered = pf.port.total_vfs
     if offered < port.num_vfs:

@@ -71,7 +71,8 @@ def test_a_lag_for_roce_is_told_from_vf_lag() -> None:
 
 def test_a_port_whose_rdma_device_is_switched_off_makes_no_lag() -> None:
     host = free(without_shared_fdb())
-    host.files.listdir = lambda path: ["rocep59s0f0"] if path == lag.RDMA else []  # type: ignore[method-assign]
+    host.cards[0].ports[1].rdma = False
+    assert host.files.listdir(lag.RDMA) == ["rocep59s0f0"]
     assert not lag.read(host, P0).active
 
 

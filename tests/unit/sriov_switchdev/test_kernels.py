@@ -63,6 +63,17 @@ def test_without_shared_fdb_the_ga_kernel_converges_and_claims_no_vf_lag(old: No
     assert old.writes == []
 
 
+def test_a_bluefield_without_vfs_is_blocked_on_the_ga_kernel_since_it_may_be_in_dpu_mode(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    node = Node(compute_node(cards=[card(device="15b3:a2d6")], kernel=GA), monkeypatch)
+    assert node.converge().name == "blocked"
+    assert state(node.host) == [("none", 0), ("none", 0)]
+    findings = node.action("verify")["findings"]
+    assert "in DPU mode the DPU has it: take it out of option devices" in findings
+    assert "in NIC mode use kernel 5.19 or later" in findings
+
+
 def test_a_live_change_of_the_number_of_vfs_on_the_ga_kernel(old: Node) -> None:
     old.converge(num_vfs=2, reboot_settle=0)
     old.configure(num_vfs=4, allow_live=True)

@@ -66,6 +66,7 @@ class FakePort:
         channels, rings, coalescing: the netdev's queues; a change of the eswitch's mode sets them anew.
         dcb: its data centre bridging.
         vf_delay: a fault: seconds until new VFs appear.
+        rdma: its RDMA device is not switched off (devlink parameter enable_rdma).
         connections: tracked ones that the NIC forwards; None where the driver does not tell (before 5.19).
         none_mode: its driver has no eswitch mode without VFs, as mlx5 before kernel 5.19.
         never_probing: a fault: indexes of VFs whose probe fails.
@@ -90,6 +91,7 @@ class FakePort:
     steering_mode: str = "smfs"
     hw_tc_offload: bool = False
     rules: int = 0
+    rdma: bool = True
     connections: int | None = 0
     pause: bool = True
     most_channels: int = 63

@@ -73,7 +73,8 @@ class FakeRdma:
         """Device to its PCI address and the netdev of its GIDs."""
         found: dict[str, tuple[str | None, str]] = {}
         for card in (card for card in network.cards if card.rdma):
-            for port in card.ports[:1] if card.one_fdb else card.ports:
+            having = card.ports[:1] if card.one_fdb else card.ports
+            for port in (port for port in having if port.rdma):
                 bond = network.bond_of(port.netdev)
                 name = f"mlx5_bond_{len(found)}" if card.one_fdb else f"mlx5_{len(found)}"
                 if self.renamed:
