@@ -7,13 +7,13 @@ from pathlib import Path
 
 from maas.sitefile import Site, SiteError
 
-from check import rules_fabric, rules_juju, rules_offload, rules_relation, rules_space
+from check import rules_fabric, rules_juju, rules_offload, rules_port, rules_relation, rules_space
 from check.merge import merge, parts
 from check.model import Bundle
 from check.rule import RULES, Finding
 from check.source import FileError
 
-MODULES = (rules_juju, rules_relation, rules_space, rules_offload, rules_fabric)
+MODULES = (rules_juju, rules_relation, rules_space, rules_offload, rules_port, rules_fabric)
 """Where the rules are; importing them fills RULES."""
 
 
@@ -29,20 +29,25 @@ def check(bundle: Bundle) -> list[Finding]:
     return sorted(found, key=lambda finding: (finding.place, finding.rule, finding.what))
 
 
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
+    top = argparse.ArgumentParser(prog="tox -e bundle --", description=__doc__)
+    top.add_argument("bundle", type=Path, nargs="?")
+    top.add_argument("--rules", action="store_true", help="list the rules")
+    top.add_argument("--overlay", type=Path, action="append", default=[], help="as for juju deploy")
+    top.add_argument("--site", type=Path, help="the site file of bundles/maas")
+    return top
+
+
 def main(arguments: list[str]) -> int:
     """Check what the command line names; 0 when nothing but warnings was found."""
-    parser = argparse.ArgumentParser(prog="tox -e bundle --", description=__doc__)
-    parser.add_argument("bundle", type=Path, nargs="?")
-    parser.add_argument("--rules", action="store_true", help="list the rules")
-    parser.add_argument("--overlay", type=Path, action="append", default=[], help="as for juju deploy")
-    parser.add_argument("--site", type=Path, help="the site file of bundles/maas")
-    options = parser.parse_args(arguments)
+    options = parser().parse_args(arguments)
     if options.rules:
         for rule in sorted(RULES, key=lambda rule: rule.name):
             print(f"{rule.name:22} {rule.about}{' (a warning)' if rule.warning else ''}")
         return 0
     if options.bundle is None:
-        parser.error("name a bundle")
+        parser().error("name a bundle")
     try:
         site = _site(options.site) if options.site else None
         bundle = load([options.bundle, *options.overlay], site)

@@ -4,19 +4,17 @@
 import json
 import re
 from collections.abc import Iterator
-from typing import Any
 
 from maas.sitefile import Site, cpus
 
-from check.model import Application, Bundle, json_list, pairs
-from check.rule import Wrong, listed, near, rule, site_rule
+from check.model import Application, Bundle, pairs
+from check.rule import Wrong, rule, site_rule
 from check.rules_space import tags_of
 
 SENTINEL = "none:0"
 """ovn-chassis' sriov-numvfs that names no port: it then leaves every VF alone (charm-layer-ovn)."""
 MOST_WITH_LAG = 64
 """Mellanox/ovs-tests, test-vf-lag-warn-65-vfs.sh; newer firmware is not known."""
-SELECTORS = ("vendor_id", "product_id", "address", "devname")
 
 
 @rule("offload", "Hardware offload is on for both neutron-api and ovn-chassis.")
@@ -102,88 +100,6 @@ def _beside(bundle: Bundle, application: Application, charm: str) -> list[Applic
         for other in bundle.of(charm)
         if principals & {found.name for found in bundle.related(other, "juju-info")}
     ]
-
-
-def _bridges(application: Application) -> dict[str, str]:
-    """ovn-bridge-mappings: bridge by physnet."""
-    return dict(pairs(application.option("ovn-bridge-mappings")))
-
-
-@rule("bridge", "Bridges that get an interface are mapped to a physnet.")
-def bridge(bundle: Bundle) -> Iterator[Wrong]:
-    for application in bundle.of("ovn-chassis"):
-        mapped = set(_bridges(application).values())
-        for name, _ in pairs(application.option("bridge-interface-mappings")):
-            if name not in mapped:
-                what = f"{application.name}: bridge {name} is in no ovn-bridge-mappings"
-                yield application.place("options", "bridge-interface-mappings"), what, near(name, mapped)
-
-
-@rule("physnet", "VLAN and flat networks, and the whitelist, name physnets that a bridge is mapped to.")
-def physnet(bundle: Bundle) -> Iterator[Wrong]:
-    known = {name for application in bundle.of("ovn-chassis") for name in _bridges(application)}
-    for application in bundle.of("neutron-api"):
-        for option in ("vlan-ranges", "flat-network-providers"):
-            for name, _ in pairs(application.option(option)):
-                if name not in known and name != "*":
-                    what = f"{application.name}: {option} names physnet {name}, which no chassis has"
-                    yield application.place("options", option), what, near(name, known)
-    for application in bundle.of("nova-compute"):
-        for entry in _entries(application, "pci-passthrough-whitelist"):
-            name = entry.get("physical_network")
-            if name is not None and name not in known:
-                what = f"{application.name}: the whitelist names physnet {name}, which no chassis has"
-                yield application.place("options", "pci-passthrough-whitelist"), what, near(str(name), known)
-
-
-PCI_OPTIONS = ("pci-passthrough-whitelist", "pci-alias")
-
-
-def _entries(application: Application, option: str) -> list[dict[str, Any]]:
-    """The objects of a PCI option; none where it is not JSON, which another rule says."""
-    try:
-        return [entry for entry in json_list(application.option(option) or "[]") if isinstance(entry, dict)]
-    except ValueError:
-        return []
-
-
-@rule("pci-json", "Whitelist and alias are JSON objects.")
-def pci_json(bundle: Bundle) -> Iterator[Wrong]:
-    for application in bundle.of("nova-compute", "nova-cloud-controller"):
-        for option in PCI_OPTIONS:
-            value = application.option(option)
-            place = application.place("options", option)
-            try:
-                if value and not all(isinstance(entry, dict) for entry in json_list(value)):
-                    yield place, f"{application.name}: {option} is no list of objects", "Write [{…}, {…}]"
-            except json.JSONDecodeError as error:
-                what = f"{application.name}: {option} is no JSON: {error.msg} at character {error.pos}"
-                yield place, what, "Write [{…}, {…}] with every name in double quotes"
-
-
-@rule("pci-selector", "A whitelist entry selects by address or devname or IDs, not by address and devname.")
-def pci_selector(bundle: Bundle) -> Iterator[Wrong]:
-    for application in bundle.of("nova-compute"):
-        for entry in _entries(application, "pci-passthrough-whitelist"):
-            place = application.place("options", "pci-passthrough-whitelist")
-            if "address" in entry and "devname" in entry:
-                what = f"{application.name}: an entry has both address {entry['address']} and devname"
-                yield place, what, "Keep one of the two"
-            elif not set(SELECTORS) & set(entry):
-                what = f"{application.name}: an entry selects no device, so it selects every device"
-                yield place, what, f"Add one of {listed(SELECTORS)}"
-
-
-@rule("pci-alias", "The PCI alias is the same for nova-compute and nova-cloud-controller.")
-def pci_alias(bundle: Bundle) -> Iterator[Wrong]:
-    def names(application: Application) -> set[str]:
-        return {json.dumps(entry, sort_keys=True) for entry in _entries(application, "pci-alias")}
-
-    for controller in bundle.of("nova-cloud-controller"):
-        wanted = set[str]().union(*(names(compute) for compute in bundle.of("nova-compute")))
-        if names(controller) != wanted:
-            what = f"the PCI aliases of {controller.name} are not those of nova-compute"
-            yield controller.place("options", "pci-alias"), what, "Write the same pci-alias in both"
 
 
 @site_rule("cpu-isolation", "Nova's dedicated CPUs are the isolated ones of the machines' tag.")

@@ -1,68 +1,145 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`tox -e maas -- VERB SITE`: make MAAS what a site file says.
+"""`tox -e maas -- VERB SITE`: make MAAS what a site file says, and take Juju there.
 
-plan     show what is missing; writes nothing
-apply    do it, in order; stops at the first failure, and may be run again
-verify   say what still differs, and whether the tagged machines are what they should be
-overlay  print the overlay with the bundle's machines and dedicated CPUs; asks MAAS nothing
+plan        show what is missing; writes nothing
+apply       do it, in order; stops at the first failure, and may be run again
+commission  show which machines MAAS has not seen yet; with --power-on, commission them and wait
+verify      say what still differs, and whether the tagged machines are what they should be
+overlay     write the site's overlay for the bundle; asks MAAS nothing
+juju        print the calls from add-cloud to spaces that Juju still lacks; with --run, make them
 """
 
 import argparse
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TypeVar, cast
 
-import yaml
-from converge import Severity, StepError
+from converge import Plan, Severity, StepError
 from converge.execute import execute
 from converge.render import findings_as_table, plan_as_table
+from maas import commission, juju, overlay
 from maas.client import Maas
 from maas.plan import observe, plan
 from maas.sitefile import Site, SiteError
 from maas.verify import verify
+from operate.client import Juju
+
+System = TypeVar("System")
 
 
-def overlay(site: Site) -> dict[str, Any]:
-    """The overlay: the machines of each tag with a bond, in the file's order of tags: compute first."""
-    tags = [tag for tag in site.tags.values() if tag.bond]
-    kinds = [tag for tag in tags for machine in site.machines.values() if machine.tag == tag.name]
-    constraints = [f"tags={tag.name} spaces={','.join(tag.networks)}" for tag in kinds]
-    machines = {str(number): {"constraints": each} for number, each in enumerate(constraints)}
-    dedicated = {tag.dedicated_cpus for tag in kinds if tag.dedicated_cpus}
-    nova = {"nova-compute": {"options": {"cpu-dedicated-set": "".join(dedicated)}}}
-    return {"machines": machines, **({"applications": nova} if len(dedicated) == 1 else {})}
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
+    top = argparse.ArgumentParser(
+        prog="tox -e maas --", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    verbs = top.add_subparsers(dest="verb", required=True)
+    for name in _VERBS:
+        verb = verbs.add_parser(name)
+        verb.add_argument("site", type=Path, help="the site file")
+        if name == "commission":
+            verb.add_argument("--power-on", action="store_true", help="power them on and commission them")
+        elif name == "overlay":
+            verb.add_argument("--output", type=Path, metavar="FILE", help="write it there; default: print it")
+        elif name == "juju":
+            verb.add_argument("--run", action="store_true", help="make the calls; default: print them")
+            verb.add_argument("--cloud", default="mymaas", help="(mymaas)")
+            verb.add_argument("--controller", default="maas-controller", help="(maas-controller)")
+            verb.add_argument("--model", default="openstack", help="(openstack)")
+            verb.add_argument("--tag", default="juju", help="of the controller's machine (juju)")
+    return top
 
 
 def main(arguments: list[str]) -> int:
     """Run one verb; 0 when MAAS is as the file says, or was made so."""
-    parser = argparse.ArgumentParser(
-        prog="tox -e maas --", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("verb", choices=("plan", "apply", "verify", "overlay"))
-    parser.add_argument("site", type=Path)
-    options = parser.parse_args(arguments)
+    options = parser().parse_args(arguments)
     try:
-        return _run(options.verb, Site.read(options.site))
+        return _VERBS[options.verb](options, Site.read(options.site))
     except (SiteError, StepError) as error:
         print("; ".join([str(error), *filter(None, [getattr(error, "remedy", "")])]), file=sys.stderr)
         return 2
 
 
-def _run(verb: str, site: Site) -> int:
-    if verb == "overlay":
-        print("# Printed by `tox -e maas -- overlay`: machines of the bundle, and what hangs on their tags.")
-        print(yaml.safe_dump(overlay(site), sort_keys=False), end="")
+def _connect(site: Site) -> Maas:
+    return Maas(site.maas, site.api_key.read())
+
+
+def _plan(_: argparse.Namespace, site: Site) -> int:
+    print(plan_as_table(plan(site, observe(_connect(site), site))))
+    return 0
+
+
+def _apply(_: argparse.Namespace, site: Site) -> int:
+    maas = _connect(site)
+    return _run(plan(site, observe(maas, site)), maas) or _told(maas, site)
+
+
+def _verify(_: argparse.Namespace, site: Site) -> int:
+    return _told(_connect(site), site)
+
+
+def _commission(options: argparse.Namespace, site: Site) -> int:
+    maas = _connect(site)
+    wanted = commission.plan(site, observe(maas, site))
+    if not options.power_on:
+        print(plan_as_table(wanted).replace("the machine is as declared", "MAAS has seen every machine"))
+        if wanted.steps:
+            print("Nothing was powered on: add --power-on to do that.")
         return 0
-    maas = Maas(site.maas, site.api_key.read())
-    if verb == "plan":
-        print(plan_as_table(plan(site, observe(maas, site))))
+    status = _run(wanted, maas)
+    commission.wait(maas, site, lambda line: print(line, flush=True))
+    return status or _told(maas, site)
+
+
+def _overlay(options: argparse.Namespace, site: Site) -> int:
+    text = overlay.text(site, options.output.parent if options.output else Path())
+    if options.output is None:
+        print(text, end="")
         return 0
-    if verb == "apply":
-        outcome = execute(plan(site, observe(maas, site)), maas, lambda step: print(step.what, flush=True))
-        if outcome.finding:
-            print(outcome.finding.sentence(), file=sys.stderr)
-            return 1
-        print(f"{len(outcome.done)} steps done.")
+    try:
+        options.output.write_text(text)
+    except OSError as error:
+        raise SiteError(f"{options.output} cannot be written: {error.strerror}.") from error
+    print(f"{options.output} is written.")
+    return 0
+
+
+def _juju(options: argparse.Namespace, site: Site) -> int:
+    names = juju.Names(options.cloud, options.controller, options.model, options.tag)
+    client = Juju()
+    wanted = juju.plan(site, names, juju.observe(client, names))
+    if not options.run:
+        for step in wanted.steps:
+            print(*cast(juju.Call, step.op).shell(), sep="\n")
+        print("" if wanted.steps else "# Nothing to do: Juju is as the site file says.\n", end="")
+        return 0
+    status = _run(wanted, client)
+    found = [] if status else juju.verify(site, juju.observe(client, names))
+    print(findings_as_table(found).replace("the machine is as declared", "Juju is as the site file says"))
+    return 1 if status or found else 0
+
+
+_VERBS: dict[str, Callable[[argparse.Namespace, Site], int]] = {
+    "plan": _plan,
+    "apply": _apply,
+    "commission": _commission,
+    "verify": _verify,
+    "overlay": _overlay,
+    "juju": _juju,
+}
+
+
+def _run(wanted: Plan[System], system: System) -> int:
+    """Run the plan; 1 when a step failed, which is then told."""
+    outcome = execute(wanted, system, lambda step: print(step.what, flush=True))
+    if outcome.finding:
+        print(outcome.finding.sentence(), file=sys.stderr)
+        return 1
+    print(f"{len(outcome.done)} steps done.")
+    return 0
+
+
+def _told(maas: Maas, site: Site) -> int:
     found = verify(maas, site)
     print(findings_as_table(found).replace("the machine is as declared", "MAAS is as the site file says"))
     return 1 if any(finding.severity > Severity.WARNING for finding in found) else 0

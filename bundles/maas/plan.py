@@ -8,12 +8,14 @@ from collections.abc import Iterator
 
 from converge import Disruption, Finding, Plan, Severity, Step, StepError
 from maas.client import Maas, Objects, Ref, Values, Write, known, stored
-from maas.sitefile import Machine, Network, Secret, Site
+from maas.sitefile import Machine, Network, Secret, Site, port_stem
 
 BOND: Values = {"bond_mode": "802.3ad", "bond_lacp_rate": "fast", "bond_xmit_hash_policy": "layer3+4"}
 """VF-LAG takes 802.3ad; a fast rate notices a dead leaf in three seconds. MAAS' own miimon is 100 ms."""
 OPEN = ("New", "Ready", "Failed testing", "Allocated", "Broken")
 """Statuses in which MAAS lets a network be changed (maasserver/api/interfaces.py, ALLOWED_STATES)."""
+UNSEEN = ("New", "Failed commissioning")
+"""Statuses of machines whose hardware MAAS has not seen."""
 KEYS = {
     "spaces": "space {name}",
     "subnets": "subnet {cidr}",
@@ -55,10 +57,8 @@ def plan(site: Site, objects: Objects) -> Plan[Maas]:
     for name, machine in site.machines.items():
         steps += _machine_steps(site, objects, machine)
         bond = objects.get(f"{name}/{site.tags[machine.tag].bond}", {"parents": machine.ports})
-        if any(f"{name}/{port}" not in objects for port in machine.ports):
-            what = f"its ports {', '.join(machine.ports)} are not known yet"
-            remedy = "commission it: maas PROFILE machine commission SYSTEM_ID skip_bmc_config=1"
-            findings.append(Finding(Severity.WAITING, name, what, remedy))
+        if unknown := [port for port in machine.ports if f"{name}/{port}" not in objects]:
+            findings.append(_unknown_ports(machine, unknown, objects.get(f"machine {name}", {})))
         elif sorted(bond["parents"]) != sorted(machine.ports):
             what = f"{bond['name']} has ports {', '.join(bond['parents'])}, not {', '.join(machine.ports)}"
             findings.append(Finding(Severity.HELD, name, what, "delete the bond in MAAS, then apply again"))
@@ -70,6 +70,29 @@ def plan(site: Site, objects: Objects) -> Plan[Maas]:
             else:
                 findings.append(Finding(Severity.HELD, name, what, "release it in MAAS first"))
     return Plan(tuple(steps), findings=tuple(findings))
+
+
+def _unknown_ports(machine: Machine, unknown: list[str], body: Objects) -> Finding:
+    """Ports that MAAS has not seen: before commissioning it knows none, afterwards it knows their names.
+
+    Source of the statuses: maasserver/enum.py, NODE_STATUS.
+    """
+    status = body.get("status_name", "New")
+    if status in ("Commissioning", "Testing"):
+        what = f"its ports {', '.join(unknown)} are not known yet: it is {status}"
+        return Finding(Severity.WAITING, machine.name, what, "wait, then apply again")
+    physical = [port["name"] for port in body.get("interface_set", ()) if port["type"] == "physical"]
+    if status in UNSEEN or not physical:
+        what = f"its ports {', '.join(machine.ports)} are not known yet"
+        remedy = "commission it: tox -e maas -- commission SITE --power-on"
+        return Finding(Severity.WAITING, machine.name, what, remedy)
+    # The kernel of another release may append the port's own name: enp63s0f0 becomes enp63s0f0np0.
+    stems = {port_stem(name) for name in unknown}
+    alike = [name for name in physical if port_stem(name) in stems]
+    named = alike or [name for name in physical if name not in machine.ports]
+    known_as = "are known under other names" if alike else "are not among those that MAAS knows"
+    what = f"its ports {', '.join(unknown)} {known_as}: {', '.join(named) or 'none'}"
+    return Finding(Severity.BLOCKED, machine.name, what, "write the names that MAAS knows in the site file")
 
 
 def _step(write: Write, what: str, why: str) -> MaasStep:
@@ -150,14 +173,16 @@ def _interface_steps(site: Site, objects: Objects, machine: Machine) -> Iterator
     path = f"POST nodes/{objects[f'machine {machine.name}']['system_id']}/interfaces/"
     networks = [site.networks[space] for space in tag.networks]
     for port in ports:
-        if bond not in objects:  # whose VLAN they have, once they are in it
+        # A port gets its VLAN from what is on it.
+        if not {bond, bridge} & objects.keys():
             yield from _ensure(objects, port, path, {}, {"vlan": Ref(f"VLAN {networks[0].vid}")})
     if tag.bond:
         once: Values = {"name": tag.bond, "parents": ports}
         yield from _ensure(objects, bond, f"{path}?op=create_bond", once, BOND)
-        once = {"name": tag.bridge, "parent": bond}
+    if tag.bridge:
+        once = {"name": tag.bridge, "parent": bond if tag.bond else ports[0]}
         yield from _ensure(objects, bridge, f"{path}?op=create_bridge", once, {"bridge_type": "ovs"})
-    key = top = bridge if tag.bond else ports[0]
+    key = top = bridge if tag.bridge else ports[0]
     for network in networks:
         if network is not networks[0]:
             key, vlan = Ref(f"{top}.{network.vid}"), Ref(f"VLAN {network.vid}")

@@ -2,7 +2,7 @@
 """The site file: what MAAS shall know of a site. Wrong values are named in one sentence each."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from ipaddress import ip_address, ip_network
 from pathlib import Path
@@ -10,6 +10,8 @@ from typing import Any
 
 import yaml
 from converge.shape import InvalidValue, Listing, Named, Record, Whole
+from maas.consistency import inconsistent
+from operate import private
 
 
 class SiteError(Exception):
@@ -27,6 +29,11 @@ def cpus(text: str) -> set[int]:
     return found[False] - found[True]
 
 
+def port_stem(name: str) -> str:
+    """A netdev's name without the port's own name, which not every kernel reports: `enp63s0f0np0`."""
+    return re.sub(r"np\d+$", "", name)
+
+
 class Secret(str):
     """`file:PATH`: what a file holds that nobody else may be able to read; plans never hold it."""
 
@@ -36,13 +43,7 @@ class Secret(str):
         return super().__new__(cls, text)
 
     def read(self) -> str:
-        path = Path(self.removeprefix("file:")).expanduser()
-        try:
-            if path.stat().st_mode & 0o077:
-                raise SiteError(f"{path} can be read by others; run chmod 600 {path}.")
-            return path.read_text().strip()
-        except (OSError, UnicodeDecodeError) as error:
-            raise SiteError(f"{path} cannot be read: {getattr(error, 'strerror', error)}.") from error
+        return private.read(Path(self.removeprefix("file:")).expanduser()).strip()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +65,10 @@ class Network:
 class Tag:
     """Machines of one kind: what MAAS tags them with, how they boot, and how their ports are built.
 
-    Hugepages are of 1 GiB. Without bond the networks are on the port itself.
+    Hugepages are of 1 GiB. The bridge is on the bond, or without one on the only port; without a bridge the
+    networks are on the port itself. The rest is for Nova: physical networks by port ("none" for Geneve
+    networks), PCI addresses of the ports (`0000:3f:00.0`), the product id of the VFs (`101e`), and further
+    devices for instances (`10de:20f1`).
     """
 
     name: str = ""
@@ -76,6 +80,15 @@ class Tag:
     hwe_kernel: str = ""
     bond: str = ""
     bridge: str = ""
+    physnets: tuple[str, ...] = ()
+    addresses: tuple[str, ...] = ()
+    vf_product: str = ""
+    passthrough: tuple[str, ...] = ()
+
+    @property
+    def width(self) -> int:
+        """How many ports each machine has."""
+        return 2 if self.bond else 1
 
     @property
     def kernel_opts(self) -> str:
@@ -101,7 +114,7 @@ class Machine:
 
 @dataclass(frozen=True, kw_only=True)
 class Site:
-    """The whole file; networks by space."""
+    """The whole file; networks by space; the path of the fabric's intent, if cumulus-fabric manages it."""
 
     maas: str
     api_key: Secret
@@ -110,12 +123,14 @@ class Site:
     networks: dict[str, Network]
     tags: dict[str, Tag]
     machines: dict[str, Machine]
+    intent: str = ""
 
     @staticmethod
     def read(path: Path) -> "Site":
-        """Read and validate a file."""
+        """Read and validate a file; the intent's path starts at the folder of the file."""
         try:
-            return _SITE.read("", yaml.safe_load(path.read_text()))
+            site = _SITE.read("", yaml.safe_load(path.read_text()))
+            return replace(site, intent=str(path.parent / site.intent)) if site.intent else site
         except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
             raise SiteError(f"{path} cannot be read: {str(error).splitlines()[0]}.") from error
         except InvalidValue as error:
@@ -165,6 +180,15 @@ _KERNEL = _Word(
     "isolcpus as dedicated-cpus, and hugepages as hugepages",
     lambda text: not re.search(r"\b(isolcpus|hugepages)=", text),
 )
+_PCI_ADDRESS = _Word(
+    "PCI addresses such as 0000:3f:00.0",
+    lambda text: re.fullmatch(r"[0-9a-f]{4}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7]", text) is not None,
+)
+_PCI_IDS = _Word(
+    "VENDOR:PRODUCT such as 10de:20f1",
+    lambda text: re.fullmatch(r"[0-9a-f]{4}:[0-9a-f]{4}", text) is not None,
+)
+_PRODUCT = _Word("a product id such as 101e", lambda text: re.fullmatch(r"[0-9a-f]{4}", text) is not None)
 _NETWORK = Record(
     Network,
     {
@@ -190,6 +214,10 @@ _TAG = Record(
         "hwe-kernel": _TEXT,
         "bond": _TEXT,
         "bridge": _TEXT,
+        "physnets": Listing(_TEXT, "physical networks"),
+        "addresses": Listing(_PCI_ADDRESS, "PCI addresses"),
+        "vf-product": _PRODUCT,
+        "passthrough": Listing(_PCI_IDS, "PCI devices"),
     },
     required=["networks"],
 )
@@ -213,7 +241,7 @@ def _site(**fields: Any) -> Site:
     for part in ("networks", "tags", "machines"):
         fields[part] = {name: replace(entry, name=name) for name, entry in fields[part].items()}
     site = Site(**fields)
-    for where, value, allowed in _inconsistent(site):
+    for where, value, allowed in inconsistent(site):
         raise InvalidValue(where, value, allowed)
     return site
 
@@ -227,34 +255,4 @@ _PARTS: dict[str, Any] = {
     "tags": Named(_TEXT, _TAG, "tags", least=1),
     "machines": Named(_TEXT, _MACHINE, "machines", least=1),
 }
-_SITE = Record(_site, _PARTS, required=tuple(_PARTS))
-
-
-def _inconsistent(site: Site) -> Iterator[tuple[str, object, str]]:
-    """Place, value and what is allowed, where values do not go together."""
-    yield from _inconsistent_networks(site)
-    yield from _inconsistent_tags(site)
-    for name, machine in site.machines.items():
-        if machine.tag not in site.tags:
-            yield f"machines.{name}.tag", machine.tag, f"one of {', '.join(site.tags)}"
-        elif len(set(machine.ports)) != (wanted := 2 if site.tags[machine.tag].bond else 1):
-            yield f"machines.{name}.ports", list(machine.ports), f"{wanted} for tag {machine.tag}"
-
-
-def _inconsistent_networks(site: Site) -> Iterator[tuple[str, object, str]]:
-    vids = [network.vid for network in site.networks.values()]
-    if vids[0] or len(set(vids)) < len(vids):
-        yield "networks", vids, "each vid once, and 0 first: machines boot from it"
-    for space, network in site.networks.items():
-        for text in filter(None, (network.gateway, network.dhcp, *network.reserved)):
-            if any(ip_address(end) not in ip_network(network.cidr) for end in text.split("-")):
-                yield f"networks.{space}", text, f"addresses in {network.cidr}"
-
-
-def _inconsistent_tags(site: Site) -> Iterator[tuple[str, object, str]]:
-    for name, tag in site.tags.items():
-        unknown = set(tag.networks) - set(site.networks)
-        if unknown or not tag.networks:
-            yield f"tags.{name}.networks", sorted(unknown), f"some of {', '.join(site.networks)}"
-        if bool(tag.bond) != bool(tag.bridge):
-            yield f"tags.{name}", tag.bond or tag.bridge, "both bond and bridge, or neither"
+_SITE = Record(_site, {**_PARTS, "intent": _TEXT}, required=tuple(_PARTS))

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from charmkit.fabric import Host, Policy, Port
-from charmkit.fabric_qos import STRICT, Marking, Qos, Share
+from charmkit.qos import STRICT, Marking, Qos, Share
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,8 @@ from converge.document import read_json
 from converge.shape import InvalidValue, Listing, Named, OrNull, Record, Text, Whole, at
 from hostnic import shapes
 
-from charmkit.fabric_qos import QOS, Qos
+from charmkit.fabric_qos import QOS
+from charmkit.qos import Qos
 
 POLICY, HOST = "policy", "host"
 """Keys of the databags."""

@@ -1,55 +1,38 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a port treats traffic, as both ends of the relation ``fabric`` say it. Imports no ops."""
+"""What is allowed in :mod:`charmkit.qos`, for all who read, write or choose such values. Imports no ops."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, TypeVar, cast
 
 from converge.shape import Either, InvalidValue, Listing, Named, Record, Whole, Word
 
-STRICT = "strict"
-Share = int | Literal["strict"]
-"""Of a traffic class: percent of the bandwidth, or served before all others."""
+from charmkit.qos import STRICT, Marking, Qos
+
+T = TypeVar("T")
 
 
-@dataclass(frozen=True)
-class Marking:
-    """How one kind of packet is marked: DSCP 0 to 63, and the priority 0 to 7 that it maps to."""
+class _Checked(Record[T]):
+    """A record of a class that does not check itself: it is checked wherever it is read or contained."""
 
-    dscp: int
-    priority: int
+    def read(self, where: str, value: object) -> T:
+        read = super().read(where, value)
+        try:
+            self.check(read)
+        except InvalidValue as error:
+            raise error.under(where) from None
+        return read
 
-    def __post_init__(self) -> None:
-        MARKING.check(self)
 
+class _Qos(_Checked[Qos]):
+    """A record whose fields also fit each other."""
 
-@dataclass(frozen=True)
-class Qos:
-    """How a port treats traffic.
-
-    Attributes:
-        trust: which marking decides the priority: ``dscp`` or ``pcp``.
-        pfc: lossless priorities, ascending; none means lossy.
-        roce: the mark of RoCE packets.
-        cnp: the mark of congestion notification packets.
-        ets: by traffic class, its share. Class N has priority N; priorities without a class of their own are
-            in class 0. The percentages total 100.
-
-    """
-
-    trust: str
-    pfc: tuple[int, ...]
-    roce: Marking
-    cnp: Marking
-    ets: Mapping[int, Share]
-
-    def __post_init__(self) -> None:
-        QOS.check(self)
-        if tuple(sorted(set(self.pfc))) != self.pfc:
-            raise InvalidValue("pfc", list(self.pfc), "each lossless priority once, in ascending order")
-        percent = [share for share in self.ets.values() if share != STRICT]
-        if 0 not in self.ets or (percent and sum(percent) != 100):
-            shown = {str(tc): share for tc, share in self.ets.items()}
+    def check(self, instance: object) -> None:
+        super().check(instance)
+        qos = cast("Qos", instance)
+        if tuple(sorted(set(qos.pfc))) != qos.pfc:
+            raise InvalidValue("pfc", list(qos.pfc), "each lossless priority once, in ascending order")
+        percent = [share for share in qos.ets.values() if share != STRICT]
+        if 0 not in qos.ets or (percent and sum(percent) != 100):
+            shown = {str(tc): share for tc, share in qos.ets.items()}
             raise InvalidValue("ets", shown, "a share for class 0, and percentages that total 100")
 
 
@@ -67,11 +50,11 @@ class _TrafficClass:
 
 
 PRIORITY = Whole(0, 7)
-MARKING = Record(
+MARKING = _Checked(
     Marking, {"dscp": Whole(0, 63), "priority": PRIORITY}, required=["dscp", "priority"], lenient=True
 )
 SHARE = Either[Any]({int: Whole(1, 100), str: Word((STRICT,))})
-QOS = Record(
+QOS = _Qos(
     Qos,
     {
         "trust": Word(("dscp", "pcp")),

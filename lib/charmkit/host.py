@@ -13,12 +13,12 @@ from typing import Generic, Protocol, TypeVar
 import ops
 from converge import Finding, Plan, Severity
 from converge.execute import Outcome, execute
+from converge.finding import RETRIED
 from hostnic import handover
 from hostnic.system import HostStep, System
 
 from charmkit.dispatch import dispatcher as dispatch
 from charmkit.dispatch.dispatcher import Dispatcher
-from charmkit.output import RETRIED
 from charmkit.reconcile import Reconciler, Removed
 
 logger = logging.getLogger(__name__)

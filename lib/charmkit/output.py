@@ -11,7 +11,6 @@ from converge.render import table
 from charmkit.options import check, option
 
 NEXT_HOOK = "the next hook of the charm does it"
-RETRIED = "retried at the next hook"
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,9 @@ import enum
 from collections.abc import Iterable
 from typing import NamedTuple
 
+RETRIED = "retried at the next hook"
+"""The remedy where the charm tries again by itself."""
+
 
 class Severity(enum.IntEnum):
     """How much a finding matters; the worst one of a unit decides its status."""

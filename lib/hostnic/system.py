@@ -237,6 +237,10 @@ class Devlink(Protocol):
     def set_inline_mode(self, bdf: str, mode: str) -> None:
         """``devlink dev eswitch set pci/BDF inline-mode MODE``."""
 
+    @calls.reads("encap_mode")
+    def encap_mode(self, bdf: str) -> str | None:
+        """``devlink dev eswitch show pci/BDF``: ``none`` or ``basic``; None if the driver does not tell."""
+
     @calls.reads("devlink_param")
     def param(self, bdf: str, name: str) -> str | bool | int | None:
         """``devlink dev param show pci/BDF name NAME``: its runtime value."""

@@ -12,6 +12,7 @@ from typing import Any
 
 import fabric
 import switches
+import verifying
 from lab import site
 from lab.guest import Guest, GuestError
 from lab.host import HostError
@@ -53,6 +54,7 @@ def row(what: str, seconds: float, ratio: float | None = None) -> None:
 def main() -> int:
     """Measure cumulus-fabric here and a converged node in its guest; print each result as it comes."""
     fabric.main()
+    verifying.main()
     switches.main()
     try:
         with Guest("trixie") as guest:

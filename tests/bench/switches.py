@@ -39,6 +39,7 @@ from apply import ApplyPolicy, apply
 from rest.client import Nvue
 from rest.connection import Access, Credentials
 from rest import Fleet
+from settling import Verdict
 ca, text, *pairs = sys.argv[1:]
 fabric = expand.expand(schema.parse(Path(text).read_text()))
 access = Access(Credentials("cumulus", "CumulusLinux!"), ca=Path(ca).read_text())
@@ -48,7 +49,7 @@ site = online.Site(fabric, fleet)
 with site:
     began = time.monotonic()
     needed = site.survey(list(ports)).changes
-    report = apply(needed, [list(ports)], fleet, lambda pending: [], ApplyPolicy(poll=0.2))
+    report = apply(needed, [list(ports)], fleet, lambda pending: Verdict, ApplyPolicy(poll=0.2))
     took = time.monotonic() - began
     assert report.applied and len(needed) == len(ports), report
     assert site.survey(list(ports)).plan.empty

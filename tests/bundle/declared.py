@@ -5,7 +5,7 @@ import ast
 import dataclasses
 import importlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from types import ModuleType
@@ -101,10 +101,16 @@ def _loaded_params(functions: dict[str, ast.FunctionDef], handler: str) -> str |
 
 
 JUJU_TYPES = {"str": "string", "int": "int", "float": "float", "bool": "boolean", "Secret": "secret"}
-JSON_TYPES = {"str": "string", "int": "integer", "float": "number", "bool": "boolean"}
+JSON_TYPES: dict[str, str | list[str]] = {
+    "str": "string",
+    "int": "integer",
+    "float": "number",
+    "bool": "boolean",
+    "str | float": ["string", "number"],
+}
 
 
-def fields(cls: type | None, types: dict[str, str]) -> dict[str, tuple[str, Any, tuple[str, ...]]]:
+def fields(cls: type | None, types: Mapping[str, Any]) -> dict[str, tuple[Any, Any, tuple[str, ...]]]:
     """Per field, by the operator's spelling: type, default, allowed words."""
     return {
         field.name.replace("_", "-"): (

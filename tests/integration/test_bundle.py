@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from integration import vault
+from vault import client as vault
 
 ROOT = Path(__file__).parents[2]
 BUNDLE = ROOT / "bundles/ovn-offload-jammy-caracal.yaml"
@@ -21,7 +21,7 @@ DEPLOY, CONVERGE, REBOOT = 3 * 3600, 2 * 3600, 1800
 """Seconds: machines, containers and packages; one rolling reboot of all compute nodes; one node's reboot."""
 
 pytestmark = [pytest.mark.usefixtures("maas", "charms"), pytest.mark.abort_on_fail]
-KEYS: list[str] = []
+KEYS: list[vault.Keys] = []
 
 
 def units(ops_test, *names):
@@ -51,7 +51,7 @@ async def on_machine(ops_test, machine, *command):
 
 async def open_vault(ops_test):
     address = await units(ops_test, "vault")[0].get_public_address()
-    vault.unseal(address, KEYS)
+    vault.unseal(address, KEYS[0])
 
 
 async def test_the_bundle_deploys(ops_test):
@@ -64,9 +64,10 @@ async def test_the_bundle_deploys(ops_test):
 
 async def test_vault_is_opened(ops_test):
     unit = units(ops_test, "vault")[0]
-    keys, token = vault.open_up(await unit.get_public_address())
-    KEYS.extend(keys)
-    await act(unit, "authorize-charm", token=token)
+    address = await unit.get_public_address()
+    KEYS.append(vault.init(address))
+    vault.unseal(address, KEYS[0])
+    await act(unit, "authorize-charm", token=vault.token(address, KEYS[0]))
     await act(unit, "generate-root-ca")
 
 

@@ -48,6 +48,11 @@ def missing_packages() -> list[str]:
     return sorted({package for tool, package in tools.items() if not _present(tool)})
 
 
+def install_command(packages: list[str]) -> str:
+    """What a person types to install them: a root shell, as in containers and CI, often has no sudo."""
+    return f"{'' if os.geteuid() == 0 else 'sudo '}apt-get install -y {' '.join(packages)}"
+
+
 def require() -> None:
     """Install what is missing through apt-get, with sudo where needed.
 
@@ -58,7 +63,7 @@ def require() -> None:
     packages = missing_packages()
     if not packages:
         return
-    command = f"sudo apt-get install -y {' '.join(packages)}"
+    command = install_command(packages)
     if not _present("apt-get"):
         raise HostError(f"The test machine needs {', '.join(packages)} from a Debian or Ubuntu host.")
     prefix = [] if os.geteuid() == 0 else ["sudo"] if sys.stdin.isatty() else ["sudo", "-n"]

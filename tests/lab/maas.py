@@ -52,6 +52,8 @@ def find(objects, value, key="id"):
 class Region(urllib.request.BaseHandler):
     """What the region knows; `requests` is what it was sent, `faults` the writes that fail, by number.
 
+    `hardware` is what commissioning finds, by hostname: a function that makes the machine Ready.
+
     It answers where urllib would open a connection. A write goes to the method of its name, if there is one.
     """
 
@@ -62,6 +64,7 @@ class Region(urllib.request.BaseHandler):
         self.tags, self.machines, self.interfaces, self.devices, self.power = [], [], [], {}, {}
         self.rackcontrollers = [{"system_id": "rack01", "hostname": "maas"}]
         self.upstream_dns, self.requests, self.faults, self.last = None, [], {}, 0
+        self.hardware, self.busy = {}, {}
 
     def add(self, kind, **values):
         fields = UNIQUE.get(kind, ("name",))
@@ -102,6 +105,26 @@ class Region(urllib.request.BaseHandler):
         del machine["id"]  # it has none in MAAS' answers
         self.power[own["system_id"]], self.devices[own["system_id"]] = {}, []
         return self.put_machines(data, machine)
+
+    def commission(self, data, machine):
+        name, status = machine["hostname"], machine["status_name"]
+        allowed = status in ("New", "Ready", "Failed commissioning", "Failed testing", "Broken")
+        require(allowed, None, f"Cannot commission {name}: it is {status}.")
+        assert data == {"skip_bmc_config": "1"}, "MAAS would make its own users on the BMC"
+        machine["status_name"], self.busy[name] = "Commissioning", 2
+        return machine
+
+    def time_passes(self):
+        """One look at the machines: commissioning ends after a few of them."""
+        for machine in self.machines:
+            name = machine["hostname"]
+            if machine["status_name"] in ("Commissioning", "Testing"):
+                self.busy[name] -= 1
+                if self.busy[name] == 0:
+                    machine["status_name"] = "Failed commissioning"
+                    self.hardware.get(name, bool)()
+                else:
+                    machine["status_name"] = "Testing"
 
     def put_machines(self, data, machine):
         power = {key.removeprefix("power_parameters_"): data[key] for key in data if "parameters_" in key}
@@ -189,6 +212,8 @@ class Region(urllib.request.BaseHandler):
         target = find(getattr(self, kind), key[0], PATHS.get(kind, "id")) if key else owner
         write = getattr(self, op or f"{method.lower()}_{kind}", None)
         if method == "GET":
+            if kind == "machines":
+                self.time_passes()
             return getattr(self, kind)
         if write:
             return write(data, target)

@@ -119,7 +119,7 @@ COMWARE = Dialect(
         "map": ["import [0-7] export [0-7]"],
         "wred": ["queue [0-7] low-limit \\d+ high-limit \\d+", "queue [0-7] ecn"],
         "system": [rf"save {WORD}\.cfg"],
-        "user": [rf"save {WORD}\.cfg"],
+        "user": [rf"save {WORD}\.cfg", rf"startup saved-configuration {WORD}\.cfg", "display startup"],
     },
     says=["screen-length disable"],
     back={
@@ -146,6 +146,8 @@ class Shell:
     asked: str = ""
     broken: tuple[str, ...] = ()
     """Commands that it refuses although it knows them."""
+    boots: str = "startup.cfg"
+    """The file that a switch with Comware boots with; ``save FILE`` does not change it."""
 
     def __post_init__(self):
         self.view = self.dialect.start
@@ -180,10 +182,29 @@ class Shell:
             if re.fullmatch(known.asks, line):
                 self.asked = line
                 return "The current configuration will be saved. Are you sure? [Y/N]:"
-            self.taken.append((self.at, line))
-            return ""
+            return self._take(line)
         self.refused.append(line)
         return known.refusal
+
+    def _take(self, line: str) -> str:
+        if line == "display startup":
+            return self._startup()
+        file = line.rpartition(" ")[2]
+        if line.startswith("startup saved-configuration "):
+            if not any(taken == f"save {file}" for _, taken in self.taken):
+                return "The specified file does not exist."
+            self.boots = file
+        self.taken.append((self.at, line))
+        return "Please wait....... Done." if self.boots == file else ""
+
+    def _startup(self) -> str:
+        """What Comware says to ``display startup``; file names are shown in small letters."""
+        return (
+            "MainBoard:\r\n"
+            " Current startup saved-configuration file: flash:/startup.cfg\r\n"
+            f" Next main startup saved-configuration file: flash:/{self.boots.lower()}\r\n"
+            " Next backup startup saved-configuration file: NULL"
+        )
 
     def _confirm(self, line: str) -> str:
         """What it answers to what was typed after its question."""

@@ -2,114 +2,19 @@
 """The MAAS command against a simulated region: plan, apply, verify, overlay."""
 
 import urllib.request
-from functools import partial
 from pathlib import Path
 
 import pytest
 import yaml
 from converge import StepError
-from lab.maas import KEY, Region
-from maas import __main__ as command
+from lab.maas import KEY
+from lab.maassite import NUMA, PASSWORD, PORTS, commission, edit, interfaces, machine, writes
 from maas.client import Maas
 
-SITE = Path(__file__).parents[2] / "bundles/maas/site-example.yaml"
 BUILD_OPENER = urllib.request.build_opener
-PASSWORD = "calvin-and-hobbes"
 WRONG = yaml.safe_load((Path(__file__).parent / "wrong.yaml").read_text())
-PORTS = ["enp63s0f0", "enp63s0f1"]
 ALL = "networks: [oam-space, public-space, internal-space, overlay-space]"
 WITHOUT_OVERLAY = "networks: [oam-space, public-space, internal-space]"
-NUMA = [
-    {"index": 0, "cores": list(range(24)), "memory": 128784},
-    {"index": 1, "cores": list(range(24, 48)), "memory": 129012},
-]
-
-
-def discover(region, cidr):
-    """MAAS finds its own network: a fabric, its untagged VLAN and a subnet."""
-    fabric = region.add("fabrics", name="fabric-0", vlans=[])
-    vlan = region.post_vlans({"vid": 0, "name": "untagged"}, fabric)
-    region.add("subnets", name=cidr, cidr=cidr, vlan=vlan)
-
-
-def commission(region, hostname, ports, numa=(), slots=None):
-    """A machine becomes Ready with these ports; the first one booted on the first subnet."""
-    found = machine(region, hostname)
-    found.update(status_name="Ready", memory=262144, numanode_set=list(numa))
-    for index, name in enumerate(ports):
-        vlan = None if index else region.vlans[0]
-        links = [] if index else [{"mode": "auto", "subnet": region.subnets[0]}]
-        region.interface(found, "physical", name, vlan, [], links)
-        device = {"pci_address": (slots or {}).get(name, f"0000:3f:00.{index}"), "vendor_id": "15b3"}
-        region.devices[found["system_id"]].append({**device, "physical_interface": {"name": name}})
-
-
-@pytest.fixture
-def maas(monkeypatch):
-    """A region that answers where urllib would open a connection."""
-    region = Region()
-    discover(region, "192.168.25.0/24")
-    monkeypatch.setattr(urllib.request, "build_opener", partial(BUILD_OPENER, region))
-    return region
-
-
-@pytest.fixture
-def site(maas, tmp_path):
-    """The example site, for this region."""
-    text = SITE.read_text()
-    for name, value in {"maas-api-key": KEY, "bmc-user": "root", "bmc-password": PASSWORD}.items():
-        secret = tmp_path / name
-        secret.write_text(f"{value}\n")
-        secret.chmod(0o600)
-    text = text.replace("file:~/.config/ovn-offload/", f"file:{tmp_path}/").replace(
-        "api-key #", "maas-api-key #"
-    )
-    text = text.replace("maas-maas-", "maas-")
-    path = tmp_path / "site.yaml"
-    path.write_text(text)
-    return path
-
-
-def edit(site, old, new):
-    text = site.read_text()
-    assert old in text
-    site.write_text(text.replace(old, new))
-
-
-@pytest.fixture
-def run(site, capsys):
-    def run(verb, expected=0):
-        status = command.main([verb, str(site)])
-        said = capsys.readouterr()
-        assert status == expected, said
-        assert PASSWORD not in said.out + said.err
-        assert KEY not in said.out + said.err
-        return said.out + said.err
-
-    return run
-
-
-@pytest.fixture
-def built(maas, run):
-    """A region to which the site was applied, before and after commissioning."""
-    run("apply", expected=1)
-    commission(maas, "controller", PORTS[:1])
-    for name in ("node1", "node2", "node3"):
-        commission(maas, name, PORTS, NUMA)
-    run("apply")
-    return maas
-
-
-def writes(maas):
-    return [(method, path, data) for method, path, data in maas.requests if method != "GET"]
-
-
-def machine(maas, name):
-    return next(m for m in maas.machines if m["hostname"] == name)
-
-
-def interfaces(maas, name):
-    return {i["name"]: i for i in machine(maas, name)["interface_set"]}
 
 
 def test_plan_shows_every_step_and_writes_nothing(maas, run):
@@ -169,7 +74,48 @@ def test_machines_are_known_tagged_and_not_powered_on(maas, run):
 def test_a_machine_that_was_not_commissioned_is_said_with_its_remedy(run):
     said = run("apply", expected=1)
     assert "its ports enp63s0f0, enp63s0f1 are not known yet" in said
-    assert "commission it: maas PROFILE machine commission SYSTEM_ID skip_bmc_config=1" in said
+    assert "commission it: tox -e maas -- commission SITE --power-on" in said
+
+
+def test_ports_that_maas_knows_by_other_names_are_named_instead_of_asking_for_commissioning(maas, run):
+    """The name depends on the kernel that looked: the site file has one, commissioning found another."""
+    run("apply", expected=1)
+    commission(maas, "node1", ["enp63s0f0np0", "enp63s0f1np1"])
+    said = next(line for line in run("verify", expected=1).splitlines() if "node1 " in line)
+    known = "its ports enp63s0f0, enp63s0f1 are known under other names: enp63s0f0np0, enp63s0f1np1"
+    assert known in said
+    assert "write the names that MAAS knows in the site file" in said
+    assert "commission" not in said
+
+
+def test_ports_of_which_maas_knows_nothing_alike_are_told_with_those_that_it_knows(maas, run):
+    run("apply", expected=1)
+    commission(maas, "node1", ["enp63s0f0", "eno1"])
+    said = run("verify", expected=1)
+    assert "its ports enp63s0f1 are not among those that MAAS knows: eno1" in said
+
+
+def test_a_machine_that_is_being_commissioned_is_waited_for(maas, run):
+    run("apply", expected=1)
+    machine(maas, "node1")["status_name"] = "Testing"
+    maas.busy["node1"] = 9
+    said = run("verify", expected=1)
+    assert "its ports enp63s0f0, enp63s0f1 are not known yet: it is Testing  wait, then apply again" in said
+
+
+def test_a_single_port_gets_the_bridge_and_its_vlans_without_a_bond(maas, site, run):
+    text = site.read_text().replace("ports: [enp63s0f0, enp63s0f1]", "ports: [enp63s0f0]")
+    site.write_text(text.replace("    bond: bond0\n", "").replace("[none, tenantvlan]", "[none]"))
+    run("apply", expected=1)
+    for name in ("controller", "node1", "node2", "node3"):
+        commission(maas, name, PORTS[:1], NUMA)
+    run("apply")
+    found = interfaces(maas, "node1")
+    assert set(found) == {"enp63s0f0", "br-nvda", "br-nvda.9", "br-nvda.10", "br-nvda.40"}
+    assert found["br-nvda"]["parents"] == ["enp63s0f0"]
+    maas.requests.clear()
+    assert "0 steps done" in run("apply")
+    assert writes(maas) == []
 
 
 def test_two_ports_become_a_bond_an_ovs_bridge_and_its_vlans(built):
@@ -390,11 +336,3 @@ def test_a_region_that_does_not_answer(site, run, monkeypatch):
     monkeypatch.setattr(urllib.request, "build_opener", BUILD_OPENER)
     edit(site, "192.168.25.1:5240", "127.0.0.1:1")
     assert "cannot be reached: [Errno 111] Connection refused" in run("plan", expected=2)
-
-
-def test_the_overlay_has_the_machines_of_the_example_and_the_cpus_of_the_tag(run):
-    printed = yaml.safe_load(run("overlay"))
-    example = yaml.safe_load((SITE.parents[2] / "overlays/site-example.yaml").read_text())
-    assert printed["machines"] == example["machines"]
-    cpus = printed["applications"]["nova-compute"]["options"]["cpu-dedicated-set"]
-    assert cpus == example["applications"]["nova-compute"]["options"]["cpu-dedicated-set"]

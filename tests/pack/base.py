@@ -12,6 +12,7 @@ import sys
 import sysconfig
 from pathlib import Path
 
+from lab.host import install_command
 from stage import BUILD, Platform
 
 PACKAGES = ("python3-apt", "python3-dev", "python3-venv", "findutils")
@@ -30,7 +31,7 @@ def unfit() -> str | None:
     shown = subprocess.run(query, capture_output=True, text=True, check=False).stdout.splitlines()
     missing = [package for package in PACKAGES if f"{package} installed" not in shown]
     if missing:
-        return f"Packing needs more of the distribution; run: sudo apt-get install -y {' '.join(missing)}"
+        return f"Packing needs more of the distribution; run: {install_command(missing)}"
     if subprocess.run([*_namespace(), "true"], capture_output=True, check=False).returncode != 0:
         return (
             "Packing needs a mount namespace, which this machine gives to root only: run tox -e pack as root."

@@ -9,12 +9,12 @@ from audit import audit
 from charmkit.fabric import Host
 from charmkit.output import Output
 from charmkit.reconcile import ActionError
-from config import Options, Rendering, Showing, Switches
+from config import Applying, Options, Rendering, Showing, Switches
 from converge import Finding, Severity, worst_first
 from converge.render import findings_as_json, findings_as_table
 from intent.model import Dialect, Fabric, Role, Switch
 from observe import observe
-from online import Site, unknown_switch
+from online import Site, not_approved, unknown_switch
 from output import formats
 from report import Report
 from rest.connection import Credentials
@@ -44,13 +44,15 @@ class Actions:
     ) -> None:
         self._options, self._fabric, self._site, self._login = options, fabric, site, login
 
-    def apply(self, given: Switches, progress: Progress) -> Results:
+    def apply(self, given: Applying, progress: Progress) -> Results:
         """Bring switches to the intent: first those with NVUE, then Onyx and Comware switches."""
         with self._site(given.names) as site:
             by_nvue, report = [name for name in site.names if name in given.names], Report()
             if by_nvue or not given.names:
                 canary, order = self._options.canary, self._options.apply_order
-                report = site.apply(by_nvue, canary, order, policy(self._options), progress)
+                report = site.apply(by_nvue, canary, order, policy(self._options), progress, given.plan)
+            elif given.plan and not site.approved(given.plan):
+                report = Report({}, (not_approved(given.plan),))
             typed: Sequence[Finding] = ()
             if report.applied and self._fabric.by_role(Role.STANDALONE):
                 typed = self._push_standalone(given.names, site.audit, progress)
@@ -85,7 +87,7 @@ class Actions:
 
     def render(self, given: Rendering) -> Results:
         """The configuration of one switch, or those of several with their names."""
-        if wrong := unknown_switch(self._fabric, given.names):
+        if wrong := unknown_switch(self._fabric, given.names, "parameter switch"):
             raise ActionError(wrong.sentence())
         chosen = [each for each in self._fabric.switches if not given.names or each.name in given.names]
         dialects = self._dialects(chosen, given)
@@ -129,9 +131,13 @@ class Actions:
 
 
 def policy(options: Options) -> ApplyPolicy:
-    """The timeouts of a run."""
+    """The timeouts of a run.
+
+    Hooks and actions hold the machine lock. They do not wait until a lost switch rolls back by itself, which
+    it does in any case.
+    """
     settle = options.settle_timeout
-    return ApplyPolicy(options.confirm_timeout, settle, deadline=settle + 30.0)
+    return ApplyPolicy(options.confirm_timeout, settle, deadline=settle + 30.0, patience=settle)
 
 
 def _results(report: Report, typed: Sequence[Finding] = ()) -> Results:

@@ -3,11 +3,12 @@
 
 The switches of a wave change at the same time; the canary is the first wave. A changed switch waits for its
 confirmation and rolls back by itself without it, so that a switch that loses its management recovers. A wave
-is confirmed once the fabric is at least as healthy as before. Any failure rolls the whole run back.
+is confirmed once the fabric is at least as healthy as before. Any failure rolls the whole run back, at once
+where the switch lets a confirmation be refused.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from converge import Finding, Plan, Severity
 from converge.execute import execute
@@ -17,8 +18,8 @@ from rest import Fleet
 from rest.client import CONFIRMED_BY, Nvue
 from rest.connection import SwitchError
 from rest.transition import AwaitsConfirmation, Polling, reach
-from tree import get_path, leaves
-from tree.diff import inverse, same
+from rest.undo import Undo
+from settling import Check, settle
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,8 @@ class ApplyPolicy:
         confirm: after which a switch rolls back without a confirmation.
         settle: that sessions may take to come up.
         deadline: that one switch may take to apply.
-        poll: between two reads.
+        poll: between two reads of a revision; the first pause between two looks at the fabric.
+        patience: that a rollback may take; None as long as a switch needs to roll back by itself.
 
     """
 
@@ -37,10 +39,12 @@ class ApplyPolicy:
     settle: float = 90.0
     deadline: float = 120.0
     poll: float = 1.0
+    patience: float | None = None
 
-
-Check = Callable[[Collection[str]], Sequence[Finding]]
-"""Returns the findings that were not there before the run; it is given the switches still to change."""
+    @property
+    def undo(self) -> float:
+        """Seconds that a rollback may take."""
+        return self.confirm + self.deadline if self.patience is None else self.patience
 
 
 def apply(
@@ -57,7 +61,7 @@ def apply(
         changes: what each switch needs; see plan.changes.
         waves: names of the switches that are changed together, in order.
         fleet: the switches.
-        check: finds what is wrong with the fabric now and was not before.
+        check: finds what is worse with the fabric than before.
         policy: the timeouts.
         announce: receives progress, one line at a time.
 
@@ -114,8 +118,9 @@ class _Run:
         changed = [name for name, yes in waiting.items() if yes]
         if not changed:
             return []
-        if worse := self._settle():
-            return worse
+        look = self.check(self.changes.keys() - set(self.started))
+        if worse := settle(look, self.policy.settle, self.policy.poll, self.clock):
+            return [*worse]
         _, failed = self.fleet.each(changed, self._confirm)
         return _blocked(failed)
 
@@ -163,17 +168,6 @@ class _Run:
         if seen.state == "applied":  # up to 5.8 a reboot loses what is not saved
             self.unsaved.append(switch.name)
 
-    def _settle(self) -> list[Finding]:
-        """Wait until nothing is worse than before; what still is at the end of the settle timeout."""
-        deadline = self.clock.monotonic() + self.policy.settle
-        pending = self.changes.keys() - set(self.started)
-        while True:
-            late = self.clock.monotonic() >= deadline
-            worse = [finding for finding in self.check(pending) if finding.severity >= Severity.WAITING]
-            if not worse or late:
-                return worse
-            self.clock.sleep(self.policy.poll)
-
     # -- rolling back
 
     def _roll_back(self, reasons: Sequence[Finding]) -> Report:
@@ -192,58 +186,12 @@ class _Run:
         return Report(results, (*reasons, *lost))
 
     def _roll_back_switch(self, switch: Nvue) -> Result:
-        """Wait for the switch's own rollback, or undo what was confirmed."""
-        revision = self.revisions.get(switch.name)
-        deadline = self.clock.monotonic() + self.policy.confirm + self.policy.deadline
-        while True:
-            late, remedy = self.clock.monotonic() > deadline, ""
-            try:
-                seen = switch.progress(revision) if revision else None
-                if revision and seen and seen.state == "pending":
-                    switch.drop(revision)  # so that a request still in flight cannot apply it
-                if seen is None or seen.applied or seen.state == "pending" or (seen.failed and not seen.asks):
-                    return self._restore(switch)
-                reason = "; ".join((f"revision {revision} is still {seen.state}", *seen.issues))
-                if seen.asks:
-                    remedy = (
-                        f"run nv config apply {revision} on it and answer no, or apply the previous revision"
-                    )
-            except SwitchError as error:
-                if error.kind not in ("unreachable", "certificate"):
-                    raise
-                reason = error.reason
-            if late:
-                raise SwitchError("unreachable", reason, remedy)
-            self.clock.sleep(self.policy.poll)
-
-    def _restore(self, switch: Nvue) -> Result:
-        """Restore what the switch ran before, unless it runs that already."""
-        change = self.changes[switch.name]
         if self.results.get(switch.name) is Result.UNCHANGED:
             return Result.UNCHANGED
-        if not self._remains(switch):
-            return Result.ROLLED_BACK
-        revision = self.revisions[switch.name] = switch.create()
-        switch.patch(revision, inverse(change.before, change.patch))
-        reach(
-            switch,
-            revision,
-            lambda: switch.apply(revision),
-            started=lambda seen: seen.state != "pending",
-            reached=lambda seen: seen.applied,
-            polling=self.polling,
-        )
-        if self._remains(switch):
-            raise SwitchError("refused", "it still has settings of this run", "check it with nv config diff")
-        return Result.ROLLED_BACK
-
-    def _remains(self, switch: Nvue) -> bool:
-        """Whether the switch still has anything that this run has set or unset."""
         change = self.changes[switch.name]
-        now = switch.applied()
-        return any(
-            not same(get_path(now, path), get_path(change.before, path)) for path, _ in leaves(change.patch)
-        )
+        polling = replace(self.polling, deadline=self.policy.undo)
+        Undo(switch, change.before, change.patch, polling).run(self.revisions.get(switch.name, ""))
+        return Result.ROLLED_BACK
 
     def _save(self) -> list[Finding]:
         """Save on releases that do not save by themselves."""

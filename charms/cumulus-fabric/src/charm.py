@@ -15,7 +15,7 @@ from audit import audit
 from charmkit.fabric import HOST, POLICY, Host
 from charmkit.output import Output
 from charmkit.reconcile import InputError, Reconciler, Removed, answer, load_config, load_params
-from config import Options, Rendering, Secret, Showing, Switches, pins
+from config import Applying, Options, Rendering, Secret, Showing, Switches, pins
 from converge import Finding, Plan, Severity
 from converge.shape import InvalidValue
 from intent import expand, schema
@@ -72,8 +72,10 @@ class CumulusFabricCharm(ops.CharmBase):
 
     def _site(self, options: Options, fabric: Fabric, names: Collection[str] = ()) -> online.Site:
         """The site with the switches of these names, or all; ``with`` closes its connections."""
-        wanted = (*names, *filter(None, [options.canary]))
-        if wrong := online.unknown_switch(fabric, wanted):
+        canary = filter(None, [options.canary])
+        if wrong := online.unknown_switch(fabric, names, "parameter switch"):
+            raise InputError(wrong)
+        if wrong := online.unknown_switch(fabric, canary, "option canary"):
             raise InputError(wrong)
         if missing := online.without_address(fabric, names):
             raise InputError(missing[0])
@@ -144,7 +146,7 @@ class CumulusFabricCharm(ops.CharmBase):
         self._read_only = True
 
     def _on_apply(self, event: ops.ActionEvent) -> None:
-        self._change(event, lambda act: act.apply(load_params(event, Switches), event.log))
+        self._change(event, lambda act: act.apply(load_params(event, Applying), event.log))
 
     def _on_rollback(self, event: ops.ActionEvent) -> None:
         self._change(event, lambda act: act.rollback(load_params(event, Switches), event.log))

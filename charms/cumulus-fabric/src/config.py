@@ -2,16 +2,19 @@
 """The charm's options and action parameters; each wrong value gets one sentence."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from charmkit.options import check, option
-from converge.shape import InvalidValue
+from converge.shape import InvalidValue, Word
 
+DIALECTS = ("auto", "5.14", "5.15")
 FINGERPRINT = "pairs of a switch and the SHA-256 of its certificate, such as Leaf0-1=9F:86:…"
 _PEM = re.compile(
     r"\s*(?:-----BEGIN CERTIFICATE-----\s[A-Za-z0-9+/=\s]+-----END CERTIFICATE-----\s*)+", re.ASCII
 )
+_DIGEST = re.compile(r"p[0-9a-f]{16}", re.ASCII)
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,62}", re.ASCII)
 
 
@@ -74,7 +77,7 @@ def pins(text: str) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Switches:
-    """Parameters of ``apply`` and ``rollback``."""
+    """Parameters of ``rollback``."""
 
     switch: str = option("")
 
@@ -89,16 +92,29 @@ class Switches:
 
 
 @dataclass(frozen=True)
+class Applying(Switches):
+    """Parameters of ``apply``."""
+
+    plan: str = option("")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.plan and not _DIGEST.fullmatch(self.plan):
+            raise InvalidValue("plan", self.plan, "the digest that plan ends with, such as p0123456789abcdef")
+
+
+@dataclass(frozen=True)
 class Rendering:
     """Parameters of ``render``."""
 
     switch: str = option("")
     format: str = option("nv", choices=("nv", "yaml", "json"))
-    dialect: str = option("auto", choices=("auto", "5.14", "5.15"))
+    dialect: str | float = "auto"
 
     def __post_init__(self) -> None:
         check(self)
         _names(self.switch)
+        object.__setattr__(self, "dialect", _spelled("dialect", self.dialect, DIALECTS))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -115,6 +131,21 @@ class Showing:
 
     def __post_init__(self) -> None:
         check(self)
+
+
+def _spelled(where: str, value: object, words: Sequence[str]) -> str:
+    """One of ``words``, also where juju run has read it as a number from YAML: 5.14 without quotes.
+
+    A number with a single decimal may have lost a zero, so it is refused with the remedy.
+    """
+    number = isinstance(value, float)
+    if number and str(value) in words:
+        return str(value)
+    shape = Word(words)
+    if number and re.fullmatch(r"\d+\.\d", str(value)):
+        lost = f"YAML reads {value}0 as {value}, so run juju run with --string-args"
+        raise InvalidValue(where, value, f"{shape.allowed}; {lost}")
+    return shape.read(where, value)
 
 
 def _names(text: str) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from charmkit.agreement import differences
 from charmkit.fabric import Host, Mtu, Policy, Vlan
 from charmkit.fabric import Port as HostPort
-from charmkit.fabric_qos import Marking, Qos, Share
+from charmkit.qos import Marking, Qos, Share
 from converge import Finding, Severity
 from converge.shape import InvalidValue
 from intent.declaration import Roce

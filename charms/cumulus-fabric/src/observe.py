@@ -2,7 +2,7 @@
 """Reads what the switches run and what they see; writes nothing."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -57,13 +57,26 @@ class Observed:
             for name, error in self.errors.items()
         )
 
+    def only(self, names: Collection[str]) -> "Observed":
+        """The same for some of the switches."""
+        return Observed(
+            {name: seen for name, seen in self.switches.items() if name in names},
+            {name: error for name, error in self.errors.items() if name in names},
+        )
 
-def observe(fleet: Fleet, names: Iterable[str], state: bool = True) -> Observed:
-    """Read these switches; with ``state`` also their links, neighbours and sessions."""
+
+def observe(
+    fleet: Fleet, names: Iterable[str], state: bool = True, known: Mapping[str, SwitchState] | None = None
+) -> Observed:
+    """Read these switches; with ``state`` also their links, neighbours and sessions.
+
+    The release and the configuration of switches that are ``known`` are not read again.
+    """
 
     def look(switch: Nvue) -> SwitchState:
-        release = release_of(switch)
-        applied = switch.applied()
+        before = (known or {}).get(switch.name)
+        release = before.release if before else release_of(switch)
+        applied = before.applied if before else switch.applied()
         return SwitchState(switch.name, release, applied, _state(switch) if state else {})
 
     return Observed(*fleet.each(names, look))

@@ -2,19 +2,22 @@
 """The four verbs on a whole site, for the charm and for the command line."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from apply import ApplyPolicy, apply, by_wave
+from audit.renumbered import renumbered
 from audit.running import conflicts
 from converge import Finding, Plan, Severity
 from intent.model import Dialect, Fabric, Role
 from observe import Observed, observe
-from plan import Candidate, Change, changes, plan
+from plan import Candidate, Change, changes, digest, plan
 from report import Report, Result
 from rest import Fleet
 from rest.client import Nvue
 from rest.connection import Access
 from rest.history import ROLLBACK_REMEDY, earlier, partial_rollback
+from settling import Check, Health, reachable
+from standalone import push
 from tree import Tree, render
 from tree.diff import patch_between
 from verify import verify
@@ -28,17 +31,38 @@ class Survey:
         wanted: for each switch that answered, its tree in its own dialect.
         observed: what was read from the switches.
         findings: what blocks a plan, apart from switches that do not answer.
+        scripts: the commands for switches without NVUE, which every apply sends.
 
     """
 
     wanted: Mapping[str, Tree]
     observed: Observed
     findings: tuple[Finding, ...] = ()
+    scripts: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
 
     @property
     def plan(self) -> Plan[Candidate]:
-        """The steps that would bring the switches to the intent."""
-        return plan(self.wanted, self.observed, self.findings)
+        """The steps that would bring the switches to the intent, and the digest to approve them by."""
+        found = plan(self.wanted, self.observed, self.findings)
+        if found.blocked or not (found.steps or self.scripts):
+            return found
+        remedy = "to apply exactly this, give the digest to apply as plan"
+        return replace(
+            found, findings=(*found.findings, Finding(Severity.INFO, "digest", self.digest, remedy))
+        )
+
+    @property
+    def digest(self) -> str:
+        """Of the plan: the same as long as an apply would do the same."""
+        return digest(self.changes, self.scripts)
+
+    def only(self, names: Collection[str]) -> "Survey":
+        """The same for some of the switches."""
+        return replace(
+            self,
+            wanted={name: tree for name, tree in self.wanted.items() if name in names},
+            observed=self.observed.only(names),
+        )
 
     @property
     def changes(self) -> dict[str, Change]:
@@ -81,6 +105,7 @@ class Site:
             switch = self.fabric.switch(name)
             if switch is None:
                 continue
+            findings += renumbered(switch, seen.applied)
             speaks = Dialect.of_release(seen.release)
             if switch.dialect not in (None, speaks):
                 what = f"the intent sets dialect {switch.dialect.value}, "
@@ -89,7 +114,10 @@ class Site:
                 continue
             wanted[name] = render.tree(self.fabric, switch, speaks)
             findings += conflicts(name, seen.applied, wanted[name])
-        return Survey(wanted, observed, (*self.audit, *findings))
+        scripts = {
+            switch.name: push.script_for(self.fabric, switch).typed for switch in push.switches(self.fabric)
+        }
+        return Survey(wanted, observed, (*self.audit, *findings), scripts)
 
     def verify(self) -> list[Finding]:
         """What differs from the intent, in configuration and in what the switches see."""
@@ -106,17 +134,31 @@ class Site:
         order: str = "all",
         policy: ApplyPolicy | None = None,
         announce: Callable[[str], None] = lambda _: None,
+        approved: str = "",
     ) -> Report:
         """Bring these switches, or all, to the intent; see apply.apply.
 
-        Nothing is sent if the audit blocks or a switch does not answer. Without a canary, the first switch
+        Nothing is sent if the audit blocks or one of these switches does not answer, or if the plan, of these
+        switches or of all, does not have the digest that was ``approved``. Without a canary, the first switch
         that needs a change goes first.
         """
         survey = self.survey(names, state=True)
         stopped = [each for each in survey.plan.findings if each.severity is Severity.BLOCKED]
         if stopped:
             return Report({}, tuple(stopped))
+        if approved and survey.digest != approved:
+            whole = self.approved(approved)
+            if whole is None:
+                return Report({}, (not_approved(approved),))
+            survey = whole.only(names or self.names)
         return self._run(survey, survey.changes, canary, order, policy or ApplyPolicy(), announce)
+
+    def approved(self, digest: str) -> Survey | None:
+        """A survey of all switches if an apply would do what the plan with this digest says."""
+        if not self.fleet.switches.keys() >= {*self.names}:
+            return None  # not every switch has an address
+        survey = self.survey(state=True)
+        return survey if survey.digest == digest else None
 
     def rollback(
         self,
@@ -161,38 +203,64 @@ class Site:
         names = [name for name in self.names if name in needed]
         if not names:
             return Report(dict.fromkeys(survey.observed.switches, Result.UNCHANGED))
-        before = {(each.subject, each.what) for each in verify(self.fabric, survey.wanted, survey.observed)}
-
-        def check(pending: Collection[str]) -> list[Finding]:
-            """What is worse than before the run; after a rollback only switches that do not answer."""
-            now = self.survey(survey.observed.switches, state=not reachable_only)
-            if reachable_only:
-                return list(now.observed.findings)
-            found = verify(self.fabric, now.wanted, now.observed, pending)
-            return [each for each in found if (each.subject, each.what) not in before]
-
+        check = reachable(self.fleet, survey.observed.switches) if reachable_only else self._health(survey)
         roles = self._roles() if order == "role" else ()
         waves = by_wave(names, canary if canary in names else names[0], roles, self.fleet.limit)
         return apply(needed, waves, self.fleet, check, policy, announce)
+
+    def _health(self, survey: Survey) -> Check:
+        """Finds what is worse than at the time of ``survey``.
+
+        Switches beside those of the survey are only read, as far as they answer.
+        """
+        outside = self._beside(survey.observed.switches)
+        readable = [name for name in outside if name in self.fleet.switches]
+        beside = self.survey(readable, state=True) if readable else Survey({}, Observed())
+        unready = frozenset(outside) - beside.wanted.keys() | beside.changes.keys()
+        return Health(
+            self.fabric, self.fleet, survey.wanted, survey.observed, beside.observed, unready
+        ).check()
+
+    def _beside(self, names: Collection[str]) -> list[str]:
+        """The other switches that have sessions or segments in common with these."""
+        chosen = [switch for switch in self.fabric.switches if switch.name in names]
+        peers = {link.peer for switch in chosen for link in switch.links}
+        racks = {switch.rack for switch in chosen} - {None}
+        return [
+            switch.name
+            for switch in self.fabric.switches
+            if switch.name not in names and (switch.name in peers or switch.rack in racks)
+        ]
 
     def _roles(self) -> Sequence[Sequence[str]]:
         return [[switch.name for switch in self.fabric.by_role(role)] for role in Role]
 
 
+def not_approved(digest: str) -> Finding:
+    """The finding for a plan that is not the approved one."""
+    what = f"what would be done now is not the plan with the digest {digest}"
+    return Finding(
+        Severity.BLOCKED, "plan", what, "run plan again, and apply with the digest that it ends with"
+    )
+
+
 def fleet(fabric: Fabric, access: Access, limit: int) -> Fleet:
-    """A client for every switch that has NVUE."""
-    switches = [switch for switch in fabric.switches if switch.platform == "cumulus"]
+    """A client for every switch that has NVUE and a management address in the intent."""
+    switches = [each for each in fabric.switches if each.platform == "cumulus" and each.management]
     clients = {each.name: Nvue(each.name, each.management, access) for each in switches}
     return Fleet(clients, limit, access.clock)
 
 
-def unknown_switch(fabric: Fabric, names: Iterable[str]) -> Finding | None:
-    """A finding for the first of these names that is not a switch of the fabric."""
+def unknown_switch(fabric: Fabric, names: Iterable[str], subject: str) -> Finding | None:
+    """A finding for the first of these names that is not a switch of the fabric.
+
+    Its subject is the option or parameter that has the names.
+    """
     known = [switch.name for switch in fabric.switches]
     for name in names:
         if name not in known:
             those = f"the intent has {', '.join(known[:6])}{', …' if len(known) > 6 else ''}"
-            return Finding(Severity.BLOCKED, "switch", f"{name} is not a switch of the intent", those)
+            return Finding(Severity.BLOCKED, subject, f"{name} is not a switch of the intent", those)
     return None
 
 

@@ -5,15 +5,18 @@ A step patches its area of a candidate revision. The running configuration chang
 applied (apply.py), in all areas at once.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from converge import Disruption, Finding, Plan, Step
 from intent import ports
 from observe import Observed, SwitchState
 from rest.client import Nvue
-from tree import Path, Tree, get_path, leaves, overlaps
-from tree.diff import difference
+from tree import Path, Tree, as_tree, get_path, leaves, overlaps
+from tree.diff import difference, inverse
 
 
 @dataclass
@@ -49,6 +52,9 @@ AREAS = {
 MAX_SHOWN = 4
 """Settings that a step lists one by one; for more it names the interfaces, VLANs and neighbours."""
 
+DIGEST_DIGITS = 16
+"""Hexadecimal digits of a plan's digest."""
+
 CUTS_NETWORK = (
     "router/bgp/autonomous-system",
     "router/bgp/router-id",
@@ -60,7 +66,10 @@ CUTS_NETWORK = (
     "nve/vxlan/source/address",
     "bridge/domain/br_default/vlan/*",
     "interface/*/bridge/domain/br_default/*",
+    "interface/*/bond/mode",
     "interface/*/evpn/multihoming/segment/*",
+    "evpn/multihoming/segment/*",
+    "evpn/vni/*/route-target",
     "interface/lo/*",
 )
 """Settings whose change or removal interrupts the hosts' network for a moment."""
@@ -104,6 +113,20 @@ def changes(wanted: Mapping[str, Tree], observed: Observed) -> dict[str, Change]
     return {name: change for name, change in found.items() if change.patch}
 
 
+def digest(needed: Mapping[str, Change], scripts: Mapping[str, Sequence[str]]) -> str:
+    """Stands for all changes, with the values that they replace, and for the scripts of other switches.
+
+    It starts with a letter, so that YAML never reads it as a number.
+    """
+    content = {
+        "changes": {
+            name: [each.patch, inverse(each.before, each.patch)] for name, each in sorted(needed.items())
+        },
+        "scripts": {name: list(lines) for name, lines in sorted(scripts.items())},
+    }
+    return f"p{hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:DIGEST_DIGITS]}"
+
+
 def plan(wanted: Mapping[str, Tree], observed: Observed, findings: Sequence[Finding] = ()) -> Plan[Candidate]:
     """The steps for all switches, and what blocks them: the audit's findings, switches that do not answer."""
     everything = (*findings, *observed.findings)
@@ -119,21 +142,62 @@ def _in_order(observed: Observed) -> list[tuple[str, SwitchState]]:
 def _words(area: str, patch: Tree, before: Tree) -> tuple[str, str]:
     """What a step does, setting by setting if they are few, and the difference that makes it necessary."""
     gone = [path for path, value in leaves(patch) if value is None]
-    changed = [
-        path for path, value in leaves(patch) if value is not None and get_path(before, path) is not None
-    ]
-    added = [path for path, value in leaves(patch) if value is not None and get_path(before, path) is None]
+    set_to = {path: value for path, value in leaves(patch) if value is not None}
+    changed = [path for path in set_to if get_path(before, path) is not None]
+    added = [path for path in set_to if get_path(before, path) is None]
     what = [_command(path, value) for path, value in leaves(patch)]
     if len(what) > MAX_SHOWN:
         what = [f"{verb} {_objects(paths)}" for verb, paths in _verbs(added, changed, gone) if paths]
-    why = [f"{' '.join(path[-2:])} is {get_path(before, path)}" for path in changed]
-    why += [f"{_objects(added)} not set"] if added else []
-    why += [f"{_objects(gone)} not in the intent"] if gone else []
+    why = _subjects(
+        (path, f"is {get_path(before, path)}, not {set_to[path]}", _setting(path)) for path in changed
+    )
+    if missing := _subjects((path, "", _missing(path, before)) for path in added):
+        why.append(f"{', '.join(_few(missing))} not set")
+    if surplus := _subjects(each for path in gone for each in _surplus(path, before)):
+        why.append(f"{', '.join(_few(surplus))} not in the intent")
     return f"{area}: {'; '.join(what)}", "; ".join(_few(why))
 
 
 def _verbs(added: list[Path], changed: list[Path], gone: list[Path]) -> list[tuple[str, list[Path]]]:
     return [("set", added), ("change", changed), ("unset", gone)]
+
+
+def _missing(path: Path, before: Tree) -> str:
+    """The setting that is missing; nothing if its whole object is."""
+    instance = _object(path).instance
+    return _setting(path) if get_path(before, instance) is not None else ""
+
+
+def _surplus(path: Path, before: Tree) -> Iterator[tuple[Path, str, str]]:
+    """What is lost with an unset path: the object itself, or each of the settings below."""
+    have = get_path(before, path)
+    below = as_tree(have)
+    if path == _object(path).instance or not below:
+        yield path, _value(have), _setting(path)
+        return
+    for each, value in leaves(below, path):
+        yield each, _value(value), _setting(each)
+
+
+def _value(value: object) -> str:
+    return "" if value is None or isinstance(value, dict) else str(value)
+
+
+def _subjects(differences: Iterable[tuple[Path, str, str]]) -> list[str]:
+    """What differs, in words: objects with the same setting and the same value are named together.
+
+    Each difference is a path, what to say of its value, and its setting.
+    """
+    alike: dict[tuple[str, str, str], list[str]] = {}
+    for path, value, setting in differences:
+        found = _object(path)
+        names = alike.setdefault((found.kind, setting, value), [])
+        if found.name not in names:
+            names.append(found.name)
+    return [
+        " ".join(filter(None, (kind, ports.compact(names, ", "), setting, value)))
+        for (kind, setting, value), names in alike.items()
+    ]
 
 
 def _few(items: list[str]) -> list[str]:
@@ -142,27 +206,36 @@ def _few(items: list[str]) -> list[str]:
 
 def _objects(paths: Sequence[Path]) -> str:
     """The objects of these paths: interfaces, VLANs and neighbours by name, other settings by their path."""
-    names: dict[str, list[str]] = {}
-    for path in paths:
-        kind, name = _object(path)
-        names.setdefault(kind, [])
-        if name not in names[kind]:
-            names[kind].append(name)
-    return "; ".join(f"{kind} {ports.compact(each, ', ')}".strip() for kind, each in names.items())
+    return "; ".join(_subjects((path, "", "") for path in paths))
 
 
-def _object(path: Path) -> tuple[str, str]:
+class _Object(NamedTuple):
+    """What a path belongs to: an instance of a kind by its name and path, or only the words of a setting."""
+
+    kind: str
+    name: str
+    instance: Path = ()
+
+
+def _object(path: Path) -> _Object:
     match path:
         case ("interface", name, *_):
-            return "", name
+            return _Object("", name, path[:2])
         case ("bridge", "domain", _, "vlan", vlan, *_):
-            return "VLAN", vlan
+            return _Object("VLAN", vlan, path[:5])
         case ("vrf", _, "router", "bgp", "neighbor", name, *_):
-            return "neighbor", name
-        case ("vrf", _, "router", "bgp", *rest):
-            return " ".join(word for word in rest if word not in ("enable", "state")), ""
+            return _Object("neighbor", name, path[:6])
+        case ("vrf", vrf, "router", "bgp", *rest):
+            words = [word for word in rest if word not in ("enable", "state")]
+            return _Object("", " ".join(words) or f"BGP in VRF {vrf}")
         case _:
-            return " ".join(word for word in path if word not in ("enable", "state")), ""
+            return _Object("", " ".join(word for word in path if word not in ("enable", "state")))
+
+
+def _setting(path: Path) -> str:
+    """The keys of a path behind those of its instance."""
+    instance = _object(path).instance
+    return " ".join(path[len(instance) :]) if instance else ""
 
 
 def _command(path: Path, value: object) -> str:

@@ -6,15 +6,17 @@ A host sends its name by LLDP, usually with a MAC as port id. A host without LLD
 A finding has the same subject and words as long as nothing changes, so that an apply can tell which are new.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from converge import Finding, Severity
+from expected import Expected, progress
 from intent.model import Bond, Fabric, Link, Role, Switch, SwitchPort
 from observe import Observed, SwitchState
 from tree import Tree, get_path, get_tree, leaves
 from tree.diff import difference
 
 CABLE_REMEDY = "check the cable, the optics and the other end"
+CABLING_REMEDY = "move the cable or correct the intent"
 APPLY_REMEDY = "run the action apply"
 
 
@@ -23,7 +25,7 @@ MAX_SHOWN = 2
 
 
 def verify(
-    fabric: Fabric, wanted: Mapping[str, Tree], observed: Observed, pending: Collection[str] = ()
+    fabric: Fabric, wanted: Mapping[str, Tree], observed: Observed, expected: Expected | None = None
 ) -> list[Finding]:
     """Switches that do not answer, settings that differ, and links that are down or cabled differently.
 
@@ -31,15 +33,17 @@ def verify(
         fabric: what should be.
         wanted: the tree of each switch to look at, in its dialect.
         observed: what was read from the switches.
-        pending: switches that are still to be changed: sessions with them are not expected yet.
+        expected: during an apply, the sessions and segment peers that it can have brought about so far;
+            without it, all of the intent's are expected.
 
     """
     found = [*observed.findings]
+    states = {name: seen.state for name, seen in observed.switches.items()}
     for name in wanted:
         switch, seen = fabric.switch(name), observed.switches.get(name)
         if switch is not None and seen is not None:
             settings = drift(seen, wanted[name])
-            looked = Checker(fabric, switch, observed, frozenset(pending)).findings()
+            looked = Checker(fabric, switch, states, expected).findings()
             # The consequences of missing settings are not listed one by one.
             found += [*settings, *(each for each in looked if not settings or each.remedy != APPLY_REMEDY)]
     return found
@@ -59,10 +63,11 @@ def drift(seen: SwitchState, wanted: Tree) -> list[Finding]:
 class Checker:
     """Compares what one switch sees with what it should see."""
 
-    def __init__(self, fabric: Fabric, switch: Switch, observed: Observed, pending: frozenset[str]) -> None:
-        self.fabric, self.switch, self.pending = fabric, switch, pending
-        self.states = {name: seen.state for name, seen in observed.switches.items()}
-        self.state = self.states[switch.name]
+    def __init__(
+        self, fabric: Fabric, switch: Switch, states: Mapping[str, Tree], expected: Expected | None = None
+    ) -> None:
+        self.fabric, self.switch, self.expected = fabric, switch, expected
+        self.states, self.state = states, states[switch.name]
 
     def findings(self) -> Iterator[Finding]:
         for link in self.switch.links:
@@ -100,7 +105,7 @@ class Checker:
             return
         yield from self._mtu(link.port, self.fabric.mtu.fabric)
         yield from self._wired(link)
-        if not {link.peer, self.switch.name} & self.pending:
+        if self.expected is None or self.expected.session(self.switch, link, self.state):
             yield from self._session(link)
 
     def _wired(self, link: Link) -> Iterator[Finding]:
@@ -111,16 +116,16 @@ class Checker:
         elif not any(_same_host(name, link.peer) and port == link.peer_port for name, port, _ in neighbours):
             name, port, _ = neighbours[0]
             what = f"is wired to {name} {port}, the intent says {link.peer} {link.peer_port}"
-            yield self._say(Severity.BLOCKED, link.port, what, "move the cable or correct the intent")
+            yield self._say(Severity.BLOCKED, link.port, what, CABLING_REMEDY)
 
     def _session(self, link: Link) -> Iterator[Finding]:
         session = get_tree(self.state, "neighbor", link.port)
         if not session:
             yield self._differs(link.port, f"has no BGP session with {link.peer}")
-        elif session.get("state") != "established":
+        elif not (far := progress(self.state, link.port)):
             what = f"the BGP session with {link.peer} is not established"
             yield self._say(Severity.BLOCKED, link.port, what, f"check the BGP log here and on {link.peer}")
-        elif "l2vpn-evpn" not in get_tree(session, "address-family"):
+        elif far == 1:
             what = f"the BGP session with {link.peer} carries no EVPN"
             yield self._say(
                 Severity.BLOCKED, link.port, what, f"check that l2vpn-evpn is enabled here and on {link.peer}"
@@ -174,7 +179,7 @@ class Checker:
             yield self._say(Severity.INFO, name, f"LLDP does not show {host} yet, so its cabling is unknown")
         elif not any(_same_host(seen, host) for seen, _, _ in neighbours):
             what = f"is wired to {neighbours[0][0]}, the intent says {host}"
-            yield self._say(Severity.BLOCKED, name, what, "move the cable or correct the intent")
+            yield self._say(Severity.BLOCKED, name, what, CABLING_REMEDY)
 
     def _vlans(self, name: str, port: SwitchPort) -> Iterator[Finding]:
         shown = get_tree(self.state, "port", name, "vlan")
@@ -215,11 +220,12 @@ class Checker:
 
     def _other_ends(self, bond: Bond) -> Iterator[tuple[Switch, str]]:
         """The leaves that have the same segment, and what the bond is called there."""
-        for leaf in self.fabric.by_role(Role.LEAF):
-            if leaf.name != self.switch.name and leaf.name in self.states and leaf.name not in self.pending:
-                for other in leaf.bonds:
-                    if other.segment.esi == bond.segment.esi:
-                        yield leaf, other.name
+        esi = bond.segment.esi
+        for leaf, other in self.fabric.segments[esi]:
+            if leaf.name == self.switch.name or leaf.name not in self.states:
+                continue
+            if self.expected is None or self.expected.peer(self.switch, leaf, esi, self.states):
+                yield leaf, other.name
 
     # -- of the whole switch
 

@@ -12,13 +12,14 @@ import record
 from activation import remembered
 from charmkit import packages
 from charmkit.host import HostReconciler
-from charmkit.output import RETRIED, Output
+from charmkit.output import Output
 from charmkit.reboot.rolling import RollingReboot
 from charmkit.reboot.state import Mode, Need, RebootPolicy
 from charmkit.reconcile import Removed, answer, load_config, load_params
 from config import BurnImages, Devices, Options, Query, ResetParameters, Restore, SetParameters
 from converge import Finding, Severity, StepError, unfinished
 from converge.execute import execute
+from converge.finding import RETRIED
 from hostnic.firmware import mstdatabase
 from hostnic.firmware.mstdatabase import Database
 from hostnic.handover import Handover

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the actions do that are not one of the four verbs."""
+"""The actions other than plan, apply and verify: they show settings and counters."""
 
 from collections.abc import Callable, Iterator
 
@@ -7,10 +7,9 @@ import steps
 from charmkit.output import Table
 from desired import Desired
 from hostnic.devices import rdma
-from hostnic.devices.rdma import MODES, Defaults
 from hostnic.netlink import dcb
 from hostnic.system import System
-from observe import RAW, Observed, QosPort
+from observed import RAW, Observed, QosPort
 
 COUNTERS = (
     "np_cnp_sent",
@@ -21,27 +20,21 @@ COUNTERS = (
     "packet_seq_err",
     "roce_adp_retrans",
 )
-"""What tells of congestion among an RDMA device's counters."""
+"""The counters of an RDMA device that show congestion."""
 
 SOFTWARE_COUNTERS = ("out_of_seq_request", "rcvd_seq_err")
-"""The same of rdma_rxe, which counts otherwise."""
+"""Those of rdma_rxe, which has other names for them."""
 
 Reading = dict[tuple[str, str], int]
 """By port and counter."""
 
 
 def qos(wanted: Desired, observed: Observed) -> Table:
-    """Each setting of each port: what runs, and what is wanted."""
-    ports = [port for bdf in wanted.ports if (port := observed.port(bdf))]
-    rows = [
-        {
-            "port": port.netdev,
-            "setting": name,
-            "runs": runs,
-            "wanted": want,
-            "": "" if runs == want else "differs",
-        }
-        for port in ports
+    """Each setting of each port: the current and the desired one."""
+    rows: list[dict[str, str]] = [
+        {"port": port.netdev, "setting": name, "runs": runs, "wanted": want}
+        | {"": "" if runs == want else "differs"}
+        for port in observed.among(wanted.ports)
         for name, runs, want in _settings(wanted, port)
     ]
     return Table(rows, "No port is selected.")
@@ -65,9 +58,8 @@ def _settings(wanted: Desired, port: QosPort) -> Iterator[tuple[str, str, str]]:
         off = "off" if not (port.pause.rx or port.pause.tx) else "on"
         yield "global pause", off, "off" if scheme.pfc else off
     if port.rdma:
-        name = f"RDMA ToS ({port.rdma.device})"
-        want = RAW if port.no_defaults == RAW else _defaults(_wanted_defaults(wanted))
-        yield name, port.no_defaults or _defaults(port.defaults), want
+        runs = port.no_defaults or (port.defaults.words if port.defaults else "never set")
+        yield f"RDMA ToS ({port.rdma.device})", runs, RAW if runs == RAW else wanted.defaults.words
     for path, value in steps.cc_params(wanted, port):
         yield path.rpartition("/")[2], str(port.cc_params[path]), str(value)
     if port.drop_in:
@@ -76,26 +68,14 @@ def _settings(wanted: Desired, port: QosPort) -> Iterator[tuple[str, str, str]]:
 
 def _trust(wanted: Desired, port: QosPort) -> Iterator[tuple[str, str, str]]:
     scheme = wanted.qos
-    yield "trust", steps.trust(port), scheme.trust
+    yield "trust", port.trust, scheme.trust
     if scheme.trust == "dscp":
         for name, mark in (("RoCE", scheme.roce), ("CNP", scheme.cnp)):
-            yield f"{name} DSCP {mark.dscp}", _priority(port, mark.dscp), f"priority {mark.priority}"
-        yield "DSCP map", _map(port), _map_words(wanted)
-
-
-def _priority(port: QosPort, dscp: int) -> str:
-    apps = port.dcb.apps if port.dcb else ()
-    mapped = {app.protocol: app.priority for app in apps if app.selector == dcb.DSCP}
-    return f"priority {mapped[dscp]}" if dscp in mapped else "not mapped"
-
-
-def _map(port: QosPort) -> str:
-    apps = port.dcb.apps if port.dcb else ()
-    return _words({app.protocol: app.priority for app in apps if app.selector == dcb.DSCP})
-
-
-def _map_words(wanted: Desired) -> str:
-    return _words({dscp: wanted.priority(dscp) for dscp in range(dcb.DSCPS)})
+            now = port.dscp_map.get(mark.dscp)
+            runs = "not mapped" if now is None else f"priority {now}"
+            yield f"{name} DSCP {mark.dscp}", runs, f"priority {mark.priority}"
+        wanted_map = {dscp: wanted.priority(dscp) for dscp in range(dcb.DSCPS)}
+        yield "DSCP map", _words(port.dscp_map), _words(wanted_map)
 
 
 def _words(mapped: dict[int, int]) -> str:
@@ -110,38 +90,25 @@ def _words(mapped: dict[int, int]) -> str:
     return " ".join(words) or "none"
 
 
-def _wanted_defaults(wanted: Desired) -> Defaults:
-    return Defaults(MODES[wanted.mode], wanted.tos)
-
-
-def _defaults(defaults: Defaults | None) -> str:
-    return f"{defaults.tos}, {defaults.mode}" if defaults else "never set"
-
-
 def counters(system: System, wanted: Desired, look: Callable[[], Observed], seconds: int) -> Table:
-    """Pause frames of lossless priorities, signs of congestion; rates, too, unless ``seconds`` is 0."""
-    first = _read(system, wanted, look())
-    if not seconds:
-        rows = [{"port": port, "counter": name, "value": str(value)} for (port, name), value in first.items()]
-        return Table(rows, "No port is selected.")
-    begin = system.now()
-    system.sleep(seconds)
-    second, elapsed = _read(system, wanted, look()), system.now() - begin
-    rows = [
-        {
-            "port": port,
-            "counter": name,
-            "value": str(value),
-            "per second": f"{(value - first.get((port, name), value)) / elapsed:.1f}",
-        }
-        for (port, name), value in second.items()
-    ]
+    """Pause frames of lossless priorities and signs of congestion; with ``seconds`` also their rates."""
+    begin, first = system.now(), _read(system, wanted, look())
+    if seconds:
+        system.sleep(seconds)
+        last, elapsed = _read(system, wanted, look()), system.now() - begin
+    else:
+        last, elapsed = first, 0.0
+    rows: list[dict[str, str]] = []
+    for (port, name), value in last.items():
+        rows.append({"port": port, "counter": name, "value": str(value)})
+        if seconds:
+            rows[-1]["per second"] = f"{(value - first.get((port, name), value)) / elapsed:.1f}"
     return Table(rows, "No port is selected.")
 
 
 def _read(system: System, wanted: Desired, observed: Observed) -> Reading:
     found: Reading = {}
-    for port in (port for bdf in wanted.ports if (port := observed.port(bdf))):
+    for port in observed.among(wanted.ports):
         pfc = port.dcb.pfc if port.dcb else None
         if pfc is not None:
             # mlx5 answers dcbnl with what ethtool read last; other drivers have these names in dcbnl alone.

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the boot units run from the boot copy: the plan that a hook would run, without Juju.
 
-boot    after the network and sriov-switchdev's units: waits for the ports and their bonds first.
-again   after a netdev or an RDMA device was added anew, which then has forgotten everything.
+boot    runs after the network and sriov-switchdev's units, and first waits for the ports and their bonds.
+again   runs after a netdev or an RDMA device was added again, which has lost its settings.
 """
 
 import sys
 from collections.abc import Sequence
 
-import desired
+import bootfile
 import record
 from converge import Severity
 from converge.execute import execute
@@ -16,8 +16,10 @@ from desired import Desired
 from hostnic.machine import Machine
 from hostnic.ops import until
 from hostnic.system import HostStep, System
-from observe import Observed, observe
-from plan import running
+from observe import observe
+from observed import Observed
+from plan import plan
+from preflight import preflight
 
 DEADLINE = 90.0
 """Seconds for the ports to appear and for their bonds to carry traffic."""
@@ -39,13 +41,18 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def converge(system: System, deadline: float) -> tuple[str, ...]:
-    """Bring the ports to the state that the last hook left on disk; what went wrong, one sentence each."""
+    """Bring the ports to the state that the last hook left on disk.
+
+    Returns:
+        What went wrong, one sentence each.
+
+    """
     try:
-        wanted = desired.from_json(system.files.read(desired.PATH))
+        wanted = bootfile.from_json(system.files.read(bootfile.PATH))
     except FileNotFoundError:
         return ()
     except (OSError, ValueError) as error:
-        return (f"{desired.PATH}: {error}; the next hook of the charm writes it anew",)
+        return (f"{bootfile.PATH}: {error}; the next hook of the charm rewrites it",)
     record.begin(system)
     try:
         troubles = _converge(system, wanted, deadline)
@@ -56,9 +63,10 @@ def converge(system: System, deadline: float) -> tuple[str, ...]:
 
 
 def _converge(system: System, wanted: Desired, deadline: float) -> tuple[str, ...]:
-    # With a port still missing or out of its bond the others are served, and the rest is the next hook's.
+    # If a port is still missing or out of its bond, the others are set now, and the next hook does the rest.
     until(system, lambda: _formed(wanted, _look(system, wanted)), deadline)
-    found = running(wanted, _look(system, wanted))
+    observed = _look(system, wanted)
+    found = plan(wanted, observed, preflight(wanted, observed))
     outcome = execute(found, system, _announce) if found.steps else None
     failed = outcome.finding if outcome else None
     blocking = [finding for finding in found.findings if finding.severity is Severity.BLOCKED]
@@ -67,7 +75,7 @@ def _converge(system: System, wanted: Desired, deadline: float) -> tuple[str, ..
 
 
 def _look(system: System, wanted: Desired) -> Observed:
-    return observe(system, (name for name, _ in wanted.knobs), wanted.qos.roce.priority)
+    return observe(system, (name for name, _ in wanted.cc_params), wanted.qos.roce.priority)
 
 
 def _formed(wanted: Desired, observed: Observed) -> bool:

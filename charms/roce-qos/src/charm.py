@@ -1,31 +1,32 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Juju's events, actions and status for the four verbs; nothing else."""
+"""Juju's events, options and actions, mapped to the four steps."""
 
 from collections.abc import Sequence
 
+import files
 import firmware_requests
 import ops
 from actions import counters, qos
 from charmkit.fabric import HOST, POLICY
 from charmkit.host import HostReconciler
-from charmkit.output import RETRIED, Output
+from charmkit.output import Output
 from charmkit.reconcile import Removed, answer, load_config, load_params
 from config import Options, Reading
 from converge import Finding, Severity, unfinished
 from converge.execute import execute
+from converge.finding import RETRIED
 from fabric import RELATION
 from hostnic import handover
 from hostnic.handover import Handover
 from hostnic.machine import Machine
 from hostnic.system import System
 from observe import observe
-from plan import removal
 from selection import resolve
 from survey import NAME, Survey, look, survey
 
 REBOOT_OWNER = "sriov-switchdev"
-"""Named in the hand-over while no other charm of the machine names one: this charm never needs a reboot."""
+"""In the hand-over, the reboot owner if no other charm names one. This charm itself needs no reboot."""
 
 
 class RoceQosCharm(ops.CharmBase):
@@ -61,7 +62,7 @@ class RoceQosCharm(ops.CharmBase):
         return relation if relation and relation.app else None
 
     def _tell(self, survey: Survey, findings: Sequence[Finding]) -> Sequence[Finding]:
-        """Tell the fabric of this host, and nic-firmware what the firmware shall keep."""
+        """Publish this host to the fabric, and the requested parameters to nic-firmware."""
         relation = self._fabric()
         if relation and survey.fabric.host:
             relation.data[self.unit][HOST] = survey.fabric.host.to_json()
@@ -82,7 +83,7 @@ class RoceQosCharm(ops.CharmBase):
 
     def _remove(self) -> Removed:
         """Take away what the charm installed; the ports stay as they are."""
-        outcome = execute(removal(observe(self.system)), self.system)
+        outcome = execute(files.removal(observe(self.system), files.look(self.system)), self.system)
         problems = [outcome.finding.sentence()] if outcome.finding else []
         return Removed("removed; lossless RoCE ends with the next boot of this host", problems)
 
@@ -96,7 +97,8 @@ class RoceQosCharm(ops.CharmBase):
     def _on_show_counters(self, event: ops.ActionEvent) -> None:
         def show() -> dict[str, str]:
             reading, options = load_params(event, Reading), load_config(self, Options)
-            wanted, _ = resolve(options, look(self.system, options))
+            last = files.last_desired(files.look(self.system))
+            wanted, _ = resolve(options, look(self.system, options), last)
             table = counters(self.system, wanted, lambda: look(self.system, options), reading.seconds)
             return {"counters": table.shown(reading.format)}
 

@@ -4,17 +4,18 @@
 import re
 from dataclasses import dataclass
 
-from charmkit.fabric_qos import STRICT, Marking, Qos, Share
+from charmkit.fabric_qos import QOS
 from charmkit.options import check, option
 from charmkit.output import Output
+from charmkit.qos import STRICT, Marking, Qos, Share
 from converge.shape import InvalidValue
 from hostnic.devices import selector
 
 KEEP, INHERIT, NONE = "keep", "inherit", "none"
 
-_DCQCN = re.compile(r"(?P<name>(?:rp|np)_[a-z0-9_]+)=(?P<value>[0-9]{1,10})")
-_SHARE = re.compile(rf"(?P<tc>[0-7]):(?P<share>[0-9]{{1,3}}|{STRICT})")
-_VLAN = re.compile(r"(?P<vlan>[0-9]{1,4}):(?P<pcp>[0-7])")
+_DCQCN = re.compile(r"((?:rp|np)_[a-z0-9_]+)=([0-9]{1,10})")
+_SHARE = re.compile(rf"([0-7]):([0-9]{{1,3}}|{STRICT})")
+_VLAN = re.compile(r"(?=[0-9]{1,4}:)0*([1-9][0-9]*):([0-7])")
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ class Options:
 
     @property
     def qos(self) -> Qos:
-        """The options that the fabric has, too."""
+        """The options that the fabric also has."""
         return Qos(
             trust=self.trust_state,
             pfc=self.pfc,
@@ -84,51 +85,29 @@ class Options:
     @property
     def vlans(self) -> tuple[tuple[int, int], ...]:
         """VLAN id and the PCP that its packets get, by VLAN."""
-        found: dict[int, int] = {}
-        for word in self.vlan_egress_map.split():
-            match = _VLAN.fullmatch(word)
-            vlan = int(match["vlan"]) if match else 0
-            if match is None or not 1 <= vlan <= 4094 or vlan in found:
-                raise InvalidValue(
-                    "vlan-egress-map",
-                    self.vlan_egress_map,
-                    "VLAN:PCP pairs separated by spaces, such as 2:5, each VLAN once",
-                )
-            found[vlan] = int(match["pcp"])
-        return tuple(sorted(found.items()))
+        allowed = "VLAN:PCP pairs separated by spaces, such as 2:5, each VLAN once"
+        pairs = _pairs("vlan-egress-map", self.vlan_egress_map, _VLAN, allowed)
+        if any(int(vlan) > 4094 for vlan in pairs):
+            raise InvalidValue("vlan-egress-map", self.vlan_egress_map, allowed)
+        return tuple(sorted((int(vlan), int(pcp)) for vlan, pcp in pairs.items()))
 
     @property
     def cc_params(self) -> tuple[tuple[str, int], ...]:
         """Congestion control parameters, by the name that mlx5's debugfs has."""
-        found: dict[str, int] = {}
-        for word in self.dcqcn.split():
-            match = _DCQCN.fullmatch(word)
-            if match is None or match["name"] in found or int(match["value"]) > 0xFFFFFFFF:
-                raise InvalidValue(
-                    "dcqcn",
-                    self.dcqcn,
-                    "name=number pairs such as rp_ai_rate=5 np_cnp_prio=6, each once",
-                )
-            found[match["name"]] = int(match["value"])
-        return tuple(sorted(found.items()))
+        allowed = "name=number pairs such as rp_ai_rate=5 np_cnp_prio=6, each once"
+        pairs = _pairs("dcqcn", self.dcqcn, _DCQCN, allowed)
+        if any(int(value) > 0xFFFFFFFF for value in pairs.values()):
+            raise InvalidValue("dcqcn", self.dcqcn, allowed)
+        return tuple(sorted((name, int(value)) for name, value in pairs.items()))
 
     def _shares(self) -> dict[int, Share]:
-        shares: dict[int, Share] = {}
-        for word in self.ets.split():
-            match = _SHARE.fullmatch(word)
-            if match is None or int(match["tc"]) in shares:
-                raise InvalidValue(
-                    "ets",
-                    self.ets,
-                    "class:percent or class:strict pairs such as 0:50 6:strict, each once",
-                )
-            share = match["share"]
-            shares[int(match["tc"])] = STRICT if share == STRICT else int(share)
-        return shares
+        allowed = "class:percent or class:strict pairs such as 0:50 6:strict, each once"
+        pairs = _pairs("ets", self.ets, _SHARE, allowed)
+        return {int(tc): STRICT if share == STRICT else int(share) for tc, share in pairs.items()}
 
     def _check_ets(self) -> None:
         try:
-            _ = self.qos
+            QOS.check(self.qos)
         except InvalidValue as error:
             raise InvalidValue("ets", self.ets, error.allowed) from None
 
@@ -145,3 +124,14 @@ class Reading(Output):
     """The parameters of ``show-counters``."""
 
     seconds: int = option(0, minimum=0, maximum=300)
+
+
+def _pairs(option: str, text: str, pattern: re.Pattern[str], allowed: str) -> dict[str, str]:
+    """The pairs in an option's words, each of which matches ``pattern``; no key occurs twice."""
+    found: dict[str, str] = {}
+    for word in text.split():
+        match = pattern.fullmatch(word)
+        if match is None or match[1] in found:
+            raise InvalidValue(option, text, allowed)
+        found[match[1]] = match[2]
+    return found

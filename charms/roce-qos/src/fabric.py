@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""This host's side of relation fabric: what the fabric is told of it, and in what the two differ."""
+"""This host's side of relation fabric: what it publishes, and where it differs from the fabric's policy."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -7,25 +7,25 @@ from typing import NamedTuple
 
 from charmkit.agreement import differences
 from charmkit.fabric import Host, Neighbour, Policy, Port, Vlan
-from charmkit.fabric_qos import STRICT, Marking, Qos, Share
+from charmkit.fabric_qos import QOS
+from charmkit.qos import STRICT, Marking, Qos, Share
 from converge import Finding, Severity
 from converge.shape import InvalidValue
 from desired import Desired
 from hostnic.netlink import dcb
 from hostnic.network import lldp, routes
 from hostnic.system import System
-from observe import Observed, QosPort
-from steps import trust
+from observed import Observed, QosPort
 
 RELATION = "fabric"
 
 
 class Comparison(NamedTuple):
-    """This host beside the fabric.
+    """This host compared with the fabric.
 
     Attributes:
-        host: what the fabric is told; None where that cannot be read.
-        findings: in what the two differ.
+        host: what this host publishes; None where that cannot be read.
+        findings: where the two differ.
 
     """
 
@@ -34,7 +34,7 @@ class Comparison(NamedTuple):
 
 
 def compare(system: System, wanted: Desired, observed: Observed, policy: str) -> Comparison:
-    """This host, and in what it does not follow ``policy``, the text of the fabric's databag or nothing."""
+    """This host, and where it differs from ``policy``, the text of the fabric's databag or nothing."""
     here = None
     try:
         name = system.files.read("/proc/sys/kernel/hostname").strip()
@@ -46,17 +46,17 @@ def compare(system: System, wanted: Desired, observed: Observed, policy: str) ->
 
 
 def disagreements(policy: Policy | None, host: Host) -> tuple[Finding, ...]:
-    """In what this host and the fabric differ; the fabric's charm names the same."""
-    remedy = "change the option here or the intent of cumulus-fabric, so that both say the same"
+    """Where this host and the fabric differ; cumulus-fabric reports the same."""
+    remedy = "change the option here or the intent of cumulus-fabric, so that both agree"
     found = differences(policy, host) if policy else ()
     return tuple(Finding(Severity.WARNING, item.subject, item.what, remedy) for item in found)
 
 
 def host(system: System, hostname: str, wanted: Desired, observed: Observed) -> Host:
-    """This host as the relation ``fabric`` has it; spawns a process on systemd 257 and later."""
+    """This host as it is published in the relation; starts a process on systemd 257 and later."""
     links = [link for link in system.links.all() if link.pci in wanted.ports]
     neighbours = lldp.neighbours(system, links)
-    ports = (port for bdf in wanted.ports if (port := observed.port(bdf)) and port.mac)
+    ports = (port for port in observed.among(wanted.ports) if port.mac)
     return Host(
         hostname=hostname,
         ports=tuple(_port(port, wanted, observed, neighbours.get(port.netdev)) for port in ports),
@@ -65,7 +65,7 @@ def host(system: System, hostname: str, wanted: Desired, observed: Observed) -> 
 
 
 def qos(port: QosPort, wanted: Desired) -> Qos | None:
-    """How the port treats traffic now; None where that has no words in the fabric's scheme."""
+    """How the port treats traffic now; None if the fabric's scheme cannot express it."""
     found = port.dcb
     if found is None or found.ets is None or found.pfc is None:
         return None
@@ -78,17 +78,17 @@ def qos(port: QosPort, wanted: Desired) -> Qos | None:
         return None
     marks = (replace(mark, priority=_priority(port, mark)) for mark in (wanted.qos.roce, wanted.qos.cnp))
     roce, cnp = marks
+    scheme = Qos(port.trust, found.pfc.priorities, roce, cnp, shares)
     try:
-        return Qos(trust(port), found.pfc.priorities, roce, cnp, shares)
+        QOS.check(scheme)
     except InvalidValue:
         return None
+    return scheme
 
 
 def _priority(port: QosPort, mark: Marking) -> int:
-    """Where packets with this DSCP are now; without a map the tag decides, whatever the mark."""
-    apps = port.dcb.apps if port.dcb else ()
-    mapped = {app.protocol: app.priority for app in apps if app.selector == dcb.DSCP}
-    return mapped.get(mark.dscp, mark.dscp >> 3) if mapped else mark.priority
+    """The priority of this DSCP now; without a map the mark's own, since then the VLAN tag decides."""
+    return port.dscp_map.get(mark.dscp, mark.dscp >> 3) if port.dscp_map else mark.priority
 
 
 def _port(port: QosPort, wanted: Desired, observed: Observed, neighbour: lldp.Neighbour | None) -> Port:

@@ -1,23 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the NIC's firmware shall keep: for charm nic-firmware, the only writer of it. Pure.
+"""The firmware parameters that this charm requests from nic-firmware, which alone writes them. Pure.
 
-Names are mstconfig's, numbered by the ports of a NIC. With the default options all of them are what the
-firmware has from the factory, so that nothing changes.
+Names are mstconfig's, numbered by the ports of a NIC. With the default options all of them are the
+firmware's own defaults, so that nothing changes.
 """
 
 from collections.abc import Mapping
 
 from desired import Desired
 from hostnic.handover import Parameter
-from observe import Observed, QosPort
+from observed import Observed, QosPort
 
 ALL_PRIORITIES = 255
-"""ROCE_CC_PRIO_MASK: congestion control on every priority, as from the factory."""
+"""ROCE_CC_PRIO_MASK: congestion control on every priority, the firmware's default."""
 
 
 def parameters(wanted: Desired, observed: Observed) -> Mapping[str, Mapping[str, Parameter]]:
     """By BDF and name; only ConnectX and BlueField have such parameters."""
-    ports = (port for bdf in wanted.ports if (port := observed.port(bdf)))
+    ports = observed.among(wanted.ports)
     return {port.bdf: _of_port(wanted, port) for port in ports if port.driver.name == "mlx5_core"}
 
 

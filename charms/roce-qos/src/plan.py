@@ -1,40 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
 """From desired and observed state to what runs now and what is held. Pure.
 
-Shares and maps come first, the lossless priorities last: their change takes a link down for a moment, so that
-they roll over the members of a bond. Each member carries traffic again before the next one's turn, and a step
-that fails stops the rest.
+Shares and maps come first. Then follow the lossless priorities: a change of them takes a link down for a
+moment, so it is made on one member of a bond at a time. Each member must carry traffic again before the next
+one is changed, and a step that fails stops the rest.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 
-import desired
-import files
-import record
 import steps as port_steps
-from changes import ENCAP_TOS, SetEncapTos
-from converge import Disruption, Finding, Held, Plan, Step
+from converge import Disruption, Finding, Held, Plan
 from desired import Desired
-from hostnic.boot import installed
-from hostnic.network.vlan import SetEgressMap
+from hostnic.ops.marking import ENCAP_TOS, SetEgressMap, SetEncapTos
 from hostnic.system import HostStep, System
-from observe import Observed, QosPort
-from preflight import preflight
+from observed import Observed, QosPort
 
 
-def plan(wanted: Desired, observed: Observed, findings: Sequence[Finding] = ()) -> Plan[System]:
-    """The steps that bring this host to ``wanted``, those that are held, and what stands in the way."""
-    now = running(wanted, observed, findings)
-    return now if now.blocked else replace(now, steps=(*install_steps(wanted, observed), *now.steps))
+def plan(wanted: Desired, observed: Observed, findings: Sequence[Finding]) -> Plan[System]:
+    """The steps that bring the running host to ``wanted``, and those that are held.
 
+    Hooks and boot units run this plan. A hook adds what must be on disk (:func:`files.install_steps`).
 
-def running(wanted: Desired, observed: Observed, findings: Sequence[Finding] = ()) -> Plan[System]:
-    """The part of the plan that the boot units run, too: what is not on disk and ends with the boot."""
-    everything = (*observed.findings, *findings, *preflight(wanted, observed))
+    Args:
+        wanted: the desired state.
+        observed: the host.
+        findings: what prevents convergence (:func:`preflight.preflight`), and what else the operator has to
+            know.
+
+    """
+    everything = (*observed.findings, *findings)
     if (nothing := Plan[System](findings=everything)).blocked:
         return nothing
-    ports = tuple(port for bdf in wanted.ports if (port := observed.port(bdf)))
+    ports = observed.among(wanted.ports)
     run = port_steps.settle_owner(observed, ports)
     run += [step for port in ports for step in port_steps.classes(wanted, port)]
     run += [step for port in ports for step in port_steps.lldp(wanted, port)]
@@ -42,39 +39,20 @@ def running(wanted: Desired, observed: Observed, findings: Sequence[Finding] = (
     run += rolling
     run += _vlans(wanted, observed, ports)
     run += _encap_tos(wanted, observed)
-    # Last, since what instances send hangs on nothing here.
+    # Last: what instances send does not depend on it.
     run += _connections(wanted, ports)
     return Plan(tuple(run), tuple(held), everything)
-
-
-def install_steps(wanted: Desired, observed: Observed) -> list[HostStep]:
-    """What must be on disk for the next boot: it costs nobody anything."""
-    return installed.steps(
-        observed.installed, files.COPY, files.wanted_files(wanted), files.ENABLED, desired.PATH
-    )
-
-
-def removal(observed: Observed) -> Plan[System]:
-    """The steps that take away what the charm installed; the ports stay as they are until the next boot."""
-    from hostnic.ops.files import RemoveFile
-
-    directories = (files.COPY.directory, record.DIRECTORY)
-    gone = installed.removal(observed.installed, files.ENABLED, files.PATHS, directories)
-    why = "the charm is removed"
-    for path in (port.drop_in for port in observed.ports if port.lldp and port.drop_in):
-        gone.append(Step(path, f"remove {path}", why, Disruption.NONE, RemoveFile(path)))
-    return Plan(tuple(gone))
 
 
 def _roll(
     wanted: Desired, observed: Observed, ports: Sequence[QosPort]
 ) -> tuple[list[HostStep], list[Held[System]]]:
-    """The lossless priorities, port after port; held where the port is all that its bond has."""
+    """The lossless priorities, port after port; held where no other port of the bond carries traffic."""
     run: list[HostStep] = []
     held: list[Held[System]] = []
     for port in ports:
         steps = port_steps.pfc(wanted, observed, port)
-        others = [other for other in observed.members(port.bond or "") if other != port]
+        others = observed.others(port)
         flaps = any(step.disruption >= Disruption.LINK_FLAP for step in steps)
         if flaps and port.bond and port.distributing and not any(other.distributing for other in others):
             reason = f"no other port of {port.bond} carries traffic, and the change takes the link down"
@@ -110,6 +88,6 @@ def _encap_tos(wanted: Desired, observed: Observed) -> list[HostStep]:
     if wanted.encap_tos is None or observed.encap_tos in (None, wanted.encap_tos):
         return []
     what = f"set {ENCAP_TOS} to {wanted.encap_tos}"
-    why = f"it is {observed.encap_tos or 'unset'}, so that tunnels lose the packets' DSCP"
+    why = f"it is {observed.encap_tos or 'unset'}, so tunnels lose the packets' DSCP"
     op = SetEncapTos(wanted.encap_tos)
     return [HostStep(ENCAP_TOS, what, why, Disruption.NONE, op)]

@@ -1,24 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Why a host cannot be converged: found before anything is written. Pure."""
+"""What prevents convergence, found before anything is written. Pure."""
 
 from converge import Finding, Severity
 from desired import Desired
 from hostnic.netlink import dcb
-from observe import Observed
+from observed import Observed
 
 
 def preflight(wanted: Desired, observed: Observed) -> list[Finding]:
-    """Who else has data centre bridging in hand, where it may not be taken."""
+    """Report lldpad or firmware that controls data centre bridging, where the charm may not take it over."""
     found: list[Finding] = []
     if observed.lldpad and not wanted.takeover:
         what = "runs and would fight over data centre bridging"
         found.append(Finding(Severity.BLOCKED, "lldpad", what, "remove it, or set dcbx-takeover=true"))
-    for bdf in wanted.ports:
-        port = observed.port(bdf)
-        if port is None or port.dcb is None or wanted.takeover or port.driver.may_set(port.dcb):
+    for port in observed.among(wanted.ports):
+        if port.dcb is None or wanted.takeover or port.driver.may_set(port.dcb):
             continue
         mode = dcb.dcbx_words(port.dcb.dcbx or 0)
-        what = f"the firmware decides about data centre bridging (DCBX mode {mode})"
+        what = f"the firmware controls data centre bridging (DCBX mode {mode})"
         remedy = "set dcbx-takeover=true, or switch off DCBX in the NIC's firmware"
         found.append(Finding(Severity.BLOCKED, port.netdev, what, remedy))
     return found

@@ -1,47 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a boot unit is at work now, and what the last one met. Below /run, to end with this boot."""
+"""Whether a boot unit is at work now, and what went wrong in the last one.
+
+The record is below /run, so that it ends with this boot.
+"""
 
 import json
 from collections.abc import Sequence
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 from hostnic.system import System
+from observed import BootRecord
 
 DIRECTORY = "/run/ovn-offload/roce-qos"
 PATH = f"{DIRECTORY}/boot.json"
 SERVED = f"{DIRECTORY}/served"
-"""There as soon as the ports of this boot are looked at: a device that appears later was added anew."""
-
-PATIENCE = 600.0
-"""Seconds after which a unit that did not say its end counts as gone."""
+"""Exists as soon as the ports of this boot have been read: a device that appears later was added again."""
 
 
-class Record(NamedTuple):
-    """What the boot units did.
-
-    Attributes:
-        running: one of them is at work.
-        at: monotonic seconds of the last change.
-        troubles: sentences of what went wrong in the last run.
-
-    """
-
-    running: bool = False
-    at: float = 0.0
-    troubles: tuple[str, ...] = ()
-
-    def busy(self, now: float) -> bool:
-        """A unit is at work, and has been for a credible time."""
-        return self.running and now - self.at < PATIENCE
-
-
-def read(system: System) -> Record:
+def read(system: System) -> BootRecord:
     """The record; an empty one when no unit ran or it cannot be read."""
     try:
         raw = cast("dict[str, Any]", json.loads(system.files.read(PATH)))
-        return Record(bool(raw["running"]), float(raw["at"]), tuple(str(line) for line in raw["troubles"]))
+        troubles = tuple(str(line) for line in raw["troubles"])
+        return BootRecord(bool(raw["running"]), float(raw["at"]), troubles)
     except (OSError, ValueError, TypeError, KeyError, RecursionError):
-        return Record()
+        return BootRecord()
 
 
 def begin(system: System) -> None:

@@ -3,30 +3,39 @@
 
 from collections.abc import Sequence
 
-import desired
 from config import KEEP, Options
 from converge import Finding, Severity
 from desired import Desired
 from hostnic.devices import selector
 from hostnic.devices.port import Port
 from hostnic.devices.selector import Auto
-from observe import Observed, QosPort
+from observed import Observed, QosPort
 
-FORGET = "or name the other ports in option devices to have it forgotten"
+FORGET = "or name only the other ports in option devices"
 
 
-def resolve(options: Options, observed: Observed) -> tuple[Desired, tuple[Finding, ...]]:
-    """Decide which ports are meant, and what they shall do.
+def resolve(
+    options: Options, observed: Observed, last: Desired | None
+) -> tuple[Desired, tuple[Finding, ...]]:
+    """Decide which ports are selected, and how they must treat traffic.
+
+    A port of the last desired state is not forgotten while option ``devices`` stays the same, though it is
+    gone, cannot be read, or has left its bond: boot units and udev rule wait for it, and verify names it.
+
+    Args:
+        options: the charm's.
+        observed: the host.
+        last: the desired state that the last hook left on disk, if it did.
 
     Returns:
-        The desired state, and findings: names that mean nothing here, ports that cannot do it. With a
-        blocking finding the desired state must not be applied.
+        The desired state, and findings: names that match no device on this host, ports without data centre
+        bridging. With a blocking finding the desired state must not be applied.
 
     """
-    before = _before(options, observed)
+    before = last.ports if last and last.devices == options.devices else ()
     chosen, findings = _chosen(options, observed, before)
     kept = [bdf for bdf in before if bdf not in {port.bdf for port in chosen}]
-    findings += [_detached(port) for bdf in kept if (port := observed.port(bdf))]
+    findings += map(_detached, observed.among(kept))
     wanted = Desired(
         ports=tuple(sorted([*(port.bdf for port in chosen), *kept])),
         qos=options.qos,
@@ -34,7 +43,7 @@ def resolve(options: Options, observed: Observed) -> tuple[Desired, tuple[Findin
         tos=options.rdma_tos,
         mode=options.roce_mode,
         vlans=options.vlans,
-        knobs=cc_params(options),
+        cc_params=cc_params(options),
         ecn={"on": True, "off": False}.get(options.ecn),
         takeover=options.dcbx_takeover,
         lldp=options.lldp,
@@ -45,31 +54,18 @@ def resolve(options: Options, observed: Observed) -> tuple[Desired, tuple[Findin
 
 
 def cc_params(options: Options) -> tuple[tuple[str, int], ...]:
-    """The congestion control parameters: the mark of CNPs, and what ``dcqcn`` says, which goes first."""
+    """The congestion control parameters: the mark of CNPs, and those of ``dcqcn``, which take precedence."""
     marks = {"np_cnp_dscp": options.cnp_dscp, "np_cnp_prio": options.cnp_priority}
     return tuple(sorted({**marks, **dict(options.cc_params)}.items()))
 
 
-def _before(options: Options, observed: Observed) -> tuple[str, ...]:
-    """The ports that the last hook left on disk; none where option ``devices`` has changed since.
-
-    A port that is gone, cannot be read, or has left its bond is not forgotten: boot units and udev rule wait
-    for it, and verify names it.
-    """
-    try:
-        last = desired.from_json(observed.installed.files.get(desired.PATH) or "")
-    except ValueError:
-        return ()  # there is none, or it is damaged and written anew
-    return last.ports if last.devices == options.devices else ()
-
-
 def _detached(port: QosPort) -> Finding:
-    """What is odd about a port that is served only since it was before."""
+    """Why a port is no longer selected, but still managed."""
     if port.dcb is None:
         what = f"driver {port.driver.name} has no data centre bridging any more"
         return Finding(Severity.WARNING, port.netdev, what, f"see the kernel log, {FORGET}")
-    what = "has left its bond, and is served all the same"
-    return Finding(Severity.WARNING, port.netdev, what, f"put it back, {FORGET}")
+    what = "has left its bond, but is still managed"
+    return Finding(Severity.WARNING, port.netdev, what, f"put it back into the bond, {FORGET}")
 
 
 def _chosen(

@@ -3,25 +3,25 @@
 
 from collections.abc import Iterator
 
-from changes import StopLldpad
 from converge import Disruption, Op, Step
 from desired import Desired
-from hostnic.devices.dcb_drivers import Driver
-from hostnic.devices.rdma import MODES, Defaults
 from hostnic.netlink import dcb
-from hostnic.network.lldp import SetLldp
-from hostnic.ops.bonding import AwaitMember
 from hostnic.ops.dcb import SetApps, SetEts, SetPause, SetPfc, TakeDcbx
-from hostnic.ops.rdma import SetAttribute, SetRoceDefaults
+from hostnic.ops.lldp import SetLldp, StopLldpad
+from hostnic.ops.marking import SetAttribute, SetRoceDefaults
+from hostnic.ops.members import AwaitMember
 from hostnic.system import HostStep, Pause, System
-from observe import Observed, QosPort, cc_param_path, ecn_attributes
+from observed import Observed, QosPort, cc_param_path, ecn_attributes
 
 SETTLE = 2.0
-"""Seconds until a bond has surely seen a member's link go down: the driver's event, and its own polling."""
+"""Seconds within which a bond notices that a member's link is down, by the driver's event or by polling."""
 
 
 def settle_owner(observed: Observed, ports: tuple[QosPort, ...]) -> list[HostStep]:
-    """Take data centre bridging from lldpad and from the firmware; only for a plan that may."""
+    """Take over data centre bridging from lldpad and from the firmware.
+
+    Without ``dcbx-takeover`` preflight has blocked the plan before.
+    """
     steps: list[HostStep] = []
     if observed.lldpad:
         why = "it would fight over data centre bridging"
@@ -30,13 +30,13 @@ def settle_owner(observed: Observed, ports: tuple[QosPort, ...]) -> list[HostSte
         if port.dcb is not None and not port.driver.may_set(port.dcb):
             mode = dcb.dcbx_words(port.dcb.dcbx or 0)
             op = TakeDcbx(port.netdev, port.driver.dcbx_ask, port.driver.dcbx)
-            what = f"take DCBX of {port.netdev} over from the firmware"
+            what = f"take over DCBX of {port.netdev} from the firmware"
             steps.append(_step(f"{port.bdf}/dcbx", what, f"its mode is {mode}", op))
     return steps
 
 
 def classes(wanted: Desired, port: QosPort) -> list[HostStep]:
-    """Shares, the map of DSCPs, pause frames: what disturbs nobody."""
+    """Shares, the map of DSCPs, pause frames: changes without disruption."""
     steps: list[HostStep] = []
     found, netdev = port.dcb, port.netdev
     if found is None:
@@ -49,7 +49,7 @@ def classes(wanted: Desired, port: QosPort) -> list[HostStep]:
     missing = set(apps.apps) ^ apps.ours(found.apps)
     if missing:
         what = f"map {packets(port.driver)} of {netdev} to priorities"
-        why = f"trust is {trust(port)}, {len(missing)} entries differ"
+        why = f"trust is {port.trust}, {len(missing)} entries differ"
         steps.append(_step(f"{port.bdf}/apps", what, why, apps))
     if wanted.qos.pfc and port.pause not in (None, Pause(rx=False, tx=False)):
         what = f"turn global pause frames of {netdev} off"
@@ -64,17 +64,17 @@ def lldp(wanted: Desired, port: QosPort) -> list[HostStep]:
         return []
     what = f"have networkd send and receive LLDP on {port.netdev}"
     if not wanted.lldp:
-        what = f"have networkd leave LLDP on {port.netdev}"
+        what = f"stop networkd from using LLDP on {port.netdev}"
     why = "the fabric's wiring is checked with it" if wanted.lldp else "option lldp is off"
     return [_step(port.drop_in, what, why, SetLldp(port.drop_in, wanted.lldp))]
 
 
 def pfc(wanted: Desired, observed: Observed, port: QosPort) -> list[HostStep]:
-    """The lossless priorities; with a change of them the port's return to its bond is waited for."""
+    """The lossless priorities; after a change of them the port must carry traffic in its bond again."""
     now = port.dcb.pfc if port.dcb else None
     if port.dcb is None or (now and now.priorities == wanted.qos.pfc and wanted.cable in (0, now.delay)):
         return []
-    others = tuple(other.netdev for other in observed.members(port.bond or "") if other != port)
+    others = tuple(other.netdev for other in observed.others(port))
     op = SetPfc(port.netdev, wanted.qos.pfc, wanted.cable, port.bond, others)
     if now and now.priorities == wanted.qos.pfc:
         what, why = f"set the cable length of {port.netdev} to {wanted.cable} m", f"it is {now.delay} m"
@@ -91,12 +91,12 @@ def pfc(wanted: Desired, observed: Observed, port: QosPort) -> list[HostStep]:
 
 
 def connections(wanted: Desired, port: QosPort) -> list[HostStep]:
-    """Defaults of RDMA connections, and congestion control as far as it can be set at run time."""
+    """Defaults of RDMA connections, and what congestion control can be set at run time."""
     steps: list[HostStep] = []
-    defaults = Defaults(MODES[wanted.mode], wanted.tos)
+    defaults = wanted.defaults
     if port.rdma and not port.no_defaults and port.defaults != defaults:
         what = f"set {defaults.mode} and ToS {defaults.tos} for new connections of {port.rdma.device}"
-        why = f"ToS is {port.defaults.tos}, {port.defaults.mode}" if port.defaults else "they were never set"
+        why = f"ToS is {port.defaults.words}" if port.defaults else "they were never set"
         key = f"{port.rdma.device}/{port.rdma.number}/defaults"
         steps.append(_step(key, what, why, SetRoceDefaults(port.rdma, defaults)))
     for path, value in cc_params(wanted, port):
@@ -108,7 +108,7 @@ def connections(wanted: Desired, port: QosPort) -> list[HostStep]:
 
 def cc_params(wanted: Desired, port: QosPort) -> Iterator[tuple[str, int]]:
     """Path and value of each congestion control attribute that this port has."""
-    for name, value in wanted.knobs:
+    for name, value in wanted.cc_params:
         if (path := cc_param_path(port.bdf, name)) in port.cc_params:
             yield path, value
     if wanted.ecn is not None:
@@ -118,19 +118,13 @@ def cc_params(wanted: Desired, port: QosPort) -> Iterator[tuple[str, int]]:
 
 
 def apps_op(wanted: Desired, port: QosPort) -> SetApps:
-    """The change that makes the port's APP entries right."""
+    """The change that brings the port's APP entries to the desired state."""
     whole = (dcb.DSCP,) if port.driver.dscp else ()
     return SetApps(port.netdev, whole, wanted.apps(port.driver))
 
 
-def trust(port: QosPort) -> str:
-    """Which marking decides the priority now: the first DSCP entry turns it."""
-    apps = port.dcb.apps if port.dcb else ()
-    return "dscp" if any(app.selector == dcb.DSCP for app in apps) else "pcp"
-
-
-def packets(driver: Driver) -> str:
-    """What a driver maps, in words."""
+def packets(driver: dcb.Driver) -> str:
+    """What the driver maps to priorities, in words."""
     words = ["DSCPs"] * driver.dscp + ["RoCE's ethertype and UDP port"] * driver.ports
     return " and ".join(words)
 
@@ -138,7 +132,7 @@ def packets(driver: Driver) -> str:
 def ets_words(ets: dcb.Ets | None) -> str:
     """``0:50% 3:50% 6:strict``: classes that have a priority, and their shares."""
     if ets is None:
-        return "not told"
+        return "unknown"
     if set(ets.tsa) == {dcb.VENDOR}:
         return "the vendor's own"
     used = sorted(set(ets.prio_tc) & set(range(dcb.CLASSES)))

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One look at the host: what is wanted, what is there, and the plan between them. Writes nothing."""
+"""Observe and plan in one call, as hooks and actions do it. Writes nothing."""
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import fabric
+import files
 from config import Options
 from converge import Finding, Plan
 from desired import Desired
@@ -12,8 +14,10 @@ from hostnic import handover
 from hostnic.handover import Handover
 from hostnic.system import System
 from ineffective_options import ineffective_options
-from observe import Observed, observe
+from observe import observe
+from observed import Observed
 from plan import plan
+from preflight import preflight
 from selection import cc_params, resolve
 from verify import verify, waiting_for_boot
 
@@ -21,15 +25,15 @@ NAME = "roce-qos"
 
 
 class Survey(NamedTuple):
-    """What one look at the host gives.
+    """Desired and observed state, and the plan between them.
 
     Attributes:
         wanted: what the options and the host's ports lead to.
         observed: the host.
-        plan: the way from one to the other.
+        plan: the steps from one to the other.
         others: what the machine's other charms hand over.
-        fabric: this host as the fabric is told of it, and in what the two differ.
-        accepted: always: a port that the options do not find is a finding of its own.
+        fabric: what this host publishes to the fabric, and where the two differ.
+        accepted: always true: a name that matches no port is a finding of its own.
 
     """
 
@@ -47,12 +51,12 @@ class Survey(NamedTuple):
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """What differs, worst things included."""
+        """What differs from the declared state, on this host and from the fabric."""
         return (*verify(self.wanted, self.observed, self.plan), *self.fabric.findings)
 
 
 def look(system: System, options: Options) -> Observed:
-    """Read the host, as far as the options need it."""
+    """Read the parts of the host that the options are about."""
     names = (name for name, _ in cc_params(options))
     ask_ovs = options.ovn_encap_tos != "keep"
     return observe(system, names, options.roce_priority, ask_ovs=ask_ovs)
@@ -64,16 +68,18 @@ def survey(system: System, options: Options, policy: str | None = None) -> Surve
     Args:
         system: the host.
         options: the charm's.
-        policy: what the fabric says, as its databag has it; empty when it says nothing yet, None where there
-            is no relation to it.
+        policy: the text of the fabric's databag; empty while it has none, None without a relation.
 
     """
-    observed = look(system, options)
-    wanted, findings = resolve(options, observed)
+    observed, installed = look(system, options), files.look(system)
+    wanted, findings = resolve(options, observed, files.last_desired(installed))
     others, _ = handover.read_others(system, NAME)
     told = Comparison() if policy is None else fabric.compare(system, wanted, observed, policy)
     if busy := waiting_for_boot(observed):
         return Survey(wanted, observed, Plan(findings=(busy,)), others, told)
     present = any(other.charm == "nic-firmware" for other in others)
     ineffective = ineffective_options(options, wanted, observed, nic_firmware_present=present)
-    return Survey(wanted, observed, plan(wanted, observed, (*findings, *ineffective)), others, told)
+    found = plan(wanted, observed, (*findings, *ineffective, *preflight(wanted, observed)))
+    if not found.blocked:
+        found = replace(found, steps=(*files.install_steps(wanted, installed), *found.steps))
+    return Survey(wanted, observed, found, others, told)

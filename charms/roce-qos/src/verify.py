@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What still differs from the declared state, in the operator's words. Pure."""
+"""What still differs from the declared state, as findings for the operator. Pure."""
 
 from collections.abc import Iterator
 
@@ -7,13 +7,13 @@ from charmkit.output import NEXT_HOOK
 from converge import Finding, Plan, Severity
 from desired import Desired
 from hostnic.system import System
-from observe import Observed
+from observed import Observed
 
 GONE = "see the kernel log; if the NIC was taken out, name what is left in option devices, such as bond0"
 
 
 def verify(wanted: Desired, observed: Observed, plan: Plan[System]) -> tuple[Finding, ...]:
-    """What the plan would still do, what it holds and what stands in its way; what the boot unit met."""
+    """What the plan would still do, what it holds, what blocks it, and what went wrong in the boot units."""
     if unfinished := waiting_for_boot(observed):
         return (unfinished,)
     left = [*_left(wanted, observed, plan)]
@@ -22,7 +22,7 @@ def verify(wanted: Desired, observed: Observed, plan: Plan[System]) -> tuple[Fin
 
 
 def waiting_for_boot(observed: Observed) -> Finding | None:
-    """A boot unit is at work: nobody else touches the ports meanwhile."""
+    """A finding while a boot unit is at work: hooks do not change the ports meanwhile."""
     if not observed.boot.busy(observed.now):
         return None
     what = "a boot unit is at work"
@@ -34,7 +34,7 @@ def _left(wanted: Desired, observed: Observed, plan: Plan[System]) -> Iterator[F
         if observed.port(bdf) is None and bdf not in observed.unreadable:
             yield Finding(Severity.BLOCKED, bdf, "the port is gone", GONE)
     for step in plan.steps:
-        # The wait behind a change is no difference of its own.
+        # The wait after a change is not a difference.
         if not step.key.endswith("/member"):
             yield Finding(Severity.WAITING, step.key, f"to do: {step.what}; {step.why}", NEXT_HOOK)
     for item in plan.held:

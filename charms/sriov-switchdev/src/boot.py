@@ -27,7 +27,7 @@ from hostnic.devices import discover
 from hostnic.devices.model import Host, Pf, users_in_words
 from hostnic.machine import Machine
 from hostnic.ops import until
-from hostnic.ops.bonding import is_distributing
+from hostnic.ops.members import is_distributing
 from hostnic.system import MODE_CHANGE_TIME, HostStep, System
 from observed import Trouble
 from steps import Work
@@ -214,7 +214,7 @@ def _bind_nic(system: System, wanted: Desired, work: Sequence[Work]) -> list[Tro
     if not pairs or all(vf.driver for _, pf in pairs for vf in pf.vfs):
         return []
     troubles: list[Trouble] = []
-    if any(port.lag for port, _ in pairs):
+    if nic.awaits_lag(pairs, wanted.lag_required):
         troubles += _await_lag(system, pairs)
     if troubles and wanted.lag_required:
         return troubles

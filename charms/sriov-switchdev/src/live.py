@@ -21,9 +21,10 @@ from desired import Desired
 from hostnic.devices import discover
 from hostnic.devices.model import Host, Pf
 from hostnic.network import reachability
-from hostnic.ops.bonding import MEMBER_DEADLINE, JoinBond, LeaveBond
+from hostnic.ops.bonding import JoinBond, LeaveBond
 from hostnic.ops.eswitch import SetEswitchMode, SetQueues
 from hostnic.ops.files import RemoveFile
+from hostnic.ops.members import MEMBER_DEADLINE
 from hostnic.ops.vf import BindVfs, CreateVfs, DestroyVfs, SetAutoprobe, UnbindVfs
 from hostnic.system import Channels, HostStep, System
 from observed import Observed

@@ -16,7 +16,7 @@ from hostnic.devices import discover, users
 from hostnic.devices.model import Host, Vf
 from hostnic.system import Channels, System
 from observed import NextBoot, Observed
-from steps import lag_missing, needs_work, pairs_of
+from steps import lag_impossible, lag_missing, needs_work, pairs_of
 
 NETWORKD_DIRECTORIES = ("/etc/systemd/network", "/run/systemd/network")
 
@@ -63,7 +63,8 @@ def ask_host(system: System, observed: Observed, wanted: Desired) -> Observed:
     at_stake: set[str] = set()
     for ports in wanted.nics().values():
         pairs = pairs_of(observed.host, ports)
-        if any(needs_work(port, pf) for port, pf in pairs) or lag_missing(pairs):
+        can_form = lag_missing(pairs) and not lag_impossible(pairs)
+        if any(needs_work(port, pf) for port, pf in pairs) or can_form:
             at_stake.update(vf.netdev for _, pf in pairs for vf in pf.vfs if vf.netdev and not vf.users)
     if not at_stake:
         return observed

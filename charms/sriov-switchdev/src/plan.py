@@ -83,6 +83,8 @@ def _chain(pairs: Sequence[Work], wanted: Desired, observed: Observed) -> list[H
         return _rework(pairs, work, wanted, observed)
     steps = [step for port, pf in pairs for step in nic.offload(port, pf)]
     steps += [step for port, pf in _detached_ports(pairs) for step in nic.join(port, pf)]
+    if wanted.lag_required and nic.lag_impossible(pairs):
+        return steps
     return [*steps, *nic.bind(pairs, after_change=False)]
 
 
@@ -103,7 +105,7 @@ def _rework(
             steps += nic.offload(port, pf)
         if (port, pf) in work or (port, pf) in _detached_ports(pairs):
             steps += nic.join(port, pf)
-    if len(pairs) == 2 and any(port.lag for port, _ in pairs):
+    if len(pairs) == 2 and nic.awaits_lag(pairs, wanted.lag_required):
         steps.append(nic.await_lag(pairs, LIVE_LAG_DEADLINE))
     return [*steps, *nic.bind(touched, after_change=True)]
 
@@ -135,8 +137,9 @@ def _form_lag_again(pairs: Sequence[Work]) -> list[HostStep]:
 
 
 def _only_lag_missing(pairs: Sequence[Work]) -> bool:
-    """VFs and eswitch modes are as declared, and VF-LAG is not."""
-    return nic.lag_missing(pairs) and not any(needs_work(port, pf) for port, pf in pairs)
+    """VFs and eswitch modes are as declared, and VF-LAG is not though it can form."""
+    formed = not nic.lag_missing(pairs) or nic.lag_impossible(pairs)
+    return not formed and not any(needs_work(port, pf) for port, pf in pairs)
 
 
 def _given_up(wanted: Desired, observed: Observed) -> bool:

@@ -219,7 +219,7 @@ def join(port: Port, pf: Pf) -> list[HostStep]:
 
 def await_member(port: Port, pf: Pf, bond: str, settle: float = 0.0, key: str = "member") -> HostStep:
     """Wait until the port carries traffic in ``bond``; ``settle`` seconds before the first reading."""
-    from hostnic.ops.bonding import AwaitMember
+    from hostnic.ops.members import AwaitMember
 
     netdev = pf.netdev or port.netdev
     what = f"wait until {netdev} carries traffic in {bond}"
@@ -245,6 +245,16 @@ def needs_work(port: Port, pf: Pf) -> bool:
 def lag_missing(pairs: Sequence[Work]) -> bool:
     """VF-LAG is declared for both ports of a NIC, and the kernel says that it is not active."""
     return len(pairs) == 2 and any(port.lag and pf.lag.vf_lag is False for port, pf in pairs)
+
+
+def lag_impossible(pairs: Sequence[Work]) -> bool:
+    """VF-LAG is declared for both ports of a NIC, and the firmware offers none: no step can form it."""
+    return lag_missing(pairs) and any(pf.lag.unsupported for _, pf in pairs)
+
+
+def awaits_lag(pairs: Sequence[Work], required: bool) -> bool:
+    """Whether VFs stay unbound until VF-LAG is active; ``required``: even where it cannot form."""
+    return any(port.lag for port, _ in pairs) and (required or not lag_impossible(pairs))
 
 
 def _step(

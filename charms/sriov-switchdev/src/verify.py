@@ -9,6 +9,7 @@ import steps as nic
 from charmkit.output import NEXT_HOOK
 from converge import Finding, Plan, Severity
 from desired import Desired, Port
+from hostnic.devices.lag import NO_LAG_OBJECT, WITH_DEBUGFS, no_lag_remedy, release
 from hostnic.devices.model import Pf
 from hostnic.system import System
 from observed import Observed
@@ -55,7 +56,13 @@ def _differences(wanted: Desired, observed: Observed, plan: Plan[System]) -> Ite
                 yield Finding(severity, port.bdf, what, remedy)
             if pf:
                 yield from _queues(wanted, observed, plan, port, pf)
-        yield from _lag([(port, pf) for port, pf in pairs if pf], severity, remedy)
+        there = [(port, pf) for port, pf in pairs if pf]
+        if nic.lag_impossible(there):
+            worst = Severity.BLOCKED if wanted.lag_required else Severity.WARNING
+            offered = max(pf.port.total_vfs for _, pf in there)
+            yield Finding(worst, slot, f"VF-LAG cannot form: {NO_LAG_OBJECT}", no_lag_remedy(offered))
+        else:
+            yield from _lag(there, severity, remedy)
 
 
 def _port(port: Port, pf: Pf) -> Iterator[str]:
@@ -92,10 +99,15 @@ def _lag(pairs: list[Work], severity: Severity, remedy: str) -> Iterator[Finding
 
 def _unknown(wanted: Desired, observed: Observed) -> Iterator[Finding]:
     kernel = observed.host.kernel
+    newer = release(kernel) >= WITH_DEBUGFS
+    remedy = (
+        "mount debugfs at /sys/kernel/debug; kernel lockdown can hide it"
+        if newer
+        else "kernel 5.19 and later tell; deploy hwe-22.04 on jammy"
+    )
     for port in wanted.ports:
         pf = observed.host.pf(port.bdf)
         if pf and port.lag and pf.lag.vf_lag is None and pf.port.num_vfs == port.num_vfs:
-            what = f"LAG state unknown on kernel {kernel}"
-            yield Finding(
-                Severity.INFO, port.bdf, what, "kernel 5.19 and later tell; deploy hwe-22.04 on jammy"
-            )
+            since = ": it came up, and may have ended" if pf.lag.source == "kernel log" else ""
+            what = f"LAG state unknown on kernel {kernel}{since}"
+            yield Finding(Severity.INFO, port.bdf, what, remedy)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 
 import ops
 from converge import Finding, Severity
+from converge.finding import RETRIED
 from converge.shape import InvalidValue
 from hostnic import handover
 from hostnic.handover import Handover
@@ -18,7 +19,6 @@ from hostnic.system import System, read_boot_id
 
 from charmkit import containers
 from charmkit.dispatch.dispatcher import Dispatcher
-from charmkit.output import RETRIED
 from charmkit.reboot import databag
 from charmkit.reboot.lock import approve_all, arbitrate, release
 from charmkit.reboot.state import Cluster, Need, RebootPolicy, UnitNow, UnitState

@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The RDMA device that a port has now, its defaults for new connections, and its counters.
 
-The name changes with the machine's state (``mlx5_0``, and ``mlx5_bond_0`` for both ports of a NIC under LAG),
-so it is looked up each time. Sources: Documentation/ABI/stable/sysfs-class-infiniband and
-Documentation/ABI/testing/configfs-rdma_cm in the kernel.
+The name changes with the machine's state (``mlx5_0``, ``mlx5_bond_0`` for one that began under LAG; rdma-core
+makes it ``rocep59s0f0``, or ``rdmap59s0f0`` in switchdev mode), so it is looked up each time. Sources:
+Documentation/ABI/stable/sysfs-class-infiniband and Documentation/ABI/testing/configfs-rdma_cm in the kernel.
 """
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
-from hostnic.process import CommandError
 from hostnic.system import System
 
 CLASS = "/sys/class/infiniband"
@@ -17,8 +16,7 @@ MODES = {"v1": "IB/RoCE v1", "v2": "RoCE v2"}
 """Default RoCE mode by the option's word, as configfs spells it."""
 
 
-@dataclass(frozen=True)
-class RdmaPort:
+class RdmaPort(NamedTuple):
     """One port of an RDMA device, and the netdevs of its GIDs."""
 
     device: str
@@ -32,8 +30,7 @@ class RdmaPort:
         return f"{CONFIGFS}/{self.device}/ports/{self.number}"
 
 
-@dataclass(frozen=True)
-class Defaults:
+class Defaults(NamedTuple):
     """What new connections of the RDMA connection manager use.
 
     Attributes:
@@ -44,6 +41,11 @@ class Defaults:
 
     mode: str
     tos: int
+
+    @property
+    def words(self) -> str:
+        """``106, RoCE v2``."""
+        return f"{self.tos}, {self.mode}"
 
 
 def ports(system: System) -> tuple[RdmaPort, ...]:
@@ -62,30 +64,28 @@ def ports(system: System) -> tuple[RdmaPort, ...]:
 
 
 def of_port(found: tuple[RdmaPort, ...], bdf: str, netdev: str | None, bond: str | None) -> RdmaPort | None:
-    """The one that carries RoCE of the port at ``bdf`` now, or None.
+    """The one that carries RoCE for the port at ``bdf`` now, or None.
 
-    Under LAG the second port has no device of its own; the first one's then has the bond's netdev, or is the
-    only one of that NIC.
+    Under LAG the second port has no device of its own: the first one's has the bond's netdev, or is that
+    of the NIC's first function: VFs, which may have devices too, follow behind the ports.
     """
     own = [port for port in found if port.pci == bdf]
     names = {name for name in (netdev, bond) if name}
     sharing = [port for port in found if port.netdevs & names]
     slot = bdf.rpartition(".")[0]
-    bonded = [
-        port for port in found if port.device.startswith("mlx5_bond_") and (port.pci or "").startswith(slot)
-    ]
-    return next(iter((*own, *sharing, *bonded)), None)
+    first = [port for port in found if bond and bdf != port.pci == f"{slot}.0"]
+    return next(iter((*own, *sharing, *first)), None)
 
 
 def managed(system: System, port: RdmaPort) -> bool | None:
-    """Whether the RDMA connection manager takes ``port``; None while its module is not loaded.
+    """Whether the RDMA connection manager handles ``port``; None while its module is not loaded.
 
-    It passes over ports without the capability "IB CM" (drivers/infiniband/core/cma.c: cma_supported), which
+    It ignores ports without the capability "IB CM" (drivers/infiniband/core/cma.c: cma_supported), which
     mlx5's device of an uplink in switchdev mode lacks: that one is for raw Ethernet alone (hw/mlx5/ib_rep.c;
     main.c: mlx5_port_rep_immutable), as is any whose RoCE is off (devlink's enable_roce). The module ib_cm,
-    which comes with rdma_cm, gives a port its counters by the same test (core/cm.c: cm_add_one). GIDs would
-    not tell, since a backup port of a bond has none either (core/roce_gid_mgmt.c), nor would the eswitch mode
-    alone.
+    which comes with rdma_cm, gives a port its counters by the same test (core/cm.c: cm_add_one). GIDs do
+    not show it, since a backup port of a bond has none either (core/roce_gid_mgmt.c). The eswitch mode alone
+    does not show it either.
     """
     if system.files.exists(f"{CLASS}/{port.device}/ports/{port.number}/cm_rx_msgs"):
         return True
@@ -93,10 +93,10 @@ def managed(system: System, port: RdmaPort) -> bool | None:
 
 
 def defaults(system: System, port: RdmaPort) -> Defaults | None:
-    """What is set, or None while the device has no directory in configfs.
+    """The defaults now, or None while the device has no directory in configfs.
 
     Raises:
-        OSError: the device is gone, or the kernel says something else than a number.
+        OSError: the device is gone, or the ToS is not a number.
 
     """
     if not system.files.exists(port.directory):
@@ -139,14 +139,14 @@ def _names(system: System, directory: str) -> list[str]:
 
 
 def statistics(system: System, netdev: str) -> dict[str, int]:
-    """What ``ethtool -S`` tells of ``netdev``, by the driver's names; spawns a process.
+    """The counters of ``netdev`` by the driver's names, as ``ethtool -S`` prints them; starts a process.
 
-    The driver asks its firmware for all of them then. Nothing where ethtool is not installed, or the driver
-    has none.
+    This makes the driver read all of them from its firmware. Empty if ethtool is not installed, or the driver
+    has no counters.
     """
     try:
         text = system.query(["ethtool", "-S", netdev])
-    except CommandError:
+    except OSError:
         return {}
     found: dict[str, int] = {}
     for line in text.splitlines():

@@ -1,14 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Data centre bridging of a netdev: values, and their bytes in dcbnl's messages. Pure.
+"""Data centre bridging of a netdev: values, and what NIC drivers do with them. Pure.
 
-Layouts are those of include/uapi/linux/dcbnl.h: structures in the CPU's byte order, inside netlink
-attributes. Decoding takes whatever comes: an attribute that is too short says nothing, an unknown one is
-passed over, and a longer one is of a newer kernel.
+Sources: include/uapi/linux/dcbnl.h; of the drivers, in drivers/net/ethernet of Linux 6.12:
+mellanox/mlx5/core/en_dcbnl.c, broadcom/bnxt/bnxt_dcb.c, qlogic/qed/qed_dcbx.c.
 """
 
-import struct
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 CLASSES = 8
 """Priorities, and traffic classes."""
@@ -27,26 +24,15 @@ ROCE_V1, ROCE_V2 = 0x8915, 4791
 HOST, LLD_MANAGED, CEE, IEEE, STATIC = 0x01, 0x02, 0x04, 0x08, 0x10
 """Bits of the DCBX mode: who negotiates, and in which version."""
 
-_ETS = struct.Struct("=3B8s8s8s8s8s8s8s")
-_PFC = struct.Struct("=4BH2x8Q8Q")
-_APP = struct.Struct("=BBH")
-_MAXRATE = struct.Struct("=8Q")
-_BUFFER = struct.Struct("=8s8II")
-_HEADER = struct.Struct("=HH")
 
-_A_ETS, _A_PFC, _A_APPS, _A_MAXRATE, _A_BUFFER = 1, 2, 3, 7, 10
-_A_APP = 1
-
-
-@dataclass(frozen=True)
-class Ets:
+class Ets(NamedTuple):
     """Enhanced transmission selection: eight entries each.
 
     Attributes:
         prio_tc: traffic class by priority.
         tsa: algorithm by traffic class, in the words of ``TSA``.
-        bandwidth: percent by traffic class with algorithm ``ets``; 0 for the others, whatever a driver tells
-            of them: mlx5 answers 100 (en_dcbnl.c, mlx5e_build_tc_tx_bw).
+        bandwidth: percent by traffic class with algorithm ``ets``; 0 for the others, whatever a driver
+            reports: mlx5 reports 100 for them (en_dcbnl.c, mlx5e_build_tc_tx_bw).
 
     """
 
@@ -55,15 +41,14 @@ class Ets:
     bandwidth: tuple[int, ...]
 
 
-@dataclass(frozen=True)
-class Pfc:
+class Pfc(NamedTuple):
     """Priority flow control.
 
     Attributes:
         priorities: those that are lossless, ascending.
         delay: allowance; mlx5 reads it as cable length in metres, 0 leaves it as it is.
-        sent, received: pause frames by priority since the driver started; mlx5 answers what it read last, and
-            only ``ethtool -S`` makes it read (en_stats.c: group per_prio is in no periodic update).
+        sent, received: pause frames by priority since the driver started; mlx5 reports what it read last,
+            and only ``ethtool -S`` makes it read (en_stats.c: group per_prio is in no periodic update).
 
     """
 
@@ -73,8 +58,7 @@ class Pfc:
     received: tuple[int, ...] = (0,) * CLASSES
 
 
-@dataclass(frozen=True, order=True)
-class App:
+class App(NamedTuple):
     """Packets with this ``protocol`` of this ``selector`` have this ``priority``."""
 
     selector: int
@@ -82,8 +66,7 @@ class App:
     priority: int
 
 
-@dataclass(frozen=True)
-class Buffer:
+class Buffer(NamedTuple):
     """Receive buffers of a port: which one by priority, and bytes of each."""
 
     by_priority: tuple[int, ...]
@@ -91,9 +74,8 @@ class Buffer:
     total: int = 0
 
 
-@dataclass(frozen=True)
-class Dcb:
-    """What a driver tells, or what to set; None is "does not tell" and "leave".
+class Dcb(NamedTuple):
+    """What a driver reports, or what to set. None: the driver does not report it, or it stays as it is.
 
     Attributes:
         maxrate: kbit/s by traffic class; 0 is unlimited.
@@ -107,31 +89,6 @@ class Dcb:
     maxrate: tuple[int, ...] | None = None
     buffer: Buffer | None = None
     dcbx: int | None = None
-
-
-def encode(wanted: Dcb) -> bytes:
-    """The content of attribute IEEE that asks for ``wanted``.
-
-    Raises:
-        ValueError: a number does not fit, or an algorithm is unknown; a mistake of the caller's.
-
-    """
-    try:
-        return b"".join(_attributes(wanted))
-    except struct.error as error:
-        raise ValueError(str(error)) from None
-
-
-def decode(content: bytes) -> Dcb:
-    """The content of attribute IEEE in the kernel's answer to IEEE_GET."""
-    found = dict(_split(content))
-    return Dcb(
-        ets=_decode_ets(found.get(_A_ETS, b"")),
-        pfc=_decode_pfc(found.get(_A_PFC, b"")),
-        apps=tuple(sorted(_decode_apps(found.get(_A_APPS, b"")))),
-        maxrate=_decode_maxrate(found.get(_A_MAXRATE, b"")),
-        buffer=_decode_buffer(found.get(_A_BUFFER, b"")),
-    )
 
 
 def priorities(mask: int) -> tuple[int, ...]:
@@ -159,86 +116,51 @@ def setting_names(wanted: Dcb) -> tuple[str, ...]:
     return tuple(words)
 
 
-def _attributes(wanted: Dcb) -> Iterator[bytes]:
-    if wanted.ets is not None:
-        yield _attribute(_A_ETS, _encode_ets(wanted.ets))
-    if wanted.maxrate is not None:
-        yield _attribute(_A_MAXRATE, _MAXRATE.pack(*wanted.maxrate))
-    if wanted.buffer is not None:
-        buffer = wanted.buffer
-        content = _BUFFER.pack(_octets(buffer.by_priority), *buffer.sizes, buffer.total)
-        yield _attribute(_A_BUFFER, content)
-    if wanted.apps:
-        entries = (_APP.pack(app.selector, app.priority, app.protocol) for app in wanted.apps)
-        yield _attribute(_A_APPS, b"".join(_attribute(_A_APP, entry) for entry in entries))
-    if wanted.pfc is not None:
-        mask = sum(1 << priority for priority in set(wanted.pfc.priorities))
-        content = _PFC.pack(CLASSES, mask, 0, 0, wanted.pfc.delay, *(0,) * 16)
-        yield _attribute(_A_PFC, content)
+class Driver(NamedTuple):
+    """What one driver does with dcbnl.
+
+    Attributes:
+        name: as the PCI device's ``driver`` link has it.
+        dscp: APP entries may map a DSCP to a priority, and the first one makes the port trust DSCP.
+        ports: APP entries are to map RoCE's ethertype and UDP port to its priority.
+        dcbx: bits of the DCBX mode without which the driver refuses to be set.
+        dcbx_ask: the mode to ask for when those are missing.
+        limit: what it cannot do, in one sentence; empty if it can do all that this package sets.
+
+    """
+
+    name: str
+    dscp: bool = True
+    ports: bool = False
+    dcbx: int = HOST
+    dcbx_ask: int = HOST | IEEE
+    limit: str = ""
+
+    def may_set(self, found: Dcb) -> bool:
+        """Whether the DCBX mode lets the host change settings; a driver without DCBX always does."""
+        return found.dcbx is None or found.dcbx & self.dcbx == self.dcbx
 
 
-def _encode_ets(ets: Ets) -> bytes:
-    numbers = {name: number for number, name in TSA.items()}
-    if unknown := set(ets.tsa) - set(numbers):
-        raise ValueError(f"{' '.join(sorted(unknown))} is no transmission selection algorithm")
-    none = bytes(CLASSES)
-    tsa = _octets([numbers[name] for name in ets.tsa])
-    bandwidth = _octets(ets.bandwidth)
-    return _ETS.pack(0, CLASSES, 0, bandwidth, none, tsa, _octets(ets.prio_tc), none, none, none)
+DRIVERS = (
+    Driver("mlx5_core", dcbx_ask=HOST | CEE | IEEE),
+    Driver(
+        "bnxt_en",
+        ports=True,
+        dcbx=HOST | IEEE,
+        limit="bnxt_en takes settings only while the NIC's own LLDP agent is off, and has no buffers and no "
+        "rate limits to set",
+    ),
+    Driver(
+        "qede",
+        dscp=False,
+        ports=True,
+        dcbx=IEEE,
+        dcbx_ask=IEEE,
+        limit="qede maps no DSCP: RoCE gets its priority from the VLAN tag and from UDP port 4791",
+    ),
+)
 
 
-def _octets(values: Iterable[int]) -> bytes:
-    content = bytes(values)
-    if len(content) != CLASSES:
-        raise ValueError(f"{len(content)} values where {CLASSES} belong")
-    return content
-
-
-def _attribute(kind: int, content: bytes) -> bytes:
-    """A netlink attribute, padded to four bytes."""
-    return _HEADER.pack(_HEADER.size + len(content), kind) + content + bytes(-len(content) % 4)
-
-
-def _split(content: bytes) -> Iterator[tuple[int, bytes]]:
-    """Attributes in ``content``, up to the first one that does not fit."""
-    offset = 0
-    while offset + _HEADER.size <= len(content):
-        length, kind = _HEADER.unpack_from(content, offset)
-        if length < _HEADER.size or offset + length > len(content):
-            return
-        yield kind & 0x3FFF, content[offset + _HEADER.size : offset + length]
-        offset += (length + 3) & ~3
-
-
-def _decode_ets(content: bytes) -> Ets | None:
-    if len(content) < _ETS.size:
-        return None
-    _, _, _, bandwidth, _, tsa, prio_tc, _, _, _ = _ETS.unpack_from(content)
-    algorithms = tuple(TSA.get(number, UNKNOWN_TSA) for number in tsa)
-    shares = tuple(share if name == ETS else 0 for share, name in zip(bandwidth, algorithms))
-    return Ets(tuple(prio_tc), algorithms, shares)
-
-
-def _decode_pfc(content: bytes) -> Pfc | None:
-    if len(content) < _PFC.size:
-        return None
-    _, mask, _, _, delay, *counters = _PFC.unpack_from(content)
-    return Pfc(priorities(mask), delay, tuple(counters[:CLASSES]), tuple(counters[CLASSES:]))
-
-
-def _decode_apps(content: bytes) -> Iterator[App]:
-    for kind, entry in _split(content):
-        if kind == _A_APP and len(entry) >= _APP.size:
-            selector, priority, protocol = _APP.unpack_from(entry)
-            yield App(selector, protocol, priority)
-
-
-def _decode_maxrate(content: bytes) -> tuple[int, ...] | None:
-    return _MAXRATE.unpack_from(content) if len(content) >= _MAXRATE.size else None
-
-
-def _decode_buffer(content: bytes) -> Buffer | None:
-    if len(content) < _BUFFER.size:
-        return None
-    by_priority, *sizes, total = _BUFFER.unpack_from(content)
-    return Buffer(tuple(by_priority), tuple(sizes), total)
+def driver(name: str | None) -> Driver:
+    """The entry for this driver; for a driver that is not in the table, one without special needs."""
+    return next((entry for entry in DRIVERS if entry.name == name), Driver(name or "unknown"))

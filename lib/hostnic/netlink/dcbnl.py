@@ -9,10 +9,9 @@ silently accepted: whoever sets reads back (:mod:`hostnic.ops.dcb`).
 import errno
 import os
 from collections.abc import Iterable
-from dataclasses import replace
 from functools import lru_cache
 
-from hostnic.netlink import dcb
+from hostnic.netlink import dcb, dcbattrs
 from hostnic.netlink.channel import ACK, ROUTE, Channel, Untyped, codec
 from hostnic.netlink.dcb import App, Dcb
 
@@ -54,7 +53,7 @@ class DcbClient:
             if error.errno != errno.EOPNOTSUPP:
                 raise
             mode = None
-        return replace(dcb.decode(content or b""), dcbx=mode)
+        return dcbattrs.decode(content or b"")._replace(dcbx=mode)
 
     def set(self, link: str, wanted: Dcb) -> None:
         """Set all that ``wanted`` has but ``dcbx``: one request each, so that a refusal has a name.
@@ -84,7 +83,7 @@ class DcbClient:
             raise OSError(errno.EINVAL, f"DCBX: the driver refuses mode {dcb.dcbx_words(mode)}")
 
     def _change(self, command: int, link: str, name: str, part: Dcb) -> None:
-        answer = self._ask(SETDCB, command, link, ("IEEE", dcb.encode(part)))
+        answer = self._ask(SETDCB, command, link, ("IEEE", dcbattrs.encode(part)))
         raise_refusal(name, answer.get_attr("IEEE"))
 
     def _ask(self, kind: int, command: int, link: str, *attrs: tuple[str, object]) -> Untyped:

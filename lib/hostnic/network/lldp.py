@@ -1,32 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""LLDP through systemd-networkd: who is at the other end of a cable, and that this host says who it is.
+"""The switch ports at the other end of this host's cables, as systemd-networkd hears of them through LLDP.
 
-No daemon is needed, and lldpad would fight over data centre bridging. Up to systemd 256 networkd keeps the
-frames that it received as files of a directory; later ones do not have it, and tell through ``networkctl``.
-Sources: systemd.network(5), networkd-lldp-rx.c (systemd 255), networkctl-lldp.c (257), IEEE 802.1AB.
+Up to systemd 256 networkd keeps the frames that it received as files of a directory. Later versions have no
+such directory; ``networkctl`` prints the neighbours.
+Sources: networkd-lldp-rx.c (systemd 255), networkctl-lldp.c (257), IEEE 802.1AB.
 """
 
 import json
 import struct
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
-from converge import StepError
-
-from hostnic.ops import refusal
-from hostnic.ops.files import holds
+from hostnic.ops.lldp import FRAMES
 from hostnic.system import Link, System
-
-LINKS = "/run/systemd/netif/links"
-FRAMES = "/run/systemd/netif/lldp"
-DROP_INS = "/etc/systemd/network"
-DROP_IN = """\
-# Installed by the charm roce-qos; local changes are overwritten.
-[Network]
-LLDP=yes
-EmitLLDP=nearest-bridge
-"""
 
 _ETHERNET = 14
 _END, _CHASSIS, _PORT, _SYSTEM = 0, 1, 2, 5
@@ -35,33 +21,16 @@ _HEADER = struct.Struct("!H")
 _SIZE = struct.Struct("<Q")
 
 
-@dataclass(frozen=True)
-class Neighbour:
-    """The switch port at the other end, in the words of its LLDP frames."""
+class Neighbour(NamedTuple):
+    """The switch port at the other end, as its LLDP frames name it."""
 
     chassis: str
     port: str
     system: str = ""
 
 
-def drop_in(system: System, link: Link) -> str | None:
-    """Where networkd's configuration of ``link`` is amended; None when networkd does not manage it."""
-    try:
-        lines = system.files.read(f"{LINKS}/{link.ifindex}").splitlines()
-    except OSError:
-        return None
-    files = [line.partition("=")[2] for line in lines if line.startswith("NETWORK_FILE=")]
-    name = files[0].rpartition("/")[2] if files else ""
-    return f"{DROP_INS}/{name}.d/50-ovn-offload-lldp.conf" if name else None
-
-
-def speaks(system: System, path: str) -> bool:
-    """Whether the drop-in at ``path`` is in place."""
-    return holds(system, path, DROP_IN.encode())
-
-
 def neighbours(system: System, links: Iterable[Link]) -> dict[str, Neighbour]:
-    """Netdev to its neighbour, for those that have one; spawns a process where networkd keeps no files."""
+    """Neighbour by netdev, for those that have one; starts a process where networkd keeps no files."""
     wanted = {link.ifindex: link.name for link in links}
     if not system.files.exists(FRAMES):
         try:
@@ -74,21 +43,21 @@ def neighbours(system: System, links: Iterable[Link]) -> dict[str, Neighbour]:
             content = system.files.read(f"{FRAMES}/{index}").encode("utf-8", "surrogateescape")
         except OSError:
             continue
-        if told := next(from_frames(content), None):
-            found[name] = told
+        if neighbour := next(from_frames(content), None):
+            found[name] = neighbour
     return found
 
 
 def from_json(text: str, netdevs: set[str]) -> dict[str, Neighbour]:
-    """What ``networkctl lldp --json=short`` printed; what is no such output says nothing."""
+    """Neighbours in the output of ``networkctl lldp --json=short``; none in any other text."""
     found: dict[str, Neighbour] = {}
     try:
         for item in cast("list[dict[str, Any]]", json.loads(text)["Neighbors"]):
             name = str(item["InterfaceName"])
-            for told in cast("list[dict[str, Any]]", item["Neighbors"]):
-                chassis, port = _line(told.get("ChassisID")), _line(told.get("PortID"))
+            for entry in cast("list[dict[str, Any]]", item["Neighbors"]):
+                chassis, port = _line(entry.get("ChassisID")), _line(entry.get("PortID"))
                 if name in netdevs and chassis and port:
-                    found.setdefault(name, Neighbour(chassis, port, _line(told.get("SystemName"))))
+                    found.setdefault(name, Neighbour(chassis, port, _line(entry.get("SystemName"))))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return found
     return found
@@ -101,8 +70,8 @@ def from_frames(content: bytes) -> Iterator[Neighbour]:
         (length,) = _SIZE.unpack_from(content, offset)
         frame = content[offset + _SIZE.size : offset + _SIZE.size + length]
         offset += _SIZE.size + length
-        if told := _from_frame(frame[_ETHERNET:]):
-            yield told
+        if neighbour := _from_frame(frame[_ETHERNET:]):
+            yield neighbour
 
 
 def _from_frame(content: bytes) -> Neighbour | None:
@@ -132,32 +101,5 @@ def _text(value: bytes) -> str:
 
 
 def _line(value: object) -> str:
-    """Text of one line, as far as it is that."""
+    """The value if it is printable text, at most 255 characters of it; otherwise nothing."""
     return value[:255] if isinstance(value, str) and value.isprintable() else ""
-
-
-@dataclass(frozen=True)
-class SetLldp:
-    """Have networkd send and receive LLDP on one port, or no longer; before systemd 257 from the next boot.
-
-    On 252 a reload set members of a bond down to give them the bond that they had, and all links at once when
-    a daemon-reload had had netplan write its files anew; 257 left them up. What lies between was not seen.
-    """
-
-    path: str
-    on: bool
-
-    def run(self, system: System) -> None:
-        """Install or remove the drop-in, and have networkd read it."""
-        try:
-            if speaks(system, self.path) == self.on:
-                return
-            if self.on:
-                system.files.install(self.path, DROP_IN.encode())
-            else:
-                system.files.remove(self.path)
-            if not system.files.exists(FRAMES):
-                system.run(["networkctl", "reload"])
-        except OSError as error:
-            remedy = "see systemctl status systemd-networkd"
-            raise StepError(f"{self.path}: {refusal.words(error)}", remedy) from error

@@ -1,21 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kernel bonds, and the hardware bond (VF-LAG) that mlx5 forms underneath one."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from converge import StepError
 
-from hostnic.devices import lag
-from hostnic.devices.lag import Lag
+from hostnic.devices import lag, pci
+from hostnic.devices.lag import NO_LAG_OBJECT, Lag, no_lag_remedy
 from hostnic.ops import refusal, until
+from hostnic.ops.members import distributes_alone
 from hostnic.system import Link, System
-
-MEMBER_DEADLINE = 45.0
-"""Seconds for a port to carry traffic in its bond again: a slow LACP partner sends every 30 s."""
-
-IN_USE = 0x08 | 0x10 | 0x20
-"""Of an LACP port's state: synchronization, collecting, distributing."""
 
 
 def _link(system: System, name: str) -> Link:
@@ -91,66 +85,6 @@ class JoinBond:
 
 
 @dataclass(frozen=True)
-class AwaitMember:
-    """Wait until ``netdev`` carries traffic in ``bond`` again, before the other port leaves.
-
-    Attributes:
-        netdev: the member.
-        bond: its bond.
-        deadline: seconds.
-        settle: seconds before the first reading: the bond notices a flap only after its cause.
-
-    """
-
-    netdev: str
-    bond: str
-    deadline: float = MEMBER_DEADLINE
-    settle: float = 0.0
-
-    def run(self, system: System) -> None:
-        """Read the bonding driver's own view of the member."""
-        if self.settle:
-            system.sleep(self.settle)
-        if not until(system, lambda: is_distributing(system, self.bond, self.netdev), self.deadline):
-            raise StepError(
-                f"{self.netdev} does not carry traffic in {self.bond} within {self.deadline:g} s",
-                "check cable, switch port and LACP; the other port still carries traffic",
-            )
-
-
-def is_distributing(system: System, bond: str, netdev: str) -> bool:
-    """Whether the member is up, and both it and its LACP partner use the link in the active aggregator.
-
-    A port is in its aggregator as soon as its link is back, seconds before the switch sends on it again.
-    Sources: Documentation/networking/bonding.rst, bond_sysfs_slave.c of 4.1 and later, IEEE 802.1AX 6.4.2.3.
-    """
-    member = f"/sys/class/net/{netdev}/bonding_slave"
-    if _attribute(system, f"{member}/mii_status", "") != "up":
-        return False
-    active = _attribute(system, f"/sys/class/net/{bond}/bonding/ad_aggregator", "")
-    if not active:
-        return True
-    # Without an aggregator each reads "N/A", which can happen between two of these reads.
-    states = [_attribute(system, f"{member}/ad_{side}_oper_port_state", "") for side in ("actor", "partner")]
-    same = _attribute(system, f"{member}/ad_aggregator_id", "") == active
-    return same and all(state.isdecimal() and int(state) & IN_USE == IN_USE for state in states)
-
-
-def distributes_alone(system: System, bond: str, netdev: str, others: Iterable[str]) -> bool:
-    """Whether the member carries traffic and none of the bond's ``others`` does."""
-    if not is_distributing(system, bond, netdev):
-        return False
-    return not any(is_distributing(system, bond, other) for other in others)
-
-
-def _attribute(system: System, path: str, absent: str) -> str:
-    try:
-        return system.files.read(path).strip()
-    except OSError:
-        return absent
-
-
-@dataclass(frozen=True)
 class AwaitLag:
     """Wait until the NIC with the ports ``bdfs`` bonds them itself (VF-LAG).
 
@@ -165,11 +99,17 @@ class AwaitLag:
         """Read the LAG's state until every port reports it."""
         last: list[Lag] = []
 
-        def active() -> bool:
+        def decided() -> bool:
             last[:] = [lag.read(system, bdf) for bdf in self.bdfs]
-            return all(port.vf_lag for port in last)
+            return all(port.vf_lag for port in last) or any(port.unsupported for port in last)
 
-        if until(system, active, self.deadline) or any(port.active is None for port in last):
+        known = until(system, decided, self.deadline)
+        if any(port.unsupported for port in last):
+            offered = max(pci.total_vfs(system, bdf) for bdf in self.bdfs)
+            raise StepError(
+                f"VF-LAG of {' and '.join(self.bdfs)} cannot form: {NO_LAG_OBJECT}", no_lag_remedy(offered)
+            )
+        if known or any(port.active is None for port in last):
             return
         kinds = {port.type for port in last if port.active}
         raise StepError(

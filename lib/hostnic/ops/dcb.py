@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Data centre bridging of a port. Each change is read back: dcbnl accepts what a driver cannot do."""
+"""Changes of a port's data centre bridging.
+
+Each is read back, since dcbnl also accepts settings that a driver does not implement.
+"""
 
 import errno
 from collections.abc import Iterable
@@ -10,11 +13,11 @@ from converge import StepError
 from hostnic.netlink import dcb
 from hostnic.netlink.dcb import App, Dcb, Ets, Pfc
 from hostnic.ops import refusal
-from hostnic.ops.bonding import distributes_alone
+from hostnic.ops.members import distributes_alone
 from hostnic.system import Pause, System
 
-KEEPS = "the driver accepts the setting and does not keep it"
-NO_OPERATION = "this driver or firmware cannot do it; leave the port out of option devices"
+KEEPS = "the driver accepts the setting but does not keep it"
+NO_OPERATION = "this driver or firmware does not support it; leave the port out of option devices"
 
 
 @dataclass(frozen=True)
@@ -25,21 +28,22 @@ class SetEts:
     ets: Ets
 
     def run(self, system: System) -> None:
-        """Set them unless they are so."""
+        """Set them if they differ."""
         if read(system, self.netdev).ets == self.ets:
             return
         _set(system, self.netdev, Dcb(ets=self.ets))
         if read(system, self.netdev).ets != self.ets:
-            raise StepError(f"ETS of {self.netdev} reads back otherwise: {KEEPS}", NO_OPERATION)
+            raise StepError(f"ETS of {self.netdev} reads back differently: {KEEPS}", NO_OPERATION)
 
 
 @dataclass(frozen=True)
 class SetApps:
     """Make the entries of the selectors ``whole``, and those for the packets of ``apps``, exactly ``apps``.
 
-    Everything else stays.
-    mlx5 replaces an entry for the same packets in place; it trusts DSCP from the first DSCP entry on, and the
-    VLAN tag when the last one goes. Elsewhere the kernel keeps both entries, or says EEXIST to the new one.
+    All other entries stay.
+    mlx5 replaces an entry for the same packets in place. It trusts DSCP from the first DSCP entry on, and the
+    VLAN tag once the last one is deleted. With other drivers the kernel keeps both entries, or refuses the
+    new one with EEXIST.
     """
 
     netdev: str
@@ -47,61 +51,56 @@ class SetApps:
     apps: tuple[App, ...]
 
     def ours(self, found: Iterable[App]) -> set[App]:
-        """Those of the entries that this change is about."""
+        """The entries that this change may delete or add."""
         packets = {(app.selector, app.protocol) for app in self.apps}
         return {app for app in found if app.selector in self.whole or (app.selector, app.protocol) in packets}
 
     def run(self, system: System) -> None:
-        """Delete what is in the way, add what is missing."""
-        now = self.ours(read(system, self.netdev).apps)
-        wanted = set(self.apps)
+        """Delete the entries that are not wanted, and add those that are missing."""
+        now, wanted = self.ours(read(system, self.netdev).apps), set(self.apps)
         if now == wanted:
             return
-        stale = tuple(sorted(now - wanted))
+        stale, missing = now - wanted, wanted - now
+        replaced = {(app.selector, app.protocol) for app in missing}
         try:
-            missing = tuple(sorted(wanted - now))
-            # First those that nothing replaces; the others stay until their successors are in.
-            replaced = {(app.selector, app.protocol) for app in missing}
-            self._delete(system, [app for app in stale if (app.selector, app.protocol) not in replaced])
-            self._add(system, missing, stale)
+            # Entries without a successor go first; each of the others stays until its successor is in place.
+            self._delete(system, {app for app in stale if (app.selector, app.protocol) not in replaced})
+            try:
+                self._add(system, missing)
+            except OSError as error:
+                if error.errno != errno.EEXIST:
+                    raise
+                self._delete(system, stale)
+                self._add(system, missing)
+            self._delete(system, stale)
         except OSError as error:
             raise _refused(self.netdev, error) from error
         if self.ours(read(system, self.netdev).apps) != wanted:
-            raise StepError(f"APP entries of {self.netdev} read back otherwise: {KEEPS}", NO_OPERATION)
+            raise StepError(f"APP entries of {self.netdev} read back differently: {KEEPS}", NO_OPERATION)
 
-    def _add(self, system: System, missing: tuple[App, ...], stale: Iterable[App]) -> None:
-        if not missing:
-            return
-        try:
-            system.dcb.set(self.netdev, Dcb(apps=missing))
-        except OSError as error:
-            if error.errno != errno.EEXIST:
-                raise
-            # Entries in front of the refused one may be in; what is there now decides.
-            now = set(read(system, self.netdev).apps)
-            self._delete(system, [app for app in stale if app in now])
-            system.dcb.set(self.netdev, Dcb(apps=tuple(app for app in missing if app not in now)))
-            return
-        now = set(read(system, self.netdev).apps)
-        self._delete(system, [app for app in stale if app in now])
+    # An entry may have come or gone with another one, or before a refusal: each change reads them again.
 
-    def _delete(self, system: System, apps: list[App]) -> None:
-        if apps:
-            system.dcb.delete_apps(self.netdev, apps)
+    def _add(self, system: System, apps: set[App]) -> None:
+        if missing := sorted(apps - set(read(system, self.netdev).apps)):
+            system.dcb.set(self.netdev, Dcb(apps=tuple(missing)))
+
+    def _delete(self, system: System, apps: set[App]) -> None:
+        if present := sorted(apps & set(read(system, self.netdev).apps)):
+            system.dcb.delete_apps(self.netdev, present)
 
 
 @dataclass(frozen=True)
 class SetPfc:
     """Set the lossless priorities and the cable length of a port.
 
-    A change of the priorities takes the link down for a moment: the only port of a bond that carries traffic
-    is left alone.
+    A change of the priorities takes the link down for a moment, so it is refused on the only port of a bond
+    that carries traffic.
 
     Attributes:
         netdev: the port.
         priorities: ascending.
         delay: metres; 0 leaves the cable length as it is.
-        bond: the bond that the port is in, and that stays up.
+        bond: the bond that the port is in.
         others: the bond's other members.
 
     """
@@ -113,7 +112,7 @@ class SetPfc:
     others: tuple[str, ...] = ()
 
     def run(self, system: System) -> None:
-        """Set them unless they are so."""
+        """Set them if they differ."""
         now = read(system, self.netdev).pfc
         if now is not None and now.priorities == self.priorities and self.delay in (0, now.delay):
             return
@@ -127,7 +126,7 @@ class SetPfc:
         _set(system, self.netdev, Dcb(pfc=Pfc(self.priorities, self.delay)))
         now = read(system, self.netdev).pfc
         if now is None or now.priorities != self.priorities:
-            raise StepError(f"PFC of {self.netdev} reads back otherwise: {KEEPS}", NO_OPERATION)
+            raise StepError(f"PFC of {self.netdev} reads back differently: {KEEPS}", NO_OPERATION)
         if self.delay not in (0, now.delay):
             raise StepError(
                 f"the cable length of {self.netdev} reads {now.delay} m after {self.delay} m was set",
@@ -137,14 +136,14 @@ class SetPfc:
 
 @dataclass(frozen=True)
 class TakeDcbx:
-    """Have the host, not the NIC's firmware, decide about data centre bridging."""
+    """Have the host, not the NIC's firmware, control data centre bridging."""
 
     netdev: str
     mode: int
     bits: int
 
     def run(self, system: System) -> None:
-        """Ask for ``mode`` unless its ``bits`` are there."""
+        """Ask for ``mode`` unless ``bits`` are set already."""
         if _has(read(system, self.netdev), self.bits):
             return
         try:
@@ -168,7 +167,7 @@ class SetPause:
     on: bool
 
     def run(self, system: System) -> None:
-        """Set it unless it is so."""
+        """Set it if it differs."""
         try:
             if system.ethtool.pause(self.netdev) in (None, Pause(self.on, self.on)):
                 return
@@ -181,10 +180,10 @@ class SetPause:
 
 
 def read(system: System, netdev: str) -> Dcb:
-    """What the driver of ``netdev`` tells.
+    """What the driver of ``netdev`` reports.
 
     Raises:
-        StepError: nothing.
+        StepError: the driver has no data centre bridging, or the netdev is gone.
 
     """
     try:
@@ -207,11 +206,11 @@ def _set(system: System, netdev: str, wanted: Dcb) -> None:
 def _refused(netdev: str, error: OSError) -> StepError:
     words = refusal.words(error)
     if error.errno == errno.EOPNOTSUPP:
-        return StepError(f"{netdev} cannot do it ({words})", NO_OPERATION)
+        return StepError(f"{netdev} does not support this ({words})", NO_OPERATION)
     if error.errno == errno.EINVAL:
         return StepError(
             f"the driver of {netdev} refused: {words}",
-            "see the kernel log; DCBX in the hands of the firmware or of lldpad is a common cause",
+            "see the kernel log; a common cause is that the firmware or lldpad controls DCBX",
         )
     if error.errno in refusal.GONE:
         return StepError(f"{netdev} is gone ({words})", "see the kernel log for the NIC")

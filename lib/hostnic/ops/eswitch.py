@@ -8,7 +8,8 @@ from typing import TypeVar
 
 from converge import StepError
 
-from hostnic.devices import inventory, pci
+from hostnic.devices import pci
+from hostnic.devices.port import representors_of, uplink_of
 from hostnic.ops import refusal, until
 from hostnic.system import MODE_CHANGE_TIME, System
 
@@ -99,7 +100,7 @@ class SetEswitchMode:
 
     def _settings(self, system: System) -> list[Callable[[], None]]:
         """What puts the settings of the uplink back that can be read now."""
-        uplink, door = inventory.uplink(system.links.all(), self.bdf), system.ethtool
+        uplink, door = uplink_of(system.links.all(), self.bdf), system.ethtool
         if uplink is None:
             return []
         return [
@@ -109,10 +110,10 @@ class SetEswitchMode:
 
     def _complete(self, system: System) -> bool:
         links = system.links.all()
-        uplink = inventory.uplink(links, self.bdf)
+        uplink = uplink_of(links, self.bdf)
         if uplink is None or uplink.switch_id is None:
             return False
-        return len(inventory.representors(links, self.bdf)) >= pci.num_vfs(system, self.bdf)
+        return len(representors_of(links, self.bdf)) >= pci.num_vfs(system, self.bdf)
 
 
 def _putting_back(

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from hostnic.machine import Machine
 from hostnic.netlink import dcb
 from hostnic.netlink.dcb import App, Dcb, Ets, Pfc
-from hostnic.ops import bonding
-from hostnic.ops.bonding import AwaitMember, LeaveBond
+from hostnic.ops import members
+from hostnic.ops.bonding import LeaveBond
 from hostnic.ops.dcb import SetApps, SetEts, SetPfc, TakeDcbx
 from hostnic.ops.eswitch import SetEswitchMode
 from hostnic.system import System
@@ -65,8 +65,8 @@ def bridging(system: System, fault: Fault) -> list[str]:
         seen.append(said(lambda op=op: op.run(system)))
     for netdev, other in ((UPLINK0, UPLINK1), (UPLINK1, UPLINK0)):
         seen.append(said(lambda n=netdev, o=other: SetPfc(n, (3,), 20, BOND, (o,)).run(system)))
-        seen.append(said(lambda n=netdev: AwaitMember(n, BOND, settle=2.0).run(system)))
-        seen.append(f"distributing: {bonding.is_distributing(system, BOND, netdev)}")
+        seen.append(said(lambda n=netdev: members.AwaitMember(n, BOND, settle=2.0).run(system)))
+        seen.append(f"distributing: {members.is_distributing(system, BOND, netdev)}")
     seen += ["set:", *look(system), *look(system, UPLINK1)]
     LeaveBond(UPLINK0).run(system)
     SetEswitchMode(P0, "switchdev").run(system)

@@ -45,8 +45,7 @@ class _Door:
             kernel.sleep(end - kernel.clock)
         port.changing = None
         mlx5.set_eswitch_mode(port, mode, kernel.clock)
-        port.dcb.driver_restarts()
-        kernel.rdma.re_add_those_of(self.network, port.bdf)
+        kernel.profile_changed(port)
         if port.netdev not in self.network.down:
             self.flap(port.netdev, begins=0.0)  # the driver closes and opens the netdev
 
@@ -66,7 +65,10 @@ class FileDoor(_Door):
             kernel.locked_down,
             kernel.bridges,
         )
-        return sysfs.look({**kernel.rdma.mounts(self.network), **root}, path, follow)
+        root = {**kernel.rdma.mounts(self.network), **root}
+        if not kernel.debugfs:
+            root = {mount: node for mount, node in root.items() if not mount.startswith(sysfs.DEBUGFS)}
+        return sysfs.look(root, path, follow)
 
     def read(self, path: str) -> str:
         node = self._look(path)
@@ -105,9 +107,11 @@ class FileDoor(_Door):
             raise missing(pci.attribute(bdf, name))
         if name == "sriov_numvfs":
             self.await_change(port, float("inf"))  # a write to sysfs waits without end
-            had = bool(port.vfs)
+            had, mode = bool(port.vfs), port.eswitch_mode
             mlx5.set_num_vfs(port, value, self.kernel.clock)
-            if port.vfs and not had and port.eswitch_mode == "legacy":
+            if mode == "switchdev" != port.eswitch_mode:
+                self.kernel.profile_changed(port)
+            if bool(port.vfs) != had and port.eswitch_mode == ("legacy" if port.vfs else "none"):
                 nic = self.kernel.card_of(port)
                 vflag.dissolve(nic, self.kernel.saying(nic))
                 self.kernel.reconsider(nic)
@@ -264,7 +268,7 @@ class DevlinkDoor(_Door):
     def eswitch_mode(self, bdf: str) -> str | None:
         port = self._port(bdf)
         self.await_change(port, MODE_CHANGE_TIME)
-        return port.eswitch_mode
+        return None if port.eswitch_mode == "none" else port.eswitch_mode
 
     def set_eswitch_mode(self, bdf: str, mode: str) -> None:
         port, kernel = self._port(bdf), self.kernel
@@ -279,6 +283,10 @@ class DevlinkDoor(_Door):
         if mode != port.eswitch_mode:
             port.changing = (kernel.clock + port.mode_time, mode)
             self.await_change(port, MODE_CHANGE_TIME)
+
+    def encap_mode(self, bdf: str) -> str | None:
+        port = self._port(bdf)
+        return None if port.eswitch_mode == "none" else port.encap_mode
 
     def set_inline_mode(self, bdf: str, mode: str) -> None:
         port = self._port(bdf)

@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from hostnic.calls import Call
+from hostnic.devices import discover, lag
+from hostnic.devices.lag import release
 from hostnic.recorder import heard
 from hostnic.system import DataCentreBridging, Devlink, Ethtool, Files, Links
 from hostnic.testing import doors, tools
@@ -35,7 +37,8 @@ class FakeKernel:
         self.cards = cards
         self.kernel = kernel
         self.iommu = True
-        self.lag_debugfs = True
+        self.debugfs = True
+        self.lag_debugfs = release(kernel) >= lag.WITH_DEBUGFS
         self.locked_down = False
         self.flash = FakeFlash()
         self.bridges: dict[str, FakeBridge] = {}
@@ -50,6 +53,8 @@ class FakeKernel:
         self.network = FakeNetwork(cards)
         self.ovs = tools.FakeOvs()
         self.rdma = rdma.FakeRdma()
+        if release(kernel) < discover.ALWAYS_A_MODE:
+            self._as_before_always_a_mode()
         self.blackouts = 0
         self.answers: dict[tuple[str, ...], str | OSError] = {}
         self.faults: list[Fault] = []
@@ -115,6 +120,18 @@ class FakeKernel:
 
     def saying(self, nic: FakeCard) -> Callable[[str], None]:
         return lambda line: self.log.append(f"mlx5_core {nic.ports[0].bdf}: {line}")
+
+    def _as_before_always_a_mode(self) -> None:
+        """mlx5 of jammy's GA kernel: no eswitch mode without VFs; and rdma-core as deployed there."""
+        self.rdma.renamed = True
+        for port in self.network.ports():
+            port.none_mode, port.connections = True, None
+            port.eswitch_mode = port.mode_at_start
+
+    def profile_changed(self, port: FakePort) -> None:
+        """The uplink's netdev and RDMA device began anew in another eswitch mode."""
+        port.dcb.driver_restarts()
+        self.rdma.re_add_those_of(self.network, port.bdf)
 
     def card_of(self, port: FakePort) -> FakeCard:
         return next(nic for nic in self.cards if port in nic.ports)

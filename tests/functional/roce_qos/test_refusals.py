@@ -57,7 +57,7 @@ def test_dcbx_in_the_firmwares_hands_blocks_and_is_taken_over_when_allowed(
     machine.run(f'env PYTHONPATH=/opt/ovn-offload/lib:/opt/site-packages python3 -c "{set_dcbx}"')
     result = node.hook("config_changed")
     assert result.status[0] == "blocked"
-    assert "the firmware decides about data centre bridging (DCBX mode cee ieee)" in result.status[1]
+    assert "the firmware controls data centre bridging (DCBX mode cee ieee)" in result.status[1]
     assert ports(result.writes) == []
     result = node.configure(dcbx_takeover=True)
     assert result.status == ("active", ""), result.logs

@@ -12,6 +12,7 @@ from lab.nvue import Certificate, Server, Tree
 YES = {"ays": "ays_yes"}
 APPLY = {"state": "apply", "auto-prompt": YES}
 CONFIRM = {"state": "confirm_yes", "auto-prompt": YES}
+REFUSE = {"state": "confirm_no", "auto-prompt": YES}
 PACE = 3.0
 
 
@@ -36,7 +37,8 @@ class Caller:
             content = None if body is None else json.dumps(body)
             connection.request(method, f"/nvue_v1{path}", content, headers)
             answer = connection.getresponse()
-            return answer.status, json.loads(answer.read())
+            raw = answer.read()
+            return answer.status, json.loads(raw) if raw else None
         finally:
             connection.close()
 
@@ -46,7 +48,7 @@ class Caller:
 
     def settle(self, name: str) -> Tree:
         """A revision once the steps of its apply are over."""
-        self.server.switch.clock.sleep(3 * PACE)
+        self.server.switch.clock.sleep(4 * PACE)
         return self("GET", f"/revision/{name}")[1]
 
     def applied(self) -> Tree:

@@ -58,9 +58,9 @@ class Fabric:
         """Connect a host's port to a switch port."""
         self.hosts[port] = host
 
-    def member(self, name: str, new: bool = False) -> "Member":
+    def member(self, name: str, release: tuple[int, ...] = (5, 9)) -> "Member":
         """The backend of one switch."""
-        self.members[name] = Member(self, name, Rules(new))
+        self.members[name] = Member(self, name, Rules(release))
         return self.members[name]
 
     def up(self, port: Port) -> bool:

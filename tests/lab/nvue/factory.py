@@ -8,9 +8,10 @@ def factory(hostname: str, new: bool) -> Tree:
     """The configuration of a switch as it comes: management by DHCP, a host name."""
     dhcp = {"ipv4": {"dhcp-client": {"state": "enabled"}}} if new else {"ip": {"address": {"dhcp": {}}}}
     vrf = {"vrf": "mgmt"} if new else {"ip": {"vrf": "mgmt"}}
+    zone = {"timezone": "Etc/UTC"}
     return {
         "interface": {"eth0": merge(merge({"type": "eth"}, dhcp), vrf)},
-        "system": {"hostname": hostname, "timezone": "Etc-UTC"},
+        "system": {"hostname": hostname} | ({"date-time": zone} if new else zone),
     }
 
 

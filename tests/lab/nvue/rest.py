@@ -16,6 +16,8 @@ from lab.nvue.trees import Tree, at, folded, included, merge
 
 ROOT = "/nvue_v1"
 FACTORY_PASSWORD = "cumulus"
+NO_CONTENT = (5, 10)
+"""The release from which on a DELETE is answered with 204 instead of an empty object."""
 
 
 @dataclass(frozen=True)
@@ -32,8 +34,8 @@ class Call:
         """What the call does, in one word or two."""
         if self.path == "/revision" or self.path.startswith("/revision/"):
             if self.method == "PATCH":
-                if (self.body or {}).get("state") == "save":
-                    return "save"
+                if word := {"save": "save", "confirm_no": "refuse"}.get((self.body or {}).get("state")):
+                    return word
                 return "apply" if "state-controls" in (self.body or {}) else "confirm"
             return {"POST": "create", "DELETE": "drop"}.get(self.method, "poll")
         if self.method == "GET":
@@ -153,9 +155,12 @@ class Rest:
 
     def _answer(self, call: Call) -> Reply:
         try:
-            return Reply(200, json.dumps(self._route(call)).encode())
+            content = self._route(call)
         except RefusedError as refused:
             return _refusal(refused.status, refused.detail)
+        if call.method == "DELETE" and self.switch.version >= NO_CONTENT:
+            return Reply(204)
+        return Reply(200, json.dumps(content).encode())
 
     def _route(self, call: Call) -> Any:
         path = tuple(unquote(part) for part in call.path.split("/") if part)

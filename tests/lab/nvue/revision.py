@@ -23,17 +23,22 @@ TITLES = {
 
 @dataclass
 class Revision:
-    """A candidate configuration, how far it has come, and the answers given to what is asked on its way."""
+    """A candidate configuration, how far it has come, and the answers given to what is asked on its way.
+
+    ``rollback_target`` is the revision by which the switch takes it back.
+    """
 
     tree: Tree
     state: str = "pending"
     progress: str = ""
     issues: list[Issue] = field(default_factory=list)
     answers: dict[str, str] = field(default_factory=dict)
+    rollback_target: str = ""
 
     def as_json(self) -> Tree:
         issues = {f"{number:05}": issue.as_json() for number, issue in enumerate(self.issues)}
-        return {"state": self.state, "transition": {"issue": issues, "progress": self.progress}}
+        shown = {"state": self.state, "transition": {"issue": issues, "progress": self.progress}}
+        return shown | ({"rollback_target": self.rollback_target} if self.rollback_target else {})
 
 
 class RefusedError(Exception):

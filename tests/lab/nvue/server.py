@@ -137,8 +137,9 @@ class _Handler(BaseHTTPRequestHandler):
             return
         cut = reply.trouble == "partial"
         self.send_response(reply.status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(reply.content)))
+        if reply.status != 204:
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(reply.content)))
         if owner.closes:
             self.send_header("Connection", "close")
         self.end_headers()

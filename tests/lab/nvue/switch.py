@@ -17,6 +17,8 @@ from lab.nvue.revision import BUSY, DONE, RefusedError, Revision
 from lab.nvue.rules import Issue, Rules
 from lab.nvue.trees import Tree, diff, merge, nested
 
+CONFIRMATIONS = ("confirm_yes", "confirm_no")
+
 PASSING = 1.0
 """Seconds, at most, that a question takes which was answered in advance."""
 
@@ -26,6 +28,8 @@ class Switch:
 
     Attributes:
         prompts: questions to which it takes an answer in advance (``auto-prompt``).
+        nested: whether a revision is shown below its own name: ``{"6": {"state": …}}``.
+        declines: whether its release has ``confirm_no``.
 
     Args:
         hostname: its name, also for its LLDP neighbours.
@@ -33,6 +37,7 @@ class Switch:
         backend: what applies the tree.
         tree: the configuration applied at the start; the factory's when None.
         pace: seconds between two states of an apply.
+        takes: seconds until the box runs a tree, or has failed to; ``pace`` when None.
         numbered: ids such as ``7`` instead of ``changeset/cumulus/…``.
         clock: what the states of an apply and the wait for its confirmation go by.
         waits: the state in which a change waits for its confirmation: ``confirm``, which ``confirm_yes`` ends
@@ -51,19 +56,23 @@ class Switch:
         numbered: bool | None = None,
         clock: Clock | None = None,
         waits: str = "confirm",
+        takes: float | None = None,
     ) -> None:
         self.hostname, self.release = hostname, release
         self.version = tuple(int(part) for part in release.split(".")[:2])
-        self.rules = Rules(new=self.version >= (5, 15))
+        self.rules = Rules(self.version)
         self.backend: Backend = backend or Box()
         self.pace = pace
+        self.takes = pace if takes is None else takes
         self.clock: Clock = clock or RealTime()
         self.waits = waits
         self.prompts = ("ays", "confirm", "ignore_fail")
+        self.nested, self.declines = False, True
         self.numbered = self.rules.new if numbered is None else numbered
         self.rolled_back = 0
         self.lock = threading.RLock()
         self._serial = 0
+        self._before = ""
         self._call_off: Callable[[], None] = lambda: None
         self._stopped = False
         start = factory(hostname, self.rules.new) if tree is None else tree
@@ -113,7 +122,8 @@ class Switch:
     def show(self, name: str) -> Tree:
         """GET /revision/ID."""
         with self.lock:
-            return self._get(name).as_json()
+            shown = self._get(name).as_json()
+            return {name: shown} if self.nested else shown
 
     def drop(self, name: str) -> None:
         """DELETE /revision/ID."""
@@ -159,7 +169,7 @@ class Switch:
 
     def request(self, name: str, body: Any) -> Tree:
         """PATCH /revision/ID: apply, confirm, or save."""
-        if not isinstance(body, dict) or body.get("state") not in ("apply", "confirm_yes", "save"):
+        if not isinstance(body, dict) or body.get("state") not in ("apply", *CONFIRMATIONS, "save"):
             raise RefusedError(400, f"{body!r} is not a state transition")
         with self.lock:
             name, revision = self._named(name), self._get(name)
@@ -168,7 +178,7 @@ class Switch:
                 return revision.as_json()
             if revision.state == self.waits:
                 return self._answer(name, revision, body)
-            if body["state"] == "confirm_yes":
+            if body["state"] in CONFIRMATIONS:
                 raise RefusedError(409, f"revision {name} does not wait for a confirmation")
             busy = [other for other, each in self.revisions.items() if each.state in BUSY and other != name]
             if busy:
@@ -201,6 +211,12 @@ class Switch:
 
     def _answer(self, name: str, revision: Revision, body: Tree) -> Tree:
         """The confirmation that the change waits for."""
+        if body["state"] == "confirm_no" and self.waits == "confirm":
+            if not self.declines:
+                raise RefusedError(400, "'confirm_no' is not one of the states of a revision")
+            self._call_off()
+            self._take_back(name, "the commit was refused; rolled back")
+            return revision.as_json()
         confirms = "confirm_yes" if self.waits == "confirm" else "apply"
         if body["state"] != confirms or "confirm" in body.get("state-controls", {}):
             raise RefusedError(409, f"revision {name} waits for its confirmation")
@@ -229,18 +245,24 @@ class Switch:
                 return
             self._step(revision, "checking", "Checking config")
             # Where `ays` is what waits for the confirmation, nothing else is called so.
-            following = self._execute if self.waits == "ays" else self._sure
+            following = self._work if self.waits == "ays" else self._sure
             self._later(self.pace, partial(following, name, confirm))
 
     def _sure(self, name: str, confirm: float | None) -> None:
         """The question whether to go on, which was answered in advance: its state passes by itself."""
         with self.lock:
             self._step(self.revisions[name], "ays", "Are you sure?")
-            self._later(min(self.pace, PASSING), partial(self._execute, name, confirm))
+            self._later(min(self.pace, PASSING), partial(self._work, name, confirm))
+
+    def _work(self, name: str, confirm: float | None) -> None:
+        """The box is being changed: files are written, services reload."""
+        with self.lock:
+            self._step(self.revisions[name], "apply", "Executing")
+            self._later(self.takes, partial(self._execute, name, confirm))
 
     def _execute(self, name: str, confirm: float | None) -> None:
         revision = self.revisions[name]
-        before = self.applied_id
+        self._before = self.applied_id
         issue = self.backend.apply(deepcopy(revision.tree))
         with self.lock:
             if issue is not None:
@@ -255,24 +277,34 @@ class Switch:
                 self._finish(name)
                 return
             self._step(revision, self.waits, "Waiting for confirmation")
-            self._later(confirm, partial(self._roll_back, name, before))
+            self._later(confirm, partial(self._roll_back, name))
 
     @staticmethod
     def _step(revision: Revision, state: str, progress: str, issues: list[Issue] | None = None) -> None:
         revision.state, revision.progress, revision.issues = state, progress, issues or []
 
-    def _roll_back(self, name: str, before: str) -> None:
+    def _roll_back(self, name: str) -> None:
         """Nobody confirmed in time: back to what ran before."""
         with self.lock:
-            revision = self.revisions[name]
-            if revision.state != self.waits or self._stopped:
-                return
-            self.backend.apply(deepcopy(self.revisions[before].tree))
-            self.applied_id = before
+            if self.revisions[name].state == self.waits and not self._stopped:
+                self._take_back(name, "the commit was not confirmed in time; rolled back")
+
+    def _take_back(self, name: str, said: str) -> None:
+        """The change has failed; the rollback is a revision of its own, which takes its time."""
+        revision = self.revisions[name]
+        failed = "confirm_fail" if self.waits == "confirm" else "apply_fail"
+        self._step(revision, failed, "Rolled back", [Issue("rollback", said)])
+        revision.rollback_target = f"rev_{name}_apply_1/start"
+        before = self.revisions[self._before].tree
+        self.revisions[revision.rollback_target] = Revision(before, "apply", "Executing")
+        self._later(self.pace, partial(self._taken_back, revision.rollback_target))
+
+    def _taken_back(self, name: str) -> None:
+        with self.lock:
+            self.backend.apply(deepcopy(self.revisions[name].tree))
+            self.applied_id = name
             self.rolled_back += 1
-            said = "the commit was not confirmed in time; rolled back"
-            failed = "confirm_fail" if self.waits == "confirm" else "apply_fail"
-            self._step(revision, failed, "Rolled back", [Issue("rollback", said)])
+            self._finish(name)
 
     def _named(self, name: str) -> str:
         """The id of a revision that goes by another name."""

@@ -2,11 +2,12 @@
 """The relation's schema: what is written reads back, what is wrong is one sentence with path and limits."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from charmkit.fabric import Host, Mtu, Neighbour, Policy, Port, Vlan
-from charmkit.fabric_qos import STRICT, Marking, Qos
+from charmkit.qos import STRICT, Marking, Qos
 from converge.document import LONGEST
 from converge.shape import InvalidValue
 from hypothesis import given
@@ -151,8 +152,10 @@ def test_what_is_no_object_is_one_sentence(text: str) -> None:
 
 
 def test_values_check_themselves_before_they_are_written() -> None:
-    with pytest.raises(InvalidValue, match=r"^dscp: 64 is not allowed"):
-        Marking(64, 0)
+    with pytest.raises(InvalidValue, match=r"^qos.roce.dscp: 64 is not allowed"):
+        replace(POLICY, qos=replace(QOS, roce=Marking(64, 0)))
+    with pytest.raises(InvalidValue, match=r"^qos.ets: .* expected a share for class 0"):
+        replace(POLICY, qos=replace(QOS, ets={0: 99}))
     with pytest.raises(InvalidValue, match=r"^ports: .* each port once"):
         Host("node1", (HOST.ports[0], HOST.ports[0]))
 

@@ -7,19 +7,20 @@ import os
 import socket
 import struct
 from collections.abc import Iterator
-from dataclasses import replace
 
 import pytest
 from hostnic.netlink import channel as netlink
 from hostnic.netlink import dcb, dcbnl
-from hostnic.netlink.dcb import App, Buffer, Dcb, Ets, Pfc, decode, encode
+from hostnic.netlink.dcb import App, Buffer, Dcb, Ets, Pfc
+from hostnic.netlink.dcbattrs import decode, encode
 from hypothesis import given
 from hypothesis import strategies as st
 
 octets = st.tuples(*[st.integers(0, 255)] * 8)
 rates = st.tuples(*[st.integers(0, 2**64 - 1)] * 8)
 ets = st.builds(Ets, octets, st.tuples(*[st.sampled_from(sorted(dcb.TSA.values()))] * 8), octets)
-pfc = st.builds(Pfc, st.integers(0, 255).map(dcb.priorities), st.integers(0, 65535))
+none_seen = st.just((0,) * 8)
+pfc = st.builds(Pfc, st.integers(0, 255).map(dcb.priorities), st.integers(0, 65535), none_seen, none_seen)
 apps = st.builds(App, st.integers(0, 255), st.integers(0, 65535), st.integers(0, 255))
 buffers = st.builds(Buffer, octets, st.tuples(*[st.integers(0, 2**32 - 1)] * 8), st.integers(0, 2**32 - 1))
 settings = st.builds(
@@ -29,25 +30,26 @@ settings = st.builds(
     st.sets(apps, max_size=64).map(lambda found: tuple(sorted(found))),
     st.none() | rates,
     st.none() | buffers,
+    st.none(),
 )
 
 
 def counted(ets: Ets | None) -> Ets | None:
     """The shares of the classes that have one."""
-    return ets and replace(
-        ets, bandwidth=tuple(share if tsa == "ets" else 0 for share, tsa in zip(ets.bandwidth, ets.tsa))
+    return ets and ets._replace(
+        bandwidth=tuple(share if tsa == "ets" else 0 for share, tsa in zip(ets.bandwidth, ets.tsa))
     )
 
 
 @given(settings)
 def test_every_setting_that_counts_reads_back_as_it_was_encoded(wanted: Dcb) -> None:
-    assert decode(encode(wanted)) == replace(wanted, ets=counted(wanted.ets))
+    assert decode(encode(wanted)) == wanted._replace(ets=counted(wanted.ets))
 
 
-def test_the_bandwidth_that_mlx5_tells_of_strict_and_vendor_classes_is_no_share() -> None:
+def test_the_bandwidth_that_mlx5_reports_for_strict_and_vendor_classes_is_no_share() -> None:
     tsa = ("ets", "strict", "strict", "ets", "strict", "strict", "strict", "vendor")
     told = Ets((0, 0, 0, 3, 0, 0, 6, 0), tsa, (50, 100, 100, 50, 100, 100, 100, 100))
-    assert decode(encode(Dcb(ets=told))).ets == replace(told, bandwidth=(50, 0, 0, 50, 0, 0, 0, 0))
+    assert decode(encode(Dcb(ets=told))).ets == told._replace(bandwidth=(50, 0, 0, 50, 0, 0, 0, 0))
 
 
 @given(st.binary(max_size=400))
@@ -194,9 +196,9 @@ def test_get_asks_for_everything_and_for_dcbx() -> None:
     assert second[17] == 22
 
 
-def test_a_driver_without_dcbx_tells_the_rest() -> None:
+def test_a_driver_without_dcbx_reports_the_rest() -> None:
     with client(reply(1, attribute(13, encode(RUNNING))), acknowledged(2, errno.EOPNOTSUPP)) as (ours, _):
-        assert ours.get("eth0") == replace(RUNNING, dcbx=None)
+        assert ours.get("eth0") == RUNNING._replace(dcbx=None)
 
 
 def test_a_netdev_without_data_centre_bridging_raises() -> None:

@@ -7,7 +7,8 @@ import struct
 import pytest
 from converge import StepError
 from hostnic.network import lldp
-from hostnic.network.lldp import Neighbour, SetLldp
+from hostnic.network.lldp import Neighbour
+from hostnic.ops.lldp import FRAMES, LINKS, SetLldp, drop_in, speaks
 from hostnic.process import CommandError
 from hostnic.testing import FakeHost
 from hypothesis import given
@@ -40,7 +41,7 @@ def host() -> FakeHost:
     host = FakeHost()
     for link in host.links.all():
         text = f"NETWORK_FILE=/run/systemd/network/10-netplan-{link.name}.network\nADMIN_STATE=configured\n"
-        host.disk.install(f"{lldp.LINKS}/{link.ifindex}", text.encode(), 0o644)
+        host.disk.install(f"{LINKS}/{link.ifindex}", text.encode(), 0o644)
     host.answers["networkctl", "reload"] = ""
     return host
 
@@ -50,7 +51,7 @@ def index(host: FakeHost, name: str) -> int:
 
 
 def test_neighbours_in_networkds_files(host: FakeHost) -> None:
-    host.disk.install(f"{lldp.FRAMES}/{index(host, P0)}", FRAME, 0o644)
+    host.disk.install(f"{FRAMES}/{index(host, P0)}", FRAME, 0o644)
     assert lldp.neighbours(host, host.links.all()) == {P0: LEAF}
     assert host.spawned == []
 
@@ -70,7 +71,7 @@ def test_neighbours_through_networkctl(host: FakeHost) -> None:
     assert lldp.neighbours(host, host.links.all()) == {P0: LEAF}
 
 
-def test_without_networkd_nobody_is_told(host: FakeHost) -> None:
+def test_without_networkd_there_are_no_neighbours(host: FakeHost) -> None:
     host.answers["networkctl", "lldp"] = CommandError(["networkctl"], "networkctl is not installed")
     assert lldp.neighbours(host, host.links.all()) == {}
 
@@ -117,17 +118,17 @@ def test_any_json_is_read(value: object) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "null", "{", "[" * 9999])
-def test_what_is_no_json_says_nothing(text: str) -> None:
+def test_text_that_is_no_json_has_no_neighbours(text: str) -> None:
     assert lldp.from_json(text, {P0}) == {}
 
 
 def test_the_drop_in_amends_the_file_that_networkd_uses(host: FakeHost) -> None:
     link = next(link for link in host.links.all() if link.name == P0)
-    assert lldp.drop_in(host, link) == DROP_IN
-    host.disk.install(f"{lldp.LINKS}/{link.ifindex}", b"ADMIN_STATE=unmanaged\n", 0o644)
-    assert lldp.drop_in(host, link) is None
-    host.disk.remove(f"{lldp.LINKS}/{link.ifindex}")
-    assert lldp.drop_in(host, link) is None
+    assert drop_in(host, link) == DROP_IN
+    host.disk.install(f"{LINKS}/{link.ifindex}", b"ADMIN_STATE=unmanaged\n", 0o644)
+    assert drop_in(host, link) is None
+    host.disk.remove(f"{LINKS}/{link.ifindex}")
+    assert drop_in(host, link) is None
 
 
 def test_lldp_is_switched_on_and_off_once(host: FakeHost) -> None:
@@ -135,19 +136,19 @@ def test_lldp_is_switched_on_and_off_once(host: FakeHost) -> None:
         host.trace.clear()
         SetLldp(DROP_IN, on).run(host)
         SetLldp(DROP_IN, on).run(host)
-        assert lldp.speaks(host, DROP_IN) is on
+        assert speaks(host, DROP_IN) is on
         verb = "install" if on else "remove"
         assert host.trace == [f"{verb} {DROP_IN}", "run networkctl reload"]
 
 
 def test_a_networkd_whose_reload_takes_bond_members_down_is_not_asked(host: FakeHost) -> None:
-    host.disk.directories.add(lldp.FRAMES)  # systemd 256 and earlier
+    host.disk.directories.add(FRAMES)  # systemd 256 and earlier
     SetLldp(DROP_IN, on=True).run(host)
     assert host.trace == [f"install {DROP_IN}"]
-    assert lldp.speaks(host, DROP_IN)
+    assert speaks(host, DROP_IN)
 
 
-def test_a_networkd_that_does_not_answer_is_said(host: FakeHost) -> None:
+def test_a_networkd_that_does_not_answer_is_reported(host: FakeHost) -> None:
     host.answers["networkctl", "reload"] = CommandError(
         ["networkctl"], "networkctl failed (1): Connection refused"
     )

@@ -5,12 +5,11 @@ import errno
 
 import pytest
 from converge import StepError
-from hostnic.devices.dcb_drivers import DRIVERS, driver
 from hostnic.devices.rdma import statistics
 from hostnic.netlink import dcb
-from hostnic.netlink.dcb import App, Dcb, Ets
-from hostnic.ops.bonding import AwaitMember, is_distributing
+from hostnic.netlink.dcb import DRIVERS, App, Dcb, Ets, driver
 from hostnic.ops.dcb import SetApps, SetEts, SetPause, SetPfc, TakeDcbx
+from hostnic.ops.members import AwaitMember, is_distributing
 from hostnic.system import Pause
 from hostnic.testing import FakeHost, card
 from hostnic.testing.doors import FileDoor
@@ -53,9 +52,9 @@ def test_a_change_writes_once_and_a_second_time_nothing(host: FakeHost, op) -> N
 @pytest.mark.parametrize(
     ("op", "deaf", "says"),
     [
-        (SetEts(P0, ROCE), "ets", "ETS of enp59s0f0np0 reads back otherwise"),
-        (SetApps(P0, (dcb.DSCP,), MAP), "apps", "APP entries of enp59s0f0np0 read back otherwise"),
-        (SetPfc(P0, (3,)), "pfc", "PFC of enp59s0f0np0 reads back otherwise"),
+        (SetEts(P0, ROCE), "ets", "ETS of enp59s0f0np0 reads back differently"),
+        (SetApps(P0, (dcb.DSCP,), MAP), "apps", "APP entries of enp59s0f0np0 read back differently"),
+        (SetPfc(P0, (3,)), "pfc", "PFC of enp59s0f0np0 reads back differently"),
     ],
 )
 def test_a_setting_that_the_driver_has_no_operation_for_is_noticed(
@@ -74,17 +73,17 @@ def test_a_refusal_names_setting_port_and_remedy(host: FakeHost, op) -> None:
     assert "lldpad" in error.remedy
 
 
-def test_a_port_without_data_centre_bridging_is_said(host: FakeHost) -> None:
+def test_a_port_without_data_centre_bridging_is_reported(host: FakeHost) -> None:
     host.port(P0).dcb.no_ops = True
-    assert "cannot do it" in refused(SetEts(P0, ROCE), host).reason
+    assert "does not support this" in refused(SetEts(P0, ROCE), host).reason
 
 
-def test_a_port_that_is_gone_is_said(host: FakeHost) -> None:
+def test_a_port_that_is_gone_is_reported(host: FakeHost) -> None:
     host.fail("set_dcb", P0, OSError(errno.ENODEV, "No such device"))
     assert "is gone" in refused(SetEts(P0, ROCE), host).reason
 
 
-def test_pfc_leaves_the_last_port_that_carries_alone(host: FakeHost) -> None:
+def test_pfc_is_refused_on_the_only_port_that_carries_traffic(host: FakeHost) -> None:
     host.network.unplugged.add(P1)
     error = refused(SetPfc(P0, (3,), bond="bond0", others=(P1,)), host)
     assert "no other port of bond0 carries traffic" in error.reason
@@ -104,7 +103,7 @@ def test_pfc_rolls_over_a_bond_without_a_blackout(host: FakeHost) -> None:
     assert host.trace == [f"set_dcb {P0} pfc 3", f"set_dcb {P1} pfc 3"]
 
 
-def test_without_the_pause_before_the_first_look_the_model_notices_the_blackout(host: FakeHost) -> None:
+def test_without_the_wait_before_the_first_read_the_model_notices_the_blackout(host: FakeHost) -> None:
     SetPfc(P0, (3,), bond="bond0", others=(P1,)).run(host)
     AwaitMember(P0, "bond0").run(host)
     SetPfc(P1, (3,), bond="bond0", others=(P0,)).run(host)
@@ -129,7 +128,7 @@ class Told(FileDoor):
 
 @pytest.mark.parametrize("side", ["actor", "partner"])
 @pytest.mark.parametrize("state", ["7", "15", "N/A"])  # the last one without an aggregator
-def test_a_member_carries_when_both_sides_of_lacp_use_it(side: str, state: str) -> None:
+def test_a_member_carries_traffic_when_both_sides_of_lacp_use_it(side: str, state: str) -> None:
     host = ToldOtherwise()
     assert is_distributing(host, "bond0", P0)
     host.told = (f"/sys/class/net/{P0}/bonding_slave/ad_{side}_oper_port_state", state)
@@ -143,7 +142,7 @@ def test_a_cable_length_alone_flaps_no_link(host: FakeHost) -> None:
     assert host.network.flaps == {}
 
 
-def test_a_driver_without_cable_length_is_said() -> None:
+def test_a_driver_without_cable_length_is_reported() -> None:
     host = host_with("bnxt_en")
     error = refused(SetPfc(P0, (3,), 50), host)
     assert "reads 0 m after 50 m was set" in error.reason
@@ -158,7 +157,7 @@ def test_dscp_entries_are_replaced_in_place_so_that_trust_stays(host: FakeHost) 
 
 
 @pytest.mark.parametrize("name", ["bnxt_en", "ice"])
-def test_where_the_kernel_keeps_twins_the_old_entry_goes(name: str) -> None:
+def test_where_the_kernel_keeps_both_entries_the_old_one_is_deleted(name: str) -> None:
     host = host_with(name)
     host.port(P0).dcb.apps = {App(dcb.DSCP, 26, 5), App(dcb.DSCP, 3, 7), App(dcb.DSCP, 48, 6)}
     SetApps(P0, (dcb.DSCP,), MAP).run(host)
@@ -197,7 +196,7 @@ def test_dcbx_is_taken_over_in_the_drivers_own_mode(name: str) -> None:
     assert len(host.trace) == 1
 
 
-def test_a_firmware_that_keeps_dcbx_is_said_with_its_remedy() -> None:
+def test_a_firmware_that_keeps_dcbx_is_reported_with_a_remedy() -> None:
     host = host_with("bnxt_en")
     host.port(P0).dcb.firmware_agent = True
     host.port(P0).dcb.driver_restarts()
@@ -207,7 +206,7 @@ def test_a_firmware_that_keeps_dcbx_is_said_with_its_remedy() -> None:
     assert "nic-firmware" in error.remedy
 
 
-def test_pause_frames_that_a_driver_does_not_have_are_no_matter(host: FakeHost) -> None:
+def test_a_driver_without_pause_frames_is_no_failure(host: FakeHost) -> None:
     assert host.ethtool.pause("bond0") is None
     SetPause("bond0", False).run(host)
     assert host.trace == []
@@ -231,7 +230,7 @@ def test_an_eswitch_mode_change_resets_what_the_driver_keeps_and_not_what_the_po
     assert port.apps == {App(dcb.DSCP, dscp, 5 if dscp == 26 else dscp >> 3) for dscp in range(64)}
 
 
-def test_mlx5_tells_the_pause_frames_that_ethtool_read_last(host: FakeHost) -> None:
+def test_mlx5_reports_the_pause_frames_that_ethtool_read_last(host: FakeHost) -> None:
     host.port(P0).dcb.sent[3] = 7
     told = host.dcb.get(P0).pfc
     assert told is not None
@@ -243,7 +242,7 @@ def test_mlx5_tells_the_pause_frames_that_ethtool_read_last(host: FakeHost) -> N
     assert host.trace == []
 
 
-def test_counters_that_are_none_are_left_out(host: FakeHost) -> None:
+def test_lines_that_are_no_counters_are_left_out(host: FakeHost) -> None:
     host.answers["ethtool",] = "NIC statistics:\n     name:\n     other: many\n     good: 3\n"
     assert statistics(host, P0) == {"good": 3}
 

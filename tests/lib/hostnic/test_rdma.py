@@ -8,7 +8,7 @@ import pytest
 from converge import StepError
 from hostnic.devices import rdma
 from hostnic.devices.rdma import Defaults, RdmaPort
-from hostnic.ops.rdma import SetAttribute, SetRoceDefaults
+from hostnic.ops.marking import SetAttribute, SetRoceDefaults
 from hostnic.testing import FakeHost
 
 P0, P1 = ("0000:3b:00.0", "enp59s0f0np0"), ("0000:3b:00.1", "enp59s0f1np1")
@@ -37,6 +37,18 @@ def test_under_lag_both_ports_share_one(host: FakeHost) -> None:
     assert [device(host, port) for port in (P0, P1)] == ["mlx5_bond_0", "mlx5_bond_0"]
 
 
+def test_under_lag_both_ports_share_one_whatever_rdma_core_calls_it(host: FakeHost) -> None:
+    host.rdma.renamed = True
+    assert [device(host, port) for port in (P0, P1)] == ["rocep59s0f0", "rocep59s0f0"]
+    without_gids = (
+        RdmaPort("rdmap59s0f0", 1, P0[0], frozenset()),
+        RdmaPort("vf", 1, "0000:3b:00.2", frozenset()),
+    )
+    assert rdma.of_port(without_gids, *P1, "bond0") == without_gids[0]
+    assert rdma.of_port(without_gids[1:], *P1, "bond0") is None
+    assert rdma.of_port(without_gids, *P1, None) is None
+
+
 def test_a_software_device_is_found_by_its_netdev() -> None:
     host = FakeHost()
     assert device(host, P0) is None
@@ -44,7 +56,7 @@ def test_a_software_device_is_found_by_its_netdev() -> None:
     assert device(host, P0) == "rxe0"
 
 
-def test_a_bonded_device_without_readable_gids_is_found_by_its_card() -> None:
+def test_a_bonded_device_without_readable_gids_is_found_by_its_nic() -> None:
     found = (RdmaPort("mlx5_bond_0", 1, "0000:3b:00.0", frozenset()),)
     assert rdma.of_port(found, *P1, "bond0") == found[0]
     assert rdma.of_port(found, "0000:af:00.1", "eth9", None) is None
@@ -61,7 +73,7 @@ def test_defaults_are_set_once(host: FakeHost) -> None:
     assert host.trace == []
 
 
-def test_a_device_that_was_added_anew_gets_its_defaults_again(host: FakeHost) -> None:
+def test_a_device_that_was_added_again_gets_its_defaults_again(host: FakeHost) -> None:
     (port,) = rdma.ports(host)
     SetRoceDefaults(port, WANTED).run(host)
     host.rdma.re_add(port.device)
@@ -84,7 +96,7 @@ def switchdev(host: FakeHost) -> RdmaPort:
     return port
 
 
-def test_the_connection_manager_takes_a_device_with_roce_and_none_for_raw_ethernet(host: FakeHost) -> None:
+def test_the_connection_manager_handles_a_device_with_roce_and_none_for_raw_ethernet(host: FakeHost) -> None:
     (port,) = rdma.ports(host)
     assert rdma.managed(host, port) is True
     assert rdma.managed(host, switchdev(host)) is False
@@ -97,13 +109,13 @@ def test_a_software_device_on_an_uplink_in_switchdev_mode_has_roce() -> None:
     assert rdma.managed(host, switchdev(host)) is True
 
 
-def test_without_its_module_nobody_knows_what_the_connection_manager_would_take(host: FakeHost) -> None:
+def test_without_its_module_it_is_unknown_what_the_connection_manager_handles(host: FakeHost) -> None:
     host.rdma.module = False
     assert rdma.managed(host, rdma.ports(host)[0]) is None
     assert rdma.managed(host, switchdev(host)) is None
 
 
-def test_a_module_that_knows_no_connections_of_the_device_leaves_nothing_to_set(host: FakeHost) -> None:
+def test_a_module_that_ignores_the_device_leaves_nothing_to_set(host: FakeHost) -> None:
     port = switchdev(host)
     host.rdma.module = False
     load = host.run
@@ -118,7 +130,7 @@ def test_a_module_that_knows_no_connections_of_the_device_leaves_nothing_to_set(
     assert host.trace == ["run modprobe rdma_cm"]
 
 
-def test_the_kernel_refuses_a_device_for_raw_ethernet_also_in_a_directory_that_is_left(
+def test_the_kernel_refuses_a_device_for_raw_ethernet_also_in_a_directory_left_over(
     host: FakeHost,
 ) -> None:
     with pytest.raises(OSError) as refused:

@@ -3,8 +3,9 @@
 
 import pytest
 from converge import StepError
-from hostnic.network import vlan
-from hostnic.network.vlan import SetEgressMap, Vlan
+from hostnic.devices import vlan
+from hostnic.devices.vlan import Vlan
+from hostnic.ops.marking import SetEgressMap
 from hostnic.process import CommandError
 from hostnic.testing import FakeHost
 from hostnic.testing.tools import add_vlan
@@ -33,12 +34,12 @@ def test_the_whole_map_is_set_once(host: FakeHost) -> None:
     assert command[:9] == ("ip", "link", "set", "dev", "storage", "type", "vlan", "egress-qos-map", "0:5")
 
 
-def test_a_refusal_and_a_map_that_does_not_take_are_said(host: FakeHost) -> None:
+def test_a_refusal_and_a_map_that_does_not_stay_are_reported(host: FakeHost) -> None:
     host.answers["ip", "link"] = CommandError(["ip"], "ip failed (2): Operation not permitted")
     with pytest.raises(StepError, match=r"the egress map of storage: .*Operation not permitted"):
         SetEgressMap("storage", 5).run(host)
     host.answers["ip", "link"] = ""
-    with pytest.raises(StepError, match="reads back otherwise"):
+    with pytest.raises(StepError, match="reads back differently"):
         SetEgressMap("storage", 5).run(host)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from lab import __main__ as command
+from lab.host import HostError, require
 from lab.rack import build
 from lab.rack.checks import Check, equal
 from lab.rack.controller import Controller
@@ -141,6 +142,20 @@ def test_a_host_without_the_tools_and_without_apt_is_told_so_in_one_sentence(
     assert said.startswith("The test machine needs ")
     assert "qemu-system-x86" in said
     assert "\n" not in said
+
+
+@pytest.mark.parametrize(("user", "says"), [(0, "run: apt-get install -y "), (1000, "run: sudo apt-get ")])
+def test_what_is_missing_is_told_as_this_user_types_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, user: int, says: str
+) -> None:
+    """A root shell, as in containers and CI, often has no sudo."""
+    for name in ("apt-get", "sudo", "env"):
+        (tmp_path / name).write_text("#!/bin/sh\nexit 1\n")
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr("os.geteuid", lambda: user)
+    with pytest.raises(HostError, match=says):
+        require()
 
 
 @pytest.mark.parametrize(

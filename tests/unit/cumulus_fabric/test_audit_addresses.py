@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Numbers and addresses belong to one switch each."""
 
+import pytest
 from unit.cumulus_fabric.audits import BLOCKED, found, the_one
 
 
@@ -19,7 +20,38 @@ def test_all_leaves_with_one_as_number():
 
 def test_a_reserved_as_number():
     path, what = the_one(BLOCKED, lambda data: data.update(switches={"Leaf0-1": {"asn": 23456}}))
-    assert (path, what) == ("leaves.asn", "Leaf0-1 gets AS 23456, which is reserved")
+    assert (path, what) == ("switches.Leaf0-1.asn", "Leaf0-1 gets AS 23456, which is reserved")
+
+
+@pytest.mark.parametrize(
+    ("own", "path"),
+    [
+        ({"asn": 65101}, "switches.Leaf0-2.asn"),
+        ({"loopback": "10.10.10.1"}, "switches.Leaf0-2.loopback"),
+        ({"management": "192.168.0.11"}, "switches.Leaf0-2.management"),
+    ],
+)
+def test_a_switchs_own_entry_is_the_place_to_correct(own, path):
+    def twice(data):
+        data["leaves"]["management"] = "192.168.0.11"
+        data["switches"] = {"Leaf0-2": own}
+
+    assert [where for where, _ in found(BLOCKED, twice)] == [path]
+
+
+def test_a_spines_own_entry_is_the_place_to_correct():
+    path, what = the_one(BLOCKED, lambda data: data.update(switches={"Spine1": {"loopback": "10.10.10.101"}}))
+    assert (path, what) == (
+        "switches.Spine1.loopback",
+        "10.10.10.101 is both Spine0's loopback and Spine1's loopback",
+    )
+
+
+def test_the_own_entry_is_named_even_if_the_other_switch_comes_later():
+    """Leaf0-1 has the address of Leaf0-2, which follows the scheme."""
+    change = {"Leaf0-1": {"loopback": "10.10.10.2"}}
+    path, _ = the_one(BLOCKED, lambda data: data.update(switches=change))
+    assert path == "switches.Leaf0-1.loopback"
 
 
 def test_loopbacks_that_run_into_each_other():
@@ -46,3 +78,25 @@ def test_a_loopback_inside_a_hosts_subnet():
 
     paths = [path for path, _ in found(BLOCKED, inside)]
     assert paths == ["leaves.loopback"] * 3
+
+
+@pytest.mark.parametrize(
+    ("address", "why"),
+    [
+        ("0.0.0.0", "names no host (0.0.0.0/8)"),
+        ("127.0.0.1", "never leaves a switch (127.0.0.0/8)"),
+        ("224.0.0.5", "is multicast (224.0.0.0/4)"),
+        ("255.255.255.255", "is reserved (240.0.0.0/4)"),
+    ],
+)
+def test_a_loopback_that_no_router_announces(address, why):
+    path, what = the_one(BLOCKED, lambda data: data.update(switches={"Leaf1-1": {"loopback": address}}))
+    assert (path.rpartition(".")[2], what) == ("loopback", f"Leaf1-1's loopback {address} {why}")
+
+
+def test_loopbacks_that_count_up_into_multicast():
+    blocked = found(BLOCKED, lambda data: data["leaves"].update(loopback="223.255.255.254"))
+    assert blocked == [
+        ("leaves.loopback", f"Leaf1-{n}'s loopback 224.0.0.{n - 1} is multicast (224.0.0.0/4)")
+        for n in (1, 2)
+    ]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ethernet segments are told apart, and every port is there and used once."""
+"""Ethernet segments are told apart, every port is there and used once, and so is each host."""
 
 import pytest
 from unit.cumulus_fabric.audits import BLOCKED, WARNING, findings, found, the_one
@@ -36,18 +36,6 @@ def test_two_racks_with_one_segment_mac():
 
 def test_one_bond_on_both_leaves_is_one_segment_not_two():
     assert not any("ESI" in f.what for f in findings())
-
-
-def test_a_group_address_as_segment_mac():
-    path, what = the_one(BLOCKED, lambda data: data["leaves"].update({"segment-mac": "45:38:39:BE:EF:01"}))
-    assert (path, "multicast address" in what) == ("leaves.segment-mac", True)
-
-
-def test_segment_macs_in_nvidias_range_raise_no_warning():
-    def inside(data):
-        data["leaves"]["segment-mac"] = "44:38:39:ff:00:01"
-
-    assert "leaves.segment-mac" not in [subject for subject, _ in found(WARNING, inside)]
 
 
 @pytest.mark.parametrize("preference", [50000, [50000, 50000]])
@@ -130,3 +118,45 @@ def test_uplinks_without_tracking_on_one_switch():
     )
     assert path == "switches.Leaf1-2.uplinks"
     assert what.startswith("uplinks swp30 of Leaf1-2 are not tracked")
+
+
+def named(*racks):
+    """An example with these hosts in its racks."""
+
+    def change(data):
+        for rack, names in zip(data["racks"], racks):
+            rack["hosts"] = {"ports": "swp9-10", "names": names}
+
+    return change
+
+
+def test_a_host_name_twice_in_one_rack():
+    path, what = the_one(BLOCKED, named(["node1", "Node1"]))
+    assert path == "racks[0].hosts"
+    assert what == "Node1 is expected at bond1 of rack 0 and at bond2 of rack 0"
+
+
+def test_a_host_name_in_two_racks():
+    path, what = the_one(BLOCKED, named(["node1", "node2"], ["node3", "node1"]))
+    assert path == "racks[1].hosts"
+    assert what == "node1 is expected at bond1 of rack 0 and at bond2 of rack 1"
+
+
+def test_a_second_bond_of_a_host_is_possible():
+    def second(data):
+        named(["node1", "node2"])(data)
+        data["racks"][0]["bonds"]["bond_ext"]["host"] = "node2"
+
+    assert found(BLOCKED, second) == []
+    path, what = next(each for each in found(WARNING, second) if "node2" in each[1])
+    assert path == "racks[0].bonds.bond_ext"
+    assert what == "node2 is expected at bond2 of rack 0 and at bond_ext of rack 0"
+
+
+def test_a_host_with_the_name_of_a_switch():
+    path, what = the_one(BLOCKED, named(["node1", "leaf1-1"]))
+    assert (path, what) == ("racks[0].hosts", "the host of bond2 of rack 0 has the name of a switch, leaf1-1")
+
+
+def test_different_host_names():
+    assert found(BLOCKED, named(["node1", "node2"], ["node3", "node4"])) == []

@@ -24,6 +24,18 @@ def test_a_vlan_that_the_switch_reserves():
     assert "networks.provider.vlan" in dict(found(WARNING, reserved))
 
 
+def test_vlan_1_is_every_ports_default():
+    def default(data):
+        data["networks"]["provider"]["vlan"] = 1
+
+    path, what = the_one(BLOCKED, default)
+    assert path == "networks.provider.vlan"
+    assert what == (
+        "network provider has VLAN 1, which switches carry untagged on each port that has no other untagged "
+        "network: hosts that must not have the network would get it"
+    )
+
+
 def test_a_subnet_in_two_networks():
     def overlap(data):
         data["networks"]["internal"]["subnets"] = ["172.16.0.0/16"]

@@ -40,3 +40,12 @@ def test_ecn_with_a_low_threshold_above_the_high_one():
 
 def test_roce_off_everywhere_is_no_finding():
     assert found(BLOCKED, lambda data: data["roce"].update(mode="off", priority=5)) == []
+
+
+def test_a_switch_that_follows_the_common_mode_is_not_sent_to_an_entry_that_it_does_not_have():
+    """Five switches have an entry; the sixth has only the fabric's mode."""
+    others = ["Spine0", "Spine1", "Leaf0-1", "Leaf0-2", "Leaf1-1"]
+    own = {name: {"roce": "off"} for name in others}
+    path, what = the_one(BLOCKED, lambda data: data.update(switches=own))
+    assert path == "roce.mode"
+    assert what == "RoCE is lossless on Leaf1-2, but off on Spine0, Spine1, Leaf0-1 and 2 more"

@@ -152,3 +152,31 @@ def test_a_wrong_intent_gets_one_sentence(run, tmp_path):
     status, _, err = run("audit", "--intent", str(tmp_path / "wrong.yaml"))
     assert status == 2
     assert err == "networks.oam.vlan: 5000 is not allowed; expected a VLAN from 1 to 4094\n"
+
+
+def test_fix_numbers_prints_the_intent_with_the_numbers(run, tmp_path):
+    status, out, err = run("fix-numbers", "--intent", RDG)
+    assert (status, err) == (0, "")
+    fixed = tmp_path / "fixed.yaml"
+    fixed.write_text(out)
+    assert run("render", "--intent", str(fixed)) == run("render", "--intent", RDG)
+    status, out, _ = run("fix-numbers", "--intent", RDG, "--keep", "Leaf1-2:swp9=7,swp10=5")
+    assert status == 0
+    assert "        bond7: {port: swp9, local-id: 7, host: none}\n        bond5: {port: swp10" in out
+    assert "  - hosts: swp9-10\n    bonds:" in out
+
+
+NO_NUMBERS = "is not a leaf with numbers, such as Leaf0-1:swp9=1,swp10=2"
+
+
+@pytest.mark.parametrize(
+    ("keep", "said"),
+    [
+        ("swp9=1", f"--keep: swp9=1 {NO_NUMBERS}"),
+        ("Leaf0-1:swp9", f"--keep: Leaf0-1:swp9 {NO_NUMBERS}"),
+        ("Leaf0-1:swp9=0", f"--keep: Leaf0-1:swp9=0 {NO_NUMBERS}"),
+        ("Leaf9-9:swp9=1", "the intent has no leaf Leaf9-9"),
+    ],
+)
+def test_fix_numbers_refuses_what_it_cannot_keep(run, keep, said):
+    assert run("fix-numbers", "--intent", RDG, "--keep", keep) == (2, "", f"{said}\n")

@@ -18,7 +18,7 @@ from unit.cumulus_fabric import nvcommands
 
 PATH = re.compile(r"(networks|mtu|roce|spines|leaves|racks|switches|standalone)(\[\d+\]|\.[\w-]+|$)")
 NETWORKS = ["oam", "public", "internal"]
-RULES = {Dialect.UNTIL_5_14: Rules(new=False), Dialect.FROM_5_15: Rules(new=True)}
+RULES = {Dialect.UNTIL_5_14: Rules((5, 14)), Dialect.FROM_5_15: Rules((5, 15))}
 
 
 def some(*values: Any) -> st.SearchStrategy[Any]:

@@ -3,6 +3,7 @@
 
 import json
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -31,9 +32,12 @@ def script(name: str, change=None) -> Script:
     return push.script_for(demartek, demartek.switch(name))
 
 
+STARTUP = ["return", "startup saved-configuration RoCEConfiguration.cfg"]
+"""What makes the guide's file the start-up configuration; ``return`` leaves the system view."""
+
+
 def typed(name: str, change=None) -> list[str]:
-    made = script(name, change)
-    return [*made.lines, made.save]
+    return [*script(name, change).typed]
 
 
 def test_onyx_gets_the_guides_commands_in_its_order():
@@ -41,12 +45,15 @@ def test_onyx_gets_the_guides_commands_in_its_order():
 
 
 def test_comware_gets_the_guides_commands_with_its_queue_corrected():
-    """The guide marks queue 5, where its own map sends nothing, and forgets to leave the table's view."""
+    """The guide marks queue 5, where its own map sends nothing, and forgets to leave the table's view.
+
+    It saves a file, but does not make the switch boot with it.
+    """
     guide = printed("hpe5900")
     start = guide.index("queue 5 low-limit 150 high-limit 1500")
     assert guide[start : start + 2] == ["queue 5 low-limit 150 high-limit 1500", "queue 5 ecn"]
     corrected = ["queue 1 low-limit 150 high-limit 1500", "queue 1 ecn", "quit"]
-    assert typed("hpe5900") == [*guide[:start], *corrected, *guide[start + 2 :]]
+    assert typed("hpe5900") == [*guide[:start], *corrected, *guide[start + 2 :], *STARTUP]
     assert "import 5 export 1" in guide
 
 
@@ -65,7 +72,7 @@ def test_without_ets_and_ecn_the_guides_optional_part_is_left_out():
         del data["roce"]["bandwidth"], data["roce"]["ecn"], data["standalone"]["hpe5900"]["bandwidth"]
 
     assert not [line for line in typed("sn2410", basic) if "ets" in line or "ecn" in line]
-    assert typed("hpe5900", basic) == [*printed("hpe5900")[:16], "save RoCEConfiguration.cfg"]
+    assert typed("hpe5900", basic) == [*printed("hpe5900")[:16], "save RoCEConfiguration.cfg", *STARTUP]
     assert script("hpe5900", basic).notes == ()
 
 
@@ -134,7 +141,7 @@ def test_a_switch_that_knows_no_other_command_takes_all_of_them(name):
     views = ("interface ethernet 1/1", "interface ethernet 1/2")
     sent = [line for line in made.lines if line not in leaving and line not in views]
     sent = [line for line in sent if not line.startswith("interface Ten-GigabitEthernet")]
-    assert configured == [*sent, made.save]
+    assert configured == [*sent, made.save, *STARTUP[1:] * (name == "hpe5900")]
     ports = {at for at, line in switch.shell.taken if "trunk" in line}
     assert len(ports) == 2
 
@@ -149,6 +156,29 @@ def test_a_refused_command_stops_the_script_unsaved(name):
     assert "nothing was saved" in caught.value.remedy
     assert switch.shell.refused == [middle]
     assert made.save not in [line for _, line in switch.shell.taken]
+
+
+def test_comware_boots_with_the_file_that_was_saved():
+    with SshSwitch(COMWARE, "hpe5900") as switch:
+        assert switch.shell.boots == "startup.cfg"
+        ssh.push_config("comware", "127.0.0.1", script("hpe5900"), login(switch))
+        assert switch.shell.boots == "RoCEConfiguration.cfg"
+
+
+def test_a_start_up_configuration_that_was_not_changed_is_an_error():
+    made = script("hpe5900")
+    other = replace(made.startup, command="startup saved-configuration other.cfg")
+    with SshSwitch(COMWARE, "hpe5900") as switch, pytest.raises(StepError) as caught:
+        ssh.push_config("comware", "127.0.0.1", replace(made, startup=other), login(switch))
+    said = "the saved configuration is not the one that it boots with: The specified file does not exist."
+    assert (caught.value.reason, caught.value.remedy) == (said, f"run {other.command} on the switch")
+
+
+def test_a_refused_start_up_configuration_is_an_error():
+    made = script("hpe5900")
+    with SshSwitch(COMWARE, "hpe5900", broken=[STARTUP[1]]) as switch, pytest.raises(StepError) as caught:
+        ssh.push_config("comware", "127.0.0.1", made, login(switch))
+    assert caught.value.reason == "the configuration could not be saved: % Operation failed: startup"
 
 
 def test_a_misspelled_command_is_refused_in_the_switchs_words():

@@ -11,7 +11,7 @@ import files
 import ops
 import pytest
 import yaml
-from hostnic.network import lldp
+from hostnic.ops import lldp
 from hostnic.testing import FakeHost, card
 from ops import testing
 

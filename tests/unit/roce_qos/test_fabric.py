@@ -5,14 +5,14 @@ import json
 import struct
 from typing import Any
 
-import desired
+import bootfile
 import fabric
 import pytest
 from charmkit.fabric import Host, Mtu, Neighbour, Policy, Vlan
-from charmkit.fabric_qos import STRICT, Marking, Qos
+from charmkit.qos import STRICT, Marking, Qos
 from hostnic import handover
 from hostnic.handover import Handover
-from hostnic.network import lldp
+from hostnic.ops import lldp
 from hypothesis import given
 from hypothesis import strategies as st
 from unit.roce_qos.node import P0, P1, PF0, PF1, Node, compute_node, nic
@@ -87,7 +87,7 @@ def test_a_fabric_that_has_said_nothing_yet_is_told_all_the_same(converged: Node
     assert Host.from_json(converged.published()).ports
 
 
-def test_a_port_with_settings_that_have_no_words_has_none(converged: Node) -> None:
+def test_a_port_with_settings_outside_the_scheme_publishes_no_qos(converged: Node) -> None:
     converged.host.port(P1).dcb.driver_restarts()
     converged.host.port(P1).dcb.refuses = True
     converged.relate(POLICY.to_json()).emit("relation_changed", converged.fabric)
@@ -96,14 +96,14 @@ def test_a_port_with_settings_that_have_no_words_has_none(converged: Node) -> No
     assert second.qos is None
 
 
-def test_under_trust_pcp_the_tag_decides_and_the_marks_stand_for_themselves(converged: Node) -> None:
+def test_under_trust_pcp_the_tag_decides_and_the_marks_are_as_configured(converged: Node) -> None:
     converged.configure(trust_state="pcp").relate(POLICY.to_json())
     converged.emit("relation_changed", converged.fabric)
     found = Host.from_json(converged.published()).ports[0].qos
     assert found is not None
     assert (found.trust, found.roce) == ("pcp", QOS.roce)
     # The option has a new name; what other charms and the boot unit of 1.0.0 read has not.
-    boot_file = json.loads(converged.host.disk.read(desired.PATH))
+    boot_file = json.loads(converged.host.disk.read(bootfile.PATH))
     published = json.loads(converged.published())
     assert [boot_file["qos"]["trust"], published["ports"][0]["qos"]["trust"]] == ["pcp", "pcp"]
 
@@ -112,7 +112,7 @@ def test_under_trust_pcp_the_tag_decides_and_the_marks_stand_for_themselves(conv
 def test_any_route_table_is_read(text: str) -> None:
     host = compute_node()
     host.disk.install("/proc/net/route", f"Iface\n{text}".encode(errors="replace"), 0o444)
-    from observe import Observed
+    from observed import Observed
 
     for vlan in fabric.vlans(host, Observed()):
         assert vlan.subnets
@@ -138,7 +138,7 @@ def test_nic_firmware_is_told_what_to_keep(converged: Node) -> None:
     assert "ROCE_CC_PRIO_MASK_P1" not in requests(converged)["parameters"][PF0]
 
 
-def test_a_dcbx_that_the_firmware_keeps_is_a_wish(node: Node) -> None:
+def test_a_dcbx_that_the_firmware_controls_is_requested_from_nic_firmware(node: Node) -> None:
     for name in (P0, P1):
         node.host.port(name).dcb.dcbx = 0x0C
         node.host.port(name).dcb.firmware_agent = True
@@ -154,7 +154,7 @@ def test_only_connectx_has_such_parameters(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.parametrize("owner", ["nic-firmware", "sriov-switchdev"])
-def test_the_reboot_owner_is_whom_the_others_name(node: Node, owner: str) -> None:
+def test_the_reboot_owner_is_the_one_that_the_others_name(node: Node, owner: str) -> None:
     node.host.disk.directories.add("/var/lib/juju/agents/unit-nic-firmware-0")
     handover.publish(node.host, Handover("nic-firmware", "nic-firmware/0", owner))
     node.emit()
@@ -213,7 +213,7 @@ def test_what_is_set_at_run_time_needs_nobody_else(converged: Node) -> None:
 def test_a_misspelled_parameter_of_dcqcn_is_a_warning(converged: Node) -> None:
     converged.host.rdma.cc.update({(PF0, name): 0 for name in ("np_cnp_dscp", "np_cnp_prio", "rp_ai_rate")})
     converged.configure(dcqcn="rp_ai_rate=5 rp_ai_rat=7").emit()
-    assert "rp_ai_rat is none of the NICs' parameters  correct the name" in converged.findings()
+    assert "rp_ai_rat is not a parameter of any NIC  correct the name" in converged.findings()
     assert converged.configure(dcqcn="rp_ai_rate=5").emit().message == ""
 
 

@@ -2,10 +2,11 @@
 """A unit's life: from a new node to a lossless one, idle hooks, reboots, mode changes, refresh, removal."""
 
 import errno
+import json
 from collections.abc import Callable
 
 import boot
-import desired
+import bootfile
 import files
 import pytest
 import record
@@ -13,6 +14,7 @@ from hostnic.boot import bootcopy
 from hostnic.netlink import dcb
 from hostnic.netlink.dcb import App
 from hostnic.testing import FakeHost
+from observed import BOOT_TIMEOUT_S
 from unit.roce_qos.node import P0, P1, PF0, PF1, Node, nic
 
 EVENTS = ("config_changed", "update_status", "start", "upgrade_charm", "install")
@@ -24,7 +26,7 @@ def ports(host: FakeHost) -> list[tuple[object, ...]]:
     return [(port.ets, port.pfc, sorted(port.apps), host.port(P0).pause) for port in found]
 
 
-def test_the_first_hook_brings_everything_about_in_order(node: Node) -> None:
+def test_the_first_hook_sets_everything_in_order(node: Node) -> None:
     assert node.emit("config_changed").name == "active"
     installs = [line for line in node.writes if line.startswith("install") and "handover" not in line]
     assert installs[:2] == [f"install {files.COPY.path}", f"install {files.COPY.stamp_path}"]
@@ -64,7 +66,7 @@ def test_without_tunnels_to_mark_an_idle_hook_starts_no_process(converged: Node)
     assert converged.host.spawned == []
 
 
-def test_a_reboot_is_made_good_before_any_hook(converged: Node) -> None:
+def test_settings_that_a_reboot_lost_are_restored_before_any_hook(converged: Node) -> None:
     before = ports(converged.host)
     assert converged.boot().name == "active"
     assert f"set_dcb {P1} pfc 3" in converged.boot_writes
@@ -91,7 +93,7 @@ def test_an_eswitch_mode_change_is_followed(converged: Node) -> None:
     assert ports(converged.host) == before
 
 
-def test_an_rdma_device_that_was_added_anew_gets_its_tos_again(converged: Node) -> None:
+def test_an_rdma_device_that_was_added_again_gets_its_tos_again(converged: Node) -> None:
     converged.host.rdma.re_add("mlx5_bond_0")
     boot.converge(converged.host, boot.AGAIN_DEADLINE)
     assert [line for line in converged.host.trace if "roce" in line and "write" in line] == [
@@ -106,7 +108,36 @@ def test_a_refresh_with_other_code_touches_no_port(converged: Node, monkeypatch:
     assert f"install {files.COPY.stamp_path}" in converged.writes
 
 
-def test_a_changed_option_writes_only_what_it_is_about(converged: Node) -> None:
+def as_in_1_0(host: FakeHost) -> None:
+    """Write the desired state as the charm up to 1.0.1 does: ``cc_params`` was ``knobs`` there."""
+    content = json.loads(host.disk.read(bootfile.PATH))
+    content["knobs"] = content.pop("cc_params")
+    host.disk.install(bootfile.PATH, (json.dumps(content, indent=1, sort_keys=True) + "\n").encode(), 0o600)
+
+
+def test_a_refresh_from_1_0_writes_the_boot_file_anew_and_touches_no_port(converged: Node) -> None:
+    as_in_1_0(converged.host)
+    converged.host.network.unplugged.add(P1)
+    converged.host.links.set_master(P1, None)  # detached: only the boot file says that this port is managed
+    converged.emit("upgrade_charm")
+    assert nic(converged.writes) == []
+    on_disk = [line for line in converged.writes if line.startswith("install /etc")]
+    assert on_disk == [f"install {bootfile.PATH}"]
+    content = json.loads(converged.host.disk.read(bootfile.PATH))
+    assert content["ports"] == [PF0, PF1]
+    assert "knobs" not in content
+
+
+def test_a_boot_between_a_refresh_and_its_first_hook_reads_the_boot_file_of_1_0(converged: Node) -> None:
+    converged.configure(dcqcn="rp_ai_rate=7").emit()
+    before = ports(converged.host)
+    as_in_1_0(converged.host)
+    converged.host.reboot()
+    assert record.read(converged.host).troubles == ()
+    assert ports(converged.host) == before
+
+
+def test_a_changed_option_writes_only_its_own_settings(converged: Node) -> None:
     assert converged.configure(ets="0:40 3:60 6:strict").emit().name == "active"
     assert nic(converged.writes) == [f"set_dcb {P0} ets", f"set_dcb {P1} ets"]
     flaps = dict(converged.host.network.flaps)
@@ -141,7 +172,7 @@ def test_a_kernel_vlan_gets_its_egress_map(converged: Node) -> None:
     assert converged.writes == []
 
 
-def test_lldp_is_left_again_when_the_option_says_so(converged: Node) -> None:
+def test_networkd_stops_using_lldp_when_the_option_is_off(converged: Node) -> None:
     assert converged.host.disk.exists(DROP_IN.format(P0))
     assert converged.configure(lldp=False).emit().name == "active"
     assert not converged.host.disk.exists(DROP_IN.format(P0))
@@ -192,10 +223,10 @@ def test_boot_without_a_desired_state_does_nothing(host: FakeHost) -> None:
 @pytest.mark.parametrize(
     "text", ["{", "[]", '{"version": 9}', '{"version": 1}', '{"version": 1, "ports": 3}']
 )
-def test_boot_with_a_damaged_desired_state_says_so(host: FakeHost, text: str) -> None:
-    host.disk.install(desired.PATH, text.encode(), 0o600)
+def test_boot_reports_a_damaged_desired_state(host: FakeHost, text: str) -> None:
+    host.disk.install(bootfile.PATH, text.encode(), 0o600)
     (trouble,) = boot.converge(host, 1.0)
-    assert trouble.startswith(desired.PATH)
+    assert trouble.startswith(bootfile.PATH)
     assert nic(host.trace) == []
 
 
@@ -208,7 +239,7 @@ def test_boot_waits_for_the_bond(converged: Node) -> None:
     assert host.port(P0).dcb.pfc == host.port(P1).dcb.pfc == (3,)
 
 
-def test_boot_with_one_dark_port_serves_both_as_far_as_nothing_is_cut(converged: Node) -> None:
+def test_boot_with_one_port_down_sets_all_that_does_not_cut_the_network(converged: Node) -> None:
     host = converged.host
     host.power_on()
     host.network.unplugged.add(P1)
@@ -223,7 +254,7 @@ def test_boot_with_one_dark_port_serves_both_as_far_as_nothing_is_cut(converged:
     assert host.blackouts == 0
 
 
-def test_what_boot_met_is_said_until_it_is_mended(converged: Node) -> None:
+def test_trouble_at_boot_is_reported_until_it_is_fixed(converged: Node) -> None:
     converged.host.fail("set_dcb", f"{P1} ets", OSError(errno.EIO, "ETS: Input/output error"))
     converged.host.reboot()
     assert "ETS: Input/output error" in converged.findings()
@@ -238,7 +269,7 @@ def test_while_a_boot_unit_is_at_work_a_hook_waits(converged: Node) -> None:
     assert (status.name, "a boot unit is at work" in status.message) == ("waiting", True)
     assert nic(converged.writes) == []
     assert ("systemctl", "restart", "ovn-offload-roce-qos-dispatch.timer") in converged.host.spawned
-    converged.host.sleep(record.PATIENCE)
+    converged.host.sleep(BOOT_TIMEOUT_S)
     assert converged.emit("update_status").name == "active"
 
 

@@ -5,7 +5,7 @@ import errno
 import json
 
 import boot
-import desired
+import bootfile
 import files
 import pytest
 from hostnic.netlink.dcb import App
@@ -19,7 +19,7 @@ def pfc(host: FakeHost) -> list[tuple[int, ...]]:
     return [host.port(name).dcb.pfc for name in (P0, P1)]
 
 
-def test_each_member_carries_again_before_the_next_ones_turn(node: Node) -> None:
+def test_each_member_carries_traffic_again_before_the_next_one_is_changed(node: Node) -> None:
     seen: list[tuple[str, bool]] = []
     change = node.host.dcb.set
 
@@ -76,7 +76,9 @@ def test_a_member_that_does_not_come_back_stops_the_roll(node: Node) -> None:
         ("install", "/etc/ovn-offload/roce-qos.json"),
     ],
 )
-def test_a_fault_at_any_write_is_said_and_the_next_hook_finishes(node: Node, verb: str, target: str) -> None:
+def test_a_fault_at_any_write_is_reported_and_the_next_hook_finishes(
+    node: Node, verb: str, target: str
+) -> None:
     node.host.fail(verb, target, REFUSED)
     status = node.emit()
     assert status.name == "blocked"
@@ -90,7 +92,7 @@ def test_a_fault_at_any_write_is_said_and_the_next_hook_finishes(node: Node, ver
     assert node.writes == []
 
 
-def test_with_one_dark_port_pfc_is_held_and_the_rest_runs(node: Node) -> None:
+def test_with_one_port_down_pfc_is_held_and_the_rest_runs(node: Node) -> None:
     node.host.network.unplugged.add(P1)
     status = node.emit()
     assert status.name == "blocked"
@@ -138,7 +140,7 @@ def test_lldpad_is_named_and_stopped_only_where_allowed(node: Node) -> None:
     assert node.emit().name == "active"
 
 
-def test_dcbx_in_the_firmwares_hands_is_named_and_taken_only_where_allowed(node: Node) -> None:
+def test_dcbx_under_the_firmwares_control_is_named_and_taken_over_only_where_allowed(node: Node) -> None:
     for name in (P0, P1):
         node.host.port(name).dcb.dcbx = 0x0C
     status = node.emit()
@@ -150,7 +152,7 @@ def test_dcbx_in_the_firmwares_hands_is_named_and_taken_only_where_allowed(node:
     assert nic(node.writes)[0] == f"set_dcbx {P0} host cee ieee"
 
 
-def test_a_firmware_that_keeps_dcbx_is_said(node: Node) -> None:
+def test_a_firmware_that_keeps_dcbx_is_reported(node: Node) -> None:
     node.host.port(P0).dcb.dcbx = 0x0C
     node.host.port(P0).dcb.firmware_agent = True
     status = node.configure(dcbx_takeover=True).emit()
@@ -163,7 +165,9 @@ def test_a_firmware_that_keeps_dcbx_is_said(node: Node) -> None:
 
 
 @pytest.mark.parametrize("driver", ["bnxt_en", "qede", "ice"])
-def test_every_driver_converges_and_its_limit_is_said(driver: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_driver_converges_and_its_limit_is_reported(
+    driver: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     node = Node(compute_node(driver), monkeypatch)
     assert node.emit().name == "active", node.log
     assert pfc(node.host) == [(3,), (3,)]
@@ -193,14 +197,14 @@ def test_the_firmware_agent_of_bnxt_blocks_with_its_reason(monkeypatch: pytest.M
     assert nic(node.writes) == []
 
 
-def test_a_port_whose_driver_keeps_nothing_is_said(node: Node) -> None:
+def test_a_port_whose_driver_keeps_no_setting_is_reported(node: Node) -> None:
     node.host.port(P1).dcb.deaf.add("ets")
     assert node.emit().name == "blocked"
-    assert f"ETS of {P1} reads back otherwise" in node.log
+    assert f"ETS of {P1} reads back differently" in node.log
     assert pfc(node.host) == [(), ()]
 
 
-def test_a_driver_that_refuses_is_said_with_the_settings_name(node: Node) -> None:
+def test_a_refusal_of_a_driver_is_reported_with_the_name_of_the_setting(node: Node) -> None:
     node.host.port(P0).dcb.refuses = True
     assert node.emit().name == "blocked"
     assert f"the driver of {P0} refused: ETS: Invalid argument" in node.log
@@ -209,7 +213,7 @@ def test_a_driver_that_refuses_is_said_with_the_settings_name(node: Node) -> Non
 # Selection.
 
 
-def test_ports_without_data_centre_bridging_are_passed_over_or_named(node: Node) -> None:
+def test_ports_without_data_centre_bridging_are_ignored_or_named(node: Node) -> None:
     node.host.port(P1).dcb.no_ops = True
     assert node.emit().name == "active"
     assert node.host.port(P0).dcb.pfc == (3,)
@@ -219,14 +223,14 @@ def test_ports_without_data_centre_bridging_are_passed_over_or_named(node: Node)
 
 
 @pytest.mark.parametrize("devices", ["eno1", "0000:af:00.0", "bond7"])
-def test_names_that_mean_nothing_here_block(node: Node, devices: str) -> None:
+def test_names_that_match_no_device_block(node: Node, devices: str) -> None:
     status = node.configure(devices=devices).emit()
     assert status.name == "blocked"
     assert "matches no device on this host" in status.message
     assert node.writes == [] or nic(node.writes) == []
 
 
-def test_some_absent_names_are_passed_over(node: Node) -> None:
+def test_some_absent_names_are_ignored(node: Node) -> None:
     assert node.configure(devices=f"{PF0} enp175s0f0np0").emit().name == "active"
     assert pfc(node.host) == [(3,), ()]
     assert "not on this host: enp175s0f0np0" in node.findings()
@@ -243,7 +247,9 @@ def test_auto_without_a_bond_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("devices", ["auto", f"{PF0} {PF1}", f"{P0} {P1}", "bond0"])
-def test_a_served_port_that_is_gone_blocks_and_the_other_is_served(converged: Node, devices: str) -> None:
+def test_a_managed_port_that_is_gone_blocks_and_the_other_is_still_managed(
+    converged: Node, devices: str
+) -> None:
     converged.configure(devices=devices).emit()
     converged.host.port(P1).gone = True
     converged.host.port(P0).dcb.driver_restarts()
@@ -258,12 +264,12 @@ def test_a_served_port_that_is_gone_blocks_and_the_other_is_served(converged: No
 
 def served(host: FakeHost) -> list[str]:
     """The ports in the state on disk, all of which udev's rule has, too."""
-    ports = json.loads(host.disk.read(desired.PATH))["ports"]
+    ports = json.loads(host.disk.read(bootfile.PATH))["ports"]
     assert all(host.disk.read(files.RULE).count(f'KERNELS=="{bdf}"') == 2 for bdf in ports)
     return ports
 
 
-def test_a_port_that_comes_back_is_served_before_any_hook(converged: Node) -> None:
+def test_a_port_that_comes_back_is_set_before_any_hook(converged: Node) -> None:
     port = converged.host.port(P1)
     port.gone = True
     converged.emit("update_status")
@@ -289,7 +295,7 @@ def test_a_port_that_is_taken_out_of_devices_is_left_as_it_is(converged: Node) -
     assert nic(converged.writes) == []
 
 
-def test_a_port_that_cannot_be_read_for_once_stays_served(converged: Node) -> None:
+def test_a_port_that_cannot_be_read_once_stays_managed(converged: Node) -> None:
     converged.host.fail("dcb", P1, OSError(errno.ENODEV, "No such device"))
     status = converged.emit("update_status")
     assert status.name == "active"
@@ -300,18 +306,18 @@ def test_a_port_that_cannot_be_read_for_once_stays_served(converged: Node) -> No
 
 
 @pytest.mark.parametrize("devices", ["auto", "bond0"])
-def test_a_port_that_left_its_bond_is_served_all_the_same(converged: Node, devices: str) -> None:
+def test_a_port_that_left_its_bond_is_still_managed(converged: Node, devices: str) -> None:
     converged.configure(devices=devices).emit()
     converged.host.network.set_master(P1, None, converged.host.now())
     converged.host.port(P1).dcb.power_on()
     status = converged.emit("update_status")
     assert status.name == "active"
-    assert f"{P1}: has left its bond, and is served all the same" in status.message
+    assert f"{P1}: has left its bond, but is still managed" in status.message
     assert pfc(converged.host) == [(3,), (3,)]
     assert served(converged.host) == [PF0, PF1]
 
 
-def test_a_bond_that_is_gone_as_a_whole_is_said_port_by_port(converged: Node) -> None:
+def test_a_bond_that_is_gone_as_a_whole_is_reported_port_by_port(converged: Node) -> None:
     for name in (P0, P1):
         converged.host.network.set_master(name, None, converged.host.now())
     status = converged.emit("update_status")

@@ -40,16 +40,16 @@ def test_a_node_in_switchdev_mode_becomes_lossless_without_defaults_of_connectio
     assert switchdev.writes == []
 
 
-def test_that_there_are_none_is_said(switchdev: Node) -> None:
+def test_that_there_are_no_defaults_is_reported(switchdev: Node) -> None:
     switchdev.deploy()
     assert switchdev.action("verify")["verified"] == "true"
-    assert "mlx5_bond_0  has no RoCE of its own in switchdev mode" in switchdev.findings()
+    assert "mlx5_bond_0  only does raw Ethernet in switchdev mode" in switchdev.findings()
     rows = json.loads(switchdev.action("show-qos", format="json")["qos"])
     told = {(row["runs"], row["wanted"]) for row in rows if row["setting"] == "RDMA ToS (mlx5_bond_0)"}
     assert told == {("not in switchdev", "not in switchdev")}
 
 
-def test_a_directory_that_is_left_from_legacy_mode_is_no_matter(converged: Node) -> None:
+def test_a_directory_left_from_legacy_mode_does_no_harm(converged: Node) -> None:
     switch(converged.host, "switchdev")
     assert converged.host.files.exists(TOS.format("mlx5_bond_0"))
     assert converged.emit("update_status").name == "active"
@@ -72,7 +72,7 @@ def test_a_software_device_on_the_bond_has_connections_and_gets_its_defaults(swi
     assert switchdev.host.files.read(TOS.format("rxe0")) == "106\n"
 
 
-def test_defaults_that_cannot_be_read_cost_no_port_its_pfc(converged: Node) -> None:
+def test_unreadable_defaults_cost_no_port_its_pfc(converged: Node) -> None:
     converged.host.port(P0).dcb.power_on()
     converged.host.fail("read", "default_roce_tos", OSError(errno.EIO, "Input/output error"), times=None)
     status = converged.emit("update_status")

@@ -19,8 +19,8 @@ import pytest
 import record
 import steps
 from hostnic.boot import bootcopy
-from hostnic.ops.bonding import MEMBER_DEADLINE
 from hostnic.ops.eswitch import SetEswitchMode
+from hostnic.ops.members import MEMBER_DEADLINE
 from hostnic.ops.vf import CreateVfs, DestroyVfs
 from hostnic.system import MODE_CHANGE_TIME
 from hostnic.testing import FakeBond, FakeHost, card
@@ -167,12 +167,24 @@ def test_vfs_that_never_probe_are_named_and_the_others_are_bound(small: Node, ne
         assert f"mlx5_core refused VF 0000:3b:00.{2 + number}: Device or resource busy" in findings
 
 
-def test_without_lag_debugfs_and_log_vfs_are_bound_at_the_deadline_and_verify_says_so(small: Node) -> None:
-    small.host.lag_debugfs = False
-    small.host.answers[("journalctl",)] = ""
+def test_where_debugfs_cannot_be_read_vfs_are_bound_at_the_deadline_and_verify_says_so(small: Node) -> None:
+    small.host.debugfs = False
     small.boot()
     assert all(vf.driver for port in small.host.network.ports() for vf in port.vfs)
-    assert "LAG state unknown on kernel 6.8.0-45-generic" in small.action("verify")["findings"]
+    findings = small.action("verify")["findings"]
+    assert "LAG state unknown on kernel 6.8.0-45-generic" in findings
+    assert "mount debugfs at /sys/kernel/debug; kernel lockdown can hide it" in findings
+
+
+def test_where_debugfs_cannot_be_read_nobodys_vfs_are_unbound_for_a_lag_that_failed(small: Node) -> None:
+    small.configure(allow_live=True, reboot_settle=0)
+    small.host.debugfs = False
+    small.host.cards[0].lag_never = True
+    small.host.answers[("journalctl",)] = f"mlx5_core {PF0}: Failed to activate VF LAG\n"
+    assert small.boot().name == "active"
+    small.emit()
+    assert nic(small.writes) == []
+    assert all(vf.driver for port in small.host.network.ports() for vf in port.vfs)
 
 
 def test_a_boot_whose_bond_came_first_converges_one_port_after_the_other(small: Node) -> None:

@@ -11,18 +11,23 @@ from charmkit.fabric import Host
 from converge import Finding, worst_first
 from intent.model import Fabric
 
-from audit import addresses, attachments, networks, roce
+from audit import addresses, attachments, breakouts, macs, networks, roce
 from audit import hosts as against_hosts
 
 CHECKS: tuple[Callable[[Fabric], Iterator[Finding]], ...] = (
     attachments.duplicate_segments,
     attachments.ports_used_twice,
     attachments.ports_beyond_the_switch,
+    breakouts.lanes,
+    breakouts.unlike_leaves,
     attachments.uplinks_without_tracking,
-    attachments.segment_macs,
+    macs.segment_macs,
+    macs.anycast_mac,
     attachments.equal_preferences,
+    attachments.hosts_named_twice,
     addresses.as_numbers,
     addresses.addresses,
+    addresses.unusable_loopbacks,
     networks.vlans_and_vnis,
     networks.mtu_chain,
     networks.without_effect,

@@ -11,6 +11,15 @@ RESERVED_ASNS = {23456, 65535}
 """AS_TRANS (RFC 6793) and the last 16-bit number (RFC 7300): no peer accepts them."""
 
 
+NOT_A_HOSTS = {
+    "0.0.0.0/8": "names no host",
+    "127.0.0.0/8": "never leaves a switch",
+    "224.0.0.0/4": "is multicast",
+    "240.0.0.0/4": "is reserved",
+}
+"""IPv4 addresses that no router can announce as its own, and why (RFC 6890, section 2.2.2; RFC 5771)."""
+
+
 def as_numbers(fabric: Fabric) -> Iterator[Finding]:
     """Leaves that share their AS number with another switch: BGP drops routes between the two as loops.
 
@@ -18,7 +27,7 @@ def as_numbers(fabric: Fabric) -> Iterator[Finding]:
     """
     owners: dict[int, Switch] = {}
     for switch in (*fabric.by_role(Role.SPINE), *fabric.by_role(Role.LEAF)):
-        path = f"{_role(switch)}.asn"
+        path = switch.place("asn")
         if switch.asn in RESERVED_ASNS:
             what = f"{switch.name} gets AS {switch.asn}, which is reserved"
             yield Finding(Severity.BLOCKED, path, what, "use private AS numbers, such as 64512 to 65534")
@@ -26,9 +35,8 @@ def as_numbers(fabric: Fabric) -> Iterator[Finding]:
         if other is not switch and switch.role is Role.LEAF:
             what = f"{switch.name} and {other.name} have the same AS {switch.asn}: "
             what += "BGP would drop routes between them as loops"
-            yield Finding(
-                Severity.BLOCKED, path, what, "give each leaf an AS of its own, and the spines another"
-            )
+            remedy = "give each leaf an AS of its own, and the spines another"
+            yield Finding(Severity.BLOCKED, _exception(path, other.place("asn")), what, remedy)
 
 
 def addresses(fabric: Fabric) -> Iterator[Finding]:
@@ -38,17 +46,20 @@ def addresses(fabric: Fabric) -> Iterator[Finding]:
         for network in fabric.networks
         for subnet in network.subnets
     ]
-    owners: dict[str, str] = {}
+    owners: dict[str, tuple[str, str]] = {}
     for switch in fabric.switches:
         for kind, address in (("loopback", switch.loopback), ("management", switch.management)):
             if not address:
                 continue
-            path = f"{_role(switch)}.{kind}"
+            path = switch.place(kind)
             mine = f"{switch.name}'s {kind}"
-            other = owners.setdefault(address.lower(), mine)
+            other, place = owners.setdefault(address.lower(), (mine, path))
             if other != mine:
-                what = f"{address} is both {other} and {mine}"
-                yield Finding(Severity.BLOCKED, path, what, "give each switch addresses of its own")
+                what, remedy = (
+                    f"{address} is both {other} and {mine}",
+                    "give each switch addresses of its own",
+                )
+                yield Finding(Severity.BLOCKED, _exception(path, place), what, remedy)
             if kind == "loopback":
                 for network, subnet in networks:
                     if ipaddress.ip_address(address) in subnet:
@@ -58,5 +69,19 @@ def addresses(fabric: Fabric) -> Iterator[Finding]:
                         )
 
 
-def _role(switch: Switch) -> str:
-    return {Role.SPINE: "spines", Role.LEAF: "leaves"}.get(switch.role, switch.path)
+def unusable_loopbacks(fabric: Fabric) -> Iterator[Finding]:
+    """A loopback that BGP does not announce, so that no leaf reaches that switch's VTEP."""
+    ranges = {ipaddress.IPv4Network(text): why for text, why in NOT_A_HOSTS.items()}
+    for switch in fabric.switches:
+        if not switch.loopback:
+            continue
+        for block, why in ranges.items():
+            if ipaddress.IPv4Address(switch.loopback) in block:
+                what = f"{switch.name}'s loopback {switch.loopback} {why} ({block})"
+                path = switch.place("loopback")
+                yield Finding(Severity.BLOCKED, path, what, "use a unicast address, such as 10.10.10.1")
+
+
+def _exception(path: str, other: str) -> str:
+    """Of two paths, the one of a switch's own entry: more likely the mistake than the scheme of all."""
+    return other if other.startswith("switches.") and not path.startswith("switches.") else path

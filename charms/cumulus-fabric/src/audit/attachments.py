@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Audits of ports, bonds and Ethernet segments. Pure."""
+"""Audits of ports, bonds, Ethernet segments and the hosts behind them. Pure."""
 
 import re
 from collections import defaultdict
@@ -8,9 +8,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from converge import Finding, Severity
 from intent import ports
 from intent.model import Bond, Fabric, Role, Switch
-
-RECOMMENDED = "44:38:39:FF:"
-"""NVIDIA recommends 44:38:39:ff:00:00 to 44:38:39:ff:ff:ff for segment MACs (EVPN multihoming guide)."""
 
 
 def duplicate_segments(fabric: Fabric) -> Iterator[Finding]:
@@ -78,21 +75,6 @@ def uplinks_without_tracking(fabric: Fabric) -> Iterator[Finding]:
         yield Finding(Severity.BLOCKED, path, what, "list them under tracked, or leave tracked out")
 
 
-def segment_macs(fabric: Fabric) -> Iterator[Finding]:
-    """Segment MACs that are multicast addresses, or outside NVIDIA's range for segment MACs."""
-    found: dict[str, dict[str, None]] = defaultdict(dict)
-    for leaf in fabric.by_role(Role.LEAF):
-        for bond in leaf.bonds:
-            found[bond.segment.path][bond.segment.mac] = None
-    for path, macs in found.items():
-        if group := [mac for mac in macs if int(mac[:2], 16) & 1]:
-            what = f"{few(group)} is a multicast address, which is not valid for an LACP system"
-            yield Finding(Severity.BLOCKED, path, what, f"use one that starts with {RECOMMENDED}")
-        elif outside := [mac for mac in macs if not mac.startswith(RECOMMENDED)]:
-            what = f"{few(outside)} is outside the range that NVIDIA recommends for segment MACs"
-            yield Finding(Severity.WARNING, path, what, f"use {RECOMMENDED}00:00 to {RECOMMENDED}FF:FF")
-
-
 def equal_preferences(fabric: Fabric) -> Iterator[Finding]:
     """Leaves of a rack with the same df-preference: the lowest address forwards for every segment."""
     equal = [
@@ -113,6 +95,31 @@ def _preferences(rack: Sequence[Switch]) -> Iterable[list[int]]:
         for bond in leaf.bonds:
             by_bond[bond.name].append(bond.segment.df_preference)
     return by_bond.values()
+
+
+def hosts_named_twice(fabric: Fabric) -> Iterator[Finding]:
+    """A host that the intent expects in two places.
+
+    A second bond of a host, under ``bonds``, may be that of another NIC. A regular host has one bond, and no
+    host is wired to two racks. Case does not matter in host names.
+    """
+    first: dict[str, tuple[Bond, int | None, bool]] = {}
+    switches = {switch.name.lower() for switch in fabric.switches}
+    for rack in fabric.racks:
+        for bond in {bond.name: bond for leaf in rack for bond in leaf.bonds if bond.host}.values():
+            here = f"{bond.name} of rack {rack[0].rack}"
+            if bond.host.lower() in switches:
+                what = f"the host of {here} has the name of a switch, {bond.host}"
+                yield Finding(Severity.BLOCKED, bond.path, what, "give the host a name of its own")
+            regular = bond.path.startswith(f"{rack[0].path}.hosts")
+            other, there, one = first.setdefault(bond.host.lower(), (bond, rack[0].rack, regular))
+            if (other.name, there) == (bond.name, rack[0].rack):
+                continue
+            what = f"{bond.host} is expected at {other.name} of rack {there} and at {here}"
+            certain = there != rack[0].rack or (one and regular)
+            severity = Severity.BLOCKED if certain else Severity.WARNING
+            remedy = "correct one of the names" if certain else "check that the host has two bonds"
+            yield Finding(severity, bond.path, what, remedy)
 
 
 def few(names: Sequence[str]) -> str:

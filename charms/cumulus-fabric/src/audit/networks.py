@@ -21,8 +21,12 @@ RESERVED_VLANS = range(3725, 4000)
 """Reserved by Cumulus Linux 5 by default (system global reserved vlan)."""
 
 
+DEFAULT_VLAN = 1
+"""What a bridge port carries untagged if nothing else is configured (bridge domain untagged)."""
+
+
 def vlans_and_vnis(fabric: Fabric) -> Iterator[Finding]:
-    """A VLAN, VNI or subnet that two networks share; a VLAN that the switch reserves."""
+    """A VLAN, VNI or subnet that two networks share; a VLAN that the switch reserves, or uses by default."""
     for kind in ("vlan", "vni"):
         owners: dict[int, Network] = {}
         for network in fabric.networks:
@@ -33,6 +37,10 @@ def vlans_and_vnis(fabric: Fabric) -> Iterator[Finding]:
                 path = f"{network.path}.{kind}"
                 yield Finding(Severity.BLOCKED, path, what, "give each network its own")
     for network in fabric.networks:
+        if network.vlan == DEFAULT_VLAN:
+            what = f"network {network.name} has VLAN 1, which switches carry untagged on each port that has "
+            what += "no other untagged network: hosts that must not have the network would get it"
+            yield Finding(Severity.BLOCKED, f"{network.path}.vlan", what, "use a VLAN from 2 to 4094")
         if network.vlan in RESERVED_VLANS and fabric.by_role(Role.LEAF):
             first, last = RESERVED_VLANS[0], RESERVED_VLANS[-1]
             what = f"VLAN {network.vlan} is in the range that Cumulus Linux reserves ({first}-{last})"

@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from converge import Finding, Severity
-from intent.model import Fabric
+from intent.model import Fabric, Switch
 
 from audit.attachments import few
 
@@ -15,17 +15,17 @@ CUMULUS_PRIORITY, CUMULUS_CNP_PRIORITY, CUMULUS_BANDWIDTH = 3, 6, 50
 
 def everywhere_or_nowhere(fabric: Fabric) -> Iterator[Finding]:
     """A single switch without RoCE drops what all others carry without loss."""
-    modes: dict[str, list[str]] = defaultdict(list)
+    modes: dict[str, list[Switch]] = defaultdict(list)
     for switch in fabric.switches:
-        modes[switch.roce].append(switch.name)
+        modes[switch.roce].append(switch)
     if len(modes) > 1:
         usual = max(modes, key=lambda mode: len(modes[mode]))
         for mode in sorted(set(modes) - {usual}):
-            for name in modes[mode]:
-                what = f"RoCE is {mode} on {name}, but {usual} on {few(modes[usual])}"
-                yield Finding(
-                    Severity.BLOCKED, f"switches.{name}.roce", what, f"use {usual} or {mode} everywhere"
-                )
+            for switch in modes[mode]:
+                others = few([each.name for each in modes[usual]])
+                what = f"RoCE is {mode} on {switch.name}, but {usual} on {others}"
+                path = switch.place("roce") if "roce" in switch.overridden else "roce.mode"
+                yield Finding(Severity.BLOCKED, path, what, f"use {usual} or {mode} everywhere")
 
 
 def what_cumulus_can(fabric: Fabric) -> Iterator[Finding]:

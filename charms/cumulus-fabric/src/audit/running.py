@@ -12,6 +12,8 @@ from intent import ports
 from tree import Path, Tree, get_path, get_tree, leaves
 from tree.render import BRIDGE
 
+from audit import breakouts
+
 ON = ("on", "enabled")
 """The values of both dialects."""
 
@@ -21,6 +23,7 @@ MAC_LEARNING = "mac-learning"
 def conflicts(name: str, applied: Tree, wanted: Tree) -> Iterator[Finding]:
     """What prevents the switch ``name``, which runs ``applied``, from running ``wanted``."""
     yield from _other_bridges(name, applied, wanted)
+    yield from breakouts.running(name, applied, wanted)
     multihoming = get_tree(wanted, "evpn", "multihoming")
     if any(value in ON for value in multihoming.values()):
         yield from _mlag(name, applied)

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The verbs on a command line, without Juju: for previews, for CI, and before Juju is deployed.
 
-``render``, ``audit`` and ``show`` need no switches; ``plan``, ``apply``, ``verify`` and ``rollback`` do.
+``render``, ``audit``, ``show`` and ``fix-numbers`` need no switches; ``plan``, ``apply``, ``verify`` and
+``rollback`` do.
 Exit status: 0 for success, 1 if something is wrong with the fabric, 2 for a wrong command.
 """
 
@@ -15,7 +16,7 @@ from audit import audit
 from converge import Finding, Severity
 from converge.render import findings_as_json, table
 from converge.shape import InvalidValue
-from intent import expand, schema
+from intent import expand, numbers, schema
 from intent.model import Dialect, Fabric, Switch
 from output import formats, picture, tables
 from rest.connection import Clock
@@ -36,9 +37,10 @@ def main(arguments: Sequence[str] | None = None, clock: Clock = time) -> int:
     """Run one command and return its exit status."""
     options = _parser().parse_args(arguments, argparse.Namespace(clock=clock))
     try:
-        fabric = expand.expand(schema.parse(inputs.intent(options.intent)))
+        options.text = inputs.intent(options.intent)
+        fabric = expand.expand(schema.parse(options.text))
         return _VERBS[options.verb](options, fabric)
-    except (InvalidValue, UsageError, formats.FormatError) as error:
+    except (InvalidValue, UsageError, formats.FormatError, numbers.NumbersError) as error:
         print(error, file=sys.stderr)
         return MISUSED
     except BrokenPipeError:
@@ -70,6 +72,16 @@ def _parser() -> argparse.ArgumentParser:
 
     picture_ = verbs.add_parser("show", parents=[common], help="the fabric as text, or as a picture")
     picture_.add_argument("--format", choices=("text", "svg"), default="text")
+
+    words = "the intent with a fixed number for each host, instead of its place in a list"
+    fix = verbs.add_parser("fix-numbers", parents=[common], help=words)
+    fix.add_argument(
+        "--keep",
+        action="append",
+        default=[],
+        metavar="LEAF:PORT=NUMBER,…",
+        help="numbers that ports of this leaf's rack have, and rewrite only such racks; repeatable",
+    )
 
     for verb, words in ONLINE.items():
         switches.arguments(verbs.add_parser(verb, parents=[common, one], help=words), verb)
@@ -116,6 +128,12 @@ def _show(options: argparse.Namespace, fabric: Fabric) -> int:
     return WORKED
 
 
+def _fix_numbers(options: argparse.Namespace, fabric: Fabric) -> int:
+    keep = dict(inputs.kept(given) for given in options.keep)
+    print(numbers.fixed(options.text, fabric, keep), end="")
+    return WORKED
+
+
 def _online(options: argparse.Namespace, fabric: Fabric) -> int:
     findings: list[Finding] = audit(fabric)
     return WORKED if switches.run(options, fabric, findings) else WRONG
@@ -125,6 +143,7 @@ _VERBS: dict[str, Callable[[argparse.Namespace, Fabric], int]] = {
     "render": _render,
     "audit": _audit,
     "show": _show,
+    "fix-numbers": _fix_numbers,
     **dict.fromkeys(ONLINE, _online),
 }
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads the files that a command line names: intent, credentials and certificates."""
 
+import re
 import ssl
 import stat
 import sys
@@ -28,6 +29,23 @@ def intent(name: str) -> str:
         return sys.stdin.read()
     except UnicodeDecodeError:
         raise UsageError("--intent: standard input is not UTF-8 text") from None
+
+
+def kept(given: str) -> tuple[str, dict[str, int]]:
+    """A leaf and the numbers of its ports: ``Leaf0-1:swp9=1,swp10=2``.
+
+    Raises:
+        UsageError: it is written in another way.
+
+    """
+    leaf, colon, listed = given.partition(":")
+    found: dict[str, int] = {}
+    for item in listed.split(","):
+        port, _, number = item.partition("=")
+        if not (leaf and colon and port and re.fullmatch("[1-9][0-9]{0,7}", number)):
+            raise UsageError(f"--keep: {given} is not a leaf with numbers, such as Leaf0-1:swp9=1,swp10=2")
+        found[port] = int(number)
+    return leaf, found
 
 
 def authorities(name: str | None) -> str:

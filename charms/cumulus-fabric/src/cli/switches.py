@@ -42,6 +42,7 @@ def arguments(parser: argparse.ArgumentParser, verb: str) -> None:
     parser.add_argument("--settle", type=float, default=90.0, metavar="SECONDS", help="to settle (90)")
     if verb == "apply":
         parser.add_argument("--canary", default="", metavar="NAME", help="the switch that goes first")
+        parser.add_argument("--plan", default="", metavar="DIGEST", help="apply only this plan")
         parser.add_argument("--known-hosts", default="", metavar="FILE", help="of Onyx and Comware switches")
 
 
@@ -52,9 +53,13 @@ def chosen(fabric: Fabric, names: Sequence[str]) -> list[Switch]:
         UsageError: the fabric has no such switch.
 
     """
-    if wrong := online.unknown_switch(fabric, names):
-        raise UsageError(f"--switch: {wrong.what}; {wrong.remedy}")
+    _known(fabric, names, "--switch")
     return [switch for switch in fabric.switches if not names or switch.name in names]
+
+
+def _known(fabric: Fabric, names: Sequence[str], argument: str) -> None:
+    if wrong := online.unknown_switch(fabric, names, argument):
+        raise UsageError(wrong.sentence())
 
 
 def run(options: argparse.Namespace, fabric: Fabric, audit: Sequence[Finding]) -> bool:
@@ -65,6 +70,8 @@ def run(options: argparse.Namespace, fabric: Fabric, audit: Sequence[Finding]) -
 
     """
     names = [switch.name for switch in chosen(fabric, options.switch)]
+    if options.verb == "apply" and options.canary:
+        _known(fabric, [options.canary], "--canary")
     if options.parallel < 1:
         raise UsageError(f"--parallel: {options.parallel} is not allowed; give 1 or more")
     credentials = inputs.credentials(options.credentials)
@@ -101,7 +108,7 @@ def _change(
     well = True
     if only:
         if options.verb == "apply":
-            report = site.apply(only, options.canary, options.order, policy, _announce)
+            report = site.apply(only, options.canary, options.order, policy, _announce, options.plan)
         else:
             report = site.rollback(only, options.order, policy, _announce)
         for name, result in report.results.items():
@@ -110,6 +117,9 @@ def _change(
             print(findings_as_table(report.reasons))
         print(report.verdict)
         well = report.applied
+    elif options.verb == "apply" and options.plan and not site.approved(options.plan):
+        print(findings_as_table([online.not_approved(options.plan)]))
+        return False
     if well and options.verb == "apply" and push.switches(site.fabric, names):
         well = _push_standalone(options, site, names, credentials)
     return well

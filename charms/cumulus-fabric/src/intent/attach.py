@@ -12,12 +12,28 @@ from intent.model import Bond, Network, Segment, SwitchPort
 FIRST_PREFERENCE, PREFERENCE_STEP = 50000, 10000
 """Default df-preference of a rack's leaves: different, so that the forwarder is determined."""
 
+BOND_NAME_LENGTH = 15
+"""Characters of a Linux interface's name at most (IFNAMSIZ is 16 with the terminating zero)."""
+
+UNKNOWN = "none"
+"""The host name of a host whose name is not known."""
+
 
 @dataclass(frozen=True)
 class Mac:
     """A rack's segment MAC, and its path in the intent."""
 
     address: str
+    path: str
+
+
+@dataclass(frozen=True)
+class _Place:
+    """One host's port with its number; ``host`` is empty if its name is not known."""
+
+    port: str
+    number: int
+    host: str
     path: str
 
 
@@ -69,20 +85,27 @@ class Attachments:
     def _hosts(
         self, hosts: declaration.Hosts, racks: int, path: str, mac: Mac, preference: int
     ) -> Iterator[Bond]:
-        names = ports.expand(at(path, "ports"), hosts.ports)
-        if hosts.names and (len(hosts.names) != len(names) or racks > 1):
-            raise InvalidValue(
-                at(path, "names"),
-                len(hosts.names),
-                f"one name for each of {racks * len(names)} ports, or none",
-            )
         carried, untagged = self._carried(path, hosts.networks, hosts.untagged)
-        for number, port in enumerate(names, 1):
-            bond = hosts.bond.format(n=number)
-            host = hosts.names[number - 1] if hosts.names else ""
+        for place in _places(hosts, racks, path):
+            bond = hosts.bond.format(n=place.number)
+            if len(bond) > BOND_NAME_LENGTH:
+                wanted = f"a number that makes a bond's name of {BOND_NAME_LENGTH} characters at most"
+                raise InvalidValue(at(place.path, "local-id"), place.number, wanted)
             mtu = hosts.mtu or self.host_mtu
-            segment = Segment(mac.address, number, preference, mac.path)
-            yield Bond(bond, carried, untagged, mtu, "", host, path, (port,), segment)
+            segment = Segment(mac.address, place.number, preference, mac.path)
+            members = (place.port,)
+            yield Bond(
+                bond,
+                carried,
+                untagged,
+                mtu,
+                "",
+                place.host,
+                place.path,
+                members,
+                segment,
+                counted=not hosts.members,
+            )
 
     def single(self, rack: declaration.Rack, path: str, leaf: int, leaves: int) -> Iterator[SwitchPort]:
         """The single-homed ports of leaf number ``leaf`` (from 0)."""
@@ -121,6 +144,37 @@ class Attachments:
                 at(path, "untagged"), untagged, f"one of its networks ({_listed(carried)}), or none"
             )
         return carried, native
+
+
+def _places(hosts: declaration.Hosts, racks: int, path: str) -> Iterator[_Place]:
+    """The hosts in their order, by ``ports`` or by ``members``."""
+    if bool(hosts.ports) == bool(hosts.members):
+        raise InvalidValue(at(path, "ports"), hosts.ports, "either ports or members")
+    if hosts.members:
+        yield from _named_places(hosts, racks, path)
+        return
+    names = ports.expand(at(path, "ports"), hosts.ports)
+    if hosts.names and (len(hosts.names) != len(names) or racks > 1):
+        wanted = f"one name for each of {racks * len(names)} ports, or none"
+        raise InvalidValue(at(path, "names"), len(hosts.names), wanted)
+    for number, port in enumerate(names, 1):
+        yield _Place(port, number, hosts.names[number - 1] if hosts.names else "", path)
+
+
+def _named_places(hosts: declaration.Hosts, racks: int, path: str) -> Iterator[_Place]:
+    if hosts.names:
+        raise InvalidValue(at(path, "names"), list(hosts.names), "no names beside members, which have theirs")
+    taken: dict[int, str] = {}
+    for key, member in hosts.members.items():
+        where = at(at(path, "members"), key)
+        other = taken.setdefault(member.local_id, key)
+        if other != key:
+            wanted = f"a local-id that {other} does not have"
+            raise InvalidValue(at(where, "local-id"), member.local_id, wanted)
+        host = member.host or key
+        if racks > 1 and host != UNKNOWN:
+            raise InvalidValue(at(where, "host"), host, f"{UNKNOWN} where count is above 1")
+        yield _Place(member.port, member.local_id, "" if host == UNKNOWN else host, where)
 
 
 def named(networks: Mapping[str, Network], names: Sequence[str], path: str) -> tuple[Network, ...]:

@@ -88,7 +88,8 @@ class Spines:
     """All spines. Their links to leaves are the downlinks, in the leaves' order.
 
     ``loopback`` and ``management`` are the first one's addresses and count up; ``ports`` is the number of
-    front-panel ports. ``name`` contains {n}, from 0; ``names`` lists them instead.
+    front-panel ports. ``name`` contains {n}, from 0; ``names`` lists them instead. ``breakout`` splits
+    front-panel ports into lanes: ``{"swp1-4": "4x"}`` makes swp1s0 to swp4s3.
     """
 
     asn: Asns
@@ -99,6 +100,7 @@ class Spines:
     names: tuple[str, ...] = ()
     management: str | None = None
     ports: int = 32
+    breakout: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(frozen=True)
@@ -107,7 +109,7 @@ class Leaves:
 
     ``name`` contains {rack}, from 0, and {leaf}, from 1. ``segment_mac`` is the first rack's and counts up.
     ``df_preference`` is one number for all leaves of a rack, or one for each. ``tracked`` lists the uplinks
-    whose loss takes the hosts' ports down; all when not given.
+    whose loss takes the hosts' ports down; all when not given. ``breakout`` is as for spines.
     """
 
     asn: Asns
@@ -121,16 +123,31 @@ class Leaves:
     ports: int = 32
     df_preference: int | tuple[int, ...] | None = None
     tracked: str | None = None
+    breakout: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+@dataclass(frozen=True)
+class Member:
+    """One host of a rack, with a number of its own.
+
+    ``host`` is its host name if that is not its key, or ``none`` if it is not known.
+    """
+
+    port: str
+    local_id: int
+    host: str | None = None
 
 
 @dataclass(frozen=True)
 class Hosts:
     """The hosts of a rack: one bond for each port, which is the same port on each leaf.
 
-    ``bond`` contains {n}, counted from 1, which is also the local-id. ``networks`` empty means all.
+    They are listed by ``ports``, or named by ``members``. ``bond`` contains {n}, which is also the local-id:
+    a member's own, or the place in the list, counted from 1. ``networks`` empty means all.
     """
 
-    ports: str
+    ports: str = ""
+    members: Mapping[str, Member] = field(default_factory=dict[str, Member])
     bond: str = "bond{n}"
     names: tuple[str, ...] = ()
     networks: tuple[str, ...] = ()
@@ -189,6 +206,7 @@ class Override:
     downlinks: str | None = None
     tracked: str | None = None
     ports: int | None = None
+    breakout: Mapping[str, str] | None = None
     dialect: str | None = None
     roce: str | None = None
 

@@ -6,6 +6,7 @@ The rules are those of YAML 1.2's core schema: only true and false are booleans;
 """
 
 import re
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import yaml
@@ -38,6 +39,47 @@ _LOADER.add_implicit_resolver("tag:yaml.org,2002:null", re.compile(r"^(?:~|null|
 _WHOLE = re.compile(r"^(?:0|-?[1-9][0-9]*)$")
 _LOADER.add_implicit_resolver("tag:yaml.org,2002:int", _WHOLE, list("-0123456789"))
 _LOADER.add_constructor("tag:yaml.org,2002:map", _mapping)
+
+
+@dataclass(frozen=True)
+class Written:
+    """A part of the document as it stands in the text.
+
+    Attributes:
+        start: where its text starts, counted from the start of the document.
+        end: where its own text ends.
+        column: of its start in its line.
+        word: what it is if it is neither a mapping nor a list.
+        flow: whether it is written in braces or brackets.
+        pairs: the keys and values of a mapping.
+        items: the entries of a list.
+
+    """
+
+    start: int
+    end: int
+    column: int
+    word: str
+    flow: bool
+    pairs: tuple[tuple["Written", "Written"], ...]
+    items: tuple["Written", ...]
+
+
+def written(text: str) -> Written:
+    """The document with the places of its parts; it has been read before."""
+    return _written(_LOADER(text).get_single_node())
+
+
+def _written(node: object) -> Written:
+    one: Any = node
+    kind: str = one.id
+    pairs = tuple((_written(key), _written(value)) for key, value in one.value) if kind == "mapping" else ()
+    items = tuple(_written(item) for item in one.value) if kind == "sequence" else ()
+    word, flow = (str(one.value), False) if kind == "scalar" else ("", bool(one.flow_style))
+    # PyYAML counts the lines up to the next part to a block.
+    last = None if flow else pairs[-1][1] if pairs else items[-1] if items else None
+    end: int = last.end if last else one.end_mark.index
+    return Written(one.start_mark.index, end, one.start_mark.column, word, flow, pairs, items)
 
 
 def read(text: str) -> object:

@@ -2,15 +2,15 @@
 """Expands an intent to the whole fabric: numbered switches, leaves in their racks, overrides. Pure."""
 
 import ipaddress
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields, replace
 
 from converge.shape import InvalidValue, at
 
 from intent import declaration, ports
 from intent.attach import Attachments, Mac, named
 from intent.declaration import Asns, Intent, Leaves
-from intent.model import Dialect, Fabric, Network, Role, Switch, SwitchPort
+from intent.model import Breakout, Dialect, Fabric, Network, Role, Switch, SwitchPort
 from intent.wiring import wire
 
 
@@ -181,9 +181,28 @@ def _overridden(intent: Intent, switch: Switch) -> Switch:
         asn=own.asn or switch.asn,
         loopback=own.loopback or switch.loopback,
         ports=own.ports or switch.ports,
+        breakouts=_breakouts(intent, switch, own),
         roce=own.roce or intent.roce.mode,
         bandwidth=intent.roce.bandwidth,
+        overridden=frozenset(each.name for each in fields(own) if getattr(own, each.name) is not None),
     )
+
+
+def _breakouts(intent: Intent, switch: Switch, own: declaration.Override) -> dict[str, Breakout]:
+    """The front-panel ports of a switch that are split; its own entry replaces that of its role."""
+    role = intent.leaves if switch.role is Role.LEAF else intent.spines
+    where = "leaves" if switch.role is Role.LEAF else "spines"
+    declared: Mapping[str, str] = role.breakout if role else {}
+    if own.breakout is not None:
+        where, declared = at("switches", switch.name), own.breakout
+    path = at(where, "breakout")
+    found: dict[str, Breakout] = {}
+    for names, mode in declared.items():
+        for port in ports.expand(path, names):
+            if port in found:
+                raise InvalidValue(path, names, f"each port once instead of {port} twice")
+            found[port] = Breakout(mode, path)
+    return found
 
 
 def _unique_names(switches: Sequence[Switch]) -> None:

@@ -6,9 +6,11 @@ that an audit can name it.
 """
 
 import enum
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
+
+from converge.shape import at
 
 from intent.declaration import Mtu, Roce
 
@@ -87,6 +89,19 @@ class Segment:
 
 
 @dataclass(frozen=True)
+class Breakout:
+    """How a front-panel port is split: ``mode``, such as 4x, and its path in the intent."""
+
+    mode: str
+    path: str
+
+    @property
+    def lanes(self) -> int:
+        """How many ports it makes: 4 are s0 to s3."""
+        return int(self.mode.partition("x")[0])
+
+
+@dataclass(frozen=True)
 class SwitchPort:
     """A single-homed port with networks on it.
 
@@ -112,10 +127,14 @@ class SwitchPort:
 
 @dataclass(frozen=True)
 class Bond(SwitchPort):
-    """An LACP bond; ``members`` are its ports on this switch."""
+    """An LACP bond; ``members`` are its ports on this switch.
+
+    ``counted``: its number follows from its place in a list, and changes with that place.
+    """
 
     members: tuple[str, ...]
     segment: Segment
+    counted: bool = False
 
 
 @dataclass(frozen=True)
@@ -133,6 +152,7 @@ class Switch:
         loopback: IPv4 address, also the router-id and the VTEP; empty for a standalone switch.
         anycast_mac: of the fabric's distributed gateways; None when not given.
         ports: number of front-panel ports.
+        breakouts: those of them that are split.
         roce: lossless, lossy or off.
         bandwidth: percent for RoCE; None is the switch's default.
         links: to other switches, in the neighbours' order.
@@ -140,6 +160,7 @@ class Switch:
         single_homed: ports to hosts without a bond; on a standalone switch all ports.
         networks: that this switch bridges.
         path: in the intent.
+        overridden: the keys that its own entry under ``switches`` sets.
 
     """
 
@@ -154,12 +175,20 @@ class Switch:
     loopback: str = ""
     anycast_mac: str | None = None
     ports: int = 32
+    breakouts: Mapping[str, Breakout] = field(default_factory=dict[str, Breakout])
     roce: str = "lossless"
     bandwidth: int | None = None
     links: tuple[Link, ...] = ()
     bonds: tuple[Bond, ...] = ()
     single_homed: tuple[SwitchPort, ...] = ()
     networks: tuple[Network, ...] = ()
+    overridden: frozenset[str] = frozenset()
+
+    def place(self, key: str) -> str:
+        """The path of a setting in the intent: its own entry, or that of its role."""
+        if key in self.overridden:
+            return at(at("switches", self.name), key)
+        return at({Role.SPINE: "spines", Role.LEAF: "leaves"}.get(self.role, self.path), key)
 
     def bond(self, name: str) -> Bond | None:
         """The bond of this name."""
@@ -189,6 +218,15 @@ class Fabric:
     def switch(self, name: str) -> Switch | None:
         """The switch of this name."""
         return self._by_name.get(name)
+
+    @cached_property
+    def segments(self) -> dict[str, list[tuple[Switch, Bond]]]:
+        """The leaves and bonds of each Ethernet segment, by ESI."""
+        found: dict[str, list[tuple[Switch, Bond]]] = {}
+        for switch in self.switches:
+            for bond in switch.bonds:
+                found.setdefault(bond.segment.esi, []).append((switch, bond))
+        return found
 
     def by_role(self, role: Role) -> tuple[Switch, ...]:
         """The switches of one role, in the intent's order."""

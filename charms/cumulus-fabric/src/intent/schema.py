@@ -17,6 +17,7 @@ from intent.declaration import (
     Hosts,
     Intent,
     Leaves,
+    Member,
     Mtu,
     Override,
     Rack,
@@ -43,6 +44,10 @@ PORT = Text(_SWP, "a port such as swp9")
 PORTS = Text(
     rf"{_SWP}(?:-[1-9]?[0-9]{{1,2}})?(?:,{_SWP}(?:-[1-9]?[0-9]{{1,2}})?)*", "ports such as swp9-10,swp22"
 )
+WHOLE_PORTS = Text(
+    r"swp[1-9][0-9]{0,2}(?:-[1-9][0-9]{0,2})?(?:,swp[1-9][0-9]{0,2}(?:-[1-9][0-9]{0,2})?)*",
+    "front-panel ports such as swp1-4",
+)
 QOS_PORTS = Text(
     rf"{_ON_QOS_SWITCHES}(?:,{_ON_QOS_SWITCHES})*",
     "ports such as 1/1-8 or Ten-GigabitEthernet1/0/1-4",
@@ -66,6 +71,7 @@ BOND_NAMES = Text(
     "a name that ends in {n}, such as bond{n}, but no range such as node1-{n}",
 )
 HOST = Text(_LABEL, "a host name")
+"""Where a host name may be missing, ``none`` says so."""
 LINE = Text(r"[!-~](?:[ -~]{0,198}[!-~])?", "one line of printable ASCII, at most 200 characters")
 
 ASN = Whole(1, 4294967294, "an AS number")
@@ -78,6 +84,7 @@ PERCENT = Whole(1, 99, "a percentage")
 FRONT_PORTS = Whole(1, 256, "a number of ports")
 PREFERENCE = Whole(1, 65535, "a df-preference")
 MODE = Word(("lossless", "lossy", "off"))
+BREAKOUT = Named(WHOLE_PORTS, Word(("2x", "4x", "8x")), "ports to split")
 UNTAGGED = Text(r"[a-z][a-z0-9-]{0,30}", "the name of a network, or none")
 
 ASNS = Record(Asns, {"first": ASN, "all": ASN})
@@ -120,6 +127,7 @@ SPINES = Record(
         "downlinks": PORTS,
         "management": ADDRESS,
         "ports": FRONT_PORTS,
+        "breakout": BREAKOUT,
     },
     required=["asn", "loopback", "downlinks"],
 )
@@ -136,16 +144,24 @@ LEAVES = Record(
         "tracked": PORTS,
         "management": ADDRESS,
         "ports": FRONT_PORTS,
+        "breakout": BREAKOUT,
         "df-preference": Either[Any](
             {int: PREFERENCE, list: Listing(PREFERENCE, "df-preferences, one for each leaf", least=1)}
         ),
     },
     required=["asn", "loopback", "segment-mac", "uplinks"],
 )
+LOCAL_ID = Whole(1, 16777215, "a local-id")
+MEMBER = Record(Member, {"port": PORT, "local-id": LOCAL_ID, "host": HOST}, required=["port", "local-id"])
 HOSTS = Record(
     Hosts,
-    {"ports": PORTS, "bond": BOND_NAMES, "names": Listing(HOST, "host names"), **CARRIED},
-    required=["ports"],
+    {
+        "ports": PORTS,
+        "members": Named(HOST, MEMBER, "hosts", least=1),
+        "bond": BOND_NAMES,
+        "names": Listing(HOST, "host names"),
+        **CARRIED,
+    },
 )
 
 
@@ -165,7 +181,7 @@ BONDS = Record(
     DeclaredBond,
     {
         "ports": Either[Any]({str: PORTS, list: Listing(PORTS, "ports, one entry for each leaf", least=1)}),
-        "local-id": Whole(1, 16777215, "a local-id"),
+        "local-id": LOCAL_ID,
         "description": LINE,
         "host": HOST,
         **CARRIED,
@@ -198,6 +214,7 @@ OVERRIDE = Record(
         "downlinks": PORTS,
         "tracked": PORTS,
         "ports": FRONT_PORTS,
+        "breakout": BREAKOUT,
         "dialect": Word(DIALECTS),
         "roce": MODE,
     },

@@ -28,7 +28,7 @@ def write(fabric: Fabric, switch: Switch, dialect: Dialect, form: str) -> str:
         raise FormatError(f"{switch.name} runs {switch.platform}, which takes commands only: use format nv")
     if switch.platform != "cumulus":
         script = script_for(fabric, switch)
-        return _joined([*(f"! {note}" for note in script.notes), *script.lines, script.save])
+        return _joined([*(f"! {note}" for note in script.notes), *script.typed])
     tree = render.tree(fabric, switch, dialect)
     return {"yaml": as_yaml, "json": as_json}[form](tree) if form != "nv" else as_commands(tree, dialect)
 

@@ -6,6 +6,7 @@ Facts: Cumulus Linux user guide, "NVUE API".
 
 import http.client
 import json
+import re
 import ssl
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -32,6 +33,9 @@ CONFIRMED_BY = {"confirm": "confirm_yes", "ays": "apply"}
 gpncfg and napalm-cumulus, clients of real switches, use ``confirm``; nv-config-manager uses ``ays``.
 """
 
+REFUSED_BY = "confirm_no"
+"""The state to request to refuse a change that is in state ``confirm``; ``nv config apply --confirm-no``."""
+
 ALIASES = ("applied", "startup", "empty", "pending")
 """Names in NVUE's list that are not ids: the running, the boot, the empty and the pending configuration."""
 
@@ -41,10 +45,11 @@ Connect = Callable[[str, str, int, Access], Connection]
 
 @dataclass(frozen=True)
 class Progress:
-    """The state of a revision, and what NVUE says about it."""
+    """The state of a revision, what NVUE says about it, and the revision that rolls it back, if named."""
 
     state: str
     issues: tuple[str, ...] = ()
+    rollback: str = ""
 
     @property
     def failed(self) -> bool:
@@ -155,6 +160,17 @@ class Nvue:
             body: Tree = {"state": state, "auto-prompt": ANSWERS}
             self.request("PATCH", _revision(revision), body=body, pauses=())
 
+    def refuse(self, revision: str) -> None:
+        """Refuse a change that waits for its confirmation in state ``confirm``: the switch rolls it back.
+
+        Raises:
+            SwitchError: of kind ``refused`` if the release does not have this (``--confirm-no``).
+
+        """
+        self.request(
+            "PATCH", _revision(revision), body={"state": REFUSED_BY, "auto-prompt": ANSWERS}, pauses=()
+        )
+
     def save(self) -> None:
         """Save the running configuration for the next boot; releases from 5.9 on do so by themselves."""
         self.request("PATCH", "/revision/applied", body={"state": "save", "auto-prompt": ANSWERS})
@@ -162,10 +178,12 @@ class Nvue:
     def progress(self, revision: str) -> Progress:
         """The state of a revision."""
         answer = self.request("GET", _revision(revision))
+        # {"state": …}, or, as the guide prints a failed apply, {"6": {"state": …}}.
+        answer = answer if "state" in answer else get_tree(answer, revision)
         issues = get_tree(answer, "transition", "issue").values()
-        return Progress(
-            str(answer.get("state", "")), tuple(dict.fromkeys(_said(get_tree(issue)) for issue in issues))
-        )
+        rollback = answer.get("rollback_target") or get_tree(answer, "transition").get("rollback_target")
+        said = tuple(dict.fromkeys(_said(get_tree(issue)) for issue in issues))
+        return Progress(str(answer.get("state", "")), said, str(rollback or ""))
 
     def drop(self, revision: str) -> None:
         """Delete a revision that was not applied."""
@@ -255,5 +273,10 @@ def _said(issue: Tree) -> str:
 
 
 def _age(name: str) -> tuple[int, str]:
-    """Ids sort by age: ``changeset/<user>/<time>`` of older releases before the numbers of later ones."""
+    """Ids sort by age: ``changeset/<user>/<time>`` of older releases before the numbers of later ones.
+
+    ``rev_6_apply_1/start`` is what ran when revision 6 was applied; the switch rolls back to it.
+    """
+    if start := re.fullmatch(r"rev_(.+)_apply_\d+/start", name):
+        name = start[1]
     return (int(name), "") if name.isdecimal() else (0, name.rpartition("/")[2])

@@ -9,9 +9,18 @@ from collections.abc import Iterator
 
 from intent.model import Fabric, Switch
 
-from standalone import Script
+from standalone import Script, Startup
 
-SAVE = "save RoCEConfiguration.cfg"
+FILE = "RoCEConfiguration.cfg"
+SAVE = f"save {FILE}"
+STARTUP = Startup(
+    "return",
+    f"startup saved-configuration {FILE}",
+    "display startup",
+    rf"(?im)^\s*next (?:main )?startup saved-configuration file:\s*\S*{re.escape(FILE)}\b",
+)
+"""``save FILE`` only writes a file (HPE 5900, Fundamentals Configuration Guide, configuration files)."""
+
 OTHERS_QUEUE, ROCE_QUEUE, QUEUES = 0, 1, 8
 PRIORITIES = 8
 MAX_WEIGHT = 15
@@ -42,7 +51,7 @@ def script(fabric: Fabric, switch: Switch) -> Script:
         for port in switch.single_homed:
             applied = [f"qos wred apply {TABLE}"] if ecn else []
             lines += [_port(port.name), *_weights(switch), "qos trust dot1p", *applied, "quit"]
-    return Script(tuple(lines), SAVE, tuple(notes))
+    return Script(tuple(lines), SAVE, tuple(notes), STARTUP)
 
 
 def _corrected(priority: int) -> str:

@@ -5,13 +5,14 @@ These switches have no revisions, so there is no diff and no rollback. A refused
 nothing is saved, so that a reboot of the switch restores its saved configuration.
 """
 
+import re
 import tempfile
 from dataclasses import dataclass, field
 from typing import IO, Any, Protocol
 
 from converge import StepError
 
-from standalone import Script
+from standalone import Script, Startup
 
 DRIVERS = {"onyx": "mellanox_mlnxos", "comware": "hp_comware"}
 """netmiko's name of each platform."""
@@ -70,6 +71,8 @@ def push_config(platform: str, address: str, script: Script, login: Login) -> No
             )
             _save(connection, script.save, login.timeout)
             connection.exit_config_mode()
+            if script.startup:
+                _make_startup(connection, script.startup, login.timeout)
     except netmiko.NetmikoAuthenticationException:
         remedy = "correct the user or the password"
         raise StepError(f"{address} refused the login of {login.user}", remedy) from None
@@ -116,6 +119,22 @@ class _Connection(Protocol):
 
 
 def _save(connection: _Connection, command: str, timeout: float) -> None:
+    _refuse_error(_answered(connection, command, timeout))
+
+
+def _make_startup(connection: _Connection, startup: Startup, timeout: float) -> None:
+    """Let the switch boot with the saved file, and read back that it will."""
+    said = _answered(connection, startup.command, timeout)
+    _refuse_error(said)
+    if not re.search(startup.expected, _answered(connection, startup.show, timeout)):
+        words = next((line.strip() for line in reversed(said.splitlines()[:-1]) if line.strip()), "no reason")
+        what = f"the saved configuration is not the one that it boots with: {words}"
+        raise StepError(what, f"run {startup.command} on the switch")
+
+
+def _answered(connection: _Connection, command: str, timeout: float) -> str:
+    """What the switch says to a command after its questions were answered with yes."""
+
     def say(line: str) -> str:
         prompt = rf"[>\]#]\s*$|{QUESTION}"
         return str(
@@ -127,6 +146,10 @@ def _save(connection: _Connection, command: str, timeout: float) -> None:
         if not _asks(answer):
             break
         answer = say("Y")
+    return answer
+
+
+def _refuse_error(answer: str) -> None:
     if refusal := next((line for line in answer.splitlines() if line.lstrip().startswith("%")), None):
         raise StepError(f"the configuration could not be saved: {refusal.strip()}", "save it on the switch")
 

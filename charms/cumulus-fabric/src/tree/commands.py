@@ -18,6 +18,7 @@ from tree import Path, Tree
 _FORMS = """
 interface #
 interface # type =word
+interface # link breakout *
 interface # description =word
 interface # ip address *
 interface # link mtu =number

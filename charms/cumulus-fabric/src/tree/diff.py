@@ -21,10 +21,15 @@ DECLARED_PORTS = (
     "interface/lo/ip/address",
     "interface/lo/ipv4/address",
     "interface/*/link/mtu",
+    "interface/*/link/state",
     "interface/*/bond/member",
+    "interface/*/bond/mode",
     "interface/*/bond/lacp-bypass",
 )
 """Owned on the interfaces that the intent declares."""
+
+VNI_SETTINGS = ("evpn/vni/*/route-target",)
+"""Owned on the VNIs that the intent declares: with other route targets, leaves drop each other's routes."""
 
 FABRIC_SETTINGS = (
     "bridge/domain/br_default/vlan",
@@ -37,6 +42,7 @@ FABRIC_SETTINGS = (
     "evpn/state",
     "evpn/multihoming/enable",
     "evpn/multihoming/state",
+    "evpn/multihoming/segment",
     "router/bgp/enable",
     "router/bgp/state",
     "router/bgp/autonomous-system",
@@ -88,16 +94,19 @@ def _with_bgp_identity(applied: Tree, wanted: Tree) -> Tree:
 
 def _unwanted(applied: Tree, wanted: Tree) -> Tree:
     groups = get_tree(wanted, *IN_VRF, "peer-group")
-    scope = _Scope(frozenset(get_tree(wanted, "interface")), frozenset(groups))
+    vlans = get_tree(wanted, "bridge", "domain", "br_default", "vlan").values()
+    vnis = frozenset(vni for vlan in vlans for vni in get_tree(vlan, "vni"))
+    scope = _Scope(frozenset(get_tree(wanted, "interface")), frozenset(groups), vnis)
     return _surplus(applied, wanted, (), scope)[0]
 
 
 @dataclass(frozen=True)
 class _Scope:
-    """The interfaces and peer groups that the intent declares."""
+    """The interfaces, peer groups and VNIs that the intent declares."""
 
     interfaces: frozenset[str]
     groups: frozenset[str]
+    vnis: frozenset[str]
 
     def owns(self, path: Path, value: object) -> bool:
         """Whether a node that is not in the intent is to be unset."""
@@ -107,6 +116,10 @@ class _Scope:
         if path[:-1] == ("vrf", "default", "router", "bgp", "neighbor"):
             # Sessions to other routers, as on a border leaf, belong to other peer groups.
             return get_tree(value).get("peer-group") in self.groups
+        if path[:2] == ("evpn", "vni"):
+            return path[2:3] in {(vni,) for vni in self.vnis} and any(
+                covers(pattern, path) for pattern in VNI_SETTINGS
+            )
         return any(covers(pattern, path) for pattern in FABRIC_SETTINGS)
 
     def _owns_interface(self, path: Path, rest: list[str], value: object) -> bool:
@@ -115,8 +128,21 @@ class _Scope:
         declared = rest[0] in self.interfaces
         if len(rest) == 1:
             return not declared and get_tree(value).get("type") == "bond"
+        if _is_default(rest, value):
+            return False
         patterns = (*FABRIC_PORTS, *DECLARED_PORTS) if declared else FABRIC_PORTS
         return any(covers(pattern, path) for pattern in patterns)
+
+
+def _is_default(setting: list[str], value: object) -> bool:
+    """Whether a setting of an interface, with its name in front, says what holds without it as well."""
+    match setting:
+        case [_, "bond", "mode"]:
+            return value == "lacp"
+        case [_, "link", "state", *below]:
+            return "up" in (value, *below, *get_tree(value))
+        case _:
+            return False
 
 
 def _surplus(have: Tree, want: object, path: Path, scope: _Scope) -> tuple[Tree, bool]:

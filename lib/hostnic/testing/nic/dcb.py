@@ -2,15 +2,15 @@
 """The modelled data centre bridging of a port: what each driver keeps, refuses and forgets.
 
 mlx5's part does as the project's virtual card does (``tests/lab/card/dcb.c``); what differs in the other
-drivers is one table. Sources as in :mod:`hostnic.devices.dcb_drivers`.
+drivers is one table. Sources as in :mod:`hostnic.netlink.dcb`.
 """
 
 import errno
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
-from hostnic.netlink import dcb
+from hostnic.netlink import dcb, dcbattrs
 from hostnic.netlink.dcb import App, Buffer, Dcb, Ets, Pfc
 
 DEFAULT_CABLE = 7
@@ -132,10 +132,10 @@ class FakeDcb:
         """IEEE_GET and GDCBX, through the bytes that the kernel would send."""
         self._need_ops("")
         kept = Dcb(self.ets, Pfc(self.pfc, self.cable), tuple(self.apps), self.maxrate, self.buffer)
-        told = dcb.decode(dcb.encode(kept))
+        told = dcbattrs.decode(dcbattrs.encode(kept))
         counted = self._cached if self.quirks.caches else self._count()
         pfc = Pfc(self.pfc, self.cable, counted.sent, counted.received)
-        return replace(told, pfc=pfc, dcbx=self.dcbx)
+        return told._replace(pfc=pfc, dcbx=self.dcbx)
 
     def _count(self) -> Pfc:
         return Pfc((), 0, tuple(self.sent), tuple(self.received))
@@ -193,7 +193,7 @@ class FakeDcb:
             raise _error("ETS", errno.EINVAL)
         unshared = self.quirks.unshared
         shares = tuple(share if tsa == dcb.ETS else unshared for share, tsa in zip(ets.bandwidth, ets.tsa))
-        self.ets = replace(ets, bandwidth=shares)
+        self.ets = ets._replace(bandwidth=shares)
 
     def _set_app(self, app: App) -> None:
         self._may_set("APP")

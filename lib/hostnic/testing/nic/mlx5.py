@@ -40,6 +40,11 @@ def set_num_vfs(port: FakePort, text: str, now: float) -> None:
     if count and port.no_mmio:
         raise refuse(errno.ENOMEM)
     port.vfs = [_new_vf(port, index, now + port.vf_delay) for index in range(count)]
+    if port.none_mode and not count:
+        port.eswitch_mode = "none"
+        port.nic_profile()
+    elif port.eswitch_mode == "none":
+        port.eswitch_mode = "legacy"
 
 
 def _new_vf(port: FakePort, index: int, ready: float) -> FakeVf:
@@ -102,6 +107,8 @@ def set_param(card: FakeCard, port: FakePort, name: str, value: str | bool | int
 
 def set_inline_mode(card: FakeCard, port: FakePort, mode: str) -> None:
     """``devlink dev eswitch set … inline-mode``."""
+    if port.eswitch_mode == "none":
+        raise refuse(errno.EOPNOTSUPP)
     if card.device not in INLINE_MODELS and mode != "none":
         raise refuse(errno.EOPNOTSUPP, "mlx5_core: Inline mode can't be set")
     port.inline_mode = mode

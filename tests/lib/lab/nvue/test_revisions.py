@@ -28,6 +28,9 @@ def test_a_revision_is_created_patched_applied_and_saved(call: Caller, time: Sim
     assert call("GET", f"/revision/{name}")[1]["state"] == "ays"
     assert call.applied() == before
     time.sleep(PACE)
+    assert call("GET", f"/revision/{name}")[1]["state"] == "apply"
+    assert call.applied() == before
+    time.sleep(PACE)
     assert call("GET", f"/revision/{name}")[1]["state"] == "applied_and_saved"
     assert call.applied() == merge(before, {"interface": {"swp1": {"type": "swp"}}})
     assert saved(call) == call.applied()
@@ -47,6 +50,20 @@ def test_replace_clears_the_revision_first(call: Caller) -> None:
     assert call("DELETE", f"/?rev={name}", {})[0] == 200
     call("PATCH", f"/?rev={name}", {"system": {"hostname": "other"}})
     assert call("GET", f"/?rev={name}&filled=false")[1] == {"system": {"hostname": "other"}}
+
+
+@pytest.mark.parametrize(("release", "answer"), [("5.9.2", (200, {})), ("5.10.0", (204, None))])
+def test_a_delete_is_answered_as_the_release_does_it(
+    certificate: Certificate, release: str, answer: tuple[int, Tree | None]
+) -> None:
+    """The connection goes on after an answer without content."""
+    with Server(Switch(release=release), certificate) as server:
+        call = Caller(server, certificate)
+        name = call.create()
+        call("PATCH", f"/?rev={name}", {"interface": {"swp1": {"type": "swp"}}})
+        assert call("DELETE", f"/interface/swp1?rev={name}", {}) == answer
+        assert call("DELETE", f"/revision/{name}", {}) == answer
+        assert call("GET", f"/revision/{name}")[0] == 404
 
 
 def test_a_read_fills_in_defaults_unless_told_otherwise(call: Caller) -> None:
@@ -192,6 +209,26 @@ def test_a_backend_that_fails_leaves_the_switch_as_it_was(
         shown = call.settle(name)
         assert (shown["state"], shown["transition"]["issue"]["00000"]["code"]) == (state, code)
         assert call.applied() == before
+
+
+@pytest.mark.parametrize("waits", ["confirm", "ays"])
+@pytest.mark.parametrize("issue", [None, Issue("config_invalid", "frr.service failed")])
+def test_an_apply_takes_its_time_whether_it_works_or_fails(
+    certificate: Certificate, issue: Issue | None, waits: str
+) -> None:
+    clock, fabric = SimulatedTime(), Fabric(refuse={"leaf0-1": issue} if issue else {})
+    backend = fabric.member("leaf0-1")
+    switch = Switch("leaf0-1", backend=backend, clock=clock, waits=waits, takes=20)
+    with Server(switch, certificate) as server:
+        call = Caller(server, certificate)
+        before, name = call.applied(), call.create()
+        call("PATCH", f"/?rev={name}", {"system": {"hostname": "new"}})
+        call("PATCH", f"/revision/{name}", commit(300))
+        clock.sleep(19)
+        assert (call("GET", f"/revision/{name}")[1]["state"], call.applied()) == ("apply", before)
+        clock.sleep(1)
+        state = call("GET", f"/revision/{name}")[1]["state"]
+        assert (state, call.applied() == before) == (("apply_fail", True) if issue else (waits, False))
 
 
 @pytest.mark.parametrize(

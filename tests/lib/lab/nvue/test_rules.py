@@ -31,7 +31,7 @@ def test_a_wrong_patch_is_refused_in_words_that_name_the_path(call: Caller, patc
 
 
 def test_each_dialect_refuses_the_words_of_the_other() -> None:
-    old, new = Rules(new=False), Rules(new=True)
+    old, new = Rules((5, 14)), Rules((5, 15))
     tree = {"qos": {"roce": {"enable": "on"}}}
     assert not old.refuse(tree)
     assert new.refuse(tree)

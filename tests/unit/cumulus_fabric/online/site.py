@@ -22,6 +22,9 @@ USER, PASSWORD = "cumulus", "Correct-Horse-9"
 PACE = 0.4
 """Seconds between two states of an apply."""
 
+TAKES = 3.0
+"""Seconds that a switch takes to run a tree, or to fail to."""
+
 
 @dataclass
 class Rack:
@@ -95,6 +98,7 @@ def rack(
     at: Mapping[str, tuple[str, int]] | None = None,
     limit: int = MAX_PARALLEL,
     waits: str = "confirm",
+    takes: float = TAKES,
     fleet: type[Fleet] = Fleet,
 ) -> Iterator[Rack]:
     """Simulated switches for every one of the fabric's, and a site that reaches them.
@@ -107,10 +111,11 @@ def rack(
         at: by switch, the address and port where it listens; any free port without.
         limit: switches that are talked to at once.
         waits: the state in which a switch waits for its confirmation; see nvue.Switch.
+        takes: seconds that a switch takes to run a tree, or to fail to.
         fleet: how they are talked to.
 
     """
-    wires, clock = wired(fabric), SimulatedTime()
+    wires, clock, times = wired(fabric), SimulatedTime(), {"pace": PACE, "takes": takes}
     servers: dict[str, Rest] = {}
     clients: dict[str, Nvue] = {}
     access = Access(Credentials(USER, PASSWORD), ca=certificate.pem if certificate else "", clock=clock)
@@ -120,7 +125,7 @@ def rack(
 
     with ExitStack() as stack:
         for switch in fabric.switches:
-            box = Switch(**_box(fabric, switch, wires, release, applied), pace=PACE, clock=clock, waits=waits)
+            box = Switch(**_box(fabric, switch, wires, release, applied), clock=clock, waits=waits, **times)
             if certificate is None:
                 servers[switch.name] = Rest(box, user=USER, password=PASSWORD)
                 clients[switch.name] = Nvue(switch.name, "192.0.2.1", access, connect=wire)
@@ -135,10 +140,12 @@ def rack(
 
 def _box(fabric: Fabric, switch: model.Switch, wires: Wires, release: str, applied: bool) -> dict[str, Any]:
     """What a simulated switch is made of."""
-    new = tuple(int(part) for part in release.split(".")[:2]) >= (5, 15)
-    member = wires.member(switch.name, new)
+    version = tuple(int(part) for part in release.split(".")[:2])
+    member = wires.member(switch.name, version)
     tree = None
     if applied:
-        tree = merge(factory(switch.name, new), render.tree(fabric, switch, Dialect.of_release(release)))
+        dialect = Dialect.of_release(release)
+        start = factory(switch.name, dialect is Dialect.FROM_5_15)
+        tree = merge(start, render.tree(fabric, switch, dialect))
         member.apply(tree)
     return {"hostname": switch.name, "release": release, "backend": member, "tree": tree}

@@ -8,7 +8,8 @@ import pytest
 from lab.nvue import Fault
 from report import Result
 from unit.cumulus_fabric.fabrics import fabric
-from unit.cumulus_fabric.online.site import Rack, rack
+from unit.cumulus_fabric.online.site import InTurn, Rack, rack
+from unit.cumulus_fabric.online.test_faults import small
 
 
 @pytest.fixture(params=["5.9.2", "5.15.0"])
@@ -61,3 +62,11 @@ def test_a_revision_that_cannot_be_dropped_ends_the_run_and_says_so(rdg: Rack) -
     assert report.verdict == "fully rolled back: every switch runs what it ran before"
     assert [each.subject for each in report.reasons] == ["Spine0"]
     assert rdg.applied == before
+
+
+@pytest.mark.parametrize("waits", ["confirm", "ays"])
+def test_switches_that_take_their_time_are_waited_for(release: str, waits: str) -> None:
+    """45 s are what clients of real switches allow for an apply; here three follow one another."""
+    with rack(fabric(change=small), release=release, waits=waits, takes=45, fleet=InTurn) as slow:
+        assert slow.site.apply().verdict == "fully applied: 3 switches changed"
+        assert 3 * 45 < slow.clock.monotonic() < 4 * 45

@@ -61,7 +61,7 @@ def test_the_plan_of_a_change_names_what_it_unsets(running: Unit) -> None:
     )
     assert rows["Leaf0-1/VLANs"]["why"] == "VLAN 50 not set; VLAN 101 not in the intent"
     assert rows["Leaf0-1/VLANs"]["disruption"] == "host-network-cut"
-    assert rows["Spine0/RoCE"]["why"] == "roce mode is lossless"
+    assert rows["Spine0/RoCE"]["why"] == "qos roce mode is lossless, not lossy"
     assert "Leaf0-1/BGP" not in rows
 
 
@@ -88,7 +88,9 @@ def test_one_switch_alone(running: Unit) -> None:
     running.configure(intent=intent(with_storage))
     running.action("apply", switch="Leaf0-2")
     assert {write.split()[0] for write in running.writes} == {"Leaf0-2"}
-    assert "Leaf9-1 is not a switch of the intent" in running.failure("apply", switch="Leaf9-1")
+    for action in ("apply", "render"):
+        said = running.failure(action, switch="Leaf9-1")
+        assert said.startswith("parameter switch: Leaf9-1 is not a switch of the intent; the intent has")
 
 
 def test_a_failing_apply_fails_the_action_and_reports_the_rollback(fresh: Unit) -> None:
@@ -118,6 +120,29 @@ def test_render_asks_the_switch_for_its_dialect_unless_told(running: Unit) -> No
     tree = json.loads(running.action("render", switch="Leaf0-1", format="json", dialect="5.15")["rendered"])
     assert tree["qos"]["roce"]["state"] == "enabled"
     assert not running.rack.servers["Leaf0-1"].calls
+
+
+@pytest.mark.parametrize(("number", "on"), [(5.14, ("enable", "on")), (5.15, ("state", "enabled"))])
+def test_a_dialect_that_yaml_has_read_as_a_number_is_taken(
+    running: Unit, number: float, on: tuple[str, str]
+) -> None:
+    tree = json.loads(running.action("render", switch="Leaf0-1", format="json", dialect=number)["rendered"])
+    assert tree["qos"]["roce"][on[0]] == on[1]
+
+
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [
+        (5.1, "set auto, 5.14 or 5.15; YAML reads 5.10 as 5.1, so run juju run with --string-args"),
+        (5.13, "set auto, 5.14 or 5.15"),
+        (float("inf"), "set auto, 5.14 or 5.15"),
+    ],
+)
+def test_a_number_that_may_have_lost_a_zero_is_refused_with_the_remedy(
+    running: Unit, number: float, said: str
+) -> None:
+    failure = running.failure("render", switch="Leaf0-1", dialect=number)
+    assert failure == f"parameter dialect: {number} is not allowed; {said}"
 
 
 def test_render_of_all(running: Unit) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import ops
 import pytest
 from charmkit.fabric import Host, Neighbour, Policy, Port
-from charmkit.fabric_qos import Marking
+from charmkit.qos import Marking
 from lab.nvue import Certificate, Fault
 from ops import testing
 from unit.cumulus_fabric.online.site import PASSWORD
@@ -115,7 +115,7 @@ TROUBLE = {
         {"intent": intent(lambda content: content["spines"].pop("management"))},
         "Spine0: has no management address",
     ),
-    "a strange canary": ({"canary": "Leaf9-9"}, "Leaf9-9 is not a switch of the intent"),
+    "a strange canary": ({"canary": "Leaf9-9"}, "option canary: Leaf9-9 is not a switch of the intent; the"),
     "no credentials": ({"credentials": None}, "option credentials: is not set; add a secret"),
     "no such secret": (
         {"credentials": "secret:d0erdgfmp25c762i8np0"},

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Action apply with an Onyx switch beside the fabric: it is typed in after all others, or not at all."""
 
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -70,3 +71,13 @@ def test_a_switch_without_a_known_host_key_is_not_contacted(unit: Unit, onyx: Ss
     unit.configure(known_hosts="")
     assert "presents a host key that differs from the known one" in unit.failure("apply", switch="sn2410")
     assert onyx.shell.taken == []
+
+
+def test_the_ssh_switch_alone_gets_only_the_approved_commands(unit: Unit, onyx: SshSwitch) -> None:
+    """Its commands are in the digest of the whole plan."""
+    digest = json.loads(unit.action("plan", format="json")["plan"])["findings"][-1]["what"]
+    failure = unit.failure("apply", switch="sn2410", plan="p0123456789abcdef")
+    assert failure.startswith("nothing was sent to any switch: plan: what would be done now is not")
+    assert onyx.shell.taken == []
+    assert unit.action("apply", switch="sn2410", plan=digest)["applied"] == "true"
+    assert onyx.shell.taken

@@ -81,6 +81,15 @@ def test_plan_apply_verify_and_back_again(shell: Shell) -> None:
     assert shell("verify")[0] == 1
 
 
+def test_only_an_approved_plan_is_applied(shell: Shell) -> None:
+    digest = json.loads(shell("plan", "--format", "json")[1])["findings"][-1]["what"]
+    status, out, _ = shell("apply", "--plan", "p0123456789abcdef")
+    assert (status, out.splitlines()[-1]) == (1, "nothing was sent to any switch")
+    assert shell.rack.writes() == []
+    assert shell("apply", "--plan", digest)[0] == 0
+    assert shell("plan")[1].startswith("Nothing to do")
+
+
 def test_an_apply_that_a_switch_refuses_ends_with_status_1_and_says_so(shell: Shell) -> None:
     factory = shell.rack.applied
     shell.rack.wires.refuse["Leaf0-1"] = Issue("invalid-config", "the ASIC does not take it")
@@ -98,6 +107,10 @@ def test_an_apply_that_a_switch_refuses_ends_with_status_1_and_says_so(shell: Sh
             "--confirm: 300 is not allowed; give at least 360, twice --settle and 60 s",
         ),
         (["--parallel", "0"], "--parallel: 0 is not allowed; give 1 or more"),
+        (
+            ["--canary", "Nope"],
+            "--canary: Nope is not a switch of the intent; the intent has Spine0, Leaf0-1, Leaf0-2",
+        ),
     ],
 )
 def test_limits_that_cannot_work_are_one_sentence(shell: Shell, arguments: list[str], said: str) -> None:

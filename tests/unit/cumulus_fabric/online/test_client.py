@@ -36,7 +36,7 @@ def test_a_revision_with_slashes_goes_all_the_way(nvue: Nvue, time: SimulatedTim
     assert nvue.difference(revision) == {"system": {"hostname": "new"}}
     nvue.apply(revision)
     assert nvue.progress(revision) == Progress("apply")
-    time.sleep(3)
+    time.sleep(4)
     assert nvue.progress(revision).applied
     assert nvue.applied()["system"]["hostname"] == "new"
     assert nvue.revisions()[0] == revision
@@ -158,7 +158,7 @@ def test_what_waits_is_confirmed_in_the_words_for_its_state(
     revision = nvue.create()
     nvue.patch(revision, {"system": {"hostname": "new"}})
     nvue.apply(revision, 60)
-    time.sleep(3)
+    time.sleep(4)
     assert nvue.progress(revision) == Progress(waits)
     nvue.confirm(revision)
     assert nvue.progress(revision).applied

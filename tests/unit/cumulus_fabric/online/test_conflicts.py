@@ -9,8 +9,9 @@ import pytest
 from converge import Severity
 from lab.nvue import merge
 from online import Site
+from unit.cumulus_fabric.fabrics import fabric
 from unit.cumulus_fabric.online.site import Rack, rack
-from unit.cumulus_fabric.online.test_faults import CHANGED, SMALL
+from unit.cumulus_fabric.online.test_faults import CHANGED, SMALL, small
 
 
 @pytest.fixture(params=["5.9.2", "5.15.0"])
@@ -89,6 +90,71 @@ BESIDE: dict[str, tuple[dict[str, Any], str, str]] = {
 }
 
 
+UNDO = "run nv unset interface swp9 link breakout and nv config apply on the switch"
+SPLIT = {
+    "split, and used whole": (
+        "swp9", {}, "4x", "swp9: the breakout on the switch is 4x, but the intent uses swp9 whole", UNDO,
+    ),
+    "off": (
+        "swp9", {}, "disabled",
+        "swp9: the breakout on the switch is disabled, but the intent uses swp9 whole", UNDO,
+    ),
+    "split otherwise": (
+        "swp9s0", {"swp9": "4x"}, "2x",
+        "swp9: the breakout on the switch is 2x, but the intent splits swp9 4x", UNDO,
+    ),
+    "whole, and used split": (
+        "swp9s0", {}, "",
+        "swp9: not split on the switch, but the intent uses lanes of it without splitting it",
+        "add swp9 to breakout in the intent (4x, for example)",
+    ),
+    "with too few lanes": (
+        "swp9s2", {}, "2x", "swp9 is split 2x on the switch and has no lane swp9s2",
+        "use a lane that swp9 has, or split it further",
+    ),
+    "whole in so many words": ("swp9", {}, "1x", "", ""),
+    "split by hand": ("swp9s1", {}, "2x", "", ""),
+    "split already": ("swp9s1", {"swp9": "2x"}, "2x", "", ""),
+    "to be split": ("swp9s1", {"swp9": "2x"}, "", "", ""),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("port", "splits", "runs_as", "what", "remedy"), SPLIT.values(), ids=SPLIT)
+def test_a_port_is_split_as_the_intent_needs_it(
+    three: Rack, port: str, splits: dict[str, str], runs_as: str, what: str, remedy: str
+) -> None:
+    """The charm splits a whole port itself, and does not change how a port is split."""
+
+    def moved(content: dict[str, Any]) -> None:
+        small(content)
+        content["racks"] = [{"hosts": port}]
+        content["leaves"]["breakout"] = splits
+
+    if runs_as:
+        runs(three, "Leaf0-1", {"interface": {"swp9": {"link": {"breakout": {runs_as: {}}}}}})
+    if not splits and port != "swp9":
+        runs(three, "Leaf0-2", {"interface": {"swp9": {"link": {"breakout": {"8x": {}}}}}})
+    plan = Site(fabric(change=moved), three.site.fleet).survey().plan
+    blocked = [each for each in plan.findings if each.severity is Severity.BLOCKED]
+    assert [(each.subject, each.what, each.remedy) for each in blocked] == (
+        [("Leaf0-1", what, remedy)] if what else []
+    )
+
+
+@pytest.mark.parametrize("release", ["5.9.2", "5.15.0"])
+def test_ports_are_split_and_their_lanes_used_in_one_go(release: str) -> None:
+    def lanes(content: dict[str, Any]) -> None:
+        small(content)
+        content["racks"] = [{"hosts": "swp9s0-1"}]
+        content["leaves"]["breakout"] = {"swp9": "4x"}
+
+    with rack(fabric(change=lanes), release=release) as made:
+        assert made.site.apply().reasons == ()
+        assert made.applied["Leaf0-2"]["interface"]["swp9"]["link"] == {"breakout": {"4x": {}}}
+        assert made.site.survey().plan.empty
+        assert [each for each in made.site.verify() if each.severity > 0] == []
+
+
 @pytest.mark.parametrize(("change", "what", "remedy"), BESIDE.values(), ids=BESIDE)
 def test_a_conflict_is_named_and_nothing_is_planned_or_sent(
     three: Rack, change: dict[str, Any], what: str, remedy: str
@@ -107,11 +173,19 @@ def test_a_conflict_is_named_and_nothing_is_planned_or_sent(
     assert (three.writes(), three.applied) == ([], before)
 
 
+BREAKOUT = {"breakout": {"4x": {}}}
 ALLOWED: dict[str, dict[str, Any]] = {
     "MLAG that is off": {"mlag": {"ENABLE": "NO"}},
     "MAC learning that is off": {"nve": {"vxlan": {"mac-learning": "NO"}}},
     "ports that the intent does not use in a bridge of their own": {
         "interface": {"swp20": {"type": "swp", **bridged("swp20")["interface"]["swp20"]}}
+    },
+    "what the intent has no words for": {
+        "acl": {"ssh": {"type": "ipv4", "rule": {"10": {"action": {"permit": {}}}}}},
+        "interface": {"swp20": {"type": "swp", "acl": {"ssh": {"inbound": {}}}, "link": BREAKOUT}},
+        "bridge": {"domain": {"br_default": {"stp": {"priority": 4096}}}},
+        "vrf": {"blue": {"evpn": {"ENABLE": "YES", "vni": {"4001": {}}}}},
+        "system": {"aaa": {"user": {"anna": {"role": "nvue-admin"}}}},
     },
 }
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is the intent's on a switch, what is not, and the patch between the two."""
 
+import re
 from typing import Any
 
 import pytest
@@ -48,6 +49,12 @@ FOREIGN = [
     {"vrf": {"default": {"router": {"bgp": {"peer-group": {"border": {"remote-as": 64999}}}}}}},
     {"vrf": {"default": {"router": {"bgp": {"neighbor": {"swp28": {"peer-group": "border"}}}}}}},
     {"service": {"ntp": {"mgmt": {"server": {"192.0.2.1": {}}}}}},
+    {"interface": {"bond1": {"bond": {"mode": "lacp", "lacp-rate": "slow"}}}},
+    {"interface": {"swp9": {"link": {"state": {"up": {}}}}, "swp31": {"link": {"state": "up"}}}},
+    {"interface": {"swp20": {"type": "swp", "link": {"state": {"down": {}}}}}},
+    {"interface": {"eth0": {"link": {"state": {"down": {}}}}}},
+    {"evpn": {"vni": {"10": {"rd": "10.10.10.1:10"}, "5000": {"route-target": {"both": {"65000:1": {}}}}}}},
+    {"evpn": {"multihoming": {"startup-delay": 10, "mac-holdtime": 60}}},
 ]
 
 
@@ -72,6 +79,16 @@ SURPLUS = [
      {"bridge": {"domain": {"br_default": {"vlan": {"77": None}}}}}),
     ({"vrf": {"default": {"router": {"bgp": {"neighbor": {"swp30": {"peer-group": "underlay"}}}}}}},
      {"vrf": {"default": {"router": {"bgp": {"neighbor": {"swp30": None}}}}}}),
+    ({"interface": {"bond1": {"bond": {"mode": "static"}}}},
+     {"interface": {"bond1": {"bond": {"mode": None}}}}),
+    ({"interface": {"swp9": {"link": {"state": {"down": {}}}}}}, {"interface": {"swp9": {"link": None}}}),
+    ({"interface": {"swp31": {"link": {"state": "down"}}}}, {"interface": {"swp31": {"link": None}}}),
+    ({"interface": {"bond1": {"link": {"state": {"down": {}}}}}},
+     {"interface": {"bond1": {"link": {"state": None}}}}),
+    ({"evpn": {"vni": {"10": {"rd": "10.10.10.1:10", "route-target": {"export": {"65000:10": {}}}}}}},
+     {"evpn": {"vni": {"10": {"route-target": None}}}}),
+    ({"evpn": {"multihoming": {"segment": {"mac-address": "44:38:39:ff:ff:01"}}}},
+     {"evpn": {"multihoming": {"segment": None}}}),
 ]  # fmt: skip
 
 
@@ -139,9 +156,69 @@ def test_another_identity_in_the_vrf_is_a_difference(values: dict[str, Any], wha
     after = merge(now, difference(now, tree()))
     (step,) = plan({"Leaf0-1": tree()}, Observed({"Leaf0-1": SwitchState("Leaf0-1", "5.9.2", now)})).steps
     assert step.what == f"Leaf0-1: BGP: {what}"
-    assert step.why == f"bgp {next(iter(values))} is {was}"
+    assert step.why == f"{next(iter(values))} is {was}, not {what.rpartition(' ')[2]}"
     assert step.disruption.name == "HOST_NETWORK_CUT"
     assert difference(after, tree()) == {}
+
+
+WHY: dict[str, tuple[dict[str, Any], str]] = {
+    "another MTU of a bond": (
+        {"interface": {"bond1": {"link": {"mtu": 1500}}, "bond2": {"link": {"mtu": 1500}}}},
+        "bond1-2 link mtu is 1500, not 9000",
+    ),
+    "an MTU of an uplink": (
+        {"interface": {"swp31": {"link": {"mtu": 1500}}}},
+        "swp31 link mtu 1500 not in the intent",
+    ),
+    "a VLAN on a bond": (
+        {"interface": {"bond1": {"bridge": {"domain": {"br_default": {"vlan": {"77": {}}}}}}}},
+        "bond1 bridge domain br_default vlan 77 not in the intent",
+    ),
+    "a bond": (
+        {"interface": {"bond7": {"type": "bond", "bond": {"member": {"swp15": {}}}}}},
+        "bond7 not in the intent",
+    ),
+    "a port that is shut down": (
+        {"interface": {"swp9": {"link": {"state": {"down": {}}}}}},
+        "swp9 link state down not in the intent",
+    ),
+    "a route target": (
+        {"evpn": {"vni": {"10": {"route-target": {"export": {"65000:10": {}}}}}}},
+        "evpn vni 10 route-target export 65000:10 not in the intent",
+    ),
+    "no BGP in the VRF": (
+        {"vrf": {"default": {"router": {"bgp": {"enable": None}}}}},
+        "BGP in VRF default not set",
+    ),
+    "a bond without its MTU": ({"interface": {"bond1": {"link": None}}}, "bond1 link mtu not set"),
+    "two bonds missing": ({"interface": {"bond1": None, "bond2": None}}, "bond1-2 not set"),
+    "a VLAN missing": (
+        {"bridge": {"domain": {"br_default": {"vlan": {"40": None}}}}},
+        "VLAN 40 not set",
+    ),
+    "another VNI": (
+        {"bridge": {"domain": {"br_default": {"vlan": {"40": {"vni": {"40": None, "41": {}}}}}}}},
+        "VLAN 40 vni 40 not set; VLAN 40 vni 41 not in the intent",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("change", "why"), WHY.values(), ids=WHY)
+def test_the_reason_for_a_step_is_the_difference(change: dict[str, Any], why: str) -> None:
+    now = merge(tree(), change)
+    (step,) = plan({"Leaf0-1": tree()}, Observed({"Leaf0-1": SwitchState("Leaf0-1", "5.9.2", now)})).steps
+    assert step.why == why
+
+
+@pytest.mark.parametrize("dialect", Dialect)
+@pytest.mark.parametrize("name", SIX)
+def test_no_sentence_of_a_first_plan_has_an_empty_item(name: str, dialect: Dialect) -> None:
+    fresh = factory(name, dialect is Dialect.FROM_5_15)
+    steps = plan({name: tree(name, dialect)}, Observed({name: SwitchState(name, "5.9.2", fresh)})).steps
+    for step in steps:
+        items = [item for text in (step.what, step.why) for item in re.split("[;,:]", text)]
+        assert all(item.strip() not in ("", "not set", "set", "unset", "change") for item in items), step
+        assert len(step.why) < 300
 
 
 @pytest.mark.parametrize("values", [IDENTITY, {"autonomous-system": "auto", "router-id": "auto"}])

@@ -11,7 +11,7 @@ from online import Site
 from report import Result
 from rest.history import partial_rollback
 from unit.cumulus_fabric.fabrics import fabric
-from unit.cumulus_fabric.online.site import Rack, rack
+from unit.cumulus_fabric.online.site import TAKES, Rack, rack
 from unit.cumulus_fabric.online.test_faults import CHANGED, SMALL, small
 
 
@@ -139,7 +139,7 @@ def test_an_old_revision_that_was_applied_again_goes_back_to_what_was_before_it(
     for server in three.servers.values():
         old = list(server.switch.revisions)[1]
         server.switch.request(old, {"state": "apply", "auto-prompt": {"ays": "ays_yes"}})
-    three.clock.sleep(2)
+    three.clock.sleep(2 + TAKES)
     assert three.applied == first
     assert three.site.rollback().applied
     assert three.applied == factory

@@ -261,6 +261,47 @@ def test_settings_that_differ_are_one_finding_for_each_switch(rdg: Rack) -> None
     assert only.sentence() == f"{said}; run the action apply"
 
 
+DRIFT: dict[str, tuple[dict[str, Any], str, str]] = {
+    "a static bond": (
+        {"interface": {"bond1": {"bond": {"mode": "static"}}}},
+        "interface bond1 bond mode",
+        "host-network-cut",
+    ),
+    "a member that is shut down": (
+        {"interface": {"swp9": {"link": {"state": {"down": {}}}}}},
+        "interface swp9 link",
+        "link-flap",
+    ),
+    "a route target": (
+        {"evpn": {"vni": {"10": {"route-target": {"import": {"65000:10": {}}}}}}},
+        "evpn vni",
+        "host-network-cut",
+    ),
+    "a global segment MAC": (
+        {"evpn": {"multihoming": {"segment": {"mac-address": "44:38:39:ff:ff:01"}}}},
+        "evpn multihoming segment",
+        "host-network-cut",
+    ),
+}
+
+
+@pytest.mark.parametrize(("change", "path", "cost"), DRIFT.values(), ids=DRIFT)
+def test_settings_by_hand_are_drift_that_a_plan_removes(
+    rdg: Rack, change: dict[str, Any], path: str, cost: str
+) -> None:
+    box = rdg.servers["Leaf0-1"].switch
+    running = box.revisions[box.applied_id]
+    before = running.tree
+    running.tree = merge(before, change)
+    try:
+        (only,) = found(rdg)
+        (step,) = rdg.site.survey().plan.steps
+    finally:
+        running.tree = before
+    assert only.what == f"1 setting differs from the intent: {path}"
+    assert (step.what.split(": ", 2)[2], step.disruption.label) == (f"unset {path}", cost)
+
+
 def test_another_as_number_in_the_vrf_is_found(rdg: Rack) -> None:
     box = rdg.servers["Leaf0-1"].switch
     running = box.revisions[box.applied_id]

@@ -4,6 +4,7 @@
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -53,13 +54,7 @@ class Unit:
         self.rack = rack
         self.access: Access | None = None
         monkeypatch.setattr(charm.CumulusFabricCharm, "connect", staticmethod(self._connect))
-        self.context = testing.Context(
-            charm.CumulusFabricCharm,
-            meta={key: METADATA[key] for key in KEYS},
-            config=METADATA["config"],
-            actions=METADATA["actions"],
-            juju_version="3.6.0",
-        )
+        self.context = self._context()
         self.secret = testing.Secret({"user": "cumulus", "password": PASSWORD})
         self.relation = testing.Relation("fabric", remote_app_name="roce-qos")
         nothing = tmp_path / "intent.yaml"
@@ -111,9 +106,24 @@ class Unit:
     def action(self, name: str, **parameters: Any) -> dict[str, Any]:
         """Run one action; raises ``testing.ActionFailed`` as Juju would say it."""
         self.rack.forget()
-        self.context.juju_log.clear()
+        self.context = self._context(any(isinstance(value, float) for value in parameters.values()))
         self.state = self.context.run(self.context.on.action(name, params=parameters), self.state)
         return self.context.action_results or {}
+
+    def _context(self, number: bool = False) -> testing.Context[charm.CumulusFabricCharm]:
+        """Of several types that a parameter may have, ops-scenario knows only one: text, or a number."""
+        actions = deepcopy(METADATA["actions"])
+        for action in actions.values():
+            for schema in action.get("params", {}).values():
+                if isinstance(schema["type"], list):
+                    schema["type"] = schema["type"][schema["type"].index("number" if number else "string")]
+        return testing.Context(
+            charm.CumulusFabricCharm,
+            meta={key: METADATA[key] for key in KEYS},
+            config=METADATA["config"],
+            actions=actions,
+            juju_version="3.6.0",
+        )
 
     def failure(self, name: str, **parameters: Any) -> str:
         """Run an action that must fail; its one sentence."""

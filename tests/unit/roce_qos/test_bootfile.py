@@ -2,12 +2,11 @@
 """The file that hooks leave for boot: it comes back as it was, and any other text is one sentence."""
 
 import json
-from dataclasses import replace
 from typing import Any
 
-import desired
+import bootfile
 import pytest
-from charmkit.fabric_qos import STRICT, Marking, Qos
+from charmkit.qos import STRICT, Marking, Qos
 from converge.shape import InvalidValue
 from desired import Desired
 from hypothesis import given
@@ -17,11 +16,11 @@ WANTED = Desired(
     ("0000:3b:00.0", "10000:01:00.1"),
     Qos("dscp", (3,), Marking(26, 3), Marking(48, 6), {0: 50, 3: 50, 6: STRICT}),
     vlans=((2, 5),),
-    knobs=(("rp_ai_rate", 5),),
+    cc_params=(("rp_ai_rate", 5),),
     encap_tos="inherit",
     devices="auto",
 )
-OF_1_0_0 = """{
+OF_1_0 = """{
  "cable": 0, "ecn": true, "encap_tos": null, "knobs": [["np_cnp_dscp", 48]], "lldp": true, "mode": "v2",
  "ports": ["0000:3b:00.0"], "takeover": false, "tos": 106, "version": 1, "vlans": [[2, 5]],
  "qos": {"cnp": {"dscp": 48, "priority": 6}, "ets": {"0": 50, "3": 50, "6": "strict"}, "pfc": [3],
@@ -30,7 +29,7 @@ OF_1_0_0 = """{
 
 
 def changed(path: str, value: object) -> str:
-    content: Any = json.loads(WANTED.to_json())
+    content: Any = json.loads(bootfile.to_json(WANTED))
     here = content
     *parents, last = path.split(".")
     for name in parents:
@@ -40,17 +39,28 @@ def changed(path: str, value: object) -> str:
 
 
 def test_it_comes_back_as_it_was() -> None:
-    assert desired.from_json(WANTED.to_json()) == WANTED
+    assert bootfile.from_json(bootfile.to_json(WANTED)) == WANTED
 
 
-def test_the_file_of_1_0_0_reads_with_todays_defaults() -> None:
-    assert desired.from_json(OF_1_0_0) == Desired(
-        ("0000:3b:00.0",), WANTED.qos, vlans=((2, 5),), knobs=(("np_cnp_dscp", 48),)
+def test_the_file_of_1_0_reads_with_todays_defaults() -> None:
+    assert bootfile.from_json(OF_1_0) == Desired(
+        ("0000:3b:00.0",), WANTED.qos, vlans=((2, 5),), cc_params=(("np_cnp_dscp", 48),)
     )
 
 
-def test_a_field_of_a_later_revision_is_ignored() -> None:
-    assert desired.from_json(changed("later", True)) == WANTED
+def test_the_new_name_of_a_field_wins_over_its_old_one() -> None:
+    both = changed("knobs", [["np_cnp_dscp", 48]])
+    assert bootfile.from_json(both).cc_params == WANTED.cc_params
+
+
+def test_a_wrong_field_under_its_old_name_is_one_sentence() -> None:
+    old = OF_1_0.replace('"np_cnp_dscp"', '"../x"')
+    with pytest.raises(InvalidValue, match=r"^cc_params\[0\]\[0\]: '../x' is not allowed"):
+        bootfile.from_json(old)
+
+
+def test_a_field_of_a_later_revision_is_passed_over() -> None:
+    assert bootfile.from_json(changed("later", True)) == WANTED
 
 
 @pytest.mark.parametrize(
@@ -67,8 +77,8 @@ def test_a_field_of_a_later_revision_is_ignored() -> None:
         ("vlans", [[2]], "vlans[0]: [2] is not allowed; expected a list of a VLAN and its PCP"),
         ("vlans", [[0, 5]], "vlans[0][0]: 0 is not allowed; expected a VLAN from 1 to 4094"),
         ("vlans", [[2, 8]], "vlans[0][1]: 8 is not allowed; expected a PCP from 0 to 7"),
-        ("knobs", [["../x", 1]], "knobs[0][0]: '../x' is not allowed; expected a parameter as debugfs"),
-        ("knobs", [["rp_ai_rate", 1 << 32]], "knobs[0][1]: 4294967296 is not allowed"),
+        ("cc_params", [["../x", 1]], "cc_params[0][0]: '../x' is not allowed; expected a parameter as"),
+        ("cc_params", [["rp_ai_rate", 1 << 32]], "cc_params[0][1]: 4294967296 is not allowed"),
         ("ecn", 1, "ecn: 1 is not allowed; expected true or false"),
         ("takeover", "no", "takeover: 'no' is not allowed; expected true or false"),
         ("version", 2, "version: 2 is not allowed; expected 1"),
@@ -76,13 +86,13 @@ def test_a_field_of_a_later_revision_is_ignored() -> None:
 )
 def test_a_wrong_field_is_one_sentence(path: str, value: object, sentence: str) -> None:
     with pytest.raises(InvalidValue) as refused:
-        desired.from_json(changed(path, value))
+        bootfile.from_json(changed(path, value))
     assert sentence in str(refused.value)
 
 
 def test_a_wrong_state_is_refused_before_it_is_written() -> None:
     with pytest.raises(InvalidValue, match=r"^mode: 'v3' is not allowed"):
-        replace(WANTED, mode="v3")
+        bootfile.to_json(WANTED._replace(mode="v3"))
 
 
 anything = st.recursive(
@@ -91,11 +101,11 @@ anything = st.recursive(
 )
 
 
-@given(st.sampled_from(sorted(json.loads(WANTED.to_json()))), anything)
+@given(st.sampled_from(sorted(json.loads(bootfile.to_json(WANTED)))), anything)
 def test_any_value_in_any_field_is_taken_or_one_printable_line(path: str, value: object) -> None:
     try:
-        read = desired.from_json(changed(path, value))
+        read = bootfile.from_json(changed(path, value))
     except InvalidValue as error:
         assert str(error).isprintable()
     else:
-        assert desired.from_json(read.to_json()) == read
+        assert bootfile.from_json(bootfile.to_json(read)) == read

@@ -1,14 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Defaults of the RDMA connection manager, and single attributes of sysfs and debugfs."""
+"""The marks of the packets that this host sends: ToS of RDMA connections and of OVN's tunnels, PCP of VLANs.
+
+Also the attributes of congestion control, which has marks of its own.
+"""
 
 from dataclasses import dataclass
 
 from converge import StepError
 
-from hostnic.devices import rdma
+from hostnic.devices import rdma, vlan
 from hostnic.devices.rdma import Defaults, RdmaPort
 from hostnic.ops import refusal
 from hostnic.system import System
+
+ENCAP_TOS = "ovn-encap-tos"
 
 
 @dataclass(frozen=True)
@@ -24,7 +29,7 @@ class SetRoceDefaults:
             if not system.files.exists(rdma.CONFIGFS):
                 system.run(["modprobe", "rdma_cm"])
                 if rdma.managed(system, self.port) is False:
-                    return  # only the module could tell, and there is nothing to set
+                    return  # known only since the module is loaded: there is nothing to set
             device = f"{rdma.CONFIGFS}/{self.port.device}"
             if not system.files.exists(device):
                 system.files.mkdir(device)
@@ -40,7 +45,44 @@ class SetRoceDefaults:
                 f"see that module rdma_cm is loaded, configfs is mounted, and {self.port.device} exists",
             ) from error
         if now != self.wanted:
-            raise StepError(f"RoCE defaults of {self.port.device} read {now} after {self.wanted} was set")
+            read = now.words if now else "nothing"
+            what = f"RoCE defaults of {self.port.device} read {read} after {self.wanted.words} was set"
+            raise StepError(what)
+
+
+@dataclass(frozen=True)
+class SetEgressMap:
+    """Have every packet of the VLAN device ``netdev`` carry ``pcp``, whatever its socket's priority."""
+
+    netdev: str
+    pcp: int
+
+    def run(self, system: System) -> None:
+        """Set it if it differs."""
+        wanted = (self.pcp,) * vlan.SOCKET_PRIORITIES
+        if vlan.egress(system, self.netdev) == wanted:
+            return
+        pairs = [f"{priority}:{self.pcp}" for priority in range(vlan.SOCKET_PRIORITIES)]
+        try:
+            system.run(["ip", "link", "set", "dev", self.netdev, "type", "vlan", "egress-qos-map", *pairs])
+        except OSError as error:
+            raise StepError(f"the egress map of {self.netdev}: {refusal.words(error)}") from error
+        if vlan.egress(system, self.netdev) != wanted:
+            raise StepError(f"the egress map of {self.netdev} reads back differently than it was set")
+
+
+@dataclass(frozen=True)
+class SetEncapTos:
+    """Set the ToS of the outer header of OVN's tunnels, in Open vSwitch's database."""
+
+    value: str
+
+    def run(self, system: System) -> None:
+        """Set it; ovn-controller applies it by itself."""
+        try:
+            system.run(["ovs-vsctl", "set", "Open_vSwitch", ".", f"external_ids:{ENCAP_TOS}={self.value}"])
+        except OSError as error:
+            raise StepError(f"cannot set {ENCAP_TOS}: {refusal.words(error)}") from error
 
 
 @dataclass(frozen=True)
@@ -51,7 +93,7 @@ class SetAttribute:
     value: int
 
     def run(self, system: System) -> None:
-        """Write it unless it reads so."""
+        """Write it if it differs."""
         try:
             if number(system, self.path) == self.value:
                 return
@@ -59,7 +101,7 @@ class SetAttribute:
             now = number(system, self.path)
         except OSError as error:
             raise StepError(
-                f"{self.path} stays as it is: {refusal.words(error)}",
+                f"cannot write {self.path}: {refusal.words(error)}",
                 "kernel lockdown forbids debugfs; the firmware keeps such values (charm nic-firmware)",
             ) from error
         if now != self.value:

@@ -1,15 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kernel VLAN devices as /proc/net/vlan shows them (net/8021q/vlanproc.c), and their egress map.
 
-VLANs that are ports of Open vSwitch are not here: its flows tag, and the kernel has no map for them.
+VLANs of Open vSwitch are not among them: its flows tag, and the kernel has no map for them.
 """
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
-from converge import StepError
-
-from hostnic.ops import refusal
 from hostnic.system import System
 
 DIRECTORY = "/proc/net/vlan"
@@ -19,14 +16,13 @@ _ROW = re.compile(r"(?P<name>\S+)\s*\|\s*(?P<id>\d+)\s*\|\s*(?P<lower>\S+)\s*")
 _PAIR = re.compile(r"(\d+):(\d+)")
 
 
-@dataclass(frozen=True)
-class Vlan:
+class Vlan(NamedTuple):
     """A VLAN device.
 
     Attributes:
         netdev: its name.
         id: VLAN id.
-        lower: the netdev that it stands on.
+        lower: the netdev below it.
         egress: PCP by socket priority, 0 to 7.
 
     """
@@ -45,33 +41,13 @@ def devices(system: System) -> tuple[Vlan, ...]:
         return ()
     rows = (_ROW.fullmatch(line) for line in text.splitlines())
     found = [
-        Vlan(row["name"], int(row["id"]), row["lower"], _egress(system, row["name"])) for row in rows if row
+        Vlan(row["name"], int(row["id"]), row["lower"], egress(system, row["name"])) for row in rows if row
     ]
     return tuple(sorted(found, key=lambda vlan: vlan.netdev))
 
 
-@dataclass(frozen=True)
-class SetEgressMap:
-    """Have every packet of the VLAN device ``netdev`` carry ``pcp``, whatever its socket's priority."""
-
-    netdev: str
-    pcp: int
-
-    def run(self, system: System) -> None:
-        """Set it unless it is so."""
-        wanted = (self.pcp,) * SOCKET_PRIORITIES
-        if _egress(system, self.netdev) == wanted:
-            return
-        pairs = [f"{priority}:{self.pcp}" for priority in range(SOCKET_PRIORITIES)]
-        try:
-            system.run(["ip", "link", "set", "dev", self.netdev, "type", "vlan", "egress-qos-map", *pairs])
-        except OSError as error:
-            raise StepError(f"the egress map of {self.netdev}: {refusal.words(error)}") from error
-        if _egress(system, self.netdev) != wanted:
-            raise StepError(f"the egress map of {self.netdev} reads back otherwise than it was set")
-
-
-def _egress(system: System, netdev: str) -> tuple[int, ...]:
+def egress(system: System, netdev: str) -> tuple[int, ...]:
+    """PCP by socket priority, 0 to 7, of the VLAN device ``netdev``."""
     pcps = [0] * SOCKET_PRIORITIES
     try:
         text = system.files.read(f"{DIRECTORY}/{netdev}")

@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The NICs' ports: bridges and physical networks, what Nova offers of them, and their names."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from hostnic.devices.selector import AUTO, ENTRY
+from maas.overlay import NVIDIA
+from maas.sitefile import Machine, Site, Tag, port_stem
+
+from check.model import Application, Bundle, json_list, pairs, vlan_ranges
+from check.rule import Wrong, listed, near, rule, site_rule
+from check.rules_space import tags_of
+
+SELECTORS = ("vendor_id", "product_id", "address", "devname")
+WHITELIST = "pci-passthrough-whitelist"
+HOST_CHARMS = ("nic-firmware", "sriov-switchdev", "roce-qos")
+
+
+def _bridges(application: Application) -> dict[str, str]:
+    """ovn-bridge-mappings: bridge by physnet."""
+    return dict(pairs(application.option("ovn-bridge-mappings")))
+
+
+@rule("bridge", "Bridges that get an interface are mapped to a physnet.")
+def bridge(bundle: Bundle) -> Iterator[Wrong]:
+    for application in bundle.of("ovn-chassis"):
+        mapped = set(_bridges(application).values())
+        for name, _ in pairs(application.option("bridge-interface-mappings")):
+            if name not in mapped:
+                what = f"{application.name}: bridge {name} is in no ovn-bridge-mappings"
+                yield application.place("options", "bridge-interface-mappings"), what, near(name, mapped)
+
+
+@rule("physnet", "VLAN and flat networks, and the whitelist, name physnets that a bridge is mapped to.")
+def physnet(bundle: Bundle) -> Iterator[Wrong]:
+    known = {name for application in bundle.of("ovn-chassis") for name in _bridges(application)}
+    for application in bundle.of("neutron-api"):
+        for option in ("vlan-ranges", "flat-network-providers"):
+            for name, _ in pairs(application.option(option)):
+                if name not in known and name != "*":
+                    what = f"{application.name}: {option} names physnet {name}, which no chassis has"
+                    yield application.place("options", option), what, near(name, known)
+    for application in bundle.of("nova-compute"):
+        for entry in _entries(application, WHITELIST):
+            name = entry.get("physical_network")
+            if name is not None and name not in known:
+                what = f"{application.name}: the whitelist names physnet {name}, which no chassis has"
+                yield application.place("options", WHITELIST), what, near(str(name), known)
+
+
+PCI_OPTIONS = (WHITELIST, "pci-alias")
+
+
+def _entries(application: Application, option: str) -> list[dict[str, Any]]:
+    """The objects of a PCI option; none where it is not JSON, which another rule says."""
+    try:
+        return [entry for entry in json_list(application.option(option) or "[]") if isinstance(entry, dict)]
+    except ValueError:
+        return []
+
+
+@rule("pci-json", "Whitelist and alias are JSON objects.")
+def pci_json(bundle: Bundle) -> Iterator[Wrong]:
+    for application in bundle.of("nova-compute", "nova-cloud-controller"):
+        for option in PCI_OPTIONS:
+            value = application.option(option)
+            place = application.place("options", option)
+            try:
+                if value and not all(isinstance(entry, dict) for entry in json_list(value)):
+                    yield place, f"{application.name}: {option} is no list of objects", "Write [{…}, {…}]"
+            except json.JSONDecodeError as error:
+                what = f"{application.name}: {option} is no JSON: {error.msg} at character {error.pos}"
+                yield place, what, "Write [{…}, {…}] with every name in double quotes"
+
+
+@rule("pci-selector", "A whitelist entry selects by address or devname or IDs, not by address and devname.")
+def pci_selector(bundle: Bundle) -> Iterator[Wrong]:
+    for application in bundle.of("nova-compute"):
+        for entry in _entries(application, WHITELIST):
+            place = application.place("options", WHITELIST)
+            if "address" in entry and "devname" in entry:
+                what = f"{application.name}: an entry has both address {entry['address']} and devname"
+                yield place, what, "Keep one of the two"
+            elif not set(SELECTORS) & set(entry):
+                what = f"{application.name}: an entry selects no device, so it selects every device"
+                yield place, what, f"Add one of {listed(SELECTORS)}"
+
+
+@rule("pci-alias", "The PCI alias is the same for nova-compute and nova-cloud-controller.")
+def pci_alias(bundle: Bundle) -> Iterator[Wrong]:
+    def names(application: Application) -> set[str]:
+        return {json.dumps(entry, sort_keys=True) for entry in _entries(application, "pci-alias")}
+
+    for controller in bundle.of("nova-cloud-controller"):
+        wanted = set[str]().union(*(names(compute) for compute in bundle.of("nova-compute")))
+        if names(controller) != wanted:
+            what = f"the PCI aliases of {controller.name} are not those of nova-compute"
+            yield controller.place("options", "pci-alias"), what, "Write the same pci-alias in both"
+
+
+@rule("pci-twice", "No two whitelist entries select the same devices: Nova takes the first that matches.")
+def pci_twice(bundle: Bundle) -> Iterator[Wrong]:
+    for application in bundle.of("nova-compute"):
+        seen: set[str] = set()
+        for entry in _entries(application, WHITELIST):
+            selected = json.dumps({key: entry[key] for key in SELECTORS if key in entry}, sort_keys=True)
+            if selected in seen:
+                what = f"{application.name}: a second whitelist entry selects {selected} and is never used"
+                yield application.place("options", WHITELIST), what, "Keep one of the two"
+            seen.add(selected)
+
+
+@rule("physnet-vlans", "Physical networks on one bridge share its VLANs: their vlan-ranges do not overlap.")
+def physnet_vlans(bundle: Bundle) -> Iterator[Wrong]:
+    bridges = {
+        name: bridge for chassis in bundle.of("ovn-chassis") for name, bridge in _bridges(chassis).items()
+    }
+    for application in bundle.of("neutron-api"):
+        ranges = vlan_ranges(application.option("vlan-ranges"))
+        for number, (name, first, last) in enumerate(ranges):
+            for other, low, high in ranges[number + 1 :]:
+                same = name != other and bridges.get(name) and bridges.get(name) == bridges.get(other)
+                if same and first <= high and low <= last:
+                    what = f"{application.name}: {name} and {other}, both on {bridges[name]}, "
+                    what += f"both have VLAN {max(first, low)}"
+                    place = application.place("options", "vlan-ranges")
+                    yield place, what, "Give each VLAN to one of them"
+
+
+def _devnames(application: Application) -> list[str]:
+    return [str(entry["devname"]) for entry in _entries(application, WHITELIST) if entry.get("devname")]
+
+
+def _named(application: Application) -> list[str]:
+    """The netdevs and bonds that the option devices names."""
+    found = [ENTRY.fullmatch(word) for word in str(application.option("devices") or "").split()]
+    return [match["name"] for match in found if match and match["name"] and match["name"] != AUTO]
+
+
+@rule("port-name", "Whitelist, devices and bridge mappings spell a port's name alike.")
+def port_name(bundle: Bundle) -> Iterator[Wrong]:
+    spelt = {name for application in bundle.of("nova-compute") for name in _devnames(application)}
+    written = [(app, "devices", name) for app in bundle.of(*HOST_CHARMS) for name in _named(app)]
+    for chassis in bundle.of("ovn-chassis"):
+        mappings = pairs(chassis.option("bridge-interface-mappings"))
+        written += [(chassis, "bridge-interface-mappings", name) for _, name in mappings]
+    for application, option, name in written:
+        for other in sorted(spelt - {name}):
+            if name not in spelt and port_stem(name) == port_stem(other):
+                what = f"{application.name}: {option} has {name}, and nova-compute's whitelist {other}"
+                instead = "Write the name that the host has in both; tox -e maas -- verify shows it"
+                yield application.place("options", option), what, instead
+
+
+def _hosts(bundle: Bundle, site: Site, application: Application) -> tuple[list[Machine], list[Tag]]:
+    """The site's machines on which an application may be, by the tags of its machines; and the tags."""
+    names = set[str]().union(*(tags_of(bundle, unit.machine) for unit in bundle.units(application)))
+    tags = [tag for name, tag in site.tags.items() if name in names]
+    return [machine for machine in site.machines.values() if machine.tag in names], tags
+
+
+@site_rule("site-port", "Ports have the names that the site's machines have, and each machine offers VFs.")
+def site_port(bundle: Bundle, site: Site) -> Iterator[Wrong]:
+    for application in bundle.of("nova-compute", *HOST_CHARMS):
+        machines, tags = _hosts(bundle, site, application)
+        option = WHITELIST if application.charm == "nova-compute" else "devices"
+        names = _devnames(application) if option == WHITELIST else _named(application)
+        known = {port for machine in machines for port in machine.ports}
+        known |= set[str]() if option == WHITELIST else {tag.bond for tag in tags}
+        place = application.place("options", option)
+        for name in names if machines else ():
+            if name not in known:
+                alike = [port for port in known if port_stem(port) == port_stem(name)]
+                what = f"{application.name}: {option} names {name}, which no machine of the site has"
+                instead = f"Write {listed(alike)}" if alike else near(name, known, "Correct one of the two")
+                yield place, what, instead
+        if known.intersection(names) and not _other_selectors(application, option):
+            for machine in machines:
+                if not {site.tags[machine.tag].bond, *machine.ports}.intersection(names):
+                    what = f"{application.name}: {option} names no port of {machine.name}"
+                    yield place, what, f"Add {' and '.join(machine.ports)}, or select by address or product"
+
+
+def _other_selectors(application: Application, option: str) -> bool:
+    """Whether ports are also selected by something else than their names."""
+    if option != WHITELIST:
+        return len(_named(application)) < len(str(application.option(option)).split())
+    entries = _entries(application, WHITELIST)
+    return any("address" in entry or entry.get("vendor_id") == NVIDIA for entry in entries)
+
+
+@site_rule("site-address", "Addresses in the whitelist are those of the site's tag.")
+def site_address(bundle: Bundle, site: Site) -> Iterator[Wrong]:
+    for application in bundle.of("nova-compute"):
+        for tag in _hosts(bundle, site, application)[1]:
+            for entry in _entries(application, WHITELIST):
+                address = entry.get("address")
+                if tag.addresses and isinstance(address, str) and address not in tag.addresses:
+                    what = (
+                        f"{application.name}: the whitelist has address {address}, tag {tag.name} has others"
+                    )
+                    yield application.place("options", WHITELIST), what, f"Write {' or '.join(tag.addresses)}"
+
+
+@site_rule("site-bridge", "ovn-chassis puts on a bridge what MAAS has put there.")
+def site_bridge(bundle: Bundle, site: Site) -> Iterator[Wrong]:
+    for application in bundle.of("ovn-chassis"):
+        machines, tags = _hosts(bundle, site, application)
+        place = application.place("options", "bridge-interface-mappings")
+        for tag in [tag for tag in tags if tag.bridge]:
+            ports = {port for machine in machines if machine.tag == tag.name for port in machine.ports}
+            wanted = {tag.bond} if tag.bond else ports
+            for bridge, interface in pairs(application.option("bridge-interface-mappings")):
+                if bridge == tag.bridge and ":" not in interface and interface not in wanted:
+                    what = f"{application.name}: {bridge} gets {interface}, in MAAS it is on {listed(wanted)}"
+                    yield place, what, f"Write {' '.join(f'{bridge}:{name}' for name in sorted(wanted))}"
+
+
+@site_rule(
+    "single-port", "Ports without a bond are named, since auto takes bonded ports, and form no VF-LAG."
+)
+def single_port(bundle: Bundle, site: Site) -> Iterator[Wrong]:
+    for application in bundle.of("sriov-switchdev", "roce-qos"):
+        machines, tags = _hosts(bundle, site, application)
+        if not machines or any(tag.bond for tag in tags):
+            continue
+        ports = sorted({port for machine in machines for port in machine.ports})
+        if application.option("devices") == AUTO:
+            what = f"{application.name} would take no port: the site's compute nodes have no bond"
+            yield application.place("options", "devices"), what, f"Write devices: {' '.join(ports)}"
+        if application.option("vf-lag") == "required":
+            what = f"{application.name}: VF-LAG is required, but the site's compute nodes have no bond"
+            yield application.place("options", "vf-lag"), what, "Write vf-lag: disabled"

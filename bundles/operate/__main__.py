@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`tox -e juju -- VERB`: what a deployed model needs from its operator, each in one command.
+
+verify   run every charm's action verify, and print one table
+secret   give cumulus-fabric the switches' user and password, and how it recognises the switches
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+from converge import StepError
+from operate import secret, verify
+from operate.client import Juju
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
+    top = argparse.ArgumentParser(
+        prog="tox -e juju --", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    common = argparse.ArgumentParser(add_help=False)
+    common.add_argument("--model", "-m", default="", help="as for juju; default: the current model")
+    verbs = top.add_subparsers(dest="verb", required=True)
+    verbs.add_parser("verify", parents=[common])
+    giving = verbs.add_parser("secret", parents=[common])
+    giving.add_argument(
+        "--credentials", type=Path, required=True, metavar="FILE", help="one line user:password, mode 0600"
+    )
+    giving.add_argument("--ca", type=Path, metavar="FILE", help="PEM of the authorities of the switches")
+    giving.add_argument(
+        "--pin", action="append", default=[], metavar="NAME=SHA256", help="trust this switch's certificate"
+    )
+    giving.add_argument("--name", default="switches", help="the secret's name (switches)")
+    giving.add_argument("--application", default=secret.CHARM, help=f"({secret.CHARM})")
+    return top
+
+
+def main(arguments: list[str]) -> int:
+    """Run one verb; 0 if all is in order, 1 if a unit is not verified, 2 if the command could not do it."""
+    options = parser().parse_args(arguments)
+    juju = Juju(options.model)
+    try:
+        return _verify(juju) if options.verb == "verify" else _secret(juju, options)
+    except StepError as error:
+        print("; ".join(filter(None, (str(error), error.remedy))), file=sys.stderr)
+        return 2
+
+
+def _verify(juju: Juju) -> int:
+    rows = verify.verify(juju)
+    print(verify.shown(rows))
+    return 0 if all(row.verified == "true" for row in rows) else 1
+
+
+def _secret(juju: Juju, options: argparse.Namespace) -> int:
+    certificates = [f"ca-certificate=@{options.ca}"] if options.ca else []
+    certificates += [f"pinned-certificates={' '.join(options.pin)}"] if options.pin else []
+    uri = secret.give(juju, options.name, options.application, options.credentials, certificates)
+    print(f"{options.application} has {uri}; juju run {options.application}/leader plan uses it.")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

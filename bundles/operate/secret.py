@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The secret of cumulus-fabric in one go: made or renewed, granted, and named in the charm's options."""
+
+from pathlib import Path
+
+import yaml
+from converge import StepError
+from operate import private
+from operate.client import Juju, mapping
+
+CHARM = "cumulus-fabric"
+
+
+def give(juju: Juju, name: str, application: str, credentials: Path, options: list[str]) -> str:
+    """Give the application the user and password of a file; `options` are set together with the secret.
+
+    Returns:
+        The secret's URI.
+
+    Raises:
+        StepError: the file or the application is not right, or Juju's client failed.
+
+    """
+    user, colon, password = private.read(credentials).partition("\n")[0].partition(":")
+    if not (user and colon and password):
+        raise StepError(f"{credentials} has no line user:password", "write it as for tox -e fabric")
+    if application not in mapping(juju.data("status").get("applications")):
+        raise StepError(f"the model has no application {application}", "name it with --application")
+    secrets = mapping(juju.data("secrets"))
+    known = next((key for key, body in secrets.items() if body.get("name") == name), None)
+    with private.passing(yaml.safe_dump({"user": user, "password": password})) as path:
+        if known:
+            juju.model("update-secret", name, "--file", path)
+        else:
+            known = juju.model("add-secret", name, "--file", path).strip().removeprefix("secret:")
+    juju.model("grant-secret", name, application)
+    juju.model("config", application, f"credentials=secret:{known}", *options)
+    return f"secret:{known}"

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`tox -e vault -- VERB --keys FILE`: open the bundle's Vault, which starts sealed, and comes back sealed.
+
+init       make the keys, once; keep them safe
+unseal     unseal every unit, after init and after each reboot of its host
+authorize  give the charm a token of ten minutes, and have it make the root certificate
+
+The keys are in a file of mode 0600, which init makes. With -, init prints them, and the others read them from
+standard input.
+"""
+
+import argparse
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import yaml
+from converge import StepError
+from operate import private
+from operate.client import Juju, mapping
+from vault import client
+from vault.client import Keys
+
+STREAM = "-"
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
+    top = argparse.ArgumentParser(
+        prog="tox -e vault --", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    top.add_argument("verb", choices=tuple(_VERBS))
+    top.add_argument("--keys", required=True, metavar="FILE", help="the file of the keys, or -")
+    top.add_argument("--address", default="", metavar="HOST", help="only this Vault; default: Juju's units")
+    top.add_argument("--application", default="vault", help="(vault)")
+    top.add_argument("--model", "-m", default="", help="as for juju; default: the current model")
+    return top
+
+
+def main(arguments: list[str]) -> int:
+    """Run one verb; 0 when it is done."""
+    options = parser().parse_args(arguments)
+    try:
+        return _VERBS[options.verb](options, Juju(options.model))
+    except StepError as error:
+        print("; ".join(filter(None, (str(error), error.remedy))), file=sys.stderr)
+        return 2
+
+
+def _addresses(options: argparse.Namespace, juju: Juju) -> list[str]:
+    if options.address:
+        return [options.address]
+    status = juju.data("status", options.application)
+    application = mapping(mapping(status.get("applications")).get(options.application))
+    units = mapping(application.get("units"))
+    found = [unit["public-address"] for unit in units.values() if unit.get("public-address")]
+    if not found:
+        raise StepError(f"{options.application} has no unit with an address", "wait, or give --address")
+    return found
+
+
+def _keys(options: argparse.Namespace) -> Keys:
+    return client.parse(sys.stdin.read() if options.keys == STREAM else private.read(Path(options.keys)))
+
+
+def _init(options: argparse.Namespace, juju: Juju) -> int:
+    """The file is made before the keys are: what cannot be kept must not be made."""
+    address = _addresses(options, juju)[0]
+    if client.initialised(address):
+        raise StepError(f"Vault at {address} has its keys already", "unseal it with them")
+    if options.keys == STREAM:
+        print(client.init(address).text(), end="", flush=True)
+        return 0
+    path = Path(options.keys)
+    descriptor = private.create(path)
+    try:
+        keys = client.init(address)
+    except BaseException:
+        os.close(descriptor)
+        path.unlink()
+        raise
+    private.fill(descriptor, keys.text())
+    print(f"The keys are in {path}. Copy them to a safe place: without them, Vault cannot be opened again.")
+    return 0
+
+
+def _unseal(options: argparse.Namespace, juju: Juju) -> int:
+    keys = _keys(options)
+    for address in _addresses(options, juju):
+        client.unseal(address, keys)
+        print(f"Vault at {address} is open.")
+    return 0
+
+
+def _authorize(options: argparse.Namespace, juju: Juju) -> int:
+    keys = _keys(options)
+    leader = f"{options.application}/leader"
+    with private.passing(yaml.safe_dump({"token": client.token(_addresses(options, juju)[0], keys)})) as path:
+        _done(juju.act([leader], "authorize-charm", "--params", path))
+    _done(juju.act([leader], "generate-root-ca"))
+    print(f"{options.application} is authorized and has a root certificate; the applications get theirs now.")
+    return 0
+
+
+def _done(said: dict[str, dict[str, object]]) -> None:
+    for unit, result in said.items():
+        if result.get("status") != "completed":
+            raise StepError(f"{unit}: {result.get('message') or result.get('status')}", "see juju debug-log")
+
+
+_VERBS: dict[str, Callable[[argparse.Namespace, Juju], int]] = {
+    "init": _init,
+    "unseal": _unseal,
+    "authorize": _authorize,
+}
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Vault's API, as far as a new Vault needs it: initialise, unseal, a token of short life for the charm.
+
+Source: hashicorp/vault, website/content/api-docs/system/{init,unseal}.mdx and auth/token.mdx. The charm
+serves the API over HTTP on its own address unless it is given a certificate.
+"""
+
+import http.client
+import json
+import re
+from typing import Any, NamedTuple
+
+from converge import StepError
+
+PORT = 8200
+SHARES, THRESHOLD = 5, 3
+"""How many unseal keys are made, and how many of them unseal."""
+TOKEN_LIFE = "10m"  # noqa: S105
+TIMEOUT = 60
+"""Seconds for one answer."""
+KEY = re.compile(r"^\s*Unseal Key \d+:\s*(\S+)", re.MULTILINE)
+ROOT = re.compile(r"^\s*Initial Root Token:\s*(\S+)", re.MULTILINE)
+
+
+class Keys(NamedTuple):
+    """What initialising makes, once: whoever has these has the Vault."""
+
+    unseal: tuple[str, ...]
+    root: str
+
+    def text(self) -> str:
+        """As `vault operator init` prints them."""
+        lines = [f"Unseal Key {number}: {key}" for number, key in enumerate(self.unseal, 1)]
+        return "\n".join([*lines, "", f"Initial Root Token: {self.root}", ""])
+
+
+def parse(text: str) -> Keys:
+    """Keys as `text` or `vault operator init` writes them.
+
+    Raises:
+        StepError: there are too few, or there is no root token.
+
+    """
+    keys, root = KEY.findall(text), ROOT.search(text)
+    if len(keys) < THRESHOLD or root is None:
+        wanted = f'at least {THRESHOLD} lines "Unseal Key 1: …" and one "Initial Root Token: …"'
+        raise StepError("these are not the keys of a Vault", f"the text needs {wanted}, as init writes them")
+    return Keys(tuple(keys), root[1])
+
+
+def _ask(address: str, path: str, body: dict[str, Any] | None = None, token: str = "") -> dict[str, Any]:
+    """What Vault answers; a body makes it a POST. No refusal repeats what was sent."""
+    connection = http.client.HTTPConnection(address, PORT, timeout=TIMEOUT)
+    headers = {"X-Vault-Token": token} if token else {}
+    method, text = ("GET", None) if body is None else ("POST", json.dumps(body))
+    try:
+        connection.request(method, f"/v1/{path}", text, headers)
+        answer = connection.getresponse()
+        said = json.loads(answer.read())
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        raise StepError(f"Vault at {address}:{PORT} cannot be asked: {error}") from error
+    finally:
+        connection.close()
+    if answer.status != http.HTTPStatus.OK:
+        reason = "; ".join(map(str, said.get("errors") or ["no reason"]))
+        raise StepError(f"Vault at {address} answers {answer.status} to {path}: {reason}")
+    return said
+
+
+def initialised(address: str) -> bool:
+    """Whether it has keys already."""
+    return bool(_ask(address, "sys/init")["initialized"])
+
+
+def init(address: str) -> Keys:
+    """Initialise it; the keys are told this once."""
+    made = _ask(address, "sys/init", {"secret_shares": SHARES, "secret_threshold": THRESHOLD})
+    return Keys(tuple(made["keys"]), made["root_token"])
+
+
+def unseal(address: str, keys: Keys) -> None:
+    """Unseal it; nothing happens to a Vault that is open.
+
+    Raises:
+        StepError: it is sealed still.
+
+    """
+    for key in keys.unseal[:THRESHOLD]:
+        if _ask(address, "sys/unseal", {"key": key})["sealed"] is False:
+            return
+    raise StepError(f"Vault at {address} is sealed still", "these are the keys of another Vault")
+
+
+def token(address: str, keys: Keys) -> str:
+    """A token of short life, with which the charm makes what it needs."""
+    made = _ask(address, "auth/token/create", {"ttl": TOKEN_LIFE}, keys.root)
+    return made["auth"]["client_token"]

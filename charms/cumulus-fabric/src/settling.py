@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether the fabric is worse than before a run, and whether waiting can help. Only reads."""
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+
+from converge import Finding, Severity
+from expected import Expected
+from intent.model import Fabric
+from observe import Observed, SwitchState, observe
+from rest import Fleet
+from rest.connection import Clock, SwitchError
+from tree import Tree
+from verify import CABLING_REMEDY, verify
+
+MAX_PAUSE_S = 20.0
+"""Seconds between two looks at most. Each look takes 6 to 9 requests to every switch: 57 in 90 seconds."""
+
+LASTING = ("credentials", "proxy", "release")
+"""Kinds of errors that remain until somebody corrects something."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What is worse than before the run.
+
+    Attributes:
+        worse: findings of at least WAITING that were not there before.
+        lasting: whether one of them cannot mend itself, so that waiting is in vain.
+
+    """
+
+    worse: tuple[Finding, ...] = ()
+    lasting: bool = False
+
+
+Look = Callable[[], Verdict]
+"""Reads the switches."""
+
+Check = Callable[[Collection[str]], Look]
+"""Prepares the looks after one wave; it is given the switches still to change."""
+
+
+def settle(look: Look, timeout: float, poll: float, clock: Clock) -> tuple[Finding, ...]:
+    """Look until nothing is worse than before; what still is after ``timeout`` seconds, or lasts.
+
+    The pauses start at ``poll`` seconds and double.
+    """
+    deadline = clock.monotonic() + timeout
+    pause = poll
+    while True:
+        left = deadline - clock.monotonic()
+        seen = look()
+        if not seen.worse or seen.lasting or left <= 0:
+            return seen.worse
+        clock.sleep(min(pause, max(left, poll)))
+        pause = min(2 * pause, max(MAX_PAUSE_S, poll))
+
+
+@dataclass(frozen=True)
+class Health:
+    """Compares the fabric with what it was before a run.
+
+    Attributes:
+        fabric: what the intent says.
+        fleet: the way to the switches.
+        wanted: the tree of each switch of the run.
+        before: what was read from these switches before the run.
+        beside: what was read from the switches around them, which the run does not change.
+        unready: those around them that do not run the intent, or do not answer.
+
+    """
+
+    fabric: Fabric
+    fleet: Fleet
+    wanted: Mapping[str, Tree]
+    before: Observed
+    beside: Observed
+    unready: frozenset[str]
+
+    def check(self) -> Check:
+        """Finds what is worse than before and can be blamed on the run."""
+        then = {**self.beside.switches, **self.before.switches}
+        states = {name: seen.state for name, seen in then.items()}
+        known = verify(self.fabric, self.wanted, Observed(then, self.before.errors))
+        faults = {(each.subject, each.what) for each in known}
+
+        def prepare(pending: Collection[str]) -> Look:
+            expected = Expected(states, self.unready | frozenset(pending))
+            configured: dict[str, SwitchState] = {}
+
+            def look() -> Verdict:
+                # After the first look, only what can still change is read.
+                seen = observe(self.fleet, then, known=configured)
+                configured.update(seen.switches)
+                errors = {name: error for name, error in seen.errors.items() if name in self.before.switches}
+                found = verify(self.fabric, self.wanted, Observed(seen.switches, errors), expected)
+                return _verdict([each for each in found if (each.subject, each.what) not in faults], errors)
+
+            return look
+
+        return prepare
+
+
+def reachable(fleet: Fleet, names: Collection[str]) -> Check:
+    """Finds the switches that do not answer any more."""
+
+    def look() -> Verdict:
+        seen = observe(fleet, names, state=False)
+        return _verdict(list(seen.findings), seen.errors)
+
+    return lambda _: look
+
+
+def _verdict(found: Collection[Finding], errors: Mapping[str, SwitchError]) -> Verdict:
+    worse = tuple(each for each in found if each.severity >= Severity.WAITING)
+    cabling = any(each.remedy == CABLING_REMEDY for each in worse)
+    return Verdict(worse, cabling or any(error.kind in LASTING for error in errors.values()))

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The desired state as the file that a hook leaves for the boot units, and for the next hook."""
+
+import json
+from dataclasses import asdict
+from typing import Any, cast
+
+from charmkit.fabric_qos import QOS
+from converge.document import read_json
+from converge.shape import (
+    LINE,
+    AnyText,
+    Flag,
+    InvalidValue,
+    Listing,
+    OrNull,
+    Record,
+    Shape,
+    Text,
+    Whole,
+    Word,
+    at,
+)
+from desired import Desired
+from hostnic import shapes
+from hostnic.devices.rdma import MODES
+
+PATH = "/etc/ovn-offload/roce-qos.json"
+VERSION = 1
+
+
+class _Pair:
+    """A list of a name or number and the value that goes with it."""
+
+    def __init__(self, first: Shape[Any], second: Shape[int], what: str) -> None:
+        self.first, self.second = first, second
+        self.allowed = f"a list of {what}"
+
+    def read(self, where: str, value: object) -> tuple[Any, int]:
+        pair = cast("list[object]", value)
+        if not isinstance(value, list | tuple) or len(pair) != 2:
+            raise InvalidValue(where, pair, self.allowed)
+        return self.first.read(at(where, 0), pair[0]), self.second.read(at(where, 1), pair[1])
+
+    def schema(self) -> dict[str, Any]:
+        parts = [self.first.schema(), self.second.schema()]
+        return {"type": "array", "prefixItems": parts, "minItems": 2, "maxItems": 2}
+
+
+class _BootFile(Record[Desired]):
+    """A desired state; each port is in it once."""
+
+    def read(self, where: str, value: object) -> Desired:
+        """Up to 1.0.1 the key ``cc_params`` was ``knobs``."""
+        if isinstance(value, dict):
+            given = cast("dict[str, object]", value)
+            value = {"cc_params": given["knobs"], **given} if "knobs" in given else given
+        wanted = super().read(where, value)
+        self.check(wanted)
+        return wanted
+
+    def check(self, instance: object) -> None:
+        super().check(instance)
+        ports = cast("Desired", instance).ports
+        if len(set(ports)) != len(ports):
+            raise InvalidValue("ports", list(ports), "each port once")
+
+
+_PARAMETER = Text(r"[a-z0-9_]+", "a parameter as debugfs names it")
+_KEYS: dict[str, Shape[Any]] = {
+    "ports": Listing(shapes.ADDRESS, "PCI addresses"),
+    "qos": QOS,
+    "cable": Whole(0, 999),
+    "tos": Whole(0, 255),
+    "mode": Word(tuple(MODES)),
+    "vlans": Listing(_Pair(Whole(1, 4094, "a VLAN"), Whole(0, 7, "a PCP"), "a VLAN and its PCP"), "VLANs"),
+    "cc_params": Listing(_Pair(_PARAMETER, Whole(0, 0xFFFFFFFF), "a parameter and its value"), "parameters"),
+    "ecn": OrNull(Flag()),
+    "takeover": Flag(),
+    "lldp": Flag(),
+    "encap_tos": OrNull(LINE),
+}
+_DESIRED = _BootFile(Desired, {**_KEYS, "devices": AnyText()}, required=tuple(_KEYS), lenient=True)
+
+
+def to_json(wanted: Desired) -> str:
+    """The text of the file at ``PATH``.
+
+    Raises:
+        InvalidValue: as :func:`from_json` does, before anything is written.
+
+    """
+    _DESIRED.check(wanted)
+    content = {"version": VERSION, **wanted._asdict(), "qos": asdict(wanted.qos)}
+    return json.dumps(content, indent=1, sort_keys=True) + "\n"
+
+
+def from_json(text: str) -> Desired:
+    """Read what :func:`to_json` wrote; fields that this version does not know are ignored.
+
+    Raises:
+        InvalidValue: names the place, the value and what is allowed.
+
+    """
+    return read_json(text, VERSION, _DESIRED)

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which daemon speaks LLDP: systemd-networkd, by a drop-in for each port. lldpad must not run.
+
+Source: systemd.network(5).
+"""
+
+from dataclasses import dataclass
+
+from converge import StepError
+
+from hostnic.ops import refusal
+from hostnic.ops.files import holds
+from hostnic.system import Link, System
+
+LINKS = "/run/systemd/netif/links"
+FRAMES = "/run/systemd/netif/lldp"
+"""Where networkd keeps the frames that it received; systemd 257 and later have no such directory."""
+DROP_INS = "/etc/systemd/network"
+DROP_IN = """\
+# Installed by the charm roce-qos; local changes are overwritten.
+[Network]
+LLDP=yes
+EmitLLDP=nearest-bridge
+"""
+LLDPAD = "lldpad.service"
+
+
+def drop_in(system: System, link: Link) -> str | None:
+    """Where the drop-in for ``link`` belongs; None if networkd does not manage the link."""
+    try:
+        lines = system.files.read(f"{LINKS}/{link.ifindex}").splitlines()
+    except OSError:
+        return None
+    files = [line.partition("=")[2] for line in lines if line.startswith("NETWORK_FILE=")]
+    name = files[0].rpartition("/")[2] if files else ""
+    return f"{DROP_INS}/{name}.d/50-ovn-offload-lldp.conf" if name else None
+
+
+def speaks(system: System, path: str) -> bool:
+    """Whether the drop-in at ``path`` is in place."""
+    return holds(system, path, DROP_IN.encode())
+
+
+@dataclass(frozen=True)
+class SetLldp:
+    """Have networkd send and receive LLDP on one port, or stop it; before systemd 257 from the next boot on.
+
+    On 252 a reload set members of a bond down to give them the bond that they had, and all links at once when
+    a daemon-reload had had netplan write its files anew; 257 left them up. Versions between were not tested.
+    """
+
+    path: str
+    on: bool
+
+    def run(self, system: System) -> None:
+        """Install or remove the drop-in, and have networkd read it."""
+        try:
+            if speaks(system, self.path) == self.on:
+                return
+            if self.on:
+                system.files.install(self.path, DROP_IN.encode())
+            else:
+                system.files.remove(self.path)
+            if not system.files.exists(FRAMES):
+                system.run(["networkctl", "reload"])
+        except OSError as error:
+            remedy = "see systemctl status systemd-networkd"
+            raise StepError(f"{self.path}: {refusal.words(error)}", remedy) from error
+
+
+@dataclass(frozen=True)
+class StopLldpad:
+    """Stop lldpad now, and at boot."""
+
+    def run(self, system: System) -> None:
+        """Disable and stop it, and its socket, which would start it again."""
+        try:
+            system.run(["systemctl", "disable", "--now", LLDPAD, "lldpad.socket"])
+        except OSError as error:
+            raise StepError(
+                f"cannot stop lldpad: {refusal.words(error)}", "remove the package lldpad"
+            ) from error

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The commands in the project's documents: in blocks that begin with one, after `$ `, and in sentences."""
+
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).parents[2]
+DOCUMENTS = [
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")),
+    *sorted(ROOT.glob("bundles/*.md")),
+    *sorted(ROOT.glob("overlays/*.md")),
+    *sorted(ROOT.glob("charms/*/README.md")),
+    *sorted(ROOT.glob("tests/**/README.md")),
+]
+FIRST = (
+    *(
+        "juju",
+        "pipx",
+        "sudo",
+        "maas",
+        "openstack",
+        "git",
+        "cp",
+        "mkdir",
+        "(umask",
+        "for",
+        "openssl",
+        "apt-get",
+    ),
+    *("systemctl", "rm", "make", "ssh", "ping", "iperf3", "tcpdump"),
+)
+"""First words of commands; a block that begins with another word is output or a drawing."""
+INLINE = re.compile(r"`((?:juju|pipx|maas|sudo|openstack|openssl|apt-get) [^`\n]+|netplan (?:apply|get))`")
+"""Commands in a sentence; of Juju's and MAAS' it may be the verb alone."""
+MENTIONED = re.compile(r"`(tox -e [^`\n]+)`")
+"""Commands that a sentence names, possibly without their arguments."""
+COMMENT = re.compile(r"\s#\s.*$")
+PLACEHOLDER = re.compile(r"<(\w+)>")
+FENCES = ("", "sh")
+
+
+class Command(NamedTuple):
+    """One command as it stands in a document; a loop, and lines joined by a backslash, are one."""
+
+    document: str
+    line: int
+    text: str
+
+    @property
+    def simple(self) -> list[list[str]]:
+        """The words of each simple command in it, without redirections."""
+        lexer = shlex.shlex(PLACEHOLDER.sub(r"\1", self.text), posix=True, punctuation_chars=True)
+        lexer.commenters, lexer.whitespace_split = "", True
+        found: list[list[str]] = [[]]
+        skip = False
+        for word in lexer:
+            if skip or word in ("do", "done"):
+                skip = False
+            elif word in (">", "<", ">>"):
+                skip = True
+            elif set(word) <= set("();&|"):
+                found.append([])
+            else:
+                found[-1].append(word)
+        return [words for words in found if words]
+
+    @property
+    def redirected(self) -> bool:
+        """Whether its output goes into a file."""
+        return re.search(r"\s>\s*\S", PLACEHOLDER.sub("", self.text)) is not None
+
+
+def _blocks(lines: list[str]) -> Iterator[tuple[int, list[str]]]:
+    """Fenced and indented blocks, each with the number of its first line."""
+    number = 0
+    while number < len(lines):
+        line = lines[number]
+        if line.startswith("```"):
+            end = next(n for n in range(number + 1, len(lines)) if lines[n].startswith("```"))
+            if line.removeprefix("```").strip() in FENCES:
+                yield number + 2, lines[number + 1 : end]
+            number = end + 1
+        elif line.startswith("    ") and not lines[number - 1].strip():
+            start = number
+            while number < len(lines) and (lines[number].startswith("    ") or not lines[number].strip()):
+                number += 1
+            yield start + 1, [text.removeprefix("    ") for text in lines[start:number]]
+        else:
+            number += 1
+
+
+def _joined(first: int, lines: list[str]) -> Iterator[tuple[int, str]]:
+    """Commands of a block, one by one."""
+    text, start = "", first
+    for number, raw in enumerate(lines, first):
+        line = COMMENT.sub("", raw).strip()
+        if not line or line.startswith("#"):
+            continue
+        start = start if text else number
+        text += line.removesuffix("\\")
+        if line.endswith("\\"):
+            text = f"{text.strip()} "
+        elif text.startswith("for ") and not text.endswith("done"):
+            text += " " if text.endswith("do") else "; "
+        else:
+            yield start, text
+            text = ""
+    assert not text, f"a command does not end: {text}"
+
+
+def blocks(path: Path) -> list[Command]:
+    """The commands that a reader types, in their order."""
+    found: list[Command] = []
+    name = str(path.relative_to(ROOT))
+    for first, lines in _blocks(path.read_text().splitlines()):
+        typed = [(number, line[2:]) for number, line in enumerate(lines, first) if line.startswith("$ ")]
+        words = next((line.split() for line in lines if line.strip()), [""])
+        if typed:
+            found += [Command(name, number, COMMENT.sub("", line)) for number, line in typed]
+        elif words[0] in FIRST:
+            found += [Command(name, number, text) for number, text in _joined(first, lines)]
+    return found
+
+
+def inline(path: Path, pattern: re.Pattern[str] = INLINE) -> list[Command]:
+    """The commands in sentences and tables."""
+    name = str(path.relative_to(ROOT))
+    return [
+        Command(name, number, text)
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if not line.startswith("    ")
+        for text in pattern.findall(line)
+    ]
+
+
+def steps(path: Path) -> dict[str, list[Command]]:
+    """The commands of each numbered section: `## 3. Juju`."""
+    found: dict[str, list[Command]] = {}
+    heads = [
+        (number, line)
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if line.startswith("## ")
+    ]
+    for command in blocks(path):
+        head = [line for number, line in heads if number < command.line][-1:]
+        if head and re.match(r"## \d+\. ", head[0]):
+            found.setdefault(head[0].split()[1], []).append(command)
+    return found

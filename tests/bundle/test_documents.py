@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every command of every document: its arguments are right; a test runs it, or covered.yaml says why not."""
+
+import configparser
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+import yaml
+from bundle.documents import DOCUMENTS, MENTIONED, ROOT, blocks, inline, steps
+from check import checker, facts
+from check.options import classes
+from maas import __main__ as maas
+from operate import __main__ as operate
+from vault import __main__ as vault
+
+ROWS = yaml.safe_load((Path(__file__).parent / "covered.yaml").read_text())
+COMMANDS = [command for path in DOCUMENTS for command in (*blocks(path), *inline(path))]
+SIMPLE = [(command, words) for command in COMMANDS for words in command.simple]
+MOST, LOGIN = 30, 3
+"""Commands from the cables to the first login, and how many of them step 9 may take, which logs in."""
+PATH = ROOT / "bundles/README.md"
+PARSERS = {"maas": maas.parser, "vault": vault.parser, "juju": operate.parser, "bundle": checker.parser}
+TYPES = {"string": str, "boolean": bool, "integer": int}
+CHARMS = {name: yaml.safe_load((ROOT / f"charms/{name}/charmcraft.yaml").read_text()) for name in facts.own()}
+OTHERS = {charm for charm, _ in facts.upstream()}
+FABRIC = """
+import json, sys
+from cli.__main__ import _parser
+for words in json.load(sys.stdin):
+    _parser().parse_args(words)
+"""
+
+
+def shown(command):
+    return f"{command.document}:{command.line}: {command.text}"
+
+
+def of(first, second=None):
+    """Simple commands that begin so."""
+    return [
+        pytest.param(command, words, id=f"{command.document}:{command.line}")
+        for command, words in SIMPLE
+        if words[0] == first and (second is None or words[1:2] == [second])
+    ]
+
+
+def matches(row, words):
+    return re.fullmatch(row["command"], " ".join(words)) is not None
+
+
+def tox(words):
+    """The environments of a call of tox, and its arguments to them."""
+    calls, _, arguments = " ".join(words).partition(" -- ")
+    named = re.search(r"-e (\S+)", calls)
+    return (named[1].split(",") if named else []), shlex.split(arguments)
+
+
+# What each command is.
+
+
+def test_there_are_commands_in_the_documents():
+    assert {command.document for command in COMMANDS} >= {
+        *("README.md", "bundles/README.md", "overlays/README.md"),
+        *(f"charms/{name}/README.md" for name in CHARMS),
+    }
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=shown)
+def test_every_command_is_run_by_a_test_or_it_is_said_why_not(command):
+    assert [words for words in command.simple if not any(matches(row, words) for row in ROWS)] == []
+
+
+def test_no_row_is_about_a_command_that_no_document_has():
+    unused = [row["command"] for row in ROWS if not any(matches(row, words) for _, words in SIMPLE)]
+    assert unused == []
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row["command"])
+def test_a_row_names_a_test_that_there_is_or_a_reason(row):
+    assert len(row) == 2
+    path, _, name = row.get("test", "").partition("::")
+    assert path or row["reason"]
+    assert (ROOT / path).exists()
+    if name:
+        assert re.search(rf"^(async )?def {name}\(", (ROOT / path).read_text(), re.MULTILINE)
+
+
+def test_the_path_takes_at_most_thirty_commands_from_cables_to_first_login():
+    counted = {number: len(commands) for number, commands in steps(PATH).items()}
+    assert [*counted] == [f"{number}." for number in range(10)]
+    del counted["9."]  # the acceptance tool's: at most LOGIN
+    assert sum(counted.values()) <= MOST - LOGIN, counted
+
+
+# What it says.
+
+
+@pytest.mark.parametrize(("command", "words"), of("pipx"))
+def test_a_call_of_tox_names_environments_and_arguments_that_there_are(command, words):
+    environments, arguments = tox(words)
+    config = configparser.ConfigParser(interpolation=None)
+    config.read(ROOT / "tox.ini")
+    assert [name for name in environments if f"testenv:{name}" not in config] == []
+    for name in environments:
+        if name in PARSERS and arguments:
+            PARSERS[name]().parse_args(arguments)
+
+
+@pytest.mark.parametrize(("command", "words"), of("pipx"))
+def test_a_file_gets_what_the_tool_prints_and_not_what_tox_prints(command, words):
+    """tox prints its own lines to standard output, unless it is told twice to be quiet."""
+    assert "-qq" in words or not command.redirected
+
+
+def test_calls_of_the_fabrics_command_line_are_parsed_by_it():
+    calls = [tox(words)[1] for _, words in SIMPLE if words[0] == "pipx" and tox(words)[0] == ["fabric"]]
+    assert len(calls) > 5
+    path = os.pathsep.join([str(ROOT / "lib"), str(ROOT / "charms/cumulus-fabric/src")])
+    done = subprocess.run(
+        [sys.executable, "-c", FABRIC],
+        env={**os.environ, "PYTHONPATH": path},
+        input=json.dumps(calls),
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    "command", [command for path in DOCUMENTS for command in inline(path, MENTIONED)], ids=shown
+)
+def test_a_command_that_a_sentence_mentions_exists(command):
+    environments, arguments = tox(command.simple[0])
+    config = configparser.ConfigParser(interpolation=None)
+    config.read(ROOT / "tox.ini")
+    assert [name for name in environments if f"testenv:{name}" not in config] == []
+    if environments[0] in ("maas", "vault", "juju") and arguments:
+        assert arguments[0] in PARSERS[environments[0]]().format_help()
+
+
+@pytest.mark.parametrize(("command", "words"), of("juju", "run"))
+def test_an_action_and_its_parameters_are_the_charms(command, words):
+    unit, name, *given = words[2:]
+    charm = unit.partition("/")[0]
+    for own in CHARMS if charm == "unit" else [charm]:
+        actions = CHARMS[own]["actions"]
+        assert name in actions, shown(command)
+        parameters = actions[name].get("params", {})
+        for key, _, text in (word.partition("=") for word in given):
+            assert key in parameters, shown(command)
+            value = yaml.safe_load(text)
+            assert isinstance(value, TYPES[parameters[key]["type"]]), shown(command)
+            assert value in parameters[key].get("enum", [value]), shown(command)
+        folder = ROOT / "tests/unit" / own.replace("-", "_")
+        tests = "\n".join(path.read_text() for path in folder.rglob("test_*.py"))
+        assert re.search(rf'"{name}"|_{name.replace("-", "_")}\b|\b{name}\(', tests), f"no test runs {name}"
+
+
+@pytest.mark.parametrize(("command", "words"), [*of("juju", "config"), *of("juju", "deploy")])
+def test_options_and_their_values_are_the_charms(command, words):
+    given = [word for word in words[3:] if "=" in word]
+    if len(words) == 2 or not given:
+        return
+    name = Path(words[2]).name.partition("_")[0]
+    options = {key: value for key, _, value in (word.partition("=") for word in given) if "$(" not in value}
+    if name in OTHERS:
+        known = [found.options for (charm, _), found in facts.upstream().items() if charm == name]
+        assert all(key in option for key in options for option in known), shown(command)
+        return
+    declared = CHARMS[name]["config"]["options"]
+    assert [word.partition("=")[0] for word in given if word.partition("=")[0] not in declared] == []
+    values = {
+        key.replace("-", "_"): value if declared[key]["type"] == "string" else yaml.safe_load(value)
+        for key, value in options.items()
+        if declared[key]["type"] != "secret"
+    }
+    classes()[name](**values)
+
+
+@pytest.mark.parametrize(("command", "words"), of("juju", "deploy"))
+def test_what_is_deployed_is_in_the_clone_or_packed_into_it(command, words):
+    what = words[2].removeprefix("./")
+    if what.startswith("build/"):
+        charm, _, platform = what.removeprefix("build/").removesuffix(".charm").partition("_")
+        platforms = [name.replace(":", "-") for name in CHARMS[charm]["platforms"]]
+        assert platform in platforms, shown(command)
+    else:
+        assert (ROOT / what).is_file(), shown(command)
+    for path in (word for word in words if word.startswith("overlays/")):
+        assert (ROOT / path).is_file(), shown(command)
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [*of("juju", "integrate"), *of("juju", "remove-relation"), *of("juju", "grant-secret")],
+)
+def test_applications_are_charms_that_there_are(command, words):
+    known = {*CHARMS, *OTHERS, "switches"}
+    assert set(words[2:]) <= known, shown(command)
+
+
+@pytest.mark.parametrize(("command", "words"), of("cp"))
+def test_what_is_copied_is_there(command, words):
+    assert (ROOT / words[1]).is_file(), shown(command)
+
+
+def test_each_file_of_the_site_has_one_name():
+    """The site file is site.yaml, the overlay site-overlay.yaml, the intent site-fabric.yaml, everywhere."""
+    for command, words in SIMPLE:
+        for option, name in pairwise(words):
+            if option == "--overlay":
+                assert name not in ("site.yaml", "site-fabric.yaml"), shown(command)
+            elif option == "--intent":
+                assert name not in ("site.yaml", "site-overlay.yaml"), shown(command)
+        environments, arguments = tox(words) if words[0] == "pipx" else ([], [])
+        if environments == ["maas"]:
+            assert arguments[1] in ("site.yaml", "SITE"), shown(command)
+
+
+@pytest.mark.parametrize(("command", "words"), [*of("systemctl"), *of("rm")])
+def test_what_removal_names_is_what_the_charms_install(command, words):
+    """Each unit, rule and file stands in the charm's code, or is made of names that do."""
+    charm = re.search(r"charms/([\w-]+)/", command.document)
+    assert charm
+    files = [*(ROOT / f"charms/{charm[1]}/src").rglob("*.py"), *(ROOT / "lib").rglob("*.py")]
+    code = "\n".join(path.read_text() for path in files)
+    for word in [word for word in words if word.startswith(("/", "ovn-offload-"))]:
+        for name in expanded(word):
+            known = Path(name).name.removesuffix(".json").removesuffix(".service")
+            assert known in code or known.removesuffix("-again") in code, f"{shown(command)}: {name}"
+
+
+def expanded(word):
+    """`a{b,c}` as the shell expands it."""
+    found = re.fullmatch(r"(.*)\{(.*)\}(.*)", word)
+    return [f"{found[1]}{part}{found[3]}" for part in found[2].split(",")] if found else [word]

@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A stand-in for Juju's client: a command `juju` that keeps its models in a file, with the client's words.
+
+Source: juju/juju 3.6, cmd/juju: cloud/{list,add,addcredential,listcredentials}.go, commands/bootstrap.go,
+controller/{listcontrollers,addmodel,listmodels}.go, space/list.go, status/formatted.go, action/run.go,
+secrets/{add,update,list,grantrevoke}.go, application/{config,deploy}.go for arguments, JSON and refusals.
+"""
+
+import argparse
+import json
+import re
+import stat
+import sys
+from pathlib import Path
+
+import yaml
+
+SCRIPT = """#!/bin/sh
+PYTHONPATH={path} exec {python} -m lab.jujuclient {state} "$@"
+"""
+TIMES = {"completed": "2026-11-23 10:00:02 +0000 UTC", "enqueued": "2026-11-23 10:00:00 +0000 UTC"}
+SHARED = {"clouds": {"localhost": {"defined": "built-in", "type": "lxd"}}, "credentials": {}}
+EMPTY = {**SHARED, "controllers": {}, "models": {}, "actions": {}, "calls": [], "files": {}}
+"""`models`: by "controller:model", with `spaces`, `status`, `secrets`, `grants` and `config`; `actions`: what
+"unit action" answers; `calls`: every argv; `files`: what each call read, by the call's number."""
+
+
+class Refused(Exception):
+    """What the client prints after ERROR."""
+
+
+def install(folder, **known):
+    """Write the command and its state; the folder belongs into PATH. Read the state with `state`."""
+    folder.mkdir(exist_ok=True)
+    path = folder / "state.json"
+    path.write_text(json.dumps({**EMPTY, **known}))
+    command = folder / "juju"
+    root = Path(__file__).parents[1]
+    command.write_text(SCRIPT.format(path=root, python=sys.executable, state=path))
+    command.chmod(0o755)
+    return path
+
+
+def state(path):
+    return json.loads(path.read_text())
+
+
+class Client:
+    def __init__(self, known):
+        self.known = known
+
+    def run(self, words):
+        self.known["calls"].append(words)
+        verb, *rest = words
+        handler = getattr(self, f"do_{verb.replace('-', '_')}", None)
+        if handler is None:
+            raise Refused(f"unrecognized command: juju {verb}")
+        parser = argparse.ArgumentParser(prog="juju", add_help=False, exit_on_error=False)
+        for option in ("-m", "-c", "-f", "--file", "--format", "--wait", "--params", "--constraints"):
+            parser.add_argument(option)
+        for option in ("--config", "--bootstrap-base", "--overlay", "--watch"):
+            parser.add_argument(option, action="append", default=[])
+        parser.add_argument("--client", action="store_true")
+        options, left = parser.parse_known_intermixed_args(rest)
+        if wrong := [word for word in left if word.startswith("-")]:
+            raise Refused(f"option provided but not defined: {wrong[0]}")
+        return handler(options, left)
+
+    def read(self, path):
+        """A file, as the confined snap reads it: nothing hidden, nothing in /tmp of the host."""
+        found = Path(path)
+        if found.is_absolute() or any(part.startswith(".") for part in found.parts):
+            raise Refused(f"open {path}: permission denied")
+        text = found.read_text()
+        entry = {"mode": stat.S_IMODE(found.stat().st_mode), "text": text}
+        self.known["files"][str(len(self.known["calls"]))] = entry
+        return yaml.safe_load(text)
+
+    def model(self, options):
+        name = options.m or self.known.get("current", "")
+        if name not in self.known["models"]:
+            raise Refused(f"model {name or '(none)'} not found")
+        return self.known["models"][name]
+
+    # The client's own.
+
+    def do_clouds(self, options, _):
+        assert options.client
+        return self.known["clouds"]
+
+    def do_add_cloud(self, options, words):
+        (name,) = words
+        if name in self.known["clouds"]:
+            raise Refused(f'"{name}" already exists')
+        cloud = self.read(options.f)["clouds"][name]
+        if cloud["type"] != "maas" or not cloud["endpoint"].startswith("http"):
+            raise Refused("cloud definition is not valid")
+        self.known["clouds"][name] = {"defined": "local", **cloud}
+
+    def do_credentials(self, options, _):
+        found = {
+            cloud: {"cloud-credentials": {name: {"auth-type": "oauth1"} for name in names}}
+            for cloud, names in self.known["credentials"].items()
+        }
+        return {"client-credentials": found} if found else {}
+
+    def do_add_credential(self, options, words):
+        (cloud,) = words
+        if cloud not in self.known["clouds"]:
+            raise Refused(f'cloud "{cloud}" not found')
+        for name, body in self.read(options.f)["credentials"][cloud].items():
+            if body["auth-type"] != "oauth1" or not re.fullmatch(r"\w+:\w+:\w+", body["maas-oauth"]):
+                raise Refused("credential is not valid")
+            self.known["credentials"].setdefault(cloud, []).append(name)
+
+    def do_bootstrap(self, options, words):
+        cloud, name = words
+        if not self.known["credentials"].get(cloud):
+            raise Refused(f'detecting credentials for "{cloud}" cloud provider: credentials not found')
+        if self.known.get("no machine"):
+            raise Refused(
+                "failed to bootstrap model: cannot start bootstrap instance: cannot match acquisition"
+            )
+        print(f'Creating Juju controller "{name}" on {cloud}', file=sys.stderr)
+        self.known["controllers"][name] = {"cloud": cloud, "constraints": options.constraints}
+
+    def do_controllers(self, *_):
+        return {"controllers": self.known["controllers"] or None, "current-controller": ""}
+
+    def do_models(self, options, _):
+        if options.c not in self.known["controllers"]:
+            raise Refused(f"controller {options.c} not found")
+        names = [key.partition(":")[2] for key in self.known["models"] if key.startswith(f"{options.c}:")]
+        return {"models": [{"name": f"admin/{name}", "short-name": name} for name in names]}
+
+    def do_add_model(self, options, words):
+        (name,) = words
+        key = f"{options.c}:{name}"
+        self.known["models"][key] = {"spaces": {}, "status": {}, "secrets": {}, "grants": [], "config": {}}
+        self.known["models"][key]["model-config"] = options.config
+        self.known["current"] = key
+
+    # The model's.
+
+    def do_reload_spaces(self, options, _):
+        self.model(options)["spaces"] = self.known.get("maas spaces", {})
+
+    def do_spaces(self, options, _):
+        found = {"alpha": [], **self.model(options)["spaces"]}
+        details = {"type": "ipv4", "status": "in-use", "zones": ["default"]}
+        return {
+            "spaces": [
+                {"id": str(number), "name": name, "subnets": dict.fromkeys(cidrs, details)}
+                for number, (name, cidrs) in enumerate(found.items())
+            ]
+        }
+
+    def do_deploy(self, options, words):
+        """`deployed` is the model's status afterwards."""
+        for path in (*words, *options.overlay):
+            self.read(path)
+        self.model(options)["status"] = self.known["deployed"]
+
+    def do_status(self, options, _):
+        return self.model(options)["status"]
+
+    def do_run(self, options, words):
+        self.model(options)
+        units = [word for word in words if "/" in word]
+        action, *parameters = words[len(units) :]
+        if len({unit.partition("/")[0] for unit in units}) > 1:
+            raise Refused("all units must be of the same application")
+        given = dict(word.split("=", 1) for word in parameters)
+        if options.params:
+            given |= self.read(options.params)
+        said = {}
+        for number, receiver in enumerate(units, 1):
+            unit = receiver.replace("/leader", "/0")
+            answer = self.known["actions"].get(f"{unit} {action}")
+            if answer is None:
+                raise Refused(f'action "{action}" not defined on unit "{unit}"')
+            task = {"id": str(number), "timing": {**TIMES}, "unit": unit, "status": "completed", **answer}
+            task["results"] = {**answer.get("results", {}), "return-code": 0}
+            said[unit] = task
+        self.known.setdefault("parameters", []).append([action, given])
+        failed = [unit for unit, task in said.items() if task["status"] != "completed"]
+        return said, (f"the following task failed: {failed[0]}" if failed else "")
+
+    def do_secrets(self, options, _):
+        found = {
+            key: {"revision": body["revision"], "owner": "<model>", "name": body["name"]}
+            for key, body in self.model(options)["secrets"].items()
+        }
+        return found or ""
+
+    def do_add_secret(self, options, words):
+        (name,) = words
+        secrets = self.model(options)["secrets"]
+        if any(body["name"] == name for body in secrets.values()):
+            raise Refused(f'secret with name "{name}" already exists')
+        key = f"d0secret{len(secrets)}"
+        secrets[key] = {"name": name, "revision": 1, "content": self.read(options.file)}
+        return f"secret:{key}"
+
+    def do_update_secret(self, options, words):
+        (name,) = words
+        for body in self.model(options)["secrets"].values():
+            if body["name"] == name:
+                body.update(revision=body["revision"] + 1, content=self.read(options.file))
+                return
+        raise Refused(f'secret "{name}" not found')
+
+    def do_grant_secret(self, options, words):
+        model = self.model(options)
+        if words not in model["grants"]:
+            model["grants"].append(words)
+
+    def do_config(self, options, words):
+        application, *pairs = words
+        for pair in pairs:
+            name, _, value = pair.partition("=")
+            value = Path(value[1:]).read_text() if value.startswith("@") else value
+            self.model(options)["config"].setdefault(application, {})[name] = value
+
+
+def main(path, *words):
+    known = state(path)
+    failure = ""
+    try:
+        said = Client(known).run(list(words))
+        if isinstance(said, tuple):
+            said, failure = said
+        if said is not None:
+            print(said if isinstance(said, str) else json.dumps(said))
+    except (Refused, OSError) as error:
+        failure = str(error)
+    path.write_text(json.dumps(known))
+    if failure:
+        print(f"ERROR {failure}", file=sys.stderr)
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), *sys.argv[2:])

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The example site in the simulated region: what MAAS finds by itself, and what tests look at."""
+
+from pathlib import Path
+
+SITE = Path(__file__).parents[2] / "bundles/maas/site-example.yaml"
+PASSWORD = "calvin-and-hobbes"
+PORTS = ["enp63s0f0", "enp63s0f1"]
+NUMA = [
+    {"index": 0, "cores": list(range(24)), "memory": 128784},
+    {"index": 1, "cores": list(range(24, 48)), "memory": 129012},
+]
+
+
+def discover(region, cidr):
+    """MAAS finds its own network: a fabric, its untagged VLAN and a subnet."""
+    fabric = region.add("fabrics", name="fabric-0", vlans=[])
+    vlan = region.post_vlans({"vid": 0, "name": "untagged"}, fabric)
+    region.add("subnets", name=cidr, cidr=cidr, vlan=vlan)
+
+
+def commission(region, hostname, ports, numa=(), slots=None):
+    """A machine becomes Ready with these ports; the first one booted on the first subnet."""
+    found = machine(region, hostname)
+    found.update(status_name="Ready", memory=262144, numanode_set=list(numa))
+    for index, name in enumerate(ports):
+        vlan = None if index else region.vlans[0]
+        links = [] if index else [{"mode": "auto", "subnet": region.subnets[0]}]
+        region.interface(found, "physical", name, vlan, [], links)
+        device = {"pci_address": (slots or {}).get(name, f"0000:3f:00.{index}"), "vendor_id": "15b3"}
+        region.devices[found["system_id"]].append({**device, "physical_interface": {"name": name}})
+
+
+def edit(site, old, new):
+    text = site.read_text()
+    assert old in text
+    site.write_text(text.replace(old, new))
+
+
+def writes(maas):
+    return [(method, path, data) for method, path, data in maas.requests if method != "GET"]
+
+
+def machine(maas, name):
+    return next(m for m in maas.machines if m["hostname"] == name)
+
+
+def interfaces(maas, name):
+    return {i["name"]: i for i in machine(maas, name)["interface_set"]}

@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The paths of NVUE's tree, by release: what a switch of an EVPN fabric has, and what others have beside it.
+
+Releases up to 5.14 and from 5.15 on spell some paths and words differently: ``enable: on`` became ``state:
+enabled``, ``ip.address`` became ``ipv4.address``. A few changed at another release.
+
+test_published.py holds each path and each value to the models that are generated from the OpenAPI documents
+that NVIDIA publishes for each release. A real switch has many more paths than these.
+"""
+
+from lab.nvue.values import (
+    ASN,
+    DISTINGUISHER,
+    HOSTNAME,
+    INTERFACE,
+    IPV4,
+    LINE,
+    MAC,
+    NAME,
+    ON_OFF,
+    SOURCE,
+    STATE,
+    VRF,
+    ZONE,
+    Check,
+    either,
+    integer,
+    one_of,
+)
+
+RENAMED = (5, 15)
+"""The release from which on the tree has its new spelling."""
+
+_BGP = "vrf/{vrf}/router/bgp"
+_FAMILIES = ("ipv4-unicast", "ipv6-unicast", "l2vpn-evpn")
+_MATCH = "acl/{name}/rule/{rule}/match/ip"
+_PORT = "interface/{interface}/bridge/domain/{domain}"
+_USER = "system/aaa/user/{name}"
+_TARGETS = ("import", "export", "both")
+
+Paths = dict[str, Check | None]
+"""Each path with what it holds; None is an instance that holds nothing by itself."""
+
+COMMON: Paths = {
+    "interface/{interface}/type": one_of(
+        "swp", "bond", "loopback", "eth", "svi", "bridge", "vrf", "peerlink", "sub"
+    ),
+    "interface/{interface}/base-interface": INTERFACE,
+    "interface/{interface}/vlan": integer(1, 4094),
+    "interface/{interface}/description": LINE,
+    "interface/{interface}/acl/{name}/inbound": None,
+    "interface/{interface}/acl/{name}/outbound": None,
+    "interface/{interface}/link/breakout/{mode}/lanes-per-port": one_of("1", "2", "4", "8"),
+    "interface/{interface}/link/mtu": integer(552, 9216),
+    "interface/{interface}/link/speed": one_of(
+        "auto", "1G", "10G", "25G", "40G", "50G", "100G", "200G", "400G"
+    ),
+    "interface/{interface}/link/fec": one_of("auto", "off", "baser", "rs"),
+    "interface/{interface}/link/state/up": None,
+    "interface/{interface}/link/state/down": None,
+    "interface/{interface}/bond/member/{interface}": None,
+    "interface/{interface}/bond/mode": one_of("lacp", "static"),
+    "interface/{interface}/bond/lacp-rate": one_of("fast", "slow"),
+    "interface/{interface}/bond/up-delay": integer(0, 65535),
+    "interface/{interface}/bond/down-delay": integer(0, 65535),
+    "interface/{interface}/bond/mlag/id": either(integer(1, 65535), one_of("auto")),
+    f"{_PORT}/vlan/{{vlan}}": None,
+    f"{_PORT}/untagged": either(integer(1, 4094), one_of("none", "auto")),
+    f"{_PORT}/access": either(integer(1, 4094), one_of("auto")),
+    "interface/{interface}/evpn/multihoming/segment/local-id": integer(1, 16777215),
+    "interface/{interface}/evpn/multihoming/segment/mac-address": MAC,
+    "interface/{interface}/evpn/multihoming/segment/df-preference": integer(1, 65535),
+    "bridge/domain/{domain}/type": one_of("vlan-aware"),
+    "bridge/domain/{domain}/untagged": either(integer(1, 4094), one_of("none")),
+    "bridge/domain/{domain}/mac-address": either(MAC, one_of("auto")),
+    "bridge/domain/{domain}/ageing": integer(0, 65535),
+    "bridge/domain/{domain}/stp/priority": integer(4096, 61440),
+    "bridge/domain/{domain}/stp/state/up": None,
+    "bridge/domain/{domain}/stp/state/down": None,
+    "bridge/domain/{domain}/vlan/{vlan}/vni/{vni}": None,
+    "mlag/mac-address": either(MAC, one_of("auto")),
+    "mlag/backup/{address}/vrf": VRF,
+    "mlag/init-delay": integer(1, 900),
+    "mlag/peer-ip": either(IPV4, one_of("linklocal")),
+    "mlag/priority": integer(0, 65535),
+    "nve/vxlan/mlag/shared-address": either(IPV4, one_of("none")),
+    "nve/vxlan/source/address": IPV4,
+    "nve/vxlan/encapsulation/dscp/action": one_of("copy", "derive", "set"),
+    "nve/vxlan/encapsulation/dscp/value": integer(0, 63),
+    "evpn/multihoming/segment/mac-address": MAC,
+    "evpn/multihoming/segment/df-preference": integer(1, 65535),
+    "evpn/multihoming/startup-delay": integer(0, 3600),
+    "evpn/multihoming/mac-holdtime": integer(0, 86400),
+    "evpn/vni/{vni}/rd": either(DISTINGUISHER, one_of("auto")),
+    **{f"evpn/vni/{{vni}}/route-target/{way}/{{target}}": None for way in _TARGETS},
+    "vrf/{vrf}/evpn/vni/{vni}": None,
+    "vrf/{vrf}/evpn/vlan": either(integer(1, 4094), one_of("auto")),
+    "vrf/{vrf}/table": either(integer(1001, 1255), one_of("auto")),
+    "acl/{name}/type": one_of("ipv4", "ipv6", "mac"),
+    "acl/{name}/rule/{rule}/remark": LINE,
+    "acl/{name}/rule/{rule}/action/permit": None,
+    "acl/{name}/rule/{rule}/action/deny": None,
+    f"{_MATCH}/protocol": one_of("tcp", "udp", "icmp"),
+    f"{_MATCH}/source-ip": SOURCE,
+    f"{_MATCH}/dest-ip": SOURCE,
+    f"{_USER}/role": one_of("nvue-admin", "nvue-monitor", "system-admin"),
+    f"{_USER}/full-name": LINE,
+    f"{_USER}/hashed-password": LINE,
+    f"{_USER}/ssh/authorized-key/{{name}}/key": LINE,
+    f"{_USER}/ssh/authorized-key/{{name}}/type": one_of("ssh-rsa", "ssh-ed25519"),
+    "system/global/anycast-mac": MAC,
+    "system/hostname": HOSTNAME,
+    "router/bgp/autonomous-system": either(ASN, one_of("none", "leaf", "spine")),
+    "router/bgp/router-id": IPV4,
+    f"{_BGP}/autonomous-system": either(ASN, one_of("leaf", "spine", "auto")),
+    f"{_BGP}/router-id": either(IPV4, one_of("auto")),
+    f"{_BGP}/route-import/from-evpn/route-target/{{target}}": None,
+    f"{_BGP}/route-export/to-evpn/route-target/{{target}}": None,
+    f"{_BGP}/peer-group/{{group}}/remote-as": either(ASN, one_of("external", "internal")),
+    f"{_BGP}/neighbor/{{neighbor}}/peer-group": NAME,
+    f"{_BGP}/neighbor/{{neighbor}}/remote-as": either(ASN, one_of("external", "internal")),
+    f"{_BGP}/neighbor/{{neighbor}}/type": one_of("unnumbered", "numbered"),
+    f"{_BGP}/neighbor/{{neighbor}}/description": LINE,
+    "qos/roce/mode": one_of("lossless", "lossy"),
+}
+"""Paths that every release has."""
+
+_SWITCHES = [
+    "nve/vxlan",
+    "evpn",
+    "evpn/dad",
+    "evpn/multihoming",
+    "router/bgp",
+    "vrf/{vrf}/evpn",
+    _BGP,
+    *(f"{_BGP}/address-family/{family}" for family in _FAMILIES),
+    *(f"{_BGP}/address-family/{family}/redistribute/connected" for family in _FAMILIES[:2]),
+    *(f"{_BGP}/peer-group/{{group}}/address-family/{family}" for family in _FAMILIES),
+    *(f"{_BGP}/neighbor/{{neighbor}}/address-family/{family}" for family in _FAMILIES),
+    "interface/{interface}/evpn/multihoming/segment",
+    "interface/{interface}/bond/mlag",
+    "bridge/domain/{domain}/multicast/snooping",
+    "mlag",
+    "qos/roce",
+]
+"""Nodes that are switched on: ``enable: on`` up to 5.14, ``state: enabled`` from 5.15 on."""
+
+_WORDS = [
+    "interface/{interface}/bond/lacp-bypass",
+    "interface/{interface}/evpn/multihoming/uplink",
+    "interface/{interface}/link/auto-negotiate",
+    *(f"{_PORT}/stp/{key}" for key in ("admin-edge", "auto-edge", "bpdu-guard", "bpdu-filter", "network")),
+    f"{_PORT}/learning",
+    "mlag/debug",
+    "nve/vxlan/arp-nd-suppress",
+    "nve/vxlan/mac-learning",
+    "bridge/domain/{domain}/vlan/{vlan}/vni/{vni}/mac-learning",
+    "evpn/route-advertise/svi-ip",
+    "evpn/route-advertise/default-gateway",
+    "vrf/{vrf}/evpn/prefix-routes-only",
+]
+"""Settings that are ``on`` up to 5.14, and ``enabled`` from 5.15 on."""
+
+OLD: Paths = {
+    **{f"{path}/enable": ON_OFF for path in _SWITCHES},
+    **dict.fromkeys(_WORDS, ON_OFF),
+    "interface/{interface}/ip/address/{prefix}": None,
+    "interface/{interface}/ip/address/dhcp": None,
+    "interface/{interface}/ip/vrf": NAME,
+    "system/timezone": ZONE,
+    "service/ntp/{vrf}/server/{server}": None,
+    "service/dns/{vrf}/server/{server}": None,
+}
+"""What releases before 5.15 have."""
+
+NEW: Paths = {
+    **{f"{path}/state": STATE for path in _SWITCHES},
+    **dict.fromkeys(_WORDS, STATE),
+    "interface/{interface}/ipv4/address/{prefix4}": None,
+    "interface/{interface}/ipv4/dhcp-client/state": STATE,
+    "interface/{interface}/vrf": NAME,
+    "system/date-time/timezone": ZONE,
+    "system/ntp/vrf": VRF,
+    "system/ntp/server/{server}/iburst": STATE,
+}
+"""What releases from 5.15 on have."""
+
+SPANS: list[tuple[int, int, Paths]] = [
+    (0, 99, COMMON),
+    (0, RENAMED[1] - 1, OLD),
+    (RENAMED[1], 99, NEW),
+    (11, 99, {"system/dns/server/{server}/vrf": VRF}),
+    (0, 6, {f"{_MATCH}/{end}-port/{{port}}": None for end in ("source", "dest")}),
+    (
+        7,
+        99,
+        {
+            f"{_MATCH}/{kind}/{end}-port/{{port}}": None
+            for kind in ("tcp", "udp")
+            for end in ("source", "dest")
+        },
+    ),
+    (0, 10, {f"{_USER}/enable": ON_OFF}),
+    (11, 99, {f"{_USER}/state": STATE}),
+    (7, 99, {"system/aaa/role/{name}/class/{name}": None}),
+    (7, 99, {"system/aaa/class/{name}/action": one_of("allow", "deny")}),
+    (6, 99, {"bridge/domain/{domain}/stp/mode": one_of("rstp", "pvrst")}),
+    (6, 99, {"bridge/domain/{domain}/stp/vlan/{vlan}/bridge-priority": integer(4096, 61440)}),
+    (0, 9, {"system/config/auto-save/enable": ON_OFF}),
+    (10, 99, {"system/config/auto-save/state": STATE}),
+]
+"""The first and the last of the releases 5.N that have these paths."""
+
+
+def of(release: tuple[int, ...]) -> Paths:
+    """What a release has."""
+    return {
+        path: check
+        for first, last, paths in SPANS
+        if first <= release[1] <= last
+        for path, check in paths.items()
+    }

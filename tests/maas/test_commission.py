@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Commissioning through the command: machines are powered on when that is asked for, and not before."""
+
+from functools import partial
+
+import pytest
+from lab.maassite import NUMA, PORTS, commission, interfaces, machine, writes
+from maas import commission as code
+
+
+@pytest.fixture(autouse=True)
+def hardware(maas, monkeypatch):
+    """What commissioning finds on each machine; looks follow each other without a pause."""
+    for name in ("node1", "node2", "node3"):
+        maas.hardware[name] = partial(commission, maas, name, PORTS, NUMA)
+    maas.hardware["controller"] = partial(commission, maas, "controller", PORTS[:1])
+    monkeypatch.setattr(code, "POLL", 0)
+
+
+def test_without_being_asked_it_powers_nothing_on(maas, run):
+    run("apply", expected=1)
+    maas.requests.clear()
+    said = run("commission")
+    for name in ("controller", "node1", "node2", "node3"):
+        assert f"power {name} on and commission it" in said
+    assert "Nothing was powered on: add --power-on to do that." in said
+    assert writes(maas) == []
+
+
+def test_asked_it_commissions_every_machine_and_waits_until_they_are_ready(maas, run):
+    run("apply", expected=1)
+    maas.requests.clear()
+    said = run("commission", "--power-on", expected=1)
+    assert [path.split("/")[0] for _, path, _ in writes(maas)] == ["machines"] * 4
+    at = [said.index(f"node1: {status}") for status in ("Testing", "Ready")]
+    assert at == sorted(at)
+    assert "not yet: create node1/bond0" in said
+    assert "not known yet" not in said
+
+
+def test_apply_then_finishes_the_network_and_a_second_run_commissions_nothing(maas, run):
+    run("apply", expected=1)
+    run("commission", "--power-on", expected=1)
+    run("apply")
+    assert "br-nvda.40" in interfaces(maas, "node1")
+    maas.requests.clear()
+    assert "0 steps done" in run("commission", "--power-on")
+    assert writes(maas) == []
+
+
+def test_a_machine_that_failed_is_told_and_taken_up_by_the_next_run(maas, run):
+    run("apply", expected=1)
+    found = maas.hardware.pop("node2")
+    said = run("commission", "--power-on", expected=1)
+    assert "node2: Failed commissioning" in said
+    assert "its ports enp63s0f0, enp63s0f1 are not known yet" in said
+    maas.hardware["node2"] = found
+    maas.requests.clear()
+    assert "1 steps done" in run("commission", "--power-on", expected=1)
+    assert len(writes(maas)) == 1
+
+
+@pytest.mark.parametrize("status", ["Ready", "Deployed", "Allocated"])
+def test_a_machine_that_maas_has_seen_is_left_alone(maas, run, status):
+    run("apply", expected=1)
+    machine(maas, "node1")["status_name"] = status
+    maas.requests.clear()
+    run("commission", "--power-on", expected=1)
+    assert all(machine(maas, "node1")["system_id"] not in path for _, path, _ in writes(maas))
+
+
+def test_a_machine_that_never_becomes_ready_ends_the_wait(maas, run, monkeypatch):
+    run("apply", expected=1)
+    monkeypatch.setattr(code, "PATIENCE", -1)
+    said = run("commission", "--power-on", expected=2)
+    assert "did not become Ready; see its log in MAAS, then repeat" in said

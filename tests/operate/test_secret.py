@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The secret of cumulus-fabric, in one command."""
+
+import pytest
+from operate.__main__ import main
+
+PASSWORD = "S3cr3t: with #odd 'characters'"
+
+
+@pytest.fixture
+def give(world):
+    world.private("switches.txt", f"cumulus:{PASSWORD}\n")
+
+    def give(*words, expected=0):
+        said = world.run(main, "secret", "--credentials", "switches.txt", *words, expected=expected)
+        assert PASSWORD not in said
+        assert all(PASSWORD not in word for call in world.state["calls"] for word in call)
+        return said
+
+    return give
+
+
+def test_the_secret_is_made_granted_and_named_in_the_option(world, give):
+    said = give()
+    (key,) = world.model["secrets"]
+    assert world.model["secrets"][key]["content"] == {"user": "cumulus", "password": PASSWORD}
+    assert world.model["grants"] == [["switches", "cumulus-fabric"]]
+    assert world.model["config"] == {"cumulus-fabric": {"credentials": f"secret:{key}"}}
+    assert f"cumulus-fabric has secret:{key}; juju run cumulus-fabric/leader plan uses it." in said
+
+
+def test_it_is_granted_before_the_option_names_it(world, give):
+    give()
+    verbs = [call[0] for call in world.state["calls"]]
+    assert verbs == ["status", "secrets", "add-secret", "grant-secret", "config"]
+
+
+def test_the_password_goes_through_a_file_that_only_the_operator_reads(world, give):
+    give()
+    (read,) = world.state["files"].values()
+    assert read["mode"] == 0o600
+
+
+def test_a_new_password_becomes_a_new_revision_of_the_same_secret(world, give):
+    give()
+    world.private("switches.txt", "cumulus:another\n")
+    world.run(main, "secret", "--credentials", "switches.txt")
+    ((_, body),) = world.model["secrets"].items()
+    assert (body["revision"], body["content"]["password"]) == (2, "another")
+
+
+def test_certificates_are_set_together_with_it(world, give):
+    (world.folder / "ca.pem").write_text("-----BEGIN CERTIFICATE-----\n")
+    give("--ca", "ca.pem", "--pin", "Leaf0-1=AB:CD", "--pin", "Leaf0-2=EF")
+    config = world.model["config"]["cumulus-fabric"]
+    assert config["ca-certificate"] == "-----BEGIN CERTIFICATE-----\n"
+    assert config["pinned-certificates"] == "Leaf0-1=AB:CD Leaf0-2=EF"
+
+
+def test_a_file_that_others_can_read_is_refused(world, give):
+    world.private("switches.txt", f"cumulus:{PASSWORD}", mode=0o644)
+    assert give(expected=2) == "switches.txt can be read by others; run chmod 600 switches.txt\n"
+    assert world.state["calls"] == []
+
+
+@pytest.mark.parametrize("text", ["", "cumulus", "cumulus:", ":secret"])
+def test_a_file_without_user_and_password_is_refused(world, give, text):
+    world.private("switches.txt", text)
+    assert "switches.txt has no line user:password" in give(expected=2)
+
+
+def test_an_application_that_is_not_there_is_said_before_a_secret_is_made(world, give):
+    assert "the model has no application fabric" in give("--application", "fabric", expected=2)
+    assert world.model["secrets"] == {}

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Opening Vault, against a server that keeps Vault's rules."""
+
+import pytest
+from converge import StepError
+from lab.vaultserver import KEYS
+from vault import client as vault
+from vault.__main__ import main
+
+MADE = vault.Keys(KEYS, "root")
+
+
+def test_a_new_vault_is_opened_and_gives_a_token_of_short_life(server):
+    made = vault.init("127.0.0.1")
+    assert made == MADE
+    vault.unseal("127.0.0.1", made)
+    assert vault.token("127.0.0.1", made) == "short-lived"
+    assert len(server.given) == vault.THRESHOLD
+
+
+def test_after_a_reboot_the_kept_keys_unseal_it(server):
+    keys = vault.init("127.0.0.1")
+    vault.unseal("127.0.0.1", keys)
+    server.given.clear()
+    vault.unseal("127.0.0.1", keys)
+    assert len(server.given) == vault.THRESHOLD
+
+
+def test_a_vault_that_somebody_else_initialised_is_said(server):
+    server.initialised = True
+    with pytest.raises(StepError, match="already initialized"):
+        vault.init("127.0.0.1")
+
+
+def test_keys_are_read_as_the_vault_client_prints_them():
+    keys = "Unseal Key 1: a/b+c=\nUnseal Key 2: d\nUnseal Key 3: e\n\nInitial Root Token: hvs.x\n"
+    assert vault.parse(f"{keys}\nVault initialized with 5 key shares") == vault.Keys(
+        ("a/b+c=", "d", "e"), "hvs.x"
+    )
+    assert vault.parse(MADE.text()) == MADE
+    with pytest.raises(StepError, match="these are not the keys of a Vault"):
+        vault.parse("Unseal Key 1: a")
+
+
+@pytest.fixture
+def opened(server, world):
+    """The keys are made, kept in a file, and Juju's model has the charm."""
+    world.change(actions={"vault/0 authorize-charm": {}, "vault/0 generate-root-ca": {}})
+    world.said = world.run(main, "init", "--keys", "vault-keys.txt")
+    return world
+
+
+def test_init_keeps_the_keys_in_a_file_of_the_operator_alone_and_prints_none(opened):
+    path = opened.folder / "vault-keys.txt"
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert vault.parse(path.read_text()) == MADE
+    assert not any(word in opened.said for word in (*KEYS, "root"))
+
+
+def test_init_prints_the_keys_when_asked_to_and_keeps_none(server, world):
+    said = world.run(main, "init", "--keys", "-")
+    assert vault.parse(said) == MADE
+    assert [path.name for path in world.folder.iterdir()] == ["bin"]
+
+
+def test_the_whole_path_ends_with_an_authorized_charm(opened, server):
+    assert "Vault at 127.0.0.1 is open." in opened.run(main, "unseal", "--keys", "vault-keys.txt")
+    assert len(server.given) == vault.THRESHOLD
+    opened.run(main, "authorize", "--keys", "vault-keys.txt")
+    assert opened.state["parameters"] == [
+        ["authorize-charm", {"token": "short-lived"}],
+        ["generate-root-ca", {}],
+    ]
+
+
+def test_no_key_and_no_token_is_ever_in_argv(opened):
+    opened.run(main, "unseal", "--keys", "vault-keys.txt")
+    opened.run(main, "authorize", "--keys", "vault-keys.txt")
+    argv = [word for call in opened.state["calls"] for word in call]
+    assert not any(secret in word for word in argv for secret in (*KEYS, "root:", "short-lived"))
+    (read,) = opened.state["files"].values()
+    assert read["mode"] == 0o600
+
+
+def test_a_vault_that_has_keys_is_left_alone(opened, server):
+    said = opened.run(main, "init", "--keys", "again.txt", expected=2)
+    assert "Vault at 127.0.0.1 has its keys already; unseal it with them" in said
+    assert not (opened.folder / "again.txt").exists()
+
+
+def test_keys_are_not_made_where_they_cannot_be_kept(world, server):
+    world.private("vault-keys.txt", "the keys of another Vault")
+    said = world.run(main, "init", "--keys", "vault-keys.txt", expected=2)
+    assert "vault-keys.txt is there already; name another file, or move it away" in said
+    assert world.run(main, "init", "--keys", "none/vault-keys.txt", expected=2).startswith(
+        "none/vault-keys.txt"
+    )
+    assert server.initialised is False
+
+
+def test_a_vault_that_refuses_leaves_no_empty_file_of_keys(world, server):
+    server.broken = True
+    said = world.run(main, "init", "--keys", "vault-keys.txt", expected=2)
+    assert "Vault at 127.0.0.1 answers 503 to sys/init: restarting" in said
+    assert not (world.folder / "vault-keys.txt").exists()
+
+
+def test_keys_that_others_can_read_are_refused(opened, server):
+    (opened.folder / "vault-keys.txt").chmod(0o644)
+    said = opened.run(main, "unseal", "--keys", "vault-keys.txt", expected=2)
+    assert said == "vault-keys.txt can be read by others; run chmod 600 vault-keys.txt\n"
+    assert server.given == set()
+
+
+def test_the_keys_of_another_vault_are_said(opened):
+    opened.private("other.txt", vault.Keys(("x", "y", "z"), "root").text())
+    said = opened.run(main, "unseal", "--keys", "other.txt", expected=2)
+    assert "answers 400 to sys/unseal: failed to unseal: invalid key" in said
+
+
+def test_a_charm_that_refuses_is_said_with_its_reason(opened):
+    opened.change(actions={"vault/0 authorize-charm": {"status": "failed", "message": "permission denied"}})
+    opened.run(main, "unseal", "--keys", "vault-keys.txt")
+    said = opened.run(main, "authorize", "--keys", "vault-keys.txt", expected=2)
+    assert said.startswith("vault/0: permission denied")
+
+
+def test_a_vault_without_a_unit_or_an_answer_is_said(world, server):
+    said = world.run(main, "init", "--keys", "k", "--application", "keystone", expected=2)
+    assert "keystone has no unit with an address; wait, or give --address" in said
+    server.shutdown()
+    server.server_close()
+    said = world.run(main, "init", "--keys", "k", "--address", "127.0.0.1", expected=2)
+    assert "cannot be asked: [Errno 111] Connection refused" in said

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An apply of an approved plan does exactly that, or sends nothing."""
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from lab.nvue import Certificate, merge
+from online import Site
+from rest import Fleet
+from unit.cumulus_fabric.fabrics import fabric
+from unit.cumulus_fabric.online.site import Rack, rack
+from unit.cumulus_fabric.online.test_faults import CHANGED, SMALL, small
+from unit.cumulus_fabric.online.unit import Unit, intent, site
+
+
+@pytest.fixture
+def three() -> Iterator[Rack]:
+    with rack(SMALL, applied=True) as made:
+        yield made
+
+
+@pytest.fixture
+def unit(certificate: Certificate, monkeypatch: pytest.MonkeyPatch) -> Iterator[Unit]:
+    with site(certificate, monkeypatch) as unit:
+        yield unit
+
+
+def planned(unit: Unit) -> str:
+    """The digest that the action plan ends with."""
+    last = json.loads(unit.action("plan", format="json")["plan"])["findings"][-1]
+    assert last["subject"] == "digest"
+    assert last["what"] in unit.action("plan")["plan"].splitlines()[-1]
+    return last["what"]
+
+
+def with_storage(content: dict[str, Any]) -> None:
+    content["networks"]["storage"] = {"vlan": 50}
+
+
+def test_an_approved_plan_is_applied_once(unit: Unit) -> None:
+    digest = planned(unit)
+    assert unit.action("apply", plan=digest)["applied"] == "true"
+    assert unit.writes
+    said = unit.failure("apply", plan=digest)
+    assert said == (
+        "nothing was sent to any switch: "
+        f"plan: what would be done now is not the plan with the digest {digest}; "
+        "run plan again, and apply with the digest that it ends with"
+    )
+    assert unit.writes == []
+
+
+def test_an_empty_plan_has_no_digest(unit: Unit) -> None:
+    unit.action("apply")
+    assert "digest" not in unit.action("plan")["plan"]
+
+
+def test_a_changed_intent_is_not_the_approved_plan(unit: Unit) -> None:
+    digest = planned(unit)
+    unit.configure(intent=intent(with_storage))
+    assert "not the plan with the digest" in unit.failure("apply", plan=digest)
+    assert unit.writes == []
+    assert unit.action("apply", plan=planned(unit))["applied"] == "true"
+
+
+def by_hand(three: Rack, name: str, change: dict[str, Any]) -> None:
+    """Change what a switch runs."""
+    box = three.servers[name].switch
+    running = box.revisions[box.applied_id]
+    running.tree = merge(running.tree, change)
+
+
+DIFFERENT: dict[str, dict[str, Any]] = {
+    "another setting": {"interface": {"swp9": {"link": {"state": {"down": {}}}}}},
+    "another value that is replaced": {"interface": {"bond1": {"link": {"mtu": 1400}}}},
+    "a setting as it should be": {"interface": {"bond1": {"link": {"mtu": 9000}}}},
+}
+
+
+@pytest.mark.parametrize("change", DIFFERENT.values(), ids=DIFFERENT)
+@pytest.mark.parametrize("names", [[], ["Leaf0-1"], ["Leaf0-2"]], ids=["all", "itself", "other"])
+def test_a_switch_that_has_changed_since_is_not_the_approved_plan(
+    three: Rack, change: dict[str, Any], names: list[str]
+) -> None:
+    by_hand(three, "Leaf0-1", {"interface": {"bond1": {"link": {"mtu": 1500}}}})
+    changed = Site(CHANGED, three.site.fleet)
+    digest = changed.survey().digest
+    by_hand(three, "Leaf0-1", change)
+    three.forget()
+    report = changed.apply(names, approved=digest)
+    assert [each.subject for each in report.reasons] == ["plan"]
+    assert (report.verdict, three.writes()) == ("nothing was sent to any switch", [])
+
+
+def test_what_the_intent_does_not_own_is_not_part_of_the_plan(three: Rack) -> None:
+    changed = Site(CHANGED, three.site.fleet)
+    digest = changed.survey().digest
+    by_hand(three, "Leaf0-1", {"system": {"timezone": "Europe-Berlin"}})
+    assert changed.apply(approved=digest).applied
+
+
+@pytest.mark.parametrize("scope", [[], ["Leaf0-1"]], ids=["whole", "named"])
+def test_a_part_of_an_approved_plan_may_be_applied(three: Rack, scope: list[str]) -> None:
+    """With the digest of the whole plan, or with that of the same switches."""
+    changed = Site(CHANGED, three.site.fleet)
+    report = changed.apply(["Leaf0-1"], approved=changed.survey(scope).digest)
+    assert report.verdict == "fully applied: 1 switches changed", report.reasons
+    assert {line.split()[0] for line in three.writes()} == {"Leaf0-1"}
+
+
+def test_a_switch_that_does_not_answer_is_named_before_the_plan(three: Rack) -> None:
+    changed = Site(CHANGED, three.site.fleet)
+    digest = changed.survey().digest
+    three.servers["Leaf0-2"].password = "another"
+    report = changed.apply(approved=digest)
+    assert [each.subject for each in report.reasons] == ["Leaf0-2"]
+
+
+def test_a_whole_plan_cannot_be_compared_without_all_addresses(three: Rack) -> None:
+    one = {"Leaf0-1": three.site.fleet.switches["Leaf0-1"]}
+    digest = Site(CHANGED, three.site.fleet).survey().digest
+    report = Site(CHANGED, Fleet(one, clock=three.clock)).apply(["Leaf0-1"], approved=digest)
+    assert [each.subject for each in report.reasons] == ["plan"]
+
+
+def onyx(ports: str) -> Callable[[dict[str, Any]], None]:
+    def change(content: dict[str, Any]) -> None:
+        small(content)
+        content["standalone"] = {"sn2410": {"platform": "onyx", "ports": ports}}
+
+    return change
+
+
+def test_the_commands_of_other_switches_are_part_of_the_plan(three: Rack) -> None:
+    one, other = (Site(fabric(change=onyx(ports)), three.site.fleet) for ports in ("1/1-2", "1/1-3"))
+    digest = one.survey().digest
+    assert one.approved(digest)
+    assert not other.approved(digest)
+
+
+@pytest.mark.parametrize(
+    "plan", ["p0", "0123456789abcdef0", "P0123456789abcdef", "p0123456789abcdeg", "plan"]
+)
+def test_what_is_no_digest_is_refused(unit: Unit, plan: str) -> None:
+    said = f"parameter plan: '{plan}' is not allowed; set the digest that plan ends with, such as p01"
+    assert unit.failure("apply", plan=plan).startswith(said)
+    assert unit.writes == []
