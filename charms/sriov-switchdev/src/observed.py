@@ -8,6 +8,7 @@ from converge import Finding, Severity
 from desired import Desired
 from hostnic.boot import Installed
 from hostnic.devices.model import Host
+from hostnic.system import Channels
 
 Phase = Literal["early", "bind"]
 State = Literal["running", "done", "failed"]
@@ -83,13 +84,14 @@ class BootRecord(NamedTuple):
         """What went wrong in this boot, in order."""
         return tuple(trouble for record in self.phases.values() for trouble in record.troubles)
 
-    def unfinished(self, now: float, timeout: float = 900.0) -> bool:
-        """Whether a boot unit still runs; ``timeout`` seconds after its last record it counts as dead."""
+    def unfinished(self, now: float, early_time: float, bind_time: float) -> bool:
+        """Whether a boot unit still runs. It counts as dead so many seconds after its last record."""
         early, bind = self.phases.get("early"), self.phases.get("bind")
         if early is None:
             return False
         latest = bind or early
-        return now - latest.at < timeout and (bind is None or bind.state == "running")
+        most = early_time if latest is early and early.state == "running" else bind_time
+        return now - latest.at < most and (bind is None or bind.state == "running")
 
 
 class LiveRecord(NamedTuple):
@@ -122,6 +124,8 @@ class Observed(NamedTuple):
         vf_writers: netplan files that set VFs or eswitch modes.
         host_network: netdevs of PFs outside a bond that carry the host's own network.
         next_boot: by BDF, for ports that offer too few VFs now.
+        channels: queues of each uplink, by BDF; only of ports in switchdev mode.
+        cpus: logical CPUs that are online.
         findings: what could not be read.
 
     """
@@ -137,4 +141,6 @@ class Observed(NamedTuple):
     vf_writers: tuple[Writer, ...] = ()
     host_network: frozenset[str] = frozenset()
     next_boot: Mapping[str, NextBoot] = {}
+    channels: Mapping[str, Channels] = {}
+    cpus: int = 1
     findings: tuple[Finding, ...] = ()

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The embedded switch of a PF: its modes, and the uplink's hw-tc-offload."""
+"""The embedded switch of a PF: its modes, and what the uplink needs after a change of mode."""
 
 import errno
 import os
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 from converge import StepError
 
@@ -12,7 +14,7 @@ from hostnic.devices import pci
 from hostnic.devices.port import representors_of, uplink_of
 from hostnic.ops import refusal, until
 from hostnic.process import CommandError
-from hostnic.system import System
+from hostnic.system import MODE_CHANGE_TIME, System
 
 UNSUPPORTED = (errno.EINVAL, errno.ENODEV, errno.EOPNOTSUPP)
 BUSY, NO_OFFLOADS = "E-Switch is busy", "Failed setting eswitch to offloads"
@@ -23,6 +25,8 @@ TUNNELS = ("geneve", "gre", "gretap", "ip6gre", "ip6gretap", "vxlan")
 """Kinds of netdevs whose rules run in the NIC that their packets arrive at."""
 IN_HW = re.compile(r"^\s*in_hw\b", re.MULTILINE)
 """What tc prints, at the start of a line, of a rule that a driver has taken; of others, ``not_in_hw``."""
+
+Setting = TypeVar("Setting")
 
 
 @dataclass(frozen=True)
@@ -70,6 +74,9 @@ class SetEswitchMode:
     """Change the eswitch of ``bdf`` to ``mode`` (``legacy`` or ``switchdev``).
 
     ``switchdev`` is complete when the uplink carries a switch id and each VF has its representor.
+
+    mlx5 gives the uplink the defaults of its new profile (mlx5e_netdev_change_profile in en_main.c). Ring
+    sizes and interrupt moderation can be read before, and are put back; :class:`SetQueues` sets the queues.
     """
 
     bdf: str
@@ -77,11 +84,18 @@ class SetEswitchMode:
     deadline: float = 30.0
 
     def run(self, system: System) -> None:
-        """Set it if it differs, read it back, and wait for the netdevs that it creates."""
+        """Set it if it differs, read it back, wait for its netdevs, and put back what it has reset."""
+        put_back: list[Callable[[], None]] = []
         try:
             if system.devlink.eswitch_mode(self.bdf) != self.mode:
+                put_back = self._settings(system)
                 system.devlink.set_eswitch_mode(self.bdf, self.mode)
             now = system.devlink.eswitch_mode(self.bdf)
+        except TimeoutError as error:
+            raise StepError(
+                f"the kernel has not finished a change of mode of {self.bdf} within {MODE_CHANGE_TIME:g} s",
+                "see the kernel log; the change may still end",
+            ) from error
         except OSError as error:
             raise _explain(system, self.bdf, self.mode, error) from error
         if now != self.mode:
@@ -92,6 +106,18 @@ class SetEswitchMode:
                 f"representor after {self.deadline:g} s",
                 "the kernel log says which representor could not be created",
             )
+        for put in put_back:
+            put()
+
+    def _settings(self, system: System) -> list[Callable[[], None]]:
+        """What puts the settings of the uplink back that can be read now."""
+        uplink, door = uplink_of(system.links.all(), self.bdf), system.ethtool
+        if uplink is None:
+            return []
+        return [
+            *_putting_back(uplink.name, "ring sizes", door.rings, door.set_rings),
+            *_putting_back(uplink.name, "interrupt moderation", door.coalescing, door.set_coalescing),
+        ]
 
     def _complete(self, system: System) -> bool:
         links = system.links.all()
@@ -99,6 +125,57 @@ class SetEswitchMode:
         if uplink is None or uplink.switch_id is None:
             return False
         return len(representors_of(links, self.bdf)) >= pci.num_vfs(system, self.bdf)
+
+
+def _putting_back(
+    netdev: str, what: str, read: Callable[[str], Setting | None], write: Callable[[str, Setting], None]
+) -> list[Callable[[], None]]:
+    """What restores a setting that ``netdev`` has now; nothing where its driver does not tell."""
+    try:
+        before = read(netdev)
+    except OSError:
+        return []
+    if before is None:
+        return []
+
+    def put() -> None:
+        try:
+            if read(netdev) != before:
+                write(netdev, before)
+        except OSError as error:
+            if error.errno not in UNSUPPORTED:  # a driver may refuse in one mode what it takes in the other
+                raise StepError(f"{what} of {netdev} cannot be put back: {refusal.words(error)}") from error
+
+    return [put]
+
+
+@dataclass(frozen=True)
+class SetQueues:
+    """Give ``netdev`` ``count`` combined queues, or as many as its driver takes.
+
+    On a port that is up this interrupts the link: mlx5 opens all queues anew (mlx5e_safe_switch_params).
+    """
+
+    netdev: str
+    count: int
+
+    def run(self, system: System) -> None:
+        """Write it if it differs; a driver without combined queues has nothing to set."""
+        try:
+            now = system.ethtool.channels(self.netdev)
+            wanted = min(self.count, now.most) if now else 0
+            if now is None or now.combined == wanted:
+                return
+            system.ethtool.set_channels(self.netdev, wanted)
+            now = system.ethtool.channels(self.netdev)
+        except OSError as error:
+            raise StepError(
+                f"{self.netdev} does not take {self.count} queues: {refusal.words(error)}",
+                "the kernel log says why; ethtool -l shows what the port has",
+            ) from error
+        if now is None or now.combined != wanted:
+            has = now.combined if now else "none"
+            raise StepError(f"{self.netdev} has {has} queues after {wanted} were set")
 
 
 @dataclass(frozen=True)

@@ -19,11 +19,12 @@ VLANS = "/proc/net/vlan"
 
 @dataclass
 class FakeOvs:
-    """Open vSwitch as ovn-chassis leaves it; ``flows`` is a dump of its datapath."""
+    """Open vSwitch as ovn-chassis leaves it; ``flows`` is a dump of its datapath, ``limit`` their most."""
 
     other_config: dict[str, str] = field(default_factory=lambda: {"hw-offload": "true"})
     external_ids: dict[str, str] = field(default_factory=lambda: {"ovn-encap-ip": "172.16.0.10"})
     flows: str = ""
+    limit: int = 200000
 
 
 def run(host: "FakeKernel", argv: list[str]) -> str:
@@ -131,7 +132,9 @@ def _need_daemon_reload(files: FakeDisk, units: list[str]) -> str:
     return "\n\n".join("yes" if files.units.get(unit, now[unit]) != now[unit] else "no" for unit in units)
 
 
-def _ovs_appctl(host: "FakeKernel", _: list[str]) -> str:
+def _ovs_appctl(host: "FakeKernel", argv: list[str]) -> str:
+    if argv[1] == "upcall/show":
+        return f"system@ovs-system:\n  flows         : (current 3) (avg 3) (max 4) (limit {host.ovs.limit})\n"
     return host.ovs.flows
 
 

@@ -181,4 +181,4 @@ def test_the_recorder_and_the_model_use_the_same_words() -> None:
     RemoveFile("/etc/systemd/system/x.service").run(recorder)
     recorder.links.set_up(UPLINK0, True)
     assert recorder.writes == host.trace
-    assert len(recorder.writes) == 15
+    assert len(recorder.writes) == 16

@@ -18,7 +18,7 @@ from hostnic.ops.files import InstallFile
 from hostnic.ops.vf import BindVf, CreateVfs, DestroyVfs, SetAutoprobe, UnbindVf
 from hostnic.system import Link
 from hostnic.testing import FakeHost, card
-from hostnic.testing.doors import FileDoor
+from hostnic.testing.filedoor import FileDoor
 from hostnic.testing.states import converged, free, switchdev, with_vfs
 
 P0, P1 = "0000:3b:00.0", "0000:3b:00.1"
@@ -66,7 +66,7 @@ CHANGES: list[tuple[str, Callable[[], FakeHost], object, list[str]]] = [
         "switchdev",
         lambda: with_vfs(free(FakeHost())),
         SetEswitchMode(P0, "switchdev"),
-        [f"set_eswitch_mode {P0} switchdev"],
+        [f"set_eswitch_mode {P0} switchdev", f"set_coalescing {UPLINK0} 8 128 8 128 1 1"],
     ),
     (
         "legacy",
@@ -213,6 +213,16 @@ def test_a_vf_that_never_probes_is_named() -> None:
 def test_a_vf_is_not_bound_while_autoprobe_is_off() -> None:
     error = refused(BindVf(VF0), with_vfs(FakeHost()))
     assert "sriov_drivers_autoprobe" in error.remedy
+
+
+def test_the_mode_changes_in_a_bond_and_the_link_goes_down_for_it() -> None:
+    host = with_vfs(FakeHost())
+    SetEswitchMode(P0, "switchdev").run(host)
+    assert host.port(P0).eswitch_mode == "switchdev"
+    assert host.network.bonds["bond0"].members == [UPLINK0, UPLINK1]
+    begin, end = host.network.flaps[UPLINK0]
+    assert begin <= host.clock < end
+    assert host.reachable, "the other port carries the traffic"
 
 
 def test_offloaded_rules_that_keep_the_mode_are_named_by_netdev() -> None:

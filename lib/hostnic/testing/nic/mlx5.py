@@ -46,6 +46,11 @@ def set_num_vfs(port: FakePort, text: str, now: float) -> None:
     if count and port.no_mmio:
         raise refuse(errno.ENOMEM)
     port.vfs = [_new_vf(port, index, now + port.vf_delay) for index in range(count)]
+    if port.none_mode and not count:
+        port.eswitch_mode = "none"
+        port.nic_profile()
+    elif port.eswitch_mode == "none":
+        port.eswitch_mode = "legacy"
 
 
 def _new_vf(port: FakePort, index: int, ready: float) -> FakeVf:
@@ -64,8 +69,8 @@ def bind(port: FakePort, vf: FakeVf, driver: str) -> None:
     vf.driver = driver
 
 
-def set_eswitch_mode(port: FakePort, mode: str, now: float, say: Callable[[str], None]) -> None:
-    """The firmware's part of ``devlink dev eswitch set … mode``.
+def try_eswitch_mode(port: FakePort, mode: str, now: float, say: Callable[[str], None]) -> None:
+    """The firmware's part of ``devlink dev eswitch set … mode``: whether it refuses.
 
     It makes no slow path table with encapsulation while a VF is in use, whichever driver has it. Legacy mode
     has no such table.
@@ -75,6 +80,10 @@ def set_eswitch_mode(port: FakePort, mode: str, now: float, say: Callable[[str],
         for line in NO_SLOW_PATH:
             say(line)
         raise refuse(errno.EINVAL, NO_OFFLOADS)
+
+
+def set_eswitch_mode(port: FakePort, mode: str) -> None:
+    """What has changed when a change of mode ends."""
     port.eswitch_mode = mode
     if mode == "switchdev":
         port.hw_tc_offload = True
@@ -83,11 +92,11 @@ def set_eswitch_mode(port: FakePort, mode: str, now: float, say: Callable[[str],
         port.nic_profile()
 
 
-def try_lock(port: FakePort, in_bond: bool) -> None:
+def try_lock(port: FakePort) -> None:
     """mlx5_esw_try_lock: EBUSY for rules of this eswitch, EINVAL while its lock is held, in one text."""
     if port.locked:
         raise refuse(errno.EINVAL, BUSY)
-    if port.rules or in_bond:
+    if port.rules:
         raise refuse(errno.EBUSY, BUSY)
 
 
@@ -117,6 +126,8 @@ def set_param(card: FakeCard, port: FakePort, name: str, value: str | bool | int
 
 def set_inline_mode(card: FakeCard, port: FakePort, mode: str) -> None:
     """``devlink dev eswitch set … inline-mode``."""
+    if port.eswitch_mode == "none":
+        raise refuse(errno.EOPNOTSUPP)
     if card.device not in INLINE_MODELS and mode != "none":
         raise refuse(errno.EOPNOTSUPP, "mlx5_core: Inline mode can't be set")
     port.inline_mode = mode

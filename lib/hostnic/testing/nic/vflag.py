@@ -12,7 +12,7 @@ from collections.abc import Callable
 from hostnic.testing.nic.model import FakeCard
 
 HASHING = ("802.3ad", "balance-xor")
-MOST_VFS, PRE_ALLOCATION = 64, 1
+PRE_ALLOCATION = 1
 UNBOUND = "Make sure all VFs are unbound prior to VF LAG activation or deactivation"
 
 Say = Callable[[str], None]
@@ -37,20 +37,20 @@ def consider(card: FakeCard, bond_mode: str | None, say: Say) -> None:
 
 
 def _wanted(card: FakeCard, bond_mode: str | None) -> str | None:
-    if len(card.ports) != 2 or bond_mode not in (*HASHING, "active-backup"):
-        return None
-    if card.lag_never or any(port.total_vfs > MOST_VFS for port in card.ports):
+    if card.lag_never or not card.offers_lag or bond_mode not in (*HASHING, "active-backup"):
         return None
     modes = {port.eswitch_mode for port in card.ports}
     if modes == {"switchdev"}:
         return "switchdev"
-    return "roce" if modes == {"legacy"} and not any(port.vfs for port in card.ports) else None
+    quiet = modes == {port.mode_at_start for port in card.ports}
+    return "roce" if quiet and not any(port.vfs for port in card.ports) else None
 
 
 def _activate(card: FakeCard, kind: str, hashing: bool, say: Say) -> None:
     hashing = hashing and kind == "switchdev"
     say("lag map active ports: 1, 2" if hashing else "lag map: port 1:1 port 2:2")
-    say(f"shared_fdb:{int(kind == 'switchdev')} mode:{'hash' if hashing else 'queue_affinity'}")
+    shared = kind == "switchdev" and card.shared_fdb
+    say(f"shared_fdb:{int(shared)} mode:{'hash' if hashing else 'queue_affinity'}")
     if _in_the_way(card) or card.lag_in_firmware:
         say("CREATE_LAG(0x840) op_mod(0x0) failed, status bad parameter(0x3), syndrome (0x7d49cb), err(-22)")
         say("Failed to create LAG (-22)")
