@@ -19,7 +19,7 @@ def show(system: System, inputs: Inputs) -> Shown:
     return Shown(
         found.plan,
         {
-            "list-devices": devices(system, found.wanted, found.observed).text(),
+            "list-devices": devices(system, found.wanted, found.observed)["devices"].text(),
             "plan": plan_as_table(found.plan),
             "verify": findings_as_table(found.findings),
         },

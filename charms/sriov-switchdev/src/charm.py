@@ -3,7 +3,7 @@
 """Juju's events, actions and status for the four verbs; nothing else."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import cast
 
@@ -115,21 +115,22 @@ class SriovSwitchdevCharm(ops.CharmBase):
     def _on_list_devices(self, event: ops.ActionEvent) -> None:
         import actions  # only actions need it: hooks stay fast
 
-        self._show(event, "devices", actions.devices)
+        self._show(event, actions.devices)
 
     def _on_show_offload(self, event: ops.ActionEvent) -> None:
         import actions  # only actions need it: hooks stay fast
 
-        self._show(event, "offload", actions.offload)
+        self._show(event, actions.offload)
 
     def _show(
-        self, event: ops.ActionEvent, name: str, rows: Callable[[System, Desired, Observed], Table]
+        self, event: ops.ActionEvent, read: Callable[[System, Desired, Observed], Mapping[str, Table]]
     ) -> None:
-        """Print a table, or fail with the one sentence that says what could not be read."""
+        """Print tables by their names, or fail with the one sentence that says what could not be read."""
 
         def show() -> dict[str, str]:
             output, survey = load_params(event, Output), self._survey()
-            return {name: rows(self.system, survey.wanted, survey.observed).shown(output.format)}
+            tables = read(self.system, survey.wanted, survey.observed)
+            return {name: table.shown(output.format) for name, table in tables.items()}
 
         answer(event, show)
 

@@ -110,6 +110,7 @@ RULES: tuple[tuple[str, Keep], ...] = (
         whole,
     ),
     (r"read /sys/class/net/[^/]+/(bonding|bonding_slave|ecn)/.*", whole),
+    (r"read /sys/devices/system/cpu/online", whole),
     (r"read /proc/(sys/kernel/(hostname|osrelease|random/boot_id)|net/(route|ipv6_route|vlan/.*))", whole),
     (r"read /proc/cpuinfo", lambda text: "AuthenticAMD\n" if "AuthenticAMD" in text else ""),
     (r"read /run/systemd/netif/links/[0-9]+", lines(r"^NETWORK_FILE=")),

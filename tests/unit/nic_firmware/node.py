@@ -47,7 +47,8 @@ def rdg(host: FakeHost) -> None:
             firmware = port.firmware
             firmware.num_of_vfs = firmware.next_num_of_vfs = port.total_vfs = 8
             firmware.sriov_en = firmware.next_sriov_en = True
-        nic.settings["NUM_VF_MSIX"].current = nic.settings["NUM_VF_MSIX"].next_boot = 63
+        for name, value in {"NUM_VF_MSIX": 63, "LAG_RESOURCE_ALLOCATION": 1}.items():
+            nic.settings[name].current = nic.settings[name].next_boot = value
 
 
 def nics(*buses: str) -> list:
