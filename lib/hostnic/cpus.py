@@ -6,6 +6,9 @@ from hostnic.system import System
 ONLINE = "/sys/devices/system/cpu/online"
 """A list of numbers and ranges, ``0-15,32-47`` (Documentation/admin-guide/cputopology.rst)."""
 
+MAX_QUEUES = 1024
+"""More queues than any uplink takes; a port's own limit is what its driver reports."""
+
 
 def online(system: System) -> int:
     """Logical CPUs that are online; 1 where the kernel's list cannot be read."""

@@ -3,8 +3,9 @@
 
 from converge.document import read_json
 from converge.shape import Flag, InvalidValue, Listing, OrNull, Record, Text, Whole, Word
-from desired import MAX_QUEUES, VERSION, Desired, Port
+from desired import VERSION, Desired, Port
 from hostnic import shapes
+from hostnic.cpus import MAX_QUEUES
 
 _NAME = Text(r"[^\s/:]{1,15}", "the name of a network device")
 _PORT = Record(

@@ -4,7 +4,7 @@
 from dataclasses import dataclass
 
 from charmkit.options import check, option
-from desired import MAX_QUEUES
+from hostnic.cpus import MAX_QUEUES
 from hostnic.devices import selector
 from hostnic.devices.pci import MAX_VFS
 

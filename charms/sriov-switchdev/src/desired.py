@@ -8,9 +8,6 @@ from typing import NamedTuple
 PATH = "/etc/ovn-offload/sriov-switchdev.json"
 VERSION = 1
 
-MAX_QUEUES = 1024
-"""More queues than any uplink takes; a port's own limit is what its driver reports."""
-
 
 class Port(NamedTuple):
     """One PF as it shall be.
