@@ -15,6 +15,8 @@ from hostnic.system import Link, System
 
 MELLANOX = "15b3:"
 """How the device id of a ConnectX or BlueField begins."""
+BLUEFIELD = ("15b3:a2d2", "15b3:a2d6", "15b3:a2dc", "15b3:a2df")
+"""BlueField 1 to 4 as the host sees them."""
 NETWORK_CLASS = "0x02"
 NET = "/sys/class/net"
 

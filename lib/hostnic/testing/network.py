@@ -81,9 +81,13 @@ class FakeNetwork:
         own = [] if netdev in self.down or self.bond_of(netdev) else ["fe80::1270:fdff:fe00:1"]
         return [*own, *self.addresses.get(netdev, ())]
 
-    def flap(self, name: str, now: float, time: float = FLAP_TIME) -> None:
-        """The link goes down in a moment, and comes up again by itself."""
-        self.flaps[name] = (now + FLAP_BEGINS, now + FLAP_BEGINS + time)
+    def flap(self, name: str, now: float, time: float = FLAP_TIME, begins: float = FLAP_BEGINS) -> None:
+        """The link goes down ``begins`` seconds from now, and comes up again by itself.
+
+        A link that is down already stays down the longer.
+        """
+        begin, end = self.flaps.get(name, (0.0, 0.0))
+        self.flaps[name] = (begin if begin <= now < end else now + begins, max(end, now + begins + time))
 
     def has_carrier(self, name: str, now: float) -> bool:
         """Up, wired, and not in the middle of a flap."""
