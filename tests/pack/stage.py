@@ -4,10 +4,12 @@
 charmcraft sees only the charm's own directory, so that lib/ and the licence are copied in.
 """
 
+import os
 import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -79,6 +81,18 @@ def version(charm: Path) -> str:
     return f"{number}+git.{revision.stdout.strip()}{'.modified' if changes.stdout else ''}"
 
 
+def links(name: str, environment: Mapping[str, str]) -> dict[str, str]:
+    """Where a charm has its source, documentation and issues: in the repository that GitHub packs."""
+    if not (repository := environment.get("GITHUB_REPOSITORY")):
+        return {}
+    source = f"{environment['GITHUB_SERVER_URL']}/{repository}"
+    return {
+        "source": source,
+        "documentation": f"{source}/blob/HEAD/charms/{name}/README.md",
+        "issues": f"{source}/issues",
+    }
+
+
 def _adapt(charmcraft: Path, platform: Platform, *, compiled: bool) -> None:
     """Take uv from the test environment, not from a snap, and put packages where the base's Python looks.
 
@@ -98,6 +112,7 @@ def _adapt(charmcraft: Path, platform: Platform, *, compiled: bool) -> None:
             continue
         part["build-snaps"] = [snap for snap in part.get("build-snaps", []) if snap != "astral-uv"]
         part["override-build"] = "".join(script).format(here=here, base=platform.python)
+    content["links"] = links(content["name"], os.environ)
     content["parts"]["files"] = {"plugin": "dump", "source": ".", "stage": ["LICENSE", "icon.svg", "version"]}
     charmcraft.write_text(yaml.safe_dump(content, sort_keys=False))
 

@@ -42,3 +42,13 @@ def test_the_version_tells_that_files_were_changed_after_the_revision(charm):
 def test_outside_a_repository_the_version_stands_alone(charm, monkeypatch):
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(charm.parent))
     assert stage.version(charm) == "1.2.3"
+
+
+def test_an_artifact_of_a_fork_links_to_the_fork():
+    github = {"GITHUB_SERVER_URL": "https://forge.example", "GITHUB_REPOSITORY": "someone/fork"}
+    assert stage.links("roce-qos", github) == {
+        "source": "https://forge.example/someone/fork",
+        "documentation": "https://forge.example/someone/fork/blob/HEAD/charms/roce-qos/README.md",
+        "issues": "https://forge.example/someone/fork/issues",
+    }
+    assert stage.links("roce-qos", {}) == {}
