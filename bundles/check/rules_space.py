@@ -156,7 +156,9 @@ def site_space(bundle: Bundle, site: Site) -> Iterator[Wrong]:
             yield bundle.machines.places[machine], what, near(space, site.networks)
 
 
-@site_rule("hwe-kernel", "Compute nodes on jammy have the HWE kernel: 5.15 cannot tell VF-LAG.", warning=True)
+@site_rule(
+    "hwe-kernel", "Compute nodes on jammy have the HWE kernel: 5.15 cannot always tell VF-LAG.", warning=True
+)
 def hwe_kernel(bundle: Bundle, site: Site) -> Iterator[Wrong]:
     for application in bundle.of("nova-compute"):
         for machine in sorted({unit.machine for unit in bundle.units(application)}):
@@ -165,7 +167,7 @@ def hwe_kernel(bundle: Bundle, site: Site) -> Iterator[Wrong]:
                     "",
                     "ga-22.04",
                 ):
-                    what = f"machine {machine} (tag {tag}) gets kernel 5.15, which cannot tell VF-LAG"
+                    what = f"machine {machine} (tag {tag}) gets kernel 5.15, which cannot always tell VF-LAG"
                     yield (
                         bundle.machines.places[machine],
                         what,

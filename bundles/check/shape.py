@@ -57,7 +57,7 @@ def check_shape(document: Map) -> None:
         bodies = document.section(section)
         for name, body in bodies.items():
             if not _mapping(body):
-                raise _wrong(bodies.places[name], name, body, "a mapping")
+                raise _wrong(bodies.places[name], name or "the name ''", body, "a mapping")
             _check(body or Map(document.place), shapes, name)
 
 

@@ -19,7 +19,7 @@ from hostnic.system import HostStep, System
 
 from charmkit.dispatch import dispatcher as dispatch
 from charmkit.dispatch.dispatcher import Dispatcher
-from charmkit.reconcile import Reconciler, Removed
+from charmkit.reconcile import Reconciler, Removed, answer
 
 logger = logging.getLogger(__name__)
 
@@ -63,6 +63,8 @@ class HostReconciler(Reconciler, Generic[Look]):
         prepare: runs before the first look; returns what it could not do.
         tell: runs last, with what the last survey gave and with all findings: tells others what they need to
             know, and returns the unit's findings.
+        capture: returns what the charm reads of the host, without what identifies it; see
+            :mod:`hostnic.capture`.
         leave: takes away what the charm installed, after the hand-over and the wake-ups; in the stop hook.
 
     """
@@ -78,6 +80,7 @@ class HostReconciler(Reconciler, Generic[Look]):
         apply: Callable[[Plan[System], System, Announce], Outcome[System]] = execute,
         prepare: Callable[[], Sequence[Finding]] = tuple,
         tell: Callable[[Look, Sequence[Finding]], Sequence[Finding]],
+        capture: Callable[[], str],
         leave: Callable[[], Removed],
     ) -> None:
         super().__init__(
@@ -95,6 +98,8 @@ class HostReconciler(Reconciler, Generic[Look]):
         self._prepare = prepare
         self._tell = tell
         self._leave = leave
+        self._capture = capture
+        self.framework.observe(charm.on["capture"].action, self._on_capture)
 
     def _converge_host(self) -> Sequence[Finding]:
         failures = list[Finding]()
@@ -144,12 +149,15 @@ class HostReconciler(Reconciler, Generic[Look]):
             )
         return removed._replace(problems=(*problems, *removed.problems))
 
+    def _on_capture(self, event: ops.ActionEvent) -> None:
+        answer(event, lambda: {"capture": self._capture()})
+
+
+def _log(step: HostStep) -> None:
+    logger.info("%s: %s", step.what, step.why)
+
 
 def _unreadable(error: OSError) -> Finding:
     """The finding of a host whose basics, such as its PCI bus, cannot be read."""
     remedy = f"{RETRIED}; see the kernel log of this host"
     return Finding(Severity.BLOCKED, "this host", f"cannot be read: {words(error)}", remedy)
-
-
-def _log(step: HostStep) -> None:
-    logger.info("%s: %s", step.what, step.why)

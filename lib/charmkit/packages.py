@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The one module that installs packages. charmhelpers is imported where it is needed: it takes long."""
 
+import importlib.util
 import logging
+import re
 import subprocess
+import sys
 from collections.abc import Mapping
+from types import ModuleType
 
 from hostnic.system import System
 
@@ -24,6 +28,7 @@ def ensure(system: System, needed: Mapping[str, str], *, each_hook: bool) -> Non
     """
     if not _missing(system, needed):
         return
+    _provide_distutils()
     from charmhelpers.fetch import apt_install, apt_update
 
     why = "; tried again at the next hook"
@@ -39,3 +44,19 @@ def ensure(system: System, needed: Mapping[str, str], *, each_hook: bool) -> Non
 
 def _missing(system: System, needed: Mapping[str, str]) -> list[str]:
     return [package for path, package in needed.items() if not system.files.exists(path)]
+
+
+def _provide_distutils() -> None:
+    """Let charmhelpers be imported on Python 3.12, which has no distutils.
+
+    charmhelpers 1.2.1 imports one name of it, LooseVersion in core/hookenv.py, and uses that only to compare
+    versions of Juju.
+    """
+    if importlib.util.find_spec("distutils") is None:
+        module = ModuleType("distutils.version")
+        vars(module)["LooseVersion"] = _numbers
+        sys.modules[module.__name__] = module
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(map(int, re.findall(r"\d+", version)))

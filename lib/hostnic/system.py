@@ -19,6 +19,9 @@ from hostnic import calls
 if TYPE_CHECKING:
     from hostnic.netlink.dcb import App, Dcb
 
+MODE_CHANGE_TIME = 300.0
+"""Seconds that a call about an eswitch waits: one that reads its mode waits for a change that still runs."""
+
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
 
@@ -233,6 +236,10 @@ class Devlink(Protocol):
     @calls.writes("set_inline_mode")
     def set_inline_mode(self, bdf: str, mode: str) -> None:
         """``devlink dev eswitch set pci/BDF inline-mode MODE``."""
+
+    @calls.reads("encap_mode")
+    def encap_mode(self, bdf: str) -> str | None:
+        """``devlink dev eswitch show pci/BDF``: ``none`` or ``basic``; None if the driver does not tell."""
 
     @calls.reads("devlink_param")
     def param(self, bdf: str, name: str) -> str | bool | int | None:

@@ -18,6 +18,7 @@ from check import checker, facts
 from check.options import classes
 from maas import __main__ as maas
 from operate import __main__ as operate
+from replay import __main__ as replay
 from vault import __main__ as vault
 
 ROWS = yaml.safe_load((Path(__file__).parent / "covered.yaml").read_text())
@@ -26,7 +27,13 @@ SIMPLE = [(command, words) for command in COMMANDS for words in command.simple]
 MOST, LOGIN = 30, 3
 """Commands from the cables to the first login, and how many of them step 9 may take, which logs in."""
 PATH = ROOT / "bundles/README.md"
-PARSERS = {"maas": maas.parser, "vault": vault.parser, "juju": operate.parser, "bundle": checker.parser}
+PARSERS = {
+    "maas": maas.parser,
+    "vault": vault.parser,
+    "juju": operate.parser,
+    "replay": replay.parser,
+    "bundle": checker.parser,
+}
 TYPES = {"string": str, "boolean": bool, "integer": int}
 CHARMS = {name: yaml.safe_load((ROOT / f"charms/{name}/charmcraft.yaml").read_text()) for name in facts.own()}
 OTHERS = {charm for charm, _ in facts.upstream()}

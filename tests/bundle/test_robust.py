@@ -65,6 +65,7 @@ def tree(value):
 
 @settings(deadline=None, max_examples=100)
 @given(st.sampled_from(PLACES), JUNK, st.booleans())
+@example(("applications",), {"": False}, False)
 def test_a_bundle_with_anything_anywhere_is_checked(path, junk, as_overlay):
     """Also as an overlay on the good bundle."""
     broken = replaced(GOOD, path, junk)

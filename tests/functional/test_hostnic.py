@@ -35,7 +35,7 @@ def test_a_vf_in_a_network_namespace_is_in_use(machine: Guest) -> None:
     netdev = machine.run("ls /sys/bus/pci/devices/0000:3b:00.0/virtfn0/net").stdout.strip()
     machine.run(f"ip netns add container && ip link set {netdev} netns container")
     host = model()
-    host.write("/sys/bus/pci/devices/0000:3b:00.0/sriov_numvfs", "1")
+    host.files.write("/sys/bus/pci/devices/0000:3b:00.0/sriov_numvfs", "1")
     host.move_to_netns("0000:3b:00.2")
     seen = on_guest(machine, "plain")
     assert any("('network namespace',)" in line for line in seen)
@@ -45,7 +45,7 @@ def test_a_vf_in_a_network_namespace_is_in_use(machine: Guest) -> None:
 def test_the_firmware_is_asked_for_the_next_boot_through_the_real_mstconfig(machine: Guest) -> None:
     ask = (
         f'{PYTHON} -c "from hostnic.machine import Machine; from hostnic.firmware import mstconfig;'
-        "print(mstconfig.vfs_after_next_boot(Machine(), '0000:3b:00.0'))\""
+        "print(mstconfig.offered_vfs(Machine(), '0000:3b:00.0').next_boot)\""
     )
     answers = [machine.run(ask, timeout=300).stdout]
     for setting in ("NUM_OF_VFS=16", "SRIOV_EN=0"):

@@ -10,6 +10,7 @@ import time
 
 import artifact
 import base
+import lock
 import stage
 
 
@@ -29,7 +30,7 @@ def main(names: list[str]) -> int:
             print(f"packing {charm.name} for {platform.name}", flush=True)
             directory = stage.stage(charm, platform)
             packed = base.pack(directory, platform)
-            faults = [*stage.lock_faults(directory), *artifact.faults(packed, platform)]
+            faults = [*lock.faults(directory), *artifact.faults(packed, platform)]
             kept = packed.replace(stage.BUILD / packed.name)
             size = kept.stat().st_size / 1e6
             print(f"  {kept.relative_to(stage.ROOT)}  {size:.1f} MB  {time.monotonic() - began:.0f} s")

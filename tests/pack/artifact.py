@@ -1,33 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Look into a packed charm: is all there that its import graph uses, and does it import on pure Python?"""
+"""Look into a packed charm: it has what its import graph uses and nothing else, and it works on its base."""
 
 import importlib.metadata
-import json
-import subprocess
+import re
 import sys
 import tempfile
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 
-from import_graph import Module, imports, modules, reachable, resolve
+import probe
+from import_graph import Import, Module, imports, modules, reachable, resolve
+from lock import LEFT_OUT
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from stage import COMPILED_ALLOWED, Platform
 
-PROBE = """
-import importlib, importlib.machinery as machinery, json, sys
-sys.path[:0], names, compiled = json.loads(sys.argv[1])
-if not compiled:
-    directories = tuple(sys.path[:3])
-    refuse = machinery.ExtensionFileLoader.create_module
-    def create_module(self, spec):
-        if spec.origin.startswith(directories):
-            raise ImportError(f"{spec.origin} is compiled")
-        return refuse(self, spec)
-    machinery.ExtensionFileLoader.create_module = create_module
-for name in names:
-    importlib.import_module(name)
-"""
+MEGABYTES = {"cumulus-fabric": 10.0, "nic-firmware": 2.5, "roce-qos": 2.0, "sriov-switchdev": 2.5}
+"""The largest size of each charm's artifact, in units of 10^6 bytes."""
+
+FILES = frozenset(
+    {
+        *("LICENSE", "icon.svg", "version", "manifest.yaml", "metadata.yaml", "config.yaml", "actions.yaml"),
+        *("dispatch", "src", "lib", "venv", "venv/bin", "venv/bin/activate", "venv/lib", "venv/pyvenv.cfg"),
+    }
+)
+"""All that an artifact has at its root and in its venv."""
+
+VERSION = re.compile(r"\d+\.\d+\.\d+(\+git\.[0-9a-f]{12}(\.modified)?)?\n")
 
 
 def faults(packed: Path, platform: Platform) -> list[str]:
@@ -44,25 +44,80 @@ def faults(packed: Path, platform: Platform) -> list[str]:
             return [
                 f"its packages are for {', '.join(found)}, and {platform.name} has Python {platform.python}"
             ]
-        lacking = [*_missing_modules(root, site), *_missing_distributions(site, platform)]
-        return lacking or _import_fault(root, site, platform, compiled=name in COMPILED_ALLOWED)
+        graph = Graph(root)
+        wrong = [
+            *_size_faults(packed, name),
+            *_file_faults(root, compiled=name in COMPILED_ALLOWED),
+            *_missing_modules(graph, site),
+            *_distribution_faults(graph, site, platform),
+        ]
+        return wrong or probe.faults(root, platform, graph.job(compiled=name in COMPILED_ALLOWED))
 
 
-def _missing_modules(root: Path, site: Path) -> list[str]:
+class Graph:
+    """The charm's own modules, all that it can come to, and what they import from installed packages."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.own = modules(root / "src") | modules(root / "lib")
+        self.modules = reachable(modules(root / "src"), self.own)
+
+    def imports(self) -> Iterator[tuple[Module, Import]]:
+        """Each import, also inside functions, that the standard library does not answer."""
+        for module in self.modules:
+            for found in imports(module):
+                if found.root not in sys.stdlib_module_names and found.root != "_typeshed":
+                    yield module, found
+
+    def job(self, *, compiled: bool) -> probe.Job:
+        """What the probe imports. packages.py prepares its late import: it is run instead."""
+        roots = {name.partition(".")[0] for name in self.own}
+        late = {
+            found.target
+            for module, found in self.imports()
+            if found.root not in roots and module.name != "charmkit.packages"
+        }
+        names = sorted(module.name for module in self.modules)
+        return probe.Job(names, sorted(late), "charmkit.packages" in names, compiled)
+
+
+def _size_faults(packed: Path, name: str) -> list[str]:
+    size, limit = packed.stat().st_size / 1e6, MEGABYTES.get(name)
+    if limit is None:
+        return [f"tests/pack/artifact.py gives no limit for the size of {name}"]
+    return [f"it has {size:.1f} MB, and may have {limit} MB"] if size > limit else []
+
+
+def _file_faults(root: Path, *, compiled: bool) -> list[str]:
+    """Files that no charm needs, files that are missing, and what tells of the packing machine."""
+    found = {str(path.relative_to(root)) for path in [*root.iterdir(), *(root / "venv").glob("*")]}
+    found |= {str(path.relative_to(root)) for path in (root / "venv/bin").glob("*")}
+    wrong = [f"it has {path}, which no charm needs" for path in sorted(found - FILES)]
+    wrong += [f"it has no {path}" for path in ("LICENSE", "icon.svg", "version") if path not in found]
+    if codes := sum(1 for _ in root.rglob("*.pyc")):
+        wrong.append(f"it has byte code of the packing machine's Python: {codes} files")
+    if not compiled and (objects := sorted(path.name for path in root.rglob("*.so"))):
+        wrong.append(f"it has compiled modules, which a host charm may not need: {', '.join(objects)}")
+    if "version" in found and not VERSION.fullmatch(text := (root / "version").read_text()):
+        wrong.append(f"its file version has {text!r}, and not a version with a git revision")
+    if "home = /usr/bin\n" not in (root / "venv/pyvenv.cfg").read_text():
+        wrong.append("its pyvenv.cfg names another home than /usr/bin, where a base has its Python")
+    return wrong
+
+
+def _missing_modules(graph: Graph, site: Path) -> list[str]:
     """Imports, also those inside functions, that nothing in the artifact or the standard library answers."""
-    own = modules(root / "src") | modules(root / "lib")
     installed = {path.name.partition(".")[0] for path in site.iterdir()}
-    shared = {name.partition(".")[0] for name in modules(root / "lib")}
+    shared = {name.partition(".")[0] for name in modules(graph.root / "lib")}
     lacking: list[str] = []
-    for module in reachable(modules(root / "src"), own):
-        for found in imports(module):
-            if found.root in sys.stdlib_module_names or found.root in installed or found.root == "_typeshed":
-                continue
-            answer = resolve(found.target, own)
-            whole = answer is not None and (found.root not in shared or _names(answer, found.target))
-            if not whole:
-                where = f"{module.path.relative_to(root)}:{found.line}"
-                lacking.append(f"{where} imports {found.target}, which the artifact lacks")
+    for module, found in graph.imports():
+        if found.root in installed:
+            continue
+        answer = resolve(found.target, graph.own)
+        whole = answer is not None and (found.root not in shared or _names(answer, found.target))
+        if not whole:
+            where = f"{module.path.relative_to(graph.root)}:{found.line}"
+            lacking.append(f"{where} imports {found.target}, which the artifact lacks")
     return lacking
 
 
@@ -72,8 +127,8 @@ def _names(module: Module, target: str) -> bool:
     return not rest or ("." not in rest and rest in module.path.read_text())
 
 
-def _missing_distributions(site: Path, platform: Platform) -> list[str]:
-    """Requirements of the installed packages, as the base's Python reads them, that are not installed."""
+def _distribution_faults(graph: Graph, site: Path, platform: Platform) -> list[str]:
+    """Installed packages that nothing uses, and requirements on the base's Python that are not installed."""
     found = {
         canonicalize_name(item.metadata["Name"]): item
         for item in importlib.metadata.distributions(path=[str(site)])
@@ -83,24 +138,30 @@ def _missing_distributions(site: Path, platform: Platform) -> list[str]:
         "python_full_version": f"{platform.python}.0",
         "extra": "",
     }
-    return [
-        f"{name} needs {requirement} on Python {platform.python}, which the artifact lacks"
-        for name, item in found.items()
-        for requirement in map(Requirement, item.requires or ())
-        if (requirement.marker is None or requirement.marker.evaluate(environment))
-        and canonicalize_name(requirement.name) not in found
-    ]
+    roots = {item.root for _, item in graph.imports()}
+    todo = [name for name, item in found.items() if roots & _top_levels(item)]
+    used: set[str] = set()
+    wrong: list[str] = []
+    while todo:
+        name = todo.pop()
+        if name in used:
+            continue
+        used.add(name)
+        for requirement in map(Requirement, found[name].requires or ()):
+            needed = canonicalize_name(requirement.name)
+            applies = requirement.marker is None or requirement.marker.evaluate(environment)
+            if not applies or needed in LEFT_OUT:
+                continue
+            if needed in found:
+                todo.append(needed)
+            else:
+                wrong.append(
+                    f"{name} needs {requirement} on Python {platform.python}, which the artifact lacks"
+                )
+    unused = sorted(found.keys() - used)
+    return wrong + [f"it has the package {name}, which nothing in it uses" for name in unused]
 
 
-def _import_fault(root: Path, site: Path, platform: Platform, *, compiled: bool) -> list[str]:
-    """Import every module of the charm's src/ as dispatch would, in a Python that sees nothing else."""
-    theirs = Path(f"/usr/bin/python{platform.python}")
-    python = str(theirs) if theirs.exists() else sys.executable
-    path = [str(root / "lib"), str(root / "src"), str(site)]
-    arguments = json.dumps([path, sorted(modules(root / "src")), compiled])
-    done = subprocess.run(
-        [python, "-I", "-S", "-B", "-c", PROBE, arguments], capture_output=True, text=True, check=False
-    )
-    if done.returncode == 0:
-        return []
-    return [f"it does not import: {done.stderr.strip().splitlines()[-1]}"]
+def _top_levels(item: importlib.metadata.Distribution) -> set[str]:
+    """The names by which its modules are imported."""
+    return {path.parts[0].partition(".")[0] for path in item.files or ()}

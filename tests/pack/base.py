@@ -10,6 +10,7 @@ import platform as host
 import subprocess
 import sys
 import sysconfig
+from collections.abc import Mapping
 from pathlib import Path
 
 from lab.host import install_command
@@ -46,16 +47,6 @@ def pack(directory: Path, platform: Platform) -> Path:
         PackError: charmcraft failed, with the end of its output.
 
     """
-    release = BUILD / platform.version / "os-release"
-    release.write_text(_os_release(platform.version))
-    command = [
-        *_namespace(),
-        "sh",
-        "-c",
-        'mount --bind "$1" /etc/os-release && shift && exec "$@"',
-        "sh",
-        str(release),
-    ]
     charmcraft = [
         str(Path(sys.executable).with_name("charmcraft")),
         "pack",
@@ -64,7 +55,7 @@ def pack(directory: Path, platform: Platform) -> Path:
     ]
     environment = {**os.environ, "PYTHONPATH": str(_apt_modules())}
     done = subprocess.run(
-        [*command, *charmcraft, f"--platform={platform.name}"],
+        [*command(platform.version, {}), *charmcraft, f"--platform={platform.name}"],
         cwd=directory,
         env=environment,
         text=True,
@@ -78,6 +69,24 @@ def pack(directory: Path, platform: Platform) -> Path:
             f"{done.stdout[-4000:]}\ncharmcraft could not pack {directory.name} for {platform.name}."
         )
     return artifacts[0]
+
+
+def command(version: str, files: Mapping[Path, str]) -> list[str]:
+    """The beginning of a command: the rest sees a base's os-release, and files in the place of others."""
+    release = BUILD / version / "os-release"
+    release.parent.mkdir(parents=True, exist_ok=True)
+    release.write_text(_os_release(version))
+    binds = {release: "/etc/os-release", **files}
+    mount = 'set -e; while [ "$1" != -- ]; do mount --bind "$1" "$2"; shift 2; done; shift; exec "$@"'
+    return [
+        *_namespace(),
+        "sh",
+        "-c",
+        mount,
+        "sh",
+        *(str(end) for bind in binds.items() for end in bind),
+        "--",
+    ]
 
 
 def _namespace() -> list[str]:

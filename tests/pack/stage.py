@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The directory that charmcraft packs: the charm, the shared packages, and a lock of the pinned versions.
 
-charmcraft sees only the charm's own directory, so that lib/ is copied in. Its uv plugin wants a uv.lock,
-which records the address of a package index and is therefore never committed: it is made here, and may hold
-no version and no file that ``tests/requirements/guest.txt`` does not pin.
+charmcraft sees only the charm's own directory, so that lib/ and the licence are copied in.
 """
 
 import os
@@ -11,16 +9,15 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import lock
 import yaml
 
 ROOT = Path(__file__).parents[2]
 BUILD = ROOT / "build"
-PINS = [ROOT / "tests/requirements" / name for name in ("guest.txt", "fabric.txt")]
-"""What tests run with: the charms of hosts in the guest, cumulus-fabric's switches by SSH."""
-
 COMPILED_ALLOWED = frozenset({"cumulus-fabric"})
 """Charms that do not run on hosts, and may need compiled modules."""
 
@@ -61,92 +58,92 @@ def stage(charm: Path, platform: Platform) -> Path:
     for package in sorted(path for path in (ROOT / "lib").iterdir() if path.is_dir()):
         tests_only = shutil.ignore_patterns("__pycache__", "*.pyc", "testing")
         shutil.copytree(package, target / "lib" / package.name, ignore=tests_only)
+    shutil.copy(ROOT / "LICENSE", target)
+    (target / "version").write_text(version(charm) + "\n")
     _adapt(target / "charmcraft.yaml", platform, compiled=charm.name in COMPILED_ALLOWED)
-    _lock(target)
+    lock.lock(target)
     return target
+
+
+def version(charm: Path) -> str:
+    """The charm's version and the git revision, which Juju shows as charm-version: 1.0.1+git.0123456789ab.
+
+    A work tree that differs from its revision adds ".modified". Outside a git repository, the version alone.
+    """
+    text = (charm / "pyproject.toml").read_text()
+    (number,) = re.findall(r'^version = "(.+)"$', text, flags=re.MULTILINE)
+    revision, changes = (
+        subprocess.run(["git", *command.split()], cwd=charm, capture_output=True, text=True, check=False)
+        for command in ("rev-parse --short=12 HEAD", "status --porcelain")
+    )
+    if revision.returncode != 0:
+        return number
+    return f"{number}+git.{revision.stdout.strip()}{'.modified' if changes.stdout else ''}"
+
+
+def links(name: str, environment: Mapping[str, str]) -> dict[str, str]:
+    """Where a charm has its source, documentation and issues: in the repository that GitHub packs."""
+    if not (repository := environment.get("GITHUB_REPOSITORY")):
+        return {}
+    source = f"{environment['GITHUB_SERVER_URL']}/{repository}"
+    return {
+        "source": source,
+        "documentation": f"{source}/blob/HEAD/charms/{name}/README.md",
+        "issues": f"{source}/issues",
+    }
 
 
 def _adapt(charmcraft: Path, platform: Platform, *, compiled: bool) -> None:
     """Take uv from the test environment, not from a snap, and put packages where the base's Python looks.
 
     Without the base's own Python at hand, the uv plugin installs for the Python that runs here. Pure Python
-    packages work on the other one too, once they are in its directory; compiled modules are left out, or, for
-    a charm that needs them, the packages are installed once more from the files for the base's Python.
+    packages work on the other one too, once they are in its directory. For a charm that needs compiled
+    modules, the packages are installed once more from the files for the base's Python.
     """
     content = yaml.safe_load(charmcraft.read_text())
     here = f"{sys.version_info.major}.{sys.version_info.minor}"
+    script = [DEFAULT, CLEAN]
+    if not compiled:
+        script.append(WITHOUT_COMPILED)
+    if here != platform.python:
+        script.insert(1, FOR_BASE if compiled else RENAMED)
     for part in content["parts"].values():
         if part.get("plugin") != "uv":
             continue
         part["build-snaps"] = [snap for snap in part.get("build-snaps", []) if snap != "astral-uv"]
-        if here != platform.python:
-            script = FOR_BASE if compiled else WITHOUT_COMPILED
-            part["override-build"] = script.format(here=here, base=platform.python)
+        part["override-build"] = "".join(script).format(here=here, base=platform.python)
+    content["links"] = links(content["name"], os.environ)
+    content["parts"]["files"] = {"plugin": "dump", "source": ".", "stage": ["LICENSE", "icon.svg", "version"]}
     charmcraft.write_text(yaml.safe_dump(content, sort_keys=False))
 
 
-WITHOUT_COMPILED = """\
+DEFAULT = """\
 craftctl default
-cd "$CRAFT_PART_INSTALL/venv/lib"
-find . -name '*.so' -delete
-find . -name '*.pyc' -delete
-mv python{here} python{base}
+cd "$CRAFT_PART_INSTALL/venv"
+"""
+
+RENAMED = """\
+mv lib/python{here} lib/python{base}
 """
 
 FOR_BASE = """\
-craftctl default
 wanted="$CRAFT_PART_BUILD/requirements.txt"
-libraries="$CRAFT_PART_INSTALL/venv/lib"
-uv export --quiet --frozen --no-emit-project --output-file="$wanted"
-rm -r "$libraries/python{here}"
+(cd "$CRAFT_PART_BUILD" && uv export --quiet --frozen --no-emit-project --output-file="$wanted")
+rm -r lib/python{here}
 unset VIRTUAL_ENV
 uv pip install --quiet --no-deps --no-build --require-hashes --requirement="$wanted" --python=python{here} \\
     --python-version={base} --python-platform=x86_64-manylinux_2_28 \\
-    --target="$libraries/python{base}/site-packages"
+    --target=lib/python{base}/site-packages
+rm -rf lib/python{base}/site-packages/bin lib/python{base}/site-packages/.lock
 """
 
+# Byte code of another Python is of no use, and pyvenv.cfg names the one that runs here.
+CLEAN = """\
+find lib -name __pycache__ -prune -exec rm -r {{}} +
+rm -f .lock .gitignore CACHEDIR.TAG
+printf 'home = /usr/bin\\ninclude-system-site-packages = false\\n' > pyvenv.cfg
+"""
 
-def _lock(directory: Path) -> None:
-    lines = [line for path in PINS for line in path.read_text().splitlines()]
-    pins = sorted({line.rstrip(" \\") for line in lines if re.match(r"[A-Za-z0-9]", line)})
-    with (directory / "pyproject.toml").open("a") as project:
-        linux = ["sys_platform == 'linux'"]
-        project.write(f"\n[tool.uv]\nconstraint-dependencies = {pins!r}\nenvironments = {linux!r}\n")
-    _uv("lock", "--quiet", cwd=directory)
-
-
-def lock_faults(directory: Path) -> list[str]:
-    """Packages of the lock that are pinned nowhere, or to other files."""
-    exported = _uv("export", "--frozen", "--no-emit-project", "--no-header", "--no-annotate", cwd=directory)
-    known = _pinned()
-    faults: list[str] = []
-    for pin, hashes in _pins(exported).items():
-        if pin not in known:
-            faults.append(f"{pin} is pinned nowhere in tests/requirements: run tox -e pins")
-        elif not hashes <= known[pin]:
-            faults.append(f"{pin}: the index offers other files than those pinned in tests/requirements")
-    return faults
-
-
-def _pinned() -> dict[str, frozenset[str]]:
-    return {pin: hashes for path in PINS for pin, hashes in _pins(path.read_text()).items()}
-
-
-def _pins(requirements: str) -> dict[str, frozenset[str]]:
-    """``name==version`` and the hashes of its files."""
-    entries = re.split(r"^(?=[A-Za-z0-9])", requirements, flags=re.MULTILINE)
-    return {
-        found[0]: frozenset(re.findall(r"sha256:[0-9a-f]{64}", entry))
-        for entry in entries
-        if (found := re.match(r"[A-Za-z0-9._-]+==[^\s;\\]+", entry))
-    }
-
-
-def _uv(*arguments: str, cwd: Path) -> str:
-    # Where the machine names its index to pip alone, uv is told the same one.
-    environment = dict(os.environ)
-    if index := environment.get("PIP_INDEX_URL"):
-        environment.setdefault("UV_DEFAULT_INDEX", index)
-    command = [sys.executable, "-m", "uv", *arguments, f"--python={sys.executable}"]
-    done = subprocess.run(command, cwd=cwd, env=environment, text=True, check=True, stdout=subprocess.PIPE)
-    return done.stdout
+WITHOUT_COMPILED = """\
+find lib -name '*.so' -delete
+"""

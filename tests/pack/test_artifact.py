@@ -1,30 +1,38 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The look into an artifact finds what would break a charm on its machine."""
+"""The look into an artifact finds what would break a charm on its machine, and what it need not have."""
 
+import random
 import zipfile
 
 import artifact
 import pytest
-from stage import Platform
+from charmcraft.dispatch import DISPATCH_SCRIPT_TEMPLATE
+from stage import ROOT, Platform
 
 JAMMY = Platform("ubuntu@22.04:amd64")
+NOBLE = Platform("ubuntu@24.04:amd64")
 SITE = "venv/lib/python3.10/site-packages"
 
 GOOD = {
-    "dispatch": "#!/bin/sh\n",
+    "dispatch": DISPATCH_SCRIPT_TEMPLATE.format(entrypoint="src/charm.py"),
+    "LICENSE": "the licence\n",
+    "icon.svg": "<svg/>\n",
+    "version": "1.2.3+git.0123456789ab\n",
     "src/charm.py": "import json\nimport plan\n\n\ndef later():\n    from hostnic.devices import pci\n",
     "src/plan.py": "from converge import Plan\nfrom outside import thing\n",
     "lib/converge/__init__.py": "class Plan:\n    pass\n",
     "lib/hostnic/__init__.py": "",
     "lib/hostnic/devices/__init__.py": "",
     "lib/hostnic/devices/pci.py": "",
+    "venv/pyvenv.cfg": "home = /usr/bin\ninclude-system-site-packages = false\n",
     f"{SITE}/outside/__init__.py": "thing = 1\n",
     f"{SITE}/outside-1.dist-info/METADATA": "Name: outside\nVersion: 1\n",
+    f"{SITE}/outside-1.dist-info/RECORD": "outside/__init__.py,,\n",
 }
 
 
 def packed(tmp_path, files):
-    path = tmp_path / "demo_ubuntu@22.04-amd64.charm"
+    path = tmp_path / "roce-qos_demo.charm"
     with zipfile.ZipFile(path, "w") as archive:
         for name, text in files.items():
             archive.writestr(name, text)
@@ -53,7 +61,14 @@ def test_a_complete_artifact_is_good(tmp_path):
             {name.replace("3.10", "3.11"): text for name, text in GOOD.items()},
             "its packages are for python3.11, and ubuntu@22.04:amd64 has Python 3.10",
         ),
-        ({**GOOD, "src/plan.py": "raise OSError('at import')\n"}, "it does not import: OSError: at import"),
+        (
+            {**GOOD, "src/plan.py": "import outside\n\nraise OSError('at import')\n"},
+            "it does not import: OSError: at import",
+        ),
+        (
+            {**GOOD, f"{SITE}/outside/__init__.py": "thing = 1\nimport tomllib\n"},
+            "it does not import: ModuleNotFoundError: No module named 'tomllib'",
+        ),
         (
             {
                 **GOOD,
@@ -68,13 +83,111 @@ def test_what_is_missing_is_named(files, fault, tmp_path):
     assert artifact.faults(packed(tmp_path, files), JAMMY) == [fault]
 
 
-def test_a_host_charm_may_not_need_a_compiled_module(tmp_path):
-    import _cffi_backend
+@pytest.mark.parametrize(
+    ("files", "fault"),
+    [
+        ({**GOOD, "venv/.lock": ""}, "it has venv/.lock, which no charm needs"),
+        ({**GOOD, "notes.txt": ""}, "it has notes.txt, which no charm needs"),
+        (without("LICENSE"), "it has no LICENSE"),
+        (without("icon.svg"), "it has no icon.svg"),
+        (without("version"), "it has no version"),
+        (
+            {**GOOD, "version": "newest\n"},
+            "its file version has 'newest\\n', and not a version with a git revision",
+        ),
+        (
+            {**GOOD, "venv/pyvenv.cfg": "home = /opt/python/bin\n"},
+            "its pyvenv.cfg names another home than /usr/bin, where a base has its Python",
+        ),
+        (
+            {**GOOD, f"{SITE}/outside/__pycache__/__init__.cpython-311.pyc": ""},
+            "it has byte code of the packing machine's Python: 1 files",
+        ),
+        (
+            {
+                **GOOD,
+                f"{SITE}/setuptools/__init__.py": "",
+                f"{SITE}/setuptools-1.dist-info/METADATA": "Name: setuptools\nVersion: 1\n",
+                f"{SITE}/setuptools-1.dist-info/RECORD": "setuptools/__init__.py,,\n",
+            },
+            "it has the package setuptools, which nothing in it uses",
+        ),
+        (
+            {**GOOD, f"{SITE}/outside/fast.cpython-310-x86_64-linux-gnu.so": ""},
+            "it has compiled modules, which a host charm may not need: fast.cpython-310-x86_64-linux-gnu.so",
+        ),
+        (
+            {**GOOD, f"{SITE}/outside/data": random.Random(1).randbytes(2_100_000)},
+            "it has 2.1 MB, and may have 2.0 MB",
+        ),
+    ],
+)
+def test_what_is_too_much_is_named(files, fault, tmp_path):
+    assert artifact.faults(packed(tmp_path, files), JAMMY) == [fault]
 
-    compiled = {**GOOD, "src/plan.py": "import _cffi_backend\n"}
-    path = packed(tmp_path, compiled)
-    with zipfile.ZipFile(path, "a") as archive:
-        archive.write(_cffi_backend.__file__, f"{SITE}/{_cffi_backend.__file__.rpartition('/')[2]}")
-    (fault,) = artifact.faults(path, JAMMY)
-    assert fault.startswith("it does not import: ImportError:")
-    assert fault.endswith("is compiled")
+
+def test_a_requirement_that_is_left_out_counts_as_unused_when_it_is_there(tmp_path):
+    needs = {
+        f"{SITE}/outside-1.dist-info/METADATA": "Name: outside\nVersion: 1\nRequires-Dist: netaddr\n",
+    }
+    assert artifact.faults(packed(tmp_path, {**GOOD, **needs}), JAMMY) == []
+    netaddr = {f"{SITE}/netaddr-1.dist-info/METADATA": "Name: netaddr\nVersion: 1\n"}
+    found = artifact.faults(packed(tmp_path, {**GOOD, **needs, **netaddr}), JAMMY)
+    assert found == ["it has the package netaddr, which nothing in it uses"]
+
+
+PACKAGES = (ROOT / "lib/charmkit/packages.py").read_text()
+
+FETCH = """\
+import subprocess
+from distutils.version import LooseVersion
+
+assert LooseVersion("3.6.10") >= LooseVersion("3.6.9")
+
+
+def apt_update(fatal):
+    subprocess.call(["apt-get", "update"])
+
+
+def apt_install(packages, fatal):
+    subprocess.call(["apt-get", "install", *packages])
+"""
+"""What charmhelpers.fetch imports and calls, in small."""
+
+
+def installing(platform, packages=PACKAGES, fetch=FETCH):
+    """A charm that installs packages, for this platform."""
+    files = {
+        **GOOD,
+        "src/plan.py": "from charmkit import packages\nfrom outside import thing\n",
+        "lib/charmkit/__init__.py": "",
+        "lib/charmkit/packages.py": packages,
+        "lib/hostnic/system.py": "class System:\n    pass\n",
+        "lib/hostnic/machine.py": "import os.path as files\n\n\ndef Machine():\n"
+        "    return __import__('types').SimpleNamespace(files=files)\n",
+        f"{SITE}/charmhelpers/__init__.py": "",
+        f"{SITE}/charmhelpers/fetch/__init__.py": fetch,
+        f"{SITE}/charmhelpers-1.dist-info/METADATA": "Name: charmhelpers\nVersion: 1\n",
+        f"{SITE}/charmhelpers-1.dist-info/RECORD": "charmhelpers/__init__.py,,\n",
+    }
+    return {name.replace("3.10", platform.python): text for name, text in files.items()}
+
+
+@pytest.mark.parametrize("platform", [JAMMY, NOBLE], ids=lambda platform: platform.version)
+def test_a_charm_installs_packages_on_each_base(platform, tmp_path):
+    assert artifact.faults(packed(tmp_path, installing(platform)), platform) == []
+
+
+def test_charmhelpers_without_distutils_is_found(tmp_path):
+    assert (alone := PACKAGES.replace("    _provide_distutils()\n", "")) != PACKAGES
+    assert artifact.faults(packed(tmp_path, installing(JAMMY, alone)), JAMMY) == []
+    assert artifact.faults(packed(tmp_path, installing(NOBLE, alone)), NOBLE) == [
+        "it does not import: ModuleNotFoundError: No module named 'distutils'"
+    ]
+
+
+def test_a_package_that_apt_is_not_asked_for_is_found(tmp_path):
+    fetch = FETCH.replace('"install", *packages', '"check"')
+    assert artifact.faults(packed(tmp_path, installing(NOBLE, fetch=fetch)), NOBLE) == [
+        "it does not install packages: apt-get was asked for [['update'], ['check']]"
+    ]

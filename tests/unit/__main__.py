@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run the tests of lib/ once, then those of each charm in a process of its own.
+"""Run the tests of lib/ once, then those of each charm in a process of its own, then the acceptance tool's.
 
 The charms' modules are flat and share their names (`charm`, `plan`, …), so that two charms cannot be
 imported into one process. Arguments go to every pytest run.
@@ -44,6 +44,7 @@ def main(options: list[str]) -> int:
         name = charm.parent.name
         tests = ROOT / "tests/unit" / name.replace("-", "_")
         statuses.append(run(name, tests, ["lib", "tests", f"charms/{name}/src"], options))
+    statuses.append(run("acceptance", ROOT / "tests/unit/acceptance", ["lib", "tests"], options))
     return verdict(statuses, options)
 
 

@@ -15,13 +15,14 @@ from converge import Finding, Plan, Severity, StepError
 from converge.execute import execute
 from desired import Desired, Setting, State, states
 from hostnic import handover
+from hostnic.devices.inventory import BLUEFIELD
 from hostnic.devices.port import Nic
 from hostnic.devices.selector import Entry, parse
 from hostnic.firmware import mstconfig
 from hostnic.firmware.mstdatabase import Database
 from hostnic.firmware.msterrors import MstError
 from hostnic.system import System
-from observe import BLUEFIELD, NAME, ask, ask_ports, observe, read_flashes
+from observe import NAME, ask, ask_ports, observe, read_flashes
 from observed import Answer, Observed
 from plan import Policy, plan
 from preflight import losses

@@ -3,6 +3,7 @@
 """Maps Juju's events, actions and status to the four steps; nothing else."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, cast
 
 import gpu
@@ -66,6 +67,7 @@ class NicFirmwareCharm(ops.CharmBase):
             survey=self._survey,
             prepare=self._prepare,
             tell=self._tell,
+            capture=self._capture,
             leave=self._remove,
         )
         self.reboot = RollingReboot(self, self.system, self.host.dispatcher)
@@ -85,9 +87,23 @@ class NicFirmwareCharm(ops.CharmBase):
         return path if self.system.files.exists(path) else None
 
     def _survey(self) -> Survey:
-        options = self._options()
-        attached = self._resource() if options.firmware_policy == "auto" else None
-        return survey(self.system, options, self.database(), attached, self.app.name)
+        return survey(self.system, self._options(), self.database(), self._attached(), self.app.name)
+
+    def _attached(self) -> str | None:
+        """The resource, where the operator lets hooks burn it."""
+        return self._resource() if self._options().firmware_policy == "auto" else None
+
+    def _capture(self) -> str:
+        import capture  # only this action needs it: hooks stay fast
+        from hostnic.capture.file import take
+
+        inputs = {
+            "options": asdict(self._options()),
+            "database": capture.known(self.system, self._options(), self.database()),
+            "resource": self._attached(),
+            "application": self.app.name,
+        }
+        return take(self.system, NAME, inputs, capture.show)
 
     def _prepare(self) -> Sequence[Finding]:
         """Install the tools, and fetch firmware where the operator lets the charm burn it."""

@@ -14,6 +14,7 @@ from hostnic.devices.pci import MAX_VFS
 PROFILES = {
     "ovn-offload": {
         "NUM_VF_MSIX": "63",  # RDG: a queue pair for each of an instance's cores
+        "LAG_RESOURCE_ALLOCATION": "1",  # PRE_ALLOCATION: VF-LAG forms again while VFs are in use
         "LINK_TYPE_Pn": "ETH",
         # and SRIOV_EN and NUM_OF_VFS, whose number comes from num-vfs and from sriov-switchdev
     },
@@ -26,6 +27,9 @@ PROFILES = {
     },
 }
 """What each profile sets, with the source of each value. ``_Pn`` stands for each port of the NIC."""
+
+OPTIONAL = ("LAG_RESOURCE_ALLOCATION",)
+"""Those of the profiles that older NICs lack, which are right without it."""
 
 _SETTING = re.compile(r"(?P<name>[A-Z][A-Z0-9_]*)=(?P<value>[A-Za-z0-9_.+-]{1,64})")
 _SHA256 = re.compile(r"[0-9a-f]{64}")

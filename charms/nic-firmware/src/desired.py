@@ -30,6 +30,7 @@ class Setting(NamedTuple):
         at_least: a larger number is also right.
         gate: the parameter that must be 1 at the next boot before the firmware takes this one.
         required: the operator named it; a NIC without it is an error.
+        optional: a NIC whose firmware lacks it is right without it.
 
     """
 
@@ -39,6 +40,7 @@ class Setting(NamedTuple):
     at_least: bool = False
     gate: str = ""
     required: bool = False
+    optional: bool = False
 
     def matches(self, shown: str | None) -> bool:
         """Whether a value as mstconfig shows it, ``True(1)``, is the wanted one."""

@@ -9,7 +9,7 @@ import ethernet
 import record
 from desired import Desired
 from hostnic.devices import users
-from hostnic.devices.inventory import find_nics
+from hostnic.devices.inventory import BLUEFIELD, find_nics
 from hostnic.devices.port import Nic
 from hostnic.firmware import mstconfig, msterrors, mstflint
 from hostnic.firmware.msterrors import MstError
@@ -19,8 +19,6 @@ from observed import ENGINE, Answer, Observed
 from record import FIRMWARE
 
 NAME = "nic-firmware"
-BLUEFIELD = ("15b3:a2d2", "15b3:a2d6", "15b3:a2dc", "15b3:a2df")
-"""BlueField 1 to 4 as the host sees them."""
 
 T = TypeVar("T")
 

@@ -89,7 +89,7 @@ def _port(port: Port, wanted: Desired, observed: Observed) -> Iterator[Finding]:
 
 def _absent(bdf: str, found: dict[Setting, State]) -> Iterator[Finding]:
     for setting, state in found.items():
-        if state is not State.ABSENT or ethernet.needless(setting):
+        if state is not State.ABSENT or setting.optional or ethernet.needless(setting):
             continue
         severity = Severity.BLOCKED if setting.required else Severity.WARNING
         what = f"the firmware does not offer {setting.name} ({setting.source})"

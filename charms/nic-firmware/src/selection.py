@@ -3,19 +3,19 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from config import PROFILES, Options
+from config import OPTIONAL, PROFILES, Options
 from converge import Finding, Severity
 from desired import Desired, Setting
 from hostnic.devices import selector
 from hostnic.devices.pci import MAX_VFS_WITH_LAG
 from hostnic.devices.port import Nic, Port
 from hostnic.devices.selector import Auto, Entry
+from hostnic.firmware.mstconfig import NUM_OF_VFS, PER_PF, PF_NUM_OF_VF
 from hostnic.firmware.mstdatabase import ADVANCED, Database, ValueRefused, plain
 from hostnic.handover import Handover
 
 OPTION = "option parameters"
-VFS = "NUM_OF_VFS"
-GATED = {"MAX_ACC_OUT_READ": ADVANCED}
+GATED = {"MAX_ACC_OUT_READ": ADVANCED, PF_NUM_OF_VF: PER_PF}
 """Known gates, for use without a database."""
 
 
@@ -93,6 +93,11 @@ def _nic(
         if setting:
             findings += _too_few(nic, setting, ports)
             _place(nic, setting, database, ports)
+    vfs = ports[nic.ports[0].bdf].get(NUM_OF_VFS)
+    if vfs and PER_PF not in ports[nic.ports[0].bdf]:
+        _place(
+            nic, Setting(PER_PF, 0, vfs.source, optional=True), database, ports
+        )  # else the number has no effect
     findings += _rules(nic, ports)
     return ((port, ports[port.bdf]) for port in nic.ports)
 
@@ -109,7 +114,7 @@ def _of_profiles(
             for each in _per_port(name, len(nic.ports)):
                 setting = _setting(each, text, f"profile {profile}", database, findings)
                 if setting:
-                    yield setting._replace(required=False)
+                    yield setting._replace(optional=name in OPTIONAL)
     yield from _vfs(nic, options, others)
 
 
@@ -122,7 +127,7 @@ def _vfs(nic: Nic, options: Options, others: tuple[Handover, ...]) -> Iterator[S
                 count, source = other.vfs[port.bdf], other.charm
     if count:
         yield Setting("SRIOV_EN", 1, source)
-        yield Setting(VFS, count, source, at_least=True)
+        yield Setting(NUM_OF_VFS, count, source, at_least=True)
 
 
 def _of_others(
@@ -174,7 +179,9 @@ def _setting(
 def _place(nic: Nic, setting: Setting, database: Database, ports: Mapping[str, dict[str, Setting]]) -> None:
     """Add a setting to the first port if the NIC's ports share it, else to each port."""
     entry = database.get(setting.name)
-    shared = entry.per_nic if entry else setting.name == VFS
+    shared = entry.per_nic if entry else setting.name in (NUM_OF_VFS, PER_PF)
+    if setting.name == PER_PF and setting.value:
+        shared = False  # it makes the firmware offer PF_NUM_OF_VF, which each port has for itself
     for port in nic.ports[: 1 if shared else None]:
         ports[port.bdf][setting.name] = setting
 
@@ -199,8 +206,8 @@ def _unknown(given: Mapping[str, str], database: Database, source: str = OPTION)
 
 def _too_few(nic: Nic, setting: Setting, ports: Mapping[str, Mapping[str, Setting]]) -> Iterator[Finding]:
     """The option parameters may lower NUM_OF_VFS, but not below what another charm needs."""
-    need = ports[nic.ports[0].bdf].get(VFS)
-    if setting.name != VFS or need is None or need.source.startswith("option"):
+    need = ports[nic.ports[0].bdf].get(NUM_OF_VFS)
+    if setting.name != NUM_OF_VFS or need is None or need.source.startswith("option"):
         return
     if _count(setting) < _count(need):
         what = f"{setting} is fewer than the {need.value} VFs that {need.source} needs on {nic.short}"
@@ -215,10 +222,15 @@ def _rules(nic: Nic, ports: Mapping[str, Mapping[str, Setting]]) -> Iterator[Fin
         if gate is not None and gate.value == 0:
             what = f"{setting} needs {setting.gate}=1, but {gate.source} sets 0"
             yield Finding(Severity.BLOCKED, setting.source, what, f"remove one of the two on {nic.short}")
-    vfs, enabled = wanted.get(VFS), wanted.get("SRIOV_EN")
+    vfs, enabled = wanted.get(NUM_OF_VFS), wanted.get("SRIOV_EN")
     if vfs and enabled and enabled.value == 0 and vfs.value:
         what = f"{vfs} ({vfs.source}) and SRIOV_EN=0 ({enabled.source}) contradict each other"
         yield Finding(Severity.BLOCKED, nic.slot, what, "remove one of the two")
+    per_pf, own = wanted.get(PER_PF), wanted.get(PF_NUM_OF_VF)
+    if vfs and per_pf and per_pf.value and (own is None or _count(own) < _count(vfs)):
+        what = f"{vfs} ({vfs.source}) has no effect with {per_pf} ({per_pf.source})"
+        remedy = f"remove {PER_PF}, or also set {PF_NUM_OF_VF} to {vfs.value} or more"
+        yield Finding(Severity.BLOCKED, nic.slot, what, remedy)
     if vfs and _count(vfs) > MAX_VFS_WITH_LAG and all(port.bond for port in nic.ports):
         what = f"{vfs}: some firmware refuses VF-LAG above {MAX_VFS_WITH_LAG} VFs, and the ports are bonded"
         yield Finding(Severity.WARNING, nic.slot, what, f"ask for {MAX_VFS_WITH_LAG} or fewer")

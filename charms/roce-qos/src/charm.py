@@ -3,6 +3,7 @@
 """Juju's events, options and actions, mapped to the four steps."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
 
 import files
 import firmware_requests
@@ -49,13 +50,24 @@ class RoceQosCharm(ops.CharmBase):
             listens_to=["sriov-switchdev", "nic-firmware"],
             survey=self._survey,
             tell=self._tell,
+            capture=self._capture,
             leave=self._remove,
         )
 
     def _survey(self) -> Survey:
+        return survey(self.system, load_config(self, Options), self._policy())
+
+    def _policy(self) -> str | None:
+        """The text of the fabric's databag; empty while it has none, None without a relation."""
         relation = self._fabric()
-        told = relation.data[relation.app].get(POLICY, "") if relation else None
-        return survey(self.system, load_config(self, Options), told)
+        return relation.data[relation.app].get(POLICY, "") if relation else None
+
+    def _capture(self) -> str:
+        import capture  # only this action needs it: hooks stay fast
+        from hostnic.capture.file import take
+
+        inputs = {"options": asdict(load_config(self, Options)), "policy": self._policy()}
+        return take(self.system, NAME, inputs, capture.show)
 
     def _fabric(self) -> ops.Relation | None:
         relation = self.model.get_relation(RELATION)

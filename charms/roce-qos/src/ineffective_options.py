@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Options that are allowed but will not have the intended effect on this host. Pure."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
+import firmware_requests
 from config import Options
 from converge import Finding, Severity
 from desired import Desired
@@ -63,31 +64,81 @@ def ineffective_options(
 def _congestion_control(
     options: Options, ports: Sequence[QosPort], *, nic_firmware_present: bool
 ) -> Iterator[Finding]:
-    """Congestion control that has no effect on any NIC, at run time or through the firmware."""
-    there = {path for port in ports for path in port.cc_params}
-    connectx = any(port.driver.name == CONNECTX for port in ports)
+    """Congestion control that does not reach a port, at run time or through the firmware.
+
+    A parameter in debugfs belongs to an RDMA device, and while a NIC bonds its ports, as under VF-LAG with
+    shared FDB, only the first of them has one (drivers/infiniband/hw/mlx5: ib_rep.c, cong.c).
+    """
+    connectx = [port for port in ports if port.driver.name == CONNECTX]
     hidden = "see whether kernel lockdown hides debugfs" if connectx else "only ConnectX has it"
-
-    def reached(name: str) -> bool:
-        return any(cc_param_path(port.bdf, name) in there for port in ports)
-
-    unknown = " ".join(name for name, _ in options.cc_params if not reached(name))
-    if unknown and any(reached(name) for name, _ in cc_params(options)):
-        remedy = "correct the name; cc_params in mlx5's debugfs has all of them"
-        yield Finding(Severity.WARNING, "dcqcn", f"{unknown} is not a parameter of any NIC", remedy)
-    elif unknown:
-        yield Finding(Severity.WARNING, "dcqcn", f"{unknown} reaches no NIC", hidden)
-    if nic_firmware_present and connectx:
+    through_firmware = nic_firmware_present and bool(connectx)
+    deploy = "" if through_firmware or not connectx else "deploy nic-firmware to this machine"
+    remedy = f"{deploy}, or {hidden}" if deploy else hidden
+    # What other NICs lack says nothing about those that have it.
+    ports = connectx or ports
+    yield from _dcqcn(options, ports, through_firmware, remedy)
+    if through_firmware:
         return
     factory = Options()
-    remedy = f"deploy nic-firmware to this machine, or {hidden}" if connectx else hidden
-    for option, value, default, name in (
-        ("cnp-dscp", options.cnp_dscp, factory.cnp_dscp, "np_cnp_dscp"),
-        ("cnp-priority", options.cnp_priority, factory.cnp_priority, "np_cnp_prio"),
+
+    def switches(port: QosPort) -> Sequence[str]:
+        return ecn_attributes(port.netdev, options.roce_priority)
+
+    mark, on = "their firmware keeps its own mark for CNPs", "their firmware keeps it on"
+    dscp, priority = options.cnp_dscp, options.cnp_priority
+    for option, value, changed, otherwise, paths in (
+        ("cnp-dscp", dscp, dscp != factory.cnp_dscp, mark, _parameter("np_cnp_dscp")),
+        ("cnp-priority", priority, priority != factory.cnp_priority, mark, _parameter("np_cnp_prio")),
+        ("ecn", "off", options.ecn == "off", on, switches),
     ):
-        if value != default and not reached(name):
-            what = f"{value} reaches no NIC: their firmware keeps its own mark for CNPs"
-            yield Finding(Severity.WARNING, option, what, remedy)
-    switches = {path for port in ports for path in ecn_attributes(port.netdev, options.roce_priority)}
-    if options.ecn == "off" and not switches & there:
-        yield Finding(Severity.WARNING, "ecn", "off reaches no NIC: their firmware keeps it on", remedy)
+        missed = [port for port in ports if changed and not _reached(port, paths)]
+        if len(missed) == len(ports):
+            yield Finding(Severity.WARNING, option, f"{value} reaches no NIC: {otherwise}", remedy)
+            continue
+        for port in missed:
+            yield Finding(Severity.WARNING, option, f"{value} {_not_reached(port)}", deploy or hidden)
+
+
+def _dcqcn(
+    options: Options, ports: Sequence[QosPort], through_firmware: bool, remedy: str
+) -> Iterator[Finding]:
+    """Parameters of option dcqcn that do not reach every port."""
+    known = any(_reached(port, _parameter(name)) for name, _ in cc_params(options) for port in ports)
+    missed = {
+        name: [port for port in ports if not _reached(port, _parameter(name))]
+        for name, _ in options.cc_params
+    }
+    saved = {
+        name
+        for name, value in options.cc_params
+        if through_firmware and firmware_requests.of_cc_param(name, 1, value)
+    }
+    nowhere = [name for name in missed if len(missed[name]) == len(ports) and name not in saved]
+    wrong = " ".join(name for name in nowhere if known and name not in firmware_requests.CC_PARAMETERS)
+    if wrong:
+        correct = "correct the name; cc_params in mlx5's debugfs has all of them"
+        yield Finding(Severity.WARNING, "dcqcn", f"{wrong} is not a parameter of any NIC", correct)
+    if unseen := " ".join(name for name in nowhere if name not in wrong.split()):
+        yield Finding(Severity.WARNING, "dcqcn", f"{unseen} reaches no NIC", remedy)
+    for port in ports:
+        names = [name for name in missed if name not in nowhere and port in missed[name]]
+        if lost := " ".join(name for name in names if name not in saved):
+            yield Finding(Severity.WARNING, "dcqcn", f"{lost} {_not_reached(port)}", remedy)
+        if waits := " ".join(name for name in names if name in saved):
+            what = f"{waits} {_not_reached(port)}; the firmware applies it from the next boot on"
+            yield Finding(Severity.INFO, "dcqcn", what, "nic-firmware sets it in the firmware")
+
+
+def _parameter(name: str) -> Callable[[QosPort], Sequence[str]]:
+    return lambda port: [cc_param_path(port.bdf, name)]
+
+
+def _reached(port: QosPort, paths: Callable[[QosPort], Sequence[str]]) -> bool:
+    return any(path in port.cc_params for path in paths(port))
+
+
+def _not_reached(port: QosPort) -> str:
+    """``does not reach ens1f1np1 at run time``, with the reason where it is known."""
+    own = port.rdma is not None and port.rdma.pci == port.bdf
+    why = "" if own else ", which has no RDMA device of its own while the NIC bonds its ports"
+    return f"does not reach {port.netdev} at run time{why}"

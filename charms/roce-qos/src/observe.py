@@ -9,7 +9,7 @@ from converge import Finding, Severity
 from converge.finding import RETRIED
 from hostnic.boot import units
 from hostnic.devices import inventory, rdma, vlan
-from hostnic.devices.port import Port
+from hostnic.devices.port import Port, uplink_of
 from hostnic.devices.rdma import RdmaPort
 from hostnic.netlink.dcb import Dcb, driver
 from hostnic.network import ovs
@@ -44,7 +44,7 @@ def observe(
     found: list[QosPort] = []
     # A VF, which has no data centre bridging of its own, is no port.
     for port in ports:
-        uplink = inventory.uplink(links, port.bdf)
+        uplink = uplink_of(links, port.bdf)
         if uplink is None:
             continue
         paths = [*(cc_param_path(port.bdf, name) for name in names), *ecn_attributes(uplink.name, priority)]

@@ -2,28 +2,33 @@
 """What the actions do that are not one of the four verbs."""
 
 import json
-import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from charmkit.output import Table
 from desired import Desired
-from hostnic.devices import inventory
+from hostnic.devices.lag import DEBUGFS, release
 from hostnic.devices.model import Pf
+from hostnic.devices.port import representors_of
 from hostnic.network import flows, ovs
 from hostnic.network.flows import Flow, Surroundings
 from hostnic.system import Link, System
 from observe import next_boot
 from observed import NextBoot, Observed
+from steps import pairs_of
 
 NO_FLOW = "no flow: its instance has sent nothing yet, or flows ended (max-idle)"
 
 
-def devices(system: System, wanted: Desired, observed: Observed) -> Table:
+Tables = Mapping[str, Table]
+"""An action's results, by name."""
+
+
+def devices(system: System, wanted: Desired, observed: Observed) -> Tables:
     """Every SR-IOV capable port, and what the option ``devices`` makes of it."""
     rows = [_device(pf, wanted, next_boot(system, pf.bdf)) for pf in observed.host.pfs]
-    return Table(rows, "This host has no SR-IOV capable NIC.")
+    return {"devices": Table(rows, "This host has no SR-IOV capable NIC.")}
 
 
 def _device(pf: Pf, wanted: Desired, after: NextBoot) -> dict[str, str]:
@@ -44,10 +49,11 @@ def _device(pf: Pf, wanted: Desired, after: NextBoot) -> dict[str, str]:
     }
 
 
-def offload(system: System, wanted: Desired, observed: Observed) -> Table:
+def offload(system: System, wanted: Desired, observed: Observed) -> Tables:
     """What of the traffic runs in the NIC, and why the rest does not.
 
-    One row per representor of the selected ports, then one per other port that has flows.
+    ``offload``: one row per representor of the selected ports, then one per other port that has flows.
+    ``nics``: one row per NIC of the selected ports.
 
     Raises:
         OSError: Open vSwitch or iproute2 does not answer.
@@ -55,22 +61,76 @@ def offload(system: System, wanted: Desired, observed: Observed) -> Table:
     """
     settings = ovs.settings(system)
     links = system.links.all()
+    encap = {port.bdf: system.devlink.encap_mode(port.bdf) for port in _there(wanted, observed)}
     around = Surroundings(
         hw_offload=settings.hw_offload,
         tc_policy=settings.tc_policy,
-        kernel=_release(observed.host.kernel),
+        kernel=release(observed.host.kernel),
         internal_endpoint=_internal(system, links, settings.encap_ip),
+        without_encap=tuple(bdf for bdf, mode in encap.items() if mode == "none"),
     )
     found = flows.parse(ovs.dump_flows(system, "all"))
     rows: list[dict[str, str]] = []
     for port in wanted.ports:
-        for link in inventory.representors(links, port.bdf):
+        for link in representors_of(links, port.bdf):
             what = f"{port.bdf} {link.port_name}"
             rows.append(_row(link.name, what, [flow for flow in found if flow.in_port == link.name], around))
     known = {row["in port"] for row in rows}
     for name in sorted({flow.in_port for flow in found} - known):
         rows.append(_row(name, "-", [flow for flow in found if flow.in_port == name], around))
-    return Table(rows, "No representor and no datapath flow: nothing to offload yet.")
+    limit = ovs.flow_limit(system) if found else None
+    nics = {slot: [port.bdf for port in ports] for slot, ports in wanted.nics().items()}
+    return {
+        "offload": Table(rows, "No representor and no datapath flow: nothing to offload yet."),
+        "nics": Table(
+            [_nic(system, slot, bdfs, links, found, encap, limit) for slot, bdfs in nics.items()],
+            "No NIC is selected.",
+        ),
+    }
+
+
+def _there(wanted: Desired, observed: Observed) -> list[Pf]:
+    """The selected ports that mlx5 has."""
+    pairs = pairs_of(observed.host, wanted.ports)
+    return [pf for _, pf in pairs if pf.port.driver == "mlx5_core"]
+
+
+def _nic(
+    system: System,
+    slot: str,
+    bdfs: Sequence[str],
+    links: Sequence[Link],
+    found: Sequence[Flow],
+    encap: Mapping[str, str | None],
+    limit: int | None,
+) -> dict[str, str]:
+    """One NIC: its encapsulation mode, and what it holds of flows and of tracked connections.
+
+    mlx5 tells no number of rules that it has room for (it registers no such devlink resource), so that the
+    most that OVS keeps stands beside them.
+    """
+    of_ports = [link for link in links if link.pci in bdfs]
+    bonds = {link.name for link in links if link.kind == "bond"} & {link.master for link in of_ports}
+    own = bonds | {link.name for link in of_ports}
+    inside = [flow for flow in found if flow.offloaded and not own.isdisjoint(flow.ports)]
+    modes = {encap.get(bdf) or "unknown" for bdf in bdfs}
+    connections = [count for bdf in bdfs if (count := _connections(system, bdf)) is not None]
+    return {
+        "nic": slot,
+        "encap-mode": " and ".join(sorted(modes)),
+        "flows in NIC": str(len(inside)),
+        "room for flows": f"not told by the driver; OVS keeps {limit or 'an unknown number'} per host",
+        "tracked flows in NIC": str(sum(flow.tracked for flow in inside)),
+        "connections in NIC": str(sum(connections)) if connections else "not told by the driver",
+    }
+
+
+def _connections(system: System, bdf: str) -> int | None:
+    """Tracked connections in the NIC by this port's count (en/tc_ct.c: mlx5_ct_tc_create_dbgfs); or None."""
+    try:
+        return int(system.files.read(f"{DEBUGFS}/{bdf}/ct/offloaded"))
+    except (OSError, ValueError):
+        return None  # before 5.19, or debugfs cannot be read
 
 
 def _row(name: str, what: str, found: Sequence[Flow], around: Surroundings) -> dict[str, str]:
@@ -83,13 +143,10 @@ def _row(name: str, what: str, found: Sequence[Flow], around: Surroundings) -> d
         "in NIC": str(len(inside)),
         "packets in NIC": str(sum(flow.packets for flow in inside)),
         "not in NIC": str(len(found) - len(inside)),
+        "packets not in NIC": str(sum(flow.packets for flow in found if not flow.offloaded)),
+        "tracked in NIC": f"{sum(flow.tracked for flow in inside)} of {sum(flow.tracked for flow in found)}",
         "why not": why or ("-" if found else NO_FLOW),
     }
-
-
-def _release(kernel: str) -> tuple[int, int]:
-    numbers = re.match(r"(\d+)\.(\d+)", kernel)
-    return (int(numbers[1]), int(numbers[2])) if numbers else (0, 0)
 
 
 def _internal(system: System, links: Sequence[Link], encap_ip: str | None) -> bool:

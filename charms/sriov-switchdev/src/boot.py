@@ -15,28 +15,22 @@ import sys
 from collections.abc import Iterable, Sequence
 
 import bootfile
+import budget
 import desired
 import record
 import steps as nic
 from converge import Plan, StepError
 from converge.execute import execute
 from desired import Desired, Port
+from hostnic import cpus
 from hostnic.devices import discover
-from hostnic.devices.model import Host
+from hostnic.devices.model import Host, Pf, users_in_words
 from hostnic.machine import Machine
 from hostnic.ops import until
-from hostnic.system import HostStep, System
+from hostnic.ops.members import is_distributing
+from hostnic.system import MODE_CHANGE_TIME, HostStep, System
 from observed import Trouble
 from steps import Work
-
-DEVICES_DEADLINE = 60.0
-"""Seconds for udev to have loaded the driver and the uplinks to have appeared."""
-
-BOND_DEADLINE = 90.0
-"""Seconds for networkd to have made the bond."""
-
-LAG_DEADLINE = 30.0
-"""Seconds for VF-LAG once both ports are in the bond; others see it within 10 s."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -90,6 +84,9 @@ def fallback(system: System) -> tuple[Trouble, ...]:
     cut = "the boot step did not come to its end"
     troubles += [Trouble("early", cut, "see journalctl -u ovn-offload-sriov-early")]
     for ports in wanted.nics().values():
+        if running := _still_changing(system, ports):
+            troubles += running
+            continue
         pairs = _pairs(discover.observe(system), ports)
         if any(nic.needs_work(port, pf) for port, pf in pairs):
             troubles += to_legacy(system, pairs)
@@ -128,6 +125,22 @@ def to_legacy(system: System, pairs: Sequence[Work]) -> list[Trouble]:
     return troubles
 
 
+def _still_changing(system: System, ports: Iterable[Port]) -> list[Trouble]:
+    """Wait for changes of mode that outlived their answer; those that still run must not be interfered with.
+
+    The kernel answers a question about the mode when the change is over.
+    """
+    for port in ports:
+        try:
+            system.devlink.eswitch_mode(port.bdf)
+        except TimeoutError:
+            what = f"a change of its mode still runs {MODE_CHANGE_TIME:g} s later; the NIC is left alone"
+            return [Trouble(port.bdf, what, "see the kernel log, and reboot")]
+        except OSError:
+            continue  # whatever is done next says why
+    return []
+
+
 def _load(system: System) -> tuple[Desired, list[Trouble]]:
     """The desired state that the last hook left, and what is wrong with it."""
     try:
@@ -150,11 +163,11 @@ def _await_ports(system: System, wanted: Desired) -> tuple[Host, list[Trouble]]:
         missing[:] = [port for port in wanted.ports if port.bdf not in there]
         return not missing
 
-    until(system, all_there, DEVICES_DEADLINE)
+    until(system, all_there, budget.DEVICES)
     return hosts[0], [
         Trouble(
             port.bdf,
-            f"{port.netdev} did not appear within {DEVICES_DEADLINE:g} s of the boot",
+            f"{port.netdev} did not appear within {budget.DEVICES:g} s of the boot",
             "see the kernel log for the NIC",
         )
         for port in missing
@@ -162,24 +175,46 @@ def _await_ports(system: System, wanted: Desired) -> tuple[Host, list[Trouble]]:
 
 
 def _early_nic(system: System, wanted: Desired, ports: Sequence[Port], host: Host) -> list[Trouble]:
-    pairs = [(port, pf) for port, pf in _pairs(host, ports) if nic.needs_work(port, pf)]
-    bonded = [pf for _, pf in pairs if pf.bond]
-    if bonded:
-        what = f"{bonded[0].netdev} was in {bonded[0].bond} before the boot step ran; nothing was changed"
-        return [Trouble(bonded[0].bdf, what, "see systemctl list-jobs and systemd-analyze critical-chain")]
-    steps = nic.unbind(pairs)
+    """One port after the other. Usually no bond exists yet; mlx5 changes the mode of a bonded port too."""
+    pairs = _pairs(host, ports)
+    work = [(port, pf) for port, pf in pairs if nic.needs_work(port, pf)]
+    if work and (busy := users_in_words((vf.bdf, vf.users) for _, pf in pairs for vf in pf.vfs)):
+        what = f"VFs were in use when the boot step ran: {busy}; nothing was changed"
+        return [Trouble(work[0][0].bdf, what, "free them, then reboot")]
+    count, why = wanted.uplink_queues or cpus.online(system), "in switchdev mode mlx5 gives it one"
+    troubles: list[Trouble] = []
+    failed = _run(system, nic.unbind(work))
     for port, pf in pairs:
-        steps += nic.create(port, pf, wanted.steering_mode, host_network=False)
-    failed = _run(system, steps)
-    return [*failed, *to_legacy(system, _pairs(discover.observe(system), ports))] if failed else []
+        changes = (port, pf) in work
+        if failed or (pf.bond and not changes):
+            continue
+        steps = nic.create(port, pf, wanted.steering_mode, host_network=False) if changes else []
+        back = [nic.await_member(port, pf, pf.bond, nic.SETTLE)] if pf.bond and _carries(system, pf) else []
+        failed = _run(system, steps)
+        if not failed:
+            # The NIC forwards without these queues: it is kept if they are refused.
+            troubles += _run(system, [nic.queues(port, pf, count, why)])
+            failed = _run(system, back)
+    if not failed:
+        return troubles
+    running = _still_changing(system, ports)
+    undone = running or to_legacy(system, _pairs(discover.observe(system), ports))
+    return [*failed, *troubles, *undone]
+
+
+def _carries(system: System, pf: Pf) -> bool:
+    """Whether the port carries traffic in its bond, so that the other one may have to wait for it."""
+    return bool(pf.bond and pf.netdev and is_distributing(system, pf.bond, pf.netdev))
 
 
 def _bind_nic(system: System, wanted: Desired, work: Sequence[Work]) -> list[Trouble]:
+    if late := [(port, pf) for port, pf in work if nic.is_late(pf, record.read_boot(system))]:
+        return to_legacy(system, late)
     pairs = [(port, pf) for port, pf in work if pf.port.num_vfs and pf.eswitch_mode == "switchdev"]
     if not pairs or all(vf.driver for _, pf in pairs for vf in pf.vfs):
         return []
     troubles: list[Trouble] = []
-    if any(port.lag for port, _ in pairs):
+    if nic.awaits_lag(pairs, wanted.lag_required):
         troubles += _await_lag(system, pairs)
     if troubles and wanted.lag_required:
         return troubles
@@ -196,8 +231,8 @@ def _await_lag(system: System, pairs: Sequence[Work]) -> list[Trouble]:
         return all(masters.get(pf.netdev or port.netdev) == port.bond for port, pf in pairs)
 
     if any(pf.bond != port.bond for port, pf in pairs):
-        until(system, together, BOND_DEADLINE)
-    return _run(system, [nic.await_lag(pairs, LAG_DEADLINE)])
+        until(system, together, budget.BOND)
+    return _run(system, [nic.await_lag(pairs, budget.LAG)])
 
 
 def _pairs(host: Host, ports: Iterable[Port]) -> list[Work]:

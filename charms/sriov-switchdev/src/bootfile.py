@@ -5,6 +5,7 @@ from converge.document import read_json
 from converge.shape import Flag, InvalidValue, Listing, OrNull, Record, Text, Whole, Word
 from desired import VERSION, Desired, Port
 from hostnic import shapes
+from hostnic.cpus import MAX_QUEUES
 
 _NAME = Text(r"[^\s/:]{1,15}", "the name of a network device")
 _PORT = Record(
@@ -25,6 +26,7 @@ _DESIRED = Record(
         "ports": Listing(_PORT, "ports"),
         "steering_mode": OrNull(Word(("smfs", "dmfs"))),
         "lag_required": Flag(),
+        "uplink_queues": Whole(0, MAX_QUEUES, "a number of queues"),
     },
     required=["ports"],
     lenient=True,

@@ -3,7 +3,8 @@
 """Juju's events, actions and status for the four verbs; nothing else."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from typing import cast
 
 import ops
@@ -56,12 +57,20 @@ class SriovSwitchdevCharm(ops.CharmBase):
             survey=self._survey,
             apply=_apply,
             tell=self._tell,
+            capture=self._capture,
             leave=self._remove,
         )
         self.reboot = RollingReboot(self, self.system, self.host.dispatcher)
 
     def _survey(self) -> Survey:
         return survey(self.system, load_config(self, Options), _controllers())
+
+    def _capture(self) -> str:
+        import capture  # only this action needs it: hooks stay fast
+        from hostnic.capture.file import take
+
+        inputs = {"options": asdict(load_config(self, Options)), "controllers": _controllers()}
+        return take(self.system, NAME, inputs, capture.show, capture.RULES)
 
     def _tell(self, survey: Survey, findings: Sequence[Finding]) -> Sequence[Finding]:
         """Tell nic-firmware how many VFs each port needs, and ask for the reboot that held steps need.
@@ -106,21 +115,22 @@ class SriovSwitchdevCharm(ops.CharmBase):
     def _on_list_devices(self, event: ops.ActionEvent) -> None:
         import actions  # only actions need it: hooks stay fast
 
-        self._show(event, "devices", actions.devices)
+        self._show(event, actions.devices)
 
     def _on_show_offload(self, event: ops.ActionEvent) -> None:
         import actions  # only actions need it: hooks stay fast
 
-        self._show(event, "offload", actions.offload)
+        self._show(event, actions.offload)
 
     def _show(
-        self, event: ops.ActionEvent, name: str, rows: Callable[[System, Desired, Observed], Table]
+        self, event: ops.ActionEvent, read: Callable[[System, Desired, Observed], Mapping[str, Table]]
     ) -> None:
-        """Print a table, or fail with the one sentence that says what could not be read."""
+        """Print tables by their names, or fail with the one sentence that says what could not be read."""
 
         def show() -> dict[str, str]:
             output, survey = load_params(event, Output), self._survey()
-            return {name: rows(self.system, survey.wanted, survey.observed).shown(output.format)}
+            tables = read(self.system, survey.wanted, survey.observed)
+            return {name: table.shown(output.format) for name, table in tables.items()}
 
         answer(event, show)
 

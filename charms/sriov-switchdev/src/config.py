@@ -4,6 +4,7 @@
 from dataclasses import dataclass
 
 from charmkit.options import check, option
+from hostnic.cpus import MAX_QUEUES
 from hostnic.devices import selector
 from hostnic.devices.pci import MAX_VFS
 
@@ -16,6 +17,7 @@ class Options:
     num_vfs: int = option(8, minimum=1, maximum=MAX_VFS)
     vf_lag: str = option("auto", choices=("auto", "required", "disabled"))
     steering_mode: str = option("keep", choices=("keep", "smfs", "dmfs"))
+    uplink_queues: int = option(0, minimum=0, maximum=MAX_QUEUES)
     reboot_policy: str = option("manual", choices=("manual", "when-idle", "always"))
     reboot_settle: int = option(300, minimum=0, maximum=3600)
     allow_live: bool = option(False)

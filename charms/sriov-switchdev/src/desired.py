@@ -40,12 +40,14 @@ class Desired(NamedTuple):
         ports: by BDF.
         steering_mode: ``smfs``, ``dmfs``, or None for the driver's choice.
         lag_required: VFs stay unbound until VF-LAG is active.
+        uplink_queues: queues of each uplink; 0 for one per online CPU.
 
     """
 
     ports: tuple[Port, ...] = ()
     steering_mode: str | None = None
     lag_required: bool = False
+    uplink_queues: int = 0
 
     def port(self, bdf: str) -> Port | None:
         """The port with this PCI address, or None."""

@@ -3,6 +3,7 @@
 
 import re
 
+import budget
 import desired
 import record
 from converge import Plan
@@ -12,7 +13,8 @@ from hostnic.boot.bootcopy import BootCopy
 from hostnic.system import HostStep, System
 
 COPY = BootCopy(
-    "sriov-switchdev", ("boot", "bootfile", "desired", "files", "live", "observed", "record", "steps")
+    "sriov-switchdev",
+    ("boot", "bootfile", "budget", "desired", "files", "live", "observed", "record", "steps"),
 )
 """What the units run of this charm: nothing that speaks to Juju or reads options."""
 
@@ -25,11 +27,13 @@ RULE = "/etc/udev/rules.d/70-ovn-offload-sriov.rules"
 
 _HEADER = "# Installed by the charm sriov-switchdev; local changes are overwritten.\n"
 
-# The VF wait (120 s per port), mode changes and the wait for VF-LAG end well within this; whatever
-# does not is cut off, and the fallback of the early unit then runs.
-_LONGEST = 600
 
-EARLY_UNIT = f"""{_HEADER}
+def early_unit(wanted: Desired) -> str:
+    """The unit that prepares the NICs. What takes longer than its timeout is ended, and the fallback runs.
+
+    systemd starts ExecStopPost when the process has ended, or TimeoutStopSec after it was told to.
+    """
+    return f"""{_HEADER}
 [Unit]
 Description=Create VFs and set switchdev mode before the network comes up
 DefaultDependencies=no
@@ -43,13 +47,17 @@ Type=oneshot
 RemainAfterExit=yes
 ExecStart={COPY.command} early
 ExecStopPost=/bin/sh -c 'test "$SERVICE_RESULT" = success || exec {COPY.command} fallback'
-TimeoutStartSec={_LONGEST}
+TimeoutStartSec={budget.early_start(wanted)}
+TimeoutStopSec={budget.early_stop(wanted)}
 
 [Install]
 WantedBy=multi-user.target
 """
 
-BIND_UNIT = f"""{_HEADER}
+
+def bind_unit(wanted: Desired) -> str:
+    """The unit that binds the VFs."""
+    return f"""{_HEADER}
 [Unit]
 Description=Bind VFs once the NIC bonds its ports, before instances start
 After=network.target {EARLY}
@@ -59,11 +67,12 @@ Before=libvirtd.service virtqemud.service libvirt-guests.service nova-compute.se
 Type=oneshot
 RemainAfterExit=yes
 ExecStart={COPY.command} bind
-TimeoutStartSec={_LONGEST}
+TimeoutStartSec={budget.bind_start(wanted)}
 
 [Install]
 WantedBy=multi-user.target
 """
+
 
 _SAFE_NAME = re.compile(r"[A-Za-z0-9_.@-]{1,15}")
 
@@ -89,8 +98,8 @@ def wanted_files(wanted: Desired) -> dict[str, str]:
     """
     return {
         RULE: name_rule(wanted),
-        units.path(EARLY): EARLY_UNIT,
-        units.path(BIND): BIND_UNIT,
+        units.path(EARLY): early_unit(wanted),
+        units.path(BIND): bind_unit(wanted),
         desired.PATH: wanted.to_json(),
     }
 

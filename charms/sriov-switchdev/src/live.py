@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, NamedTuple, cast
 
+import budget
 import files
 import record
 from converge import Disruption, Step, StepError
@@ -21,22 +22,22 @@ from hostnic.devices import discover
 from hostnic.devices.model import Host, Pf
 from hostnic.network import reachability
 from hostnic.ops.bonding import JoinBond, LeaveBond
-from hostnic.ops.eswitch import SetEswitchMode
+from hostnic.ops.eswitch import SetEswitchMode, SetQueues
 from hostnic.ops.files import RemoveFile
 from hostnic.ops.members import MEMBER_DEADLINE
 from hostnic.ops.vf import BindVfs, CreateVfs, DestroyVfs, SetAutoprobe, UnbindVfs
-from hostnic.system import HostStep, System
+from hostnic.system import Channels, HostStep, System
 from observed import Observed
 from steps import is_binding, pairs_of
 
 TIMER = "ovn-offload-sriov-revert"
-TIMEOUT_S = 600
+TIMEOUT_S = budget.LIVE
 """Until the timer restores the previous state. Longer than the slowest change: it is for a hook that died,
 and one port stays in the bond meanwhile."""
 
 
 class PortState(NamedTuple):
-    """One port as it was before the change."""
+    """One port as it was before the change; ``queues`` is 0 where that is not known, as in older files."""
 
     bdf: str
     netdev: str
@@ -44,12 +45,14 @@ class PortState(NamedTuple):
     num_vfs: int
     autoprobe: bool
     bond: str | None
+    queues: int = 0
 
 
-def state_of(pf: Pf, bond: str | None) -> PortState:
+def state_of(pf: Pf, bond: str | None, channels: Channels | None = None) -> PortState:
     """What a restore needs; ``bond`` is where the port belongs, even if it is out of it now."""
     mode = pf.eswitch_mode or "legacy"
-    return PortState(pf.bdf, pf.netdev or "", mode, pf.port.num_vfs, pf.autoprobe, bond)
+    queues = channels.combined if channels else 0
+    return PortState(pf.bdf, pf.netdev or "", mode, pf.port.num_vfs, pf.autoprobe, bond, queues)
 
 
 @dataclass(frozen=True)
@@ -135,7 +138,10 @@ def guarded(
             found += chain
             continue
         confirmed = True
-        before = tuple(state_of(pf, port.bond) for port, pf in pairs_of(observed.host, nics[slot]))
+        before = tuple(
+            state_of(pf, port.bond, observed.channels.get(pf.bdf))
+            for port, pf in pairs_of(observed.host, nics[slot])
+        )
         what = f"arm a timer that restores {slot} in {TIMEOUT_S} s"
         why = "the node's network is about to change"
         op = Arm(before, wanted.digest, controllers)
@@ -194,6 +200,13 @@ def revert(system: System, why: str) -> list[str]:
     ports, _, target = _kept(system)
     problems: list[str] = []
     for port in ports:
+        try:
+            system.devlink.eswitch_mode(port.bdf)
+        except TimeoutError:
+            problems.append(f"a change of mode of {port.bdf} still runs")
+            continue
+        except OSError:
+            pass  # the operations say why
         for op in _way_back(port, discover.observe(system)):
             try:
                 op.run(system)
@@ -208,7 +221,15 @@ def revert(system: System, why: str) -> list[str]:
 def _way_back(
     port: PortState, host: Host
 ) -> Iterator[
-    LeaveBond | UnbindVfs | SetEswitchMode | DestroyVfs | SetAutoprobe | CreateVfs | JoinBond | BindVfs
+    LeaveBond
+    | UnbindVfs
+    | SetEswitchMode
+    | SetQueues
+    | DestroyVfs
+    | SetAutoprobe
+    | CreateVfs
+    | JoinBond
+    | BindVfs
 ]:
     pf = host.pf(port.bdf)
     if pf is None:
@@ -225,6 +246,8 @@ def _way_back(
                 yield CreateVfs(port.bdf, port.num_vfs)
         if port.mode != "legacy":
             yield SetEswitchMode(port.bdf, port.mode)
+            if port.queues:
+                yield SetQueues(netdev, port.queues)
     if port.bond:
         yield JoinBond(netdev, port.bond)
     if port.num_vfs:

@@ -7,6 +7,7 @@ The files are read with PyYAML, which ops has loaded already, in whatever style 
 so that a hook on a host in order starts none, and each finding names its file. Boot never reads them.
 """
 
+import re
 from collections.abc import Iterator
 
 import yaml
@@ -43,6 +44,22 @@ def second_writers(system: System) -> tuple[tuple[Writer, ...], tuple[Finding, .
         if found.intersection(KEYS) or (path == OVN_CHASSIS_FILE and devices):
             writers.append(Writer(path, tuple(key for key in KEYS if key in found)))
     return tuple(writers), tuple(findings)
+
+
+def reduced(text: str) -> str:
+    """A file that sets the same, or has the same mistake, without anything else that stands in ``text``."""
+    try:
+        document = _first_document(text)
+    except ValueError as error:
+        line = re.search(r"[0-9]+$", str(error))
+        if line:
+            return "\n" * (int(line[0]) - 1) + "\t\\"  # a tab begins no token
+        return "[" * 10_000 + "\\" if "deep" in str(error) else "\1\\"
+    devices = [devices for network in _of(document, "network") for devices in _of(network, ETHERNETS)]
+    settings = [settings for each in devices for _, settings in _entries(each)]
+    keys = [key for key in KEYS if key in {name for each in settings for name, _ in _entries(each)}]
+    inner = ", ".join(f"{key}: 0" for key in keys)
+    return f"network: {{{ETHERNETS}: {{port: {{{inner}}}}}}}\n" if devices else "{}\n"
 
 
 def _paths(system: System, findings: list[Finding]) -> Iterator[str]:

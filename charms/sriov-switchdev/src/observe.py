@@ -10,12 +10,13 @@ import netplanfiles
 import record
 from converge import Finding, Severity
 from desired import Desired
+from hostnic import cpus
 from hostnic.boot import installed
 from hostnic.devices import discover, users
 from hostnic.devices.model import Host, Vf
-from hostnic.system import System
+from hostnic.system import Channels, System
 from observed import NextBoot, Observed
-from steps import lag_missing, needs_work, pairs_of
+from steps import lag_impossible, lag_missing, needs_work, pairs_of
 
 NETWORKD_DIRECTORIES = ("/etc/systemd/network", "/run/systemd/network")
 
@@ -38,6 +39,8 @@ def observe(system: System) -> Observed:
         declared_bonds=_declared_bonds(system, host, previous),
         vf_writers=vf_writers,
         host_network=_host_network(system, host),
+        channels=_channels(system, host, findings),
+        cpus=cpus.online(system),
         findings=(*findings, *unreadable),
     )
 
@@ -60,7 +63,8 @@ def ask_host(system: System, observed: Observed, wanted: Desired) -> Observed:
     at_stake: set[str] = set()
     for ports in wanted.nics().values():
         pairs = pairs_of(observed.host, ports)
-        if any(needs_work(port, pf) for port, pf in pairs) or lag_missing(pairs):
+        can_form = lag_missing(pairs) and not lag_impossible(pairs)
+        if any(needs_work(port, pf) for port, pf in pairs) or can_form:
             at_stake.update(vf.netdev for _, pf in pairs for vf in pf.vfs if vf.netdev and not vf.users)
     if not at_stake:
         return observed
@@ -78,9 +82,10 @@ def next_boot(system: System, bdf: str) -> NextBoot:
     from hostnic.firmware import mstconfig  # not on a host in order: hooks stay fast
 
     try:
-        return NextBoot(mstconfig.vfs_after_next_boot(system, bdf))
+        offered = mstconfig.offered_vfs(system, bdf)
     except OSError as error:
         return NextBoot(None, error.strerror or str(error))
+    return NextBoot(offered.next_boot, current=offered.current)
 
 
 def _text(system: System, path: str) -> str | None:
@@ -133,6 +138,23 @@ def _files(system: System, directory: str, suffix: str) -> list[str]:
         ]
     except OSError:
         return []
+
+
+def _channels(system: System, host: Host, findings: list[Finding]) -> dict[str, Channels]:
+    """Queues of the uplinks in switchdev mode; in legacy mode mlx5 gives a port enough by itself."""
+    found: dict[str, Channels] = {}
+    for pf in host.pfs:
+        if pf.netdev is None or pf.eswitch_mode != "switchdev":
+            continue
+        try:
+            channels = system.ethtool.channels(pf.netdev)
+        except OSError as error:
+            what = f"the queues of {pf.netdev} cannot be read: {error.strerror or error}"
+            findings.append(Finding(Severity.WARNING, pf.bdf, what))
+            continue
+        if channels:
+            found[pf.bdf] = channels
+    return found
 
 
 def _host_network(system: System, host: Host) -> frozenset[str]:

@@ -8,16 +8,30 @@ from converge import Finding, Severity
 from desired import Desired
 from hostnic.boot import Installed
 from hostnic.devices.model import Host
+from hostnic.system import Channels
 
 Phase = Literal["early", "bind"]
 State = Literal["running", "done", "failed"]
 
 
 class NextBoot(NamedTuple):
-    """VFs that the firmware of one port will offer after the next boot, or why that is unknown."""
+    """VFs that the firmware of one port will offer after the next boot, or why that is unknown.
+
+    Attributes:
+        vfs: their number; None if it is unknown.
+        reason: why it is unknown.
+        current: the number that the firmware's current parameters say; None if unknown.
+
+    """
 
     vfs: int | None
     reason: str = ""
+    current: int | None = None
+
+    @property
+    def changes(self) -> bool:
+        """Whether the next boot may change what the port offers; not if the number is current already."""
+        return self.vfs is not None and self.vfs != self.current
 
 
 class Writer(NamedTuple):
@@ -70,13 +84,14 @@ class BootRecord(NamedTuple):
         """What went wrong in this boot, in order."""
         return tuple(trouble for record in self.phases.values() for trouble in record.troubles)
 
-    def unfinished(self, now: float, timeout: float = 900.0) -> bool:
-        """Whether a boot unit still runs; ``timeout`` seconds after its last record it counts as dead."""
+    def unfinished(self, now: float, early_time: float, bind_time: float) -> bool:
+        """Whether a boot unit still runs. It counts as dead so many seconds after its last record."""
         early, bind = self.phases.get("early"), self.phases.get("bind")
         if early is None:
             return False
         latest = bind or early
-        return now - latest.at < timeout and (bind is None or bind.state == "running")
+        most = early_time if latest is early and early.state == "running" else bind_time
+        return now - latest.at < most and (bind is None or bind.state == "running")
 
 
 class LiveRecord(NamedTuple):
@@ -109,6 +124,8 @@ class Observed(NamedTuple):
         vf_writers: netplan files that set VFs or eswitch modes.
         host_network: netdevs of PFs outside a bond that carry the host's own network.
         next_boot: by BDF, for ports that offer too few VFs now.
+        channels: queues of each uplink, by BDF; only of ports in switchdev mode.
+        cpus: logical CPUs that are online.
         findings: what could not be read.
 
     """
@@ -124,4 +141,6 @@ class Observed(NamedTuple):
     vf_writers: tuple[Writer, ...] = ()
     host_network: frozenset[str] = frozenset()
     next_boot: Mapping[str, NextBoot] = {}
+    channels: Mapping[str, Channels] = {}
+    cpus: int = 1
     findings: tuple[Finding, ...] = ()

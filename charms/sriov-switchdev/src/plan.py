@@ -24,6 +24,9 @@ LIVE_LAG_DEADLINE = 30.0
 
 REBOOT = "approve-reboot"
 
+NEXT_BOOT = "the next boot, or allow-live=true"
+"""What lets steps run for which no reboot is asked for."""
+
 
 def plan(
     wanted: Desired, observed: Observed, findings: Sequence[Finding], *, allow_live: bool
@@ -43,18 +46,23 @@ def plan(
     run, held = list[HostStep](), list[Held[System]]()
     for ports in wanted.nics().values():
         pairs = nic.pairs_of(observed.host, ports)
-        chain = _chain(pairs, wanted, observed)
+        chain, flaps = _chain(pairs, wanted, observed), _queues(pairs, wanted, observed)
         reason, release = _why_held(pairs, chain, wanted, observed, allow_live)
+        later = reason or _why_queues_wait(pairs, flaps, observed, allow_live)
+        held_flaps = [Held(step, later, release or NEXT_BOOT) for step in flaps] if later else []
         if not reason:
-            run += chain
+            run += chain if later else [*chain, *flaps]
+            held += held_flaps
             continue
         # Even if everything else waits, a port that is out of its bond returns to it.
         back = [step for port, pf in _detached_ports(pairs) for step in nic.join(port, pf)]
         if not back and _only_lag_missing(pairs) and not wanted.lag_required and _given_up(wanted, observed):
             back = nic.bind(pairs, after_change=False)  # as at boot: they forward without VF-LAG
+        back += [nic.destroy_late(port, pf) for port, pf in pairs if nic.is_late(pf, observed.boot)]
         returning = {step.key for step in back}
         run += back
         held += [Held(step, reason, release) for step in chain if step.key not in returning]
+        held += held_flaps
     return Plan(tuple(run), tuple(held), everything.findings)
 
 
@@ -63,7 +71,7 @@ def short_until_reboot(port: Port, pf: Pf, observed: Observed) -> int | None:
     after = observed.next_boot.get(port.bdf)
     if pf.port.total_vfs >= port.num_vfs or after is None or after.vfs is None or after.vfs < port.num_vfs:
         return None
-    return after.vfs
+    return after.vfs if after.changes else None
 
 
 def _chain(pairs: Sequence[Work], wanted: Desired, observed: Observed) -> list[HostStep]:
@@ -75,6 +83,8 @@ def _chain(pairs: Sequence[Work], wanted: Desired, observed: Observed) -> list[H
         return _rework(pairs, work, wanted, observed)
     steps = [step for port, pf in pairs for step in nic.offload(port, pf)]
     steps += [step for port, pf in _detached_ports(pairs) for step in nic.join(port, pf)]
+    if wanted.lag_required and nic.lag_impossible(pairs):
+        return steps
     return [*steps, *nic.bind(pairs, after_change=False)]
 
 
@@ -89,13 +99,26 @@ def _rework(
         if (port, pf) in work:
             steps += nic.leave(port, pf)
             steps += nic.create(port, pf, wanted.steering_mode, _host_uses(port, pf, observed))
+            count = wanted.uplink_queues or observed.cpus
+            steps.append(nic.queues(port, pf, count, "the mode change leaves it one"))
         else:
             steps += nic.offload(port, pf)
         if (port, pf) in work or (port, pf) in _detached_ports(pairs):
             steps += nic.join(port, pf)
-    if len(pairs) == 2 and any(port.lag for port, _ in pairs):
+    if len(pairs) == 2 and nic.awaits_lag(pairs, wanted.lag_required):
         steps.append(nic.await_lag(pairs, LIVE_LAG_DEADLINE))
     return [*steps, *nic.bind(touched, after_change=True)]
+
+
+def _queues(pairs: Sequence[Work], wanted: Desired, observed: Observed) -> list[HostStep]:
+    """The steps for ports that only lack queues: another charm or an older version switched them."""
+    steps: list[HostStep] = []
+    for port, pf in pairs:
+        channels = observed.channels.get(port.bdf)
+        count = nic.queues_to_set(wanted, channels, observed.cpus)
+        if channels and count and not needs_work(port, pf):
+            steps += nic.queues_in_bond(port, pf, count, channels.combined)
+    return steps
 
 
 def _form_lag_again(pairs: Sequence[Work]) -> list[HostStep]:
@@ -114,8 +137,9 @@ def _form_lag_again(pairs: Sequence[Work]) -> list[HostStep]:
 
 
 def _only_lag_missing(pairs: Sequence[Work]) -> bool:
-    """VFs and eswitch modes are as declared, and VF-LAG is not."""
-    return nic.lag_missing(pairs) and not any(needs_work(port, pf) for port, pf in pairs)
+    """VFs and eswitch modes are as declared, and VF-LAG is not though it can form."""
+    formed = not nic.lag_missing(pairs) or nic.lag_impossible(pairs)
+    return not formed and not any(needs_work(port, pf) for port, pf in pairs)
 
 
 def _given_up(wanted: Desired, observed: Observed) -> bool:
@@ -152,7 +176,7 @@ def _why_held(
     if alone := _without_neighbour(pairs, chain, observed.host):
         pf, others = alone
         fix = f"fix {' or '.join(others) or 'its other port'}"
-        return f"{pf.netdev} is the only port of {pf.bond} that carries traffic", f"{fix}, or {REBOOT}"
+        return _alone(pf), f"{fix}, or {REBOOT}"
     if observed.live.undone and observed.live.target == wanted.digest:
         return f"the live change was undone: {observed.live.undone}", REBOOT
     if _given_up(wanted, observed):
@@ -160,17 +184,32 @@ def _why_held(
     return "", ""
 
 
+def _why_queues_wait(
+    pairs: Sequence[Work], flaps: Sequence[HostStep], observed: Observed, allow_live: bool
+) -> str:
+    """Why a running port does not get its queues now; empty when it does."""
+    if flaps and not allow_live:
+        return f"{_cost(flaps).label} while the node runs"
+    if alone := _without_neighbour(pairs, flaps, observed.host):
+        return _alone(alone[0])
+    return ""
+
+
+def _alone(pf: Pf) -> str:
+    return f"{pf.netdev} is the only port of {pf.bond} that carries traffic"
+
+
 def _without_neighbour(
     pairs: Sequence[Work], chain: Sequence[HostStep], host: Host
 ) -> tuple[Pf, list[str]] | None:
-    """A port that would leave its bond with no other port to carry it on, and those dark ones.
+    """A port that would leave its bond or lose its link while no other port carries traffic, and those.
 
     The step itself asks the bonding driver, which also knows of LACP and of members that are no PF.
     """
     keys = {step.key for step in chain}
     for number, (_, pf) in enumerate(pairs):
         bond = host.bond(pf.bond) if pf.bond else None
-        if bond is None or not pf.carrier or f"{pf.bdf}/leave" not in keys:
+        if bond is None or not pf.carrier or keys.isdisjoint({f"{pf.bdf}/leave", f"{pf.bdf}/queues"}):
             continue
         others = [name for name in bond.members if name != pf.netdev]
         back = any(port.bond == bond.name for port, _ in _detached_ports(pairs[:number]))
@@ -184,10 +223,13 @@ def _cost(steps: Sequence[HostStep]) -> Disruption:
 
 
 def reboot_reasons(wanted: Desired, planned: Plan[System]) -> tuple[str, ...]:
-    """Why this host needs a reboot: one phrase per NIC whose steps are held, the same for the same aim."""
+    """Why this host needs a reboot: one phrase per NIC whose steps are held, the same for the same aim.
+
+    Queues alone are no reason: the port works without them, and a reboot stops instances.
+    """
     return tuple(
         f"{slot.removeprefix('0000:')} to {'+'.join(str(port.num_vfs) for port in ports)} "
         + ("VFs and VF-LAG" if any(port.lag for port in ports) else "switchdev VFs")
         for slot, ports in wanted.nics().items()
-        if any(item.step.key.startswith(slot) for item in planned.held)
+        if any(item.step.key.startswith(slot) and not nic.of_queues(item.step) for item in planned.held)
     )

@@ -6,11 +6,15 @@ from functools import partial
 
 from converge import Finding, Severity
 from desired import Desired, Port
+from hostnic.devices.inventory import BLUEFIELD
 from hostnic.devices.model import Pf, users_in_words
 from hostnic.devices.pci import MAX_VFS_WITH_LAG
 from netplanfiles import OVN_CHASSIS_FILE
 from observed import NextBoot, Observed, Writer
 from steps import needs_work
+
+NOT_THIS_ONE = "take it out of option devices"
+DPU_HAS_IT = f"in DPU mode the DPU has it: {NOT_THIS_ONE}; in NIC mode use kernel 5.19 or later"
 
 
 def preflight(wanted: Desired, observed: Observed) -> tuple[Finding, ...]:
@@ -43,7 +47,8 @@ def _port(port: Port, pf: Pf, observed: Observed) -> Iterator[Finding]:
         yield blocked("the port has no netdev", remedy)
         return
     if pf.eswitch_mode is None:
-        yield blocked("the port has no eswitch that the kernel can set", "take it out of option devices")
+        remedy = DPU_HAS_IT if pf.port.device in BLUEFIELD else NOT_THIS_ONE
+        yield blocked("the port has no eswitch that the kernel can set", remedy)
         return
     offered = pf.port.total_vfs
     if offered < port.num_vfs:
@@ -59,7 +64,7 @@ def _port(port: Port, pf: Pf, observed: Observed) -> Iterator[Finding]:
             f"{port.num_vfs} VFs: some firmware refuses VF-LAG above {MAX_VFS_WITH_LAG}",
             f"if it does not form, set num-vfs and NUM_OF_VFS (charm nic-firmware) to {MAX_VFS_WITH_LAG}",
         )
-    elif port.lag and offered > MAX_VFS_WITH_LAG and pf.lag.active is False and not needs_work(port, pf):
+    elif port.lag and offered > MAX_VFS_WITH_LAG and _may_lack_lag(pf) and not needs_work(port, pf):
         yield warning(
             f"the firmware offers {offered} VFs; some firmware refuses VF-LAG above {MAX_VFS_WITH_LAG}",
             f"set NUM_OF_VFS (charm nic-firmware) to {MAX_VFS_WITH_LAG} or less",
@@ -73,6 +78,11 @@ def _port(port: Port, pf: Pf, observed: Observed) -> Iterator[Finding]:
         yield warning(f"{pf.netdev} has no carrier", "check cable and switch port")
 
 
+def _may_lack_lag(pf: Pf) -> bool:
+    """No LAG is known to be active; where the driver shows that it has no LAG object, verify says so."""
+    return not pf.lag.vf_lag and not pf.lag.unsupported
+
+
 def _change(port: Port, pf: Pf) -> str:
     if pf.port.num_vfs != port.num_vfs:
         return f"going from {pf.port.num_vfs} to {port.num_vfs} VFs"
@@ -82,11 +92,22 @@ def _change(port: Port, pf: Pf) -> str:
 def _too_few(port: Port, pf: Pf, after: NextBoot) -> Finding:
     now = f"the firmware offers {pf.port.total_vfs} VFs, {port.num_vfs} are asked for"
     raise_it = (
-        f"set NUM_OF_VFS to {port.num_vfs} or more and SRIOV_EN on (charm nic-firmware), or lower num-vfs"
+        f"set NUM_OF_VFS to {port.num_vfs} or more, PF_NUM_OF_VF_VALID off and SRIOV_EN on "
+        "(charm nic-firmware), or lower num-vfs"
     )
     if after.vfs is None:
         why = f"; it cannot be asked about the next boot ({after.reason})" if after.reason else ""
         return Finding(Severity.BLOCKED, port.bdf, now + why, raise_it)
     if after.vfs < port.num_vfs:
         return Finding(Severity.BLOCKED, port.bdf, f"{now}, and {after.vfs} after the next boot", raise_it)
+    if not after.changes:
+        what = (
+            f"the firmware is set to {after.vfs} VFs, now and for the next boot, but the driver offers "
+            f"{pf.port.total_vfs}, and {port.num_vfs} are asked for; a reboot changes nothing"
+        )
+        remedy = (
+            f"power-cycle the machine; if that does not help, lower num-vfs to {pf.port.total_vfs}, "
+            "or update the firmware"
+        )
+        return Finding(Severity.BLOCKED, port.bdf, what, remedy)
     return Finding(Severity.HELD, port.bdf, f"{now}; from the next boot on it offers {after.vfs}", "reboot")

@@ -51,7 +51,8 @@ def resolve(options: Options, observed: Observed) -> tuple[Desired, tuple[Findin
     findings += [_half(options, both[0], host) for both in by_nic.values() if len(both) == 1 and both[0].lag]
     ports = [port._replace(lag=port.nic in whole) for port in ports]
     steering = None if options.steering_mode == "keep" else options.steering_mode
-    return Desired(tuple(ports), steering, options.vf_lag == "required"), tuple(findings)
+    required = options.vf_lag == "required"
+    return Desired(tuple(ports), steering, required, options.uplink_queues), tuple(findings)
 
 
 def _choose(options: Options, host: Host) -> Choice:

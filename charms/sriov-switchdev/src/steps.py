@@ -10,9 +10,13 @@ unbound, both ports in the bond, VF-LAG active, then VFs bound.
 from collections.abc import Iterable, Sequence
 
 from converge import Disruption, Op, Step
-from desired import Port
+from desired import Desired, Port
 from hostnic.devices.model import Host, Pf
-from hostnic.system import HostStep, System
+from hostnic.system import Channels, HostStep, System
+from observed import BootRecord
+
+SETTLE = 2.0
+"""Seconds from a change of an uplink's queues until the bonding driver has noticed the lost link."""
 
 INLINE_TRANSPORT = ("15b3:1013", "15b3:1015")
 """ConnectX-4 and -4 Lx: switchdev needs inline mode transport."""
@@ -83,6 +87,63 @@ def offload(port: Port, pf: Pf, after_change: bool = False) -> list[HostStep]:
     return [_step(f"{port.bdf}/offload", f"turn hw-tc-offload of {netdev} on", why, op)]
 
 
+def queues_to_set(wanted: Desired, channels: Channels | None, cpus: int) -> int | None:
+    """How many queues an uplink shall have instead of those that it has; None if these will do.
+
+    Without a declared number, one per online CPU is enough: more are left alone.
+
+    Args:
+        wanted: the desired state.
+        channels: what the uplink has; None where that is not known.
+        cpus: logical CPUs that are online.
+
+    """
+    if channels is None:
+        return None
+    count = min(wanted.uplink_queues or cpus, channels.most)
+    enough = channels.combined == count or (channels.combined > count and not wanted.uplink_queues)
+    return None if enough else count
+
+
+def queues(port: Port, pf: Pf, count: int, why: str) -> HostStep:
+    """Give the uplink ``count`` queues, or as many as its driver takes."""
+    from hostnic.ops.eswitch import SetQueues
+
+    netdev = pf.netdev or port.netdev
+    what = f"give {netdev} {count} queues"
+    return _step(f"{port.bdf}/queues", what, why, SetQueues(netdev, count), Disruption.LINK_FLAP)
+
+
+def queues_in_bond(port: Port, pf: Pf, count: int, now: int) -> list[HostStep]:
+    """The same on a running port: the next port waits until this one carries traffic in its bond again."""
+    steps = [queues(port, pf, count, f"it has {now}")]
+    if pf.bond and pf.carrier:
+        steps.append(await_member(port, pf, pf.bond, SETTLE, "queues-member"))
+    return steps
+
+
+def of_queues(step: HostStep) -> bool:
+    """Whether :func:`queues_in_bond` made this step: the port works without it, but not as well."""
+    return step.key.endswith(("/queues", "/queues-member"))
+
+
+def is_late(pf: Pf, boot: BootRecord) -> bool:
+    """VFs came after the boot step had given them up: in legacy mode, bound to nothing, used by nobody."""
+    early = boot.phases.get("early")
+    given_up = early is not None and early.state == "failed"
+    free = not any(vf.driver or vf.users for vf in pf.vfs)
+    return given_up and pf.eswitch_mode == "legacy" and pf.port.num_vfs > 0 and free
+
+
+def destroy_late(port: Port, pf: Pf) -> HostStep:
+    """Nova would hand VFs in legacy mode to instances, and every plug would fail."""
+    from hostnic.ops.vf import DestroyVfs
+
+    why = "they came after the boot step had given them up, in legacy mode"
+    what = f"destroy the {pf.port.num_vfs} VFs of {port.bdf}"
+    return _step(f"{port.bdf}/destroy", what, why, DestroyVfs(port.bdf))
+
+
 def unbind(pairs: Sequence[Work]) -> list[HostStep]:
     """Unbind VFs: mlx5 needs that for a mode change, and when VF-LAG forms or dissolves."""
     from hostnic.ops.vf import UnbindVfs
@@ -137,7 +198,7 @@ def leave(port: Port, pf: Pf) -> list[HostStep]:
         return []
     from hostnic.ops.bonding import LeaveToOthers
 
-    what, why = f"take {pf.netdev} out of {pf.bond}", "the eswitch mode changes outside a bond only"
+    what, why = f"take {pf.netdev} out of {pf.bond}", "its link goes down, and the other port takes over"
     op = LeaveToOthers(pf.netdev)
     return [_step(f"{port.bdf}/leave", what, why, op, Disruption.HOST_NETWORK_CUT)]
 
@@ -147,15 +208,23 @@ def join(port: Port, pf: Pf) -> list[HostStep]:
     if port.bond is None:
         return []
     from hostnic.ops.bonding import JoinBond
-    from hostnic.ops.members import AwaitMember
 
     netdev = pf.netdev or port.netdev
-    what = f"wait until {netdev} carries traffic in {port.bond}"
     put, join = f"put {netdev} into {port.bond}", JoinBond(netdev, port.bond)
     return [
         _step(f"{port.bdf}/join", put, "it belongs there", join, Disruption.LINK_FLAP),
-        _step(f"{port.bdf}/member", what, "its neighbour relies on it", AwaitMember(netdev, port.bond)),
+        await_member(port, pf, port.bond),
     ]
+
+
+def await_member(port: Port, pf: Pf, bond: str, settle: float = 0.0, key: str = "member") -> HostStep:
+    """Wait until the port carries traffic in ``bond``; ``settle`` seconds before the first reading."""
+    from hostnic.ops.members import AwaitMember
+
+    netdev = pf.netdev or port.netdev
+    what = f"wait until {netdev} carries traffic in {bond}"
+    back = AwaitMember(netdev, bond, settle=settle)
+    return _step(f"{port.bdf}/{key}", what, "its neighbour relies on it", back)
 
 
 def await_lag(pairs: Sequence[Work], deadline: float) -> HostStep:
@@ -176,6 +245,16 @@ def needs_work(port: Port, pf: Pf) -> bool:
 def lag_missing(pairs: Sequence[Work]) -> bool:
     """VF-LAG is declared for both ports of a NIC, and the kernel says that it is not active."""
     return len(pairs) == 2 and any(port.lag and pf.lag.vf_lag is False for port, pf in pairs)
+
+
+def lag_impossible(pairs: Sequence[Work]) -> bool:
+    """VF-LAG is declared for both ports of a NIC, and the firmware offers none: no step can form it."""
+    return lag_missing(pairs) and any(pf.lag.unsupported for _, pf in pairs)
+
+
+def awaits_lag(pairs: Sequence[Work], required: bool) -> bool:
+    """Whether VFs stay unbound until VF-LAG is active; ``required``: even where it cannot form."""
+    return any(port.lag for port, _ in pairs) and (required or not lag_impossible(pairs))
 
 
 def _step(

@@ -3,11 +3,13 @@
 
 from collections.abc import Iterator
 
+import budget
 import files
 import steps as nic
 from charmkit.output import NEXT_HOOK
 from converge import Finding, Plan, Severity
 from desired import Desired, Port
+from hostnic.devices.lag import NO_LAG_OBJECT, WITH_DEBUGFS, no_lag_remedy, release
 from hostnic.devices.model import Pf
 from hostnic.system import System
 from observed import Observed
@@ -21,13 +23,18 @@ def verify(wanted: Desired, observed: Observed, plan: Plan[System]) -> tuple[Fin
     if unfinished := waiting_for_boot(observed):
         return (unfinished,)
     differences = [*_differences(wanted, observed, plan)]
-    boot = [trouble.finding() for trouble in observed.boot.troubles] if differences else []
+    # What went wrong at boot matters as much as what it left behind.
+    worst = max((found.severity for found in differences), default=Severity.INFO)
+    severity = Severity.BLOCKED if worst >= Severity.HELD else Severity.WARNING
+    boot = [trouble.finding(severity) for trouble in observed.boot.troubles] if differences else []
     return (*boot, *plan.findings, *differences, *_unknown(wanted, observed))
 
 
 def waiting_for_boot(observed: Observed) -> Finding | None:
     """A finding while the boot units are still at work: hooks must not touch the NICs then."""
-    if not observed.boot.unfinished(observed.now):
+    booted = observed.previous or Desired()
+    times = budget.early_unheard(booted), budget.bind_unheard(booted)
+    if not observed.boot.unfinished(observed.now, *times):
         return None
     what = "the boot units are still at work (VF-LAG, binding of VFs)"
     return Finding(Severity.WAITING, "boot", what, "see systemctl status 'ovn-offload-sriov-*'")
@@ -37,7 +44,8 @@ def _differences(wanted: Desired, observed: Observed, plan: Plan[System]) -> Ite
     for step in files.install_steps(wanted, observed.installed):
         yield Finding(Severity.WAITING, step.key, f"{step.why}, so that the next boot lacks it", NEXT_HOOK)
     for slot, ports in wanted.nics().items():
-        held = next((item for item in plan.held if item.step.key.startswith(slot)), None)
+        own = [item for item in plan.held if item.step.key.startswith(slot)]
+        held = next((item for item in own if not nic.of_queues(item.step)), None)
         severity = Severity.HELD if held else Severity.WAITING
         remedy = f"{held.reason}; released by {held.release}" if held else NEXT_HOOK
         pairs = [(port, observed.host.pf(port.bdf)) for port in ports]
@@ -46,7 +54,15 @@ def _differences(wanted: Desired, observed: Observed, plan: Plan[System]) -> Ite
                 yield Finding(Severity.BLOCKED, port.bdf, f"the port ({port.netdev}) is gone", GONE)
             elif what := ", ".join(_port(port, pf)):
                 yield Finding(severity, port.bdf, what, remedy)
-        yield from _lag([(port, pf) for port, pf in pairs if pf], severity, remedy)
+            if pf:
+                yield from _queues(wanted, observed, plan, port, pf)
+        there = [(port, pf) for port, pf in pairs if pf]
+        if nic.lag_impossible(there):
+            worst = Severity.BLOCKED if wanted.lag_required else Severity.WARNING
+            offered = max(pf.port.total_vfs for _, pf in there)
+            yield Finding(worst, slot, f"VF-LAG cannot form: {NO_LAG_OBJECT}", no_lag_remedy(offered))
+        else:
+            yield from _lag(there, severity, remedy)
 
 
 def _port(port: Port, pf: Pf) -> Iterator[str]:
@@ -63,6 +79,17 @@ def _port(port: Port, pf: Pf) -> Iterator[str]:
         yield f"{unbound} of {pf.port.num_vfs} VFs bound to no driver"
 
 
+def _queues(wanted: Desired, observed: Observed, plan: Plan[System], port: Port, pf: Pf) -> Iterator[Finding]:
+    """A warning: the port forwards, but few CPUs receive what the host itself handles."""
+    channels = observed.channels.get(port.bdf)
+    count = nic.queues_to_set(wanted, channels, observed.cpus)
+    if channels and count and not nic.needs_work(port, pf):
+        held = next((item for item in plan.held if item.step.key == f"{port.bdf}/queues"), None)
+        remedy = f"{held.reason}; released by {held.release}" if held else NEXT_HOOK
+        what = f"the number of queues of {pf.netdev} is {channels.combined}, not {count}"
+        yield Finding(Severity.WARNING, port.bdf, what, remedy)
+
+
 def _lag(pairs: list[Work], severity: Severity, remedy: str) -> Iterator[Finding]:
     if nic.lag_missing(pairs):
         port, pf = pairs[0]
@@ -72,10 +99,15 @@ def _lag(pairs: list[Work], severity: Severity, remedy: str) -> Iterator[Finding
 
 def _unknown(wanted: Desired, observed: Observed) -> Iterator[Finding]:
     kernel = observed.host.kernel
+    newer = release(kernel) >= WITH_DEBUGFS
+    remedy = (
+        "mount debugfs at /sys/kernel/debug; kernel lockdown can hide it"
+        if newer
+        else "kernel 5.19 and later tell; deploy hwe-22.04 on jammy"
+    )
     for port in wanted.ports:
         pf = observed.host.pf(port.bdf)
         if pf and port.lag and pf.lag.vf_lag is None and pf.port.num_vfs == port.num_vfs:
-            what = f"LAG state unknown on kernel {kernel}"
-            yield Finding(
-                Severity.INFO, port.bdf, what, "kernel 5.19 and later tell; deploy hwe-22.04 on jammy"
-            )
+            since = ": it came up, and may have ended" if pf.lag.source == "kernel log" else ""
+            what = f"LAG state unknown on kernel {kernel}{since}"
+            yield Finding(Severity.INFO, port.bdf, what, remedy)

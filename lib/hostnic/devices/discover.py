@@ -11,12 +11,11 @@ from functools import lru_cache
 from typing import TypeVar
 
 from hostnic.devices import inventory, lag, pci, users, vdpa
+from hostnic.devices.lag import Lag, release
 from hostnic.devices.model import Bond, EswitchMode, Host, Pf, Vf
 from hostnic.devices.port import Port
 from hostnic.devices.vdpa import Vdpa
 from hostnic.system import Link, System, read_boot_id
-
-OSRELEASE = "/proc/sys/kernel/osrelease"
 
 Value = TypeVar("Value")
 VdpaByFunction = Callable[[], Mapping[str, Sequence[Vdpa]]]
@@ -24,6 +23,10 @@ VdpaByFunction = Callable[[], Mapping[str, Sequence[Vdpa]]]
 
 NOT_TOLD = (errno.EOPNOTSUPP, errno.EINVAL, errno.ENOENT)
 """What the kernel answers if a driver or release lacks a parameter."""
+
+ALWAYS_A_MODE = (5, 19)
+"""From this kernel on, mlx5 has an eswitch mode without VFs, too. Before, asking for it is EOPNOTSUPP then
+(eswitch_offloads.c: eswitch_devlink_esw_mode_check), which is also the answer of a NIC without eswitch."""
 
 
 def observe(system: System) -> Host:
@@ -36,6 +39,7 @@ def observe(system: System) -> Host:
         OSError: the kernel's own basics (/proc, the PCI bus, rtnetlink) cannot be read.
 
     """
+    kernel = system.files.read(lag.OSRELEASE).strip()
     links = system.links.all()
     log = lru_cache(maxsize=1)(lambda: lag.kernel_log(system))
     vdpa_by_function = lru_cache(maxsize=1)(lambda: vdpa.devices(system))
@@ -44,7 +48,7 @@ def observe(system: System) -> Host:
     for port in ports:
         try:
             if port.device.startswith(inventory.MELLANOX) or pci.has_sriov(system, port.bdf):
-                found.append(_pf(system, port, links, log, vdpa_by_function))
+                found.append(_pf(system, port, links, log, vdpa_by_function, release(kernel)))
         except OSError as error:
             findings.append(inventory.unreadable(port.bdf, error))
     return Host(
@@ -52,14 +56,19 @@ def observe(system: System) -> Host:
         bonds=tuple(
             _bond(link, links) for link in sorted(links, key=lambda link: link.name) if link.kind == "bond"
         ),
-        kernel=system.files.read(OSRELEASE).strip(),
+        kernel=kernel,
         boot_id=read_boot_id(system),
         findings=tuple(findings),
     )
 
 
 def _pf(
-    system: System, port: Port, links: list[Link], log: Callable[[], str], vdpa_by_function: VdpaByFunction
+    system: System,
+    port: Port,
+    links: list[Link],
+    log: Callable[[], str],
+    vdpa_by_function: VdpaByFunction,
+    kernel: tuple[int, int],
 ) -> Pf:
     bdf = port.bdf
     uplink = next((link for link in links if link.name == port.netdev), None)
@@ -76,13 +85,13 @@ def _pf(
         psid=info.psid if info else None,
         autoprobe=pci.number(system, bdf, "sriov_drivers_autoprobe", default=1) == 1,
         vfs=tuple(_vfs(system, bdf, links, vdpa_by_function)),
-        eswitch_mode=_mode(_if_known(lambda: system.devlink.eswitch_mode(bdf))) if mlx5 else None,
+        eswitch_mode=_eswitch_mode(system, port, kernel) if mlx5 else None,
         steering_mode=_text(_if_known(lambda: system.devlink.param(bdf, "flow_steering_mode")))
         if mlx5
         else None,
         esw_multiport=_flag(_if_known(lambda: system.devlink.param(bdf, "esw_multiport"))) if mlx5 else None,
         hw_tc_offload=_if_known(lambda: system.ethtool.hw_tc_offload(uplink.name)) if uplink else None,
-        lag=lag.read(system, bdf, log) if mlx5 else lag.Lag(active=None),
+        lag=lag.read(system, bdf, log) if mlx5 else Lag(active=None),
         iommu=system.files.exists(pci.attribute(bdf, "iommu_group")),
     )
 
@@ -107,8 +116,15 @@ def _if_known(read: Callable[[], Value]) -> Value | None:
         raise
 
 
-def _mode(value: str | None) -> EswitchMode | None:
-    return value if value in ("legacy", "switchdev", "switchdev_inactive") else None
+def _eswitch_mode(system: System, port: Port, kernel: tuple[int, int]) -> EswitchMode | None:
+    """The mode; ``legacy`` for a port whose eswitch begins with its first VF (:data:`ALWAYS_A_MODE`).
+
+    The host's ports of a BlueField in DPU mode have VFs but no eswitch, so that a BlueField's stay unknown.
+    """
+    mode = _if_known(lambda: system.devlink.eswitch_mode(port.bdf))
+    if mode is None and kernel < ALWAYS_A_MODE and port.device not in inventory.BLUEFIELD:
+        return "legacy" if port.total_vfs and not port.num_vfs else None
+    return mode if mode in ("legacy", "switchdev", "switchdev_inactive") else None
 
 
 def _text(value: str | bool | int | None) -> str | None:

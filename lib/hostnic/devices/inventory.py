@@ -5,24 +5,20 @@ All charms share this inventory. What else a charm needs of a port it keeps besi
 (:mod:`hostnic.devices.discover`: the eswitch; roce-qos: data centre bridging).
 """
 
-import re
 from collections.abc import Callable, Iterable, Sequence
 
 from converge import Finding, Severity
 
 from hostnic.devices import pci
-from hostnic.devices.port import Nic, Port
+from hostnic.devices.port import UPLINK_NAME, Nic, Port, uplink_of
 from hostnic.system import Link, System
 
 MELLANOX = "15b3:"
 """How the device id of a ConnectX or BlueField begins."""
+BLUEFIELD = ("15b3:a2d2", "15b3:a2d6", "15b3:a2dc", "15b3:a2df")
+"""BlueField 1 to 4 as the host sees them."""
 NETWORK_CLASS = "0x02"
 NET = "/sys/class/net"
-
-UPLINK_NAME = re.compile(r"p\d+(s\d+)?")
-REPRESENTOR_NAME = re.compile(r"(c\d+)?pf\d+(vf|sf)\d+")
-"""``phys_port_name`` as the kernel's devlink gives it (net/devlink/port.c)."""
-
 
 Netdev = tuple[str | None, str | None, bool]
 """A port's netdev, the bond or bridge that it is in, and whether that is a bond."""
@@ -58,7 +54,7 @@ def of_links(links: Sequence[Link]) -> Callable[[str], Netdev]:
     bonds = {link.name for link in links if link.kind == "bond"}
 
     def netdev_of(bdf: str) -> Netdev:
-        own = uplink(links, bdf)
+        own = uplink_of(links, bdf)
         return (own.name, own.master, own.master in bonds) if own else (None, None, False)
 
     return netdev_of
@@ -98,29 +94,6 @@ def unreadable(bdf: str, error: OSError) -> Finding:
     """The finding of a device that does not answer."""
     remedy = "see the kernel log for this device; the other NICs are not affected"
     return Finding(Severity.WARNING, bdf, f"cannot be read: {error.strerror or error}", remedy)
-
-
-def uplink(links: Iterable[Link], bdf: str) -> Link | None:
-    """The netdev of the physical port behind ``bdf``.
-
-    A PF's representors have the PF as their parent device, too (kernel 5.8 and later), so the parent alone
-    is not enough. With a driver that gives no port names, it is the PF's only netdev.
-    """
-    own = [link for link in links if link.pci == bdf and link.kind is None]
-    named = [link for link in own if link.port_name and UPLINK_NAME.fullmatch(link.port_name)]
-    if named:
-        return named[0]
-    nameless = [link for link in own if not link.port_name]
-    return nameless[0] if len(nameless) == 1 else None
-
-
-def representors(links: Iterable[Link], bdf: str) -> list[Link]:
-    """The representors of the VFs of ``bdf``."""
-    return [
-        link
-        for link in links
-        if link.pci == bdf and link.port_name and REPRESENTOR_NAME.fullmatch(link.port_name)
-    ]
 
 
 def _is_port(system: System, bdf: str) -> bool:

@@ -2,17 +2,22 @@
 """Whether the NIC itself bonds its two ports (VF-LAG), read as well as each kernel allows.
 
 1. debugfs ``mlx5/<bdf>/lag`` (kernel 5.19 and later; drivers/net/ethernet/mellanox/mlx5/core/lag/debugfs.c).
-2. The RDMA device ``mlx5_bond_<n>`` of a port: it exists exactly while a LAG is active.
-3. This boot's kernel log: ``lag map`` when a LAG came up, failures when it did not.
+   The driver makes it only with a LAG object, which the firmware may not offer (lag/lag.h:
+   mlx5_lag_is_supported): ``mlx5/<bdf>`` without it means that no LAG can form.
+2. The RDMA devices: a LAG for RoCE, or a VF-LAG with a shared FDB, leaves the second port without one
+   (lag/lag.c: mlx5_lag_remove_devices; infiniband/hw/mlx5/ib_rep.c). Their names do not tell: rdma-core
+   renames them, and ``mlx5_bond_<n>`` is only what one was called when it was registered.
+3. Before 5.19, this boot's kernel log. The driver logs why no LAG formed, and nothing when one ends, so that
+   "lag map" does not show that one is still active.
 4. Otherwise it is unknown: ``Lag.active`` is None.
-
-The RDMA device comes before the log: it shows the present state, and reading it starts no process.
 """
 
 import re
 from collections.abc import Callable
 from typing import NamedTuple
 
+from hostnic.devices.pci import MAX_VFS_WITH_LAG
+from hostnic.devices.port import uplink_of
 from hostnic.process import CommandError
 from hostnic.system import System
 
@@ -23,13 +28,17 @@ PLACE = r"\w+:\d+:\(pid \d+\): "
 DEBUGFS = "/sys/kernel/debug/mlx5"
 RDMA = "/sys/class/infiniband"
 
+OSRELEASE = "/proc/sys/kernel/osrelease"
+WITH_DEBUGFS = (5, 19)
+"""The first kernel whose mlx5 shows LAGs in debugfs."""
+
 UP = r"lag map:? "
-DOWN = r"Failed to (create|activate|deactivate|modify) (VF |RoCE )?LAG|E-Switch: Disable|Deactivat\w+ LAG"
+DOWN = r"Failed to (create|activate|deactivate) (VF |RoCE )?LAG|E-Switch: Disable|Deactivat\w+ LAG"
 TROUBLE = r"Failed to \w+ (VF |RoCE )?LAG|unbound prior to|Can't activate LAG"
 
 
 class Lag(NamedTuple):
-    """Hardware bond of a NIC's two ports (debugfs ``mlx5/<bdf>/lag``, kernel >= 5.19).
+    """Hardware bond of a NIC's two ports.
 
     Attributes:
         active: the NIC itself bonds its ports; None if this kernel does not tell.
@@ -37,6 +46,7 @@ class Lag(NamedTuple):
         port_sel_mode: ``hash`` or ``queue_affinity``.
         shared_fdb: both ports share one forwarding database.
         source: where this was read: ``debugfs``, ``kernel log``, ``RDMA device``, ``none``.
+        unsupported: the firmware offers the driver no LAG object, so that none can form.
 
     """
 
@@ -45,11 +55,28 @@ class Lag(NamedTuple):
     port_sel_mode: str | None = None
     shared_fdb: bool | None = None
     source: str = "none"
+    unsupported: bool = False
 
     @property
     def vf_lag(self) -> bool | None:
         """Whether it is VF-LAG, as opposed to no LAG or one for RoCE; None if the kernel does not tell."""
         return self.type in (None, "switchdev") if self.active else self.active
+
+
+NO_LAG_OBJECT = "the firmware offers no LAG object"
+
+
+def no_lag_remedy(total_vfs: int) -> str:
+    """What to do about :data:`NO_LAG_OBJECT` on a NIC whose ports offer up to ``total_vfs`` VFs."""
+    if total_vfs > MAX_VFS_WITH_LAG:
+        return f"set NUM_OF_VFS to {MAX_VFS_WITH_LAG} or less (charm nic-firmware) and reboot"
+    return "update the NIC's firmware (charm nic-firmware), or set vf-lag=disabled"
+
+
+def release(kernel: str) -> tuple[int, int]:
+    """Major and minor number of a kernel's release string; (0, 0) for what is none."""
+    numbers = re.match(r"(\d{1,4})\.(\d{1,4})", kernel)
+    return (int(numbers[1]), int(numbers[2])) if numbers else (0, 0)
 
 
 def kernel_log(system: System) -> str:
@@ -68,14 +95,14 @@ def read(system: System, bdf: str, log: Callable[[], str] | None = None) -> Lag:
     Args:
         system: the host.
         bdf: a PF.
-        log: gives the kernel log; called only if neither debugfs nor the RDMA device tells.
+        log: gives the kernel log; called only before 5.19, and if the RDMA devices do not tell.
 
     """
     directory = f"{DEBUGFS}/{bdf}/lag"
     try:
         state = system.files.read(f"{directory}/state").strip()
     except OSError:
-        return _without_debugfs(system, bdf, log or (lambda: kernel_log(system)))
+        return _without_state(system, bdf, log or (lambda: kernel_log(system)))
     if state != "active":
         return Lag(active=False, source="debugfs")
     return Lag(
@@ -109,30 +136,59 @@ def _shared_fdb(flags: str | None) -> bool | None:
     return match.group(1) == "on" if match else None
 
 
-def _without_debugfs(system: System, bdf: str, log: Callable[[], str]) -> Lag:
-    if _rdma_bond(system, bdf):
-        return Lag(active=True, source="RDMA device")
-    state = from_log(log(), bdf)
-    return Lag(active=state, source="none" if state is None else "kernel log")
+def _without_state(system: System, bdf: str, log: Callable[[], str]) -> Lag:
+    """The LAG where debugfs has no state of it, or does not show it."""
+    old = release(system.files.read(OSRELEASE)) < WITH_DEBUGFS
+    if not old and _lacks_object(system, bdf):
+        return Lag(active=False, source="debugfs", unsupported=True)
+    if _one_rdma_device(system, bdf):
+        kind = "switchdev" if system.devlink.eswitch_mode(bdf) == "switchdev" else "roce"
+        return Lag(active=True, type=kind, source="RDMA device")
+    state = from_log(log(), bdf) if old else None
+    # What came up may have ended since, which the driver does not log.
+    return Lag(active=None if state else state, source="none" if state is None else "kernel log")
 
 
-def _rdma_bond(system: System, bdf: str) -> bool:
+def _lacks_object(system: System, bdf: str) -> bool:
+    """Whether debugfs can be read, and the driver has no LAG in it."""
+    try:
+        return "lag" not in system.files.listdir(f"{DEBUGFS}/{bdf}")
+    except OSError:
+        return False  # not mounted, switched off, or not for us
+
+
+def _one_rdma_device(system: System, bdf: str) -> bool:
+    """Whether the two ports of this NIC are in one bond, and the first alone has an RDMA device.
+
+    The bond is asked for because a port's RDMA device can be switched off, too (devlink's enable_rdma).
+    """
+    links = system.links.all()
+    own = uplink_of(links, bdf)
+    bonds = {link.name for link in links if own and link.name == own.master and link.kind == "bond"}
+    ports = sorted(link.pci or "" for link in links if link.master in bonds)
+    if len(ports) != 2 or bdf not in ports or len({port.rpartition(".")[0] for port in ports}) != 1:
+        return False
+    having = _with_rdma(system)
+    return [port in having for port in ports] == [True, False]
+
+
+def _with_rdma(system: System) -> set[str]:
+    """Addresses of the functions that have an RDMA device."""
+    found: set[str] = set()
     try:
         names = system.files.listdir(RDMA)
     except OSError:
-        return False
+        return found
     for name in names:
-        if name.startswith("mlx5_bond_"):
-            try:
-                if system.files.readlink(f"{RDMA}/{name}/device").endswith(bdf):
-                    return True
-            except OSError:
-                continue
-    return False
+        try:
+            found.add(system.files.readlink(f"{RDMA}/{name}/device").rpartition("/")[2])
+        except OSError:
+            continue  # rdma_rxe and siw have no device of their own
+    return found
 
 
 def from_log(log: str, bdf: str) -> bool | None:
-    """Whether the LAG was active by the log's last message about it; None if there is none.
+    """Whether the LAG came up by the log's last message about it; None if there is none.
 
     Only the first port of a NIC logs for both: lines of any function in the same slot count.
     """

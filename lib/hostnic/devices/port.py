@@ -1,7 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A port, and the NIC that it belongs to, as plain values. :mod:`hostnic.devices.inventory` reads them."""
+"""A port and its NIC as plain values, which :mod:`hostnic.devices.inventory` reads, and a port's netdevs."""
 
+import re
+from collections.abc import Iterable
 from typing import NamedTuple
+
+from hostnic.system import Link
+
+UPLINK_NAME = re.compile(r"p\d+(s\d+)?")
+REPRESENTOR_NAME = re.compile(r"(c\d+)?pf\d+(vf|sf)\d+")
+"""``phys_port_name`` as the kernel's devlink gives it (net/devlink/port.c)."""
 
 
 class Port(NamedTuple):
@@ -55,3 +63,26 @@ class Nic(NamedTuple):
     def short(self) -> str:
         """The slot as people write it: ``3b:00``."""
         return self.slot.removeprefix("0000:")
+
+
+def uplink_of(links: Iterable[Link], bdf: str) -> Link | None:
+    """The netdev of the physical port behind ``bdf``.
+
+    A PF's representors have the PF as their parent device, too (kernel 5.8 and later), so the parent alone
+    is not enough. With a driver that gives no port names, it is the PF's only netdev.
+    """
+    own = [link for link in links if link.pci == bdf and link.kind is None]
+    named = [link for link in own if link.port_name and UPLINK_NAME.fullmatch(link.port_name)]
+    if named:
+        return named[0]
+    nameless = [link for link in own if not link.port_name]
+    return nameless[0] if len(nameless) == 1 else None
+
+
+def representors_of(links: Iterable[Link], bdf: str) -> list[Link]:
+    """The representors of the VFs of ``bdf``."""
+    return [
+        link
+        for link in links
+        if link.pci == bdf and link.port_name and REPRESENTOR_NAME.fullmatch(link.port_name)
+    ]

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The RDMA device that a port has now, its defaults for new connections, and its counters.
 
-The name changes with the machine's state (``mlx5_0``, and ``mlx5_bond_0`` for both ports of a NIC under LAG),
-so it is looked up each time. Sources: Documentation/ABI/stable/sysfs-class-infiniband and
-Documentation/ABI/testing/configfs-rdma_cm in the kernel.
+The name changes with the machine's state (``mlx5_0``, ``mlx5_bond_0`` for one that began under LAG; rdma-core
+makes it ``rocep59s0f0``, or ``rdmap59s0f0`` in switchdev mode), so it is looked up each time. Sources:
+Documentation/ABI/stable/sysfs-class-infiniband and Documentation/ABI/testing/configfs-rdma_cm in the kernel.
 """
 
 from typing import NamedTuple
@@ -66,17 +66,15 @@ def ports(system: System) -> tuple[RdmaPort, ...]:
 def of_port(found: tuple[RdmaPort, ...], bdf: str, netdev: str | None, bond: str | None) -> RdmaPort | None:
     """The one that carries RoCE for the port at ``bdf`` now, or None.
 
-    Under LAG the second port has no device of its own: the first one's has the bond's netdev, or is the only
-    one of that NIC.
+    Under LAG the second port has no device of its own: the first one's has the bond's netdev, or is that
+    of the NIC's first function: VFs, which may have devices too, follow behind the ports.
     """
     own = [port for port in found if port.pci == bdf]
     names = {name for name in (netdev, bond) if name}
     sharing = [port for port in found if port.netdevs & names]
     slot = bdf.rpartition(".")[0]
-    bonded = [
-        port for port in found if port.device.startswith("mlx5_bond_") and (port.pci or "").startswith(slot)
-    ]
-    return next(iter((*own, *sharing, *bonded)), None)
+    first = [port for port in found if bond and bdf != port.pci == f"{slot}.0"]
+    return next(iter((*own, *sharing, *first)), None)
 
 
 def managed(system: System, port: RdmaPort) -> bool | None:

@@ -12,8 +12,8 @@ from hostnic.system import System
 DIRECTORY = "/proc/net/vlan"
 SOCKET_PRIORITIES = 8
 
-_ROW = re.compile(r"(?P<name>\S+)\s*\|\s*(?P<id>\d+)\s*\|\s*(?P<lower>\S+)\s*")
-_PAIR = re.compile(r"(\d+):(\d+)")
+_ROW = re.compile(r"(?P<name>\S+)\s*\|\s*(?P<id>\d{1,4})\s*\|\s*(?P<lower>\S+)\s*")
+_PAIR = re.compile(r"(?<!\d)(\d{1,10}):(\d{1,10})(?!\d)")
 
 
 class Vlan(NamedTuple):

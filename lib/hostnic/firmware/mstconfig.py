@@ -17,11 +17,13 @@ HEADER = "Configurations:"
 COLUMNS = ("Default", "Current", "Next Boot", "New")
 ROW = re.compile(r"\*?\s*(?:RO\s+)?(?P<name>[A-Z][A-Z0-9_]*(?:\[[0-9.]+\])?)\s+(?P<values>\S.*)")
 """Rows of mstflint 4.21, 4.26 (which may flag a row RO) and 4.31; widths of columns differ."""
-NUMBER = re.compile(r"(?:\w*\()?(0x[0-9a-fA-F]+|\d+)\)?")
+NUMBER = re.compile(r"(?:\w*\()?(0x[0-9a-fA-F]{1,16}|\d{1,20})\)?")
 SAVED = re.compile(r"(?P<name>[A-Z][A-Z0-9_]*)=(?P<value>\S+)")
 NO_CURRENT = "does not support reading default and current configurations"
 POWER_CYCLE = "power cycle machine"
 """What ``set`` prints, with exit code 0, when the firmware says that a warm reboot is not enough."""
+NUM_OF_VFS, PER_PF, PF_NUM_OF_VF = "NUM_OF_VFS", "PF_NUM_OF_VF_VALID", "PF_NUM_OF_VF"
+"""VFs of every PF of a NIC; the switch to a number for each PF, which voids it; the number of one PF."""
 TIMEOUT_S = 120.0
 """Each parameter takes several slow accesses to the configuration space."""
 
@@ -161,17 +163,32 @@ def _saved(text: str) -> Iterator[tuple[str, str]]:
         yield match["name"], match["value"]
 
 
-def vfs_after_next_boot(system: System, bdf: str) -> int | None:
-    """VFs that ``bdf`` will offer after the next boot: 0 with SR-IOV off; None if unknown.
+class OfferedVfs(NamedTuple):
+    """VFs that the firmware's parameters give a port; None where that is unknown."""
+
+    current: int | None
+    next_boot: int | None
+
+
+def offered_vfs(system: System, bdf: str) -> OfferedVfs:
+    """VFs that the firmware of ``bdf`` has for this boot and for the next: 0 with SR-IOV off.
+
+    While PF_NUM_OF_VF_VALID is set, each PF has its own number, PF_NUM_OF_VF, and NUM_OF_VFS has no effect
+    (mlxconfig_host.db of mstflint).
 
     Raises:
         MstError: the firmware cannot be asked.
 
     """
-    parameters = query(system, bdf, "NUM_OF_VFS", "SRIOV_EN")
-    if "NUM_OF_VFS" not in parameters:
-        return None
-    enabled = parameters.get("SRIOV_EN")
-    if enabled is not None and number(enabled.next_boot) == 0:
-        return 0
-    return number(parameters["NUM_OF_VFS"].next_boot)
+    found = query(system, bdf, NUM_OF_VFS, "SRIOV_EN", PER_PF)
+    per_pf = found.get(PER_PF, Parameter(None, None, None))
+    if number(per_pf.current) or number(per_pf.next_boot):
+        found |= query(system, bdf, PF_NUM_OF_VF)  # hidden otherwise
+
+    def offered(column: str) -> int | None:
+        values = {name: number(getattr(parameter, column)) for name, parameter in found.items()}
+        if values.get("SRIOV_EN") == 0:
+            return 0 if NUM_OF_VFS in values else None
+        return values.get(PF_NUM_OF_VF if values.get(PER_PF) else NUM_OF_VFS)
+
+    return OfferedVfs(offered("current"), offered("next_boot"))

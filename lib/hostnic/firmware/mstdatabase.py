@@ -13,6 +13,8 @@ import sqlite3
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from hostnic.firmware.mstconfig import PER_PF
+
 PATH = "/usr/share/mstflint/mlxconfig_dbs/mlxconfig_host.db"
 
 _PORT = re.compile(r"_P[1-9]$")
@@ -25,8 +27,12 @@ _QUERY = """
 """
 _SIZE = re.compile(r"0x([0-9a-fA-F]+)\.([0-9]+)")
 _TRUE, _FALSE = ("true", "1", "0x1"), ("false", "0", "0x0")
-_GATE = re.compile(r"\$nv_pci_conf\.advanced_pci_settings\s*!=\s*0")
 ADVANCED = "ADVANCED_PCI_SETTINGS"
+_GATES = {
+    ADVANCED: re.compile(r"\$nv_pci_conf\.advanced_pci_settings\s*!=\s*0"),
+    PER_PF: re.compile(r"\$nv_global_pci_conf\.per_pf_total_vf\s*==\s*1"),
+}
+"""Parameters that must be 1 at the next boot, by how the ``dependency`` of others names them."""
 
 
 class ValueRefused(ValueError):
@@ -141,7 +147,7 @@ def _from_rows(rows: Iterable[tuple[str, str, str | None, str, str | None, int, 
             per_port=scope == _PER_PORT,
             per_nic=scope in (_NIC_WIDE, _PER_PORT),
             length=length or 0,
-            gate=ADVANCED if _GATE.search(dependency or "") else "",
+            gate=next((gate for gate, rule in _GATES.items() if rule.search(dependency or "")), ""),
         )
     return Database(entries)
 

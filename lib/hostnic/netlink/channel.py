@@ -30,7 +30,7 @@ Untyped: TypeAlias = Any
 """An object of pyroute2's, which declares no types."""
 BUFFER = 1 << 17
 ANSWER_TIME = 60.0
-"""Seconds until an answer is given up; a change of eswitch mode takes a real NIC many of them."""
+"""Seconds until an answer is given up, unless the caller allows more."""
 
 
 @lru_cache(maxsize=1)
@@ -53,11 +53,11 @@ def codec() -> Untyped:
 class Channel:
     """One netlink socket; every request gets its answer before the next is sent."""
 
-    def __init__(self, family: int) -> None:
+    def __init__(self, family: int, answer_time: float = ANSWER_TIME) -> None:
         self._socket = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, family)
         self._socket.bind((0, 0))
         self._socket.setsockopt(SOL_NETLINK, NETLINK_EXT_ACK, 1)
-        self._socket.settimeout(ANSWER_TIME)
+        self._socket.settimeout(answer_time)
         self._numbers = itertools.count(1)
 
     def __del__(self) -> None:

@@ -6,12 +6,13 @@ from functools import lru_cache
 
 from hostnic.netlink.channel import Untyped, codec
 from hostnic.netlink.generic import Family
-from hostnic.system import DeviceInfo
+from hostnic.system import MODE_CHANGE_TIME, DeviceInfo
 
 ESWITCH_GET, ESWITCH_SET = 29, 30
 PARAM_GET, PARAM_SET = 38, 39
 INFO_GET = 51
 ESWITCH_MODES = ("legacy", "switchdev", "switchdev_inactive")
+ENCAP_MODES = ("none", "basic")
 INLINE_MODES = ("none", "link", "network", "transport")
 RUNTIME = 0
 FLAG, STRING = 6, 5
@@ -41,6 +42,7 @@ def _message() -> Untyped:
             (2, "DEV_NAME", "asciiz"),
             (25, "ESWITCH_MODE", "uint16"),
             (26, "INLINE_MODE", "uint8"),
+            (62, "ENCAP_MODE", "uint8"),
             (80, "PARAM", "Param"),
             (81, "PARAM_NAME", "asciiz"),
             (83, "PARAM_TYPE", "uint8"),
@@ -59,7 +61,7 @@ class DevlinkClient:
     """Each method is one request; :class:`hostnic.system.Devlink` names the command that does the same."""
 
     def __init__(self) -> None:
-        self._family = Family("devlink")
+        self._family = Family("devlink", MODE_CHANGE_TIME)
 
     def _ask(self, command: int, bdf: str, *attrs: tuple[str, object]) -> list[Untyped]:
         device = [("BUS_NAME", "pci"), ("DEV_NAME", bdf)]
@@ -67,13 +69,21 @@ class DevlinkClient:
 
     def eswitch_mode(self, bdf: str) -> str | None:
         """Mode of the eswitch; None where the driver has none."""
+        return self._eswitch(bdf, "ESWITCH_MODE", ESWITCH_MODES)
+
+    def encap_mode(self, bdf: str) -> str | None:
+        """Whether the eswitch takes tunnels."""
+        return self._eswitch(bdf, "ENCAP_MODE", ENCAP_MODES)
+
+    def _eswitch(self, bdf: str, attribute: str, names: tuple[str, ...]) -> str | None:
+        """An attribute of the eswitch by its name; None where the driver has no eswitch or does not tell."""
         try:
-            number: int | None = self._ask(ESWITCH_GET, bdf)[0].get_attr("ESWITCH_MODE")
+            number: int | None = self._ask(ESWITCH_GET, bdf)[0].get_attr(attribute)
         except OSError as error:
             if error.errno == errno.EOPNOTSUPP:
                 return None
             raise
-        return ESWITCH_MODES[number] if number is not None and number < len(ESWITCH_MODES) else None
+        return names[number] if number is not None and number < len(names) else None
 
     def set_eswitch_mode(self, bdf: str, mode: str) -> None:
         """Change the mode; takes as long as the NIC takes."""

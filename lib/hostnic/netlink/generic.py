@@ -3,7 +3,7 @@
 
 from functools import lru_cache
 
-from hostnic.netlink.channel import ACK, GENERIC, Channel, Untyped, codec
+from hostnic.netlink.channel import ACK, ANSWER_TIME, GENERIC, Channel, Untyped, codec
 
 CONTROL, GET_FAMILY = 16, 3
 
@@ -21,8 +21,8 @@ def _control() -> Untyped:
 class Family:
     """Requests to one family, over a socket of its own."""
 
-    def __init__(self, name: str) -> None:
-        self._channel = Channel(GENERIC)
+    def __init__(self, name: str, answer_time: float = ANSWER_TIME) -> None:
+        self._channel = Channel(GENERIC, answer_time)
         self._name = name
         self._id: int | None = None
 

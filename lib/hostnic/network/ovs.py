@@ -2,12 +2,14 @@
 """Open vSwitch through its own tools, read only: ovn-chassis sets its options."""
 
 import json
+import re
 from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
 from hostnic.process import CommandError
 from hostnic.system import System
 
+LIMIT = re.compile(r"\bflows\s*:.*\(limit (\d{1,18})\)")
 DUMP = ("ovs-appctl", "dpctl/dump-flows", "-m")
 Row: TypeAlias = "dict[str, Any]"
 """Columns of one OVSDB row: maps as dict, sets as list, uuids as text (RFC 7047, section 5.1)."""
@@ -89,3 +91,14 @@ def settings(system: System) -> Settings:
 def dump_flows(system: System, kind: str) -> str:
     """Datapath flows as text; ``kind`` is ``offloaded``, ``non-offloaded`` or ``all``."""
     return system.query([*DUMP, f"type={kind}"])
+
+
+def flow_limit(system: System) -> int | None:
+    """How many flows OVS keeps in this host's datapath now (``upcall/show``); None when it does not tell.
+
+    Raises:
+        CommandError: ovs-vswitchd does not answer.
+
+    """
+    found = LIMIT.search(system.query(["ovs-appctl", "upcall/show"]))
+    return int(found[1]) if found else None

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from converge import StepError
 
-from hostnic.devices import lag
-from hostnic.devices.lag import Lag
+from hostnic.devices import lag, pci
+from hostnic.devices.lag import NO_LAG_OBJECT, Lag, no_lag_remedy
 from hostnic.ops import refusal, until
 from hostnic.ops.members import distributes_alone
 from hostnic.system import Link, System
@@ -99,11 +99,17 @@ class AwaitLag:
         """Read the LAG's state until every port reports it."""
         last: list[Lag] = []
 
-        def active() -> bool:
+        def decided() -> bool:
             last[:] = [lag.read(system, bdf) for bdf in self.bdfs]
-            return all(port.vf_lag for port in last)
+            return all(port.vf_lag for port in last) or any(port.unsupported for port in last)
 
-        if until(system, active, self.deadline) or any(port.active is None for port in last):
+        known = until(system, decided, self.deadline)
+        if any(port.unsupported for port in last):
+            offered = max(pci.total_vfs(system, bdf) for bdf in self.bdfs)
+            raise StepError(
+                f"VF-LAG of {' and '.join(self.bdfs)} cannot form: {NO_LAG_OBJECT}", no_lag_remedy(offered)
+            )
+        if known or any(port.active is None for port in last):
             return
         kinds = {port.type for port in last if port.active}
         raise StepError(

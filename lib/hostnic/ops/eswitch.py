@@ -1,16 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The embedded switch of a PF: its modes, and the uplink's hw-tc-offload."""
+"""The embedded switch of a PF: its modes, and what the uplink needs after a change of mode."""
 
 import errno
+import os
+import re
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 from converge import StepError
 
-from hostnic.devices import inventory, pci
+from hostnic.devices import pci
+from hostnic.devices.port import representors_of, uplink_of
 from hostnic.ops import refusal, until
-from hostnic.system import System
+from hostnic.process import CommandError
+from hostnic.system import MODE_CHANGE_TIME, System
 
 UNSUPPORTED = (errno.EINVAL, errno.ENODEV, errno.EOPNOTSUPP)
+BUSY, NO_OFFLOADS = "E-Switch is busy", "Failed setting eswitch to offloads"
+"""Of mlx5's extended-ack texts (eswitch.c and eswitch_offloads.c)."""
+MOST_NAMED = 4
+"""VFs named in one sentence."""
+TUNNELS = ("geneve", "gre", "gretap", "ip6gre", "ip6gretap", "vxlan")
+"""Kinds of netdevs whose rules run in the NIC that their packets arrive at."""
+IN_HW = re.compile(r"^\s*in_hw\b", re.MULTILINE)
+"""What tc prints, at the start of a line, of a rule that a driver has taken; of others, ``not_in_hw``."""
+
+Setting = TypeVar("Setting")
 
 
 @dataclass(frozen=True)
@@ -58,6 +74,9 @@ class SetEswitchMode:
     """Change the eswitch of ``bdf`` to ``mode`` (``legacy`` or ``switchdev``).
 
     ``switchdev`` is complete when the uplink carries a switch id and each VF has its representor.
+
+    mlx5 gives the uplink the defaults of its new profile (mlx5e_netdev_change_profile in en_main.c). Ring
+    sizes and interrupt moderation can be read before, and are put back; :class:`SetQueues` sets the queues.
     """
 
     bdf: str
@@ -65,13 +84,20 @@ class SetEswitchMode:
     deadline: float = 30.0
 
     def run(self, system: System) -> None:
-        """Set it if it differs, read it back, and wait for the netdevs that it creates."""
+        """Set it if it differs, read it back, wait for its netdevs, and put back what it has reset."""
+        put_back: list[Callable[[], None]] = []
         try:
             if system.devlink.eswitch_mode(self.bdf) != self.mode:
+                put_back = self._settings(system)
                 system.devlink.set_eswitch_mode(self.bdf, self.mode)
             now = system.devlink.eswitch_mode(self.bdf)
+        except TimeoutError as error:
+            raise StepError(
+                f"the kernel has not finished a change of mode of {self.bdf} within {MODE_CHANGE_TIME:g} s",
+                "see the kernel log; the change may still end",
+            ) from error
         except OSError as error:
-            raise refusal.of_eswitch_mode(self.bdf, self.mode, error) from error
+            raise _explain(system, self.bdf, self.mode, error) from error
         if now != self.mode:
             raise StepError(f"the eswitch of {self.bdf} reads {now} after {self.mode} was set")
         if self.mode == "switchdev" and not until(system, lambda: self._complete(system), self.deadline):
@@ -80,13 +106,76 @@ class SetEswitchMode:
                 f"representor after {self.deadline:g} s",
                 "the kernel log says which representor could not be created",
             )
+        for put in put_back:
+            put()
+
+    def _settings(self, system: System) -> list[Callable[[], None]]:
+        """What puts the settings of the uplink back that can be read now."""
+        uplink, door = uplink_of(system.links.all(), self.bdf), system.ethtool
+        if uplink is None:
+            return []
+        return [
+            *_putting_back(uplink.name, "ring sizes", door.rings, door.set_rings),
+            *_putting_back(uplink.name, "interrupt moderation", door.coalescing, door.set_coalescing),
+        ]
 
     def _complete(self, system: System) -> bool:
         links = system.links.all()
-        uplink = inventory.uplink(links, self.bdf)
+        uplink = uplink_of(links, self.bdf)
         if uplink is None or uplink.switch_id is None:
             return False
-        return len(inventory.representors(links, self.bdf)) >= pci.num_vfs(system, self.bdf)
+        return len(representors_of(links, self.bdf)) >= pci.num_vfs(system, self.bdf)
+
+
+def _putting_back(
+    netdev: str, what: str, read: Callable[[str], Setting | None], write: Callable[[str, Setting], None]
+) -> list[Callable[[], None]]:
+    """What restores a setting that ``netdev`` has now; nothing where its driver does not tell."""
+    try:
+        before = read(netdev)
+    except OSError:
+        return []
+    if before is None:
+        return []
+
+    def put() -> None:
+        try:
+            if read(netdev) != before:
+                write(netdev, before)
+        except OSError as error:
+            if error.errno not in UNSUPPORTED:  # a driver may refuse in one mode what it takes in the other
+                raise StepError(f"{what} of {netdev} cannot be put back: {refusal.words(error)}") from error
+
+    return [put]
+
+
+@dataclass(frozen=True)
+class SetQueues:
+    """Give ``netdev`` ``count`` combined queues, or as many as its driver takes.
+
+    On a port that is up this interrupts the link: mlx5 opens all queues anew (mlx5e_safe_switch_params).
+    """
+
+    netdev: str
+    count: int
+
+    def run(self, system: System) -> None:
+        """Write it if it differs; a driver without combined queues has nothing to set."""
+        try:
+            now = system.ethtool.channels(self.netdev)
+            wanted = min(self.count, now.most) if now else 0
+            if now is None or now.combined == wanted:
+                return
+            system.ethtool.set_channels(self.netdev, wanted)
+            now = system.ethtool.channels(self.netdev)
+        except OSError as error:
+            raise StepError(
+                f"{self.netdev} does not take {self.count} queues: {refusal.words(error)}",
+                "the kernel log says why; ethtool -l shows what the port has",
+            ) from error
+        if now is None or now.combined != wanted:
+            has = now.combined if now else "none"
+            raise StepError(f"{self.netdev} has {has} queues after {wanted} were set")
 
 
 @dataclass(frozen=True)
@@ -109,3 +198,99 @@ class SetHwTcOffload:
             ) from error
         if now != self.on:
             raise StepError(f"hw-tc-offload of {self.netdev} did not turn {'on' if self.on else 'off'}")
+
+
+def _explain(system: System, bdf: str, mode: str, error: OSError) -> StepError:
+    """Why the eswitch of ``bdf`` did not change to ``mode``, and what stands in the way now.
+
+    mlx5's extended-ack text decides, as it uses one errno for different reasons (mlx5_esw_try_lock in
+    eswitch.c, esw_offloads_start in eswitch_offloads.c; Linux 5.15 to 6.12).
+    """
+    said = refusal.words(error)
+    if BUSY in said and error.errno == errno.EINVAL:
+        return StepError(
+            f"another operation holds the eswitch of {bdf}, so that mode {mode} is not set now: {said}",
+            "nothing has to be freed: the next hook tries again, when that operation has ended",
+        )
+    if BUSY in said:
+        return _of_rules(system, bdf, mode, said)
+    if error.errno == errno.EINVAL:
+        return _of_firmware(system, bdf, mode, said)
+    if error.errno in (errno.EOPNOTSUPP, errno.ENOENT):
+        return StepError(
+            f"{bdf} has no eswitch that changes to mode {mode}: {said}", "remove it from devices"
+        )
+    if error.errno in (errno.EBUSY, errno.EPERM) and said != os.strerror(error.errno):
+        return StepError(
+            f"mlx5 does not change {bdf} to mode {mode} now: {said}",
+            "see the kernel log for what the NIC is doing",
+        )
+    return refusal.of_device(bdf, error)
+
+
+def _of_rules(system: System, bdf: str, mode: str, said: str) -> StepError:
+    """Offloaded rules use the eswitch; from 6.8 on an operation in progress gives the same refusal."""
+    rules = _rules(system, bdf)
+    if not rules:
+        return StepError(
+            f"the eswitch of {bdf} is in use and does not change to mode {mode}: {said}",
+            "tc shows no offloaded rule, so another operation may still run, and the next hook tries again; "
+            "or approve-reboot: at boot the mode is set before anything offloads rules",
+        )
+    listed = ", ".join(f"{count} of {netdev}" for netdev, count in rules.items())
+    return StepError(
+        f"offloaded rules keep {bdf} from changing to mode {mode} ({listed}): {said}",
+        "remove them (tc filter del dev NETDEV ingress; Open vSwitch makes its own again), or "
+        "approve-reboot: at boot the mode is set before Open vSwitch runs",
+    )
+
+
+def _of_firmware(system: System, bdf: str, mode: str, said: str) -> StepError:
+    """The firmware makes no switch for offloads while a driver uses VFs (kernel commit a3888f33)."""
+    bound = _bound_vfs(system, bdf) if NO_OFFLOADS in said else ""
+    if bound:
+        return StepError(
+            f"the firmware of {bdf} refused eswitch mode {mode}, since VFs are bound: {bound}: {said}",
+            "move instances away, unbind the VFs (echo VF > /sys/bus/pci/drivers/DRIVER/unbind), and stop "
+            "what binds them (sriov_drivers_autoprobe, driverctl, libvirt)",
+        )
+    return StepError(
+        f"the firmware of {bdf} refused eswitch mode {mode}: {said}",
+        "the kernel log has the syndrome; the next hook tries again",
+    )
+
+
+def _bound_vfs(system: System, bdf: str) -> str:
+    """The VFs of a port that have a driver, each with it, in words."""
+    try:
+        drivers = {vf: pci.driver(system, vf) for vf in pci.vf_addresses(system, bdf).values()}
+    except OSError:
+        return ""
+    bound = [f"{vf} ({driver})" for vf, driver in drivers.items() if driver]
+    more = len(bound) - MOST_NAMED
+    return ", ".join(bound[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def _rules(system: System, bdf: str) -> dict[str, int]:
+    """How many offloaded rules may use a port's eswitch, by netdev; netdevs without one are left out.
+
+    They are at the ingress of the uplink, of its bond, of representors and of tunnels.
+    """
+    try:
+        links = system.links.all()
+    except OSError:
+        return {}
+    uplink = uplink_of(links, bdf)
+    own = [link.name for link in (uplink, *representors_of(links, bdf)) if link]
+    bond = [link.name for link in links if uplink and link.name == uplink.master and link.kind == "bond"]
+    tunnels = [link.name for link in links if link.kind in TUNNELS]
+    found = {netdev: _in_hardware(system, netdev) for netdev in (*own, *bond, *tunnels)}
+    return {netdev: rules for netdev, rules in found.items() if rules}
+
+
+def _in_hardware(system: System, netdev: str) -> int:
+    """Rules at the ingress of ``netdev`` that run in hardware; 0 if tc cannot tell."""
+    try:
+        return len(IN_HW.findall(system.query(["tc", "filter", "show", "dev", netdev, "ingress"])))
+    except CommandError:
+        return 0

@@ -51,23 +51,3 @@ def of_num_vfs(bdf: str, count: int, total: int, error: OSError) -> StepError:
             "see the kernel log for why mlx5_core did not bind",
         )
     return of_device(bdf, error)
-
-
-def of_eswitch_mode(bdf: str, mode: str, error: OSError) -> StepError:
-    """Why the eswitch of ``bdf`` did not change to ``mode``."""
-    if error.errno == errno.EBUSY:
-        return StepError(
-            f"the eswitch of {bdf} is busy and does not change to mode {mode}: {words(error)}",
-            "it changes only without offloaded rules, with all VFs unbound and the port outside a bond; "
-            "a reboot does it in that order",
-        )
-    if error.errno == errno.EINVAL:
-        return StepError(
-            f"the firmware of {bdf} refused eswitch mode {mode}: {words(error)}",
-            "the kernel log has the syndrome; the next hook tries again",
-        )
-    if error.errno in (errno.EOPNOTSUPP, errno.ENOENT):
-        return StepError(
-            f"{bdf} has no eswitch that changes to mode {mode}: {words(error)}", "remove it from devices"
-        )
-    return of_device(bdf, error)

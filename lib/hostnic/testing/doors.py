@@ -5,112 +5,51 @@ import errno
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from hostnic.devices import pci
 from hostnic.netlink.dcb import App, Dcb
-from hostnic.system import Channels, Coalescing, DeviceInfo, Link, Pause, Rings
-from hostnic.testing import sysfs
-from hostnic.testing.files import missing
-from hostnic.testing.nic import mlx5, rdma, vflag
+from hostnic.system import MODE_CHANGE_TIME, Channels, Coalescing, DeviceInfo, Link, Pause, Rings
+from hostnic.testing.nic import mlx5, vflag
 from hostnic.testing.nic.dcb import FakeDcb
 
 if TYPE_CHECKING:
     from hostnic.testing.kernel import FakeKernel
 
 
-class _Door:
+class Door:
+    """A door of the modelled host."""
+
     def __init__(self, kernel: "FakeKernel") -> None:
         self.kernel = kernel
         self.network = kernel.network
 
-
-class FileDoor(_Door):
-    """sysfs, procfs and configfs from the model's state; other files from its disk."""
-
-    def _look(self, path: str, follow: bool = False) -> "sysfs.Node | sysfs.Tree | None":
-        kernel = self.kernel
-        root = sysfs.mounts(
-            self.network,
-            kernel.iommu,
-            kernel.lag_debugfs,
-            kernel.clock,
-            kernel.kernel,
-            kernel.boot_id,
-            kernel.locked_down,
-            kernel.bridges,
+    def flap(self, link: str, **when: float) -> None:
+        """The link of a port goes down for a moment; counts the bonds that carry nothing meanwhile."""
+        network, now = self.network, self.kernel.clock
+        network.flap(link, now, **when)
+        begin, _ = network.flaps[link]
+        self.kernel.blackouts += sum(
+            network.carries(bond, now) and not network.carries(bond, begin)
+            for bond in network.bonds.values()
+            if link in bond.members
         )
-        return sysfs.look({**kernel.rdma.mounts(self.network), **root}, path, follow)
 
-    def read(self, path: str) -> str:
-        node = self._look(path)
-        if path.startswith(f"{rdma.CONFIGFS}/"):
-            self.kernel.rdma.check(self.network, path)
-        return node if isinstance(node, str) else self.kernel.disk.read(path)
-
-    def listdir(self, path: str) -> list[str]:
-        node = self._look(path, follow=True)
-        return sorted(node) if isinstance(node, dict) else self.kernel.disk.listdir(path)
-
-    def readlink(self, path: str) -> str:
-        node = self._look(path)
-        return node.target if isinstance(node, sysfs.SymLink) else self.kernel.disk.readlink(path)
-
-    def exists(self, path: str) -> bool:
-        return self._look(path) is not None or self.kernel.disk.exists(path)
-
-    def write(self, path: str, value: str) -> None:
-        if path.startswith(pci.DRIVERS):
-            driver, _, action = path[len(pci.DRIVERS) + 1 :].partition("/")
-            self._bind(driver, action, value)
-        elif path.startswith(pci.DEVICES):
-            bdf, _, name = path[len(pci.DEVICES) + 1 :].partition("/")
-            self._set_attribute(bdf, name, value)
-        elif path.startswith(rdma.CONFIGFS):
-            self.kernel.rdma.write(self.network, path, value)
-        elif self._look(path) is not None:
-            self.kernel.rdma.write_attribute(path, value)
-        else:
-            raise missing(path)
-
-    def _set_attribute(self, bdf: str, name: str, value: str) -> None:
-        port = next((p for p in self.network.ports() if p.bdf == bdf and not p.gone), None)
-        if port is None or not port.total_vfs:
-            raise missing(pci.attribute(bdf, name))
-        if name == "sriov_numvfs":
-            had = bool(port.vfs)
-            mlx5.set_num_vfs(port, value, self.kernel.clock)
-            if port.vfs and not had and port.eswitch_mode == "legacy":
-                nic = self.kernel.card_of(port)
-                vflag.dissolve(nic, self.kernel.saying(nic))
-                self.kernel.reconsider(nic)
-        elif name == "sriov_drivers_autoprobe":
-            port.autoprobe = value == "1"
-        else:
-            raise missing(pci.attribute(bdf, name))
-
-    def _bind(self, driver: str, action: str, bdf: str) -> None:
-        now = self.kernel.clock
-        found = [(p, vf) for p in self.network.ports() for vf in p.present(now) if vf.bdf == bdf]
-        if not found or (action == "unbind" and found[0][1].driver != driver):
-            raise mlx5.refuse(errno.ENODEV)
-        port, vf = found[0]
-        if action == "unbind":
-            vf.driver, vf.netns, vf.vdpa = None, False, None
-        elif action == "bind":
-            mlx5.bind(port, vf, driver)
-        else:
-            raise missing(f"{pci.DRIVERS}/{driver}/{action}")
-
-    def install(self, path: str, content: bytes, mode: int = 0o644) -> None:
-        self.kernel.disk.install(path, content, mode)
-
-    def remove(self, path: str) -> None:
-        self.kernel.disk.remove(path)
-
-    def mkdir(self, path: str) -> None:
-        self.kernel.rdma.mkdir(self.network, path)
+    def await_change(self, port: mlx5.FakePort, most: float) -> None:
+        """Wait ``most`` seconds for the end of a change of mode: the kernel holds the device's lock."""
+        if port.changing is None:
+            return
+        kernel, (end, mode) = self.kernel, port.changing
+        if end - kernel.clock > most:
+            kernel.sleep(most)
+            raise TimeoutError("timed out")
+        if end > kernel.clock:
+            kernel.sleep(end - kernel.clock)
+        port.changing = None
+        mlx5.set_eswitch_mode(port, mode)
+        kernel.profile_changed(port)
+        if port.netdev not in self.network.down:
+            self.flap(port.netdev, begins=0.0)  # the driver closes and opens the netdev
 
 
-class _NetdevDoor(_Door):
+class _NetdevDoor(Door):
     def need(self, name: str) -> None:
         if not any(link.name == name for link in self.network.links(self.kernel.clock)):
             raise mlx5.refuse(errno.ENODEV)
@@ -165,6 +104,7 @@ class EthtoolDoor(_NetdevDoor):
         if not 0 < combined <= port.most_channels:
             raise mlx5.refuse(errno.EINVAL)
         port.channels = combined
+        self._opened_anew(link)
 
     def rings(self, link: str) -> Rings | None:
         self.need(link)
@@ -173,6 +113,7 @@ class EthtoolDoor(_NetdevDoor):
 
     def set_rings(self, link: str, rings: Rings) -> None:
         self._uplink(link).rings = rings
+        self._opened_anew(link)
 
     def coalescing(self, link: str) -> Coalescing | None:
         self.need(link)
@@ -181,6 +122,12 @@ class EthtoolDoor(_NetdevDoor):
 
     def set_coalescing(self, link: str, wanted: Coalescing) -> None:
         self._uplink(link).coalescing = wanted
+        self._opened_anew(link)
+
+    def _opened_anew(self, link: str) -> None:
+        """mlx5 opens all queues again, with the carrier off meanwhile (mlx5e_safe_switch_params)."""
+        if link not in self.network.down:
+            self.flap(link)
 
     def _uplink(self, link: str) -> mlx5.FakePort:
         self.need(link)
@@ -205,14 +152,8 @@ class DcbDoor(_NetdevDoor):
         return self._of(link).get()
 
     def set(self, link: str, wanted: Dcb) -> None:
-        now = self.kernel.clock
         if self._of(link).set(wanted):
-            self.network.flap(link, now)
-            bonds = [bond for bond in self.network.bonds.values() if link in bond.members]
-            begin, _ = self.network.flaps[link]
-            self.kernel.blackouts += sum(
-                self.network.carries(bond, now) and not self.network.carries(bond, begin) for bond in bonds
-            )
+            self.flap(link)
 
     def delete_apps(self, link: str, apps: Sequence[App]) -> None:
         self._of(link).delete_apps(apps)
@@ -221,7 +162,7 @@ class DcbDoor(_NetdevDoor):
         self._of(link).set_dcbx(mode)
 
 
-class DevlinkDoor(_Door):
+class DevlinkDoor(Door):
     """devlink, for ports whose driver is mlx5_core."""
 
     def _port(self, bdf: str) -> mlx5.FakePort:
@@ -231,21 +172,27 @@ class DevlinkDoor(_Door):
         raise mlx5.refuse(errno.ENODEV)
 
     def eswitch_mode(self, bdf: str) -> str | None:
-        return self._port(bdf).eswitch_mode
+        port = self._port(bdf)
+        self.await_change(port, MODE_CHANGE_TIME)
+        return None if port.eswitch_mode == "none" else port.eswitch_mode
 
     def set_eswitch_mode(self, bdf: str, mode: str) -> None:
         port, kernel = self._port(bdf), self.kernel
         nic = kernel.card_of(port)
         if mode not in ("legacy", "switchdev"):
             raise mlx5.refuse(errno.EINVAL)
-        if mode != port.eswitch_mode and mlx5.busy(nic, port, self.network.bond_of(port.netdev) is not None):
-            raise mlx5.refuse(errno.EBUSY, mlx5.BUSY)
+        self.await_change(port, MODE_CHANGE_TIME)
         vflag.dissolve(nic, kernel.saying(nic))
         kernel.reconsider(nic)
+        mlx5.try_lock(port)
         if mode != port.eswitch_mode:
-            mlx5.set_eswitch_mode(port, mode, kernel.clock)
-            port.dcb.driver_restarts()
-            kernel.rdma.re_add_those_of(self.network, port.bdf)
+            mlx5.try_eswitch_mode(port, mode, kernel.clock, kernel.saying(nic))
+            port.changing = (kernel.clock + port.mode_time, mode)
+            self.await_change(port, MODE_CHANGE_TIME)
+
+    def encap_mode(self, bdf: str) -> str | None:
+        port = self._port(bdf)
+        return None if port.eswitch_mode == "none" else port.encap_mode
 
     def set_inline_mode(self, bdf: str, mode: str) -> None:
         port = self._port(bdf)

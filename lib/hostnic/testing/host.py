@@ -17,7 +17,8 @@ class FakeHost(FakeKernel):
 
     Attributes:
         cards, network, disk, ovs: its parts, for tests to look at and to change.
-        kernel, iommu, lag_debugfs, locked_down, mstconfig_version: what kind of machine it is.
+        kernel, iommu, debugfs, locked_down, mstconfig_version: what kind of machine it is; with a kernel
+            before 5.19, mlx5 is as there (no LAG in debugfs, no eswitch mode without VFs).
         trace: every write in order: ``write /sys/… 8``, ``set_eswitch_mode 0000:3b:00.0 switchdev``.
         spawned: every command that ran, reading ones too.
         asked: every call with its words, reads too, as ``fail`` takes them.

@@ -6,14 +6,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from hostnic.calls import Call
+from hostnic.devices import discover, lag
+from hostnic.devices.lag import release
 from hostnic.recorder import heard
 from hostnic.system import DataCentreBridging, Devlink, Ethtool, Files, Links
 from hostnic.testing import doors, tools
+from hostnic.testing.filedoor import FileDoor
 from hostnic.testing.files import FakeDisk
 from hostnic.testing.network import FakeNetwork
 from hostnic.testing.nic import rdma, vflag
 from hostnic.testing.nic.flash import FakeFlash
-from hostnic.testing.nic.model import FakeCard, FakePort
+from hostnic.testing.nic.model import CPUS, FakeCard, FakePort
 from hostnic.testing.nic.pcispace import FakeBridge
 
 
@@ -35,7 +38,8 @@ class FakeKernel:
         self.cards = cards
         self.kernel = kernel
         self.iommu = True
-        self.lag_debugfs = True
+        self.debugfs = True
+        self.lag_debugfs = release(kernel) >= lag.WITH_DEBUGFS
         self.locked_down = False
         self.flash = FakeFlash()
         self.bridges: dict[str, FakeBridge] = {}
@@ -47,16 +51,19 @@ class FakeKernel:
         self.log: list[str] = []
         self.disk = FakeDisk()
         self.disk.install("/proc/cpuinfo", b"vendor_id\t: GenuineIntel\n", 0o444)
+        self.disk.install("/sys/devices/system/cpu/online", f"0-{CPUS - 1}\n".encode(), 0o444)
         self.network = FakeNetwork(cards)
         self.ovs = tools.FakeOvs()
         self.rdma = rdma.FakeRdma()
+        if release(kernel) < discover.ALWAYS_A_MODE:
+            self._as_before_always_a_mode()
         self.blackouts = 0
         self.answers: dict[tuple[str, ...], str | OSError] = {}
         self.faults: list[Fault] = []
         self.clock = 1000.0
         self._lag_due: dict[str, float] = {}
         self._bonded: dict[str, str | None] = {}
-        self.files = heard(doors.FileDoor(self), Files, self._hear)
+        self.files = heard(FileDoor(self), Files, self._hear)
         self.links = heard(doors.LinkDoor(self), Links, self._hear)
         self.ethtool = heard(doors.EthtoolDoor(self), Ethtool, self._hear)
         self.dcb = heard(doors.DcbDoor(self), DataCentreBridging, self._hear)
@@ -116,6 +123,18 @@ class FakeKernel:
 
     def saying(self, nic: FakeCard) -> Callable[[str], None]:
         return lambda line: self.log.append(f"mlx5_core {nic.ports[0].bdf}: {line}")
+
+    def _as_before_always_a_mode(self) -> None:
+        """mlx5 of jammy's GA kernel: no eswitch mode without VFs; and rdma-core as deployed there."""
+        self.rdma.renamed = True
+        for port in self.network.ports():
+            port.none_mode, port.connections = True, None
+            port.eswitch_mode = port.mode_at_start
+
+    def profile_changed(self, port: FakePort) -> None:
+        """The uplink's netdev and RDMA device began anew in another eswitch mode."""
+        port.dcb.driver_restarts()
+        self.rdma.re_add_those_of(self.network, port.bdf)
 
     def card_of(self, port: FakePort) -> FakeCard:
         return next(nic for nic in self.cards if port in nic.ports)

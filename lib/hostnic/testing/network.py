@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from hostnic.system import Link
-from hostnic.testing.nic.mlx5 import MULTIPORT, refuse
+from hostnic.testing.nic.mlx5 import refuse
 from hostnic.testing.nic.model import FakeCard, FakePort
 
 LACP_TIME = 1.0
@@ -81,9 +81,13 @@ class FakeNetwork:
         own = [] if netdev in self.down or self.bond_of(netdev) else ["fe80::1270:fdff:fe00:1"]
         return [*own, *self.addresses.get(netdev, ())]
 
-    def flap(self, name: str, now: float, time: float = FLAP_TIME) -> None:
-        """The link goes down in a moment, and comes up again by itself."""
-        self.flaps[name] = (now + FLAP_BEGINS, now + FLAP_BEGINS + time)
+    def flap(self, name: str, now: float, time: float = FLAP_TIME, begins: float = FLAP_BEGINS) -> None:
+        """The link goes down ``begins`` seconds from now, and comes up again by itself.
+
+        A link that is down already stays down the longer.
+        """
+        begin, end = self.flaps.get(name, (0.0, 0.0))
+        self.flaps[name] = (begin if begin <= now < end else now + begins, max(end, now + begins + time))
 
     def has_carrier(self, name: str, now: float) -> bool:
         """Up, wired, and not in the middle of a flap."""
@@ -114,9 +118,6 @@ class FakeNetwork:
         bond = self.bonds.get(master)
         if bond is None:
             raise refuse(errno.EOPNOTSUPP)
-        port = next((port for port in self.ports() if port.netdev == name), None)
-        if port is not None and any(port in card.ports and card.multiport for card in self.cards):
-            raise refuse(errno.EOPNOTSUPP, MULTIPORT)
         if name not in self.down:
             raise refuse(errno.EPERM, "Device can not be enslaved while up")
         self.down.discard(name)

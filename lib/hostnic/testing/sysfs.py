@@ -21,6 +21,8 @@ class SymLink:
 
 LOCKED, UNLOCKED = "none [integrity] confidentiality", "[none] integrity confidentiality"
 
+DEBUGFS = "/sys/kernel/debug"
+
 ROOT_PORT = "/sys/devices/pci0000:3a/0000:3a:00.0"
 """The bridge that all functions lie behind."""
 
@@ -95,23 +97,27 @@ def vdpa_bus(cards: list[FakeCard], now: float) -> Tree:
 
 
 def lag_debugfs(cards: list[FakeCard], with_lag: bool) -> Tree:
-    """``/sys/kernel/debug/mlx5``; below kernel 5.19 without the ``lag`` directories."""
+    """``/sys/kernel/debug/mlx5``; ``lag`` from kernel 5.19 on, of cards that have a LAG object."""
     tree: Tree = {}
     for card in cards:
         for port in card.ports:
             if port.driver == "mlx5_core" and not port.gone:
-                tree[port.bdf] = {"lag": _lag(card)} if with_lag else {}
+                told: Tree = {"lag": _lag(card)} if with_lag and card.offers_lag else {}
+                if port.connections is not None and port.eswitch_mode == "switchdev":
+                    told["ct"] = {"offloaded": f"{port.connections}\n", "rx_dropped": "0\n"}
+                tree[port.bdf] = told
     return tree
 
 
 def _lag(card: FakeCard) -> Tree:
     if card.lag is None:
         return {"state": "disabled\n"}
+    shared = card.multiport or (card.lag == "switchdev" and card.shared_fdb)
     return {
         "state": "active\n",
         "type": f"{card.lag}\n",
         "port_sel_mode": "mpesw\n" if card.multiport else "hash\n" if card.lag_hash else "queue_affinity\n",
-        "flags": f"shared_fdb:{'on' if card.lag == 'switchdev' else 'off'}\n",
+        "flags": f"shared_fdb:{'on' if shared else 'off'}\n",
         "members": "".join(f"{port.bdf}\n" for port in card.ports),
     }
 

@@ -19,11 +19,12 @@ VLANS = "/proc/net/vlan"
 
 @dataclass
 class FakeOvs:
-    """Open vSwitch as ovn-chassis leaves it; ``flows`` is a dump of its datapath."""
+    """Open vSwitch as ovn-chassis leaves it; ``flows`` is a dump of its datapath, ``limit`` their most."""
 
     other_config: dict[str, str] = field(default_factory=lambda: {"hw-offload": "true"})
     external_ids: dict[str, str] = field(default_factory=lambda: {"ovn-encap-ip": "172.16.0.10"})
     flows: str = ""
+    limit: int = 200000
 
 
 def run(host: "FakeKernel", argv: list[str]) -> str:
@@ -131,7 +132,9 @@ def _need_daemon_reload(files: FakeDisk, units: list[str]) -> str:
     return "\n\n".join("yes" if files.units.get(unit, now[unit]) != now[unit] else "no" for unit in units)
 
 
-def _ovs_appctl(host: "FakeKernel", _: list[str]) -> str:
+def _ovs_appctl(host: "FakeKernel", argv: list[str]) -> str:
+    if argv[1] == "upcall/show":
+        return f"system@ovs-system:\n  flows         : (current 3) (avg 3) (max 4) (limit {host.ovs.limit})\n"
     return host.ovs.flows
 
 
@@ -146,6 +149,16 @@ def _ovs_vsctl(host: "FakeKernel", argv: list[str]) -> str:
         raise failure(argv, 1, "", f"ovs-vsctl: unknown command '{argv[-1]}'")
     row = [["map", list(ovs.other_config.items())], ["map", list(ovs.external_ids.items())]]
     return json.dumps({"headings": ["other_config", "external_ids"], "data": [row]})
+
+
+def _tc_filters(host: "FakeKernel", argv: list[str]) -> str:
+    """The rules at a netdev's ingress, as iproute2 prints them."""
+    netdev = argv[argv.index("dev") + 1]
+    if not any(link.name == netdev for link in host.links.all()):
+        raise failure(argv, 1, "", f'Cannot find device "{netdev}"')
+    port = host.network.uplink(netdev)
+    one = "filter protocol ip pref 1 flower chain 0 handle {:#x}\n  eth_type ipv4\n  in_hw in_hw_count 1\n"
+    return "".join(one.format(handle) for handle in range(1, port.rules + 1)) if port else ""
 
 
 TOOLS: dict[tuple[str, ...], Callable[["FakeKernel", list[str]], str]] = {
@@ -167,5 +180,6 @@ TOOLS: dict[tuple[str, ...], Callable[["FakeKernel", list[str]], str]] = {
     ("ovs-appctl",): _ovs_appctl,
     ("ip", "link", "set"): _egress_map,
     ("ethtool", "-S"): _statistics,
+    ("tc", "filter", "show"): _tc_filters,
 }
 """The commands that the model knows, by how they begin."""

@@ -78,7 +78,9 @@ def release(chance, pf):
 
 def reload(chance, pf):
     strict = " ".join(f"strict_{rule}={chance.choice('YN')}" for rule in ("bound", "bond", "rules"))
-    run(f"rmmod mlx5_core; modprobe mlx5_core {strict}; udevadm settle")
+    model = chance.choice(["cx5", "cx6dx", "cx7"])
+    old = chance.choice("NNY")
+    run(f"rmmod mlx5_core; modprobe mlx5_core cards=3b:{model}:2 esw_none={old} {strict}; udevadm settle")
 
 
 def bind_vf(chance, pf):
@@ -122,6 +124,24 @@ def vanish(chance, pf):
     write(DEVICES / pf / "remove", 1)
     write(f"/sys/kernel/debug/vcx/{pf}/fault_surprise_remove", "N")
     write("/sys/bus/pci/rescan", 1)
+
+
+def recover(chance, pf):
+    """The PF's driver is unloaded and loaded again."""
+    if chance.random() < 0.5:
+        write(f"/sys/kernel/debug/vcx/{pf}/fault_fw_fatal", 1)
+    else:
+        run(f"devlink dev reload pci/{pf}")
+
+
+def tune(chance, pf):
+    """Channels and RSS of the uplink, and the PF's FDB and encapsulation."""
+    name = netdev(pf)
+    if name:
+        run(f"ethtool -L {name} combined {chance.randint(1, 2)}; ethtool -X {name} weight 1")
+    metadata, encap = chance.choice(["true", "false"]), chance.choice(["none", "basic"])
+    run(f"devlink dev param set pci/{pf} name esw_port_metadata value {metadata} cmode runtime")
+    run(f"devlink dev eswitch set pci/{pf} encap-mode {encap}")
 
 
 def instance(chance, pf):
@@ -171,7 +191,7 @@ OPERATIONS = [
     unbind_vf,
     autoprobe,
 ]
-OPERATIONS += [remove_and_rescan, reset, late_vfs, link, vanish, instance, multiport, converge]
+OPERATIONS += [remove_and_rescan, reset, late_vfs, link, vanish, instance, multiport, converge, recover, tune]
 
 
 def main(seed, first, count, length):

@@ -98,6 +98,23 @@ def test_not_in_legacy_mode_and_not_with_hw_tc_offload_off(card, reps):
     assert "not_in_hw" in rule(card, reps[0], *IPV4, *to(reps[1]))
 
 
+def test_legacy_mode_takes_rules_of_a_plain_nic_and_they_block_this_port_alone(card):
+    card.run(f"tc qdisc del dev {P0} ingress")
+    card.set_mode("legacy", pfs=(PF,))
+    card.run(f"ethtool -K {P0} hw-tc-offload on && tc qdisc add dev {P0} ingress")
+    assert "in_hw" in rule(card, P0, *IPV4, "action", "drop")
+    assert "Not implemented" in refused(
+        card, P0, *IPV4, "dst_ip", "10.0.0.1", "action", "vlan", "push", "id", "7"
+    )
+    card.run("ip link add elsewhere type dummy && ip link set elsewhere up")
+    assert "devices are not on same switch HW" in refused(
+        card, P0, *IPV4, "dst_ip", "10.0.0.1", *to("elsewhere")
+    )
+    done = card.try_mode(PF, "switchdev")
+    assert "E-Switch is busy" in done.stderr
+    card.set_mode("switchdev", pfs=(OTHER_PF,))
+
+
 @pytest.mark.thorough
 def test_to_a_bond_that_the_uplink_is_in(card, reps):
     card.set_mode("switchdev", pfs=(OTHER_PF,))
@@ -139,6 +156,15 @@ def test_busy_while_rules_are_in_hardware_and_no_longer(card, reps):
     card.run(f"tc filter del dev {reps[0]} ingress")
     card.set_mode("legacy", pfs=(PF,))
     assert card.mode(PF) == "legacy"
+
+
+@pytest.mark.thorough
+def test_a_tunnels_rules_end_with_the_port(card, reps):
+    add_geneve(card)
+    rule(card, "gnv", *IPV4, "enc_key_id", "7", "action", "tunnel_key", "unset", *to(reps[0]))
+    assert "E-Switch is busy" in card.try_mode(PF, "legacy").stderr
+    card.run(f"devlink dev reload pci/{PF}")
+    card.set_mode("switchdev", pfs=(PF,))
 
 
 @pytest.mark.thorough

@@ -3,6 +3,7 @@
 
 import pytest
 
+LAG = "/sys/kernel/debug/mlx5/0000:3b:00.0/lag"
 UNBIND_FIRST = "Make sure all VFs are unbound prior to VF LAG activation or deactivation"
 
 
@@ -46,8 +47,11 @@ def test_both_ports_in_switchdev_and_in_one_bond_activate_vf_lag(switchdev):
         assert card.lag("type", bdf) == "switchdev"
         assert card.lag("port_sel_mode", bdf) == "hash"
         assert card.lag("flags", bdf) == "shared_fdb:on\nfdb_selection_mode:native"
+        assert card.lag("members", bdf) == "0000:3b:00.0\n0000:3b:00.1"
+    card.await_output(f"cat {LAG}/mapping", "1\n2")
     assert "mlx5_core 0000:3b:00.0: lag map active ports: 1, 2\n" in card.log()
     assert "mlx5_core 0000:3b:00.0: shared_fdb:1 mode:hash\n" in card.log()
+    assert "mlx5_core 0000:3b:00.0: Operation mode is single FDB\n" in card.log()
     card.bind("0000:3b:00.2")
     assert card.lag("state") == "active"
 
@@ -57,13 +61,25 @@ def test_active_backup_selects_ports_by_queue_affinity(switchdev):
     switchdev.bond("mode active-backup")
     switchdev.await_lag("active")
     assert switchdev.lag("port_sel_mode") == "queue_affinity"
-    assert "mlx5_core 0000:3b:00.0: lag map: port 1:" in switchdev.log()
+    switchdev.await_output("dmesg", "mlx5_core 0000:3b:00.0: lag map: port 1:1 port 2:1\n")
+    assert switchdev.lag("mapping") == "1:1\n2:1"
+
+
+@pytest.mark.thorough
+def test_the_port_that_is_left_sends_for_both(lag):
+    lag.await_output(f"cat {LAG}/mapping", "1\n2")
+    lag.fault("link_down", "Y")
+    lag.await_output("dmesg", "mlx5_core 0000:3b:00.0: lag map active ports: 2\n")
+    assert lag.lag("mapping") == "2"
+    assert lag.lag("state") == "active"
 
 
 def test_without_vfs_in_legacy_mode_the_lag_is_of_roce_and_ends_with_the_first_vf(card):
     card.bond()
     card.await_lag("active")
     assert card.lag("type") == "roce"
+    assert card.lag("port_sel_mode") == "hash"
+    assert card.lag("flags") == "shared_fdb:off\nfdb_selection_mode:affinity"
     card.vfs(1)
     card.await_lag("disabled")
     assert card.lag("type") == "invalid"
@@ -139,6 +155,27 @@ def test_broadcast_bonds_are_refused_in_words(switchdev):
     assert stays_off(switchdev)
 
 
+def test_a_connectx_5_has_neither_a_shared_fdb_nor_a_hash(card):
+    card.reload("cards=3b:cx5:2")
+    make_lag(card)
+    assert card.lag("flags") == "shared_fdb:off\nfdb_selection_mode:affinity"
+    assert card.lag("port_sel_mode") == "queue_affinity"
+    assert "shared_fdb:0 mode:queue_affinity\n" in card.log()
+
+
+@pytest.mark.thorough
+def test_without_port_metadata_the_ports_share_no_fdb(card):
+    name = "name esw_port_metadata value false cmode runtime"
+    for bdf in card.pfs:
+        card.run(f"devlink dev param set pci/{bdf} {name}")
+    make_lag(card)
+    assert card.lag("flags") == "shared_fdb:off\nfdb_selection_mode:affinity"
+    assert card.lag("port_sel_mode") == "hash"
+    assert "shared_fdb:0 mode:hash\n" in card.log()
+    done = card.run(f"devlink dev param set pci/{card.pfs[0]} {name.replace('false', 'true')}", check=False)
+    assert "E-Switch must either disabled or non switchdev mode" in done.stderr
+
+
 @pytest.mark.thorough
 @pytest.mark.parametrize("strict", ["Y", "N"])
 def test_a_firmware_that_offers_more_than_64_vfs(card, strict):
@@ -149,26 +186,42 @@ def test_a_firmware_that_offers_more_than_64_vfs(card, strict):
     assert card.read("0000:3b:00.0", "sriov_totalvfs") == "65"
     make_switchdev(card)
     done = card.bond()
-    if strict == "Y":
-        assert "Can't activate LAG offload, PF is configured with more than 64 VFs" in done.stderr
-        assert stays_off(card)
+    if strict == "Y":  # no LAG object: no directory beside the port's, and no word about the bond
+        assert (done.returncode, done.stderr) == (0, "")
+        card.await_output("cat /sys/class/net/bond0/carrier", "1")
+        assert card.run("ls /sys/kernel/debug/mlx5/0000:3b:00.0").stdout == ""
+        assert "lag map" not in card.log()
     else:
         card.await_lag("active")
 
 
-@pytest.mark.thorough
-def test_esw_multiport_excludes_the_bond(card):
+def set_multiport(card, value):
     name = "pci/0000:3b:00.0 name esw_multiport"
-    done = card.run(f"devlink dev param set {name} value true cmode runtime", check=False)
-    assert "Operation not supported" in done.stderr
+    return card.run(f"devlink dev param set {name} value {value} cmode runtime", check=False).stderr
+
+
+@pytest.mark.thorough
+def test_esw_multiport_and_a_bond(card):
+    if card.machine.release.name == "bookworm":
+        assert "esw_multiport" not in card.run("devlink dev param show pci/0000:3b:00.0").stdout
+        return
+    assert "Operation not supported" in set_multiport(card, "true")
     card.set_mode("switchdev")
-    card.run(f"devlink dev param set {name} value true cmode runtime")
+    assert set_multiport(card, "true") == ""
     assert card.lag("type") == "multiport_eswitch"
-    done = card.bond()
-    assert "Can't enslave while esw_multiport is enabled" in done.stderr
-    assert "master bond0" not in card.run("ip link show enp59s0f0np0").stdout
-    card.run(f"devlink dev param set {name} value false cmode runtime")
+    assert card.lag("port_sel_mode") == "mpesw"
+    assert card.lag("flags") == "shared_fdb:on\nfdb_selection_mode:native"
+    assert card.bond().returncode == 0
+    assert card.lag("type") == "multiport_eswitch"
+    assert set_multiport(card, "false") == ""
     assert card.lag("state") == "disabled"
+
+
+@pytest.mark.thorough
+def test_an_active_lag_prevents_esw_multiport(lag):
+    if lag.machine.release.name != "bookworm":
+        assert "Invalid argument" in set_multiport(lag, "true")
+    assert lag.lag("type") == "switchdev"
 
 
 def test_a_mode_change_takes_an_active_lag_down_and_setting_the_same_mode_too(lag):

@@ -15,6 +15,7 @@ FACTORY = {
     "NUM_VF_MSIX": "11",
     "ADVANCED_PCI_SETTINGS": "False(0)",
     "ATS_ENABLED": "False(0)",
+    "PF_NUM_OF_VF_VALID": "False(0)",
     "LAG_RESOURCE_ALLOCATION": "DEVICE_DEFAULT(0)",
     "PCI_WR_ORDERING": "per_mkey(0)",
     "CQE_COMPRESSION": "BALANCED(0)",
@@ -122,6 +123,23 @@ def test_sriov_off_leaves_no_vfs_to_ask_for(card):
     assert set(total_vfs(card)) <= {"0", "none"}
 
 
+def test_a_number_of_vfs_for_each_pf_makes_the_common_one_void(card):
+    status, text = mstconfig(card, "set", "PF_NUM_OF_VF=4")
+    assert (status, "The Device doesn't support PF_NUM_OF_VF parameter" in text) == (3, True), text
+    set_(card, "NUM_OF_VFS=16", "PF_NUM_OF_VF_VALID=1")
+    set_(card, "PF_NUM_OF_VF=4")
+    set_(card, "PF_NUM_OF_VF=2", device=OTHER_PF)
+    after_another_boot(card)
+    assert total_vfs(card) == ["4", "2"]
+    card.vfs(2)
+    addresses = card.run("lspci -d 15b3:101e | cut -d' ' -f1").stdout.split()
+    assert addresses == ["3b:00.2", "3b:00.3", "3b:00.6", "3b:00.7"]
+    card.vfs(0)
+    set_(card, "PF_NUM_OF_VF_VALID=0")
+    after_another_boot(card)
+    assert total_vfs(card) == ["16", "16"]
+
+
 @pytest.mark.thorough
 def test_a_setting_of_one_pf_is_not_the_other_pfs(card):
     set_(card, "PCI_WR_ORDERING=1", device=OTHER_PF)
@@ -207,6 +225,14 @@ def test_a_bluefield_in_dpu_mode_keeps_its_firmware_over_a_warm_reboot(card):
     assert query(card, engine) == {engine: ("ENABLED(0)", "ENABLED(0)", "DISABLED(1)")}
     after_another_boot(card, "cards=3b:bf2:2", cold=True)
     assert query(card, engine) == {engine: ("ENABLED(0)", "DISABLED(1)", "DISABLED(1)")}
+
+
+@pytest.mark.thorough
+def test_a_connectx_5_knows_no_lag_resource_allocation(card):
+    card.reload("cards=3b:cx5:2")
+    status, text = mstconfig(card, "set", "LAG_RESOURCE_ALLOCATION=1")
+    assert status == 3
+    assert "The Device doesn't support LAG_RESOURCE_ALLOCATION parameter" in text
 
 
 @pytest.mark.thorough

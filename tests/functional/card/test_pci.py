@@ -101,21 +101,38 @@ def test_a_function_level_reset_returns_at_once(card):
     card.write(f"{DEVICES}/0000:3b:00.0/reset", 1)
 
 
-def test_cards_of_several_models(card):
-    card.reload("cards=3b:cx6dx:2,5e:cx6lx:2,86:bf2:1,af:cx6dx-oem:2")
-    seen = card.run("lspci -n -d 15b3: | cut -d' ' -f1,3").stdout.splitlines()
-    models = {"3b": "15b3:101d", "5e": "15b3:101f", "86": "15b3:a2d6", "af": "15b3:101d"}
-    ports = [(bus, port) for bus in models for port in range(1 if bus == "86" else 2)]
-    assert seen == [f"{bus}:00.{port} {models[bus]}" for bus, port in ports]
-    for bus, psid in {
-        "3b": "MT_0000000359", "5e": "MT_0000000532", "86": "MT_0000000560", "af": "DEL0000000027"
-    }.items():  # fmt: skip
+PRESETS = {
+    "cx5": ("15b3:1017", "15b3:1018", "MT_0000000012", "8GT/s, Width x16", "ConnectX5"),
+    "cx6dx": ("15b3:101d", "15b3:101e", "MT_0000000359", "16GT/s, Width x16", "ConnectX6DX"),
+    "cx6lx": ("15b3:101f", "15b3:101e", "MT_0000000532", "16GT/s, Width x8", "ConnectX6LX"),
+    "cx7": ("15b3:1021", "15b3:101e", "MT_0000000842", "32GT/s, Width x16", "ConnectX7"),
+    "bf2": ("15b3:a2d6", "15b3:101e", "MT_0000000560", "16GT/s, Width x16", "BlueField2"),
+    "cx6dx-oem": ("15b3:101d", "15b3:101e", "DEL0000000027", "16GT/s, Width x16", "ConnectX6DX"),
+}
+
+
+@pytest.mark.parametrize(
+    "models",
+    [("cx6dx", "cx6lx", "cx7", "cx6dx-oem"), pytest.param(("cx5", "bf2"), marks=pytest.mark.thorough)],
+)
+def test_cards_of_several_models(card, models):
+    buses = ["3b", "5e", "86", "af"]
+    card.reload(f"cards={','.join(f'{bus}:{model}' for bus, model in zip(buses, models, strict=False))}")
+    for bus, model in zip(buses, models, strict=False):
+        device, vf, psid, link, kind = PRESETS[model]
+        assert card.run(f"lspci -n -s {bus}: | cut -d' ' -f1,3").stdout.split("\n")[:-1] == [
+            f"{bus}:00.{port} {device}" for port in range(2)
+        ]
+        assert f"LnkSta:\tSpeed {link}" in card.run(f"lspci -vvs {bus}:00.0").stdout.replace(" (ok)", "")
         assert f"fw.psid {psid}" in card.run(f"devlink dev info pci/0000:{bus}:00.0").stdout
+        card.vfs(1, pfs=(f"0000:{bus}:00.1",))
+        assert card.run(f"lspci -n -d {vf} -s {bus}: | wc -l").stdout == "1\n"
+        assert kind in card.run(["mstconfig", "-d", f"{bus}:00.0", "query", "NUM_OF_VFS"], timeout=120).stdout
 
 
 @pytest.mark.thorough
 def test_wrong_descriptions_are_refused_in_words(card):
-    wrong = ["3b", "3b:cx7", "zz:cx6dx", "0:cx6dx", "3b:cx6dx:3", "3b:cx6dx:2:1", "3b:cx6dx,3b:cx6lx"]
+    wrong = ["3b", "3b:cx8", "zz:cx6dx", "0:cx6dx", "3b:cx6dx:3", "3b:cx6dx:2:1", "3b:cx6dx,3b:cx6lx"]
     loads = "; ".join(
         f"modprobe mlx5_core cards={description} && echo {description}" for description in wrong
     )

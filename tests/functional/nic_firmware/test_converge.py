@@ -10,6 +10,7 @@ WANTED = {
     "SRIOV_EN": "True(1)",
     "NUM_OF_VFS": "8",
     "NUM_VF_MSIX": "63",
+    "LAG_RESOURCE_ALLOCATION": "PRE_ALLOCATION(1)",
     "ADVANCED_PCI_SETTINGS": "True(1)",
     "MAX_ACC_OUT_READ": "44",
     "ATS_ENABLED": "True(1)",

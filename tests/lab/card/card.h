@@ -10,6 +10,7 @@
 #define VCX_CARD_H
 
 #include <linux/dcbnl.h>
+#include <linux/ethtool.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
 #include <linux/netdevice.h>
@@ -23,6 +24,8 @@
 /* Two ports of 127 VFs fill one bus: 2 PFs + 254 VFs = 256 functions. */
 #define VCX_MAX_VFS	127
 #define VCX_DSCPS	64
+#define VCX_INDIR	256		/* entries of an RSS table: MLX5E_INDIR_RQT_SIZE */
+#define VCX_RSS_KEY	40
 
 struct vcx_card;
 struct vcx_fw;
@@ -31,24 +34,31 @@ struct vcx_fw;
 struct vcx_preset {
 	const char *name;		/* in the cards= parameter: "cx6dx" */
 	u16 device;			/* PCI device id of the PF */
+	u16 vf_device;			/* … and of its VFs */
+	u8 pcie_gen;			/* 3 for 8 GT/s, 4, 5 */
+	u8 pcie_width;
+	unsigned int speed;		/* Mb/s */
 	u16 hw_id;			/* CR space 0xf0014: 0x212 for ConnectX-6 Dx */
 	const char *psid;		/* 16 characters at most */
 	const char *part;		/* MQIS name: "MCX623106AC-CDA_Ax" */
 	const char *description;	/* MQIS description */
 	const char *fw_version;		/* "22.35.2000" */
 	bool dpu;			/* BlueField: INTERNAL_CPU_OFFLOAD_ENGINE = ENABLED */
+	bool shared_fdb;		/* LAG: lag_native_fdb_selection, esw_shared_ingress_acl */
+	bool port_select;		/* LAG: port_select_flow_table, that is by hash */
+	bool lag_allocation;		/* has LAG_RESOURCE_ALLOCATION */
 };
 
 /* Faults of a port; the files of debugfs are named in debugfs.c. */
 enum vcx_fault {
 	VCX_VF_DELAY_MS, VCX_VF_NO_PROBE, VCX_MODE_FAIL, VCX_NUMVFS_ENOMEM, VCX_LAG_NEVER,
-	VCX_LINK_DOWN, VCX_SURPRISE_REMOVE, VCX_LOCKDOWN, VCX_DCB_FAULT, VCX_FAULTS
+	VCX_LINK_DOWN, VCX_SURPRISE_REMOVE, VCX_LOCKDOWN, VCX_ESW_LOCKED, VCX_FW_FATAL,
+	VCX_DCB_FAULT, VCX_FAULTS
 };
 
 struct vcx_vf {
 	struct vcx_port *port;
 	u16 index;
-	bool bound;			/* this driver has probed it */
 	struct net_device __rcu *netdev;
 	struct net_device __rcu *rep;
 	u8 cfg[PCI_CFG_SPACE_SIZE];
@@ -63,8 +73,6 @@ struct vcx_wire {
 
 /* All under rtnl. */
 struct vcx_dcb {
-	struct delayed_work link_up;
-
 	/* The port's hardware: kept over a change of the eswitch mode. */
 	bool trust_dscp;
 	u8 dscp2prio[VCX_DSCPS];
@@ -89,32 +97,39 @@ struct vcx_port {
 	u8 mac[ETH_ALEN];
 	int fault[VCX_FAULTS];
 	struct vcx_wire wire;
+	struct delayed_work link_up;	/* the end of the link's training */
+	bool rx_pause, tx_pause;	/* under rtnl */
 	struct vcx_dcb dcb;
 
 	u16 mode;			/* DEVLINK_ESWITCH_MODE_*; changed under the devlink lock */
+	bool fdb;			/* the eswitch has its forwarding database: devlink lock */
 	bool smfs;			/* devlink flow_steering_mode */
+	u8 encap;			/* DEVLINK_ESWITCH_ENCAP_MODE_* */
+	bool metadata;			/* devlink esw_port_metadata */
 	u16 num_vfs;			/* VFs that the eswitch knows: devlink lock */
 	u16 pending_vfs;		/* VFs to come after VCX_VF_DELAY_MS */
 	struct delayed_work late_vfs;
+	struct work_struct fatal;	/* after VCX_FW_FATAL */
 	struct vcx_vf vf[VCX_MAX_VFS];
 
 	/* NULL while no driver is bound to the PF. */
 	struct pci_dev *pdev;
-	struct net_device *netdev;	/* the uplink */
+	struct net_device *netdev;	/* the uplink; NULL also while the driver is unloaded */
 	struct devlink *devlink;
+	struct devlink_health_reporter *reporter;
 	struct dentry *debugfs;		/* mlx5/<bdf> */
 };
 
-/* VF-LAG selects a port by queue affinity or by hash. */
-enum vcx_lag_mode {
-	VCX_LAG_NONE, VCX_LAG_ROCE, VCX_LAG_AFFINITY, VCX_LAG_HASH, VCX_LAG_MULTIPORT, VCX_LAG_MODES
-};
+enum vcx_lag_mode { VCX_LAG_NONE, VCX_LAG_ROCE, VCX_LAG_SRIOV, VCX_LAG_MPESW };
 
 /* The lock is taken inside rtnl and inside devlink's. */
 struct vcx_lag {
 	struct mutex lock;		/* everything below */
 	struct vcx_port *port[VCX_MAX_PORTS];	/* ports with a driver */
 	enum vcx_lag_mode mode;
+	bool shared_fdb;		/* of an active LAG: both ports forward by one database */
+	bool hash;			/* … and hash, not queue affinity, selects the port */
+	u8 map[VCX_MAX_PORTS];		/* … and the port that stands for each, from 1 */
 	bool in_firmware;		/* the firmware has a LAG; outlives a failed deactivation */
 	int changing;			/* mode changes in progress */
 	struct delayed_work work;
@@ -122,6 +137,7 @@ struct vcx_lag {
 	/* What the events say of the bond. */
 	bool bonded;
 	enum netdev_lag_tx_type tx_type;
+	struct netdev_lag_lower_state_info state[VCX_MAX_PORTS];
 };
 
 struct vcx_card {
@@ -141,12 +157,24 @@ struct vcx_card {
 
 enum vcx_kind { VCX_UPLINK, VCX_VF, VCX_REP };
 
+/* What ethtool sets; under rtnl */
+struct vcx_settings {
+	unsigned int channels;
+	u32 rx_ring, tx_ring;
+	struct ethtool_coalesce coalesce;
+	u32 indir[VCX_INDIR];
+	u8 key[VCX_RSS_KEY];
+	bool xor;			/* the hash function; else Toeplitz */
+	u32 flags;			/* private flags */
+};
+
 /* private data of every netdev of the card */
 struct vcx_ndev {
 	enum vcx_kind kind;
 	struct vcx_port *port;
 	struct vcx_vf *vf;		/* NULL for the uplink */
 	struct devlink_port dl_port;
+	struct vcx_settings settings;
 };
 
 #define vcx_for_each_port(card, port) \
@@ -167,35 +195,42 @@ static inline bool vcx_switchdev(const struct vcx_port *port)
 	dev_err(&(port)->pdev->dev, func ":%d:(pid %d): " fmt, \
 		__LINE__, current->pid, ##__VA_ARGS__)
 #define vcx_info(port, fmt, ...) dev_info(&(port)->pdev->dev, fmt, ##__VA_ARGS__)
-/* A command that the firmware refuses with EINVAL. */
-#define vcx_cmd_err(port, cmd, op, syndrome) \
+/* A command that the firmware refuses with EINVAL: its name(number), status(number), syndrome. */
+#define vcx_cmd_err(port, cmd, status, syndrome) \
 	vcx_err(port, "mlx5_cmd_out_err", \
-		"%s(0x%x) op_mod(0x0) failed, status %s(0x3), syndrome (0x%x), err(-22)\n", \
-		cmd, op, "bad parameter", syndrome)
+		"%s op_mod(0x0) failed, status %s, syndrome (0x%x), err(-22)\n", \
+		cmd, status, syndrome)
 
 /* main.c */
 extern struct list_head vcx_cards;	/* fixed between module load and unload */
-extern unsigned int vcx_speed;		/* Mb/s */
+extern unsigned int vcx_speed;		/* Mb/s; 0: the preset's */
+extern unsigned int vcx_link_up_ms;
 extern bool vcx_strict_bound, vcx_strict_bond, vcx_strict_rules, vcx_strict_vf64;
-extern bool vcx_lag_debugfs;
+extern bool vcx_lag_debugfs, vcx_esw_none;
 
 /* pci.c */
 void vcx_pci_init_config(struct vcx_port *port);
+unsigned int vcx_vf_devfn(const struct vcx_port *port, unsigned int index);
 int vcx_pci_add(struct vcx_card *card, int node);
 void vcx_pci_remove(struct vcx_card *card);
 
 /* driver.c */
 extern struct pci_driver vcx_driver;
 void vcx_late_vfs(struct work_struct *work);
+void vcx_fatal(struct work_struct *work);
+/* Under the devlink lock: mlx5_load_one() and mlx5_unload_one() of a PF with a driver */
+int vcx_load(struct vcx_port *port);
+void vcx_unload(struct vcx_port *port);
 
 /* devlink.c */
 struct devlink *vcx_devlink_create(struct vcx_port *port, struct device *dev);
 void vcx_devlink_destroy(struct devlink *devlink);
 
-/* esw.c: all but the last under the PF's devlink lock */
+/* esw.c: all but the last two under the PF's devlink lock; vcx_esw_vf_bound() may sleep */
 int vcx_esw_set_mode(struct vcx_port *port, u16 mode, struct netlink_ext_ack *extack);
 int vcx_esw_add_vfs(struct vcx_port *port, u16 num);
 void vcx_esw_remove_vfs(struct vcx_port *port);
+bool vcx_esw_is_none(const struct vcx_port *port);
 bool vcx_esw_vf_bound(const struct vcx_port *port);
 
 /* netdev.c; create and destroy under the PF's devlink lock (but a VF's), not under rtnl */
@@ -204,8 +239,17 @@ struct net_device *vcx_netdev_create(struct device *parent, enum vcx_kind kind,
 void vcx_netdev_destroy(struct net_device *dev);
 /* The port whose uplink or representor @dev is; NULL for any other netdev (VF netdevs too). */
 struct vcx_port *vcx_port_of(const struct net_device *dev);
+/* Under rtnl, whenever wire, faults or the mode may have changed */
 void vcx_carrier_update(struct vcx_port *port);
+/* Under rtnl: the port's link goes down and is trained anew. */
+void vcx_link_toggle(struct vcx_port *port);
+void vcx_link_trained(struct work_struct *work);
 void vcx_uplink_rx(struct vcx_port *port, struct sk_buff *skb);
+
+/* ethtool.c; the operations are an array by vcx_kind */
+extern const struct ethtool_ops vcx_ethtool_ops[];
+unsigned int vcx_max_channels(void);
+void vcx_settings_reset(struct net_device *dev, bool rep);
 
 /* wire.c */
 int vcx_wire_init(void);
@@ -215,13 +259,18 @@ bool vcx_wire_carrier(const struct vcx_port *port);
 void vcx_wire_tx(struct vcx_port *port, struct sk_buff *skb);
 
 /* lag.c */
+bool vcx_lag_object(const struct vcx_card *card);
+/* Of an active LAG; under its lock. */
+const char *vcx_lag_port_sel_mode(const struct vcx_lag *lag);
 void vcx_lag_init(struct vcx_card *card);
 void vcx_lag_exit(struct vcx_card *card);
 void vcx_lag_add_port(struct vcx_port *port);
 void vcx_lag_remove_port(struct vcx_port *port);
+/* The firmware has restarted: it has no LAG any more. */
+void vcx_lag_forget(struct vcx_card *card);
 void vcx_lag_disable_change(struct vcx_card *card);
 void vcx_lag_enable_change(struct vcx_card *card);
-int vcx_lag_event(struct vcx_card *card, unsigned long event, void *ptr);
+void vcx_lag_event(struct vcx_card *card, unsigned long event, void *ptr);
 int vcx_lag_set_multiport(struct vcx_port *port, bool on);
 
 /* debugfs.c */
@@ -234,21 +283,20 @@ void vcx_dcb_set_ops(struct vcx_port *port);
 /* Before register_netdev() of the uplink, and at each change of the eswitch mode (rtnl) */
 void vcx_dcb_init(struct vcx_port *port);
 void vcx_dcb_reset(struct vcx_port *port);
-/* After unregister_netdev(), before free_netdev() */
-void vcx_dcb_exit(struct vcx_port *port);
 
 /* flower.c; setup is ndo_setup_tc of uplinks and representors */
 int vcx_flower_init(void);
 void vcx_flower_exit(void);
 int vcx_flower_setup(struct net_device *dev, enum tc_setup_type type, void *data);
-/* Offloaded rules on the card's netdevs and through its bond; may sleep. */
-int vcx_flower_rules(struct vcx_card *card);
+/* Offloaded rules that use the port's eswitch; may sleep. */
+int vcx_flower_rules(const struct vcx_port *port);
+void vcx_flower_forget(const struct vcx_port *port);
 
 /* fw.c; before the card's PCI bus exists and after it is gone. A failing init leaves nothing. */
 int vcx_fw_init(struct vcx_card *card);
 void vcx_fw_exit(struct vcx_card *card);
 /* As current in the firmware store; 0 without SRIOV_EN. */
-u16 vcx_fw_total_vfs(struct vcx_card *card);
+u16 vcx_fw_total_vfs(struct vcx_port *port);
 /* LAG_RESOURCE_ALLOCATION as current: 0 or 1 */
 u32 vcx_fw_lag_prealloc(struct vcx_card *card);
 /* Whether the firmware runs DCBX on the port itself: LLDP_NB_DCBX as current */

@@ -12,8 +12,6 @@
 #define MAX_CABLE_LEN		1000
 #define MAX_BW_ALLOC		100	/* percent: what classes without a share have */
 #define TOTAL_BUFFER		1027728	/* bytes */
-/* How long the link is down when the PFC mask changes */
-#define LINK_BOUNCE_MS		300
 
 /* Values of VCX_DCB_FAULT: operations are missing, or setters give EINVAL. */
 enum { DCB_GOOD, DCB_NO_BUFFER_NO_MAXRATE, DCB_NO_OPS, DCB_REFUSE };
@@ -88,15 +86,6 @@ static int vcx_getpfc(struct net_device *dev, struct ieee_pfc *pfc)
 	return 0;
 }
 
-static void vcx_dcb_link_up(struct work_struct *work)
-{
-	struct vcx_port *port = container_of(to_delayed_work(work), struct vcx_port, dcb.link_up);
-
-	rtnl_lock();
-	vcx_carrier_update(port);
-	rtnl_unlock();
-}
-
 static int vcx_setpfc(struct net_device *dev, struct ieee_pfc *pfc)
 {
 	struct vcx_dcb *dcb = vcx_dcb_of(dev);
@@ -108,8 +97,7 @@ static int vcx_setpfc(struct net_device *dev, struct ieee_pfc *pfc)
 		dcb->pfc_en = pfc->pfc_en;
 		for (i = 0; i < IEEE_8021QAZ_MAX_TCS; i++)	/* the firmware's choice */
 			dcb->buffer.prio2buffer[i] = dcb->pfc_en >> i & 1;
-		netif_carrier_off(dev);
-		mod_delayed_work(system_wq, &dcb->link_up, msecs_to_jiffies(LINK_BOUNCE_MS));
+		vcx_link_toggle(vcx_port_of(dev));
 	}
 	if (pfc->delay && pfc->delay < MAX_CABLE_LEN)
 		dcb->cable_len = pfc->delay;
@@ -280,7 +268,6 @@ void vcx_dcb_init(struct vcx_port *port)
 	int i;
 
 	memset(dcb, 0, sizeof(*dcb));
-	INIT_DELAYED_WORK(&dcb->link_up, vcx_dcb_link_up);
 	for (i = 0; i < VCX_DSCPS; i++)
 		dcb->dscp2prio[i] = i >> 3;
 	dcb->buffer.buffer_size[0] = 20016;
@@ -305,9 +292,4 @@ void vcx_dcb_reset(struct vcx_port *port)
 		dcb_ieee_setapp(port->netdev, &app);
 	}
 	dcb->dscp_apps = VCX_DSCPS;
-}
-
-void vcx_dcb_exit(struct vcx_port *port)
-{
-	cancel_delayed_work_sync(&port->dcb.link_up);
 }

@@ -16,6 +16,8 @@ static const char *const faults[] = {
 	[VCX_LINK_DOWN] = "fault_link_down",
 	[VCX_SURPRISE_REMOVE] = "fault_surprise_remove",
 	[VCX_LOCKDOWN] = "fault_lockdown",
+	[VCX_ESW_LOCKED] = "fault_esw_locked",
+	[VCX_FW_FATAL] = "fault_fw_fatal",
 	[VCX_DCB_FAULT] = "dcb_fault",
 };
 
@@ -33,6 +35,8 @@ static ssize_t vcx_fault_read(struct file *file, char __user *buf, size_t len, l
 static ssize_t vcx_fault_write(struct file *file, const char __user *buf, size_t len, loff_t *pos)
 {
 	int *fault = file->private_data;
+	struct vcx_card *card;
+	struct vcx_port *port;
 	bool flag;
 	int val;
 
@@ -42,6 +46,10 @@ static ssize_t vcx_fault_write(struct file *file, const char __user *buf, size_t
 		val = flag;
 	}
 	WRITE_ONCE(*fault, val);
+	list_for_each_entry(card, &vcx_cards, node)
+		vcx_for_each_port(card, port)
+			if (xchg(&port->fault[VCX_FW_FATAL], 0))
+				schedule_work(&port->fatal);
 	vcx_wire_check();
 	return len;
 }
@@ -53,35 +61,58 @@ static const struct file_operations vcx_fault_fops = {
 	.write = vcx_fault_write,
 };
 
-/* What each file says in each mode; without a text it answers EINVAL. */
-static const struct {
-	const char *name;
-	const char *text[VCX_LAG_MODES];
-} lag_files[] = {
-	{ "state", { "disabled", "active", "active", "active", "active" } },
-	{ "type", { NULL, "roce", "switchdev", "switchdev", "multiport_eswitch" } },
-	{ "port_sel_mode", { NULL, "queue_affinity", "queue_affinity", "hash", "mpesw" } },
-	{ "flags", { NULL,
-		     "shared_fdb:off\nfdb_selection_mode:affinity",
-		     "shared_fdb:on\nfdb_selection_mode:native",
-		     "shared_fdb:on\nfdb_selection_mode:native",
-		     "shared_fdb:off\nfdb_selection_mode:native" } },
+/* The files of mlx5/<bdf>/lag, as lag/debugfs.c of 6.1 to 6.12 writes them. */
+enum { LAG_STATE, LAG_TYPE, LAG_PORT_SEL_MODE, LAG_FLAGS, LAG_MAPPING, LAG_MEMBERS };
+
+static const char *const lag_files[] = {
+	[LAG_STATE] = "state",
+	[LAG_TYPE] = "type",
+	[LAG_PORT_SEL_MODE] = "port_sel_mode",
+	[LAG_FLAGS] = "flags",
+	[LAG_MAPPING] = "mapping",
+	[LAG_MEMBERS] = "members",
 };
+
+static void lag_mapping_show(struct seq_file *file, const struct vcx_lag *lag)
+{
+	int i;
+
+	for (i = 0; i < VCX_MAX_PORTS; i++)
+		if (!lag->hash)
+			seq_printf(file, "%d:%d\n", i + 1, lag->map[i]);
+		else if (lag->map[i] == i + 1)
+			seq_printf(file, "%d\n", i + 1);
+}
 
 static int lag_show(struct seq_file *file, void *priv)
 {
-	const char *name = file->file->f_path.dentry->d_name.name;
+	static const char *const types[] = { NULL, "roce", "switchdev", "multiport_eswitch" };
+	int which = match_string(lag_files, ARRAY_SIZE(lag_files),
+				 file->file->f_path.dentry->d_name.name);
 	struct vcx_lag *lag = file->private;
-	const char *text = NULL;
-	int i;
+	int i, err = 0;
 
-	for (i = 0; i < ARRAY_SIZE(lag_files); i++)
-		if (!strcmp(name, lag_files[i].name))
-			text = lag_files[i].text[READ_ONCE(lag->mode)];
-	if (!text)
-		return -EINVAL;
-	seq_printf(file, "%s\n", text);
-	return 0;
+	mutex_lock(&lag->lock);
+	if (which == LAG_STATE) {
+		seq_printf(file, "%s\n", lag->mode == VCX_LAG_NONE ? "disabled" : "active");
+	} else if (which == LAG_MEMBERS) {
+		for (i = 0; i < VCX_MAX_PORTS; i++)
+			if (lag->port[i])
+				seq_printf(file, "%s\n", pci_name(lag->port[i]->pdev));
+	} else if (lag->mode == VCX_LAG_NONE) {
+		err = -EINVAL;
+	} else if (which == LAG_TYPE) {
+		seq_printf(file, "%s\n", types[lag->mode]);
+	} else if (which == LAG_PORT_SEL_MODE) {
+		seq_printf(file, "%s\n", vcx_lag_port_sel_mode(lag));
+	} else if (which == LAG_FLAGS) {
+		seq_printf(file, "shared_fdb:%s\nfdb_selection_mode:%s\n",
+			   lag->shared_fdb ? "on" : "off", lag->shared_fdb ? "native" : "affinity");
+	} else {
+		lag_mapping_show(file, lag);
+	}
+	mutex_unlock(&lag->lock);
+	return err;
 }
 DEFINE_SHOW_ATTRIBUTE(lag);
 
@@ -93,12 +124,12 @@ void vcx_debugfs_add_port(struct vcx_port *port)
 	int i;
 
 	port->debugfs = debugfs_create_dir(pci_name(port->pdev), mlx5_root);
-	/* A card of one port, and a DPU's host side, have no LAG. */
-	if (!READ_ONCE(vcx_lag_debugfs) || port->card->nports < 2 || port->card->preset->dpu)
+	/* mlx5_ldev_add_debugfs() of 6.1 to 6.12 adds nothing without a LAG object. */
+	if (!READ_ONCE(vcx_lag_debugfs) || vcx_esw_none || !vcx_lag_object(port->card))
 		return;
 	dir = debugfs_create_dir("lag", port->debugfs);
 	for (i = 0; i < ARRAY_SIZE(lag_files); i++)
-		debugfs_create_file(lag_files[i].name, 0444, dir, lag, &lag_fops);
+		debugfs_create_file(lag_files[i], 0444, dir, lag, &lag_fops);
 }
 
 void vcx_debugfs_init(void)

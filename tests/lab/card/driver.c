@@ -66,6 +66,8 @@ static int vcx_sriov_configure(struct pci_dev *pdev, int num)
 		vcx_vfs_disable(port);
 		return 0;
 	}
+	if (!port->netdev)
+		return -EIO;
 	if (port->pending_vfs)
 		return -EBUSY;
 	if (vcx_fault(port, VCX_NUMVFS_ENOMEM)) {
@@ -95,50 +97,148 @@ static int vcx_probe_vf(struct pci_dev *pdev, struct vcx_port *port)
 	if (IS_ERR(netdev))
 		return PTR_ERR(netdev);
 	pci_set_drvdata(pdev, netdev);
-	WRITE_ONCE(vf->bound, true);
 	return 0;
 }
 
-static void vcx_remove_vf(struct pci_dev *pdev, struct vcx_port *port)
+static void vcx_remove_vf(struct pci_dev *pdev)
 {
 	vcx_netdev_destroy(pci_get_drvdata(pdev));
-	WRITE_ONCE(port->vf[pci_iov_vf_id(pdev)].bound, false);
+}
+
+/*
+ * mlx5_load_one() of 6.1 to 6.12: a new netdev, and mlx5_sriov_attach() for VFs
+ * that the PCI core still has, in legacy mode.
+ */
+int vcx_load(struct vcx_port *port)
+{
+	struct net_device *netdev;
+
+	if (vcx_fault(port, VCX_SURPRISE_REMOVE))
+		return -EIO;
+	netdev = vcx_netdev_create(&port->pdev->dev, VCX_UPLINK, port, NULL);
+	if (IS_ERR(netdev))
+		return PTR_ERR(netdev);
+	vcx_lag_add_port(port);
+	return pci_num_vf(port->pdev) ? vcx_esw_add_vfs(port, pci_num_vf(port->pdev)) : 0;
+}
+
+/*
+ * mlx5_unload_one() of 6.1 to 6.12: mlx5_eswitch_disable() ends switchdev mode,
+ * the netdev goes. VFs stay where the PCI core has them, without a switch.
+ */
+void vcx_unload(struct vcx_port *port)
+{
+	if (!port->netdev)
+		return;
+	vcx_lag_remove_port(port);
+	vcx_esw_remove_vfs(port);
+	WRITE_ONCE(port->mode, DEVLINK_ESWITCH_MODE_LEGACY);
+	WRITE_ONCE(port->fdb, false);
+	vcx_netdev_destroy(port->netdev);
+	vcx_flower_forget(port);
+}
+
+/* mlx5_health_try_recover(), for the reporter fw_fatal; under the devlink lock */
+static int vcx_recover(struct devlink_health_reporter *reporter, void *context,
+		       struct netlink_ext_ack *extack)
+{
+	struct vcx_port *port = devlink_health_reporter_priv(reporter);
+	int err;
+
+	dev_warn(&port->pdev->dev, "handling bad device here\n");
+	vcx_unload(port);
+	if (vcx_fault(port, VCX_SURPRISE_REMOVE)) {
+		vcx_err(port, "mlx5_health_try_recover",
+			"health recovery flow aborted, PCI reads still not working\n");
+		return -EIO;
+	}
+	vcx_err(port, "mlx5_health_try_recover", "starting health recovery flow\n");
+	vcx_lag_forget(port->card);
+	err = vcx_load(port);
+	if (err)
+		vcx_err(port, "mlx5_health_try_recover", "health recovery failed\n");
+	else
+		vcx_info(port, "health recovery succeeded\n");
+	return err;
+}
+
+static const struct devlink_health_reporter_ops vcx_reporter_ops = {
+	.name = "fw_fatal",
+	.recover = vcx_recover,
+};
+
+/* MLX5_FW_REPORTER_PF_GRACEFUL_PERIOD: an error so soon after another is not recovered from. */
+#define VCX_GRACEFUL_MS	60000
+
+/* VCX_FW_FATAL: mlx5_fw_fatal_reporter_err_work() of 6.1 to 6.12 */
+void vcx_fatal(struct work_struct *work)
+{
+	struct vcx_port *port = container_of(work, struct vcx_port, fatal);
+	struct devlink_health_reporter *reporter = READ_ONCE(port->reporter);
+
+	if (!reporter)
+		return;
+	vcx_err(port, "poll_health", "Fatal error 1 detected\n");
+	if (devlink_health_report(reporter, "FW fatal error reported", NULL) != -ECANCELED)
+		return;
+	vcx_err(port, "mlx5_fw_fatal_reporter_err_work",
+		"Driver is in error state. Unloading\n");
+	devl_lock(port->devlink);
+	vcx_unload(port);
+	devl_unlock(port->devlink);
 }
 
 static int vcx_probe_pf(struct pci_dev *pdev, struct vcx_port *port)
 {
-	struct net_device *netdev;
-	struct devlink *devlink;
+	struct devlink_health_reporter *reporter;
+	int err;
 
 	dev_info(&pdev->dev, "firmware version: %s\n", port->card->preset->fw_version);
-	devlink = vcx_devlink_create(port, &pdev->dev);
-	if (IS_ERR(devlink))
-		return PTR_ERR(devlink);
-	port->pdev = pdev;
-	port->devlink = devlink;
-	devl_lock(devlink);
-	netdev = vcx_netdev_create(&pdev->dev, VCX_UPLINK, port, NULL);
-	devl_unlock(devlink);
-	if (IS_ERR(netdev)) {
-		vcx_devlink_destroy(devlink);
-		port->devlink = NULL;
-		port->pdev = NULL;
-		return PTR_ERR(netdev);
+	port->devlink = vcx_devlink_create(port, &pdev->dev);
+	if (IS_ERR(port->devlink)) {
+		err = PTR_ERR(port->devlink);
+		goto no_devlink;
 	}
-	devlink_register(devlink);
-	vcx_lag_add_port(port);
+	port->pdev = pdev;
+	reporter = devlink_health_reporter_create(port->devlink, &vcx_reporter_ops,
+						  VCX_GRACEFUL_MS, port);
+	if (IS_ERR(reporter)) {
+		err = PTR_ERR(reporter);
+		goto no_reporter;
+	}
+	devl_lock(port->devlink);
+	err = vcx_load(port);
+	devl_unlock(port->devlink);
+	if (err)
+		goto not_loaded;
+	devlink_register(port->devlink);
+	WRITE_ONCE(port->reporter, reporter);
 	return 0;
+
+not_loaded:
+	devlink_health_reporter_destroy(reporter);
+no_reporter:
+	vcx_devlink_destroy(port->devlink);
+	port->pdev = NULL;
+no_devlink:
+	port->devlink = NULL;
+	return err;
 }
 
 static void vcx_remove_pf(struct pci_dev *pdev, struct vcx_port *port)
 {
+	struct devlink_health_reporter *reporter = port->reporter;
+
+	WRITE_ONCE(port->reporter, NULL);
+	cancel_work_sync(&port->fatal);
 	vcx_vfs_disable(port);
-	vcx_lag_remove_port(port);
 	devlink_unregister(port->devlink);
 	devl_lock(port->devlink);
-	port->mode = DEVLINK_ESWITCH_MODE_LEGACY;
-	vcx_netdev_destroy(port->netdev);
+	vcx_unload(port);
+	port->encap = DEVLINK_ESWITCH_ENCAP_MODE_BASIC;
+	port->metadata = true;
 	devl_unlock(port->devlink);
+	devlink_health_reporter_destroy(reporter);
 	vcx_devlink_destroy(port->devlink);
 	port->devlink = NULL;
 	port->pdev = NULL;
@@ -168,16 +268,19 @@ static void vcx_remove(struct pci_dev *pdev)
 	struct vcx_port *port = vcx_pdev_port(pdev);
 
 	if (pdev->is_virtfn)
-		vcx_remove_vf(pdev, port);
+		vcx_remove_vf(pdev);
 	else
 		vcx_remove_pf(pdev, port);
 	pci_disable_device(pdev);
 }
 
 static const struct pci_device_id vcx_ids[] = {
+	{ PCI_VDEVICE(MELLANOX, 0x1017) },
+	{ PCI_VDEVICE(MELLANOX, 0x1018) },
 	{ PCI_VDEVICE(MELLANOX, 0x101d) },
 	{ PCI_VDEVICE(MELLANOX, 0x101e) },
 	{ PCI_VDEVICE(MELLANOX, 0x101f) },
+	{ PCI_VDEVICE(MELLANOX, 0x1021) },
 	{ PCI_VDEVICE(MELLANOX, 0xa2d6) },
 	{ }
 };

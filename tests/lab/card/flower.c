@@ -21,7 +21,7 @@
 
 struct vcx_rule {
 	struct list_head node;
-	struct vcx_card *card;
+	const struct vcx_port *port;	/* whose eswitch it uses */
 	const struct net_device *dev;
 	unsigned long cookie;
 };
@@ -85,19 +85,51 @@ static struct vcx_port *vcx_bond_port(struct net_device *bond)
 	return NULL;
 }
 
+/* In legacy mode a NIC takes rules, too, but not each action: tc_acts_nic[] of 5.19 to 6.12. */
+static bool vcx_nic_action(enum flow_action_id id)
+{
+	switch (id) {
+	case FLOW_ACTION_ACCEPT:
+	case FLOW_ACTION_DROP:
+	case FLOW_ACTION_GOTO:
+	case FLOW_ACTION_REDIRECT:
+	case FLOW_ACTION_MANGLE:
+	case FLOW_ACTION_ADD:
+	case FLOW_ACTION_CSUM:
+	case FLOW_ACTION_MARK:
+	case FLOW_ACTION_CT:
+		return true;
+	default:
+		return false;
+	}
+}
+
 /*
- * Checks the actions of a rule on a device of @card, NULL for a tunnel's, whose
- * card is the one that the rule forwards to. Puts the card in @card.
+ * Checks the actions of a rule on a device of @port, NULL for a tunnel's, whose
+ * port is the one that the rule forwards to. Puts the port in @port.
  */
-static int vcx_flower_check_actions(const struct flow_rule *rule, struct vcx_card **card,
+static int vcx_flower_check_actions(const struct flow_rule *rule, struct vcx_port **port,
 				    struct netlink_ext_ack *extack)
 {
 	const struct flow_action_entry *act;
-	struct vcx_port *port;
+	struct vcx_port *to;
 	bool encap = false;
 	int i;
 
 	flow_action_for_each(i, act, &rule->action) {
+		if (*port && !vcx_switchdev(*port)) {
+			if (!vcx_nic_action(act->id)) {
+				NL_SET_ERR_MSG_MOD(extack, "Not implemented offload action");
+				return -EOPNOTSUPP;
+			}
+			if (act->id != FLOW_ACTION_REDIRECT)
+				continue;
+			to = act->dev ? vcx_port_of(act->dev) : NULL;
+			if (to && to->card == (*port)->card)
+				continue;
+			NL_SET_ERR_MSG_MOD(extack, ELSEWHERE);
+			return -EOPNOTSUPP;
+		}
 		switch (act->id) {
 		case FLOW_ACTION_ACCEPT:
 		case FLOW_ACTION_DROP:
@@ -123,13 +155,14 @@ static int vcx_flower_check_actions(const struct flow_rule *rule, struct vcx_car
 				return -EINVAL;
 			if ((encap && vcx_is_tunnel(act->dev)) || netif_is_ovs_master(act->dev))
 				break;
-			port = netif_is_lag_master(act->dev) ? vcx_bond_port(act->dev) :
-							       vcx_port_of(act->dev);
-			if (!port || (*card && port->card != *card)) {
+			to = netif_is_lag_master(act->dev) ? vcx_bond_port(act->dev) :
+							     vcx_port_of(act->dev);
+			if (!to || (*port && to->card != (*port)->card)) {
 				NL_SET_ERR_MSG_MOD(extack, ELSEWHERE);
 				return -EOPNOTSUPP;
 			}
-			*card = port->card;
+			if (!*port)
+				*port = to;
 			break;
 		default:
 			NL_SET_ERR_MSG_MOD(extack, "Not implemented offload action");
@@ -144,28 +177,22 @@ static int vcx_flower_replace(struct net_device *dev, struct flow_cls_offload *f
 	struct flow_rule *flow = flow_cls_offload_flow_rule(f);
 	struct netlink_ext_ack *extack = f->common.extack;
 	struct vcx_port *port = vcx_port_of(dev);
-	struct vcx_card *card = NULL;
 	struct vcx_rule *rule;
 	int err;
 
-	if (port) {
-		if (!tc_can_offload_extack(dev, extack))
-			return -EOPNOTSUPP;
-		if (!vcx_switchdev(port))
-			return -EOPNOTSUPP;
-		card = port->card;
-	}
-	err = vcx_flower_check_keys(flow, extack) ?: vcx_flower_check_actions(flow, &card, extack);
+	if (port && !tc_can_offload_extack(dev, extack))
+		return -EOPNOTSUPP;
+	err = vcx_flower_check_keys(flow, extack) ?: vcx_flower_check_actions(flow, &port, extack);
 	if (err)
 		return err;
 	/* A tunnel's rule that forwards to no card of ours. */
-	if (!card)
+	if (!port)
 		return -EOPNOTSUPP;
 
 	rule = kzalloc(sizeof(*rule), GFP_KERNEL);
 	if (!rule)
 		return -ENOMEM;
-	rule->card = card;
+	rule->port = port;
 	rule->dev = dev;
 	rule->cookie = f->cookie;
 	mutex_lock(&rules_lock);
@@ -191,16 +218,31 @@ static int vcx_flower_destroy(const struct net_device *dev, unsigned long cookie
 	return err;
 }
 
-int vcx_flower_rules(struct vcx_card *card)
+/* esw->user_count: mlx5e_configure_flower() of 5.15 to 6.12 takes the eswitch of its own device. */
+int vcx_flower_rules(const struct vcx_port *port)
 {
 	struct vcx_rule *rule;
 	int num = 0;
 
 	mutex_lock(&rules_lock);
 	list_for_each_entry(rule, &rules, node)
-		num += rule->card == card;
+		num += rule->port == port;
 	mutex_unlock(&rules_lock);
 	return num;
+}
+
+/* mlx5e_tc_esw_cleanup(): also a tunnel's rules, whose device stays, end with the port. */
+void vcx_flower_forget(const struct vcx_port *port)
+{
+	struct vcx_rule *rule, *next;
+
+	mutex_lock(&rules_lock);
+	list_for_each_entry_safe(rule, next, &rules, node)
+		if (rule->port == port) {
+			list_del(&rule->node);
+			kfree(rule);
+		}
+	mutex_unlock(&rules_lock);
 }
 
 /* Under rtnl, since no block says unlocked_driver_cb. */

@@ -27,6 +27,10 @@ MODULE_PARM_DESC(warm_reboot_applies, "A warm reboot makes next-boot values curr
 
 enum vcx_tlv_class { GLOBAL = 0, PORT = 1, HOST_FUNCTION = 3, HOST = 7 };
 
+/* nv_global_pci_conf, dword 0; NUM_OF_VFS is void while it is set. */
+#define PF_NUM_OF_VF_VALID	BIT(14)
+/* nv_pf_pci_conf, dword 2 */
+#define PF_TOTAL_VF	GENMASK(15, 0)
 /* nv_global_pci_conf and nv_global_pci_cap, dwords 1 and 2 */
 #define TOTAL_VFS	GENMASK(15, 0)
 #define NUM_PFS		GENMASK(23, 16)
@@ -44,7 +48,7 @@ enum vcx_tlv_class { GLOBAL = 0, PORT = 1, HOST_FUNCTION = 3, HOST = 7 };
 #define MAX_VF_MSIX	127
 
 /* Those that the card itself heeds come first. */
-enum { GLOBAL_PCI_CONF, POWER_CONF, CPU_CONF, LLDP_CONF };
+enum { GLOBAL_PCI_CONF, PF_PCI_CONF, POWER_CONF, CPU_CONF, LLDP_CONF };
 
 static const struct vcx_tlv tlvs[] = {
 	/* nv_global_pci_conf: valid bits; FPP_EN, SRIOV_EN, NUM_OF_VFS; NUM_VF_MSIX, NUM_PF_MSIX */
@@ -52,22 +56,24 @@ static const struct vcx_tlv tlvs[] = {
 		BIT(31) | BIT(29) | BIT(28) | BIT(27) | BIT(26),
 		SRIOV_EN | BIT(29) | 8,
 		11 << 22 | 63 << 12 } },
+	/* nv_pf_pci_conf: PF_NUM_OF_VF of each PF, which counts while PF_NUM_OF_VF_VALID is set */
+	[PF_PCI_CONF] = { HOST_FUNCTION, 128, 16 },
 	/* nv_power_conf: LAG_RESOURCE_ALLOCATION */
-	[POWER_CONF] = { GLOBAL, 136, 4 },
+	[POWER_CONF] = { GLOBAL, 136, 4, .lag = true },
 	/* nv_internal_cpu_conf: INTERNAL_CPU_MODEL EMBEDDED_CPU, INTERNAL_CPU_OFFLOAD_ENGINE */
 	[CPU_CONF] = { GLOBAL, 12, 16, .dpu = true, .data = { 1 } },
 	/* nv_lldp_nb_conf: LLDP_NB_DCBX, LLDP_NB_RX_MODE, LLDP_NB_TX_MODE */
 	[LLDP_CONF] = { PORT, 266, 12, .version = 1 },
-	/* nv_global_pci_cap: MAX_ACC_OUT_READ, MSI-X, SR-IOV; dword 3 max_total_msix */
+	/* nv_global_pci_cap: MAX_ACC_OUT_READ, PF_NUM_OF_VF, MSI-X, SR-IOV; max_total_msix */
 	{ GLOBAL, 129, 20, .cap = true, .data = {
-		BIT(31) | BIT(30) | BIT(28) | BIT(27) | BIT(26) | BIT(17),
+		BIT(31) | BIT(30) | BIT(28) | BIT(27) | BIT(26) | BIT(17) | BIT(11),
 		BIT(31) | BIT(29) | VCX_MAX_VFS,
 		MAX_VF_MSIX << 22 | MAX_PF_MSIX << 12,
 		MAX_TOTAL_MSIX } },
 	/* nv_global_pci_conf_2: MAX_ACC_OUT_READ */
 	{ GLOBAL, 132, 4 },
 	/* nv_power_cap: LAG_RESOURCE_ALLOCATION */
-	{ GLOBAL, 137, 4, .cap = true, .data = { BIT(21) } },
+	{ GLOBAL, 137, 4, .cap = true, .lag = true, .data = { BIT(21) } },
 	/* nv_sw_offload_conf: CQE_COMPRESSION, RDMA_SELECTIVE_REPEAT_EN; LRO timeouts */
 	{ GLOBAL, 266, 8, .version = 1, .data = { 0, 0xd876 } },
 	{ GLOBAL, 267, 4, .version = 1, .cap = true, .data = { BIT(18) } },
@@ -151,6 +157,7 @@ const struct vcx_tlv *vcx_tlv_find(struct vcx_port *port, u32 type, unsigned int
 	for (i = 0; i < ARRAY_SIZE(tlvs); i++)
 		if (tlvs[i].class == class && tlvs[i].index == index &&
 		    (port->card->preset->dpu || !tlvs[i].dpu) &&
+		    (port->card->preset->lag_allocation || !tlvs[i].lag) &&
 		    *instance < port->card->nports)
 			return &tlvs[i];
 	return NULL;
@@ -222,11 +229,19 @@ bool vcx_fw_warm_reboot_applies(struct vcx_card *card)
 	return warm_reboot_applies && (nic_mode || !card->preset->dpu);
 }
 
-u16 vcx_fw_total_vfs(struct vcx_card *card)
+/* mlxconfig_host.db: NUM_OF_VFS is "valid when PF_NUM_OF_VF_VALID is FALSE". */
+u16 vcx_fw_total_vfs(struct vcx_port *port)
 {
-	u32 conf = READ_ONCE(card->fw->record.value[GLOBAL_PCI_CONF][0].now[1]);
+	struct vcx_fw_record *record = &port->card->fw->record;
+	const u32 *conf = record->value[GLOBAL_PCI_CONF][0].now;
+	const u32 *of_pf = record->value[PF_PCI_CONF][port->port].now;
+	u16 vfs = FIELD_GET(TOTAL_VFS, conf[1]);
 
-	return conf & SRIOV_EN ? min_t(u16, FIELD_GET(TOTAL_VFS, conf), VCX_MAX_VFS) : 0;
+	if (!(conf[1] & SRIOV_EN))
+		return 0;
+	if (conf[0] & PF_NUM_OF_VF_VALID)
+		vfs = FIELD_GET(PF_TOTAL_VF, of_pf[2]);
+	return min_t(u16, vfs, VCX_MAX_VFS);
 }
 
 u32 vcx_fw_lag_prealloc(struct vcx_card *card)

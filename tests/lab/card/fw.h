@@ -26,6 +26,7 @@ struct vcx_tlv {
 	u8 version;
 	bool cap;			/* read-only: what the device can do */
 	bool dpu;			/* BlueField only */
+	bool lag;			/* only with LAG_RESOURCE_ALLOCATION */
 	u32 data[VCX_TLV_DWORDS];	/* default */
 };
 

@@ -7,23 +7,42 @@
 #include <linux/slab.h>
 #include "card.h"
 
+/*
+ * LAG by hash needs port_select_flow_table, and shared FDB lag_native_fdb_selection
+ * and esw_shared_ingress_acl: firmware of ConnectX-6 Dx and later has them.
+ */
+#define LAG_SINCE_6DX	.shared_fdb = true, .port_select = true, .lag_allocation = true
+
 static const struct vcx_preset presets[] = {
-	{ .name = "cx6dx", .device = 0x101d, .hw_id = 0x212,
+	{ .name = "cx5", .device = 0x1017, .vf_device = 0x1018, .hw_id = 0x20d,
+	  .psid = "MT_0000000012", .part = "MCX516A-CCA_Ax",
+	  .description = "ConnectX-5 EN network interface card; 100GbE dual-port QSFP28; PCIe3.0 x16; tall bracket; ROHS R6",
+	  .fw_version = "16.35.2000", .pcie_gen = 3, .pcie_width = 16, .speed = 100000 },
+	{ .name = "cx6dx", .device = 0x101d, .vf_device = 0x101e, .hw_id = 0x212,
 	  .psid = "MT_0000000359", .part = "MCX623106AC-CDA_Ax",
 	  .description = "ConnectX-6 Dx EN adapter card; 100GbE; Dual-port QSFP56; PCIe 4.0 x16; Crypto and Secure Boot",
-	  .fw_version = "22.35.2000" },
-	{ .name = "cx6lx", .device = 0x101f, .hw_id = 0x216,
+	  .fw_version = "22.35.2000", .pcie_gen = 4, .pcie_width = 16, .speed = 100000,
+	  LAG_SINCE_6DX },
+	{ .name = "cx6lx", .device = 0x101f, .vf_device = 0x101e, .hw_id = 0x216,
 	  .psid = "MT_0000000532", .part = "MCX631102AN-ADA_Ax",
 	  .description = "ConnectX-6 Lx EN adapter card; 25GbE; Dual-port SFP28; PCIe 4.0 x8; No Crypto",
-	  .fw_version = "26.35.2000" },
-	{ .name = "bf2", .device = 0xa2d6, .hw_id = 0x214,
+	  .fw_version = "26.35.2000", .pcie_gen = 4, .pcie_width = 8, .speed = 25000,
+	  LAG_SINCE_6DX },
+	{ .name = "cx7", .device = 0x1021, .vf_device = 0x101e, .hw_id = 0x218,
+	  .psid = "MT_0000000842", .part = "MCX713106AS-VEA_Ax",
+	  .description = "NVIDIA ConnectX-7 HHHL Adapter card; 200GbE; Dual-port QSFP112; PCIe 5.0 x16; Crypto Disabled; Secure Boot Enabled",
+	  .fw_version = "28.35.2000", .pcie_gen = 5, .pcie_width = 16, .speed = 200000,
+	  LAG_SINCE_6DX },
+	{ .name = "bf2", .device = 0xa2d6, .vf_device = 0x101e, .hw_id = 0x214,
 	  .psid = "MT_0000000560", .part = "MBF2M516A-CEEO_Ax_Bx",
 	  .description = "BlueField-2 DPU 100GbE Dual-Port QSFP56; integrated BMC; PCIe 4.0 x16",
-	  .fw_version = "24.35.2000", .dpu = true },
-	{ .name = "cx6dx-oem", .device = 0x101d, .hw_id = 0x212,
+	  .fw_version = "24.35.2000", .pcie_gen = 4, .pcie_width = 16, .speed = 100000,
+	  LAG_SINCE_6DX, .dpu = true },
+	{ .name = "cx6dx-oem", .device = 0x101d, .vf_device = 0x101e, .hw_id = 0x212,
 	  .psid = "DEL0000000027", .part = "0F6FXM_08P2T2_Ax",
 	  .description = "Mellanox ConnectX-6 Dx Dual Port 100 GbE QSFP56 Network Adapter",
-	  .fw_version = "22.35.2000" },
+	  .fw_version = "22.35.2000", .pcie_gen = 4, .pcie_width = 16, .speed = 100000,
+	  LAG_SINCE_6DX },
 };
 
 #define VCX_MAX_CARDS 4
@@ -31,7 +50,7 @@ static const struct vcx_preset presets[] = {
 static char *cards[VCX_MAX_CARDS] = { "3b:cx6dx:2" };
 static int num_cards = 1;
 module_param_array(cards, charp, &num_cards, 0444);
-MODULE_PARM_DESC(cards, "Cards, each <bus hex>:<preset>[:ports]; presets cx6dx, cx6lx, bf2, cx6dx-oem");
+MODULE_PARM_DESC(cards, "Cards, each <bus hex>:<preset>[:ports]; presets cx5, cx6dx, cx6lx, cx7, bf2, cx6dx-oem");
 
 static char *wires[VCX_MAX_CARDS * VCX_MAX_PORTS];
 static int num_wires;
@@ -42,19 +61,22 @@ static int numa[VCX_MAX_CARDS] = { [0 ... VCX_MAX_CARDS - 1] = NUMA_NO_NODE };
 module_param_array(numa, int, NULL, 0444);
 MODULE_PARM_DESC(numa, "NUMA node of each card");
 
-unsigned int vcx_speed = 100000;
+unsigned int vcx_speed;
 module_param_named(speed, vcx_speed, uint, 0444);
-MODULE_PARM_DESC(speed, "Link speed of all ports in Mb/s");
+MODULE_PARM_DESC(speed, "Link speed of all ports in Mb/s; 0: as the preset has it");
+unsigned int vcx_link_up_ms = 200;
+module_param_named(link_up_ms, vcx_link_up_ms, uint, 0644);
+MODULE_PARM_DESC(link_up_ms, "How long a link is trained before it comes up");
 static u8 serial;
 module_param(serial, byte, 0444);
 MODULE_PARM_DESC(serial, "Byte in the cards' MAC addresses and GUIDs that is this machine's own");
 
 bool vcx_strict_bound = true;
 module_param_named(strict_bound, vcx_strict_bound, bool, 0644);
-MODULE_PARM_DESC(strict_bound, "Refuse an eswitch mode change while VFs are bound");
-bool vcx_strict_bond = true;
+MODULE_PARM_DESC(strict_bound, "The firmware refuses switchdev with encapsulation while VFs are bound");
+bool vcx_strict_bond;
 module_param_named(strict_bond, vcx_strict_bond, bool, 0644);
-MODULE_PARM_DESC(strict_bond, "Refuse an eswitch mode change while the PF is in a bond");
+MODULE_PARM_DESC(strict_bond, "Refuse an eswitch mode change while the PF is in a bond (as MLNX_OFED did)");
 bool vcx_strict_rules = true;
 module_param_named(strict_rules, vcx_strict_rules, bool, 0644);
 MODULE_PARM_DESC(strict_rules, "Refuse an eswitch mode change while rules are offloaded");
@@ -64,6 +86,10 @@ MODULE_PARM_DESC(strict_vf64, "No LAG when the firmware offers more than 64 VFs"
 bool vcx_lag_debugfs = true;
 module_param_named(lag_debugfs, vcx_lag_debugfs, bool, 0644);
 MODULE_PARM_DESC(lag_debugfs, "Show mlx5/<bdf>/lag in debugfs (N: as kernels before 5.19); read when a PF is bound");
+
+bool vcx_esw_none;
+module_param_named(esw_none, vcx_esw_none, bool, 0444);
+MODULE_PARM_DESC(esw_none, "As Linux 5.15: no eswitch without VFs, whose end ends switchdev; no LAG in debugfs");
 
 LIST_HEAD(vcx_cards);
 
@@ -107,11 +133,17 @@ static void vcx_port_init(struct vcx_card *card, unsigned int n)
 	port->card = card;
 	port->port = n;
 	port->smfs = true;
+	port->encap = DEVLINK_ESWITCH_ENCAP_MODE_BASIC;
+	port->metadata = true;
+	port->rx_pause = true;
+	port->tx_pause = true;
+	INIT_DELAYED_WORK(&port->link_up, vcx_link_trained);
 	port->fault[VCX_VF_NO_PROBE] = -1;
 	ether_addr_copy(port->mac, mac);
 	if (wire < num_wires)
 		strscpy(port->wire.name, wires[wire++], sizeof(port->wire.name));
 	INIT_DELAYED_WORK(&port->late_vfs, vcx_late_vfs);
+	INIT_WORK(&port->fatal, vcx_fatal);
 	for (i = 0; i < VCX_MAX_VFS; i++) {
 		port->vf[i].port = port;
 		port->vf[i].index = i;

@@ -7,7 +7,6 @@
  * legacy:    a small bridge by MAC address among the VFs, the uplink and the wire.
  */
 #include <linux/etherdevice.h>
-#include <linux/ethtool.h>
 #include <linux/rtnetlink.h>
 #include "card.h"
 
@@ -43,7 +42,9 @@ static void vcx_deliver(struct net_device *dev, struct sk_buff *skb)
  */
 static void vcx_veb(struct vcx_port *port, const struct net_device *from, struct sk_buff *skb)
 {
-	int i, num_vfs = READ_ONCE(port->num_vfs), num = num_vfs + (from ? 1 : 0);
+	/* Without a switch, as a failed change of the mode leaves it, VFs are cut off. */
+	int i, num_vfs = READ_ONCE(port->fdb) ? READ_ONCE(port->num_vfs) : 0;
+	int num = num_vfs + (from ? 1 : 0);
 	struct net_device *uplink = READ_ONCE(port->netdev);
 	const u8 *dst = eth_hdr(skb)->h_dest;
 	struct net_device *to;
@@ -93,6 +94,8 @@ static netdev_tx_t vcx_xmit(struct sk_buff *skb, struct net_device *dev)
 		kfree_skb(skb);
 	else if (nd->kind == VCX_REP)
 		vcx_deliver(rcu_dereference_bh(nd->vf->netdev), skb);
+	else if (nd->kind == VCX_VF && !READ_ONCE(port->fdb))
+		kfree_skb(skb);
 	else if (!vcx_switchdev(port))
 		vcx_veb(port, dev, skb);
 	else if (nd->kind == VCX_VF)
@@ -103,17 +106,64 @@ static netdev_tx_t vcx_xmit(struct sk_buff *skb, struct net_device *dev)
 	return NETDEV_TX_OK;
 }
 
-/* rtnl; whenever wire or faults may have changed. What is down may be on its way out. */
-void vcx_carrier_update(struct vcx_port *port)
+/*
+ * A VF's link. In switchdev mode its vport is down until its representor is up
+ * (mlx5_esw_offloads_vf_rep_load() sets ADMIN_STATE_DOWN, mlx5e_rep_open() UP,
+ * in 5.15 to 6.12); in legacy mode it follows the port (ADMIN_STATE_AUTO).
+ */
+static void vcx_vf_carrier_update(struct vcx_vf *vf)
 {
-	struct net_device *dev = port->netdev;
+	struct net_device *dev = rtnl_dereference(vf->netdev);
+	struct net_device *rep = rtnl_dereference(vf->rep);
 
 	if (!dev || !netif_running(dev))
 		return;
-	if (vcx_wire_carrier(port))
+	if (vcx_switchdev(vf->port) ? rep && netif_running(rep) : vcx_wire_carrier(vf->port))
 		netif_carrier_on(dev);
 	else
 		netif_carrier_off(dev);
+}
+
+/* What is down may be on its way out. */
+void vcx_carrier_update(struct vcx_port *port)
+{
+	struct net_device *dev = port->netdev;
+	int i;
+
+	for (i = 0; i < VCX_MAX_VFS; i++)
+		vcx_vf_carrier_update(&port->vf[i]);
+	if (!dev || !netif_running(dev))
+		return;
+	if (!vcx_wire_carrier(port)) {
+		cancel_delayed_work(&port->link_up);
+		netif_carrier_off(dev);
+	} else if (!netif_carrier_ok(dev)) {
+		schedule_delayed_work(&port->link_up, msecs_to_jiffies(vcx_link_up_ms));
+	}
+}
+
+void vcx_link_trained(struct work_struct *work)
+{
+	struct vcx_port *port = container_of(to_delayed_work(work), struct vcx_port, link_up);
+	struct net_device *dev;
+
+	rtnl_lock();
+	dev = port->netdev;
+	if (dev && netif_running(dev) && vcx_wire_carrier(port))
+		netif_carrier_on(dev);
+	rtnl_unlock();
+}
+
+/*
+ * mlx5_toggle_port_link() of 5.15 to 6.12 (port.c), and the PAOS commands of
+ * mlx5e_close() and mlx5e_open(). The far end keeps its carrier, as the
+ * firmware's KEEP_ETH_LINK_UP has it.
+ */
+void vcx_link_toggle(struct vcx_port *port)
+{
+	netif_carrier_off(port->netdev);
+	cancel_delayed_work(&port->link_up);
+	vcx_carrier_update(port);
 }
 
 static int vcx_open(struct net_device *dev)
@@ -121,9 +171,21 @@ static int vcx_open(struct net_device *dev)
 	struct vcx_ndev *nd = netdev_priv(dev);
 
 	if (nd->kind == VCX_UPLINK)
-		vcx_carrier_update(nd->port);
-	else
+		vcx_link_toggle(nd->port);
+	else if (nd->kind == VCX_REP)
 		netif_carrier_on(dev);
+	if (nd->vf)
+		vcx_vf_carrier_update(nd->vf);
+	return 0;
+}
+
+static int vcx_stop(struct net_device *dev)
+{
+	struct vcx_ndev *nd = netdev_priv(dev);
+
+	netif_carrier_off(dev);
+	if (nd->kind == VCX_REP)
+		vcx_vf_carrier_update(nd->vf);
 	return 0;
 }
 
@@ -146,26 +208,11 @@ static const struct net_device_ops vcx_ops = {
 	.ndo_get_devlink_port = vcx_get_devlink_port,
 #endif
 	.ndo_open = vcx_open,
+	.ndo_stop = vcx_stop,
 	.ndo_start_xmit = vcx_xmit,
 	.ndo_set_mac_address = eth_mac_addr,
 	.ndo_validate_addr = eth_validate_addr,
 	.ndo_setup_tc = vcx_setup_tc,
-};
-
-static int vcx_get_link_ksettings(struct net_device *dev, struct ethtool_link_ksettings *ks)
-{
-	bool up = netif_carrier_ok(dev);
-
-	ks->base.speed = up ? vcx_speed : SPEED_UNKNOWN;
-	ks->base.duplex = up ? DUPLEX_FULL : DUPLEX_UNKNOWN;
-	ks->base.port = PORT_DA;
-	ks->base.autoneg = AUTONEG_DISABLE;
-	return 0;
-}
-
-static const struct ethtool_ops vcx_ethtool_ops = {
-	.get_link = ethtool_op_get_link,
-	.get_link_ksettings = vcx_get_link_ksettings,
 };
 
 static int vcx_devlink_port_add(struct vcx_ndev *nd)
@@ -173,7 +220,8 @@ static int vcx_devlink_port_add(struct vcx_ndev *nd)
 	const struct vcx_card *card = nd->port->card;
 	struct devlink_port *dlp = &nd->dl_port;
 	struct devlink_port_attrs attrs = {};
-	unsigned int index = 0xffff;
+	/* mlx5_esw_vport_to_devlink_port_index() of 5.15 to 6.12; the uplink's vport is 0xffff. */
+	unsigned int index = nd->port->port << 16 | (nd->vf ? nd->vf->index + 1 : 0xffff);
 
 	if (nd->kind == VCX_VF)
 		return 0;
@@ -186,7 +234,6 @@ static int vcx_devlink_port_add(struct vcx_ndev *nd)
 	} else {
 		dlp->attrs.switch_id = attrs.switch_id;
 		devlink_port_attrs_pci_vf_set(dlp, 0, nd->port->port, nd->vf->index, false);
-		index = nd->vf->index + 1;
 	}
 	return devl_port_register(nd->port->devlink, dlp, index);
 }
@@ -194,7 +241,7 @@ static int vcx_devlink_port_add(struct vcx_ndev *nd)
 static void vcx_netdev_setup(struct net_device *dev, struct vcx_ndev *nd)
 {
 	dev->netdev_ops = &vcx_ops;
-	dev->ethtool_ops = &vcx_ethtool_ops;
+	dev->ethtool_ops = &vcx_ethtool_ops[nd->kind];
 	dev->min_mtu = ETH_MIN_MTU;
 	dev->max_mtu = VCX_MAX_MTU;
 	dev->priv_flags |= IFF_LIVE_ADDR_CHANGE;
@@ -239,7 +286,7 @@ static void vcx_netdev_free(struct net_device *dev)
 	struct vcx_ndev *nd = netdev_priv(dev);
 
 	if (nd->kind == VCX_UPLINK)
-		vcx_dcb_exit(nd->port);
+		cancel_delayed_work_sync(&nd->port->link_up);
 	vcx_netdev_publish(nd, NULL);
 	synchronize_net();
 	if (nd->kind != VCX_VF)
@@ -255,7 +302,7 @@ struct net_device *vcx_netdev_create(struct device *parent, enum vcx_kind kind,
 	struct vcx_ndev *nd;
 	int err;
 
-	dev = alloc_etherdev(sizeof(*nd));
+	dev = alloc_etherdev_mq(sizeof(*nd), vcx_max_channels());
 	if (!dev)
 		return ERR_PTR(-ENOMEM);
 	nd = netdev_priv(dev);
@@ -264,6 +311,7 @@ struct net_device *vcx_netdev_create(struct device *parent, enum vcx_kind kind,
 	nd->vf = vf;
 	SET_NETDEV_DEV(dev, parent);
 	vcx_netdev_setup(dev, nd);
+	vcx_settings_reset(dev, kind == VCX_REP);
 	err = vcx_devlink_port_add(nd);
 	if (err) {
 		free_netdev(dev);

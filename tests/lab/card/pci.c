@@ -11,7 +11,6 @@
 /* Vendor-specific capability: position and length as ConnectX has them. */
 #define VSC_POS		0xc0
 #define VSC_LEN		0x18
-#define VF_DEVICE	0x101e
 #define EXP_POS		0x60		/* PCI Express capability */
 #define ARI_POS		0x100		/* extended capabilities */
 #define SRIOV_POS	0x180
@@ -31,11 +30,14 @@ static u16 get16(const u8 *cfg, int where)
 	return get_unaligned_le16(cfg + where);
 }
 
-/* What PFs and VFs have in common; @next follows the Express capability. */
-static void vcx_fill_header(u8 *cfg, u16 vendor, u16 device, u8 next)
+/* What PFs and VFs have in common */
+static void vcx_fill_header(u8 *cfg, const struct vcx_preset *preset, bool vf)
 {
-	put16(cfg, PCI_VENDOR_ID, vendor);
-	put16(cfg, PCI_DEVICE_ID, device);
+	u8 gen = preset->pcie_gen, width = preset->pcie_width;
+
+	/* The VF's ids read as all ones; the PCI core takes them from the PF. */
+	put16(cfg, PCI_VENDOR_ID, vf ? 0xffff : PCI_VENDOR_ID_MELLANOX);
+	put16(cfg, PCI_DEVICE_ID, vf ? 0xffff : preset->device);
 	put16(cfg, PCI_STATUS, PCI_STATUS_CAP_LIST);
 	put16(cfg, PCI_CLASS_DEVICE, PCI_CLASS_NETWORK_ETHERNET);
 	put16(cfg, PCI_SUBSYSTEM_VENDOR_ID, PCI_VENDOR_ID_MELLANOX);
@@ -43,18 +45,18 @@ static void vcx_fill_header(u8 *cfg, u16 vendor, u16 device, u8 next)
 	cfg[PCI_CAPABILITY_LIST] = EXP_POS;
 
 	cfg[EXP_POS] = PCI_CAP_ID_EXP;
-	cfg[EXP_POS + 1] = next;
+	cfg[EXP_POS + 1] = vf ? 0 : VSC_POS;
 	put16(cfg, EXP_POS + PCI_EXP_FLAGS, 2 | PCI_EXP_TYPE_ENDPOINT << 4);
 	put32(cfg, EXP_POS + PCI_EXP_DEVCAP, PCI_EXP_DEVCAP_FLR | PCI_EXP_DEVCAP_RBER | 2);
 	put16(cfg, EXP_POS + PCI_EXP_DEVCTL, FIELD_PREP(PCI_EXP_DEVCTL_READRQ, 2));
-	put32(cfg, EXP_POS + PCI_EXP_LNKCAP, PCI_EXP_LNKCAP_SLS_16_0GB | 16 << 4);
-	put16(cfg, EXP_POS + PCI_EXP_LNKSTA, PCI_EXP_LNKSTA_CLS_16_0GB | 16 << 4);
-	put32(cfg, EXP_POS + PCI_EXP_LNKCAP2, PCI_EXP_LNKCAP2_SLS_2_5GB |
-	      PCI_EXP_LNKCAP2_SLS_5_0GB | PCI_EXP_LNKCAP2_SLS_8_0GB | PCI_EXP_LNKCAP2_SLS_16_0GB);
+	put32(cfg, EXP_POS + PCI_EXP_LNKCAP, gen | width << 4);
+	put16(cfg, EXP_POS + PCI_EXP_LNKSTA, gen | width << 4);
+	put32(cfg, EXP_POS + PCI_EXP_LNKCAP2, GENMASK(gen, 1));
 }
 
 static void vcx_fill_sriov(struct vcx_port *port)
 {
+	u16 before = port->port ? port->card->port[0].total_vfs : 0;
 	u16 total = port->total_vfs;
 	u8 *cap = port->cfg + SRIOV_POS;
 
@@ -63,9 +65,9 @@ static void vcx_fill_sriov(struct vcx_port *port)
 	put16(cap, PCI_SRIOV_TOTAL_VF, total);
 	cap[PCI_SRIOV_FUNC_LINK] = port->port;
 	/* The VFs of a port follow the PFs and the VFs of the port before it. */
-	put16(cap, PCI_SRIOV_VF_OFFSET, port->card->nports + port->port * (total - 1));
+	put16(cap, PCI_SRIOV_VF_OFFSET, port->card->nports - port->port + before);
 	put16(cap, PCI_SRIOV_VF_STRIDE, 1);
-	put16(cap, PCI_SRIOV_VF_DID, VF_DEVICE);
+	put16(cap, PCI_SRIOV_VF_DID, port->card->preset->vf_device);
 	put32(cap, PCI_SRIOV_SUP_PGSIZE, 0x553);
 	put32(cap, PCI_SRIOV_SYS_PGSIZE, 1);
 }
@@ -76,8 +78,8 @@ void vcx_pci_init_config(struct vcx_port *port)
 	u8 *cfg = port->cfg;
 	int i;
 
-	port->total_vfs = vcx_fw_total_vfs(port->card);
-	vcx_fill_header(cfg, PCI_VENDOR_ID_MELLANOX, port->card->preset->device, VSC_POS);
+	port->total_vfs = vcx_fw_total_vfs(port);
+	vcx_fill_header(cfg, port->card->preset, false);
 	if (port->card->nports > 1)
 		cfg[PCI_HEADER_TYPE] = 0x80;
 	cfg[VSC_POS] = PCI_CAP_ID_VNDR;
@@ -87,9 +89,8 @@ void vcx_pci_init_config(struct vcx_port *port)
 		put16(cfg, ARI_POS + PCI_ARI_CAP, (port->port + 1) << 8);
 	if (port->total_vfs)
 		vcx_fill_sriov(port);
-	/* The VF's ids read as all ones; the PCI core takes them from the PF. */
 	for (i = 0; i < VCX_MAX_VFS; i++)
-		vcx_fill_header(port->vf[i].cfg, 0xffff, 0xffff, 0);
+		vcx_fill_header(port->vf[i].cfg, port->card->preset, true);
 }
 
 /*
@@ -118,6 +119,12 @@ static struct vcx_port *vcx_find_function(struct vcx_card *card, unsigned int de
 		return port;
 	}
 	return NULL;
+}
+
+/* Where the VF lies on the card's bus */
+unsigned int vcx_vf_devfn(const struct vcx_port *port, unsigned int index)
+{
+	return port->port + get16(port->cfg + SRIOV_POS, PCI_SRIOV_VF_OFFSET) + index;
 }
 
 /* The offset of a register of the vendor-specific capability, or 0; its header is plain memory. */

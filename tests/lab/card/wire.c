@@ -121,7 +121,6 @@ static int vcx_netdev_event(struct notifier_block *nb, unsigned long event, void
 	struct net_device *dev = netdev_notifier_info_to_dev(ptr);
 	struct vcx_card *card;
 	struct vcx_port *port;
-	int ret = NOTIFY_DONE;
 
 	list_for_each_entry(card, &vcx_cards, node) {
 		vcx_for_each_port(card, port) {
@@ -132,12 +131,11 @@ static int vcx_netdev_event(struct notifier_block *nb, unsigned long event, void
 			if (event == NETDEV_UP || event == NETDEV_DOWN || event == NETDEV_CHANGE)
 				vcx_carrier_update(port);
 		}
-		if (!(ret & NOTIFY_STOP_MASK))
-			ret = vcx_lag_event(card, event, ptr);
+		vcx_lag_event(card, event, ptr);
 	}
 	if (event == NETDEV_REGISTER || event == NETDEV_CHANGENAME)
 		schedule_work(&vcx_wire_work);
-	return ret;
+	return NOTIFY_DONE;
 }
 
 static struct notifier_block vcx_netdev_nb = {

@@ -30,11 +30,11 @@ cat /proc/sys/kernel/random/boot_id
 
 
 def firmware(guest: Guest, vfs: int) -> None:
-    """The RDG's list; current after a reboot.
+    """What profile ovn-offload,throughput,gpudirect sets; current after a reboot.
 
     MAX_ACC_OUT_READ is hidden until ADVANCED_PCI_SETTINGS is set, and that is each port's own.
     """
-    shared = f"SRIOV_EN=1 NUM_OF_VFS={vfs} NUM_VF_MSIX=63"
+    shared = f"SRIOV_EN=1 NUM_OF_VFS={vfs} NUM_VF_MSIX=63 LAG_RESOURCE_ALLOCATION=1"
     for bdf in PFS:
         words = f"{shared} ADVANCED_PCI_SETTINGS=1 ATS_ENABLED=1"
         guest.run(f"mstconfig -d {bdf} -y set {words}", timeout=300)

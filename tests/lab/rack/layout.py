@@ -73,6 +73,10 @@ def _card(node: int, leaf: int) -> str:
     return f"52:54:00:77:00:{2 * node + leaf:02x}"
 
 
+LINK_UP_MS = 2000
+"""How long a NIC's link is trained, in ms, as a real one takes."""
+
+
 def node_setup(node: int) -> Setup:
     """A compute node's own name, addresses and card."""
     serial = node + 1
@@ -82,7 +86,7 @@ def node_setup(node: int) -> Setup:
 echo node-{node} >/etc/hostname
 printf '%032x\\n' {0x0B5E0A0FFF0A4D6C + serial} >/etc/machine-id
 echo node-{node} >/etc/openvswitch/system-id.conf
-sed -i 's/^options mlx5_core/& serial={serial}/' /etc/modprobe.d/lab-card.conf
+sed -i 's/^options mlx5_core/& serial={serial} link_up_ms={LINK_UP_MS}/' /etc/modprobe.d/lab-card.conf
 sed -i 's/0c:42:a1:00/0c:42:a1:{serial:02x}/; s/\\.51\\//.{51 + node}\\//' /etc/netplan/50-cloud-init.yaml
 rm -f /etc/openvswitch/conf.db
 """,

@@ -56,6 +56,7 @@ class Demo(ops.CharmBase):
             survey=self.survey,
             prepare=self.prepare,
             tell=self.tell,
+            capture=lambda: "what it reads",
             leave=self.leave,
         )
 
@@ -88,7 +89,7 @@ def demo() -> type[Demo]:
 
 
 def emit(demo: type[Demo], event: str) -> testing.State:
-    actions: dict[str, Any] = {"plan": {}, "verify": {}}
+    actions: dict[str, Any] = {"plan": {}, "verify": {}, "capture": {}}
     context = testing.Context(demo, meta={"name": "demo"}, actions=actions, unit_id=0)
     demo.calls.clear()
     bound = context.on.action(event) if event in actions else getattr(context.on, event)()

@@ -7,8 +7,9 @@ import pytest
 from converge import Severity
 from hostnic.devices import discover
 from hostnic.devices.model import Host, Pf
+from hostnic.ops.vf import CreateVfs, DestroyVfs
 from hostnic.testing import FakeHost, card
-from hostnic.testing.states import converged, with_vfs
+from hostnic.testing.states import converged, switchdev, with_vfs
 
 P0, P1 = "0000:3b:00.0", "0000:3b:00.1"
 UPLINK0, UPLINK1 = "enp59s0f0np0", "enp59s0f1np1"
@@ -50,6 +51,35 @@ def test_reading_starts_no_process_where_debugfs_tells() -> None:
     host.spawned.clear()
     discover.observe(host)
     assert host.spawned == []
+
+
+@pytest.mark.parametrize(
+    ("kernel", "device", "vfs", "mode"),
+    [
+        ("5.15.0-119-generic", "15b3:101d", 8, "legacy"),
+        ("5.15.0-119-generic", "15b3:101d", 0, None),  # the firmware hides SR-IOV
+        ("5.15.0-119-generic", "15b3:a2d6", 8, None),  # a BlueField may be in DPU mode
+        ("6.8.0-45-generic", "15b3:101d", 8, None),
+    ],
+)
+def test_without_vfs_an_old_kernel_tells_no_mode_and_a_connectx_is_in_legacy_mode(
+    kernel: str, device: str, vfs: int, mode: str | None
+) -> None:
+    host = FakeHost([card(device=device, total_vfs=vfs)], kernel=kernel)
+    for port in host.network.ports():
+        port.eswitch_mode = "none"
+    assert host.devlink.eswitch_mode(P0) is None
+    assert pf(host).eswitch_mode == mode
+
+
+def test_on_an_old_kernel_the_eswitch_begins_and_ends_with_the_vfs() -> None:
+    host = switchdev(FakeHost(kernel="5.15.0-119-generic"))
+    assert host.devlink.eswitch_mode(P0) == "switchdev"
+    DestroyVfs(P0).run(host)
+    assert host.devlink.eswitch_mode(P0) is None
+    assert (pf(host).eswitch_mode, pf(host).switch_id) == ("legacy", pf(host, P1).switch_id)
+    CreateVfs(P0, 2).run(host)
+    assert host.devlink.eswitch_mode(P0) == "legacy"
 
 
 def test_a_converged_node_keeps_its_uplinks_among_the_representors() -> None:

@@ -93,11 +93,15 @@ def test_vf_lag_broken_with_bound_vfs_does_not_come_back_until_the_driver_restar
     assert lag(host) == "roce"
 
 
-def test_esw_multiport_excludes_the_bond() -> None:
+def test_esw_multiport_is_refused_while_a_lag_is_active_and_does_not_keep_a_port_from_a_bond() -> None:
+    host = converged(FakeHost())
+    with pytest.raises(OSError, match="Invalid argument"):
+        host.devlink.set_param(P0, "esw_multiport", True)
     host = switchdev(FakeHost())
     host.devlink.set_param(P0, "esw_multiport", True)
-    with pytest.raises(OSError, match="Can't enslave while esw_multiport is enabled"):
-        host.links.set_master(UPLINK0, "bond0")
+    host.links.set_up(UPLINK0, False)
+    host.links.set_master(UPLINK0, "bond0")
+    assert UPLINK0 in host.network.bonds["bond0"].members
 
 
 def test_a_reboot_keeps_installed_files_and_the_bond_and_takes_the_rest() -> None:
@@ -181,4 +185,4 @@ def test_the_recorder_and_the_model_use_the_same_words() -> None:
     RemoveFile("/etc/systemd/system/x.service").run(recorder)
     recorder.links.set_up(UPLINK0, True)
     assert recorder.writes == host.trace
-    assert len(recorder.writes) == 15
+    assert len(recorder.writes) == 16

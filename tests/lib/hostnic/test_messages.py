@@ -160,6 +160,18 @@ def test_a_device_without_eswitch_has_no_mode() -> None:
         Kernel(errno.ENODEV).client(DevlinkClient).eswitch_mode(BDF)
 
 
+@pytest.mark.parametrize(("number_", "mode"), [(0, "none"), (1, "basic"), (9, None)])
+def test_the_encapsulation_mode(number_: int, mode: str | None) -> None:
+    kernel = Kernel([families(DEVICE, number(25, 1, 2), number(26, 0, 1), number(62, number_, 1))])
+    assert kernel.client(DevlinkClient).encap_mode(BDF) == mode
+    assert kernel.requests == [(DEVLINK, netlink.ACK, families(DEVICE, command=29))]
+
+
+def test_a_device_that_does_not_tell_its_encapsulation_mode_has_none() -> None:
+    assert Kernel([families(DEVICE, number(25, 1, 2))]).client(DevlinkClient).encap_mode(BDF) is None
+    assert Kernel(errno.EOPNOTSUPP).client(DevlinkClient).encap_mode(BDF) is None
+
+
 def test_changes_of_an_eswitch() -> None:
     kernel = Kernel()
     kernel.client(DevlinkClient).set_eswitch_mode(BDF, "switchdev")

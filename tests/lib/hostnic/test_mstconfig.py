@@ -154,32 +154,45 @@ def test_vfs_after_the_next_boot(version: str) -> None:
     host = FakeHost()
     host.mstconfig_version = version
     host.port(BDF).firmware.next_num_of_vfs = 16
-    assert mstconfig.vfs_after_next_boot(host, BDF) == 16
+    assert mstconfig.offered_vfs(host, BDF).next_boot == 16
     host.port(BDF).firmware.next_sriov_en = False
-    assert mstconfig.vfs_after_next_boot(host, BDF) == 0
+    assert mstconfig.offered_vfs(host, BDF).next_boot == 0
     assert host.trace == []
 
 
-ARGV = ("mstconfig", "-d", BDF, "-e", "query", "NUM_OF_VFS", "SRIOV_EN")
+def test_numbers_per_pf_void_the_common_one() -> None:
+    host = FakeHost()
+    firmware = host.port(BDF).firmware
+    firmware.per_pf = firmware.next_per_pf = True
+    firmware.pf_num_of_vf, firmware.next_pf_num_of_vf = 4, 6
+    assert mstconfig.offered_vfs(host, BDF) == (4, 6)
+    firmware.next_per_pf = False
+    assert mstconfig.offered_vfs(host, BDF) == (None, 8), "PF_NUM_OF_VF is hidden then"
+    host.cards[0].lacks.add("PF_NUM_OF_VF_VALID")
+    assert mstconfig.offered_vfs(host, BDF) == (8, 8)
+    assert host.trace == []
+
+
+ARGV = ("mstconfig", "-d", BDF, "-e", "query", "NUM_OF_VFS", "SRIOV_EN", "PF_NUM_OF_VF_VALID")
 
 
 def test_a_partial_answer_counts() -> None:
     host = FakeHost()
     host.answers[ARGV] = failure(ARGV, 3, V4_21 + "-E- Failed to query some of the TLVs:\nX\n", "")
-    assert mstconfig.vfs_after_next_boot(host, BDF) == 16
+    assert mstconfig.offered_vfs(host, BDF).next_boot == 16
 
 
 def test_firmware_too_old_for_current_values_is_asked_for_the_next_ones() -> None:
     host = FakeHost()
     host.answers[ARGV] = failure(ARGV, 3, f"-E- Device Firmware {mstconfig.NO_CURRENT}\n", "")
     host.answers[(*ARGV[:3], *ARGV[4:])] = NO_CURRENT
-    assert mstconfig.vfs_after_next_boot(host, BDF) == 16
+    assert mstconfig.offered_vfs(host, BDF).next_boot == 16
 
 
 def test_a_parameter_that_the_firmware_lacks_is_unknown() -> None:
     host = FakeHost()
     host.answers[ARGV] = failure(ARGV, 3, "-E- The Device doesn't support NUM_OF_VFS parameter\n", "")
-    assert mstconfig.vfs_after_next_boot(host, BDF) is None
+    assert mstconfig.offered_vfs(host, BDF).next_boot is None
 
 
 @pytest.mark.parametrize(
@@ -193,7 +206,7 @@ def test_a_failure_is_one_sentence(error: CommandError, says: str) -> None:
     host = FakeHost()
     host.answers[ARGV] = error
     with pytest.raises(CommandError) as raised:
-        mstconfig.vfs_after_next_boot(host, BDF)
+        mstconfig.offered_vfs(host, BDF)
     assert str(raised.value) == says
 
 

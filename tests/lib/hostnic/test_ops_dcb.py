@@ -12,7 +12,7 @@ from hostnic.ops.dcb import SetApps, SetEts, SetPause, SetPfc, TakeDcbx
 from hostnic.ops.members import AwaitMember, is_distributing
 from hostnic.system import Pause
 from hostnic.testing import FakeHost, card
-from hostnic.testing.doors import FileDoor
+from hostnic.testing.filedoor import FileDoor
 from hostnic.testing.nic.dcb import QUIRKS, FakeDcb
 from hypothesis import given
 from hypothesis import strategies as st

@@ -10,7 +10,7 @@ from hostnic.ops.boot import DisableUnit, EnableUnit
 from hostnic.ops.files import InstallFile, RemoveFile, RemoveTree
 from hostnic.ops.vf import BindVf, CreateVfs
 from hostnic.process import CommandError
-from hostnic.testing import FakeHost
+from hostnic.testing import FakeHost, card
 from hostnic.testing.states import free, switchdev
 
 P0, P1 = "0000:3b:00.0", "0000:3b:00.1"
@@ -95,9 +95,17 @@ def test_the_lag_of_plain_ports_is_no_vf_lag() -> None:
     assert "one of type roce" in refused(AwaitLag((P0, P1)), FakeHost()).reason
 
 
+def test_firmware_without_lag_object_fails_at_once_with_its_remedy() -> None:
+    host = switchdev(FakeHost([card(total_vfs=65)]))
+    before = host.now()
+    error = refused(AwaitLag((P0, P1), 30.0), host)
+    assert error.reason == f"VF-LAG of {P0} and {P1} cannot form: the firmware offers no LAG object"
+    assert error.remedy == "set NUM_OF_VFS to 64 or less (charm nic-firmware) and reboot"
+    assert host.now() == before
+
+
 def test_on_a_kernel_that_does_not_report_lag_the_plan_goes_on_after_the_deadline() -> None:
     host = switchdev(FakeHost(kernel="5.15.0-48-generic"))
-    host.lag_debugfs = False
     before = host.now()
     host.log.clear()
     AwaitLag((P0, P1)).run(host)

@@ -56,6 +56,34 @@ CLASSIFIER = HARDWARE.replace("offloaded:yes", "offloaded:no")
 MODULE = HARDWARE.replace("offloaded:yes, dp:tc", "dp:ovs")
 GOOD = flows.Surroundings(True, "none", (6, 8), internal_endpoint=True)
 
+GOOD_WITHOUT_ENCAP = flows.Surroundings(True, "none", (6, 8), True, ("0000:3b:00.0",))
+
+
+@pytest.mark.parametrize(
+    ("match", "actions", "tracked"),
+    [
+        ("ct_state(0/0)", "bond0", False),
+        ("ct_state(0x22/0x22)", "bond0", True),
+        ("ct_state(+est+trk)", "bond0", True),
+        ("ct_state(0/0)", "ct(zone=1,nat),recirc(0x2)", True),
+        ("ct_state(0/0)", "set(eth(dst=fa:16:3e:00:00:01)),ct,recirc(0x2)", True),
+        ("ct_state(0/0)", "sample(sample=1%,actions(ct(zone=1)))", True),
+        ("ct_state(0/0)", "ct_clear,eno-ct", False),
+    ],
+)
+def test_which_flows_need_connection_tracking(match: str, actions: str, tracked: bool) -> None:
+    line = HARDWARE.replace("ct_state(0/0)", match).partition("actions:")[0] + f"actions:{actions}"
+    (flow,) = flows.parse(line)
+    assert flow.tracked is tracked
+
+
+def test_the_limit_of_flows() -> None:
+    host = FakeHost()
+    host.ovs.limit = 10000
+    assert ovs.flow_limit(host) == 10000
+    host.answers[("ovs-appctl", "upcall/show")] = "system@ovs-system:\n  dump duration : 1ms\n"
+    assert ovs.flow_limit(host) is None
+
 
 def test_a_flow_in_the_nic() -> None:
     (flow,) = flows.parse(HARDWARE)
@@ -82,6 +110,19 @@ def test_a_flow_in_the_nic() -> None:
         (MODULE.replace("skb_mark(0/0)", "skb_mark(0x1)"), GOOD, "matches skb_mark"),
         (MODULE.replace("packet_type", "icmp(type=8,code=0/0),packet_type"), GOOD, "matches icmp"),
         (MODULE.replace("packet_type", "icmp(type=8/0,code=0/0),packet_type"), GOOD, "could not express it"),
+        (
+            CLASSIFIER.replace("ct_state(0/0)", "ct_state(0x21/0x21)"),
+            GOOD,
+            "matches ct_state +new, which mlx5",
+        ),
+        (CLASSIFIER.replace("ct_state(0/0)", "ct_state(0x34)"), GOOD, "ct_state +rel +inv, which mlx5"),
+        (CLASSIFIER.replace("ct_state(0/0)", "ct_state(0x33/0x22)"), GOOD, "driver did not take it"),
+        (
+            CLASSIFIER.replace("ct_state(0/0)", "ct_state(-new+est-rel+inv)"),
+            GOOD,
+            "ct_state +inv, which mlx5",
+        ),
+        (CLASSIFIER, GOOD_WITHOUT_ENCAP, "encap-mode of 0000:3b:00.0 is none"),
     ],
 )
 def test_why_a_flow_does_not_run_in_the_nic(line: str, around: flows.Surroundings, why: str) -> None:

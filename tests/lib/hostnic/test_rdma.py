@@ -37,6 +37,18 @@ def test_under_lag_both_ports_share_one(host: FakeHost) -> None:
     assert [device(host, port) for port in (P0, P1)] == ["mlx5_bond_0", "mlx5_bond_0"]
 
 
+def test_under_lag_both_ports_share_one_whatever_rdma_core_calls_it(host: FakeHost) -> None:
+    host.rdma.renamed = True
+    assert [device(host, port) for port in (P0, P1)] == ["rocep59s0f0", "rocep59s0f0"]
+    without_gids = (
+        RdmaPort("rdmap59s0f0", 1, P0[0], frozenset()),
+        RdmaPort("vf", 1, "0000:3b:00.2", frozenset()),
+    )
+    assert rdma.of_port(without_gids, *P1, "bond0") == without_gids[0]
+    assert rdma.of_port(without_gids[1:], *P1, "bond0") is None
+    assert rdma.of_port(without_gids, *P1, None) is None
+
+
 def test_a_software_device_is_found_by_its_netdev() -> None:
     host = FakeHost()
     assert device(host, P0) is None

@@ -22,9 +22,9 @@ KEYS = ("name", "subordinate", "requires", "peers", "assumes", "resources")
 PF0, PF1 = "0000:3b:00.0", "0000:3b:00.1"
 
 
-def machine(**arguments: Any) -> FakeHost:
+def machine(kind: type[FakeHost] = FakeHost, **arguments: Any) -> FakeHost:
     """A FakeHost with mstflint, whose NIC offers 4 VFs and has SR-IOV off for all future boots."""
-    host = FakeHost(**arguments)
+    host = kind(**arguments)
     for tool in ("mstconfig", "setpci"):
         host.disk.install(f"/usr/bin/{tool}", b"", 0o755)
     factory(host)
@@ -47,7 +47,8 @@ def rdg(host: FakeHost) -> None:
             firmware = port.firmware
             firmware.num_of_vfs = firmware.next_num_of_vfs = port.total_vfs = 8
             firmware.sriov_en = firmware.next_sriov_en = True
-        nic.settings["NUM_VF_MSIX"].current = nic.settings["NUM_VF_MSIX"].next_boot = 63
+        for name, value in {"NUM_VF_MSIX": 63, "LAG_RESOURCE_ALLOCATION": 1}.items():
+            nic.settings[name].current = nic.settings[name].next_boot = value
 
 
 def nics(*buses: str) -> list:

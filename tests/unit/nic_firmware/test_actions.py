@@ -55,9 +55,9 @@ def test_query_of_a_nic_that_does_not_answer_fails_in_one_sentence(node: Node) -
 def test_the_plan_names_what_is_set_and_what_waits(node: Node) -> None:
     plan = json.loads(node.action("plan", format="json")["plan"])
     (step,), (held,) = plan["steps"], plan["held"]
-    assert step["what"] == f"set NUM_VF_MSIX=63 SRIOV_EN=1 NUM_OF_VFS=8 on {PF0}"
-    assert step["why"] == "next boot has 11, False(0), 4"
-    assert held["what"] == "activate NUM_OF_VFS, NUM_VF_MSIX, SRIOV_EN on 3b:00"
+    assert step["what"] == f"set NUM_VF_MSIX=63 LAG_RESOURCE_ALLOCATION=1 SRIOV_EN=1 NUM_OF_VFS=8 on {PF0}"
+    assert step["why"] == "next boot has 11, DEVICE_DEFAULT(0), False(0), 4"
+    assert held["what"] == "activate LAG_RESOURCE_ALLOCATION, NUM_OF_VFS, NUM_VF_MSIX, SRIOV_EN on 3b:00"
     assert held["disruption"] == "reboot"
 
 

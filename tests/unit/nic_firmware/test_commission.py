@@ -38,7 +38,10 @@ def test_a_dry_run_writes_nothing(
 ) -> None:
     assert run(host, database, Options(), dry_run=True)[0] == "passed"
     assert host.trace == []
-    assert f"set NUM_VF_MSIX=63 SRIOV_EN=1 NUM_OF_VFS=8 on {PF0}" in capsys.readouterr().out
+    assert (
+        f"set NUM_VF_MSIX=63 LAG_RESOURCE_ALLOCATION=1 SRIOV_EN=1 NUM_OF_VFS=8 on {PF0}"
+        in capsys.readouterr().out
+    )
 
 
 def test_a_value_that_needs_a_power_cycle_passes_since_maas_does_that(

@@ -19,6 +19,7 @@ def test_from_factory_settings_to_the_rdgs_with_one_reboot(node: Node) -> None:
         "SRIOV_EN": 1,
         "NUM_OF_VFS": 8,
         "NUM_VF_MSIX": 63,
+        "LAG_RESOURCE_ALLOCATION": 1,
         "LINK_TYPE_P1": 2,
         "ADVANCED_PCI_SETTINGS": 1,
         "MAX_ACC_OUT_READ": 44,
@@ -50,7 +51,8 @@ def test_one_call_sets_all_parameters_of_a_port_and_shared_ones_are_set_on_one_p
     node: Node,
 ) -> None:
     node.emit()
-    assert node.mst() == [f"run mstconfig -d {PF0} -y set NUM_VF_MSIX=63 SRIOV_EN=1 NUM_OF_VFS=8"]
+    words = "NUM_VF_MSIX=63 LAG_RESOURCE_ALLOCATION=1 SRIOV_EN=1 NUM_OF_VFS=8"
+    assert node.mst() == [f"run mstconfig -d {PF0} -y set {words}"]
 
 
 @pytest.mark.parametrize("event", EVENTS)
@@ -151,7 +153,7 @@ def test_the_request_is_passed_to_sriov_switchdev_if_that_charm_requests_reboots
     given = json.loads(node.host.files.read("/run/ovn-offload/nic-firmware.json"))
     assert given["reboot_owner"] == "sriov-switchdev"
     assert given["reboot"]["ready"] is True
-    assert given["reboot"]["reasons"][0].startswith("3b:00: 3 parameters (")
+    assert given["reboot"]["reasons"][0].startswith("3b:00: 4 parameters (")
     assert node.boot().name == "active"
     assert json.loads(node.host.files.read("/run/ovn-offload/nic-firmware.json"))["reboot"] is None
 

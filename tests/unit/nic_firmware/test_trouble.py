@@ -7,9 +7,11 @@ from types import ModuleType
 
 import pytest
 from converge import StepError
+from hostnic.devices import lag
 from hostnic.firmware.mstdatabase import Database
+from hostnic.ops.bonding import JoinBond, LeaveBond
 from hostnic.process import CommandError, failure
-from hostnic.testing import FakeHost
+from hostnic.testing import FakeHost, states
 from hostnic.testing.nic.mst import FakeParameter
 from reset import ResetFirmware
 from unit.nic_firmware.node import PF0, PF1, Node, machine, nics, rdg
@@ -137,6 +139,15 @@ def test_a_bluefield_is_never_reset_to_defaults(node: Node) -> None:
             {"profile": "", "parameters": "MAX_ACC_OUT_READ=44"},
             "also set ADVANCED_PCI_SETTINGS=1, which makes the firmware offer it",
         ),
+        (
+            {"parameters": "PF_NUM_OF_VF_VALID=1"},
+            "NUM_OF_VFS=8 (option num-vfs) has no effect with PF_NUM_OF_VF_VALID=1 (option parameters)",
+        ),
+        (
+            {"parameters": "PF_NUM_OF_VF_VALID=1 PF_NUM_OF_VF=4"},
+            "also set PF_NUM_OF_VF to 8 or more",
+        ),
+        ({"parameters": "PF_NUM_OF_VF=16"}, "needs PF_NUM_OF_VF_VALID=1, but option num-vfs sets 0"),
         ({"devices": "enp1s0f0 bond7"}, "matches no device on this host (enp1s0f0 bond7)"),
     ],
 )
@@ -337,6 +348,84 @@ def test_a_reset_that_applies_nothing_is_named_and_not_repeated(
     node = Node(machine(bonded=False), database, monkeypatch)
     node.host.answers[("mstfwreset",)] = "-I- FW was loaded successfully.\n"
     assert node.configure(activation="reset").emit().name == "blocked"
-    assert "the reset did not apply NUM_VF_MSIX, SRIOV_EN, NUM_OF_VFS on 0000:3b:00.0" in node.log
+    names = "NUM_VF_MSIX, LAG_RESOURCE_ALLOCATION, SRIOV_EN, NUM_OF_VFS"
+    assert f"the reset did not apply {names} on {PF0}" in node.log
     node.emit()
     assert node.mst() == []
+
+
+def one_number_per_pf(host: FakeHost, own: int) -> None:
+    """A NIC whose former owner gave each PF its own number of VFs, which voids NUM_OF_VFS."""
+    for port in host.network.ports():
+        firmware = port.firmware
+        firmware.per_pf = firmware.next_per_pf = True
+        firmware.pf_num_of_vf = firmware.next_pf_num_of_vf = port.total_vfs = own
+
+
+def test_numbers_per_pf_are_switched_off_since_they_void_num_of_vfs(node: Node) -> None:
+    rdg(node.host)
+    one_number_per_pf(node.host, 4)
+    node.deploy(reboot_policy="always", reboot_settle=0)
+    assert node.reboots_asked == 1
+    assert node.boot().name == "active"
+    assert [port.total_vfs for port in node.host.network.ports()] == [8, 8]
+    assert not any(port.firmware.per_pf for port in node.host.network.ports())
+    node.emit("update_status")
+    assert node.writes == []
+
+
+def test_numbers_per_pf_are_switched_off_in_the_same_call_that_sets_num_of_vfs(node: Node) -> None:
+    one_number_per_pf(node.host, 0)
+    node.hand_over("sriov-switchdev", vfs={PF1: 6})
+    node.configure(profile="").emit()
+    words = "SRIOV_EN=1 NUM_OF_VFS=6 PF_NUM_OF_VF_VALID=0"
+    assert node.mst() == [f"run mstconfig -d {PF0} -y set {words}"]
+
+
+def test_numbers_per_pf_stay_if_the_operator_asks_for_enough_of_them(node: Node) -> None:
+    node.converge(parameters="PF_NUM_OF_VF_VALID=1 PF_NUM_OF_VF=16")
+    assert [port.total_vfs for port in node.host.network.ports()] == [16, 16]
+    assert node.emit().name == "active"
+    assert node.writes == []
+
+
+def test_firmware_without_numbers_per_pf_is_right_without_them(node: Node) -> None:
+    node.host.cards[0].lacks.add("PF_NUM_OF_VF_VALID")
+    assert node.converge().name == "active"
+    assert node.findings() == "No finding: the machine is as declared."
+
+
+def lost_and_back(host: FakeHost) -> bool | None:
+    """Whether the NIC has a VF-LAG after a port left its bond and came back, while VFs are bound."""
+    states.converged(host)
+    assert lag.read(host, PF0).vf_lag is True
+    LeaveBond("enp59s0f1np1").run(host)
+    host.sleep(2.0)
+    assert lag.read(host, PF0).vf_lag is False
+    JoinBond("enp59s0f1np1", "bond0").run(host)
+    host.sleep(2.0)
+    return lag.read(host, PF0).vf_lag
+
+
+def test_vf_lag_returns_with_vfs_in_use_once_the_profile_is_current(node: Node) -> None:
+    node.converge()
+    assert lost_and_back(node.host) is True
+
+
+def test_vf_lag_stays_lost_with_vfs_in_use_if_the_option_keeps_the_default(node: Node) -> None:
+    node.converge(parameters="LAG_RESOURCE_ALLOCATION=DEVICE_DEFAULT")
+    assert lost_and_back(node.host) is False
+
+
+def test_firmware_without_lag_preallocation_gives_no_finding(node: Node) -> None:
+    node.host.cards[0].lacks.add("LAG_RESOURCE_ALLOCATION")
+    del node.host.cards[0].settings["LAG_RESOURCE_ALLOCATION"]
+    assert node.converge().name == "active"
+    assert node.findings() == "No finding: the machine is as declared."
+
+
+def test_lag_preallocation_in_the_option_is_missed_on_a_nic_without_it(node: Node) -> None:
+    node.host.cards[0].lacks.add("LAG_RESOURCE_ALLOCATION")
+    del node.host.cards[0].settings["LAG_RESOURCE_ALLOCATION"]
+    assert node.configure(parameters="LAG_RESOURCE_ALLOCATION=1").emit().name == "blocked"
+    assert "does not offer LAG_RESOURCE_ALLOCATION (option parameters)" in node.findings()

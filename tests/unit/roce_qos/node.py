@@ -26,11 +26,11 @@ PF0, PF1 = "0000:3b:00.0", "0000:3b:00.1"
 P0, P1 = "enp59s0f0np0", "enp59s0f1np1"
 
 
-def compute_node(driver: str = "mlx5_core", **arguments: Any) -> FakeHost:
+def compute_node(driver: str = "mlx5_core", kind: type[FakeHost] = FakeHost, **arguments: Any) -> FakeHost:
     """A FakeHost with RDMA devices, networkd, and systemd units that really do what they say."""
     nic = card(driver=driver)
     nic.rdma = driver == "mlx5_core"
-    host = FakeHost([nic], **arguments)
+    host = kind([nic], **arguments)
     host.disk.install("/proc/net/route", ROUTES.encode(), 0o444)
     host.disk.install("/proc/sys/kernel/hostname", b"node1\n", 0o444)
     for link in host.links.all():

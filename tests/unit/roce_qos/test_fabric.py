@@ -206,20 +206,87 @@ def test_what_is_set_at_run_time_needs_nobody_else(converged: Node) -> None:
     for point in ("rp", "np"):
         path = f"/sys/class/net/{P0}/ecn/roce_{point}/enable/3"
         converged.host.disk.install(path, b"0\n", 0o644)
-    assert converged.configure(**ALL_THREE).emit().message == ""
+    assert converged.configure(devices=PF0, **ALL_THREE).emit().message == ""
     assert converged.host.rdma.cc[PF0, "np_cnp_dscp"] == 40
 
 
 def test_a_misspelled_parameter_of_dcqcn_is_a_warning(converged: Node) -> None:
     converged.host.rdma.cc.update({(PF0, name): 0 for name in ("np_cnp_dscp", "np_cnp_prio", "rp_ai_rate")})
-    converged.configure(dcqcn="rp_ai_rate=5 rp_ai_rat=7").emit()
+    converged.configure(devices=PF0, dcqcn="rp_ai_rate=5 rp_ai_rat=7").emit()
     assert "rp_ai_rat is not a parameter of any NIC  correct the name" in converged.findings()
     assert converged.configure(dcqcn="rp_ai_rate=5").emit().message == ""
 
 
 def test_parameters_of_dcqcn_that_nothing_shows_are_a_warning(converged: Node) -> None:
     converged.configure(dcqcn="rp_ai_rate=5").emit()
-    assert "rp_ai_rate reaches no NIC  see whether kernel lockdown hides debugfs" in converged.findings()
+    remedy = "deploy nic-firmware to this machine, or see whether kernel lockdown hides debugfs"
+    assert f"rp_ai_rate reaches no NIC  {remedy}" in converged.findings()
+
+
+# While a NIC bonds its ports, only the first of them has an RDMA device, and with it these parameters.
+
+ONE_PORT = (
+    f"does not reach {P1} at run time, which has no RDMA device of its own while the NIC bonds its ports"
+)
+
+
+def both_ports(node: Node, *names: str) -> Node:
+    """The kernel offers these parameters for each port that has an RDMA device."""
+    node.host.rdma.cc.update({(bdf, name): 0 for bdf in (PF0, PF1) for name in names})
+    return node
+
+
+def test_parameters_that_reach_one_port_only_are_a_warning_for_the_other(converged: Node) -> None:
+    both_ports(converged, "rp_ai_rate", "np_cnp_dscp", "np_cnp_prio")
+    assert converged.configure(dcqcn="rp_ai_rate=5", cnp_dscp=40).emit().name == "active"
+    assert converged.host.rdma.cc[PF0, "rp_ai_rate"] == 5
+    assert converged.host.rdma.cc[PF1, "rp_ai_rate"] == 0
+    found = converged.findings()
+    assert f"warning   dcqcn     rp_ai_rate {ONE_PORT}" in found
+    assert f"warning   cnp-dscp  40 {ONE_PORT}" in found
+    assert found.count("deploy nic-firmware to this machine") == 2
+    assert P0 not in found
+
+
+def test_nic_firmware_sets_them_for_both_ports(converged: Node) -> None:
+    both_ports(converged, "rp_ai_rate", "rp_gd", "np_cnp_dscp", "np_cnp_prio")
+    converged.host.disk.directories.add("/var/lib/juju/agents/unit-nic-firmware-0")
+    handover.publish(converged.host, Handover("nic-firmware", "nic-firmware/0", "sriov-switchdev"))
+    assert converged.configure(dcqcn="rp_ai_rate=5 rp_gd=11", cnp_dscp=40).emit().message == ""
+    asked = requests(converged)["parameters"]
+    assert {name: asked[PF0][name] for name in ("RPG_AI_RATE_P1", "RPG_GD_P1")} == {
+        "RPG_AI_RATE_P1": 5, "RPG_GD_P1": 11,
+    }  # fmt: skip
+    assert {name: asked[PF1][name] for name in ("RPG_AI_RATE_P2", "RPG_GD_P2", "CNP_DSCP_P2")} == {
+        "RPG_AI_RATE_P2": 5, "RPG_GD_P2": 11, "CNP_DSCP_P2": 40,
+    }  # fmt: skip
+    found = converged.findings()
+    assert f"info      dcqcn    rp_ai_rate rp_gd {ONE_PORT}" in found, found
+    assert "the firmware applies it from the next boot on  nic-firmware sets it" in found
+
+
+def test_a_value_too_large_for_the_firmware_is_not_requested(converged: Node) -> None:
+    both_ports(converged, "rp_gd", "np_cnp_dscp", "np_cnp_prio")
+    converged.host.disk.directories.add("/var/lib/juju/agents/unit-nic-firmware-0")
+    handover.publish(converged.host, Handover("nic-firmware", "nic-firmware/0", "sriov-switchdev"))
+    converged.configure(dcqcn="rp_gd=16").emit()
+    assert "RPG_GD_P2" not in requests(converged)["parameters"][PF1]
+    assert f"warning   dcqcn    rp_gd {ONE_PORT}" in converged.findings()
+
+
+def test_the_mark_of_dcqcn_goes_to_the_firmware_as_to_the_kernel(node: Node) -> None:
+    node.configure(dcqcn="np_cnp_dscp=40").emit()
+    assert requests(node)["parameters"][PF1]["CNP_DSCP_P2"] == 40
+
+
+def test_without_vf_lag_each_port_is_reached_at_run_time(converged: Node) -> None:
+    both_ports(converged, "rp_ai_rate", "np_cnp_dscp", "np_cnp_prio")
+    for netdev in (P0, P1):
+        converged.host.links.set_master(netdev, None)
+    converged.host.sleep(10)
+    converged.configure(devices=f"{PF0} {PF1}", dcqcn="rp_ai_rate=5").emit()
+    assert {converged.host.rdma.cc[bdf, "rp_ai_rate"] for bdf in (PF0, PF1)} == {5}
+    assert "dcqcn" not in converged.findings()
 
 
 def test_other_drivers_have_none_of_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,9 +27,9 @@ ROUTES = (
 )
 
 
-def compute_node(**arguments: Any) -> FakeHost:
+def compute_node(kind: type[FakeHost] = FakeHost, **arguments: Any) -> FakeHost:
     """A FakeHost with mstflint, a default route and systemd units that really do what they say."""
-    host = FakeHost(**arguments)
+    host = kind(**arguments)
     host.disk.install("/usr/bin/mstconfig", b"", 0o755)
     host.disk.install("/proc/net/route", ROUTES.encode(), 0o644)
     host.disk.install("/proc/1/environ", b"HOME=/\0", 0o400)

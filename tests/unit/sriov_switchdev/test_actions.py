@@ -5,7 +5,8 @@ import json
 
 import pytest
 from hostnic.process import CommandError
-from unit.sriov_switchdev.node import Node
+from hostnic.testing import card
+from unit.sriov_switchdev.node import Node, compute_node
 
 READING = ("plan", "verify", "list-devices", "show-offload")
 
@@ -121,11 +122,90 @@ def test_show_offload_counts_per_representor_and_says_why_not(converged: Node) -
         "in NIC": "1",
         "packets in NIC": "1200",
         "not in NIC": "1",
+        "packets not in NIC": "3",
+        "tracked in NIC": "0 of 0",
         "why not": "1 flows: its action goes to user space",
     }
     assert rows["enp59s0f1_7"]["why not"].startswith("no flow: its instance has sent nothing yet")
     assert rows["genev_sys_6081"]["representor of"] == "-"
     assert "the NIC's driver did not take it" in rows["genev_sys_6081"]["why not"]
+
+
+EST = (
+    "recirc_id(0x1),in_port(enp59s0f0_0),ct_state(0x22/0x2f),ct_zone(0x1/0xffff),eth_type(0x0800), packets:9"
+)
+NEW = "recirc_id(0x1),in_port(enp59s0f0_0),ct_state(0x21/0x21),eth_type(0x0800), packets:1"
+UNTRACKED = "recirc_id(0),in_port(enp59s0f0_0),ct_state(0/0),ct_zone(0/0),eth_type(0x0806), packets:1"
+TRACKED_FLOWS = f"""\
+ufid:1, {HIT}, used:0.1s, offloaded:yes, dp:tc, actions:ct(zone=1,nat),recirc(0x1)
+ufid:2, {EST}, used:0.1s, offloaded:yes, dp:tc, actions:bond0
+ufid:3, {NEW}, used:0.1s, dp:tc, actions:ct(commit,zone=1),bond0
+ufid:4, {UNTRACKED}, used:0.1s, offloaded:yes, dp:tc, actions:ct_clear,enp59s0f0_1
+ufid:5, {TUNNEL}, bytes:9, used:0.1s, offloaded:yes, dp:tc, actions:enp59s0f0_0
+"""
+
+
+def nics(node: Node) -> list[dict[str, str]]:
+    rows: list[dict[str, str]] = json.loads(node.action("show-offload", format="json")["nics"])
+    return rows
+
+
+def test_show_offload_counts_flows_of_tracked_connections_and_names_states_that_stay_out(
+    converged: Node,
+) -> None:
+    with_ovs(converged, TRACKED_FLOWS)
+    rows = {
+        row["in port"]: row for row in json.loads(converged.action("show-offload", format="json")["offload"])
+    }
+    assert (rows["enp59s0f0_0"]["in NIC"], rows["enp59s0f0_0"]["tracked in NIC"]) == ("3", "2 of 3")
+    assert rows["enp59s0f0_0"]["why not"] == "1 flows: it matches ct_state +new, which mlx5 does not offload"
+
+
+def test_show_offload_tells_what_each_nic_holds(converged: Node) -> None:
+    with_ovs(converged, TRACKED_FLOWS)
+    converged.host.port("0000:3b:00.0").connections = 40
+    converged.host.port("0000:3b:00.1").connections = 2
+    assert nics(converged) == [
+        {
+            "nic": "0000:3b:00",
+            "encap-mode": "basic",
+            "flows in NIC": "4",
+            "room for flows": "not told by the driver; OVS keeps 200000 per host",
+            "tracked flows in NIC": "2",
+            "connections in NIC": "42",
+        }
+    ]
+
+
+def test_show_offload_counts_the_flows_of_two_nics_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    node = Node(compute_node(cards=[card("3b"), card("af")]), monkeypatch)
+    node.configure(devices=" ".join(port.netdev for port in node.host.network.ports()))
+    node.converge()
+    other = HIT.replace("enp59s0f0_0", "enp175s0f1_3")
+    with_ovs(
+        node, TRACKED_FLOWS + f"ufid:6, {other}, used:0.1s, offloaded:yes, dp:tc, actions:enp175s0f0_1\n"
+    )
+    assert [row["flows in NIC"] for row in nics(node)] == ["4", "1"]
+
+
+def test_show_offload_says_what_an_old_driver_and_a_silent_vswitchd_do_not_tell(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    node = Node(compute_node(kernel="5.15.0-119-generic"), monkeypatch)
+    node.converge()
+    with_ovs(node)
+    node.host.answers[("ovs-appctl", "upcall/show")] = "system@ovs-system:\n"
+    (row,) = nics(node)
+    assert row["connections in NIC"] == "not told by the driver"
+    assert row["room for flows"] == "not told by the driver; OVS keeps an unknown number per host"
+
+
+def test_show_offload_names_encap_mode_none_where_tunnels_stay_out(converged: Node) -> None:
+    converged.host.port("0000:3b:00.1").encap_mode = "none"
+    rows = json.loads(converged.action("show-offload", format="json")["offload"])
+    (tunnel,) = [row for row in rows if row["in port"] == "genev_sys_6081"]
+    assert "encap-mode of 0000:3b:00.1 is none (devlink: encap-mode basic)" in tunnel["why not"]
+    assert nics(converged)[0]["encap-mode"] == "basic and none"
 
 
 def test_show_offload_names_the_internal_port_on_an_old_kernel(converged: Node) -> None:

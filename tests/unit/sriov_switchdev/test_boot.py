@@ -2,6 +2,7 @@
 """The boot units: whatever fails, the network comes up, in legacy mode with zero VFs; the status says why."""
 
 import errno
+import re
 import subprocess
 import sys
 import zipfile
@@ -9,11 +10,19 @@ from pathlib import Path
 
 import boot
 import bootfile
+import budget
 import desired
 import files
+import live
+import plan
 import pytest
 import record
+import steps
 from hostnic.boot import bootcopy
+from hostnic.ops.eswitch import SetEswitchMode
+from hostnic.ops.members import MEMBER_DEADLINE
+from hostnic.ops.vf import CreateVfs, DestroyVfs
+from hostnic.system import MODE_CHANGE_TIME
 from hostnic.testing import FakeBond, FakeHost, card
 from unit.sriov_switchdev.node import Node, compute_node, nic
 
@@ -45,7 +54,7 @@ def modes(host: FakeHost) -> list[tuple[str, int]]:
     return [(port.eswitch_mode, len(port.vfs)) for port in host.network.ports()]
 
 
-@pytest.mark.parametrize("line", EARLY_WRITES)
+@pytest.mark.parametrize("line", [line for line in EARLY_WRITES if not line.startswith("set_channels")])
 def test_a_step_that_fails_early_leaves_legacy_mode_with_zero_vfs_and_the_network_up(
     small: Node, line: str
 ) -> None:
@@ -158,24 +167,84 @@ def test_vfs_that_never_probe_are_named_and_the_others_are_bound(small: Node, ne
         assert f"mlx5_core refused VF 0000:3b:00.{2 + number}: Device or resource busy" in findings
 
 
-def test_without_lag_debugfs_and_log_vfs_are_bound_at_the_deadline_and_verify_says_so(small: Node) -> None:
-    small.host.lag_debugfs = False
-    small.host.answers[("journalctl",)] = ""
+def test_where_debugfs_cannot_be_read_vfs_are_bound_at_the_deadline_and_verify_says_so(small: Node) -> None:
+    small.host.debugfs = False
     small.boot()
     assert all(vf.driver for port in small.host.network.ports() for vf in port.vfs)
-    assert "LAG state unknown on kernel 6.8.0-45-generic" in small.action("verify")["findings"]
+    findings = small.action("verify")["findings"]
+    assert "LAG state unknown on kernel 6.8.0-45-generic" in findings
+    assert "mount debugfs at /sys/kernel/debug; kernel lockdown can hide it" in findings
 
 
-def test_bonds_that_came_first_are_left_alone(small: Node) -> None:
-    """The unit was ordered wrongly or restarted by hand: it must not cut a running bond."""
-    assert small.host.reachable
+def test_where_debugfs_cannot_be_read_nobodys_vfs_are_unbound_for_a_lag_that_failed(small: Node) -> None:
+    small.configure(allow_live=True, reboot_settle=0)
+    small.host.debugfs = False
+    small.host.cards[0].lag_never = True
+    small.host.answers[("journalctl",)] = f"mlx5_core {PF0}: Failed to activate VF LAG\n"
+    assert small.boot().name == "active"
+    small.emit()
+    assert nic(small.writes) == []
+    assert all(vf.driver for port in small.host.network.ports() for vf in port.vfs)
+
+
+def test_a_boot_whose_bond_came_first_converges_one_port_after_the_other(small: Node) -> None:
+    """mlx5 changes the mode of a port in a bond (mlx5_devlink_eswitch_mode_set); the link goes down."""
+    small.configure(reboot_settle=0)
+    host = small.host
+    host.services = {files.BIND: boot.bind}
+
+    def bond_first(late: FakeHost) -> None:
+        assert late.reachable
+        assert boot.early(late) == ()
+        boot.bind(late)
+
+    host.reboot(after_network=[bond_first])
+    first, second = (host.network.flaps[port.netdev] for port in host.network.ports())
+    assert second[0] > first[1]
+    assert host.blackouts == 0, "a port carried traffic at all times"
+    assert not [line for line in host.trace if line.startswith("set_master")]
+    assert modes(host) == [("switchdev", 2), ("switchdev", 2)]
+    assert host.cards[0].lag == "switchdev"
+    assert small.emit("start").name == "active"
+    assert nic(small.writes) == []
+
+
+def test_the_second_port_of_a_bond_keeps_its_link_when_the_first_does_not_come_back(small: Node) -> None:
+    host = small.host
+    host.services.clear()
+    host.reboot()
+    host.trace.clear()
+    change = host.devlink.set_eswitch_mode
+
+    def set_eswitch_mode(bdf: str, mode: str) -> None:
+        change(bdf, mode)
+        host.network.unplugged.add(host.port(bdf).netdev)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(host.devlink, "set_eswitch_mode", set_eswitch_mode)
+        troubles = boot.early(host)
+    assert "does not carry traffic in bond0 within 45 s" in troubles[0].what
+    assert not [line for line in host.trace if PF1 in line]
+    assert modes(host) == [("legacy", 0), ("legacy", 0)]
+    assert host.reachable
+
+
+def test_a_boot_step_that_is_started_by_hand_leaves_vfs_in_use_alone(small: Node) -> None:
+    small.boot()
+    small.host.start_instance("0000:3b:00.2")
+    small.configure(num_vfs=1, reboot_policy="manual").emit()
+    small.host.disk.install(
+        desired.PATH,
+        small.host.files.read(desired.PATH).replace('"num_vfs": 2', '"num_vfs": 1').encode(),
+        0o600,
+    )
     small.host.trace.clear()
     (trouble,) = boot.early(small.host)
     assert nic(small.host.trace) == []
-    assert "was in bond0 before the boot step ran; nothing was changed" in trouble.what
+    assert "VFs were in use when the boot step ran: VF 0000:3b:00.2 by instance-0000002a" in trouble.what
 
 
-def test_a_bond_that_came_while_another_nic_was_changed_is_left_alone(
+def test_a_bond_that_came_while_another_nic_was_changed_does_not_keep_its_own_from_converging(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     host = compute_node(cards=[card("3b", total_vfs=2), card("af", total_vfs=2)])
@@ -193,8 +262,7 @@ def test_a_bond_that_came_while_another_nic_was_changed_is_left_alone(
 
     monkeypatch.setattr(host.devlink, "set_eswitch_mode", set_eswitch_mode)
     node.boot()
-    assert modes(host) == [("switchdev", 2), ("switchdev", 2), ("legacy", 0), ("legacy", 0)]
-    assert "was in bond1 before the boot step ran; nothing was changed" in node.log
+    assert modes(host) == [("switchdev", 2)] * 4
 
 
 def test_a_bond_that_forms_late_is_waited_for(small: Node, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -213,7 +281,7 @@ def test_a_bond_that_forms_late_is_waited_for(small: Node, monkeypatch: pytest.M
 
     monkeypatch.setattr(host, "sleep", sleep)
     assert boot.bind(host) == ()
-    assert formed < host.clock < formed + boot.BOND_DEADLINE
+    assert formed < host.clock < formed + budget.BOND
     assert all(vf.driver for port in host.network.ports() for vf in port.vfs)
 
 
@@ -226,12 +294,13 @@ def test_a_boot_step_that_was_cut_off_ends_in_the_fallback(small: Node) -> None:
     assert status.name == "blocked"
 
 
-def half_of_early(host: FakeHost) -> None:
+def half_of_early(host: FakeHost, fallback: bool = True) -> None:
     record.write_boot(host, "early", "running")
     host.files.write(f"/sys/bus/pci/devices/{PF0}/sriov_drivers_autoprobe", "0")
     host.files.write(f"/sys/bus/pci/devices/{PF0}/sriov_numvfs", "2")
     host.devlink.set_eswitch_mode(PF0, "switchdev")
-    boot.fallback(host)
+    if fallback:
+        boot.fallback(host)
 
 
 def test_the_fallback_does_nothing_after_a_boot_step_that_ended(small: Node) -> None:
@@ -315,3 +384,119 @@ def test_the_name_rule_keeps_the_uplinks_name_and_leaves_representors_alone() ->
         'SUBSYSTEM=="net", ACTION=="add", KERNELS=="0000:3b:00.0", ATTR{phys_port_name}=="p[0-9]*", '
         'NAME="enp59s0f0"'
     ]
+
+
+# Times.
+
+
+def test_a_change_of_mode_that_takes_minutes_is_waited_for(small: Node) -> None:
+    small.configure(reboot_settle=0)
+    for port in small.host.network.ports():
+        port.mode_time = 250.0
+    assert small.boot().name == "active"
+    assert modes(small.host) == [("switchdev", 2), ("switchdev", 2)]
+
+
+def nic_writes_with_times(host: FakeHost, monkeypatch: pytest.MonkeyPatch) -> list[tuple[float, str]]:
+    """From now on, each write to a PF with the time at which it was asked for."""
+    seen: list[tuple[float, str]] = []
+    write, change = host.files.write, host.devlink.set_eswitch_mode
+
+    def timed_write(path: str, value: str) -> None:
+        seen.append((host.clock, f"{path} {value}"))
+        write(path, value)
+
+    def timed_change(bdf: str, mode: str) -> None:
+        seen.append((host.clock, f"{bdf} {mode}"))
+        change(bdf, mode)
+
+    monkeypatch.setattr(host.files, "write", timed_write)
+    monkeypatch.setattr(host.devlink, "set_eswitch_mode", timed_change)
+    return seen
+
+
+def test_a_change_that_outlives_its_answer_ends_before_the_nic_is_brought_back(
+    small: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small.host.port(PF0).mode_time = 400.0
+    seen = nic_writes_with_times(small.host, monkeypatch)
+    small.boot()
+    begun = next(at for at, what in seen if what == f"{PF0} switchdev")
+    later = [at for at, what in seen if at > begun]
+    assert later
+    assert min(later) >= begun + 400.0
+    assert modes(small.host)[1] == ("legacy", 0)
+    assert "has not finished a change of mode of 0000:3b:00.0 within 300 s" in small.log
+
+
+def test_a_change_that_does_not_end_is_left_alone(small: Node) -> None:
+    small.host.port(PF0).mode_time = 1e6
+    small.host.services = {}
+    small.host.reboot()
+    small.host.trace.clear()
+    troubles = boot.early(small.host)
+    assert nic(small.host.trace)[-1] == f"set_eswitch_mode {PF0} switchdev"
+    assert "a change of its mode still runs 300 s later; the NIC is left alone" in troubles[-1].what
+    small.host.trace.clear()
+    record.write_boot(small.host, "early", "running")
+    boot.fallback(small.host)
+    assert nic(small.host.trace) == []
+
+
+def test_the_fallback_waits_for_a_change_that_a_killed_boot_step_began(small: Node) -> None:
+    def killed(host: FakeHost) -> None:
+        half_of_early(host, fallback=False)
+        host.port(PF1).changing = (host.clock + 200.0, "switchdev")
+        begun = host.clock
+        boot.fallback(host)
+        assert host.clock >= begun + 200.0
+
+    small.host.services = {files.EARLY: killed}
+    small.boot()
+    assert modes(small.host) == [("legacy", 0), ("legacy", 0)]
+
+
+@pytest.mark.parametrize("delay", [122.0, 400.0])
+def test_vfs_that_come_after_they_were_given_up_do_not_stay_in_legacy_mode(small: Node, delay: float) -> None:
+    small.host.port(PF1).vf_delay = delay
+    small.boot()
+    small.host.sleep(delay)
+    small.emit("update_status")
+    assert modes(small.host) == [("legacy", 0), ("legacy", 0)]
+    small.emit("update_status")
+    assert nic(small.writes) == []
+
+
+def test_late_vfs_that_somebody_has_taken_are_left_alone(small: Node) -> None:
+    small.host.port(PF1).vf_delay = 400.0
+    small.boot()
+    small.host.sleep(400.0)
+    small.host.start_instance("0000:3b:00.4")
+    small.emit("update_status")
+    assert nic(small.writes) == []
+    assert modes(small.host)[1] == ("legacy", 2)
+
+
+def test_the_budget_covers_what_the_operations_wait() -> None:
+    assert CreateVfs.deadline <= budget.VFS
+    assert DestroyVfs.deadline <= budget.DESTROY
+    assert SetEswitchMode.deadline <= budget.REPRESENTORS
+    assert budget.MEMBER >= MEMBER_DEADLINE + steps.SETTLE
+    assert budget.LAG >= plan.LIVE_LAG_DEADLINE
+
+
+@pytest.mark.parametrize("count", [1, 2, 4])
+def test_the_units_have_the_time_that_the_slowest_boot_takes(count: int) -> None:
+    """Every port uses up each deadline, and is then brought back."""
+    ports = tuple(desired.Port(f"0000:{0x3B + n // 2:02x}:00.{n % 2}", f"p{n}", 127) for n in range(count))
+    text = files.early_unit(desired.Desired(ports))
+    start, stop = (int(re.search(rf"Timeout{kind}Sec=(\d+)", text)[1]) for kind in ("Start", "Stop"))  # type: ignore[index]
+    change = CreateVfs.deadline + MODE_CHANGE_TIME + SetEswitchMode.deadline + MEMBER_DEADLINE + steps.SETTLE
+    undo = 2 * MODE_CHANGE_TIME + DestroyVfs.deadline
+    assert stop >= count * undo
+    assert start >= budget.DEVICES + count * (change + undo)
+
+
+def test_the_live_timer_is_longer_than_the_slowest_live_change() -> None:
+    one = DestroyVfs.deadline + CreateVfs.deadline + 2 * MODE_CHANGE_TIME + SetEswitchMode.deadline
+    assert 2 * (one + MEMBER_DEADLINE) + plan.LIVE_LAG_DEADLINE <= live.TIMEOUT_S

@@ -9,6 +9,7 @@ from dataclasses import replace
 import boot
 import desired
 import files
+import live
 import pytest
 import record
 from converge.execute import execute
@@ -186,7 +187,7 @@ def test_the_timer_restores_what_a_dead_hook_left(small: Node) -> None:
     assert boot.revert(small.host) == ()
     assert small.host.network.bonds["bond0"].members == ["enp59s0f0np0", "enp59s0f1np1"]
     assert [port.eswitch_mode for port in small.host.network.ports()] == ["legacy", "legacy"]
-    assert record.read_live(small.host).undone == "it was not confirmed within 600 s"
+    assert record.read_live(small.host).undone == f"it was not confirmed within {live.TIMEOUT_S} s"
 
 
 def test_the_hook_after_one_that_died_finishes_and_stops_the_timer(small: Node) -> None:

@@ -18,6 +18,15 @@ def bind(*addresses: str) -> list[str]:
     return [f"write /sys/bus/pci/drivers/mlx5_core/bind {address}" for address in addresses]
 
 
+def queues(netdev: str) -> str:
+    return f"set_channels {netdev} 8"
+
+
+def moderation(netdev: str) -> str:
+    """Interrupt moderation as it was before the mode change, which turns its adaptive part off."""
+    return f"set_coalescing {netdev} 8 128 8 128 1 1"
+
+
 def unbind(*addresses: str) -> list[str]:
     return [f"write /sys/bus/pci/drivers/mlx5_core/unbind {address}" for address in addresses]
 
@@ -34,9 +43,13 @@ def test_at_boot_vfs_are_created_unbound_before_the_bond_and_bound_last(small: N
         f"write {DEVICE}/{PF0}/sriov_drivers_autoprobe 0",
         f"write {DEVICE}/{PF0}/sriov_numvfs 2",
         f"set_eswitch_mode {PF0} switchdev",
+        moderation(PORT0),
+        queues(PORT0),
         f"write {DEVICE}/{PF1}/sriov_drivers_autoprobe 0",
         f"write {DEVICE}/{PF1}/sriov_numvfs 2",
         f"set_eswitch_mode {PF1} switchdev",
+        moderation(PORT1),
+        queues(PORT1),
         # The bond forms here; VF-LAG becomes active; then:
         f"write {DEVICE}/{PF0}/sriov_drivers_autoprobe 1",
         *bind(*VFS0),
@@ -59,11 +72,15 @@ def test_live_one_port_leaves_the_bond_at_a_time_and_vfs_are_bound_after_the_con
         f"write {DEVICE}/{PF0}/sriov_drivers_autoprobe 0",
         f"write {DEVICE}/{PF0}/sriov_numvfs 2",
         f"set_eswitch_mode {PF0} switchdev",
+        moderation(PORT0),
+        queues(PORT0),
         f"set_master {PORT0} bond0",
         f"set_master {PORT1} none",
         f"write {DEVICE}/{PF1}/sriov_drivers_autoprobe 0",
         f"write {DEVICE}/{PF1}/sriov_numvfs 2",
         f"set_eswitch_mode {PF1} switchdev",
+        moderation(PORT1),
+        queues(PORT1),
         f"set_master {PORT1} bond0",
         "run systemctl stop ovn-offload-sriov-revert.timer",
         "remove /run/ovn-offload/sriov-switchdev/previous.json",
@@ -81,7 +98,7 @@ def test_a_live_resize_unbinds_all_vfs_first_and_goes_through_legacy_mode_and_ze
     small.emit()
     timer = next(n for n, line in enumerate(small.writes) if line.startswith("run systemd-run"))
     writes = nic(small.writes[timer + 1 :])
-    assert writes[:11] == [
+    assert writes[:13] == [
         *unbind(*VFS0),
         *unbind(*VFS1),
         f"set_master {PORT0} none",
@@ -90,6 +107,8 @@ def test_a_live_resize_unbinds_all_vfs_first_and_goes_through_legacy_mode_and_ze
         f"write {DEVICE}/{PF0}/sriov_numvfs 0",
         f"write {DEVICE}/{PF0}/sriov_numvfs 1",
         f"set_eswitch_mode {PF0} switchdev",
+        moderation(PORT0),
+        queues(PORT0),
         f"set_master {PORT0} bond0",
     ]
     assert writes[-4:] == [

@@ -31,6 +31,7 @@ DESIRED = st.builds(
     st.lists(PORTS, unique_by=lambda port: port.bdf, max_size=4).map(tuple),
     st.sampled_from([None, "smfs", "dmfs"]),
     st.booleans(),
+    st.integers(0, 1024),
 )
 JSON: st.SearchStrategy[Any] = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=20),
@@ -99,7 +100,7 @@ def test_any_boot_record_is_read_or_named(text: str) -> None:
     host.disk.install(record.BOOT, text.encode("utf-8", "replace"), 0o600)
     read = record.read_boot(host)
     assert all("\n" not in trouble.what for trouble in read.troubles)
-    read.unfinished(host.now())
+    read.unfinished(host.now(), 900.0, 900.0)
 
 
 @given(st.text() | JSON.map(json.dumps))

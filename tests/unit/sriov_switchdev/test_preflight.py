@@ -24,6 +24,17 @@ def firmware(count: int, after: int, on: bool = True, on_after: bool = True) -> 
     return arrange
 
 
+def per_pf(own: int) -> Arrange:
+    """A number of VFs for each PF, which voids NUM_OF_VFS."""
+
+    def arrange(host: FakeHost) -> None:
+        for port in host.network.ports():
+            port.firmware.per_pf = port.firmware.next_per_pf = True
+            port.firmware.pf_num_of_vf = port.firmware.next_pf_num_of_vf = port.total_vfs = own
+
+    return arrange
+
+
 def both(*arranges: Arrange) -> Arrange:
     return lambda host: [arrange(host) for arrange in arranges]
 
@@ -52,7 +63,18 @@ BLOCKED: dict[str, tuple[Arrange, str, str]] = {
     "too few VFs now and after the next boot": (
         firmware(4, 4),
         "the firmware offers 4 VFs, 8 are asked for, and 4 after the next boot",
-        "set NUM_OF_VFS to 8 or more and SRIOV_EN on (charm nic-firmware)",
+        "set NUM_OF_VFS to 8 or more, PF_NUM_OF_VF_VALID off and SRIOV_EN on (charm nic-firmware)",
+    ),
+    "the firmware's number is current and the driver offers fewer": (
+        lambda host: [setattr(port, "total_vfs", 4) for port in host.network.ports()],
+        "the firmware is set to 8 VFs, now and for the next boot, but the driver offers 4, and 8 are asked "
+        "for; a reboot changes nothing",
+        "power-cycle the machine",
+    ),
+    "a number per PF that is too small": (
+        per_pf(4),
+        "the firmware offers 4 VFs, 8 are asked for, and 4 after the next boot",
+        "set NUM_OF_VFS to 8 or more, PF_NUM_OF_VF_VALID off and SRIOV_EN on (charm nic-firmware)",
     ),
     "SR-IOV off in firmware for good": (
         firmware(8, 8, on=False, on_after=False),
@@ -148,8 +170,7 @@ def multiport(host: FakeHost) -> None:
     host.cards[0].lag = None
     for port in host.network.ports():
         port.eswitch_mode = "switchdev"
-    for port in host.network.ports():
-        host.devlink.set_param(port.bdf, "esw_multiport", True)
+    host.devlink.set_param("0000:3b:00.0", "esw_multiport", True)
     bond.members = members
 
 
@@ -281,6 +302,16 @@ def test_enough_vfs_only_after_the_next_boot_installs_the_boot_files_and_holds_f
     assert [len(port.vfs) for port in node.host.network.ports()] == [8, 8]
 
 
+def test_a_switch_back_to_one_number_for_all_pfs_is_worth_a_reboot(node: Node) -> None:
+    per_pf(4)(node.host)
+    for port in node.host.network.ports():
+        port.firmware.next_per_pf = False
+    assert node.deploy(reboot_policy="manual").name == "blocked"
+    assert "from the next boot on it offers 8" in node.action("verify")["findings"]
+    node.configure(reboot_policy="always", reboot_settle=0).emit()
+    assert node.boot().name == "active"
+
+
 def test_the_firmware_is_not_asked_while_it_offers_enough(node: Node) -> None:
     node.emit("config_changed")
     assert not [argv for argv in node.host.spawned if argv[0] == "mstconfig"]
@@ -306,10 +337,11 @@ def test_more_than_64_vfs_with_vf_lag_is_a_warning(monkeypatch: pytest.MonkeyPat
     assert "80 VFs: some firmware refuses VF-LAG above 64" in node.action("verify")["findings"]
 
 
-def test_firmware_with_more_than_64_vfs_that_has_refused_vf_lag_is_a_warning(
+def test_firmware_with_more_than_64_vfs_is_a_warning_where_the_kernel_does_not_tell_of_vf_lag(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    node = Node(compute_node(cards=[card(total_vfs=100)]), monkeypatch)
+    host = compute_node(cards=[card(total_vfs=100)], kernel="5.15.0-119-generic")
+    node = Node(host, monkeypatch)
     node.converge(num_vfs=4)
     assert (
         "the firmware offers 100 VFs; some firmware refuses VF-LAG above 64"

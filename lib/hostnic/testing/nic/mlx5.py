@@ -7,14 +7,19 @@ stricter refusals of newer firmware on, as the project's virtual card has them b
 
 import errno
 import os
+from collections.abc import Callable
 
 from hostnic.testing.nic.model import FakeCard, FakePort, FakeVf
 
 BUSY = "mlx5_core: Can't change mode, E-Switch is busy"
 NO_OFFLOADS = "mlx5_core: Failed setting eswitch to offloads"
+NO_SLOW_PATH = (
+    "CREATE_FLOW_TABLE(0x930) op_mod(0x0) failed, status bad resource state(0x9), "
+    "syndrome (0x98afbb), err(-22)",
+    "E-Switch: Failed to create slow path FDB Table err -22",
+)
 NO_SMFS = "mlx5_core: Software managed steering is not supported when eswitch offloads enabled."
 BAD_STEERING = 'mlx5_core: Bad parameter: supported values are ["dmfs", "smfs"]'
-MULTIPORT = "mlx5_core: Can't enslave while esw_multiport is enabled"
 INLINE_MODELS = ("15b3:1013", "15b3:1015")
 """ConnectX-4 and ConnectX-4 Lx: the only ones that need, and take, an inline mode."""
 
@@ -40,6 +45,11 @@ def set_num_vfs(port: FakePort, text: str, now: float) -> None:
     if count and port.no_mmio:
         raise refuse(errno.ENOMEM)
     port.vfs = [_new_vf(port, index, now + port.vf_delay) for index in range(count)]
+    if port.none_mode and not count:
+        port.eswitch_mode = "none"
+        port.nic_profile()
+    elif port.eswitch_mode == "none":
+        port.eswitch_mode = "legacy"
 
 
 def _new_vf(port: FakePort, index: int, ready: float) -> FakeVf:
@@ -58,10 +68,21 @@ def bind(port: FakePort, vf: FakeVf, driver: str) -> None:
     vf.driver = driver
 
 
-def set_eswitch_mode(port: FakePort, mode: str, now: float) -> None:
-    """The firmware's part of ``devlink dev eswitch set … mode``."""
-    if mode == "switchdev" and (port.mode_fails or len(port.present(now)) < len(port.vfs)):
+def try_eswitch_mode(port: FakePort, mode: str, now: float, say: Callable[[str], None]) -> None:
+    """The firmware's part of ``devlink dev eswitch set … mode``: whether it refuses.
+
+    It makes no slow path table with encapsulation while a VF is in use, whichever driver has it. Legacy mode
+    has no such table.
+    """
+    late = len(port.present(now)) < len(port.vfs)
+    if mode == "switchdev" and (port.mode_fails or late or any(vf.driver for vf in port.vfs)):
+        for line in NO_SLOW_PATH:
+            say(line)
         raise refuse(errno.EINVAL, NO_OFFLOADS)
+
+
+def set_eswitch_mode(port: FakePort, mode: str) -> None:
+    """What has changed when a change of mode ends."""
     port.eswitch_mode = mode
     if mode == "switchdev":
         port.hw_tc_offload = True
@@ -70,10 +91,12 @@ def set_eswitch_mode(port: FakePort, mode: str, now: float) -> None:
         port.nic_profile()
 
 
-def busy(card: FakeCard, port: FakePort, in_bond: bool) -> bool:
-    """Whether the mode cannot change now."""
-    rules = any(other.rules for other in card.ports)
-    return rules or in_bond or any(vf.driver == "mlx5_core" for vf in port.vfs)
+def try_lock(port: FakePort) -> None:
+    """mlx5_esw_try_lock: EBUSY for rules of this eswitch, EINVAL while its lock is held, in one text."""
+    if port.locked:
+        raise refuse(errno.EINVAL, BUSY)
+    if port.rules:
+        raise refuse(errno.EBUSY, BUSY)
 
 
 def param(card: FakeCard, port: FakePort, name: str) -> str | bool:
@@ -94,14 +117,18 @@ def set_param(card: FakeCard, port: FakePort, name: str, value: str | bool | int
         if value == "smfs" and port.eswitch_mode == "switchdev":
             raise refuse(errno.EOPNOTSUPP, NO_SMFS)
         port.steering_mode = str(value)
+    elif value and card.lag:
+        raise refuse(errno.EINVAL)
     elif bool(value) != card.multiport:
-        if value and (card.lag or any(other.eswitch_mode != "switchdev" for other in card.ports)):
+        if value and any(other.eswitch_mode != "switchdev" for other in card.ports):
             raise refuse(errno.EOPNOTSUPP)
         card.lag, card.lag_in_firmware = ("multiport_eswitch", True) if value else (None, False)
 
 
 def set_inline_mode(card: FakeCard, port: FakePort, mode: str) -> None:
     """``devlink dev eswitch set … inline-mode``."""
+    if port.eswitch_mode == "none":
+        raise refuse(errno.EOPNOTSUPP)
     if card.device not in INLINE_MODELS and mode != "none":
         raise refuse(errno.EOPNOTSUPP, "mlx5_core: Inline mode can't be set")
     port.inline_mode = mode

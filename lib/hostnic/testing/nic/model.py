@@ -12,6 +12,7 @@ from hostnic.testing.nic.dcb import FakeDcb
 from hostnic.testing.nic.mst import FakeParameter, factory
 
 CPUS = 8
+MOST_VFS_WITH_LAG = 64
 NIC_RINGS = Rings(1024, 1024)
 NIC_COALESCING = Coalescing(8, 128, 8, 128, adaptive_rx=True, adaptive_tx=True)
 UPLINK_COALESCING = NIC_COALESCING._replace(adaptive_rx=False, adaptive_tx=False)
@@ -41,16 +42,33 @@ class FakeVf:
 
 @dataclass
 class Firmware:
-    """The settings of one PF that matter here, as running and as after the next boot."""
+    """The settings of one PF that matter here, as running and as after the next boot.
+
+    Attributes:
+        per_pf: PF_NUM_OF_VF_VALID, which all PFs of a NIC share: ``pf_num_of_vf`` counts, not ``num_of_vfs``.
+
+    """
 
     num_of_vfs: int = 8
     sriov_en: bool = True
     next_num_of_vfs: int = 8
     next_sriov_en: bool = True
+    per_pf: bool = False
+    next_per_pf: bool = False
+    pf_num_of_vf: int = 0
+    next_pf_num_of_vf: int = 0
+
+    @property
+    def offered(self) -> int:
+        """VFs that the PF offers from its next start on."""
+        if not self.sriov_en:
+            return 0
+        return self.pf_num_of_vf if self.per_pf else self.num_of_vfs
 
     def apply(self) -> None:
         """What was set becomes current."""
         self.num_of_vfs, self.sriov_en = self.next_num_of_vfs, self.next_sriov_en
+        self.per_pf, self.pf_num_of_vf = self.next_per_pf, self.next_pf_num_of_vf
 
 
 @dataclass
@@ -59,15 +77,21 @@ class FakePort:
 
     Attributes:
         total_vfs: what the firmware offers since boot.
-        rules: offloaded rules, which keep the eswitch busy.
+        rules: offloaded rules at its uplink, which keep its eswitch busy.
         pause: global pause frames, which mlx5 has on at start.
         most_channels: combined queues that the firmware allows.
         channels, rings, coalescing: the netdev's queues; a change of the eswitch's mode sets them anew.
         dcb: its data centre bridging.
         vf_delay: a fault: seconds until new VFs appear.
+        rdma: its RDMA device is not switched off (devlink parameter enable_rdma).
+        connections: tracked ones that the NIC forwards; None where the driver does not tell (before 5.19).
+        none_mode: its driver has no eswitch mode without VFs, as mlx5 before kernel 5.19.
         never_probing: a fault: indexes of VFs whose probe fails.
+        mode_time: seconds that a change of the eswitch's mode takes.
+        changing: when a change that outlived its answer ends, and its mode.
         mrrs: read request size, 2 for 512 bytes, 5 for 4096.
         mode_fails, no_mmio, gone: faults: mode switchdev refused, no room for VFs, no device.
+        locked: a fault: another operation holds the eswitch.
 
     """
 
@@ -80,11 +104,15 @@ class FakePort:
     driver: str | None = "mlx5_core"
     autoprobe: bool = True
     vfs: list[FakeVf] = field(default_factory=list[FakeVf])
+    none_mode: bool = False
     eswitch_mode: str = "legacy"
     inline_mode: str = "none"
+    encap_mode: str = "basic"
     steering_mode: str = "smfs"
     hw_tc_offload: bool = False
     rules: int = 0
+    rdma: bool = True
+    connections: int | None = 0
     pause: bool = True
     most_channels: int = 63
     channels: int = CPUS
@@ -95,21 +123,30 @@ class FakePort:
     never_probing: set[int] = field(default_factory=set[int])
     mode_fails: bool = False
     no_mmio: bool = False
+    mode_time: float = 0.0
+    changing: tuple[float, str] | None = None
     gone: bool = False
+    locked: bool = False
     mrrs: int = 2
 
     def boot(self) -> None:
         """Everything that lives in memory is as after power-on; faults stay."""
-        self.total_vfs = self.firmware.num_of_vfs if self.firmware.sriov_en else 0
+        self.total_vfs = self.firmware.offered
         self.autoprobe = True
         self.vfs = []
-        self.eswitch_mode, self.inline_mode, self.steering_mode = "legacy", "none", "smfs"
+        self.eswitch_mode, self.inline_mode, self.steering_mode = self.mode_at_start, "none", "smfs"
+        self.changing = None
         self.hw_tc_offload = False
         self.rules = 0
         self.mrrs = 2
         self.pause = True
         self.nic_profile()
         self.dcb.power_on()
+
+    @property
+    def mode_at_start(self) -> str:
+        """The eswitch mode without VFs; the one that says "none" does not tell it (EOPNOTSUPP)."""
+        return "none" if self.none_mode else "legacy"
 
     def nic_profile(self) -> None:
         """The queues that mlx5 gives a netdev in legacy mode (mlx5e_build_nic_params)."""
@@ -147,6 +184,8 @@ class FakeCard:
         rdma: RDMA devices exist (``rdma-core`` and mlx5_ib are there).
         lag: the type of the LAG that is active (``switchdev``, ``roce``, ``multiport_eswitch``) or None.
         lag_hash: it selects ports by hash.
+        shared_fdb: its VF-LAG has one FDB for both ports; without, each port keeps its RDMA device.
+        lag_object: the firmware offers one while no port has too many VFs.
         lag_in_firmware: the firmware has a LAG; outlives a deactivation that failed.
         lag_never: a fault: no LAG ever forms.
         lag_delay: seconds between an event and what mlx5 makes of it.
@@ -169,6 +208,8 @@ class FakeCard:
     rdma: bool = False
     lag: str | None = None
     lag_hash: bool = False
+    shared_fdb: bool = True
+    lag_object: bool = True
     lag_in_firmware: bool = False
     lag_never: bool = False
     lag_delay: float = 0.2
@@ -180,6 +221,17 @@ class FakeCard:
 
     def __post_init__(self) -> None:
         self.settings = self.settings or factory(len(self.ports))
+
+    @property
+    def offers_lag(self) -> bool:
+        """The driver has a LAG object (lag/lag.h: mlx5_lag_is_supported)."""
+        few = all(port.total_vfs <= MOST_VFS_WITH_LAG for port in self.ports)
+        return self.lag_object and few and len(self.ports) == 2
+
+    @property
+    def one_fdb(self) -> bool:
+        """A LAG is active that leaves the second port without RDMA device."""
+        return self.lag is not None and (self.lag != "switchdev" or self.shared_fdb)
 
     @property
     def multiport(self) -> bool:

@@ -37,14 +37,16 @@ class FakeParameter:
 
 
 def factory(ports: int) -> dict[str, FakeParameter]:
-    """A ConnectX-6 Dx as it leaves the factory, apart from NUM_OF_VFS and SRIOV_EN, which the port holds."""
+    """A ConnectX-6 Dx as it leaves the factory, apart from the numbers of VFs, which the port holds."""
     found = {
         "NUM_PF_MSIX": FakeParameter(63, most=1023),
         "NUM_VF_MSIX": FakeParameter(11, most=1023),
         "ADVANCED_PCI_SETTINGS": FakeParameter(0, BOOL),
         "MAX_ACC_OUT_READ": FakeParameter(0, gate="ADVANCED_PCI_SETTINGS"),
         "ATS_ENABLED": FakeParameter(0, BOOL),
-        "LAG_RESOURCE_ALLOCATION": FakeParameter(0, ("DEVICE_DEFAULT", "PRE_ALLOCATION")),
+        "LAG_RESOURCE_ALLOCATION": FakeParameter(
+            0, ("DEVICE_DEFAULT", "PRE_ALLOCATION", "PRE_ALLOCATION_QA")
+        ),
     }
     for port in range(1, ports + 1):
         found[f"LINK_TYPE_P{port}"] = FakeParameter(2, ("", "IB", "ETH"))
@@ -117,7 +119,14 @@ class _Tool:
         vfs.current, vfs.next_boot = firmware.num_of_vfs, firmware.next_num_of_vfs
         sriov = FakeParameter(0, BOOL)
         sriov.current, sriov.next_boot = int(firmware.sriov_en), int(firmware.next_sriov_en)
-        shown = {"NUM_OF_VFS": vfs, "SRIOV_EN": sriov, **self.nic.settings}
+        per_pf = FakeParameter(0, BOOL)
+        per_pf.current, per_pf.next_boot = int(firmware.per_pf), int(firmware.next_per_pf)
+        shown = {"NUM_OF_VFS": vfs, "SRIOV_EN": sriov, "PF_NUM_OF_VF_VALID": per_pf, **self.nic.settings}
+        if firmware.next_per_pf:
+            own = FakeParameter(0, most=MAX_VFS)
+            own.current, own.next_boot = firmware.pf_num_of_vf, firmware.next_pf_num_of_vf
+            shown["PF_NUM_OF_VF"] = own
+        shown = {name: found for name, found in shown.items() if name not in self.nic.lacks}
         return {name: found for name, found in shown.items() if self.offered(found)}
 
     def offered(self, found: FakeParameter) -> bool:
@@ -143,7 +152,7 @@ class _Tool:
     def known(self, name: str, there: dict[str, FakeParameter]) -> FakeParameter:
         if name in there:
             return there[name]
-        if name in self.nic.settings or name in self.nic.lacks:
+        if name in self.nic.settings or name in self.nic.lacks or name == "PF_NUM_OF_VF":
             raise self.refuse(f"The Device doesn't support {name} parameter")
         raise self.refuse(f"Unknown Parameter: {name}")
 
@@ -185,6 +194,11 @@ class _Tool:
         elif name == "SRIOV_EN":
             for port in self.nic.ports:
                 port.firmware.next_sriov_en = bool(value)
+        elif name == "PF_NUM_OF_VF_VALID":
+            for port in self.nic.ports:
+                port.firmware.next_per_pf = bool(value)
+        elif name == "PF_NUM_OF_VF":
+            self.port.firmware.next_pf_num_of_vf = value
         else:
             self.nic.settings[name].next_boot = value
 
@@ -193,4 +207,5 @@ class _Tool:
             self.store(name, found.default)
         self.store("NUM_OF_VFS", 8)
         self.store("SRIOV_EN", 0)
+        self.store("PF_NUM_OF_VF_VALID", 0)
         return f"{self.header()}Reset configuration for device? (y/n) [n] : y\nApplying... Done!\n"

@@ -9,6 +9,7 @@ The device of an uplink in switchdev mode is for raw Ethernet alone (:func:`host
 
 import errno
 import os
+import re
 from typing import TYPE_CHECKING
 
 from hostnic.devices.rdma import CLASS, CONFIGFS, MODES
@@ -16,11 +17,19 @@ from hostnic.testing.files import missing
 
 if TYPE_CHECKING:
     from hostnic.testing.network import FakeNetwork
+    from hostnic.testing.nic.model import FakePort
     from hostnic.testing.sysfs import Mounts, Tree
 
 __all__ = ["CONFIGFS", "FakeRdma"]
 
 DEBUGFS = "/sys/kernel/debug/mlx5"
+
+
+def _by_function(port: "FakePort") -> str:
+    """What rdma-core calls it (kernel-boot/rdma_rename.c): "rdma" for a device of raw Ethernet."""
+    bus, slot, function = (int(number, 16) for number in re.split("[:.]", port.bdf)[1:])
+    prefix = "rdma" if port.eswitch_mode == "switchdev" else "roce"
+    return f"{prefix}p{bus}s{slot}f{function}"
 
 
 class FakeRdma:
@@ -33,11 +42,13 @@ class FakeRdma:
         values: ``(device, attribute)`` to text.
         cc: congestion control parameters by ``(bdf, name)``; none means that debugfs has no such directory.
         counters: by name, the same for all devices.
+        renamed: rdma-core has named the NICs' devices by function as they appeared.
 
     """
 
     def __init__(self) -> None:
         self.module = True
+        self.renamed = False
         self.devices: dict[str, str] = {}
         self.made: set[str] = set()
         self.values: dict[tuple[str, str], str] = {}
@@ -62,9 +73,12 @@ class FakeRdma:
         """Device to its PCI address and the netdev of its GIDs."""
         found: dict[str, tuple[str | None, str]] = {}
         for card in (card for card in network.cards if card.rdma):
-            for port in card.ports[:1] if card.lag else card.ports:
+            having = card.ports[:1] if card.one_fdb else card.ports
+            for port in (port for port in having if port.rdma):
                 bond = network.bond_of(port.netdev)
-                name = f"mlx5_bond_{len(found)}" if card.lag else f"mlx5_{len(found)}"
+                name = f"mlx5_bond_{len(found)}" if card.one_fdb else f"mlx5_{len(found)}"
+                if self.renamed:
+                    name = _by_function(port)
                 found[name] = (port.bdf, bond.name if bond and card.lag else port.netdev)
         return {**found, **{name: (None, netdev) for name, netdev in self.devices.items()}}
 
@@ -78,7 +92,9 @@ class FakeRdma:
         seen: Mounts = {CLASS: lambda: self._class(network)}
         if self.module:
             seen[CONFIGFS] = lambda: {name: self._directory(name) for name in self.made}
-        for bdf in {bdf for bdf, _ in self.cc}:
+        # drivers/infiniband/hw/mlx5/cong.c makes them with the RDMA device of a port.
+        owners = {bdf for bdf, _ in self.names(network).values()}
+        for bdf in {bdf for bdf, _ in self.cc} & owners:
             seen[f"{DEBUGFS}/{bdf}/cc_params"] = lambda bdf=bdf: {
                 name: f"{value}\n" for (owner, name), value in self.cc.items() if owner == bdf
             }

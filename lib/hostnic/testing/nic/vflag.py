@@ -3,7 +3,8 @@
 
 mlx5 looks at the bond when its members change, when VFs are created in legacy mode and when an
 eswitch mode is set; not when VFs are bound or unbound. The firmware makes and breaks a LAG only while
-no VF has a driver, and a LAG that it could not break stays in its way until the driver restarts.
+no VF has a driver, and a LAG that it could not break stays in its way until the driver restarts. With
+LAG_RESOURCE_ALLOCATION=1 it does both regardless of the VFs (mlxconfig_host.db of mstflint).
 """
 
 from collections.abc import Callable
@@ -11,7 +12,7 @@ from collections.abc import Callable
 from hostnic.testing.nic.model import FakeCard
 
 HASHING = ("802.3ad", "balance-xor")
-MOST_VFS = 64
+PRE_ALLOCATION = 1
 UNBOUND = "Make sure all VFs are unbound prior to VF LAG activation or deactivation"
 
 Say = Callable[[str], None]
@@ -36,21 +37,21 @@ def consider(card: FakeCard, bond_mode: str | None, say: Say) -> None:
 
 
 def _wanted(card: FakeCard, bond_mode: str | None) -> str | None:
-    if len(card.ports) != 2 or bond_mode not in (*HASHING, "active-backup"):
-        return None
-    if card.lag_never or any(port.total_vfs > MOST_VFS for port in card.ports):
+    if card.lag_never or not card.offers_lag or bond_mode not in (*HASHING, "active-backup"):
         return None
     modes = {port.eswitch_mode for port in card.ports}
     if modes == {"switchdev"}:
         return "switchdev"
-    return "roce" if modes == {"legacy"} and not any(port.vfs for port in card.ports) else None
+    quiet = modes == {port.mode_at_start for port in card.ports}
+    return "roce" if quiet and not any(port.vfs for port in card.ports) else None
 
 
 def _activate(card: FakeCard, kind: str, hashing: bool, say: Say) -> None:
-    hashing = hashing and kind == "switchdev"
+    hashing = hashing or kind == "roce"
     say("lag map active ports: 1, 2" if hashing else "lag map: port 1:1 port 2:2")
-    say(f"shared_fdb:{int(kind == 'switchdev')} mode:{'hash' if hashing else 'queue_affinity'}")
-    if _vfs_bound(card) or card.lag_in_firmware:
+    shared = kind == "switchdev" and card.shared_fdb
+    say(f"shared_fdb:{int(shared)} mode:{'hash' if hashing else 'queue_affinity'}")
+    if _in_the_way(card) or card.lag_in_firmware:
         say("CREATE_LAG(0x840) op_mod(0x0) failed, status bad parameter(0x3), syndrome (0x7d49cb), err(-22)")
         say("Failed to create LAG (-22)")
         say(f"Failed to activate VF LAG\n{UNBOUND}" if kind == "switchdev" else "Failed to activate RoCE LAG")
@@ -64,7 +65,7 @@ def dissolve(card: FakeCard, say: Say) -> None:
     kind, card.lag = card.lag, None
     if kind is None or not card.lag_in_firmware:
         return
-    if not _vfs_bound(card):
+    if not _in_the_way(card):
         card.lag_in_firmware = False
         return
     say("DESTROY_LAG(0x843) op_mod(0x0) failed, status bad parameter(0x3), syndrome (0x7d49cb), err(-22)")
@@ -72,5 +73,9 @@ def dissolve(card: FakeCard, say: Say) -> None:
     say(what if kind == "roce" else f"{what}\n{UNBOUND}")
 
 
-def _vfs_bound(card: FakeCard) -> bool:
+def _in_the_way(card: FakeCard) -> bool:
+    """Whether VFs keep the firmware from making or breaking a LAG."""
+    allocation = card.settings.get("LAG_RESOURCE_ALLOCATION")
+    if allocation is not None and allocation.current == PRE_ALLOCATION:
+        return False
     return any(vf.driver == "mlx5_core" for port in card.ports for vf in port.vfs)

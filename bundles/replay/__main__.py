@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`tox -e replay -- FILE`: what a host charm makes of the host in a capture, without that host.
+
+FILE has what the action `capture` printed. Shown are the charm's devices (or settings), plan and verify, as
+this revision of the charm computes them. If the host has another revision, its boot copy counts as different.
+"""
+
+import argparse
+import importlib
+import json
+import sys
+from pathlib import Path
+
+from hostnic.capture.file import Capture, CaptureError, Shown, read
+
+CHARMS = Path(__file__).parents[2] / "charms"
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
+    top = argparse.ArgumentParser(
+        prog="tox -e replay --", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    top.add_argument("file", metavar="FILE", type=Path, help="the output of the action capture")
+    top.add_argument(
+        "--content", action="store_true", help="print all that the capture has, as JSON, instead"
+    )
+    return top
+
+
+def main(arguments: list[str]) -> int:
+    """Replay one capture; 0 if it could be shown, 2 if not."""
+    options = parser().parse_args(arguments)
+    try:
+        capture = read(options.file.read_text())
+        if options.content:
+            print(json.dumps(capture.content, indent=1, sort_keys=True))
+            return 0
+        shown = replay(capture)
+    except (OSError, CaptureError) as error:
+        print(f"{options.file}: {error}", file=sys.stderr)
+        return 2
+    for name, table in shown.tables.items():
+        print(f"{capture.charm} {name}\n{table}\n")
+    return 0
+
+
+def replay(capture: Capture) -> Shown:
+    """What the charm makes of the kept answers.
+
+    Raises:
+        CaptureError: there is no such charm here.
+        OSError: the charm could not read the host, and so it says here.
+
+    """
+    source = CHARMS / capture.charm / "src"
+    if capture.charm not in {path.parent.name for path in CHARMS.glob("*/charmcraft.yaml")}:
+        raise CaptureError(f"it is of a charm {capture.charm[:40]!r}, which is not in this repository")
+    sys.path.insert(0, str(source))
+    return importlib.import_module("capture").show(capture.system, capture.inputs)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

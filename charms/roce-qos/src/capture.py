@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a capture of this charm has, and what is shown of it: show-qos, plan and verify."""
+
+from actions import qos
+from config import Options
+from converge.render import findings_as_table, plan_as_table
+from hostnic.capture.file import Inputs, Shown
+from hostnic.system import System
+from survey import survey
+
+
+def show(system: System, inputs: Inputs) -> Shown:
+    """What the actions print; reads the host only."""
+    found = survey(system, Options(**inputs["options"]), inputs["policy"])
+    return Shown(
+        found.plan,
+        {
+            "show-qos": qos(found.wanted, found.observed).text(),
+            "plan": plan_as_table(found.plan),
+            "verify": findings_as_table(found.findings),
+        },
+    )

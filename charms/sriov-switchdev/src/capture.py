@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a capture of this charm has, and what is shown of it: list-devices, plan and verify."""
+
+from actions import devices
+from config import Options
+from converge.render import findings_as_table, plan_as_table
+from hostnic.capture.file import Inputs, Shown
+from hostnic.system import System
+from netplanfiles import reduced
+from survey import survey
+
+RULES = ((r"read /(etc|run|lib)/netplan/[^/]+\.yaml", reduced),)
+"""What a capture keeps of files that this charm alone reads."""
+
+
+def show(system: System, inputs: Inputs) -> Shown:
+    """What the actions print; reads the host only."""
+    found = survey(system, Options(**inputs["options"]), tuple(inputs["controllers"]))
+    return Shown(
+        found.plan,
+        {
+            "list-devices": devices(system, found.wanted, found.observed)["devices"].text(),
+            "plan": plan_as_table(found.plan),
+            "verify": findings_as_table(found.findings),
+        },
+    )

@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A host whose answers are kept, and one that gives kept answers.
+
+A question is spelled as records of calls spell it: ``read /sys/…``, ``eswitch_mode 0000:3b:00.0``,
+``query mstconfig -d …``. Its answer is a value for JSON; a failure is one, too.
+"""
+
+import errno
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NoReturn, TypeVar, cast
+
+from hostnic import system as values
+from hostnic.calls import CALLS
+from hostnic.netlink import dcb
+from hostnic.process import CommandError
+from hostnic.system import DataCentreBridging, Devlink, Ethtool, Files, Links, System
+
+Door = TypeVar("Door")
+Answers = dict[str, Any]
+"""By question."""
+
+_TUPLES: dict[str, Callable[..., tuple[Any, ...]]] = {
+    name: each for module in (values, dcb) for name, each in vars(module).items() if hasattr(each, "_fields")
+}
+"""Types of the doors' values, by name."""
+_FAILED, _COMMAND = "OSError", "CommandError"
+LEFT_OUT = "left out of the capture"
+
+
+def encode(value: object) -> Any:  # noqa: ANN401 - JSON's values
+    """A value that a door returns, as JSON has it: a named tuple is an object with its type's name."""
+    if not isinstance(value, tuple | list):
+        return value
+    name, found = (
+        type(cast("object", value)).__name__,
+        [encode(each) for each in cast("Sequence[object]", value)],
+    )
+    return {name: found} if name in _TUPLES else found
+
+
+def decode(value: Any, inside: bool = False) -> Any:  # noqa: ANN401 - JSON's values
+    """What :func:`encode` encoded; sequences inside a named tuple are tuples."""
+    if isinstance(value, dict):
+        ((name, fields),) = cast("dict[str, list[Any]]", value).items()
+        return _TUPLES[name](*(decode(each, True) for each in fields))
+    if isinstance(value, list):
+        found = [decode(each, inside) for each in cast("list[Any]", value)]
+        return tuple(found) if inside else found
+    return value
+
+
+def failure(error: OSError) -> Answers:
+    """A failure as an answer."""
+    if isinstance(error, CommandError):
+        return {_COMMAND: [error.reason, error.returncode, error.stdout, error.stderr]}
+    return {_FAILED: [error.errno or errno.EIO, error.strerror or str(error)]}
+
+
+def _given(question: str, answer: Any) -> Any:  # noqa: ANN401 - JSON's values
+    if isinstance(answer, dict):
+        ((kind, fields),) = cast("dict[str, list[Any]]", answer).items()
+        if kind == _COMMAND:
+            raise CommandError(question.split()[1:], *fields)
+        if kind == _FAILED:
+            raise OSError(fields[0], fields[1])
+    return decode(answer)
+
+
+class Recording:
+    """Passes what only reads on to ``system``, keeps each question's first answer, and refuses to write.
+
+    Attributes:
+        answers: what was kept.
+        started: the monotonic clock's first reading in seconds.
+
+    """
+
+    def __init__(self, system: System) -> None:
+        self._system = system
+        self.answers: Answers = {}
+        self.started = system.now()
+        self.files = _door(system.files, Files, self._ask)
+        self.links = _door(system.links, Links, self._ask)
+        self.ethtool = _door(system.ethtool, Ethtool, self._ask)
+        self.dcb = _door(system.dcb, DataCentreBridging, self._ask)
+        self.devlink = _door(system.devlink, Devlink, self._ask)
+
+    def _ask(self, question: str, read: Callable[[], object]) -> object:
+        try:
+            found = read()
+        except OSError as error:
+            self.answers.setdefault(question, failure(error))
+            raise
+        self.answers.setdefault(question, encode(found))
+        return found
+
+    def query(self, argv: Sequence[str], timeout: float = 60.0) -> str:
+        answer = self._ask(" ".join(("query", *argv)), lambda: self._system.query(argv, timeout))
+        return cast("str", answer)
+
+    def run(self, argv: Sequence[str], timeout: float = 60.0) -> str:  # noqa: ARG002 - System's method
+        _refuse(" ".join(argv))
+
+    def now(self) -> float:
+        return self.started
+
+    def sleep(self, seconds: float) -> None:
+        self._system.sleep(seconds)
+
+
+class Replay:
+    """A host that gives the kept answers; what was never asked, or was left out, is an error."""
+
+    def __init__(self, answers: Mapping[str, Any], started: float) -> None:
+        self._answers = answers
+        self._started = started
+        nothing = cast("Any", object())
+        self.files = _door(nothing, Files, self._ask)
+        self.links = _door(nothing, Links, self._ask)
+        self.ethtool = _door(nothing, Ethtool, self._ask)
+        self.dcb = _door(nothing, DataCentreBridging, self._ask)
+        self.devlink = _door(nothing, Devlink, self._ask)
+
+    def _ask(self, question: str, read: Callable[[], object]) -> object:  # noqa: ARG002 - as Recording's
+        if question not in self._answers:
+            if question.startswith("exists "):
+                return False
+            raise OSError(errno.EIO, f"{question}: not in the capture")
+        return _given(question, self._answers[question])
+
+    def query(self, argv: Sequence[str], timeout: float = 60.0) -> str:  # noqa: ARG002 - System's method
+        question = " ".join(("query", *argv))
+        if question not in self._answers:
+            raise CommandError(argv, f"{question}: not in the capture")
+        return cast("str", _given(question, self._answers[question]))
+
+    def run(self, argv: Sequence[str], timeout: float = 60.0) -> str:  # noqa: ARG002 - System's method
+        _refuse(" ".join(argv))
+
+    def now(self) -> float:
+        return self._started
+
+    def sleep(self, seconds: float) -> None:
+        """Nothing changes by waiting."""
+
+
+Ask = Callable[[str, Callable[[], object]], object]
+
+
+def _door(door: Door, kind: type[Door], ask: Ask) -> Door:
+    return cast("Door", _Asked(door, kind, ask))
+
+
+class _Asked:
+    """A door whose questions ``ask`` answers."""
+
+    def __init__(self, door: object, kind: type, ask: Ask) -> None:
+        self._door = door
+        self._kind = kind.__name__
+        self._ask = ask
+
+    def __getattr__(self, name: str) -> Callable[..., object]:
+        call = CALLS.get(f"{self._kind}.{name}")
+
+        def told(*arguments: object, **named: object) -> object:
+            if call and call.writes:
+                _refuse(name)
+            words = call.words(*arguments, *named.values()) if call else [str(each) for each in arguments]
+            question = " ".join((call.verb if call else name, *words))
+            return self._ask(question, lambda: getattr(self._door, name)(*arguments, **named))
+
+        return told
+
+
+def _refuse(what: str) -> NoReturn:
+    raise OSError(errno.EROFS, f"{what}: a capture changes nothing")

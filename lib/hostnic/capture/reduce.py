@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a capture keeps of each answer: as little as its reader needs, and nothing that no rule names.
+
+A file that no rule names, and the output of a command that none names, is left out.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from hostnic.devices import users
+from hostnic.firmware import mstconfig
+from hostnic.network import ovs
+from hostnic.ops.lldp import DROP_IN
+from hostnic.process import CommandError
+
+OTHER = "(other content)\n"
+"""In place of a file of the charm that somebody has changed."""
+
+Keep = Callable[[str], str | None]
+"""What is kept of a text; None leaves it out."""
+
+
+def whole(text: str) -> str:
+    """All of it: the kernel's attributes, which nobody writes names into."""
+    return text
+
+
+def lines(pattern: str) -> Keep:
+    """Only lines that match."""
+    kept = re.compile(pattern)
+    return lambda text: "".join(f"{line}\n" for line in text.splitlines() if kept.search(line))
+
+
+def equal(expected: str) -> Keep:
+    """The text if it is the expected one."""
+    return lambda text: text if text == expected else OTHER
+
+
+def document(text: str) -> str:
+    """What the charms write for themselves and each other."""
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return OTHER
+    return text
+
+
+def domain(xml: str) -> str:
+    """Of a running domain its name, and the functions and vDPA devices of the host that it was given."""
+    name = re.search(users.NAME, xml)
+    sources = [f"<name>{name[1]}</name>"] if name else []
+    for bdf in sorted(users.pci_addresses(xml)):
+        domain, bus, rest = bdf.split(":")
+        slot, _, function = rest.partition(".")
+        address = f"domain='0x{domain}' bus='0x{bus}' slot='0x{slot}' function='0x{function}'"
+        sources.append(f"<source><address {address}/></source>")
+    sources += [f"<source dev='{node}'/>" for node in sorted(users.vdpa_nodes(xml))]
+    return "".join(sources)
+
+
+def configuration(text: str) -> str:
+    """A function's configuration space without the serial number that PCI Express gives it (capability 3)."""
+    content = bytearray(text.encode("utf-8", "surrogateescape"))
+    offset = 0x100
+    for _ in range(96):
+        header = int.from_bytes(content[offset : offset + 4], "little")
+        if header & 0xFFFF == 3:
+            content[offset + 4 : offset + 12] = bytes(len(content[offset + 4 : offset + 12]))
+        offset = header >> 20
+        if offset < 0x100:
+            break
+    return content.decode("utf-8", "surrogateescape")
+
+
+def parameters(output: str) -> str:
+    """The table of ``mstconfig … query`` and its errors, without what stands around it."""
+    known = mstconfig.parse(output)
+    rows = ((line, mstconfig.ROW.fullmatch(line.strip())) for line in output.splitlines())
+    kept = (
+        line
+        for line, row in rows
+        if line.startswith((mstconfig.HEADER, "-E- ")) or (row is not None and row["name"] in known)
+    )
+    return "".join(f"{line}\n" for line in kept)
+
+
+def open_vswitch(output: str) -> str:
+    """Of Open vSwitch's settings those that a charm compares."""
+    try:
+        row: dict[str, Any] = (ovs.rows(output) or [{}])[0]
+    except CommandError:
+        return OTHER
+    kept = {"other_config": ("hw-offload", "tc-policy"), "external_ids": ("ovn-encap-tos",)}
+    cells: list[Any] = []
+    for column, names in kept.items():
+        found: dict[str, Any] = row.get(column) or {}
+        cells.append(["map", [[name, found[name]] for name in names if name in found]])
+    return json.dumps({"headings": list(kept), "data": [cells]})
+
+
+_ATTRIBUTES = "class|vendor|device|numa_node|sriov_[a-z_]+|virtfn[0-9]+"
+
+RULES: tuple[tuple[str, Keep], ...] = (
+    (rf"read /sys/bus/pci/devices/[^/]+/({_ATTRIBUTES})", whole),
+    (r"read /sys/bus/pci/devices/[^/]+/config", configuration),
+    (
+        r"read /sys/(bus/vdpa|class/infiniband|kernel/debug/mlx5|kernel/config/rdma_cm|kernel/security)/.*",
+        whole,
+    ),
+    (r"read /sys/class/net/[^/]+/(bonding|bonding_slave|ecn)/.*", whole),
+    (r"read /sys/devices/system/cpu/online", whole),
+    (r"read /proc/(sys/kernel/(hostname|osrelease|random/boot_id)|net/(route|ipv6_route|vlan/.*))", whole),
+    (r"read /proc/cpuinfo", lambda text: "AuthenticAMD\n" if "AuthenticAMD" in text else ""),
+    (r"read /run/systemd/netif/links/[0-9]+", lines(r"^NETWORK_FILE=")),
+    (r"read /(etc|run)/systemd/network/[^/]+\.network", lines(r"^\s*(Name|(Permanent)?MACAddress|Bond)\s*=")),
+    (r"read /etc/systemd/network/[^/]+\.d/50-ovn-offload-lldp\.conf", equal(DROP_IN)),
+    (rf"read {users.LIBVIRT}/[^/]+\.xml", domain),
+    (r"read /(etc|run|var/lib)/ovn-offload/.*\.json", document),
+    (r"read /run/ovn-offload/.*/served", equal("")),
+    (r"read /usr/lib/ovn-offload/.*", lambda text: text if re.fullmatch(r"[0-9a-f.\s]*", text) else OTHER),
+    (r"read /etc/(systemd/system|udev/rules\.d)/(7[0-9]-)?ovn-offload-[^/]+", whole),
+    (r"query ovs-vsctl --format=json list Open_vSwitch", open_vswitch),
+    (r"query networkctl lldp .*", lambda _: '{"Neighbors": []}'),
+    (r"query journalctl .*", lines(r"(?i)mlx5_core.*(\blag\b|E-Switch: (Disable|Enable))")),
+    (r"query mstconfig .*", parameters),
+    (r"query mstflint .* query", lines(r"^(FW Version(\(Running\))?|PSID):|^-E- ")),
+    (r"query mstmcra .*", lines(r"^\s*0x[0-9a-fA-F]+\s*$|^-E- ")),
+    (r"query systemctl show .*", lines(r"^(ActiveState|SubState|Result|ExecMainStatus)=")),
+    (r"query sha256sum .*", lines("^[0-9a-f]{64}  ")),
+)
+"""Which questions' texts are kept, and what of them."""
+
+
+def keep(question: str, text: str, more: Iterable[tuple[str, Keep]] = ()) -> str | None:
+    """What is kept of the text that answers ``question``; None leaves it out."""
+    for pattern, rule in (*more, *RULES):
+        if re.fullmatch(pattern, question):
+            return rule(text)
+    return None

@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`tox -e acceptance -- VERB --cloud NAME`: prove what instances of a deployed cloud reach.
+
+openrc   write the cloud's credentials to clouds.yaml, from Keystone's action in the current Juju model
+plan     show what is missing in the cloud; writes nothing
+apply    create it: image, flavor, networks, ports, servers; may be interrupted and run again
+measure  climb the ladder from host to host to tenants' paths, then report; continues after an interruption
+report   judge the last measurement again and write the report
+destroy  delete what apply created, and nothing else
+
+Exit status: 0 passed or done, 1 failed, 2 could not measure or could not ask.
+"""
+
+import argparse
+import json
+import os
+import re
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from converge import Finding, Plan, Severity, StepError
+from converge.execute import execute
+from converge.render import findings_as_json, findings_as_table, plan_as_json, plan_as_table, table
+
+from acceptance import openrc
+from acceptance.cloud import Clock, Cloud, connect
+from acceptance.measure.ladder import RUNGS, Rung
+from acceptance.measure.results import Results, as_data
+from acceptance.measure.run import Climber
+from acceptance.measure.shells import Juju, Process, nodes, process
+from acceptance.plan import plan, removal
+from acceptance.report.judge import Verdict, explanation, judge, overall, unmeasured
+from acceptance.report.page import page
+from acceptance.sitefile import Site
+from acceptance.wanted import objects, servers
+
+PASS, FAIL, UNKNOWN = 0, 1, 2
+
+
+@dataclass(frozen=True)
+class Around:
+    """What the verbs use of the world, so that tests and the lab can replace it.
+
+    `substituted` says in each report what was not as in production.
+    """
+
+    connect: Callable[[str], Any] = connect
+    process: Process = process
+    clock: Clock = field(default=time)
+    rungs: tuple[Rung, ...] = RUNGS
+    substituted: tuple[str, ...] = ()
+
+
+def main(arguments: list[str], around: Around | None = None) -> int:
+    """Run one verb and return its exit status."""
+    options = _parser().parse_args(arguments)
+    try:
+        return getattr(Command(options, around or Around()), options.verb)()
+    except StepError as error:
+        print("; ".join(filter(None, (error.reason, error.remedy))), file=sys.stderr)
+        return UNKNOWN
+    except KeyboardInterrupt:
+        print(f"Interrupted; {options.verb} continues where it was when you run it again.", file=sys.stderr)
+        return UNKNOWN
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="tox -e acceptance --", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("verb", choices=("openrc", "plan", "apply", "measure", "report", "destroy"))
+    parser.add_argument(
+        "--cloud", required=True, type=_name, metavar="NAME", help="the cloud's name in clouds.yaml"
+    )
+    parser.add_argument(
+        "--site", type=Path, metavar="FILE", help="what differs from the RDG; see site-example.yaml"
+    )
+    parser.add_argument(
+        "--json", action="store_true", help="print the result as JSON, and progress to standard error"
+    )
+    return parser
+
+
+def _name(text: str) -> str:
+    if not re.fullmatch(r"[\w.-]+", text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no name of letters, digits, dots and dashes")
+    return text
+
+
+class Command:
+    """The verbs, with what the command line says."""
+
+    def __init__(self, options: argparse.Namespace, around: Around) -> None:
+        self.cloud, self.json, self.around = options.cloud, options.json, around
+        self.site = Site.read(options.site) if options.verb not in ("openrc", "destroy", "report") else Site()
+
+    def openrc(self) -> int:
+        self._print(openrc.write(Juju(self.around.process), self.cloud, openrc.path()))
+        return PASS
+
+    def plan(self) -> int:
+        cloud = self._cloud()
+        wanted = list(objects(self.site, cloud.facts()))
+        return self._show(plan(wanted, cloud.observe()), "Nothing to do: the cloud has all objects.")
+
+    def apply(self) -> int:
+        cloud = self._cloud()
+        wanted = list(objects(self.site, cloud.facts()))
+        found = plan(wanted, cloud.observe())
+        if found.blocked:
+            self._show(found, "")
+            return UNKNOWN
+        status = self._execute(found, cloud)
+        if status == PASS:
+            # Networks have their MTU only once they exist.
+            found = plan(wanted, cloud.observe())
+            status = self._show(found, "All objects exist, and the servers are ACTIVE.")
+            self._print(self._login(cloud))
+        return status
+
+    def destroy(self) -> int:
+        cloud = self._cloud()
+        cloud.observe()
+        found = removal(cloud.all)
+        status = self._execute(found, cloud)
+        if status == PASS:
+            self._print(f"{len(found.steps)} deleted; nothing that this tool created is left.")
+        return status
+
+    def measure(self) -> int:
+        cloud = self._cloud()
+        facts = cloud.facts()
+        missing = plan(list(objects(self.site, facts)), cloud.observe())
+        if missing.steps or missing.blocked:
+            what = missing.steps[0].what if missing.steps else missing.findings[0].sentence()
+            raise StepError(f"not everything is there yet: {what}", "run apply first")
+        hosts = servers(self.site, facts)
+        computes = nodes(Juju(self.around.process), list(hosts.values()))
+        path = self._folder() / "results.json"
+        results = Results.read(path)
+        if results is None or results.finished or results.hosts != hosts:
+            results = Results(self.cloud, int(time.time()), self.site.seconds, hosts)
+        elif results.rungs:
+            self._say(f"Continuing after {list(results.rungs)[-1]}.")
+        results.substituted = self.around.substituted
+        around = self.around
+        run = Climber(
+            cloud, self.site, hosts, computes, around.process, self._folder(), self._say, around.rungs
+        )
+        run.climb(results, path)
+        return self.report()
+
+    def report(self) -> int:
+        results = Results.read(self._folder() / "results.json")
+        if results is None:
+            raise StepError(f"there is no measurement of {self.cloud}", "run measure first")
+        verdicts = judge(results)
+        target = self._folder() / "report.html"
+        target.write_text(page(results, verdicts))
+        state, found = overall(results, verdicts), explanation(verdicts)
+        if self.json:
+            told = {
+                "verdict": state.words,
+                "explanation": findings_as_json([found] if found else []),
+                "report": str(target),
+            }
+            checks = [{**verdict._asdict(), "state": verdict.state.words} for verdict in verdicts]
+            print(json.dumps({**told, "checks": checks, "results": as_data(results)}))
+        else:
+            print(_summary(results, verdicts))
+            print(f"{self.cloud}: {state.words}.", *([found.sentence()] if found else []))
+            print(f"The report is {target}.")
+        return state.value
+
+    def _cloud(self) -> Cloud:
+        return Cloud(self.around.connect(self.cloud), self.around.clock)
+
+    def _folder(self) -> Path:
+        base = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
+        folder = Path(f"{base}/ovn-offload/acceptance/{self.cloud}").expanduser()
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder
+
+    def _execute(self, wanted: Plan[Cloud], cloud: Cloud) -> int:
+        total = len(wanted.steps)
+        place = {step.key: number for number, step in enumerate(wanted.steps, 1)}
+        outcome = execute(wanted, cloud, lambda step: self._say(f"[{place[step.key]}/{total}] {step.what}"))
+        if outcome.finding is None:
+            return PASS
+        if self.json:
+            print(json.dumps({"findings": findings_as_json([outcome.finding])}))
+        print(outcome.finding.sentence(), file=sys.stderr)
+        return FAIL
+
+    def _show(self, wanted: Plan[Cloud], nothing: str) -> int:
+        if self.json:
+            print(json.dumps(plan_as_json(wanted)))
+        elif wanted.steps:
+            print(plan_as_table(wanted))
+        else:
+            print(findings_as_table(wanted.findings) if wanted.findings else nothing)
+        held: list[Finding] = [each for each in wanted.findings if each.severity >= Severity.HELD]
+        return UNKNOWN if held else PASS
+
+    def _login(self, cloud: Cloud) -> str:
+        key = Path(self.site.public_key).with_suffix("")
+        lines = ["Log in to the servers; they install their packages for a few minutes:"]
+        for vm in sorted(name for name in cloud.objects if name.startswith("server vm")):
+            address = cloud.objects.get(f"floating ip normal{vm.removeprefix('server vm')}", {}).get(
+                "floating_ip_address"
+            )
+            lines.append(f"  ssh -i {key} {self.site.image_user}@{address}   # {vm.removeprefix('server ')}")
+        return "\n".join(lines)
+
+    def _print(self, text: str) -> None:
+        """The result, for people."""
+        print(text, file=sys.stderr if self.json else sys.stdout)
+
+    def _say(self, text: str) -> None:
+        """Progress."""
+        print(text, file=sys.stderr if self.json else sys.stdout, flush=True)
+
+
+def _summary(results: Results, verdicts: list[Verdict]) -> str:
+    titles = {rung.key: rung.title for rung in RUNGS}
+    rows = [(titles[each.rung], each.check, each.state.words, each.measured) for each in verdicts]
+    lines = [table(("rung", "check", "verdict", "measured"), rows)] if rows else []
+    return "\n".join([*lines, *(f"not measured: {sentence}" for sentence in unmeasured(results))])
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The only door to openstacksdk: a connection, the objects in it, and its errors in one sentence each."""
+
+import time
+import warnings
+from collections.abc import Callable, Generator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any, Protocol, cast
+
+import openstack
+from converge import StepError
+from keystoneauth1 import exceptions as auth
+from openstack import exceptions as sdk
+
+from acceptance.kinds import KINDS, Object, interfaces, named, ours
+from acceptance.wanted import MARK, Facts, Ref
+
+NOVA_FILLS_PROFILE = (2, 96)
+"""Nova's newest microversion in 2024.1. Before that release Neutron takes binding:profile, and needs it."""
+WORDS = 300
+"""Characters of a service's answer that a sentence quotes."""
+
+
+class Clock(Protocol):
+    """Time, which tests replace."""
+
+    def time(self) -> float: ...
+    def sleep(self, seconds: float, /) -> None: ...
+
+
+def connect(name: str) -> Any:
+    """A connection to a cloud of clouds.yaml.
+
+    Raises:
+        StepError: there is no such cloud, or it does not let us in.
+
+    """
+    with asking(f"cloud {name}"):
+        connection = openstack.connect(cloud=name, app_name=MARK)
+        connection.session.get_token()
+        return connection
+
+
+def service_says(error: Exception) -> str:
+    """The service's own words, without HTML, in one line."""
+    said = getattr(error, "details", None) or getattr(error, "message", None) or str(error)
+    return " ".join(str(said).split())[:WORDS].rstrip(".")
+
+
+_OPENRC = "run: pipx run tox -e acceptance -- openrc --cloud NAME"
+_REMEDIES: tuple[tuple[type[Exception], str, str], ...] = (
+    (sdk.ConfigException, "cannot be used", _OPENRC),
+    (auth.MissingRequiredOptions, "is incomplete in clouds.yaml", _OPENRC),
+    (auth.Unauthorized, "refuses the credentials, or the token has expired", _OPENRC),
+    (auth.SSLError, "has a certificate that is not trusted", f"set cacert in clouds.yaml, or {_OPENRC}"),
+    (auth.ConnectionError, "cannot be reached", "check auth_url in clouds.yaml and the network to it"),
+    (auth.EndpointNotFound, "lacks a service in its catalog", "see: openstack catalog list"),
+    (auth.DiscoveryFailure, "does not answer as Keystone does", "check auth_url: it ends in :5000/v3"),
+)
+_QUOTA = "raise the quota (openstack quota set), or free some of it"
+
+
+@contextmanager
+def asking(what: str) -> Generator[None, None, None]:
+    """Turn errors of openstacksdk into StepErrors with the service's words and a remedy."""
+    try:
+        with warnings.catch_warnings():
+            # openstacksdk 4 warns of what its own code still does and releases 5 and 6 will not.
+            for category in (DeprecationWarning, PendingDeprecationWarning):
+                warnings.simplefilter("ignore", category)
+            yield
+    except (sdk.SDKException, auth.ClientException) as error:
+        for kind, words, remedy in _REMEDIES:
+            if isinstance(error, kind):
+                raise StepError(f"{what} {words}: {service_says(error)}", remedy) from None
+        raise StepError(f"{what}: {service_says(error)}", _remedy(error)) from None
+
+
+def _remedy(error: Exception) -> str:
+    said = service_says(error)
+    if "uota exceeded" in said or "uota has been" in said:
+        return _QUOTA
+    if getattr(error, "status_code", None) == 401:
+        return _OPENRC
+    if "alias" in said and "is not defined" in said:
+        return "set pci-alias of nova-compute and nova-cloud-controller, or gpu-alias in the site file"
+    if "The VLAN" in said and "is in use" in said:
+        return "name the network that has it as public.name in the site file, or set another public.vlan"
+    if getattr(error, "status_code", None) == 403:
+        return "the user must be an administrator of the cloud"
+    return ""
+
+
+class Cloud:
+    """One cloud as it was last read, and what writes to it.
+
+    Attributes:
+        objects: by key; where several have the same name, the tool's own one, else one of the project's.
+        all: every object by kind.
+
+    """
+
+    def __init__(self, connection: Any, clock: Clock = time) -> None:
+        self.connection, self.clock = connection, clock
+        self.objects: dict[str, Object] = {}
+        self.all: dict[str, list[Object]] = {}
+
+    def observe(self) -> dict[str, Object]:
+        """Read every kind of object."""
+        for kind in KINDS:
+            self.all[kind] = self._list(kind)
+        found = [pair for kind in KINDS for pair in named(kind, self.all[kind], self.all)]
+        self.objects = {}
+        for key, each in [*found, *interfaces(self.all)]:
+            if key not in self.objects:
+                self.objects[key] = each
+        return self.objects
+
+    def facts(self) -> Facts:
+        """Compute hosts that are up, and what the release needs."""
+        with asking("the list of compute services"):
+            services = list(self.connection.compute.services(binary="nova-compute"))
+            newest = self.connection.compute.get_endpoint_data().max_microversion
+        up = [each for each in services if each.state == "up" and each.status == "enabled"]
+        zones = {each.host: each.availability_zone for each in sorted(up, key=lambda each: each.host)}
+        return Facts(zones, tuple(newest or ()) < NOVA_FILLS_PROFILE)
+
+    def _list(self, kind: str) -> list[Object]:
+        """A kind's objects: the project's own ones, and networks of others that are shared or external."""
+        how = KINDS[kind]
+        project = self.connection.current_project_id
+        arguments = {**how.arguments, **({"project_id": project} if how.project else {})}
+        with asking(f"the list of {kind.replace('_', ' ')}s"):
+            found = [each.to_dict() for each in getattr(self._proxy(kind), how.listing)(**arguments)]
+        if kind == "network":
+            found = [
+                each
+                for each in found
+                if each["project_id"] == project or each["is_shared"] or each["is_router_external"]
+            ]
+        return sorted(found, key=lambda each: (not ours(each), each.get("project_id") != project))
+
+    def get(self, kind: str, number: str) -> Object | None:
+        """One object as it is now, None if it is gone."""
+        with asking(f"{kind.replace('_', ' ')} {number}"):
+            try:
+                return getattr(self._proxy(kind), f"get_{KINDS[kind].noun}")(number).to_dict()
+            except sdk.NotFoundException:
+                return None
+
+    def create(self, kind: str, name: str, values: dict[str, Any]) -> Object:
+        """Make an object with the tool's mark; Neutron takes tags only later, and the mark as description."""
+        how, key = KINDS[kind], f"{kind.replace('_', ' ')} {name}"
+        values = self.resolved(values)
+        if kind not in ("floating_ip", "security_group_rule"):
+            values["name"] = name
+        if how.described:
+            values["description"] = MARK
+        if how.tagged and how.service != "network":
+            values["tags"] = [MARK]
+        specs = values.pop("extra_specs", None)
+        with asking(key), ExitStack() as stack:
+            if path := values.pop("filename", None):
+                # openstacksdk does not close what it opens.
+                values["data"] = stack.enter_context(Path(path).expanduser().open("rb"))
+            made = getattr(self._proxy(kind), f"create_{how.noun}")(**values)
+            if specs:
+                self.connection.compute.create_flavor_extra_specs(made, specs)
+        self.objects[key] = made.to_dict()
+        return self.objects[key]
+
+    def tag(self, kind: str, key: str) -> None:
+        """Give one of Neutron's objects the tool's tag."""
+        with asking(key):
+            proxy = self.connection.network
+            proxy.set_tags(getattr(proxy, f"get_{KINDS[kind].noun}")(self.objects[key]["id"]), [MARK])
+
+    def set_specs(self, key: str, specs: dict[str, str]) -> None:
+        """Set the properties of a flavor."""
+        with asking(key):
+            self.connection.compute.create_flavor_extra_specs(self.objects[key]["id"], specs)
+
+    def ports_of(self, server: str) -> list[Object]:
+        """A server's ports as they are now."""
+        with asking("the list of ports"):
+            return [port.to_dict() for port in self.connection.network.ports(device_id=server)]
+
+    def secure(self, key: str, group: str) -> None:
+        """Give a port one security group, or none and no port security, if it has others."""
+        groups = [self.objects[f"security group {group}"]["id"]] if group else []
+        values = {"security_group_ids": groups, "is_port_security_enabled": bool(group)}
+        with asking(key):
+            now = self.connection.network.get_port(self.objects[key]["id"]).to_dict()
+            if {field: now[field] for field in values} == values:
+                return
+            if group and not now["is_port_security_enabled"]:
+                # Neutron refuses security groups until port security is on.
+                self.connection.network.update_port(now["id"], is_port_security_enabled=True)
+            changed = self.connection.network.update_port(now["id"], **values).to_dict()
+        if {field: changed[field] for field in values} != values:
+            raise StepError(f"{key} does not take security group {group or 'none'}")
+
+    def delete(self, kind: str, number: str) -> None:
+        """Delete an object, if it still exists."""
+        with asking(f"{kind.replace('_', ' ')} {number}"):
+            getattr(self._proxy(kind), f"delete_{KINDS[kind].noun}")(number, ignore_missing=True)
+
+    def connect_router(self, values: dict[str, Any]) -> None:
+        """Put a router on a subnet, or on a port."""
+        wanted = self.resolved(values)
+        router = wanted.pop("router")
+        with asking("router interface"):
+            self.connection.network.add_interface_to_router(router, **wanted)
+
+    def disconnect_router(self, router: str, port: str) -> None:
+        """Take a router off a port, which Neutron then deletes."""
+        with asking("router interface"):
+            self.connection.network.remove_interface_from_router(router, port_id=port)
+
+    def resolved(self, value: Any) -> Any:
+        """A value with ids in place of Refs."""
+        if isinstance(value, Ref):
+            return self.objects[value]["id"]
+        if isinstance(value, dict):
+            return {key: self.resolved(item) for key, item in cast("Object", value).items()}
+        return (
+            [self.resolved(item) for item in cast("list[Any]", value)] if isinstance(value, list) else value
+        )
+
+    def wait(self, look: Callable[[], bool], seconds: float, every: float = 2) -> bool:
+        """Whether something became true within these seconds."""
+        end = self.clock.time() + seconds
+        while not look():
+            if self.clock.time() >= end:
+                return False
+            self.clock.sleep(every)
+        return True
+
+    def _proxy(self, kind: str) -> Any:
+        return getattr(self.connection, KINDS[kind].service)

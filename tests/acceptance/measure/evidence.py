@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What nodes and servers say about the traffic: where it was forwarded, through which port, what was lost."""
+
+import re
+from typing import NamedTuple
+
+from acceptance.measure.shells import Node, Shell
+
+PORTS = """\
+for port in $(cat /sys/class/net/*/bonding/slaves); do
+    echo "port $port $(cat /sys/class/net/$port/speed)"
+    ethtool -S $port | grep -E '(packets|discards)_phy:|prio[0-7]_(discards|cong_discard|pause):' || true
+    for way in tx rx; do echo "${way}_packets: $(cat /sys/class/net/$port/statistics/${way}_packets)"; done
+done
+for domain in $(virsh -q list --name 2>/dev/null); do echo "domain $domain"; virsh -q vcpupin $domain; done
+"""
+"""The ports of the bond with their speed in Mb/s and counters, and the CPUs of each instance's vCPUs."""
+GUEST = """\
+echo "cpus $(nproc)"
+netdev=$(ip -br -4 address | awk '/ {address}\\//{{print $1}}')
+echo "mtu $(cat /sys/class/net/$netdev/mtu)"
+ethtool -l $netdev | awk '/^Current/{{now=1}} now && /^Combined:/{{print "queues", $2}}'
+"""
+PROBE = "ping -M do -c 3 -i 0.2 -W 2 -s {size} {address} 2>&1 || true"
+ICMP = 28
+"""Bytes of the IPv4 and ICMP headers: the RDG's probe of 8914 bytes fills an MTU of 8942."""
+Counters = dict[str, int]
+
+
+class Sample(NamedTuple):
+    """One node at one time: rows of actions, counters and speed (Mb/s) of its ports, CPUs of its vCPUs."""
+
+    offload: list[dict[str, str]]
+    counters: list[dict[str, str]]
+    ports: dict[str, Counters]
+    speed: int
+    pins: dict[str, str]
+
+
+class Evidence(NamedTuple):
+    """One node's samples from before and after a rung."""
+
+    before: Sample
+    after: Sample
+
+
+class Guest(NamedTuple):
+    """A server's CPUs, and the queues and MTU of the netdev that a rung uses; 0 where unknown."""
+
+    cpus: int = 0
+    queues: int = 0
+    mtu: int = 0
+
+
+def sample(node: Node) -> Sample:
+    """Read a node.
+
+    Raises:
+        StepError: one of the charms or tools does not answer.
+
+    """
+    ports: dict[str, Counters] = {}
+    pins: dict[str, str] = {}
+    speed, at = 0, ""
+    for line in node.run(PORTS, 60).splitlines():
+        if found := re.fullmatch(r"port (\S+) (-?\d+)", line.strip()):
+            at = found[1]
+            ports[at], speed = {}, speed + max(int(found[2]), 0)
+        elif found := re.fullmatch(r"domain (\S+)", line.strip()):
+            at = found[1]
+            pins[at] = ""
+        elif at in ports and (found := re.fullmatch(r"(\w+): (\d+)", line.strip())):
+            ports[at][found[1]] = int(found[2])
+        elif at in pins and (found := re.fullmatch(r"\d+:?\s+([\d,^-]+)", line.strip())):
+            pins[at] = " ".join(filter(None, (pins[at], found[1])))
+    offload = node.table("sriov-switchdev", "show-offload", "offload")
+    counters = node.table("roce-qos", "show-counters", "counters")
+    return Sample(offload, counters, ports, speed, pins)
+
+
+def guest(shell: Shell, address: str) -> Guest:
+    """Read a server's netdev with this address."""
+    told = dict(
+        re.findall(r"^(cpus|queues|mtu) (\d+)$", shell.run(GUEST.format(address=address), 60), re.MULTILINE)
+    )
+    return Guest(**{key: int(value) for key, value in told.items()})
+
+
+def probe(shell: Shell, address: str, mtu: int) -> str:
+    """Why the largest unfragmented packet does not arrive; "" if it does."""
+    told = shell.run(PROBE.format(size=mtu - ICMP, address=address), 30)
+    if re.search(r" [1-3] received", told):
+        return ""
+    lines = [
+        line
+        for line in told.splitlines()
+        if "too long" in line or "Frag needed" in line or "received" in line
+    ]
+    return lines[0].strip() if lines else "ping prints no result"
+
+
+def in_nic(evidence: list[Evidence]) -> float | None:
+    """The share of packets that the NICs forwarded, 0 to 1, of all in datapath flows; None without packets.
+
+    Flows end after ten seconds without packets: counters that are lower than before belong to new flows.
+    """
+    inside = outside = 0
+    for node in evidence:
+        before = {row["in port"]: row for row in node.before.offload}
+        for row in node.after.offload:
+            old = before.get(row["in port"], {})
+            inside += _grown(row, old, "packets in NIC")
+            outside += _grown(row, old, "packets not in NIC")
+    return inside / (inside + outside) if inside + outside else None
+
+
+def _grown(row: dict[str, str], old: dict[str, str], key: str) -> int:
+    now, then = int(row.get(key, 0)), int(old.get(key, 0))
+    return now - then if now >= then else now
+
+
+def why_not(evidence: list[Evidence]) -> str:
+    """What show-offload says about flows that are not in the NIC."""
+    reasons = {
+        row["why not"]
+        for node in evidence
+        for row in node.after.offload
+        if int(row.get("packets not in NIC", 0)) and row["why not"] != "-"
+    }
+    return "; ".join(sorted(reasons))
+
+
+def least_port(node: Evidence) -> float | None:
+    """What a node's least used port carried, 0 to 1 of an equal share; None if unknown."""
+    loads = [
+        _packets(node.after.ports[port]) - _packets(node.before.ports.get(port, {}))
+        for port in node.after.ports
+    ]
+    return min(loads) * len(loads) / sum(loads) if len(loads) > 1 and sum(loads) > 0 else None
+
+
+def _packets(counters: Counters) -> int:
+    """What left and entered a port. The netdev's counters miss what VFs send; the physical ones do not."""
+    physical = "tx_packets_phy" in counters
+    return sum(
+        counters.get(f"{way}_packets_phy" if physical else f"{way}_packets", 0) for way in ("tx", "rx")
+    )
+
+
+def drops(evidence: list[Evidence]) -> int | None:
+    """Packets that ports dropped on lossless priorities; None if no port counts them."""
+    found = None
+    for node in evidence:
+        rows = " ".join(row["counter"] for row in node.after.counters)
+        for priority in sorted(set(re.findall(r"tx_prio(\d)_pause", rows))):
+            for port, counters in node.after.ports.items():
+                for name, value in counters.items():
+                    if re.fullmatch(rf"\w+_prio{priority}_(discards|cong_discard)", name):
+                        found = (found or 0) + value - node.before.ports.get(port, {}).get(name, 0)
+    return found
+
+
+def congestion(evidence: list[Evidence]) -> Counters:
+    """How pause frames, ECN marks and notifications of show-counters grew, added up over ports."""
+    grown: Counters = {}
+    for node in evidence:
+        before = {(row["port"], row["counter"]): int(row["value"]) for row in node.before.counters}
+        for row in node.after.counters:
+            delta = int(row["value"]) - before.get((row["port"], row["counter"]), 0)
+            grown[row["counter"]] = grown.get(row["counter"], 0) + delta
+    return {name: delta for name, delta in grown.items() if delta}

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rungs, in order: the path, its security, and what is measured on it.
+
+Each adds one thing to an earlier one (StackHPC's method), so that the first that loses tells what costs.
+"""
+
+from typing import NamedTuple
+
+from acceptance.measure.tools import MEASURES, PAIRS, Measure, pinned
+from acceptance.sitefile import Site
+
+_TCP = tuple(f"tcp-{pairs}" for pairs in PAIRS)
+_UDP = tuple(f"udp-{pairs}" for pairs in PAIRS)
+
+
+class Rung(NamedTuple):
+    """One path.
+
+    Attributes:
+        key: its name in results.
+        title: its name for people.
+        port: of each server: the port's name before its number; "" for the compute nodes themselves.
+        group: security group of the ports; "" for none and no port security, None to leave them as they are.
+        measures: keys in their order. The pairs come last: the evidence afterwards is about them.
+        judged: whether it is compared with host to host; else it is only reported.
+        server: the server at the other end of vm1.
+        floating: whether the client connects to a floating IP.
+
+    """
+
+    key: str
+    title: str
+    port: str
+    group: str | None
+    measures: tuple[str, ...]
+    judged: bool = True
+    server: str = "vm2"
+    floating: bool = False
+
+
+HOST = "host"
+RUNGS = (
+    Rung(HOST, "Host to host", "", None, ("rdma-lat", "rdma-bw", *_UDP, *_TCP), judged=False),
+    Rung("virtio", "virtio on Geneve", "normal", None, (*_UDP, *_TCP), judged=False),
+    Rung("vf", "VF on Geneve", "direct_overlay", "", ("link-cut", *_UDP, *_TCP, "tcp-pinned")),
+    Rung(
+        "vf-group",
+        "VF with a stateful security group",
+        "direct_overlay",
+        "data_policy",
+        (*_TCP, "tcp-pinned"),
+    ),
+    Rung("vf-rdma", "RoCE on a VF", "direct_overlay", "data_sl_policy", ("rdma-lat", "rdma-bw", "gpu-bw")),
+    Rung("vf-vlan", "VF on VLAN", "direct_vlan", "", (*_UDP, *_TCP)),
+    Rung("north-south", "North-south over a floating IP", "direct_nat", "data_policy", _TCP, floating=True),
+    Rung("cross-rack", "VF on Geneve across racks", "direct_overlay", "", _TCP, server="vm3"),
+    Rung("dpdk", "DPDK on a VF", "direct_overlay", "", ("dpdk",)),
+)
+
+
+def skipped(rung: Rung, measure: Measure, site: Site, hosts: list[str]) -> str:
+    """Why a measurement is not made on these compute hosts; "" if it is."""
+    missing = [name for name in measure.software if name not in site.software]
+    if missing:
+        return f"the image has no {' and no '.join(missing)}: see the recipe in README.md"
+    if rung.server == "vm3" and not site.other_rack:
+        return "the site file names no other-rack"
+    protected = [host for host in hosts if host not in site.disturb]
+    if measure.disturbs and protected:
+        return (
+            f"it disturbs other traffic, and the site file does not list {', '.join(protected)} under disturb"
+        )
+    return ""
+
+
+def measures(rung: Rung, site: Site) -> list[Measure]:
+    """What is measured on a rung."""
+    return [pinned(site.flavor.vcpus) if key == "tcp-pinned" else MEASURES[key] for key in rung.measures]

@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What was measured, and the file that keeps it: finished rungs survive an interruption."""
+
+import json
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from converge import StepError
+from converge.document import read_json
+from converge.shape import LINE, AnyText, Flag, InvalidValue, Listing, Named, Record, Whole
+
+from acceptance.measure.evidence import Evidence, Guest, Sample
+from acceptance.measure.parse import Figure
+
+VERSION = 1
+LONGEST = 64 * 1024 * 1024
+"""Characters of a file; one ladder on two nodes is a few megabytes."""
+
+
+@dataclass
+class RungResult:
+    """One rung.
+
+    Attributes:
+        figures: by measurement.
+        commands: the client's command for each measurement.
+        problems: why a measurement failed, by measurement; under "" why the whole rung could not be measured.
+        skipped: why a measurement was not meant to be made, by measurement.
+        probe: why the largest packet did not arrive; "" if it did, None if nobody probed.
+        evidence: by compute host.
+        guests: by server.
+
+    """
+
+    figures: dict[str, Figure] = field(default_factory=dict[str, Figure])
+    commands: dict[str, str] = field(default_factory=dict[str, str])
+    problems: dict[str, str] = field(default_factory=dict[str, str])
+    skipped: dict[str, str] = field(default_factory=dict[str, str])
+    probe: str | None = None
+    evidence: dict[str, Evidence] = field(default_factory=dict[str, Evidence])
+    guests: dict[str, Guest] = field(default_factory=dict[str, Guest])
+
+
+@dataclass
+class Results:
+    """One run of the ladder, `started` in seconds since 1970; `substituted` says what was replaced."""
+
+    cloud: str
+    started: int
+    seconds: int
+    hosts: dict[str, str] = field(default_factory=dict[str, str])
+    rungs: dict[str, RungResult] = field(default_factory=dict[str, RungResult])
+    finished: bool = False
+    substituted: tuple[str, ...] = ()
+
+    @property
+    def line_rate(self) -> float:
+        """Gb/s of all ports of one compute node's bond together; 0 if unknown."""
+        speeds = [
+            evidence.after.speed / 1000
+            for rung in self.rungs.values()
+            for evidence in rung.evidence.values()
+            if evidence.after.speed
+        ]
+        return min(speeds, default=0.0)
+
+    def write(self, path: Path) -> None:
+        """Replace the file with this."""
+        new = path.with_suffix(".new")
+        new.write_text(json.dumps({"version": VERSION, **as_data(self)}, indent=1))
+        new.replace(path)
+
+    @staticmethod
+    def read(path: Path) -> "Results | None":
+        """The file's content; None if there is none.
+
+        Raises:
+            StepError: it is not what this version wrote.
+
+        """
+        try:
+            return read_json(path.read_text(), VERSION, _RESULTS, longest=LONGEST)
+        except FileNotFoundError:
+            return None
+        except (OSError, UnicodeDecodeError) as error:
+            raise StepError(f"{path} cannot be read: {error}") from None
+        except InvalidValue as error:
+            raise StepError(f"{path}: {error}", "delete it and measure again") from None
+
+
+def as_data(results: Results) -> dict[str, Any]:
+    """The results as JSON has them: named tuples with their names."""
+    data = asdict(results)
+    for rung in data["rungs"].values():
+        rung["figures"] = {key: figure._asdict() for key, figure in rung["figures"].items()}
+        rung["guests"] = {key: told._asdict() for key, told in rung["guests"].items()}
+        rung["evidence"] = {
+            key: {"before": both.before._asdict(), "after": both.after._asdict()}
+            for key, both in rung["evidence"].items()
+        }
+    return data
+
+
+class _Number:
+    """A number."""
+
+    allowed = "a number"
+
+    def read(self, where: str, value: object) -> float:
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return value
+        raise InvalidValue(where, value, self.allowed)
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": "number"}
+
+
+class _Probe:
+    """Text or null."""
+
+    allowed = "text or null"
+
+    def read(self, where: str, value: object) -> str | None:
+        return None if value is None else LINE.read(where, value)
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": ["string", "null"]}
+
+
+_COUNT = Whole(None, None)
+_TEXTS = Named(AnyText(), AnyText(), "texts")
+_NUMBERS = Named(LINE, _Number(), "numbers")
+_ROWS = Listing(_TEXTS, "rows")
+
+
+def _sample(**values: Any) -> Sample:
+    rows: dict[str, Any] = {key: list(values.pop(key)) for key in ("offload", "counters")}
+    return Sample(**rows, **values)
+
+
+_SAMPLE_KEYS = {
+    "offload": _ROWS,
+    "counters": _ROWS,
+    "ports": Named(LINE, Named(LINE, _COUNT, "counters"), "ports"),
+    "speed": _COUNT,
+    "pins": _TEXTS,
+}
+_SAMPLE = Record(_sample, _SAMPLE_KEYS, tuple(_SAMPLE_KEYS))
+_FIGURE_KEYS = {"value": _Number(), "unit": LINE, "details": _NUMBERS}
+_RUNG = Record(
+    RungResult,
+    {
+        "figures": Named(LINE, Record(Figure, _FIGURE_KEYS, tuple(_FIGURE_KEYS)), "figures"),
+        "commands": _TEXTS,
+        "problems": _TEXTS,
+        "skipped": _TEXTS,
+        "probe": _Probe(),
+        "evidence": Named(
+            LINE, Record(Evidence, {"before": _SAMPLE, "after": _SAMPLE}, ("before", "after")), "evidence"
+        ),
+        "guests": Named(LINE, Record(Guest, {"cpus": _COUNT, "queues": _COUNT, "mtu": _COUNT}), "servers"),
+    },
+)
+
+
+def _results(version: int, **values: Any) -> Results:
+    del version
+    return Results(**values)
+
+
+_RESULTS = Record(
+    _results,
+    {
+        "version": _COUNT,
+        "cloud": LINE,
+        "started": _COUNT,
+        "seconds": _COUNT,
+        "hosts": _TEXTS,
+        "rungs": Named(LINE, _RUNG, "rungs"),
+        "finished": Flag(),
+        "substituted": Listing(LINE, "sentences"),
+    },
+    ("version", "cloud", "started", "seconds", "rungs", "finished"),
+)

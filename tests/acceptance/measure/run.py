@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Climbs the ladder: sets the ports' security for each rung, probes, measures, takes evidence around it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from converge import StepError
+
+from acceptance.cloud import Cloud
+from acceptance.measure import evidence
+from acceptance.measure.evidence import Evidence, Sample
+from acceptance.measure.ladder import RUNGS, Rung, measures, skipped
+from acceptance.measure.parse import Figure
+from acceptance.measure.results import Results, RungResult
+from acceptance.measure.shells import Node, Process, Shell, Ssh
+from acceptance.measure.tools import GRACE, Measure, Run
+from acceptance.sitefile import Site
+from acceptance.wanted import GENEVE, VF_PORTS
+
+HOST_LENGTH, GUEST_LENGTH = 76, 18
+"""Bytes of UDP payload (Cloud.ru): Geneve adds 58 to a guest's, so that both are 122 bytes on the wire."""
+BOOTS = 900
+"""Seconds for cloud-init in a server: it installs packages."""
+DEVICE = (
+    "$(for port in $(cat /sys/class/net/*/bonding/slaves); do "
+    "ls /sys/class/net/$port/device/infiniband; done | head -1)"
+)
+"""The RDMA device of a host's bond: its overlay address is Open vSwitch's, which rdma_cm does not take."""
+ENCAP = "ovs-vsctl get Open_vSwitch . external_ids:ovn-encap-ip | tr -d '\"'"
+Say = Callable[[str], None]
+
+
+@dataclass
+class End:
+    """One end of a rung: a shell, its address there, and the compute node under it."""
+
+    name: str
+    shell: Shell
+    address: str
+    node: Node
+    cpus: int
+
+
+@dataclass
+class Climber:
+    """What measuring needs: the cloud's objects, the compute nodes by host, and processes on this machine."""
+
+    cloud: Cloud
+    site: Site
+    hosts: dict[str, str]
+    nodes: dict[str, Node]
+    process: Process
+    folder: Path
+    say: Say
+    rungs: tuple[Rung, ...] = RUNGS
+
+    def climb(self, results: Results, path: Path) -> None:
+        """Measure each rung that has no result yet, and write the results after each."""
+        try:
+            for rung in self.rungs:
+                if rung.key not in results.rungs:
+                    self.say(rung.title)
+                    results.rungs[rung.key] = self.rung(rung)
+                    results.write(path)
+        finally:
+            for vm in self.hosts:
+                for prefix in VF_PORTS:
+                    self.cloud.secure(f"port {prefix}{vm.removeprefix('vm')}", "data_policy")
+        results.finished = True
+        results.write(path)
+
+    def rung(self, rung: Rung) -> RungResult:
+        """One rung; what fails becomes a problem of it, and the next rung is still measured."""
+        result = RungResult()
+        wanted: list[Measure] = []
+        hosts = [self.hosts[name] for name in ("vm1", rung.server) if name in self.hosts]
+        for measure in measures(rung, self.site):
+            reason = skipped(rung, measure, self.site, hosts)
+            if reason:
+                result.skipped[measure.key] = reason
+            else:
+                wanted.append(measure)
+        for reason in dict.fromkeys(result.skipped.values()):
+            names = ", ".join(key for key, why in result.skipped.items() if why == reason)
+            self.say(f"  {names}: skipped, {reason}")
+        if wanted:
+            try:
+                self._climb(rung, wanted, result)
+            except StepError as error:
+                result.problems[""] = _sentence(error)
+                self.say(f"  {result.problems['']}")
+        return result
+
+    def _climb(self, rung: Rung, wanted: list[Measure], result: RungResult) -> None:
+        client, server = self._end(rung, "vm1"), self._end(rung, rung.server)
+        target = self._target(rung, client, server)
+        missing: dict[str, str] = {}
+        for end in (client, server):
+            missing |= _missing(end, {tool for measure in wanted for tool in measure.tools})
+            if rung.port:
+                result.guests[end.name] = evidence.guest(end.shell, end.address)
+        overhead = 0 if rung.port in ("", "direct_vlan") else GENEVE
+        result.probe = evidence.probe(client.shell, target, self.site.mtu - overhead)
+        before = self._samples(client, server)
+        for measure in wanted:
+            length = GUEST_LENGTH if rung.port else HOST_LENGTH
+            device = "" if rung.port else DEVICE
+            run = Run(target, client.address, self.site.seconds, client.cpus, length, device)
+            result.commands[measure.key] = measure.ask(run)
+            try:
+                for tool in measure.tools:
+                    if tool in missing:
+                        raise StepError(missing[tool])
+                figure = self._measure(measure, run, client, server)
+            except StepError as error:
+                result.problems[measure.key] = _sentence(error)
+                self.say(f"  {measure.title}: {result.problems[measure.key]}")
+                continue
+            result.figures[measure.key] = figure
+            self.say(f"  {measure.title}: {figure.value:.2f} {figure.unit}")
+        after = self._samples(client, server)
+        result.evidence = {name: Evidence(before[name], after[name]) for name in after}
+
+    def _measure(self, measure: Measure, run: Run, client: End, server: End) -> Figure:
+        server.shell.run(measure.serve(run), GRACE)
+        if measure.meanwhile:
+            client.node.run(measure.meanwhile, GRACE)
+        told = client.shell.run(measure.ask(run), run.seconds + 3 * GRACE)
+        if measure.collect:
+            told = server.shell.run(measure.collect(run), GRACE)
+        return measure.read(told)
+
+    def _samples(self, *ends: End) -> dict[str, Sample]:
+        return {end.node.name: evidence.sample(end.node) for end in ends}
+
+    def _end(self, rung: Rung, vm: str) -> End:
+        node = self.nodes[self.hosts[vm]]
+        if not rung.port:
+            return End(node.name, node, node.run(ENCAP, GRACE).strip(), node, 0)
+        number = vm.removeprefix("vm")
+        key = f"port {rung.port}{number}"
+        if rung.port in VF_PORTS and rung.group is not None:
+            self.cloud.secure(key, rung.group)
+        address = self.cloud.objects[key]["fixed_ips"][0]["ip_address"]
+        shell = self._shell(vm)
+        shell.run("cloud-init status --wait > /dev/null || test $? = 2", BOOTS)
+        return End(vm, shell, address, node, self.site.flavor.vcpus)
+
+    def _shell(self, vm: str) -> Ssh:
+        floating = self.cloud.objects[f"floating ip normal{vm.removeprefix('vm')}"]["floating_ip_address"]
+        known = self.folder / f"known-hosts-{self.cloud.objects[f'server {vm}']['id']}"
+        key = Path(self.site.public_key).expanduser().with_suffix("")
+        return Ssh(self.process, vm, f"{self.site.image_user}@{floating}", key, known)
+
+    def _target(self, rung: Rung, client: End, server: End) -> str:
+        """The address that the client connects to; of a floating IP, with routes to it at both ends."""
+        if not rung.floating:
+            return server.address
+        gateway = self.cloud.objects["port nat_gateway"]["fixed_ips"][0]["ip_address"]
+        addresses = {
+            end.name: self.cloud.objects[f"floating ip {rung.port}{end.name.removeprefix('vm')}"][
+                "floating_ip_address"
+            ]
+            for end in (client, server)
+        }
+        for end, other in ((client, server), (server, client)):
+            netdev = f"$(ip -br -4 address | awk '/ {end.address}\\//{{print $1}}')"
+            end.shell.run(f"ip route replace {addresses[other.name]} via {gateway} dev {netdev}", GRACE)
+        return addresses[server.name]
+
+
+def _missing(end: End, tools: set[str]) -> dict[str, str]:
+    """Why measurements with some tools are impossible at one end, by tool."""
+    look = f"for tool in {' '.join(sorted(tools))}; do command -v $tool > /dev/null || echo $tool; done"
+    missing = end.shell.run(look, GRACE).split() if tools else []
+    if end.shell is end.node:
+        unit = end.node.units["nova-compute"]
+        remedy = f"run: juju exec --unit {unit} -- apt-get install -y iperf3 perftest sysstat"
+    else:
+        remedy = "the server needs a package archive: see /var/log/cloud-init-output.log there"
+    return {tool: f"{tool} is not installed on {end.name}; {remedy}" for tool in missing}
+
+
+def _sentence(error: StepError) -> str:
+    return "; ".join(filter(None, (error.reason, error.remedy)))

@@ -1,0 +1,257 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Each measurement: the tools that it needs, what runs on server and client, and how its output is read.
+
+Sources: the RDG's iperf3C.sh, ib_write_bw, ib_write_lat, testpmd and TRex; the pairs are Cloud.ru's.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
+
+from acceptance.measure import parse
+from acceptance.measure.parse import Figure
+
+FIRST_PORT = 5001
+"""The pairs' ports are two apart, as the RDG's: neighbouring ports may hash to the same port of the bond."""
+GRACE = 30
+"""Seconds that a server waits for its client."""
+AWAY = "setsid"
+"""Before a server, which otherwise ends with the session of sudo or Juju that starts it."""
+TRAFFIC_CLASS = 96
+"""ToS of the RDG's RoCE: DSCP 24, priority 3."""
+
+
+class Run(NamedTuple):
+    """Between whom, and how.
+
+    Attributes:
+        server: address that the client connects to.
+        client: the client's own address.
+        seconds: duration.
+        cpus: of the client, for pinned pairs.
+        length: bytes in a datagram, so that packets are of the same length in the underlay.
+        device: shell words that find the RDMA device; empty for rdma_cm, which takes it from the address.
+
+    """
+
+    server: str
+    client: str
+    seconds: int
+    cpus: int
+    length: int
+    device: str = ""
+
+
+Script = Callable[[Run], str]
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One measurement.
+
+    Attributes:
+        key: its name in results: `tcp-8`.
+        tools: commands that both ends need.
+        serve: starts what the client talks to, in the background.
+        ask: runs the client and prints what `read` takes.
+        collect: runs on the server after the client, and prints what `read` takes instead; or None.
+        pairs: iperf3 pairs at the same time; 0 for other tools.
+        baseline: the measurement of the rung host to host that this one is compared with; "" for none.
+        disturbs: it can starve other traffic on the nodes, or cuts a link.
+        software: what the image must contain besides a stock Ubuntu.
+        meanwhile: runs on the client's compute node before the client, and leaves a unit behind; or "".
+
+    """
+
+    key: str
+    title: str
+    tools: tuple[str, ...]
+    serve: Script
+    ask: Script
+    read: Callable[[str], Figure]
+    collect: Script | None = None
+    pairs: int = 0
+    baseline: str = ""
+    disturbs: bool = False
+    software: tuple[str, ...] = ()
+    meanwhile: str = ""
+
+
+def _ports(pairs: int) -> str:
+    return f"$(seq {FIRST_PORT} 2 {FIRST_PORT + 2 * (pairs - 1)})"
+
+
+def _iperf_servers(pairs: int, run: Run, pinned: bool = False) -> str:
+    pin = f"taskset -c $(((port - {FIRST_PORT}) / 2)) " if pinned else ""
+    one = f"{AWAY} timeout {run.seconds + GRACE} {pin}iperf3 -s -1 -p $port >/dev/null 2>&1 &"
+    return f"for port in {_ports(pairs)}; do {one} done; sleep 1"
+
+
+def _iperf_clients(pairs: int, options: str, run: Run, pinned: bool = False) -> str:
+    pin = f"taskset -c $(((port - {FIRST_PORT}) / 2)) " if pinned else ""
+    options = options.format(length=run.length)
+    client = f"iperf3 -c {run.server} -B {run.client} -p $port -t {run.seconds} -J {options}"
+    one = f"{pin}{client} > $folder/$port &"
+    idle = f"mpstat -o JSON 1 {run.seconds} > $folder/idle &"
+    clients = f"for port in {_ports(pairs)}; do {one} done"
+    return f"folder=$(mktemp -d); {idle} {clients}; wait; cat $folder/*; rm -r $folder"
+
+
+def _pairs(pairs: int) -> tuple[Measure, Measure]:
+    """Cloud.ru's method: processes, since iperf3 before 3.16 sends its parallel streams from one thread."""
+    words = f"{pairs} iperf3 pair{'s' if pairs > 1 else ''}"
+    serve = partial(_iperf_servers, pairs)
+    return (
+        Measure(
+            f"tcp-{pairs}",
+            f"TCP, {words}",
+            ("iperf3", "mpstat"),
+            serve,
+            partial(_iperf_clients, pairs, ""),
+            partial(parse.tcp, pairs=pairs),
+            pairs=pairs,
+            baseline=f"tcp-{pairs}",
+        ),
+        Measure(
+            f"udp-{pairs}",
+            f"UDP of the smallest length, {words}",
+            ("iperf3", "mpstat"),
+            serve,
+            partial(_iperf_clients, pairs, "-u -b 0 -l {length}"),
+            partial(parse.udp, pairs=pairs),
+            pairs=pairs,
+            baseline=f"udp-{pairs}",
+            disturbs=True,
+        ),
+    )
+
+
+def pinned(cpus: int) -> Measure:
+    """The RDG's throughput test: one pair on each CPU, with zero-copy and writes of 256 KiB."""
+    return Measure(
+        "tcp-pinned",
+        f"TCP, {cpus} pairs, one on each CPU (RDG)",
+        ("iperf3", "mpstat", "taskset"),
+        partial(_iperf_servers, cpus, pinned=True),
+        partial(_iperf_clients, cpus, "-l 256K -Z", pinned=True),
+        partial(parse.tcp, pairs=cpus),
+        pairs=cpus,
+        baseline="tcp-32",
+    )
+
+
+def _perftest(tool: str, options: str, run: Run, server: bool) -> str:
+    way = f'-d "{run.device}"' if run.device else "-R"
+    command = f"{tool} -F {options} --tclass={TRAFFIC_CLASS} --report_gbits -D {run.seconds} {way}"
+    if server:
+        return f"{AWAY} timeout {run.seconds + GRACE} {command} >/dev/null 2>&1 & sleep 1"
+    return f"timeout {run.seconds + GRACE} {command} {run.server} 2>&1 || true"
+
+
+def _rdma(
+    key: str, title: str, tool: str, options: str, read: Callable[[str], Figure], baseline: str
+) -> Measure:
+    serve = partial(_perftest, tool, options, server=True)
+    ask = partial(_perftest, tool, options, server=False)
+    software = ("cuda",) if "cuda" in options else ()
+    return Measure(key, title, (tool,), serve, ask, read, baseline=baseline, software=software)
+
+
+def _testpmd(run: Run) -> str:
+    """The RDG's receiver on the VF with the server's address; its statistics go to a file."""
+    options = "--burst=64 --txd=1024 --rxd=1024 --mbcache=512 --rxq=4 --txq=4 --nb-cores=4 --rss-udp"
+    return (
+        f"netdev=$(ip -br -4 address | awk '/ {run.server}\\//{{print $1}}'); "
+        "bdf=$(basename $(readlink /sys/class/net/$netdev/device)); "
+        # testpmd ends when its standard input does.
+        f"sleep {run.seconds + GRACE} | {AWAY} timeout {run.seconds + GRACE} "
+        "dpdk-testpmd -l 0-8 -n 4 -m 1024 -a $bdf -- "
+        f"{options} --forward-mode=5tswap -a --stats-period 1 > /tmp/testpmd 2>&1 & sleep 10"
+    )
+
+
+def _trex(run: Run) -> str:
+    """The RDG's stream of 60-byte UDP frames over 1001 source ports, 30 Mpps, without TRex's console."""
+    return f"""\
+set -e
+cd /opt/trex
+ping -c 1 -W 2 {run.server} > /dev/null || true
+target=$(ip neigh show {run.server} | grep -o 'lladdr [^ ]*' | cut -d' ' -f2)
+first=$(ip -br -4 address | awk '/ {run.client}\\//{{print $1}}')
+devices=""
+for device in /sys/class/net/*/device; do
+    [ "$(basename "$(readlink -f "$device/driver")")" = mlx5_core ] || continue
+    [ "$(basename "$(dirname "$device")")" = "$first" ] || devices=$(basename "$(readlink "$device")")
+done
+source=$(cat /sys/class/net/$first/address)
+port="{{ dest_mac: '$target', src_mac: '$source' }}"
+echo "[{{ port_limit: 2, version: 2, port_info: [$port, $port]," > trex_cfg.yaml
+echo "  interfaces: ['$(basename $(readlink /sys/class/net/$first/device))', '$devices'] }}]" >> trex_cfg.yaml
+timeout {run.seconds + 2 * GRACE} ./t-rex-64 --cfg trex_cfg.yaml --no-ofed-check -i -c 8 > /tmp/trex 2>&1 &
+sleep {GRACE - 10}
+cd automation/trex_control_plane/interactive
+python3 - <<END
+from trex.stl.api import *
+frame = Ether() / IP(src='{run.client}', dst='{run.server}') / UDP(dport=5999) / (18 * 'x')
+steps = [STLVmFlowVar(name='port', min_value=4337, max_value=5337, size=2, op='inc'),
+         STLVmWrFlowVar(fv_name='port', pkt_offset='UDP.sport'),
+         STLVmFixChecksumHw(l3_offset='IP', l4_offset='UDP', l4_type=CTRexVmInsFixHwCs.L4_TYPE_UDP)]
+client = STLClient()
+client.connect()
+client.reset(ports=[0])
+packet = STLPktBuilder(pkt=frame, vm=STLScVmRaw(steps))
+client.add_streams(STLStream(packet=packet, mode=STLTXCont()), ports=[0])
+client.start(ports=[0], mult='30mpps', duration={run.seconds})
+client.wait_on_traffic(ports=[0])
+client.disconnect()
+END
+"""
+
+
+CUT = """\
+port=$(cat /sys/class/net/*/bonding/slaves | tr ' ' '\\n' | tail -1)
+systemd-run --quiet --collect --unit=acceptance-link-cut \\
+    -p ExecStopPost="$(command -v ip) link set dev $port up" \\
+    /bin/sh -c "sleep 5; ip link set dev $port down; sleep 5"
+"""
+"""Takes the bond's last port down for five seconds; systemd takes it up again whatever happens."""
+PAIRS = (1, 2, 8, 32)
+MEASURES = {
+    measure.key: measure
+    for measure in (
+        *(each for pairs in PAIRS for each in _pairs(pairs)),
+        _rdma("rdma-bw", "RDMA write, bandwidth", "ib_write_bw", "-q 2048", parse.rdma_bandwidth, "rdma-bw"),
+        _rdma("rdma-lat", "RDMA write, latency", "ib_write_lat", "", parse.rdma_latency, ""),
+        _rdma(
+            "gpu-bw",
+            "RDMA write between GPUs, bandwidth",
+            "ib_write_bw",
+            "-q 4096 --use_cuda=0",
+            parse.rdma_bandwidth,
+            "rdma-bw",
+        ),
+        Measure(
+            "link-cut",
+            "TCP, 8 iperf3 pairs, while a port of the bond is down",
+            ("iperf3", "mpstat"),
+            partial(_iperf_servers, 8),
+            lambda run: _iperf_clients(8, "-i 0.1", run._replace(seconds=max(run.seconds, 20))),
+            partial(parse.outage, pairs=8),
+            pairs=8,
+            disturbs=True,
+            meanwhile=CUT,
+        ),
+        Measure(
+            "dpdk",
+            "DPDK, small frames from TRex",
+            (),
+            _testpmd,
+            _trex,
+            parse.testpmd,
+            collect=lambda _: "cat /tmp/testpmd",
+            software=("dpdk", "trex"),
+        ),
+    )
+}
+"""By key; `tcp-pinned` depends on the flavor (pinned())."""

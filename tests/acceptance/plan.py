@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is missing of the wanted objects, and what there is to delete: pure functions of a cloud's objects."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from converge import Disruption, Finding, Plan, Severity, Step
+
+from acceptance.cloud import Cloud
+from acceptance.kinds import INTERFACES, KINDS, Object, ours
+from acceptance.ops import Connect, Create, Delete, Disconnect, SetSpecs, Tag, Wait
+from acceptance.waiting import why
+from acceptance.wanted import MARK, Ref, Wanted
+
+CloudStep = Step[Cloud]
+IMAGE = "https://cloud-images.ubuntu.com/jammy/current/jammy-server-cloudimg-amd64.img"
+
+
+def plan(wanted: list[Wanted], objects: dict[str, Object]) -> Plan[Cloud]:
+    """Every object that is missing, in order; an object of the same name that differs is a finding."""
+    steps: list[CloudStep] = []
+    findings: list[Finding] = []
+    for each in wanted:
+        needed, found = _one(each, objects)
+        steps += needed
+        findings += found
+    if any(finding.severity is Severity.BLOCKED for finding in findings):
+        return Plan(findings=tuple(findings))
+    # Servers start at the same time.
+    waits = [_wait(each) for each in wanted if each.kind == "server" and _starts(objects.get(each.key))]
+    return Plan((*steps, *waits), findings=tuple(findings))
+
+
+def _starts(found: Object | None) -> bool:
+    return found is None or found["status"] in ("BUILD", "ERROR")
+
+
+def _one(each: Wanted, objects: dict[str, Object]) -> tuple[list[CloudStep], list[Finding]]:
+    """Steps and findings for one object."""
+    found = objects.get(each.key)
+    if found is None and each.kind == "image" and not each.once["filename"]:
+        remedy = f"set image-file in the site file; a stock one: wget {IMAGE}"
+        return [], [Finding(Severity.BLOCKED, each.key, "there is no image of this name", remedy)]
+    if found is None:
+        return list(_create(each, "there is none")), []
+    if not ours(found) and not each.shared:
+        what = "there is one that this tool did not create"
+        return [], [Finding(Severity.BLOCKED, each.key, what, "rename or delete it")]
+    if each.kind == "server" and found["status"] == "ERROR":
+        return list(_replace(each, found, _reason(each, found, objects))), []
+    if each.kind == "server" and found["status"] not in ("ACTIVE", "BUILD"):
+        remedy = f"see: openstack server show {each.name}"
+        return [], [Finding(Severity.BLOCKED, each.key, f"it is {found['status']}", remedy)]
+    if each.kind == "image" and found["status"] in ("queued", "saving", "killed") and ours(found):
+        return list(_replace(each, found, f"its upload did not finish; it is {found['status']}")), []
+    return list(_unfinished(each, found)), list(_differences(each, found, objects))
+
+
+def _step(key: str, what: str, because: str, op: Any) -> CloudStep:
+    return Step(key, what, because, Disruption.NONE, op)
+
+
+def _create(each: Wanted, because: str) -> Iterator[CloudStep]:
+    values = {**each.once, **each.values}
+    connects = each.kind == "router_interface"
+    op = Connect(each.key, values) if connects else Create(each.kind, each.name, values)
+    yield _step(each.key, f"create {each.key}", because, op)
+
+
+def _wait(each: Wanted) -> CloudStep:
+    return _step(f"{each.key}/active", f"wait until {each.key} is ACTIVE", "it starts", Wait(each.key))
+
+
+def _replace(each: Wanted, found: Object, because: str) -> Iterator[CloudStep]:
+    yield _step(f"{each.key}/delete", f"delete {each.key}", because, Delete(each.kind, found["id"]))
+    yield from _create(each, "it was deleted")
+
+
+def _reason(each: Wanted, found: Object, objects: dict[str, Object]) -> str:
+    """Why a server is in ERROR."""
+    attached = {item["port"] for item in each.once["networks"]}
+    reason, remedy = why(found, [port for key, port in objects.items() if key in attached])
+    return f"{reason}; {remedy}"
+
+
+def _unfinished(each: Wanted, found: Object) -> Iterator[CloudStep]:
+    """What an interruption left out after the object itself was created."""
+    if not ours(found):
+        return
+    how = KINDS.get(each.kind)
+    if how and how.service == "network" and how.tagged and MARK not in found["tags"]:
+        yield _step(
+            f"{each.key}/tag", f"tag {each.key}", "its creation was interrupted", Tag(each.kind, each.key)
+        )
+    if each.kind == "flavor" and not found["extra_specs"]:
+        specs = each.values["extra_specs"]
+        because = "its creation was interrupted"
+        yield _step(
+            f"{each.key}/specs", f"set the properties of {each.key}", because, SetSpecs(each.key, specs)
+        )
+
+
+def _differences(each: Wanted, found: Object, objects: dict[str, Object]) -> Iterator[Finding]:
+    skipped = {"extra_specs"} if ours(found) and not found.get("extra_specs") else set[str]()
+    for field, value in each.values.items():
+        known = objects[value]["id"] if isinstance(value, Ref) else value
+        if field in skipped or _same(found.get(field), known):
+            continue
+        what = f"its {field} is {found.get(field)}, not {known}"
+        if ours(found):
+            yield Finding(Severity.HELD, each.key, what, "run destroy, then apply again")
+        else:
+            remedy = "rename or delete it, or change the site file"
+            yield Finding(Severity.BLOCKED, each.key, f"{what}, and this tool did not create it", remedy)
+    for field, value in each.expected.items():
+        if found.get(field) != value:
+            remedy = "set global-physnet-mtu of neutron-api, or mtu in the site file; then destroy and apply"
+            yield Finding(
+                Severity.WARNING, each.key, f"its {field} is {found.get(field)}, not {value}", remedy
+            )
+
+
+def _same(found: Any, wanted: Any) -> bool:
+    if isinstance(wanted, dict):  # others may have added properties
+        return isinstance(found, dict) and wanted.items() <= found.items()
+    if isinstance(wanted, str) and wanted.startswith("ssh-"):  # with a comment, or without
+        return str(found).split()[:2] == wanted.split()[:2]
+    return found == wanted
+
+
+def removal(known: dict[str, list[Object]]) -> Plan[Cloud]:
+    """Every object that the tool made, users before what they use; nothing else."""
+    steps: list[CloudStep] = []
+    made = {kind: [each for each in known[kind] if ours(each)] for kind in KINDS}
+    routers = {router["id"]: router["name"] for router in made["router"]}
+    ports = [
+        port for port in known["port"] if port["device_owner"] in INTERFACES and port["device_id"] in routers
+    ]
+    for kind in reversed(KINDS):
+        if kind == "router":
+            for port in ports:
+                what = f"take router {routers[port['device_id']]} off port {port['name'] or port['id']}"
+                op = Disconnect(port["device_id"], port["id"])
+                steps.append(_step(f"router interface {port['id']}", what, "this tool created it", op))
+        for each in made[kind]:
+            gone_with_another = kind == "security_group_rule" or each in ports
+            if not gone_with_another:
+                name = each.get("name") or each["id"]
+                what = f"delete {kind.replace('_', ' ')} {name}"
+                steps.append(
+                    _step(f"{kind} {each['id']}", what, "this tool created it", Delete(kind, each["id"]))
+                )
+    return Plan(tuple(sorted(steps, key=_last)))
+
+
+def _last(step: CloudStep) -> int:
+    """Router interfaces go before ports and after floating IPs; the rest keeps its order."""
+    order = ["server", "floating_ip", "router interface", "router", "port"]
+    word = "router interface" if step.key.startswith("router interface") else step.key.split(" ")[0]
+    return order.index(word) if word in order else len(order)

@@ -1,0 +1,245 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Judges results by thresholds.yaml, and names the rung that explains a loss."""
+
+import enum
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import yaml
+from converge import Finding, Severity
+
+from acceptance.measure import evidence
+from acceptance.measure.ladder import HOST, RUNGS, Rung
+from acceptance.measure.results import Results, RungResult
+from acceptance.measure.tools import MEASURES
+
+THRESHOLDS: dict[str, Any] = yaml.safe_load(Path(__file__).with_name("thresholds.yaml").read_text())
+
+
+class State(enum.IntEnum):
+    """A verdict; the number is the exit status."""
+
+    PASS = 0
+    FAIL = 1
+    UNKNOWN = 2
+
+    @property
+    def words(self) -> str:
+        return {State.PASS: "passed", State.FAIL: "failed", State.UNKNOWN: "not measured"}[self]
+
+
+class Verdict(NamedTuple):
+    """One check of one rung.
+
+    Attributes:
+        check: the threshold's key in thresholds.yaml.
+        measured: what was found, in words, or why nothing was.
+        cause: why it failed, as far as a tool knows; "" if it passed.
+
+    """
+
+    rung: str
+    check: str
+    state: State
+    measured: str
+    cause: str = ""
+
+
+def judge(results: Results) -> list[Verdict]:
+    """Every check that applies to each rung, in the ladder's order."""
+    host = results.rungs.get(HOST, RungResult())
+    return [
+        verdict
+        for rung in RUNGS
+        if (result := results.rungs.get(rung.key)) and _meant(result)
+        for verdict in _rung(rung, result, host)
+    ]
+
+
+def overall(results: Results, verdicts: list[Verdict]) -> State:
+    """Failed, if one check failed; passed, if all passed and nothing is missing."""
+    states = {verdict.state for verdict in verdicts}
+    if State.FAIL in states:
+        return State.FAIL
+    complete = results.finished and any(rung.judged and rung.key in results.rungs for rung in RUNGS)
+    return State.PASS if complete and states == {State.PASS} else State.UNKNOWN
+
+
+def _meant(result: RungResult) -> bool:
+    """Whether some measurement of the rung was to be made."""
+    return bool(result.figures or result.problems)
+
+
+def _rung(rung: Rung, result: RungResult, host: RungResult) -> Iterator[Verdict]:
+    if "" in result.problems:
+        yield Verdict(rung.key, "vf-to-host", State.UNKNOWN, result.problems[""])
+        return
+    for key, problem in result.problems.items():
+        # Nobody needs the reported rungs to judge, but the baseline is needed by all.
+        if rung.judged or rung.key == HOST:
+            yield Verdict(rung.key, "vf-to-host", State.UNKNOWN, f"{key}: {problem}")
+    yield from _mtu(rung, result)
+    samples = list(result.evidence.values())
+    if rung.judged:
+        yield _in_nic(rung, samples)
+    pairs = max((MEASURES[key].pairs for key in result.figures if key in MEASURES), default=0)
+    if pairs >= THRESHOLDS["both-ports"]["from-pairs"] and rung.key != "virtio":
+        yield from _both_ports(rung, result)
+    if "rdma-bw" in result.figures:
+        yield _lossless(rung, samples)
+    if rung.judged:
+        yield from _to_host(rung, result, host)
+
+
+def _mtu(rung: Rung, result: RungResult) -> Iterator[Verdict]:
+    if result.probe is not None:
+        mtu = min((told.mtu for told in result.guests.values()), default=0)
+        size = f" of {mtu} bytes" if mtu else ""
+        arrived = (
+            f"a packet{size} arrives"
+            if not result.probe
+            else f"a packet{size} does not arrive: {result.probe}"
+        )
+        yield Verdict(rung.key, "mtu", State.FAIL if result.probe else State.PASS, arrived)
+
+
+def _in_nic(rung: Rung, samples: list[evidence.Evidence]) -> Verdict:
+    share = evidence.in_nic(samples)
+    if share is None:
+        return Verdict(rung.key, "in-nic", State.UNKNOWN, "show-offload has no flow with packets")
+    passed = share >= THRESHOLDS["in-nic"]["least"]
+    cause = "" if passed else evidence.why_not(samples)
+    return Verdict(rung.key, "in-nic", State.PASS if passed else State.FAIL, f"{share:.2%}", cause)
+
+
+def _both_ports(rung: Rung, result: RungResult) -> Iterator[Verdict]:
+    for node, both in result.evidence.items():
+        share = evidence.least_port(both)
+        if share is None:
+            yield Verdict(rung.key, "both-ports", State.UNKNOWN, f"{node}: no two ports with counters")
+            continue
+        state = State.PASS if share >= THRESHOLDS["both-ports"]["least"] else State.FAIL
+        measured = f"{node}: the less used port has {share:.0%} of an equal share"
+        yield Verdict(rung.key, "both-ports", state, measured)
+
+
+def _lossless(rung: Rung, samples: list[evidence.Evidence]) -> Verdict:
+    dropped = evidence.drops(samples)
+    if dropped is None:
+        return Verdict(rung.key, "lossless", State.UNKNOWN, "no port counts drops of a lossless priority")
+    state = State.PASS if dropped <= THRESHOLDS["lossless"]["most"] else State.FAIL
+    return Verdict(rung.key, "lossless", state, f"{dropped} dropped")
+
+
+def _to_host(rung: Rung, result: RungResult, host: RungResult) -> Iterator[Verdict]:
+    for key, figure in result.figures.items():
+        baseline = MEASURES[key].baseline if key in MEASURES else "tcp-32"
+        if not baseline:
+            continue
+        base = host.figures.get(baseline)
+        if base is None or not base.value:
+            yield Verdict(rung.key, "vf-to-host", State.UNKNOWN, f"{key}: host to host has no {baseline}")
+            continue
+        ratio = figure.value / base.value
+        state = State.PASS if ratio >= THRESHOLDS["vf-to-host"]["least"] else State.FAIL
+        measured = f"{key}: {figure.value:.2f} of {base.value:.2f} {figure.unit} = {ratio:.0%}"
+        yield Verdict(rung.key, "vf-to-host", state, measured, _tuning(result) if state is State.FAIL else "")
+
+
+def _tuning(result: RungResult) -> str:
+    """What on nodes and servers is not as the RDG tunes it; "" if nothing is known."""
+    found = [
+        f"{vm} has {told.queues} queues for {told.cpus} CPUs"
+        for vm, told in result.guests.items()
+        if told.queues and told.queues < told.cpus
+    ]
+    for node, both in result.evidence.items():
+        found += [
+            f"vCPUs of {domain} on {node} are not pinned"
+            for domain, cpus in both.after.pins.items()
+            if any(not cpu.isdecimal() for cpu in cpus.split())
+        ]
+    return "; ".join(found)
+
+
+_CAUSES = (
+    (
+        "mtu",
+        "MTU",
+        "run juju run cumulus-fabric/0 verify and juju run sriov-switchdev/N verify; compare "
+        "global-physnet-mtu, the MTU of bond and bridge on both nodes, and that of the switches",
+    ),
+    ("in-nic", "offload", "run juju run sriov-switchdev/N verify and show-offload on the nodes of this rung"),
+    (
+        "lossless",
+        "fabric",
+        "run juju run roce-qos/N verify, then show-counters seconds=10 under load, and "
+        "juju run cumulus-fabric/0 verify",
+    ),
+    (
+        "both-ports",
+        "fabric",
+        "see that both links of the bond are up and VF-LAG is active: "
+        "juju run sriov-switchdev/N list-devices, and juju run cumulus-fabric/0 show-fabric health=true",
+    ),
+    (
+        "vf-to-host",
+        "host tuning",
+        "see cpu-dedicated-set and isolcpus, the NIC's NUMA node, hyper-threading and power management in "
+        "the BIOS, and systemctl status offload-tune in the servers",
+    ),
+)
+"""What explains a loss, the most basic first: a wrong MTU also costs throughput and offload."""
+
+
+def explanation(verdicts: list[Verdict]) -> Finding | None:
+    """The first rung that fails, with what most likely costs there, and its remedy."""
+    first = next((verdict.rung for verdict in verdicts if verdict.state is State.FAIL), None)
+    if first is None:
+        return None
+    failed = {
+        verdict.check: verdict
+        for verdict in verdicts
+        if verdict.rung == first and verdict.state is State.FAIL
+    }
+    check, cause, remedy = next(each for each in _CAUSES if each[0] in failed)
+    title = next(rung.title for rung in RUNGS if rung.key == first)
+    said = "; ".join(filter(None, (failed[check].measured, failed[check].cause)))
+    return Finding(Severity.BLOCKED, title, f"{cause} ({THRESHOLDS[check]['what']}: {said})", remedy)
+
+
+def unmeasured(results: Results) -> list[str]:
+    """What could not be measured, each with its reason."""
+    titles = {rung.key: rung.title for rung in RUNGS}
+    return [
+        f"{titles.get(key, key)}{', ' if measure else ''}{measure}: {problem}"
+        for key, result in results.rungs.items()
+        for measure, problem in result.problems.items()
+    ]
+
+
+class Reference(NamedTuple):
+    """A figure of the RDG beside the one measured here; `scaled` is for this site's line rate."""
+
+    rung: str
+    measure: str
+    measured: float | None
+    rdg: float
+    scaled: float | None
+    unit: str
+    source: str
+
+
+def references(results: Results) -> list[Reference]:
+    """The RDG's figures, scaled to the ports' speed; latency does not scale."""
+    found: list[Reference] = []
+    for row in THRESHOLDS["reference"]:
+        figure = results.rungs.get(row["rung"], RungResult()).figures.get(row["measure"])
+        scale = results.line_rate / row["gbits"] if row["gbits"] else 1.0
+        scaled = row["value"] * scale if scale else None
+        measured = figure.value if figure else None
+        found.append(
+            Reference(row["rung"], row["measure"], measured, row["value"], scaled, row["unit"], row["source"])
+        )
+    return found

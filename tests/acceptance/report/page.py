@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The report as one HTML file: verdict, figures, plots, evidence, and how each figure was measured."""
+
+import time
+from collections.abc import Iterable, Sequence
+from html import escape
+
+from acceptance.measure import evidence
+from acceptance.measure.ladder import RUNGS
+from acceptance.measure.results import Results
+from acceptance.measure.tools import MEASURES, PAIRS
+from acceptance.report.judge import THRESHOLDS, State, Verdict, explanation, overall, references, unmeasured
+from acceptance.report.plots import bars
+
+STYLE = """
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; }
+body { color: #1d2733; }
+h1 { font-size: 1.5rem; } h2 { font-size: 1.15rem; margin-top: 2.2rem; }
+table { border-collapse: collapse; width: 100%; font-size: 13px; }
+th, td { text-align: left; padding: .3rem .6rem; border-bottom: 1px solid #d8dee5; vertical-align: top; }
+td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; }
+.verdict { padding: .8rem 1rem; border-left: 6px solid; background: #f5f7f9; }
+.passed { border-color: #2f7d4f; color: #1f6a3e; } .failed { border-color: #b0452f; color: #a3311b; }
+.not-measured { border-color: #c08a2d; color: #8a5d0c; }
+pre { font: 12px/1.45 ui-monospace, monospace; white-space: pre-wrap; background: #f5f7f9; padding: .5rem; }
+svg { width: 100%; margin: 1rem 0; } svg text { font: 11px system-ui, sans-serif; fill: #1d2733; }
+svg .title { font-size: 14px; font-weight: 600; } svg .grid { stroke: #d8dee5; }
+svg .line { stroke: #b0452f; stroke-dasharray: 5 4; }
+"""
+NONE = "&ndash;"
+TITLES = {rung.key: rung.title for rung in RUNGS}
+
+
+def page(results: Results, verdicts: list[Verdict]) -> str:
+    """The whole file."""
+    state = overall(results, verdicts)
+    parts = [
+        "<!doctype html>",
+        f'<html lang="en"><head><meta charset="utf-8"><title>Acceptance of {escape(results.cloud)}</title>',
+        f"<style>{STYLE}</style></head><body>",
+        f"<h1>Acceptance of {escape(results.cloud)}: {state.words}</h1>",
+        *_summary(results, verdicts, state),
+        "<h2>Figures</h2>",
+        *_figures(results),
+        *_plots(results),
+        "<h2>Judgement</h2>",
+        _judgement(verdicts),
+        "<h2>Beside the reference design</h2>",
+        _references(results),
+        "<h2>Evidence from nodes and servers</h2>",
+        _evidence(results),
+        "<h2>How each figure was measured</h2>",
+        _methods(results),
+        "</body></html>",
+    ]
+    return "\n".join(part for part in parts if part) + "\n"
+
+
+def _table(header: Sequence[str], rows: Iterable[Sequence[str]], numbers: int = 0) -> str:
+    """A table of texts that are HTML already; columns from `numbers` on are numbers, if it is given."""
+    classes = [' class="number"' if numbers and column >= numbers else "" for column in range(len(header))]
+    head = "".join(f"<th{kind}>{cell}</th>" for kind, cell in zip(classes, header))
+    lines = [
+        "<tr>" + "".join(f"<td{kind}>{cell}</td>" for kind, cell in zip(classes, row)) + "</tr>"
+        for row in rows
+    ]
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table>"
+
+
+def _items(heading: str, sentences: Iterable[str]) -> str:
+    lines = [f"<li>{escape(sentence)}</li>" for sentence in sentences]
+    return f"<p>{heading}</p><ul>{''.join(lines)}</ul>" if lines else ""
+
+
+def _summary(results: Results, verdicts: list[Verdict], state: State) -> Iterable[str]:
+    found = explanation(verdicts)
+    meaning = {
+        State.PASS: "Tenants' traffic runs in the NIC, at the speed that the hosts reach themselves.",
+        State.FAIL: "Tenants do not get what the hosts reach themselves.",
+        State.UNKNOWN: "Something that the judgement needs could not be measured.",
+    }[state]
+    reason = (
+        f"<br>{escape(found.subject)}: {escape(found.what)}.<br>Remedy: {escape(found.remedy)}."
+        if found
+        else ""
+    )
+    yield f'<p class="verdict {state.words.replace(" ", "-")}">{meaning}{reason}</p>'
+    when = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(results.started))
+    hosts = ", ".join(f"{vm} on {host}" for vm, host in results.hosts.items())
+    rate = f"{results.line_rate:g} Gb/s over all ports of a node" if results.line_rate else "unknown"
+    yield f"<p>{when}; {escape(hosts)}; line rate {rate}; {results.seconds} s for each measurement.</p>"
+    yield _items("Not as in production:", results.substituted)
+    yield _items("Could not be measured:", unmeasured(results))
+
+
+def _figures(results: Results) -> Iterable[str]:
+    for unit, heading in (
+        ("Gb/s", "throughput"),
+        ("Mpps", "packet rate"),
+        ("µs", "latency"),
+        ("s", "time without traffic"),
+    ):
+        columns = _columns(results, unit)
+        rows: list[list[str]] = []
+        for key, rung in results.rungs.items():
+            cells = [f"{rung.figures[name].value:.2f}" if name in rung.figures else NONE for name in columns]
+            if any(cell != NONE for cell in cells):
+                rows.append([escape(TITLES.get(key, key)), *cells])
+        if rows:
+            yield _table([f"{heading}, {unit}", *map(escape, columns)], rows, 1)
+
+
+def _columns(results: Results, unit: str) -> list[str]:
+    found = (
+        key for rung in results.rungs.values() for key, figure in rung.figures.items() if figure.unit == unit
+    )
+    return list(dict.fromkeys(found))
+
+
+def _plots(results: Results) -> Iterable[str]:
+    for kind, title, unit in (("tcp", "TCP by iperf3 pairs", "Gb/s"), ("udp", "UDP by iperf3 pairs", "Mpps")):
+        keys = [f"{kind}-{pairs}" for pairs in PAIRS]
+        series = {
+            TITLES.get(key, key): [
+                rung.figures[name].value if name in rung.figures else None for name in keys
+            ]
+            for key, rung in results.rungs.items()
+            if any(name in rung.figures for name in keys)
+        }
+        if series:
+            groups = [f"{pairs} pair{'s' if pairs > 1 else ''}" for pairs in PAIRS]
+            yield bars(title, unit, groups, series, results.line_rate if kind == "tcp" else 0)
+
+
+def _judgement(verdicts: list[Verdict]) -> str:
+    rows = [
+        (
+            escape(TITLES[verdict.rung]),
+            escape(THRESHOLDS[verdict.check]["what"]),
+            escape("; ".join(filter(None, (verdict.measured, verdict.cause)))),
+            _limit(verdict.check),
+            f'<span class="{verdict.state.words.replace(" ", "-")}">{verdict.state.words}</span>',
+        )
+        for verdict in verdicts
+    ]
+    sources = "".join(
+        f"<li>{escape(each['what'])}: {escape(each['source'])}</li>"
+        for key, each in THRESHOLDS.items()
+        if key != "reference"
+    )
+    table = _table(("rung", "check", "measured", "wanted", "verdict"), rows)
+    return f"{table}<p>Where the thresholds come from:</p><ul>{sources}</ul>"
+
+
+def _limit(check: str) -> str:
+    limits = THRESHOLDS[check]
+    if "least" in limits:
+        return f"at least {limits['least']:.0%}"
+    return f"at most {limits['most']}" if "most" in limits else "yes"
+
+
+def _references(results: Results) -> str:
+    rows = [
+        (
+            f"{escape(TITLES[each.rung])}, {escape(each.measure)} ({escape(each.source)})",
+            f"{each.measured:.2f}" if each.measured is not None else NONE,
+            f"{each.scaled:.2f}" if each.scaled is not None else NONE,
+            f"{each.rdg:.2f}",
+            each.unit,
+        )
+        for each in references(results)
+    ]
+    told = "<p>These figures judge nothing. NVIDIA calls its own indicative; its latency is not scaled.</p>"
+    return told + _table(("figure", "here", "RDG, at this line rate", "RDG", "unit"), rows, 1)
+
+
+def _evidence(results: Results) -> str:
+    rows: list[tuple[str, ...]] = []
+    for key, rung in results.rungs.items():
+        for node, both in rung.evidence.items():
+            share, least = evidence.in_nic([both]), evidence.least_port(both)
+            grown = ", ".join(f"{name} +{delta}" for name, delta in evidence.congestion([both]).items())
+            pins = "; ".join(f"{domain}: {cpus}" for domain, cpus in both.after.pins.items())
+            rows.append(
+                (
+                    escape(TITLES.get(key, key)),
+                    escape(node),
+                    NONE if share is None else f"{share:.2%}",
+                    NONE if least is None else f"{least:.0%}",
+                    escape(grown) or NONE,
+                    escape(pins) or NONE,
+                )
+            )
+    table = _table(("rung", "node", "in NIC", "less used port", "congestion counters", "vCPUs on CPUs"), rows)
+    guests = [
+        f"{TITLES.get(key, key)}: {vm} has {told.queues} queues for {told.cpus} CPUs, MTU {told.mtu}"
+        for key, rung in results.rungs.items()
+        for vm, told in rung.guests.items()
+    ]
+    return table + _items("Servers:", guests)
+
+
+def _methods(results: Results) -> str:
+    parts: list[str] = []
+    for key, rung in results.rungs.items():
+        for name, command in rung.commands.items():
+            title = MEASURES[name].title if name in MEASURES else "TCP, one pair on each CPU (RDG)"
+            details = rung.figures[name].details if name in rung.figures else {}
+            beside = ", ".join(f"{what}: {value:.4g}" for what, value in details.items())
+            head = f"{escape(TITLES.get(key, key))}: {escape(title)}" + (
+                f" ({escape(beside)})" if beside else ""
+            )
+            parts.append(f"<details><summary>{head}</summary><pre>{escape(command)}</pre></details>")
+        parts += [
+            f"<p>{escape(TITLES.get(key, key))}, {name}: not measured, since {escape(why)}.</p>"
+            for name, why in rung.skipped.items()
+        ]
+    return "\n".join(parts)

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The site file of the acceptance test: every value has the reference design's (RDG's) as its default."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from ipaddress import ip_address, ip_network
+from pathlib import Path
+from typing import Any
+
+import yaml
+from converge import StepError
+from converge.shape import InvalidValue, Listing, Record, Text, Whole, Word
+
+SOFTWARE = ("dpdk", "trex", "cuda")
+"""What an image may contain besides the stock one's packages; each needs a recipe (guests.py)."""
+_NAME = Text(r"[\w.:@-]+(?: [\w.:@-]+)*", "a name")
+
+
+class _Checked:
+    """Text that `test` takes without a ValueError."""
+
+    def __init__(self, allowed: str, test: Callable[[str], object]) -> None:
+        self.allowed, self.test = allowed, test
+
+    def read(self, where: str, value: object) -> str:
+        try:
+            if isinstance(value, str):
+                self.test(value)
+                return value
+        except ValueError:
+            pass
+        raise InvalidValue(where, value, self.allowed)
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": "string", "description": self.allowed}
+
+
+_ADDRESS = _Checked("an IPv4 or IPv6 address", ip_address)
+_SUBNET = _Checked("a subnet without host bits, such as 10.7.208.0/24", ip_network)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Public:
+    """The external network, which floating IPs are from, on a VLAN of a physical network."""
+
+    name: str = "vlan_public"
+    physical_network: str = "tenantvlan"
+    vlan: int = 9
+    cidr: str = "10.7.208.0/24"
+    first: str = "10.7.208.65"
+    last: str = "10.7.208.99"
+    gateway: str = "10.7.208.1"
+
+    def __post_init__(self) -> None:
+        for key, end in (("first", self.first), ("last", self.last), ("gateway", self.gateway)):
+            if ip_address(end) not in ip_network(self.cidr):
+                raise InvalidValue(key, end, f"an address in {self.cidr}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Flavor:
+    """What each server gets: MiB of memory in large pages, GiB of disk, dedicated CPUs."""
+
+    name: str = "m1.packet"
+    ram: int = 8192
+    disk: int = 20
+    vcpus: int = 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class Site:
+    """The whole file.
+
+    Attributes:
+        nodes: two compute hosts of one rack as Nova names them; empty for the first two that are up.
+        other_rack: a third compute host, in another rack; without it, no rung crosses racks.
+        disturb: compute hosts on which UDP at line rate may be sent.
+        image: the image's name in Glance; `image_file` is uploaded under that name if there is none.
+        software: what that image contains besides a stock Ubuntu; the rungs that need it run.
+        gpu_alias: alias of pci-alias; one such device goes into each server if `software` has cuda.
+        vlan_physical_network: of the VLAN network for tenants. Nova's whitelist must have VFs for it.
+        mtu: of the physical network, in bytes.
+        seconds: duration of each measurement.
+
+    """
+
+    nodes: tuple[str, ...] = ()
+    other_rack: str = ""
+    disturb: tuple[str, ...] = ()
+    image: str = "ubuntu-22.04"
+    image_file: str = ""
+    image_user: str = "ubuntu"
+    software: tuple[str, ...] = ()
+    public_key: str = "~/.ssh/id_ed25519.pub"
+    flavor: Flavor = field(default_factory=Flavor)
+    gpu_alias: str = "a100-gpu"
+    public: Public = field(default_factory=Public)
+    vlan_physical_network: str = "tenantvlan"
+    mtu: int = 9000
+    seconds: int = 30
+
+    def __post_init__(self) -> None:
+        if len(self.nodes) not in (0, 2) or len({*self.nodes, self.other_rack}) < len(self.nodes) + 1:
+            raise InvalidValue(
+                "nodes", list(self.nodes), "two different compute hosts, none of them other-rack"
+            )
+        unknown = set(self.disturb) - {*self.nodes, self.other_rack}
+        if unknown:
+            raise InvalidValue("disturb", min(unknown), "compute hosts that nodes or other-rack list")
+
+    @staticmethod
+    def read(path: Path | None) -> "Site":
+        """Read and check a file; the RDG's values without one."""
+        if path is None:
+            return Site()
+        try:
+            return _SITE.read("", yaml.safe_load(path.read_text()) or {})
+        except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+            said = getattr(error, "strerror", None) or str(error).splitlines()[0]
+            raise StepError(f"{path} cannot be read: {said}") from None
+        except InvalidValue as error:
+            raise StepError(f"{path}: {error}") from None
+
+
+_FLAVOR = Record(
+    Flavor,
+    {"name": _NAME, "ram": Whole(512, None), "disk": Whole(1, None), "vcpus": Whole(2, 100)},
+)
+_PUBLIC = Record(
+    Public,
+    {
+        "name": _NAME,
+        "physical-network": _NAME,
+        "vlan": Whole(1, 4094, "a VLAN"),
+        "cidr": _SUBNET,
+        "first": _ADDRESS,
+        "last": _ADDRESS,
+        "gateway": _ADDRESS,
+    },
+)
+_SITE = Record(
+    Site,
+    {
+        "nodes": Listing(_NAME, "compute hosts"),
+        "other-rack": _NAME,
+        "disturb": Listing(_NAME, "compute hosts"),
+        "image": _NAME,
+        "image-file": Text(r".+", "a path"),
+        "image-user": _NAME,
+        "software": Listing(Word(SOFTWARE), "software"),
+        "public-key": Text(r".+", "a path"),
+        "flavor": _FLAVOR,
+        "gpu-alias": _NAME,
+        "public": _PUBLIC,
+        "vlan-physical-network": _NAME,
+        "mtu": Whole(1280, 65535, "an MTU"),
+        "seconds": Whole(1, 3600, "seconds"),
+    },
+)

@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The reference design's objects in OpenStack, in the order in which each can be created.
+
+Values have the names of openstacksdk's attributes. A Ref stands for the id of another object.
+"""
+
+import base64
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from ipaddress import ip_network
+from pathlib import Path
+from typing import Any
+
+from converge import StepError
+
+from acceptance.guests import user_data
+from acceptance.sitefile import Site
+
+MARK = "ovn-offload-acceptance"
+"""Tag and description of all that the tool creates; what has neither carries it in its id."""
+GENEVE = 58
+"""Bytes that Geneve with OVN's option adds to a packet over IPv4: 14 + 20 + 8 + 8 + 8."""
+SUBNETS = {
+    "gen_mgmt": "22.22.22.0/24",
+    "gen_data": "33.33.33.0/24",
+    "vlan_data": "44.44.44.0/24",
+    "gen_nat": "55.55.55.0/24",
+}
+"""Tenants' networks: the first two are the RDG's, the others are for VFs on a VLAN and behind NAT."""
+VF_PORTS = {"direct_overlay": "gen_data", "direct_vlan": "vlan_data", "direct_nat": "gen_nat"}
+"""Each server's VFs: the port's name before its number, and the port's network."""
+PAIRS = (5001, 5200)
+"""Ports of the iperf3 pairs, as the RDG's rule has them."""
+GROUPS: dict[str, tuple[bool, list[tuple[str, tuple[int, int] | None]]]] = {
+    "mgmt_policy": (True, [("icmp", None), ("tcp", (22, 22)), ("tcp", PAIRS), ("udp", PAIRS)]),
+    "data_policy": (True, [("icmp", None), ("tcp", PAIRS)]),
+    "data_sl_policy": (False, [("icmp", None), ("udp", (4000, 6000))]),
+}
+"""Security groups: whether stateful, and what may come in. RoCE needs a stateless one."""
+
+
+class Ref(str):
+    """Another object, by its key; its id may only be known after an earlier step."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """One object. `once` is for its creation and not compared later; `expected` is what OpenStack decides.
+
+    If it is `shared`, one that others created will do, as long as `values` are the same.
+    """
+
+    kind: str
+    name: str
+    values: dict[str, Any] = field(default_factory=dict[str, Any])
+    once: dict[str, Any] = field(default_factory=dict[str, Any])
+    expected: dict[str, Any] = field(default_factory=dict[str, Any])
+    shared: bool = False
+
+    @property
+    def key(self) -> str:
+        """The object's name in plans: `network gen_data`."""
+        return f"{self.kind.replace('_', ' ')} {self.name}"
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What decides about objects besides the site file: compute hosts with their zones, and the release."""
+
+    zones: dict[str, str]
+    profile: bool
+    """Whether a direct port needs capabilities in binding:profile: up to 2023.2. Later, Nova adds it."""
+
+
+def servers(site: Site, facts: Facts) -> dict[str, str]:
+    """Names of servers, and the compute host of each.
+
+    Raises:
+        StepError: too few compute hosts are up, or one that the site file names is not.
+
+    """
+    nodes = site.nodes or tuple(facts.zones)[:2]
+    hosts = [*nodes, *([site.other_rack] if site.other_rack else [])]
+    up = ", ".join(facts.zones) or "none"
+    for host in hosts:
+        if host not in facts.zones:
+            raise StepError(
+                f"no compute service is up on {host}; up are: {up}", "see: juju status nova-compute"
+            )
+    if len(nodes) < 2:
+        raise StepError(f"two compute hosts are needed; up are: {up}", "see: juju status nova-compute")
+    return {f"vm{number}": host for number, host in enumerate(hosts, 1)}
+
+
+def objects(site: Site, facts: Facts) -> Iterator[Wanted]:
+    """Every object that the site file asks for."""
+    placed = servers(site, facts)
+    yield Wanted("image", site.image, once={"filename": site.image_file}, shared=True)
+    yield Wanted("keypair", MARK, {"public_key": _public_key(site)})
+    yield _flavor(site)
+    yield from _groups()
+    yield from _networks(site)
+    yield from _router(site)
+    for vm, host in placed.items():
+        yield from _server(site, facts, vm, host)
+
+
+def _public_key(site: Site) -> str:
+    path = Path(site.public_key).expanduser()
+    try:
+        return " ".join(path.read_text().split()[:2])
+    except OSError as error:
+        remedy = "run: ssh-keygen -t ed25519, or set public-key in the site file"
+        raise StepError(f"public-key: {path} cannot be read: {error.strerror}", remedy) from None
+
+
+def _flavor(site: Site) -> Wanted:
+    specs = {"hw:mem_page_size": "large", "hw:cpu_policy": "dedicated"}
+    if "cuda" in site.software:
+        specs["pci_passthrough:alias"] = f"{site.gpu_alias}:1"
+    sizes = {"ram": site.flavor.ram, "disk": site.flavor.disk, "vcpus": site.flavor.vcpus}
+    values, once = {**sizes, "extra_specs": specs}, {"id": f"{MARK}-{site.flavor.name}"}
+    return Wanted("flavor", site.flavor.name, values, once, shared=True)
+
+
+def _groups() -> Iterator[Wanted]:
+    for name, (stateful, rules) in GROUPS.items():
+        yield Wanted("security_group", name, {"stateful": stateful})
+        for protocol, ports in rules:
+            first, last = ports or (None, None)
+            values = {"protocol": protocol, "port_range_min": first, "port_range_max": last}
+            shown = f"{name} {protocol}" + (f" {first}-{last}" if ports else "")
+            once = {
+                "security_group_id": Ref(f"security group {name}"),
+                "direction": "ingress",
+                "ether_type": "IPv4",
+            }
+            yield Wanted("security_group_rule", shown, {}, {**once, **values}, shared=True)
+
+
+def _networks(site: Site) -> Iterator[Wanted]:
+    for name, cidr in SUBNETS.items():
+        vlan = name.startswith("vlan")
+        physical = {"provider_physical_network": site.vlan_physical_network} if vlan else {}
+        values = {"provider_network_type": "vlan" if vlan else "geneve", **physical}
+        yield Wanted("network", name, values, expected={"mtu": site.mtu - (0 if vlan else GENEVE)})
+        # Only the management network has a default route: a guest must not choose among several.
+        gateway = None if name != "gen_mgmt" else str(ip_network(cidr)[1])
+        once = {"network_id": Ref(f"network {name}"), "ip_version": 4}
+        yield Wanted(
+            "subnet", f"{name}_subnet", {"cidr": cidr, "gateway_ip": gateway, "is_dhcp_enabled": True}, once
+        )
+    public = site.public
+    place = {"provider_physical_network": public.physical_network, "provider_segmentation_id": public.vlan}
+    external = {"provider_network_type": "vlan", **place, "is_router_external": True}
+    yield Wanted("network", public.name, external, {"is_shared": True}, shared=True)
+    pool = [{"start": public.first, "end": public.last}]
+    values = {"cidr": public.cidr, "gateway_ip": public.gateway, "is_dhcp_enabled": False}
+    once = {"network_id": Ref(f"network {public.name}"), "ip_version": 4, "allocation_pools": pool}
+    yield Wanted("subnet", f"{public.name}_subnet", values, once, shared=True)
+
+
+def _router(site: Site) -> Iterator[Wanted]:
+    gateway = {"external_gateway_info": {"network_id": Ref(f"network {site.public.name}")}}
+    yield Wanted("router", "public_router", {}, gateway)
+    router = {"router": Ref("router public_router")}
+    on = {**router, "subnet_id": Ref("subnet gen_mgmt_subnet")}
+    yield Wanted("router_interface", "public_router gen_mgmt_subnet", {}, on, shared=True)
+    # Neutron refuses a subnet without a gateway here, but takes a port on it.
+    fixed = {"subnet_id": Ref("subnet gen_nat_subnet"), "ip_address": str(ip_network(SUBNETS["gen_nat"])[1])}
+    yield Wanted("port", "nat_gateway", {}, {"network_id": Ref("network gen_nat"), "fixed_ips": [fixed]})
+    on = {**router, "port_id": Ref("port nat_gateway")}
+    yield Wanted("router_interface", "public_router gen_nat_subnet", {}, on, shared=True)
+
+
+def _server(site: Site, facts: Facts, vm: str, host: str) -> Iterator[Wanted]:
+    number = vm.removeprefix("vm")
+    normal = {
+        "network_id": Ref("network gen_mgmt"),
+        "security_group_ids": [Ref("security group mgmt_policy")],
+    }
+    ports = [Wanted("port", f"normal{number}", {"binding_vnic_type": "normal"}, normal)]
+    profile = {"binding_profile": {"capabilities": ["switchdev"]}} if facts.profile else {}
+    for prefix, network in VF_PORTS.items():
+        # measure changes the security of these ports from rung to rung, as the RDG does.
+        once = {
+            "network_id": Ref(f"network {network}"),
+            "security_group_ids": [Ref("security group data_policy")],
+        }
+        ports.append(
+            Wanted("port", f"{prefix}{number}", {"binding_vnic_type": "direct"}, {**once, **profile})
+        )
+    yield from ports
+    for name in (f"normal{number}", f"direct_nat{number}"):
+        on = {"port_id": Ref(f"port {name}"), "floating_network_id": Ref(f"network {site.public.name}")}
+        yield Wanted("floating_ip", name, {}, on)
+    yield Wanted(
+        "server",
+        vm,
+        {},
+        {
+            "image_id": Ref(f"image {site.image}"),
+            "flavor_id": Ref(f"flavor {site.flavor.name}"),
+            "key_name": MARK,
+            "networks": [{"port": Ref(port.key)} for port in ports],
+            "availability_zone": f"{facts.zones[host]}:{host}",
+            "config_drive": True,
+            "user_data": base64.b64encode(user_data(site).encode()).decode(),
+        },
+    )

@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The virtual card still answers as its committed recording says."""
+
+import pytest
+from lab.calibrate import purposes
+from lab.calibrate.__main__ import PREPARE, VIRTUAL
+from lab.calibrate.compare import compare
+from lab.calibrate.recorder import Recorder
+from lab.calibrate.recording import read
+from lab.calibrate.sequences import SEQUENCES
+from lab.calibrate.shell import GuestShell, find
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("booted", ["trixie"], indirect=True)  # the release that the recording is from
+def test_the_virtual_card_answers_as_its_recording_says(card):
+    card.run(PREPARE)
+    found = Recorder(find(GuestShell(card.machine))).record(SEQUENCES)
+    comparison = compare(read(VIRTUAL), found, purposes.read())
+    assert comparison.unexplained == [], comparison.text()

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Keystone v3: passwords and tokens for one project, and the catalog."""
+
+import json
+
+from lab.openstack.answer import PROJECT, Answer
+
+UNAUTHORIZED = Answer(
+    401,
+    {
+        "error": {
+            "code": 401,
+            "message": "The request you have made requires authentication.",
+            "title": "Unauthorized",
+        }
+    },
+    headers={"WWW-Authenticate": 'Keystone uri="http://127.0.0.1/identity"'},
+)
+SERVICES = {"identity": "identity/v3", "compute": "compute/v2.1", "network": "network", "image": "image"}
+
+
+class Keystone:
+    """The password of admin, and the tokens that are valid."""
+
+    def __init__(self):
+        self.url, self.password, self.tokens = "", "not-a-secret", set()
+
+    def expire(self):
+        """Every token expires."""
+        self.tokens.clear()
+
+    def project_of(self, token):
+        return PROJECT if token in self.tokens else None
+
+    def answer(self, method, words, _values, headers, body):
+        if words == ["v3"] or words == [""]:
+            links = [{"rel": "self", "href": f"{self.url}/identity/v3/"}]
+            version = {"id": "v3.14", "status": "stable", "updated": "2020-04-07T00:00:00Z", "links": links}
+            return Answer(200, {"version": version})
+        if words == ["v3", "auth", "tokens"] and method == "POST":
+            return self._token(json.loads(body)["auth"])
+        return Answer(404, {"error": {"code": 404, "message": "Not found.", "title": "Not Found"}})
+
+    def _token(self, auth):
+        identity = auth["identity"]
+        if identity["methods"] == ["password"]:
+            user = identity["password"]["user"]
+            if user["password"] != self.password or user["name"] != "admin":
+                return UNAUTHORIZED
+        elif identity["token"]["id"] not in self.tokens:
+            return UNAUTHORIZED
+        token = f"gAAAAA{len(self.tokens):06}"
+        self.tokens.add(token)
+        domain = {"id": "default", "name": "admin_domain"}
+        catalog = [
+            {
+                "type": kind,
+                "name": kind,
+                "id": kind,
+                "endpoints": [
+                    {
+                        "id": kind,
+                        "interface": "public",
+                        "region": "RegionOne",
+                        "region_id": "RegionOne",
+                        "url": url,
+                    }
+                ],
+            }
+            for kind, path in SERVICES.items()
+            for url in [f"{self.url}/{path}"]
+        ]
+        body = {
+            "methods": identity["methods"],
+            "user": {"id": "a" * 32, "name": "admin", "domain": domain},
+            "project": {"id": PROJECT, "name": "admin", "domain": domain},
+            "roles": [{"id": "b" * 32, "name": "Admin"}],
+            "catalog": catalog,
+            "expires_at": "2099-01-01T00:00:00.000000Z",
+            "issued_at": "2026-01-01T00:00:00.000000Z",
+            "is_domain": False,
+        }
+        return Answer(201, {"token": body}, headers={"X-Subject-Token": token})

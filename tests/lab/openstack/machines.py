@@ -1,0 +1,259 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The servers of an OpenStack and the compute nodes under them, behind `ssh` and `juju` as a tool runs them.
+
+Scripts run in a real bash, with tools that print what the real ones do (tools.sh). The network between
+machines is a model: what a path carries, what a security group lets through, which packets the NIC forwards.
+"""
+
+import json
+import os
+import re
+import subprocess
+from ipaddress import ip_address
+from pathlib import Path
+
+from acceptance.measure.shells import Output
+
+from lab.openstack.neutron import GENEVE
+
+TOOLS = (
+    "sleep timeout setsid taskset nproc cloud-init ovs-vsctl systemd-run ip virsh ethtool ping mpstat iperf3 "
+)
+TOOLS += "systemctl ib_write_bw ib_write_lat dpdk-testpmd python3"
+ONE_PAIR = 38.0
+"""Gb/s of one iperf3 pair (RDG)."""
+LIMITS = {"host": 190.0, "normal": 24.0, "direct_overlay": 182.0, "direct_vlan": 184.0, "direct_nat": 178.0}
+"""Gb/s that each path carries at most."""
+BOND = ("enp63s0f0", "enp63s0f1")
+NETDEVS = ("ens3", "ens5", "ens6", "ens7")
+"""A server's, in the order of its ports: the first is virtio."""
+CHARMS = ("sriov-switchdev", "roce-qos")
+OK = {"status": "completed", "id": "1"}
+
+
+class Machines:
+    """Everything behind `ssh` and `juju`; call it as a Process.
+
+    Attributes:
+        limits: Gb/s at most by path; "host", or the prefix of the servers' ports.
+        in_nic: share of packets that the NIC forwards, by path.
+        path_mtu: what the network carries, in bytes.
+        ports: share of packets through the first port of each bond.
+        missing: tools that no compute node has.
+        commands: each command line that was run here.
+        interrupt: a KeyboardInterrupt comes with the first script that contains this.
+
+    """
+
+    def __init__(self, openstack, folder):
+        self.openstack, self.folder = openstack, Path(folder)
+        self.limits, self.in_nic = dict(LIMITS), {"normal": 0.0}
+        self.why, self.path_mtu, self.ports = "-", 9000, 0.5
+        self.missing, self.commands, self.scripts, self.interrupt = (), [], [], None
+        self.queues, self.pin, self.outage, self.dropped, self.failing = 20, "5", 4, 0, {}
+        self.packets = {host: {"in": 0, "out": 0, "total": 0} for host in openstack.nova.hosts}
+
+    def __call__(self, command, given, seconds):
+        self.commands.append(command)
+        if command[0] == "ssh":
+            return self._ssh(command[-2].partition("@")[2], given)
+        assert command[:1] + command[2:4] == ["juju", "--format", "json"]
+        return getattr(self, f"_{command[1]}")(command[4:])
+
+    def _ssh(self, address, script):
+        ports = self.openstack.neutron.of("floatingips", floating_ip_address=address)
+        if not ports:
+            return Output(255, "", f"ssh: connect to host {address} port 22: No route to host\n")
+        port = self.openstack.neutron.objects["ports"][ports[0]["port_id"]]
+        server = self.openstack.nova.servers[port["device_id"]]
+        return self._bash(server["name"], server["OS-EXT-SRV-ATTR:host"], script)
+
+    def _exec(self, arguments):
+        unit, script = arguments[arguments.index("--unit") + 1], arguments[-1]
+        host = sorted(self.openstack.nova.hosts)[int(unit.partition("/")[2])]
+        output = self._bash(host, host, script)
+        results = {"return-code": output.status, "stdout": output.text, "stderr": output.error}
+        return Output(0, json.dumps({unit: {**OK, "results": results}}))
+
+    def _run(self, arguments):
+        unit, action = arguments[:2]
+        if action in self.failing:
+            told = {"status": "failed", "message": self.failing[action], "results": {"return-code": 0}}
+            return Output(1, json.dumps({unit: told}))
+        results = {"get-admin-password": lambda _: {"admin-password": self.openstack.keystone.password}}
+        results |= {"show-offload": self._offload, "show-counters": self._counters}
+        results |= {"get-root-ca": lambda _: {"output": "-----BEGIN CERTIFICATE-----\n"}}
+        return Output(0, json.dumps({unit: {**OK, "results": {"return-code": 0, **results[action](unit)}}}))
+
+    def _status(self, _arguments):
+        hosts = sorted(self.openstack.nova.hosts)
+        short = [host.partition(".")[0] for host in hosts]
+        machines = {str(n): {"hostname": name, "dns-name": f"10.0.0.{n}"} for n, name in enumerate(short)}
+        subordinates = [{f"{charm}/{n}": {} for charm in CHARMS} for n in range(len(hosts))]
+        units = {
+            f"nova-compute/{n}": {"machine": str(n), "subordinates": subordinates[n]}
+            for n in range(len(hosts))
+        }
+        applications = {"nova-compute": {"charm-name": "nova-compute", "units": units}}
+        applications |= {charm: {"charm-name": charm} for charm in CHARMS}
+        applications["vault"] = {"charm-name": "vault"}
+        keystone = {"keystone/0": {"public-address": "10.7.208.20"}}
+        relations = {"certificates": [{"related-application": "vault"}]}
+        applications["keystone"] = {"charm-name": "keystone", "units": keystone, "relations": relations}
+        return Output(0, json.dumps({"machines": machines, "applications": applications}))
+
+    def _config(self, _arguments):
+        settings = {"region": {"value": "RegionOne"}, "vip": {}, "os-public-hostname": {}}
+        return Output(0, json.dumps({"application": "keystone", "settings": settings}))
+
+    def _offload(self, unit):
+        packets = self.packets[sorted(self.openstack.nova.hosts)[int(unit.partition("/")[2])]]
+        row = {"in port": "eth3", "representor of": "0000:3f:00.0 pf0vf0", "in NIC": "4", "not in NIC": "1"}
+        row |= {
+            "packets in NIC": str(packets["in"]),
+            "packets not in NIC": str(packets["out"]),
+            "why not": self.why,
+        }
+        return {"offload": json.dumps([row])}
+
+    def _counters(self, unit):
+        packets = self.packets[sorted(self.openstack.nova.hosts)[int(unit.partition("/")[2])]]
+        rows = [
+            {"port": port, "counter": f"{way}_prio3_pause", "value": str(packets["total"] // 10**6)}
+            for port in BOND
+            for way in ("tx", "rx")
+        ]
+        return {"counters": json.dumps(rows)}
+
+    def _bash(self, machine, host, script):
+        self.scripts.append((machine, script))
+        if self.interrupt and self.interrupt in script:
+            self.interrupt = None
+            raise KeyboardInterrupt
+        folder = self._prepare(machine, host)
+        path, blocked = self._path(machine, script)
+        environment = {"PATH": f"{folder}/bin:{os.environ['PATH']}", "FOLDER": str(folder), "CPUS": "20"}
+        environment |= {"QUEUES": str(self.queues), "PIN": self.pin, "DOMAINS": "instance-00000008"}
+        mtu, path_mtu = self._mtus(path)
+        environment |= {"ADDRESS": self._host_address(host), "MTU": str(mtu), "PATH_MTU": str(path_mtu)}
+        environment |= {"OUTAGE": str(self.outage), "LOST": "2"}
+        pairs = self._pairs(script)
+        rate = min(self.limits.get(path, 0), ONE_PAIR * pairs)
+        environment |= {
+            "BPS": str(int(rate * 1e9 / max(pairs, 1))),
+            "PPS": str(int(rate * 20000 / max(pairs, 1))),
+        }
+        environment |= {"RDMA": f"{self.limits.get(path, 0):.2f}", "BLOCKED": "yes" if blocked else ""}
+        script = re.sub(r"(?<![\w.])/(sys|tmp|opt|proc)/", lambda found: f"{folder}/{found[1]}/", script)
+        done = subprocess.run(
+            ["bash", "-c", script], env=environment, capture_output=True, text=True, check=False, timeout=60
+        )
+        if path and not blocked and re.search(r"iperf3 -c|ib_write_\w+ .* \d+\.\d+\.\d+\.\d+ |trex", script):
+            self._count(path)
+        return Output(done.returncode, done.stdout, done.stderr)
+
+    @staticmethod
+    def _pairs(script):
+        found = re.search(r"seq 5001 2 (\d+)", script)
+        return (int(found[1]) - 5001) // 2 + 1 if found else 0
+
+    def _mtus(self, path):
+        """Of the netdev that leads to a path, and what arrives at the other end."""
+        physical = self.openstack.neutron.mtu
+        if path == "host":
+            return 9000, self.path_mtu
+        overhead = 0 if path == "direct_vlan" else GENEVE
+        return physical - overhead, self.path_mtu - overhead
+
+    def _host_address(self, host):
+        return f"172.16.0.{11 + sorted(self.openstack.nova.hosts).index(host)}"
+
+    def _path(self, machine, script):
+        """The path to the address that a client connects to, and whether a security group blocks it."""
+        found = re.search(r"(?:iperf3 -c |--report_gbits .*|ping .*)\b(\d+\.\d+\.\d+\.\d+)\b", script)
+        target = re.search(r"iperf3 -c (\S+)", script) or found or re.search(r"dst='([\d.]+)'", script)
+        if target is None:
+            return None, False
+        if machine in self.packets:
+            return "host", False
+        neutron, address = self.openstack.neutron, str(ip_address(target[1]))
+        ports = [
+            neutron.objects["ports"][each["port_id"]]
+            for each in neutron.of("floatingips", floating_ip_address=address)
+        ]
+        ports += [port for port in neutron.of("ports") if port["fixed_ips"][0]["ip_address"] == address]
+        protocol = "udp" if re.search(r"iperf3 .* -u |ib_write|dst='", script) else "tcp"
+        number = 4791 if "ib_write" in script else 5001
+        return ports[0]["name"].rstrip("0123456789"), not self._allowed(ports[0], protocol, number)
+
+    def _allowed(self, port, protocol, number):
+        if not port["port_security_enabled"]:
+            return True
+        groups = self.openstack.neutron.objects["security-groups"]
+        if number == 4791 and any(groups[group]["stateful"] for group in port["security_groups"]):
+            return False  # RoCE does not get through connection tracking in the NIC
+        return any(
+            rule["protocol"] == protocol and rule["port_range_min"] <= number <= rule["port_range_max"]
+            for group in port["security_groups"]
+            for rule in self.openstack.neutron.of("security-group-rules", security_group_id=group)
+            if rule["port_range_min"] is not None
+        )
+
+    def _count(self, path):
+        share = self.in_nic.get(path, 1.0)
+        for packets in self.packets.values():
+            packets["total"] += 10_000_000
+            if path != "host":
+                packets["in"] += int(10_000_000 * share)
+                packets["out"] += 10_000_000 - int(10_000_000 * share) + 40
+
+    def _prepare(self, machine, host):
+        """The machine's folder: its tools, the parts of sysfs that scripts read, and its addresses."""
+        folder = self.folder / machine
+        if not folder.exists():
+            (folder / "bin").mkdir(parents=True)
+            (folder / "tmp").mkdir()
+            (folder / "opt/trex/automation/trex_control_plane/interactive").mkdir(parents=True)
+            for tool in TOOLS.split():
+                if machine != host or tool not in self.missing:
+                    (folder / "bin" / tool).symlink_to(Path(__file__).with_name("tools.sh"))
+            self._sysfs(folder, machine == host)
+            (folder / "addresses").write_text("" if machine == host else self._addresses(machine))
+        if machine == host:
+            total = self.packets[host]["total"]
+            for port, share in zip(BOND, (self.ports, 1 - self.ports), strict=True):
+                counters = {f"{way}_packets_phy": int(total * share) for way in ("tx", "rx")}
+                counters |= {"rx_prio3_discards": self.dropped if total else 0, "rx_prio3_pause": 12}
+                lines = [f"     {name}: {value}\n" for name, value in counters.items()]
+                (folder / f"counters-{port}").write_text("".join(lines))
+        return folder
+
+    def _sysfs(self, folder, node):
+        net = folder / "sys/class/net"
+        for number, netdev in enumerate((*BOND, "bond0") if node else NETDEVS, 3):
+            (net / netdev / "statistics").mkdir(parents=True)
+            (net / netdev / "speed").write_text("100000\n")
+            (net / netdev / "address").write_text(f"fa:16:3e:00:00:{number:02x}\n")
+            overhead = 0 if netdev == "ens6" else GENEVE
+            (net / netdev / "mtu").write_text(f"{9000 if node else self.openstack.neutron.mtu - overhead}\n")
+            for way in ("tx", "rx"):
+                (net / netdev / "statistics" / f"{way}_packets").write_text("1\n")
+            if netdev != "bond0":
+                device = folder / f"sys/devices/0000:00:{number:02x}.0"
+                (device / "infiniband/mlx5_bond_0").mkdir(parents=True)
+                driver = folder / "sys/drivers" / ("virtio_net" if netdev == "ens3" else "mlx5_core")
+                driver.mkdir(parents=True, exist_ok=True)
+                (device / "driver").symlink_to(driver)
+                (net / netdev / "device").symlink_to(device)
+        if node:
+            (net / "bond0/bonding").mkdir()
+            (net / "bond0/bonding/slaves").write_text(" ".join(BOND) + "\n")
+
+    def _addresses(self, vm):
+        (server,) = [each for each in self.openstack.nova.servers.values() if each["name"] == vm]
+        ports = [self.openstack.neutron.objects["ports"][port] for port in server["ports"]]
+        lines = [
+            f"{netdev}             UP             {port['fixed_ips'][0]['ip_address']}/24 metric 100 \n"
+            for netdev, port in zip(NETDEVS, ports, strict=True)
+        ]
+        return "lo               UNKNOWN        127.0.0.1/8 \n" + "".join(lines)

@@ -1,0 +1,254 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Neutron v2.0 with ML2/OVN: what a tenant's networks are made of, with Neutron's rules and messages."""
+
+import json
+from ipaddress import ip_network
+
+from lab.openstack.answer import PROJECT, Answer, RefusedError, number
+
+SINGULAR = {
+    "networks": "network",
+    "subnets": "subnet",
+    "ports": "port",
+    "routers": "router",
+    "floatingips": "floatingip",
+    "security-groups": "security_group",
+    "security-group-rules": "security_group_rule",
+}
+INTERFACE = "network:router_interface"
+GENEVE = 58
+
+
+def refuse(status, kind, message):
+    """Neutron's errors (neutron_lib/exceptions)."""
+    raise RefusedError(Answer(status, {"NeutronError": {"type": kind, "message": message, "detail": ""}}))
+
+
+def in_use(kind, what):
+    refuse(409, kind, what)
+
+
+class Neutron:
+    """Objects by collection and id; `quota` by resource; `mtu` and `vlans` as in Neutron's configuration."""
+
+    def __init__(self, release):
+        self.url, self.release, self.mtu = "", release, 9000
+        self.objects = {collection: {} for collection in SINGULAR}
+        self.quota, self.vlans = {}, [101]
+
+    def of(self, collection, **values):
+        """Objects with these values."""
+        found = self.objects[collection].values()
+        return [each for each in found if all(each.get(key) == value for key, value in values.items())]
+
+    def answer(self, method, words, values, _headers, body):
+        if words in ([], [""], ["v2.0"]):
+            links = [{"rel": "self", "href": f"{self.url}/network/v2.0/"}]
+            return Answer(200, {"versions": [{"id": "v2.0", "status": "CURRENT", "links": links}]})
+        try:
+            return self._collection(method, words[1], words[2:], values, json.loads(body) if body else {})
+        except RefusedError as error:
+            return error.answer
+
+    def _collection(self, method, collection, words, values, content):
+        kind = SINGULAR[collection]
+        if not words and method == "GET":
+            filters = {key: value for key, value in values.items() if key not in ("limit", "marker")}
+            return Answer(200, {collection.replace("-", "_"): self.of(collection, **filters)})
+        if not words:
+            return Answer(201, {kind: self._create(collection, content[kind])})
+        found = self.objects[collection].get(words[0])
+        if found is None:
+            name = "".join(word.capitalize() for word in kind.split("_"))
+            refuse(404, f"{name}NotFound", f"{name} {words[0]} could not be found.")
+        if words[1:] == ["tags"]:
+            found["tags"] = content["tags"]
+            return Answer(200, {"tags": found["tags"]})
+        if words[1:]:
+            return Answer(200, getattr(self, words[1])(found, content))
+        if method == "DELETE":
+            self._delete(collection, found)
+            return Answer(204)
+        if method == "PUT":
+            getattr(self, f"_change_{kind}", lambda *_: None)(found, content[kind])
+            found |= content[kind]
+        return Answer(200, {kind: found})
+
+    def _create(self, collection, values):
+        kind = SINGULAR[collection]
+        allowed = self.quota.get(kind)
+        if allowed is not None and len(self.objects[collection]) >= allowed:
+            refuse(409, "OverQuota", f"Quota exceeded for resources: ['{kind}'].")
+        made = {"id": number(), "name": "", "description": "", "tags": [], "project_id": PROJECT}
+        made |= getattr(self, f"_new_{kind}")(values)
+        self.objects[collection][made["id"]] = made
+        return made
+
+    def _new_network(self, values):
+        kind, physical = values["provider:network_type"], values.get("provider:physical_network")
+        segment = values.get("provider:segmentation_id") or (self._vlan() if kind == "vlan" else 1)
+        taken = self.of(
+            "networks", **{"provider:physical_network": physical, "provider:segmentation_id": segment}
+        )
+        if kind == "vlan" and taken:
+            said = f"The VLAN {segment} on physical network {physical} is in use."
+            in_use("VlanIdInUse", f"Unable to create the network. {said}")
+        defaults = {
+            "router:external": False,
+            "shared": False,
+            "provider:physical_network": None,
+            "subnets": [],
+        }
+        mtu = self.mtu - (GENEVE if kind == "geneve" else 0)
+        return {**defaults, "status": "ACTIVE", **values, "provider:segmentation_id": segment, "mtu": mtu}
+
+    def _vlan(self):
+        used = {network["provider:segmentation_id"] for network in self.of("networks")}
+        free = [vlan for vlan in self.vlans if vlan not in used]
+        if not free:
+            said = "Unable to create the network. No tenant network is available for allocation."
+            refuse(503, "NoNetworkAvailable", said)
+        return free[0]
+
+    def _new_subnet(self, values):
+        network, cidr = self.objects["networks"][values["network_id"]], ip_network(values["cidr"])
+        for number_ in network["subnets"]:
+            other = self.objects["subnets"][number_]["cidr"]
+            if ip_network(other).overlaps(cidr):
+                said = f"Requested subnet with cidr: {cidr} for network: {network['id']}"
+                said += " overlaps with another subnet."
+                refuse(400, "InvalidInput", f"Invalid input for operation: {said}")
+        made = {"enable_dhcp": True, "gateway_ip": str(cidr[1]), "id": number(), **values}
+        network["subnets"].append(made["id"])
+        return made
+
+    def _new_security_group(self, values):
+        return {"stateful": True, "security_group_rules": [], **values}
+
+    def _new_security_group_rule(self, values):
+        same = ("security_group_id", "direction", "protocol", "port_range_min", "port_range_max", "ethertype")
+        for rule in self.of("security-group-rules", **{key: values.get(key) for key in same}):
+            in_use("SecurityGroupRuleExists", f"Security group rule already exists. Rule id is {rule['id']}.")
+        return {"port_range_min": None, "port_range_max": None, "remote_group_id": None, **values}
+
+    def _new_port(self, values):
+        if values.get("binding:profile") and self.release != "yoga":
+            said = "(rule:create_port and rule:create_port:binding:profile) is disallowed by policy"
+            refuse(403, "PolicyNotAuthorized", said)
+        network = self.objects["networks"][values["network_id"]]
+        fixed = values.get("fixed_ips") or [
+            {"subnet_id": subnet, "ip_address": self._address(subnet)} for subnet in network["subnets"][:1]
+        ]
+        return {
+            "status": "DOWN",
+            "device_id": "",
+            "device_owner": "",
+            "mac_address": f"fa:16:3e:00:00:{len(self.objects['ports']):02x}",
+            "port_security_enabled": True,
+            "security_groups": [],
+            "binding:vnic_type": "normal",
+            "binding:vif_type": "unbound",
+            "binding:profile": {},
+            "binding:host_id": "",
+            **values,
+            "fixed_ips": fixed,
+        }
+
+    def _change_port(self, port, values):
+        secure = values.get("port_security_enabled", port["port_security_enabled"])
+        if not secure and values.get("security_groups", port["security_groups"]):
+            in_use(
+                "PortSecurityPortHasSecurityGroup",
+                "Port has security group associated. Cannot disable port security or IP address until "
+                "security group is removed.",
+            )
+        if values.get("security_groups") and not secure:
+            refuse(400, "PortSecurityAndIPRequiredForSecurityGroups", "Port security must be enabled first.")
+
+    def _address(self, subnet):
+        cidr = ip_network(self.objects["subnets"][subnet]["cidr"])
+        used = {fixed["ip_address"] for port in self.of("ports") for fixed in port["fixed_ips"]}
+        return next(str(cidr[host]) for host in range(10, 250) if str(cidr[host]) not in used)
+
+    def _new_router(self, values):
+        return {"external_gateway_info": None, "status": "ACTIVE", **values}
+
+    def _new_floatingip(self, values):
+        port = self.objects["ports"][values["port_id"]]
+        subnets = {fixed["subnet_id"] for fixed in port["fixed_ips"]}
+        connected = self.of("ports", device_owner=INTERFACE)
+        if not any(fixed["subnet_id"] in subnets for each in connected for fixed in each["fixed_ips"]):
+            said = f"External network {values['floating_network_id']} is not reachable from subnet"
+            said += f" {min(subnets)}. Therefore, cannot associate Port {port['id']} with a Floating IP."
+            refuse(404, "ExternalGatewayForFloatingIPNotFound", said)
+        subnet = self.objects["networks"][values["floating_network_id"]]["subnets"][0]
+        first = self.objects["subnets"][subnet]["allocation_pools"][0]["start"].rpartition(".")
+        address = f"{first[0]}.{int(first[2]) + len(self.objects['floatingips']) + 1}"
+        return {
+            "floating_ip_address": address,
+            "fixed_ip_address": port["fixed_ips"][0]["ip_address"],
+            **values,
+        }
+
+    def add_router_interface(self, router, content):
+        if "port_id" in content:
+            port = self.objects["ports"][content["port_id"]]
+        else:
+            subnet = self.objects["subnets"][content["subnet_id"]]
+            if not subnet["gateway_ip"]:
+                said = "Subnet for router interface must have a gateway IP."
+                refuse(400, "BadRequest", f"Bad router request: {said}")
+            fixed = [{"subnet_id": subnet["id"], "ip_address": subnet["gateway_ip"]}]
+            port = self._create("ports", {"network_id": subnet["network_id"], "fixed_ips": fixed})
+        subnet = port["fixed_ips"][0]["subnet_id"]
+        if any(
+            fixed["subnet_id"] == subnet
+            for each in self.of("ports", device_id=router["id"], device_owner=INTERFACE)
+            for fixed in each["fixed_ips"]
+        ):
+            refuse(400, "BadRequest", f"Bad router request: Router already has a port on subnet {subnet}.")
+        port |= {"device_id": router["id"], "device_owner": INTERFACE}
+        return {"id": router["id"], "subnet_id": subnet, "port_id": port["id"]}
+
+    def remove_router_interface(self, router, content):
+        port = self.objects["ports"].pop(content["port_id"])
+        return {"id": router["id"], "port_id": port["id"]}
+
+    def _delete(self, collection, found):
+        number_ = found["id"]
+        getattr(self, f"_drop_{SINGULAR[collection]}", lambda _: None)(found)
+        for network in self.objects["networks"].values():
+            network["subnets"] = [each for each in network["subnets"] if each != number_]
+        del self.objects[collection][number_]
+
+    def _drop_port(self, port):
+        if port["device_owner"] == INTERFACE:
+            said = f"has device owner {INTERFACE}."
+            in_use(
+                "ServicePortInUse", f"Port {port['id']} cannot be deleted directly via the port API: {said}"
+            )
+
+    def _drop_network(self, network):
+        used = self.of("ports", network_id=network["id"])
+        if used:
+            said = "There are one or more ports still in use on the network"
+            ids = ", ".join(port["id"] for port in used)
+            what = f"Unable to complete operation on network {network['id']}. {said}"
+            in_use("NetworkInUse", f"{what}, id for these ports is: {ids}.")
+
+    def _drop_subnet(self, subnet):
+        for port in self.of("ports"):
+            if any(fixed["subnet_id"] == subnet["id"] for fixed in port["fixed_ips"]):
+                said = "One or more ports have an IP allocation from this subnet"
+                in_use("SubnetInUse", f"Unable to complete operation on subnet {subnet['id']}: {said}.")
+
+    def _drop_router(self, router):
+        if self.of("ports", device_id=router["id"], device_owner=INTERFACE):
+            in_use("RouterInUse", f"Router {router['id']} still has ports")
+
+    def _drop_security_group(self, group):
+        if any(group["id"] in port["security_groups"] for port in self.of("ports")):
+            in_use("SecurityGroupInUse", f"Security Group {group['id']} in use.")
+        rules = self.of("security-group-rules", security_group_id=group["id"])
+        for rule in rules:
+            del self.objects["security-group-rules"][rule["id"]]

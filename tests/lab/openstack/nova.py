@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Nova v2.1: compute services, keypairs, flavors and servers, with Nova's faults.
+
+A server is BUILD when it is first looked at, then ACTIVE, unless `errors` has the message of its fault.
+"""
+
+import json
+
+from lab.openstack.answer import PROJECT, Answer, RefusedError, number
+
+MICROVERSION = {"yoga": "2.90", "2024.1": "2.96"}
+_KEYS = {400: "badRequest", 403: "forbidden", 404: "itemNotFound", 409: "conflictingRequest"}
+
+
+def refuse(status, message):
+    """Nova's faults (nova/api/openstack/wsgi.py, Fault)."""
+    raise RefusedError(Answer(status, {_KEYS[status]: {"code": status, "message": message}}))
+
+
+class Nova:
+    """Flavors, keypairs, servers; `hosts` are the compute hosts that are up, by availability zone."""
+
+    def __init__(self, release, neutron):
+        self.url, self.release, self.neutron, self.images = "", release, neutron, {}
+        self.hosts = {"node1.maas": "nova", "node2.maas": "nova"}
+        self.down = set()
+        self.flavors, self.keypairs, self.servers = {}, {}, {}
+        self.errors, self.cores, self.build_looks = {}, None, 1
+        self.aliases = {"a100-gpu"}
+
+    def answer(self, method, words, values, headers, body):
+        if words in (["v2.1"], ["v2.1", ""]):
+            newest = MICROVERSION[self.release]
+            version = {"id": "v2.1", "status": "CURRENT", "version": newest, "min_version": "2.1"}
+            links = [{"rel": "self", "href": f"{self.url}/compute/v2.1/"}]
+            return Answer(200, {"version": {**version, "updated": "2013-07-23T11:33:21Z", "links": links}})
+        content = json.loads(body) if body else {}
+        asked = headers.get("OpenStack-API-Version", "compute 2.1").split()[-1]
+        handler = getattr(self, f"_{words[1].replace('-', '_')}")
+        try:
+            self._negotiable(asked)
+            return handler(method, words[2:], values, content)
+        except RefusedError as error:
+            return error.answer
+
+    def _negotiable(self, asked):
+        newest = MICROVERSION[self.release]
+        if tuple(map(int, asked.split("."))) > tuple(map(int, newest.split("."))):
+            message = f"Version {asked} is not supported by the API. Minimum is 2.1 and maximum is {newest}."
+            raise RefusedError(Answer(406, {"computeFault": {"code": 406, "message": message}}))
+
+    def _os_services(self, _method, _words, values, _content):
+        services = [
+            {
+                "id": f"service-{host}",
+                "binary": "nova-compute",
+                "host": host,
+                "zone": zone,
+                "status": "enabled",
+                "state": "down" if host in self.down else "up",
+                "disabled_reason": None,
+                "forced_down": False,
+                "updated_at": "2026-11-23T10:00:00.000000",
+            }
+            for host, zone in self.hosts.items()
+        ]
+        assert values.get("binary") in (None, "nova-compute")
+        return Answer(200, {"services": services})
+
+    def _os_keypairs(self, method, words, _values, content):
+        if method == "POST":
+            pair = content["keypair"]
+            if pair["name"] in self.keypairs:
+                refuse(409, f"Key pair '{pair['name']}' already exists.")
+            made = {"type": "ssh", "user_id": "a" * 32, "fingerprint": "00:11", **pair}
+            self.keypairs[pair["name"]] = made
+            return Answer(201, {"keypair": made})
+        if not words:
+            return Answer(200, {"keypairs": [{"keypair": pair} for pair in self.keypairs.values()]})
+        if words[0] not in self.keypairs:
+            refuse(404, f"Keypair {words[0]} not found for user {'a' * 32}")
+        if method == "DELETE":
+            del self.keypairs[words[0]]
+            return Answer(204)
+        return Answer(200, {"keypair": self.keypairs[words[0]]})
+
+    def _flavors(self, method, words, _values, content):
+        if method == "POST" and not words:
+            values = content["flavor"]
+            if any(each["name"] == values["name"] for each in self.flavors.values()):
+                refuse(409, f"Flavor with name {values['name']} already exists.")
+            made = {**values, "id": values.get("id") or number(), "extra_specs": {}, "links": []}
+            made |= {"os-flavor-access:is_public": True, "OS-FLV-DISABLED:disabled": False, "swap": 0}
+            self.flavors[made["id"]] = made
+            return Answer(200, {"flavor": made})
+        if words in ([], ["detail"]):
+            return Answer(200, {"flavors": [*self.flavors.values()]})
+        flavor = self.flavors.get(words[0]) or refuse(404, f"Flavor {words[0]} could not be found.")
+        if words[1:] == ["os-extra_specs"]:
+            if method == "POST":
+                flavor["extra_specs"] |= content["extra_specs"]
+            return Answer(200, {"extra_specs": flavor["extra_specs"]})
+        if method == "DELETE":
+            del self.flavors[words[0]]
+            return Answer(202)
+        return Answer(200, {"flavor": flavor})
+
+    def _servers(self, method, words, _values, content):
+        if method == "POST" and not words:
+            return Answer(202, {"server": {"id": self._create(content["server"]), "links": []}})
+        if words in ([], ["detail"]):
+            return Answer(200, {"servers": [*self.servers.values()]})
+        server = self.servers.get(words[0]) or refuse(404, f"Instance {words[0]} could not be found.")
+        if method == "DELETE":
+            del self.servers[words[0]]
+            for port in self.neutron.of("ports", device_id=words[0]):
+                port |= {"device_id": "", "device_owner": "", "status": "DOWN", "binding:vif_type": "unbound"}
+            return Answer(204)
+        self._advance(server)
+        return Answer(200, {"server": server})
+
+    def _create(self, wanted):
+        flavor = self.flavors.get(wanted["flavorRef"]) or refuse(400, "Flavor could not be found.")
+        if wanted["imageRef"] not in self.images:
+            refuse(400, "Can not find requested image")
+        if wanted["key_name"] not in self.keypairs:
+            refuse(400, "Invalid key_name provided.")
+        used = sum(self.flavors[server["flavor"]["id"]]["vcpus"] for server in self.servers.values())
+        if self.cores is not None and used + flavor["vcpus"] > self.cores:
+            asked = f"Requested {flavor['vcpus']}, but already used {used} of {self.cores} cores"
+            refuse(403, f"Quota exceeded for cores: {asked}")
+        alias = flavor["extra_specs"].get("pci_passthrough:alias", "").partition(":")[0]
+        if alias and alias not in self.aliases:
+            refuse(400, f"PCI alias {alias} is not defined")
+        zone, _, host = wanted["availability_zone"].partition(":")
+        if host not in self.hosts:
+            refuse(400, f"Compute host {host} could not be found.")
+        server = {
+            "id": number(),
+            "name": wanted["name"],
+            "status": "BUILD",
+            "tenant_id": PROJECT,
+            "tags": wanted.get("tags", []),
+            "key_name": wanted["key_name"],
+            "flavor": {"id": flavor["id"]},
+            "image": {"id": wanted["imageRef"]},
+            "OS-EXT-STS:task_state": "spawning",
+            "OS-EXT-AZ:availability_zone": zone,
+            "OS-EXT-SRV-ATTR:host": host,
+            "OS-EXT-SRV-ATTR:hypervisor_hostname": host,
+            "looks": self.build_looks,
+            "ports": [each["port"] for each in wanted["networks"]],
+        }
+        for port in server["ports"]:
+            found = self.neutron.objects["ports"].get(port) or refuse(
+                400, f"Port id {port} could not be found."
+            )
+            if found["device_id"]:
+                refuse(409, f"Port {port} is still in use.")
+            found |= {"device_id": server["id"], "device_owner": f"compute:{zone}", "binding:host_id": host}
+        self.servers[server["id"]] = server
+        return server["id"]
+
+    def _advance(self, server):
+        if server["status"] != "BUILD":
+            return
+        server["looks"] -= 1
+        if server["looks"] >= 0:
+            return
+        error = self.errors.get(server["name"])
+        server |= {"status": "ERROR" if error else "ACTIVE", "OS-EXT-STS:task_state": None}
+        if error:
+            server["fault"] = {"code": 500, "created": "2026-11-23T10:00:00Z", "message": error}
+        for port in server["ports"]:
+            found = self.neutron.objects["ports"][port]
+            if not error:
+                found |= {"status": "ACTIVE", "binding:vif_type": "ovs"}
+                if found["binding:vnic_type"] == "direct":
+                    found["binding:profile"] |= {"pci_slot": "0000:3f:00.2", "capabilities": ["switchdev"]}
+            elif "Binding failed" in error and found["binding:vnic_type"] == "direct":
+                found |= {"status": "DOWN", "binding:vif_type": "binding_failed"}

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`tox -e replay -- FILE`, as an operator runs it."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from converge import Plan
+from hostnic.capture.file import Shown, take
+from hostnic.testing import FakeHost
+
+ROOT = Path(__file__).parents[2]
+CAPTURED = """
+import sys
+from dataclasses import asdict
+import capture
+from config import Options
+from hostnic.capture.file import take
+from hostnic.testing import FakeHost
+host = FakeHost()
+inputs = {"options": asdict(Options()), "controllers": []}
+print("capture: " + take(host, "sriov-switchdev", inputs, capture.show))
+"""
+
+
+def run(*words, path=("lib", "bundles")):
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(str(ROOT / each) for each in path)}
+    return subprocess.run(
+        [sys.executable, *words], capture_output=True, text=True, env=env, timeout=60, check=False
+    )
+
+
+@pytest.fixture
+def captured(tmp_path):
+    """What `juju run` prints of a capture."""
+    done = run("-c", CAPTURED, path=("lib", "charms/sriov-switchdev/src"))
+    assert done.returncode == 0, done.stderr
+    file = tmp_path / "capture.txt"
+    file.write_text(f"Running operation 1 with 1 task\n{done.stdout}\n")
+    return file
+
+
+def test_it_shows_what_the_charm_makes_of_the_host(captured):
+    done = run("-m", "replay", str(captured))
+    assert done.returncode == 0, done.stderr
+    for title in ("sriov-switchdev list-devices\n", "sriov-switchdev plan\n", "sriov-switchdev verify\n"):
+        assert title in done.stdout
+    assert "0000:3b:00.1  enp59s0f1np1  mlx5_core" in done.stdout
+    assert "eswitch in legacy mode" in done.stdout
+
+
+def test_it_shows_what_the_capture_has(captured):
+    done = run("-m", "replay", "--content", str(captured))
+    assert '"read /sys/bus/pci/devices/0000:3b:00.0/vendor": "0x15b3\\n"' in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("nothing", "there is no capture in it: nothing begins with ovn-offload-capture:"),
+        (
+            take(FakeHost(), "../etc", {}, lambda *_: Shown(Plan(), {})),
+            "it is of a charm '../etc', which is not in",
+        ),
+    ],
+)
+def test_what_it_cannot_show_is_one_sentence(tmp_path, text, reason):
+    file = tmp_path / "capture.txt"
+    file.write_text(text)
+    done = run("-m", "replay", str(file))
+    assert done.returncode == 2
+    assert reason in done.stderr
+    assert "Traceback" not in done.stderr

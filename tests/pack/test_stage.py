@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is written into an artifact about where it comes from."""
+
+import subprocess
+
+import pytest
+import stage
+
+
+@pytest.fixture
+def charm(tmp_path):
+    directory = tmp_path / "charm"
+    directory.mkdir()
+    (directory / "pyproject.toml").write_text('[project]\nname = "charm"\nversion = "1.2.3"\n')
+    return directory
+
+
+def git(directory, *arguments):
+    author = ["-c", "user.name=a", "-c", "user.email=a@b"]
+    command = ["git", *author, *arguments]
+    return subprocess.run(command, cwd=directory, check=True, capture_output=True, text=True).stdout.strip()
+
+
+def committed(directory):
+    git(directory, "init", "-q")
+    git(directory, "add", ".")
+    git(directory, "commit", "-q", "-m", "All")
+    return git(directory, "rev-parse", "HEAD")[:12]
+
+
+def test_the_version_names_the_git_revision(charm):
+    revision = committed(charm)
+    assert stage.version(charm) == f"1.2.3+git.{revision}"
+
+
+def test_the_version_tells_that_files_were_changed_after_the_revision(charm):
+    revision = committed(charm)
+    (charm / "more").touch()
+    assert stage.version(charm) == f"1.2.3+git.{revision}.modified"
+
+
+def test_outside_a_repository_the_version_stands_alone(charm, monkeypatch):
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(charm.parent))
+    assert stage.version(charm) == "1.2.3"
+
+
+def test_an_artifact_of_a_fork_links_to_the_fork():
+    github = {"GITHUB_SERVER_URL": "https://forge.example", "GITHUB_REPOSITORY": "someone/fork"}
+    assert stage.links("roce-qos", github) == {
+        "source": "https://forge.example/someone/fork",
+        "documentation": "https://forge.example/someone/fork/blob/HEAD/charms/roce-qos/README.md",
+        "issues": "https://forge.example/someone/fork/issues",
+    }
+    assert stage.links("roce-qos", {}) == {}

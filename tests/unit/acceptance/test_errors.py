@@ -1,0 +1,249 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What goes wrong in a cloud is one sentence with the service's words and what helps; never a traceback."""
+
+import json
+
+import pytest
+import yaml
+from lab.openstack.answer import Answer
+
+SECRET = "not-a-secret"
+
+
+def one_sentence(err):
+    assert "Traceback" not in err
+    assert SECRET not in err
+    (line,) = err.splitlines()
+    return line
+
+
+def test_an_unknown_cloud(world):
+    status, _, err = world.run("plan", cloud="nowhere")
+    assert status == 2
+    said = one_sentence(err)
+    assert "cloud nowhere cannot be used" in said
+    assert "openrc --cloud" in said
+
+
+def test_a_wrong_password(world):
+    world.openstack.keystone.password = "changed"
+    status, _, err = world.run("plan")
+    assert status == 2
+    assert "cloud rdg refuses the credentials" in one_sentence(err)
+
+
+def test_a_token_that_expires_in_between_is_renewed_with_the_password(world):
+    expire = world.openstack.keystone.expire
+    original = world.openstack.nova._os_services
+
+    def services(*arguments):
+        expire()
+        return original(*arguments)
+
+    world.openstack.nova._os_services = services
+    assert world.run("plan")[0] == 0
+
+
+def test_an_expired_token_without_a_password(world):
+    world.credentials(token="gAAAAA-long-ago")
+    status, _, err = world.run("plan")
+    assert status == 2
+    said = one_sentence(err)
+    assert "the token has expired" in said
+    assert "openrc" in said
+
+
+def test_a_cloud_that_is_down(world):
+    world.credentials(password=SECRET, auth_url="http://127.0.0.1:9/v3")
+    status, _, err = world.run("plan")
+    assert status == 2
+    assert "cloud rdg cannot be reached" in one_sentence(err)
+
+
+def test_no_image_says_where_there_is_one(world):
+    del world.site["image-file"]
+    status, out, _ = world.run("apply")
+    assert status == 2
+    assert "there is no image of this name" in out
+    assert "wget https://cloud-images.ubuntu.com/" in out
+    assert world.writes() == []
+
+
+def test_an_image_file_that_does_not_exist(world):
+    world.site["image-file"] = "nowhere.img"
+    status, _, err = world.run("apply")
+    assert status == 1
+    assert "nowhere.img" in one_sentence(err)
+
+
+def test_no_room_for_the_image(world):
+    world.openstack.glance.quota = 10
+    status, _, err = world.run("apply")
+    assert status == 1
+    assert "image_size_total is over limit of 10" in one_sentence(err)
+    world.openstack.glance.quota = None
+    assert world.run("apply")[0] == 0
+    assert [image["status"] for image in world.openstack.glance.images.values()] == ["active"]
+
+
+def test_no_quota_in_nova(world):
+    world.openstack.nova.cores = 20
+    status, _, err = world.run("apply")
+    assert status == 1
+    said = one_sentence(err)
+    assert "Quota exceeded for cores: Requested 20, but already used 20 of 20 cores" in said
+    assert "openstack quota set" in said
+
+
+def test_no_quota_in_neutron(world):
+    world.openstack.neutron.quota["port"] = 4
+    status, _, err = world.run("apply")
+    assert status == 1
+    said = one_sentence(err)
+    assert "Quota exceeded for resources: ['port']" in said
+    assert "openstack quota set" in said
+    del world.openstack.neutron.quota["port"]
+    assert world.run("apply")[0] == 0
+
+
+def test_a_vlan_that_another_network_uses(world):
+    values = {"provider:network_type": "vlan", "provider:physical_network": "tenantvlan"}
+    other = {"name": "ext_net", "provider:segmentation_id": 9, "project_id": "another"}
+    world.openstack.neutron._create("networks", {**values, **other})
+    status, _, err = world.run("apply")
+    assert status == 1
+    said = one_sentence(err)
+    assert "The VLAN 9 on physical network tenantvlan is in use" in said
+    assert "public.name in the site file" in said
+
+
+def test_a_user_who_is_no_administrator(world):
+    refused = Answer(
+        403, {"forbidden": {"code": 403, "message": "Policy doesn't allow os_compute_api:os-flavor-manage"}}
+    )
+    world.openstack.faults.append(("POST", "flavors", refused))
+    status, _, err = world.run("apply")
+    assert status == 1
+    assert "administrator" in one_sentence(err)
+
+
+def test_an_alias_that_nova_does_not_have(world):
+    world.site |= {"software": ["cuda"], "gpu-alias": "h100"}
+    status, _, err = world.run("apply")
+    assert status == 1
+    said = one_sentence(err)
+    assert "PCI alias h100 is not defined" in said
+    assert "pci-alias" in said
+
+
+def test_a_node_that_is_not_up(world):
+    world.site["nodes"] = ["node1.maas", "node9.maas"]
+    status, _, err = world.run("plan")
+    assert status == 2
+    assert "no compute service is up on node9.maas; up are: node1.maas, node2.maas" in one_sentence(err)
+
+
+def test_a_key_that_does_not_exist(world):
+    world.site["public-key"] = "~/nowhere.pub"
+    status, _, err = world.run("plan")
+    assert status == 2
+    assert "ssh-keygen" in one_sentence(err)
+
+
+@pytest.mark.parametrize(
+    ("site", "words"),
+    [
+        ({"node": ["a"]}, "node: 'node' is not allowed; expected only the keys nodes"),
+        ({"seconds": 0}, "seconds: 0 is not allowed; expected seconds from 1 to 3600"),
+        ({"nodes": ["a", "a"]}, "two different compute hosts"),
+        ({"disturb": ["c"]}, "expected compute hosts that nodes or other-rack list"),
+        ({"software": ["vpp"]}, "expected dpdk, trex or cuda"),
+        ({"public": {"cidr": "10.0.0.0/24"}}, "public.first: '10.7.208.65' is not allowed; expected"),
+        ({"public": {"cidr": "10.0.0.1/24"}}, "a subnet without host bits"),
+        ({"flavor": {"vcpus": 400}}, "expected a whole number from 2 to 100"),
+    ],
+)  # fmt: skip
+def test_a_wrong_site_file(world, site, words):
+    world.site = site
+    status, _, err = world.run("plan")
+    assert status == 2
+    assert words in one_sentence(err)
+
+
+def test_a_site_file_that_is_no_yaml(world, tmp_path):
+    (tmp_path / "other.yaml").write_text("a: [")
+    status, _, err = world.run("plan", "--site", str(tmp_path / "other.yaml"))
+    assert status == 2
+    assert "cannot be read" in one_sentence(err)
+
+
+ABORTED = "Build of instance 1 aborted: "
+NUMA = "Requested instance NUMA topology cannot fit the given host NUMA topology."
+FAULTS = {
+    f"{ABORTED}Insufficient compute resources: Claim pci failed.": "pci-passthrough-whitelist",
+    f"{ABORTED}Insufficient compute resources: {NUMA}": "numactl",
+    "No valid host was found. There are not enough hosts available.": "openstack hypervisor show",
+    f"{ABORTED}Binding failed for port 2, please check neutron logs for more information.": "agent list",
+    f"{ABORTED}Failed to allocate the network(s), not rescheduling.": "agent list",
+    "Timeout waiting for [('network-vif-plugged', '1')] for instance with vm_state building": "verify",
+    "qemu unexpectedly closed the monitor: vfio 0000:3f:00.2: no iommu_group found": "intel_iommu=on",
+    "Flavor's disk is too small for requested image.": "openstack image show",
+}
+"""Nova's messages, and a word of the remedy for each."""
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_server_that_fails_says_why_in_novas_words_with_the_likely_cause(world, fault):
+    world.openstack.nova.errors["vm2"] = fault
+    status, _, err = world.run("apply")
+    assert status == 1
+    said = one_sentence(err)
+    assert "wait until server vm2 is ACTIVE: it is ERROR" in said
+    assert fault in said
+    assert FAULTS[fault] in said
+    if "Binding failed" in fault:
+        assert "Neutron says: port direct_overlay2 is DOWN, binding_failed on node2.maas" in said
+
+
+def test_a_failed_server_is_replaced_once_its_cause_is_mended(world):
+    world.openstack.nova.errors["vm2"] = "Claim pci failed."
+    world.run("apply")
+    world.openstack.nova.errors.clear()
+    world.writes()
+    status, _, err = world.run("apply")
+    assert status == 0, err
+    servers = [(method, path.split("/")[3]) for method, path in world.writes()]
+    assert servers == [("DELETE", "servers"), ("POST", "servers")]
+
+
+def test_a_server_that_builds_for_ever(world):
+    world.openstack.nova.build_looks = 10**6
+    status, _, err = world.run("apply")
+    assert status == 1
+    assert "it is BUILD after 600 s" in one_sentence(err)
+    assert "its task is spawning" in err
+    assert world.clock.now >= 600
+
+
+def test_a_server_that_was_stopped(applied):
+    server = next(iter(applied.openstack.nova.servers.values()))
+    server["status"] = "SHUTOFF"
+    status, out, _ = applied.run("apply")
+    assert status == 2
+    assert "it is SHUTOFF" in out
+    assert applied.writes() == []
+
+
+def test_a_failure_as_json(world):
+    world.openstack.nova.cores = 0
+    status, out, _ = world.run("apply", "--json")
+    assert status == 1
+    assert "Quota exceeded" in json.loads(out)["findings"][0]["what"]
+
+
+def test_no_secret_is_in_what_the_tool_runs_or_prints(applied):
+    applied.rungs = {"host": ("tcp-1",), "vf": ("tcp-1",)}
+    told = [applied.run(verb) for verb in ("measure", "report", "destroy")]
+    assert SECRET not in json.dumps([told, applied.machines.commands, applied.machines.scripts])
+    assert SECRET in applied.clouds.read_text()
+    assert yaml.safe_load(applied.clouds.read_text())

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What runs in guests and on this machine: user-data, the tuning script in a real bash, processes."""
+
+import sys
+
+import pytest
+import yaml
+from acceptance.guests import TUNE, user_data
+from acceptance.measure.shells import Juju, Output, Ssh, process
+from acceptance.sitefile import Site
+from converge import StepError
+
+
+def test_user_data_is_what_cloud_init_reads():
+    text = user_data(Site())
+    assert text.startswith("#cloud-config\n")
+    content = yaml.safe_load(text)
+    assert {"iperf3", "sysstat", "perftest", "rdmacm-utils"} <= set(content["packages"])
+    assert content["write_files"][0]["content"] == TUNE
+    assert ["systemctl", "enable", "--now", "offload-tune"] in content["runcmd"]
+
+
+def test_an_image_with_cuda_keeps_its_own_perftest():
+    assert "perftest" not in yaml.safe_load(user_data(Site(software=("cuda",))))["packages"]
+
+
+def test_the_tuning_script_tunes_each_vf_and_nothing_else(applied):
+    machines = applied.machines
+    folder = machines._prepare("vm1", "node1.maas")
+    for number, irqs in (("04", (40, 41, 42)), ("05", (50,))):
+        device = folder / f"sys/devices/0000:00:{number}.0"
+        for irq in irqs:
+            (device / "msi_irqs").mkdir(exist_ok=True)
+            (device / "msi_irqs" / str(irq)).write_text("msix\n")
+            (folder / f"proc/irq/{irq}").mkdir(parents=True)
+    (folder / "sys/class/net/ens5/queues/rx-0").mkdir(parents=True)
+    (folder / "sys/class/net/ens5/queues/rx-0/rps_flow_cnt").write_text("0\n")
+    (folder / "proc/sys/net/core").mkdir(parents=True)
+    done = machines._bash("vm1", "node1.maas", TUNE)
+    assert done.status == 0, done.error
+    assert (folder / "units").read_text() == "stop irqbalance\n"
+    assert (folder / "ethtool").read_text().splitlines() == [
+        f"{option} {netdev} {value}"
+        for netdev in ("ens5", "ens6", "ens7")
+        for option, value in (("-L", "combined 20"), ("-K", "ntuple on"))
+    ]
+    assert (folder / "sys/class/net/ens5/queues/rx-0/rps_flow_cnt").read_text() == "32768\n"
+    assert (folder / "proc/sys/net/core/rps_sock_flow_entries").read_text() == "32768\n"
+    affinity = {irq: (folder / f"proc/irq/{irq}/smp_affinity_list").read_text() for irq in (40, 41, 42, 50)}
+    assert affinity == {40: "0\n", 41: "1\n", 42: "2\n", 50: "0\n"}
+
+
+def test_a_tool_that_is_not_installed():
+    with pytest.raises(StepError, match="no-such-tool is not installed here"):
+        process(["no-such-tool"], "", 5)
+
+
+def test_a_process_that_takes_too_long():
+    with pytest.raises(StepError, match="did not answer within 0 s"):
+        process([sys.executable, "-c", "import time; time.sleep(9)"], "", 0.2)
+
+
+def test_a_process_gets_its_input_and_gives_its_output():
+    code = "import sys; print(sys.stdin.read().upper()); sys.exit(3)"
+    assert process([sys.executable, "-c", code], "abc", 30) == Output(3, "ABC\n", "")
+
+
+def test_a_key_without_its_private_half_is_the_agents(tmp_path):
+    calls = []
+
+    def run(command, given, seconds):
+        calls.append((command, given))
+        return Output(0, "")
+
+    Ssh(run, "vm1", "ubuntu@10.0.0.1", tmp_path / "id", tmp_path / "known").run("true", 5)
+    (tmp_path / "id").write_text("")
+    Ssh(run, "vm1", "ubuntu@10.0.0.1", tmp_path / "id", tmp_path / "known").run("true", 5)
+    assert ["-i" in command for command, _ in calls] == [False, True]
+    assert calls[0][1] == "true"
+
+
+def test_juju_that_prints_no_json():
+    with pytest.raises(StepError, match="juju status: ERROR no model"):
+        Juju(lambda *_: Output(1, "", "ERROR no model in focus\n")).ask("status")
+    with pytest.raises(StepError, match="no JSON"):
+        Juju(lambda *_: Output(0, "hello", "")).ask("status")

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The guides' commands run as they are written, and name what the tool has."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+import yaml
+from acceptance.__main__ import _parser
+from acceptance.measure.ladder import RUNGS
+from acceptance.report.judge import THRESHOLDS
+from acceptance.sitefile import _SITE
+
+ROOT = Path(__file__).parents[3]
+README = (ROOT / "tests/acceptance/README.md").read_text()
+STEP = (ROOT / "bundles/README.md").read_text().partition("\n## 9. ")[2].partition("\n## ")[0]
+COMMAND = re.compile(r"^    pipx run tox -e acceptance -- ([^#\n]+)", re.MULTILINE)
+
+
+def test_step_9_of_the_bundles_runs_as_it_is_written_and_ends_with_a_login(world):
+    commands = [shlex.split(line) for line in COMMAND.findall(STEP)]
+    assert [command[0] for command in commands] == ["openrc", "apply", "measure", "destroy"]
+    world.site["image-file"] = "jammy-server-cloudimg-amd64.img"
+    (world.folder / "jammy-server-cloudimg-amd64.img").write_bytes(b"QFI\xfb")
+    world.rungs = {"host": ("tcp-8",), "vf": ("tcp-8",)}
+    printed = {}
+    for verb, *options in commands:
+        if "--site" in options:
+            assert options[options.index("--site") + 1] == "acceptance.yaml"
+        assert options[options.index("--cloud") + 1] == "rdg"
+        status, printed[verb], err = world.run(verb)
+        assert status == 0, (verb, err)
+        if verb == "openrc":  # the entry names Keystone's address in the model; ours is elsewhere
+            world.credentials(
+                password=yaml.safe_load(world.clouds.read_text())["clouds"]["rdg"]["auth"]["password"]
+            )
+    (login,) = re.findall(r"^    ssh -i ~/.ssh/id_ed25519 (ubuntu@[\d.]+) +# vm1;", STEP, re.MULTILINE)
+    assert f"{login}   # vm1" in printed["apply"]
+
+
+def test_the_guide_has_every_verb_option_key_rung_and_check():
+    for action in _parser()._actions:
+        for name in (*action.option_strings[:1], *(action.choices or ())):
+            assert f"`{name}" in README or name == "-h", name
+    for key in _SITE.keys:
+        assert f"`{key}`" in README, key
+    for rung in RUNGS:
+        assert f"| {rung.title} |" in README, rung.title
+    for check in set(THRESHOLDS) - {"reference"}:
+        assert f"| `{check}` |" in README, check
+
+
+def test_each_threshold_has_its_source():
+    assert all(each["source"] and each["what"] for key, each in THRESHOLDS.items() if key != "reference")
+    keys = {(rung.key, measure) for rung in RUNGS for measure in rung.measures}
+    for row in THRESHOLDS["reference"]:
+        assert row["source"].startswith("RDG")
+        assert (row["rung"], row["measure"]) in keys
+
+
+@pytest.mark.parametrize("tier", ["unit", "type"])
+def test_the_tool_is_tested_with_the_packages_that_it_runs_with(tier):
+    def pins(name):
+        text = (ROOT / f"tests/requirements/{name}.txt").read_text()
+        return set(re.findall(r"^(?:openstacksdk|keystoneauth1|requests)==.*?(?= \\)", text, re.MULTILINE))
+
+    assert pins("acceptance")
+    assert pins("acceptance") <= pins(tier)

@@ -1,0 +1,282 @@
+# SPDX-License-Identifier: Apache-2.0
+"""plan, apply and destroy: the RDG's objects, created once, continued after interruptions, removed whole."""
+
+import json
+
+import pytest
+import yaml
+from acceptance.wanted import MARK
+
+KINDS = ("networks", "subnets", "ports", "routers", "floatingips", "security-groups", "security-group-rules")
+
+
+def counts(openstack):
+    found = {kind: len(openstack.neutron.objects[kind]) for kind in KINDS}
+    nova = openstack.nova
+    return {
+        **found,
+        "flavors": len(nova.flavors),
+        "keypairs": len(nova.keypairs),
+        "servers": len(nova.servers),
+    }
+
+
+ALL = {
+    "networks": 5,
+    "subnets": 5,
+    "ports": 10,  # four of each server, two of the router
+    "routers": 1,
+    "floatingips": 4,
+    "security-groups": 3,
+    "security-group-rules": 8,
+    "flavors": 1,
+    "keypairs": 1,
+    "servers": 2,
+}
+
+
+def only(objects, **values):
+    (found,) = [
+        each for each in objects.values() if all(each.get(key) == value for key, value in values.items())
+    ]
+    return found
+
+
+def test_plan_writes_nothing_and_names_each_object(world):
+    status, out, _ = world.run("plan")
+    assert status == 0
+    assert world.writes() == []
+    for name in (
+        "image ubuntu-22.04",
+        "flavor m1.packet",
+        "network gen_data",
+        "port direct_overlay2",
+        "server vm2",
+    ):
+        assert f"create {name}" in out
+
+
+def test_apply_creates_the_reference_designs_objects(world):
+    status, out, _ = world.run("apply")
+    assert status == 0, out
+    assert counts(world.openstack) == ALL
+    nova, neutron = world.openstack.nova, world.openstack.neutron
+    flavor = only(nova.flavors, name="m1.packet")
+    assert (flavor["ram"], flavor["disk"], flavor["vcpus"]) == (8192, 20, 20)
+    assert flavor["extra_specs"] == {"hw:mem_page_size": "large", "hw:cpu_policy": "dedicated"}
+    networks = {each["name"]: each for each in neutron.objects["networks"].values()}
+    assert {name: (each["provider:network_type"], each["mtu"]) for name, each in networks.items()} == {
+        "gen_mgmt": ("geneve", 8942),
+        "gen_data": ("geneve", 8942),
+        "gen_nat": ("geneve", 8942),
+        "vlan_data": ("vlan", 9000),
+        "vlan_public": ("vlan", 9000),
+    }
+    assert networks["vlan_public"]["provider:segmentation_id"] == 9
+    stateful = {each["name"]: each["stateful"] for each in neutron.objects["security-groups"].values()}
+    assert stateful == {"mgmt_policy": True, "data_policy": True, "data_sl_policy": False}
+    hosts = {each["name"]: each["OS-EXT-SRV-ATTR:host"] for each in nova.servers.values()}
+    assert hosts == {"vm1": "node1.maas", "vm2": "node2.maas"}
+    types = [(each["name"], each["binding:vnic_type"]) for each in neutron.objects["ports"].values()]
+    assert ("direct_overlay1", "direct") in types
+    assert ("normal2", "normal") in types
+
+
+def test_apply_ends_with_a_login(world):
+    _, out, _ = world.run("apply")
+    address = only(world.openstack.neutron.objects["floatingips"], fixed_ip_address="22.22.22.10")
+    assert out.splitlines()[-2].split("#")[0].rstrip().endswith(f"ubuntu@{address['floating_ip_address']}")
+
+
+def test_everything_is_marked_as_the_tools(applied):
+    for kind in ("networks", "subnets", "routers", "floatingips", "security-groups"):
+        for each in applied.openstack.neutron.objects[kind].values():
+            assert each["tags"] == [MARK], (kind, each)
+    assert [each["tags"] for each in applied.openstack.nova.servers.values()] == [[MARK], [MARK]]
+    assert [each["tags"] for each in applied.openstack.glance.images.values()] == [[MARK]]
+
+
+@pytest.mark.parametrize("release", ["yoga", "2024.1"], indirect=True)
+def test_binding_profile_is_sent_only_to_the_release_that_needs_it(world, release):
+    assert world.run("apply")[0] == 0
+    sent = only(world.openstack.neutron.objects["ports"], name="direct_overlay1")["binding:profile"]
+    assert sent["capabilities"] == ["switchdev"]
+    world.run("destroy")
+    world.openstack.nova.build_looks = 10**6  # Nova fills nothing in while a server builds
+    world.run("apply")
+    sent = only(world.openstack.neutron.objects["ports"], name="direct_overlay1")["binding:profile"]
+    assert sent == ({"capabilities": ["switchdev"]} if release == "yoga" else {})
+
+
+def test_a_second_apply_writes_nothing(applied):
+    status, out, _ = applied.run("apply")
+    assert status == 0
+    assert applied.writes() == []
+    assert "All objects exist" in out
+
+
+def run_in_pieces(world, verb, writes, lost):
+    """Run a verb until it is done; each run breaks off at that write, which may have been done."""
+    for runs in range(1, 200):
+        world.openstack.breaks, world.openstack.loses = writes, lost
+        if world.run(verb)[0] == 0:
+            world.openstack.breaks = None
+            return runs
+    raise AssertionError(f"{verb} makes no progress")
+
+
+@pytest.mark.parametrize("lost", [False, True], ids=["refused", "answer lost"])
+def test_apply_and_destroy_continue_after_an_interruption_at_any_write(world, lost):
+    assert run_in_pieces(world, "apply", 4, lost) > 10
+    assert counts(world.openstack) == ALL
+    world.writes()
+    assert world.run("apply")[0] == 0
+    assert world.writes() == []
+    for kind in ("networks", "subnets", "routers", "floatingips", "security-groups"):
+        for each in world.openstack.neutron.objects[kind].values():
+            assert each["tags"] == [MARK]
+    assert run_in_pieces(world, "destroy", 4, lost) > 5
+    assert set(counts(world.openstack).values()) == {0}
+
+
+def test_destroy_leaves_nothing_of_the_tool(applied):
+    status, out, _ = applied.run("destroy")
+    assert status == 0, out
+    assert set(counts(applied.openstack).values()) == {0}
+    assert applied.openstack.glance.images == {}
+
+
+def test_destroy_leaves_what_others_made(world):
+    openstack = world.openstack
+    openstack.glance.add("ubuntu-22.04")
+    openstack.nova.flavors["7"] = {
+        "id": "7",
+        "name": "m1.small",
+        "ram": 512,
+        "disk": 1,
+        "vcpus": 1,
+        "extra_specs": {},
+    }
+    openstack.nova.keypairs["bastion"] = {"name": "bastion", "public_key": "ssh-rsa AAAA", "type": "ssh"}
+    external = {
+        "provider:network_type": "vlan",
+        "provider:physical_network": "tenantvlan",
+        "router:external": True,
+    }
+    network = openstack.neutron._create(
+        "networks", {"name": "vlan_public", "provider:segmentation_id": 9, **external}
+    )
+    pool = [{"start": "10.7.208.65", "end": "10.7.208.99"}]
+    subnet = {
+        "network_id": network["id"],
+        "cidr": "10.7.208.0/24",
+        "gateway_ip": "10.7.208.1",
+        "ip_version": 4,
+    }
+    openstack.neutron._create(
+        "subnets", {"name": "any", **subnet, "enable_dhcp": False, "allocation_pools": pool}
+    )
+    assert world.run("apply")[0] == 0
+    assert world.run("destroy")[0] == 0
+    assert [each["name"] for each in openstack.glance.images.values()] == ["ubuntu-22.04"]
+    assert list(openstack.nova.flavors) == ["7"]
+    assert list(openstack.nova.keypairs) == ["bastion"]
+    assert [each["name"] for each in openstack.neutron.objects["networks"].values()] == ["vlan_public"]
+    assert len(openstack.neutron.objects["subnets"]) == 1
+
+
+def test_destroy_deletes_users_before_what_they_use(applied):
+    applied.run("destroy")
+    paths = [path.split("/")[3] for method, path in applied.writes() if method in ("DELETE", "PUT")]
+    order = list(dict.fromkeys(paths))
+    assert order.index("servers") < order.index("floatingips") < order.index("routers") < order.index("ports")
+    assert (
+        order.index("ports")
+        < order.index("subnets")
+        < order.index("networks")
+        < order.index("security-groups")
+    )
+
+
+def test_an_object_of_the_same_name_that_differs_blocks_the_whole_apply(world):
+    world.openstack.nova.flavors["7"] = {
+        "id": "7", "name": "m1.packet", "ram": 4096, "disk": 20, "vcpus": 20, "extra_specs": {},
+    }  # fmt: skip
+    status, out, _ = world.run("apply")
+    assert status == 2
+    assert "its ram is 4096, not 8192, and this tool did not create it" in out
+    assert world.writes() == []
+
+
+@pytest.mark.parametrize(
+    ("collection", "values"),
+    [
+        ("networks", {"name": "gen_data", "provider:network_type": "geneve"}),
+        ("security-groups", {"name": "data_policy", "stateful": True}),
+        ("routers", {"name": "public_router"}),
+    ],
+)
+def test_an_object_that_the_operator_made_by_hand_is_not_touched(world, collection, values):
+    world.openstack.neutron._create(collection, values)
+    status, out, _ = world.run("apply")
+    assert status == 2
+    assert f"{values['name']}  there is one that this tool did not create  rename or delete it" in out
+    assert world.writes() == []
+
+
+def test_an_own_object_that_differs_is_held(applied):
+    applied.site["flavor"] = {"vcpus": 10}
+    status, out, _ = applied.run("plan")
+    assert status == 2
+    assert "its vcpus is 20, not 10" in out
+    assert "run destroy, then apply again" in out
+
+
+def test_a_network_with_a_wrong_mtu_is_a_warning_with_the_option_that_sets_it(world):
+    world.openstack.neutron.mtu = 1500
+    status, out, _ = world.run("apply")
+    assert status == 0
+    assert "network gen_data" in out
+    assert "its mtu is 1442, not 8942" in out
+    assert "global-physnet-mtu" in out
+
+
+def test_a_third_server_in_another_rack(world):
+    world.openstack.nova.hosts["node5.maas"] = "az2"
+    world.site["other-rack"] = "node5.maas"
+    assert world.run("apply")[0] == 0
+    vm3 = only(world.openstack.nova.servers, name="vm3")
+    assert (vm3["OS-EXT-AZ:availability_zone"], vm3["OS-EXT-SRV-ATTR:host"]) == ("az2", "node5.maas")
+
+
+def test_the_first_two_compute_hosts_that_are_up_are_the_default(world):
+    del world.site["nodes"]
+    world.openstack.nova.hosts |= {"node0.maas": "nova"}
+    world.openstack.nova.down.add("node1.maas")
+    assert world.run("apply")[0] == 0
+    hosts = {each["OS-EXT-SRV-ATTR:host"] for each in world.openstack.nova.servers.values()}
+    assert hosts == {"node0.maas", "node2.maas"}
+
+
+def test_the_gpus_alias_is_in_the_flavor_where_the_image_has_cuda(world):
+    world.site["software"] = ["cuda"]
+    assert world.run("apply")[0] == 0
+    flavor = only(world.openstack.nova.flavors, name="m1.packet")
+    assert flavor["extra_specs"]["pci_passthrough:alias"] == "a100-gpu:1"
+
+
+def test_plan_as_json(world):
+    status, out, _ = world.run("plan", "--json")
+    told = json.loads(out)
+    assert status == 0
+    assert told["steps"][0]["key"] == "image ubuntu-22.04"
+
+
+def test_the_example_is_the_defaults(world, tmp_path):
+    from pathlib import Path
+
+    from acceptance.sitefile import Site
+
+    example = Path(__file__).parents[2] / "acceptance/site-example.yaml"
+    assert Site.read(example) == Site()
+    assert yaml.safe_load(example.read_text()).keys() >= {"image", "flavor", "public", "mtu", "seconds"}

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""openrc: credentials from Keystone's action into clouds.yaml, readable by nobody else."""
+
+import json
+import stat
+
+import pytest
+import yaml
+
+SECRET = "not-a-secret"
+
+
+def mode(path):
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+@pytest.fixture
+def bare(world):
+    world.clouds.unlink()
+    world.openstack.keystone.password = SECRET
+    return world
+
+
+def test_it_writes_what_the_other_verbs_read(bare):
+    status, out, err = bare.run("openrc")
+    assert status == 0, err
+    assert out.strip() == f"{bare.clouds} has cloud rdg at https://10.7.208.20:5000/v3."
+    assert mode(bare.clouds) == 0o600
+    cloud = yaml.safe_load(bare.clouds.read_text())["clouds"]["rdg"]
+    assert cloud["auth"]["password"] == SECRET
+    assert cloud["auth"]["user_domain_name"] == "admin_domain"
+    assert cloud["region_name"] == "RegionOne"
+    assert (bare.folder / "rdg-ca.pem").read_text().startswith("-----BEGIN CERTIFICATE")
+    assert cloud["cacert"] == str(bare.folder / "rdg-ca.pem")
+
+
+def test_the_password_is_nowhere_else(bare):
+    told = bare.run("openrc")
+    assert SECRET not in json.dumps([told, bare.machines.commands])
+    assert [
+        path
+        for path in bare.folder.rglob("*")
+        if path.is_file() and SECRET in path.read_text(errors="replace")
+    ] == [bare.clouds]
+
+
+def test_other_clouds_in_the_file_stay(bare):
+    bare.clouds.write_text(
+        yaml.safe_dump({"clouds": {"other": {"region_name": "X"}}, "cache": {"expiration_time": 3}})
+    )
+    bare.clouds.chmod(0o644)
+    assert bare.run("openrc")[0] == 0
+    content = yaml.safe_load(bare.clouds.read_text())
+    assert content["clouds"]["other"] == {"region_name": "X"}
+    assert content["cache"] == {"expiration_time": 3}
+    assert mode(bare.clouds) == 0o600
+
+
+def test_without_vault_there_is_no_tls(bare):
+    original = bare.machines._status
+
+    def status(arguments):
+        told = original(arguments)
+        content = json.loads(told.text)
+        del content["applications"]["vault"]
+        return told._replace(text=json.dumps(content))
+
+    bare.machines._status = status
+    assert "http://10.7.208.20:5000/v3" in bare.run("openrc")[1]
+
+
+def test_a_virtual_ip_is_preferred(bare):
+    settings = {"region": {"value": "R2"}, "vip": {"value": "10.7.208.50 172.18.0.50"}}
+    bare.machines._config = lambda _: bare.machines._run(["keystone/leader", "get-admin-password"])._replace(
+        text=json.dumps({"settings": settings})
+    )
+    assert "https://10.7.208.50:5000/v3" in bare.run("openrc")[1]
+    assert yaml.safe_load(bare.clouds.read_text())["clouds"]["rdg"]["region_name"] == "R2"
+
+
+def test_an_action_that_fails(bare):
+    bare.machines.failing["get-admin-password"] = "keystone is not ready"
+    status, _, err = bare.run("openrc")
+    assert status == 2
+    assert err.strip() == "juju run keystone/leader get-admin-password: keystone is not ready"
+    assert not bare.clouds.exists()
+
+
+def test_a_file_that_is_no_list_of_clouds(bare):
+    bare.clouds.write_text("- a\n")
+    status, _, err = bare.run("openrc")
+    assert status == 2
+    assert "is no mapping with the key clouds" in err
+    assert bare.clouds.read_text() == "- a\n"
+
+
+def test_a_name_that_is_no_name(bare, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        bare.run("openrc", cloud="../rdg")
+    assert stopped.value.code == 2

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The page and its plots: everything inside the picture, nothing that a name could break."""
+
+import re
+from html.parser import HTMLParser
+from xml.etree import ElementTree
+
+import pytest
+from acceptance.measure.parse import Figure
+from acceptance.measure.results import Results, RungResult
+from acceptance.report.judge import State, judge, overall, references, unmeasured
+from acceptance.report.page import page
+from acceptance.report.plots import LETTER, bars
+
+NAMES = [
+    "Host to host",
+    "VF with a stateful security group",
+    "North-south over a floating IP",
+    "<b>&",
+    "virtio",
+] * 2
+
+
+def number(element, name):
+    return float(element.get(name))
+
+
+@pytest.mark.parametrize("line", [0, 200])
+def test_bars_and_legend_are_inside_the_picture(line):
+    values = [38.0, None, 190.0, 190.0]
+    series = {f"{name} {index}": values for index, name in enumerate(NAMES)}
+    picture = ElementTree.fromstring(bars("T & C", "Gb/s", list("1248"), series, line))
+    _, _, width, height = map(float, picture.get("viewBox").split())
+    for rect in picture.iter("rect"):
+        assert 0 <= number(rect, "x") <= number(rect, "x") + number(rect, "width") <= width
+        assert 0 <= number(rect, "y") <= number(rect, "y") + number(rect, "height") <= height
+    for text in picture.iter("text"):
+        if text.get("text-anchor") is None:
+            assert number(text, "x") + LETTER * len(text.text) <= width
+            assert number(text, "y") <= height
+    assert len([rect for rect in picture.iter("rect") if rect.find("title") is not None]) == 3 * len(NAMES)
+
+
+def test_bars_are_as_high_as_their_values():
+    picture = ElementTree.fromstring(bars("t", "u", ["a", "b"], {"s": [50.0, 100.0]}))
+    half, full = [number(rect, "height") for rect in picture.iter("rect") if rect.find("title") is not None]
+    assert full == pytest.approx(2 * half, abs=0.2)
+
+
+def test_nothing_to_draw_is_no_picture():
+    assert bars("t", "u", ["a"], {"s": [None]}) == ""
+
+
+class Tags(HTMLParser):
+    """Checks that tags close in order."""
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.seen = [], set()
+
+    def handle_starttag(self, tag, attrs):
+        self.seen.add(tag)
+        if tag not in ("meta", "br"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+def results(**rungs):
+    return Results("a<b>", 1_790_000_000, 30, {"vm1": "n1"}, rungs, True, ("<script>alert(1)</script>",))
+
+
+def test_the_page_is_well_formed_and_quotes_what_it_is_told():
+    figures = {"tcp-8": Figure(10.0, "Gb/s", {"CPU <idle>": 3.0})}
+    rung = RungResult(figures, {"tcp-8": "iperf3 <&>"}, {"tcp-1": "<x>"}, {"udp-1": "<y>"}, "<z>")
+    found = results(host=rung, vf=rung)
+    text = page(found, judge(found))
+    tags = Tags()
+    tags.feed(text)
+    assert tags.open == []
+    assert tags.seen.isdisjoint({"script", "img", "link", "b", "x", "y", "z"})
+    assert "&lt;script&gt;" in text
+
+
+def test_no_result_is_no_pass():
+    assert overall(results(), []) is State.UNKNOWN
+    empty = results(host=RungResult(), vf=RungResult())
+    assert overall(empty, judge(empty)) is State.UNKNOWN
+
+
+def test_a_vf_without_a_baseline_is_not_judged():
+    found = results(vf=RungResult({"tcp-8": Figure(10.0, "Gb/s", {})}))
+    states = {verdict.measured: verdict.state for verdict in judge(found)}
+    assert states["tcp-8: host to host has no tcp-8"] is State.UNKNOWN
+
+
+def test_what_could_not_be_measured_is_listed():
+    found = results(host=RungResult(problems={"": "no way"}), vf=RungResult(problems={"tcp-8": "no pair"}))
+    assert unmeasured(found) == ["Host to host: no way", "VF on Geneve, tcp-8: no pair"]
+
+
+def test_the_references_are_scaled_to_the_line_rate(whole):
+    found = Results.read(whole.state / "results.json")
+    rows = {(row.rung, row.measure): row for row in references(found)}
+    assert found.line_rate == 200
+    assert rows["vf", "tcp-pinned"].scaled == 179.45
+    for rung in found.rungs.values():
+        for both in rung.evidence.values():
+            assert both.after.speed == 200_000
+        rung.evidence = {
+            node: both._replace(after=both.after._replace(speed=50_000))
+            for node, both in rung.evidence.items()
+        }
+    rows = {(row.rung, row.measure): row for row in references(found)}
+    assert rows["vf", "tcp-pinned"].scaled == pytest.approx(179.45 / 4)
+    assert rows["vf-rdma", "rdma-lat"].scaled == 4.58
+    assert re.search(r"RDG", rows["dpdk", "dpdk"].source)
