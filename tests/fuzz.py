@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "100"))
 NIGHTLY = "FUZZ_EXAMPLES" in os.environ
-"""``unit`` gives the same texts each time, so that a push fails for its own faults; the night looks for more."""
+"""``unit`` gives the same texts each time: a push fails for its own faults, the night looks for more."""
 
 NUMBERS = [
     "1e999",

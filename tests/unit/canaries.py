@@ -25,7 +25,7 @@ class Canaries(FakeHost):
     """Hands out one text with the secrets behind it; its links have their MAC address.
 
     Attributes:
-        asked: each file and command that was read.
+        answered: each file and command that was read.
         place: the one whose text has the secrets; None for none.
 
     """
@@ -34,14 +34,14 @@ class Canaries(FakeHost):
 
     def plant(self) -> "Canaries":
         """From now on."""
-        self.asked: dict[str, None] = {}
+        self.answered: dict[str, None] = {}
         self.disk.install("/proc/sys/kernel/hostname", f"{DOMAIN}\n".encode(), 0o444)
         self.disk.install("/sys/class/dmi/id/product_serial", f"{SERIAL}\n".encode(), 0o400)
         own_read, own_links, own_query = self.files.read, self.links.all, self.query
 
         def read(path: str) -> str:
             text = own_read(path)
-            self.asked[path] = None
+            self.answered[path] = None
             secrets = ANYWHERE if path.startswith(("/sys/", "/proc/")) else WRITTEN
             return f"{text}\n{secrets}\n" if path == self.place else text
 
@@ -50,7 +50,7 @@ class Canaries(FakeHost):
 
         def query(argv: Any, timeout: float = 60.0) -> str:
             place = " ".join(argv)
-            self.asked[place] = None
+            self.answered[place] = None
             secrets = WRITTEN if place == self.place else ""
             try:
                 return f"{own_query(argv, timeout)}{secrets}\n"
@@ -72,7 +72,7 @@ def leaks(host: FakeHost, take: Callable[[], str]) -> tuple[list[str], dict[str,
     take()
     found: dict[str, list[str]] = {}
     own = ("/proc/sys/kernel/hostname", "/sys/class/dmi/id/product_serial")
-    places = [place for place in host.asked if place not in own]
+    places = [place for place in host.answered if place not in own]
     for place in places:
         host.place = place
         if kept := leaked(take()):
