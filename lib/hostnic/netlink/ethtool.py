@@ -19,12 +19,20 @@ NESTED = 0x8000
 
 
 @lru_cache(maxsize=1)
-def _features() -> Untyped:
+def _header() -> Untyped:
+    """The netdev that a message is about."""
     nl = codec()
 
     class Header(nl.nla):
         nla_flags = NESTED
         nla_map = ((2, "DEV_NAME", "asciiz"),)
+
+    return Header
+
+
+@lru_cache(maxsize=1)
+def _features() -> Untyped:
+    nl = codec()
 
     class Bit(nl.nla):
         nla_flags = NESTED
@@ -47,7 +55,7 @@ def _features() -> Untyped:
         )
 
     Bits.Bit, BitSet.Bits = Bit, Bits
-    Features.Header, Features.BitSet = Header, BitSet
+    Features.Header, Features.BitSet = _header(), BitSet
     return Features
 
 
@@ -59,14 +67,10 @@ def _flat(*fields: tuple[int, str, str]) -> Untyped:
     """A message of numbers."""
     nl = codec()
 
-    class Header(nl.nla):
-        nla_flags = NESTED
-        nla_map = ((2, "DEV_NAME", "asciiz"),)
-
     class Flat(nl.genlmsg):
         nla_map = ((1, "HEADER", "Header"), *fields)
 
-    Flat.Header = Header
+    Flat.Header = _header()
     return Flat
 
 
