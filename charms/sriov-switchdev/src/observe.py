@@ -13,7 +13,7 @@ from desired import Desired
 from hostnic import cpus
 from hostnic.boot import installed
 from hostnic.devices import discover, users
-from hostnic.devices.model import Host, Vf
+from hostnic.devices.model import Host
 from hostnic.system import Channels, System
 from observed import NextBoot, Observed
 from steps import lag_impossible, lag_missing, needs_work, pairs_of
@@ -36,6 +36,7 @@ def observe(system: System) -> Observed:
         boot=record.read_boot(system),
         live=record.read_live(system),
         armed=record.armed(system),
+        converged=record.read_converged(system),
         declared_bonds=_declared_bonds(system, host, previous),
         vf_writers=vf_writers,
         host_network=_host_network(system, host),
@@ -65,16 +66,8 @@ def ask_host(system: System, observed: Observed, wanted: Desired) -> Observed:
         pairs = pairs_of(observed.host, ports)
         can_form = lag_missing(pairs) and not lag_impossible(pairs)
         if any(needs_work(port, pf) for port, pf in pairs) or can_form:
-            at_stake.update(vf.netdev for _, pf in pairs for vf in pf.vfs if vf.netdev and not vf.users)
-    if not at_stake:
-        return observed
-    uses = users.of_netdevs(system, sorted(at_stake))
-
-    def with_users(vf: Vf) -> Vf:
-        return vf._replace(users=vf.users or uses.get(vf.netdev or "", ()))
-
-    pfs = (pf._replace(vfs=tuple(with_users(vf) for vf in pf.vfs)) for pf in observed.host.pfs)
-    return observed._replace(host=observed.host._replace(pfs=tuple(pfs)))
+            at_stake.update(port.bdf for port in ports)
+    return observed._replace(host=users.with_netdevs(system, observed.host, at_stake))
 
 
 def next_boot(system: System, bdf: str) -> NextBoot:

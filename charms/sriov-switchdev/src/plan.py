@@ -6,7 +6,7 @@ to switchdev forwards nothing. In a running system one port leaves the bond at a
 carries the node's network. survey.py adds what the next boot needs, and the timer around a live change.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import steps as nic
 from converge import Disruption, Finding, Held, Plan
@@ -29,7 +29,12 @@ NEXT_BOOT = "the next boot, or allow-live=true"
 
 
 def plan(
-    wanted: Desired, observed: Observed, findings: Sequence[Finding], *, allow_live: bool
+    wanted: Desired,
+    observed: Observed,
+    findings: Sequence[Finding],
+    *,
+    allow_live: bool,
+    restored: Collection[str] = (),
 ) -> Plan[System]:
     """The steps that bring this host's NICs to ``wanted``, and those that are held.
 
@@ -38,14 +43,18 @@ def plan(
         observed: the host.
         findings: what stands in the way; with a blocking one there is no step.
         allow_live: the operator allows changes that cut the node's network without a reboot.
+        restored: slots of the NICs that are left to the unit that restores lost ports (lost.py).
 
     """
     everything = Plan[System](findings=tuple(findings))
     if everything.blocked:
         return everything
     run, held = list[HostStep](), list[Held[System]]()
-    for ports in wanted.nics().values():
+    for slot, ports in wanted.nics().items():
         pairs = nic.pairs_of(observed.host, ports)
+        if slot in restored:
+            run += [step for port, pf in _detached_ports(pairs) for step in nic.join(port, pf)]
+            continue
         chain, flaps = _chain(pairs, wanted, observed), _queues(pairs, wanted, observed)
         reason, release = _why_held(pairs, chain, wanted, observed, allow_live)
         later = reason or _why_queues_wait(pairs, flaps, observed, allow_live)
@@ -176,7 +185,7 @@ def _why_held(
     if alone := _without_neighbour(pairs, chain, observed.host):
         pf, others = alone
         fix = f"fix {' or '.join(others) or 'its other port'}"
-        return _alone(pf), f"{fix}, or {REBOOT}"
+        return nic.alone(pf), f"{fix}, or {REBOOT}"
     if observed.live.undone and observed.live.target == wanted.digest:
         return f"the live change was undone: {observed.live.undone}", REBOOT
     if _given_up(wanted, observed):
@@ -191,12 +200,8 @@ def _why_queues_wait(
     if flaps and not allow_live:
         return f"{_cost(flaps).label} while the node runs"
     if alone := _without_neighbour(pairs, flaps, observed.host):
-        return _alone(alone[0])
+        return nic.alone(alone[0])
     return ""
-
-
-def _alone(pf: Pf) -> str:
-    return f"{pf.netdev} is the only port of {pf.bond} that carries traffic"
 
 
 def _without_neighbour(
@@ -227,9 +232,14 @@ def reboot_reasons(wanted: Desired, planned: Plan[System]) -> tuple[str, ...]:
 
     Queues alone are no reason: the port works without them, and a reboot stops instances.
     """
-    return tuple(
-        f"{slot.removeprefix('0000:')} to {'+'.join(str(port.num_vfs) for port in ports)} "
-        + ("VFs and VF-LAG" if any(port.lag for port in ports) else "switchdev VFs")
-        for slot, ports in wanted.nics().items()
-        if any(item.step.key.startswith(slot) and not nic.of_queues(item.step) for item in planned.held)
-    )
+    reasons: list[str] = []
+    for slot, ports in wanted.nics().items():
+        keys = [item.step.key for item in planned.held if not nic.of_queues(item.step)]
+        if not any(key.startswith(slot) for key in keys):
+            continue
+        # What this boot had already is another aim than the one that it was rebooted for.
+        to = "back to" if any(key.startswith(slot) and key.endswith("/restore") for key in keys) else "to"
+        what = "VFs and VF-LAG" if any(port.lag for port in ports) else "switchdev VFs"
+        vfs = "+".join(str(port.num_vfs) for port in ports)
+        reasons.append(f"{slot.removeprefix('0000:')} {to} {vfs} {what}")
+    return tuple(reasons)

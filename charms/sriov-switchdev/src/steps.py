@@ -237,6 +237,11 @@ def await_lag(pairs: Sequence[Work], deadline: float) -> HostStep:
     return _step(f"{pairs[0][0].nic}/lag", what, why, AwaitLag(bdfs, deadline))
 
 
+def alone(pf: Pf) -> str:
+    """Why the link of a port must stay up, in words."""
+    return f"{pf.netdev} is the only port of {pf.bond} that carries traffic"
+
+
 def needs_work(port: Port, pf: Pf) -> bool:
     """Whether VFs or eswitch mode of the port must change."""
     return pf.port.num_vfs != port.num_vfs or pf.eswitch_mode != "switchdev"
