@@ -97,14 +97,18 @@ def _networkd(host: FakeHost, ports: Sequence[FakePort]) -> None:
 
 
 def _udev(host: FakeHost, ports: Sequence[FakePort]) -> None:
-    """Start what the installed rules want for the new netdevs, each unit once, in the order of ``After=``."""
+    """Start what the installed rules want for the new netdevs, each unit once, in the order of ``After=``.
+
+    systemd starts units without an order at the same time. Here the last one begins: what relied on the
+    others by chance fails.
+    """
     wanted: list[str] = []
     for port in ports:
         wanted += [unit for unit in _wants(host, port) if unit not in wanted]
     for unit in [*wanted]:
         wanted += [other for other in _named(host, unit, "Wants") if other not in wanted]
     while wanted:
-        first = next(unit for unit in wanted if not set(_named(host, unit, "After")) & set(wanted))
+        first = next(unit for unit in reversed(wanted) if not set(_named(host, unit, "After")) & set(wanted))
         wanted.remove(first)
         host.start(first)
 
