@@ -16,7 +16,7 @@ from hostnic.devices import discover, users
 from hostnic.devices.model import Host
 from hostnic.system import Channels, System
 from observed import NextBoot, Observed
-from steps import lag_impossible, lag_missing, needs_work, pairs_of
+from steps import lag_impossible, lag_missing, needs_work, only_lag_missing, pairs_of
 
 NETWORKD_DIRECTORIES = ("/etc/systemd/network", "/run/systemd/network")
 
@@ -49,11 +49,28 @@ def observe(system: System) -> Observed:
 def ask_firmware(system: System, observed: Observed, wanted: Desired) -> Observed:
     """Add what the firmware offers after the next boot, for ports that offer too few VFs now.
 
+    And whether it lets VF-LAG form while VFs are bound, where nothing but VF-LAG is missing.
+
     Nothing else that is read may spawn a process on a host that is in order otherwise.
     """
     pairs = pairs_of(observed.host, wanted.ports)
     short = [port.bdf for port, pf in pairs if pf.port.total_vfs < port.num_vfs]
-    return observed._replace(next_boot={bdf: next_boot(system, bdf) for bdf in short})
+    preallocated = {
+        slot
+        for slot, ports in wanted.nics().items()
+        if only_lag_missing(pairs_of(observed.host, ports)) and _preallocates(system, ports[0].bdf)
+    }
+    next_boots = {bdf: next_boot(system, bdf) for bdf in short}
+    return observed._replace(next_boot=next_boots, preallocated=frozenset(preallocated))
+
+
+def _preallocates(system: System, bdf: str) -> bool:
+    from hostnic.firmware import mstconfig  # not on a host in order: hooks stay fast
+
+    try:
+        return mstconfig.preallocates_lag(system, bdf)
+    except OSError:
+        return False  # as on firmware without it: VFs are unbound first
 
 
 def ask_host(system: System, observed: Observed, wanted: Desired) -> Observed:

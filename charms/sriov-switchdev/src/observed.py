@@ -132,6 +132,7 @@ class Observed(NamedTuple):
         vf_writers: netplan files that set VFs or eswitch modes.
         host_network: netdevs of PFs outside a bond that carry the host's own network.
         next_boot: by BDF, for ports that offer too few VFs now.
+        preallocated: slots of the NICs whose VF-LAG forms while VFs are bound; asked only if it is missing.
         channels: queues of each uplink, by BDF; only of ports in switchdev mode.
         cpus: logical CPUs that are online.
         findings: what could not be read.
@@ -150,6 +151,7 @@ class Observed(NamedTuple):
     vf_writers: tuple[Writer, ...] = ()
     host_network: frozenset[str] = frozenset()
     next_boot: Mapping[str, NextBoot] = {}
+    preallocated: frozenset[str] = frozenset()
     channels: Mapping[str, Channels] = {}
     cpus: int = 1
     findings: tuple[Finding, ...] = ()

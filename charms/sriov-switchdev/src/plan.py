@@ -65,7 +65,12 @@ def plan(
             continue
         # Even if everything else waits, a port that is out of its bond returns to it.
         back = [step for port, pf in _detached_ports(pairs) for step in nic.join(port, pf)]
-        if not back and _only_lag_missing(pairs) and not wanted.lag_required and _given_up(wanted, observed):
+        if (
+            not back
+            and nic.only_lag_missing(pairs)
+            and not wanted.lag_required
+            and _given_up(wanted, observed)
+        ):
             back = nic.bind(pairs, after_change=False)  # as at boot: they forward without VF-LAG
         back += [nic.destroy_late(port, pf) for port, pf in pairs if nic.is_late(pf, observed.boot)]
         returning = {step.key for step in back}
@@ -85,8 +90,8 @@ def short_until_reboot(port: Port, pf: Pf, observed: Observed) -> int | None:
 
 def _chain(pairs: Sequence[Work], wanted: Desired, observed: Observed) -> list[HostStep]:
     """The steps for one NIC, in order."""
-    if _only_lag_missing(pairs):
-        return _form_lag_again(pairs)
+    if nic.only_lag_missing(pairs):
+        return _form_lag_again(pairs, pairs[0][0].nic in observed.preallocated)
     work = [(port, pf) for port, pf in pairs if needs_work(port, pf)]
     if work:
         return _rework(pairs, work, wanted, observed)
@@ -130,25 +135,20 @@ def _queues(pairs: Sequence[Work], wanted: Desired, observed: Observed) -> list[
     return steps
 
 
-def _form_lag_again(pairs: Sequence[Work]) -> list[HostStep]:
+def _form_lag_again(pairs: Sequence[Work], preallocated: bool) -> list[HostStep]:
     """Only VF-LAG is missing: when a port joins while all VFs are unbound, mlx5 tries again to form it.
 
-    If a port has no carrier, it is that one: it carries no traffic to interrupt, and is not waited for.
+    If the firmware keeps resources for a LAG (``preallocated``), VFs keep their drivers. If a port has no
+    carrier, it is that one: it carries no traffic to interrupt, and is not waited for.
     """
-    steps = nic.unbind(pairs)
+    steps = [] if preallocated else nic.unbind(pairs)
     detached, dark = _detached_ports(pairs), [(port, pf) for port, pf in pairs if not pf.carrier]
     for port, pf in detached or dark[:1] or pairs[-1:]:
         back = nic.join(port, pf)
         steps += [*nic.leave(port, pf), *(back if detached or pf.carrier else back[:1])]
     steps += [step for port, pf in pairs for step in nic.offload(port, pf)]
     steps.append(nic.await_lag(pairs, LIVE_LAG_DEADLINE))
-    return [*steps, *nic.bind(pairs, after_change=True)]
-
-
-def _only_lag_missing(pairs: Sequence[Work]) -> bool:
-    """VFs and eswitch modes are as declared, and VF-LAG is not though it can form."""
-    formed = not nic.lag_missing(pairs) or nic.lag_impossible(pairs)
-    return not formed and not any(needs_work(port, pf) for port, pf in pairs)
+    return [*steps, *nic.bind(pairs, after_change=not preallocated)]
 
 
 def _given_up(wanted: Desired, observed: Observed) -> bool:
@@ -178,7 +178,7 @@ def _why_held(
     if cost <= Disruption.LINK_FLAP:
         return "", ""
     busy = users_in_words((vf.bdf, vf.users) for _, pf in pairs for vf in pf.vfs)
-    if busy:
+    if busy and cost >= Disruption.VF_DESTROYING:
         return f"VFs are in use: {busy}", f"free them, then {REBOOT}"
     if not allow_live:
         return f"{cost.label} while the node runs", f"{REBOOT}, or allow-live=true"

@@ -257,6 +257,12 @@ def lag_impossible(pairs: Sequence[Work]) -> bool:
     return lag_missing(pairs) and any(pf.lag.unsupported for _, pf in pairs)
 
 
+def only_lag_missing(pairs: Sequence[Work]) -> bool:
+    """VFs and eswitch modes are as declared, and VF-LAG is not though it can form."""
+    formed = not lag_missing(pairs) or lag_impossible(pairs)
+    return not formed and not any(needs_work(port, pf) for port, pf in pairs)
+
+
 def awaits_lag(pairs: Sequence[Work], required: bool) -> bool:
     """Whether VFs stay unbound until VF-LAG is active; ``required``: even where it cannot form."""
     return any(port.lag for port, _ in pairs) and (required or not lag_impossible(pairs))
