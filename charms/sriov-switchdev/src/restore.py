@@ -36,8 +36,11 @@ ROUNDS = 2
 def restore(system: System) -> tuple[Trouble, ...]:
     """Restore every lost port that can be. Writes nothing if none is lost."""
     wanted, troubles = phase.load(system)
-    if not _lost(system, wanted):
-        return tuple(troubles)
+    try:
+        if not _lost(system, wanted):
+            return tuple(troubles)
+    except OSError as error:
+        return (*troubles, _unreadable(error))
     before = record.read_boot(system).phases.get("restore")
     failures = before.failures if before else 0
     record.write_boot(system, "restore", "running", failures=failures)
@@ -53,9 +56,13 @@ def restore(system: System) -> tuple[Trouble, ...]:
             if troubles:
                 break
     except OSError as error:
-        what = f"the host cannot be read: {error.strerror or error}"
-        troubles.append(Trouble("restore", what, "see journalctl -u ovn-offload-sriov-restore"))
+        troubles.append(_unreadable(error))
     return _end(system, troubles, failures)
+
+
+def _unreadable(error: OSError) -> Trouble:
+    what = f"the host cannot be read: {error.strerror or error}"
+    return Trouble("restore", what, "see journalctl -u ovn-offload-sriov-restore")
 
 
 def cut_off(system: System) -> tuple[Trouble, ...]:
@@ -63,11 +70,8 @@ def cut_off(system: System) -> tuple[Trouble, ...]:
     wanted, troubles = phase.load(system)
     cut = "the unit that restores ports did not come to its end"
     troubles.append(Trouble("restore", cut, "see journalctl -u ovn-offload-sriov-restore"))
-    for port, pf in _lost(system, wanted):
-        if running := phase.still_changing(system, [port]):
-            troubles += running
-        elif not any(vf.users for vf in pf.vfs):
-            troubles += phase.to_legacy(system, [(port, pf)])
+    for port, _ in _lost(system, wanted):
+        troubles += _give_up(system, port)
     for ports in wanted.nics().values():
         pairs = phase.pairs_of(discover.observe(system), ports)
         if any(vf.driver is None for _, pf in pairs for vf in pf.vfs):
@@ -140,10 +144,17 @@ def _restore_port(system: System, wanted: Desired, port: Port) -> list[Trouble]:
         print(f"{port.bdf} stays in legacy mode: {reason}; {remedy}", flush=True)
         return []
     if failed := _run(system, nic.create(port, pf, wanted.steering_mode, host_network=False)):
-        running = phase.still_changing(system, [port])
-        return [*failed, *(running or phase.to_legacy(system, [(port, pf)]))]
+        return [*failed, *_give_up(system, port)]
     queues = nic.queues(port, pf, phase.queues_of(system, wanted), "in switchdev mode mlx5 gives it one")
     return [*_run(system, [queues]), *_back_in_bond(system, port)]
+
+
+def _give_up(system: System, port: Port) -> list[Trouble]:
+    """Leave the port in legacy mode with zero VFs, unless somebody has taken one meanwhile."""
+    if running := phase.still_changing(system, [port]):
+        return running
+    pairs = phase.pairs_of(_look(system, [port]), [port])
+    return phase.to_legacy(system, [pair for pair in pairs if not any(vf.users for vf in pair[1].vfs)])
 
 
 def _back_in_bond(system: System, port: Port) -> list[Trouble]:

@@ -283,6 +283,34 @@ def test_a_port_that_keeps_failing_has_no_vf_in_legacy_mode_and_is_given_up_afte
     assert is_converged(small.host)
 
 
+def test_a_vf_that_an_instance_takes_in_the_middle_stays_with_it(small: Node) -> None:
+    change = small.host.devlink.set_eswitch_mode
+
+    def taken(bdf: str, mode: str) -> None:
+        small.host.start_instance(VF0)
+        change(bdf, mode)
+
+    small.host.devlink.set_eswitch_mode = taken
+    reload.health_recovery(small.host, PF0)
+    assert small.host.vf(VF0).driver == "vfio-pci"
+    small.emit("update_status")
+    assert nic(small.writes) == []
+    assert f"VFs are in use: VF {VF0} by instance-0000002a" in small.action("verify")["findings"]
+    small.host.devlink.set_eswitch_mode = change
+    small.host.stop_instance(VF0)
+    small.emit("update_status")
+    assert is_converged(small.host)
+
+
+@pytest.mark.parametrize("skip", [0, 1, 4])
+def test_a_host_that_cannot_be_read_is_a_sentence(small: Node, skip: int) -> None:
+    small.host.fail("links", "", REFUSED, skip=skip)
+    small.host.services.clear()
+    reload.health_recovery(small.host, PF0)
+    (trouble,) = boot.restore(small.host)
+    assert "the host cannot be read: Input/output error" in trouble.what
+
+
 def test_a_port_that_does_not_come_back_is_named_and_the_other_one_is_restored(small: Node) -> None:
     reload.rebind(small.host, PF0, PF1)
     assert is_converged(small.host)
