@@ -156,7 +156,7 @@ READERS = [
         "selector",
         selector.parse,
         ["0000:3b:00.0, enp59s0f0np0:8", "15b3:101d", "all"],
-        (selector.SelectorError,),
+        (InvalidValue,),
     ),
     Reader("mstconfig query", mstconfig.parse, [QUERY]),
     Reader("mstconfig backup", mstconfig.parse_backup, ["NUM_OF_VFS=8\n# c\n"], (ValueError,)),
