@@ -65,17 +65,31 @@ def converge(system: System, deadline: float) -> tuple[str, ...]:
     return troubles
 
 
+def _without_others(wanted: Desired, observed: Observed) -> tuple[Desired, list[str]]:
+    """``wanted`` without ports at whose address another card is, and a sentence for each of them."""
+    others = {port.bdf: port for port in observed.ports if wanted.is_other(port.bdf, port.permanent_mac)}
+    ports = tuple(bdf for bdf in wanted.ports if bdf not in others)
+    known = dict(wanted.macs)
+    return wanted._replace(ports=ports), [
+        f"{bdf}: another card is at this address (MAC {others[bdf].permanent_mac}, not {known[bdf]}), "
+        "and is left alone; the next hook of the charm configures it if option devices selects it"
+        for bdf in wanted.ports
+        if bdf in others
+    ]
+
+
 def _converge(system: System, wanted: Desired, deadline: float, rounds: int = ROUNDS) -> tuple[str, ...]:
     # If a port is still missing or out of its bond, the others are set now, and the next hook does the rest.
     until(system, lambda: _formed(wanted, _look(system, wanted)), deadline)
     observed = _look(system, wanted)
+    wanted, others = _without_others(wanted, observed)
     found = plan(wanted, observed, preflight(wanted, observed))
     failed = execute(found, system, _announce).finding if found.steps else None
     if found.steps and not failed and rounds > 1:
-        return _converge(system, wanted, min(deadline, AGAIN_DEADLINE), rounds - 1)
+        return (*others, *_converge(system, wanted, min(deadline, AGAIN_DEADLINE), rounds - 1))
     blocking = [finding for finding in found.findings if finding.severity is Severity.BLOCKED]
     held = [f"held: {item.step.what}: {item.reason}; {item.release}" for item in found.held]
-    return (*(finding.sentence() for finding in (*blocking, *([failed] if failed else []))), *held)
+    return (*others, *(finding.sentence() for finding in (*blocking, *([failed] if failed else []))), *held)
 
 
 def _look(system: System, wanted: Desired) -> Observed:
@@ -84,7 +98,10 @@ def _look(system: System, wanted: Desired) -> Observed:
 
 def _formed(wanted: Desired, observed: Observed) -> bool:
     ports = [observed.port(bdf) for bdf in wanted.ports]
-    return all(port is not None and port.distributing for port in ports)
+    return all(
+        port is not None and (port.distributing or wanted.is_other(port.bdf, port.permanent_mac))
+        for port in ports
+    )
 
 
 def _announce(step: HostStep) -> None:

@@ -32,11 +32,11 @@ VERSION = 1
 class _Pair:
     """A list of a name or number and the value that goes with it."""
 
-    def __init__(self, first: Shape[Any], second: Shape[int], what: str) -> None:
+    def __init__(self, first: Shape[Any], second: Shape[Any], what: str) -> None:
         self.first, self.second = first, second
         self.allowed = f"a list of {what}"
 
-    def read(self, where: str, value: object) -> tuple[Any, int]:
+    def read(self, where: str, value: object) -> tuple[Any, Any]:
         pair = cast("list[object]", value)
         if not isinstance(value, list | tuple) or len(pair) != 2:
             raise InvalidValue(where, pair, self.allowed)
@@ -80,7 +80,9 @@ _KEYS: dict[str, Shape[Any]] = {
     "lldp": Flag(),
     "encap_tos": OrNull(LINE),
 }
-_DESIRED = _BootFile(Desired, {**_KEYS, "devices": AnyText()}, required=tuple(_KEYS), lenient=True)
+_MACS = Listing(_Pair(shapes.ADDRESS, shapes.PERMANENT_MAC, "a PCI address and a MAC address"), "ports")
+_LATER: dict[str, Shape[Any]] = {"devices": AnyText(), "macs": _MACS}
+_DESIRED = _BootFile(Desired, {**_KEYS, **_LATER}, required=tuple(_KEYS), lenient=True)
 
 
 def to_json(wanted: Desired) -> str:

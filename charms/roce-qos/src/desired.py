@@ -26,6 +26,8 @@ class Desired(NamedTuple):
         encap_tos: ToS of the tunnels' outer header: ``inherit``, a number, or None to leave it. It is kept in
             Open vSwitch's database, so boot does not set it.
         devices: the option from which the ports follow; no port is forgotten while it stays the same.
+        macs: PCI addresses and the permanent MAC addresses of the ports there, as far as they are known: at
+            boot another card at such an address is left alone. Files of releases before 1.2 have none.
 
     """
 
@@ -41,6 +43,12 @@ class Desired(NamedTuple):
     lldp: bool = True
     encap_tos: str | None = None
     devices: str = "auto"
+    macs: tuple[tuple[str, str], ...] = ()
+
+    def is_other(self, bdf: str, mac: str | None) -> bool:
+        """Whether ``mac``, which is at ``bdf``, is the permanent MAC address of another card."""
+        known = dict(self.macs).get(bdf)
+        return bool(known and mac and known != mac)
 
     @property
     def defaults(self) -> Defaults:

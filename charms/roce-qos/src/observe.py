@@ -83,6 +83,7 @@ def _port(
         cc_params=_values(system, attributes),
         drop_in=drop_in,
         lldp=drop_in is not None and lldp.speaks(system, drop_in),
+        permanent_mac=uplink.permanent_mac,
     )
 
 

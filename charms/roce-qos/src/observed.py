@@ -45,7 +45,7 @@ class QosPort(NamedTuple):
     Attributes:
         port: what the inventory says of it; it has a netdev.
         driver: what the table of drivers says of its driver.
-        mac: permanent MAC address.
+        mac: permanent MAC address; the present one where the kernel does not tell.
         mtu: bytes.
         number: from 1, as the firmware's parameters count the ports of a NIC.
         distributing: it sends and receives in its bond; True outside a bond.
@@ -57,6 +57,7 @@ class QosPort(NamedTuple):
         cc_params: path to value of those requested attributes that exist.
         drop_in: where networkd is told to use LLDP here; None when it does not manage the port.
         lldp: it was told so.
+        permanent_mac: None where the kernel does not tell.
 
     """
 
@@ -74,6 +75,7 @@ class QosPort(NamedTuple):
     cc_params: Mapping[str, int | None] = {}
     drop_in: str | None = None
     lldp: bool = False
+    permanent_mac: str | None = None
 
     @property
     def bdf(self) -> str:

@@ -21,6 +21,7 @@ def resolve(
 
     A port of the last desired state is not forgotten while option ``devices`` stays the same, though it is
     gone, cannot be read, or has left its bond: boot units and udev rule wait for it, and verify names it.
+    It is forgotten if another card is at its PCI address, unless the options select that card.
 
     Args:
         options: the charm's.
@@ -34,7 +35,8 @@ def resolve(
     """
     before = last.ports if last and last.devices == options.devices else ()
     chosen, findings = _chosen(options, observed, before)
-    kept = [bdf for bdf in before if bdf not in {port.bdf for port in chosen}]
+    others = {port.bdf for port in observed.ports if last and last.is_other(port.bdf, port.permanent_mac)}
+    kept = [bdf for bdf in before if bdf not in others | {port.bdf for port in chosen}]
     findings += map(_detached, observed.among(kept))
     wanted = Desired(
         ports=tuple(sorted([*(port.bdf for port in chosen), *kept])),
@@ -49,8 +51,19 @@ def resolve(
         lldp=options.lldp,
         encap_tos=None if options.ovn_encap_tos == KEEP else options.ovn_encap_tos,
         devices=options.devices,
+        macs=_macs([port.bdf for port in chosen], kept, observed, last),
     )
     return wanted, tuple(findings)
+
+
+def _macs(
+    chosen: Sequence[str], kept: Sequence[str], observed: Observed, last: Desired | None
+) -> tuple[tuple[str, str], ...]:
+    """The permanent MAC addresses of the ports that are there, and those known of the others."""
+    known = dict(last.macs) if last else {}
+    there = {port.bdf: port.permanent_mac for port in observed.ports}
+    found = {bdf: there.get(bdf) or known.get(bdf) for bdf in (*chosen, *kept)}
+    return tuple((bdf, mac) for bdf, mac in sorted(found.items()) if mac)
 
 
 def cc_params(options: Options) -> tuple[tuple[str, int], ...]:

@@ -6,13 +6,17 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
+import desired
 from charmkit.output import Table
+from charmkit.reconcile import ActionError
+from converge import StepError
 from desired import Desired
 from hostnic.devices.lag import DEBUGFS, release
 from hostnic.devices.model import Pf
 from hostnic.devices.port import representors_of
 from hostnic.network import flows, ovs
 from hostnic.network.flows import Flow, Surroundings
+from hostnic.ops.files import InstallFile
 from hostnic.system import Link, System
 from observe import next_boot
 from observed import NextBoot, Observed
@@ -87,6 +91,27 @@ def offload(system: System, wanted: Desired, observed: Observed) -> Tables:
             "No NIC is selected.",
         ),
     }
+
+
+def accept_nic(system: System, observed: Observed) -> Mapping[str, str]:
+    """Have the declared ports be those of the cards that are at their PCI addresses now.
+
+    Only the file that the next hook and the next boot compare with is written.
+
+    Raises:
+        ActionError: no other card is there, or the file cannot be written.
+
+    """
+    before = observed.previous or Desired()
+    others = {port.bdf: pf.mac for port, pf in pairs_of(observed.host, before.ports) if port.is_other(pf.mac)}
+    if not others:
+        raise ActionError("nothing to accept: no other card is at the PCI address of a declared port")
+    ports = tuple(port._replace(mac=others.get(port.bdf, port.mac)) for port in before.ports)
+    try:
+        InstallFile(desired.PATH, before._replace(ports=ports).to_json().encode(), 0o600).run(system)
+    except StepError as error:
+        raise ActionError(error.reason) from error
+    return {"accepted": ", ".join(f"{bdf} with {mac}" for bdf, mac in others.items())}
 
 
 def _there(wanted: Desired, observed: Observed) -> list[Pf]:

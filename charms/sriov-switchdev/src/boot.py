@@ -118,7 +118,7 @@ def revert(system: System) -> tuple[Trouble, ...]:
 
 
 def _await_ports(system: System, wanted: Desired) -> tuple[Host, list[Trouble]]:
-    """Wait until every port has its driver and its netdev; return the host as read last."""
+    """Wait until every port has its driver and its netdev; return the host as read last, and troubles."""
     hosts: list[Host] = []
     missing: list[Port] = []
 
@@ -129,7 +129,7 @@ def _await_ports(system: System, wanted: Desired) -> tuple[Host, list[Trouble]]:
         return not missing
 
     until(system, all_there, budget.DEVICES)
-    return hosts[0], [
+    late = [
         Trouble(
             port.bdf,
             f"{port.netdev} did not appear within {budget.DEVICES:g} s of the boot",
@@ -137,6 +137,8 @@ def _await_ports(system: System, wanted: Desired) -> tuple[Host, list[Trouble]]:
         )
         for port in missing
     ]
+    others = [(port, pf) for port, pf in nic.pairs_of(hosts[0], wanted.ports) if port.is_other(pf.mac)]
+    return hosts[0], [*late, *(Trouble(port.bdf, *nic.other_card(port, pf)) for port, pf in others)]
 
 
 def _early_nic(system: System, wanted: Desired, ports: Sequence[Port], host: Host) -> list[Trouble]:

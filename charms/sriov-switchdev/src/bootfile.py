@@ -16,6 +16,7 @@ _PORT = Record(
         "num_vfs": Whole(1, 0xFFFF, "a number of VFs"),
         "bond": OrNull(_NAME),
         "lag": Flag(),
+        "mac": OrNull(shapes.PERMANENT_MAC),
     },
     required=["bdf", "netdev", "num_vfs"],
     lenient=True,

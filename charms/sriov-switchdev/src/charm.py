@@ -49,6 +49,7 @@ class SriovSwitchdevCharm(ops.CharmBase):
         framework.observe(self.on.upgrade_charm, self._on_install)
         framework.observe(self.on["list-devices"].action, self._on_list_devices)
         framework.observe(self.on["show-offload"].action, self._on_show_offload)
+        framework.observe(self.on["accept-nic"].action, self._on_accept_nic)
         self.host = HostReconciler(
             self,
             self.system,
@@ -121,6 +122,16 @@ class SriovSwitchdevCharm(ops.CharmBase):
         import actions  # only actions need it: hooks stay fast
 
         self._show(event, actions.offload)
+
+    def _on_accept_nic(self, event: ops.ActionEvent) -> None:
+        import actions  # only actions need it: hooks stay fast
+
+        if not answer(event, lambda: actions.accept_nic(self.system, observe(self.system))):
+            return
+        try:
+            self.host.dispatcher.now()
+        except OSError as error:
+            event.log(f"the next update-status goes on: {error}")
 
     def _show(
         self, event: ops.ActionEvent, read: Callable[[System, Desired, Observed], Mapping[str, Table]]

@@ -18,6 +18,8 @@ class Port(NamedTuple):
         num_vfs: VFs, all bound once the port is converged.
         bond: the kernel bond that it belongs in, or None.
         lag: VF-LAG is to be active when both ports of the NIC are in that bond.
+        mac: its permanent MAC address, by which boot tells it from another card at this PCI address; None if
+            that is not known, as in the files of releases before 1.2.
 
     """
 
@@ -26,6 +28,11 @@ class Port(NamedTuple):
     num_vfs: int
     bond: str | None = None
     lag: bool = False
+    mac: str | None = None
+
+    def is_other(self, mac: str | None) -> bool:
+        """Whether ``mac``, which is at this PCI address, is the permanent MAC address of another card."""
+        return bool(self.mac and mac and self.mac != mac)
 
     @property
     def nic(self) -> str:

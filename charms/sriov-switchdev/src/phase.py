@@ -28,8 +28,12 @@ def load(system: System) -> tuple[Desired, list[Trouble]]:
 
 
 def pairs_of(host: Host, ports: Iterable[Port]) -> list[Work]:
-    """The ports that this host has with the driver whose eswitch they need."""
-    return [(port, pf) for port, pf in nic.pairs_of(host, ports) if pf.port.driver == "mlx5_core"]
+    """The ports that this host has, with the driver whose eswitch they need; never another card."""
+    return [
+        (port, pf)
+        for port, pf in nic.pairs_of(host, ports)
+        if pf.port.driver == "mlx5_core" and not port.is_other(pf.mac)
+    ]
 
 
 def run(system: System, steps: Sequence[HostStep], who: str = "the boot step") -> list[Trouble]:

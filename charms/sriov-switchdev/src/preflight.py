@@ -12,7 +12,7 @@ from hostnic.devices.model import Pf, users_in_words
 from hostnic.devices.pci import MAX_VFS_WITH_LAG
 from netplanfiles import OVN_CHASSIS_FILE
 from observed import NextBoot, Observed, Writer
-from steps import needs_work
+from steps import needs_work, other_card
 
 NOT_THIS_ONE = "take it out of option devices"
 DPU_HAS_IT = f"in DPU mode the DPU has it: {NOT_THIS_ONE}; in NIC mode use kernel 5.19 or later"
@@ -23,7 +23,8 @@ def preflight(wanted: Desired, observed: Observed) -> tuple[Finding, ...]:
     findings = [_second_writer(writer) for writer in observed.vf_writers]
     for port in wanted.ports:
         if pf := observed.host.pf(port.bdf):
-            findings += _port(port, pf, observed)
+            other = port.is_other(pf.mac)
+            findings += [_other(port, pf)] if other else _port(port, pf, observed)
     return tuple(findings)
 
 
@@ -34,6 +35,10 @@ def _second_writer(writer: Writer) -> Finding:
         what = "ovn-chassis sets VFs too"
         remedy = "juju config ovn-chassis sriov-numvfs=none:0, so that one charm sets them; existing VFs stay"
     return Finding(Severity.BLOCKED, writer.path, what, remedy)
+
+
+def _other(port: Port, pf: Pf) -> Finding:
+    return Finding(Severity.BLOCKED, port.bdf, *other_card(port, pf))
 
 
 def _port(port: Port, pf: Pf, observed: Observed) -> Iterator[Finding]:

@@ -43,7 +43,7 @@ def resolve(options: Options, observed: Observed) -> tuple[Desired, tuple[Findin
             findings.append(_without_lag(options, pf.bdf, *reason))
         lag = options.vf_lag != "disabled" and reason is None
         netdev = pf.netdev or names.get(pf.bdf, "")
-        ports.append(Port(pf.bdf, netdev, vfs, pf.bond, lag))
+        ports.append(Port(pf.bdf, netdev, vfs, pf.bond, lag, _mac(pf, observed)))
     ports = sorted([*ports, *gone], key=lambda port: port.bdf)
     # A NIC bonds both of its ports or none: with one of them left out, none.
     by_nic = Desired(tuple(ports)).nics()
@@ -53,6 +53,18 @@ def resolve(options: Options, observed: Observed) -> tuple[Desired, tuple[Findin
     steering = None if options.steering_mode == "keep" else options.steering_mode
     required = options.vf_lag == "required"
     return Desired(tuple(ports), steering, required, options.uplink_queues), tuple(findings)
+
+
+def _mac(pf: Pf, observed: Observed) -> str | None:
+    """The permanent MAC address of the port that is meant.
+
+    A card that was declared before may have another PCI address now. Any other one at the address of a
+    declared port must be accepted first.
+    """
+    before = observed.previous.ports if observed.previous else ()
+    declared = next((port for port in before if port.bdf == pf.bdf), None)
+    moved = pf.mac in {port.mac for port in before}
+    return declared.mac if declared and declared.mac and not (pf.mac and moved) else pf.mac
 
 
 def _choose(options: Options, host: Host) -> Choice:

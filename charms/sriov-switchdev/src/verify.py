@@ -53,6 +53,7 @@ def _differences(wanted: Desired, observed: Observed, plan: Plan[System]) -> Ite
         severity = Severity.HELD if held else Severity.WAITING
         remedy = f"{held.reason}; released by {held.release}" if held else NEXT_HOOK
         pairs = [(port, observed.host.pf(port.bdf)) for port in ports]
+        pairs = [(port, pf) for port, pf in pairs if not (pf and port.is_other(pf.mac))]  # see preflight
         for port, pf in pairs:
             if pf is None:
                 yield Finding(Severity.BLOCKED, port.bdf, f"the port ({port.netdev}) is gone", GONE)

@@ -76,7 +76,7 @@ def _pf(
     info = _if_known(lambda: system.devlink.info(bdf)) if mlx5 else None
     return Pf(
         port=port,
-        mac=(uplink.permanent_mac or uplink.mac) if uplink else None,
+        mac=uplink.permanent_mac if uplink else None,
         carrier=uplink.carrier if uplink else None,
         switch_id=uplink.switch_id if uplink else None,
         port_name=uplink.port_name if uplink else None,

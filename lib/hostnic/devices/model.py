@@ -51,7 +51,7 @@ class Pf(NamedTuple):
 
     Attributes:
         port: what the inventory says of it.
-        mac: its permanent MAC address.
+        mac: its permanent MAC address; never the one that a bond gives its members.
         carrier: link up; None when the netdev is down and the kernel does not tell.
         switch_id: ``phys_switch_id``: equal on both ports of one NIC.
         port_name: ``phys_port_name``: ``p0``, ``p1``.

@@ -12,6 +12,9 @@ from hostnic.testing.nic.model import FakeCard, FakePort
 LACP_TIME = 1.0
 """Seconds that the bond needs to find its partner."""
 
+BOND_MAC = "10:70:fd:00:00:00"
+"""A bond gives its address to its members (bond_main.c: bond_enslave, fail_over_mac=none)."""
+
 FLAP_BEGINS, FLAP_TIME = 0.3, 0.5
 """Seconds from a change of the PFC priorities until the link goes down, and seconds without carrier."""
 
@@ -146,7 +149,7 @@ class FakeNetwork:
             carrier = self.carries(bond, now) if up else None
             found.append(
                 Link(
-                    bond.name, 0, "10:70:fd:00:00:00", None, 9000, up, carrier, "bond",
+                    bond.name, 0, BOND_MAC, None, 9000, up, carrier, "bond",
                     bond.bridge, None, None, None, bond.mode, bond.xmit_hash_policy,
                     bond.partner if partnered else None,
                 )
@@ -158,7 +161,7 @@ class FakeNetwork:
         up = port.netdev not in self.down
         bond = self.bond_of(port.netdev)
         uplink = Link(
-            port.netdev, 0, port.mac, port.mac, 9000, up,
+            port.netdev, 0, BOND_MAC if bond else port.mac, port.mac, 9000, up,
             self.has_carrier(port.netdev, now) if up else None,
             None, bond.name if bond else None, card.switch_id, f"p{port.number}", port.bdf,
         )  # fmt: skip

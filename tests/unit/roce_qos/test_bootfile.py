@@ -19,6 +19,7 @@ WANTED = Desired(
     cc_params=(("rp_ai_rate", 5),),
     encap_tos="inherit",
     devices="auto",
+    macs=(("0000:3b:00.0", "b8:3f:d2:00:00:00"),),
 )
 OF_1_0 = """{
  "cable": 0, "ecn": true, "encap_tos": null, "knobs": [["np_cnp_dscp", 48]], "lldp": true, "mode": "v2",
@@ -74,6 +75,7 @@ def test_a_field_of_a_later_revision_is_passed_over() -> None:
         ("cable", 1000, "cable: 1000 is not allowed; expected a whole number from 0 to 999"),
         ("tos", True, "tos: true is not allowed; expected a whole number from 0 to 255"),
         ("mode", "v3", "mode: 'v3' is not allowed; expected v1 or v2"),
+        ("macs", [["0000:3b:00.0", "x"]], "macs[0][1]: 'x' is not allowed; expected a permanent MAC address"),
         ("vlans", [[2]], "vlans[0]: [2] is not allowed; expected a list of a VLAN and its PCP"),
         ("vlans", [[0, 5]], "vlans[0][0]: 0 is not allowed; expected a VLAN from 1 to 4094"),
         ("vlans", [[2, 8]], "vlans[0][1]: 8 is not allowed; expected a PCP from 0 to 7"),

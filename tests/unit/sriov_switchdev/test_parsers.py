@@ -25,7 +25,10 @@ BDFS = st.builds(
     "{:04x}:{:02x}:{:02x}.{}".format,
     st.integers(0, 0xFFFFFFFF), st.integers(0, 0xFF), st.integers(0, 0x1F), st.integers(0, 7),
 )  # fmt: skip
-PORTS = st.builds(Port, BDFS, NAMES, st.integers(1, 0xFFFF), st.none() | NAMES, st.booleans())
+MACS = st.binary(min_size=6, max_size=6).map(lambda octets: octets.hex(":"))
+PORTS = st.builds(
+    Port, BDFS, NAMES, st.integers(1, 0xFFFF), st.none() | NAMES, st.booleans(), st.none() | MACS
+)
 DESIRED = st.builds(
     Desired,
     st.lists(PORTS, unique_by=lambda port: port.bdf, max_size=4).map(tuple),

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A port is known by its permanent MAC address: another card at its PCI address is left alone."""
+
+import errno
+import json
+
+import boot
+import bootfile
+import desired
+import pytest
+from hostnic.testing import card
+from unit.sriov_switchdev.node import Node, compute_node, nic
+
+PF0, PF1 = "0000:3b:00.0", "0000:3b:00.1"
+NEW = ("b8:3f:d2:00:00:00", "b8:3f:d2:00:00:01")
+OTHER = "another card is at this address (MAC b8:3f:d2:00:00:00, not "
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> Node:
+    """A node that waits for its first boot."""
+    node = Node(compute_node(cards=[card(total_vfs=2)]), monkeypatch)
+    node.deploy(num_vfs=2, reboot_policy="always", reboot_settle=0)
+    return node
+
+
+def replace_card(node: Node) -> None:
+    for port, mac in zip(node.host.network.ports(), NEW, strict=True):
+        port.mac = mac
+
+
+def modes(node: Node) -> list[tuple[str, int]]:
+    return [(port.eswitch_mode, len(port.vfs)) for port in node.host.network.ports()]
+
+
+def test_the_boot_file_has_each_ports_permanent_mac_even_while_the_bond_gives_it_another(node: Node) -> None:
+    node.converge()
+    kept = bootfile.from_json(node.host.files.read(desired.PATH))
+    assert [port.mac for port in kept.ports] == [port.mac for port in node.host.network.ports()]
+    members = [link for link in node.host.links.all() if link.master == "bond0"]
+    assert {link.mac for link in members}.isdisjoint(link.permanent_mac for link in members)
+
+
+def test_boot_leaves_another_card_alone_and_says_whose_address_it_has(small: Node) -> None:
+    old = small.host.port(PF0).mac
+    replace_card(small)
+    status = small.boot()
+    assert nic(small.boot_writes) == []
+    assert modes(small) == [("legacy", 0), ("legacy", 0)]
+    assert small.host.reachable
+    assert status.name == "blocked"
+    assert status.message.startswith(f"{PF0}: {OTHER}{old})")
+    assert "run action accept-nic on this unit" in small.log
+    assert "the next hook of the charm does it" not in small.log
+    assert nic(small.writes) == []
+
+
+@pytest.mark.parametrize("phase", [boot.bind, boot.fallback, boot.restore])
+def test_no_other_phase_touches_another_card(small: Node, phase: object) -> None:
+    small.boot()
+    replace_card(small)
+    # early was cut off: the fallback has to look after the NIC
+    small.host.port(PF0).eswitch_mode = "legacy"
+    record_of_boot = json.loads(small.host.files.read("/run/ovn-offload/sriov-switchdev/boot.json"))
+    record_of_boot["phases"]["early"]["state"] = "running"
+    small.host.disk.install(
+        "/run/ovn-offload/sriov-switchdev/boot.json", json.dumps(record_of_boot).encode(), 0o600
+    )
+    small.host.trace.clear()
+    assert callable(phase)
+    phase(small.host)
+    assert nic(small.host.trace) == []
+
+
+def test_after_accept_nic_the_new_card_is_configured_like_that_of_a_new_node(small: Node) -> None:
+    assert small.boot().name == "active"
+    replace_card(small)
+    assert small.boot().name == "blocked"
+    results = small.action("accept-nic")
+    assert results["accepted"] == f"{PF0} with {NEW[0]}, {PF1} with {NEW[1]}"
+    assert [line for line in small.writes if "start --no-block" in line], "no hook follows"
+    assert nic([line for line in small.writes if desired.PATH not in line]) == []
+    small.emit("update_status")
+    assert small.boot().name == "active"
+    assert modes(small) == [("switchdev", 2), ("switchdev", 2)]
+    small.emit("update_status")
+    assert small.writes == []
+
+
+def test_accept_nic_without_another_card_writes_nothing(node: Node) -> None:
+    node.converge()
+    assert node.failure("accept-nic") == (
+        "nothing to accept: no other card is at the PCI address of a declared port"
+    )
+
+
+def test_accept_nic_says_that_the_file_cannot_be_written(small: Node) -> None:
+    replace_card(small)
+    small.host.fail("install", desired.PATH, OSError(errno.EROFS, "Read-only file system"))
+    assert small.failure("accept-nic") == f"cannot write {desired.PATH}: Read-only file system"
+
+
+def test_a_card_whose_pci_address_has_changed_is_known_by_its_mac(monkeypatch: pytest.MonkeyPatch) -> None:
+    host = compute_node(cards=[card("3b", total_vfs=2), card("af", total_vfs=2)])
+    node = Node(host, monkeypatch)
+    node.deploy(num_vfs=2, reboot_policy="always", reboot_settle=0)
+    first, second = host.cards
+    # Each card has the other one's address, as after a card was put into another slot.
+    for one, two in zip(first.ports, second.ports, strict=True):
+        one.mac, two.mac = two.mac, one.mac
+        one.netdev, two.netdev = two.netdev, one.netdev
+    node.boot()
+    assert nic(node.boot_writes) == []
+    assert modes(node) == [("legacy", 0)] * 4
+    # The options select the bond's ports: the next boot finds them where they are now.
+    assert node.boot().name == "active", node.log
+    assert modes(node) == [("legacy", 0)] * 2 + [("switchdev", 2)] * 2
+
+
+def test_files_without_mac_are_read_and_boot_uses_them(small: Node) -> None:
+    content = json.loads(small.host.files.read(desired.PATH))
+    for port in content["ports"]:
+        del port["mac"]
+    small.host.disk.install(desired.PATH, json.dumps(content).encode(), 0o600)
+    assert small.boot().name == "active"
+    assert modes(small) == [("switchdev", 2), ("switchdev", 2)]
+    # The first hook adds the addresses and writes nothing else.
+    small.emit("update_status")
+    assert bootfile.from_json(small.host.files.read(desired.PATH)).ports[0].mac == small.host.port(PF0).mac
