@@ -19,6 +19,8 @@ import budget
 import record
 import steps as nic
 from desired import Desired, Port
+from files import BIND
+from hostnic.boot import units
 from hostnic.devices import discover
 from hostnic.devices.model import Host, Pf, users_in_words
 from hostnic.machine import Machine
@@ -54,7 +56,22 @@ def early(system: System) -> tuple[Trouble, ...]:
             host = discover.observe(system)
         troubles += _early_nic(system, wanted, ports, host)
     record.write_boot(system, "early", "failed" if troubles else "done", tuple(troubles))
+    _note_bind(system)
     return tuple(troubles)
+
+
+def _note_bind(system: System) -> None:
+    """Record that the binding unit does not start in this boot, so that no hook waits for it.
+
+    The power may be cut between enabling the two units.
+    """
+    try:
+        starts = units.enabled(system, BIND)
+    except OSError:
+        return  # hooks wait for it as long as it may take
+    if not starts:
+        what, remedy = f"{BIND} was not enabled, so that VFs stayed unbound", "the next hook enables it"
+        record.write_boot(system, "bind", "failed", (Trouble("bind", what, remedy),))
 
 
 def bind(system: System) -> tuple[Trouble, ...]:

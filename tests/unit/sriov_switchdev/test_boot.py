@@ -18,7 +18,7 @@ import plan
 import pytest
 import record
 import steps
-from hostnic.boot import bootcopy
+from hostnic.boot import bootcopy, units
 from hostnic.ops.eswitch import SetEswitchMode
 from hostnic.ops.members import MEMBER_DEADLINE
 from hostnic.ops.vf import CreateVfs, DestroyVfs
@@ -308,6 +308,27 @@ def test_the_fallback_does_nothing_after_a_boot_step_that_ended(small: Node) -> 
     small.host.trace.clear()
     assert boot.fallback(small.host) == ()
     assert small.host.trace == []
+
+
+def test_a_cut_between_enabling_the_units_makes_no_hook_wait(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    node = Node(compute_node(cards=[card(total_vfs=2)]), monkeypatch)
+    node.host.fail("run", f"enable --no-reload {files.BIND}", OSError(errno.EIO, "cut"), times=None)
+    node.deploy(num_vfs=2, reboot_policy="always", reboot_settle=0)
+    node.host.faults.clear()
+    assert not units.enabled(node.host, files.BIND)
+    assert units.enabled(node.host, files.EARLY)
+    status = node.boot()
+    assert "the boot units are still at work" not in node.log
+    assert status.name == "active", node.log
+    assert units.enabled(node.host, files.BIND)
+    assert all(vf.driver for port in node.host.network.ports() for vf in port.vfs)
+    # Where the hook cannot help, the status says what happened at boot.
+    node.host.fail("run", f"enable --no-reload {files.BIND}", OSError(errno.EIO, "cut"), times=None)
+    node.host.run(["systemctl", "disable", "--no-reload", files.BIND])
+    node.boot()
+    assert f"bind: {files.BIND} was not enabled, so that VFs stayed unbound" in node.log
 
 
 def test_an_unreadable_desired_state_boots_legacy_and_the_next_hook_rewrites_it(
