@@ -19,7 +19,7 @@ from hostnic.system import HostStep, System
 
 from charmkit.dispatch import dispatcher as dispatch
 from charmkit.dispatch.dispatcher import Dispatcher
-from charmkit.reconcile import Reconciler, Removed, answer
+from charmkit.reconcile import InputError, Reconciler, Removed, answer
 
 logger = logging.getLogger(__name__)
 
@@ -65,6 +65,8 @@ class HostReconciler(Reconciler, Generic[Look]):
             know, and returns the unit's findings.
         capture: returns what the charm reads of the host, without what identifies it; see
             :mod:`hostnic.capture`.
+        refused: runs instead of all others if an option or an attached file cannot be used, with the finding
+            that says so; returns what the operator has to know besides.
         leave: takes away what the charm installed, after the hand-over and the wake-ups; in the stop hook.
 
     """
@@ -81,11 +83,12 @@ class HostReconciler(Reconciler, Generic[Look]):
         prepare: Callable[[], Sequence[Finding]] = tuple,
         tell: Callable[[Look, Sequence[Finding]], Sequence[Finding]],
         capture: Callable[[], str],
+        refused: Callable[[Finding], Sequence[Finding]] = lambda _: (),
         leave: Callable[[], Removed],
     ) -> None:
         super().__init__(
             charm,
-            converge=self._converge_host,
+            converge=self._converge_unless_refused,
             preview=lambda: survey().plan,
             verify=lambda: (*self.dispatcher.failed(), *survey().findings),
             stop=self._stop_host,
@@ -97,9 +100,19 @@ class HostReconciler(Reconciler, Generic[Look]):
         self._apply = apply
         self._prepare = prepare
         self._tell = tell
+        self._refused = refused
         self._leave = leave
         self._capture = capture
         self.framework.observe(charm.on["capture"].action, self._on_capture)
+
+    def _converge_unless_refused(self) -> Sequence[Finding]:
+        try:
+            return self._converge_host()
+        except InputError as error:
+            try:
+                return (error.finding, *self._refused(error.finding))
+            except OSError as unread:
+                return (error.finding, _unreadable(unread))
 
     def _converge_host(self) -> Sequence[Finding]:
         failures = list[Finding]()

@@ -68,6 +68,7 @@ class NicFirmwareCharm(ops.CharmBase):
             prepare=self._prepare,
             tell=self._tell,
             capture=self._capture,
+            refused=lambda finding: self.reboot.refused(finding),
             leave=self._remove,
         )
         self.reboot = RollingReboot(self, self.system, self.host.dispatcher)

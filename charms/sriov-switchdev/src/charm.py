@@ -59,6 +59,7 @@ class SriovSwitchdevCharm(ops.CharmBase):
             apply=_apply,
             tell=self._tell,
             capture=self._capture,
+            refused=lambda finding: self.reboot.refused(finding),
             leave=self._remove,
         )
         self.reboot = RollingReboot(self, self.system, self.host.dispatcher)

@@ -100,6 +100,20 @@ class RollingReboot(ops.Object):
         elsewhere = Need(unverified=need.unverified)
         return (*findings, *handed_over(need, given.reboot_owner), *self.roll(elsewhere, policy))
 
+    def refused(self, finding: Finding) -> tuple[Finding, ...]:
+        """The turn of a unit whose options cannot be used, as ``finding`` says.
+
+        It asks for no reboot and gives back a lock that it has not used. What it needed before still waits,
+        with the operator's approval; what it needs after a boot is not known yet.
+        """
+        peers = self.model.get_relation(self._relation)
+        if peers is None:
+            return ()
+        own = self._read_units(peers)[0][self.model.unit.name]
+        before = (*own.reasons, *own.still_needed) if own.boot_id == self._boot_id() else ()
+        why = finding.sentence()
+        return self.roll(Need(before, not_ready=why, unverified=why), RebootPolicy())
+
     def roll(self, need: Need, policy: RebootPolicy) -> tuple[Finding, ...]:
         """This unit's turn, at the end of each reconcile: publish, grant, give back, or ask for the reboot.
 

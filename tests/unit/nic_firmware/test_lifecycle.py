@@ -3,9 +3,13 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
+from charmkit.reboot.databag import KEY, decode_unit, encode
+from charmkit.reboot.state import Cluster
 from hostnic.firmware.mstdatabase import Database
+from ops import testing
 from unit.nic_firmware.node import PF0, PF1, Node, machine, nics, rdg
 
 EVENTS = ("config_changed", "update_status", "start", "leader_elected", "upgrade_charm", "install")
@@ -285,6 +289,23 @@ def test_a_wake_up_service_that_gave_up_shows_in_status_and_verify(node: Node) -
     said = "the service that wakes this unit: gave up after 20 attempts: ERROR no socket"
     assert said in node.emit("update_status").message
     assert "gave up after 20 attempts: ERROR no socket" in node.findings()
+
+
+# A wrong option in the middle of a rolling reboot.
+
+
+def test_a_unit_with_a_wrong_option_gives_back_the_lock_that_it_has_not_used(node: Node) -> None:
+    node.deploy()
+    peers = node.state.get_relation(node.peer.id)
+    assert isinstance(peers, testing.PeerRelation)
+    cluster = encode(Cluster(grant=4, holder="nic-firmware/0", since=1))
+    told = replace(peers, local_app_data={KEY: cluster})
+    node.state = replace(node.state, leader=False, relations={*node.state.relations - {peers}, told})
+    status = node.configure(firmware_policy="soon").emit()
+    assert status.name == "blocked"
+    own = decode_unit(node.state.get_relation(node.peer.id).local_unit_data[KEY])
+    assert (own.released, node.reboots_asked) == (4, 0)
+    assert own.reasons, "what the unit needs is forgotten"
 
 
 # Several NICs.
