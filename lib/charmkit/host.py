@@ -14,12 +14,15 @@ import ops
 from converge import Finding, Plan, Severity
 from converge.execute import Outcome, execute, words
 from converge.finding import RETRIED
-from hostnic import handover
+from hostnic import exclusive, handover
 from hostnic.system import HostStep, System
 
 from charmkit.dispatch import dispatcher as dispatch
 from charmkit.dispatch.dispatcher import Dispatcher
-from charmkit.reconcile import InputError, Reconciler, Removed, answer
+from charmkit.reconcile import ActionError, InputError, Reconciler, Removed, answer
+
+WAIT = 60.0
+"""Seconds that a hook waits until no other program changes the host; then the next hook goes on."""
 
 logger = logging.getLogger(__name__)
 
@@ -48,6 +51,7 @@ class Survey(Protocol):
 
 
 Look = TypeVar("Look", bound=Survey)
+Done = TypeVar("Done")
 
 
 class HostReconciler(Reconciler, Generic[Look]):
@@ -120,23 +124,53 @@ class HostReconciler(Reconciler, Generic[Look]):
             failures += self._prepare()
             survey = self._survey()
             if survey.plan.steps:
-                outcome = self._apply(survey.plan, self._system, _log)
-                failures += [outcome.finding] if outcome.finding else []
-                survey = self._survey()
+                survey = self._change(survey, failures)
         except OSError as error:
             return (*failures, _unreadable(error))
-        failures += self._install_wake_ups(survey)
+        again = any(finding.subject == exclusive.SUBJECT for finding in failures)
+        failures += self._install_wake_ups(survey, again=again)
         findings = (*failures, *self.dispatcher.failed(), *survey.findings)
         try:
             return self._tell(survey, findings)
         except OSError as error:
             return (_unreadable(error), *findings)
 
-    def _install_wake_ups(self, survey: Survey) -> list[Finding]:
+    def alone(self, act: Callable[[], Done]) -> Done:
+        """Do what an action asks for while no other program changes the host.
+
+        Raises:
+            ActionError: another program goes on changing it.
+
+        """
+        if not exclusive.take(self._system, WAIT).held:
+            raise ActionError(f"{exclusive.held_by_another(WAIT)}; nothing was changed; {exclusive.REMEDY}")
+        try:
+            return act()
+        finally:
+            exclusive.give_up(self._system)
+
+    def _change(self, survey: Look, failures: list[Finding]) -> Look:
+        """Run the plan while no other program changes the host, and look again."""
+        turn = exclusive.take(self._system, WAIT)
+        if not turn.held:
+            what = exclusive.held_by_another(WAIT)
+            failures.append(Finding(Severity.WAITING, exclusive.SUBJECT, what, exclusive.REMEDY))
+            return survey
+        try:
+            if turn.waited:  # the other program has changed what this plan is about
+                survey = self._survey()
+            if survey.plan.steps:
+                outcome = self._apply(survey.plan, self._system, _log)
+                failures += [outcome.finding] if outcome.finding else []
+        finally:
+            exclusive.give_up(self._system)
+        return self._survey()
+
+    def _install_wake_ups(self, survey: Survey, *, again: bool) -> list[Finding]:
         try:
             if survey.accepted:
                 self.dispatcher.install()
-            if survey.boot_at_work:
+            if survey.boot_at_work or again:
                 self.dispatcher.in_a_minute()
         except OSError as error:
             return [Finding(Severity.WARNING, dispatch.SUBJECT, f"cannot be started: {error}", RETRIED)]
@@ -154,6 +188,8 @@ class HostReconciler(Reconciler, Generic[Look]):
             except OSError as error:
                 problems.append(f"{what} cannot be removed: {words(error)}")
         try:
+            if not exclusive.take(self._system, WAIT).held:
+                problems.append(f"{exclusive.held_by_another(WAIT)}; {exclusive.REMEDY}")
             removed = self._leave()
         except OSError as error:
             finding = _unreadable(error)

@@ -24,7 +24,7 @@ class Call(NamedTuple):
 
 
 CALLS: dict[str, Call] = {}
-"""The doors' methods by ``Door.method``. ``exists`` is not here: it cannot fail and is not recorded."""
+"""The doors' methods by ``Door.method``. ``exists`` and ``unlock`` are not here: they cannot fail."""
 
 F = TypeVar("F", bound=Callable[..., object])
 

@@ -27,6 +27,9 @@ Door = TypeVar("Door")
 class HostFiles:
     """The file system, as :class:`hostnic.system.Files` has it."""
 
+    def __init__(self) -> None:
+        self._locks: dict[str, int] = {}
+
     # System calls instead of pathlib, which takes longer than the kernel: it has to be loaded while the
     # network waits for the boot units, and makes an object for each of a hundred attributes in a hook.
     def read(self, path: str) -> str:
@@ -82,6 +85,29 @@ class HostFiles:
 
     def mkdir(self, path: str) -> None:
         os.mkdir(path)
+
+    def lock(self, path: str) -> bool:
+        import fcntl  # a hook that changes nothing takes no lock
+
+        if path in self._locks:
+            return True
+        self._make_directory(os.path.dirname(path))
+        # Not inherited by children: a command that a hook started must not keep the lock.
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(descriptor)
+            return False
+        except OSError:
+            os.close(descriptor)
+            raise
+        self._locks[path] = descriptor
+        return True
+
+    def unlock(self, path: str) -> None:
+        if path in self._locks:
+            os.close(self._locks.pop(path))
 
     def _make_directory(self, directory: str) -> None:
         """Create it and those above it, durable, with mode 0755 under any umask."""

@@ -126,6 +126,14 @@ class Files(Protocol):
     def remove(self, path: str) -> None:
         """``rm PATH``, or ``rmdir PATH`` of an empty directory."""
 
+    @calls.reads("lock")
+    def lock(self, path: str) -> bool:
+        """``flock --nonblock PATH``: until :meth:`unlock` or the process' end; False if another has it."""
+        ...
+
+    def unlock(self, path: str) -> None:
+        """Free a lock that this process has; nothing without one."""
+
     @calls.writes("mkdir")
     def mkdir(self, path: str) -> None:
         """``mkdir PATH`` in configfs, where a directory is a request to the kernel."""

@@ -10,12 +10,17 @@ from collections.abc import Sequence
 import files
 import gpu
 from converge import StepError
+from converge.execute import words
 from converge.shape import InvalidValue
+from hostnic import exclusive
 from hostnic.devices import users
 from hostnic.firmware import gpudirect
 from hostnic.machine import Machine
 from hostnic.ops.gpudirect import SetRegister
 from hostnic.system import System
+
+TURN = 60.0
+"""Until another program of these charms has ended its changes of the host."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -31,6 +36,17 @@ def main(arguments: Sequence[str]) -> int:
 
 def gpudirect_at_boot(system: System) -> list[str]:
     """Set every register that differs; returns what failed, one sentence each."""
+    try:
+        if not exclusive.take(system, TURN).held:
+            return [f"{exclusive.held_by_another(TURN)}; {exclusive.REMEDY}"]
+        return _gpudirect(system)
+    except OSError as error:
+        return [f"the host cannot be read: {words(error)}"]
+    finally:
+        exclusive.give_up(system)
+
+
+def _gpudirect(system: System) -> list[str]:
     running = users.instances(system)
     if running:
         return [f"nothing is set while instances run: {', '.join(running)}"]

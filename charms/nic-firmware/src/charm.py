@@ -68,7 +68,7 @@ class NicFirmwareCharm(ops.CharmBase):
             prepare=self._prepare,
             tell=self._tell,
             capture=self._capture,
-            refused=lambda finding: self.reboot.refused(finding),
+            refused=self._refused,
             leave=self._remove,
         )
         self.reboot = RollingReboot(self, self.system, self.host.dispatcher)
@@ -158,6 +158,9 @@ class NicFirmwareCharm(ops.CharmBase):
             return (Finding(Severity.WARNING, record.PATH, f"cannot be written: {error}", RETRIED),)
         return ()
 
+    def _refused(self, finding: Finding) -> Sequence[Finding]:
+        return self.reboot.refused(finding)
+
     def _remove(self) -> Removed:
         """Remove what the charm installed; the firmware keeps its parameters."""
         outcome = execute(gpu.removal(self.system), self.system)
@@ -192,7 +195,7 @@ class NicFirmwareCharm(ops.CharmBase):
 
         No reboot is requested for values that no option declares; the result says what activates them.
         """
-        if not self._answer(event, act):
+        if not self._answer(event, lambda actions: self.host.alone(lambda: act(actions))):
             return
         try:
             self.host.dispatcher.now()

@@ -13,6 +13,7 @@ import record
 from converge import Severity
 from converge.execute import execute
 from desired import Desired
+from hostnic import exclusive
 from hostnic.machine import Machine
 from hostnic.ops import until
 from hostnic.system import HostStep, System
@@ -25,6 +26,9 @@ DEADLINE = 90.0
 """Seconds for the ports to appear and for their bonds to carry traffic."""
 
 AGAIN_DEADLINE = 20.0
+
+TURN = 60.0
+"""Until another program of these charms has ended its changes of the host."""
 
 ROUNDS = 3
 """systemd starts no unit that runs already: a port that is added meanwhile is served in another round."""
@@ -56,12 +60,17 @@ def converge(system: System, deadline: float) -> tuple[str, ...]:
         return ()
     except (OSError, ValueError) as error:
         return (f"{bootfile.PATH}: {error}; the next hook of the charm rewrites it",)
-    record.begin(system)
     try:
+        record.begin(system)
         troubles = _converge(system, wanted, deadline)
     except OSError as error:
         troubles = (f"the host cannot be read: {error.strerror or error}",)
-    record.write(system, running=False, troubles=troubles)
+    finally:
+        exclusive.give_up(system)
+    try:
+        record.write(system, running=False, troubles=troubles)
+    except OSError as error:
+        troubles = (*troubles, f"{record.PATH} cannot be written: {error.strerror or error}")
     return troubles
 
 
@@ -81,10 +90,13 @@ def _without_others(wanted: Desired, observed: Observed) -> tuple[Desired, list[
 def _converge(system: System, wanted: Desired, deadline: float, rounds: int = ROUNDS) -> tuple[str, ...]:
     # If a port is still missing or out of its bond, the others are set now, and the next hook does the rest.
     until(system, lambda: _formed(wanted, _look(system, wanted)), deadline)
+    if not exclusive.take(system, TURN).held:
+        return (f"{exclusive.held_by_another(TURN)}; {exclusive.REMEDY}",)
     observed = _look(system, wanted)
     wanted, others = _without_others(wanted, observed)
     found = plan(wanted, observed, preflight(wanted, observed))
     failed = execute(found, system, _announce).finding if found.steps else None
+    exclusive.give_up(system)
     if found.steps and not failed and rounds > 1:
         return (*others, *_converge(system, wanted, min(deadline, AGAIN_DEADLINE), rounds - 1))
     blocking = [finding for finding in found.findings if finding.severity is Severity.BLOCKED]

@@ -12,14 +12,17 @@ revert    an armed live change was not confirmed in time.
 The outcome is kept for the charm's status (record.py).
 """
 
+import contextlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import wraps
 
 import budget
 import record
 import steps as nic
 from desired import Desired, Port
 from files import BIND
+from hostnic import exclusive
 from hostnic.boot import units
 from hostnic.devices import discover
 from hostnic.devices.model import Host, Pf, users_in_words
@@ -30,6 +33,8 @@ from hostnic.system import System
 from observed import Trouble
 from phase import load, pairs_of, queues_of, run, still_changing, to_legacy
 from steps import Work
+
+Phase = Callable[[System], tuple[Trouble, ...]]
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -45,6 +50,45 @@ def main(arguments: Sequence[str]) -> int:
     return 1 if troubles else 0
 
 
+def alone(name: str, wait: float) -> Callable[[Phase], Phase]:
+    """Have a phase run while no other program changes the host; what cannot be read becomes a trouble.
+
+    An early phase that ends so stays "running" in the record: systemd starts the fallback after it.
+
+    Args:
+        name: the phase.
+        wait: seconds until it is given up.
+
+    """
+
+    def of(phase: Phase) -> Phase:
+        @wraps(phase)
+        def run(system: System) -> tuple[Trouble, ...]:
+            try:
+                if exclusive.take(system, wait).held:
+                    return phase(system)
+                trouble = Trouble(name, exclusive.held_by_another(wait), exclusive.REMEDY)
+            except OSError as error:
+                what = f"the host cannot be read: {error.strerror or error}"
+                trouble = Trouble(name, what, "see journalctl -u 'ovn-offload-sriov-*'")
+            finally:
+                exclusive.give_up(system)
+            with contextlib.suppress(OSError):  # it is in the journal
+                if name == "bind" or (name == "fallback" and _unfinished(system) == {"early"}):
+                    record.write_boot(system, "bind" if name == "bind" else "early", "failed", (trouble,))
+            return (trouble,)
+
+        return run
+
+    return of
+
+
+def _unfinished(system: System) -> set[str]:
+    """The phases that have begun and not ended."""
+    return {name for name, found in record.read_boot(system).phases.items() if found.state == "running"}
+
+
+@alone("early", budget.TURN)
 def early(system: System) -> tuple[Trouble, ...]:
     """VFs and switchdev mode of every NIC, before the network; a NIC that fails does not stop the others."""
     record.write_boot(system, "early", "running")
@@ -74,28 +118,24 @@ def _note_bind(system: System) -> None:
         record.write_boot(system, "bind", "failed", (Trouble("bind", what, remedy),))
 
 
+@alone("bind", budget.TURN)
 def bind(system: System) -> tuple[Trouble, ...]:
     """Bind the VFs of each NIC that early has prepared, once its VF-LAG is active."""
     record.write_boot(system, "bind", "running")
-    try:
-        wanted, troubles = load(system)
-        for slot, ports in wanted.nics().items():
-            work = pairs_of(discover.observe(system), ports)
-            if work and not any(nic.needs_work(port, pf) for port, pf in work):
-                record.note_converged(system, [slot])
-            troubles += _bind_nic(system, wanted, work)
-    except OSError as error:
-        troubles = [
-            Trouble("bind", f"the host cannot be read: {error}", "see journalctl -u ovn-offload-sriov-bind")
-        ]
+    wanted, troubles = load(system)
+    for slot, ports in wanted.nics().items():
+        work = pairs_of(discover.observe(system), ports)
+        if work and not any(nic.needs_work(port, pf) for port, pf in work):
+            record.note_converged(system, [slot])
+        troubles += _bind_nic(system, wanted, work)
     record.write_boot(system, "bind", "failed" if troubles else "done", tuple(troubles))
     return tuple(troubles)
 
 
+@alone("fallback", budget.TURN)
 def fallback(system: System) -> tuple[Trouble, ...]:
     """Bring every NIC that an unfinished early left half way to legacy mode with zero VFs."""
-    phases = record.read_boot(system).phases
-    unfinished = {phase for phase, found in phases.items() if found.state == "running"}
+    unfinished = _unfinished(system)
     if "restore" in unfinished:
         import restore as again
 
@@ -116,6 +156,7 @@ def fallback(system: System) -> tuple[Trouble, ...]:
     return tuple(troubles)
 
 
+@alone("restore", budget.LONG_TURN)
 def restore(system: System) -> tuple[Trouble, ...]:
     """Restore ports whose driver was loaded anew."""
     import restore as again  # not at boot: the network waits for it
@@ -123,6 +164,7 @@ def restore(system: System) -> tuple[Trouble, ...]:
     return again.restore(system)
 
 
+@alone("revert", budget.REVERT_TURN)
 def revert(system: System) -> tuple[Trouble, ...]:
     """Restore what an unconfirmed live change left."""
     if not record.armed(system):

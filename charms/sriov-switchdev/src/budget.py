@@ -8,6 +8,12 @@ upper bounds: without a fault a boot takes seconds per port.
 from desired import Desired
 from hostnic.system import MODE_CHANGE_TIME
 
+TURN = 60.0
+"""Until another program of these charms has ended its changes of the host."""
+
+LONG_TURN = 900.0
+"""The same for the unit that restores ports: a hook may burn firmware."""
+
 DEVICES = 60.0
 """Until udev has loaded the driver and the uplinks have appeared."""
 
@@ -45,9 +51,13 @@ LIVE = max(1800, int(2 * (MODE_CHANGE_TIME + DESTROY + CHANGE) + LAG))
 """For both ports of a NIC, from switchdev mode through legacy mode to switchdev mode again, and VF-LAG."""
 
 
+REVERT_TURN = 4.0 * LIVE
+"""For the revert timer: a hook that is still at work confirms or undoes its change itself."""
+
+
 def early_start(wanted: Desired) -> int:
     """Of the early unit: all ports change, fail, and are brought back."""
-    return int(DEVICES + len(wanted.ports) * (CHANGE + UNDO))
+    return int(TURN + DEVICES + len(wanted.ports) * (CHANGE + UNDO))
 
 
 def early_stop(wanted: Desired) -> int:
@@ -58,12 +68,12 @@ def early_stop(wanted: Desired) -> int:
 def bind_start(wanted: Desired) -> int:
     """Of the binding unit: each NIC's bond and VF-LAG, and each VF; VFs that came late are destroyed."""
     vfs = sum(port.num_vfs for port in wanted.ports)
-    return int(max(600, len(wanted.nics()) * (BOND + LAG) + vfs * BIND + len(wanted.ports) * DESTROY))
+    return int(TURN + max(600, len(wanted.nics()) * (BOND + LAG) + vfs * BIND + len(wanted.ports) * DESTROY))
 
 
 def restore_start(wanted: Desired) -> int:
     """Of the unit that restores lost ports: as a boot, and once more for a port that is lost meanwhile."""
-    return 2 * (early_start(wanted) + bind_start(wanted))
+    return int(LONG_TURN) + 2 * (early_start(wanted) + bind_start(wanted))
 
 
 def restore_unheard(wanted: Desired) -> int:

@@ -59,7 +59,7 @@ class SriovSwitchdevCharm(ops.CharmBase):
             apply=_apply,
             tell=self._tell,
             capture=self._capture,
-            refused=lambda finding: self.reboot.refused(finding),
+            refused=self._refused,
             leave=self._remove,
         )
         self.reboot = RollingReboot(self, self.system, self.host.dispatcher)
@@ -96,6 +96,9 @@ class SriovSwitchdevCharm(ops.CharmBase):
         policy = RebootPolicy(cast("Mode", options.reboot_policy), options.reboot_settle)
         asked = self.reboot.turn(need, policy, given, others, publish=survey.accepted)
         return (*malformed, *asked, *findings)
+
+    def _refused(self, finding: Finding) -> Sequence[Finding]:
+        return self.reboot.refused(finding)
 
     def _remove(self) -> Removed:
         """Take away what the charm installed; the NIC stays as it is, without an unconfirmed change."""

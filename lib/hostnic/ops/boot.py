@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from converge import StepError
 
+from hostnic import exclusive
 from hostnic.boot import bootcopy, units
 from hostnic.boot.bootcopy import BootCopy
 from hostnic.ops.files import InstallFile
@@ -56,17 +57,28 @@ class EnableUnit:
 
 @dataclass(frozen=True)
 class StartUnit:
-    """Start the oneshot unit ``name`` now, and wait for its end; ``deadline`` in seconds."""
+    """Start the oneshot unit ``name`` now, and wait for its end.
+
+    Attributes:
+        name: the unit.
+        deadline: seconds until its end.
+        wait: seconds until this program may change the host again after that.
+
+    """
 
     name: str
     deadline: float
+    wait: float = 60.0
 
     def run(self, system: System) -> None:
-        """Start it; one that runs already is waited for."""
+        """Start it; one that runs already is waited for. It takes the lock for its changes itself."""
+        exclusive.give_up(system)
         try:
             system.run(["systemctl", "start", self.name], timeout=self.deadline)
         except CommandError as error:
             raise StepError(error.reason, f"see journalctl -u {self.name}") from error
+        if not exclusive.take(system, self.wait).held:
+            raise StepError(exclusive.held_by_another(self.wait), exclusive.REMEDY)
 
 
 @dataclass(frozen=True)

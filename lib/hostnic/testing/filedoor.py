@@ -99,5 +99,12 @@ class FileDoor(Door):
     def remove(self, path: str) -> None:
         self.kernel.disk.remove(path)
 
+    def lock(self, path: str) -> bool:
+        return self.kernel.locks.setdefault(path, self.kernel.process) == self.kernel.process
+
+    def unlock(self, path: str) -> None:
+        if self.kernel.locks.get(path) == self.kernel.process:
+            del self.kernel.locks[path]
+
     def mkdir(self, path: str) -> None:
         self.kernel.rdma.mkdir(self.network, path)

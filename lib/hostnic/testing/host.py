@@ -132,13 +132,13 @@ class FakeHost(FakeKernel):
         self._start(early=False, extra=after_network)
 
     def _start(self, *, early: bool, extra: Sequence[Boot]) -> None:
-        for name, service in self.services.items():
+        for name in self.services:
             unit = f"{tools.UNITS}/{name}"
             if not tools.is_enabled(self.disk, name):
                 continue
             orders = [line for line in self.disk.read(unit).splitlines() if line.startswith("Before=")]
             if any("network-pre.target" in line for line in orders) == early:
-                service(self)
+                self.start(name)
         for function in extra:
             function(self)
 

@@ -62,6 +62,8 @@ class FakeKernel:
         self.answers: dict[tuple[str, ...], str | OSError] = {}
         self.faults: list[Fault] = []
         self.services: dict[str, Callable[[Any], object]] = {}
+        self.locks: dict[str, int] = {}
+        self.process = self._processes = 0
         self.clock: float = 1000.0
         self._lag_due: dict[str, float] = {}
         self._bonded: dict[str, str | None] = {}
@@ -86,6 +88,7 @@ class FakeKernel:
         """Memory is empty: no VF, no LAG, no /run; the bonds are not formed yet."""
         self.log = []
         self.disk.boot()
+        self.locks.clear()
         self.network.down.clear()
         for nic in self.cards:
             nic.boot()
@@ -141,7 +144,18 @@ class FakeKernel:
     def start(self, unit: str) -> object:
         """Start a unit, as systemd does; true if it fails: the boot units return troubles."""
         service = self.services.get(unit)
-        return service(self) if service else None
+        return self.as_process(lambda: service(self)) if service else None
+
+    def as_process(self, run: Callable[[], Any]) -> Any:
+        """Do what another process does meanwhile; its locks end with it."""
+        before = self.process
+        self._processes += 1
+        own = self.process = self._processes
+        try:
+            return run()
+        finally:
+            self.locks = {path: process for path, process in self.locks.items() if process != own}
+            self.process = before
 
     def card_of(self, port: FakePort) -> FakeCard:
         return next(nic for nic in self.cards if port in nic.ports)

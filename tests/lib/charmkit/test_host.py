@@ -10,7 +10,7 @@ import pytest
 from charmkit.host import HostReconciler
 from charmkit.reconcile import Removed
 from converge import Disruption, Finding, Plan, Severity, Step, StepError
-from hostnic import handover
+from hostnic import exclusive, handover
 from hostnic.handover import Handover
 from hostnic.testing import FakeHost
 from ops import testing
@@ -107,6 +107,45 @@ def test_an_idle_hook_looks_once(demo: type[Demo]) -> None:
     emit(demo, "install")
     emit(demo, "update_status")
     assert demo.calls == ["prepare", "survey: there", "tell: tools"]
+
+
+def test_a_hook_that_waited_for_another_program_looks_again_before_it_changes_anything(
+    demo: type[Demo], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host = demo.host
+    host.locks[exclusive.PATH] = 99
+    pause = host.sleep
+
+    def sleep(seconds: float) -> None:
+        """The other program does what the hook has planned, and ends."""
+        pause(seconds)
+        if not host.disk.exists(FILE):
+            host.disk.install(FILE, b"by the other", 0o644)
+            host.locks.clear()
+
+    monkeypatch.setattr(host, "sleep", sleep)
+    emit(demo, "config_changed")
+    assert demo.calls[:3] == ["prepare", "survey: not there", "survey: there"]
+    assert host.disk.content[FILE] == b"by the other"
+    assert host.locks == {}
+
+
+def test_a_hook_changes_nothing_while_another_program_goes_on(demo: type[Demo]) -> None:
+    demo.host.locks[exclusive.PATH] = 99
+    status = emit(demo, "config_changed").unit_status
+    assert not demo.host.disk.exists(FILE)
+    assert status.name == "waiting"
+    assert status.message.startswith(
+        "changes of this host: another program of these charms has been changing this host for 60 s"
+    )
+    assert ("systemctl", "restart", "ovn-offload-demo-dispatch.timer") in demo.host.spawned
+
+
+def test_a_lock_that_cannot_be_read_is_a_finding(demo: type[Demo]) -> None:
+    demo.host.fail("lock", exclusive.PATH, OSError(28, "No space left on device"))
+    status = emit(demo, "config_changed").unit_status
+    assert status.name == "blocked"
+    assert "No space left on device" in status.message
 
 
 def test_a_step_that_fails_is_told_before_what_still_differs(demo: type[Demo]) -> None:

@@ -140,3 +140,27 @@ def test_an_unused_machine_costs_nothing_and_a_used_one_no_asyncio() -> None:
         "import pyroute2.netlink, pyroute2; assert pyroute2.IPRoute"
     )
     subprocess.run([sys.executable, "-c", script], check=True, env={"PYTHONPATH": str(LIB)}, timeout=60)
+
+
+def test_a_lock_is_one_process_and_ends_with_it(tmp_path: Path) -> None:
+    path = str(tmp_path / "deep" / "changing.lock")
+    code = (
+        "import sys\nfrom hostnic.machine import Machine\nmachine = Machine()\n"
+        "print(machine.files.lock(sys.argv[1]), flush=True)\nsys.stdin.read()\n"
+    )
+    argv = [sys.executable, "-c", code, path]
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    files = Machine().files
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env) as other:
+        assert other.stdout
+        assert other.stdout.readline() == "True\n"
+        assert files.lock(path) is False
+        other.kill()
+    assert files.lock(path) is True
+    assert files.lock(path) is True, "it has it already"
+    again = subprocess.run(argv, input="", capture_output=True, text=True, check=True, env=env)
+    assert again.stdout == "False\n"
+    files.unlock(path)
+    files.unlock(path)
+    again = subprocess.run(argv, input="", capture_output=True, text=True, check=True, env=env)
+    assert again.stdout == "True\n"

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A read that fails becomes a finding, never a traceback."""
 
+import boot
 import pytest
+from hostnic import exclusive
 from unit.failing_reads import EVENTS, escaping, unmentioned
 from unit.nic_firmware.node import Node
 
@@ -32,3 +34,19 @@ def test_a_basic_read_that_fails_is_in_the_log(node: Node) -> None:
         return node.log
 
     assert unmentioned(node, hook) == []
+
+
+def test_no_read_at_boot_ends_in_a_traceback(node: Node) -> None:
+    node.converge(profile="gpudirect")
+    escaped, calls = escaping(node, lambda: boot.gpudirect_at_boot(node.host))
+    assert escaped == []
+    assert calls >= 2
+
+
+def test_a_boot_unit_waits_for_another_program_and_then_gives_up(node: Node) -> None:
+    node.converge(profile="gpudirect")
+    node.host.locks[exclusive.PATH] = 99
+    node.host.trace.clear()
+    (trouble,) = boot.gpudirect_at_boot(node.host)
+    assert trouble.startswith("another program of these charms has been changing this host for 60 s")
+    assert [line for line in node.host.trace if not line.startswith("install /run/")] == []

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hooks, boot units and the revert timer never change a NIC at the same time."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import boot
+import budget
+import pytest
+import record
+from hostnic import exclusive
+from hostnic.calls import Call
+from hostnic.testing import FakeHost, card
+from unit.failing_reads import escaping
+from unit.sriov_switchdev.node import Node, compute_node, nic
+
+PF0, PF1 = "0000:3b:00.0", "0000:3b:00.1"
+HELD = "another program of these charms has been changing this host for"
+
+
+class Interleaved(FakeHost):
+    """A host on which another process runs right before one of the NIC's writes.
+
+    Attributes:
+        meanwhile: what that process does; run once.
+        at: before which write, from 0.
+        theirs: what it wrote.
+
+    """
+
+    meanwhile: Callable[[FakeHost], object] | None = None
+    at = 0
+
+    def _hear(self, call: Call, words: Sequence[str]) -> None:
+        if call.writes and self.meanwhile and nic([" ".join((call.verb, *words))]):
+            if self.at == 0:
+                run, self.meanwhile = self.meanwhile, None
+                before = len(self.trace)
+                self.said = self.as_process(lambda: run(self))
+                self.theirs = self.trace[before:]
+            self.at -= 1
+        super()._hear(call, words)
+
+
+@pytest.fixture
+def interleaved(monkeypatch: pytest.MonkeyPatch) -> Node:
+    """A node whose next hook changes its NICs while it runs."""
+    host = compute_node(kind=Interleaved, cards=[card(total_vfs=2)])
+    node = Node(host, monkeypatch)
+    node.deploy(num_vfs=2, reboot_settle=0)
+    return node.configure(allow_live=True)
+
+
+def live_change(node: Node, at: int, meanwhile: Callable[[FakeHost], object]) -> Interleaved:
+    """Run that hook; ``meanwhile`` runs before its write number ``at``."""
+    host = node.host
+    assert isinstance(host, Interleaved)
+    host.meanwhile, host.at, host.theirs = meanwhile, at, ["write it did not run"]
+    node.emit()
+    return host
+
+
+@pytest.mark.parametrize("phase", [boot.revert, boot.restore, boot.bind])
+@pytest.mark.parametrize("at", [0, 1, 4, 7, 11])
+def test_no_other_program_changes_a_nic_in_the_middle_of_a_hook(
+    interleaved: Node, at: int, phase: Callable[[FakeHost], object]
+) -> None:
+    host = live_change(interleaved, at, phase)
+    assert nic(host.theirs) == []
+    assert interleaved.emit("update_status").name == "active", interleaved.log
+    assert [(port.eswitch_mode, len(port.vfs)) for port in host.network.ports()] == [("switchdev", 2)] * 2
+
+
+def test_the_program_that_could_not_run_says_why(interleaved: Node) -> None:
+    host = live_change(interleaved, 4, boot.revert)
+    (trouble,) = host.said
+    assert trouble.what == f"{HELD} {budget.REVERT_TURN:g} s"
+    assert trouble.remedy == f"fuser -v {exclusive.PATH} shows which program it is"
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> Node:
+    """A node that waits for its first boot."""
+    node = Node(compute_node(cards=[card(total_vfs=2)]), monkeypatch)
+    node.deploy(num_vfs=2, reboot_policy="always", reboot_settle=0)
+    return node
+
+
+def test_a_hook_waits_a_minute_for_another_program_and_comes_back(small: Node) -> None:
+    small.host.locks[exclusive.PATH] = 99
+    small.configure(allow_live=True)
+    before = small.host.clock
+    small.emit()
+    assert small.host.clock - before >= 60
+    assert f"waiting: {exclusive.SUBJECT}: {HELD} 60 s" in small.log
+    assert nic(small.writes) == []
+    assert "run systemctl restart ovn-offload-sriov-switchdev-dispatch.timer" in small.writes
+    small.host.locks.clear()
+    small.emit("update_status")
+    assert [port.eswitch_mode for port in small.host.network.ports()] == ["switchdev"] * 2
+
+
+def test_an_idle_hook_takes_no_lock(small: Node) -> None:
+    small.boot()
+    small.emit("update_status")
+    small.host.locks[exclusive.PATH] = 99
+    before = small.host.clock
+    assert small.emit("update_status").name == "active"
+    assert (small.writes, small.host.clock) == ([], before)
+
+
+@pytest.mark.parametrize("name", ["early", "bind"])
+def test_a_boot_unit_waits_for_another_program_and_then_gives_up(small: Node, name: str) -> None:
+    small.host.locks[exclusive.PATH] = 99
+    small.host.trace.clear()
+    before = small.host.clock
+    (trouble,) = getattr(boot, name)(small.host)
+    assert trouble.what == f"{HELD} 60 s"
+    assert small.host.clock - before >= 60
+    assert nic(small.host.trace) == []
+
+
+PHASES: list[Any] = [boot.early, boot.bind, boot.fallback, boot.restore, boot.revert]
+
+
+@pytest.mark.parametrize("phase", PHASES)
+def test_no_read_of_a_phase_ends_in_a_traceback(small: Node, phase: Callable[[FakeHost], object]) -> None:
+    small.boot()
+    if phase is boot.fallback:
+        record.write_boot(small.host, "early", "running")
+    if phase is boot.restore:
+        small.host.port(PF0).eswitch_mode = "legacy"
+    escaped, calls = escaping(small, lambda: phase(small.host))
+    assert escaped == []
+    assert calls >= 1
+
+
+def test_a_host_that_cannot_be_read_early_ends_in_the_fallback(small: Node) -> None:
+    small.host.fail("links", "", OSError(5, "Input/output error"))
+    (trouble,) = boot.early(small.host)
+    assert trouble.what == "the host cannot be read: Input/output error"
+    assert record.read_boot(small.host).phases["early"].state == "running"
+    boot.fallback(small.host)
+    assert record.read_boot(small.host).phases["early"].state == "failed"
