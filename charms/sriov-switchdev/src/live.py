@@ -11,10 +11,10 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any, NamedTuple, cast
 
 import budget
 import files
+import previous
 import record
 from converge import Disruption, Step, StepError
 from desired import Desired
@@ -28,24 +28,13 @@ from hostnic.ops.members import MEMBER_DEADLINE
 from hostnic.ops.vf import BindVfs, CreateVfs, DestroyVfs, SetAutoprobe, UnbindVfs
 from hostnic.system import Channels, HostStep, System
 from observed import Observed
+from previous import PortState
 from steps import is_binding, pairs_of
 
 TIMER = "ovn-offload-sriov-revert"
 TIMEOUT_S = budget.LIVE
 """Until the timer restores the previous state. Longer than the slowest change: it is for a hook that died,
 and one port stays in the bond meanwhile."""
-
-
-class PortState(NamedTuple):
-    """One port as it was before the change; ``queues`` is 0 where that is not known, as in older files."""
-
-    bdf: str
-    netdev: str
-    mode: str
-    num_vfs: int
-    autoprobe: bool
-    bond: str | None
-    queues: int = 0
 
 
 def state_of(pf: Pf, bond: str | None, channels: Channels | None = None) -> PortState:
@@ -82,9 +71,14 @@ class Arm:
             )
         # If a hook died before its confirmation, the state before that hook is the one to restore.
         armed = record.armed(system)
-        before = _kept(system)[0] if armed else self.before
-        kept = {"ports": [port._asdict() for port in before], "answering": answering, "target": self.target}
-        system.files.install(record.PREVIOUS, json.dumps(kept, indent=1).encode(), 0o600)
+        kept = previous.read(system) if armed else None
+        before = kept.ports if kept and not kept.problem else self.before
+        content = {
+            "ports": [port._asdict() for port in before],
+            "answering": answering,
+            "target": self.target,
+        }
+        system.files.install(record.PREVIOUS, json.dumps(content, indent=1).encode(), 0o600)
         # The unit writes its record before it looks whether a timer is armed: one of the two gives way.
         if record.is_restoring(system):
             if not armed:
@@ -115,8 +109,10 @@ class Confirm:
 
     def run(self, system: System) -> None:
         """Raise when the node cannot be reached; the timer stays armed."""
-        _, answering, _ = _kept(system)
-        missing = reachability.lost(system, answering, self.deadline)
+        kept = previous.read(system)
+        if kept.problem:
+            raise StepError(kept.problem, previous.REMEDY)
+        missing = reachability.lost(system, kept.answering, self.deadline)
         if missing:
             raise StepError(f"{' and '.join(missing)} answered before the change and does not answer now")
         _disarm(system)
@@ -181,8 +177,8 @@ def after_failure(system: System) -> str:
         What was done, to append to a sentence.
 
     """
-    ports, _, target = _kept(system)
-    for port in ports:
+    kept = previous.read(system)
+    for port in kept.ports:
         if port.bond:
             with contextlib.suppress(StepError):
                 JoinBond(port.netdev, port.bond).run(system)
@@ -195,7 +191,7 @@ def after_failure(system: System) -> str:
             if problems
             else "the previous state was restored"
         )
-    record.count_live_failure(system, target)
+    record.count_live_failure(system, kept.target)
     return "; the node stays reachable"
 
 
@@ -206,9 +202,11 @@ def revert(system: System, why: str) -> list[str]:
         What did not work; in that case the timer stays armed and tries again.
 
     """
-    ports, _, target = _kept(system)
+    kept = previous.read(system)
+    if kept.problem:
+        return [f"{kept.problem}; {previous.REMEDY}"]
     problems: list[str] = []
-    for port in ports:
+    for port in kept.ports:
         try:
             system.devlink.eswitch_mode(port.bdf)
         except TimeoutError:
@@ -221,7 +219,7 @@ def revert(system: System, why: str) -> list[str]:
                 op.run(system)
             except (StepError, OSError) as error:
                 problems.append(str(error))
-    record.count_live_failure(system, target, undone=why)
+    record.count_live_failure(system, kept.target, undone=why)
     if not problems:
         _disarm(system)
     return problems
@@ -263,11 +261,6 @@ def _way_back(
         yield SetAutoprobe(port.bdf, True)  # the kernel binds no VF while it is off
         yield BindVfs(port.bdf)
     yield SetAutoprobe(port.bdf, port.autoprobe)
-
-
-def _kept(system: System) -> tuple[list[PortState], list[str], str]:
-    kept = cast("dict[str, Any]", json.loads(system.files.read(record.PREVIOUS)))
-    return [PortState(**port) for port in kept["ports"]], list(kept["answering"]), str(kept["target"])
 
 
 def _stop_timer(system: System) -> None:

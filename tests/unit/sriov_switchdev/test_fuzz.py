@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import bootfile
 import netplanfiles
+import previous
 import pytest
 import record
 from config import Options
@@ -21,6 +22,16 @@ BOOT = {
     },
 }
 LIVE = {"version": 1, "target": "t", "failures": 1, "undone": ""}
+PREVIOUS = {
+    "ports": [
+        {
+            "bdf": "0000:3b:00.0", "netdev": "p0", "mode": "legacy", "num_vfs": 2, "autoprobe": True,
+            "bond": "bond0", "queues": 8,
+        }
+    ],
+    "answering": ["192.168.25.1"],
+    "target": "t",
+}  # fmt: skip
 NETPLAN = "network:\n  version: 2\n  ethernets:\n    enp59s0f0np0: {virtual-function-count: 8, link: x}\n"
 
 
@@ -41,6 +52,7 @@ READERS = [
     Reader("desired state for boot", bootfile.from_json, ['{"version": 1, "ports": []}'], (ValueError,)),
     Reader("record of boot", of_file(record.BOOT, record.read_boot), [json.dumps(BOOT)]),
     Reader("record of live changes", of_file(record.LIVE, record.read_live), [json.dumps(LIVE)]),
+    Reader("state before a live change", of_file(record.PREVIOUS, previous.read), [json.dumps(PREVIOUS)]),
     Reader("netplan file", of_file("/etc/netplan/50-x.yaml", netplanfiles.second_writers), [NETPLAN]),
     Reader("option devices", lambda text: Options(devices=text), ["0000:3b:00.0:8"], REFUSALS),
 ]

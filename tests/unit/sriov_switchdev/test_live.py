@@ -285,3 +285,28 @@ def test_a_removal_is_complete_where_juju_has_closed_the_session(
     said = capsys.readouterr().err
     assert "is not undone, its timer tries again: bond0 does not take enp59s0f1np1" in said
     assert "the NIC's VFs vanish at the next boot" in said
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", "Expecting value"),
+        ('{"ports": 7, "answering": [], "target": ""}', "ports: 7 is not allowed; expected a list of ports"),
+        ("[" * 100_000, "recursion"),
+        ('{"ports": [{"bdf": "../x"}], "answering": [], "target": ""}', "ports[0]"),
+    ],
+)
+def test_a_state_before_the_change_that_cannot_be_read_is_one_sentence(
+    small: Node, text: str, why: str
+) -> None:
+    small.configure(allow_live=True)
+    small.emit()
+    small.host.disk.install(record.PREVIOUS, text.encode(), 0o600)
+    (trouble,) = boot.revert(small.host)
+    what = f"{record.PREVIOUS}, the state before a live change, cannot be read: "
+    assert what in trouble.what
+    assert why in trouble.what
+    status = small.emit("update_status")
+    assert status.name == "blocked"
+    assert what in small.log
+    assert f"then remove {record.PREVIOUS}, or reboot" in small.log
