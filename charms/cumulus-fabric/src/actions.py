@@ -14,7 +14,7 @@ from converge import Finding, Severity, worst_first
 from converge.render import findings_as_json, findings_as_table
 from intent.model import Dialect, Fabric, Role, Switch
 from observe import observe
-from online import Site, not_approved, unknown_switch
+from online import Site, Survey, not_approved, unknown_switch
 from output import formats
 from report import Report
 from rest.connection import Credentials
@@ -32,6 +32,7 @@ class Actions:
         fabric: what its intent says.
         site: connects to the switches of these names, or to all.
         login: the credentials for Onyx and Comware switches.
+        remember: notes what the switches have of the intent after an apply.
 
     """
 
@@ -39,18 +40,22 @@ class Actions:
         self,
         options: Options,
         fabric: Fabric,
-        site: Callable[[Collection[str]], Site],
+        site: Callable[..., Site],
         login: Callable[[], Credentials],
+        remember: Callable[[Survey], None],
     ) -> None:
         self._options, self._fabric, self._site, self._login = options, fabric, site, login
+        self._remember = remember
 
     def apply(self, given: Applying, progress: Progress) -> Results:
         """Bring switches to the intent: first those with NVUE, then Onyx and Comware switches."""
-        with self._site(given.names) as site:
+        with self._site(given.names, given.remove) as site:
             by_nvue, report = [name for name in site.names if name in given.names], Report()
             if by_nvue or not given.names:
                 canary, order = self._options.canary, self._options.apply_order
                 report = site.apply(by_nvue, canary, order, policy(self._options), progress, given.plan)
+                if report.applied:
+                    self._remember(site.survey(by_nvue))
             elif given.plan and not site.approved(given.plan):
                 report = Report({}, (not_approved(given.plan),))
             typed: Sequence[Finding] = ()

@@ -12,10 +12,11 @@ import online
 import ops
 from actions import Actions, Results, policy
 from audit import audit
+from audit.foreign import Ownership, named
 from charmkit.fabric import HOST, POLICY, Host
 from charmkit.output import Output
 from charmkit.reconcile import InputError, Reconciler, Removed, answer, load_config, load_params
-from config import Applying, Options, Rendering, Secret, Showing, Switches, pins
+from config import Applying, Options, Planning, Rendering, Secret, Showing, Switches, pins
 from converge import Finding, Plan, Severity
 from converge.shape import InvalidValue
 from intent import expand, schema
@@ -23,10 +24,14 @@ from intent.model import Fabric
 from plan import Candidate
 from rest import Fleet
 from rest.connection import Access, Credentials
+from tree import record
+from tree.foreign import Objects
 
 logger = logging.getLogger(__name__)
 
 RELATION = "fabric"
+PEERS, RECORD = "applied", "made"
+"""The peer relation that keeps the record of what this charm has made, and its key."""
 
 
 class CumulusFabricCharm(ops.CharmBase):
@@ -48,7 +53,12 @@ class CumulusFabricCharm(ops.CharmBase):
         framework.observe(self.on["render"].action, self._on_render)
         framework.observe(self.on["show-fabric"].action, self._on_show_fabric)
         self.reconciler = Reconciler(
-            self, converge=self._converge, preview=self._preview, verify=self._verify, stop=self._stop
+            self,
+            converge=self._converge,
+            preview=self._preview,
+            verify=self._verify,
+            stop=self._stop,
+            planning=Planning,
         )
 
     def _options(self) -> Options:
@@ -70,7 +80,9 @@ class CumulusFabricCharm(ops.CharmBase):
         except (ops.ModelError, NameError, OSError, UnicodeDecodeError):
             return ""  # nothing is attached, or not a text file
 
-    def _site(self, options: Options, fabric: Fabric, names: Collection[str] = ()) -> online.Site:
+    def _site(
+        self, options: Options, fabric: Fabric, names: Collection[str] = (), remove: str = ""
+    ) -> online.Site:
         """The site with the switches of these names, or all; ``with`` closes its connections."""
         canary = filter(None, [options.canary])
         if wrong := online.unknown_switch(fabric, names, "parameter switch"):
@@ -89,7 +101,24 @@ class CumulusFabricCharm(ops.CharmBase):
             environ.get("JUJU_CHARM_NO_PROXY") or environ.get("NO_PROXY", ""),
         )
         found = tuple(audit(fabric, self._hosts()[0]))
-        return online.Site(fabric, self.connect(fabric, access, options.parallel), found)
+        ownership = Ownership(self._made(), named(remove))
+        return online.Site(fabric, self.connect(fabric, access, options.parallel), found, ownership)
+
+    def _made(self) -> dict[str, Objects]:
+        """What this charm has made on the switches; nothing if the record is missing or cannot be read."""
+        relation = self.model.get_relation(PEERS)
+        try:
+            return record.read(relation.data[self.app].get(RECORD, "")) if relation else {}
+        except InvalidValue as error:
+            logger.warning("what earlier applies have made is not known: %s", error)
+            return {}
+
+    def _remember(self, survey: online.Survey) -> None:
+        """Note what the switches have of the intent, so that it goes when it leaves the intent."""
+        relation = self.model.get_relation(PEERS)
+        made = self._made()
+        if relation and (now := {**made, **survey.made}) != made:
+            relation.data[self.app][RECORD] = record.written(now)
 
     def _converge(self) -> Sequence[Finding]:
         """Publish the policy to hosts, survey, and apply if apply-policy is auto. Only the leader acts."""
@@ -105,11 +134,12 @@ class CumulusFabricCharm(ops.CharmBase):
                 report = site.apply((), options.canary, options.apply_order, policy(options), logger.info)
                 taken_back = report.reasons
                 survey = site.survey(state=True)
+            self._remember(survey)
             return (*taken_back, *site.findings(survey), *self._host_findings(fabric))
 
-    def _preview(self) -> Plan[Candidate]:
+    def _preview(self, given: Planning) -> Plan[Candidate]:
         options = self._options()
-        with self._site(options, self._fabric(options)) as site:
+        with self._site(options, self._fabric(options), remove=given.remove) as site:
             return site.survey().plan
 
     def _verify(self) -> Sequence[Finding]:
@@ -174,7 +204,8 @@ class CumulusFabricCharm(ops.CharmBase):
             options = self._options()
             fabric = self._fabric(options)
             site = partial(self._site, options, fabric)
-            return act(Actions(options, fabric, site, lambda: _credentials(options.credentials)))
+            login = partial(_credentials, options.credentials)
+            return act(Actions(options, fabric, site, login, self._remember))
 
         answer(event, run)
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from charmkit.options import check, option
+from charmkit.output import Output
 from converge.shape import InvalidValue, Word
 
 DIALECTS = ("auto", "5.14", "5.15")
@@ -92,10 +93,18 @@ class Switches:
 
 
 @dataclass(frozen=True)
+class Planning(Output):
+    """Parameters of ``plan``."""
+
+    remove: str = option("")
+
+
+@dataclass(frozen=True)
 class Applying(Switches):
     """Parameters of ``apply``."""
 
     plan: str = option("")
+    remove: str = option("")
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -3,8 +3,10 @@
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from apply import ApplyPolicy, apply, by_wave
+from audit.foreign import Beside, Ownership
 from audit.renumbered import renumbered
 from audit.running import conflicts
 from converge import Finding, Plan, Severity
@@ -20,6 +22,7 @@ from settling import Check, Health, reachable
 from standalone import push
 from tree import Tree, render
 from tree.diff import patch_between
+from tree.foreign import Objects, objects
 from verify import verify
 
 
@@ -28,10 +31,11 @@ class Survey:
     """The switches compared with the intent at one time.
 
     Attributes:
-        wanted: for each switch that answered, its tree in its own dialect.
+        wanted: for each switch that answered, its tree in its own dialect, with what stays beside the intent.
         observed: what was read from the switches.
         findings: what blocks a plan, apart from switches that do not answer.
         scripts: the commands for switches without NVUE, which every apply sends.
+        owned: by switch, the objects that the intent has on it.
 
     """
 
@@ -39,6 +43,7 @@ class Survey:
     observed: Observed
     findings: tuple[Finding, ...] = ()
     scripts: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
+    owned: Mapping[str, Objects] = field(default_factory=dict[str, Objects])
 
     @property
     def plan(self) -> Plan[Candidate]:
@@ -64,10 +69,15 @@ class Survey:
             observed=self.observed.only(names),
         )
 
-    @property
+    @cached_property
     def changes(self) -> dict[str, Change]:
         """What each switch needs, with its patch."""
         return changes(self.wanted, self.observed)
+
+    @property
+    def made(self) -> dict[str, Objects]:
+        """What this charm has made or taken over: the intent's objects on the switches that run it."""
+        return {name: found for name, found in self.owned.items() if name not in self.changes}
 
 
 @dataclass(frozen=True)
@@ -78,12 +88,14 @@ class Site:
         fabric: what the intent says.
         fleet: its switches.
         audit: findings about the intent itself; nothing is sent if one of them blocks.
+        ownership: what may be removed from the switches.
 
     """
 
     fabric: Fabric
     fleet: Fleet
     audit: tuple[Finding, ...] = ()
+    ownership: Ownership = field(default_factory=Ownership)
 
     def __enter__(self) -> "Site":
         return self
@@ -99,7 +111,7 @@ class Site:
     def survey(self, names: Collection[str] = (), state: bool = False) -> Survey:
         """Read these switches, or all; with ``state`` also what they see of each other."""
         observed = observe(self.fleet, [each for each in self.names if not names or each in names], state)
-        wanted: dict[str, Tree] = {}
+        beside: dict[str, Beside] = {}
         findings: list[Finding] = []
         for name, seen in observed.switches.items():
             switch = self.fabric.switch(name)
@@ -112,12 +124,17 @@ class Site:
                 what += f"but Cumulus Linux {seen.release} uses {speaks.value}"
                 findings.append(Finding(Severity.BLOCKED, name, what, "set the dialect to auto"))
                 continue
-            wanted[name] = render.tree(self.fabric, switch, speaks)
-            findings += conflicts(name, seen.applied, wanted[name])
+            tree = render.tree(self.fabric, switch, speaks)
+            beside[name] = self.ownership.beside(name, seen.applied, tree)
+            findings += [*conflicts(name, seen.applied, tree), *beside[name].findings()]
+        if not observed.errors:
+            findings += self.ownership.misnamed(beside.values())
         scripts = {
             switch.name: push.script_for(self.fabric, switch).typed for switch in push.switches(self.fabric)
         }
-        return Survey(wanted, observed, (*self.audit, *findings), scripts)
+        wanted = {name: each.tree for name, each in beside.items()}
+        owned = {name: objects(each.wanted) for name, each in beside.items()}
+        return Survey(wanted, observed, (*self.audit, *findings), scripts, owned)
 
     def verify(self) -> list[Finding]:
         """What differs from the intent, in configuration and in what the switches see."""
@@ -215,7 +232,8 @@ class Site:
         """
         outside = self._beside(survey.observed.switches)
         readable = [name for name in outside if name in self.fleet.switches]
-        beside = self.survey(readable, state=True) if readable else Survey({}, Observed())
+        only_read = replace(self, ownership=replace(self.ownership, named=frozenset[str]()))
+        beside = only_read.survey(readable, state=True) if readable else Survey({}, Observed())
         unready = frozenset(outside) - beside.wanted.keys() | beside.changes.keys()
         return Health(
             self.fabric, self.fleet, survey.wanted, survey.observed, beside.observed, unready

@@ -83,7 +83,9 @@ class Application:
                     stopped=lambda: node.probe("stopped"),
                 )
                 self.dispatcher = Dispatcher(node.host, self.unit.name, "sriov")
-                self.reconciler = Reconciler(self, converge=self.converge, preview=Plan, verify=lambda: ())
+                self.reconciler = Reconciler(
+                    self, converge=self.converge, preview=lambda _: Plan(), verify=lambda: ()
+                )
 
             def converge(self) -> tuple[Finding, ...]:
                 self.dispatcher.install()

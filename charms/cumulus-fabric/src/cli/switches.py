@@ -8,6 +8,7 @@ import sys
 from collections.abc import Collection, Sequence
 
 import online
+from audit.foreign import Ownership, named
 from config import least_confirm, pins
 from converge import Finding, Severity
 from converge.render import findings_as_json, findings_as_table, plan_as_json, plan_as_table
@@ -32,6 +33,10 @@ def arguments(parser: argparse.ArgumentParser, verb: str) -> None:
     parser.add_argument(
         "--parallel", type=int, default=MAX_PARALLEL, metavar="N", help=f"switches at once ({MAX_PARALLEL})"
     )
+    if verb != "rollback":
+        parser.add_argument("--record", default="", metavar="FILE", help="what earlier applies have made")
+    if verb in ("plan", "apply"):
+        parser.add_argument("--remove", default="", metavar="NAMES", help="foreign objects to remove")
     if verb in ("plan", "verify"):
         parser.add_argument("--format", choices=("table", "json"), default="table")
         return
@@ -109,6 +114,9 @@ def _change(
     if only:
         if options.verb == "apply":
             report = site.apply(only, options.canary, options.order, policy, _announce, options.plan)
+            if options.record and report.applied:
+                made = {**site.ownership.made, **site.survey(only).made}
+                inputs.write_record(options.record, made)
         else:
             report = site.rollback(only, options.order, policy, _announce)
         for name, result in report.results.items():
@@ -166,4 +174,6 @@ def _site(
         os.environ.get("no_proxy") or os.environ.get("NO_PROXY", ""),
         clock=options.clock,
     )
-    return online.Site(fabric, online.fleet(fabric, access, options.parallel), tuple(audit))
+    made = inputs.record(getattr(options, "record", ""))
+    ownership = Ownership(made, named(getattr(options, "remove", "")))
+    return online.Site(fabric, online.fleet(fabric, access, options.parallel), tuple(audit), ownership)
