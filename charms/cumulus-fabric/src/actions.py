@@ -54,7 +54,7 @@ class Actions:
             if by_nvue or not given.names:
                 canary, order = self._options.canary, self._options.apply_order
                 report = site.apply(by_nvue, canary, order, policy(self._options), progress, given.plan)
-                if report.applied:
+                if not report.failed:
                     self._remember(site.survey(by_nvue))
             elif given.plan and not site.approved(given.plan):
                 report = Report({}, (not_approved(given.plan),))
@@ -138,11 +138,11 @@ class Actions:
 def policy(options: Options) -> ApplyPolicy:
     """The timeouts of a run.
 
-    Hooks and actions hold the machine lock. They do not wait until a lost switch rolls back by itself, which
-    it does in any case.
+    Hooks and actions hold the machine lock, so that a whole run takes settle-timeout at most. They do not
+    wait until a lost switch rolls back by itself, which it does in any case.
     """
     settle = options.settle_timeout
-    return ApplyPolicy(options.confirm_timeout, settle, deadline=settle + 30.0, patience=settle)
+    return ApplyPolicy(options.confirm_timeout, settle, settle + 30.0, patience=settle, budget=settle)
 
 
 def _results(report: Report, typed: Sequence[Finding] = ()) -> Results:
@@ -159,6 +159,6 @@ def _results(report: Report, typed: Sequence[Finding] = ()) -> Results:
         "switches": "\n".join(f"{name}: {result.value}" for name, result in sorted(report.results.items())),
         "reasons": findings_as_table(reasons) if reasons else "",
     }
-    if not report.applied:
+    if report.failed:
         raise ActionError(f"{report.verdict}: {worst_first(report.reasons)[0].sentence()}", results)
     return results

@@ -159,6 +159,7 @@ class Site:
         switches or of all, does not have the digest that was ``approved``. Without a canary, the first switch
         that needs a change goes first.
         """
+        began = self.fleet.clock.monotonic()
         survey = self.survey(names, state=True)
         stopped = [each for each in survey.plan.findings if each.severity is Severity.BLOCKED]
         if stopped:
@@ -168,7 +169,8 @@ class Site:
             if whole is None:
                 return Report({}, (not_approved(approved),))
             survey = whole.only(names or self.names)
-        return self._run(survey, survey.changes, canary, order, policy or ApplyPolicy(), announce)
+        policy = (policy or ApplyPolicy()).after(self.fleet.clock.monotonic() - began)
+        return self._run(survey, survey.changes, canary, order, policy, announce)
 
     def approved(self, digest: str) -> Survey | None:
         """A survey of all switches if an apply would do what the plan with this digest says."""
@@ -189,6 +191,7 @@ class Site:
         A switch without an earlier configuration keeps the current one. Nothing is sent if it is unclear
         which configuration to restore.
         """
+        began = self.fleet.clock.monotonic()
         survey = self.survey(names, state=True)
         if survey.observed.findings:
             return Report({}, survey.observed.findings)
@@ -204,8 +207,9 @@ class Site:
             name: Change(name, now[name], patch_between(now[name], tree)) for name, tree in before.items()
         }
         stayed = dict.fromkeys(now.keys() - before.keys(), Result.UNCHANGED)
-        report = self._run(survey, back, "", order, policy or ApplyPolicy(), announce, reachable_only=True)
-        return Report({**stayed, **report.results}, report.reasons, rollback=True)
+        policy = (policy or ApplyPolicy()).after(self.fleet.clock.monotonic() - began)
+        report = self._run(survey, back, "", order, policy, announce, reachable_only=True)
+        return replace(report, results={**stayed, **report.results}, rollback=True)
 
     def _run(
         self,

@@ -114,7 +114,7 @@ def _change(
     if only:
         if options.verb == "apply":
             report = site.apply(only, options.canary, options.order, policy, _announce, options.plan)
-            if options.record and report.applied:
+            if options.record and not report.failed:
                 made = {**site.ownership.made, **site.survey(only).made}
                 inputs.write_record(options.record, made)
         else:

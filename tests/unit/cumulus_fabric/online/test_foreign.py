@@ -28,7 +28,9 @@ BRIDGED = {"bridge": {"domain": {"br_default": {"vlan": {"77": {}}}}}}
 OTHERS: dict[str, dict[str, Any]] = {
     "bond7": {"interface": {"bond7": {"type": "bond", "bond": {"member": {"swp15": {}}}}}},
     "vlan77": {"bridge": {"domain": {"br_default": {"vlan": {"77": {"vni": {"77": {}}}}}}}},
-    "swp20": {"interface": {"swp20": {"bridge": {"domain": {"br_default": {"untagged": 10}}}}}},
+    "swp20": {
+        "interface": {"swp20": {"type": "swp", "bridge": {"domain": {"br_default": {"untagged": 10}}}}}
+    },
     "10.9.9.9/32": {"interface": {"lo": {"ip": {"address": {"10.9.9.9/32": {}}}}}},
     "swp30": {
         "vrf": {"default": {"router": {"bgp": {"neighbor": {"swp30": {"peer-group": "underlay"}}}}}},

@@ -21,7 +21,7 @@ from rest.client import Nvue
 from rest.connection import Access
 from unit.cumulus_fabric.fabrics import data
 from unit.cumulus_fabric.fabrics import fabric as spelled_out
-from unit.cumulus_fabric.online.site import PASSWORD, Rack, rack
+from unit.cumulus_fabric.online.site import PASSWORD, TAKES, Rack, rack
 
 ROOT = Path(__file__).parents[4]
 METADATA = yaml.safe_load((ROOT / "charms/cumulus-fabric/charmcraft.yaml").read_text())
@@ -150,7 +150,9 @@ def site(
     *,
     applied: bool = False,
     release: str = "5.9.2",
+    takes: float = TAKES,
 ) -> Iterator[Unit]:
     """A unit and its three switches, as they come or with the intent applied."""
-    with rack(spelled_out(change=managed), certificate, applied=applied, release=release) as made:
+    fabric = spelled_out(change=managed)
+    with rack(fabric, certificate, applied=applied, release=release, takes=takes) as made:
         yield Unit(made, certificate, monkeypatch, certificate.key.parent)
