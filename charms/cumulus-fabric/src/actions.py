@@ -9,14 +9,15 @@ from audit import audit
 from charmkit.fabric import Host
 from charmkit.output import Output
 from charmkit.reconcile import ActionError
-from config import Applying, Options, Rendering, Showing, Switches
+from config import Applying, Options, Rendering, Returning, Showing, Switches
 from converge import Finding, Severity, worst_first
 from converge.render import findings_as_json, findings_as_table
 from intent.model import Dialect, Fabric, Role, Switch
+from intent.names import unknown_switch
 from observe import observe
-from online import Site, Survey, not_approved, unknown_switch
+from online import Site, Survey, not_approved
 from output import formats
-from report import Report
+from output.report import Report
 from rest.connection import Credentials
 from standalone import push, ssh
 
@@ -82,6 +83,19 @@ class Actions:
         with self._site(given.names) as site:
             order = self._options.apply_order
             return _results(site.rollback(given.names, order, policy(self._options), progress))
+
+    def maintain(
+        self, verb: str, given: Returning, reports: Sequence[Host], progress: Progress, cut_off: str = ""
+    ) -> Results:
+        """Drain a switch, return it, or clean it: ``drain``, ``undrain`` or ``decommission``."""
+        from maintenance import Maintenance  # hooks do not need it
+
+        with self._site(()) as site:
+            if wrong := unknown_switch(self._fabric, given.names, "parameter switch"):
+                raise ActionError(wrong.sentence())
+            hosts = cut_off.replace(",", " ").split()
+            work = Maintenance(site, given.names[0], policy(self._options), progress, reports, hosts)
+            return _results(getattr(work, verb)())
 
     def audit(self, given: Output, reports: Sequence[Host], unread: Sequence[Finding]) -> Results:
         """Check the intent by itself, and against what hosts report."""

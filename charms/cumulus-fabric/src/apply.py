@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 
 from converge import Finding, Plan, Severity
 from converge.execute import execute
+from output.report import Report, Result
 from plan import Candidate, Change
-from report import Report, Result
 from rest import Fleet
 from rest.client import CONFIRMED_BY, Nvue
 from rest.connection import SwitchError

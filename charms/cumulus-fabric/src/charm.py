@@ -16,11 +16,23 @@ from audit.foreign import Ownership, named
 from charmkit.fabric import HOST, POLICY, Host
 from charmkit.output import Output
 from charmkit.reconcile import InputError, Reconciler, Removed, answer, load_config, load_params
-from config import Applying, Options, Planning, Rendering, Secret, Showing, Switches, pins
+from config import (
+    Applying,
+    Draining,
+    Options,
+    Planning,
+    Rendering,
+    Returning,
+    Secret,
+    Showing,
+    Switches,
+    pins,
+)
 from converge import Finding, Plan, Severity
 from converge.shape import InvalidValue
 from intent import expand, schema
 from intent.model import Fabric
+from intent.names import unknown_switch, without_address
 from plan import Candidate
 from rest import Fleet
 from rest.connection import Access, Credentials
@@ -49,6 +61,9 @@ class CumulusFabricCharm(ops.CharmBase):
         framework.observe(self.on.update_status, self._on_update_status)
         framework.observe(self.on["apply"].action, self._on_apply)
         framework.observe(self.on["rollback"].action, self._on_rollback)
+        framework.observe(self.on["drain"].action, self._on_drain)
+        framework.observe(self.on["undrain"].action, self._on_undrain)
+        framework.observe(self.on["decommission"].action, self._on_decommission)
         framework.observe(self.on["audit"].action, self._on_audit)
         framework.observe(self.on["render"].action, self._on_render)
         framework.observe(self.on["show-fabric"].action, self._on_show_fabric)
@@ -85,11 +100,11 @@ class CumulusFabricCharm(ops.CharmBase):
     ) -> online.Site:
         """The site with the switches of these names, or all; ``with`` closes its connections."""
         canary = filter(None, [options.canary])
-        if wrong := online.unknown_switch(fabric, names, "parameter switch"):
+        if wrong := unknown_switch(fabric, names, "parameter switch"):
             raise InputError(wrong)
-        if wrong := online.unknown_switch(fabric, canary, "option canary"):
+        if wrong := unknown_switch(fabric, canary, "option canary"):
             raise InputError(wrong)
-        if missing := online.without_address(fabric, names):
+        if missing := without_address(fabric, names):
             raise InputError(missing[0])
         environ = os.environ
         access = Access(
@@ -180,6 +195,21 @@ class CumulusFabricCharm(ops.CharmBase):
 
     def _on_rollback(self, event: ops.ActionEvent) -> None:
         self._change(event, lambda act: act.rollback(load_params(event, Switches), event.log))
+
+    def _on_drain(self, event: ops.ActionEvent) -> None:
+        def drain(act: Actions) -> Results:
+            given = load_params(event, Draining)
+            return act.maintain("drain", given, self._hosts()[0], event.log, given.cut_off)
+
+        self._change(event, drain)
+
+    def _on_undrain(self, event: ops.ActionEvent) -> None:
+        self._change(event, lambda act: act.maintain("undrain", load_params(event, Returning), (), event.log))
+
+    def _on_decommission(self, event: ops.ActionEvent) -> None:
+        self._change(
+            event, lambda act: act.maintain("decommission", load_params(event, Returning), (), event.log)
+        )
 
     def _on_audit(self, event: ops.ActionEvent) -> None:
         self._answer(event, lambda act: act.audit(load_params(event, Output), *self._hosts()))

@@ -113,6 +113,23 @@ class Applying(Switches):
 
 
 @dataclass(frozen=True)
+class Returning(Switches):
+    """Parameters of ``undrain`` and ``decommission``."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if len(self.names) != 1:
+            raise InvalidValue("switch", self.switch, "the name of one switch")
+
+
+@dataclass(frozen=True)
+class Draining(Returning):
+    """Parameters of ``drain``."""
+
+    cut_off: str = option("")
+
+
+@dataclass(frozen=True)
 class Rendering:
     """Parameters of ``render``."""
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The four verbs on a whole site, for the charm and for the command line."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -12,18 +12,20 @@ from audit.running import conflicts
 from converge import Finding, Plan, Severity
 from intent.model import Dialect, Fabric, Role
 from observe import Observed, observe
+from output.report import Report, Result
 from plan import Candidate, Change, changes, digest, plan
-from report import Report, Result
 from rest import Fleet
 from rest.client import Nvue
 from rest.connection import Access
 from rest.history import ROLLBACK_REMEDY, earlier, partial_rollback
 from settling import Check, Health, reachable
 from standalone import push
-from tree import Tree, render
+from tree import Tree, drain, render
 from tree.diff import patch_between
 from tree.foreign import Objects, objects
 from verify import verify
+
+DRAINED_REMEDY = "run undrain when the work on it is done"
 
 
 @dataclass(frozen=True)
@@ -35,7 +37,7 @@ class Survey:
         observed: what was read from the switches.
         findings: what blocks a plan, apart from switches that do not answer.
         scripts: the commands for switches without NVUE, which every apply sends.
-        owned: by switch, the objects that the intent has on it.
+        intents: the same without what stays beside the intent.
 
     """
 
@@ -43,7 +45,7 @@ class Survey:
     observed: Observed
     findings: tuple[Finding, ...] = ()
     scripts: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
-    owned: Mapping[str, Objects] = field(default_factory=dict[str, Objects])
+    intents: Mapping[str, Tree] = field(default_factory=dict[str, Tree])
 
     @property
     def plan(self) -> Plan[Candidate]:
@@ -77,7 +79,7 @@ class Survey:
     @property
     def made(self) -> dict[str, Objects]:
         """What this charm has made or taken over: the intent's objects on the switches that run it."""
-        return {name: found for name, found in self.owned.items() if name not in self.changes}
+        return {name: objects(tree) for name, tree in self.intents.items() if name not in self.changes}
 
 
 @dataclass(frozen=True)
@@ -133,8 +135,13 @@ class Site:
             switch.name: push.script_for(self.fabric, switch).typed for switch in push.switches(self.fabric)
         }
         wanted = {name: each.tree for name, each in beside.items()}
-        owned = {name: objects(each.wanted) for name, each in beside.items()}
-        return Survey(wanted, observed, (*self.audit, *findings), scripts, owned)
+        for name, seen in observed.switches.items():
+            switch = self.fabric.switch(name)
+            if switch and name in wanted and drain.drained(seen.applied):
+                wanted[name] = drain.staying(switch, seen.applied, wanted[name])
+                findings.append(Finding(Severity.WARNING, name, "is drained", DRAINED_REMEDY))
+        intents = {name: each.wanted for name, each in beside.items()}
+        return Survey(wanted, observed, (*self.audit, *findings), scripts, intents)
 
     def verify(self) -> list[Finding]:
         """What differs from the intent, in configuration and in what the switches see."""
@@ -170,7 +177,7 @@ class Site:
                 return Report({}, (not_approved(approved),))
             survey = whole.only(names or self.names)
         policy = (policy or ApplyPolicy()).after(self.fleet.clock.monotonic() - began)
-        return self._run(survey, survey.changes, canary, order, policy, announce)
+        return self.run(survey, survey.changes, canary, order, policy, announce)
 
     def approved(self, digest: str) -> Survey | None:
         """A survey of all switches if an apply would do what the plan with this digest says."""
@@ -208,10 +215,10 @@ class Site:
         }
         stayed = dict.fromkeys(now.keys() - before.keys(), Result.UNCHANGED)
         policy = (policy or ApplyPolicy()).after(self.fleet.clock.monotonic() - began)
-        report = self._run(survey, back, "", order, policy, announce, reachable_only=True)
+        report = self.run(survey, back, "", order, policy, announce, reachable_only=True)
         return replace(report, results={**stayed, **report.results}, rollback=True)
 
-    def _run(
+    def run(
         self,
         survey: Survey,
         needed: Mapping[str, Change],
@@ -221,6 +228,7 @@ class Site:
         announce: Callable[[str], None],
         reachable_only: bool = False,
     ) -> Report:
+        """Make these changes in waves, each checked against ``survey``; see apply.apply."""
         names = [name for name in self.names if name in needed]
         if not names:
             return Report(dict.fromkeys(survey.observed.switches, Result.UNCHANGED))
@@ -271,26 +279,3 @@ def fleet(fabric: Fabric, access: Access, limit: int) -> Fleet:
     switches = [each for each in fabric.switches if each.platform == "cumulus" and each.management]
     clients = {each.name: Nvue(each.name, each.management, access) for each in switches}
     return Fleet(clients, limit, access.clock)
-
-
-def unknown_switch(fabric: Fabric, names: Iterable[str], subject: str) -> Finding | None:
-    """A finding for the first of these names that is not a switch of the fabric.
-
-    Its subject is the option or parameter that has the names.
-    """
-    known = [switch.name for switch in fabric.switches]
-    for name in names:
-        if name not in known:
-            those = f"the intent has {', '.join(known[:6])}{', …' if len(known) > 6 else ''}"
-            return Finding(Severity.BLOCKED, subject, f"{name} is not a switch of the intent", those)
-    return None
-
-
-def without_address(fabric: Fabric, names: Iterable[str] = ()) -> list[Finding]:
-    """A finding for each switch without a management address in the intent."""
-    remedy = "set spines.management and leaves.management, or switches.<name>.management"
-    return [
-        Finding(Severity.BLOCKED, each.name, "has no management address", remedy)
-        for each in fabric.switches
-        if each.platform == "cumulus" and not each.management and (not names or each.name in names)
-    ]

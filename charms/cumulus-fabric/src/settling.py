@@ -5,12 +5,12 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 from converge import Finding, Severity
-from expected import Expected
 from intent.model import Fabric
 from observe import Observed, SwitchState, observe
 from rest import Fleet
 from rest.connection import Clock, SwitchError
 from tree import Tree
+from tree.expected import Expected
 from verify import CABLING_REMEDY, verify
 
 MAX_PAUSE_S = 20.0

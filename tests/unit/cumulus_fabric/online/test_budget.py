@@ -10,7 +10,7 @@ from apply import ApplyPolicy
 from config import Options
 from lab.nvue import Certificate
 from online import Site
-from report import Result
+from output.report import Result
 from unit.cumulus_fabric.online.site import Rack, rack
 from unit.cumulus_fabric.online.test_faults import CHANGED, SMALL
 from unit.cumulus_fabric.online.test_settling import after

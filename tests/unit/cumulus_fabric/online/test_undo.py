@@ -11,7 +11,7 @@ from audit.foreign import Ownership
 from config import Options
 from lab.nvue import Fault, Issue
 from online import Site
-from report import Report, Result
+from output.report import Report, Result
 from rest.client import Nvue, Progress
 from unit.cumulus_fabric.online.site import Rack
 from unit.cumulus_fabric.online.test_faults import CANARY, CHANGED, LAST, POLICY, SMALL, change, make
