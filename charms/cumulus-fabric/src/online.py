@@ -149,7 +149,15 @@ class Site:
 
     def findings(self, survey: Survey) -> list[Finding]:
         """The same for a survey that was taken with ``state``."""
-        return [*survey.findings, *verify(self.fabric, survey.wanted, survey.observed)]
+        closed = {
+            f"{switch.name} {port}"
+            for switch in self.fabric.switches
+            if (seen := survey.observed.switches.get(switch.name)) and drain.drained(seen.applied)
+            for port in drain.host_ports(switch)
+            if drain.shut(seen.applied, port)
+        }
+        found = verify(self.fabric, survey.wanted, survey.observed)
+        return [*survey.findings, *(each for each in found if each.subject not in closed)]
 
     def apply(
         self,
