@@ -105,10 +105,8 @@ NETWORK = Record(
     },
     required=["vlan"],
 )
-VLANS = Text(
-    r"[1-9][0-9]{0,3}(?:-[1-9][0-9]{0,3})?(?:,[1-9][0-9]{0,3}(?:-[1-9][0-9]{0,3})?)*",
-    "VLANs such as 1001-1100,1200",
-)
+_VLAN_RANGE = r"[1-9][0-9]{0,3}(?:-[1-9][0-9]{0,3})?"
+VLANS = Text(rf"{_VLAN_RANGE}(?:,{_VLAN_RANGE})*", "VLANs such as 1001-1100,1200")
 
 
 class _VlansOnly:
