@@ -21,6 +21,7 @@ from converge.execute import Outcome, execute
 from desired import Desired
 from files import removal
 from hostnic import handover
+from hostnic.devices import version
 from hostnic.handover import Handover
 from hostnic.machine import Machine
 from hostnic.system import System
@@ -57,6 +58,7 @@ class SriovSwitchdevCharm(ops.CharmBase):
             survey=self._survey,
             apply=_apply,
             tell=self._tell,
+            version=self._version,
             capture=self._capture,
             leave=self._remove,
         )
@@ -64,6 +66,11 @@ class SriovSwitchdevCharm(ops.CharmBase):
 
     def _survey(self) -> Survey:
         return survey(self.system, load_config(self, Options), _controllers())
+
+    def _version(self, survey: Survey) -> str:
+        """The driver of the ports that the charm keeps, and the kernel."""
+        kept = [survey.observed.host.pf(port.bdf) for port in survey.wanted.ports]
+        return version.of_drivers(self.system, [pf.port for pf in kept if pf])
 
     def _capture(self) -> str:
         import capture  # only this action needs it: hooks stay fast
