@@ -4,7 +4,7 @@
 
 import logging
 import os
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 
@@ -148,7 +148,7 @@ class CumulusFabricCharm(ops.CharmBase):
             self._look()
 
     @contextmanager
-    def _refused_in_status(self) -> Iterator[None]:
+    def _refused_in_status(self) -> Generator[None, None, None]:
         """An option that cannot be used ends an action, and is the unit's status from then on."""
         try:
             yield

@@ -50,6 +50,7 @@ class SriovSwitchdevCharm(ops.CharmBase):
         framework.observe(self.on.upgrade_charm, self._on_install)
         framework.observe(self.on["list-devices"].action, self._on_list_devices)
         framework.observe(self.on["show-offload"].action, self._on_show_offload)
+        framework.observe(self.on["check-host"].action, self._on_check_host)
         self.host = HostReconciler(
             self,
             self.system,
@@ -128,6 +129,11 @@ class SriovSwitchdevCharm(ops.CharmBase):
         import actions  # only actions need it: hooks stay fast
 
         self._show(event, actions.offload)
+
+    def _on_check_host(self, event: ops.ActionEvent) -> None:
+        import actions  # only actions need it: hooks stay fast
+
+        self._show(event, actions.host)
 
     def _show(
         self, event: ops.ActionEvent, read: Callable[[System, Desired, Observed], Mapping[str, Table]]

@@ -17,7 +17,7 @@ from hostnic.testing.network import FakeNetwork
 from hostnic.testing.nic import rdma, vflag
 from hostnic.testing.nic.flash import FakeFlash
 from hostnic.testing.nic.model import CPUS, FakeCard, FakePort
-from hostnic.testing.nic.pcispace import FakeBridge
+from hostnic.testing.nic.pcispace import FakeBridge, FakeGpu
 
 
 @dataclass
@@ -43,6 +43,7 @@ class FakeKernel:
         self.locked_down = False
         self.flash = FakeFlash()
         self.bridges: dict[str, FakeBridge] = {}
+        self.gpus: dict[str, FakeGpu] = {}
         self.mstconfig_version = "4.26"
         self.reboots = 0
         self.trace: list[str] = []
