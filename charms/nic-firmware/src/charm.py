@@ -22,7 +22,7 @@ from config import BurnImages, Devices, Options, Query, ResetParameters, Restore
 from converge import Finding, Severity, StepError, unfinished
 from converge.execute import execute
 from converge.finding import RETRIED
-from hostnic.devices import version
+from hostnic import version
 from hostnic.firmware import mstdatabase
 from hostnic.firmware.mstdatabase import Database
 from hostnic.handover import Handover

@@ -18,8 +18,7 @@ from converge import Finding, Severity, unfinished
 from converge.execute import execute
 from converge.finding import RETRIED
 from fabric import RELATION
-from hostnic import handover
-from hostnic.devices import version
+from hostnic import handover, version
 from hostnic.handover import Handover
 from hostnic.machine import Machine
 from hostnic.system import System

@@ -20,8 +20,7 @@ from converge import Finding, Plan, unfinished
 from converge.execute import Outcome, execute
 from desired import Desired
 from files import removal
-from hostnic import handover
-from hostnic.devices import version
+from hostnic import handover, version
 from hostnic.handover import Handover
 from hostnic.machine import Machine
 from hostnic.system import System
