@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import budget
 import files
+import lost
 import steps as nic
 from charmkit.output import NEXT_HOOK
 from converge import Finding, Plan, Severity
@@ -33,6 +34,9 @@ def verify(wanted: Desired, observed: Observed, plan: Plan[System]) -> tuple[Fin
 def waiting_for_boot(observed: Observed) -> Finding | None:
     """A finding while the boot units are still at work: hooks must not touch the NICs then."""
     booted = observed.previous or Desired()
+    if observed.boot.restoring(observed.now, budget.restore_unheard(booted)):
+        what = "a port whose driver was loaded anew is being restored"
+        return Finding(Severity.WAITING, "restore", what, f"see systemctl status {files.RESTORE}")
     times = budget.early_unheard(booted), budget.bind_unheard(booted)
     if not observed.boot.unfinished(observed.now, *times):
         return None
@@ -53,7 +57,7 @@ def _differences(wanted: Desired, observed: Observed, plan: Plan[System]) -> Ite
         for port, pf in pairs:
             if pf is None:
                 yield Finding(Severity.BLOCKED, port.bdf, f"the port ({port.netdev}) is gone", GONE)
-            elif what := ", ".join(_port(port, pf)):
+            elif what := ", ".join(_port(port, pf, observed)):
                 yield Finding(severity, port.bdf, what, remedy)
             if pf:
                 yield from _queues(wanted, observed, plan, port, pf)
@@ -71,10 +75,12 @@ def _when(plan: Plan[System]) -> str:
     return "this is done once nothing blocks the charm" if plan.blocked else NEXT_HOOK
 
 
-def _port(port: Port, pf: Pf) -> Iterator[str]:
+def _port(port: Port, pf: Pf, observed: Observed) -> Iterator[str]:
     if pf.port.num_vfs != port.num_vfs:
         yield f"{pf.port.num_vfs} of {port.num_vfs} VFs"
-    if pf.eswitch_mode != "switchdev":
+    if lost.ports([(port, pf)], observed.converged):
+        yield "eswitch fell back to legacy mode"
+    elif pf.eswitch_mode != "switchdev":
         yield f"eswitch in {pf.eswitch_mode} mode"
     if pf.hw_tc_offload is False:
         yield "hw-tc-offload off"
