@@ -15,7 +15,7 @@ from converge.render import findings_as_json, findings_as_table
 from intent.model import Dialect, Fabric, Role, Switch
 from intent.names import unknown_switch
 from observe import observe
-from online import Site, Survey, not_approved
+from online import Site, not_approved
 from output import formats
 from output.report import Report
 from rest.connection import Credentials
@@ -33,7 +33,6 @@ class Actions:
         fabric: what its intent says.
         site: connects to the switches of these names, or to all.
         login: the credentials for Onyx and Comware switches.
-        remember: notes what the switches have of the intent after an apply.
 
     """
 
@@ -43,20 +42,20 @@ class Actions:
         fabric: Fabric,
         site: Callable[..., Site],
         login: Callable[[], Credentials],
-        remember: Callable[[Survey], None],
     ) -> None:
         self._options, self._fabric, self._site, self._login = options, fabric, site, login
-        self._remember = remember
 
-    def apply(self, given: Applying, progress: Progress) -> Results:
-        """Bring switches to the intent: first those with NVUE, then Onyx and Comware switches."""
+    def apply(self, given: Applying, progress: Progress, look: Callable[[], None]) -> Results:
+        """Bring switches to the intent: first those with NVUE, then Onyx and Comware switches.
+
+        ``look`` is called after those with NVUE, since the unit's status says what they run.
+        """
         with self._site(given.names, given.remove) as site:
             by_nvue, report = [name for name in site.names if name in given.names], Report()
             if by_nvue or not given.names:
                 canary, order = self._options.canary, self._options.apply_order
                 report = site.apply(by_nvue, canary, order, policy(self._options), progress, given.plan)
-                if not report.failed:
-                    self._remember(site.survey(by_nvue))
+                look()
             elif given.plan and not site.approved(given.plan):
                 report = Report({}, (not_approved(given.plan),))
             typed: Sequence[Finding] = ()
@@ -74,18 +73,26 @@ class Actions:
         login = ssh.Login(by.user, by.password, self._options.known_hosts, timeout=limit)
         return push.apply(self._fabric, names, login, found, progress)
 
-    def rollback(self, given: Switches, progress: Progress) -> Results:
-        """Restore what switches ran before their last change."""
+    def rollback(self, given: Switches, progress: Progress, look: Callable[[], None]) -> Results:
+        """Restore what switches ran before their last change; ``look`` as in :meth:`apply`."""
         if self._options.apply_policy == "auto":
             raise ActionError(
                 "option apply-policy is auto, so the next hook would apply the intent again; set it to manual"
             )
         with self._site(given.names) as site:
             order = self._options.apply_order
-            return _results(site.rollback(given.names, order, policy(self._options), progress))
+            report = site.rollback(given.names, order, policy(self._options), progress)
+            look()
+            return _results(report)
 
     def maintain(
-        self, verb: str, given: Returning, reports: Sequence[Host], progress: Progress, cut_off: str = ""
+        self,
+        verb: str,
+        given: Returning,
+        progress: Progress,
+        look: Callable[[], None],
+        reports: Sequence[Host] = (),
+        cut_off: str = "",
     ) -> Results:
         """Drain a switch, return it, or clean it: ``drain``, ``undrain`` or ``decommission``."""
         from maintenance import Maintenance  # hooks do not need it
@@ -95,7 +102,9 @@ class Actions:
                 raise ActionError(wrong.sentence())
             hosts = cut_off.replace(",", " ").split()
             work = Maintenance(site, given.names[0], policy(self._options), progress, reports, hosts)
-            return _results(getattr(work, verb)())
+            report = getattr(work, verb)()
+            look()
+            return _results(report)
 
     def audit(self, given: Output, reports: Sequence[Host], unread: Sequence[Finding]) -> Results:
         """Check the intent by itself, and against what hosts report."""
