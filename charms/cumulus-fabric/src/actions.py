@@ -4,12 +4,13 @@
 import json
 from collections.abc import Callable, Collection, Sequence
 
+import ops
 from apply import ApplyPolicy
 from audit import audit
 from charmkit.fabric import Host
 from charmkit.output import Output
-from charmkit.reconcile import ActionError
-from config import Applying, Options, Rendering, Returning, Showing, Switches
+from charmkit.reconcile import ActionError, InputError
+from config import Applying, Options, Rendering, Returning, Secret, Showing, Switches
 from converge import Finding, Severity, worst_first
 from converge.render import findings_as_json, findings_as_table
 from intent.model import Dialect, Fabric, Role, Switch
@@ -166,6 +167,29 @@ def policy(options: Options) -> ApplyPolicy:
     """
     settle = options.settle_timeout
     return ApplyPolicy(options.confirm_timeout, settle, settle + 30.0, patience=settle, budget=settle)
+
+
+def credentials(secret: Secret | None) -> Credentials:
+    """The credentials in the secret that the option names.
+
+    Raises:
+        InputError: there is none, or it cannot be used.
+
+    """
+    name = "option credentials"
+    if secret is None:
+        remedy = "add a secret with user and password, grant it to this application, and set its id"
+        raise InputError(Finding(Severity.BLOCKED, name, "is not set", remedy))
+    try:
+        content = secret.get_content(refresh=True)
+    except (ops.SecretNotFoundError, ops.ModelError):
+        remedy = "check that it exists, and grant it with juju grant-secret"
+        raise InputError(Finding(Severity.BLOCKED, name, "the secret cannot be read", remedy)) from None
+    found = Credentials(content.get("user", "cumulus"), content.get("password", ""))
+    if not found.usable:
+        remedy = "give it the keys user and password, each one line of text, the user without a colon"
+        raise InputError(Finding(Severity.BLOCKED, name, "the secret has no usable user or password", remedy))
+    return found
 
 
 def _results(report: Report, typed: Sequence[Finding] = ()) -> Results:

@@ -11,7 +11,7 @@ from functools import partial
 import hosts
 import online
 import ops
-from actions import Actions, Results, policy
+from actions import Actions, Results, credentials, policy
 from audit import audit
 from audit.foreign import Ownership, named
 from charmkit.fabric import HOST, POLICY, Host
@@ -24,7 +24,6 @@ from config import (
     Planning,
     Rendering,
     Returning,
-    Secret,
     Showing,
     Switches,
     pins,
@@ -36,7 +35,7 @@ from intent.model import Dialect, Fabric
 from intent.names import unknown_switch, without_address
 from plan import Candidate
 from rest import Fleet
-from rest.connection import Access, Credentials
+from rest.connection import Access
 from tree import record
 from tree.foreign import Objects
 
@@ -111,7 +110,7 @@ class CumulusFabricCharm(ops.CharmBase):
             raise InputError(missing[0])
         environ = os.environ
         access = Access(
-            _credentials(options.credentials),
+            credentials(options.credentials),
             options.ca_certificate,
             pins(options.pinned_certificates),
             options.request_timeout,
@@ -285,26 +284,9 @@ class CumulusFabricCharm(ops.CharmBase):
                 options = self._options()
                 fabric = self._fabric(options)
                 site = partial(self._site, options, fabric)
-                return act(Actions(options, fabric, site, partial(_credentials, options.credentials)))
+                return act(Actions(options, fabric, site, partial(credentials, options.credentials)))
 
         answer(event, run)
-
-
-def _credentials(secret: Secret | None) -> Credentials:
-    name = "option credentials"
-    if secret is None:
-        remedy = "add a secret with user and password, grant it to this application, and set its id"
-        raise InputError(Finding(Severity.BLOCKED, name, "is not set", remedy))
-    try:
-        content = secret.get_content(refresh=True)
-    except (ops.SecretNotFoundError, ops.ModelError):
-        remedy = "check that it exists, and grant it with juju grant-secret"
-        raise InputError(Finding(Severity.BLOCKED, name, "the secret cannot be read", remedy)) from None
-    found = Credentials(content.get("user", "cumulus"), content.get("password", ""))
-    if not found.usable:
-        remedy = "give it the keys user and password, each one line of text, the user without a colon"
-        raise InputError(Finding(Severity.BLOCKED, name, "the secret has no usable user or password", remedy))
-    return found
 
 
 if __name__ == "__main__":
