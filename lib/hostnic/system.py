@@ -9,7 +9,7 @@ All methods raise ``OSError`` where the kernel does; its ``strerror`` carries th
 when there is one. Each says which command does the same from a shell.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from converge import Step
@@ -274,6 +274,17 @@ class System(Protocol):
 
     def run(self, argv: Sequence[str], timeout: float = 60.0) -> str:
         """Run a command that changes the machine; otherwise as :meth:`query`."""
+        ...
+
+    def answering(self, addresses: Collection[str], port: int, timeout: float) -> frozenset[str]:
+        """``nc -z -w TIMEOUT ADDRESS PORT``: those whose host accepts or resets a TCP connection in time.
+
+        Args:
+            addresses: IPv4 or IPv6; anything else does not answer.
+            port: where to connect; the connection is closed at once.
+            timeout: seconds for each address; 32 are tried at the same time.
+
+        """
         ...
 
     def now(self) -> float:

@@ -46,11 +46,15 @@ _UNIT = Record(
         "futile": _TEXTS,
         "spent": Named(AnyText(), AnyText(), "reasons and boots"),
         "released": _COUNT,
+        "answered": AnyText(),
     },
     lenient=True,
 )
 _APPROVAL = Record(
-    Approval, {"boot_id": AnyText(), "reasons": _TEXTS}, required=["boot_id", "reasons"], lenient=True
+    Approval,
+    {"boot_id": AnyText(), "reasons": _TEXTS, "despite": _TEXTS},
+    required=["boot_id", "reasons"],
+    lenient=True,
 )
 _CLUSTER = Record(
     Cluster,
@@ -63,6 +67,9 @@ _CLUSTER = Record(
         "approvals": Named(AnyText(), _APPROVAL, "units and their approvals"),
         "forced": Named(AnyText(), _COUNT, "units and numbers of grants"),
         "held_up_by": _TEXTS,
+        "asked": AnyText(),
+        "asked_at": _COUNT,
+        "missing": Named(AnyText(), AnyText(), "units and reasons"),
     },
     lenient=True,
 )

@@ -20,7 +20,8 @@ from hostnic.system import System, read_boot_id
 from charmkit import containers
 from charmkit.dispatch.dispatcher import Dispatcher
 from charmkit.reboot import databag
-from charmkit.reboot.lock import approve_all, arbitrate, release
+from charmkit.reboot.lock import approve_all, release
+from charmkit.reboot.peers import PORT, TIMEOUT
 from charmkit.reboot.state import Cluster, Need, RebootPolicy, UnitNow, UnitState
 from charmkit.reboot.status import SUBJECT, duration, handed_over, report
 from charmkit.reboot.unit import approve_one, as_request, decide, with_others
@@ -118,6 +119,10 @@ class RollingReboot(ops.Object):
         own = units.pop(self.model.unit.name)
         host = self._host(need, policy, own)
         decision = decide(host, policy, own, units, cluster)
+        if decision.cluster.grant != cluster.grant and (silent := self._silent(peers)):
+            # Sockets are opened only before a grant.
+            host = host._replace(silent=silent)
+            decision = decide(host, policy, own, units, cluster)
         self._publish(peers, decision.own, decision.cluster)
         if decision.reboot:
             logger.warning("asking Juju for a reboot: %s", "; ".join(decision.own.reasons))
@@ -165,8 +170,9 @@ class RollingReboot(ops.Object):
             raise ActionError(f"nothing to approve: no reboot is needed by {', '.join(sorted(units))}")
         units[self.model.unit.name] = own = approve_one(own, self._uptime())
         if self.model.unit.is_leader():
-            cluster = arbitrate(self.model.unit.name, units, approve_all(units, cluster), self._now())
+            cluster = approve_all(units, cluster)
         self._publish(peers, own, cluster)
+        # The leader's next hook grants: it looks first whether every peer is up.
         return {
             "approved": ", ".join(needing),
             "first": cluster.holder or "as the leader grants it",
@@ -180,15 +186,8 @@ class RollingReboot(ops.Object):
         peers, units, cluster = self._state()
         if not cluster.holder:
             raise ActionError("no unit holds the reboot lock")
-        now = self._now()
-        freed = release(cluster)
-        granted = arbitrate(self.model.unit.name, units, freed, now)
-        self._publish(peers, units[self.model.unit.name], granted)
-        return {
-            "released": cluster.holder,
-            "held-for": duration(now - cluster.since),
-            "next": granted.holder or "none",
-        }
+        self._publish(peers, units[self.model.unit.name], release(cluster))
+        return {"released": cluster.holder, "held-for": duration(self._now() - cluster.since)}
 
     def _state(self) -> tuple[ops.Relation, dict[str, UnitState], Cluster]:
         peers = self.model.get_relation(self._relation)
@@ -213,6 +212,12 @@ class RollingReboot(ops.Object):
             busy=self._busy() if policy.mode == "when-idle" and need.reasons else "",
             stopped=self._stopped() if booted or not own.settled else "",
         )
+
+    def _silent(self, peers: ops.Relation) -> tuple[str, ...]:
+        """The peers whose hosts do not answer now, by the addresses that Juju publishes for them."""
+        addresses = {unit.name: peers.data[unit].get("ingress-address", "") for unit in peers.units}
+        answering = self._system.answering(frozenset(addresses.values()), PORT, TIMEOUT)
+        return tuple(sorted(unit for unit, address in addresses.items() if address not in answering))
 
     def _boot_id(self) -> str:
         return read_boot_id(self._system)

@@ -41,6 +41,7 @@ class UnitNow(NamedTuple):
         need: what the charm found.
         busy: what a reboot would interrupt; asked for ``when-idle`` only; empty when idle.
         stopped: containers that do not run yet; asked for after a reboot only; empty when all run.
+        silent: units whose hosts do not answer; the leader looks only before a grant.
 
     """
 
@@ -52,6 +53,7 @@ class UnitNow(NamedTuple):
     need: Need = Need()
     busy: str = ""
     stopped: str = ""
+    silent: tuple[str, ...] = ()
 
 
 class UnitState(NamedTuple):
@@ -72,6 +74,7 @@ class UnitState(NamedTuple):
         still_needed: reasons that remain although the host rebooted for them.
         rebooted_for: reasons that the host rebooted for, and the boot that followed.
         released: number of the last grant that this unit gave back.
+        answered: the leader's boot id, as this unit read it last in ``Cluster.asked``.
 
     """
 
@@ -89,6 +92,7 @@ class UnitState(NamedTuple):
     still_needed: tuple[str, ...] = ()
     rebooted_for: Mapping[str, str] = {}
     released: int = 0
+    answered: str = ""
 
     @property
     def needs(self) -> bool:
@@ -97,10 +101,18 @@ class UnitState(NamedTuple):
 
 
 class Approval(NamedTuple):
-    """Reasons of one unit that the operator approved on the leader; valid in that unit's boot."""
+    """What the operator approved on the leader for one unit; valid in that unit's boot.
+
+    Attributes:
+        boot_id: that boot.
+        reasons: for a reboot.
+        despite: units that the status named as missing, without which the reboot may go on.
+
+    """
 
     boot_id: str
     reasons: tuple[str, ...]
+    despite: tuple[str, ...] = ()
 
 
 class Cluster(NamedTuple):
@@ -115,6 +127,9 @@ class Cluster(NamedTuple):
         approvals: by unit.
         forced: grants that the operator took away, by unit, until the unit gives them back itself.
         held_up_by: units in their grace period, for which a unit with policy ``when-idle`` waits.
+        asked: boot id of the leader that wants every unit to repeat it; empty before the first grant.
+        asked_at: since when, seconds since the epoch.
+        missing: units whose hosts may be down, and why; nothing is granted without an approval despite them.
 
     """
 
@@ -126,3 +141,6 @@ class Cluster(NamedTuple):
     approvals: Mapping[str, Approval] = {}
     forced: Mapping[str, int] = {}
     held_up_by: tuple[str, ...] = ()
+    asked: str = ""
+    asked_at: int = 0
+    missing: Mapping[str, str] = {}

@@ -11,6 +11,7 @@ STUCK = 30 * 60
 """Seconds beyond ``reboot-settle`` after which a holder is called stuck: twice a slow server's boot."""
 
 SUBJECT = "reboot"
+_SHOWN = 3
 
 
 def report(host: UnitNow, policy: RebootPolicy, own: UnitState, cluster: Cluster) -> tuple[Finding, ...]:
@@ -87,6 +88,13 @@ def _needed(host: UnitNow, policy: RebootPolicy, own: UnitState, cluster: Cluste
         return Finding(
             Severity.WAITING, SUBJECT, f"needed ({why}), waits until settled: {others}", f"or {approve}"
         )
+    if cluster.missing:
+        return Finding(
+            Severity.HELD if policy.mode == "manual" else Severity.WAITING,
+            SUBJECT,
+            f"needed ({why}), not while {_missing(cluster)}",
+            f"to reboot all the same, {approve}",
+        )
     if cluster.holder in ("", host.unit):
         return Finding(Severity.WAITING, SUBJECT, f"needed ({why}), waits for the leader to grant it")
     return Finding(
@@ -94,6 +102,12 @@ def _needed(host: UnitNow, policy: RebootPolicy, own: UnitState, cluster: Cluste
         SUBJECT,
         f"needed ({why}), waits for {cluster.holder}, whose turn began {duration(_age(host, cluster))} ago",
     )
+
+
+def _missing(cluster: Cluster) -> str:
+    named = [f"{unit} {why}" for unit, why in sorted(cluster.missing.items())]
+    more = f"; and {len(named) - _SHOWN} more" if len(named) > _SHOWN else ""
+    return "; ".join(named[:_SHOWN]) + more
 
 
 def _settling(host: UnitNow, policy: RebootPolicy, own: UnitState) -> Finding:

@@ -55,10 +55,10 @@ def decide(
     """
     own = _look(host, policy, own, cluster)
     if host.leader:
-        cluster = arbitrate(host.unit, {**peers, host.unit: own}, cluster, host.now)
+        cluster = arbitrate(host.unit, {**peers, host.unit: own}, cluster, host.now, host.silent)
     own, reboot = _act(host, own, cluster)
     if host.leader and not reboot:
-        cluster = arbitrate(host.unit, {**peers, host.unit: own}, cluster, host.now)
+        cluster = arbitrate(host.unit, {**peers, host.unit: own}, cluster, host.now, host.silent)
     return Decision(own, cluster, reboot)
 
 
@@ -94,6 +94,7 @@ def _look(host: UnitNow, policy: RebootPolicy, own: UnitState, cluster: Cluster)
         requested_at=requested,
         still_needed=still_needed,
         rebooted_for=rebooted_for,
+        answered=cluster.asked or own.answered,
     )
     return own if own.settled else _settle(host, policy, own)
 

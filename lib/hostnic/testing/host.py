@@ -20,6 +20,8 @@ class FakeHost(FakeKernel):
         kernel, iommu, lag_debugfs, locked_down, mstconfig_version: what kind of machine it is.
         trace: every write in order: ``write /sys/… 8``, ``set_eswitch_mode 0000:3b:00.0 switchdev``.
         spawned: every command that ran, reading ones too.
+        contacted: every address and port to which a TCP connection was tried.
+        silent_hosts: addresses of other hosts that do not answer.
         log: this boot's kernel messages.
         answers: output of commands that the model does not know, by argv prefix.
         services: what a unit does when it starts at boot, by the unit's name.

@@ -32,6 +32,7 @@ class Node:
         self.stopped = ""
         self.probes: list[str] = []
         self.reboots = 0
+        self.down = False
         self.data: dict[str, str] = {}
 
     def probe(self, name: str) -> str:
@@ -49,6 +50,8 @@ class Application:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, *, units: int, policy: RebootPolicy) -> None:
         self.nodes = [Node() for _ in range(units)]
+        for number, node in enumerate(self.nodes):
+            node.host.reboots = 1000 * number  # each host has its own boot ids
         self.app_data: dict[str, str] = {}
         self.policy = policy
         self.leader = 0
@@ -95,11 +98,17 @@ class Application:
             "reboot",
             local_unit_data=node.data,
             local_app_data=self.app_data,
-            peers_data={n: other.data for n, other in enumerate(self.nodes) if n != number},
+            peers_data={
+                n: {**other.data, "ingress-address": self.address(n)}
+                for n, other in enumerate(self.nodes)
+                if n != number
+            },
         )
         context = testing.Context(Charm, meta=META, actions=ACTIONS, unit_id=number)
         node.probes.clear()
         node.host.spawned.clear()
+        node.host.contacted.clear()
+        node.host.silent_hosts = {self.address(n) for n, other in enumerate(self.nodes) if other.down}
         state = testing.State(leader=number == self.leader, relations=[peers] if self.related else [])
         out = context.run(event(context.on), state)
         if self.related:
@@ -111,6 +120,21 @@ class Application:
             self._asking = False
         return out
 
+    @staticmethod
+    def address(number: int) -> str:
+        """Where Juju says that a unit's host is."""
+        return f"192.168.25.{10 + number}"
+
+    def everybody_reports(self) -> None:
+        """A need that came and went: the leader asked its peers for its boot id, and they answered."""
+        policy, self.policy = self.policy, RebootPolicy("manual")
+        self.nodes[self.leader].needs = ("a need that goes",)
+        for number in (self.leader, *range(len(self.nodes))):
+            self.hook(number)
+        self.nodes[self.leader].needs = ()
+        self.hook(self.leader)
+        self.policy = policy
+
     @property
     def holder(self) -> str:
         return decode_cluster(self.app_data.get(KEY)).holder
@@ -118,10 +142,14 @@ class Application:
 
 @pytest.fixture
 def application(monkeypatch: pytest.MonkeyPatch) -> Any:
-    def deploy(units: int = 3, mode: Any = "manual", settle: int = 300) -> Application:
+    def deploy(
+        units: int = 3, mode: Any = "manual", settle: int = 300, *, reported: bool = True
+    ) -> Application:
         application = Application(monkeypatch, units=units, policy=RebootPolicy(mode, settle))
         for number in range(units):
             application.hook(number)
+        if reported and units > 1:
+            application.everybody_reports()
         return application
 
     return deploy

@@ -11,8 +11,10 @@ WHY = ("8 VFs at the next boot",)
 ALWAYS, IDLE, MANUAL = RebootPolicy("always"), RebootPolicy("when-idle"), RebootPolicy("manual")
 HOST = UnitNow(unit=ME, boot_id="boot 1", uptime=5000, now=1_000_000, leader=True)
 NEEDS = HOST._replace(need=Need(WHY))
-SETTLED = UnitState(boot_id="boot 1")
-WANTS = UnitState(boot_id="boot 1", reasons=WHY, since=999_000, ready=True, consent="always")
+SETTLED = UnitState(boot_id="boot 1", answered="boot 1")
+WANTS = UnitState(
+    boot_id="boot 1", answered="boot 1", reasons=WHY, since=999_000, ready=True, consent="always"
+)
 
 
 def turn(
