@@ -47,6 +47,8 @@ _UNIT = Record(
         "spent": Named(AnyText(), AnyText(), "reasons and boots"),
         "released": _COUNT,
         "answered": AnyText(),
+        "contested": AnyText(),
+        "heard": _COUNT,
     },
     lenient=True,
 )

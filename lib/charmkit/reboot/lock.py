@@ -36,7 +36,7 @@ def arbitrate(
         may = [unit for unit, state in units.items() if _may_queue(unit, state, cluster)]
         holding_up = {name for unit in may for name in _in_the_way(unit, units, cluster)}
         return cluster._replace(held_up_by=tuple(sorted(holding_up)))
-    missing = peers.missing(leader, units, silent)
+    missing = peers.missing(leader, units, cluster, silent)
     waiting = [
         unit for unit in waiting if unit not in missing and missing.keys() <= _despite(unit, units, cluster)
     ]
@@ -47,7 +47,10 @@ def arbitrate(
 
 
 def release(cluster: Cluster) -> Cluster:
-    """The operator takes the lock away from a holder that does not give it back."""
+    """The operator takes the lock away from a holder that does not give it back.
+
+    It is granted again in a later hook, once the holder has read that it lost the lock.
+    """
     forced = {**cluster.forced, cluster.holder: cluster.grant}
     return cluster._replace(holder="", missing_since=None, missed_by="", forced=forced)
 

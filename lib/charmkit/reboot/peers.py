@@ -22,6 +22,7 @@ REPORTS_IN = 5 * 60
 runs a hook, and naming them at once would wake all units each time one of them has answered."""
 
 SILENT = "does not answer at port 22"
+UNREAD = "has not read yet that its lock was released"
 UNREPORTED = "has not run a hook since the leader's host booted"
 
 
@@ -35,17 +36,28 @@ def ask(leader: str, units: Mapping[str, UnitState], cluster: Cluster, now: int)
     return cluster._replace(asked=boot_id, asked_at=now)
 
 
-def missing(leader: str, units: Mapping[str, UnitState], silent: Collection[str]) -> dict[str, str]:
-    """The units whose hosts may be down, and why.
+def missing(
+    leader: str, units: Mapping[str, UnitState], cluster: Cluster, silent: Collection[str]
+) -> dict[str, str]:
+    """The units whose hosts may be down, or may go down without this lock, and why.
+
+    A unit whose lock the operator took away may be in a hook that began before: that hook still reboots.
 
     Args:
         leader: the unit that looks; its own host is up.
         units: what all of them publish.
+        cluster: what the leader published last.
         silent: the peers whose hosts did not answer just now.
 
     """
-    found = dict.fromkeys(_unreported(leader, units), UNREPORTED)
-    return {**found, **dict.fromkeys(silent, SILENT)}
+    taken = cluster.forced.items()
+    unread = [unit for unit, grant in taken if unit in units and units[unit].heard < grant]
+    return {
+        **{unit: state.contested for unit, state in units.items() if state.contested},
+        **dict.fromkeys(_unreported(leader, units), UNREPORTED),
+        **dict.fromkeys(unread, UNREAD),
+        **dict.fromkeys(silent, SILENT),
+    }
 
 
 def named(found: Mapping[str, str], cluster: Cluster, now: int) -> dict[str, str]:

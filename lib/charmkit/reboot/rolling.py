@@ -24,7 +24,7 @@ from charmkit.reboot.lock import approve_all, release
 from charmkit.reboot.peers import PORT, TIMEOUT
 from charmkit.reboot.state import Cluster, Need, RebootPolicy, UnitNow, UnitState
 from charmkit.reboot.status import SUBJECT, duration, handed_over, report
-from charmkit.reboot.unit import approve_one, as_request, decide, with_others
+from charmkit.reboot.unit import approve_one, as_request, decide, has_lock, with_others
 from charmkit.reconcile import ActionError, answer
 
 logger = logging.getLogger(__name__)
@@ -60,6 +60,7 @@ class RollingReboot(ops.Object):
         self._busy = busy or (lambda: containers.busy(system))
         self._stopped = stopped or (lambda: containers.stopped(system))
         self._relation = relation
+        self._has_lock = False
         self.framework.observe(charm.on["approve-reboot"].action, self._on_approve)
         self.framework.observe(charm.on["release-reboot-lock"].action, self._on_release)
 
@@ -93,13 +94,18 @@ class RollingReboot(ops.Object):
         differing = handover.disagreements(others, given.reboot_owner)
         if differing:
             need = need._replace(not_ready="the charms of this machine name different reboot owners")
+        contested = handover.contested(others, given.charm, given.reboot_owner)
         owns = given.reboot_owner == given.charm
+        if owns and silent:
+            contested = contested or f"shares its machine with {silent}, which has not reported yet"
+        if owns and contested:
+            need = need._replace(not_ready=need.not_ready or f"{self.model.unit.name} {contested}")
         wish = None if owns else as_request(need, self._now())
-        findings = [*differing, *(self._hand_over(given._replace(reboot=wish)) if publish else [])]
-        if owns:
-            return (*findings, *self.roll(with_others(need, others, given.charm), policy))
-        elsewhere = Need(unverified=need.unverified)
-        return (*findings, *handed_over(need, given.reboot_owner), *self.roll(elsewhere, policy))
+        waits = () if owns else handed_over(need, given.reboot_owner)
+        need = with_others(need, others, given.charm) if owns else Need(unverified=need.unverified)
+        rolls = self.roll(need._replace(contested=contested), policy)
+        given = given._replace(reboot=wish, reboot_lock=self._has_lock)
+        return (*differing, *(self._hand_over(given) if publish else []), *waits, *rolls)
 
     def roll(self, need: Need, policy: RebootPolicy) -> tuple[Finding, ...]:
         """This unit's turn, at the end of each reconcile: publish, grant, give back, or ask for the reboot.
@@ -115,6 +121,7 @@ class RollingReboot(ops.Object):
         units, findings = self._read_units(peers)
         cluster = self._read_cluster(peers)
         if isinstance(cluster, Finding):
+            self._has_lock = True  # nobody knows: no other charm is to grant one meanwhile
             return (*findings, cluster)
         own = units.pop(self.model.unit.name)
         host = self._host(need, policy, own)
@@ -124,6 +131,7 @@ class RollingReboot(ops.Object):
             host = host._replace(silent=silent)
             decision = decide(host, policy, own, units, cluster)
         self._publish(peers, decision.own, decision.cluster)
+        self._has_lock = has_lock(host.unit, decision.own, decision.cluster)
         if decision.reboot:
             logger.warning("asking Juju for a reboot: %s", "; ".join(decision.own.reasons))
             self.model.unit.reboot()

@@ -21,12 +21,14 @@ class Need(NamedTuple):
         reasons: why it needs a reboot, one stable sentence each; empty when it needs none.
         not_ready: what has to be in place before the reboot; empty when all is.
         unverified: what does not hold on this host, apart from the reboot; empty when it verifies.
+        contested: which other charm may reboot the machine (:func:`hostnic.handover.contested`).
 
     """
 
     reasons: tuple[str, ...] = ()
     not_ready: str = ""
     unverified: str = ""
+    contested: str = ""
 
 
 class UnitNow(NamedTuple):
@@ -75,6 +77,8 @@ class UnitState(NamedTuple):
         rebooted_for: reasons that the host rebooted for, and the boot that followed.
         released: number of the last grant that this unit gave back.
         answered: the leader's boot id, as this unit read it last in ``Cluster.asked``.
+        contested: which other charm may reboot its machine; empty when none may.
+        heard: number of the last grant that the operator took away and this unit has read of.
 
     """
 
@@ -93,6 +97,8 @@ class UnitState(NamedTuple):
     rebooted_for: Mapping[str, str] = {}
     released: int = 0
     answered: str = ""
+    contested: str = ""
+    heard: int = 0
 
     @property
     def needs(self) -> bool:

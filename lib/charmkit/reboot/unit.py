@@ -62,6 +62,11 @@ def decide(
     return Decision(own, cluster, reboot)
 
 
+def has_lock(unit: str, own: UnitState, cluster: Cluster) -> bool:
+    """Whether ``unit`` holds the lock, or has asked for a reboot that has not come yet."""
+    return own.requested_at is not None or _holds(unit, own, cluster)
+
+
 def approve_one(own: UnitState, uptime: int) -> UnitState:
     """The operator approves this unit's reboot; a request that led to no reboot is made again."""
     requested = own.requested_at
@@ -95,6 +100,8 @@ def _look(host: UnitNow, policy: RebootPolicy, own: UnitState, cluster: Cluster)
         still_needed=still_needed,
         rebooted_for=rebooted_for,
         answered=cluster.asked or own.answered,
+        contested=need.contested,
+        heard=max(own.heard, cluster.forced.get(host.unit, 0)),
     )
     return own if own.settled else _settle(host, policy, own)
 
@@ -140,11 +147,15 @@ def _consent(policy: RebootPolicy, host: UnitNow) -> Literal["", "always", "idle
     return "idle" if policy.mode == "when-idle" and not host.busy else ""
 
 
+def _holds(unit: str, own: UnitState, cluster: Cluster) -> bool:
+    return cluster.holder == unit and own.released < cluster.grant
+
+
 def _act(host: UnitNow, own: UnitState, cluster: Cluster) -> tuple[UnitState, bool]:
     """Use the lock, keep it, or give it back. Once given back it is not used, even if it names this unit."""
     if own.requested_at is not None:
         return own, False
-    if cluster.holder == host.unit and own.released < cluster.grant:
+    if _holds(host.unit, own, cluster):
         if eligible(host.unit, own, cluster):
             return own._replace(requested_at=host.uptime), True
         return (own._replace(released=cluster.grant) if own.settled else own), False

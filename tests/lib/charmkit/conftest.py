@@ -63,8 +63,14 @@ class Application:
     def _ask(self) -> None:
         self._asking = True
 
-    def hook(self, number: int) -> testing.State:
-        return self._emit(number, lambda on: on.update_status())
+    def hook(self, number: int, *, app_data: dict[str, str] | None = None) -> testing.State:
+        """One hook; ``app_data`` is what it sees of the leader, if it began before the latest change."""
+        latest = self.app_data
+        self.app_data = latest if app_data is None else app_data
+        out = self._emit(number, lambda on: on.update_status())
+        if app_data is not None:
+            self.app_data = latest
+        return out
 
     def action(self, number: int, name: str) -> dict[str, Any]:
         before = self.nodes[number].reboots

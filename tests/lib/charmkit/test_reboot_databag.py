@@ -29,6 +29,8 @@ units = st.builds(
     rebooted_for=st.dictionaries(st.text(max_size=20), st.text(max_size=20), max_size=3),
     released=counts,
     answered=st.text(max_size=40),
+    contested=st.text(max_size=40),
+    heard=counts,
 )
 clusters = st.builds(
     Cluster,

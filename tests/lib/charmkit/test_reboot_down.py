@@ -162,8 +162,8 @@ def test_the_peers_are_asked_once_in_a_boot_of_the_leader():
     assert first == Cluster(asked="a", asked_at=7)
     assert ask(LEADER, units, first, 8) == first
     answered = {**units, PEER: UnitState(boot_id="b", answered="a")}
-    assert missing(LEADER, answered, ()) == {}
-    assert missing(LEADER, units, ()) == {PEER: UNREPORTED}
+    assert missing(LEADER, answered, first, ()) == {}
+    assert missing(LEADER, units, first, ()) == {PEER: UNREPORTED}
 
 
 def test_a_silent_peer_is_named_at_once_and_one_that_has_not_reported_after_five_minutes():

@@ -348,7 +348,7 @@ class Application(RuleBasedStateMachine):
         assert not set(cluster.forced) & set(units)
         for name, node in self.nodes.items():
             assert not node.reasons, (name, node)
-            assert units[name]._replace(rebooted_for={}, released=0, answered="") == UnitState(
+            assert units[name]._replace(rebooted_for={}, released=0, answered="", heard=0) == UnitState(
                 boot_id=units[name].boot_id
             ), name
 
