@@ -49,6 +49,8 @@ _UNIT = Record(
         "answered": AnyText(),
         "contested": AnyText(),
         "heard": _COUNT,
+        "instances": _COUNT,
+        "approved_after": _COUNT,
     },
     lenient=True,
 )
@@ -71,6 +73,8 @@ _CLUSTER = Record(
         "held_up_by": _TEXTS,
         "asked": AnyText(),
         "asked_at": _COUNT,
+        "cancels": _COUNT,
+        "stopped": Flag(),
         "missing": Named(AnyText(), AnyText(), "units and reasons"),
     },
     lenient=True,

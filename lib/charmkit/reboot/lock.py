@@ -66,12 +66,21 @@ def approve_all(units: Mapping[str, UnitState], cluster: Cluster) -> Cluster:
         for unit, state in units.items()
         if state.needs
     }
-    return cluster._replace(approvals={**cluster.approvals, **approvals})
+    return cluster._replace(approvals={**cluster.approvals, **approvals}, stopped=False)
+
+
+def cancel_all(cluster: Cluster) -> Cluster:
+    """The operator withdraws all approvals, and stops every policy until the next approval on the leader.
+
+    A unit that holds the lock keeps it until its host has settled; without an approval it asks for no reboot.
+    """
+    return cluster._replace(approvals={}, cancels=cluster.cancels + 1, stopped=True)
 
 
 def eligible(unit: str, state: UnitState, cluster: Cluster) -> bool:
     """Whether ``unit`` would reboot now if it held the lock."""
-    return bool(state.reasons) and state.ready and (bool(state.consent) or approved(unit, state, cluster))
+    allowed = bool(state.consent) and not cluster.stopped
+    return bool(state.reasons) and state.ready and (allowed or approved(unit, state, cluster))
 
 
 def approved(unit: str, state: UnitState, cluster: Cluster) -> bool:
@@ -80,8 +89,11 @@ def approved(unit: str, state: UnitState, cluster: Cluster) -> bool:
 
 
 def approved_reasons(unit: str, state: UnitState, cluster: Cluster) -> set[str]:
-    """What the operator approved on the unit and on the leader; an approval ends with the boot."""
-    granted = set(state.approved)
+    """What the operator approved on the unit and on the leader.
+
+    An approval ends with the boot, or when it is cancelled.
+    """
+    granted = set(state.approved if state.approved_after >= cluster.cancels else ())
     approval = cluster.approvals.get(unit)
     if approval is not None and approval.boot_id == state.boot_id:
         granted.update(approval.reasons)

@@ -2,7 +2,8 @@
 """The rolling reboot in a charm: databags in, databags and ``juju-reboot`` out.
 
 charmcraft.yaml needs a peer relation (``reboot``), the options ``reboot-policy`` and ``reboot-settle``, and
-the actions ``approve-reboot`` and ``release-reboot-lock``. :mod:`charmkit.reboot.unit` decides.
+the actions ``approve-reboot``, ``cancel-reboots``, ``release-reboot-lock`` and ``plan``.
+:mod:`charmkit.reboot.unit` decides.
 """
 
 import logging
@@ -20,10 +21,11 @@ from hostnic.system import System, read_boot_id
 from charmkit import containers
 from charmkit.dispatch.dispatcher import Dispatcher
 from charmkit.reboot import databag
-from charmkit.reboot.lock import approve_all, release
+from charmkit.reboot.interruption import interruption, running
+from charmkit.reboot.lock import approve_all, approved_reasons, cancel_all, release
 from charmkit.reboot.peers import PORT, TIMEOUT
 from charmkit.reboot.state import Cluster, Need, RebootPolicy, UnitNow, UnitState
-from charmkit.reboot.status import SUBJECT, duration, handed_over, report
+from charmkit.reboot.status import SUBJECT, duration, handed_over, report, unusable
 from charmkit.reboot.unit import approve_one, as_request, decide, has_lock, with_others
 from charmkit.reconcile import ActionError, answer
 
@@ -62,6 +64,8 @@ class RollingReboot(ops.Object):
         self._relation = relation
         self._has_lock = False
         self.framework.observe(charm.on["approve-reboot"].action, self._on_approve)
+        self.framework.observe(charm.on["cancel-reboots"].action, self._on_cancel)
+        self.framework.observe(charm.on["plan"].action, self._on_plan)
         self.framework.observe(charm.on["release-reboot-lock"].action, self._on_release)
 
     def turn(
@@ -150,6 +154,19 @@ class RollingReboot(ops.Object):
     def _on_approve(self, event: ops.ActionEvent) -> None:
         self._act(event, self._approve)
 
+    def _on_cancel(self, event: ops.ActionEvent) -> None:
+        self._act(event, self._cancel)
+
+    def _on_plan(self, event: ops.ActionEvent) -> None:
+        """Add to the plan what a reboot that is needed would stop."""
+        peers = self.model.get_relation(self._relation)
+        if peers is None:
+            return
+        unit = self.model.unit.name
+        own = self._read_units(peers)[0][unit]
+        if own.needs:
+            event.set_results(interruption(self._system, unit, {unit: own}))
+
     def _on_release(self, event: ops.ActionEvent) -> None:
         self._act(event, self._release)
 
@@ -176,7 +193,7 @@ class RollingReboot(ops.Object):
         needing = sorted(unit for unit, state in units.items() if state.needs)
         if not needing:
             raise ActionError(f"nothing to approve: no reboot is needed by {', '.join(sorted(units))}")
-        units[self.model.unit.name] = own = approve_one(own, self._uptime())
+        units[self.model.unit.name] = own = approve_one(own, self._uptime(), cluster.cancels)
         if self.model.unit.is_leader():
             cluster = approve_all(units, cluster)
         self._publish(peers, own, cluster)
@@ -184,7 +201,20 @@ class RollingReboot(ops.Object):
         return {
             "approved": ", ".join(needing),
             "first": cluster.holder or "as the leader grants it",
+            **interruption(self._system, self.model.unit.name, {unit: units[unit] for unit in needing}),
         }
+
+    def _cancel(self) -> dict[str, str]:
+        if not self.model.unit.is_leader():
+            raise ActionError(
+                f"only the leader can; run: juju run {self.model.app.name}/leader cancel-reboots"
+            )
+        peers, units, cluster = self._state()
+        withdrawn = sorted(
+            unit for unit, state in units.items() if state.needs and approved_reasons(unit, state, cluster)
+        )
+        self._publish(peers, units[self.model.unit.name], cancel_all(cluster))
+        return {"withdrawn": ", ".join(withdrawn) or "none", "under-way": cluster.holder or "none"}
 
     def _release(self) -> dict[str, str]:
         if not self.model.unit.is_leader():
@@ -217,6 +247,7 @@ class RollingReboot(ops.Object):
             now=self._now(),
             leader=self.model.unit.is_leader(),
             need=need,
+            instances=len(running(self._system)) if need.reasons else 0,
             busy=self._busy() if policy.mode == "when-idle" and need.reasons else "",
             stopped=self._stopped() if booted or not own.settled else "",
         )
@@ -250,26 +281,15 @@ class RollingReboot(ops.Object):
                 units[unit.name] = databag.decode_unit(peers.data[unit].get(databag.KEY))
             except InvalidValue as error:
                 units[unit.name] = UnitState()
-                findings.append(
-                    Finding(
-                        Severity.WARNING,
-                        SUBJECT,
-                        f"what {unit.name} publishes is unusable: {error}",
-                        "refresh all units to one revision",
-                    )
-                )
+                findings.append(unusable(Severity.WARNING, f"what {unit.name} publishes", error))
         return units, findings
 
     def _read_cluster(self, peers: ops.Relation) -> Cluster | Finding:
         try:
             return databag.decode_cluster(peers.data[self.model.app].get(databag.KEY))
         except InvalidValue as error:
-            return Finding(
-                Severity.BLOCKED,
-                SUBJECT,
-                f"no reboot is granted: what the leader publishes is unusable: {error}",
-                "refresh all units to one revision",
-            )
+            said = "no reboot is granted: what the leader publishes"
+            return unusable(Severity.BLOCKED, said, error)
 
     def _publish(self, peers: ops.Relation, own: UnitState, cluster: Cluster) -> None:
         bags: list[tuple[ops.Unit | ops.Application, str]] = [(self.model.unit, databag.encode(own))]

@@ -44,6 +44,7 @@ class UnitNow(NamedTuple):
         busy: what a reboot would interrupt; asked for ``when-idle`` only; empty when idle.
         stopped: containers that do not run yet; asked for after a reboot only; empty when all run.
         silent: units whose hosts do not answer; the leader looks only before a grant.
+        instances: how many run here; counted only while a reboot is needed.
 
     """
 
@@ -56,6 +57,7 @@ class UnitNow(NamedTuple):
     busy: str = ""
     stopped: str = ""
     silent: tuple[str, ...] = ()
+    instances: int = 0
 
 
 class UnitState(NamedTuple):
@@ -79,6 +81,8 @@ class UnitState(NamedTuple):
         answered: the leader's boot id, as this unit read it last in ``Cluster.asked``.
         contested: which other charm may reboot its machine; empty when none may.
         heard: number of the last grant that the operator took away and this unit has read of.
+        instances: how many instances a reboot would stop; 0 while none is needed.
+        approved_after: ``Cluster.cancels`` when the operator approved on this unit.
 
     """
 
@@ -99,6 +103,8 @@ class UnitState(NamedTuple):
     answered: str = ""
     contested: str = ""
     heard: int = 0
+    instances: int = 0
+    approved_after: int = 0
 
     @property
     def needs(self) -> bool:
@@ -135,6 +141,8 @@ class Cluster(NamedTuple):
         held_up_by: units in their grace period, for which a unit with policy ``when-idle`` waits.
         asked: boot id of the leader that wants every unit to repeat it; empty before the first grant.
         asked_at: since when, seconds since the epoch.
+        cancels: how often the operator cancelled the reboots; earlier approvals on units do not count.
+        stopped: no policy allows a reboot since the last cancellation, until an approval on the leader.
         missing: units whose hosts may be down, and why; nothing is granted without an approval despite them.
 
     """
@@ -150,3 +158,5 @@ class Cluster(NamedTuple):
     asked: str = ""
     asked_at: int = 0
     missing: Mapping[str, str] = {}
+    cancels: int = 0
+    stopped: bool = False

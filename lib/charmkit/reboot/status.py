@@ -36,6 +36,11 @@ def handed_over(need: Need, owner: str) -> tuple[Finding, ...]:
     return (Finding(Severity.WAITING, SUBJECT, f"needed ({why}); {owner} asks for it"),)
 
 
+def unusable(severity: Severity, what: str, error: ValueError) -> Finding:
+    """A databag that cannot be read."""
+    return Finding(severity, SUBJECT, f"{what} is unusable: {error}", "refresh all units to one revision")
+
+
 def duration(seconds: int) -> str:
     """A time span for people: ``45 s``, ``12 min``, ``3 h 5 min``, ``4 d 2 h``."""
     minutes, hours, days = seconds // 60, seconds // 3600, seconds // 86400
@@ -83,6 +88,8 @@ def _needed(host: UnitNow, policy: RebootPolicy, own: UnitState, cluster: Cluste
                 Severity.WAITING, SUBJECT, f"needed ({why}), waits until idle: {host.busy}", f"or {approve}"
             )
         return Finding(Severity.HELD, SUBJECT, f"needed: {why}", approve)
+    if cluster.stopped and not approved(host.unit, own, cluster):
+        return Finding(Severity.HELD, SUBJECT, f"needed ({why}), stopped by cancel-reboots", approve)
     others = ", ".join(unit for unit in cluster.held_up_by if unit != host.unit)
     if others:
         return Finding(

@@ -67,12 +67,13 @@ def has_lock(unit: str, own: UnitState, cluster: Cluster) -> bool:
     return own.requested_at is not None or _holds(unit, own, cluster)
 
 
-def approve_one(own: UnitState, uptime: int) -> UnitState:
+def approve_one(own: UnitState, uptime: int, cancels: int = 0) -> UnitState:
     """The operator approves this unit's reboot; a request that led to no reboot is made again."""
     requested = own.requested_at
     if requested is not None and uptime - requested >= NEVER_CAME:
         requested = None
-    return own._replace(approved=(*own.reasons, *own.still_needed), requested_at=requested)
+    approved = (*own.reasons, *own.still_needed)
+    return own._replace(approved=approved, approved_after=cancels, requested_at=requested)
 
 
 def _look(host: UnitNow, policy: RebootPolicy, own: UnitState, cluster: Cluster) -> UnitState:
@@ -101,6 +102,7 @@ def _look(host: UnitNow, policy: RebootPolicy, own: UnitState, cluster: Cluster)
         rebooted_for=rebooted_for,
         answered=cluster.asked or own.answered,
         contested=need.contested,
+        instances=host.instances if need.reasons else 0,
         heard=max(own.heard, cluster.forced.get(host.unit, 0)),
     )
     return own if own.settled else _settle(host, policy, own)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which hosts answer at a TCP port. Only what :meth:`hostnic.system.System.answering` promises."""
 
+import functools
 import ipaddress
 import socket
 from collections.abc import Collection
@@ -16,7 +17,7 @@ def answering(addresses: Collection[str], port: int, timeout: float) -> frozense
     if not tried:
         return frozenset()
     with ThreadPoolExecutor(min(AT_ONCE, len(tried))) as pool:
-        found = pool.map(lambda address: _answers(address, port, timeout), tried)
+        found = pool.map(functools.partial(_answers, port=port, timeout=timeout), tried)
         return frozenset(address for address, answers in zip(tried, found, strict=True) if answers)
 
 

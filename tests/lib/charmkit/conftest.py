@@ -16,7 +16,9 @@ from hostnic.testing import FakeHost
 from ops import testing
 
 META = {"name": "sriov", "peers": {"reboot": {"interface": "rolling_reboot"}}}
-ACTIONS: dict[str, Any] = {"plan": {}, "verify": {}, "approve-reboot": {}, "release-reboot-lock": {}}
+ACTIONS: dict[str, Any] = {
+    name: {} for name in ("plan", "verify", "approve-reboot", "cancel-reboots", "release-reboot-lock")
+}
 
 
 class Node:

@@ -31,6 +31,8 @@ units = st.builds(
     answered=st.text(max_size=40),
     contested=st.text(max_size=40),
     heard=counts,
+    instances=counts,
+    approved_after=counts,
 )
 clusters = st.builds(
     Cluster,
@@ -46,6 +48,8 @@ clusters = st.builds(
     held_up_by=texts,
     asked=st.text(max_size=40),
     asked_at=counts,
+    cancels=counts,
+    stopped=st.booleans(),
     missing=st.dictionaries(st.text(max_size=9), st.text(max_size=20), max_size=3),
 )
 anything = st.recursive(
