@@ -279,11 +279,7 @@ class System(Protocol):
     def answering(self, addresses: Collection[str], port: int, timeout: float) -> frozenset[str]:
         """``nc -z -w TIMEOUT ADDRESS PORT``: those whose host accepts or resets a TCP connection in time.
 
-        Args:
-            addresses: IPv4 or IPv6; anything else does not answer.
-            port: where to connect; the connection is closed at once.
-            timeout: seconds for each address; 32 are tried at the same time.
-
+        ``timeout`` is in seconds, for each address; what is no IP address does not answer.
         """
         ...
 
