@@ -9,7 +9,7 @@ All methods raise ``OSError`` where the kernel does; its ``strerror`` carries th
 when there is one. Each says which command does the same from a shell.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from converge import Step
@@ -281,6 +281,13 @@ class System(Protocol):
 
     def run(self, argv: Sequence[str], timeout: float = 60.0) -> str:
         """Run a command that changes the machine; otherwise as :meth:`query`."""
+        ...
+
+    def answering(self, addresses: Collection[str], port: int, timeout: float) -> frozenset[str]:
+        """``nc -z -w TIMEOUT ADDRESS PORT``: those whose host accepts or resets a TCP connection in time.
+
+        ``timeout`` is in seconds, for each address; what is no IP address does not answer.
+        """
         ...
 
     def now(self) -> float:

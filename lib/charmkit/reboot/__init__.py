@@ -13,6 +13,9 @@ whether to ask Juju for the reboot. Only :mod:`.rolling` imports ops.
   containers have run for ``reboot-settle`` seconds. Two such hosts, which only verify after a reboot, would
   otherwise wait for each other and never reboot. A host that came back broken, or whose reboot did not
   help, does not ask for the lock, and stops the rolling reboot.
+- A host may be down while its databag still reads well. Before a grant, and only then, the leader looks at
+  every peer (:mod:`.peers`). While one may be down nothing is granted, unless the operator approved after the
+  status had named it: a host that is down counts as the one that reboots.
 - Each reason is good for one reboot. If a reason remains in the boot that follows, that reboot did not
   help: no policy repeats it for the same reason, and each approval of the operator repeats it once. A host
   that converges in a later boot forgets which reasons it has rebooted for.

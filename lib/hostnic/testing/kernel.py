@@ -2,7 +2,7 @@
 """The modelled host's kernel: what :class:`hostnic.system.System` shows of it, and time."""
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from hostnic.calls import Call
@@ -48,6 +48,8 @@ class FakeKernel:
         self.trace: list[str] = []
         self.spawned: list[tuple[str, ...]] = []
         self.asked: list[tuple[str, str]] = []
+        self.contacted: list[str] = []
+        self.silent_hosts: set[str] = set()
         self.log: list[str] = []
         self.disk = FakeDisk()
         self.disk.install("/proc/cpuinfo", b"vendor_id\t: GenuineIntel\n", 0o444)
@@ -138,6 +140,15 @@ class FakeKernel:
 
     def card_of(self, port: FakePort) -> FakeCard:
         return next(nic for nic in self.cards if port in nic.ports)
+
+    # System: other hosts.
+
+    def answering(self, addresses: Collection[str], port: int, timeout: float) -> frozenset[str]:
+        for address in addresses:
+            self.contacted.append(f"{address} {port}")
+        if not self.silent_hosts.isdisjoint(addresses):
+            self.sleep(timeout)
+        return frozenset(addresses) - self.silent_hosts
 
     # System: processes.
 

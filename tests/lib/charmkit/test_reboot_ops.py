@@ -150,6 +150,7 @@ def test_the_leaders_word_reaches_a_unit_whose_reboot_changed_nothing(applicatio
     app.nodes[1].needs = (WHY,)
     app.hook(1)
     app.action(0, "approve-reboot")
+    app.hook(0)
     app.hook(1)
     app.nodes[1].boot(changes_nothing=True)
     app.hook(1)
@@ -173,11 +174,19 @@ def test_the_lock_of_a_host_that_never_came_back_is_freed_by_the_operator(applic
     app.hook(2)
     assert (app.holder, [node.reboots for node in app.nodes]) == ("sriov/1", [0, 1, 0])
 
-    results = app.action(0, "release-reboot-lock")
-    app.hook(2)
+    app.nodes[1].down = True
 
-    assert (results["released"], results["next"]) == ("sriov/1", "sriov/2")
+    results = app.action(0, "release-reboot-lock")
+
+    assert results["released"] == "sriov/1"
     assert results["held-for"].endswith(" s")
+    assert app.holder == "", "the action itself grants nothing"
+    app.hook(0)
+    app.hook(2)
+    assert [node.reboots for node in app.nodes] == [0, 1, 0], "sriov/1 is still down"
+    app.action(0, "approve-reboot")
+    app.hook(0)
+    app.hook(2)
     assert [node.reboots for node in app.nodes] == [0, 1, 1]
 
 
