@@ -2,6 +2,7 @@
 """The modelled host's kernel: what :class:`hostnic.system.System` shows of it, and time."""
 
 import hashlib
+import ipaddress
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
@@ -144,11 +145,11 @@ class FakeKernel:
     # System: other hosts.
 
     def answering(self, addresses: Collection[str], port: int, timeout: float) -> frozenset[str]:
-        for address in addresses:
-            self.contacted.append(f"{address} {port}")
-        if not self.silent_hosts.isdisjoint(addresses):
+        tried = [address for address in addresses if _is_address(address)]
+        self.contacted += [f"{address} {port}" for address in tried]
+        if not self.silent_hosts.isdisjoint(tried):
             self.sleep(timeout)
-        return frozenset(addresses) - self.silent_hosts
+        return frozenset(tried) - self.silent_hosts
 
     # System: processes.
 
@@ -183,3 +184,11 @@ class FakeKernel:
             if due is not None and self.clock >= due:
                 del self._lag_due[nic.slot]
                 vflag.consider(nic, self.network.bond_mode_of(nic), self.saying(nic))
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True

@@ -104,12 +104,10 @@ class Application:
 
         peers = testing.PeerRelation(
             "reboot",
-            local_unit_data=node.data,
+            local_unit_data={**node.data, **self.addresses(number)},
             local_app_data=self.app_data,
             peers_data={
-                n: {**other.data, "ingress-address": self.address(n)}
-                for n, other in enumerate(self.nodes)
-                if n != number
+                n: {**other.data, **self.addresses(n)} for n, other in enumerate(self.nodes) if n != number
             },
         )
         context = testing.Context(Charm, meta=META, actions=ACTIONS, unit_id=number)
@@ -132,6 +130,11 @@ class Application:
     def address(number: int) -> str:
         """Where Juju says that a unit's host is."""
         return f"192.168.25.{10 + number}"
+
+    def addresses(self, number: int) -> dict[str, str]:
+        """What Juju writes into a unit's databag, for its peers."""
+        address = self.address(number)
+        return {"egress-subnets": f"{address}/32", "ingress-address": address, "private-address": address}
 
     def everybody_reports(self) -> None:
         """A need that came and went: the leader asked its peers for its boot id, and they answered."""

@@ -132,15 +132,16 @@ def test_only_a_leader_that_is_about_to_grant_opens_sockets(application: Any):
     assert contacted[-4:] == [[], [], [], []], "the lock is held"
 
 
-def test_a_peer_without_an_address_counts_as_down(application: Any):
+@pytest.mark.parametrize("address", ["", "node-1.maas"])
+def test_a_peer_without_an_ip_address_counts_as_down(application: Any, address: str):
     app = application(2, "always")
     app.nodes[0].needs = (WHY,)
-    app.address = lambda _: ""
-    app.nodes[1].down = True
+    app.address = lambda _: address
 
     app.hook(0)
 
     assert reboots(app) == [0, 0]
+    assert missing_in(app) == {"sriov/1": SILENT}
 
 
 # As pure functions.
