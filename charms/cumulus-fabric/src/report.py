@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 
 from converge import Finding, Severity
 
+BROKEN = (Severity.WAITING, Severity.BLOCKED)
+"""Severities of what does not work; a setting that differs from the intent is HELD until it is applied."""
+
 
 class Result(enum.Enum):
     """The outcome for one switch."""
@@ -35,7 +38,7 @@ class Report:
     @property
     def applied(self) -> bool:
         """Whether every switch runs what it was to run."""
-        return not any(reason.severity >= Severity.WAITING for reason in self.reasons)
+        return not any(reason.severity in BROKEN for reason in self.reasons)
 
     @property
     def verdict(self) -> str:
