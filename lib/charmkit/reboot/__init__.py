@@ -6,8 +6,8 @@ one lock. :func:`.unit.decide` takes both and the state of this host, and return
 whether to ask Juju for the reboot. Only :mod:`.rolling` imports ops.
 
 - Only the leader writes the lock. It grants it to one unit, which keeps it across its host's reboot and
-  gives it back once the host has settled: the host verifies, its containers run, and both have been true
-  for ``reboot-settle`` seconds.
+  gives it back once the host has settled: the host verifies, its containers run, their OVN databases and
+  RabbitMQ are members of their clusters again, and all of this has been true for ``reboot-settle`` seconds.
 - Under ``when-idle`` the lock is granted only while no other host is in the grace period after a boot,
   whatever caused that boot. There is one exception: a host that waits for the lock itself, and whose
   containers have run for ``reboot-settle`` seconds. Two such hosts, which only verify after a reboot, would

@@ -40,7 +40,8 @@ class RollingReboot(ops.Object):
         system: this host.
         dispatcher: wakes this unit after an action, and while its host settles.
         busy: what a reboot of this host would interrupt; empty when idle. Asked under ``when-idle`` only.
-        stopped: which of the host's containers do not run; empty when all do. Asked after a reboot only.
+        stopped: what of the host's containers is not back: stopped ones, and services that are not members of
+            their clusters; empty when all is. Asked after a reboot only.
         relation: the peer relation.
 
     """
@@ -60,7 +61,7 @@ class RollingReboot(ops.Object):
         self._system = system
         self._dispatcher = dispatcher
         self._busy = busy or (lambda: containers.busy(system))
-        self._stopped = stopped or (lambda: containers.stopped(system))
+        self._stopped = stopped or self._not_back
         self._relation = relation
         self._has_lock = False
         self.framework.observe(charm.on["approve-reboot"].action, self._on_approve)
@@ -251,6 +252,13 @@ class RollingReboot(ops.Object):
             busy=self._busy() if policy.mode == "when-idle" and need.reasons else "",
             stopped=self._stopped() if booted or not own.settled else "",
         )
+
+    def _not_back(self) -> str:
+        if stopped := containers.stopped(self._system):
+            return stopped
+        from charmkit.reboot import membership  # only in the grace after a boot
+
+        return membership.outside(self._system, f"{handover.DIRECTORY}/{self._charm.meta.name}.members")
 
     def _silent(self, peers: ops.Relation) -> tuple[str, ...]:
         """The peers whose hosts do not answer now, by the addresses that Juju publishes for them."""

@@ -42,7 +42,8 @@ class UnitNow(NamedTuple):
         leader: this unit leads the application.
         need: what the charm found.
         busy: what a reboot would interrupt; asked for ``when-idle`` only; empty when idle.
-        stopped: containers that do not run yet; asked for after a reboot only; empty when all run.
+        stopped: containers that do not run yet, or whose services have not joined their clusters again; asked
+            for after a reboot only; empty when all is back.
         silent: units whose hosts do not answer; the leader looks only before a grant.
         instances: how many run here; counted only while a reboot is needed.
 

@@ -123,7 +123,9 @@ def _settling(host: UnitNow, policy: RebootPolicy, own: UnitState) -> Finding:
             Severity.WAITING, SUBJECT, f"done; settles once the host verifies: {host.need.unverified}"
         )
     if host.stopped:
-        return Finding(Severity.WAITING, SUBJECT, f"done; settles once its containers run: {host.stopped}")
+        return Finding(
+            Severity.WAITING, SUBJECT, f"done; settles once its containers are back: {host.stopped}"
+        )
     left = policy.settle - (host.uptime - (own.healthy_at or host.uptime))
     return Finding(Severity.WAITING, SUBJECT, f"done; the host settles for another {duration(left)}")
 

@@ -32,6 +32,7 @@ class Node:
         self.unverified = ""
         self.busy = ""
         self.stopped = ""
+        self.lxd = False  # the unit looks at the host's own containers instead
         self.probes: list[str] = []
         self.reboots = 0
         self.down = False
@@ -91,7 +92,7 @@ class Application:
                     node.host,
                     Dispatcher(node.host, self.unit.name, "sriov"),
                     busy=lambda: node.probe("busy"),
-                    stopped=lambda: node.probe("stopped"),
+                    stopped=None if node.lxd else lambda: node.probe("stopped"),
                 )
                 self.dispatcher = Dispatcher(node.host, self.unit.name, "sriov")
                 self.reconciler = Reconciler(self, converge=self.converge, preview=Plan, verify=lambda: ())

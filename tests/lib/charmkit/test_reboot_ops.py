@@ -67,7 +67,7 @@ def test_the_next_host_waits_until_the_first_one_has_settled(application: Any):
     first.boot()
     first.stopped = "juju-0-lxd-1 stopped"
 
-    assert "once its containers run: juju-0-lxd-1 stopped" in app.hook(0).unit_status.message
+    assert "once its containers are back: juju-0-lxd-1 stopped" in app.hook(0).unit_status.message
     assert IN_A_MINUTE in first.host.spawned
     first.stopped = ""
     assert "settles for another 5 min" in app.hook(0).unit_status.message

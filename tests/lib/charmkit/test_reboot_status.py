@@ -143,7 +143,7 @@ def test_durations(seconds: int, text: str):
             BACK,
             Cluster(1, "sriov/0"),
             Severity.WAITING,
-            "reboot: done; settles once its containers run: juju-0-lxd-1 stopped",
+            "reboot: done; settles once its containers are back: juju-0-lxd-1 stopped",
             id="containers",
         ),
         pytest.param(
