@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 MODE_CHANGE_TIME = 300.0
 """Seconds that a call about an eswitch waits: one that reads its mode waits for a change that still runs."""
 
-BOOT_ID = "/proc/sys/kernel/random/boot_id"
-
 
 class Link(NamedTuple):
     """A netdev as rtnetlink reports it.
@@ -273,8 +271,7 @@ class System(Protocol):
         """Run a command that only reads, and return its standard output.
 
         Raises:
-            CommandError: it could not be started, took longer than ``timeout`` seconds, or failed
-                (:mod:`hostnic.process`).
+            CommandError: it could not be started, took longer than ``timeout`` seconds, or failed.
 
         """
         ...
@@ -284,10 +281,7 @@ class System(Protocol):
         ...
 
     def answering(self, addresses: Collection[str], port: int, timeout: float) -> frozenset[str]:
-        """``nc -z -w TIMEOUT ADDRESS PORT``: those whose host accepts or resets a TCP connection in time.
-
-        ``timeout`` is in seconds, for each address; what is no IP address does not answer.
-        """
+        """``nc -z -w TIMEOUT IP PORT``, for each: those that accept or reset it in ``timeout`` seconds."""
         ...
 
     def now(self) -> float:
@@ -303,4 +297,4 @@ HostStep = Step[System]
 
 def read_boot_id(system: System) -> str:
     """What changes at each boot."""
-    return system.files.read(BOOT_ID).strip()
+    return system.files.read("/proc/sys/kernel/random/boot_id").strip()

@@ -3,7 +3,7 @@
 
 Each unit publishes a :class:`~.state.UnitState`; the leader publishes the :class:`~.state.Cluster` with the
 one lock. :func:`.unit.decide` takes both and the state of this host, and returns what to publish and
-whether to ask Juju for the reboot. Only :mod:`.rolling` imports ops.
+whether to ask Juju for the reboot. Only :mod:`.rolling` and :mod:`.relation` import ops.
 
 - Only the leader writes the lock. It grants it to one unit, which keeps it across its host's reboot and
   gives it back once the host has settled: the host verifies, its containers run, their OVN databases and

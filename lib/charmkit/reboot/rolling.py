@@ -13,19 +13,18 @@ from collections.abc import Callable, Sequence
 import ops
 from converge import Finding, Severity
 from converge.finding import RETRIED
-from converge.shape import InvalidValue
 from hostnic import handover
 from hostnic.handover import Handover
 from hostnic.system import System, read_boot_id
 
 from charmkit import containers
 from charmkit.dispatch.dispatcher import Dispatcher
-from charmkit.reboot import databag
+from charmkit.reboot import relation
 from charmkit.reboot.interruption import interruption, running
 from charmkit.reboot.lock import approve_all, approved_reasons, cancel_all, release
 from charmkit.reboot.peers import PORT, TIMEOUT
 from charmkit.reboot.state import Cluster, Need, RebootPolicy, UnitNow, UnitState
-from charmkit.reboot.status import SUBJECT, duration, handed_over, report, unusable
+from charmkit.reboot.status import SUBJECT, duration, handed_over, report
 from charmkit.reboot.unit import approve_one, as_request, decide, has_lock, with_others
 from charmkit.reconcile import ActionError, answer
 
@@ -42,7 +41,7 @@ class RollingReboot(ops.Object):
         busy: what a reboot of this host would interrupt; empty when idle. Asked under ``when-idle`` only.
         stopped: what of the host's containers is not back: stopped ones, and services that are not members of
             their clusters; empty when all is. Asked after a reboot only.
-        relation: the peer relation.
+        peers: the peer relation.
 
     """
 
@@ -54,7 +53,7 @@ class RollingReboot(ops.Object):
         *,
         busy: Callable[[], str] | None = None,
         stopped: Callable[[], str] | None = None,
-        relation: str = "reboot",
+        peers: str = "reboot",
     ) -> None:
         super().__init__(charm, "rolling-reboot")
         self._charm = charm
@@ -62,7 +61,7 @@ class RollingReboot(ops.Object):
         self._dispatcher = dispatcher
         self._busy = busy or (lambda: containers.busy(system))
         self._stopped = stopped or self._not_back
-        self._relation = relation
+        self._relation = peers
         self._has_lock = False
         self.framework.observe(charm.on["approve-reboot"].action, self._on_approve)
         self.framework.observe(charm.on["cancel-reboots"].action, self._on_cancel)
@@ -123,8 +122,8 @@ class RollingReboot(ops.Object):
                 return ()
             what = f"needed ({'; '.join(need.reasons)}), waits for the peer relation"
             return (Finding(Severity.WAITING, SUBJECT, what),)
-        units, findings = self._read_units(peers)
-        cluster = self._read_cluster(peers)
+        units, findings = relation.read_units(peers, self.model.unit)
+        cluster = relation.read_cluster(peers, self.model.app)
         if isinstance(cluster, Finding):
             self._has_lock = True  # nobody knows: no other charm is to grant one meanwhile
             return (*findings, cluster)
@@ -135,7 +134,7 @@ class RollingReboot(ops.Object):
             # Sockets are opened only before a grant.
             host = host._replace(silent=silent)
             decision = decide(host, policy, own, units, cluster)
-        self._publish(peers, decision.own, decision.cluster)
+        relation.publish(peers, self.model.unit, decision.own, decision.cluster)
         self._has_lock = has_lock(host.unit, decision.own, decision.cluster)
         if decision.reboot:
             logger.warning("asking Juju for a reboot: %s", "; ".join(decision.own.reasons))
@@ -164,7 +163,7 @@ class RollingReboot(ops.Object):
         if peers is None:
             return
         unit = self.model.unit.name
-        own = self._read_units(peers)[0][unit]
+        own = relation.read_units(peers, self.model.unit)[0][unit]
         if own.needs:
             event.set_results(interruption(self._system, unit, {unit: own}))
 
@@ -197,7 +196,7 @@ class RollingReboot(ops.Object):
         units[self.model.unit.name] = own = approve_one(own, self._uptime(), cluster.cancels)
         if self.model.unit.is_leader():
             cluster = approve_all(units, cluster)
-        self._publish(peers, own, cluster)
+        relation.publish(peers, self.model.unit, own, cluster)
         # The leader's next hook grants: it looks first whether every peer is up.
         return {
             "approved": ", ".join(needing),
@@ -214,7 +213,7 @@ class RollingReboot(ops.Object):
         withdrawn = sorted(
             unit for unit, state in units.items() if state.needs and approved_reasons(unit, state, cluster)
         )
-        self._publish(peers, units[self.model.unit.name], cancel_all(cluster))
+        relation.publish(peers, self.model.unit, units[self.model.unit.name], cancel_all(cluster))
         return {"withdrawn": ", ".join(withdrawn) or "none", "under-way": cluster.holder or "none"}
 
     def _release(self) -> dict[str, str]:
@@ -225,17 +224,17 @@ class RollingReboot(ops.Object):
         peers, units, cluster = self._state()
         if not cluster.holder:
             raise ActionError("no unit holds the reboot lock")
-        self._publish(peers, units[self.model.unit.name], release(cluster))
+        relation.publish(peers, self.model.unit, units[self.model.unit.name], release(cluster))
         return {"released": cluster.holder, "held-for": duration(self._now() - cluster.since)}
 
     def _state(self) -> tuple[ops.Relation, dict[str, UnitState], Cluster]:
         peers = self.model.get_relation(self._relation)
         if peers is None:
             raise ActionError("the peer relation is not there yet; try again in a minute")
-        cluster = self._read_cluster(peers)
+        cluster = relation.read_cluster(peers, self.model.app)
         if isinstance(cluster, Finding):
             raise ActionError(cluster.sentence())
-        return peers, self._read_units(peers)[0], cluster
+        return peers, relation.read_units(peers, self.model.unit)[0], cluster
 
     def _host(self, need: Need, policy: RebootPolicy, own: UnitState) -> UnitNow:
         """This host, now. Commands run only where the decision needs their answer."""
@@ -275,34 +274,3 @@ class RollingReboot(ops.Object):
 
     def _now(self) -> int:
         return int(time.time())
-
-    def _read_units(self, peers: ops.Relation) -> tuple[dict[str, UnitState], list[Finding]]:
-        """What this unit publishes and, on the leader, what its peers do: each costs a ``relation-get``.
-
-        A malformed databag is a finding and no candidate.
-        """
-        units: dict[str, UnitState] = {}
-        findings: list[Finding] = []
-        seen = {self.model.unit, *peers.units} if self.model.unit.is_leader() else {self.model.unit}
-        for unit in sorted(seen, key=lambda unit: unit.name):
-            try:
-                units[unit.name] = databag.decode_unit(peers.data[unit].get(databag.KEY))
-            except InvalidValue as error:
-                units[unit.name] = UnitState()
-                findings.append(unusable(Severity.WARNING, f"what {unit.name} publishes", error))
-        return units, findings
-
-    def _read_cluster(self, peers: ops.Relation) -> Cluster | Finding:
-        try:
-            return databag.decode_cluster(peers.data[self.model.app].get(databag.KEY))
-        except InvalidValue as error:
-            said = "no reboot is granted: what the leader publishes"
-            return unusable(Severity.BLOCKED, said, error)
-
-    def _publish(self, peers: ops.Relation, own: UnitState, cluster: Cluster) -> None:
-        bags: list[tuple[ops.Unit | ops.Application, str]] = [(self.model.unit, databag.encode(own))]
-        if self.model.unit.is_leader():
-            bags.append((self.model.app, databag.encode(cluster)))
-        for entity, text in bags:
-            if peers.data[entity].get(databag.KEY) != text:
-                peers.data[entity][databag.KEY] = text
