@@ -12,7 +12,7 @@ from lab.calibrate.shell import Card, CardError
 
 UNIT = "ovn-offload-calibrate"
 """Of systemd, on the host: the timer that puts the card back, and its service."""
-TOOLS = "devlink ip ethtool tc dcb mstconfig systemctl systemd-run udevadm base64 awk sed mktemp"
+TOOLS = "devlink ip ethtool tc dcb mstconfig systemctl systemd-run udevadm base64 awk sed mktemp flock"
 ROUTES = "== routes =="
 
 FACTS = f"""
@@ -68,7 +68,7 @@ ip -j route show table all
 echo "{ROUTES}"
 ip -j -6 route show table all
 echo "{ROUTES}"
-[ -z "$SSH_CONNECTION" ] || ip -j route get ${{SSH_CONNECTION%%[ %]*}}
+case $SSH_CONNECTION in "" | *%*) ;; *) ip -j route get ${{SSH_CONNECTION%% *}} ;; esac
 """
 """For bash, after the functions of :mod:`lab.calibrate.sequence`: a fact a line, and routes as JSON."""
 

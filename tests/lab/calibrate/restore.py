@@ -63,6 +63,7 @@ set -o pipefail
 umask 077
 folder=$(mktemp -d /run/{UNIT}.XXXXXXXX) || exit
 {{
+    echo "exec 9<$folder/restore && flock 9"  # a command whose connection was lost may still run
     declare -p PF0 PF1 NET0 NET1
     cat <<'END'
 {FUNCTIONS}
@@ -76,7 +77,9 @@ systemd-run --quiet --collect --unit={UNIT} --on-active=$LIMIT --timer-property=
     {{ status=$?; rm -r $folder; exit $status; }}
 settings
 """
-WIND = f"systemctl restart {UNIT}.timer 2>/dev/null || exit {FIRED}\n"
+WIND = f"""
+{{ exec 9</run/{UNIT}.*/restore && flock 9 && systemctl restart {UNIT}.timer; }} 2>/dev/null || exit {FIRED}
+"""
 RESTORE = f"""
 if systemctl -q is-active {UNIT}.timer; then
     systemctl start {UNIT}.service || exit

@@ -10,7 +10,7 @@ PORTS = {"0000:3b:00.0": "enp59s0f0np0", "0000:3b:00.1": "enp59s0f1np1"}
 OTHER = {"0000:5e:00.0": "enp94s0f0np0", "0000:5e:00.1": "enp94s0f1np1"}
 SERIAL = "MT2116X01234"
 REAL = (
-    "bash cat ls basename readlink awk sed mktemp rm sleep base64 timeout uname touch cut grep env".split()  # noqa: SIM905
+    "bash cat ls basename readlink awk sed mktemp rm sleep base64 timeout uname touch grep env flock".split()  # noqa: SIM905
 )
 """What the scripts call of the machine's own tools."""
 
@@ -18,7 +18,7 @@ SSH = r"""#!/bin/bash
 while [ "$1" != -- ]; do shift; done
 [ ! -e $ROOT/unreachable ] || { echo "ssh: connect to host $2 port 22: No route to host" >&2; exit 255; }
 command=$(sed -E "s#(^|[^A-Za-z0-9_.*-])/(sys|var/lib|run|dev/kmsg)#\1$ROOT/\2#g" <<<"$3")
-PATH=$ROOT/bin SSH_CONNECTION="192.0.2.9 50000 192.0.2.1 22" bash -c "$command"
+PATH=$ROOT/bin SSH_CONNECTION="$(cat $ROOT/state/client)" bash -c "$command"
 status=$?
 [ ! -e $ROOT/unreachable ] || exit 255
 exit $status
@@ -117,6 +117,7 @@ class Server:
             for number, (bdf, name) in enumerate(ports.items()):
                 self.port(bdf, name, number, serial)
         self.set("uid", "0\n")
+        self.set("client", "192.0.2.9 50000 192.0.2.1 22")
         self.set("routes", json.dumps([{"dst": "default", "gateway": "192.0.2.254", "dev": "eno1"}]))
         local = [{"dst": "fe80::/64", "dev": name} for name in PORTS.values()]
         self.set(

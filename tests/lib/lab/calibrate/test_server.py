@@ -7,6 +7,7 @@ import pytest
 from lab.calibrate import guards, server, ssh
 from lab.calibrate.__main__ import main
 from lab.calibrate.guards import WRITES_FIRMWARE, serial_in
+from lab.calibrate.restore import Held
 from lab.calibrate.sequence import Operation, Sequence
 from lab.calibrate.sequences import SEQUENCES
 from lab.calibrate.shell import Card, CardError, find
@@ -65,6 +66,10 @@ def record(operator=None, *sequences):
     return server.record(card, sequences or (OWN,), operator, operator.told.append)
 
 
+def hold():
+    return Held(Card(SshShell("root@server"), (P0, P1), (NET0, NET1)))
+
+
 def test_a_card_is_recorded_and_put_back(recorded):
     host, recording, operator = recorded
     switched, refused = recording.sequences["own"]
@@ -105,7 +110,8 @@ def test_every_setting_that_a_sequence_changes_is_put_back(recorded):
 def test_a_card_in_switchdev_mode_is_put_back_into_it(host):
     host.set("param", "values:\n      cmode runtime value dmfs\n")
     host.set(f"eswitch-{P0}", f"pci/{P0}: mode switchdev inline-mode none encap-mode none\n")
-    record()
+    with hold():
+        pass
     modes = [line for line in host.trace if line.startswith("devlink") and P0 in line]
     assert modes[-4:] == [
         f"devlink dev eswitch set pci/{P0} mode legacy encap-mode basic",
@@ -149,6 +155,10 @@ def connection(host):
     host.set("back", json.dumps([{"dst": "192.0.2.9", "dev": NET0}]))
 
 
+def connection_of_a_link(host):
+    host.set("client", f"fe80::1%{NET1} 50000 fe80::2%{NET1} 22")
+
+
 def qdisc(host):
     host.set(f"qdisc-{NET1}", "qdisc clsact ffff: parent ffff:fff1\n")
 
@@ -180,6 +190,7 @@ GUARDS = [
     (route_of_several_hops, f"{NET1} carries a route, default"),
     (address, f"{NET0} carries a route, 10.0.0.7"),
     (connection, f"this connection goes through {NET0}"),
+    (connection_of_a_link, f"this connection goes through {NET1}"),
     (lambda host: host.below(NET1, "bond0", bond=True), f"{NET1} is a member of bond0"),
     (lambda host: host.below(NET0, "ovs-system"), f"{NET0} is below ovs-system"),
     (qdisc, f"{NET1} has an ingress qdisc"),
@@ -235,9 +246,11 @@ def test_without_a_timer_nothing_is_changed(host):
 
 
 def test_a_lost_connection_leaves_it_to_the_timer(host):
-    lost = Operation("the connection is lost", f"touch {host.root}/unreachable")
+    held = hold()
+    held.__enter__().run("devlink dev eswitch set pci/$PF0 mode switchdev")
+    (host.root / "unreachable").touch()
     with pytest.raises(CardError, match="the host puts the card back by itself within 15 minutes"):
-        record(None, Sequence("lost", "?", (*OWN.operations, lost)))
+        held.__exit__(None, None, None)
     assert "mode switchdev" in (host.state / f"eswitch-{P0}").read_text()
     host.timer_fires()
     assert "mode legacy" in (host.state / f"eswitch-{P0}").read_text()
@@ -246,17 +259,25 @@ def test_a_lost_connection_leaves_it_to_the_timer(host):
 
 
 def test_nothing_is_run_any_more_once_the_timer_has_gone_off(host):
-    timer = f"{host.root}/units/ovn-offload-calibrate.timer"
-    late = Operation("meanwhile", f"bash $(<{timer}); rm {timer}")
+    held = hold()
+    card = held.__enter__()
+    host.timer_fires()
     with pytest.raises(CardError, match="the host has put its card back meanwhile: begin again"):
-        record(None, Sequence("late", "?", (late, *OWN.operations)))
+        card.run("devlink dev eswitch set pci/$PF0 mode switchdev")
     assert f"devlink dev eswitch set pci/{P0} mode switchdev" not in host.trace
+    held.__exit__(None, None, None)  # it finds the card as it was
+
+
+def test_the_card_is_put_back_after_the_command_that_still_runs(host):
+    card = hold().__enter__()
+    card.run(f"(sleep 0.5; echo the command ends >>{host.root}/trace) >/dev/null 2>&1 &")
+    host.timer_fires()
+    assert host.trace.index("the command ends") < host.trace.index(f"ip link set {NET0} nomaster down")
 
 
 def test_settings_that_did_not_come_back_are_told(host):
-    lost = Operation("a setting is lost", f"echo 'hw-tc-offload: on' >{host.state}/ethtool-k-{NET1}")
-    with pytest.raises(CardError, match="not as before:") as told:
-        record(None, Sequence("one", "?", (lost,)))
+    with pytest.raises(CardError, match="not as before:") as told, hold() as card:
+        card.run(f"echo 'hw-tc-offload: on' >{host.state}/ethtool-k-{NET1}")
     assert f"+ethtool -K {NET1} hw-tc-offload on" in str(told.value)
 
 
