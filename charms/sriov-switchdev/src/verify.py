@@ -41,7 +41,8 @@ def waiting_for_boot(observed: Observed) -> Finding | None:
 
 
 def _differences(wanted: Desired, observed: Observed, plan: Plan[System]) -> Iterator[Finding]:
-    for step in files.install_steps(wanted, observed.installed):
+    # A blocked plan installs nothing: its finding says what to do, and no hook helps before that.
+    for step in () if plan.blocked else files.install_steps(wanted, observed.installed):
         yield Finding(Severity.WAITING, step.key, f"{step.why}, so that the next boot lacks it", NEXT_HOOK)
     for slot, ports in wanted.nics().items():
         own = [item for item in plan.held if item.step.key.startswith(slot)]
