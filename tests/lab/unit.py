@@ -167,10 +167,12 @@ def dispatch(request: dict[str, Any]) -> dict[str, Any]:
         saved = next(each for each in known["relations"] if each["id"] == relation.id)
         saved.update(local_app_data=relation.local_app_data, local_unit_data=relation.local_unit_data)
     known["status"] = [state.unit_status.name, state.unit_status.message]
+    writes = [json.loads(line) for line in trace.read_bytes()[before:].splitlines()]  # hostnic's
+    if event:
+        count(known, event, observed=bool(context.unit_status_history), wrote=bool(writes))
     if reboots:
         known["reboot_requested"] = BOOT_ID.read_text().strip()
     save(known)
-    writes = [json.loads(line) for line in trace.read_bytes()[before:].splitlines()]  # hostnic's
     return {
         "status": known["status"],
         "reboot_requested": bool(reboots),
@@ -180,6 +182,16 @@ def dispatch(request: dict[str, Any]) -> dict[str, Any]:
         "results": context.action_results or {},
         "failure": failure,
     }
+
+
+def count(known: dict[str, Any], event: str, *, observed: bool, wrote: bool) -> None:
+    """Note that a hook ran, whether it looked at the machine (it sets a status then) and wrote there.
+
+    Hooks that a charm has had dispatched itself are counted, too.
+    """
+    counts = known.setdefault("hooks", {}).setdefault(event, {"ran": 0, "observed": 0, "wrote": 0})
+    for what, one in (("ran", True), ("observed", observed), ("wrote", wrote)):
+        counts[what] += one
 
 
 VERBS = {"deploy": deploy, "dispatch": dispatch, "known": lambda request: load(request["app"])}
