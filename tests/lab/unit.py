@@ -54,6 +54,7 @@ def deploy(request: dict[str, Any]) -> None:
     """Unpack a charm, and note what the controller knows of its unit."""
     known = {**UNLESS_GIVEN, "status": ["waiting", "agent initialising"], **request}
     known.setdefault("path", str(SOURCES / "charms" / known.get("charm", known["app"])))
+    known.setdefault("lib", str(SOURCES / "lib"))
     known["directory"] = str(AGENTS / f"unit-{known['app']}-{known['number']}" / "charm")
     unpack(known)
     if "relations" not in known:  # with peers, and a subordinate's with its principal: by themselves
@@ -83,7 +84,7 @@ def change(request: dict[str, Any]) -> dict[str, Any]:
 def unpack(known: dict[str, Any]) -> None:
     target = Path(known["directory"])
     shutil.rmtree(target, ignore_errors=True)
-    for part, place in ((known["path"], target), (SOURCES / "lib", target / "lib")):
+    for part, place in ((known["path"], target), (known["lib"], target / "lib")):
         shutil.copytree(part, place, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
 
 
@@ -141,6 +142,7 @@ def dispatch(request: dict[str, Any]) -> dict[str, Any]:
     known, event = change(request), request.get("event", "").replace("-", "_")
     directory, trace = Path(known["directory"]), TRACES / f"lab-{known['app']}.trace"
     if event == "upgrade_charm":
+        known.update({part: request[part] for part in ("path", "lib") if part in request})
         unpack(known)
     os.chdir(directory)
     trace.touch()
