@@ -11,7 +11,6 @@ import record
 from config import Options
 from converge.shape import InvalidValue
 from fuzz import Reader, check
-from hostnic.devices.selector import SelectorError
 from hostnic.system import System
 from hostnic.testing import FakeHost
 
@@ -36,7 +35,7 @@ def of_file(path: str, read: Callable[[System], object]) -> Callable[[str], obje
     return run
 
 
-REFUSALS = (InvalidValue, SelectorError)
+REFUSALS = (InvalidValue,)
 
 READERS = [
     Reader("desired state for boot", bootfile.from_json, ['{"version": 1, "ports": []}'], (ValueError,)),
