@@ -34,7 +34,7 @@ def compute_node(kind: type[FakeHost] = FakeHost, **arguments: Any) -> FakeHost:
     host.disk.install("/proc/net/route", ROUTES.encode(), 0o644)
     host.disk.install("/proc/1/environ", b"HOME=/\0", 0o400)
     host.answers[("systemd-run",)] = ""
-    host.services = {files.EARLY: boot.early, files.BIND: boot.bind}
+    host.services = {files.EARLY: boot.early, files.BIND: boot.bind, files.RESTORE: boot.restore}
     return host
 
 
