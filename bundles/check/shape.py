@@ -42,12 +42,13 @@ APPLICATION: Keys = {
     "to": OrNull(Either({Seq: _PLACES, str: AnyText(), int: Whole(0, None, "a machine")})),
 }
 MACHINE: Keys = {"constraints": _LINE}
+SECTIONS: dict[str, Keys] = {"applications": APPLICATION, "machines": MACHINE, "saas": {}}
 
 
 def check_shape(document: Map) -> None:
     """Raise a FileError at the first place that Juju could not read."""
     _check(document, TOP, "the bundle")
-    for section, shapes in (("applications", APPLICATION), ("machines", MACHINE), ("saas", {})):
+    for section, shapes in SECTIONS.items():
         bodies = document.section(section)
         for name, body in bodies.items():
             try:
