@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 
 from converge import Finding, Severity
 
+BROKEN = (Severity.WAITING, Severity.BLOCKED)
+"""Severities of what does not work; a setting that differs from the intent is HELD until it is applied."""
+
 
 class Result(enum.Enum):
     """The outcome for one switch."""
@@ -42,7 +45,7 @@ class Report:
     @property
     def failed(self) -> bool:
         """Whether the run was refused or taken back."""
-        return any(reason.severity >= Severity.WAITING for reason in self.reasons)
+        return any(reason.severity in BROKEN for reason in self.reasons)
 
     @property
     def verdict(self) -> str:
