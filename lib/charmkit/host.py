@@ -67,6 +67,7 @@ class HostReconciler(Reconciler, Generic[Look]):
         prepare: runs before the first look; returns what it could not do.
         tell: runs last, with what the last survey gave and with all findings: tells others what they need to
             know, and returns the unit's findings.
+        version: the workload version for ``juju status``, from what the last survey gave.
         capture: returns what the charm reads of the host, without what identifies it; see
             :mod:`hostnic.capture`.
         refused: runs instead of all others if an option or an attached file cannot be used, with the finding
@@ -86,6 +87,7 @@ class HostReconciler(Reconciler, Generic[Look]):
         apply: Callable[[Plan[System], System, Announce], Outcome[System]] = execute,
         prepare: Callable[[], Sequence[Finding]] = tuple,
         tell: Callable[[Look, Sequence[Finding]], Sequence[Finding]],
+        version: Callable[[Look], str],
         capture: Callable[[], str],
         refused: Callable[[Finding], Sequence[Finding]] = lambda _: (),
         leave: Callable[[], Removed],
@@ -93,8 +95,9 @@ class HostReconciler(Reconciler, Generic[Look]):
         super().__init__(
             charm,
             converge=self._converge_unless_refused,
-            preview=lambda: survey().plan,
+            preview=lambda _: survey().plan,
             verify=lambda: (*self.dispatcher.failed(), *survey().findings),
+            version=self._read_version,
             stop=self._stop_host,
         )
         self.dispatcher = Dispatcher(system, charm.unit.name, name, listens_to)
@@ -106,7 +109,9 @@ class HostReconciler(Reconciler, Generic[Look]):
         self._tell = tell
         self._refused = refused
         self._leave = leave
+        self._version_of = version
         self._capture = capture
+        self._last: Look | None = None
         self.framework.observe(charm.on["capture"].action, self._on_capture)
 
     def _converge_unless_refused(self) -> Sequence[Finding]:
@@ -125,6 +130,7 @@ class HostReconciler(Reconciler, Generic[Look]):
             survey = self._survey()
             if survey.plan.steps:
                 survey = self._change(survey, failures)
+            self._last = survey
         except OSError as error:
             return (*failures, _unreadable(error))
         again = any(finding.subject == exclusive.SUBJECT for finding in failures)
@@ -165,6 +171,13 @@ class HostReconciler(Reconciler, Generic[Look]):
         finally:
             exclusive.give_up(self._system)
         return self._survey()
+
+    def _read_version(self) -> str:
+        try:
+            return self._version_of(self._last) if self._last else ""
+        except OSError as error:
+            logger.warning("the workload version cannot be read: %s", words(error))
+            return ""
 
     def _install_wake_ups(self, survey: Survey, *, again: bool) -> list[Finding]:
         try:

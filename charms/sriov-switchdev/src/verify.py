@@ -26,7 +26,7 @@ def verify(wanted: Desired, observed: Observed, plan: Plan[System]) -> tuple[Fin
     differences = [*_differences(wanted, observed, plan)]
     # What went wrong at boot matters as much as what it left behind.
     worst = max((found.severity for found in differences), default=Severity.INFO)
-    severity = Severity.BLOCKED if worst >= Severity.HELD else Severity.WARNING
+    severity = Severity.BLOCKED if worst >= Severity.PLANNED else Severity.WARNING
     boot = [trouble.finding(severity) for trouble in observed.boot.troubles] if differences else []
     return (*boot, *plan.findings, *differences, *_unknown(wanted, observed))
 
@@ -45,13 +45,14 @@ def waiting_for_boot(observed: Observed) -> Finding | None:
 
 
 def _differences(wanted: Desired, observed: Observed, plan: Plan[System]) -> Iterator[Finding]:
-    for step in files.install_steps(wanted, observed.installed):
+    # A blocked plan has no step: what blocks it says so, and the next hook would do nothing.
+    for step in () if plan.blocked else files.install_steps(wanted, observed.installed):
         yield Finding(Severity.WAITING, step.key, f"{step.why}, so that the next boot lacks it", NEXT_HOOK)
     for slot, ports in wanted.nics().items():
         own = [item for item in plan.held if item.step.key.startswith(slot)]
         held = next((item for item in own if not nic.of_queues(item.step)), None)
-        severity = Severity.HELD if held else Severity.WAITING
-        remedy = f"{held.reason}; released by {held.release}" if held else NEXT_HOOK
+        severity = Severity.PLANNED if held else Severity.WAITING
+        remedy = f"{held.reason}; released by {held.release}" if held else _when(plan)
         pairs = [(port, observed.host.pf(port.bdf)) for port in ports]
         pairs = [(port, pf) for port, pf in pairs if not (pf and port.is_other(pf.mac))]  # see preflight
         for port, pf in pairs:
@@ -68,6 +69,11 @@ def _differences(wanted: Desired, observed: Observed, plan: Plan[System]) -> Ite
             yield Finding(worst, slot, f"VF-LAG cannot form: {NO_LAG_OBJECT}", no_lag_remedy(offered))
         else:
             yield from _lag(there, severity, remedy)
+
+
+def _when(plan: Plan[System]) -> str:
+    """When what is not held is done."""
+    return "this is done once nothing blocks the charm" if plan.blocked else NEXT_HOOK
 
 
 def _port(port: Port, pf: Pf, observed: Observed) -> Iterator[str]:
@@ -92,7 +98,7 @@ def _queues(wanted: Desired, observed: Observed, plan: Plan[System], port: Port,
     count = nic.queues_to_set(wanted, channels, observed.cpus)
     if channels and count and not nic.needs_work(port, pf):
         held = next((item for item in plan.held if item.step.key == f"{port.bdf}/queues"), None)
-        remedy = f"{held.reason}; released by {held.release}" if held else NEXT_HOOK
+        remedy = f"{held.reason}; released by {held.release}" if held else _when(plan)
         what = f"the number of queues of {pf.netdev} is {channels.combined}, not {count}"
         yield Finding(Severity.WARNING, port.bdf, what, remedy)
 

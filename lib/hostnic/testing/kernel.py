@@ -2,7 +2,8 @@
 """The modelled host's kernel: what :class:`hostnic.system.System` shows of it, and time."""
 
 import hashlib
-from collections.abc import Callable, Sequence
+import ipaddress
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +19,7 @@ from hostnic.testing.network import FakeNetwork
 from hostnic.testing.nic import rdma, vflag
 from hostnic.testing.nic.flash import FakeFlash
 from hostnic.testing.nic.model import CPUS, FakeCard, FakePort
-from hostnic.testing.nic.pcispace import FakeBridge
+from hostnic.testing.nic.pcispace import FakeBridge, FakeGpu
 
 
 @dataclass
@@ -44,11 +45,14 @@ class FakeKernel:
         self.locked_down = False
         self.flash = FakeFlash()
         self.bridges: dict[str, FakeBridge] = {}
+        self.gpus: dict[str, FakeGpu] = {}
         self.mstconfig_version = "4.26"
         self.reboots = 0
         self.trace: list[str] = []
         self.spawned: list[tuple[str, ...]] = []
         self.asked: list[tuple[str, str]] = []
+        self.contacted: list[str] = []
+        self.silent_hosts: set[str] = set()
         self.log: list[str] = []
         self.disk = FakeDisk()
         self.disk.install("/proc/cpuinfo", b"vendor_id\t: GenuineIntel\n", 0o444)
@@ -146,7 +150,7 @@ class FakeKernel:
         service = self.services.get(unit)
         return self.as_process(lambda: service(self)) if service else None
 
-    def as_process(self, run: Callable[[], Any]) -> Any:
+    def as_process(self, run: Callable[[], object]) -> object:
         """Do what another process does meanwhile; its locks end with it."""
         before = self.process
         self._processes += 1
@@ -159,6 +163,15 @@ class FakeKernel:
 
     def card_of(self, port: FakePort) -> FakeCard:
         return next(nic for nic in self.cards if port in nic.ports)
+
+    # System: other hosts.
+
+    def answering(self, addresses: Collection[str], port: int, timeout: float) -> frozenset[str]:
+        tried = [address for address in addresses if _is_address(address)]
+        self.contacted += [f"{address} {port}" for address in tried]
+        if not self.silent_hosts.isdisjoint(tried):
+            self.sleep(timeout)
+        return frozenset(tried) - self.silent_hosts
 
     # System: processes.
 
@@ -193,3 +206,11 @@ class FakeKernel:
             if due is not None and self.clock >= due:
                 del self._lag_due[nic.slot]
                 vflag.consider(nic, self.network.bond_mode_of(nic), self.saying(nic))
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True

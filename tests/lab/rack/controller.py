@@ -10,7 +10,7 @@ import json
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import zip_longest
 from typing import Any
@@ -28,6 +28,12 @@ UPDATE_STATUS = 60.0  # seconds; Juju's are five minutes
 ATTEMPTS = 3  # of a hook that fails
 
 
+def addresses(machine: Machine) -> dict[str, str]:
+    """What Juju writes into a unit's databag when it enters a relation, for the units at the other end."""
+    address = machine.address
+    return {"egress-subnets": f"{address}/32", "ingress-address": address, "private-address": address}
+
+
 @dataclass
 class Unit:
     """A unit as the controller knows it."""
@@ -41,6 +47,7 @@ class Unit:
     failures: int = 0
     runner: Any = None  # a Runner as soon as it is deployed
     started: bool = False
+    hooks: dict[str, dict[str, int]] = field(default_factory=dict)  # by event, as lab.unit counts them
 
     @property
     def name(self) -> str:
@@ -73,6 +80,8 @@ class Controller:
         for unit in (self.planned[name] for name in names):
             self.units[unit.name] = unit
             seen = self._seen_by(unit)
+            for relation in seen["relations"]:
+                relation["local_unit_data"] = addresses(unit.machine)
             add = partial(
                 Runner, app=unit.app.name, charm=unit.app.charm, number=unit.number, leader=unit.leader,
                 planned_units=len(unit.app.machines), secrets=list(secrets), **seen,
@@ -187,6 +196,7 @@ class Controller:
         for unit in self._deployed(machine):
             now = known[unit.app.name]
             unit.status, unit.looked = tuple(now["status"]), time.monotonic()
+            unit.hooks = now.get("hooks", {})
             self._carry(unit, now["relations"])
             if now.get("reboot_requested") == boot_id:
                 self._reboot(machine)

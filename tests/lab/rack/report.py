@@ -8,7 +8,7 @@ from typing import Any
 
 from lab.checks import Check
 from lab.progress import seconds
-from lab.rack import figures, layout, page
+from lab.rack import figures, hooks, layout, page
 from lab.rack.build import Rack
 from lab.site import PFS
 
@@ -35,6 +35,7 @@ def text(rack: Rack, checks: Sequence[Check]) -> str:
             lines += ["", area]
         lines.append(check.line(width))
     lines += figures.text(rack.figures)
+    lines += hooks.text({name: unit.hooks for name, unit in rack.controller.units.items()})
     lines += ["", "Not as on real hardware"]
     lines += [f"  - {line}" for line in DIFFERENT]
     lines += ["", "Time"]
@@ -54,6 +55,7 @@ def as_json(rack: Rack, checks: Sequence[Check]) -> dict[str, Any]:
             name: {"machine": unit.machine.name, "status": unit.status[0], "message": unit.status[1]}
             for name, unit in rack.controller.units.items()
         },
+        "hooks": {name: unit.hooks for name, unit in rack.controller.units.items()},
         "down": [
             {"machine": name, "seconds": round(to - since, 1)} for name, since, to in rack.controller.down
         ],

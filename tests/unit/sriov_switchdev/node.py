@@ -70,7 +70,11 @@ class Node:
 
     def configure(self, **options: Any) -> "Node":
         """Set options, by their names with ``_`` for ``-``."""
-        self.state = self.with_config({name.replace("_", "-"): value for name, value in options.items()})
+        return self.set({name.replace("_", "-"): value for name, value in options.items()})
+
+    def set(self, given: dict[str, Any]) -> "Node":
+        """Set options, by their own names."""
+        self.state = self.with_config(given)
         return self
 
     def with_config(self, given: dict[str, Any]) -> testing.State:

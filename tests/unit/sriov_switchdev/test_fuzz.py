@@ -14,6 +14,8 @@ from converge.shape import InvalidValue
 from fuzz import Reader, check
 from hostnic.system import System
 from hostnic.testing import FakeHost
+from hostnic.tuning import observe as tuning
+from unit.sriov_switchdev.tuned import NOVA
 
 BOOT = {
     "version": 1,
@@ -54,6 +56,7 @@ READERS = [
     Reader("record of live changes", of_file(record.LIVE, record.read_live), [json.dumps(LIVE)]),
     Reader("state before a live change", of_file(record.PREVIOUS, previous.read), [json.dumps(PREVIOUS)]),
     Reader("netplan file", of_file("/etc/netplan/50-x.yaml", netplanfiles.second_writers), [NETPLAN]),
+    Reader("nova.conf", of_file("/etc/nova/nova.conf", lambda host: tuning.observe(host, ())), [NOVA]),
     Reader("option devices", lambda text: Options(devices=text), ["0000:3b:00.0:8"], REFUSALS),
 ]
 
