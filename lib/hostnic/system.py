@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from converge import Step
 
 from hostnic import calls
+from hostnic.netlink.rings import Coalescing, Rings
 
 if TYPE_CHECKING:
     from hostnic.netlink.dcb import App, Dcb
@@ -70,24 +71,6 @@ class Channels(NamedTuple):
 
     combined: int
     most: int
-
-
-class Rings(NamedTuple):
-    """Descriptors of each receive and transmit queue."""
-
-    rx: int
-    tx: int
-
-
-class Coalescing(NamedTuple):
-    """When the NIC interrupts: microseconds and frames per direction, or adaptive moderation."""
-
-    rx_usecs: int
-    rx_frames: int
-    tx_usecs: int
-    tx_frames: int
-    adaptive_rx: bool
-    adaptive_tx: bool
 
 
 class Files(Protocol):

@@ -7,7 +7,8 @@ from typing import TypeAlias
 
 from hostnic.netlink.channel import Untyped, codec
 from hostnic.netlink.generic import Family
-from hostnic.system import Channels, Coalescing, Pause, Rings
+from hostnic.netlink.rings import Coalescing, Rings
+from hostnic.system import Channels, Pause
 
 FEATURES_GET, FEATURES_SET = 11, 12
 PAUSE_GET, PAUSE_SET = 21, 22

@@ -13,7 +13,8 @@ from hostnic.netlink.devlink import DevlinkClient
 from hostnic.netlink.ethtool import EthtoolClient
 from hostnic.netlink.generic import Family
 from hostnic.netlink.links import LinksClient
-from hostnic.system import Channels, Coalescing, DeviceInfo, Link, Pause, Rings
+from hostnic.netlink.rings import Coalescing, Rings
+from hostnic.system import Channels, DeviceInfo, Link, Pause
 
 
 def attribute(kind: int, content: bytes) -> bytes:
