@@ -149,7 +149,7 @@ def _run(step: Step, command: list[str], env: dict[str, str] | None = None) -> N
     step.note("")
 
 
-def _base(release: Release) -> Path:
+def base(release: Release) -> Path:
     """The release with its packages, as a tar archive."""
     path = host.cache() / f"base-{release.name}-{digest([release.name, *release.packages])}.tar"
     if path.exists():
@@ -201,7 +201,7 @@ def _python_packages(release: Release) -> Path:
 
 
 def _assemble(release: Release, target: Path) -> None:
-    base, packages = _base(release), _python_packages(release)
+    system, packages = base(release), _python_packages(release)
     # Not in the cache: under a user namespace other user ids must reach and write this directory.
     with (
         tempfile.TemporaryDirectory(prefix="ovn-lab-", dir="/var/tmp") as name,
@@ -209,7 +209,7 @@ def _assemble(release: Release, target: Path) -> None:
     ):
         work = Path(name)
         work.chmod(0o777)
-        shutil.copy(base, work / "base.tar")
+        shutil.copy(system, work / "base.tar")
         files = work / "files"
         shutil.copytree(FILES / "root", files)
         for script in ("init", "customize.sh"):
