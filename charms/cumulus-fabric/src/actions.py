@@ -4,7 +4,6 @@
 import json
 from collections.abc import Callable, Collection, Sequence
 
-import ops
 from apply import ApplyPolicy
 from audit import audit
 from charmkit.fabric import Host
@@ -169,8 +168,12 @@ def policy(options: Options) -> ApplyPolicy:
     return ApplyPolicy(options.confirm_timeout, settle, settle + 30.0, patience=settle, budget=settle)
 
 
-def credentials(secret: Secret | None) -> Credentials:
+def credentials(secret: Secret | None, unreadable: tuple[type[Exception], ...]) -> Credentials:
     """The credentials in the secret that the option names.
+
+    Args:
+        secret: the option's.
+        unreadable: what Juju's library raises for a secret that is gone or not granted.
 
     Raises:
         InputError: there is none, or it cannot be used.
@@ -182,7 +185,7 @@ def credentials(secret: Secret | None) -> Credentials:
         raise InputError(Finding(Severity.BLOCKED, name, "is not set", remedy))
     try:
         content = secret.get_content(refresh=True)
-    except (ops.SecretNotFoundError, ops.ModelError):
+    except unreadable:
         remedy = "check that it exists, and grant it with juju grant-secret"
         raise InputError(Finding(Severity.BLOCKED, name, "the secret cannot be read", remedy)) from None
     found = Credentials(content.get("user", "cumulus"), content.get("password", ""))

@@ -46,6 +46,10 @@ PEERS, RECORD = "applied", "made"
 """The peer relation that keeps the record of what this charm has made, and its key."""
 
 
+UNREADABLE = (ops.SecretNotFoundError, ops.ModelError)
+"""What ops raises for a secret that is gone, or not granted to this application."""
+
+
 class CumulusFabricCharm(ops.CharmBase):
     """Keeps a site's switches at their intent."""
 
@@ -110,7 +114,7 @@ class CumulusFabricCharm(ops.CharmBase):
             raise InputError(missing[0])
         environ = os.environ
         access = Access(
-            credentials(options.credentials),
+            credentials(options.credentials, UNREADABLE),
             options.ca_certificate,
             pins(options.pinned_certificates),
             options.request_timeout,
@@ -284,7 +288,9 @@ class CumulusFabricCharm(ops.CharmBase):
                 options = self._options()
                 fabric = self._fabric(options)
                 site = partial(self._site, options, fabric)
-                return act(Actions(options, fabric, site, partial(credentials, options.credentials)))
+                return act(
+                    Actions(options, fabric, site, partial(credentials, options.credentials, UNREADABLE))
+                )
 
         answer(event, run)
 
