@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from check.shape import check_shape
-from check.source import FileError, Map, Place, Seq, parse, read
+from check.source import FileError, Map, Place, Seq, read
 
 MAPS = {
     "resources",
@@ -64,16 +64,6 @@ def merge(documents: list[Part]) -> Map:
     for overlay in overlays:
         _apply(base.data, overlay.data)
     return base.data
-
-
-def merge_texts(*texts: str) -> Map:
-    """The same for texts, as the tests have them."""
-    documents = [
-        Part(Path(f"{index}.yaml"), document)
-        for index, text in enumerate(texts)
-        for document in parse(text, f"{index}.yaml")
-    ]
-    return merge(documents)
 
 
 def _resolved(part: Part) -> Map:

@@ -5,6 +5,7 @@ import json
 import re
 from collections.abc import Iterator
 
+from maas import tuning
 from maas.sitefile import Site, cpus
 
 from check.model import Application, Bundle, pairs
@@ -118,6 +119,25 @@ def cpu_isolation(bundle: Bundle, site: Site) -> Iterator[Wrong]:
             if not same:
                 what = f"{application.name} dedicates CPUs {value}, tag {tag} isolates {isolated or 'none'}"
                 yield place, what, f"Write cpu-dedicated-set: {isolated or '(nothing)'}"
+
+
+@site_rule(
+    "host-tuning",
+    "Compute machines are tuned for instances with VFs, each setting by one owner.",
+    warning=True,
+)
+def host_tuning(bundle: Bundle, site: Site) -> Iterator[Wrong]:
+    for application in bundle.of("nova-compute"):
+        found = set[str]().union(*(tags_of(bundle, unit.machine) for unit in bundle.units(application)))
+        for name in sorted(found & set(site.tags)):
+            tag = site.tags[name]
+            for what, instead in tuning.of_tag(tag):
+                yield application.named, what, instead
+            if tag.hugepages and application.option("hugepages"):
+                what = (
+                    f"{application.name} sets hugepages, and tag {name} reserves {tag.hugepages} GiB at boot"
+                )
+                yield application.place("options", "hugepages"), what, "Remove hugepages"
 
 
 @site_rule("mtu", "Neutron's MTU is that of the site's VLANs.")

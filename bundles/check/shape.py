@@ -1,72 +1,70 @@
 # SPDX-License-Identifier: Apache-2.0
 """The shapes without which Juju reads no bundle at all; everything else the rules say."""
 
-from collections.abc import Callable
 from typing import Any
+
+from converge.shape import AnyText, Either, InvalidValue, Keys, Listing, Named, OrNull, Whole
 
 from check.source import FileError, Map, Place, Seq
 
 
-def _mapping(value: Any) -> bool:
-    return value is None or isinstance(value, Map)
+class _Loose:
+    """Any value but of the refused types; the rules look at the rest."""
+
+    def __init__(self, allowed: str, *refused: type) -> None:
+        self.allowed, self.refused = allowed, refused
+
+    def read(self, where: str, value: object) -> object:
+        if isinstance(value, self.refused):
+            raise InvalidValue(where, value, self.allowed)
+        return value
+
+    def schema(self) -> dict[str, Any]:
+        return {"description": self.allowed}
 
 
-def _words(value: Any) -> bool:
-    return value is None or (isinstance(value, Seq) and all(isinstance(item, str | int) for item in value))
-
-
-def _word(value: Any) -> bool:
-    return not isinstance(value, Map | Seq)
-
-
-def _places(value: Any) -> bool:
-    return _words(value) or isinstance(value, str | int)
-
-
-def _relations(value: Any) -> bool:
-    return value is None or (
-        isinstance(value, Seq) and all(isinstance(item, Seq) and _words(item) for item in value)
-    )
-
-
-def _names(value: Any) -> bool:
-    return value is None or (isinstance(value, Map) and all(_word(item) for item in value.values()))
-
-
-MAPPING, NAMES = (_mapping, "a mapping"), (_names, "a mapping of words")
-Shape = tuple[Callable[[Any], bool], str]
-TOP: dict[str, Shape] = {
-    **dict.fromkeys(("applications", "machines", "saas", "variables"), MAPPING),
-    "relations": (_relations, "a list of pairs such as [glance:amqp, rabbitmq-server:amqp]"),
-    **dict.fromkeys(("series", "default-base"), (_word, "one word")),
+_WORD, _LINE = _Loose("one word", Map, Seq), _Loose("one line", Map, Seq)
+_PLACES = Listing(_WORD, 'places such as ["0", "lxd:2"]')
+_MAPPING = OrNull(Named(_WORD, _Loose("anything"), "names to values"))
+_NAMES = OrNull(Named(_WORD, _WORD, "words"))
+_PAIR = Listing(_WORD, "two endpoints such as [glance:amqp, rabbitmq-server:amqp]")
+_PAIRS = Listing(_PAIR, "pairs such as [glance:amqp, rabbitmq-server:amqp]")
+TOP: Keys = {
+    **dict.fromkeys(("applications", "machines", "saas", "variables"), _MAPPING),
+    "relations": OrNull(_PAIRS),
+    **dict.fromkeys(("series", "default-base"), _WORD),
 }
-APPLICATION: dict[str, Shape] = {
-    **dict.fromkeys(("options", "offers", "exposed-endpoints"), MAPPING),
-    **dict.fromkeys(("bindings", "annotations", "resources", "storage", "devices"), NAMES),
-    **dict.fromkeys(("charm", "channel", "constraints", "base", "series"), (_word, "one word")),
-    "num_units": (lambda value: value is None or type(value) is int, "a number"),
-    "to": (_places, 'a list of places such as ["0", "lxd:2"]'),
+APPLICATION: Keys = {
+    **dict.fromkeys(("options", "offers", "exposed-endpoints"), _MAPPING),
+    **dict.fromkeys(("bindings", "annotations", "resources", "storage", "devices"), _NAMES),
+    **dict.fromkeys(("charm", "channel", "constraints", "base", "series"), _WORD),
+    "num_units": OrNull(Whole(None, None, "a number")),
+    "to": OrNull(Either({Seq: _PLACES, str: AnyText(), int: Whole(0, None, "a machine")})),
 }
-MACHINE: dict[str, Shape] = {"constraints": (_word, "one line")}
+MACHINE: Keys = {"constraints": _LINE}
+SECTIONS: dict[str, Keys] = {"applications": APPLICATION, "machines": MACHINE, "saas": {}}
 
 
 def check_shape(document: Map) -> None:
     """Raise a FileError at the first place that Juju could not read."""
     _check(document, TOP, "the bundle")
-    for section, shapes in (("applications", APPLICATION), ("machines", MACHINE), ("saas", {})):
+    for section, shapes in SECTIONS.items():
         bodies = document.section(section)
         for name, body in bodies.items():
-            if not _mapping(body):
-                raise _wrong(bodies.places[name], name or "the name ''", body, "a mapping")
+            try:
+                _MAPPING.read("", body)
+            except InvalidValue as error:
+                raise _wrong(bodies.places[name], name or "the name ''", error) from None
             _check(body or Map(document.place), shapes, name)
 
 
-def _check(mapping: Map, shapes: dict[str, Shape], whose: str) -> None:
-    for key, (fits, wanted) in shapes.items():
-        if key in mapping and not fits(mapping[key]):
-            raise _wrong(mapping.places[key], f"{key} of {whose}", mapping[key], wanted)
+def _check(mapping: Map, shapes: Keys, whose: str) -> None:
+    for key, shape in shapes.items():
+        try:
+            shape.read("", mapping.get(key))
+        except InvalidValue as error:
+            raise _wrong(mapping.places[key], f"{error.under(key).where} of {whose}", error) from None
 
 
-def _wrong(place: Place, what: str, value: object, wanted: str) -> FileError:
-    shown = "a mapping" if isinstance(value, Map) else "a list" if isinstance(value, Seq) else repr(value)
-    return FileError(f"{place}: {what} is {shown}. Write {wanted}.")
+def _wrong(place: Place, what: str, error: InvalidValue) -> FileError:
+    return FileError(f"{place}: {what} is {error.shown}. Write {error.allowed}.")

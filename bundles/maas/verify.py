@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from converge import Finding, Severity
+from maas import tuning
 from maas.client import Maas, Objects
 from maas.plan import observe, plan
 from maas.sitefile import Machine, Site, Tag, cpus
@@ -19,6 +20,8 @@ def verify(maas: Maas, site: Site) -> list[Finding]:
     wanted = plan(site, objects)
     found = [Finding(Severity.HELD, step.key, f"not yet: {step.what}", "run apply") for step in wanted.steps]
     found += wanted.findings
+    for tag in site.tags.values():
+        found += [Finding(Severity.WARNING, f"tag {tag.name}", *advice) for advice in tuning.of_tag(tag)]
     for body in [body for key, body in objects.items() if key.startswith("machine ")]:
         machine, tags = site.machines.get(body["hostname"]), site.tags.keys() & body["tag_names"]
         if machine:
@@ -53,6 +56,8 @@ def _hardware(machine: Machine, tag: Tag, body: Any, devices: Any) -> Iterator[F
         if foreign:
             what = f"dedicated CPUs {foreign} are not on NUMA node {index}, where its ports are"
             yield Finding(Severity.WARNING, machine.name, what, "choose dedicated-cpus of that node")
+    for advice in tuning.of_machine(tag, body):
+        yield Finding(Severity.WARNING, machine.name, *advice)
     if tag.hugepages and body["memory"] and tag.hugepages * 1024 >= body["memory"]:
         what = f"{tag.hugepages} GiB of huge pages leave nothing of its {body['memory'] // 1024} GiB"
         yield Finding(Severity.BLOCKED, machine.name, what, f"lower hugepages of tag {tag.name}")

@@ -63,6 +63,7 @@ class HostReconciler(Reconciler, Generic[Look]):
         prepare: runs before the first look; returns what it could not do.
         tell: runs last, with what the last survey gave and with all findings: tells others what they need to
             know, and returns the unit's findings.
+        version: the workload version for ``juju status``, from what the last survey gave.
         capture: returns what the charm reads of the host, without what identifies it; see
             :mod:`hostnic.capture`.
         leave: takes away what the charm installed, after the hand-over and the wake-ups; in the stop hook.
@@ -80,6 +81,7 @@ class HostReconciler(Reconciler, Generic[Look]):
         apply: Callable[[Plan[System], System, Announce], Outcome[System]] = execute,
         prepare: Callable[[], Sequence[Finding]] = tuple,
         tell: Callable[[Look, Sequence[Finding]], Sequence[Finding]],
+        version: Callable[[Look], str],
         capture: Callable[[], str],
         leave: Callable[[], Removed],
     ) -> None:
@@ -88,6 +90,7 @@ class HostReconciler(Reconciler, Generic[Look]):
             converge=self._converge_host,
             preview=lambda: survey().plan,
             verify=lambda: (*self.dispatcher.failed(), *survey().findings),
+            version=self._read_version,
             stop=self._stop_host,
         )
         self.dispatcher = Dispatcher(system, charm.unit.name, name, listens_to)
@@ -98,7 +101,9 @@ class HostReconciler(Reconciler, Generic[Look]):
         self._prepare = prepare
         self._tell = tell
         self._leave = leave
+        self._version_of = version
         self._capture = capture
+        self._last: Look | None = None
         self.framework.observe(charm.on["capture"].action, self._on_capture)
 
     def _converge_host(self) -> Sequence[Finding]:
@@ -110,6 +115,7 @@ class HostReconciler(Reconciler, Generic[Look]):
                 outcome = self._apply(survey.plan, self._system, _log)
                 failures += [outcome.finding] if outcome.finding else []
                 survey = self._survey()
+            self._last = survey
         except OSError as error:
             return (*failures, _unreadable(error))
         failures += self._install_wake_ups(survey)
@@ -118,6 +124,13 @@ class HostReconciler(Reconciler, Generic[Look]):
             return self._tell(survey, findings)
         except OSError as error:
             return (_unreadable(error), *findings)
+
+    def _read_version(self) -> str:
+        try:
+            return self._version_of(self._last) if self._last else ""
+        except OSError as error:
+            logger.warning("the workload version cannot be read: %s", words(error))
+            return ""
 
     def _install_wake_ups(self, survey: Survey) -> list[Finding]:
         try:

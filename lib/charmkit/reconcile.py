@@ -15,7 +15,8 @@ A charm owns a :class:`Reconciler`; it inherits nothing but ``ops.CharmBase``::
             …
 
 Every event that may change what is wanted or what is there leads to ``converge``; nothing is deferred and
-nothing is stored, since the machine can tell.
+nothing is stored, since the machine can tell. The exception is the workload version that Juju was told: it
+cannot be asked for, and telling it again would start a process in every hook.
 """
 
 import dataclasses
@@ -123,12 +124,15 @@ class Reconciler(ops.Object):
         converge: observe, plan, apply, verify; returns what still differs. Runs at most once in a hook.
         preview: observe and plan; writes nothing.
         verify: observe and verify; writes nothing.
+        version: the workload version for ``juju status``, from what the charm read last; empty if unknown.
         stop: takes away what the charm installed; runs in the stop hook. It neither logs nor asks Juju
             for anything, since Juju may have closed the unit's session.
 
-    All of them but ``stop`` may raise :class:`InputError`.
+    All of them but ``version`` and ``stop`` may raise :class:`InputError`.
 
     """
+
+    _told = ops.StoredState()
 
     def __init__(
         self,
@@ -137,6 +141,7 @@ class Reconciler(ops.Object):
         converge: Callable[[], Sequence[Finding]],
         preview: Callable[[], Plan[Any]],
         verify: Callable[[], Sequence[Finding]],
+        version: Callable[[], str] = str,
         stop: Callable[[], Removed] | None = None,
     ) -> None:
         super().__init__(charm, "reconciler")
@@ -144,7 +149,9 @@ class Reconciler(ops.Object):
         self._converge = converge
         self._preview = preview
         self._verify = verify
+        self._version = version
         self._stop = stop
+        self._told.set_default(version="")
         self._findings: Sequence[Finding] | None = None
         for event in self._lifecycle():
             self.framework.observe(event, self._on_lifecycle)
@@ -178,16 +185,25 @@ class Reconciler(ops.Object):
         if isinstance(event, ops.RelationDepartedEvent) and event.departing_unit == self._charm.unit:
             return
         try:
-            self._findings = self._converge()
+            findings = self._converge()
         except InputError as error:
-            self._findings = (error.finding,)
+            findings = (error.finding,)
+        self.found(findings)
         told = [
             f"{finding.severity.name.lower()}: {finding.sentence()}"
-            for finding in self._findings
+            for finding in findings
             if finding.severity > Severity.INFO
         ]
         if told:  # at once: each call starts a process of Juju's
             logger.warning("%s", "\n".join(told))
+
+    def found(self, findings: Sequence[Finding]) -> None:
+        """Have the unit's status say this: in hooks, and in actions that read all that a hook reads."""
+        self._findings = findings
+        version = self._version()
+        if version and version != self._told.version:
+            self._charm.unit.set_workload_version(version)
+            self._told.version = version
 
     def _on_stop(self, _: ops.StopEvent) -> None:
         if self._stop is None:
@@ -205,7 +221,7 @@ class Reconciler(ops.Object):
             raise SystemExit(0) from None
 
     def _on_collect_unit_status(self, event: ops.CollectStatusEvent) -> None:
-        # Nothing was looked at in an action or in the stop hook: the status stays.
+        # Nothing was looked at in most actions and in the stop hook: the status stays.
         if self._findings is not None:
             event.add_status(unit_status(self._findings))
 

@@ -1,10 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """The host's processors, as sysfs shows them."""
 
+from collections.abc import Iterable
+
 from hostnic.system import System
 
 ONLINE = "/sys/devices/system/cpu/online"
 """A list of numbers and ranges, ``0-15,32-47`` (Documentation/admin-guide/cputopology.rst)."""
+
+MAX_CPUS = 8192
+"""More than any kernel is built for (NR_CPUS, arch/x86/Kconfig)."""
 
 MAX_QUEUES = 1024
 """More queues than any uplink takes; a port's own limit is what its driver reports."""
@@ -13,17 +18,33 @@ MAX_QUEUES = 1024
 def online(system: System) -> int:
     """Logical CPUs that are online; 1 where the kernel's list cannot be read."""
     try:
-        return _count(system.files.read(ONLINE).strip())
+        return len(numbers(system.files.read(ONLINE))) or 1
     except (OSError, ValueError):
         return 1
 
 
-def _count(numbers: str) -> int:
-    """How many numbers a list has.
+def numbers(text: str) -> frozenset[int]:
+    """The CPUs of a list; those behind ``^`` are left out, as Nova spells it. Empty text is an empty list.
 
     Raises:
         ValueError: it is no such list.
 
     """
-    ranges = [part.partition("-") for part in numbers.split(",")]
-    return sum(int(last or first) - int(first) + 1 for first, _, last in ranges)
+    found: dict[bool, set[int]] = {False: set(), True: set()}
+    for part in filter(None, text.strip().split(",")):
+        first, _, last = part.strip().removeprefix("^").partition("-")
+        if int(last or first) > MAX_CPUS:
+            raise ValueError(f"{part} is no CPU")
+        found[part.strip().startswith("^")].update(range(int(first), int(last or first) + 1))
+    return frozenset(found[False] - found[True])
+
+
+def written(cpus: Iterable[int]) -> str:
+    """The same as a list: ``0-15,32``."""
+    ranges: list[list[int]] = []
+    for cpu in sorted(cpus):
+        if ranges and cpu == ranges[-1][1] + 1:
+            ranges[-1][1] = cpu
+        else:
+            ranges.append([cpu, cpu])
+    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in ranges)

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Overlays merge as Juju's own tests and documents say; places and YAML's words are kept."""
 
+from pathlib import Path
+
 import pytest
-from check.merge import merge_texts
-from check.source import FileError, Place, parse
+from check.merge import Part, merge
+from check.source import FileError, Map, Place, parse
 
 param = pytest.param
 BASE = """
@@ -24,6 +26,16 @@ machines:
   "0": {constraints: mem=8G}
   "1":
 """
+
+
+def merge_texts(*texts: str) -> Map:
+    """The bundle that Juju would deploy of these texts."""
+    documents = [
+        Part(Path(f"{index}.yaml"), document)
+        for index, text in enumerate(texts)
+        for document in parse(text, f"{index}.yaml")
+    ]
+    return merge(documents)
 
 
 @pytest.mark.parametrize(

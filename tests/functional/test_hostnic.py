@@ -25,7 +25,16 @@ def model() -> FakeHost:
     return host
 
 
-@pytest.mark.parametrize("name", contract.SCENARIOS)
+AT_EACH_PUSH = ("converge", "plain", "faults", "refusals")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=() if name in AT_EACH_PUSH else pytest.mark.thorough)
+        for name in contract.SCENARIOS
+    ],
+)
 def test_the_model_does_as_the_card_does(machine: Guest, name: str) -> None:
     assert contract.on_model(name, model()) == on_guest(machine, name)
 

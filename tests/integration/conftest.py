@@ -1,28 +1,77 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a deployment needs: a Juju controller that answers, and packed charms. Without, tests are skipped.
 
-JUJU_MAAS_CLOUD names a MAAS cloud of that controller; the whole bundle is deployed there. Who names one wants
-that deployment: what it needs and is not there is a failure then.
+A run in which no test ran fails, unless --allow-nothing asks for it. JUJU_MAAS_CLOUD names a MAAS cloud of
+the controller; the whole bundle is deployed there. Who names one wants that deployment: then it is a failure
+if something that it needs is not there.
 """
 
-import asyncio
+import json
 import os
 import shutil
+import subprocess
+from collections.abc import Iterator
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import pytest
-from juju.controller import Controller
 
 ROOT = Path(__file__).parents[2]
-ANSWER = 20
+ANSWER = 60
 """Seconds for the controller to answer."""
+
+MACHINES = 3
+BASE = "ubuntu@22.04-amd64"
+RAN: list[str] = []
+NOTHING = (
+    "Nothing was tested: every test was skipped. The reasons are above; --allow-nothing lets such a run pass."
+)
+
+
+class Controller(NamedTuple):
+    """The current controller: its name, its agents' version, and its clouds with their types."""
+
+    name: str
+    version: str
+    clouds: dict[str, str]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("charmed-ovn-offload")
+    group.addoption("--allow-nothing", action="store_true", help="pass although every test was skipped")
+    group.addoption("--charms", metavar="FOLDER", help="packed charms to test, instead of build/")
+    group.addoption(
+        "--previous", metavar="FOLDER", help="packed charms of the previous revision, to refresh from"
+    )
+    group.addoption("--constraints", default="", help="of the machines, such as 'mem=4G cores=2'")
+    group.addoption(
+        "--keep-model", action="store_true", help="leave the model of test_charms.py when all has ended"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Let pytest-operator make its models on the MAAS cloud, if one is named."""
     if os.environ.get("JUJU_MAAS_CLOUD"):
         config.option.cloud = os.environ["JUJU_MAAS_CLOUD"]
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    if report.when == "call" and not report.skipped:
+        RAN.append(report.nodeid)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if nothing_ran(session.config) and session.exitstatus == pytest.ExitCode.OK:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    if nothing_ran(config):
+        terminalreporter.write_line(NOTHING, red=True)
+
+
+def nothing_ran(config: pytest.Config) -> bool:
+    return not (RAN or config.option.allow_nothing or config.option.collectonly)
 
 
 def _not_there(what: str) -> NoReturn:
@@ -32,53 +81,93 @@ def _not_there(what: str) -> NoReturn:
     pytest.skip(what)
 
 
-async def _cloud_types() -> dict[str, str]:
-    """Each cloud of the controller and its type."""
-    controller = Controller()
-    await controller.connect()
-    try:
-        return {
-            name.removeprefix("cloud-"): cloud.type_
-            for name, cloud in (await controller.clouds()).clouds.items()
-        }
-    finally:
-        await controller.disconnect()
+def _juju(*words: str) -> Any:
+    command = ["juju", *words, "--format", "json"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=ANSWER, check=True)
+    return json.loads(done.stdout or "{}")
 
 
 @pytest.fixture(scope="session", autouse=True)
-def clouds() -> dict[str, str]:
-    """End everything where no controller can be reached; pytest-operator would fail in the middle."""
+def controller() -> Controller:
+    """The current controller; without one nothing can run."""
     if shutil.which("juju") is None:
         _not_there("No juju client is installed on this machine.")
     try:
-        return asyncio.run(asyncio.wait_for(_cloud_types(), ANSWER))
-    except Exception as error:  # python-libjuju lets through whatever its parts raise
+        ((name, shown),) = _juju("show-controller").items()
+        clouds = _juju("clouds", "--controller", name)
+    except subprocess.CalledProcessError as error:
+        _not_there(f"No Juju controller can be reached: {error.stderr.strip() or error}")
+    except (OSError, ValueError, subprocess.TimeoutExpired) as error:
         _not_there(f"No Juju controller can be reached ({type(error).__name__}: {error}).")
+    types = {cloud: known["type"] for cloud, known in clouds.items()}
+    return Controller(name, shown["details"]["agent-version"], types)
 
 
 @pytest.fixture(scope="session")
-def maas(clouds: dict[str, str]) -> str:
+def libjuju(controller: Controller) -> None:
+    """For tests that use pytest-operator."""
+    if int(controller.version.partition(".")[0]) > 3:
+        _not_there(f"python-libjuju does not connect to Juju {controller.version}; test_charms.py does.")
+
+
+@pytest.fixture(scope="session")
+def maas(controller: Controller) -> str:
     """The MAAS cloud that the environment names."""
     name = os.environ.get("JUJU_MAAS_CLOUD")
     if not name:
         pytest.skip("JUJU_MAAS_CLOUD names no MAAS cloud of the controller.")
-    if clouds.get(name) != "maas":
-        _not_there(f"JUJU_MAAS_CLOUD is {name}, but the controller's clouds are {clouds}.")
+    if controller.clouds.get(name) != "maas":
+        _not_there(f"JUJU_MAAS_CLOUD is {name}, but the controller's clouds are {controller.clouds}.")
     return name
 
 
-@pytest.fixture(scope="session")
-def charms() -> dict[str, Path]:
-    """The packed charms for jammy, by name; all of this repository."""
+def packed(folder: Path) -> dict[str, Path]:
+    """The packed charms in a folder, by name; the test ends if one is missing. Folders begin at the root."""
     names = [path.parent.name for path in ROOT.glob("charms/*/charmcraft.yaml")]
-    found = {name: ROOT / f"build/{name}_ubuntu@22.04-amd64.charm" for name in names}
+    found = {name: folder / f"{name}_{BASE}.charm" for name in names}
     missing = sorted(name for name, path in found.items() if not path.exists())
     if missing:
-        _not_there(f"Not packed: {', '.join(missing)}; run tox -e pack first.")
+        _not_there(f"Not packed: {', '.join(missing)} in {folder}; run tox -e pack first.")
     return found
+
+
+@pytest.fixture(scope="session")
+def charms(request: pytest.FixtureRequest) -> dict[str, Path]:
+    """The packed charms for jammy, by name; all of this repository."""
+    return packed(ROOT / (request.config.getoption("--charms") or "build"))
 
 
 @pytest.fixture(scope="session")
 def charm(charms: dict[str, Path]) -> Path:
     """sriov-switchdev, packed."""
     return charms["sriov-switchdev"]
+
+
+@pytest.fixture(scope="session")
+def previous(request: pytest.FixtureRequest) -> dict[str, Path]:
+    """The packed charms of the previous revision."""
+    folder = request.config.getoption("--previous")
+    if not folder:
+        pytest.skip("--previous names no folder with the charms of the previous revision.")
+    return packed(ROOT / folder)
+
+
+@pytest.fixture(scope="session")
+def deployment(
+    request: pytest.FixtureRequest, controller: Controller, charms: dict[str, Path]
+) -> Iterator[Any]:
+    """The four charms on three machines, in a model of their own; all tests with Jubilant share it."""
+    import jubilant
+    from integration.deployment import Deployment
+
+    config = {"automatically-retry-hooks": False, "update-status-hook-interval": "1m"}
+    with jubilant.temp_model(
+        keep=request.config.getoption("--keep-model"), controller=controller.name, config=config
+    ) as juju:
+        made = Deployment(juju, MACHINES)
+        made.deploy(
+            charms, dict(word.split("=", 1) for word in request.config.getoption("--constraints").split())
+        )
+        yield made
+        if request.session.testsfailed:
+            print(juju.debug_log(limit=1000))

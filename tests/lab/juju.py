@@ -43,7 +43,7 @@ class Unit:
 
     Args:
         app: the application's name, and its charm's directory under charms/ unless ``charm`` names another
-            one there or ``path`` one in the guest.
+            one there or ``path`` one in the guest, with its ``lib``.
         known: ``number`` of the unit, ``config``, ``leader``, ``planned_units``, ``relations`` (dicts of
             ``endpoint``, ``id`` and what else ops.testing's relation classes take), ``secrets``. Without
             ``relations`` it has peers, and as a subordinate its principal.
@@ -61,7 +61,8 @@ class Unit:
         Args:
             event: ``config_changed``, ``update_status``, ``<endpoint>_relation_changed`` …
             given: what is set first: options in ``config`` (None resets one), remote data of ``relations``;
-                and the ``remote_unit`` of a relation's event.
+                the ``remote_unit`` of a relation's event; and for ``upgrade_charm`` the ``path`` of another
+                revision of the charm, and its ``lib``.
 
         """
         return self._dispatch(event=event, **given)

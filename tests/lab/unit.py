@@ -54,6 +54,7 @@ def deploy(request: dict[str, Any]) -> None:
     """Unpack a charm, and note what the controller knows of its unit."""
     known = {**UNLESS_GIVEN, "status": ["waiting", "agent initialising"], **request}
     known.setdefault("path", str(SOURCES / "charms" / known.get("charm", known["app"])))
+    known.setdefault("lib", str(SOURCES / "lib"))
     known["directory"] = str(AGENTS / f"unit-{known['app']}-{known['number']}" / "charm")
     unpack(known)
     if "relations" not in known:  # with peers, and a subordinate's with its principal: by themselves
@@ -83,7 +84,7 @@ def change(request: dict[str, Any]) -> dict[str, Any]:
 def unpack(known: dict[str, Any]) -> None:
     target = Path(known["directory"])
     shutil.rmtree(target, ignore_errors=True)
-    for part, place in ((known["path"], target), (SOURCES / "lib", target / "lib")):
+    for part, place in ((known["path"], target), (known["lib"], target / "lib")):
         shutil.copytree(part, place, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
 
 
@@ -141,6 +142,7 @@ def dispatch(request: dict[str, Any]) -> dict[str, Any]:
     known, event = change(request), request.get("event", "").replace("-", "_")
     directory, trace = Path(known["directory"]), TRACES / f"lab-{known['app']}.trace"
     if event == "upgrade_charm":
+        known.update({part: request[part] for part in ("path", "lib") if part in request})
         unpack(known)
     os.chdir(directory)
     trace.touch()
@@ -167,10 +169,12 @@ def dispatch(request: dict[str, Any]) -> dict[str, Any]:
         saved = next(each for each in known["relations"] if each["id"] == relation.id)
         saved.update(local_app_data=relation.local_app_data, local_unit_data=relation.local_unit_data)
     known["status"] = [state.unit_status.name, state.unit_status.message]
+    writes = [json.loads(line) for line in trace.read_bytes()[before:].splitlines()]  # hostnic's
+    if event:
+        count(known, event, observed=bool(context.unit_status_history), wrote=bool(writes))
     if reboots:
         known["reboot_requested"] = BOOT_ID.read_text().strip()
     save(known)
-    writes = [json.loads(line) for line in trace.read_bytes()[before:].splitlines()]  # hostnic's
     return {
         "status": known["status"],
         "reboot_requested": bool(reboots),
@@ -180,6 +184,16 @@ def dispatch(request: dict[str, Any]) -> dict[str, Any]:
         "results": context.action_results or {},
         "failure": failure,
     }
+
+
+def count(known: dict[str, Any], event: str, *, observed: bool, wrote: bool) -> None:
+    """Note that a hook ran, whether it looked at the machine (it sets a status then) and wrote there.
+
+    Hooks that a charm has had dispatched itself are counted, too.
+    """
+    counts = known.setdefault("hooks", {}).setdefault(event, {"ran": 0, "observed": 0, "wrote": 0})
+    for what, one in (("ran", True), ("observed", observed), ("wrote", wrote)):
+        counts[what] += one
 
 
 VERBS = {"deploy": deploy, "dispatch": dispatch, "known": lambda request: load(request["app"])}

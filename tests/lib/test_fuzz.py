@@ -94,6 +94,11 @@ def sysfs_number(host: System) -> object:
     return pci.number(host, PF, "unknown")
 
 
+def overlay(text: str) -> object:
+    documents = source.parse(f"applications: {{a: {{charm: b}}}}\n---\n{text}", "0.yaml")
+    return merge.merge([merge.Part(Path("0.yaml"), document) for document in documents])
+
+
 def site(text: str) -> object:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "site.yaml"
@@ -156,7 +161,7 @@ READERS = [
         "selector",
         selector.parse,
         ["0000:3b:00.0, enp59s0f0np0:8", "15b3:101d", "all"],
-        (selector.SelectorError,),
+        (InvalidValue,),
     ),
     Reader("mstconfig query", mstconfig.parse, [QUERY]),
     Reader("mstconfig backup", mstconfig.parse_backup, ["NUM_OF_VFS=8\n# c\n"], (ValueError,)),
@@ -179,7 +184,7 @@ READERS = [
     ),
     Reader(
         "bundle and overlay",
-        lambda text: merge.merge_texts("applications: {a: {charm: b}}", text),
+        overlay,
         ["applications: {a: {options: {x: 1}}}\n"],
         (source.FileError,),
     ),

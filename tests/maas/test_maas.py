@@ -291,6 +291,19 @@ def test_dead_links_foreign_cpus_and_huge_huge_pages_are_named(built, run):
     assert "96 GiB of huge pages leave nothing of its 64 GiB" in said
 
 
+def test_what_slows_instances_down_is_advised_and_changes_nothing(built, run, site):
+    edit(site, "intel_iommu=on iommu=pt", "intel_iommu=on")
+    machine(built, "node1")["numanode_set"] = [
+        {"index": 0, "cores": list(range(2, 24)), "memory": 40960},
+        {"index": 1, "cores": [], "memory": 221184},
+    ]
+    said = run("verify", expected=1)
+    assert "tag compute_sriov has no iommu=pt" in said
+    assert "its dedicated CPUs leave none for the host and its containers" in said
+    assert "NUMA node 0 has 40960 MiB, not its share of 48 GiB of huge pages" in said
+    assert "blocked" not in said
+
+
 def test_a_stranger_with_a_tag_of_the_site_is_named(built, run):
     built.post_machines({"hostname": "stray", "commission": False})["tag_names"].append("controller")
     assert "it has tag controller and is not in the site file" in run("verify")

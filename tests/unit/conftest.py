@@ -14,6 +14,21 @@ settings.load_profile("unhurried")
 
 
 @pytest.fixture
+def versions(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The workload versions that Juju was told; each is a process of its own on a real machine."""
+    told: list[str] = []
+    juju = mocking._MockModelBackend
+    keeps = juju.application_version_set
+
+    def hear(self: Any, version: str) -> None:
+        told.append(version)
+        keeps(self, version)
+
+    monkeypatch.setattr(juju, "application_version_set", hear)
+    return told
+
+
+@pytest.fixture
 def close_session(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     """Once called, Juju takes neither an error for its log nor a status any more."""
     juju = mocking._MockModelBackend

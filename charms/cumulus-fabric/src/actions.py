@@ -44,13 +44,17 @@ class Actions:
     ) -> None:
         self._options, self._fabric, self._site, self._login = options, fabric, site, login
 
-    def apply(self, given: Applying, progress: Progress) -> Results:
-        """Bring switches to the intent: first those with NVUE, then Onyx and Comware switches."""
+    def apply(self, given: Applying, progress: Progress, look: Callable[[], None]) -> Results:
+        """Bring switches to the intent: first those with NVUE, then Onyx and Comware switches.
+
+        ``look`` is called after those with NVUE, since the unit's status says what they run.
+        """
         with self._site(given.names) as site:
             by_nvue, report = [name for name in site.names if name in given.names], Report()
             if by_nvue or not given.names:
                 canary, order = self._options.canary, self._options.apply_order
                 report = site.apply(by_nvue, canary, order, policy(self._options), progress, given.plan)
+                look()
             elif given.plan and not site.approved(given.plan):
                 report = Report({}, (not_approved(given.plan),))
             typed: Sequence[Finding] = ()
@@ -68,15 +72,17 @@ class Actions:
         login = ssh.Login(by.user, by.password, self._options.known_hosts, timeout=limit)
         return push.apply(self._fabric, names, login, found, progress)
 
-    def rollback(self, given: Switches, progress: Progress) -> Results:
-        """Restore what switches ran before their last change."""
+    def rollback(self, given: Switches, progress: Progress, look: Callable[[], None]) -> Results:
+        """Restore what switches ran before their last change; ``look`` as in :meth:`apply`."""
         if self._options.apply_policy == "auto":
             raise ActionError(
                 "option apply-policy is auto, so the next hook would apply the intent again; set it to manual"
             )
         with self._site(given.names) as site:
             order = self._options.apply_order
-            return _results(site.rollback(given.names, order, policy(self._options), progress))
+            report = site.rollback(given.names, order, policy(self._options), progress)
+            look()
+            return _results(report)
 
     def audit(self, given: Output, reports: Sequence[Host], unread: Sequence[Finding]) -> Results:
         """Check the intent by itself, and against what hosts report."""

@@ -4,7 +4,8 @@
 
 import logging
 import os
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Generator, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
 
 import hosts
@@ -19,7 +20,7 @@ from config import Applying, Options, Rendering, Secret, Showing, Switches, pins
 from converge import Finding, Plan, Severity
 from converge.shape import InvalidValue
 from intent import expand, schema
-from intent.model import Fabric
+from intent.model import Dialect, Fabric
 from plan import Candidate
 from rest import Fleet
 from rest.connection import Access, Credentials
@@ -40,6 +41,7 @@ class CumulusFabricCharm(ops.CharmBase):
     def __init__(self, framework: ops.Framework) -> None:
         super().__init__(framework)
         self._read_only = False
+        self._dialects: set[Dialect] = set()
         # Observed first: later handlers of the same hook must know that it writes nothing.
         framework.observe(self.on.update_status, self._on_update_status)
         framework.observe(self.on["apply"].action, self._on_apply)
@@ -48,7 +50,12 @@ class CumulusFabricCharm(ops.CharmBase):
         framework.observe(self.on["render"].action, self._on_render)
         framework.observe(self.on["show-fabric"].action, self._on_show_fabric)
         self.reconciler = Reconciler(
-            self, converge=self._converge, preview=self._preview, verify=self._verify, stop=self._stop
+            self,
+            converge=self._converge,
+            preview=self._preview,
+            verify=self._verify,
+            version=self._version,
+            stop=self._stop,
         )
 
     def _options(self) -> Options:
@@ -105,18 +112,54 @@ class CumulusFabricCharm(ops.CharmBase):
                 report = site.apply((), options.canary, options.apply_order, policy(options), logger.info)
                 taken_back = report.reasons
                 survey = site.survey(state=True)
-            return (*taken_back, *site.findings(survey), *self._host_findings(fabric))
+            return (*taken_back, *self._differences(site, survey))
+
+    def _differences(self, site: online.Site, survey: online.Survey) -> Sequence[Finding]:
+        """What differs on the switches and on hosts, from a survey with ``state``."""
+        self._dialects = {Dialect.of_release(seen.release) for seen in survey.observed.switches.values()}
+        return (*site.findings(survey), *self._host_findings(site.fabric))
+
+    def _version(self) -> str:
+        """The dialect that the switches speak: ``NVUE 5.14``; several while they are being upgraded."""
+        return f"NVUE {', '.join(sorted(each.value for each in self._dialects))}" if self._dialects else ""
 
     def _preview(self) -> Plan[Candidate]:
-        options = self._options()
-        with self._site(options, self._fabric(options)) as site:
-            return site.survey().plan
+        return self._look()[0].plan
 
     def _verify(self) -> Sequence[Finding]:
-        options = self._options()
-        fabric = self._fabric(options)
-        with self._site(options, fabric) as site:
-            return (*site.verify(), *self._host_findings(fabric))
+        return self._look()[1]
+
+    def _look(self) -> tuple[online.Survey, Sequence[Finding]]:
+        """Read the switches in an action, and have the status say what a hook would.
+
+        The status may be old by then: Juju tells the charm of no grant of its secret.
+        """
+        with self._refused_in_status():
+            options = self._options()
+            with self._site(options, self._fabric(options)) as site:
+                survey = site.survey(state=True)
+                findings = self._differences(site, survey)
+        self._report(findings)
+        return survey, findings
+
+    def _look_again(self) -> None:
+        """The same after a change, whose result stands whatever is found now."""
+        with suppress(InputError):
+            self._look()
+
+    @contextmanager
+    def _refused_in_status(self) -> Generator[None, None, None]:
+        """An option that cannot be used ends an action, and is the unit's status from then on."""
+        try:
+            yield
+        except InputError as error:
+            if not error.finding.subject.startswith("parameter "):
+                self._report((error.finding,))
+            raise
+
+    def _report(self, findings: Sequence[Finding]) -> None:
+        if self.unit.is_leader():  # the others leave the switches, and the status, to it
+            self.reconciler.found(findings)
 
     def _stop(self) -> Removed:
         return Removed("removed; the switches keep their configuration")
@@ -146,10 +189,11 @@ class CumulusFabricCharm(ops.CharmBase):
         self._read_only = True
 
     def _on_apply(self, event: ops.ActionEvent) -> None:
-        self._change(event, lambda act: act.apply(load_params(event, Applying), event.log))
+        self._change(event, lambda act: act.apply(load_params(event, Applying), event.log, self._look_again))
 
     def _on_rollback(self, event: ops.ActionEvent) -> None:
-        self._change(event, lambda act: act.rollback(load_params(event, Switches), event.log))
+        look = self._look_again
+        self._change(event, lambda act: act.rollback(load_params(event, Switches), event.log, look))
 
     def _on_audit(self, event: ops.ActionEvent) -> None:
         self._answer(event, lambda act: act.audit(load_params(event, Output), *self._hosts()))
@@ -171,10 +215,11 @@ class CumulusFabricCharm(ops.CharmBase):
         """Run an action of actions.py; if it fails, say why in one sentence."""
 
         def run() -> Results:
-            options = self._options()
-            fabric = self._fabric(options)
-            site = partial(self._site, options, fabric)
-            return act(Actions(options, fabric, site, lambda: _credentials(options.credentials)))
+            with self._refused_in_status():
+                options = self._options()
+                fabric = self._fabric(options)
+                site = partial(self._site, options, fabric)
+                return act(Actions(options, fabric, site, lambda: _credentials(options.credentials)))
 
         answer(event, run)
 

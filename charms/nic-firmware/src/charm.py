@@ -22,6 +22,7 @@ from config import BurnImages, Devices, Options, Query, ResetParameters, Restore
 from converge import Finding, Severity, StepError, unfinished
 from converge.execute import execute
 from converge.finding import RETRIED
+from hostnic import version
 from hostnic.firmware import mstdatabase
 from hostnic.firmware.mstdatabase import Database
 from hostnic.handover import Handover
@@ -67,6 +68,7 @@ class NicFirmwareCharm(ops.CharmBase):
             survey=self._survey,
             prepare=self._prepare,
             tell=self._tell,
+            version=lambda survey: version.of_firmware(self.system, survey.observed.nics),
             capture=self._capture,
             leave=self._remove,
         )

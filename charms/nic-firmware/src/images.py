@@ -27,6 +27,8 @@ DOWNLOAD_S = 80.0
 """The download's share of it."""
 OVERTIME_S = 20.0
 """The download may wait so much longer for the server; then it is killed."""
+WITHOUT_CONTENT = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+"""The sha256 of an empty file."""
 HELPS = "see options firmware-url and firmware-sha256, or resource firmware"
 
 
@@ -73,6 +75,8 @@ def fetch(system: System, options: Options, resource: str | None) -> tuple[Image
         else:
             path = str(resource)
             digest = _digest(system, path, options.firmware_sha256)
+            if not digest:
+                return ()
         found = _look(system, path, f"{DIRECTORY}/{digest}", end)
     except CommandError as error:
         raise StepError(error.reason, HELPS) from error
@@ -90,11 +94,16 @@ def fetch(system: System, options: Options, resource: str | None) -> tuple[Image
 
 
 def _digest(system: System, path: str, wanted: str) -> str:
-    """The file's sha256, which must be ``wanted`` unless that is empty."""
+    """The file's sha256, which must be ``wanted`` unless that is empty; empty for a file without content.
+
+    Charmhub wants a revision of every resource: one without content stands for none.
+    """
     try:
         found = mstflint.digest(system, path)
     except CommandError as error:
         raise StepError(error.reason, HELPS) from error
+    if found == WITHOUT_CONTENT:
+        return ""
     if wanted and found != wanted:
         raise StepError(f"the image has sha256 {found}, not {wanted}", HELPS)
     return found

@@ -18,7 +18,7 @@ from converge import Finding, Severity, unfinished
 from converge.execute import execute
 from converge.finding import RETRIED
 from fabric import RELATION
-from hostnic import handover
+from hostnic import handover, version
 from hostnic.handover import Handover
 from hostnic.machine import Machine
 from hostnic.system import System
@@ -50,12 +50,18 @@ class RoceQosCharm(ops.CharmBase):
             listens_to=["sriov-switchdev", "nic-firmware"],
             survey=self._survey,
             tell=self._tell,
+            version=self._version,
             capture=self._capture,
             leave=self._remove,
         )
 
     def _survey(self) -> Survey:
         return survey(self.system, load_config(self, Options), self._policy())
+
+    def _version(self, survey: Survey) -> str:
+        """The driver of the ports that the charm keeps, and the kernel."""
+        kept = survey.observed.among(survey.wanted.ports)
+        return version.of_drivers(self.system, [each.port for each in kept])
 
     def _policy(self) -> str | None:
         """The text of the fabric's databag; empty while it has none, None without a relation."""

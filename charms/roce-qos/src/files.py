@@ -47,7 +47,7 @@ WantedBy=multi-user.target
 AGAIN_UNIT = f"""{_HEADER}
 [Unit]
 Description=Lossless RoCE again, after a port or an RDMA device was added anew
-After={BOOT}
+After={BOOT} ovn-offload-sriov-restore.service
 StartLimitIntervalSec=0
 
 [Service]

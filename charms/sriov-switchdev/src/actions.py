@@ -14,6 +14,8 @@ from hostnic.devices.port import representors_of
 from hostnic.network import flows, ovs
 from hostnic.network.flows import Flow, Surroundings
 from hostnic.system import Link, System
+from hostnic.tuning import advice
+from hostnic.tuning import observe as tuning
 from observe import next_boot
 from observed import NextBoot, Observed
 from steps import pairs_of
@@ -47,6 +49,22 @@ def _device(pf: Pf, wanted: Desired, after: NextBoot) -> dict[str, str]:
         "vf-lag": {True: "active", False: "no", None: "unknown"}[pf.lag.vf_lag],
         "wanted": f"{port.num_vfs} VFs" if port else "not selected",
     }
+
+
+def host(system: System, wanted: Desired, observed: Observed) -> Tables:
+    """How the host is tuned for instances with VFs of the selected ports, and advice; see hostnic.tuning."""
+    kept = [pf for port in wanted.ports if (pf := observed.host.pf(port.bdf))]
+    rows = [
+        {
+            "check": each.check,
+            "verdict": each.verdict,
+            "found": each.found,
+            "remedy": each.remedy or "-",
+            "owner": each.owner.value,
+        }
+        for each in advice.advise(tuning.observe(system, kept))
+    ]
+    return {"host": Table(rows, "There is nothing to check.")}
 
 
 def offload(system: System, wanted: Desired, observed: Observed) -> Tables:

@@ -23,6 +23,9 @@ DESTROY = 60.0
 MEMBER = 50.0
 """Until a port carries traffic in its bond again: a slow LACP partner sends every 30 s."""
 
+REJOIN = 10.0
+"""Until networkd has put a new netdev into its bond; after that the charm does it."""
+
 BOND = 90.0
 """Until networkd has made the bond."""
 
@@ -56,6 +59,16 @@ def bind_start(wanted: Desired) -> int:
     """Of the binding unit: each NIC's bond and VF-LAG, and each VF; VFs that came late are destroyed."""
     vfs = sum(port.num_vfs for port in wanted.ports)
     return int(max(600, len(wanted.nics()) * (BOND + LAG) + vfs * BIND + len(wanted.ports) * DESTROY))
+
+
+def restore_start(wanted: Desired) -> int:
+    """Of the unit that restores lost ports: as a boot, and once more for a port that is lost meanwhile."""
+    return 2 * (early_start(wanted) + bind_start(wanted))
+
+
+def restore_unheard(wanted: Desired) -> int:
+    """From the restoring unit's start until it counts as dead."""
+    return restore_start(wanted) + 2 * early_stop(wanted) + 60
 
 
 def early_unheard(wanted: Desired) -> int:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a capture of this charm has, and what is shown of it: list-devices, plan and verify."""
+"""What a capture of this charm has, and what is shown of it: list-devices, check-host, plan and verify."""
 
-from actions import devices
+from actions import devices, host
 from config import Options
 from converge.render import findings_as_table, plan_as_table
 from hostnic.capture.file import Inputs, Shown
@@ -20,6 +20,7 @@ def show(system: System, inputs: Inputs) -> Shown:
         found.plan,
         {
             "list-devices": devices(system, found.wanted, found.observed)["devices"].text(),
+            "check-host": host(system, found.wanted, found.observed)["host"].text(),
             "plan": plan_as_table(found.plan),
             "verify": findings_as_table(found.findings),
         },

@@ -20,7 +20,7 @@ from converge import Finding, Plan, unfinished
 from converge.execute import Outcome, execute
 from desired import Desired
 from files import removal
-from hostnic import handover
+from hostnic import handover, version
 from hostnic.handover import Handover
 from hostnic.machine import Machine
 from hostnic.system import System
@@ -49,6 +49,7 @@ class SriovSwitchdevCharm(ops.CharmBase):
         framework.observe(self.on.upgrade_charm, self._on_install)
         framework.observe(self.on["list-devices"].action, self._on_list_devices)
         framework.observe(self.on["show-offload"].action, self._on_show_offload)
+        framework.observe(self.on["check-host"].action, self._on_check_host)
         self.host = HostReconciler(
             self,
             self.system,
@@ -57,6 +58,7 @@ class SriovSwitchdevCharm(ops.CharmBase):
             survey=self._survey,
             apply=_apply,
             tell=self._tell,
+            version=self._version,
             capture=self._capture,
             leave=self._remove,
         )
@@ -64,6 +66,11 @@ class SriovSwitchdevCharm(ops.CharmBase):
 
     def _survey(self) -> Survey:
         return survey(self.system, load_config(self, Options), _controllers())
+
+    def _version(self, survey: Survey) -> str:
+        """The driver of the ports that the charm keeps, and the kernel."""
+        kept = [survey.observed.host.pf(port.bdf) for port in survey.wanted.ports]
+        return version.of_drivers(self.system, [pf.port for pf in kept if pf])
 
     def _capture(self) -> str:
         import capture  # only this action needs it: hooks stay fast
@@ -121,6 +128,11 @@ class SriovSwitchdevCharm(ops.CharmBase):
         import actions  # only actions need it: hooks stay fast
 
         self._show(event, actions.offload)
+
+    def _on_check_host(self, event: ops.ActionEvent) -> None:
+        import actions  # only actions need it: hooks stay fast
+
+        self._show(event, actions.host)
 
     def _show(
         self, event: ops.ActionEvent, read: Callable[[System, Desired, Observed], Mapping[str, Table]]

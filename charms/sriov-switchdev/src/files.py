@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the charm installs on a host: the boot copy, units, the name rule, the desired state."""
+"""What the charm installs on a host: the boot copy, units, udev rules, the desired state."""
 
 import re
 
@@ -12,15 +12,18 @@ from hostnic.boot import Installed, installed, units
 from hostnic.boot.bootcopy import BootCopy
 from hostnic.system import HostStep, System
 
-COPY = BootCopy(
-    "sriov-switchdev",
-    ("boot", "bootfile", "budget", "desired", "files", "live", "observed", "record", "steps"),
-)
+_STATE = ("bootfile", "budget", "desired", "lost", "observed", "phase", "record", "steps")
+COPY = BootCopy("sriov-switchdev", ("boot", "files", "live", "restore", *_STATE))
 """What the units run of this charm: nothing that speaks to Juju or reads options."""
 
 EARLY = "ovn-offload-sriov-early.service"
 BIND = "ovn-offload-sriov-bind.service"
+RESTORE = "ovn-offload-sriov-restore.service"
 UNITS = (EARLY, BIND)
+"""Enabled at boot; udev and hooks start the third."""
+
+DISPATCH = "ovn-offload-sriov-switchdev-dispatch.service"
+"""Wakes the Juju unit (charmkit.dispatch)."""
 
 RULE = "/etc/udev/rules.d/70-ovn-offload-sriov.rules"
 """Before 80-net-setup-link.rules, which leaves a name alone that is set already."""
@@ -74,19 +77,46 @@ WantedBy=multi-user.target
 """
 
 
+def restore_unit(wanted: Desired) -> str:
+    """The unit that restores ports whose driver was loaded anew.
+
+    roce-qos' unit is ordered after it, and is started with it: a change of mode resets the traffic classes.
+    """
+    return f"""{_HEADER}
+[Unit]
+Description=Restore VFs and switchdev mode after the driver of a port was loaded anew
+Wants=ovn-offload-roce-qos-again.service
+After=network.target {EARLY} {BIND}
+StartLimitIntervalSec=0
+
+[Service]
+Type=oneshot
+ExecStart={COPY.command} restore
+ExecStopPost=/bin/sh -c 'test "$SERVICE_RESULT" = success || exec {COPY.command} fallback'
+TimeoutStartSec={budget.restore_start(wanted)}
+TimeoutStopSec={budget.early_stop(wanted)}
+"""
+
+
 _SAFE_NAME = re.compile(r"[A-Za-z0-9_.@-]{1,15}")
 
 
-def name_rule(wanted: Desired) -> str:
-    """The udev rule that keeps each uplink's name when its port name changes with the mode.
+def rules(wanted: Desired) -> str:
+    """The udev rules that keep each uplink's name, and that have systemd start :func:`restore_unit`.
 
-    A PF's representors have the PF as parent too: the port name tells the uplink (``p0``, ``p1``).
+    A PF's representors have the PF as parent too: the port name tells the uplink (``p0``, ``p1``), and it
+    changes with the mode. udev renames netdevs: systemd gets the device with its final name in ``move``.
     """
     lines = [
         f'SUBSYSTEM=="net", ACTION=="add", KERNELS=="{port.bdf}", ATTR{{phys_port_name}}=="p[0-9]*", '
         f'NAME="{port.netdev}"\n'
         for port in wanted.ports
         if _SAFE_NAME.fullmatch(port.netdev)
+    ]
+    lines += [
+        f'SUBSYSTEM=="net", ACTION=="add|move", KERNELS=="{port.bdf}", TEST=="{record.CONVERGED}", '
+        f'ATTR{{phys_port_name}}!="*vf*|*sf*", TAG+="systemd", ENV{{SYSTEMD_WANTS}}+="{RESTORE}"\n'
+        for port in wanted.ports
     ]
     return _HEADER + "".join(lines)
 
@@ -97,14 +127,15 @@ def wanted_files(wanted: Desired) -> dict[str, str]:
     The desired state comes last: units without it do nothing.
     """
     return {
-        RULE: name_rule(wanted),
         units.path(EARLY): early_unit(wanted),
         units.path(BIND): bind_unit(wanted),
+        units.path(RESTORE): restore_unit(wanted),
+        RULE: rules(wanted),
         desired.PATH: wanted.to_json(),
     }
 
 
-PATHS = (desired.PATH, RULE, units.path(EARLY), units.path(BIND))
+PATHS = (desired.PATH, RULE, units.path(RESTORE), units.path(EARLY), units.path(BIND))
 """Every small file, in the order of removal."""
 
 

@@ -13,10 +13,10 @@ from desired import Desired
 from hostnic import cpus
 from hostnic.boot import installed
 from hostnic.devices import discover, users
-from hostnic.devices.model import Host, Vf
+from hostnic.devices.model import Host
 from hostnic.system import Channels, System
 from observed import NextBoot, Observed
-from steps import lag_impossible, lag_missing, needs_work, pairs_of
+from steps import lag_impossible, lag_missing, needs_work, only_lag_missing, pairs_of
 
 NETWORKD_DIRECTORIES = ("/etc/systemd/network", "/run/systemd/network")
 
@@ -36,6 +36,7 @@ def observe(system: System) -> Observed:
         boot=record.read_boot(system),
         live=record.read_live(system),
         armed=record.armed(system),
+        converged=record.read_converged(system),
         declared_bonds=_declared_bonds(system, host, previous),
         vf_writers=vf_writers,
         host_network=_host_network(system, host),
@@ -48,11 +49,28 @@ def observe(system: System) -> Observed:
 def ask_firmware(system: System, observed: Observed, wanted: Desired) -> Observed:
     """Add what the firmware offers after the next boot, for ports that offer too few VFs now.
 
+    And whether it lets VF-LAG form while VFs are bound, where nothing but VF-LAG is missing.
+
     Nothing else that is read may spawn a process on a host that is in order otherwise.
     """
     pairs = pairs_of(observed.host, wanted.ports)
     short = [port.bdf for port, pf in pairs if pf.port.total_vfs < port.num_vfs]
-    return observed._replace(next_boot={bdf: next_boot(system, bdf) for bdf in short})
+    preallocated = {
+        slot
+        for slot, ports in wanted.nics().items()
+        if only_lag_missing(pairs_of(observed.host, ports)) and _preallocates(system, ports[0].bdf)
+    }
+    next_boots = {bdf: next_boot(system, bdf) for bdf in short}
+    return observed._replace(next_boot=next_boots, preallocated=frozenset(preallocated))
+
+
+def _preallocates(system: System, bdf: str) -> bool:
+    from hostnic.firmware import mstconfig  # not on a host in order: hooks stay fast
+
+    try:
+        return mstconfig.preallocates_lag(system, bdf)
+    except OSError:
+        return False  # as on firmware without it: VFs are unbound first
 
 
 def ask_host(system: System, observed: Observed, wanted: Desired) -> Observed:
@@ -65,16 +83,8 @@ def ask_host(system: System, observed: Observed, wanted: Desired) -> Observed:
         pairs = pairs_of(observed.host, ports)
         can_form = lag_missing(pairs) and not lag_impossible(pairs)
         if any(needs_work(port, pf) for port, pf in pairs) or can_form:
-            at_stake.update(vf.netdev for _, pf in pairs for vf in pf.vfs if vf.netdev and not vf.users)
-    if not at_stake:
-        return observed
-    uses = users.of_netdevs(system, sorted(at_stake))
-
-    def with_users(vf: Vf) -> Vf:
-        return vf._replace(users=vf.users or uses.get(vf.netdev or "", ()))
-
-    pfs = (pf._replace(vfs=tuple(with_users(vf) for vf in pf.vfs)) for pf in observed.host.pfs)
-    return observed._replace(host=observed.host._replace(pfs=tuple(pfs)))
+            at_stake.update(port.bdf for port in ports)
+    return observed._replace(host=users.with_netdevs(system, observed.host, at_stake))
 
 
 def next_boot(system: System, bdf: str) -> NextBoot:

@@ -10,7 +10,7 @@ from hostnic.boot import Installed
 from hostnic.devices.model import Host
 from hostnic.system import Channels
 
-Phase = Literal["early", "bind"]
+Phase = Literal["early", "bind", "restore"]
 State = Literal["running", "done", "failed"]
 
 
@@ -66,16 +66,18 @@ class PhaseRecord(NamedTuple):
         state: ``running`` until the unit ends.
         at: monotonic seconds of the last change.
         troubles: what went wrong.
+        failures: how often it failed in a row; only ``restore`` runs more than once in a boot.
 
     """
 
     state: State
     at: float
     troubles: tuple[Trouble, ...] = ()
+    failures: int = 0
 
 
 class BootRecord(NamedTuple):
-    """Both boot units of this boot; a unit that did not start has no record."""
+    """What the units did in this boot; one that did not start has no record."""
 
     phases: Mapping[Phase, PhaseRecord] = {}
 
@@ -92,6 +94,11 @@ class BootRecord(NamedTuple):
         latest = bind or early
         most = early_time if latest is early and early.state == "running" else bind_time
         return now - latest.at < most and (bind is None or bind.state == "running")
+
+    def restoring(self, now: float, most: float) -> bool:
+        """Whether ports are restored now. The unit counts as dead ``most`` seconds after its last record."""
+        found = self.phases.get("restore")
+        return found is not None and found.state == "running" and now - found.at < most
 
 
 class LiveRecord(NamedTuple):
@@ -120,10 +127,12 @@ class Observed(NamedTuple):
         boot: what the boot units did.
         live: what live changes did.
         armed: a live change waits for its confirmation.
+        converged: slots of the NICs whose VFs and eswitch modes were as declared in this boot.
         declared_bonds: BDF to bond as networkd is configured; read only while a port is out of its bond.
         vf_writers: netplan files that set VFs or eswitch modes.
         host_network: netdevs of PFs outside a bond that carry the host's own network.
         next_boot: by BDF, for ports that offer too few VFs now.
+        preallocated: slots of the NICs whose VF-LAG forms while VFs are bound; asked only if it is missing.
         channels: queues of each uplink, by BDF; only of ports in switchdev mode.
         cpus: logical CPUs that are online.
         findings: what could not be read.
@@ -137,10 +146,12 @@ class Observed(NamedTuple):
     boot: BootRecord = BootRecord()
     live: LiveRecord = LiveRecord()
     armed: bool = False
+    converged: frozenset[str] = frozenset()
     declared_bonds: Mapping[str, str] = {}
     vf_writers: tuple[Writer, ...] = ()
     host_network: frozenset[str] = frozenset()
     next_boot: Mapping[str, NextBoot] = {}
+    preallocated: frozenset[str] = frozenset()
     channels: Mapping[str, Channels] = {}
     cpus: int = 1
     findings: tuple[Finding, ...] = ()

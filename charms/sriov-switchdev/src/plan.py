@@ -6,7 +6,7 @@ to switchdev forwards nothing. In a running system one port leaves the bond at a
 carries the node's network. survey.py adds what the next boot needs, and the timer around a live change.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import steps as nic
 from converge import Disruption, Finding, Held, Plan
@@ -29,7 +29,12 @@ NEXT_BOOT = "the next boot, or allow-live=true"
 
 
 def plan(
-    wanted: Desired, observed: Observed, findings: Sequence[Finding], *, allow_live: bool
+    wanted: Desired,
+    observed: Observed,
+    findings: Sequence[Finding],
+    *,
+    allow_live: bool,
+    restored: Collection[str] = (),
 ) -> Plan[System]:
     """The steps that bring this host's NICs to ``wanted``, and those that are held.
 
@@ -38,14 +43,18 @@ def plan(
         observed: the host.
         findings: what stands in the way; with a blocking one there is no step.
         allow_live: the operator allows changes that cut the node's network without a reboot.
+        restored: slots of the NICs that are left to the unit that restores lost ports (lost.py).
 
     """
     everything = Plan[System](findings=tuple(findings))
     if everything.blocked:
         return everything
     run, held = list[HostStep](), list[Held[System]]()
-    for ports in wanted.nics().values():
+    for slot, ports in wanted.nics().items():
         pairs = nic.pairs_of(observed.host, ports)
+        if slot in restored:
+            run += [step for port, pf in _detached_ports(pairs) for step in nic.join(port, pf)]
+            continue
         chain, flaps = _chain(pairs, wanted, observed), _queues(pairs, wanted, observed)
         reason, release = _why_held(pairs, chain, wanted, observed, allow_live)
         later = reason or _why_queues_wait(pairs, flaps, observed, allow_live)
@@ -56,7 +65,12 @@ def plan(
             continue
         # Even if everything else waits, a port that is out of its bond returns to it.
         back = [step for port, pf in _detached_ports(pairs) for step in nic.join(port, pf)]
-        if not back and _only_lag_missing(pairs) and not wanted.lag_required and _given_up(wanted, observed):
+        if (
+            not back
+            and nic.only_lag_missing(pairs)
+            and not wanted.lag_required
+            and _given_up(wanted, observed)
+        ):
             back = nic.bind(pairs, after_change=False)  # as at boot: they forward without VF-LAG
         back += [nic.destroy_late(port, pf) for port, pf in pairs if nic.is_late(pf, observed.boot)]
         returning = {step.key for step in back}
@@ -76,8 +90,8 @@ def short_until_reboot(port: Port, pf: Pf, observed: Observed) -> int | None:
 
 def _chain(pairs: Sequence[Work], wanted: Desired, observed: Observed) -> list[HostStep]:
     """The steps for one NIC, in order."""
-    if _only_lag_missing(pairs):
-        return _form_lag_again(pairs)
+    if nic.only_lag_missing(pairs):
+        return _form_lag_again(pairs, pairs[0][0].nic in observed.preallocated)
     work = [(port, pf) for port, pf in pairs if needs_work(port, pf)]
     if work:
         return _rework(pairs, work, wanted, observed)
@@ -121,25 +135,20 @@ def _queues(pairs: Sequence[Work], wanted: Desired, observed: Observed) -> list[
     return steps
 
 
-def _form_lag_again(pairs: Sequence[Work]) -> list[HostStep]:
+def _form_lag_again(pairs: Sequence[Work], preallocated: bool) -> list[HostStep]:
     """Only VF-LAG is missing: when a port joins while all VFs are unbound, mlx5 tries again to form it.
 
-    If a port has no carrier, it is that one: it carries no traffic to interrupt, and is not waited for.
+    If the firmware keeps resources for a LAG (``preallocated``), VFs keep their drivers. If a port has no
+    carrier, it is that one: it carries no traffic to interrupt, and is not waited for.
     """
-    steps = nic.unbind(pairs)
+    steps = [] if preallocated else nic.unbind(pairs)
     detached, dark = _detached_ports(pairs), [(port, pf) for port, pf in pairs if not pf.carrier]
     for port, pf in detached or dark[:1] or pairs[-1:]:
         back = nic.join(port, pf)
         steps += [*nic.leave(port, pf), *(back if detached or pf.carrier else back[:1])]
     steps += [step for port, pf in pairs for step in nic.offload(port, pf)]
     steps.append(nic.await_lag(pairs, LIVE_LAG_DEADLINE))
-    return [*steps, *nic.bind(pairs, after_change=True)]
-
-
-def _only_lag_missing(pairs: Sequence[Work]) -> bool:
-    """VFs and eswitch modes are as declared, and VF-LAG is not though it can form."""
-    formed = not nic.lag_missing(pairs) or nic.lag_impossible(pairs)
-    return not formed and not any(needs_work(port, pf) for port, pf in pairs)
+    return [*steps, *nic.bind(pairs, after_change=not preallocated)]
 
 
 def _given_up(wanted: Desired, observed: Observed) -> bool:
@@ -169,14 +178,14 @@ def _why_held(
     if cost <= Disruption.LINK_FLAP:
         return "", ""
     busy = users_in_words((vf.bdf, vf.users) for _, pf in pairs for vf in pf.vfs)
-    if busy:
+    if busy and cost >= Disruption.VF_DESTROYING:
         return f"VFs are in use: {busy}", f"free them, then {REBOOT}"
     if not allow_live:
         return f"{cost.label} while the node runs", f"{REBOOT}, or allow-live=true"
     if alone := _without_neighbour(pairs, chain, observed.host):
         pf, others = alone
         fix = f"fix {' or '.join(others) or 'its other port'}"
-        return _alone(pf), f"{fix}, or {REBOOT}"
+        return nic.alone(pf), f"{fix}, or {REBOOT}"
     if observed.live.undone and observed.live.target == wanted.digest:
         return f"the live change was undone: {observed.live.undone}", REBOOT
     if _given_up(wanted, observed):
@@ -191,12 +200,8 @@ def _why_queues_wait(
     if flaps and not allow_live:
         return f"{_cost(flaps).label} while the node runs"
     if alone := _without_neighbour(pairs, flaps, observed.host):
-        return _alone(alone[0])
+        return nic.alone(alone[0])
     return ""
-
-
-def _alone(pf: Pf) -> str:
-    return f"{pf.netdev} is the only port of {pf.bond} that carries traffic"
 
 
 def _without_neighbour(
@@ -227,9 +232,14 @@ def reboot_reasons(wanted: Desired, planned: Plan[System]) -> tuple[str, ...]:
 
     Queues alone are no reason: the port works without them, and a reboot stops instances.
     """
-    return tuple(
-        f"{slot.removeprefix('0000:')} to {'+'.join(str(port.num_vfs) for port in ports)} "
-        + ("VFs and VF-LAG" if any(port.lag for port in ports) else "switchdev VFs")
-        for slot, ports in wanted.nics().items()
-        if any(item.step.key.startswith(slot) and not nic.of_queues(item.step) for item in planned.held)
-    )
+    reasons: list[str] = []
+    for slot, ports in wanted.nics().items():
+        keys = [item.step.key for item in planned.held if not nic.of_queues(item.step)]
+        if not any(key.startswith(slot) for key in keys):
+            continue
+        # What this boot had already is another aim than the one that it was rebooted for.
+        to = "back to" if any(key.startswith(slot) and key.endswith("/restore") for key in keys) else "to"
+        what = "VFs and VF-LAG" if any(port.lag for port in ports) else "switchdev VFs"
+        vfs = "+".join(str(port.num_vfs) for port in ports)
+        reasons.append(f"{slot.removeprefix('0000:')} {to} {vfs} {what}")
+    return tuple(reasons)

@@ -4,6 +4,7 @@
 from collections.abc import Iterator
 from functools import partial
 
+import lost
 from converge import Finding, Severity
 from desired import Desired, Port
 from hostnic.devices.inventory import BLUEFIELD
@@ -53,7 +54,14 @@ def _port(port: Port, pf: Pf, observed: Observed) -> Iterator[Finding]:
     offered = pf.port.total_vfs
     if offered < port.num_vfs:
         yield _too_few(port, pf, observed.next_boot.get(port.bdf, NextBoot(None)))
-    if needs_work(port, pf) and (used := users_in_words((vf.bdf, vf.users) for vf in pf.vfs)):
+    was_lost = lost.ports(
+        [(port, pf)], observed.converged
+    )  # its VFs stay; the plan holds what waits for them
+    if (
+        needs_work(port, pf)
+        and not was_lost
+        and (used := users_in_words((vf.bdf, vf.users) for vf in pf.vfs))
+    ):
         yield blocked(
             f"{_change(port, pf)} would destroy VFs in use: {used}",
             "move the instances to another host first, and take this host's own network and vDPA devices off "

@@ -2,6 +2,8 @@
 """What the boot units and live changes of this boot did, kept below /run."""
 
 import json
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any, cast
 
 from hostnic.system import System
@@ -12,6 +14,8 @@ BOOT = f"{DIRECTORY}/boot.json"
 LIVE = f"{DIRECTORY}/live.json"
 PREVIOUS = f"{DIRECTORY}/previous.json"
 """The state before a live change that waits for its confirmation."""
+CONVERGED = f"{DIRECTORY}/converged.json"
+"""The NICs that were as declared in this boot. Until it exists, udev starts nothing for a port."""
 VERSION = 1
 _UNREADABLE = (OSError, ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError)
 """What reading a damaged record raises."""
@@ -22,10 +26,11 @@ def read_boot(system: System) -> BootRecord:
     phases: dict[Phase, PhaseRecord] = {}
     try:
         raw = cast("dict[str, Any]", json.loads(system.files.read(BOOT)))
-        for name in ("early", "bind"):
+        for name in ("early", "bind", "restore"):
             if item := raw["phases"].get(name):
                 troubles = tuple(Trouble(**trouble) for trouble in item["troubles"])
-                phases[name] = PhaseRecord(item["state"], float(item["at"]), troubles)
+                failures = int(item.get("failures", 0))
+                phases[name] = PhaseRecord(item["state"], float(item["at"]), troubles, failures)
     except FileNotFoundError:
         return BootRecord()
     except _UNREADABLE as error:
@@ -36,14 +41,49 @@ def read_boot(system: System) -> BootRecord:
     return BootRecord(phases)
 
 
-def write_boot(system: System, phase: Phase, state: State, troubles: tuple[Trouble, ...] = ()) -> None:
+def write_boot(
+    system: System, phase: Phase, state: State, troubles: tuple[Trouble, ...] = (), failures: int = 0
+) -> None:
     """Record how far ``phase`` got."""
-    phases = {**read_boot(system).phases, phase: PhaseRecord(state, system.now(), troubles)}
+    phases = {**read_boot(system).phases, phase: PhaseRecord(state, system.now(), troubles, failures)}
     plain = {
         name: {**record._asdict(), "troubles": [trouble._asdict() for trouble in record.troubles]}
         for name, record in phases.items()
     }
     _install(system, BOOT, {"version": VERSION, "phases": plain})
+
+
+def read_converged(system: System) -> frozenset[str]:
+    """Slots of the NICs that were as declared in this boot; none when that is not known."""
+    try:
+        raw = cast("dict[str, Any]", json.loads(system.files.read(CONVERGED)))
+        return frozenset(str(slot) for slot in raw["nics"])
+    except _UNREADABLE:
+        return frozenset()
+
+
+def note_converged(system: System, slots: Iterable[str]) -> None:
+    """Note that these NICs are as declared."""
+    known = read_converged(system)
+    if now := known.union(slots) - known:
+        _install(system, CONVERGED, {"version": VERSION, "nics": sorted(known | now)})
+
+
+@dataclass(frozen=True)
+class NoteConverged:
+    """Note that the NIC at ``slot`` is as declared in this boot."""
+
+    slot: str
+
+    def run(self, system: System) -> None:
+        """Add it to the others."""
+        note_converged(system, [self.slot])
+
+
+def is_restoring(system: System) -> bool:
+    """Whether the unit that restores lost ports has begun and not ended."""
+    found = read_boot(system).phases.get("restore")
+    return found is not None and found.state == "running"
 
 
 def armed(system: System) -> bool:

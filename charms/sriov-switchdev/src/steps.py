@@ -237,6 +237,11 @@ def await_lag(pairs: Sequence[Work], deadline: float) -> HostStep:
     return _step(f"{pairs[0][0].nic}/lag", what, why, AwaitLag(bdfs, deadline))
 
 
+def alone(pf: Pf) -> str:
+    """Why the link of a port must stay up, in words."""
+    return f"{pf.netdev} is the only port of {pf.bond} that carries traffic"
+
+
 def needs_work(port: Port, pf: Pf) -> bool:
     """Whether VFs or eswitch mode of the port must change."""
     return pf.port.num_vfs != port.num_vfs or pf.eswitch_mode != "switchdev"
@@ -250,6 +255,12 @@ def lag_missing(pairs: Sequence[Work]) -> bool:
 def lag_impossible(pairs: Sequence[Work]) -> bool:
     """VF-LAG is declared for both ports of a NIC, and the firmware offers none: no step can form it."""
     return lag_missing(pairs) and any(pf.lag.unsupported for _, pf in pairs)
+
+
+def only_lag_missing(pairs: Sequence[Work]) -> bool:
+    """VFs and eswitch modes are as declared, and VF-LAG is not though it can form."""
+    formed = not lag_missing(pairs) or lag_impossible(pairs)
+    return not formed and not any(needs_work(port, pf) for port, pf in pairs)
 
 
 def awaits_lag(pairs: Sequence[Work], required: bool) -> bool:

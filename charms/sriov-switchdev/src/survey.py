@@ -1,20 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """One look at the host: what is wanted, what is there, and the plan between them. Writes nothing."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+import lost
 from config import Options
-from converge import Disruption, Finding, Plan, Severity
+from converge import Disruption, Finding, Plan, Severity, Step
 from desired import Desired
 from files import install_steps
-from hostnic.system import System
+from hostnic.system import HostStep, System
 from observe import ask_firmware, ask_host, observe
 from observed import Observed
 from plan import plan
 from preflight import preflight
+from record import NoteConverged
 from selection import resolve
+from steps import needs_work, of_queues, pairs_of
 from verify import verify, waiting_for_boot
 
 NOT_INSTALLED = "the boot units and their files are not in place"
@@ -86,11 +89,27 @@ def plan_host(
 ) -> Plan[System]:
     """What the next boot needs, then the NICs' steps, with a timer around a live change. Pure."""
     everything = (*observed.findings, *findings, *preflight(wanted, observed))
-    nics = plan(wanted, observed, everything, allow_live=allow_live)
+    start, held, slots = lost.steps(wanted, observed)
+    nics = plan(wanted, observed, everything, allow_live=allow_live, restored=slots)
     if nics.blocked:
         return nics
     if observed.armed or any(step.disruption > Disruption.LINK_FLAP for step in nics.steps):
         import live  # a hook that cuts no network does without it
 
         nics = replace(nics, steps=live.guarded(nics.steps, wanted, observed, controllers))
-    return replace(nics, steps=(*install_steps(wanted, observed.installed), *nics.steps))
+    steps = (*install_steps(wanted, observed.installed), *nics.steps, *start, *_notes(wanted, observed, nics))
+    return replace(nics, steps=steps, held=(*nics.held, *held))
+
+
+def _notes(wanted: Desired, observed: Observed, nics: Plan[System]) -> Iterator[HostStep]:
+    """Note which NICs are as declared, or will be after these steps."""
+    for slot, ports in wanted.nics().items():
+        pairs = pairs_of(observed.host, ports)
+        if slot in observed.converged or not pairs:
+            continue
+        runs = any(step.key.startswith(slot) for step in nics.steps)
+        held = any(item.step.key.startswith(slot) and not of_queues(item.step) for item in nics.held)
+        if (runs and not held) or not any(needs_work(port, pf) for port, pf in pairs):
+            why = "its ports are restored if their driver is loaded anew"
+            what = f"note that {slot} is as declared"
+            yield Step(f"{slot}/converged", what, why, Disruption.NONE, NoteConverged(slot))

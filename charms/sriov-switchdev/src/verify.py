@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import budget
 import files
+import lost
 import steps as nic
 from charmkit.output import NEXT_HOOK
 from converge import Finding, Plan, Severity
@@ -33,6 +34,9 @@ def verify(wanted: Desired, observed: Observed, plan: Plan[System]) -> tuple[Fin
 def waiting_for_boot(observed: Observed) -> Finding | None:
     """A finding while the boot units are still at work: hooks must not touch the NICs then."""
     booted = observed.previous or Desired()
+    if observed.boot.restoring(observed.now, budget.restore_unheard(booted)):
+        what = "a port whose driver was loaded anew is being restored"
+        return Finding(Severity.WAITING, "restore", what, f"see systemctl status {files.RESTORE}")
     times = budget.early_unheard(booted), budget.bind_unheard(booted)
     if not observed.boot.unfinished(observed.now, *times):
         return None
@@ -41,18 +45,19 @@ def waiting_for_boot(observed: Observed) -> Finding | None:
 
 
 def _differences(wanted: Desired, observed: Observed, plan: Plan[System]) -> Iterator[Finding]:
-    for step in files.install_steps(wanted, observed.installed):
+    # A blocked plan has no step: what blocks it says so, and the next hook would do nothing.
+    for step in () if plan.blocked else files.install_steps(wanted, observed.installed):
         yield Finding(Severity.WAITING, step.key, f"{step.why}, so that the next boot lacks it", NEXT_HOOK)
     for slot, ports in wanted.nics().items():
         own = [item for item in plan.held if item.step.key.startswith(slot)]
         held = next((item for item in own if not nic.of_queues(item.step)), None)
         severity = Severity.HELD if held else Severity.WAITING
-        remedy = f"{held.reason}; released by {held.release}" if held else NEXT_HOOK
+        remedy = f"{held.reason}; released by {held.release}" if held else _when(plan)
         pairs = [(port, observed.host.pf(port.bdf)) for port in ports]
         for port, pf in pairs:
             if pf is None:
                 yield Finding(Severity.BLOCKED, port.bdf, f"the port ({port.netdev}) is gone", GONE)
-            elif what := ", ".join(_port(port, pf)):
+            elif what := ", ".join(_port(port, pf, observed)):
                 yield Finding(severity, port.bdf, what, remedy)
             if pf:
                 yield from _queues(wanted, observed, plan, port, pf)
@@ -65,10 +70,17 @@ def _differences(wanted: Desired, observed: Observed, plan: Plan[System]) -> Ite
             yield from _lag(there, severity, remedy)
 
 
-def _port(port: Port, pf: Pf) -> Iterator[str]:
+def _when(plan: Plan[System]) -> str:
+    """When what is not held is done."""
+    return "this is done once nothing blocks the charm" if plan.blocked else NEXT_HOOK
+
+
+def _port(port: Port, pf: Pf, observed: Observed) -> Iterator[str]:
     if pf.port.num_vfs != port.num_vfs:
         yield f"{pf.port.num_vfs} of {port.num_vfs} VFs"
-    if pf.eswitch_mode != "switchdev":
+    if lost.ports([(port, pf)], observed.converged):
+        yield "eswitch fell back to legacy mode"
+    elif pf.eswitch_mode != "switchdev":
         yield f"eswitch in {pf.eswitch_mode} mode"
     if pf.hw_tc_offload is False:
         yield "hw-tc-offload off"
@@ -85,7 +97,7 @@ def _queues(wanted: Desired, observed: Observed, plan: Plan[System], port: Port,
     count = nic.queues_to_set(wanted, channels, observed.cpus)
     if channels and count and not nic.needs_work(port, pf):
         held = next((item for item in plan.held if item.step.key == f"{port.bdf}/queues"), None)
-        remedy = f"{held.reason}; released by {held.release}" if held else NEXT_HOOK
+        remedy = f"{held.reason}; released by {held.release}" if held else _when(plan)
         what = f"the number of queues of {pf.netdev} is {channels.combined}, not {count}"
         yield Finding(Severity.WARNING, port.bdf, what, remedy)
 

@@ -110,8 +110,21 @@ RULES: tuple[tuple[str, Keep], ...] = (
         whole,
     ),
     (r"read /sys/class/net/[^/]+/(bonding|bonding_slave|ecn)/.*", whole),
-    (r"read /sys/devices/system/cpu/online", whole),
-    (r"read /proc/(sys/kernel/(hostname|osrelease|random/boot_id)|net/(route|ipv6_route|vlan/.*))", whole),
+    (r"read /sys/devices/system/cpu/(online|isolated|smt/control)", whole),
+    (r"read /sys/devices/system/cpu/(cpufreq/policy[0-9]+|cpu[0-9]+/cpuidle/state[0-9]+)/[a-z_]+", whole),
+    (r"read /sys/devices/system/node/node[0-9]+/(cpulist|hugepages/.*)", whole),
+    (r"read /sys/kernel/iommu_groups/[0-9]+/type", whole),
+    (r"read /proc/meminfo", lines(r"^MemTotal:")),
+    # The file also has the passwords of the database, of RabbitMQ and of Nova's users.
+    (
+        r"read /etc/nova/nova.conf",
+        lines(r"^(\[\w+\]|(cpu_dedicated_set|reserved_host_memory_mb)\s*[=:][\d\s,^-]*)$"),
+    ),
+    (
+        r"read /proc/(sys/kernel/(hostname|osrelease|random/boot_id)|net/(route|ipv6_route|vlan/.*))",
+        whole,
+    ),
+    (r"read /proc/sys/kernel/numa_balancing", whole),
     (r"read /proc/cpuinfo", lambda text: "AuthenticAMD\n" if "AuthenticAMD" in text else ""),
     (r"read /run/systemd/netif/links/[0-9]+", lines(r"^NETWORK_FILE=")),
     (r"read /(etc|run)/systemd/network/[^/]+\.network", lines(r"^\s*(Name|(Permanent)?MACAddress|Bond)\s*=")),

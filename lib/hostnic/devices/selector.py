@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from converge import Finding, Severity
+from converge.shape import InvalidValue
 
 from hostnic.devices.port import Port
 
@@ -19,17 +20,13 @@ OPTION = "devices"
 AUTO = "auto"
 MOST = 0xFFFF
 """NumVFs is a field of 16 bits in the SR-IOV capability; the firmware's own limit is checked later."""
-ALLOWED = "allowed are 'auto', or names of netdevs, bonds or PCI addresses separated by spaces, "
+ALLOWED = "'auto', or names of netdevs, bonds or PCI addresses separated by spaces, "
 WITH_COUNTS = f"each with ':' and 1 to {MOST} VFs if wanted, such as 'enp63s0f0:8 enp63s0f1:8'"
 WITHOUT_COUNTS = "without a number of VFs, such as 'enp63s0f0 enp63s0f1'"
 ENTRY = re.compile(
     r"(?:(?P<address>(?:[0-9a-fA-F]{4}:)?[0-9a-fA-F]{2}:[01][0-9a-fA-F]\.[0-7])|(?P<name>[A-Za-z0-9_.-]{1,15}))"
     r"(?::(?P<count>[0-9]{1,5}))?"
 )
-
-
-class SelectorError(ValueError):
-    """A value that is not allowed: one sentence with the option, the value and what is allowed."""
 
 
 class Entry(NamedTuple):
@@ -90,7 +87,7 @@ def parse(text: str, option: str = OPTION, *, counts: bool = True) -> tuple[Entr
         counts: numbers of VFs are allowed.
 
     Raises:
-        SelectorError: one sentence with the option, the word and what is allowed.
+        InvalidValue: about the first wrong word.
 
     """
     words = text.split()
@@ -98,21 +95,21 @@ def parse(text: str, option: str = OPTION, *, counts: bool = True) -> tuple[Entr
         return ()
     allowed = ALLOWED + (WITH_COUNTS if counts else WITHOUT_COUNTS)
     if not words:
-        raise SelectorError(f"{option} is empty; {allowed}")
+        raise InvalidValue(option, "", allowed)
     entries = [_entry(word, option, allowed) for word in words]
     counted = next((word for word, entry in zip(words, entries, strict=True) if entry.vfs is not None), None)
     if counted and not counts:
-        raise SelectorError(f"{option} asks for a number of VFs in {counted!r}; {allowed}")
+        raise InvalidValue(option, counted, allowed)
     return tuple(_distinct(entries, option))
 
 
 def _entry(word: str, option: str, allowed: str) -> Entry:
     match = ENTRY.fullmatch(word)
     if match is None or word == AUTO or match["name"] in (".", ".."):
-        raise SelectorError(f"{option} has {word!r}, which names no device; {allowed}")
+        raise InvalidValue(option, word, allowed)
     count = int(match["count"]) if match["count"] else None
     if count is not None and not 1 <= count <= MOST:
-        raise SelectorError(f"{option} asks for {count} VFs in {word!r}; {allowed}")
+        raise InvalidValue(option, word, allowed)
     address: str | None = match["address"]
     if address is None:
         return Entry(match["name"], count)
@@ -123,7 +120,7 @@ def _distinct(entries: list[Entry], option: str) -> list[Entry]:
     seen: set[str] = set()
     for entry in entries:
         if entry.name in seen:
-            raise SelectorError(f"{option} names {entry.name} twice; name each device once")
+            raise InvalidValue(option, entry.name, "each device once")
         seen.add(entry.name)
     return entries
 

@@ -19,7 +19,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from hostnic.devices import pci, vdpa
-from hostnic.devices.model import Users, users_in_words
+from hostnic.devices.model import Host, Users, Vf, users_in_words
 from hostnic.devices.port import Port
 from hostnic.devices.vdpa import Vdpa
 from hostnic.system import Link, System
@@ -83,6 +83,21 @@ def of_netdevs(system: System, names: Iterable[str]) -> dict[str, Users]:
         if users := (*_uppers(system, name), *addresses) or route:
             found[name] = users
     return found
+
+
+def with_netdevs(system: System, host: Host, bdfs: Collection[str]) -> Host:
+    """Add this host's own uses to those VFs of the ports ``bdfs`` that nothing else uses."""
+    at_stake = [pf for pf in host.pfs if pf.bdf in bdfs]
+    netdevs = {vf.netdev for pf in at_stake for vf in pf.vfs if vf.netdev and not vf.users}
+    if not netdevs:
+        return host
+    uses = of_netdevs(system, sorted(netdevs))
+
+    def with_users(vf: Vf) -> Vf:
+        return vf._replace(users=vf.users or uses.get(vf.netdev or "", ()))
+
+    pfs = (pf._replace(vfs=tuple(with_users(vf) for vf in pf.vfs)) for pf in host.pfs)
+    return host._replace(pfs=tuple(pfs))
 
 
 def of_ports(system: System, ports: Iterable[Port]) -> dict[str, str]:

@@ -24,6 +24,8 @@ POWER_CYCLE = "power cycle machine"
 """What ``set`` prints, with exit code 0, when the firmware says that a warm reboot is not enough."""
 NUM_OF_VFS, PER_PF, PF_NUM_OF_VF = "NUM_OF_VFS", "PF_NUM_OF_VF_VALID", "PF_NUM_OF_VF"
 """VFs of every PF of a NIC; the switch to a number for each PF, which voids it; the number of one PF."""
+LAG_RESOURCES = "LAG_RESOURCE_ALLOCATION"
+"""With the value 1 (PRE_ALLOCATION) a LAG forms while VFs are bound (mlxconfig_host.db of mstflint)."""
 TIMEOUT_S = 120.0
 """Each parameter takes several slow accesses to the configuration space."""
 
@@ -192,3 +194,14 @@ def offered_vfs(system: System, bdf: str) -> OfferedVfs:
         return values.get(PF_NUM_OF_VF if values.get(PER_PF) else NUM_OF_VFS)
 
     return OfferedVfs(offered("current"), offered("next_boot"))
+
+
+def preallocates_lag(system: System, bdf: str) -> bool:
+    """Whether a LAG of the NIC with the PF at ``bdf`` forms and ends regardless of its VFs.
+
+    Raises:
+        MstError: the firmware cannot be asked.
+
+    """
+    found = query(system, bdf, LAG_RESOURCES).get(LAG_RESOURCES)
+    return found is not None and number(found.current) == 1

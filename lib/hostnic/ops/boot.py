@@ -55,6 +55,21 @@ class EnableUnit:
 
 
 @dataclass(frozen=True)
+class StartUnit:
+    """Start the oneshot unit ``name`` now, and wait for its end; ``deadline`` in seconds."""
+
+    name: str
+    deadline: float
+
+    def run(self, system: System) -> None:
+        """Start it; one that runs already is waited for."""
+        try:
+            system.run(["systemctl", "start", self.name], timeout=self.deadline)
+        except CommandError as error:
+            raise StepError(error.reason, f"see journalctl -u {self.name}") from error
+
+
+@dataclass(frozen=True)
 class DisableUnit:
     """Have systemd no longer start the unit ``name`` at boot."""
 

@@ -23,7 +23,7 @@ class FileDoor(Door):
             kernel.kernel,
             kernel.boot_id,
             kernel.locked_down,
-            kernel.bridges,
+            {**kernel.bridges, **kernel.gpus},
         )
         root = {**kernel.rdma.mounts(self.network), **root}
         if not kernel.debugfs:

@@ -24,7 +24,8 @@ class FakeHost(FakeKernel):
         asked: every call with its words, reads too, as ``fail`` takes them.
         log: this boot's kernel messages.
         answers: output of commands that the model does not know, by argv prefix.
-        services: what a unit does when it starts at boot, by the unit's name.
+        networkd: it runs, and puts a new netdev into its bond.
+        services: what a unit does when it starts, at boot or later, by the unit's name.
 
     """
 
@@ -36,7 +37,7 @@ class FakeHost(FakeKernel):
         kernel: str = "6.8.0-45-generic",
     ) -> None:
         super().__init__(list(cards) if cards is not None else [card()], kernel)
-        self.services: dict[str, Boot] = {}
+        self.networkd = True
         if bonded:
             self.network.bonds["bond0"] = FakeBond(members=sorted(p.netdev for p in self.cards[0].ports))
             self.network.others["br-nvda"] = _plain("br-nvda", "openvswitch")

@@ -4,6 +4,7 @@
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from hostnic.calls import Call
 from hostnic.devices import discover, lag
@@ -17,7 +18,7 @@ from hostnic.testing.network import FakeNetwork
 from hostnic.testing.nic import rdma, vflag
 from hostnic.testing.nic.flash import FakeFlash
 from hostnic.testing.nic.model import CPUS, FakeCard, FakePort
-from hostnic.testing.nic.pcispace import FakeBridge
+from hostnic.testing.nic.pcispace import FakeBridge, FakeGpu
 
 
 @dataclass
@@ -43,6 +44,7 @@ class FakeKernel:
         self.locked_down = False
         self.flash = FakeFlash()
         self.bridges: dict[str, FakeBridge] = {}
+        self.gpus: dict[str, FakeGpu] = {}
         self.mstconfig_version = "4.26"
         self.reboots = 0
         self.trace: list[str] = []
@@ -60,7 +62,8 @@ class FakeKernel:
         self.blackouts = 0
         self.answers: dict[tuple[str, ...], str | OSError] = {}
         self.faults: list[Fault] = []
-        self.clock = 1000.0
+        self.services: dict[str, Callable[[Any], object]] = {}
+        self.clock: float = 1000.0
         self._lag_due: dict[str, float] = {}
         self._bonded: dict[str, str | None] = {}
         self.files = heard(FileDoor(self), Files, self._hear)
@@ -135,6 +138,11 @@ class FakeKernel:
         """The uplink's netdev and RDMA device began anew in another eswitch mode."""
         port.dcb.driver_restarts()
         self.rdma.re_add_those_of(self.network, port.bdf)
+
+    def start(self, unit: str) -> object:
+        """Start a unit, as systemd does; true if it fails: the boot units return troubles."""
+        service = self.services.get(unit)
+        return service(self) if service else None
 
     def card_of(self, port: FakePort) -> FakeCard:
         return next(nic for nic in self.cards if port in nic.ports)

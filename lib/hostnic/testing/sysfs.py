@@ -9,7 +9,7 @@ from hostnic.devices import vdpa
 from hostnic.devices.pci import DEVICES, DRIVERS
 from hostnic.testing.network import FakeNetwork
 from hostnic.testing.nic.model import FakeCard, FakePort, FakeVf
-from hostnic.testing.nic.pcispace import FakeBridge, nic_config
+from hostnic.testing.nic.pcispace import FakeBridge, FakeGpu, nic_config
 
 
 @dataclass(frozen=True)
@@ -32,13 +32,12 @@ Tree = dict[str, "Node | Tree"]
 
 
 def pci_devices(
-    cards: list[FakeCard], iommu: bool, now: float, bridges: Mapping[str, FakeBridge] | None = None
+    cards: list[FakeCard], iommu: bool, now: float, others: Mapping[str, FakeBridge | FakeGpu] | None = None
 ) -> Tree:
     """``/sys/bus/pci/devices``, with a disk controller that has nothing to do with us."""
     tree: Tree = {"0000:00:17.0": {"class": "0x010601\n", "vendor": "0x8086\n", "device": "0xa182\n"}}
-    for bdf, bridge in (bridges or {}).items():
-        ids: Tree = {"class": "0x060400\n", "vendor": "0x8086\n", "device": "0x2030\n"}
-        tree[bdf] = {**ids, "config": bridge.config()}
+    for bdf, other in (others or {}).items():
+        tree[bdf] = {**other.files}
     for card in cards:
         for port in card.ports:
             if not port.gone:
@@ -159,16 +158,16 @@ def mounts(
     kernel: str,
     boot_id: str,
     locked_down: bool = False,
-    bridges: Mapping[str, FakeBridge] | None = None,
+    others: Mapping[str, FakeBridge | FakeGpu] | None = None,
 ) -> Mounts:
     """Everything that the kernel shows as files."""
     cards = network.cards
     bus = vdpa_bus(cards, now)
     return {
         **({vdpa.DEVICES: lambda: bus} if bus else {}),  # without vDPA the kernel has not loaded its bus
-        ROOT_PORT: lambda: pci_devices(cards, iommu, now, bridges),
+        ROOT_PORT: lambda: pci_devices(cards, iommu, now, others),
         "/sys/class/net": lambda: net_class(network, now),
-        DEVICES: lambda: pci_devices(cards, iommu, now, bridges),
+        DEVICES: lambda: pci_devices(cards, iommu, now, others),
         DRIVERS: lambda: {"mlx5_core": {}, "vfio-pci": {}},
         "/sys/kernel/debug/mlx5": lambda: lag_debugfs(cards, with_lag),
         "/sys/kernel/security": lambda: {"lockdown": f"{LOCKED if locked_down else UNLOCKED}\n"},

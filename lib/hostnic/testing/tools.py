@@ -107,6 +107,9 @@ def _systemctl(host: "FakeKernel", argv: list[str]) -> str:
             raise failure(argv, 1, "", f"Unit file {unit} does not exist.")
         if verb in ("start", "restart"):
             files.units.setdefault(unit, text)
+            if host.start(unit):
+                said = f"Job for {unit} failed because the control process exited with error code."
+                raise failure(argv, 1, "", said)
         elif verb == "enable":
             _enable(files, unit, text.decode())
         elif verb == "disable":

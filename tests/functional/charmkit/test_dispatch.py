@@ -73,6 +73,7 @@ def test_a_charm_that_hands_something_over_wakes_the_other(machine: Guest, unit:
     assert soon(machine, lambda: status(unit) == "")
 
 
+@pytest.mark.thorough
 def test_each_of_several_changes_wakes_it_while_another_watched_file_is_absent(
     machine: Guest, unit: Unit
 ) -> None:

@@ -65,9 +65,8 @@ def test_dcbx_in_the_firmwares_hands_blocks_and_is_taken_over_when_allowed(
     assert is_lossless(node.state())
 
 
-@pytest.mark.parametrize(
-    ("dark", "lit", "bdf"), [(P0, P1, PF0), pytest.param(P1, P0, PF1, marks=pytest.mark.thorough)]
-)
+@pytest.mark.thorough
+@pytest.mark.parametrize(("dark", "lit", "bdf"), [(P0, P1, PF0), (P1, P0, PF1)])
 def test_the_only_port_that_carries_is_left_alone(
     machine: Guest, node: Node, dark: str, lit: str, bdf: str
 ) -> None:

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """One node converges through a reboot, stays as it is, is adopted, resized and left, on a real kernel."""
 
+import json
+
 import pytest
 from functional.once import once
 from functional.sriov_switchdev.node import VFS, Node, is_converged, nic
 from lab.guest import Guest
 
+NO_NOVA = "Nova is not configured yet"
 USE_A_VF = "ip netns add guest; ip link set $(ls /sys/bus/pci/devices/0000:3b:00.0/virtfn0/net) netns guest"
 
 
@@ -60,6 +63,20 @@ def test_another_reboot_ends_in_the_same_state_with_nothing_to_do(converged: Nod
     assert nic(result.writes) == []
     assert not result.reboot_requested
     assert is_converged(converged.state())
+
+
+@pytest.mark.thorough
+@pytest.mark.every_release
+def test_check_host_tells_what_the_kernel_shows(machine: Guest, converged: Node) -> None:
+    answered = converged.unit.action("check-host", {"format": "json"})
+    rows = {row["check"]: row for row in json.loads(answered.results["host"])}
+    smt = machine.run("cat /sys/devices/system/cpu/smt/control", check=False).stdout.strip()
+    assert rows["SMT"]["found"] == smt or rows["SMT"]["verdict"] == "unknown"
+    assert rows["isolated CPUs"] == {**rows["isolated CPUs"], "verdict": "unknown", "found": NO_NOVA}
+    assert rows["huge pages"]["found"] == "node 0: none"
+    mtus = machine.run("cat /sys/class/net/enp59s0f?np?/mtu").stdout.split()
+    assert all(f" {mtu}" in rows["MTU"]["found"] for mtu in mtus)
+    assert answered.writes == []
 
 
 @pytest.mark.every_release

@@ -143,6 +143,7 @@ def test_a_leaf_without_uplinks_hands_its_hosts_to_the_other(rack: Rack) -> None
     rack.until(lambda: blocking(rack.operate("verify")) == [], 120, "the fabric does not heal")
 
 
+@pytest.mark.thorough
 def test_verify_finds_a_wrong_vlan(rack: Rack) -> None:
     vlans = {"interface": {"bond1": {"bridge": {"domain": {"br_default": {"vlan": {"40": None, "41": {}}}}}}}}
     assert rack.operate("patch", "Leaf1-1", tree=vlans)["state"] == "applied_and_saved"

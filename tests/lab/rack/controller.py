@@ -10,7 +10,7 @@ import json
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import zip_longest
 from typing import Any
@@ -41,6 +41,7 @@ class Unit:
     failures: int = 0
     runner: Any = None  # a Runner as soon as it is deployed
     started: bool = False
+    hooks: dict[str, dict[str, int]] = field(default_factory=dict)  # by event, as lab.unit counts them
 
     @property
     def name(self) -> str:
@@ -187,6 +188,7 @@ class Controller:
         for unit in self._deployed(machine):
             now = known[unit.app.name]
             unit.status, unit.looked = tuple(now["status"]), time.monotonic()
+            unit.hooks = now.get("hooks", {})
             self._carry(unit, now["relations"])
             if now.get("reboot_requested") == boot_id:
                 self._reboot(machine)

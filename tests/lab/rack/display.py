@@ -24,7 +24,7 @@ class Display:
         self._machines = machines
         self._out = out
         self._live = out.isatty()
-        self._began = self._phase_began = time.monotonic()
+        self.began = self._phase_began = time.monotonic()
         self._phase = ""
         self._lines = 0
         self._drawn = 0.0
@@ -35,7 +35,7 @@ class Display:
     @property
     def elapsed(self) -> float:
         """Seconds since the beginning."""
-        return time.monotonic() - self._began
+        return time.monotonic() - self.began
 
     def phase(self, name: str) -> None:
         """What all of this is about now; an empty name ends the last one."""
@@ -60,10 +60,10 @@ class Display:
             self._told[unit.name], self._since[unit.name] = unit.status, time.monotonic()
         if not self._live:
             for name, machine in self._machines.items():
-                for what, spent in machine.spent[self._jobs.get(name, 0) :]:
-                    if what:
-                        self.say(f"{name}: {what}, {seconds(spent)}")
-                self._jobs[name] = len(machine.spent)
+                for done in machine.done[self._jobs.get(name, 0) :]:
+                    if done.what:
+                        self.say(f"{name}: {done.what}, {seconds(done.seconds)}")
+                self._jobs[name] = len(machine.done)
             for unit in changed:
                 self.say(f"{unit.name:<20} {unit.machine.name:<7} {': '.join(filter(None, unit.status))}")
         elif time.monotonic() - self._drawn > 1:

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The RDG's figures beside the rack's: its command and what it printed, ours and what that prints."""
 
-import html
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -34,17 +33,3 @@ def text(figures: Sequence[Figure]) -> Iterator[str]:
         yield f"          {each.rdg_command}"
         yield f"    here  {each.figure}"
         yield f"          {each.command}"
-
-
-def as_html(figures: Sequence[Figure]) -> str:
-    """A heading and a table; nothing where nothing was measured."""
-    if not figures:
-        return ""
-    headings = "".join(f"<th>{heading}" for heading in HEADINGS)
-    rows = "".join(
-        f"<tr><td>{html.escape(each.what)}<td><code>{html.escape(each.rdg_command)}</code>"
-        f"<td>{html.escape(each.rdg_figure)}<td><code>{html.escape(each.command)}</code>"
-        f"<td>{html.escape(each.figure)}"
-        for each in figures
-    )
-    return f"<h2>{TITLE}</h2><p>{WHY}</p><table><tr>{headings}{rows}</table>"

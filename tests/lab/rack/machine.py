@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from lab.guest import Guest
 from lab.patience import Patience
@@ -31,6 +31,14 @@ class Job:
     failed: Callable[[Exception], object] | None = None
 
 
+class Done(NamedTuple):
+    """A job that has ended: its name, how many seconds it took, and when it began (monotonic clock)."""
+
+    what: str
+    seconds: float
+    began: float
+
+
 class Machine:
     """A guest, and what it has still to do, in order: as under Juju's machine lock.
 
@@ -43,7 +51,7 @@ class Machine:
         self.queue: deque[Job] = deque()
         self.job: Job | None = None
         self.began = self.ended = time.monotonic()
-        self.spent: list[tuple[str, float]] = []
+        self.done: list[Done] = []
         self._entered = False
         self._future: Future[Any] | None = None
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=name)
@@ -67,7 +75,7 @@ class Machine:
             return
         job, error, future = self.job, self._future.exception(), self._future
         self.job, self._future, self.ended = None, None, time.monotonic()
-        self.spent.append((job.what, self.ended - self.began))
+        self.done.append(Done(job.what, self.ended - self.began, self.began))
         if isinstance(error, Exception) and job.failed:
             job.failed(error)
         else:

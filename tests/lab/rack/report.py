@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What was found, for people, for programs and for browsers."""
 
-import html
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,8 +8,9 @@ from typing import Any
 
 from lab.checks import Check
 from lab.progress import seconds
-from lab.rack import figures
+from lab.rack import figures, hooks, layout, page
 from lab.rack.build import Rack
+from lab.site import PFS
 
 DIFFERENT = (
     "The NIC is a kernel module: no PCIe, no speed; offloaded flows are accepted and counted as by hardware, "
@@ -35,6 +35,7 @@ def text(rack: Rack, checks: Sequence[Check]) -> str:
             lines += ["", area]
         lines.append(check.line(width))
     lines += figures.text(rack.figures)
+    lines += hooks.text({name: unit.hooks for name, unit in rack.controller.units.items()})
     lines += ["", "Not as on real hardware"]
     lines += [f"  - {line}" for line in DIFFERENT]
     lines += ["", "Time"]
@@ -54,39 +55,36 @@ def as_json(rack: Rack, checks: Sequence[Check]) -> dict[str, Any]:
             name: {"machine": unit.machine.name, "status": unit.status[0], "message": unit.status[1]}
             for name, unit in rack.controller.units.items()
         },
+        "hooks": {name: unit.hooks for name, unit in rack.controller.units.items()},
         "down": [
             {"machine": name, "seconds": round(to - since, 1)} for name, since, to in rack.controller.down
+        ],
+        "nodes": {
+            name: [
+                {"netdev": netdev, "address": address, "leaf": leaf, "port": layout.port(number)}
+                for (address, netdev), leaf in zip(PFS.items(), layout.leaves(number))
+            ]
+            for name, number in rack.nodes.items()
+        },
+        "timeline": [
+            {
+                "machine": name,
+                "what": done.what,
+                "from": round(done.began - rack.display.began, 1),
+                "to": round(done.began - rack.display.began + done.seconds, 1),
+            }
+            for name, machine in rack.floor.machines.items()
+            for done in machine.done
+            if done.what
         ],
         "seconds": {name: round(spent, 1) for name, spent in rack.display.phases},
         "different-on-hardware": list(DIFFERENT),
     }
 
 
-def write_html(path: Path, rack: Rack, checks: Sequence[Check], picture: str) -> None:
-    """One file with the fabric's picture; it needs nothing else."""
-    said = as_json(rack, checks)
-    rows = "".join(
-        f"<tr class={'ok' if c.holds else 'bad'}><td>{c.area}<td>{html.escape(c.subject)}"
-        f"<td>{html.escape(c.found)}<td>{'' if c.holds else html.escape(c.wanted)}"
-        for c in checks
-    )
-    units = "".join(
-        f"<tr><td>{name}<td>{u['machine']}<td>{u['status']}<td>{html.escape(u['message'])}"
-        for name, u in said["units"].items()
-    )
-    phases = "".join(
-        f"<tr><td>{html.escape(name)}<td>{seconds(spent)}" for name, spent in rack.display.phases
-    )
-    different = "".join(f"<li>{html.escape(line)}" for line in DIFFERENT)
-    path.write_text(
-        "<!doctype html><meta charset=utf-8><title>Virtual rack</title><style>body{font:14px sans-serif;"
-        "margin:2em}td,th{padding:2px 12px 2px 0;text-align:left}.bad{color:#b00}svg{max-width:100%;"
-        "height:auto}</style>"
-        f"<h1>Virtual rack: {'all holds' if said['holds'] else 'NOT all holds'}</h1>{picture}"
-        f"<h2>Units</h2><table>{units}</table>"
-        f"<h2>Checks</h2><table><tr><th>area<th>what<th>found<th>wanted{rows}</table>{figures.as_html(rack.figures)}"
-        f"<h2>Time</h2><table>{phases}</table><h2>Not as on real hardware</h2><ul>{different}</ul>\n"
-    )
+def write_html(path: Path, rack: Rack, checks: Sequence[Check], fabric: str) -> None:
+    """One file; ``fabric`` is the charm's own drawing of the switches."""
+    path.write_text(page.page(as_json(rack, checks), fabric))
 
 
 def dump(path: Path, rack: Rack, checks: Sequence[Check]) -> None:

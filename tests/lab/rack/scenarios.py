@@ -211,11 +211,11 @@ def fault(rack: Rack) -> list[Check]:
     rack.display.phase(f"power of {machine.name} fails (seed {seed})")
     rack.floor.each("instances end", dict.fromkeys(rack.nodes, ovn.no_instance))
     more_vfs(rack, 1)
-    before = len(machine.spent)
+    before = len(machine.done)
 
     def in_the_hook() -> bool:
-        done = sum("/" in what for what, _ in machine.spent[before:])
-        return done >= hooks and machine.job is not None and "/" in machine.job.what
+        ended = sum("/" in done.what for done in machine.done[before:])
+        return ended >= hooks and machine.job is not None and "/" in machine.job.what
 
     hit = rack.floor.work(in_the_hook, PATIENCE)
     what = machine.job.what if machine.job else "no hook"

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What every host charm does in a hook, in an action and when it is removed: order and failures."""
 
+import errno
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -45,6 +47,7 @@ class Demo(ops.CharmBase):
     refused = False
     accepted = True
     boot_at_work = False
+    unknown = False
 
     def __init__(self, framework: ops.Framework) -> None:
         super().__init__(framework)
@@ -56,6 +59,7 @@ class Demo(ops.CharmBase):
             survey=self.survey,
             prepare=self.prepare,
             tell=self.tell,
+            version=self.version,
             capture=lambda: "what it reads",
             leave=self.leave,
         )
@@ -75,6 +79,11 @@ class Demo(ops.CharmBase):
         self.calls.append(f"tell: {', '.join(finding.subject for finding in findings)}")
         handover.publish(self.host, Handover("demo", self.unit.name, "demo"))
         return findings
+
+    def version(self, survey: Look) -> str:
+        if self.unknown:
+            raise OSError(errno.EIO, os.strerror(errno.EIO), "/proc")
+        return f"{len(survey.plan.steps)} steps"
 
     def leave(self) -> Removed:
         published = self.host.disk.exists(handover.path_of("demo"))
@@ -107,6 +116,17 @@ def test_an_idle_hook_looks_once(demo: type[Demo]) -> None:
     emit(demo, "install")
     emit(demo, "update_status")
     assert demo.calls == ["prepare", "survey: there", "tell: tools"]
+
+
+def test_juju_is_told_the_version_of_what_the_last_look_found(demo: type[Demo]) -> None:
+    assert emit(demo, "install").workload_version == "0 steps"
+    assert emit(demo, "verify").workload_version == ""
+
+
+def test_a_version_that_cannot_be_read_is_logged_and_not_told(demo: type[Demo], caplog: Any) -> None:
+    demo.unknown = True
+    assert emit(demo, "install").workload_version == ""
+    assert "the workload version cannot be read: " in caplog.text
 
 
 def test_a_step_that_fails_is_told_before_what_still_differs(demo: type[Demo]) -> None:

@@ -200,9 +200,4 @@ def test_the_report_has_them_side_by_side_and_says_what_they_are_not() -> None:
         "    here  0.32 Gb/s, 2 pairs",
         "          iperf3 <here>",
     ]
-    page = figures.as_html([FIGURE])
-    assert "emulated, not a performance claim" in page
-    assert (
-        "<td><code>iperf3 -c A &amp; B</code><td>179.45 Gb/s, 20 pairs<td><code>iperf3 &lt;here&gt;" in page
-    )
-    assert (list(figures.text([])), figures.as_html([])) == ([], "")
+    assert list(figures.text([])) == []

@@ -8,7 +8,7 @@ from lab.rack import display
 from lab.rack.controller import Unit
 from lab.rack.deployment import Application
 from lab.rack.display import Display
-from lab.rack.machine import Job, Machine
+from lab.rack.machine import Done, Job, Machine
 
 
 class Terminal(io.StringIO):
@@ -48,7 +48,7 @@ def test_elsewhere_each_change_and_each_job_is_a_line() -> None:
     watched, machine, unit = shown(out := io.StringIO())
     watched.tick()
     watched.tick()
-    machine.spent += [("nic-firmware/0 start", 61.0), ("", 3.0)]
+    machine.done += [Done("nic-firmware/0 start", 61.0, 0.0), Done("", 3.0, 61.0)]
     unit.status = ("active", "")
     watched.tick()
     assert [" ".join(line.split()[2:]) for line in out.getvalue().splitlines()] == [

@@ -122,6 +122,19 @@ def test_a_new_unit_has_its_peers_and_its_principal(tiny: Unit) -> None:
     assert own(result)["size"] == "3"
 
 
+def test_hooks_are_counted_by_what_they_did(tiny: Unit) -> None:
+    tiny.start()
+    tiny.emit("config_changed", config={"size": 7})
+    tiny.action("show", {"word": "x"})
+    once = {"ran": 1, "observed": 0, "wrote": 0}
+    assert tiny.known["hooks"] == {
+        "install": once,
+        "leader_elected": once,
+        "config_changed": {"ran": 2, "observed": 2, "wrote": 1},
+        "start": once,
+    }
+
+
 def test_an_option_is_set_and_reset(tiny: Unit) -> None:
     assert tiny.emit("config_changed", config={"size": 12}).status == ("active", "size 12")
     assert tiny.emit("config-changed").status == ("active", "size 12")

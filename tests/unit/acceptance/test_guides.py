@@ -14,7 +14,7 @@ from acceptance.sitefile import _SITE
 
 ROOT = Path(__file__).parents[3]
 README = (ROOT / "tests/acceptance/README.md").read_text()
-STEP = (ROOT / "bundles/README.md").read_text().partition("\n## 9. ")[2].partition("\n## ")[0]
+STEP = (ROOT / "bundles/README.md").read_text().partition("\n## 9. ")[2].partition("\n## The checker")[0]
 COMMAND = re.compile(r"^    pipx run tox -e acceptance -- ([^#\n]+)", re.MULTILINE)
 
 

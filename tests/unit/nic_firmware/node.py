@@ -85,7 +85,10 @@ class Node:
 
     def configure(self, **options: Any) -> "Node":
         """Set options, by their names with ``_`` for ``-``."""
-        given = {name.replace("_", "-"): value for name, value in options.items()}
+        return self.set({name.replace("_", "-"): value for name, value in options.items()})
+
+    def set(self, given: dict[str, Any]) -> "Node":
+        """Set options, by their own names."""
         self.state = replace(self.state, config={**self.state.config, **given})
         return self
 

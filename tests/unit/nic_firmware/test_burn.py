@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Firmware images are fetched, checked and burned once; interrupted burns are completed."""
 
+import hashlib
 import json
 
 import pytest
@@ -87,6 +88,17 @@ def test_the_resource_works_like_the_url(node: Node) -> None:
     node.host.disk.install(RESOURCE, image(), 0o600)
     node.emit()
     assert node.action("burn")["burned"] == f"burn firmware {NEW} into 3b:00"
+
+
+@pytest.mark.parametrize("digest", ["", hashlib.sha256(image()).hexdigest()], ids=["any", "another"])
+def test_an_empty_resource_counts_as_none(node: Node, digest: str) -> None:
+    """Charmhub wants a revision of every resource, so that a charm without firmware has an empty one."""
+    rdg(node.host)
+    without = node.configure(firmware_policy="auto", firmware_sha256=digest).emit()
+    node.host.disk.install(RESOURCE, b"", 0o600)
+    assert node.emit() == without
+    assert without.name == "active"
+    assert "there is no image" in node.failure("burn")
 
 
 def test_a_zip_gives_each_nic_the_image_for_its_psid(

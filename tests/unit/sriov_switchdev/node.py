@@ -34,7 +34,7 @@ def compute_node(kind: type[FakeHost] = FakeHost, **arguments: Any) -> FakeHost:
     host.disk.install("/proc/net/route", ROUTES.encode(), 0o644)
     host.disk.install("/proc/1/environ", b"HOME=/\0", 0o400)
     host.answers[("systemd-run",)] = ""
-    host.services = {files.EARLY: boot.early, files.BIND: boot.bind}
+    host.services = {files.EARLY: boot.early, files.BIND: boot.bind, files.RESTORE: boot.restore}
     return host
 
 
@@ -70,7 +70,11 @@ class Node:
 
     def configure(self, **options: Any) -> "Node":
         """Set options, by their names with ``_`` for ``-``."""
-        self.state = self.with_config({name.replace("_", "-"): value for name, value in options.items()})
+        return self.set({name.replace("_", "-"): value for name, value in options.items()})
+
+    def set(self, given: dict[str, Any]) -> "Node":
+        """Set options, by their own names."""
+        self.state = self.with_config(given)
         return self
 
     def with_config(self, given: dict[str, Any]) -> testing.State:

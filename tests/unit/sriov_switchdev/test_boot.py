@@ -347,11 +347,11 @@ def test_a_binding_unit_that_vanished_is_not_waited_for_forever(small: Node) -> 
 @pytest.mark.parametrize("arguments", [[], ["later"], ["early", "bind"]])
 def test_other_arguments_are_refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert boot.main(arguments) == 5
-    assert "usage: boot.pyz early|bind|fallback|revert" in capsys.readouterr().err
+    assert "usage: boot.pyz early|bind|fallback|restore|revert" in capsys.readouterr().err
 
 
-LEFT_OUT = ("hostnic/testing/", "hostnic/capture/")
-"""The modelled host, and what only the action capture uses."""
+LEFT_OUT = ("hostnic/testing/", "hostnic/capture/", "hostnic/tuning/")
+"""The modelled host, and what only the actions capture and check-host use."""
 
 
 def test_the_archive_is_whole_and_has_nothing_of_juju(tmp_path: Path) -> None:
@@ -366,7 +366,7 @@ def test_the_archive_is_whole_and_has_nothing_of_juju(tmp_path: Path) -> None:
     # The system's Python runs it, with nothing of the charm's environment in reach.
     isolated = [sys.executable, "-I", "-S"]
     done = subprocess.run([*isolated, str(path)], capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (5, "usage: boot.pyz early|bind|fallback|revert\n")
+    assert (done.returncode, done.stderr) == (5, "usage: boot.pyz early|bind|fallback|restore|revert\n")
     script = (
         "import sys; sys.path.insert(0, sys.argv[1]); "
         "from hostnic.machine import Machine; names = [link.name for link in Machine().links.all()]; "
@@ -384,7 +384,7 @@ def test_the_stamp_follows_the_code() -> None:
 
 def test_the_name_rule_keeps_the_uplinks_name_and_leaves_representors_alone() -> None:
     wanted = desired.Desired((desired.Port(PF0, "enp59s0f0", 8), desired.Port(PF1, 'x" y', 8)))
-    assert files.name_rule(wanted).splitlines()[1:] == [
+    assert [line for line in files.rules(wanted).splitlines() if "NAME=" in line] == [
         'SUBSYSTEM=="net", ACTION=="add", KERNELS=="0000:3b:00.0", ATTR{phys_port_name}=="p[0-9]*", '
         'NAME="enp59s0f0"'
     ]

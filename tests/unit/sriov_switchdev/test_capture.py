@@ -64,6 +64,7 @@ def own(node: Node) -> dict[str, str]:
     """What the host's own actions show, with the stand-ins of the instances."""
     shown = {
         "list-devices": node.action("list-devices")["devices"],
+        "check-host": node.action("check-host")["host"],
         "plan": node.action("plan")["plan"],
         "verify": node.action("verify")["findings"],
     }

@@ -11,9 +11,10 @@ import record
 from config import Options
 from converge.shape import InvalidValue
 from fuzz import Reader, check
-from hostnic.devices.selector import SelectorError
 from hostnic.system import System
 from hostnic.testing import FakeHost
+from hostnic.tuning import observe as tuning
+from unit.sriov_switchdev.tuned import NOVA
 
 BOOT = {
     "version": 1,
@@ -36,13 +37,14 @@ def of_file(path: str, read: Callable[[System], object]) -> Callable[[str], obje
     return run
 
 
-REFUSALS = (InvalidValue, SelectorError)
+REFUSALS = (InvalidValue,)
 
 READERS = [
     Reader("desired state for boot", bootfile.from_json, ['{"version": 1, "ports": []}'], (ValueError,)),
     Reader("record of boot", of_file(record.BOOT, record.read_boot), [json.dumps(BOOT)]),
     Reader("record of live changes", of_file(record.LIVE, record.read_live), [json.dumps(LIVE)]),
     Reader("netplan file", of_file("/etc/netplan/50-x.yaml", netplanfiles.second_writers), [NETPLAN]),
+    Reader("nova.conf", of_file("/etc/nova/nova.conf", lambda host: tuning.observe(host, ())), [NOVA]),
     Reader("option devices", lambda text: Options(devices=text), ["0000:3b:00.0:8"], REFUSALS),
 ]
 

@@ -171,6 +171,31 @@ def test_vf_lag_is_formed_again_by_the_port_without_carrier(
     assert all(vf.driver == "mlx5_core" for port in small.host.network.ports() for vf in port.vfs)
 
 
+@pytest.mark.parametrize("value", [0, 1, 2, None])
+def test_vf_lag_is_formed_again_with_vfs_in_use_where_the_firmware_has_kept_its_resources(
+    small: Node, value: int | None
+) -> None:
+    small.converge(reboot_settle=0)
+    nic_card = small.host.cards[0]
+    if value is None:
+        del nic_card.settings["LAG_RESOURCE_ALLOCATION"]
+        nic_card.lacks.add("LAG_RESOURCE_ALLOCATION")
+    else:
+        nic_card.settings["LAG_RESOURCE_ALLOCATION"].current = value
+    used = small.host.port(PF0).vfs[0].bdf
+    small.host.start_instance(used)
+    nic_card.lag, nic_card.lag_in_firmware = None, False
+    small.emit("update_status")
+    assert small.host.vf(used).driver == "vfio-pci"
+    if value == 1:
+        assert nic(small.writes)[1:] == [f"set_master {PORT1} none", f"set_master {PORT1} bond0"]
+        assert nic_card.lag == "switchdev"
+        assert small.action("verify")["verified"] == "true"
+    else:
+        assert nic(small.writes) == []
+        assert f"VFs are in use: VF {used} by instance-0000002a" in small.action("plan")["plan"]
+
+
 def hook_that_dies_before(node: Node, key: str) -> None:
     """Run the plan's steps up to ``key``, and nothing after: neither failure handling nor confirmation."""
     planned = node.planned()

@@ -21,6 +21,12 @@ class FakeBridge:
     acs_offers: int | None = 0x5F
     acs: int = 0
 
+    @property
+    def files(self) -> dict[str, str]:
+        """Its attributes."""
+        ids = {"class": "0x060400\n", "vendor": "0x8086\n", "device": "0x2030\n"}
+        return {**ids, "config": self.config()}
+
     def config(self) -> str:
         """Its configuration space as sysfs shows it."""
         space = bytearray(4096)
@@ -34,6 +40,20 @@ class FakeBridge:
             space[ACS_AT + 4 : ACS_AT + 6] = self.acs_offers.to_bytes(2, "little")
             space[ACS_AT + 6 : ACS_AT + 8] = self.acs.to_bytes(2, "little")
         return space.decode("utf-8", "surrogateescape")
+
+
+@dataclass
+class FakeGpu:
+    """A GPU: an A100, as the reference design has it."""
+
+    vendor: str = "0x10de"
+    numa_node: int = 0
+
+    @property
+    def files(self) -> dict[str, str]:
+        """Its attributes."""
+        ids = {"class": "0x030200\n", "vendor": f"{self.vendor}\n", "device": "0x20f1\n"}
+        return {**ids, "numa_node": f"{self.numa_node}\n"}
 
 
 def nic_config(mrrs: int) -> str:

@@ -129,6 +129,8 @@ class Unit:
         """Run an action that must fail; its one sentence."""
         with pytest.raises(testing.ActionFailed) as failed:
             self.action(name, **parameters)
+        assert failed.value.state
+        self.state = failed.value.state
         return failed.value.message
 
     @property

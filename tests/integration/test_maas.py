@@ -20,7 +20,7 @@ HOST_CHARMS = ("nic-firmware", "sriov-switchdev", "roce-qos")
 DEPLOY, CONVERGE, REBOOT = 3 * 3600, 2 * 3600, 1800
 """Seconds: machines, containers and packages; one rolling reboot of all compute nodes; one node's reboot."""
 
-pytestmark = [pytest.mark.usefixtures("maas", "charms"), pytest.mark.abort_on_fail]
+pytestmark = [pytest.mark.usefixtures("maas", "libjuju", "charms"), pytest.mark.abort_on_fail]
 KEYS: list[vault.Keys] = []
 
 

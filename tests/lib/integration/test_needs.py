@@ -10,55 +10,58 @@ from pathlib import Path
 
 import pytest
 
-CONFTEST = Path(__file__).parents[1] / "integration/conftest.py"
-JUJU = """
-import os
-from types import SimpleNamespace
-
-class Controller:
-    async def connect(self):
-        if not os.environ["CLOUDS"]:
-            raise ConnectionRefusedError("nobody listens")
-
-    async def clouds(self):
-        return SimpleNamespace(clouds={"cloud-site": SimpleNamespace(type_=os.environ["CLOUDS"])})
-
-    async def disconnect(self):
-        pass
+CONFTEST = Path(__file__).parents[2] / "integration/conftest.py"
+JUJU = """#!/bin/sh
+case "$1 $CLOUDS" in
+"show-controller ") echo 'ERROR No controllers registered.' >&2; exit 1 ;;
+show-controller*) echo '{"test": {"details": {"agent-version": "'$VERSION'"}}}' ;;
+clouds*) echo '{"site": {"type": "'$CLOUDS'"}}' ;;
+esac
 """
 TESTS = """
 def test_deploy(charms):
     pass
 
-def test_bundle(maas, charms):
+def test_bundle(maas, libjuju, charms):
     pass
 """
 
 
-def outcome(home: Path, *, cloud: str, clouds: str = "maas", packed: bool = True) -> tuple[int, str]:
+def outcome(
+    home: Path,
+    *options: str,
+    cloud: str,
+    clouds: str = "maas",
+    packed: bool = True,
+    version: str = "3.6.11",
+) -> tuple[int, str]:
     """The exit status and the last line of a run on a site whose controller has one cloud, of this type."""
     tests = home / "tests/integration"
-    for directory in (tests, home / "juju", home / "bin", home / "charms/one", home / "build"):
+    for directory in (tests, home / "bin", home / "charms/one", home / "build"):
         directory.mkdir(parents=True)
     shutil.copy(CONFTEST, tests)
     (tests / "test_site.py").write_text(TESTS)
-    (home / "juju/__init__.py").touch()
-    (home / "juju/controller.py").write_text(JUJU)
-    (home / "bin/juju").touch(0o755)
+    (home / "bin/juju").write_text(JUJU)
+    (home / "bin/juju").chmod(0o755)
     (home / "charms/one/charmcraft.yaml").touch()
     if packed:
         (home / "build/one_ubuntu@22.04-amd64.charm").touch()
     environment = os.environ | {
         "JUJU_MAAS_CLOUD": cloud,
         "CLOUDS": clouds,
+        "VERSION": version,
         "PATH": f"{home}/bin:{os.environ['PATH']}",
-        "PYTHONPATH": str(home),
         "PYTHONDONTWRITEBYTECODE": "1",
         "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
     }
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", str(home)]
     run = subprocess.run(
-        [*command, str(tests)], cwd=home, env=environment, text=True, capture_output=True, check=False
+        [*command, *options, str(tests)],
+        cwd=home,
+        env=environment,
+        text=True,
+        capture_output=True,
+        check=False,
     )
     return run.returncode, re.sub(r" in [\d.]+s.*", "", run.stdout.splitlines()[-1])
 
@@ -68,9 +71,21 @@ def test_all_that_is_needed_is_there(tmp_path: Path) -> None:
 
 
 def test_without_a_named_cloud_what_cannot_run_is_skipped(tmp_path: Path) -> None:
-    assert outcome(tmp_path / "a", cloud="", clouds="") == (0, "2 skipped")
-    assert outcome(tmp_path / "b", cloud="", packed=False) == (0, "2 skipped")
-    assert outcome(tmp_path / "c", cloud="") == (0, "1 passed, 1 skipped")
+    assert outcome(tmp_path, cloud="") == (0, "1 passed, 1 skipped")
+
+
+@pytest.mark.parametrize("site", [{"clouds": ""}, {"packed": False}], ids=["no controller", "not packed"])
+def test_a_run_in_which_nothing_ran_fails_unless_that_is_asked_for(
+    tmp_path: Path, site: dict[str, str]
+) -> None:
+    assert outcome(tmp_path / "a", cloud="", **site) == (1, "2 skipped")
+    assert outcome(tmp_path / "b", "--allow-nothing", cloud="", **site) == (0, "2 skipped")
+    assert outcome(tmp_path / "c", "--collect-only", cloud="", **site)[0] == 0
+
+
+def test_what_needs_python_libjuju_does_not_run_on_juju_4(tmp_path: Path) -> None:
+    assert outcome(tmp_path / "a", cloud="", version="4.0.15") == (0, "1 passed, 1 skipped")
+    assert outcome(tmp_path / "b", cloud="site", version="4.0.15") == (1, "1 passed, 1 error")
 
 
 @pytest.mark.parametrize(

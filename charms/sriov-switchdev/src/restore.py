@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Restore ports whose driver was loaded anew while the host runs: VFs, mode, queues, bond, VF-LAG.
+
+udev starts this with the new netdev of a port (files.py), and so does a hook for what had to wait. Nothing
+races it: it runs after the boot units; hooks leave the NICs alone while the record says that it runs; it
+leaves the NICs alone while a live change waits for its confirmation, and a live change begins only while it
+does not run (live.Arm), so that the revert timer is not armed then. What other charms set on the ports comes
+after it (roce-qos' unit is ordered so).
+
+VFs in use stay as they are, and their port in legacy mode, until they are free (lost.py). A port that fails
+is left in legacy mode with zero VFs, as at boot: VFs in legacy mode would match Nova's whitelist.
+"""
+
+import contextlib
+from collections.abc import Sequence
+
+import budget
+import lost
+import phase
+import record
+import steps as nic
+from desired import Desired, Port
+from files import DISPATCH
+from hostnic.devices import discover, users
+from hostnic.devices.model import Host
+from hostnic.ops import until
+from hostnic.ops.members import distributes_alone
+from hostnic.system import HostStep, System
+from observed import Trouble
+from steps import Work
+
+ROUNDS = 2
+"""systemd starts no unit that runs already: a port that is lost meanwhile has its turn in the second."""
+
+
+def restore(system: System) -> tuple[Trouble, ...]:
+    """Restore every lost port that can be. Writes nothing if none is lost."""
+    wanted, troubles = phase.load(system)
+    try:
+        if not _lost(system, wanted):
+            return tuple(troubles)
+    except OSError as error:
+        return (*troubles, _unreadable(error))
+    before = record.read_boot(system).phases.get("restore")
+    failures = before.failures if before else 0
+    record.write_boot(system, "restore", "running", failures=failures)
+    if record.armed(system):
+        print("a live change waits for its confirmation: the next hook goes on", flush=True)
+        record.write_boot(system, "restore", "done", failures=failures)
+        return ()
+    try:
+        for _ in range(ROUNDS):
+            _await_ports(system, wanted)
+            for ports in [ports for ports in wanted.nics().values() if _lost(system, wanted, ports)]:
+                troubles += _restore_nic(system, wanted, ports)
+            if troubles:
+                break
+    except OSError as error:
+        troubles.append(_unreadable(error))
+    return _end(system, troubles, failures)
+
+
+def _unreadable(error: OSError) -> Trouble:
+    what = f"the host cannot be read: {error.strerror or error}"
+    return Trouble("restore", what, "see journalctl -u ovn-offload-sriov-restore")
+
+
+def cut_off(system: System) -> tuple[Trouble, ...]:
+    """After the unit did not come to its end: no unused VF stays in legacy mode or unbound."""
+    wanted, troubles = phase.load(system)
+    cut = "the unit that restores ports did not come to its end"
+    troubles.append(Trouble("restore", cut, "see journalctl -u ovn-offload-sriov-restore"))
+    for port, _ in _lost(system, wanted):
+        troubles += _give_up(system, port)
+    for ports in wanted.nics().values():
+        pairs = phase.pairs_of(discover.observe(system), ports)
+        if any(vf.driver is None for _, pf in pairs for vf in pf.vfs):
+            troubles += _finish(system, wanted, ports, ports)
+    found = record.read_boot(system).phases.get("restore")
+    return _end(system, troubles, found.failures if found else 0)
+
+
+def _end(system: System, troubles: Sequence[Trouble], failures: int) -> tuple[Trouble, ...]:
+    """Record the outcome, and have the charm look at it."""
+    state = "failed" if troubles else "done"
+    record.write_boot(system, "restore", state, tuple(troubles), failures + 1 if troubles else 0)
+    with contextlib.suppress(OSError):  # the charm may be gone; otherwise the next hook looks
+        system.run(["systemctl", "start", "--no-block", DISPATCH])
+    return tuple(troubles)
+
+
+def _run(system: System, steps: Sequence[HostStep]) -> list[Trouble]:
+    return phase.run(system, steps, "ovn-offload-sriov-restore")
+
+
+def _look(system: System, ports: Sequence[Port]) -> Host:
+    """The host, with its own uses of the ports' VFs."""
+    return users.with_netdevs(system, discover.observe(system), [port.bdf for port in ports])
+
+
+def _lost(system: System, wanted: Desired, ports: Sequence[Port] | None = None) -> list[Work]:
+    ports = wanted.ports if ports is None else ports
+    converged = record.read_converged(system)
+    return lost.ports(phase.pairs_of(_look(system, ports), ports), converged) if converged else []
+
+
+def _await_ports(system: System, wanted: Desired) -> None:
+    """A fatal error of the firmware takes both ports of a NIC: wait for the other one, if it comes."""
+
+    def all_there() -> bool:
+        netdevs = {pf.bdf for pf in discover.observe(system).pfs if pf.netdev}
+        return all(port.bdf in netdevs for port in wanted.ports)
+
+    until(system, all_there, budget.DEVICES)
+
+
+def _restore_nic(system: System, wanted: Desired, ports: Sequence[Port]) -> list[Trouble]:
+    """One port after the other: the bond always keeps a port that carries traffic."""
+    host = _look(system, ports)
+    pairs = phase.pairs_of(host, ports)
+    todo = [(port, pf) for port, pf in _lost(system, wanted, ports) if not lost.why_left(port, pf, host)[0]]
+    # VF-LAG forms while all VFs are unbound; those of the port that was not lost may be in use.
+    free = not any(vf.users for _, pf in pairs for vf in pf.vfs)
+    touched = pairs if free and todo and nic.awaits_lag(pairs, wanted.lag_required) else todo
+    troubles = _run(system, nic.unbind(touched))
+    for port, _ in [] if troubles else _lost(system, wanted, ports):
+        troubles += _restore_port(system, wanted, port)
+    return [*troubles, *_finish(system, wanted, ports, [port for port, _ in touched])]
+
+
+def _restore_port(system: System, wanted: Desired, port: Port) -> list[Trouble]:
+    """Look again right before: an instance may have taken a VF, or the other port lost its link."""
+    host = _look(system, [port])
+    found = lost.ports(phase.pairs_of(host, [port]), [port.nic])
+    if not found:
+        return []
+    _, pf = found[0]
+    bond = host.bond(pf.bond) if pf.bond else None
+    reason, remedy = lost.why_left(port, pf, host)
+    others = [name for name in bond.members if name != pf.netdev] if bond else []
+    if bond and not reason and distributes_alone(system, bond.name, pf.netdev or "", others):
+        reason, remedy = nic.alone(pf), f"fix {' or '.join(others)}, or approve-reboot"
+    if reason:
+        print(f"{port.bdf} stays in legacy mode: {reason}; {remedy}", flush=True)
+        return []
+    if failed := _run(system, nic.create(port, pf, wanted.steering_mode, host_network=False)):
+        return [*failed, *_give_up(system, port)]
+    queues = nic.queues(port, pf, phase.queues_of(system, wanted), "in switchdev mode mlx5 gives it one")
+    return [*_run(system, [queues]), *_back_in_bond(system, port)]
+
+
+def _give_up(system: System, port: Port) -> list[Trouble]:
+    """Leave the port in legacy mode with zero VFs, unless somebody has taken one meanwhile."""
+    if running := phase.still_changing(system, [port]):
+        return running
+    pairs = phase.pairs_of(_look(system, [port]), [port])
+    return phase.to_legacy(system, [pair for pair in pairs if not any(vf.users for vf in pair[1].vfs)])
+
+
+def _back_in_bond(system: System, port: Port) -> list[Trouble]:
+    """Wait for networkd, which puts a new netdev into its bond; if it does not, do it."""
+
+    def there() -> bool:
+        masters = {link.pci: link.master for link in system.links.all() if link.name == port.netdev}
+        return masters.get(port.bdf) == port.bond
+
+    if port.bond:
+        until(system, there, budget.REJOIN)
+    pairs = phase.pairs_of(discover.observe(system), [port])
+    return _run(system, [step for _, pf in pairs for step in nic.join(port, pf)])
+
+
+def _finish(system: System, wanted: Desired, ports: Sequence[Port], touched: Sequence[Port]) -> list[Trouble]:
+    """VF-LAG, if both ports are in switchdev mode again, and then the VFs that were unbound for it."""
+    pairs = phase.pairs_of(discover.observe(system), ports)
+    troubles: list[Trouble] = []
+    if touched and nic.awaits_lag(pairs, wanted.lag_required):
+        whole = len(pairs) == 2 and all(pf.eswitch_mode == "switchdev" for _, pf in pairs)
+        troubles = _run(system, [nic.await_lag(pairs, budget.LAG)]) if whole else []
+        if wanted.lag_required and (troubles or not whole):
+            return troubles
+    back = [(port, pf) for port, pf in pairs if port in touched and pf.eswitch_mode == "switchdev"]
+    for step in nic.bind(back, after_change=True):  # one by one: a failure must not keep other VFs unbound
+        troubles += _run(system, [step])
+    return troubles

@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Read a host's tuning through the System's doors; starts no process and writes nothing.
+
+Paths and formats are those of the kernel's Documentation/ABI/testing: sysfs-devices-system-cpu (smt, cpufreq,
+isolated), sysfs-devices-node, sysfs-kernel-mm-hugepages and sysfs-kernel-iommu_groups; of
+admin-guide/pm/cpuidle.rst and admin-guide/sysctl/kernel.rst. What is not there is None: no host has all.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+
+from hostnic import cpus
+from hostnic.boot import units
+from hostnic.devices import pci
+from hostnic.devices.inventory import NET
+from hostnic.devices.model import Pf
+from hostnic.firmware import gpudirect
+from hostnic.system import System
+from hostnic.tuning.observed import DEFAULT_RESERVED, Device, IdleState, Nova, NumaNode, Tuning
+
+CPUS = "/sys/devices/system/cpu"
+NODES = "/sys/devices/system/node"
+GROUPS = "/sys/kernel/iommu_groups"
+NOVA = "/etc/nova/nova.conf"
+NUMA_BALANCING = "/proc/sys/kernel/numa_balancing"
+IRQBALANCE = "irqbalance.service"
+DISPLAY = "0x03"
+"""How the class of a GPU begins: VGA, 3D and display controllers (include/linux/pci_ids.h)."""
+GPU_VENDORS = ("0x10de", "0x1002")
+"""NVIDIA and AMD; servers also have a VGA controller in the board's management."""
+
+
+def observe(system: System, pfs: Iterable[Pf]) -> Tuning:
+    """Read the host; ``pfs`` are the ports that the charm keeps."""
+    kept = tuple(pfs)
+    nova = _nova(system)
+    isolated = _cpus(system, f"{CPUS}/isolated")
+    online = _cpus(system, cpus.ONLINE) or frozenset()
+    used = sorted((nova.dedicated if nova else None) or isolated or online)
+    gpus = tuple(_gpus(system))
+    balancing = _text(system, NUMA_BALANCING)
+    return Tuning(
+        smt=_text(system, f"{CPUS}/smt/control"),
+        governors=_governors(system),
+        idle=_idle(system, used[0]) if used else None,
+        online=online,
+        isolated=isolated,
+        nova=nova,
+        memory=_memory(system),
+        nodes=dict(_nodes(system)),
+        ports=tuple(_device(system, pf.bdf, pf.netdev or pf.bdf, pf.numa_node) for pf in kept),
+        gpus=gpus,
+        acs=_acs(system) if gpus else None,
+        irqbalance=units.enabled(system, IRQBALANCE),
+        numa_balancing=None if balancing is None else balancing != "0",
+        mtus=_mtus(system, kept),
+    )
+
+
+def _text(system: System, path: str) -> str | None:
+    try:
+        return system.files.read(path).strip()
+    except OSError:
+        return None
+
+
+def _number(text: str | None) -> int | None:
+    return int(text) if text and re.fullmatch("[0-9]{1,12}", text) else None
+
+
+def _names(system: System, directory: str, pattern: str) -> list[str]:
+    try:
+        return sorted(name for name in system.files.listdir(directory) if re.fullmatch(pattern, name))
+    except OSError:
+        return []
+
+
+def _cpus(system: System, path: str) -> frozenset[int] | None:
+    """A list of the kernel's; an empty file is an empty list."""
+    text = _text(system, path)
+    try:
+        return None if text is None else cpus.numbers(text)
+    except ValueError:
+        return None
+
+
+def _governors(system: System) -> frozenset[str] | None:
+    policies = _names(system, f"{CPUS}/cpufreq", r"policy\d+")
+    found = [_text(system, f"{CPUS}/cpufreq/{name}/scaling_governor") for name in policies]
+    return None if None in found else frozenset(filter(None, found))
+
+
+def _idle(system: System, cpu: int) -> tuple[IdleState, ...] | None:
+    """The C-states of a CPU that are not disabled, POLL included."""
+    directory = f"{CPUS}/cpu{cpu}/cpuidle"
+    found: list[IdleState] = []
+    for state in _names(system, directory, r"state\d+"):
+        name, latency, disabled = (
+            _text(system, f"{directory}/{state}/{attribute}") for attribute in ("name", "latency", "disable")
+        )
+        microseconds = _number(latency)
+        if name is None or microseconds is None:
+            return None
+        if disabled in (None, "0"):
+            found.append(IdleState(name, microseconds))
+    return tuple(found)
+
+
+def _nodes(system: System) -> Iterator[tuple[int, NumaNode]]:
+    for name in _names(system, NODES, r"node\d+"):
+        own = _cpus(system, f"{NODES}/{name}/cpulist")
+        pages: dict[int, int] = {}
+        for size in _names(system, f"{NODES}/{name}/hugepages", r"hugepages-\d+kB"):
+            count = _number(_text(system, f"{NODES}/{name}/hugepages/{size}/nr_hugepages"))
+            if count is not None:
+                pages[int(size[len("hugepages-") : -len("kB")])] = count
+        if own is not None:
+            yield int(name.removeprefix("node")), NumaNode(own, pages)
+
+
+def _memory(system: System) -> int | None:
+    found = re.search(r"^MemTotal:\s+(\d+) kB$", _text(system, "/proc/meminfo") or "", re.MULTILINE)
+    return _number(found[1]) if found else None
+
+
+def _nova(system: System) -> Nova | None:
+    """nova.conf as oslo.config reads it: sections, ``key = value``; the last of several values counts."""
+    text = _text(system, NOVA)
+    if text is None:
+        return None
+    found: dict[tuple[str, str], str] = {}
+    section = ""
+    for line in text.splitlines():
+        if head := re.fullmatch(r"\[([^\]]+)\]\s*", line):
+            section = head[1]
+        elif pair := re.fullmatch(r"(\w+)\s*[=:]\s*(.*?)\s*", line):
+            found[section, pair[1]] = pair[2]
+    reserved = _number(found.get(("DEFAULT", "reserved_host_memory_mb")))
+    try:
+        dedicated = cpus.numbers(found.get(("compute", "cpu_dedicated_set"), ""))
+    except ValueError:
+        return None
+    return Nova(dedicated, DEFAULT_RESERVED if reserved is None else reserved)
+
+
+def _gpus(system: System) -> Iterator[Device]:
+    for bdf in sorted(system.files.listdir(pci.DEVICES)):
+        kind, vendor = (_text(system, pci.attribute(bdf, name)) or "" for name in ("class", "vendor"))
+        # An SR-IOV GPU's VFs lie beside it.
+        if kind.startswith(DISPLAY) and vendor in GPU_VENDORS:
+            node = _text(system, pci.attribute(bdf, "numa_node")) or "-1"
+            yield _device(system, bdf, bdf, int(node) if re.fullmatch(r"-?\d+", node) else -1)
+
+
+def _device(system: System, bdf: str, name: str, numa_node: int) -> Device:
+    """The link leads through every bridge: ``../../../devices/pci0000:3a/0000:3a:00.0/0000:3b:00.0``."""
+    try:
+        above = system.files.readlink(f"{pci.DEVICES}/{bdf}").split("/")[:-1]
+    except OSError:
+        above = []
+    bridges = tuple(part for part in above if re.fullmatch(pci.BDF, part))
+    group = pci.linked(system, pci.attribute(bdf, "iommu_group"))
+    kind = "" if group is None else _text(system, f"{GROUPS}/{group}/type")
+    return Device(bdf, name, numa_node, bridges, kind)
+
+
+def _acs(system: System) -> frozenset[str] | None:
+    try:
+        return frozenset(each.bdf for each in gpudirect.differences(system, ()))
+    except OSError:
+        return None
+
+
+def _mtus(system: System, pfs: Iterable[Pf]) -> dict[str, int]:
+    """Ports, bonds, and what stands on these.
+
+    A port of Open vSwitch has its internal ports (kind ``openvswitch``) above it, though sysfs does not link
+    them, and these have VLANs. ``ovs-system`` and br-int carry no packet of the host.
+    """
+    links = {link.name: link for link in system.links.all()}
+    below = {name for pf in pfs for name in (pf.netdev, pf.bond) if name in links}
+    if any(links[name].master == "ovs-system" for name in below):
+        below |= {link.name for link in links.values() if link.kind == "openvswitch"} - {
+            "ovs-system",
+            "br-int",
+        }
+    chain, waiting = dict[str, int](), sorted(below)
+    while waiting:
+        name = waiting.pop()
+        if name in links and name not in chain:
+            chain[name] = links[name].mtu
+            waiting += [each.removeprefix("upper_") for each in _names(system, f"{NET}/{name}", r"upper_.+")]
+    chain.pop("ovs-system", None)
+    return chain

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What was read of a host's tuning, as plain values. None is what the host does not tell."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+DEFAULT_RESERVED = 512
+"""MiB: Nova's reserved_host_memory_mb where nova.conf does not set it (nova/conf/compute.py)."""
+
+
+class IdleState(NamedTuple):
+    """A C-state that the kernel may use: its name, and the microseconds that leaving it takes."""
+
+    name: str
+    latency: int
+
+
+class NumaNode(NamedTuple):
+    """A NUMA node.
+
+    Attributes:
+        cpus: its logical CPUs.
+        pages: its huge pages: their number by their size in KiB.
+
+    """
+
+    cpus: frozenset[int]
+    pages: Mapping[int, int] = {}
+
+    @property
+    def reserved(self) -> int:
+        """KiB in huge pages."""
+        return sum(size * count for size, count in self.pages.items())
+
+
+class Nova(NamedTuple):
+    """What nova.conf says of CPUs and memory.
+
+    Attributes:
+        dedicated: ``cpu_dedicated_set``; empty where it is not set.
+        reserved: MiB that ``reserved_host_memory_mb`` keeps from instances.
+
+    """
+
+    dedicated: frozenset[int]
+    reserved: int
+
+
+class Device(NamedTuple):
+    """A port or a GPU.
+
+    Attributes:
+        bdf: PCI address.
+        name: the port's netdev, or the GPU's address.
+        numa_node: -1 where the firmware does not tell.
+        bridges: PCI addresses of the bridges above it, the root port first.
+        iommu: the type of its IOMMU group: ``identity``, ``DMA`` …; empty without a group, None if not told.
+
+    """
+
+    bdf: str
+    name: str
+    numa_node: int
+    bridges: tuple[str, ...] = ()
+    iommu: str | None = None
+
+
+class Tuning(NamedTuple):
+    """The host.
+
+    Attributes:
+        smt: ``on``, ``off``, ``forceoff``, ``notsupported`` or ``notimplemented``.
+        governors: of all CPUs; empty where the kernel scales no frequency.
+        idle: the C-states of one CPU that instances use; empty where the kernel has none.
+        online, isolated: logical CPUs.
+        nova: None before nova-compute is installed.
+        memory: KiB of the host.
+        nodes: NUMA nodes by number.
+        ports: the ports that the charm keeps, and ``gpus``.
+        acs: PCI addresses of bridges whose ACS is not as GPUDirect needs it.
+        irqbalance: it starts at boot.
+        numa_balancing: automatic NUMA balancing is on.
+        mtus: MTU in bytes of the ports, their bonds and what stands on these, by netdev.
+
+    """
+
+    smt: str | None = None
+    governors: frozenset[str] | None = None
+    idle: tuple[IdleState, ...] | None = None
+    online: frozenset[int] = frozenset()
+    isolated: frozenset[int] | None = None
+    nova: Nova | None = None
+    memory: int | None = None
+    nodes: Mapping[int, NumaNode] = {}
+    ports: tuple[Device, ...] = ()
+    gpus: tuple[Device, ...] = ()
+    acs: frozenset[str] | None = None
+    irqbalance: bool = False
+    numa_balancing: bool | None = None
+    mtus: Mapping[str, int] = {}

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""GitHub's workflows: what actionlint checks and a missing word would show only there."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[2]
+WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yaml"))
+TOP = {"name", "on", "permissions", "concurrency", "jobs"}
+JOB = {"runs-on", "timeout-minutes", "steps", "strategy", "env", "environment", "if"}
+STEP = {"name", "uses", "with", "run", "env", "if"}
+USED = {
+    "actions/checkout@v4": {"fetch-depth"},
+    "actions/cache@v4": {"path", "key"},
+    "actions/setup-python@v5": {"python-version"},
+    "actions/upload-artifact@v4": {"name", "path", "if-no-files-found"},
+}
+"""Actions and those of their inputs that are used (their action.yml)."""
+EXPRESSION = re.compile(r"\$\{\{(.*?)\}\}", re.DOTALL)
+WORD = re.compile(r"'[^']*'|[A-Za-z_][\w.-]*|\S")
+CONTEXTS = {"secrets": r"[A-Z_]+", "vars": r"[A-Z_]+", "matrix": None, "inputs": None}
+
+
+def jobs(path):
+    workflow = yaml.safe_load(path.read_text())
+    return {("on" if key is True else key): value for key, value in workflow.items()}
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
+def test_keys_are_githubs_and_every_job_ends(path):
+    workflow = jobs(path)
+    assert workflow.keys() <= TOP
+    assert workflow["permissions"] == {"contents": "read"}
+    for job in workflow["jobs"].values():
+        assert job.keys() <= JOB
+        assert job["timeout-minutes"] > 0
+        for step in job["steps"]:
+            assert step.keys() <= STEP
+            assert ("uses" in step) != ("run" in step)
+            assert step.get("with", {}).keys() <= USED[step["uses"]] if "uses" in step else True
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
+def test_expressions_name_only_what_exists(path):
+    workflow = jobs(path)
+    dispatch = workflow["on"].get("workflow_dispatch") or {}
+    given = set(dispatch.get("inputs", {}))
+    for job in workflow["jobs"].values():
+        matrix = set(job.get("strategy", {}).get("matrix", {}))
+        for expression in EXPRESSION.findall(yaml.safe_dump(job)):
+            for word in WORD.findall(expression):
+                context, dot, name = word.partition(".")
+                if not dot or word.startswith("'"):
+                    continue
+                known = {"matrix": matrix, "inputs": given}.get(context)
+                assert name in known if known is not None else re.fullmatch(CONTEXTS[context], name), word
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
+def test_scripts_are_bash(path):
+    scripts = [step["run"] for job in jobs(path)["jobs"].values() for step in job["steps"] if "run" in step]
+    assert scripts
+    for script in scripts:
+        assert "${{ inputs" not in script, "an input belongs into env: as text it could be a command"
+        plain = EXPRESSION.sub("word", script)
+        done = subprocess.run(["bash", "-n"], input=plain, text=True, capture_output=True, check=False)
+        assert (done.returncode, done.stderr) == (0, ""), script
+
+
+def test_tiers_that_workflows_run_exist():
+    tox = (ROOT / "tox.ini").read_text()
+    named = {
+        tier for path in WORKFLOWS for tier in re.findall(r"(?:tox|\.ci/run) -e ([\w-]+)", path.read_text())
+    }
+    assert len(named) > 4
+    assert [tier for tier in sorted(named) if f"[testenv:{tier}]" not in tox] == []

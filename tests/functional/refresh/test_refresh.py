@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The host charms of one node are refreshed from 1.0, one after the other, and back, on a real kernel."""
+
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from functional.once import once
+from functional.sriov_switchdev.node import STATE, is_converged
+from lab import site
+from lab.code import MOUNTED
+from lab.guest import Guest
+from lab.juju import Result, Unit
+
+pytestmark = pytest.mark.thorough
+
+ROOT = Path(__file__).parents[3]
+PREVIOUS = "08ac094"
+"""1.0. Its code comes from this repository's history: a shallow clone lacks it."""
+
+OLD, NEW = "/opt/previous", MOUNTED
+POLICY = {"reboot-policy": "always", "reboot-settle": 0}
+CHARMS = {
+    "nic-firmware": {"profile": "", "num-vfs": 2, "reboot-owner": "sriov-switchdev", **POLICY},
+    "sriov-switchdev": {"num-vfs": 2, **POLICY},
+    "roce-qos": {},
+}
+ORDER = tuple(CHARMS)
+CARRIER = "cat /sys/class/net/enp59s0f?np?/carrier_changes"
+OWN = ("install ", "remove ", "run systemctl ")
+"""Writes to what belongs to the charms: their files and units."""
+
+
+def previous_code() -> bytes:
+    done = subprocess.run(
+        ["git", "archive", PREVIOUS, "lib", *(f"charms/{charm}" for charm in CHARMS)],
+        cwd=ROOT, capture_output=True, check=False,
+    )  # fmt: skip
+    if done.returncode:
+        pytest.fail(f"git archive {PREVIOUS}: {done.stderr.decode()}; fetch the whole history")
+    return done.stdout
+
+
+def settle(units: Sequence[Unit]) -> dict[str, Result]:
+    """Hooks of all, as often as they still tell each other something."""
+    for _ in range(2):
+        results = {unit.app: unit.emit("update_status") for unit in units}
+    return results
+
+
+@pytest.fixture
+def old(machine: Guest) -> dict[str, Unit]:
+    """The three charms of 1.0 on a converged node."""
+
+    def make() -> dict[str, Unit]:
+        machine.write("/tmp/previous.tar", previous_code())
+        machine.run(f"mkdir -p {OLD}; tar -C {OLD} -xf /tmp/previous.tar")
+        assert site.reachable(machine, 120)
+        units = {
+            name: machine.unit(name, path=f"{OLD}/charms/{name}", lib=f"{OLD}/lib", config=config)
+            for name, config in CHARMS.items()
+        }
+        for event in ("install", "leader_elected", "config_changed", "start"):
+            for unit in units.values():
+                unit.emit(event)
+        settle(list(units.values()))
+        assert units["sriov-switchdev"].reboot_requested
+        machine.reboot()
+        for unit in units.values():
+            unit.emit("start")
+        found = settle(list(units.values()))
+        assert {name: each.status[0] for name, each in found.items()} == dict.fromkeys(CHARMS, "active")
+        return units
+
+    return once(machine, "refresh-old", make)
+
+
+def refresh(unit: Unit, root: str) -> list[str]:
+    """What the two hooks of a refresh wrote outside of the charm's own files."""
+    result = unit.emit("upgrade_charm", path=f"{root}/charms/{unit.app}", lib=f"{root}/lib")
+    writes = [*result.writes, *unit.emit("config_changed").writes]
+    return [line for line in writes if not line.startswith(OWN)]
+
+
+@pytest.mark.parametrize("order", [ORDER, ORDER[::-1]], ids=["documented", "reverse"])
+def test_a_refresh_and_the_way_back_touch_no_port(
+    machine: Guest, old: dict[str, Unit], order: Sequence[str]
+) -> None:
+    state, carrier = machine.run(STATE).stdout, machine.run(CARRIER).stdout
+    assert is_converged(state)
+    for root, names in ((NEW, order), (OLD, order[::-1]), (NEW, order)):
+        for name in names:
+            assert refresh(old[name], root) == []
+            # Half-way, charms of both revisions read each other's files.
+            found = settle(list(old.values()))
+            assert {each.status[0] for each in found.values()} == {"active"}, found
+    assert (machine.run(STATE).stdout, machine.run(CARRIER).stdout) == (state, carrier)
+    for unit in old.values():
+        assert unit.action("verify").results["verified"] == "true"
+    assert machine.run("systemctl list-units --failed --plain --no-legend").stdout == ""
+    machine.reboot()
+    for unit in old.values():
+        unit.emit("start")
+    assert {each.status[0] for each in settle(list(old.values())).values()} == {"active"}
+    assert machine.run(STATE).stdout == state

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The charms of one model, through Jubilant: what they say, and waiting until they have said it.
+
+A status is old until the agent has handled what was just changed, and the agent may look idle until then. So
+nothing here waits for a status alone: `says` waits for words that only the new state has, on every unit.
+"""
+
+import contextlib
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import jubilant
+from integration.said import HOST_CHARMS, Said, Value
+
+SETTLE = 1800
+"""Seconds for machines to start and packages to be installed."""
+
+HOOK = 600
+"""Seconds for a hook to run on each machine, one that waits for another charm's included."""
+
+BOOT_ID = "cat /proc/sys/kernel/random/boot_id"
+
+
+def stands(status: jubilant.Status, app: str, count: int, name: str, says: str) -> bool:
+    """Every unit has this status, its message begins with these words, and its agent has nothing to do."""
+    if app not in status.apps:
+        return False
+    units = status.get_units(app).values()
+    return len(units) == count and all(
+        unit.workload_status.current == name
+        and unit.workload_status.message.startswith(says)
+        and unit.juju_status.current == "idle"
+        and not unit.upgrading_from
+        for unit in units
+    )
+
+
+def gone(status: jubilant.Status, app: str) -> bool:
+    """No unit of the application is left."""
+    return app not in status.apps or not status.get_units(app)
+
+
+def failed(status: jubilant.Status) -> bool:
+    """A hook failed somewhere, or a machine did not start."""
+    return jubilant.any_error(status) or any(
+        machine.juju_status.current in ("error", "provisioning error")
+        or machine.machine_status.current == "provisioning error"
+        for machine in status.machines.values()
+    )
+
+
+class Deployment:
+    """A model in which the charms are on `machines` units of PRINCIPAL."""
+
+    PRINCIPAL = "ubuntu"
+
+    def __init__(self, juju: jubilant.Juju, machines: int) -> None:
+        self.juju = juju
+        self.machines = machines
+
+    def count(self, app: str) -> int:
+        return self.machines if app in HOST_CHARMS else 1
+
+    def deploy(self, artifacts: Mapping[str, Path], constraints: Mapping[str, str]) -> None:
+        self.juju.deploy(
+            self.PRINCIPAL, base="ubuntu@22.04", num_units=self.machines, constraints=constraints or None
+        )
+        for name, path in artifacts.items():
+            place = {} if name in HOST_CHARMS else {"to": "0"}
+            self.juju.deploy(path, name, base="ubuntu@22.04", **place)
+            if name in HOST_CHARMS:
+                self.relate(name)
+
+    def relate(self, app: str) -> None:
+        self.juju.integrate(f"{self.PRINCIPAL}:juju-info", f"{app}:juju-info")
+
+    def settles(self, said: Said, patience: float = HOOK) -> None:
+        """With the default options."""
+        self.says(said.charm, said.status, said.says, patience)
+
+    def says(self, app: str, name: str, words: str, patience: float = HOOK) -> None:
+        self.juju.wait(
+            lambda status: stands(status, app, self.count(app), name, words),
+            error=failed,
+            timeout=patience,
+            successes=2,
+        )
+
+    def refuses(self, app: str, value: Value, *, reset: str = "") -> None:
+        """Set a value that is refused; `reset` is an option that was set before."""
+        options = [] if reset in ("", value.option) else [reset]
+        self.juju.config(app, {value.option: value.value}, reset=options)
+        self.says(app, "blocked", value.says)
+
+    def accepts(self, said: Said, value: Value, *, refused: Value) -> None:
+        """Set a value that is accepted after one that was refused, whose words it takes away."""
+        options = [] if refused.option == value.option else [refused.option]
+        self.juju.config(said.charm, {value.option: value.value}, reset=options)
+        self.says(said.charm, said.status, value.says or said.says)
+
+    def units(self, app: str) -> list[str]:
+        return sorted(self.juju.status().get_units(app))
+
+    def leader(self, app: str) -> str:
+        units = self.juju.status().get_units(app)
+        return next(name for name, unit in units.items() if unit.leader)
+
+    def machine_of(self, unit: str) -> str:
+        """A subordinate is on its principal's machine."""
+        for name, principal in self.juju.status().get_units(self.PRINCIPAL).items():
+            if unit in (name, *principal.subordinates):
+                return principal.machine
+        raise LookupError(f"{unit} is on none of the machines of {self.PRINCIPAL}")
+
+    def act(self, unit: str, action: str, given: Mapping[str, Any] | None = None) -> tuple[bool, str]:
+        """Whether the action succeeded, and what it printed or why it failed."""
+        try:
+            task = self.juju.run(unit, action, given or None, wait=300)
+        except jubilant.TaskError as error:
+            return False, error.task.message
+        return True, "\n".join(map(str, task.results.values()))
+
+    def on_machine(self, machine: str, command: str) -> str:
+        """What a command prints that runs as root on a machine."""
+        return self.juju.exec(command, machine=machine, wait=120).stdout.strip()
+
+    def boot_id(self, machine: str) -> str:
+        """Empty while the machine does not answer."""
+        with contextlib.suppress(jubilant.CLIError, jubilant.TaskError, TimeoutError, ValueError):
+            return self.juju.exec(BOOT_ID, machine=machine, wait=30).stdout.strip()
+        return ""
+
+    def wait_for_reboot(self, machine: str, before: str, patience: float = SETTLE) -> None:
+        deadline = time.monotonic() + patience
+        while (now := self.boot_id(machine)) in ("", before):
+            assert time.monotonic() < deadline, f"machine {machine} did not reboot: {now or 'no answer'}"
+            time.sleep(5)
+
+    def refresh(self, app: str, artifact: Path) -> None:
+        """Refresh one application, and wait until each unit runs the other revision."""
+        before = self.juju.status().apps[app].charm_rev
+        self.juju.refresh(app, path=artifact)
+        self.juju.wait(
+            lambda status: (
+                status.apps[app].charm_rev != before
+                and all(
+                    not unit.upgrading_from and unit.juju_status.current == "idle"
+                    for unit in status.get_units(app).values()
+                )
+            ),
+            error=failed,
+            timeout=HOOK,
+        )

@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The four charms on three machines without a ConnectX, on Juju 3.6 and 4.0; said.yaml is what is expected.
+
+The tests share one model and run in this order.
+"""
+
+import json
+import time
+
+import pytest
+from integration.deployment import HOOK, SETTLE, Deployment, gone
+from integration.said import CHARMS, HOST_CHARMS, INTENT, credentials, read
+
+FABRIC = "cumulus-fabric"
+LEFT = (
+    "ls -d /etc/systemd/system/ovn-offload-{charm}* /run/ovn-offload/{charm}.json "
+    "/usr/lib/ovn-offload/{charm}* || true"
+)
+"""What a charm may have left on a machine."""
+
+
+def assert_fails(deployment: Deployment, unit: str, action: str, sentence: str) -> None:
+    succeeded, text = deployment.act(unit, action)
+    assert (succeeded, text[: len(sentence)]) == (False, sentence)
+
+
+@pytest.mark.parametrize("charm", CHARMS)
+def test_each_unit_says_what_it_lacks(deployment: Deployment, charm: str) -> None:
+    deployment.settles(read(charm), SETTLE)
+
+
+@pytest.mark.parametrize("charm", CHARMS)
+def test_values_are_refused_and_accepted(deployment: Deployment, charm: str) -> None:
+    """One refused, one accepted, and so on: each status differs from the one before it."""
+    said = read(charm)
+    before = ""
+    for number in range(max(len(said.refused), len(said.accepted))):
+        refused = said.refused[number % len(said.refused)]
+        accepted = said.accepted[number % len(said.accepted)]
+        deployment.refuses(charm, refused, reset=before)
+        deployment.accepts(said, accepted, refused=refused)
+        before = accepted.option
+    deployment.refuses(charm, said.refused[0], reset=before)
+    deployment.juju.config(charm, reset=said.refused[0].option)
+    deployment.settles(said)
+
+
+@pytest.mark.parametrize(
+    ("charm", "number"),
+    [(charm, number) for charm in CHARMS for number in range(len(read(charm).actions))],
+    ids=lambda each: str(each),
+)
+def test_an_action(deployment: Deployment, charm: str, number: int) -> None:
+    act = read(charm).actions[number]
+    succeeded, text = deployment.act(deployment.leader(charm), act.run, act.given)
+    assert (succeeded, (act.says or act.fails) in text) == (not act.fails, True), text
+
+
+@pytest.mark.parametrize("charm", CHARMS)
+def test_a_refused_option_fails_plan_and_verify(deployment: Deployment, charm: str) -> None:
+    said = read(charm)
+    deployment.refuses(charm, said.refused[0])
+    sentence = said.refused[0].says
+    for action in ("plan", "verify"):
+        assert_fails(deployment, deployment.leader(charm), action, sentence)
+    deployment.juju.config(charm, reset=said.refused[0].option)
+    deployment.settles(said)
+
+
+def test_the_fabric_charm_asks_for_its_secret_and_follows_it(deployment: Deployment) -> None:
+    says, juju = credentials(), deployment.juju
+    quick = {"request-timeout": 1, "intent": INTENT.read_text()}
+    juju.config(FABRIC, quick)
+    deployment.says(FABRIC, "blocked", says["unset"])
+    secret = juju.add_secret("fabric", {"user": "cumulus", "password": "one"})
+    juju.config(FABRIC, {"credentials": secret})
+    deployment.says(FABRIC, "blocked", says["unreadable"])
+    juju.grant_secret("fabric", FABRIC)
+    juju.config(FABRIC, {"parallel": 32})  # Juju runs no hook for a grant
+    deployment.says(FABRIC, "blocked", says["unreachable"])
+    juju.update_secret("fabric", {"user": "cumulus"})
+    deployment.says(FABRIC, "blocked", says["unusable"])
+    juju.update_secret("fabric", {"user": "cumulus", "password": "two"})
+    deployment.says(FABRIC, "blocked", says["unreachable"])
+    juju.cli("revoke-secret", "fabric", FABRIC)
+    assert_fails(deployment, f"{FABRIC}/leader", "plan", says["unreadable"])
+
+
+def test_the_fabric_charm_audits_and_renders_without_a_switch(deployment: Deployment) -> None:
+    leader = f"{FABRIC}/leader"
+    succeeded, text = deployment.act(leader, "audit", {"format": "json"})
+    assert succeeded, text
+    assert text.startswith("true"), text
+    succeeded, text = deployment.act(leader, "render", {"switch": "Leaf0-1", "dialect": "5.14"})
+    assert succeeded, text
+    assert "nv set system hostname Leaf0-1" in text
+    assert deployment.act(leader, "show-fabric")[0]
+
+
+def test_the_fabric_charm_goes_back_to_no_intent(deployment: Deployment) -> None:
+    deployment.juju.config(FABRIC, reset=["intent", "credentials", "request-timeout", "parallel"])
+    deployment.settles(read(FABRIC))
+
+
+def test_hosts_and_fabric_are_related_and_parted(deployment: Deployment) -> None:
+    for _ in range(2):
+        deployment.juju.integrate("roce-qos:fabric", f"{FABRIC}:fabric")
+        deployment.juju.wait(lambda status: "fabric" in status.apps["roce-qos"].relations, timeout=HOOK)
+        deployment.settles(read("roce-qos"))
+        deployment.juju.remove_relation("roce-qos:fabric", f"{FABRIC}:fabric")
+        deployment.juju.wait(lambda status: "fabric" not in status.apps["roce-qos"].relations, timeout=HOOK)
+        for charm in ("roce-qos", FABRIC):
+            deployment.settles(read(charm))
+
+
+@pytest.mark.parametrize("charm", HOST_CHARMS)
+def test_a_unit_leaves_nothing_behind_and_returns(deployment: Deployment, charm: str) -> None:
+    juju = deployment.juju
+    juju.remove_relation(f"{deployment.PRINCIPAL}:juju-info", f"{charm}:juju-info")
+    juju.wait(lambda status: gone(status, charm), timeout=HOOK)
+    for machine in sorted(juju.status().machines):
+        assert deployment.on_machine(machine, LEFT.format(charm=charm)) == ""
+    deployment.relate(charm)
+    deployment.settles(read(charm))
+
+
+def test_a_request_of_another_charm_reboots_its_machine_once(deployment: Deployment) -> None:
+    """sriov-switchdev writes no file where it selects no port: the test asks for a reboot in its place."""
+    unit = deployment.leader("nic-firmware")
+    machine = deployment.machine_of(unit)
+    others = {each: deployment.boot_id(each) for each in deployment.juju.status().machines if each != machine}
+    asker = next(
+        each for each in deployment.units("sriov-switchdev") if deployment.machine_of(each) == machine
+    )
+    request = {"reasons": ["a test asks for it"], "since": int(time.time()), "ready": True}
+    told = {"version": 1, "unit": asker, "reboot_owner": "nic-firmware", "reboot": request}
+    path = "/run/ovn-offload/sriov-switchdev.json"
+    before = deployment.boot_id(machine)
+    deployment.on_machine(
+        machine,
+        f"umask 077; mkdir -p /run/ovn-offload; printf %s '{json.dumps(told)}' > {path}.new; "
+        f"mv {path}.new {path}",
+    )
+    waits = "nothing to approve"
+    deadline = time.monotonic() + HOOK
+    while waits:  # the .path unit starts a hook, which reads the file
+        succeeded, text = deployment.act(unit, "approve-reboot")
+        waits = "" if succeeded else text
+        assert time.monotonic() < deadline, waits
+        time.sleep(5 if waits else 0)
+    deployment.wait_for_reboot(machine, before)
+    deployment.settles(read("nic-firmware"))
+    after = deployment.boot_id(machine)
+    time.sleep(90)  # a second reboot would have begun by now
+    assert deployment.boot_id(machine) == after
+    assert {each: deployment.boot_id(each) for each in others} == others
+    assert deployment.act(unit, "approve-reboot")[1].startswith("nothing to approve")
+
+
+def test_charms_settle_after_a_reboot_by_hand(deployment: Deployment) -> None:
+    machine = sorted(deployment.juju.status().machines)[-1]
+    before = deployment.boot_id(machine)
+    deployment.on_machine(machine, "systemd-run --on-active=2 systemctl reboot")
+    deployment.wait_for_reboot(machine, before)
+    for charm in CHARMS:
+        deployment.settles(read(charm))

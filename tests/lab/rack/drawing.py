@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Two drawings of a rack, made of its report: the nodes' NICs as they were found, and who did what when.
+
+What a drawing shows green was checked and holds; red is what was found instead. A thing that no check was
+about is grey.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from lab.progress import seconds
+
+GOOD, BAD, UNKNOWN, INK, MUTED = "#18794e", "#b42318", "#9aa5b1", "#1f2933", "#616e7c"
+CHARMS = {
+    "nic-firmware": "#7c5cc4",
+    "sriov-switchdev": "#2f6fce",
+    "roce-qos": "#c2720c",
+    "cumulus-fabric": "#18794e",
+}
+REBOOT, OTHER = "#1f2933", "#c3ccd5"
+Said = Mapping[str, Any]
+
+_NODE, _PORT, _VF = 340, 150, 13  # widths of a node, a port and a VF
+
+
+def nodes(said: Said) -> str:
+    """Each node with its bond, its ports, their leaves and their VFs."""
+    found = {(check["area"], check["subject"]): check for check in said["checks"]}
+    drawn = [
+        line for n, name in enumerate(said["nodes"]) for line in _node(said, found, name, 10 + n * _NODE)
+    ]
+    return _svg("Nodes as they were found", 10 + _NODE * len(said["nodes"]), 262, drawn)
+
+
+Found = Mapping[tuple[str, str], Said]
+
+
+def _node(said: Said, found: Found, name: str, x: int) -> Iterator[str]:
+    yield _box(x, 62, _NODE - 20, 190, INK)
+    yield _text(x + 10, 82, name, INK, bold=True)
+    lossless = found.get(("QoS", f"{name} lossless priorities of both ports"))
+    yield _text(x + 160, 82, f"lossless priorities {_words(lossless)}", _colour([lossless]))
+    pairs = [("network", f"{name} bond0: aggregated ports"), ("fabric", f"{name} LACP partner")]
+    said_of_bond = [found[pair] for pair in pairs if pair in found]
+    partner = found.get(pairs[1], {}).get("found", "not checked")
+    yield _box(x + 10, 92, _NODE - 40, 24, _colour(said_of_bond))
+    yield _text(x + 18, 108, f"bond0, LACP partner {partner}", _colour(said_of_bond))
+    for number, port in enumerate(said["nodes"][name]):
+        yield from _port(found, name, port, x + 10 + number * _PORT)
+
+
+def _port(found: Found, name: str, port: Mapping[str, str], x: int) -> Iterator[str]:
+    subject = f"{name} {port['netdev']}"
+    middle = x + _PORT // 2 - 5
+    sessions = found.get(("fabric", f"{port['leaf']} EVPN sessions"))
+    yield _box(x, 4, _PORT - 10, 24, _colour([sessions]))
+    yield _text(x + 8, 20, f"{port['leaf']} {port['port']}", _colour([sessions]))
+    aggregated = found.get(("network", f"{name} bond0: aggregated ports"))
+    yield f'<path d="M{middle} 28V92" stroke="{_colour([aggregated])}" stroke-width="3" fill="none"/>'
+    eswitch, lag = found.get(("eswitch", f"{subject}: eswitch")), found.get(("VF-LAG", f"{subject}: VF-LAG"))
+    vfs, bound = found.get(("VFs", f"{subject}: VFs")), found.get(("VFs", f"{subject}: VFs bound"))
+    yield _box(x, 124, _PORT - 10, 118, _colour([eswitch, lag, vfs, bound]))
+    yield _text(x + 8, 140, port["netdev"], INK, bold=True)
+    yield _text(x + 8, 155, port["address"], MUTED)
+    yield _text(x + 8, 173, _words(eswitch).removeprefix("mode "), _colour([eswitch]))
+    yield _text(x + 8, 188, f"VF-LAG {_words(lag).removesuffix(' switchdev')}", _colour([lag]))
+    yield _text(x + 8, 206, f"{_words(vfs)} VFs, {_words(bound)} bound", _colour([vfs, bound]))
+    count = _number(vfs)
+    for vf in range(min(count, 10)):
+        full = vf < _number(bound)
+        fill = _colour([bound]) if full else "none"
+        yield (
+            f'<rect x="{x + 8 + vf * _VF}" y="214" width="9" height="16" fill="{fill}" '
+            f'stroke="{_colour([bound])}"/>'
+        )
+    if count > 10:
+        yield _text(x + 4 + 10 * _VF, 240, "…", MUTED)
+
+
+def _number(check: Said | None) -> int:
+    words = _words(check)
+    return int(words) if words.isascii() and words.isdigit() else 0
+
+
+def _words(check: Said | None) -> str:
+    return str(check["found"]) if check else "not checked"
+
+
+def _colour(checks: "list[Said | None] | list[Said]") -> str:
+    known = [check for check in checks if check]
+    return UNKNOWN if not known else GOOD if all(check["holds"] for check in known) else BAD
+
+
+_LEFT, _WIDTH, _ROW = 90, 860, 30  # the timeline's names, its bars, and a row's height
+
+
+def timeline(said: Said) -> str:
+    """A row for each machine: hooks in their charm's colour, reboots in black, all else in grey."""
+    jobs = said["timeline"]
+    if not jobs:
+        return ""
+    end = max(job["to"] for job in jobs)
+    scale = _WIDTH / max(end, 1.0)
+    machines = list(dict.fromkeys(job["machine"] for job in jobs))
+    bottom = 30 + _ROW * len(machines)
+    drawn = [*_phases(said, scale, bottom)]
+    for row, machine in enumerate(machines):
+        y = 30 + row * _ROW
+        drawn.append(_text(6, y + 16, machine, INK, bold=True))
+        for job in (job for job in jobs if job["machine"] == machine):
+            width = max(1.0, (job["to"] - job["from"]) * scale)
+            told = f"{job['what']}: {seconds(job['to'] - job['from'])}, after {seconds(job['from'])}"
+            x = _LEFT + job["from"] * scale
+            drawn.append(
+                f'<rect x="{x:.1f}" y="{y}" width="{width:.1f}" height="{_ROW - 8}" '
+                f'fill="{_kind(job["what"])}"><title>{escape(told)}</title></rect>'
+            )
+    drawn += (
+        _text(_LEFT + at * scale, bottom + 10, f"{at // 60} min", MUTED)
+        for at in range(60, int(end) - 20, 60)
+    )
+    bottom += 18
+    at = _LEFT
+    for name, colour in {**CHARMS, "reboot": REBOOT, "deployment, checks": OTHER}.items():
+        drawn.append(f'<rect x="{at}" y="{bottom + 10}" width="10" height="10" fill="{colour}"/>')
+        drawn.append(_text(at + 15, bottom + 19, name, MUTED))
+        at += 30 + 7 * len(name)
+    return _svg("Who did what, and when", _LEFT + _WIDTH + 10, bottom + 30, drawn)
+
+
+def _phases(said: Said, scale: float, bottom: int) -> Iterator[str]:
+    began = 0.0
+    for name, spent in said["seconds"].items():
+        x = _LEFT + began * scale
+        yield f'<path d="M{x:.1f} 6V{bottom}" stroke="#d9e0e7" fill="none"/>'
+        if spent * scale > 7 * len(name):
+            yield _text(x + 4, 18, name, MUTED)
+        began += spent
+
+
+def _kind(what: str) -> str:
+    charm, _, event = what.partition("/")
+    if what in ("reboot", "power on"):
+        return REBOOT
+    return CHARMS.get(charm, OTHER) if not event.endswith(" deploy") else OTHER
+
+
+def _svg(title: str, width: int, height: int, drawn: list[str]) -> str:
+    head = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
+        f'height="{height}" font-family="DejaVu Sans, Verdana, sans-serif" font-size="11">'
+        f'<title>{title}</title><rect width="{width}" height="{height}" fill="#ffffff"/>'
+    )
+    return "\n".join((head, *drawn, "</svg>\n"))
+
+
+def _box(x: int, y: int, width: int, height: int, colour: str) -> str:
+    return (
+        f'<rect x="{x}" y="{y}" width="{width}" height="{height}" rx="4" fill="#ffffff" '
+        f'stroke="{colour}" stroke-width="1.5"/>'
+    )
+
+
+def _text(x: float, y: float, words: str, colour: str, *, bold: bool = False) -> str:
+    weight = ' font-weight="bold"' if bold else ""
+    return f'<text x="{x:g}" y="{y:g}" fill="{colour}"{weight}>{escape(words)}</text>'
+
+
+def main() -> None:
+    """Draw the README's pictures again, of the rack in ``example.json``."""
+    here = Path(__file__).parent
+    said = json.loads((here / "example.json").read_text())
+    (here / "nodes.svg").write_text(nodes(said))
+    (here / "timeline.svg").write_text(timeline(said))
+
+
+if __name__ == "__main__":
+    main()

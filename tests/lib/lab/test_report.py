@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The report's page and drawings, made of the JSON of a rack that ran (`tests/lab/rack/example.json`)."""
+
+import copy
+import json
+import re
+import xml.etree.ElementTree as ET
+from pathlib import Path
+from typing import Any
+
+import pytest
+from lab.rack import drawing, page
+
+RACK = Path(page.__file__).parent
+Said = dict[str, Any]
+
+
+@pytest.fixture
+def said() -> Said:
+    return json.loads((RACK / "example.json").read_text())
+
+
+def wrong(said: Said, area: str, subject: str, found: str) -> Said:
+    """The same rack, with one thing found otherwise."""
+    changed = copy.deepcopy(said)
+    (check,) = (c for c in changed["checks"] if (c["area"], c["subject"]) == (area, subject))
+    check.update(found=found, holds=False)
+    return changed
+
+
+def words(svg: str) -> list[tuple[str, str]]:
+    """Each text of a drawing, and its colour."""
+    elements = ET.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")
+    return [(element.text or "", element.attrib["fill"]) for element in elements]
+
+
+@pytest.mark.parametrize(("name", "draw"), [("nodes", drawing.nodes), ("timeline", drawing.timeline)])
+def test_the_readmes_pictures_are_what_is_drawn(said: Said, name: str, draw: Any) -> None:
+    """`PYTHONPATH=lib:tests python -m lab.rack.drawing` draws them again."""
+    assert (RACK / f"{name}.svg").read_text() == draw(said)
+
+
+def test_a_converged_rack_is_green_with_each_ports_state(said: Said) -> None:
+    told = words(drawing.nodes(said))
+    assert told.count(("switchdev", drawing.GOOD)) == told.count(("VF-LAG active", drawing.GOOD)) == 4
+    assert told.count(("8 VFs, 8 bound", drawing.GOOD)) == 4
+    assert ("bond0, LACP partner 44:38:39:be:ef:01", drawing.GOOD) in told
+    assert ("Leaf1-2 swp9", drawing.GOOD) in told
+    assert drawing.BAD not in drawing.nodes(said)
+
+
+def test_what_does_not_hold_is_red_where_it_is_and_nowhere_else(said: Said) -> None:
+    drawn = drawing.nodes(wrong(said, "VFs", "node-1 enp59s0f0np0: VFs bound", "3"))
+    assert [text for text, colour in words(drawn) if colour == drawing.BAD] == ["8 VFs, 3 bound"]
+    assert drawn.count(f'fill="{drawing.BAD}" stroke') == 3
+    assert drawn.count(f'fill="none" stroke="{drawing.BAD}"') == 5
+
+
+def test_what_was_not_checked_is_grey(said: Said) -> None:
+    said["checks"] = []
+    told = words(drawing.nodes(said))
+    assert told.count(("VF-LAG not checked", drawing.UNKNOWN)) == 4
+    assert drawing.GOOD not in drawing.nodes(said)
+
+
+def test_the_timeline_has_each_job_as_long_as_it_took(said: Said) -> None:
+    said["timeline"] = [
+        {"machine": "node-0", "what": "roce-qos/0 start", "from": 0.0, "to": 50.0},
+        {"machine": "node-0", "what": "reboot", "from": 50.0, "to": 100.0},
+        {"machine": "node-1", "what": "roce-qos/1 deploy", "from": 0.0, "to": 25.0},
+    ]
+    bars = re.findall(
+        r'width="([\d.]+)" height="22" fill="(#\w+)"><title>(.*?)</title>', drawing.timeline(said)
+    )
+    assert [(colour, title) for _, colour, title in bars] == [
+        (drawing.CHARMS["roce-qos"], "roce-qos/0 start: 50.0 s, after 0.0 s"),
+        (drawing.REBOOT, "reboot: 50.0 s, after 50.0 s"),
+        (drawing.OTHER, "roce-qos/1 deploy: 25.0 s, after 0.0 s"),
+    ]
+    first, second, third = (float(width) for width, *_ in bars)
+    assert first == second == pytest.approx(2 * third)
+
+
+def test_areas_are_folded_unless_something_in_them_does_not_hold(said: Said) -> None:
+    assert "<details open>" not in page.page(said, "")
+    assert "all 71 checks hold" in page.page(said, "")
+    told = page.page(wrong(said, "eswitch", "node-0 enp59s0f0np0: eswitch", "<legacy>"), "")
+    (shown,) = re.findall(r"<details open><summary>(.*?)</summary>", told)
+    assert shown == "<b>eswitch</b> <span class=bad>7 of 8 hold</span>"
+    assert "1 of 71 checks do not hold" in told
+    assert "&lt;legacy&gt;; wanted: mode switchdev" in told
+
+
+def test_the_page_needs_nothing_else_and_fits_a_phone(said: Said) -> None:
+    told = page.page(said, "<svg/>")
+    assert "<script" not in told
+    assert not re.findall(r"(?:src|href)=", told)
+    assert "width=device-width" in told
+    assert told.count("<svg") == told.count("<div class=wide><svg") == 3
+
+
+def test_a_rack_without_jobs_or_drawing_of_the_fabric_has_a_page(said: Said) -> None:
+    said["timeline"] = []
+    told = page.page(said, "")
+    assert told.count("<svg") == 1
+    assert "<h2>Switches" not in told

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the publishing workflow runs: its own script; the real charmcraft's parser reads each call."""
+
+import argparse
+import json
+import subprocess
+
+import pytest
+import yaml
+from charmcraft.application.commands.store import UploadCommand
+from stage import ROOT
+
+WORKFLOW = yaml.safe_load((ROOT / ".github/workflows/publish.yaml").read_text())
+(UPLOAD,) = (
+    step for step in WORKFLOW["jobs"]["publish"]["steps"] if step.get("name") == "Upload and release"
+)
+CHARMS = sorted(path.parent.name for path in ROOT.glob("charms/*/charmcraft.yaml"))
+BASES = ("ubuntu@22.04-amd64", "ubuntu@24.04-amd64")
+RECORD = """#!/usr/bin/env python3
+import json, sys
+with open("calls", "a") as calls:
+    print(json.dumps(sys.argv[1:]), file=calls)
+sys.exit("refused" if "cumulus-fabric" in " ".join(sys.argv) and {refuses} else 0)
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(folder, refuses=False, **environment):
+    """The exit status, and each call as the real command's parser understands it."""
+    tool = folder / ".tox/pack/bin/charmcraft"
+    tool.parent.mkdir(parents=True)
+    tool.write_text(RECORD.format(refuses=refuses))
+    tool.chmod(0o755)
+    (folder / "build").mkdir()
+    for charm in CHARMS:
+        for base in BASES:
+            (folder / f"build/{charm}_{base}.charm").touch()
+    script = folder / "step.sh"
+    script.write_text(UPLOAD["run"])
+    # As GitHub starts a step without `shell`.
+    done = subprocess.run(
+        ["bash", "-e", script], cwd=folder, env={"PATH": "/usr/bin:/bin", **environment}, check=False
+    )
+    parser = argparse.ArgumentParser(exit_on_error=False)
+    UploadCommand({"app": None, "services": None}).fill_parser(parser)
+    calls = [json.loads(line) for line in (folder / "calls").read_text().splitlines()]
+    assert {verb for verb, *_ in calls} == {"upload"}
+    return done.returncode, [parser.parse_args(words) for _, *words in calls]
+
+
+def test_each_artifact_goes_to_its_charm_and_channel_with_its_resource(folder):
+    given = {
+        "CHANNEL": "latest/candidate",
+        "RESOURCE_NIC_FIRMWARE": "firmware:3",
+        "RESOURCE_CUMULUS_FABRIC": "intent:1",
+    }
+    status, calls = run(folder, **given)
+    assert status == 0
+    said = [
+        (call.name, str(call.filepath), call.release, [(each.name, each.revision) for each in call.resource])
+        for call in calls
+    ]
+    resources = {"nic-firmware": [("firmware", 3)], "cumulus-fabric": [("intent", 1)]}
+    assert said == [
+        (charm, f"build/{charm}_{base}.charm", ["latest/candidate"], resources.get(charm, []))
+        for charm in CHARMS
+        for base in BASES
+    ]
+
+
+def test_without_variables_no_resource_is_named(folder):
+    _, calls = run(folder, CHANNEL="latest/edge", RESOURCE_NIC_FIRMWARE="", RESOURCE_CUMULUS_FABRIC="")
+    assert [call.resource for call in calls] == [[]] * 8
+
+
+def test_it_ends_at_the_first_artifact_that_charmhub_refuses(folder):
+    status, calls = run(folder, refuses=True, CHANNEL="latest/edge")
+    assert (status, len(calls)) == (1, 1)
+
+
+def test_every_resource_of_a_charm_has_its_variable():
+    for charm in CHARMS:
+        metadata = yaml.safe_load((ROOT / f"charms/{charm}/charmcraft.yaml").read_text())
+        variable = f"RESOURCE_{charm.upper().replace('-', '_')}"
+        assert (variable in UPLOAD["env"]) == bool(metadata.get("resources")), charm
+
+
+@pytest.mark.parametrize("ref", ["tag", "by hand"])
+def test_a_tag_goes_to_candidate_and_nothing_goes_to_stable(ref):
+    on = WORKFLOW[True]  # YAML reads the key `on` as true
+    if ref == "tag":
+        assert on["push"] == {"tags": ["v*"]}
+        assert UPLOAD["env"]["CHANNEL"] == "${{ inputs.channel || 'latest/candidate' }}"
+    else:
+        channel = on["workflow_dispatch"]["inputs"]["channel"]
+        assert channel["default"] in channel["options"]
+        assert not [option for option in channel["options"] if "stable" in option]

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Without switches: what the integration tests expect before and after the application has its secret."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import charm
+import ops
+import pytest
+from integration.said import INTENT, credentials
+from intent import expand, schema
+from lab.nvue import SimulatedTime
+from ops import testing
+from rest import Fleet
+from rest.client import Nvue
+from unit.cumulus_fabric.online.unit import METADATA, Unit
+from unit.said import OnAMachineWithoutConnectX
+
+CLOSED = 9
+"""A port of this machine at which nothing listens (discard)."""
+
+
+class Alone(Unit):
+    """A unit whose switches do not exist."""
+
+    def __init__(self, folder: Path) -> None:
+        self.context = self._context()
+        nothing = folder / "intent.yaml"
+        nothing.write_text("")
+        resource = testing.Resource(name="intent", path=nothing)
+        self.state = testing.State(leader=True, resources={resource})
+
+    def set(self, given: dict[str, Any]) -> "Alone":
+        self.state = replace(self.state, config={**self.state.config, **given})
+        return self
+
+    def emit(self, event: str = "config_changed", *arguments: Any) -> ops.StatusBase:
+        self.state = self.context.run(getattr(self.context.on, event)(*arguments), self.state)
+        return self.state.unit_status
+
+    def action(self, name: str, **parameters: Any) -> dict[str, Any]:
+        self.state = self.context.run(self.context.on.action(name, params=parameters), self.state)
+        return self.context.action_results or {}
+
+
+class TestCumulusFabric(OnAMachineWithoutConnectX):
+    charm, metadata = "cumulus-fabric", METADATA
+
+    @pytest.fixture
+    def unit(self, tmp_path: Path) -> Alone:
+        return Alone(tmp_path)
+
+    def test_one_step_after_the_other_until_only_the_switches_are_missing(
+        self, unit: Alone, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def nowhere(fabric: Any, access: Any, limit: int) -> Fleet:
+            quick = replace(access, clock=SimulatedTime())
+            names = [switch.name for switch in fabric.switches]
+            return Fleet({name: Nvue(name, "127.0.0.1", quick, CLOSED) for name in names}, limit, quick.clock)
+
+        monkeypatch.setattr(charm.CumulusFabricCharm, "connect", staticmethod(nowhere))
+        expected = credentials()
+        assert unit.set({"intent": INTENT.read_text()}).emit().message.startswith(expected["unset"])
+        secret = testing.Secret({"user": "cumulus", "password": "one"})
+        unit.set({"credentials": secret.id})
+        assert unit.emit().message.startswith(expected["unreadable"])
+        unit.state = replace(unit.state, secrets={testing.Secret({"user": "cumulus"}, id=secret.id)})
+        assert unit.emit().message.startswith(expected["unusable"])
+        unit.state = replace(unit.state, secrets={secret})
+        assert unit.emit().message.startswith(expected["unreachable"])
+
+    def test_the_intent_is_sound_and_names_no_real_network(self) -> None:
+        fabric = expand.expand(schema.parse(INTENT.read_text()))
+        assert [switch.name for switch in fabric.switches] == ["Spine0", "Leaf0-1", "Leaf0-2"]
+        assert all(str(switch.management).startswith("192.0.2.") for switch in fabric.switches)
