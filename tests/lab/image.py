@@ -134,7 +134,7 @@ def locked(path: Path) -> Iterator[None]:
         yield
 
 
-def _run(step: Step, command: list[str], env: dict[str, str] | None = None) -> None:
+def run(step: Step, command: list[str], env: dict[str, str] | None = None) -> None:
     """Run a command; its last output line is the step's note, all of it the error's text."""
     output: list[str] = []
     with subprocess.Popen(
@@ -162,7 +162,7 @@ def base(release: Release) -> Path:
     ):
         partial = Path(work) / "base.tar"
         without = ("doc", "man", "locale")
-        _run(
+        run(
             step,
             [
                 "mmdebstrap", "--variant=apt", f"--include={','.join(release.packages)}",
@@ -188,7 +188,7 @@ def _python_packages(release: Release) -> Path:
     ):
         partial = Path(work) / "packages"
         platforms = [f"--platform=manylinux{tag}_x86_64" for tag in ("2014", "_2_17", "_2_28")]
-        _run(
+        run(
             step,
             [
                 sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--require-hashes", "--no-compile",
@@ -221,7 +221,7 @@ def _assemble(release: Release, target: Path) -> None:
             shutil.copy(source, files / "usr/src/card")
         namespace = ["unshare", "--mount"] if os.geteuid() == 0 else ["mmdebstrap", "--unshare-helper"]
         try:
-            _run(step, [*namespace, "/bin/sh", str(FILES / "assemble.sh"), str(work)])
+            run(step, [*namespace, "/bin/sh", str(FILES / "assemble.sh"), str(work)])
         finally:  # after a failure: what other user ids own in there
             subprocess.run(
                 [*namespace, "/bin/rm", "-rf", "--one-file-system", str(work / "root")], check=False
@@ -232,7 +232,7 @@ def _assemble(release: Release, target: Path) -> None:
         for boot in ("vmlinuz", "initrd"):
             shutil.copy(work / boot, partial / boot)
         step.note("converting")
-        _run(
+        run(
             step,
             ["qemu-img", "convert", "-O", "qcow2", str(work / "image.ext4"), str(partial / "image.qcow2")],
         )
