@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from converge import Step
 
 from hostnic import calls
-from hostnic.netlink.rings import Coalescing, Rings
 
 if TYPE_CHECKING:
-    from hostnic.netlink.dcb import App, Dcb
+    from hostnic.netlink.dcb import App, Coalescing, Dcb, Rings
 
 MODE_CHANGE_TIME = 300.0
 """Seconds that a call about an eswitch waits: one that reads its mode waits for a change that still runs."""
@@ -170,19 +169,19 @@ class Ethtool(Protocol):
         """``ethtool -L LINK combined N``; a driver may close and open the netdev for it."""
 
     @calls.reads("rings")
-    def rings(self, link: str) -> Rings | None:
+    def rings(self, link: str) -> "Rings | None":
         """``ethtool -g LINK``; None where the driver does not tell."""
 
     @calls.writes("set_rings", calls.values)
-    def set_rings(self, link: str, rings: Rings) -> None:
+    def set_rings(self, link: str, rings: "Rings") -> None:
         """``ethtool -G LINK rx N tx N``; as :meth:`set_channels`."""
 
     @calls.reads("coalescing")
-    def coalescing(self, link: str) -> Coalescing | None:
+    def coalescing(self, link: str) -> "Coalescing | None":
         """``ethtool -c LINK``; None where the driver does not tell all of it."""
 
     @calls.writes("set_coalescing", calls.values)
-    def set_coalescing(self, link: str, wanted: Coalescing) -> None:
+    def set_coalescing(self, link: str, wanted: "Coalescing") -> None:
         """``ethtool -C LINK rx-usecs N … adaptive-rx on …``."""
 
 

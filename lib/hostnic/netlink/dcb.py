@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Data centre bridging of a netdev: values, and what NIC drivers do with them. Pure.
+"""Settings of a netdev as plain values: data centre bridging with what NIC drivers do with it, and queues. Pure.
 
 Sources: include/uapi/linux/dcbnl.h; of the drivers, in drivers/net/ethernet of Linux 6.12:
 mellanox/mlx5/core/en_dcbnl.c, broadcom/bnxt/bnxt_dcb.c, qlogic/qed/qed_dcbx.c.
@@ -23,6 +23,24 @@ ROCE_V1, ROCE_V2 = 0x8915, 4791
 
 HOST, LLD_MANAGED, CEE, IEEE, STATIC = 0x01, 0x02, 0x04, 0x08, 0x10
 """Bits of the DCBX mode: who negotiates, and in which version."""
+
+
+class Rings(NamedTuple):
+    """Descriptors of each receive and transmit queue."""
+
+    rx: int
+    tx: int
+
+
+class Coalescing(NamedTuple):
+    """When the NIC interrupts: microseconds and frames per direction, or adaptive moderation."""
+
+    rx_usecs: int
+    rx_frames: int
+    tx_usecs: int
+    tx_frames: int
+    adaptive_rx: bool
+    adaptive_tx: bool
 
 
 class Ets(NamedTuple):

@@ -6,8 +6,8 @@ from functools import lru_cache
 from typing import TypeAlias
 
 from hostnic.netlink.channel import Untyped, codec
+from hostnic.netlink.dcb import Coalescing, Rings
 from hostnic.netlink.generic import Family
-from hostnic.netlink.rings import Coalescing, Rings
 from hostnic.system import Channels, Pause
 
 FEATURES_GET, FEATURES_SET = 11, 12

@@ -5,8 +5,7 @@ import errno
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from hostnic.netlink.dcb import App, Dcb
-from hostnic.netlink.rings import Coalescing, Rings
+from hostnic.netlink.dcb import App, Coalescing, Dcb, Rings
 from hostnic.system import MODE_CHANGE_TIME, Channels, DeviceInfo, Link, Pause
 from hostnic.testing.nic import mlx5, vflag
 from hostnic.testing.nic.dcb import FakeDcb

@@ -11,7 +11,7 @@ import pytest
 import record
 from converge import StepError
 from hostnic import cpus
-from hostnic.netlink.rings import Rings
+from hostnic.netlink.dcb import Rings
 from hostnic.ops.eswitch import SetEswitchMode, SetQueues
 from hostnic.process import CommandError
 from hostnic.testing import FakeHost, card

@@ -7,7 +7,7 @@ on; ``tests/functional/test_hostnic.py`` runs the same scenario on both and comp
 
 from dataclasses import dataclass, field
 
-from hostnic.netlink.rings import Coalescing, Rings
+from hostnic.netlink.dcb import Coalescing, Rings
 from hostnic.testing.nic.dcb import FakeDcb
 from hostnic.testing.nic.mst import FakeParameter, factory
 
