@@ -6,6 +6,7 @@ from typing import Any, cast
 
 import yaml
 from maas.sitefile import Site
+from maas.tenants import provider_vlans
 
 from check.model import Application, Bundle, vlan_ranges
 from check.rule import Wrong, rule, site_rule
@@ -34,14 +35,15 @@ def _networks(intent: Intent) -> list[dict[str, Any]]:
     return [_mapping(body) for body in _mapping(intent.get("networks")).values()]
 
 
-@rule("fabric-vlan", "The fabric carries every VLAN that Neutron may give to a tenant.")
+@rule("fabric-vlan", "Neutron and the fabric have the same VLANs for tenants.")
 def fabric_vlan(bundle: Bundle) -> Iterator[Wrong]:
-    for fabric, intent, _ in _intents(bundle):
-        carried = [network.get("vlan") for network in _networks(intent)]
+    for fabric, intent, place in _intents(bundle):
+        provider = provider_vlans(intent)
+        carried = provider | {network.get("vlan") for network in _networks(intent)}
         for application in bundle.of("neutron-api"):
-            for physnet, first, last in vlan_ranges(application.option("vlan-ranges")):
-                missing = [vlan for vlan in range(first, last + 1) if vlan not in carried]
-                if missing:
+            ranges = vlan_ranges(application.option("vlan-ranges"))
+            for physnet, first, last in ranges:
+                if missing := [vlan for vlan in range(first, last + 1) if vlan not in carried]:
                     what = (
                         f"{application.name} may use VLANs {first} to {last} of {physnet}, and {fabric.name}"
                     )
@@ -51,8 +53,13 @@ def fabric_vlan(bundle: Bundle) -> Iterator[Wrong]:
                     yield (
                         application.place("options", "vlan-ranges"),
                         what,
-                        "Narrow vlan-ranges, or add networks",
+                        "Narrow vlan-ranges, or widen provider-vlans in the intent",
                     )
+            if unused := sorted(provider.difference(*(range(first, last + 1) for _, first, last in ranges))):
+                what = f"{fabric.name} has provider VLAN {unused[0]}"
+                what += f" and {len(unused) - 1} more" if unused[1:] else ""
+                what += f", which {application.name} may not use"
+                yield place, what, "Write vlan-ranges from the intent, as tox -e maas -- overlay does"
 
 
 @site_rule("fabric-space", "A space is on the same VLAN in the fabric and in MAAS; MAAS' untagged is 0.")

@@ -12,6 +12,7 @@ from typing import Any, cast
 
 import yaml
 from maas.sitefile import Machine, Site, SiteError, Tag
+from maas.tenants import runs, tenant_vlans
 
 NVIDIA = "15b3"
 """The PCI vendor of a ConnectX and of its VFs."""
@@ -120,32 +121,27 @@ def _whitelist(tag: Tag, machines: Iterable[Machine]) -> Iterator[dict[str, str 
 
 
 def _vlan_options(site: Site, tag: Tag) -> Options:
-    """The VLANs of tenants: the fabric's networks without a space, which no host uses itself.
+    """The VLANs of tenants, which are the intent's; see maas.tenants.
 
     They belong to the first physical network; on the others, only an administrator makes networks.
     """
     physnets = _physnets(tag)
     if not site.intent:
         return {}
-    vlans = sorted(_tenant_vlans(Path(site.intent)))
-    ends = zip((v for v in vlans if v - 1 not in vlans), (v for v in vlans if v + 1 not in vlans))
-    ranges = [f"{physnets[0]}:{first}:{last}" for first, last in ends] or physnets[:1]
+    vlans = tenant_vlans(_intent(Path(site.intent)))
+    ranges = [f"{physnets[0]}:{first}:{last}" for first, last in runs(vlans)] or physnets[:1]
     return {"neutron-api": {"vlan-ranges": " ".join([*ranges, *physnets[1:]])}}
 
 
-def _tenant_vlans(path: Path) -> Iterator[int]:
+def _intent(path: Path) -> dict[str, Any]:
     try:
         intent: object = yaml.safe_load(path.read_text())
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         said = getattr(error, "strerror", None) or str(error).splitlines()[0]
         raise SiteError(f"The intent {path} cannot be read: {said}.") from error
-    networks = cast("dict[str, Any]", intent).get("networks") if isinstance(intent, dict) else None
-    if not isinstance(networks, dict):
+    found = cast("dict[str, Any]", intent) if isinstance(intent, dict) else {}
+    if not isinstance(found.get("networks"), dict):
         raise SiteError(
             f"The intent {path} has no networks; tox -e fabric -- audit --intent {path} says more."
         )
-    for network in cast("dict[str, Any]", networks).values():
-        if isinstance(network, dict) and "space" not in network:
-            vlan = cast("dict[str, Any]", network).get("vlan")
-            if isinstance(vlan, int):
-                yield vlan
+    return found

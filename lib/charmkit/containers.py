@@ -23,22 +23,34 @@ _SHOWN = 3
 
 def stopped(system: System) -> str:
     """Containers that start at boot and do not run; empty when all run, or when there is no LXD."""
-    if not system.files.exists(LXC):
-        return ""
     try:
-        answer = system.query(_INSTANCES, timeout=30)
+        started = autostarting(system)
     except OSError as error:
         return f"LXD does not answer: {error.strerror or error}"
+    except ValueError as error:
+        return str(error)
+    return _some(sorted(name for name, running in started.items() if not running), "stopped")
+
+
+def autostarting(system: System) -> dict[str, bool]:
+    """The containers that start at boot, and whether they run; none where there is no LXD.
+
+    Raises:
+        OSError: LXD does not answer.
+        ValueError: its answer cannot be read.
+
+    """
+    if not system.files.exists(LXC):
+        return {}
+    answer = system.query(_INSTANCES, timeout=30)
     try:
-        instances = cast("list[dict[str, Any]]", json.loads(answer))
-        idle = [
-            " ".join(str(instance["name"]).split())
-            for instance in instances
-            if instance["config"].get("boot.autostart") == "true" and instance["status"] != "Running"
-        ]
+        return {
+            " ".join(str(instance["name"]).split()): instance["status"] == "Running"
+            for instance in cast("list[dict[str, Any]]", json.loads(answer))
+            if instance["config"].get("boot.autostart") == "true"
+        }
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        return "LXD's answer cannot be read"
-    return _some(sorted(idle), "stopped")
+        raise ValueError("LXD's answer cannot be read") from None
 
 
 def busy(system: System) -> str:

@@ -90,7 +90,7 @@ class HostReconciler(Reconciler, Generic[Look]):
         super().__init__(
             charm,
             converge=self._converge_host,
-            preview=lambda: survey().plan,
+            preview=lambda _: survey().plan,
             verify=lambda: (*self.dispatcher.failed(), *survey().findings),
             version=self._read_version,
             stop=self._stop_host,

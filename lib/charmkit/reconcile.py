@@ -124,11 +124,12 @@ class Reconciler(ops.Object):
     Args:
         charm: whose events to observe; relations come from its metadata.
         converge: observe, plan, apply, verify; returns what still differs. Runs at most once in a hook.
-        preview: observe and plan; writes nothing.
+        preview: observe and plan, given the parameters of the action ``plan``; writes nothing.
         verify: observe and verify; writes nothing.
         version: the workload version for ``juju status``, from what the charm read last; empty if unknown.
         stop: takes away what the charm installed; runs in the stop hook. It neither logs nor asks Juju
             for anything, since Juju may have closed the unit's session.
+        planning: the parameters of the action ``plan``.
         boot: the id of the machine's boot; empty if the charm does not depend on it.
         by_application: relations of which the charm reads nothing but the remote application's databag.
 
@@ -143,10 +144,11 @@ class Reconciler(ops.Object):
         charm: ops.CharmBase,
         *,
         converge: Callable[[], Sequence[Finding]],
-        preview: Callable[[], Plan[Any]],
+        preview: Callable[[Any], Plan[Any]],
         verify: Callable[[], Sequence[Finding]],
         version: Callable[[], str] = str,
         stop: Callable[[], Removed] | None = None,
+        planning: type[Output] = Output,
         boot: Callable[[], str] = str,
         by_application: Collection[str] = (),
     ) -> None:
@@ -157,6 +159,7 @@ class Reconciler(ops.Object):
         self._verify = verify
         self._version = version
         self._stop = stop
+        self._planning = planning
         self._told.set_default(version="")
         self._findings: Sequence[Finding] | None = None
         self._repeats = Repeats(charm, boot, by_application)
@@ -236,7 +239,8 @@ class Reconciler(ops.Object):
 
     def _on_plan(self, event: ops.ActionEvent) -> None:
         def show() -> dict[str, str]:
-            output, plan = load_params(event, Output), self._preview()
+            output = load_params(event, self._planning)
+            plan = self._preview(output)
             return {
                 "plan": json.dumps(plan_as_json(plan)) if output.format == "json" else plan_as_table(plan)
             }

@@ -1,20 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Findings as a unit's status: the worst one in words, the others counted."""
+"""Findings as a unit's status: the worst one in words with its remedy, the others counted."""
 
 from collections.abc import Sequence
 
 import ops
 from converge import Finding, Severity, worst_first
 
-LONGEST = 120
-"""Characters of a status message, so that ``juju status`` keeps it on one line."""
+LONGEST = 200
+"""Characters of a status message. A remedy stays whole even if it needs more."""
+
+_FACT = 80
+"""Characters of the fact that stay beside a long remedy: they name the option or the device."""
 
 
 def unit_status(findings: Sequence[Finding]) -> ops.StatusBase:
     """The status that ``findings`` amount to.
 
-    blocked and held findings wait for the operator: ``blocked``. Findings that resolve themselves:
-    ``waiting``. Warnings keep the unit ``active`` and are its message. Information is for ``verify`` only.
+    blocked and held findings wait for the operator: ``blocked``, whatever else is waiting meanwhile. Findings
+    that resolve themselves, or with the next reboot: ``waiting``. Warnings keep the unit ``active`` and are
+    its message. Information is for ``verify`` only.
     """
     ranked = worst_first(finding for finding in findings if finding.severity > Severity.INFO)
     if not ranked:
@@ -23,16 +27,20 @@ def unit_status(findings: Sequence[Finding]) -> ops.StatusBase:
     severity = ranked[0].severity
     if severity in (Severity.BLOCKED, Severity.HELD):
         return ops.BlockedStatus(message)
-    if severity is Severity.WAITING:
+    if severity in (Severity.WAITING, Severity.PLANNED):
         return ops.WaitingStatus(message)
     return ops.ActiveStatus(message)
 
 
 def _message(worst: Finding, others: int) -> str:
+    """The finding in one line; if that is too long, the remedy comes first and whole, and the fact is cut."""
     count = f" (+{others} more, see verify)" if others else ""
     sentence = worst.sentence()
-    room = LONGEST - len(count)
-    if len(sentence) <= room:
+    if len(sentence) + len(count) <= LONGEST:
         return sentence + count
     count = count or " (see verify)"
-    return f"{sentence[: LONGEST - len(count) - 1].rstrip(' ,;:')}…{count}"
+    first = f"{worst.remedy}; " if worst.remedy else ""
+    room = max(LONGEST - len(first) - len(count) - 1, _FACT)
+    fact = worst._replace(remedy="").sentence()
+    shown = fact if len(fact) <= room else f"{fact[:room].rstrip(' ,;:')}…"
+    return f"{first}{shown}{count}"

@@ -16,11 +16,13 @@ class Severity(enum.IntEnum):
     """True and worth knowing; changes no status."""
     WARNING = 1
     """Works, but not as well as it could."""
-    HELD = 2
-    """Known, planned, and waiting for the operator's word or for a reboot."""
+    PLANNED = 2
+    """The next reboot changes it; another finding says what that reboot waits for."""
     WAITING = 3
-    """Somebody else has to finish first; resolves itself."""
-    BLOCKED = 4
+    """Something else has to finish first; resolves itself."""
+    HELD = 4
+    """Planned, and waiting for the operator's approval."""
+    BLOCKED = 5
     """Only the operator can mend it."""
 
 
@@ -52,7 +54,7 @@ class Finding(NamedTuple):
 
 def unfinished(findings: Iterable[Finding]) -> Finding | None:
     """The first finding after which a machine is not as declared; None where warnings are the worst."""
-    return next((finding for finding in findings if finding.severity >= Severity.HELD), None)
+    return next((finding for finding in findings if finding.severity >= Severity.PLANNED), None)
 
 
 def worst_first(findings: Iterable[Finding]) -> list[Finding]:

@@ -61,6 +61,7 @@ class Handover(NamedTuple):
         vfs: VFs that each PF must offer after the next boot, by BDF.
         parameters: firmware parameters that it needs, by BDF and by mstconfig's name.
         pending: what this charm still has to do, in words for the operator; empty when it is done.
+        reboot_lock: this unit holds the reboot lock of its application, or has asked Juju for the reboot.
 
     """
 
@@ -71,6 +72,7 @@ class Handover(NamedTuple):
     vfs: Mapping[str, int] = {}
     parameters: Mapping[str, Mapping[str, Parameter]] = {}
     pending: str = ""
+    reboot_lock: bool = False
 
 
 _REBOOT = Record(
@@ -96,6 +98,7 @@ def _shape(charm: str) -> Record[Handover]:
             "vfs": Named(shapes.ADDRESS, _VFS, "PCI addresses and numbers of VFs"),
             "parameters": Named(shapes.ADDRESS, _VALUES, "PCI addresses and parameters"),
             "pending": LINE,
+            "reboot_lock": Flag(),
         },
         required=["unit", "reboot_owner"],
         lenient=True,
@@ -182,6 +185,22 @@ def disagreements(others: Iterable[Handover], reboot_owner: str) -> tuple[Findin
     )
 
 
+def contested(others: Iterable[Handover], charm: str, reboot_owner: str) -> str:
+    """Which other charm may reboot this machine, as the end of "this unit …"; empty when ``charm`` alone may.
+
+    A change of the option reboot-owner reaches the units one after the other. Until it has reached every
+    charm of a machine, and the former owner has given its lock back, that owner may still reboot it.
+    """
+    if reboot_owner != charm:
+        return f"leaves its reboots to {reboot_owner}"
+    for other in others:
+        if other.reboot_owner != reboot_owner:
+            return f"shares its machine with {other.unit}, which names {other.reboot_owner} as reboot owner"
+        if other.reboot_lock:
+            return f"shares its machine with {other.unit}, which still holds a reboot lock"
+    return ""
+
+
 def _as_old_as(handover: Handover, present: str) -> RebootRequest | None:
     """The request, with the time of the one in ``present`` if the reasons are the same."""
     try:
@@ -212,6 +231,7 @@ def _encode(handover: Handover) -> str:
         "vfs": dict(handover.vfs),
         "parameters": {bdf: dict(values) for bdf, values in handover.parameters.items()},
         "pending": handover.pending,
+        "reboot_lock": handover.reboot_lock,
     }
     if handover.reboot is not None:
         content["reboot"] = {

@@ -10,7 +10,7 @@ import contextlib
 import json
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, TypeVar
 
 from hostnic import process
@@ -165,6 +165,11 @@ class Machine:
     def run(self, argv: Sequence[str], timeout: float = 60.0) -> str:
         self._note("run", *argv)
         return process.run(argv, timeout)
+
+    def answering(self, addresses: Collection[str], port: int, timeout: float) -> frozenset[str]:
+        from hostnic.network import tcp  # only before a reboot is granted
+
+        return tcp.answering(addresses, port, timeout)
 
     def now(self) -> float:
         return time.monotonic()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hearing of the calls that are made to a host, whichever host it is."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import TypeVar, cast
 
 from hostnic.calls import CALLS, Call
@@ -44,6 +44,7 @@ class Recorder:
     Attributes:
         writes: each write before it is made, as one line: ``write /sys/… 8``.
         spawned: each command, reading ones too.
+        contacted: each address to which a TCP connection was tried.
 
     """
 
@@ -51,6 +52,7 @@ class Recorder:
         self._system = system
         self.writes: list[str] = []
         self.spawned: list[tuple[str, ...]] = []
+        self.contacted: list[str] = []
         self.files = heard(system.files, Files, self._note)
         self.links = heard(system.links, Links, self._note)
         self.ethtool = heard(system.ethtool, Ethtool, self._note)
@@ -70,3 +72,7 @@ class Recorder:
         self.spawned.append(tuple(argv))
         self.writes.append(" ".join(("run", *argv)))
         return self._system.run(argv, timeout)
+
+    def answering(self, addresses: Collection[str], port: int, timeout: float) -> frozenset[str]:
+        self.contacted.extend(addresses)
+        return self._system.answering(addresses, port, timeout)

@@ -9,7 +9,7 @@ All methods raise ``OSError`` where the kernel does; its ``strerror`` carries th
 when there is one. Each says which command does the same from a shell.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from converge import Step
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 MODE_CHANGE_TIME = 300.0
 """Seconds that a call about an eswitch waits: one that reads its mode waits for a change that still runs."""
-
-BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
 
 class Link(NamedTuple):
@@ -273,14 +271,17 @@ class System(Protocol):
         """Run a command that only reads, and return its standard output.
 
         Raises:
-            CommandError: it could not be started, took longer than ``timeout`` seconds, or failed
-                (:mod:`hostnic.process`).
+            CommandError: it could not be started, took longer than ``timeout`` seconds, or failed.
 
         """
         ...
 
     def run(self, argv: Sequence[str], timeout: float = 60.0) -> str:
         """Run a command that changes the machine; otherwise as :meth:`query`."""
+        ...
+
+    def answering(self, addresses: Collection[str], port: int, timeout: float) -> frozenset[str]:
+        """``nc -z -w TIMEOUT IP PORT``, for each: those that accept or reset it in ``timeout`` seconds."""
         ...
 
     def now(self) -> float:
@@ -296,4 +297,4 @@ HostStep = Step[System]
 
 def read_boot_id(system: System) -> str:
     """What changes at each boot."""
-    return system.files.read(BOOT_ID).strip()
+    return system.files.read("/proc/sys/kernel/random/boot_id").strip()

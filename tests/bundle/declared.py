@@ -45,8 +45,27 @@ class Charm:
 
     @cached_property
     def handlers(self) -> dict[str, type | None]:
-        """The actions that the code observes, each with the dataclass of its parameters."""
-        return {name: params for module in self.modules for name, params in self._handlers(module)}
+        """The actions that the code observes, each with the dataclass of its parameters.
+
+        An action may have a second handler that adds to its results; only one of them reads parameters.
+        """
+        found: dict[str, type | None] = {}
+        for module in self.modules:
+            for name, params in self._handlers(module):
+                assert not (params and found.get(name)), f"two handlers read the parameters of {name}"
+                found[name] = params or found.get(name)
+        return {**found, "plan": self._planning()}
+
+    def _planning(self) -> type:
+        """What the action plan takes: what the charm gives to its Reconciler, or what all have."""
+        for module in self.modules:
+            for node in ast.walk(ast.parse(module.path.read_text())):
+                match node:
+                    case ast.keyword(arg="planning", value=ast.Name(id=name)) if module.name not in LIB:
+                        return getattr(self.config, name)
+                    case _:
+                        pass
+        return output.Output
 
     def _handlers(self, module: Module) -> Iterator[tuple[str, type | None]]:
         tree = ast.parse(module.path.read_text())

@@ -12,7 +12,7 @@ DOCUMENTS = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")),
     *sorted(ROOT.glob("bundles/*.md")),
     *sorted(ROOT.glob("overlays/*.md")),
-    *sorted(ROOT.glob("charms/*/README.md")),
+    *sorted(ROOT.glob("charms/*/*.md")),
     *sorted(ROOT.glob("tests/**/README.md")),
 ]
 FIRST = (

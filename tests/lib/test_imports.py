@@ -52,6 +52,7 @@ OPENERS = {
     "lib/hostnic/netlink/links.py": "its routing netlink",
     "lib/hostnic/process.py": "its processes",
     "lib/hostnic/download.py": "a program of its own that downloads firmware, and is killed when late",
+    "lib/hostnic/network/tcp.py": "its TCP connections, which show whether another host is up",
     "lib/hostnic/boot/bootcopy.py": "reads the charm's own code, which it copies for boot",
     "lib/hostnic/firmware/mstdatabase.py": "mstflint's database of parameters, which SQLite itself opens",
     "charms/cumulus-fabric/src/rest/client.py": "the REST interface of the switches",

@@ -111,6 +111,17 @@ def test_vlan_ranges_are_the_intents_networks_without_a_space(written, site):
     assert options(path, "neutron-api") == {"vlan-ranges": "tenantvlan:101:103 tenantvlan:200:200"}
 
 
+def test_vlan_ranges_have_the_intents_provider_vlans(written, site):
+    intent = site.parent / "fabric.yaml"
+    content = {
+        "networks": {"alone": {"vlan": 101}},
+        "provider-vlans": {"vlans": "102-110,300", "vni-base": 5},
+    }
+    intent.write_text(yaml.safe_dump(content))
+    path = written((f"{ROOT}/charms/cumulus-fabric/examples/rdg.yaml", "fabric.yaml"))
+    assert options(path, "neutron-api") == {"vlan-ranges": "tenantvlan:101:110 tenantvlan:300:300"}
+
+
 def test_without_an_intent_the_fabric_charm_is_not_touched(written):
     path = written((f"intent: {ROOT}/charms/cumulus-fabric/examples/rdg.yaml", "#"))
     assert not {"cumulus-fabric", "neutron-api"} & yaml.safe_load(path.read_text())["applications"].keys()

@@ -8,15 +8,16 @@ from apply import ApplyPolicy
 from audit import audit
 from charmkit.fabric import Host
 from charmkit.output import Output
-from charmkit.reconcile import ActionError
-from config import Applying, Options, Rendering, Showing, Switches
+from charmkit.reconcile import ActionError, InputError
+from config import Applying, Options, Rendering, Returning, Secret, Showing, Switches
 from converge import Finding, Severity, worst_first
 from converge.render import findings_as_json, findings_as_table
 from intent.model import Dialect, Fabric, Role, Switch
+from intent.names import unknown_switch
 from observe import observe
-from online import Site, not_approved, unknown_switch
+from online import Site, not_approved
 from output import formats
-from report import Report
+from output.report import Report
 from rest.connection import Credentials
 from standalone import push, ssh
 
@@ -39,7 +40,7 @@ class Actions:
         self,
         options: Options,
         fabric: Fabric,
-        site: Callable[[Collection[str]], Site],
+        site: Callable[..., Site],
         login: Callable[[], Credentials],
     ) -> None:
         self._options, self._fabric, self._site, self._login = options, fabric, site, login
@@ -49,7 +50,7 @@ class Actions:
 
         ``look`` is called after those with NVUE, since the unit's status says what they run.
         """
-        with self._site(given.names) as site:
+        with self._site(given.names, given.remove) as site:
             by_nvue, report = [name for name in site.names if name in given.names], Report()
             if by_nvue or not given.names:
                 canary, order = self._options.canary, self._options.apply_order
@@ -81,6 +82,27 @@ class Actions:
         with self._site(given.names) as site:
             order = self._options.apply_order
             report = site.rollback(given.names, order, policy(self._options), progress)
+            look()
+            return _results(report)
+
+    def maintain(
+        self,
+        verb: str,
+        given: Returning,
+        progress: Progress,
+        look: Callable[[], None],
+        reports: Sequence[Host] = (),
+        cut_off: str = "",
+    ) -> Results:
+        """Drain a switch, return it, or clean it: ``drain``, ``undrain`` or ``decommission``."""
+        from maintenance import Maintenance  # hooks do not need it
+
+        with self._site(()) as site:
+            if wrong := unknown_switch(self._fabric, given.names, "parameter switch"):
+                raise ActionError(wrong.sentence())
+            hosts = cut_off.replace(",", " ").split()
+            work = Maintenance(site, given.names[0], policy(self._options), progress, reports, hosts)
+            report = getattr(work, verb)()
             look()
             return _results(report)
 
@@ -139,11 +161,38 @@ class Actions:
 def policy(options: Options) -> ApplyPolicy:
     """The timeouts of a run.
 
-    Hooks and actions hold the machine lock. They do not wait until a lost switch rolls back by itself, which
-    it does in any case.
+    Hooks and actions hold the machine lock, so that a whole run takes settle-timeout at most. They do not
+    wait until a lost switch rolls back by itself, which it does in any case.
     """
     settle = options.settle_timeout
-    return ApplyPolicy(options.confirm_timeout, settle, deadline=settle + 30.0, patience=settle)
+    return ApplyPolicy(options.confirm_timeout, settle, settle + 30.0, patience=settle, budget=settle)
+
+
+def credentials(secret: Secret | None, unreadable: tuple[type[Exception], ...]) -> Credentials:
+    """The credentials in the secret that the option names.
+
+    Args:
+        secret: the option's.
+        unreadable: what Juju's library raises for a secret that is gone or not granted.
+
+    Raises:
+        InputError: there is none, or it cannot be used.
+
+    """
+    name = "option credentials"
+    if secret is None:
+        remedy = "add a secret with user and password, grant it to this application, and set its id"
+        raise InputError(Finding(Severity.BLOCKED, name, "is not set", remedy))
+    try:
+        content = secret.get_content(refresh=True)
+    except unreadable:
+        remedy = "check that it exists, and grant it with juju grant-secret"
+        raise InputError(Finding(Severity.BLOCKED, name, "the secret cannot be read", remedy)) from None
+    found = Credentials(content.get("user", "cumulus"), content.get("password", ""))
+    if not found.usable:
+        remedy = "give it the keys user and password, each one line of text, the user without a colon"
+        raise InputError(Finding(Severity.BLOCKED, name, "the secret has no usable user or password", remedy))
+    return found
 
 
 def _results(report: Report, typed: Sequence[Finding] = ()) -> Results:
@@ -160,6 +209,6 @@ def _results(report: Report, typed: Sequence[Finding] = ()) -> Results:
         "switches": "\n".join(f"{name}: {result.value}" for name, result in sorted(report.results.items())),
         "reasons": findings_as_table(reasons) if reasons else "",
     }
-    if not report.applied:
+    if report.failed:
         raise ActionError(f"{report.verdict}: {worst_first(report.reasons)[0].sentence()}", results)
     return results

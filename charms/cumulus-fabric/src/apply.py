@@ -12,14 +12,17 @@ from dataclasses import dataclass, replace
 
 from converge import Finding, Plan, Severity
 from converge.execute import execute
+from output.report import Report, Result
 from plan import Candidate, Change
-from report import Report, Result
 from rest import Fleet
 from rest.client import CONFIRMED_BY, Nvue
 from rest.connection import SwitchError
 from rest.transition import AwaitsConfirmation, Polling, reach
 from rest.undo import Undo
 from settling import Check, settle
+
+FORWARD = 2 / 3
+"""The share of a run's budget for changes; the rest is for taking them back if one of them fails."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,7 @@ class ApplyPolicy:
         deadline: that one switch may take to apply.
         poll: between two reads of a revision; the first pause between two looks at the fabric.
         patience: that a rollback may take; None as long as a switch needs to roll back by itself.
+        budget: that the whole run may take; None without a limit.
 
     """
 
@@ -40,6 +44,11 @@ class ApplyPolicy:
     deadline: float = 120.0
     poll: float = 1.0
     patience: float | None = None
+    budget: float | None = None
+
+    def after(self, seconds: float) -> "ApplyPolicy":
+        """The same once so many seconds of the run have passed."""
+        return self if self.budget is None else replace(self, budget=max(0.0, self.budget - seconds))
 
     @property
     def undo(self) -> float:
@@ -94,20 +103,35 @@ class _Run:
     ) -> None:
         self.changes, self.fleet, self.check, self.policy = changes, fleet, check, policy
         self.announce, self.clock = announce, fleet.clock
-        self.polling = Polling(fleet.clock, policy.deadline, policy.poll)
+        self.began = fleet.clock.monotonic()
         self.revisions: dict[str, str] = {}
         self.unsaved: list[str] = []
         self.started: list[str] = []
         self.results: dict[str, Result] = {}
 
     def go(self, waves: Sequence[Sequence[str]]) -> Report:
-        for wave in waves:
+        longest = 0.0
+        for number, wave in enumerate(waves):
+            began = self.clock.monotonic()
+            if number and self._left(longest, FORWARD) < longest:
+                later = tuple(name for wave in waves[number:] for name in wave)
+                return Report(dict(self.results), tuple(self._save()), left=later)
             self.announce(f"applying on {', '.join(wave)}")
             reasons = self._wave(wave)
             if reasons:
                 self.announce(f"rolling back: {reasons[0].sentence()}")
                 return self._roll_back(reasons)
+            longest = max(longest, self.clock.monotonic() - began)
         return Report(dict(self.results), tuple(self._save()))
+
+    def _left(self, seconds: float, share: float = 1.0) -> float:
+        """``seconds``, or what is left of this share of the run's budget if that is less."""
+        if self.policy.budget is None:
+            return seconds
+        return max(0.0, min(seconds, self.began + share * self.policy.budget - self.clock.monotonic()))
+
+    def _polling(self) -> Polling:
+        return Polling(self.clock, self._left(self.policy.deadline, FORWARD), self.policy.poll)
 
     def _wave(self, wave: Sequence[str]) -> list[Finding]:
         """Change a wave, wait until the fabric has settled, and confirm; the findings if that fails."""
@@ -119,7 +143,7 @@ class _Run:
         if not changed:
             return []
         look = self.check(self.changes.keys() - set(self.started))
-        if worse := settle(look, self.policy.settle, self.policy.poll, self.clock):
+        if worse := settle(look, self._left(self.policy.settle, FORWARD), self.policy.poll, self.clock):
             return [*worse]
         _, failed = self.fleet.each(changed, self._confirm)
         return _blocked(failed)
@@ -147,7 +171,7 @@ class _Run:
             lambda: switch.apply(revision, self.policy.confirm),
             started=lambda seen: seen.state != "pending",
             reached=lambda seen: seen.applied or waiting(seen),
-            polling=self.polling,
+            polling=self._polling(),
         )
         if seen.applied:
             what = "it applied the change permanently instead of waiting for a confirmation"
@@ -162,7 +186,7 @@ class _Run:
             lambda: switch.confirm(revision),
             started=lambda seen: seen.state not in CONFIRMED_BY,
             reached=lambda seen: seen.applied,
-            polling=self.polling,
+            polling=self._polling(),
         )
         self.results[switch.name] = Result.APPLIED
         if seen.state == "applied":  # up to 5.8 a reboot loses what is not saved
@@ -189,7 +213,7 @@ class _Run:
         if self.results.get(switch.name) is Result.UNCHANGED:
             return Result.UNCHANGED
         change = self.changes[switch.name]
-        polling = replace(self.polling, deadline=self.policy.undo)
+        polling = Polling(self.clock, self._left(self.policy.undo), self.policy.poll)
         Undo(switch, change.before, change.patch, polling).run(self.revisions.get(switch.name, ""))
         return Result.ROLLED_BACK
 

@@ -11,23 +11,43 @@ from functools import partial
 import hosts
 import online
 import ops
-from actions import Actions, Results, policy
+from actions import Actions, Results, credentials, policy
 from audit import audit
+from audit.foreign import Ownership, named
 from charmkit.fabric import HOST, POLICY, Host
 from charmkit.output import Output
 from charmkit.reconcile import InputError, Reconciler, Removed, answer, load_config, load_params
-from config import Applying, Options, Rendering, Secret, Showing, Switches, pins
+from config import (
+    Applying,
+    Draining,
+    Options,
+    Planning,
+    Rendering,
+    Returning,
+    Showing,
+    Switches,
+    pins,
+)
 from converge import Finding, Plan, Severity
 from converge.shape import InvalidValue
 from intent import expand, schema
 from intent.model import Dialect, Fabric
+from intent.names import unknown_switch, without_address
 from plan import Candidate
 from rest import Fleet
-from rest.connection import Access, Credentials
+from rest.connection import Access
+from tree import record
+from tree.foreign import Objects
 
 logger = logging.getLogger(__name__)
 
 RELATION = "fabric"
+PEERS, RECORD = "applied", "made"
+"""The peer relation that keeps the record of what this charm has made, and its key."""
+
+
+UNREADABLE = (ops.SecretNotFoundError, ops.ModelError)
+"""What ops raises for a secret that is gone, or not granted to this application."""
 
 
 class CumulusFabricCharm(ops.CharmBase):
@@ -46,6 +66,9 @@ class CumulusFabricCharm(ops.CharmBase):
         framework.observe(self.on.update_status, self._on_update_status)
         framework.observe(self.on["apply"].action, self._on_apply)
         framework.observe(self.on["rollback"].action, self._on_rollback)
+        framework.observe(self.on["drain"].action, self._on_drain)
+        framework.observe(self.on["undrain"].action, self._on_undrain)
+        framework.observe(self.on["decommission"].action, self._on_decommission)
         framework.observe(self.on["audit"].action, self._on_audit)
         framework.observe(self.on["render"].action, self._on_render)
         framework.observe(self.on["show-fabric"].action, self._on_show_fabric)
@@ -56,6 +79,7 @@ class CumulusFabricCharm(ops.CharmBase):
             verify=self._verify,
             version=self._version,
             stop=self._stop,
+            planning=Planning,
         )
 
     def _options(self) -> Options:
@@ -77,18 +101,20 @@ class CumulusFabricCharm(ops.CharmBase):
         except (ops.ModelError, NameError, OSError, UnicodeDecodeError):
             return ""  # nothing is attached, or not a text file
 
-    def _site(self, options: Options, fabric: Fabric, names: Collection[str] = ()) -> online.Site:
+    def _site(
+        self, options: Options, fabric: Fabric, names: Collection[str] = (), remove: str = ""
+    ) -> online.Site:
         """The site with the switches of these names, or all; ``with`` closes its connections."""
         canary = filter(None, [options.canary])
-        if wrong := online.unknown_switch(fabric, names, "parameter switch"):
+        if wrong := unknown_switch(fabric, names, "parameter switch"):
             raise InputError(wrong)
-        if wrong := online.unknown_switch(fabric, canary, "option canary"):
+        if wrong := unknown_switch(fabric, canary, "option canary"):
             raise InputError(wrong)
-        if missing := online.without_address(fabric, names):
+        if missing := without_address(fabric, names):
             raise InputError(missing[0])
         environ = os.environ
         access = Access(
-            _credentials(options.credentials),
+            credentials(options.credentials, UNREADABLE),
             options.ca_certificate,
             pins(options.pinned_certificates),
             options.request_timeout,
@@ -96,7 +122,24 @@ class CumulusFabricCharm(ops.CharmBase):
             environ.get("JUJU_CHARM_NO_PROXY") or environ.get("NO_PROXY", ""),
         )
         found = tuple(audit(fabric, self._hosts()[0]))
-        return online.Site(fabric, self.connect(fabric, access, options.parallel), found)
+        ownership = Ownership(self._made(), named(remove))
+        return online.Site(fabric, self.connect(fabric, access, options.parallel), found, ownership)
+
+    def _made(self) -> dict[str, Objects]:
+        """What this charm has made on the switches; nothing if the record is missing or cannot be read."""
+        relation = self.model.get_relation(PEERS)
+        try:
+            return record.read(relation.data[self.app].get(RECORD, "")) if relation else {}
+        except InvalidValue as error:
+            logger.warning("what earlier applies have made is not known: %s", error)
+            return {}
+
+    def _remember(self, survey: online.Survey) -> None:
+        """Note what the switches have of the intent, so that it goes when it leaves the intent."""
+        relation = self.model.get_relation(PEERS)
+        made = self._made()
+        if relation and (now := {**made, **survey.made}) != made:
+            relation.data[self.app][RECORD] = record.written(now)
 
     def _converge(self) -> Sequence[Finding]:
         """Publish the policy to hosts, survey, and apply if apply-policy is auto. Only the leader acts."""
@@ -112,6 +155,7 @@ class CumulusFabricCharm(ops.CharmBase):
                 report = site.apply((), options.canary, options.apply_order, policy(options), logger.info)
                 taken_back = report.reasons
                 survey = site.survey(state=True)
+            self._remember(survey)
             return (*taken_back, *self._differences(site, survey))
 
     def _differences(self, site: online.Site, survey: online.Survey) -> Sequence[Finding]:
@@ -123,8 +167,12 @@ class CumulusFabricCharm(ops.CharmBase):
         """The dialect that the switches speak: ``NVUE 5.14``; several while they are being upgraded."""
         return f"NVUE {', '.join(sorted(each.value for each in self._dialects))}" if self._dialects else ""
 
-    def _preview(self) -> Plan[Candidate]:
-        return self._look()[0].plan
+    def _preview(self, given: Planning) -> Plan[Candidate]:
+        if not given.remove:
+            return self._look()[0].plan
+        options = self._options()  # what may be removed is no part of the unit's status
+        with self._site(options, self._fabric(options), remove=given.remove) as site:
+            return site.survey().plan
 
     def _verify(self) -> Sequence[Finding]:
         return self._look()[1]
@@ -139,6 +187,8 @@ class CumulusFabricCharm(ops.CharmBase):
             with self._site(options, self._fabric(options)) as site:
                 survey = site.survey(state=True)
                 findings = self._differences(site, survey)
+        if self.unit.is_leader():
+            self._remember(survey)
         self._report(findings)
         return survey, findings
 
@@ -195,6 +245,25 @@ class CumulusFabricCharm(ops.CharmBase):
         look = self._look_again
         self._change(event, lambda act: act.rollback(load_params(event, Switches), event.log, look))
 
+    def _on_drain(self, event: ops.ActionEvent) -> None:
+        def drain(act: Actions) -> Results:
+            given = load_params(event, Draining)
+            return act.maintain("drain", given, event.log, self._look_again, self._hosts()[0], given.cut_off)
+
+        self._change(event, drain)
+
+    def _on_undrain(self, event: ops.ActionEvent) -> None:
+        look = self._look_again
+        self._change(
+            event, lambda act: act.maintain("undrain", load_params(event, Returning), event.log, look)
+        )
+
+    def _on_decommission(self, event: ops.ActionEvent) -> None:
+        look = self._look_again
+        self._change(
+            event, lambda act: act.maintain("decommission", load_params(event, Returning), event.log, look)
+        )
+
     def _on_audit(self, event: ops.ActionEvent) -> None:
         self._answer(event, lambda act: act.audit(load_params(event, Output), *self._hosts()))
 
@@ -219,26 +288,11 @@ class CumulusFabricCharm(ops.CharmBase):
                 options = self._options()
                 fabric = self._fabric(options)
                 site = partial(self._site, options, fabric)
-                return act(Actions(options, fabric, site, lambda: _credentials(options.credentials)))
+                return act(
+                    Actions(options, fabric, site, partial(credentials, options.credentials, UNREADABLE))
+                )
 
         answer(event, run)
-
-
-def _credentials(secret: Secret | None) -> Credentials:
-    name = "option credentials"
-    if secret is None:
-        remedy = "add a secret with user and password, grant it to this application, and set its id"
-        raise InputError(Finding(Severity.BLOCKED, name, "is not set", remedy))
-    try:
-        content = secret.get_content(refresh=True)
-    except (ops.SecretNotFoundError, ops.ModelError):
-        remedy = "check that it exists, and grant it with juju grant-secret"
-        raise InputError(Finding(Severity.BLOCKED, name, "the secret cannot be read", remedy)) from None
-    found = Credentials(content.get("user", "cumulus"), content.get("password", ""))
-    if not found.usable:
-        remedy = "give it the keys user and password, each one line of text, the user without a colon"
-        raise InputError(Finding(Severity.BLOCKED, name, "the secret has no usable user or password", remedy))
-    return found
 
 
 if __name__ == "__main__":

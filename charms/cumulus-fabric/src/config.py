@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from charmkit.options import check, option
+from charmkit.output import Output
 from converge.shape import InvalidValue, Word
 
 DIALECTS = ("auto", "5.14", "5.15")
@@ -92,15 +93,40 @@ class Switches:
 
 
 @dataclass(frozen=True)
+class Planning(Output):
+    """Parameters of ``plan``."""
+
+    remove: str = option("")
+
+
+@dataclass(frozen=True)
 class Applying(Switches):
     """Parameters of ``apply``."""
 
     plan: str = option("")
+    remove: str = option("")
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.plan and not _DIGEST.fullmatch(self.plan):
             raise InvalidValue("plan", self.plan, "the digest that plan ends with, such as p0123456789abcdef")
+
+
+@dataclass(frozen=True)
+class Returning(Switches):
+    """Parameters of ``undrain`` and ``decommission``."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if len(self.names) != 1:
+            raise InvalidValue("switch", self.switch, "the name of one switch")
+
+
+@dataclass(frozen=True)
+class Draining(Returning):
+    """Parameters of ``drain``."""
+
+    cut_off: str = option("")
 
 
 @dataclass(frozen=True)

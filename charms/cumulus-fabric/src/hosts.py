@@ -34,6 +34,7 @@ def policy(fabric: Fabric) -> Policy:
     vlans = tuple(
         Vlan(0 if network == native else network.vlan, network.space or network.name, network.subnets)
         for network in fabric.networks
+        if not network.provider
     )
     return Policy(_qos(fabric.roce), Mtu(fabric.mtu.host, fabric.mtu.fabric), macs, vlans)
 

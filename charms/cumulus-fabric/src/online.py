@@ -1,26 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
 """The four verbs on a whole site, for the charm and for the command line."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from apply import ApplyPolicy, apply, by_wave
+from audit.foreign import Beside, Ownership
 from audit.renumbered import renumbered
 from audit.running import conflicts
 from converge import Finding, Plan, Severity
 from intent.model import Dialect, Fabric, Role
 from observe import Observed, observe
+from output.report import Report, Result
 from plan import Candidate, Change, changes, digest, plan
-from report import Report, Result
 from rest import Fleet
 from rest.client import Nvue
 from rest.connection import Access
 from rest.history import ROLLBACK_REMEDY, earlier, partial_rollback
 from settling import Check, Health, reachable
 from standalone import push
-from tree import Tree, render
+from tree import Tree, drain, render
 from tree.diff import patch_between
+from tree.foreign import Objects, objects
 from verify import verify
+
+DRAINED_REMEDY = "run undrain when the work on it is done"
 
 
 @dataclass(frozen=True)
@@ -28,10 +33,11 @@ class Survey:
     """The switches compared with the intent at one time.
 
     Attributes:
-        wanted: for each switch that answered, its tree in its own dialect.
+        wanted: for each switch that answered, its tree in its own dialect, with what stays beside the intent.
         observed: what was read from the switches.
         findings: what blocks a plan, apart from switches that do not answer.
         scripts: the commands for switches without NVUE, which every apply sends.
+        intents: the same without what stays beside the intent.
 
     """
 
@@ -39,6 +45,7 @@ class Survey:
     observed: Observed
     findings: tuple[Finding, ...] = ()
     scripts: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
+    intents: Mapping[str, Tree] = field(default_factory=dict[str, Tree])
 
     @property
     def plan(self) -> Plan[Candidate]:
@@ -64,10 +71,15 @@ class Survey:
             observed=self.observed.only(names),
         )
 
-    @property
+    @cached_property
     def changes(self) -> dict[str, Change]:
         """What each switch needs, with its patch."""
         return changes(self.wanted, self.observed)
+
+    @property
+    def made(self) -> dict[str, Objects]:
+        """What this charm has made or taken over: the intent's objects on the switches that run it."""
+        return {name: objects(tree) for name, tree in self.intents.items() if name not in self.changes}
 
 
 @dataclass(frozen=True)
@@ -78,12 +90,14 @@ class Site:
         fabric: what the intent says.
         fleet: its switches.
         audit: findings about the intent itself; nothing is sent if one of them blocks.
+        ownership: what may be removed from the switches.
 
     """
 
     fabric: Fabric
     fleet: Fleet
     audit: tuple[Finding, ...] = ()
+    ownership: Ownership = field(default_factory=Ownership)
 
     def __enter__(self) -> "Site":
         return self
@@ -99,7 +113,7 @@ class Site:
     def survey(self, names: Collection[str] = (), state: bool = False) -> Survey:
         """Read these switches, or all; with ``state`` also what they see of each other."""
         observed = observe(self.fleet, [each for each in self.names if not names or each in names], state)
-        wanted: dict[str, Tree] = {}
+        beside: dict[str, Beside] = {}
         findings: list[Finding] = []
         for name, seen in observed.switches.items():
             switch = self.fabric.switch(name)
@@ -112,12 +126,22 @@ class Site:
                 what += f"but Cumulus Linux {seen.release} uses {speaks.value}"
                 findings.append(Finding(Severity.BLOCKED, name, what, "set the dialect to auto"))
                 continue
-            wanted[name] = render.tree(self.fabric, switch, speaks)
-            findings += conflicts(name, seen.applied, wanted[name])
+            tree = render.tree(self.fabric, switch, speaks)
+            beside[name] = self.ownership.beside(name, seen.applied, tree)
+            findings += [*conflicts(name, seen.applied, tree), *beside[name].findings()]
+        if not observed.errors:
+            findings += self.ownership.misnamed(beside.values())
         scripts = {
             switch.name: push.script_for(self.fabric, switch).typed for switch in push.switches(self.fabric)
         }
-        return Survey(wanted, observed, (*self.audit, *findings), scripts)
+        wanted = {name: each.tree for name, each in beside.items()}
+        for name, seen in observed.switches.items():
+            switch = self.fabric.switch(name)
+            if switch and name in wanted and drain.drained(seen.applied):
+                wanted[name] = drain.staying(switch, seen.applied, wanted[name])
+                findings.append(Finding(Severity.WARNING, name, "is drained", DRAINED_REMEDY))
+        intents = {name: each.wanted for name, each in beside.items()}
+        return Survey(wanted, observed, (*self.audit, *findings), scripts, intents)
 
     def verify(self) -> list[Finding]:
         """What differs from the intent, in configuration and in what the switches see."""
@@ -125,7 +149,15 @@ class Site:
 
     def findings(self, survey: Survey) -> list[Finding]:
         """The same for a survey that was taken with ``state``."""
-        return [*survey.findings, *verify(self.fabric, survey.wanted, survey.observed)]
+        closed = {
+            f"{switch.name} {port}"
+            for switch in self.fabric.switches
+            if (seen := survey.observed.switches.get(switch.name)) and drain.drained(seen.applied)
+            for port in drain.host_ports(switch)
+            if drain.shut(seen.applied, port)
+        }
+        found = verify(self.fabric, survey.wanted, survey.observed)
+        return [*survey.findings, *(each for each in found if each.subject not in closed)]
 
     def apply(
         self,
@@ -142,6 +174,7 @@ class Site:
         switches or of all, does not have the digest that was ``approved``. Without a canary, the first switch
         that needs a change goes first.
         """
+        began = self.fleet.clock.monotonic()
         survey = self.survey(names, state=True)
         stopped = [each for each in survey.plan.findings if each.severity is Severity.BLOCKED]
         if stopped:
@@ -151,7 +184,8 @@ class Site:
             if whole is None:
                 return Report({}, (not_approved(approved),))
             survey = whole.only(names or self.names)
-        return self._run(survey, survey.changes, canary, order, policy or ApplyPolicy(), announce)
+        policy = (policy or ApplyPolicy()).after(self.fleet.clock.monotonic() - began)
+        return self.run(survey, survey.changes, canary, order, policy, announce)
 
     def approved(self, digest: str) -> Survey | None:
         """A survey of all switches if an apply would do what the plan with this digest says."""
@@ -172,6 +206,7 @@ class Site:
         A switch without an earlier configuration keeps the current one. Nothing is sent if it is unclear
         which configuration to restore.
         """
+        began = self.fleet.clock.monotonic()
         survey = self.survey(names, state=True)
         if survey.observed.findings:
             return Report({}, survey.observed.findings)
@@ -187,10 +222,11 @@ class Site:
             name: Change(name, now[name], patch_between(now[name], tree)) for name, tree in before.items()
         }
         stayed = dict.fromkeys(now.keys() - before.keys(), Result.UNCHANGED)
-        report = self._run(survey, back, "", order, policy or ApplyPolicy(), announce, reachable_only=True)
-        return Report({**stayed, **report.results}, report.reasons, rollback=True)
+        policy = (policy or ApplyPolicy()).after(self.fleet.clock.monotonic() - began)
+        report = self.run(survey, back, "", order, policy, announce, reachable_only=True)
+        return replace(report, results={**stayed, **report.results}, rollback=True)
 
-    def _run(
+    def run(
         self,
         survey: Survey,
         needed: Mapping[str, Change],
@@ -200,6 +236,7 @@ class Site:
         announce: Callable[[str], None],
         reachable_only: bool = False,
     ) -> Report:
+        """Make these changes in waves, each checked against ``survey``; see apply.apply."""
         names = [name for name in self.names if name in needed]
         if not names:
             return Report(dict.fromkeys(survey.observed.switches, Result.UNCHANGED))
@@ -215,7 +252,8 @@ class Site:
         """
         outside = self._beside(survey.observed.switches)
         readable = [name for name in outside if name in self.fleet.switches]
-        beside = self.survey(readable, state=True) if readable else Survey({}, Observed())
+        only_read = replace(self, ownership=replace(self.ownership, named=frozenset[str]()))
+        beside = only_read.survey(readable, state=True) if readable else Survey({}, Observed())
         unready = frozenset(outside) - beside.wanted.keys() | beside.changes.keys()
         return Health(
             self.fabric, self.fleet, survey.wanted, survey.observed, beside.observed, unready
@@ -249,26 +287,3 @@ def fleet(fabric: Fabric, access: Access, limit: int) -> Fleet:
     switches = [each for each in fabric.switches if each.platform == "cumulus" and each.management]
     clients = {each.name: Nvue(each.name, each.management, access) for each in switches}
     return Fleet(clients, limit, access.clock)
-
-
-def unknown_switch(fabric: Fabric, names: Iterable[str], subject: str) -> Finding | None:
-    """A finding for the first of these names that is not a switch of the fabric.
-
-    Its subject is the option or parameter that has the names.
-    """
-    known = [switch.name for switch in fabric.switches]
-    for name in names:
-        if name not in known:
-            those = f"the intent has {', '.join(known[:6])}{', …' if len(known) > 6 else ''}"
-            return Finding(Severity.BLOCKED, subject, f"{name} is not a switch of the intent", those)
-    return None
-
-
-def without_address(fabric: Fabric, names: Iterable[str] = ()) -> list[Finding]:
-    """A finding for each switch without a management address in the intent."""
-    remedy = "set spines.management and leaves.management, or switches.<name>.management"
-    return [
-        Finding(Severity.BLOCKED, each.name, "has no management address", remedy)
-        for each in fabric.switches
-        if each.platform == "cumulus" and not each.management and (not names or each.name in names)
-    ]

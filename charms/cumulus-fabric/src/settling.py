@@ -4,13 +4,14 @@
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
-from converge import Finding, Severity
-from expected import Expected
+from converge import Finding
 from intent.model import Fabric
 from observe import Observed, SwitchState, observe
+from output.report import BROKEN
 from rest import Fleet
 from rest.connection import Clock, SwitchError
 from tree import Tree
+from tree.expected import Expected
 from verify import CABLING_REMEDY, verify
 
 MAX_PAUSE_S = 20.0
@@ -113,6 +114,6 @@ def reachable(fleet: Fleet, names: Collection[str]) -> Check:
 
 
 def _verdict(found: Collection[Finding], errors: Mapping[str, SwitchError]) -> Verdict:
-    worse = tuple(each for each in found if each.severity >= Severity.WAITING)
+    worse = tuple(each for each in found if each.severity in BROKEN)
     cabling = any(each.remedy == CABLING_REMEDY for each in worse)
     return Verdict(worse, cabling or any(error.kind in LASTING for error in errors.values()))

@@ -9,11 +9,11 @@ A finding has the same subject and words as long as nothing changes, so that an 
 from collections.abc import Iterator, Mapping
 
 from converge import Finding, Severity
-from expected import Expected, progress
 from intent.model import Bond, Fabric, Link, Role, Switch, SwitchPort
 from observe import Observed, SwitchState
 from tree import Tree, get_path, get_tree, leaves
 from tree.diff import difference
+from tree.expected import Expected, progress
 
 CABLE_REMEDY = "check the cable, the optics and the other end"
 CABLING_REMEDY = "move the cable or correct the intent"
@@ -83,7 +83,7 @@ class Checker:
         return get_tree(self.state, "interface", name)
 
     def _up(self, name: str) -> bool:
-        return _up(self.state, name)
+        return is_up(self.state, name)
 
     def _say(self, severity: Severity, subject: str, what: str, remedy: str = "") -> Finding:
         return Finding(severity, f"{self.switch.name} {subject}", what, remedy)
@@ -113,7 +113,7 @@ class Checker:
         if not neighbours:
             what = f"{link.peer} is not visible by LLDP yet"
             yield self._say(Severity.INFO, link.port, what)
-        elif not any(_same_host(name, link.peer) and port == link.peer_port for name, port, _ in neighbours):
+        elif not any(same_host(name, link.peer) and port == link.peer_port for name, port, _ in neighbours):
             name, port, _ = neighbours[0]
             what = f"is wired to {name} {port}, the intent says {link.peer} {link.peer_port}"
             yield self._say(Severity.BLOCKED, link.port, what, CABLING_REMEDY)
@@ -132,14 +132,7 @@ class Checker:
             )
 
     def _neighbours(self, port: str) -> list[tuple[str, str, str]]:
-        """LLDP neighbours: system name, port id, and what sort of id that is."""
-        shown = get_tree(self._interface(port), "lldp", "neighbor")
-        found: list[tuple[str, str, str]] = []
-        for key, content in shown.items():
-            chassis, far = get_tree(content, "chassis"), get_tree(content, "port")
-            name = str(chassis.get("system-name") or key)
-            found.append((name, str(far.get("name", "")), str(far.get("type", ""))))
-        return found
+        return neighbours(self.state, port)
 
     # -- to hosts
 
@@ -177,7 +170,7 @@ class Checker:
         neighbours = self._neighbours(name)
         if not neighbours:
             yield self._say(Severity.INFO, name, f"LLDP does not show {host} yet, so its cabling is unknown")
-        elif not any(_same_host(seen, host) for seen, _, _ in neighbours):
+        elif not any(same_host(seen, host) for seen, _, _ in neighbours):
             what = f"is wired to {neighbours[0][0]}, the intent says {host}"
             yield self._say(Severity.BLOCKED, name, what, CABLING_REMEDY)
 
@@ -212,7 +205,7 @@ class Checker:
             yield self._differs(bond.name, what)
         peers = get_tree(seen, "remote-vtep")
         for leaf, name in self._other_ends(bond):
-            if leaf.loopback not in peers and self._up(bond.name) and _up(self.states[leaf.name], name):
+            if leaf.loopback not in peers and self._up(bond.name) and is_up(self.states[leaf.name], name):
                 what = f"{leaf.name} is missing as a peer of its Ethernet segment"
                 yield self._say(
                     Severity.BLOCKED, bond.name, what, f"check EVPN on {leaf.name} and the spines"
@@ -248,7 +241,18 @@ class Checker:
             yield self._differs("RoCE", f"is {mode}, the intent says {self.switch.roce}")
 
 
-def _up(state: Tree, name: str) -> bool:
+def neighbours(state: Tree, port: str) -> list[tuple[str, str, str]]:
+    """LLDP neighbours at a port: system name, port id, and what sort of id that is."""
+    found: list[tuple[str, str, str]] = []
+    for key, content in get_tree(state, "interface", port, "lldp", "neighbor").items():
+        chassis, far = get_tree(content, "chassis"), get_tree(content, "port")
+        name = str(chassis.get("system-name") or key)
+        found.append((name, str(far.get("name", "")), str(far.get("type", ""))))
+    return found
+
+
+def is_up(state: Tree, name: str) -> bool:
+    """Whether an interface is up."""
     link = get_tree(state, "interface", name, "link")
     # 5.11 split what is configured (state) from what is (oper-status).
     if "oper-status" in link:
@@ -256,6 +260,6 @@ def _up(state: Tree, name: str) -> bool:
     return "up" in get_tree(link, "state")
 
 
-def _same_host(seen: str, wanted: str) -> bool:
+def same_host(seen: str, wanted: str) -> bool:
     """Host names, with or without their domain, in any case of letters."""
     return seen.partition(".")[0].lower() == wanted.partition(".")[0].lower()

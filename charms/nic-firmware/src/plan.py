@@ -21,18 +21,11 @@ class Policy(NamedTuple):
     Attributes:
         burn: burn images without being asked (``firmware-policy=auto``).
         release: what lets the reboot happen, in words.
-        own: this charm asks for the reboot itself.
 
     """
 
     burn: bool = False
     release: str = "approve-reboot"
-    own: bool = True
-
-    @property
-    def severity(self) -> Severity:
-        """Of a restart that is due: held by this unit, or another charm has to ask for it."""
-        return Severity.HELD if self.own else Severity.WAITING
 
 
 def plan(

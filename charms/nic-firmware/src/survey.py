@@ -101,7 +101,7 @@ def survey(
     observed = ask_flash(system, observed, wanted, found, every=bool(found))
     own = options.reboot_owner == "self"
     release = f"juju run {application if own else options.reboot_owner}/leader approve-reboot"
-    policy = Policy(burn=auto, release=release, own=own)
+    policy = Policy(burn=auto, release=release)
     host_steps = gpu.steps(gpudirect, wanted.ports, wanted.gpudirect)
     planned = plan(wanted, observed, policy, findings, host_steps)
     if options.activation == "reset" and any(isinstance(held.step.op, Reboot) for held in planned.held):

@@ -53,7 +53,7 @@ def _differences(wanted: Desired, observed: Observed, policy: Policy) -> Iterato
                 unapplied.setdefault(why, []).append(words) if why else waiting.append(words)
         if waiting:
             what = f"set for the next boot, not active yet: {', '.join(waiting)}"
-            yield Finding(policy.severity, bdf, what, f"released by {policy.release}")
+            yield Finding(Severity.PLANNED, bdf, what, f"released by {policy.release}")
         for why, words in unapplied.items():
             yield Finding(Severity.BLOCKED, bdf, f"{why}: {', '.join(words)}", POWER_CYCLE)
 
@@ -90,4 +90,4 @@ def _burns(observed: Observed, policy: Policy) -> Iterator[Finding]:
                 Severity.BLOCKED, nic.slot, f"a restart of the host did not help: {what}", POWER_CYCLE
             )
         else:
-            yield Finding(policy.severity, nic.slot, what, f"released by {policy.release}")
+            yield Finding(Severity.PLANNED, nic.slot, what, f"released by {policy.release}")

@@ -118,4 +118,6 @@ def _too_few(port: Port, pf: Pf, after: NextBoot) -> Finding:
             "or update the firmware"
         )
         return Finding(Severity.BLOCKED, port.bdf, what, remedy)
-    return Finding(Severity.HELD, port.bdf, f"{now}; from the next boot on it offers {after.vfs}", "reboot")
+    return Finding(
+        Severity.PLANNED, port.bdf, f"{now}; from the next boot on it offers {after.vfs}", "reboot"
+    )

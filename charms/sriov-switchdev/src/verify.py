@@ -26,7 +26,7 @@ def verify(wanted: Desired, observed: Observed, plan: Plan[System]) -> tuple[Fin
     differences = [*_differences(wanted, observed, plan)]
     # What went wrong at boot matters as much as what it left behind.
     worst = max((found.severity for found in differences), default=Severity.INFO)
-    severity = Severity.BLOCKED if worst >= Severity.HELD else Severity.WARNING
+    severity = Severity.BLOCKED if worst >= Severity.PLANNED else Severity.WARNING
     boot = [trouble.finding(severity) for trouble in observed.boot.troubles] if differences else []
     return (*boot, *plan.findings, *differences, *_unknown(wanted, observed))
 
@@ -51,7 +51,7 @@ def _differences(wanted: Desired, observed: Observed, plan: Plan[System]) -> Ite
     for slot, ports in wanted.nics().items():
         own = [item for item in plan.held if item.step.key.startswith(slot)]
         held = next((item for item in own if not nic.of_queues(item.step)), None)
-        severity = Severity.HELD if held else Severity.WAITING
+        severity = Severity.PLANNED if held else Severity.WAITING
         remedy = f"{held.reason}; released by {held.release}" if held else _when(plan)
         pairs = [(port, observed.host.pf(port.bdf)) for port in ports]
         for port, pf in pairs:

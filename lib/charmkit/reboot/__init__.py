@@ -3,16 +3,19 @@
 
 Each unit publishes a :class:`~.state.UnitState`; the leader publishes the :class:`~.state.Cluster` with the
 one lock. :func:`.unit.decide` takes both and the state of this host, and returns what to publish and
-whether to ask Juju for the reboot. Only :mod:`.rolling` imports ops.
+whether to ask Juju for the reboot. Only :mod:`.rolling` and :mod:`.relation` import ops.
 
 - Only the leader writes the lock. It grants it to one unit, which keeps it across its host's reboot and
-  gives it back once the host has settled: the host verifies, its containers run, and both have been true
-  for ``reboot-settle`` seconds.
+  gives it back once the host has settled: the host verifies, its containers run, their OVN databases and
+  RabbitMQ are members of their clusters again, and all of this has been true for ``reboot-settle`` seconds.
 - Under ``when-idle`` the lock is granted only while no other host is in the grace period after a boot,
   whatever caused that boot. There is one exception: a host that waits for the lock itself, and whose
   containers have run for ``reboot-settle`` seconds. Two such hosts, which only verify after a reboot, would
   otherwise wait for each other and never reboot. A host that came back broken, or whose reboot did not
   help, does not ask for the lock, and stops the rolling reboot.
+- A host may be down while its databag still reads well. Before a grant, and only then, the leader looks at
+  every peer (:mod:`.peers`). While one may be down nothing is granted, unless the operator approved after the
+  status had named it: a host that is down counts as the one that reboots.
 - Each reason is good for one reboot. If a reason remains in the boot that follows, that reboot did not
   help: no policy repeats it for the same reason, and each approval of the operator repeats it once. A host
   that converges in a later boot forgets which reasons it has rebooted for.

@@ -46,11 +46,19 @@ _UNIT = Record(
         "futile": _TEXTS,
         "spent": Named(AnyText(), AnyText(), "reasons and boots"),
         "released": _COUNT,
+        "answered": AnyText(),
+        "contested": AnyText(),
+        "heard": _COUNT,
+        "instances": _COUNT,
+        "approved_after": _COUNT,
     },
     lenient=True,
 )
 _APPROVAL = Record(
-    Approval, {"boot_id": AnyText(), "reasons": _TEXTS}, required=["boot_id", "reasons"], lenient=True
+    Approval,
+    {"boot_id": AnyText(), "reasons": _TEXTS, "despite": _TEXTS},
+    required=["boot_id", "reasons"],
+    lenient=True,
 )
 _CLUSTER = Record(
     Cluster,
@@ -63,6 +71,11 @@ _CLUSTER = Record(
         "approvals": Named(AnyText(), _APPROVAL, "units and their approvals"),
         "forced": Named(AnyText(), _COUNT, "units and numbers of grants"),
         "held_up_by": _TEXTS,
+        "asked": AnyText(),
+        "asked_at": _COUNT,
+        "cancels": _COUNT,
+        "stopped": Flag(),
+        "missing": Named(AnyText(), AnyText(), "units and reasons"),
     },
     lenient=True,
 )

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The leader's part: who may reboot now, as pure functions of what the units publish."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
+from charmkit.reboot import peers
 from charmkit.reboot.state import Approval, Cluster, UnitState
 
 GONE_FOR = 5 * 60
@@ -10,9 +11,22 @@ GONE_FOR = 5 * 60
 all of its peers at once, and the host of a removed unit may be rebooting."""
 
 
-def arbitrate(leader: str, units: Mapping[str, UnitState], cluster: Cluster, now: int) -> Cluster:
-    """The leader's part: take the lock back, and grant it to the one that has waited longest."""
-    cluster = _forget(units, cluster)._replace(held_up_by=())
+def arbitrate(
+    leader: str, units: Mapping[str, UnitState], cluster: Cluster, now: int, silent: Collection[str] = ()
+) -> Cluster:
+    """The leader's part: take the lock back, and grant it to the one that has waited longest.
+
+    Args:
+        leader: the unit that grants.
+        units: what all units publish.
+        cluster: what the leader published last.
+        now: seconds since the epoch.
+        silent: peers whose hosts did not answer just now. Without a look there is none; a grant that is
+            decided so is made only after the look (:meth:`charmkit.reboot.rolling.RollingReboot.roll`).
+
+    """
+    cluster = _forget(units, cluster)._replace(held_up_by=(), missing={})
+    cluster = peers.ask(leader, units, cluster, now)
     if cluster.holder:
         cluster = _take_back(leader, units, cluster, now)
     if cluster.holder:
@@ -22,29 +36,51 @@ def arbitrate(leader: str, units: Mapping[str, UnitState], cluster: Cluster, now
         may = [unit for unit, state in units.items() if _may_queue(unit, state, cluster)]
         holding_up = {name for unit in may for name in _in_the_way(unit, units, cluster)}
         return cluster._replace(held_up_by=tuple(sorted(holding_up)))
+    missing = peers.missing(leader, units, cluster, silent)
+    waiting = [
+        unit for unit in waiting if unit not in missing and missing.keys() <= _despite(unit, units, cluster)
+    ]
+    if not waiting:
+        return cluster._replace(missing=peers.named(missing, cluster, now))
     first = min(waiting, key=lambda unit: (units[unit].since, unit))
     return cluster._replace(grant=cluster.grant + 1, holder=first, since=now)
 
 
 def release(cluster: Cluster) -> Cluster:
-    """The operator takes the lock away from a holder that does not give it back."""
+    """The operator takes the lock away from a holder that does not give it back.
+
+    It is granted again in a later hook, once the holder has read that it lost the lock.
+    """
     forced = {**cluster.forced, cluster.holder: cluster.grant}
     return cluster._replace(holder="", missing_since=None, missed_by="", forced=forced)
 
 
 def approve_all(units: Mapping[str, UnitState], cluster: Cluster) -> Cluster:
-    """The operator approves, on the leader, a rolling reboot of all units that need one, even again."""
+    """The operator approves, on the leader, a rolling reboot of all units that need one, even again.
+
+    The status has named the units that are missing, so that it goes on without them.
+    """
+    despite = tuple(sorted(cluster.missing))
     approvals = {
-        unit: Approval(state.boot_id, (*state.reasons, *state.still_needed))
+        unit: Approval(state.boot_id, (*state.reasons, *state.still_needed), despite)
         for unit, state in units.items()
         if state.needs
     }
-    return cluster._replace(approvals={**cluster.approvals, **approvals})
+    return cluster._replace(approvals={**cluster.approvals, **approvals}, stopped=False)
+
+
+def cancel_all(cluster: Cluster) -> Cluster:
+    """The operator withdraws all approvals, and stops every policy until the next approval on the leader.
+
+    A unit that holds the lock keeps it until its host has settled; without an approval it asks for no reboot.
+    """
+    return cluster._replace(approvals={}, cancels=cluster.cancels + 1, stopped=True)
 
 
 def eligible(unit: str, state: UnitState, cluster: Cluster) -> bool:
     """Whether ``unit`` would reboot now if it held the lock."""
-    return bool(state.reasons) and state.ready and (bool(state.consent) or approved(unit, state, cluster))
+    allowed = bool(state.consent) and not cluster.stopped
+    return bool(state.reasons) and state.ready and (allowed or approved(unit, state, cluster))
 
 
 def approved(unit: str, state: UnitState, cluster: Cluster) -> bool:
@@ -53,12 +89,21 @@ def approved(unit: str, state: UnitState, cluster: Cluster) -> bool:
 
 
 def approved_reasons(unit: str, state: UnitState, cluster: Cluster) -> set[str]:
-    """What the operator approved on the unit and on the leader; an approval ends with the boot."""
-    granted = set(state.approved)
+    """What the operator approved on the unit and on the leader.
+
+    An approval ends with the boot, or when it is cancelled.
+    """
+    granted = set(state.approved if state.approved_after >= cluster.cancels else ())
     approval = cluster.approvals.get(unit)
     if approval is not None and approval.boot_id == state.boot_id:
         granted.update(approval.reasons)
     return granted
+
+
+def _despite(unit: str, units: Mapping[str, UnitState], cluster: Cluster) -> set[str]:
+    """The units that may be missing while ``unit`` reboots."""
+    approval = cluster.approvals.get(unit)
+    return set(approval.despite) if approval and approval.boot_id == units[unit].boot_id else set()
 
 
 def _forget(units: Mapping[str, UnitState], cluster: Cluster) -> Cluster:

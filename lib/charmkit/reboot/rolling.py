@@ -2,7 +2,8 @@
 """The rolling reboot in a charm: databags in, databags and ``juju-reboot`` out.
 
 charmcraft.yaml needs a peer relation (``reboot``), the options ``reboot-policy`` and ``reboot-settle``, and
-the actions ``approve-reboot`` and ``release-reboot-lock``. :mod:`charmkit.reboot.unit` decides.
+the actions ``approve-reboot``, ``cancel-reboots``, ``release-reboot-lock`` and ``plan``.
+:mod:`charmkit.reboot.unit` decides.
 """
 
 import logging
@@ -12,18 +13,19 @@ from collections.abc import Callable, Sequence
 import ops
 from converge import Finding, Severity
 from converge.finding import RETRIED
-from converge.shape import InvalidValue
 from hostnic import handover
 from hostnic.handover import Handover
 from hostnic.system import System, read_boot_id
 
 from charmkit import containers
 from charmkit.dispatch.dispatcher import Dispatcher
-from charmkit.reboot import databag
-from charmkit.reboot.lock import approve_all, arbitrate, release
+from charmkit.reboot import relation
+from charmkit.reboot.interruption import interruption, running
+from charmkit.reboot.lock import approve_all, approved_reasons, cancel_all, release
+from charmkit.reboot.peers import PORT, TIMEOUT
 from charmkit.reboot.state import Cluster, Need, RebootPolicy, UnitNow, UnitState
 from charmkit.reboot.status import SUBJECT, duration, handed_over, report
-from charmkit.reboot.unit import approve_one, as_request, decide, with_others
+from charmkit.reboot.unit import approve_one, as_request, decide, has_lock, with_others
 from charmkit.reconcile import ActionError, answer
 
 logger = logging.getLogger(__name__)
@@ -37,8 +39,9 @@ class RollingReboot(ops.Object):
         system: this host.
         dispatcher: wakes this unit after an action, and while its host settles.
         busy: what a reboot of this host would interrupt; empty when idle. Asked under ``when-idle`` only.
-        stopped: which of the host's containers do not run; empty when all do. Asked after a reboot only.
-        relation: the peer relation.
+        stopped: what of the host's containers is not back: stopped ones, and services that are not members of
+            their clusters; empty when all is. Asked after a reboot only.
+        peers: the peer relation.
 
     """
 
@@ -50,16 +53,19 @@ class RollingReboot(ops.Object):
         *,
         busy: Callable[[], str] | None = None,
         stopped: Callable[[], str] | None = None,
-        relation: str = "reboot",
+        peers: str = "reboot",
     ) -> None:
         super().__init__(charm, "rolling-reboot")
         self._charm = charm
         self._system = system
         self._dispatcher = dispatcher
         self._busy = busy or (lambda: containers.busy(system))
-        self._stopped = stopped or (lambda: containers.stopped(system))
-        self._relation = relation
+        self._stopped = stopped or self._not_back
+        self._relation = peers
+        self._has_lock = False
         self.framework.observe(charm.on["approve-reboot"].action, self._on_approve)
+        self.framework.observe(charm.on["cancel-reboots"].action, self._on_cancel)
+        self.framework.observe(charm.on["plan"].action, self._on_plan)
         self.framework.observe(charm.on["release-reboot-lock"].action, self._on_release)
 
     def turn(
@@ -92,13 +98,18 @@ class RollingReboot(ops.Object):
         differing = handover.disagreements(others, given.reboot_owner)
         if differing:
             need = need._replace(not_ready="the charms of this machine name different reboot owners")
+        contested = handover.contested(others, given.charm, given.reboot_owner)
         owns = given.reboot_owner == given.charm
+        if owns and silent:
+            contested = contested or f"shares its machine with {silent}, which has not reported yet"
+        if owns and contested:
+            need = need._replace(not_ready=need.not_ready or f"{self.model.unit.name} {contested}")
         wish = None if owns else as_request(need, self._now())
-        findings = [*differing, *(self._hand_over(given._replace(reboot=wish)) if publish else [])]
-        if owns:
-            return (*findings, *self.roll(with_others(need, others, given.charm), policy))
-        elsewhere = Need(unverified=need.unverified)
-        return (*findings, *handed_over(need, given.reboot_owner), *self.roll(elsewhere, policy))
+        waits = () if owns else handed_over(need, given.reboot_owner)
+        need = with_others(need, others, given.charm) if owns else Need(unverified=need.unverified)
+        rolls = self.roll(need._replace(contested=contested), policy)
+        given = given._replace(reboot=wish, reboot_lock=self._has_lock)
+        return (*differing, *(self._hand_over(given) if publish else []), *waits, *rolls)
 
     def roll(self, need: Need, policy: RebootPolicy) -> tuple[Finding, ...]:
         """This unit's turn, at the end of each reconcile: publish, grant, give back, or ask for the reboot.
@@ -111,14 +122,20 @@ class RollingReboot(ops.Object):
                 return ()
             what = f"needed ({'; '.join(need.reasons)}), waits for the peer relation"
             return (Finding(Severity.WAITING, SUBJECT, what),)
-        units, findings = self._read_units(peers)
-        cluster = self._read_cluster(peers)
+        units, findings = relation.read_units(peers, self.model.unit)
+        cluster = relation.read_cluster(peers, self.model.app)
         if isinstance(cluster, Finding):
+            self._has_lock = True  # nobody knows: no other charm is to grant one meanwhile
             return (*findings, cluster)
         own = units.pop(self.model.unit.name)
         host = self._host(need, policy, own)
         decision = decide(host, policy, own, units, cluster)
-        self._publish(peers, decision.own, decision.cluster)
+        if decision.cluster.grant != cluster.grant and (silent := self._silent(peers)):
+            # Sockets are opened only before a grant.
+            host = host._replace(silent=silent)
+            decision = decide(host, policy, own, units, cluster)
+        relation.publish(peers, self.model.unit, decision.own, decision.cluster)
+        self._has_lock = has_lock(host.unit, decision.own, decision.cluster)
         if decision.reboot:
             logger.warning("asking Juju for a reboot: %s", "; ".join(decision.own.reasons))
             self.model.unit.reboot()
@@ -136,6 +153,19 @@ class RollingReboot(ops.Object):
 
     def _on_approve(self, event: ops.ActionEvent) -> None:
         self._act(event, self._approve)
+
+    def _on_cancel(self, event: ops.ActionEvent) -> None:
+        self._act(event, self._cancel)
+
+    def _on_plan(self, event: ops.ActionEvent) -> None:
+        """Add to the plan what a reboot that is needed would stop."""
+        peers = self.model.get_relation(self._relation)
+        if peers is None:
+            return
+        unit = self.model.unit.name
+        own = relation.read_units(peers, self.model.unit)[0][unit]
+        if own.needs:
+            event.set_results(interruption(self._system, unit, {unit: own}))
 
     def _on_release(self, event: ops.ActionEvent) -> None:
         self._act(event, self._release)
@@ -163,14 +193,28 @@ class RollingReboot(ops.Object):
         needing = sorted(unit for unit, state in units.items() if state.needs)
         if not needing:
             raise ActionError(f"nothing to approve: no reboot is needed by {', '.join(sorted(units))}")
-        units[self.model.unit.name] = own = approve_one(own, self._uptime())
+        units[self.model.unit.name] = own = approve_one(own, self._uptime(), cluster.cancels)
         if self.model.unit.is_leader():
-            cluster = arbitrate(self.model.unit.name, units, approve_all(units, cluster), self._now())
-        self._publish(peers, own, cluster)
+            cluster = approve_all(units, cluster)
+        relation.publish(peers, self.model.unit, own, cluster)
+        # The leader's next hook grants: it looks first whether every peer is up.
         return {
             "approved": ", ".join(needing),
             "first": cluster.holder or "as the leader grants it",
+            **interruption(self._system, self.model.unit.name, {unit: units[unit] for unit in needing}),
         }
+
+    def _cancel(self) -> dict[str, str]:
+        if not self.model.unit.is_leader():
+            raise ActionError(
+                f"only the leader can; run: juju run {self.model.app.name}/leader cancel-reboots"
+            )
+        peers, units, cluster = self._state()
+        withdrawn = sorted(
+            unit for unit, state in units.items() if state.needs and approved_reasons(unit, state, cluster)
+        )
+        relation.publish(peers, self.model.unit, units[self.model.unit.name], cancel_all(cluster))
+        return {"withdrawn": ", ".join(withdrawn) or "none", "under-way": cluster.holder or "none"}
 
     def _release(self) -> dict[str, str]:
         if not self.model.unit.is_leader():
@@ -180,24 +224,17 @@ class RollingReboot(ops.Object):
         peers, units, cluster = self._state()
         if not cluster.holder:
             raise ActionError("no unit holds the reboot lock")
-        now = self._now()
-        freed = release(cluster)
-        granted = arbitrate(self.model.unit.name, units, freed, now)
-        self._publish(peers, units[self.model.unit.name], granted)
-        return {
-            "released": cluster.holder,
-            "held-for": duration(now - cluster.since),
-            "next": granted.holder or "none",
-        }
+        relation.publish(peers, self.model.unit, units[self.model.unit.name], release(cluster))
+        return {"released": cluster.holder, "held-for": duration(self._now() - cluster.since)}
 
     def _state(self) -> tuple[ops.Relation, dict[str, UnitState], Cluster]:
         peers = self.model.get_relation(self._relation)
         if peers is None:
             raise ActionError("the peer relation is not there yet; try again in a minute")
-        cluster = self._read_cluster(peers)
+        cluster = relation.read_cluster(peers, self.model.app)
         if isinstance(cluster, Finding):
             raise ActionError(cluster.sentence())
-        return peers, self._read_units(peers)[0], cluster
+        return peers, relation.read_units(peers, self.model.unit)[0], cluster
 
     def _host(self, need: Need, policy: RebootPolicy, own: UnitState) -> UnitNow:
         """This host, now. Commands run only where the decision needs their answer."""
@@ -210,9 +247,23 @@ class RollingReboot(ops.Object):
             now=self._now(),
             leader=self.model.unit.is_leader(),
             need=need,
+            instances=len(running(self._system)) if need.reasons else 0,
             busy=self._busy() if policy.mode == "when-idle" and need.reasons else "",
             stopped=self._stopped() if booted or not own.settled else "",
         )
+
+    def _not_back(self) -> str:
+        if stopped := containers.stopped(self._system):
+            return stopped
+        from charmkit.reboot import membership  # only in the grace after a boot
+
+        return membership.outside(self._system, f"{handover.DIRECTORY}/{self._charm.meta.name}.members")
+
+    def _silent(self, peers: ops.Relation) -> tuple[str, ...]:
+        """The peers whose hosts do not answer now, by the addresses that Juju publishes for them."""
+        addresses = {unit.name: peers.data[unit].get("ingress-address", "") for unit in peers.units}
+        answering = self._system.answering(frozenset(addresses.values()), PORT, TIMEOUT)
+        return tuple(sorted(unit for unit, address in addresses.items() if address not in answering))
 
     def _boot_id(self) -> str:
         return read_boot_id(self._system)
@@ -223,45 +274,3 @@ class RollingReboot(ops.Object):
 
     def _now(self) -> int:
         return int(time.time())
-
-    def _read_units(self, peers: ops.Relation) -> tuple[dict[str, UnitState], list[Finding]]:
-        """What this unit publishes and, on the leader, what its peers do: each costs a ``relation-get``.
-
-        A malformed databag is a finding and no candidate.
-        """
-        units: dict[str, UnitState] = {}
-        findings: list[Finding] = []
-        seen = {self.model.unit, *peers.units} if self.model.unit.is_leader() else {self.model.unit}
-        for unit in sorted(seen, key=lambda unit: unit.name):
-            try:
-                units[unit.name] = databag.decode_unit(peers.data[unit].get(databag.KEY))
-            except InvalidValue as error:
-                units[unit.name] = UnitState()
-                findings.append(
-                    Finding(
-                        Severity.WARNING,
-                        SUBJECT,
-                        f"what {unit.name} publishes is unusable: {error}",
-                        "refresh all units to one revision",
-                    )
-                )
-        return units, findings
-
-    def _read_cluster(self, peers: ops.Relation) -> Cluster | Finding:
-        try:
-            return databag.decode_cluster(peers.data[self.model.app].get(databag.KEY))
-        except InvalidValue as error:
-            return Finding(
-                Severity.BLOCKED,
-                SUBJECT,
-                f"no reboot is granted: what the leader publishes is unusable: {error}",
-                "refresh all units to one revision",
-            )
-
-    def _publish(self, peers: ops.Relation, own: UnitState, cluster: Cluster) -> None:
-        bags: list[tuple[ops.Unit | ops.Application, str]] = [(self.model.unit, databag.encode(own))]
-        if self.model.unit.is_leader():
-            bags.append((self.model.app, databag.encode(cluster)))
-        for entity, text in bags:
-            if peers.data[entity].get(databag.KEY) != text:
-                peers.data[entity][databag.KEY] = text

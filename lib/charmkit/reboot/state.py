@@ -21,12 +21,14 @@ class Need(NamedTuple):
         reasons: why it needs a reboot, one stable sentence each; empty when it needs none.
         not_ready: what has to be in place before the reboot; empty when all is.
         unverified: what does not hold on this host, apart from the reboot; empty when it verifies.
+        contested: which other charm may reboot the machine (:func:`hostnic.handover.contested`).
 
     """
 
     reasons: tuple[str, ...] = ()
     not_ready: str = ""
     unverified: str = ""
+    contested: str = ""
 
 
 class UnitNow(NamedTuple):
@@ -40,7 +42,10 @@ class UnitNow(NamedTuple):
         leader: this unit leads the application.
         need: what the charm found.
         busy: what a reboot would interrupt; asked for ``when-idle`` only; empty when idle.
-        stopped: containers that do not run yet; asked for after a reboot only; empty when all run.
+        stopped: containers that do not run yet, or whose services have not joined their clusters again; asked
+            for after a reboot only; empty when all is back.
+        silent: units whose hosts do not answer; the leader looks only before a grant.
+        instances: how many run here; counted only while a reboot is needed.
 
     """
 
@@ -52,6 +57,8 @@ class UnitNow(NamedTuple):
     need: Need = Need()
     busy: str = ""
     stopped: str = ""
+    silent: tuple[str, ...] = ()
+    instances: int = 0
 
 
 class UnitState(NamedTuple):
@@ -72,6 +79,11 @@ class UnitState(NamedTuple):
         still_needed: reasons that remain although the host rebooted for them.
         rebooted_for: reasons that the host rebooted for, and the boot that followed.
         released: number of the last grant that this unit gave back.
+        answered: the leader's boot id, as this unit read it last in ``Cluster.asked``.
+        contested: which other charm may reboot its machine; empty when none may.
+        heard: number of the last grant that the operator took away and this unit has read of.
+        instances: how many instances a reboot would stop; 0 while none is needed.
+        approved_after: ``Cluster.cancels`` when the operator approved on this unit.
 
     """
 
@@ -89,6 +101,11 @@ class UnitState(NamedTuple):
     still_needed: tuple[str, ...] = ()
     rebooted_for: Mapping[str, str] = {}
     released: int = 0
+    answered: str = ""
+    contested: str = ""
+    heard: int = 0
+    instances: int = 0
+    approved_after: int = 0
 
     @property
     def needs(self) -> bool:
@@ -97,10 +114,18 @@ class UnitState(NamedTuple):
 
 
 class Approval(NamedTuple):
-    """Reasons of one unit that the operator approved on the leader; valid in that unit's boot."""
+    """What the operator approved on the leader for one unit; valid in that unit's boot.
+
+    Attributes:
+        boot_id: that boot.
+        reasons: for a reboot.
+        despite: units that the status named as missing, without which the reboot may go on.
+
+    """
 
     boot_id: str
     reasons: tuple[str, ...]
+    despite: tuple[str, ...] = ()
 
 
 class Cluster(NamedTuple):
@@ -115,6 +140,11 @@ class Cluster(NamedTuple):
         approvals: by unit.
         forced: grants that the operator took away, by unit, until the unit gives them back itself.
         held_up_by: units in their grace period, for which a unit with policy ``when-idle`` waits.
+        asked: boot id of the leader that wants every unit to repeat it; empty before the first grant.
+        asked_at: since when, seconds since the epoch.
+        cancels: how often the operator cancelled the reboots; earlier approvals on units do not count.
+        stopped: no policy allows a reboot since the last cancellation, until an approval on the leader.
+        missing: units whose hosts may be down, and why; nothing is granted without an approval despite them.
 
     """
 
@@ -126,3 +156,8 @@ class Cluster(NamedTuple):
     approvals: Mapping[str, Approval] = {}
     forced: Mapping[str, int] = {}
     held_up_by: tuple[str, ...] = ()
+    asked: str = ""
+    asked_at: int = 0
+    missing: Mapping[str, str] = {}
+    cancels: int = 0
+    stopped: bool = False

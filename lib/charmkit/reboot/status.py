@@ -11,6 +11,7 @@ STUCK = 30 * 60
 """Seconds beyond ``reboot-settle`` after which a holder is called stuck: twice a slow server's boot."""
 
 SUBJECT = "reboot"
+_SHOWN = 3
 
 
 def report(host: UnitNow, policy: RebootPolicy, own: UnitState, cluster: Cluster) -> tuple[Finding, ...]:
@@ -33,6 +34,11 @@ def handed_over(need: Need, owner: str) -> tuple[Finding, ...]:
         return ()
     why = "; ".join(need.reasons)
     return (Finding(Severity.WAITING, SUBJECT, f"needed ({why}); {owner} asks for it"),)
+
+
+def unusable(severity: Severity, what: str, error: ValueError) -> Finding:
+    """A databag that cannot be read."""
+    return Finding(severity, SUBJECT, f"{what} is unusable: {error}", "refresh all units to one revision")
 
 
 def duration(seconds: int) -> str:
@@ -82,10 +88,19 @@ def _needed(host: UnitNow, policy: RebootPolicy, own: UnitState, cluster: Cluste
                 Severity.WAITING, SUBJECT, f"needed ({why}), waits until idle: {host.busy}", f"or {approve}"
             )
         return Finding(Severity.HELD, SUBJECT, f"needed: {why}", approve)
+    if cluster.stopped and not approved(host.unit, own, cluster):
+        return Finding(Severity.HELD, SUBJECT, f"needed ({why}), stopped by cancel-reboots", approve)
     others = ", ".join(unit for unit in cluster.held_up_by if unit != host.unit)
     if others:
         return Finding(
             Severity.WAITING, SUBJECT, f"needed ({why}), waits until settled: {others}", f"or {approve}"
+        )
+    if cluster.missing:
+        return Finding(
+            Severity.HELD if policy.mode == "manual" else Severity.WAITING,
+            SUBJECT,
+            f"needed ({why}), not while {_missing(cluster)}",
+            f"to reboot all the same, {approve}",
         )
     if cluster.holder in ("", host.unit):
         return Finding(Severity.WAITING, SUBJECT, f"needed ({why}), waits for the leader to grant it")
@@ -96,13 +111,21 @@ def _needed(host: UnitNow, policy: RebootPolicy, own: UnitState, cluster: Cluste
     )
 
 
+def _missing(cluster: Cluster) -> str:
+    named = [f"{unit} {why}" for unit, why in sorted(cluster.missing.items())]
+    more = f"; and {len(named) - _SHOWN} more" if len(named) > _SHOWN else ""
+    return "; ".join(named[:_SHOWN]) + more
+
+
 def _settling(host: UnitNow, policy: RebootPolicy, own: UnitState) -> Finding:
     if host.need.unverified:
         return Finding(
             Severity.WAITING, SUBJECT, f"done; settles once the host verifies: {host.need.unverified}"
         )
     if host.stopped:
-        return Finding(Severity.WAITING, SUBJECT, f"done; settles once its containers run: {host.stopped}")
+        return Finding(
+            Severity.WAITING, SUBJECT, f"done; settles once its containers are back: {host.stopped}"
+        )
     left = policy.settle - (host.uptime - (own.healthy_at or host.uptime))
     return Finding(Severity.WAITING, SUBJECT, f"done; the host settles for another {duration(left)}")
 

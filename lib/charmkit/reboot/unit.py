@@ -55,19 +55,25 @@ def decide(
     """
     own = _look(host, policy, own, cluster)
     if host.leader:
-        cluster = arbitrate(host.unit, {**peers, host.unit: own}, cluster, host.now)
+        cluster = arbitrate(host.unit, {**peers, host.unit: own}, cluster, host.now, host.silent)
     own, reboot = _act(host, own, cluster)
     if host.leader and not reboot:
-        cluster = arbitrate(host.unit, {**peers, host.unit: own}, cluster, host.now)
+        cluster = arbitrate(host.unit, {**peers, host.unit: own}, cluster, host.now, host.silent)
     return Decision(own, cluster, reboot)
 
 
-def approve_one(own: UnitState, uptime: int) -> UnitState:
+def has_lock(unit: str, own: UnitState, cluster: Cluster) -> bool:
+    """Whether ``unit`` holds the lock, or has asked for a reboot that has not come yet."""
+    return own.requested_at is not None or _holds(unit, own, cluster)
+
+
+def approve_one(own: UnitState, uptime: int, cancels: int = 0) -> UnitState:
     """The operator approves this unit's reboot; a request that led to no reboot is made again."""
     requested = own.requested_at
     if requested is not None and uptime - requested >= NEVER_CAME:
         requested = None
-    return own._replace(approved=(*own.reasons, *own.still_needed), requested_at=requested)
+    approved = (*own.reasons, *own.still_needed)
+    return own._replace(approved=approved, approved_after=cancels, requested_at=requested)
 
 
 def _look(host: UnitNow, policy: RebootPolicy, own: UnitState, cluster: Cluster) -> UnitState:
@@ -94,6 +100,10 @@ def _look(host: UnitNow, policy: RebootPolicy, own: UnitState, cluster: Cluster)
         requested_at=requested,
         still_needed=still_needed,
         rebooted_for=rebooted_for,
+        answered=cluster.asked or own.answered,
+        contested=need.contested,
+        instances=host.instances if need.reasons else 0,
+        heard=max(own.heard, cluster.forced.get(host.unit, 0)),
     )
     return own if own.settled else _settle(host, policy, own)
 
@@ -139,11 +149,15 @@ def _consent(policy: RebootPolicy, host: UnitNow) -> Literal["", "always", "idle
     return "idle" if policy.mode == "when-idle" and not host.busy else ""
 
 
+def _holds(unit: str, own: UnitState, cluster: Cluster) -> bool:
+    return cluster.holder == unit and own.released < cluster.grant
+
+
 def _act(host: UnitNow, own: UnitState, cluster: Cluster) -> tuple[UnitState, bool]:
     """Use the lock, keep it, or give it back. Once given back it is not used, even if it names this unit."""
     if own.requested_at is not None:
         return own, False
-    if cluster.holder == host.unit and own.released < cluster.grant:
+    if _holds(host.unit, own, cluster):
         if eligible(host.unit, own, cluster):
             return own._replace(requested_at=host.uptime), True
         return (own._replace(released=cluster.grant) if own.settled else own), False

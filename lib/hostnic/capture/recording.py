@@ -6,7 +6,7 @@ A question is spelled as records of calls spell it: ``read /sys/…``, ``eswitch
 """
 
 import errno
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NoReturn, TypeVar, cast
 
 from hostnic import system as values
@@ -101,6 +101,9 @@ class Recording:
     def run(self, argv: Sequence[str], timeout: float = 60.0) -> str:  # noqa: ARG002 - System's method
         _refuse(" ".join(argv))
 
+    def answering(self, addresses: Collection[str], port: int, timeout: float) -> frozenset[str]:  # noqa: ARG002
+        _refuse(f"a connection to port {port} of other hosts")
+
     def now(self) -> float:
         return self.started
 
@@ -136,6 +139,9 @@ class Replay:
 
     def run(self, argv: Sequence[str], timeout: float = 60.0) -> str:  # noqa: ARG002 - System's method
         _refuse(" ".join(argv))
+
+    def answering(self, addresses: Collection[str], port: int, timeout: float) -> frozenset[str]:  # noqa: ARG002
+        _refuse(f"a connection to port {port} of other hosts")
 
     def now(self) -> float:
         return self._started

@@ -22,6 +22,8 @@ class FakeHost(FakeKernel):
         trace: every write in order: ``write /sys/… 8``, ``set_eswitch_mode 0000:3b:00.0 switchdev``.
         spawned: every command that ran, reading ones too.
         asked: every call with its words, reads too, as ``fail`` takes them.
+        contacted: every address and port to which a TCP connection was tried.
+        silent_hosts: addresses of other hosts that do not answer.
         log: this boot's kernel messages.
         answers: output of commands that the model does not know, by argv prefix.
         networkd: it runs, and puts a new netdev into its bond.

@@ -2,7 +2,8 @@
 """The modelled host's kernel: what :class:`hostnic.system.System` shows of it, and time."""
 
 import hashlib
-from collections.abc import Callable, Sequence
+import ipaddress
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,6 +51,8 @@ class FakeKernel:
         self.trace: list[str] = []
         self.spawned: list[tuple[str, ...]] = []
         self.asked: list[tuple[str, str]] = []
+        self.contacted: list[str] = []
+        self.silent_hosts: set[str] = set()
         self.log: list[str] = []
         self.disk = FakeDisk()
         self.disk.install("/proc/cpuinfo", b"vendor_id\t: GenuineIntel\n", 0o444)
@@ -147,6 +150,15 @@ class FakeKernel:
     def card_of(self, port: FakePort) -> FakeCard:
         return next(nic for nic in self.cards if port in nic.ports)
 
+    # System: other hosts.
+
+    def answering(self, addresses: Collection[str], port: int, timeout: float) -> frozenset[str]:
+        tried = [address for address in addresses if _is_address(address)]
+        self.contacted += [f"{address} {port}" for address in tried]
+        if not self.silent_hosts.isdisjoint(tried):
+            self.sleep(timeout)
+        return frozenset(tried) - self.silent_hosts
+
     # System: processes.
 
     def query(self, argv: Sequence[str], timeout: float = 60.0) -> str:  # noqa: ARG002 - no command takes time
@@ -180,3 +192,11 @@ class FakeKernel:
             if due is not None and self.clock >= due:
                 del self._lag_due[nic.slot]
                 vflag.consider(nic, self.network.bond_mode_of(nic), self.saying(nic))
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True

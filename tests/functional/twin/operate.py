@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs where the twin runs: cumulus-fabric's own verbs on its switches, with the reference design's intent.
 
-``apply`` and ``verify`` print what the charm's verbs say; ``read`` each switch's operational tree. ``patch
-SWITCH [CONFIRM]`` lays the tree on standard input over what one switch runs and prints the revision when it
-has come to rest, or when the switch no longer answers; ``revision SWITCH ID`` prints it later. All is JSON.
+``apply``, ``verify``, ``drain SWITCH`` and ``undrain SWITCH`` print what the charm's verbs say; ``read`` each
+switch's operational tree. ``patch SWITCH [CONFIRM]`` lays the tree on standard input over what one switch
+runs and prints the revision when it has come to rest, or when the switch no longer answers; ``revision
+SWITCH ID`` prints it later. All is JSON.
 """
 
 import json
@@ -15,6 +16,7 @@ from typing import Any
 from apply import ApplyPolicy
 from converge import Finding
 from intent import expand, schema
+from maintenance import Maintenance
 from online import Site
 from rest import Fleet
 from rest.client import Nvue
@@ -66,6 +68,9 @@ def main(verb: str, rest: list[str]) -> Any:
     here = site()
     if verb == "apply":
         report = here.apply(policy=POLICY, announce=lambda line: print(line, file=sys.stderr))
+        return {"verdict": report.verdict, "applied": report.applied, "reasons": told([*report.reasons])}
+    if verb in ("drain", "undrain"):
+        report = getattr(Maintenance(here, rest[0], POLICY), verb)()
         return {"verdict": report.verdict, "applied": report.applied, "reasons": told([*report.reasons])}
     if verb == "verify":
         return told(here.verify())

@@ -5,7 +5,6 @@ import errno
 import os
 import re
 import secrets
-import time
 from collections.abc import Callable, Iterable
 
 from lab.calibrate import state
@@ -32,6 +31,12 @@ for _ in {{1..{tries}}}; do if {until}; then break; fi; sleep 0.2; done >/dev/nu
 dmesg -t | sed '1,/{marker}/d'
 """
 THEN = "== then =="
+TOOK = "== took =="
+TIMED = f"""
+began=$EPOCHREALTIME
+trap 'printf "\\n{TOOK}\\n%s %s" $began $EPOCHREALTIME' EXIT
+"""
+"""Prints last when a command began and ended, by the host's own clock: the connection's time is left out."""
 ERRORS = {os.strerror(number): symbol for number, symbol in errno.errorcode.items()}
 ERRORS[os.strerror(errno.EOPNOTSUPP)] = "EOPNOTSUPP"  # the kernel's name; Python may have its twin's, ENOTSUP
 
@@ -87,9 +92,9 @@ class Recorder:
     def _operate(self, sequence: Sequence, operation: Operation) -> Result:
         self._told(f"{sequence.name}: {operation.name}")
         marker = f"calibrate {secrets.token_hex(8)}"
-        began = time.monotonic()
-        done = self._card.run(f'echo "{marker}" >/dev/kmsg\n{operation.command}')
-        seconds = round(time.monotonic() - began, 2)
+        done = self._card.run(f'echo "{marker}" >/dev/kmsg{TIMED}{operation.command}')
+        printed, _, took = done.stdout.rpartition(f"\n{TOOK}\n")
+        began, ended = (float(word.replace(",", ".")) for word in took.split())
         until = AWAIT.format(tries=PATIENCE * 5, until=operation.until or "true", marker=marker)
         after, log = self._state(until)
         message = [PLACE.sub("", line) for line in self._lines(done.stderr)]
@@ -98,12 +103,12 @@ class Recorder:
             operation.name,
             operation.command,
             done.returncode,
-            error_in("\n".join(message) or done.stdout) if done.returncode else "",
+            error_in("\n".join(message) or printed) if done.returncode else "",
             message,
-            self._lines(done.stdout),
+            self._lines(printed),
             sorted(said),
             after,
-            seconds,
+            round(ended - began, 2),
         )
 
     def _state(self, first: str = "") -> tuple[state.State, str]:

@@ -67,11 +67,11 @@ PATIENCE = 20
 
 RESET = """
 [ ! -e /sys/class/net/$BOND ] || ip link delete $BOND
-tc qdisc show | while read -r _ kind _ _ device _; do
-    [ $kind != ingress ] || tc qdisc del dev $device ingress
-done
 for port in 0 1; do
     pf=PF$port device=NET$port; pf=${!pf} device=${!device}
+    for netdev in /sys/bus/pci/devices/$pf/net/*; do
+        [ ! -e $netdev ] || tc qdisc del dev ${netdev##*/} ingress 2>/dev/null
+    done
     for function in /sys/bus/pci/devices/$pf/virtfn*; do
         [ ! -e $function/driver ] || basename $(readlink -f $function) >$function/driver/unbind
     done
@@ -83,4 +83,7 @@ for port in 0 1; do
 done
 udevadm settle
 """
-"""Brings the card to where each sequence begins; sequences about settings put back what they set."""
+"""Brings the card to where each sequence begins; sequences about settings put back what they set.
+
+It touches the card's own ports, VFs and representors and the bond of a sequence, nothing else of the host.
+"""

@@ -93,21 +93,32 @@ class Card:
         return called | short
 
 
-def find(shell: Shell) -> Card:
-    """The first card with two ports.
+def find(shell: Shell, nic: str = "") -> Card:
+    """The first card with two ports, or the one with a port at this PCI address.
+
+    Args:
+        shell: of the host.
+        nic: "0000:3b:00.0", or without the domain "3b:00.0".
 
     Raises:
         CardError: there is none.
 
     """
+    wanted = nic if nic.count(":") == 2 else f"0000:{nic}"
     cards: dict[str, list[tuple[str, str]]] = {}
     for line in shell.run(PORTS, LONGEST).stdout.splitlines():
         address, netdev = line.split()
         cards.setdefault(address.partition(".")[0], []).append((address, netdev))
     for ports in cards.values():
-        if len(ports) == 2:
+        if len(ports) == 2 and (not nic or wanted in (address for address, _ in ports)):
             (first, net0), (second, net1) = sorted(ports)
             return Card(shell, (first, second), (net0, net1))
+    if nic:
+        shown = ", ".join(sorted(cards)) or "none"
+        raise CardError(
+            f"{nic} is no port of a card of which mlx5_core has both ports, each with its netdev; "
+            f"mlx5_core has: {shown}"
+        )
     raise CardError(
         "mlx5_core has no card with two ports on this host: insert one, or bind both its ports to the driver"
     )

@@ -64,9 +64,12 @@ class Fabric:
         return self.members[name]
 
     def up(self, port: Port) -> bool:
-        """Whether the link at ``port`` is up: cabled, and not cut at either end."""
+        """Whether the link at ``port`` is up: cabled, not cut at either end, and shut down at none."""
         far = self.cables.get(port)
         if port in self.cut or far in self.cut:
+            return False
+        ends = [(self.members[name], own) for name, own in filter(None, (port, far)) if name in self.members]
+        if any(member.shut(own) for member, own in ends):
             return False
         return far in self.cables if far else port in self.hosts
 
@@ -123,6 +126,10 @@ class Member:
 
     def _bgp(self) -> Tree:
         return self.tree.get("vrf", {}).get("default", {}).get("router", {}).get("bgp", {})
+
+    def shut(self, interface: str) -> bool:
+        """Whether a port is shut down by configuration."""
+        return "down" in self._configured(interface).get("link", {}).get("state", {})
 
     def speaker(self, interface: str) -> tuple[int | None, bool]:
         """The ASN that this switch speaks BGP with on an interface, and whether it offers EVPN there."""

@@ -155,6 +155,7 @@ _WORDS = [
     "nve/vxlan/arp-nd-suppress",
     "nve/vxlan/mac-learning",
     "bridge/domain/{domain}/vlan/{vlan}/vni/{vni}/mac-learning",
+    "router/bgp/graceful-shutdown",
     "evpn/route-advertise/svi-ip",
     "evpn/route-advertise/default-gateway",
     "vrf/{vrf}/evpn/prefix-routes-only",

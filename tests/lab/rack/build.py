@@ -81,10 +81,11 @@ def rack(deployment: Deployment, spare: int = 0) -> Iterator[Rack]:
 
 def _rack(deployment: Deployment, count: int, fabric: list[Nic], nodes: list[list[Nic]]) -> Iterator[Rack]:
     guest = Guest(nics=fabric, setup=layout.fabric_setup())
-    machines, place = {layout.FABRIC: Machine(layout.FABRIC, guest)}, {}
+    machines, place = {layout.FABRIC: Machine(layout.FABRIC, guest, layout.CONTROLLER)}, {}
     for number, juju in enumerate(deployment.nodes):
         guest = Guest(nics=nodes[number], setup=layout.node_setup(number))
-        machines[place.setdefault(juju, f"node-{number}")] = Machine(f"node-{number}", guest)
+        machine = Machine(f"node-{number}", guest, layout.address(number))
+        machines[place.setdefault(juju, machine.name)] = machine
     for app in deployment.applications.values():
         for juju in app.machines:
             place.setdefault(juju, layout.FABRIC)

@@ -28,6 +28,12 @@ UPDATE_STATUS = 60.0  # seconds; Juju's are five minutes
 ATTEMPTS = 3  # of a hook that fails
 
 
+def addresses(machine: Machine) -> dict[str, str]:
+    """What Juju writes into a unit's databag when it enters a relation, for the units at the other end."""
+    address = machine.address
+    return {"egress-subnets": f"{address}/32", "ingress-address": address, "private-address": address}
+
+
 @dataclass
 class Unit:
     """A unit as the controller knows it."""
@@ -74,6 +80,8 @@ class Controller:
         for unit in (self.planned[name] for name in names):
             self.units[unit.name] = unit
             seen = self._seen_by(unit)
+            for relation in seen["relations"]:
+                relation["local_unit_data"] = addresses(unit.machine)
             add = partial(
                 Runner, app=unit.app.name, charm=unit.app.charm, number=unit.number, leader=unit.leader,
                 planned_units=len(unit.app.machines), secrets=list(secrets), **seen,

@@ -43,11 +43,18 @@ class Machine:
     """A guest, and what it has still to do, in order: as under Juju's machine lock.
 
     Its one thread lives as long as the guest: QEMU ends with the thread that started it.
+
+    Args:
+        name: of the guest.
+        guest: not started yet.
+        address: where the other machines reach it: its units' address in Juju.
+
     """
 
-    def __init__(self, name: str, guest: Guest) -> None:
+    def __init__(self, name: str, guest: Guest, address: str = "") -> None:
         self.name = name
         self.guest = guest
+        self.address = address
         self.queue: deque[Job] = deque()
         self.job: Job | None = None
         self.began = self.ended = time.monotonic()

@@ -112,6 +112,8 @@ def _bgp(bgp: Bgp, *, advertise: bool) -> list[tuple[Section, str]]:
     lines: list[tuple[Section, str]] = [(router, "bgp bestpath as-path multipath-relax")]
     if bgp.router_id:
         lines.append((router, f"bgp router-id {bgp.router_id}"))
+    if bgp.graceful_shutdown:
+        lines.append((router, "bgp graceful-shutdown"))
     for group, remote_as in sorted(bgp.remote_as.items()):
         lines.append((router, f"neighbor {group} peer-group"))
         lines.append((router, f"neighbor {group} remote-as {remote_as}"))

@@ -51,6 +51,7 @@ UNDERSTOOD = (
     "router/bgp/SWITCH",
     "router/bgp/autonomous-system",
     "router/bgp/router-id",
+    "router/bgp/graceful-shutdown",
     "vrf/default/router/bgp/SWITCH",
     "vrf/default/router/bgp/autonomous-system",
     "vrf/default/router/bgp/router-id",
@@ -112,6 +113,7 @@ class Bgp:
     ipv4: bool
     evpn: bool
     redistribute_connected: bool
+    graceful_shutdown: bool = False
 
 
 @dataclass(frozen=True)
@@ -280,4 +282,5 @@ def _bgp(tree: Tree) -> Bgp | None:
         ipv4=_is_on(ipv4),
         evpn=_is_on(_at(families, "l2vpn-evpn")),
         redistribute_connected=_is_on(_at(ipv4, "redistribute/connected")),
+        graceful_shutdown=_on(everywhere.get("graceful-shutdown")),
     )

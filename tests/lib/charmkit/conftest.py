@@ -16,7 +16,9 @@ from hostnic.testing import FakeHost
 from ops import testing
 
 META = {"name": "sriov", "peers": {"reboot": {"interface": "rolling_reboot"}}}
-ACTIONS: dict[str, Any] = {"plan": {}, "verify": {}, "approve-reboot": {}, "release-reboot-lock": {}}
+ACTIONS: dict[str, Any] = {
+    name: {} for name in ("plan", "verify", "approve-reboot", "cancel-reboots", "release-reboot-lock")
+}
 
 
 class Node:
@@ -30,8 +32,10 @@ class Node:
         self.unverified = ""
         self.busy = ""
         self.stopped = ""
+        self.lxd = False  # the unit looks at the host's own containers instead
         self.probes: list[str] = []
         self.reboots = 0
+        self.down = False
         self.data: dict[str, str] = {}
 
     def probe(self, name: str) -> str:
@@ -49,6 +53,8 @@ class Application:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, *, units: int, policy: RebootPolicy) -> None:
         self.nodes = [Node() for _ in range(units)]
+        for number, node in enumerate(self.nodes):
+            node.host.reboots = 1000 * number  # each host has its own boot ids
         self.app_data: dict[str, str] = {}
         self.policy = policy
         self.leader = 0
@@ -60,8 +66,14 @@ class Application:
     def _ask(self) -> None:
         self._asking = True
 
-    def hook(self, number: int) -> testing.State:
-        return self._emit(number, lambda on: on.update_status())
+    def hook(self, number: int, *, app_data: dict[str, str] | None = None) -> testing.State:
+        """One hook; ``app_data`` is what it sees of the leader, if it began before the latest change."""
+        latest = self.app_data
+        self.app_data = latest if app_data is None else app_data
+        out = self._emit(number, lambda on: on.update_status())
+        if app_data is not None:
+            self.app_data = latest
+        return out
 
     def action(self, number: int, name: str) -> dict[str, Any]:
         before = self.nodes[number].reboots
@@ -80,10 +92,12 @@ class Application:
                     node.host,
                     Dispatcher(node.host, self.unit.name, "sriov"),
                     busy=lambda: node.probe("busy"),
-                    stopped=lambda: node.probe("stopped"),
+                    stopped=None if node.lxd else lambda: node.probe("stopped"),
                 )
                 self.dispatcher = Dispatcher(node.host, self.unit.name, "sriov")
-                self.reconciler = Reconciler(self, converge=self.converge, preview=Plan, verify=lambda: ())
+                self.reconciler = Reconciler(
+                    self, converge=self.converge, preview=lambda _: Plan(), verify=lambda: ()
+                )
 
             def converge(self) -> tuple[Finding, ...]:
                 self.dispatcher.install()
@@ -93,13 +107,17 @@ class Application:
 
         peers = testing.PeerRelation(
             "reboot",
-            local_unit_data=node.data,
+            local_unit_data={**node.data, **self.addresses(number)},
             local_app_data=self.app_data,
-            peers_data={n: other.data for n, other in enumerate(self.nodes) if n != number},
+            peers_data={
+                n: {**other.data, **self.addresses(n)} for n, other in enumerate(self.nodes) if n != number
+            },
         )
         context = testing.Context(Charm, meta=META, actions=ACTIONS, unit_id=number)
         node.probes.clear()
         node.host.spawned.clear()
+        node.host.contacted.clear()
+        node.host.silent_hosts = {self.address(n) for n, other in enumerate(self.nodes) if other.down}
         state = testing.State(leader=number == self.leader, relations=[peers] if self.related else [])
         out = context.run(event(context.on), state)
         if self.related:
@@ -111,6 +129,26 @@ class Application:
             self._asking = False
         return out
 
+    @staticmethod
+    def address(number: int) -> str:
+        """Where Juju says that a unit's host is."""
+        return f"192.168.25.{10 + number}"
+
+    def addresses(self, number: int) -> dict[str, str]:
+        """What Juju writes into a unit's databag, for its peers."""
+        address = self.address(number)
+        return {"egress-subnets": f"{address}/32", "ingress-address": address, "private-address": address}
+
+    def everybody_reports(self) -> None:
+        """A need that came and went: the leader asked its peers for its boot id, and they answered."""
+        policy, self.policy = self.policy, RebootPolicy("manual")
+        self.nodes[self.leader].needs = ("a need that goes",)
+        for number in (self.leader, *range(len(self.nodes))):
+            self.hook(number)
+        self.nodes[self.leader].needs = ()
+        self.hook(self.leader)
+        self.policy = policy
+
     @property
     def holder(self) -> str:
         return decode_cluster(self.app_data.get(KEY)).holder
@@ -118,10 +156,14 @@ class Application:
 
 @pytest.fixture
 def application(monkeypatch: pytest.MonkeyPatch) -> Any:
-    def deploy(units: int = 3, mode: Any = "manual", settle: int = 300) -> Application:
+    def deploy(
+        units: int = 3, mode: Any = "manual", settle: int = 300, *, reported: bool = True
+    ) -> Application:
         application = Application(monkeypatch, units=units, policy=RebootPolicy(mode, settle))
         for number in range(units):
             application.hook(number)
+        if reported and units > 1:
+            application.everybody_reports()
         return application
 
     return deploy

@@ -3,6 +3,7 @@
 
 import pytest
 from charmkit.reboot.lock import GONE_FOR, approve_all, arbitrate, release
+from charmkit.reboot.peers import UNREAD
 from charmkit.reboot.state import Approval, Cluster, Need, RebootPolicy, UnitNow, UnitState
 from charmkit.reboot.unit import NEVER_CAME, Decision, approve_one, decide
 
@@ -11,8 +12,10 @@ WHY = ("8 VFs at the next boot",)
 ALWAYS, IDLE, MANUAL = RebootPolicy("always"), RebootPolicy("when-idle"), RebootPolicy("manual")
 HOST = UnitNow(unit=ME, boot_id="boot 1", uptime=5000, now=1_000_000, leader=True)
 NEEDS = HOST._replace(need=Need(WHY))
-SETTLED = UnitState(boot_id="boot 1")
-WANTS = UnitState(boot_id="boot 1", reasons=WHY, since=999_000, ready=True, consent="always")
+SETTLED = UnitState(boot_id="boot 1", answered="boot 1")
+WANTS = UnitState(
+    boot_id="boot 1", answered="boot 1", reasons=WHY, since=999_000, ready=True, consent="always"
+)
 
 
 def turn(
@@ -131,7 +134,7 @@ def test_policies(policy: RebootPolicy, busy: str, goes: bool):
 
 
 def test_when_idle_waits_for_every_other_hosts_grace():
-    peers = {PEER: SETTLED._replace(settled=False)}
+    peers = {PEER: SETTLED._replace(settled=False, heard=1)}
 
     assert not turn(NEEDS, IDLE, peers=peers).reboot
     assert turn(NEEDS, ALWAYS, peers=peers).reboot
@@ -353,6 +356,9 @@ def test_a_lock_taken_away_goes_to_the_next_and_not_back_to_the_same():
     units = {ME: SETTLED, PEER: WANTS._replace(since=10), "sriov/2": WANTS._replace(since=20)}
 
     freed = release(Cluster(grant=5, holder=PEER, since=999_000))
+    waits = arbitrate(ME, units, freed, HOST.now)
+    assert (waits.holder, waits.missing) == ("", {PEER: UNREAD}), "its hook may have begun before the release"
+    units[PEER] = units[PEER]._replace(heard=5)
     granted = arbitrate(ME, units, freed, HOST.now)
 
     assert granted.holder == "sriov/2"

@@ -28,6 +28,11 @@ units = st.builds(
     still_needed=texts,
     rebooted_for=st.dictionaries(st.text(max_size=20), st.text(max_size=20), max_size=3),
     released=counts,
+    answered=st.text(max_size=40),
+    contested=st.text(max_size=40),
+    heard=counts,
+    instances=counts,
+    approved_after=counts,
 )
 clusters = st.builds(
     Cluster,
@@ -37,10 +42,15 @@ clusters = st.builds(
     missing_since=st.none() | counts,
     missed_by=st.text(max_size=20),
     approvals=st.dictionaries(
-        st.text(max_size=9), st.builds(Approval, st.text(max_size=9), texts), max_size=3
+        st.text(max_size=9), st.builds(Approval, st.text(max_size=9), texts, texts), max_size=3
     ),
     forced=st.dictionaries(st.text(max_size=9), counts, max_size=3),
     held_up_by=texts,
+    asked=st.text(max_size=40),
+    asked_at=counts,
+    cancels=counts,
+    stopped=st.booleans(),
+    missing=st.dictionaries(st.text(max_size=9), st.text(max_size=20), max_size=3),
 )
 anything = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
@@ -75,6 +85,16 @@ def test_equal_states_give_equal_text():
 def test_a_later_revision_may_add_fields_and_an_earlier_one_may_lack_them():
     assert decode_unit('{"version": 1, "boot_id": "b", "mood": "good"}') == UnitState(boot_id="b")
     assert decode_cluster('{"version": 1, "mood": []}') == Cluster()
+
+
+def test_release_1_0_has_neither_answers_nor_missing_hosts():
+    unit = '{"version": 1, "boot_id": "b", "futile": ["x"], "spent": {"x": "b"}, "released": 3}'
+    leader = '{"version": 1, "grant": 3, "approvals": {"u/0": {"boot_id": "b", "reasons": ["x"]}}}'
+
+    state, cluster = decode_unit(unit), decode_cluster(leader)
+
+    assert (state.still_needed, state.rebooted_for, state.answered) == (("x",), {"x": "b"}, "")
+    assert cluster == Cluster(grant=3, approvals={"u/0": Approval("b", ("x",), ())})
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from charmkit.reboot.databag import decode_cluster, decode_unit, encode
-from charmkit.reboot.lock import approve_all, arbitrate, release
+from charmkit.reboot.lock import approve_all, release
 from charmkit.reboot.state import Cluster, Need, RebootPolicy, UnitNow, UnitState
 from charmkit.reboot.status import report
 from charmkit.reboot.unit import NEVER_CAME, approve_one, decide
@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 SETTLE = 300
-FLAGS = ("stubborn", "sick", "deaf", "busy", "not_ready")
+FLAGS = ("stubborn", "sick", "deaf", "busy", "not_ready", "slow")
 REASONS = ("8 VFs at the next boot", "switchdev at the next boot", "iommu on the kernel command line")
 
 
@@ -37,6 +37,8 @@ class Node:
     deaf: bool = False  # Juju does not reboot it (4.0.11)
     busy: bool = False
     not_ready: bool = False
+    slow: bool = False  # it does not come up by itself after a reboot
+    down: bool = False
     sees_peers_at: int = 0  # until then its agent has not run the hooks of its peers' joining
     healthy: bool = True
     healthy_since: int = 0
@@ -47,6 +49,11 @@ class Node:
     prepared: bool = True  # all was in place, as published, when it last went down
     again: bool = False  # the operator said to ask once more
     word: frozenset[str] = frozenset()  # reasons that the operator approved in this boot
+    despite: frozenset[str] = (
+        frozenset()
+    )  # hosts that the operator saw named as missing, and approved without
+    booted_at_hook: int = 0  # how many hooks of the whole application had run then
+    last_hook: int = 0
     asked: list[tuple[int, frozenset[str]]] = field(default_factory=list)
 
     def in_grace(self, now: int) -> bool:
@@ -62,6 +69,7 @@ class Application(RuleBasedStateMachine):
         self.leader = ""
         self.policy = RebootPolicy("manual", SETTLE)
         self.names = 0
+        self.hooks = 0
 
     # Juju's side.
 
@@ -78,7 +86,12 @@ class Application(RuleBasedStateMachine):
     def hook(self, name: str) -> None:
         """One reconcile of one unit, and Juju's reboot after it."""
         node = self.nodes[name]
+        if node.down:
+            return
+        self.hooks += 1
+        node.last_hook = self.hooks
         uptime = self.now - node.booted
+        units = self.visible_to(name)
         host = UnitNow(
             unit=name,
             boot_id=f"{name} boot {node.boot}",
@@ -91,14 +104,16 @@ class Application(RuleBasedStateMachine):
                 unverified="" if node.healthy else "VF-LAG is not active",
             ),
             busy="2 instances" if node.busy else "",
+            silent=tuple(other for other in units if self.nodes[other].down),
         )
-        units = self.visible_to(name)
         own = units.pop(name)
         before = self.cluster()
         decision = decide(host, self.policy, own, units, before)
         report(host, self.policy, decision.own, decision.cluster)
         if name != self.leader:
             assert decision.cluster == before, "only the leader writes the lock"
+        if decision.cluster.grant > before.grant:
+            self.grants(node, decision.cluster.holder, units)
         node.unit_data, self.app_data = encode(decision.own), encode(decision.cluster)
         assert decode_unit(node.unit_data) == decision.own
         assert decode_cluster(self.app_data) == decision.cluster
@@ -110,6 +125,15 @@ class Application(RuleBasedStateMachine):
             # Without a need, or on the operator's word, a request that never came true lapses.
             assert own.requested_at is None or uptime - own.requested_at >= NEVER_CAME
             node.rolling, node.again = False, True
+
+    def grants(self, leader: Node, holder: str, peers: dict[str, UnitState]) -> None:
+        """Every peer that the leader sees is up and has run a hook since the leader's boot."""
+        others = {name: self.nodes[name] for name in peers if name != holder}
+        down = {name for name, node in others.items() if node.down}
+        unheard = {name for name, node in others.items() if node.last_hook <= leader.booted_at_hook}
+        assert not self.nodes[holder].down, "the lock goes to a host that is down"
+        unnamed = (down | unheard) - self.nodes[holder].despite
+        assert not unnamed, f"{holder} may reboot while {unnamed} may be down"
 
     def asks(self, name: str, node: Node, own: UnitState) -> None:
         assert self.cluster().holder == name, "only the holder reboots"
@@ -133,9 +157,9 @@ class Application(RuleBasedStateMachine):
     def boot(self, node: Node) -> None:
         node.prepared = decode_unit(node.unit_data).ready
         node.boot += 1
-        node.word = frozenset()
+        node.word = node.despite = frozenset()
         self.now += 120
-        node.booted = self.now
+        node.booted, node.booted_at_hook, node.down = self.now, self.hooks, node.slow
         if not node.stubborn and not node.not_ready:
             node.reasons.clear()
         node.healthy, node.healthy_since = not (node.stubborn or node.sick), self.now
@@ -231,20 +255,41 @@ class Application(RuleBasedStateMachine):
         self.boot(self.nodes[self.pick(data)])
 
     @rule()
+    def power_cut(self) -> None:
+        for node in self.nodes.values():
+            self.boot(node)
+
+    @rule(data=st.data())
+    def crashes(self, data: st.DataObject) -> None:
+        self.nodes[self.pick(data)].down = True
+
+    @rule(data=st.data())
+    def comes_back(self, data: st.DataObject) -> None:
+        node = self.nodes[self.pick(data)]
+        if node.down:
+            node.slow = False
+            self.boot(node)
+
+    @rule()
     def approve_on_the_leader(self) -> None:
+        if self.nodes[self.leader].down:
+            return
         units = self.visible_to(self.leader)
         for name, state in units.items():
             self.approved(self.nodes[name], state)
+            self.nodes[name].despite = frozenset(self.cluster().missing)
         own = approve_one(units[self.leader], self.now - self.nodes[self.leader].booted)
         self.nodes[self.leader].unit_data, self.nodes[self.leader].again = encode(own), True
         units[self.leader] = own
-        self.app_data = encode(arbitrate(self.leader, units, approve_all(units, self.cluster()), self.now))
+        self.app_data = encode(approve_all(units, self.cluster()))
 
     @rule(data=st.data())
     def approve_on_one_unit(self, data: st.DataObject) -> None:
         node = self.nodes[self.pick(data)]
         own = decode_unit(node.unit_data)
-        if own.boot_id.endswith(f" {node.boot}"):  # the action refuses before the first hook of a boot
+        if not node.down and own.boot_id.endswith(
+            f" {node.boot}"
+        ):  # the action refuses before the first hook of a boot
             self.approved(node, own)
             node.unit_data, node.again = encode(approve_one(own, self.now - node.booted)), True
 
@@ -259,9 +304,7 @@ class Application(RuleBasedStateMachine):
         holder = self.cluster().holder
         if holder in self.nodes:
             self.nodes[holder].excused = True
-        self.app_data = encode(
-            arbitrate(self.leader, self.visible_to(self.leader), release(self.cluster()), self.now)
-        )
+        self.app_data = encode(release(self.cluster()))
 
     def pick(self, data: st.DataObject) -> str:
         return data.draw(st.sampled_from(sorted(self.nodes)))
@@ -285,7 +328,9 @@ class Application(RuleBasedStateMachine):
         if not self.nodes:
             return
         for node in self.nodes.values():
-            node.stubborn = node.sick = node.deaf = node.busy = node.not_ready = False
+            node.stubborn = node.sick = node.deaf = node.busy = node.not_ready = node.slow = False
+            if node.down:
+                self.boot(node)
             if not node.healthy:
                 node.healthy, node.healthy_since = True, self.now
         for name, node in self.nodes.items():
@@ -303,7 +348,7 @@ class Application(RuleBasedStateMachine):
         assert not set(cluster.forced) & set(units)
         for name, node in self.nodes.items():
             assert not node.reasons, (name, node)
-            assert units[name]._replace(rebooted_for={}, released=0) == UnitState(
+            assert units[name]._replace(rebooted_for={}, released=0, answered="", heard=0) == UnitState(
                 boot_id=units[name].boot_id
             ), name
 
@@ -341,6 +386,9 @@ def move(application: Application, chance: random.Random) -> None:
         (5, lambda: application.becomes(None, chance.choice(FLAGS), chance.random() < 0.3)),
         (4, lambda: application.health_changes(None, chance.random() < 0.8)),
         (2, lambda: application.reboots_by_itself(None)),
+        (2, lambda: application.crashes(None)),
+        (4, lambda: application.comes_back(None)),
+        (1, application.power_cut),
         (4, application.approve_on_the_leader),
         (2, lambda: application.approve_on_one_unit(None)),
         (2, lambda: application.elect(None)),

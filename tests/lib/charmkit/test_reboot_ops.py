@@ -5,7 +5,8 @@ import json
 from typing import Any
 
 import pytest
-from charmkit.reboot.databag import KEY, decode_unit
+from charmkit.reboot.databag import KEY, decode_cluster, decode_unit, encode
+from charmkit.reboot.status import STUCK
 from charmkit.reboot.unit import NEVER_CAME
 from hostnic.process import CommandError
 from ops import testing
@@ -66,7 +67,7 @@ def test_the_next_host_waits_until_the_first_one_has_settled(application: Any):
     first.boot()
     first.stopped = "juju-0-lxd-1 stopped"
 
-    assert "once its containers run: juju-0-lxd-1 stopped" in app.hook(0).unit_status.message
+    assert "once its containers are back: juju-0-lxd-1 stopped" in app.hook(0).unit_status.message
     assert IN_A_MINUTE in first.host.spawned
     first.stopped = ""
     assert "settles for another 5 min" in app.hook(0).unit_status.message
@@ -150,6 +151,7 @@ def test_the_leaders_word_reaches_a_unit_whose_reboot_changed_nothing(applicatio
     app.nodes[1].needs = (WHY,)
     app.hook(1)
     app.action(0, "approve-reboot")
+    app.hook(0)
     app.hook(1)
     app.nodes[1].boot(changes_nothing=True)
     app.hook(1)
@@ -173,12 +175,42 @@ def test_the_lock_of_a_host_that_never_came_back_is_freed_by_the_operator(applic
     app.hook(2)
     assert (app.holder, [node.reboots for node in app.nodes]) == ("sriov/1", [0, 1, 0])
 
-    results = app.action(0, "release-reboot-lock")
-    app.hook(2)
+    app.nodes[1].down = True
 
-    assert (results["released"], results["next"]) == ("sriov/1", "sriov/2")
+    results = app.action(0, "release-reboot-lock")
+
+    assert results["released"] == "sriov/1"
     assert results["held-for"].endswith(" s")
+    assert app.holder == "", "the action itself grants nothing"
+    app.hook(0)
+    app.hook(2)
+    assert [node.reboots for node in app.nodes] == [0, 1, 0], "sriov/1 is still down"
+    app.action(0, "approve-reboot")
+    app.hook(0)
+    app.hook(2)
     assert [node.reboots for node in app.nodes] == [0, 1, 1]
+
+
+def test_a_leader_that_waits_itself_still_says_that_a_holder_is_stuck(application: Any):
+    app = application(2, "always")
+    app.nodes[1].needs = (WHY,)
+    app.hook(1)
+    app.hook(0)
+    app.hook(1)
+    app.nodes[0].needs = (WHY,)
+    waits = app.hook(0).unit_status
+    age = STUCK + app.policy.settle
+    state = decode_cluster(app.app_data[KEY])
+    app.app_data = {KEY: encode(state._replace(since=state.since - age))}
+
+    stuck = app.hook(0).unit_status
+
+    assert app.holder == "sriov/1"
+    assert waits.name == "waiting"
+    assert stuck == testing.BlockedStatus(
+        "reboot: sriov/1 has held the lock for 35 min; look at that host, or run: "
+        "juju run sriov/leader release-reboot-lock (+1 more, see verify)"
+    )
 
 
 def test_a_reboot_that_never_came_names_the_manual_command(application: Any):
@@ -309,7 +341,9 @@ def test_a_lock_that_cannot_be_read_grants_nothing(application: Any):
 
     assert app.nodes[0].reboots == 0
     assert out.unit_status.name == "blocked"
-    assert out.unit_status.message.startswith("reboot: no reboot is granted: ")
+    assert out.unit_status.message.startswith(
+        "refresh all units to one revision; reboot: no reboot is granted: "
+    )
     with pytest.raises(testing.ActionFailed, match="no reboot is granted"):
         app.action(0, "approve-reboot")
 

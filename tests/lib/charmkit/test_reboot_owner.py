@@ -62,7 +62,7 @@ def test_the_owner_asks_for_what_another_charm_wants(application: Any):
     app.hook(0)
 
     assert app.nodes[0].reboots == 1
-    assert published(app) == Handover("sriov", "sriov/0", "sriov")
+    assert published(app) == Handover("sriov", "sriov/0", "sriov", reboot_lock=True)
 
 
 @pytest.mark.parametrize("mode", ["manual", "when-idle", "always"])
@@ -116,3 +116,127 @@ def test_a_file_that_cannot_be_written_is_a_warning_and_written_by_the_next_hook
     app.hook(0)
 
     assert host.files.exists(path)
+
+
+# A change of the owner during a roll, on two machines. Machine 0 has the leader.
+
+
+def nic(number: int, owner: str, *, lock: bool = False) -> tuple[Handover, ...]:
+    return (Handover("nic-firmware", f"nic-firmware/{number}", owner, reboot_lock=lock),)
+
+
+@pytest.mark.parametrize("mode", ["when-idle", "always"])
+@pytest.mark.parametrize("where", [0, 1])
+def test_a_new_owner_grants_nothing_while_the_former_owner_holds_its_lock(
+    application: Any, mode: str, where: int
+):
+    app = application(2, mode)
+    for number, node in enumerate(app.nodes):
+        node.others = nic(number, "sriov", lock=number == where)
+    app.hook(1)
+    app.nodes[0].needs = WHY
+
+    for number in (0, 1, 0):
+        app.hook(number)
+
+    assert (app.holder, [node.reboots for node in app.nodes]) == ("", [0, 0])
+    app.nodes[where].others = nic(where, "sriov")
+    for number in (1, 0):
+        app.hook(number)
+    assert [node.reboots for node in app.nodes] == [1, 0]
+
+
+def test_a_new_owner_grants_nothing_while_the_change_has_not_reached_another_machine(application: Any):
+    app = application(2, "always")
+    app.nodes[0].others = nic(0, "sriov")
+    app.nodes[1].others, app.nodes[1].owner = nic(1, "nic-firmware"), "nic-firmware"
+    app.hook(1)
+    app.nodes[0].needs = WHY
+
+    out = app.hook(0)
+
+    assert app.nodes[0].reboots == 0
+    assert "not while sriov/1 leaves its reboots to nic-firmware" in out.unit_status.message
+    app.nodes[1].others, app.nodes[1].owner = nic(1, "sriov"), "sriov"
+    app.hook(1)
+    app.hook(0)
+    assert app.nodes[0].reboots == 1
+
+
+def test_another_owner_counts_even_if_that_charm_wants_no_reboot_itself(application: Any):
+    app = application(1, "always")
+    app.nodes[0].others = nic(0, "nic-firmware")
+    app.nodes[0].needs = WHY
+
+    out = app.hook(0)
+
+    assert app.nodes[0].reboots == 0
+    assert "not before: sriov/0 shares its machine with nic-firmware/0" in out.unit_status.message
+
+
+def test_a_unit_hands_over_that_it_holds_the_lock_until_it_has_settled(application: Any):
+    app = application(1, "always")
+    app.nodes[0].needs = WHY
+    app.hook(0)
+    app.nodes[0].boot()
+    app.nodes[0].owner = "nic-firmware"
+
+    app.hook(0)
+    during = published(app)
+    app.nodes[0].host.sleep(300)
+    app.hook(0)
+
+    assert (during.reboot_owner, during.reboot_lock) == ("nic-firmware", True)
+    assert not published(app).reboot_lock
+
+
+def test_a_file_of_release_1_0_holds_no_lock(application: Any):
+    app = application(1)
+    host = app.nodes[0].host
+    text = b'{"version": 1, "unit": "sriov/0", "reboot_owner": "sriov", "reboot": null}'
+    host.disk.install(handover.path_of("sriov"), text, 0o600)
+
+    assert published(app) == Handover("sriov", "sriov/0", "sriov")
+
+
+# The operator's release, while a hook of the holder runs that began before it.
+
+
+def test_a_release_does_not_let_two_hosts_down_when_the_old_holder_still_uses_its_lock(application: Any):
+    app = application(3, "always")
+    app.nodes[1].needs = app.nodes[2].needs = WHY
+    app.hook(1)
+    app.hook(2)
+    app.hook(0)
+    assert app.holder == "sriov/1"
+    before = dict(app.app_data)
+
+    app.action(0, "release-reboot-lock")
+    app.hook(0)
+    app.hook(2)
+    app.hook(1, app_data=before)
+
+    assert [node.reboots for node in app.nodes] == [0, 1, 0], "sriov/1 goes down on its old lock"
+    app.hook(0)
+    app.hook(2)
+    assert [node.reboots for node in app.nodes] == [0, 1, 0]
+    app.nodes[1].boot()
+    app.hook(1)
+    app.hook(0)
+    app.hook(2)
+    assert [node.reboots for node in app.nodes] == [0, 1, 1], "it has read that the lock is gone"
+
+
+def test_after_a_release_the_lock_goes_on_once_the_old_holder_has_read_it(application: Any):
+    app = application(3, "always")
+    app.nodes[1].needs = app.nodes[2].needs = WHY
+    app.hook(1)
+    app.hook(2)
+    app.hook(0)
+
+    app.action(0, "release-reboot-lock")
+    app.hook(1)
+    app.hook(0)
+
+    assert app.nodes[1].reboots == 0
+    assert app.holder in ("sriov/1", "sriov/2")

@@ -52,6 +52,27 @@ def test_durations(seconds: int, text: str):
             id="waits until idle",
         ),
         pytest.param(
+            "manual",
+            HOST,
+            WANTS._replace(approved=WANTS.reasons),
+            Cluster(missing={"sriov/3": "does not answer at port 22", "sriov/7": "has not run a hook"}),
+            Severity.HELD,
+            "reboot: needed (8 VFs at the next boot), not while sriov/3 does not answer at port 22; "
+            "sriov/7 has not run a hook; to reboot all the same, run: juju run sriov/leader approve-reboot",
+            id="another host may be down",
+        ),
+        pytest.param(
+            "always",
+            HOST,
+            WANTS._replace(consent="always"),
+            Cluster(missing={f"sriov/{n}": "is away" for n in range(3, 8)}),
+            Severity.WAITING,
+            "reboot: needed (8 VFs at the next boot), not while sriov/3 is away; sriov/4 is away; "
+            "sriov/5 is away; and 2 more; to reboot all the same, "
+            "run: juju run sriov/leader approve-reboot",
+            id="many hosts may be down",
+        ),
+        pytest.param(
             "when-idle",
             HOST,
             WANTS._replace(consent="idle"),
@@ -122,7 +143,7 @@ def test_durations(seconds: int, text: str):
             BACK,
             Cluster(1, "sriov/0"),
             Severity.WAITING,
-            "reboot: done; settles once its containers run: juju-0-lxd-1 stopped",
+            "reboot: done; settles once its containers are back: juju-0-lxd-1 stopped",
             id="containers",
         ),
         pytest.param(

@@ -83,7 +83,7 @@ class Charm(ops.CharmBase):
         self.calls.append(f"converge {config.num_vfs}")
         return self.findings
 
-    def preview(self) -> Plan[Any]:
+    def preview(self, _: object) -> Plan[Any]:
         load_config(self, Config)
         self.calls.append("preview")
         return PLAN

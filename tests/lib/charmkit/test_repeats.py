@@ -40,7 +40,7 @@ class World:
                 self.reconciler = Reconciler(
                     self,
                     converge=world.converge,
-                    preview=Plan,
+                    preview=lambda _: Plan(),
                     verify=lambda: (),
                     boot=world.boot_id,
                     by_application=["fabric"],

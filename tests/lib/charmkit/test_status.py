@@ -21,7 +21,10 @@ def finding(severity: Severity, what: str = "is wrong", remedy: str = "") -> Fin
         ((Severity.WARNING,), ops.ActiveStatus("bond0: is wrong")),
         ((Severity.WARNING, Severity.INFO), ops.ActiveStatus("bond0: is wrong")),
         ((Severity.HELD,), ops.BlockedStatus("bond0: is wrong")),
-        ((Severity.WAITING, Severity.HELD), ops.WaitingStatus("bond0: is wrong (+1 more, see verify)")),
+        ((Severity.WAITING, Severity.HELD), ops.BlockedStatus("bond0: is wrong (+1 more, see verify)")),
+        ((Severity.PLANNED,), ops.WaitingStatus("bond0: is wrong")),
+        ((Severity.WAITING, Severity.PLANNED), ops.WaitingStatus("bond0: is wrong (+1 more, see verify)")),
+        ((Severity.WAITING, Severity.WARNING), ops.WaitingStatus("bond0: is wrong (+1 more, see verify)")),
         (
             (Severity.WARNING, Severity.BLOCKED, Severity.HELD),
             ops.BlockedStatus("bond0: is wrong (+2 more, see verify)"),
@@ -42,11 +45,37 @@ def test_the_first_of_the_worst_is_told_with_its_remedy():
     assert unit_status(findings).message == "bond0: has three members; remove one (+2 more, see verify)"
 
 
+def test_what_the_operator_has_to_do_is_told_while_something_else_waits():
+    findings = [
+        finding(Severity.WAITING, "forms"),
+        finding(Severity.HELD, "needs a reboot", "run approve-reboot"),
+    ]
+
+    status = unit_status(findings)
+
+    assert status == ops.BlockedStatus("bond0: needs a reboot; run approve-reboot (+1 more, see verify)")
+
+
 def test_a_long_sentence_is_cut_and_points_to_verify():
-    message = unit_status([finding(Severity.BLOCKED, "x" * 200)]).message
+    message = unit_status([finding(Severity.BLOCKED, "x" * 300)]).message
 
     assert len(message) <= LONGEST
     assert message.endswith("x… (see verify)")
+
+
+def test_a_remedy_comes_first_and_whole_where_the_fact_has_to_be_cut():
+    message = unit_status([finding(Severity.HELD, "x" * 300, "run approve-reboot")]).message
+
+    assert len(message) <= LONGEST
+    assert message.startswith("run approve-reboot; bond0: xxx")
+
+
+def test_a_remedy_that_is_longer_than_a_status_is_not_cut():
+    remedy = "do " + "this and " * 30 + "that"
+
+    message = unit_status([finding(Severity.BLOCKED, "is wrong", remedy)]).message
+
+    assert message == f"{remedy}; bond0: is wrong (see verify)"
 
 
 @given(st.lists(st.builds(finding, st.sampled_from(Severity), st.text(max_size=300)), max_size=30))

@@ -18,8 +18,8 @@ from converge import Plan
 class Charm(ops.CharmBase):
     def __init__(self, framework):
         super().__init__(framework)
-        nothing = lambda: ()
-        self.reconciler = Reconciler(self, converge=nothing, preview=Plan, verify=nothing, stop=self.leave)
+        nothing, empty = lambda: (), lambda _: Plan()
+        self.reconciler = Reconciler(self, converge=nothing, preview=empty, verify=nothing, stop=self.leave)
 
     def leave(self):
         pathlib.Path("installed").unlink()

@@ -21,6 +21,7 @@ from lab.rack.deployment import ROOT, Application, Deployment, Relation, read
 from lab.rack.machine import Floor, Job, Machine
 
 BUNDLE = ROOT / "bundles/ovn-offload-jammy-caracal.yaml"
+ADDRESSES = {"a": "192.168.25.51", "b": "192.168.25.52"}
 META = {"peers": {"peers": {}}, "provides": {"link": {}}, "actions": {}}
 
 
@@ -77,7 +78,7 @@ class FakeRunner:
             old.update(copy.deepcopy(new))
         for relation in self.known["relations"]:
             peers = relation.get("peers_data", {}) | relation.get("remote_units_data", {})
-            relation["local_unit_data"] = {"name": self.name, "sees": str(sorted(peers))}
+            relation["local_unit_data"] |= {"name": self.name, "sees": str(sorted(peers))}
         reboot = event == "start" and not self.guest.reboots
         self.known["status"] = ["active", ""] if self.guest.reboots else ["waiting", "for the reboot"]
         if event == "start" and self.name == "one/1" and f"{self.name} failed" not in self.heard:
@@ -104,7 +105,7 @@ def heard(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
 def model() -> tuple[Controller, dict[str, FakeGuest]]:
     """Application one on two machines, two on the second of them, related."""
     guests = {name: FakeGuest(name) for name in ("a", "b")}
-    floor = Floor([Machine(name, guest) for name, guest in guests.items()], lambda: None)
+    floor = Floor([Machine(name, guest, ADDRESSES[name]) for name, guest in guests.items()], lambda: None)
     apps = {
         "one": Application("one", "one", META, {}, ("0", "1")),
         "two": Application("two", "two", META, {}, ("1",)),
@@ -134,8 +135,10 @@ def test_units_hear_of_each_other_until_nothing_changes(heard: list[str]) -> Non
     assert "leader_elected" not in " ".join(line for line in heard if line.startswith("one/1"))
     assert first.index("peers_relation_joined 1") < first.index("peers_relation_changed 1")
     (peers, link) = guests["a"].units["one"]["relations"]
-    assert peers["peers_data"] == {1: {"name": "one/1", "sees": "[0]"}}
-    assert link["remote_units_data"] == {0: {"name": "two/0", "sees": "[0, 1]"}}
+    theirs = juju.addresses(controller.units["one/1"].machine)
+    assert theirs["ingress-address"] == theirs["private-address"] == ADDRESSES["b"]
+    assert peers["peers_data"] == {1: {"name": "one/1", "sees": "[0]", **theirs}}
+    assert link["remote_units_data"] == {0: {"name": "two/0", "sees": "[0, 1]", **theirs}}
     controller.floor.stop()
 
 

@@ -139,3 +139,12 @@ def test_filters_know_the_peer_of_each_segment() -> None:
     assert rules.segments == (("bond1", ("10.10.10.2",), True), ("bond2", ("10.10.10.2",), False))
     drops = [line for line in asic.filters(rules) if "drop" in line]
     assert ["match mark 257 65535" in drops[0], "match mark 256 256" in drops[1]] == [True, True]
+
+
+@pytest.mark.parametrize("word", ["on", "enabled"])
+def test_a_graceful_shutdown_is_frrs_own(word: str) -> None:
+    tree = deepcopy(LEAF)
+    line = (("router bgp 65101",), "bgp graceful-shutdown")
+    assert line not in frr.configuration(model.parse(tree))
+    tree["router"]["bgp"]["graceful-shutdown"] = word
+    assert line in frr.configuration(model.parse(tree))

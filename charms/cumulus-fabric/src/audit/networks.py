@@ -27,25 +27,26 @@ DEFAULT_VLAN = 1
 
 def vlans_and_vnis(fabric: Fabric) -> Iterator[Finding]:
     """A VLAN, VNI or subnet that two networks share; a VLAN that the switch reserves, or uses by default."""
+    said: set[tuple[str, str]] = set()
     for kind in ("vlan", "vni"):
         owners: dict[int, Network] = {}
         for network in fabric.networks:
             number: int = getattr(network, kind)
             other = owners.setdefault(number, network)
-            if other is not network:
+            if other is not network and not (network.provider and (kind, network.path) in said):
+                said.add((kind, network.path))  # one finding for all provider VLANs
                 what = f"network {network.name} and network {other.name} both have {kind.upper()} {number}"
-                path = f"{network.path}.{kind}"
-                yield Finding(Severity.BLOCKED, path, what, "give each network its own")
+                yield Finding(Severity.BLOCKED, network.place(kind), what, "give each network its own")
     for network in fabric.networks:
         if network.vlan == DEFAULT_VLAN:
             what = f"network {network.name} has VLAN 1, which switches carry untagged on each port that has "
             what += "no other untagged network: hosts that must not have the network would get it"
-            yield Finding(Severity.BLOCKED, f"{network.path}.vlan", what, "use a VLAN from 2 to 4094")
+            yield Finding(Severity.BLOCKED, network.place("vlan"), what, "use a VLAN from 2 to 4094")
         if network.vlan in RESERVED_VLANS and fabric.by_role(Role.LEAF):
             first, last = RESERVED_VLANS[0], RESERVED_VLANS[-1]
             what = f"VLAN {network.vlan} is in the range that Cumulus Linux reserves ({first}-{last})"
             remedy = "use another, or move the switches' reserved range"
-            yield Finding(Severity.WARNING, f"{network.path}.vlan", what, remedy)
+            yield Finding(Severity.WARNING, network.place("vlan"), what, remedy)
     yield from _overlapping_subnets(fabric)
 
 
@@ -106,6 +107,14 @@ def _port(port: SwitchPort, host: int, room: int) -> tuple[Severity, str, str, s
 def without_effect(fabric: Fabric) -> Iterator[Finding]:
     """Settings that have no effect, or that are missing for another one to have effect."""
     leaves = fabric.by_role(Role.LEAF)
+    carried = {
+        network for leaf in leaves for port in (*leaf.bonds, *leaf.single_homed) for network in port.networks
+    }
+    if leaves and any(network.provider and network not in carried for network in fabric.networks):
+        what = "no port carries the provider VLANs: each of them lists its networks"
+        yield Finding(
+            Severity.WARNING, "provider-vlans", what, "add provider-vlans to the networks of the hosts"
+        )
     if any(leaf.anycast_mac for leaf in leaves):
         what = "the anycast MAC has no effect: no VLAN has a gateway (SVI) on the leaves"
         yield Finding(Severity.INFO, "leaves.anycast-mac", what, "leave it out unless you add gateways")

@@ -30,6 +30,9 @@ ONLINE = {
     "apply": "bring the switches to the intent, with confirmed commits",
     "verify": "compare the switches, and what they see, with the intent; writes nothing",
     "rollback": "restore what the switches ran before their last change",
+    "drain": "take a leaf or spine out of use, unless a host would lose its last leg",
+    "undrain": "return a drained switch",
+    "decommission": "remove all that the intent has from a drained switch",
 }
 
 

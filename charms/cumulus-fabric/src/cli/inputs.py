@@ -5,9 +5,13 @@ import re
 import ssl
 import stat
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
+from converge.shape import InvalidValue
 from rest.connection import Credentials
+from tree import record as made
+from tree.foreign import Objects
 
 CREDENTIALS = "one line user:password, in a file that only you can read, or - for standard input"
 
@@ -63,6 +67,36 @@ def authorities(name: str | None) -> str:
     except (ssl.SSLError, ValueError):
         raise UsageError(f"--ca: {name} holds no certificate in PEM form") from None
     return pem
+
+
+def record(name: str) -> dict[str, Objects]:
+    """What earlier applies have made, from this file; nothing without a file, or if it does not exist yet.
+
+    Raises:
+        UsageError: it cannot be read, or is not a record.
+
+    """
+    if not name or not Path(name).exists():
+        return {}
+    try:
+        return made.read(text("--record", name))
+    except InvalidValue as error:
+        raise UsageError(f"--record: {name}: {error}") from None
+
+
+def write_record(name: str, found: Mapping[str, Objects]) -> None:
+    """Replace the record in this file.
+
+    Raises:
+        UsageError: it cannot be written.
+
+    """
+    beside = Path(f"{name}.new")
+    try:
+        beside.write_text(f"{made.written(found)}\n")
+        beside.replace(name)
+    except OSError as error:
+        raise UsageError(f"--record: {name} cannot be written: {error.strerror}") from None
 
 
 def text(option: str, name: str) -> str:

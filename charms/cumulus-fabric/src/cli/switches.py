@@ -8,17 +8,22 @@ import sys
 from collections.abc import Collection, Sequence
 
 import online
+from audit.foreign import Ownership, named
 from config import least_confirm, pins
 from converge import Finding, Severity
 from converge.render import findings_as_json, findings_as_table, plan_as_json, plan_as_table
 from converge.shape import InvalidValue
 from intent.model import Fabric, Switch
+from intent.names import unknown_switch, without_address
+from maintenance import Maintenance
 from rest import MAX_PARALLEL
 from rest.connection import Access, Credentials
 from standalone import push, ssh
 
 from cli import inputs
 from cli.inputs import UsageError
+
+MAINTENANCE = ("drain", "undrain", "decommission")
 
 
 def arguments(parser: argparse.ArgumentParser, verb: str) -> None:
@@ -32,6 +37,10 @@ def arguments(parser: argparse.ArgumentParser, verb: str) -> None:
     parser.add_argument(
         "--parallel", type=int, default=MAX_PARALLEL, metavar="N", help=f"switches at once ({MAX_PARALLEL})"
     )
+    if verb in ("plan", "verify", "apply"):
+        parser.add_argument("--record", default="", metavar="FILE", help="what earlier applies have made")
+    if verb in ("plan", "apply"):
+        parser.add_argument("--remove", default="", metavar="NAMES", help="foreign objects to remove")
     if verb in ("plan", "verify"):
         parser.add_argument("--format", choices=("table", "json"), default="table")
         return
@@ -40,6 +49,8 @@ def arguments(parser: argparse.ArgumentParser, verb: str) -> None:
         "--confirm", type=int, default=300, metavar="SECONDS", help="until it rolls back (300)"
     )
     parser.add_argument("--settle", type=float, default=90.0, metavar="SECONDS", help="to settle (90)")
+    if verb == "drain":
+        parser.add_argument("--cut-off", default="", metavar="NAMES", help="who may lose the network")
     if verb == "apply":
         parser.add_argument("--canary", default="", metavar="NAME", help="the switch that goes first")
         parser.add_argument("--plan", default="", metavar="DIGEST", help="apply only this plan")
@@ -58,7 +69,7 @@ def chosen(fabric: Fabric, names: Sequence[str]) -> list[Switch]:
 
 
 def _known(fabric: Fabric, names: Sequence[str], argument: str) -> None:
-    if wrong := online.unknown_switch(fabric, names, argument):
+    if wrong := unknown_switch(fabric, names, argument):
         raise UsageError(wrong.sentence())
 
 
@@ -69,13 +80,16 @@ def run(options: argparse.Namespace, fabric: Fabric, audit: Sequence[Finding]) -
         UsageError: an argument cannot be used.
 
     """
+    if options.verb in MAINTENANCE and len(options.switch) != 1:
+        raise UsageError(f"--switch: {options.verb} needs the name of one switch")
     names = [switch.name for switch in chosen(fabric, options.switch)]
     if options.verb == "apply" and options.canary:
         _known(fabric, [options.canary], "--canary")
     if options.parallel < 1:
         raise UsageError(f"--parallel: {options.parallel} is not allowed; give 1 or more")
     credentials = inputs.credentials(options.credentials)
-    with _site(options, fabric, names, credentials, audit) as site:
+    reached = () if options.verb in MAINTENANCE else names  # the others show the hosts' other legs
+    with _site(options, fabric, reached, credentials, audit) as site:
         if options.verb == "plan":
             return _plan(options, site, names)
         if options.verb == "verify":
@@ -107,8 +121,14 @@ def _change(
     only = _nvue(site, names)
     well = True
     if only:
-        if options.verb == "apply":
+        if options.verb in MAINTENANCE:
+            hosts = getattr(options, "cut_off", "").replace(",", " ").split()
+            report = getattr(Maintenance(site, only[0], policy, _announce, (), hosts), options.verb)()
+        elif options.verb == "apply":
             report = site.apply(only, options.canary, options.order, policy, _announce, options.plan)
+            if options.record and not report.failed:
+                made = {**site.ownership.made, **site.survey(only).made}
+                inputs.write_record(options.record, made)
         else:
             report = site.rollback(only, options.order, policy, _announce)
         for name, result in report.results.items():
@@ -151,7 +171,7 @@ def _site(
     credentials: Credentials,
     audit: Sequence[Finding],
 ) -> online.Site:
-    if missing := online.without_address(fabric, names):
+    if missing := without_address(fabric, names):
         raise UsageError(missing[0].sentence())
     try:
         fingerprints = pins(" ".join(options.pin))
@@ -166,4 +186,6 @@ def _site(
         os.environ.get("no_proxy") or os.environ.get("NO_PROXY", ""),
         clock=options.clock,
     )
-    return online.Site(fabric, online.fleet(fabric, access, options.parallel), tuple(audit))
+    made = inputs.record(getattr(options, "record", ""))
+    ownership = Ownership(made, named(getattr(options, "remove", "")))
+    return online.Site(fabric, online.fleet(fabric, access, options.parallel), tuple(audit), ownership)

@@ -15,6 +15,9 @@ FIRST_PREFERENCE, PREFERENCE_STEP = 50000, 10000
 BOND_NAME_LENGTH = 15
 """Characters of a Linux interface's name at most (IFNAMSIZ is 16 with the terminating zero)."""
 
+PROVIDER_VLANS = "provider-vlans"
+"""Stands for all provider VLANs in a list of networks."""
+
 UNKNOWN = "none"
 """The host name of a host whose name is not known."""
 
@@ -85,7 +88,7 @@ class Attachments:
     def _hosts(
         self, hosts: declaration.Hosts, racks: int, path: str, mac: Mac, preference: int
     ) -> Iterator[Bond]:
-        carried, untagged = self._carried(path, hosts.networks, hosts.untagged)
+        carried, untagged = self._carried(path, hosts.networks, hosts.untagged, provider=True)
         for place in _places(hosts, racks, path):
             bond = hosts.bond.format(n=place.number)
             if len(bond) > BOND_NAME_LENGTH:
@@ -131,9 +134,9 @@ class Attachments:
         return self.preferences[leaf]
 
     def _carried(
-        self, path: str, names: Sequence[str], untagged: str | None
+        self, path: str, names: Sequence[str], untagged: str | None, provider: bool = False
     ) -> tuple[tuple[Network, ...], Network | None]:
-        carried = named(self.networks, names, at(path, "networks"))
+        carried = named(self.networks, names, at(path, "networks"), provider)
         if untagged == "none":
             return carried, None
         if untagged is None:
@@ -177,22 +180,27 @@ def _named_places(hosts: declaration.Hosts, racks: int, path: str) -> Iterator[_
         yield _Place(member.port, member.local_id, "" if host == UNKNOWN else host, where)
 
 
-def named(networks: Mapping[str, Network], names: Sequence[str], path: str) -> tuple[Network, ...]:
-    """The networks of these names by VLAN; all if there are no names.
+def named(
+    networks: Mapping[str, Network], names: Sequence[str], path: str, provider: bool = False
+) -> tuple[Network, ...]:
+    """The networks of these names by VLAN; without names all, the provider VLANs only if ``provider``.
 
     Raises:
         InvalidValue: a name is unknown.
 
     """
+    keys = {name: PROVIDER_VLANS if network.provider else name for name, network in networks.items()}
+    known = tuple(dict.fromkeys(keys.values()))
     for number, name in enumerate(names):
-        if name not in networks:
-            raise InvalidValue(at(path, number), name, f"one of the networks {', '.join(networks)}")
-    chosen = [network for name, network in networks.items() if not names or name in names]
+        if name not in known:
+            raise InvalidValue(at(path, number), name, f"one of the networks {', '.join(known)}")
+    wanted = names or [name for name in known if provider or name != PROVIDER_VLANS]
+    chosen = [network for name, network in networks.items() if keys[name] in wanted]
     return tuple(sorted(chosen, key=lambda network: network.vlan))
 
 
 def _listed(networks: Sequence[Network]) -> str:
-    return ", ".join(network.name for network in networks)
+    return ", ".join(network.name for network in networks if not network.provider)
 
 
 def _members(declared: str | tuple[str, ...], path: str, leaf: int, leaves: int) -> tuple[str, ...]:

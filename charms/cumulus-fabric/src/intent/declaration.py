@@ -31,6 +31,19 @@ class DeclaredNetwork:
 
 
 @dataclass(frozen=True)
+class ProviderVlans:
+    """The VLANs that Neutron gives to its provider networks, as in neutron-api's option vlan-ranges.
+
+    Hosts of the racks carry them, unless their entry lists its networks; other ports do if they list
+    ``provider-vlans``. ``vlans`` are ranges such as 1001-1100,1200. The VNI of a VLAN is its number plus
+    ``vni_base``.
+    """
+
+    vlans: str
+    vni_base: int = 0
+
+
+@dataclass(frozen=True)
 class Asns:
     """AS numbers of a role: counted up from ``first``, or ``all`` the same."""
 
@@ -235,6 +248,7 @@ class Intent:
     mtu: Mtu = field(default_factory=Mtu)
     roce: Roce = field(default_factory=Roce)
     dialect: str = "auto"
+    provider_vlans: ProviderVlans | None = None
     spines: Spines | None = None
     leaves: Leaves | None = None
     racks: tuple[Rack, ...] = ()

@@ -8,10 +8,12 @@ from dataclasses import fields, replace
 from converge.shape import InvalidValue, at
 
 from intent import declaration, ports
-from intent.attach import Attachments, Mac, named
+from intent.attach import PROVIDER_VLANS, Attachments, Mac, named
 from intent.declaration import Asns, Intent, Leaves
 from intent.model import Breakout, Dialect, Fabric, Network, Role, Switch, SwitchPort
 from intent.wiring import wire
+
+MAX_VLAN = 4094
 
 
 def expand(intent: Intent) -> Fabric:
@@ -46,7 +48,18 @@ def _networks(intent: Intent) -> dict[str, Network]:
         vni = declared.vni or declared.vlan
         path = at("networks", name)
         found[name] = Network(name, declared.vlan, vni, declared.space, declared.subnets, path)
-    return found
+    return found | {network.name: network for network in _provider_networks(intent)}
+
+
+def _provider_networks(intent: Intent) -> Iterator[Network]:
+    """One network for each VLAN of Neutron's; ``:`` is in no name that the intent can have."""
+    if declared := intent.provider_vlans:
+        for item in ports.expand(PROVIDER_VLANS, declared.vlans):
+            vlan = int(item)
+            if vlan > MAX_VLAN:
+                raise InvalidValue(PROVIDER_VLANS, declared.vlans, f"VLANs from 1 to {MAX_VLAN}")
+            name = f"{PROVIDER_VLANS}:{vlan}"
+            yield Network(name, vlan, vlan + declared.vni_base, "", (), PROVIDER_VLANS, provider=True)
 
 
 def _spines(intent: Intent) -> Iterator[Switch]:

@@ -45,7 +45,10 @@ class Role(enum.Enum):
 
 @dataclass(frozen=True)
 class Network:
-    """One layer 2 network; ``vlan`` 1 to 4094, ``vni`` of its VXLAN."""
+    """One layer 2 network; ``vlan`` 1 to 4094, ``vni`` of its VXLAN.
+
+    ``provider``: it is one of the VLANs that Neutron gives to provider networks; no host uses it itself.
+    """
 
     name: str
     vlan: int
@@ -53,6 +56,11 @@ class Network:
     space: str
     subnets: tuple[str, ...]
     path: str
+    provider: bool = False
+
+    def place(self, key: str) -> str:
+        """The path of a setting in the intent."""
+        return self.path if self.provider else at(self.path, key)
 
 
 @dataclass(frozen=True)

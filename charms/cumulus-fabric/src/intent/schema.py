@@ -20,6 +20,7 @@ from intent.declaration import (
     Member,
     Mtu,
     Override,
+    ProviderVlans,
     Rack,
     Roce,
     SingleHomed,
@@ -53,7 +54,9 @@ QOS_PORTS = Text(
     "ports such as 1/1-8 or Ten-GigabitEthernet1/0/1-4",
 )
 NAME = Text(r"[a-z][a-z0-9-]{0,30}", "a name of small letters, digits and dashes")
-NETWORK_NAME = Text(r"(?!none$)[a-z][a-z0-9-]{0,30}", "a name such as oam, but not none")
+NETWORK_NAME = Text(
+    r"(?!none$|provider-vlans$)[a-z][a-z0-9-]{0,30}", "a name such as oam, but not none or provider-vlans"
+)
 SWITCH = Text(_LABEL, "a switch's host name")
 SPINE_NAME = Text(r"[A-Za-z][A-Za-z0-9-]{0,40}\{n\}", "a name that ends in {n}, such as Spine{n}")
 LEAF_NAME = Text(
@@ -101,6 +104,30 @@ NETWORK = Record(
         "subnets": Listing(SUBNET, "subnets"),
     },
     required=["vlan"],
+)
+_VLAN_RANGE = r"[1-9][0-9]{0,3}(?:-[1-9][0-9]{0,3})?"
+VLANS = Text(rf"{_VLAN_RANGE}(?:,{_VLAN_RANGE})*", "VLANs such as 1001-1100,1200")
+
+
+class _VlansOnly:
+    """``provider-vlans: 1001-1100``, short for ``provider-vlans: {vlans: 1001-1100}``."""
+
+    def __init__(self, shape: Text | Whole) -> None:
+        self.shape, self.allowed = shape, shape.allowed
+
+    def read(self, where: str, value: object) -> ProviderVlans:
+        return ProviderVlans(str(self.shape.read(where, value)))
+
+    def schema(self) -> dict[str, Any]:
+        return self.shape.schema()
+
+
+PROVIDER_VLANS = Either[ProviderVlans](
+    {
+        str: _VlansOnly(VLANS),
+        int: _VlansOnly(VLAN),
+        dict: Record(ProviderVlans, {"vlans": VLANS, "vni-base": Whole(0, 16773121)}, required=["vlans"]),
+    }
 )
 ROCE = Record(
     Roce,
@@ -239,6 +266,7 @@ INTENT = Record(
         "mtu": Record(Mtu, {"host": MTU, "fabric": MTU, "tenant": MTU}),
         "roce": ROCE,
         "dialect": Word(DIALECTS),
+        "provider-vlans": PROVIDER_VLANS,
         "spines": SPINES,
         "leaves": LEAVES,
         "racks": Listing(RACK, "racks"),

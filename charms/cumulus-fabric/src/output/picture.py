@@ -9,6 +9,8 @@ from collections.abc import Iterator, Sequence
 from xml.sax.saxutils import escape
 
 from converge import Severity
+from intent import ports
+from intent.attach import PROVIDER_VLANS
 from intent.model import Bond, Fabric, Role, Switch, SwitchPort
 
 from output.tables import Health, attached
@@ -94,7 +96,10 @@ class _Picture:
         yield _text(MARGIN, 24, f"Fabric {self.fabric.name}", size=15, bold=True, anchor="start")
         told = f"MTU {self.fabric.mtu.host} for hosts, {self.fabric.mtu.fabric} between switches; {mode}"
         yield _text(MARGIN, 42, told, colour=QUIET, anchor="start")
-        networks = " · ".join(f"{n.name} {n.vlan}" for n in self.fabric.networks)
+        names = [f"{n.name} {n.vlan}" for n in self.fabric.networks if not n.provider]
+        if provider := [str(n.vlan) for n in self.fabric.networks if n.provider]:
+            names.append(f"{PROVIDER_VLANS} {ports.compact(provider)}")
+        networks = " · ".join(names)
         yield _text(MARGIN, self.bottom + 22, f"VLANs: {networks}", colour=QUIET, anchor="start")
 
     def _band(self, rack: Sequence[Switch]) -> str:

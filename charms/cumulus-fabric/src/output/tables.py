@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from converge import Severity
 from converge.render import table
 from intent import ports
+from intent.attach import PROVIDER_VLANS
 from intent.model import Bond, Fabric, Role, Switch, SwitchPort
 
 Health = Mapping[str, Severity]
@@ -23,7 +24,11 @@ def _parts(fabric: Fabric, health: Health | None) -> Iterator[str]:
     rows = [
         (n.name, str(n.vlan), str(n.vni), n.space or "-", ", ".join(n.subnets) or "-")
         for n in fabric.networks
+        if not n.provider
     ]
+    if provider := [n for n in fabric.networks if n.provider]:
+        vlans, vnis = (ports.compact(map(str, found)) for found in zip(*((n.vlan, n.vni) for n in provider)))
+        rows.append((PROVIDER_VLANS, vlans, vnis, "-", "-"))
     networks = table(("network", "vlan", "vni", "space", "subnets"), rows)
     roce = f"RoCE {fabric.roce.mode} on priority {fabric.roce.priority}"
     yield f"Fabric {fabric.name}: {counts}, {roce}\n{networks}"
@@ -87,7 +92,8 @@ def _ends(rack: tuple[Switch, ...], name: str, health: Health | None) -> str:
 
 
 def _carried(port: SwitchPort) -> str:
-    return " ".join(f"{n.name}{'*' if n == port.untagged else ''}" for n in port.networks)
+    names = [f"{n.name}{'*' if n == port.untagged else ''}" for n in port.networks if not n.provider]
+    return " ".join([*names, *dict.fromkeys(PROVIDER_VLANS for n in port.networks if n.provider)])
 
 
 def _segment(port: SwitchPort) -> str:

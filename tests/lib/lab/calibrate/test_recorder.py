@@ -30,6 +30,7 @@ class ModelledHost:
         self.mode = "legacy"
         self.parts = ""
         self.broken = False
+        self.ended = "103.756"
         self.kernel = ["mlx5_core 0000:3b:00.0: before it all"]
         self.trace = []
 
@@ -43,10 +44,13 @@ class ModelledHost:
             return Completed(0, f"{THEN}\n".join([self.first(first), self.parts, self.read()]), "")
         if answer := CONSTANT.get(script):
             return Completed(0, answer, "")
-        marker, command = script.splitlines()
+        marker, command = script.split(recorder.TIMED)
         self.kernel.append(re.fullmatch('echo "(calibrate .*)" >/dev/kmsg', marker)[1])
         self.trace.append(command)
-        return getattr(self, command)()
+        done = getattr(self, command)()
+        return Completed(
+            done.returncode, f"{done.stdout}\n{recorder.TOOK}\n100.250 {self.ended}", done.stderr
+        )
 
     def first(self, script):
         if script.lstrip("\n") == RESET.lstrip("\n"):
@@ -104,6 +108,7 @@ def test_each_operation_is_noted_with_what_the_host_answered():
     assert (refused.status, refused.errno) == (1, "EINVAL")
     assert refused.message == REFUSAL.splitlines()
     assert refused.log == []
+    assert (switched.seconds, refused.seconds) == (3.51, 3.51)  # by the host's clock, not the connection's
     assert recording.initial["port0"]["mode"] == "legacy"
     assert recording.card == {"kind": "real", "psid": "MT_0000000359", "kernel": "6.8.0-45-generic"}
 

@@ -6,6 +6,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from audit.foreign import Ownership
 from intent import model
 from intent.model import Dialect, Fabric
 from lab.nvue import Certificate, Rest, Server, SimulatedTime, Switch, Wire, merge
@@ -58,6 +59,11 @@ class Rack:
         """Start a new list of calls."""
         for server in self.servers.values():
             server.calls.clear()
+
+
+def taking_over(fabric: Fabric, rack: Rack) -> Site:
+    """A site of another intent, which knows that this charm has made what the rack's intent has."""
+    return Site(fabric, rack.site.fleet, ownership=Ownership(rack.site.survey().made))
 
 
 def wired(fabric: Fabric) -> Wires:

@@ -6,7 +6,7 @@ from copy import deepcopy
 
 import pytest
 from lab.nvue import Fault
-from report import Result
+from output.report import Result
 from unit.cumulus_fabric.fabrics import fabric
 from unit.cumulus_fabric.online.site import InTurn, Rack, rack
 from unit.cumulus_fabric.online.test_faults import small

@@ -53,6 +53,7 @@ def test_the_plan_of_a_change_names_what_it_unsets(running: Unit) -> None:
         del content["networks"]["provider"]
         content["roce"]["mode"] = "lossy"
 
+    running.emit()  # takes over what the command line has made
     running.configure(intent=intent(another))
     rows = {row["key"]: row for row in json.loads(running.action("plan", format="json")["plan"])["steps"]}
     told = "set bridge domain br_default vlan 50 vni 50; unset bridge domain br_default vlan 101"

@@ -156,3 +156,31 @@ def test_the_charm_adopts_what_the_command_line_has_applied(
     assert unit.action("plan")["plan"].startswith("Nothing to do")
     assert unit.emit().name == "active"
     assert unit.writes == []
+
+
+def test_a_leaf_is_drained_and_returns(shell: Shell) -> None:
+    shell("apply")
+    status, out, err = shell("drain", "--switch", "Leaf0-2")
+    assert (status, out.splitlines()) == (0, ["Leaf0-2: applied", "fully applied: 1 switches changed"])
+    assert err.splitlines() == ["applying on Leaf0-2"] * 2
+    (warning,) = json.loads(shell("verify", "--format", "json")[1])  # ports that are shut down say nothing
+    assert (warning["subject"], warning["what"]) == ("Leaf0-2", "is drained")
+    status, out, _ = shell("drain", "--switch", "Leaf0-1")
+    assert (status, out.splitlines()[-1]) == (1, "nothing was sent to any switch")
+    assert "node1 has no other leg" in out
+    assert shell("undrain", "--switch", "Leaf0-2")[0] == 0
+    assert shell("verify")[0] == 0
+    assert shell("undrain") == (2, "", "--switch: undrain needs the name of one switch\n")
+
+
+def test_a_record_lets_a_network_go_with_its_entry(shell: Shell) -> None:
+    record = str(shell.directory / "record.json")
+    assert shell("apply", "--record", record)[0] == 0
+    content = json.loads((shell.directory / "intent.yaml").read_text())
+    del content["networks"]["provider"]
+    (shell.directory / "intent.yaml").write_text(json.dumps(content))
+    assert "vlan101: not in the intent" in shell("plan")[1]
+    assert "unset bridge domain br_default vlan 101" in shell("plan", "--remove", "vlan101")[1]
+    assert "unset bridge domain br_default vlan 101" in shell("plan", "--record", record)[1]
+    assert shell("apply", "--record", record)[0] == 0
+    assert "101" not in json.loads(Path(record).read_text())["made"]["Leaf0-1"]["vlan"]

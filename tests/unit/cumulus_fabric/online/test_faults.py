@@ -14,7 +14,7 @@ from intent.model import Dialect
 from lab.nvue import Fault, Issue
 from lab.nvue.faults import KINDS
 from online import Site
-from report import Report, Result
+from output.report import Report, Result
 from tree import render
 from tree.diff import difference
 from unit.cumulus_fabric.fabrics import fabric

@@ -11,7 +11,7 @@ from intent import expand, numbers, schema
 from lab.nvue import merge
 from online import Site
 from unit.cumulus_fabric.fabrics import data, fabric
-from unit.cumulus_fabric.online.site import Rack, rack
+from unit.cumulus_fabric.online.site import Rack, rack, taking_over
 from unit.cumulus_fabric.online.test_faults import small
 
 
@@ -41,7 +41,7 @@ def blocked(site: Site) -> list[tuple[str, str, str]]:
 
 
 def test_a_first_host_that_leaves_would_renumber_the_others(running: Rack) -> None:
-    site = Site(fabric(change=with_hosts("swp10-11")), running.site.fleet)
+    site = taking_over(fabric(change=with_hosts("swp10-11")), running)
     assert blocked(site) == [
         (
             leaf,
@@ -61,12 +61,12 @@ def test_the_command_in_the_remedy_makes_it_a_change_of_one_host(running: Rack) 
     content = data()
     with_hosts("swp10-11")(content)
     text = yaml.safe_dump(content)
-    site = Site(expand.expand(schema.parse(text)), running.site.fleet)
+    site = taking_over(expand.expand(schema.parse(text)), running)
     (_, _, remedy), _ = blocked(site)
     leaf, _, ports = remedy.split("--keep ")[1].removesuffix(" > NEW-FILE").partition(":")
     keep = {port: int(number) for port, number in (item.split("=") for item in ports.split(","))}
     fixed = expand.expand(schema.parse(numbers.fixed(text, site.fabric, {leaf: keep})))
-    site = Site(fixed, running.site.fleet)
+    site = taking_over(fixed, running)
     before = {name: tree["interface"] for name, tree in running.applied.items()}
     assert site.apply().applied
     for name in ("Leaf0-1", "Leaf0-2"):
@@ -89,7 +89,7 @@ def test_the_command_in_the_remedy_makes_it_a_change_of_one_host(running: Rack) 
     ids=["the last one leaves", "one comes", "another port", "named", "named with another number"],
 )
 def test_what_renumbers_nobody_or_by_name_is_planned(running: Rack, hosts: Any) -> None:
-    site = Site(fabric(change=with_hosts(hosts)), running.site.fleet)
+    site = taking_over(fabric(change=with_hosts(hosts)), running)
     assert blocked(site) == []
     assert not site.survey().plan.empty
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from lab.nvue import Issue
 from online import Site
-from report import Result
+from output.report import Result
 from rest.history import partial_rollback
 from unit.cumulus_fabric.fabrics import fabric
 from unit.cumulus_fabric.online.site import TAKES, Rack, rack

@@ -7,10 +7,11 @@ from dataclasses import replace
 
 import pytest
 from actions import policy
+from audit.foreign import Ownership
 from config import Options
 from lab.nvue import Fault, Issue
 from online import Site
-from report import Report, Result
+from output.report import Report, Result
 from rest.client import Nvue, Progress
 from unit.cumulus_fabric.online.site import Rack
 from unit.cumulus_fabric.online.test_faults import CANARY, CHANGED, LAST, POLICY, SMALL, change, make
@@ -156,7 +157,8 @@ def test_what_ran_before_a_failed_change_is_not_mistaken_for_a_change(three: Rac
         first = deepcopy(made.applied)
         assert change(made).applied
         made.wires.refuse["Leaf0-2"] = REFUSAL
-        assert not Site(SMALL, made.site.fleet).apply(canary=CANARY, policy=POLICY).applied
+        now = Ownership(Site(CHANGED, made.site.fleet).survey().made)
+        assert not Site(SMALL, made.site.fleet, ownership=now).apply(canary=CANARY, policy=POLICY).applied
         made.wires.refuse.clear()
         assert made.site.rollback(BOTH, policy=POLICY).applied
         assert {name: made.applied[name] for name in BOTH} == {name: first[name] for name in BOTH}

@@ -21,11 +21,11 @@ from rest.client import Nvue
 from rest.connection import Access
 from unit.cumulus_fabric.fabrics import data
 from unit.cumulus_fabric.fabrics import fabric as spelled_out
-from unit.cumulus_fabric.online.site import PASSWORD, Rack, rack
+from unit.cumulus_fabric.online.site import PASSWORD, TAKES, Rack, rack
 
 ROOT = Path(__file__).parents[4]
 METADATA = yaml.safe_load((ROOT / "charms/cumulus-fabric/charmcraft.yaml").read_text())
-KEYS = ("name", "provides", "resources", "assumes", "extra-bindings")
+KEYS = ("name", "provides", "peers", "resources", "assumes", "extra-bindings")
 
 
 def managed(content: dict[str, Any]) -> None:
@@ -63,7 +63,7 @@ class Unit:
             leader=True,
             resources={testing.Resource(name="intent", path=nothing)},
             secrets={self.secret},
-            relations={self.relation},
+            relations={self.relation, testing.PeerRelation("applied")},
             config={
                 "intent": intent(),
                 "credentials": self.secret.id,
@@ -93,7 +93,8 @@ class Unit:
         """What units of roce-qos publish."""
         told = {number: {"host": report} for number, report in enumerate(reports)}
         self.relation = replace(self.state.get_relation(self.relation.id), remote_units_data=told or {0: {}})
-        self.state = replace(self.state, relations={self.relation})
+        others = {each for each in self.state.relations if each.id != self.relation.id}
+        self.state = replace(self.state, relations={self.relation, *others})
         return self
 
     def emit(self, event: str = "config_changed", *arguments: Any) -> ops.StatusBase:
@@ -151,7 +152,9 @@ def site(
     *,
     applied: bool = False,
     release: str = "5.9.2",
+    takes: float = TAKES,
 ) -> Iterator[Unit]:
     """A unit and its three switches, as they come or with the intent applied."""
-    with rack(spelled_out(change=managed), certificate, applied=applied, release=release) as made:
+    fabric = spelled_out(change=managed)
+    with rack(fabric, certificate, applied=applied, release=release, takes=takes) as made:
         yield Unit(made, certificate, monkeypatch, certificate.key.parent)

@@ -31,7 +31,11 @@ class RollerCharm(ops.CharmBase):
             stopped=lambda: containers.stopped(self.system),
         )
         self.reconciler = Reconciler(
-            self, converge=self.converge, preview=Plan, verify=self.dispatcher.failed, stop=self.leave
+            self,
+            converge=self.converge,
+            preview=lambda _: Plan(),
+            verify=self.dispatcher.failed,
+            stop=self.leave,
         )
 
     def converge(self) -> Sequence[Finding]:

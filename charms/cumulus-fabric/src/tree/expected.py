@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from intent.model import Link, Switch
+
 from tree import Tree, get_tree
 
 

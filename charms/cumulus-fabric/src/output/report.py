@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 
 from converge import Finding, Severity
 
+BROKEN = (Severity.WAITING, Severity.BLOCKED)
+"""Severities of what does not work; a setting that differs from the intent is HELD until it is applied."""
+
 
 class Result(enum.Enum):
     """The outcome for one switch."""
@@ -25,17 +28,24 @@ class Report:
         results: by switch.
         reasons: why the run was rolled back, and warnings.
         rollback: the run was to restore what ran before, not to apply the intent.
+        left: the switches that were not begun, because the run would have taken too long.
 
     """
 
     results: Mapping[str, Result] = field(default_factory=dict[str, Result])
     reasons: tuple[Finding, ...] = ()
     rollback: bool = False
+    left: tuple[str, ...] = ()
 
     @property
     def applied(self) -> bool:
         """Whether every switch runs what it was to run."""
-        return not any(reason.severity >= Severity.WAITING for reason in self.reasons)
+        return not self.failed and not self.left
+
+    @property
+    def failed(self) -> bool:
+        """Whether the run was refused or taken back."""
+        return any(reason.severity in BROKEN for reason in self.reasons)
 
     @property
     def verdict(self) -> str:
@@ -43,6 +53,12 @@ class Report:
         if self.applied:
             done = "fully applied" if not self.rollback else "fully restored to before their last change"
             return f"{done}: {len(self._with(Result.APPLIED))} switches changed"
+        if self.left and not self.failed:
+            done = "restored" if self.rollback else "applied"
+            rest = ", ".join(self.left)
+            again = f"run rollback switch={' '.join(self.left)!r}" if self.rollback else "run apply again"
+            again += "; a larger settle-timeout lets one run change more"
+            return f"{done} on {len(self._with(Result.APPLIED))} switches, not yet on {rest}: {again}"
         if not self.results:
             return "nothing was sent to any switch"
         undone = "rolled back" if not self.rollback else "not restored"

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Audits of what a switch runs beside the intent, and which this charm did not make. Pure.
+
+Foreign objects stay until the operator names them, since hosts may depend on them. Where one cannot stay
+beside the intent, nothing is sent.
+"""
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from converge import Finding, Severity
+from intent import ports
+from tree import Tree, merged
+from tree.foreign import Objects, foreign, gateways, in_the_way, kept, listed, objects
+
+REMOVE = "remove"
+
+
+@dataclass(frozen=True)
+class Ownership:
+    """What may be removed from switches.
+
+    Attributes:
+        made: by switch, the objects that this charm has made, as far as it knows.
+        named: the foreign objects that the operator has named for removal, such as bond7 and vlan100.
+
+    """
+
+    made: Mapping[str, Objects] = field(default_factory=dict[str, Objects])
+    named: frozenset[str] = frozenset()
+
+    def beside(self, name: str, applied: Tree, wanted: Tree) -> "Beside":
+        """What the switch ``name`` has beside the intent's tree."""
+        surplus = objects(applied) - objects(wanted)
+        others = foreign(applied, wanted, self.made.get(name, ()))
+        stays = frozenset(each for each in others if each.said not in self.named)
+        return Beside(name, applied, wanted, surplus, others, stays)
+
+    def misnamed(self, found: Collection["Beside"]) -> Iterator[Finding]:
+        """A finding for the names that none of these switches has."""
+        known = {each.said for one in found for each in one.surplus}
+        if wrong := sorted(self.named - known, key=ports.natural):
+            verb = "is" if len(wrong) == 1 else "are"
+            what = f"{', '.join(wrong)} {verb} on none of these switches, apart from what the intent has"
+            yield Finding(Severity.BLOCKED, REMOVE, what, "run plan without it to see what can be removed")
+
+
+@dataclass(frozen=True)
+class Beside:
+    """What one switch has beside the intent.
+
+    Attributes:
+        surplus: the objects that are not in the intent.
+        others: those of them that this charm did not make.
+        stays: those of these that nobody has named for removal.
+
+    """
+
+    name: str
+    applied: Tree
+    wanted: Tree
+    surplus: Objects
+    others: Objects
+    stays: Objects
+
+    @property
+    def tree(self) -> Tree:
+        """The intent's tree with everything foreign that stays."""
+        return merged(kept(self.applied, self.stays, self.surplus - self.stays), self.wanted)
+
+    def findings(self) -> Iterator[Finding]:
+        """What stays, and what cannot."""
+        colliding = in_the_way(self.applied, self.wanted, self.stays)
+        if colliding:
+            these = listed([each for each in self.stays if each.said in colliding])
+            what = (
+                f"{'; '.join(colliding.values())}: the intent needs that, and this charm did not make {these}"
+            )
+            remedy = f"change the intent, or give {these} to plan and apply as {REMOVE}"
+            yield Finding(Severity.BLOCKED, self.name, what, remedy)
+        if others := [each for each in self.stays if each.said not in colliding]:
+            what = f"{listed(others)}: not in the intent and not made by this charm; stays as it is"
+            remedy = f"add it to the intent, or give its name to plan and apply as {REMOVE}"
+            yield Finding(Severity.WARNING, self.name, what, remedy)
+        if svis := gateways(self.applied, self.surplus - self.stays):
+            those = ports.compact(svis)
+            what = f"interface {those} has an address on a VLAN that would be removed"
+            remedy = f"run nv unset interface {those} and nv config apply on the switch, or keep the VLAN"
+            yield Finding(Severity.BLOCKED, self.name, what, remedy)
+
+
+def named(text: str) -> frozenset[str]:
+    """The names in a list such as ``swp31,bond7 vlan100-103``."""
+    return frozenset(name for item in text.replace(",", " ").split() for name in ports.names(item))

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Names of switches that an operator gives, and what the intent lacks to reach them. Pure."""
+
+from collections.abc import Iterable
+
+from converge import Finding, Severity
+
+from intent.model import Fabric
+
+
+def unknown_switch(fabric: Fabric, names: Iterable[str], subject: str) -> Finding | None:
+    """A finding for the first of these names that is not a switch of the fabric.
+
+    Its subject is the option or parameter that has the names.
+    """
+    known = [switch.name for switch in fabric.switches]
+    for name in names:
+        if name not in known:
+            those = f"the intent has {', '.join(known[:6])}{', …' if len(known) > 6 else ''}"
+            return Finding(Severity.BLOCKED, subject, f"{name} is not a switch of the intent", those)
+    return None
+
+
+def without_address(fabric: Fabric, names: Iterable[str] = ()) -> list[Finding]:
+    """A finding for each switch without a management address in the intent."""
+    remedy = "set spines.management and leaves.management, or switches.<name>.management"
+    return [
+        Finding(Severity.BLOCKED, each.name, "has no management address", remedy)
+        for each in fabric.switches
+        if each.platform == "cumulus" and not each.management and (not names or each.name in names)
+    ]

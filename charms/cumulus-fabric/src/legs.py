@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether everybody behind a switch has another way, before that switch is drained. Pure.
+
+Three witnesses are heard: the other leaf (its bond is up, so the host answers LACP there), LLDP (both ends of
+a bond show the same host), and what hosts report through relation ``fabric``.
+"""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+from charmkit.fabric import Host
+from converge import Finding, Severity
+from intent.model import Bond, Fabric, Role, Switch
+from observe import SwitchState
+from tree import Tree, get_tree
+from tree.drain import drained, shut
+from tree.expected import progress
+from verify import is_up, neighbours, same_host
+
+REMEDY = "bring its other way up first"
+
+
+def stranded(
+    fabric: Fabric,
+    switch: Switch,
+    seen: Mapping[str, SwitchState],
+    reports: Sequence[Host],
+    cut_off: Collection[str] = (),
+) -> Iterator[Finding]:
+    """A finding for each host or leaf that would lose its last way when ``switch`` leaves.
+
+    Args:
+        fabric: what the intent says.
+        switch: the one to drain.
+        seen: the switches that answered.
+        reports: what hosts tell about their ports.
+        cut_off: the hosts that may lose their network, by the name of their bond or port, or their own.
+
+    """
+    if switch.role is Role.SPINE:
+        yield from _leaves(fabric, switch, seen)
+        return
+    for name, what in _hosts(fabric, switch, seen, reports):
+        if not {name, what.partition(" ")[0]} & {*cut_off}:
+            remedy = f"{REMEDY}, or give {name} as cut-off if it may lose its network"
+            yield Finding(Severity.BLOCKED, f"{switch.name} {name}", what, remedy)
+
+
+def _leaves(fabric: Fabric, spine: Switch, seen: Mapping[str, SwitchState]) -> Iterator[Finding]:
+    for leaf in fabric.by_role(Role.LEAF):
+        peers = [link for link in leaf.links if link.peer != spine.name]
+        state = seen[leaf.name].state if leaf.name in seen else {}
+        others = [each for each in peers if each.peer in seen and not drained(seen[each.peer].applied)]
+        if not any(progress(state, link.port) == 2 for link in others):
+            what = f"has no EVPN session with another spine, and would lose its last one with {spine.name}"
+            yield Finding(Severity.BLOCKED, leaf.name, what, "bring a session with another spine up first")
+
+
+def _hosts(
+    fabric: Fabric, leaf: Switch, seen: Mapping[str, SwitchState], reports: Sequence[Host]
+) -> Iterator[tuple[str, str]]:
+    """The bonds and ports whose hosts have no other leg, and why."""
+    here = seen[leaf.name]
+    for port in leaf.single_homed:
+        if is_up(here.state, port.name):
+            yield port.name, f"{port.host or port.description or port.name} is attached to {leaf.name} alone"
+    for bond in leaf.bonds:
+        members = [member for member in bond.members if is_up(here.state, member)]
+        if not members or all(shut(here.applied, member) for member in members):
+            continue  # nobody is there
+        others = [
+            (seen[other.name], far)
+            for other, far in fabric.segments[bond.segment.esi]
+            if other.name != leaf.name and other.name in seen
+        ]
+        host = bond.host or _named(here.state, members) or bond.name
+        if not any(_carries(other, far) for other, far in others):
+            yield bond.name, f"{host} has no other leg: no other leaf with its segment has the bond up"
+        elif wrong := _elsewhere(here.state, members, others):
+            yield bond.name, f"{host} has its other leg on another host's port: LLDP shows {wrong} there"
+        elif reported := _reported(leaf, bond, reports):
+            yield bond.name, reported
+
+
+def _carries(other: SwitchState, bond: Bond) -> bool:
+    """Whether a leaf that is not drained has this bond up, and a session that carries EVPN."""
+    sessions = get_tree(other.state, "neighbor")
+    return (
+        not drained(other.applied)
+        and is_up(other.state, bond.name)
+        and any(progress(other.state, port) == 2 for port in sessions)
+    )
+
+
+def _named(state: Tree, members: Sequence[str]) -> str:
+    return next((name for member in members for name, _, _ in neighbours(state, member)), "")
+
+
+def _elsewhere(state: Tree, members: Sequence[str], others: Sequence[tuple[SwitchState, Bond]]) -> str:
+    """The host that LLDP shows at the other leg, if it is not the one here."""
+    mine = _named(state, members)
+    for other, bond in others:
+        theirs = _named(other.state, bond.members)
+        if mine and theirs and not same_host(mine, theirs):
+            return theirs
+    return ""
+
+
+def _reported(leaf: Switch, bond: Bond, reports: Sequence[Host]) -> str:
+    """Why a host that is attached here does not have another leg, by its own report."""
+    for host in reports:
+        here = [
+            port
+            for port in host.ports
+            if port.neighbour
+            and same_host(port.neighbour.system, leaf.name)
+            and port.neighbour.port in bond.members
+        ]
+        for mine in here:
+            others = [
+                port for port in host.ports if port is not mine and port.bond and port.bond == mine.bond
+            ]
+            if not any(port.partner_mac == bond.segment.mac.lower() for port in others):
+                return f"{host.hostname} reports no other port with LACP partner {bond.segment.mac.lower()}"
+    return ""

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which hosts of the application may be down although their databags read well. Pure functions.
+
+A host that crashed leaves its last databag behind, and after a power cut every databag is from before. So
+before a grant the leader requires two things of every peer: its host answers at a TCP port now, and its unit
+has written its databag since the leader's own boot. For the second one the leader publishes its boot id, and
+each unit repeats it: databags have no time of their own, and hosts' clocks differ.
+"""
+
+from collections.abc import Collection, Mapping
+
+from charmkit.reboot.state import Cluster, UnitState
+
+PORT = 22
+"""Where the leader looks: sshd, which ``juju ssh`` needs. A reset by the kernel is an answer, too."""
+
+TIMEOUT = 2.0
+"""Seconds for each peer."""
+
+REPORTS_IN = 5 * 60
+"""Seconds that the peers have for repeating the leader's boot id before the status names them: each of them
+runs a hook, and naming them at once would wake all units each time one of them has answered."""
+
+SILENT = "does not answer at port 22"
+UNREAD = "has not read yet that its lock was released"
+UNREPORTED = "has not run a hook since the leader's host booted"
+
+
+def ask(leader: str, units: Mapping[str, UnitState], cluster: Cluster, now: int) -> Cluster:
+    """Ask the peers to repeat the leader's boot id, once some unit needs a reboot."""
+    boot_id = _boot_id(leader, units)
+    if cluster.asked == boot_id or not any(state.needs for state in units.values()):
+        return cluster
+    if not _unreported(leader, units):
+        return cluster
+    return cluster._replace(asked=boot_id, asked_at=now)
+
+
+def missing(
+    leader: str, units: Mapping[str, UnitState], cluster: Cluster, silent: Collection[str]
+) -> dict[str, str]:
+    """The units whose hosts may be down, or may go down without this lock, and why.
+
+    A unit whose lock the operator took away may be in a hook that began before: that hook still reboots.
+
+    Args:
+        leader: the unit that looks; its own host is up.
+        units: what all of them publish.
+        cluster: what the leader published last.
+        silent: the peers whose hosts did not answer just now.
+
+    """
+    taken = cluster.forced.items()
+    unread = [unit for unit, grant in taken if unit in units and units[unit].heard < grant]
+    return {
+        **{unit: state.contested for unit, state in units.items() if state.contested},
+        **dict.fromkeys(_unreported(leader, units), UNREPORTED),
+        **dict.fromkeys(unread, UNREAD),
+        **dict.fromkeys(silent, SILENT),
+    }
+
+
+def named(found: Mapping[str, str], cluster: Cluster, now: int) -> dict[str, str]:
+    """Those of ``found`` that the status names now: all but those that were asked only lately."""
+    lately = 0 <= now - cluster.asked_at < REPORTS_IN
+    return {unit: why for unit, why in sorted(found.items()) if not (lately and why == UNREPORTED)}
+
+
+def _unreported(leader: str, units: Mapping[str, UnitState]) -> list[str]:
+    boot_id = _boot_id(leader, units)
+    return [unit for unit, state in units.items() if unit != leader and state.answered != boot_id]
+
+
+def _boot_id(leader: str, units: Mapping[str, UnitState]) -> str:
+    return units[leader].boot_id if leader in units else ""

@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hosts that are down while their databags still read well: nothing else reboots without the operator."""
+
+from typing import Any
+
+import pytest
+from charmkit.reboot.databag import KEY, decode_cluster
+from charmkit.reboot.peers import REPORTS_IN, SILENT, UNREPORTED, ask, missing, named
+from charmkit.reboot.state import Cluster, UnitState
+
+WHY = "8 VFs at the next boot"
+LEADER, PEER = "sriov/0", "sriov/1"
+
+
+def reboots(app: Any) -> list[int]:
+    return [node.reboots for node in app.nodes]
+
+
+def missing_in(app: Any) -> dict[str, str]:
+    return dict(decode_cluster(app.app_data[KEY]).missing)
+
+
+@pytest.mark.parametrize("mode", ["when-idle", "always"])
+def test_a_crashed_peer_keeps_the_others_from_rebooting_until_it_is_back(application: Any, mode: str):
+    app = application(3, mode)
+    app.nodes[1].down = True
+    app.nodes[0].needs = (WHY,)
+
+    held = app.hook(0)
+
+    assert (reboots(app), app.holder, missing_in(app)) == ([0, 0, 0], "", {"sriov/1": SILENT})
+    assert held.unit_status.name == "waiting"
+    assert held.unit_status.message.startswith(
+        f"reboot: needed ({WHY}), not while sriov/1 does not answer at port 22; to reboot"
+    )
+    app.nodes[1].down = False
+    app.hook(0)
+    assert (reboots(app), missing_in(app)) == ([1, 0, 0], {})
+
+
+def test_under_manual_a_second_approval_goes_on_without_the_crashed_peer(application: Any):
+    app = application(3)
+    app.nodes[0].needs = (WHY,)
+    app.hook(0)
+    app.nodes[1].down = True
+    app.action(0, "approve-reboot")
+
+    held = app.hook(0)
+
+    assert (reboots(app), held.unit_status.name) == ([0, 0, 0], "blocked")
+    assert "not while sriov/1 does not answer at port 22" in held.unit_status.message
+    app.action(0, "approve-reboot")
+    app.hook(0)
+    assert reboots(app) == [1, 0, 0]
+
+
+def test_the_second_approval_covers_only_the_hosts_that_were_named(application: Any):
+    app = application(3)
+    app.nodes[0].needs = (WHY,)
+    app.hook(0)
+    app.nodes[1].down = True
+    app.action(0, "approve-reboot")
+    app.hook(0)
+    app.action(0, "approve-reboot")
+    app.nodes[2].down = True
+
+    app.hook(0)
+
+    assert reboots(app) == [0, 0, 0]
+    assert missing_in(app) == {"sriov/1": SILENT, "sriov/2": SILENT}
+
+
+def test_a_host_that_is_down_is_not_granted_the_lock_itself(application: Any):
+    app = application(2, "always")
+    app.nodes[1].needs = (WHY,)
+    app.hook(1)
+    app.nodes[1].down = True
+
+    app.hook(0)
+
+    assert app.holder == ""
+
+
+def test_after_a_power_cut_of_all_hosts_the_leader_waits_for_a_hook_of_every_peer(application: Any):
+    app = application(3, "always")
+    for node in app.nodes:
+        node.needs = (WHY,)
+    for node in app.nodes:
+        node.boot(changes_nothing=True)
+
+    app.hook(0)
+    app.hook(1)
+    app.hook(0)
+
+    assert (reboots(app), app.holder) == ([0, 0, 0], ""), "sriov/2 still has its databag of before"
+    assert app.nodes[0].host.contacted == [], "what is known already needs no look"
+    app.hook(2)
+    app.hook(0)
+    assert app.holder != ""
+
+
+def test_the_first_grant_in_a_boot_of_the_leader_waits_for_the_reports(application: Any):
+    app = application(2, "always", reported=False)
+    app.nodes[0].needs = (WHY,)
+
+    app.hook(0)
+    before = reboots(app)
+    app.hook(1)
+    app.hook(0)
+
+    assert (before, reboots(app)) == ([0, 0], [1, 0])
+
+
+def test_only_a_leader_that_is_about_to_grant_opens_sockets(application: Any):
+    app = application(3, "always")
+    contacted: list[list[str]] = []
+
+    def hook(number: int) -> None:
+        app.hook(number)
+        contacted.append(app.nodes[number].host.contacted)
+
+    hook(0)
+    app.nodes[1].needs = app.nodes[2].needs = (WHY,)
+    hook(1)
+    hook(2)
+    assert contacted == [[], [], []], "an idle leader, and units that are not the leader"
+    hook(0)
+    assert sorted(contacted[-1]) == ["192.168.25.11 22", "192.168.25.12 22"]
+    app.nodes[1].boot()
+    for number in (1, 0, 2, 0):
+        hook(number)
+    assert contacted[-4:] == [[], [], [], []], "the lock is held"
+
+
+@pytest.mark.parametrize("address", ["", "node-1.maas"])
+def test_a_peer_without_an_ip_address_counts_as_down(application: Any, address: str):
+    app = application(2, "always")
+    app.nodes[0].needs = (WHY,)
+    app.address = lambda _: address
+
+    app.hook(0)
+
+    assert reboots(app) == [0, 0]
+    assert missing_in(app) == {"sriov/1": SILENT}
+
+
+# As pure functions.
+
+NEEDS = UnitState(boot_id="a", reasons=(WHY,))
+
+
+def test_nobody_is_asked_while_no_unit_needs_a_reboot():
+    units = {LEADER: UnitState(boot_id="a"), PEER: UnitState(boot_id="b")}
+
+    assert ask(LEADER, units, Cluster(), 7) == Cluster()
+
+
+def test_the_peers_are_asked_once_in_a_boot_of_the_leader():
+    units = {LEADER: NEEDS, PEER: UnitState(boot_id="b", answered="before")}
+
+    first = ask(LEADER, units, Cluster(asked="before"), 7)
+
+    assert first == Cluster(asked="a", asked_at=7)
+    assert ask(LEADER, units, first, 8) == first
+    answered = {**units, PEER: UnitState(boot_id="b", answered="a")}
+    assert missing(LEADER, answered, first, ()) == {}
+    assert missing(LEADER, units, first, ()) == {PEER: UNREPORTED}
+
+
+def test_a_silent_peer_is_named_at_once_and_one_that_has_not_reported_after_five_minutes():
+    found = {PEER: UNREPORTED, "sriov/2": SILENT}
+    cluster = Cluster(asked="a", asked_at=1000)
+
+    assert named(found, cluster, 1000 + REPORTS_IN - 1) == {"sriov/2": SILENT}
+    assert named(found, cluster, 1000 + REPORTS_IN) == found
+    assert named(found, cluster, 999) == found, "a clock that was set back hides nothing"

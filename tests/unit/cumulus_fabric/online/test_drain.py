@@ -1,0 +1,254 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A switch leaves for work on it and returns: in order, and only if nobody loses the last way."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from apply import ApplyPolicy
+from charmkit.fabric import Host, Neighbour, Port
+from lab.nvue import Certificate, Issue
+from lab.nvue.factory import factory
+from maintenance import Maintenance
+from output.report import Report
+from unit.cumulus_fabric.fabrics import fabric
+from unit.cumulus_fabric.online.site import Rack, rack
+from unit.cumulus_fabric.online.unit import Unit, site
+
+POLICY = ApplyPolicy(confirm=300, settle=60.0, deadline=90.0)
+BOTH = ("swp9", "swp10", "swp22")
+
+
+@pytest.fixture(params=["5.9.2", "5.15.0"])
+def six(request: pytest.FixtureRequest) -> Iterator[Rack]:
+    """The reference guide's fabric."""
+    with rack(fabric(), applied=True, release=request.param) as made:
+        yield made
+
+
+@pytest.fixture
+def unit(certificate: Certificate, monkeypatch: pytest.MonkeyPatch) -> Iterator[Unit]:
+    with site(certificate, monkeypatch, applied=True) as unit:
+        yield unit
+
+
+def work(made: Rack, name: str, **given: Any) -> Maintenance:
+    return Maintenance(made.site, name, POLICY, **given)
+
+
+def graceful(made: Rack, name: str) -> bool:
+    return made.applied[name]["router"]["bgp"].get("graceful-shutdown") in ("on", "enabled")
+
+
+def shut(made: Rack, name: str) -> set[str]:
+    ports = made.applied[name]["interface"].items()
+    return {port for port, node in ports if "down" in node.get("link", {}).get("state", {})}
+
+
+def patches(made: Rack, name: str) -> list[dict[str, Any]]:
+    """What was patched on a switch, in order."""
+    return [call.body for call in made.servers[name].calls if call.name == "patch"]
+
+
+def sentences(report: Report) -> list[str]:
+    return [each.sentence() for each in report.reasons]
+
+
+def test_bgp_leaves_first_and_the_hosts_last(six: Rack) -> None:
+    report = work(six, "Leaf0-2").drain()
+    assert (report.applied, report.reasons) == (True, ())
+    first, last = patches(six, "Leaf0-2")
+    assert list(first) == ["router"]
+    assert (list(last), set(last["interface"])) == (["interface"], set(BOTH))
+    assert (graceful(six, "Leaf0-2"), shut(six, "Leaf0-2")) == (True, set(BOTH))
+    assert {write.split()[0] for write in six.writes()} == {"Leaf0-2"}
+
+
+def test_a_drained_switch_stays_drained_and_is_reported(six: Rack) -> None:
+    work(six, "Leaf0-2").drain()
+    before = six.applied
+    six.forget()
+    said = "Leaf0-2: is drained; run undrain when the work on it is done"
+    assert said in [f.sentence() for f in six.site.survey().plan.findings]
+    assert said in [f.sentence() for f in six.site.verify()]
+    assert six.site.apply(policy=POLICY).applied
+    assert work(six, "Leaf0-2").drain().applied
+    assert (six.applied, six.writes()) == (before, [])
+
+
+def test_an_apply_changes_the_rest_of_a_drained_switch_and_keeps_new_ports_shut(six: Rack) -> None:
+    work(six, "Leaf0-2").drain()
+
+    def grown(content: dict[str, Any]) -> None:
+        content["networks"]["storage"] = {"vlan": 50}
+        content["racks"][0]["hosts"] = "swp9-11"
+
+    changed = replace(six.site, fabric=fabric(change=grown))
+    assert changed.apply(policy=POLICY).applied
+    assert shut(six, "Leaf0-2") == {*BOTH, "swp11"}
+    assert shut(six, "Leaf0-1") == set()
+    assert "50" in six.applied["Leaf0-2"]["bridge"]["domain"]["br_default"]["vlan"]
+
+
+def test_the_hosts_return_first_and_bgp_last(six: Rack) -> None:
+    before = six.applied
+    work(six, "Leaf0-2").drain()
+    six.forget()
+    assert work(six, "Leaf0-2").undrain().applied
+    first, last = patches(six, "Leaf0-2")
+    assert (list(first), list(last)) == (["interface"], ["router"])
+    assert (graceful(six, "Leaf0-2"), shut(six, "Leaf0-2")) == (False, set())
+    assert six.site.survey().plan.steps == ()
+    assert not any("drained" in f.what for f in six.site.verify())
+    assert six.applied["Leaf0-2"]["bridge"] == before["Leaf0-2"]["bridge"]
+    assert sentences(work(six, "Leaf0-2").undrain()) == [
+        "Leaf0-2: is not drained; run verify to see its state"
+    ]
+
+
+def test_a_spine_leaves_by_bgp_alone_and_the_last_one_stays(six: Rack) -> None:
+    assert work(six, "Spine0").drain().applied
+    assert graceful(six, "Spine0")
+    assert len(patches(six, "Spine0")) == 1
+    refused = work(six, "Spine1").drain()
+    assert refused.verdict == "nothing was sent to any switch"
+    assert sentences(refused)[0] == (
+        "Leaf0-1: has no EVPN session with another spine, and would lose its last one with Spine1; "
+        "bring a session with another spine up first"
+    )
+    assert len(refused.reasons) == 4
+
+
+def test_a_host_with_one_leg_stops_it_unless_it_is_named(six: Rack) -> None:
+    refused = work(six, "Leaf0-1").drain()
+    assert sentences(refused) == [
+        "Leaf0-1 swp23: juju is attached to Leaf0-1 alone; bring its other way up first, "
+        "or give swp23 as cut-off if it may lose its network",
+        "Leaf0-1 swp24: maas is attached to Leaf0-1 alone; bring its other way up first, "
+        "or give swp24 as cut-off if it may lose its network",
+    ]
+    assert six.writes() == []
+    assert work(six, "Leaf0-1", cut_off=["swp23", "maas"]).drain().applied
+
+
+def other_leg_down(made: Rack) -> None:
+    made.wires.cut.add(("Leaf0-1", "swp9"))
+
+
+def no_lacp(made: Rack) -> None:
+    made.wires.hosts["Leaf0-1", "swp9"].bonds = False
+
+
+def another_host(made: Rack) -> None:
+    made.wires.hosts["Leaf0-1", "swp9"].host = "node7"
+
+
+def other_leaf_drained(made: Rack) -> None:
+    assert work(made, "Leaf0-1", cut_off=["swp23", "swp24"]).drain().applied
+
+
+def other_leaf_without_spines(made: Rack) -> None:
+    made.wires.cut |= {("Leaf0-1", "swp31"), ("Leaf0-1", "swp32")}
+
+
+NO_LEG = "has no other leg: no other leaf with its segment has the bond up"
+MISSING = {
+    "its link is down": (other_leg_down, f"host-bond1 {NO_LEG}"),
+    "it does not speak LACP there": (no_lacp, f"host-bond1 {NO_LEG}"),
+    "another host is there": (
+        another_host,
+        "host-bond1 has its other leg on another host's port: LLDP shows node7 there",
+    ),
+    "the other leaf is drained": (other_leaf_drained, f"host-bond1 {NO_LEG}"),
+    "the other leaf has lost its spines": (other_leaf_without_spines, f"host-bond1 {NO_LEG}"),
+}
+
+
+@pytest.mark.parametrize(("break_it", "said"), MISSING.values(), ids=MISSING)
+def test_a_host_whose_other_leg_does_not_carry_stops_it(six: Rack, break_it: Any, said: str) -> None:
+    break_it(six)
+    six.forget()
+    refused = work(six, "Leaf0-2").drain()
+    assert sentences(refused)[0].startswith(f"Leaf0-2 bond1: {said}; bring its other way up first")
+    assert six.writes() == []
+
+
+def test_a_port_without_a_host_does_not_stop_it(six: Rack) -> None:
+    six.wires.cut |= {("Leaf0-1", "swp9"), ("Leaf0-2", "swp9")}
+    assert work(six, "Leaf0-2").drain().applied
+
+
+def reported(partner: str | None) -> Host:
+    """A host of rack 0 by its own report: one port at each leaf, the other one with this LACP partner."""
+    mac = "44:38:39:be:ef:01"
+    ports = [
+        Port(
+            netdev=f"enp59s0f{n}np{n}",
+            bdf=f"0000:3b:00.{n}",
+            mac=f"b8:3f:d2:00:00:0{n}",
+            mtu=9000,
+            bond="bond0",
+            partner_mac=mac if n else partner,
+            neighbour=Neighbour("44:38:39:00:00:01", "swp9", f"Leaf0-{n + 1}"),
+        )
+        for n in (0, 1)
+    ]
+    return Host("host-bond1", tuple(ports))
+
+
+@pytest.mark.parametrize("partner", [None, "44:38:39:be:ef:02"])
+def test_a_host_that_reports_no_other_leg_stops_it(six: Rack, partner: str | None) -> None:
+    refused = work(six, "Leaf0-2", reports=[reported(partner)]).drain()
+    assert sentences(refused)[0].startswith(
+        "Leaf0-2 bond1: host-bond1 reports no other port with LACP partner 44:38:39:be:ef:01; "
+    )
+    assert six.writes() == []
+    assert work(six, "Leaf0-2", reports=[reported("44:38:39:be:ef:01")]).drain().applied
+
+
+def test_a_drain_that_fails_half_way_is_finished_by_the_next_one(six: Rack) -> None:
+    steps: list[str] = []
+
+    def refuse_second(line: str) -> None:
+        steps.append(line)
+        if len(steps) == 2:
+            six.wires.refuse["Leaf0-2"] = Issue("config_apply_fail", "no space left")
+
+    assert not work(six, "Leaf0-2", announce=refuse_second).drain().applied
+    assert (graceful(six, "Leaf0-2"), shut(six, "Leaf0-2")) == (True, set())
+    six.wires.refuse.clear()
+    assert six.site.apply(policy=POLICY).applied
+    assert shut(six, "Leaf0-2") == set()  # an apply does not finish a drain, which checks the hosts first
+    assert work(six, "Leaf0-2").drain().applied
+    assert shut(six, "Leaf0-2") == set(BOTH)
+
+
+def test_a_leaf_that_leaves_for_good_is_cleaned(six: Rack) -> None:
+    refused = work(six, "Leaf1-2").decommission()
+    assert sentences(refused) == [
+        "Leaf1-2: is not drained; drain it first, so that no host loses its network"
+    ]
+    assert work(six, "Leaf1-2").drain().applied
+    assert work(six, "Leaf1-2").decommission().applied
+    new = "ipv4" in str(six.applied["Leaf0-1"]["interface"]["lo"])
+    assert six.applied["Leaf1-2"] == factory("Leaf1-2", new)
+
+
+# -- the charm
+
+
+def test_the_actions(unit: Unit) -> None:
+    assert unit.action("drain", switch="Leaf0-2")["result"] == "fully applied: 1 switches changed"
+    assert unit.emit().message.startswith("Leaf0-2: is drained")
+    assert unit.action("apply")["applied"] == "true"
+    assert unit.writes == []
+    assert "bond1: node1 has no other leg" in unit.failure("drain", switch="Leaf0-1")
+    assert unit.action("undrain", switch="Leaf0-2")["applied"] == "true"
+    assert unit.emit().message == ""
+    assert unit.failure("drain").startswith("parameter switch: an empty value is not allowed; set the name")
+    assert "Leaf9-9 is not a switch of the intent" in unit.failure("drain", switch="Leaf9-9")
+    unit.action("drain", switch="Leaf0-2")
+    assert unit.action("decommission", switch="Leaf0-2")["applied"] == "true"
+    unit.state = replace(unit.state, leader=False)
+    assert "run this action on the leader" in unit.failure("drain", switch="Leaf0-1")

@@ -1,0 +1,276 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What somebody else configured stays until it is named; what this charm made goes with the intent."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from audit.foreign import Ownership, named
+from cli import __main__ as cli
+from converge import Severity
+from hypothesis import given
+from hypothesis import strategies as st
+from lab.nvue import Certificate, merge
+from online import Site
+from ops import testing
+from tree import record
+from tree.foreign import KINDS, Object
+from unit.cumulus_fabric.fabrics import fabric
+from unit.cumulus_fabric.online.site import Rack, rack, taking_over
+from unit.cumulus_fabric.online.test_approved import by_hand
+from unit.cumulus_fabric.online.test_faults import POLICY, SMALL, small
+from unit.cumulus_fabric.online.unit import Unit, intent, site
+
+BRIDGED = {"bridge": {"domain": {"br_default": {"vlan": {"77": {}}}}}}
+OTHERS: dict[str, dict[str, Any]] = {
+    "bond7": {"interface": {"bond7": {"type": "bond", "bond": {"member": {"swp15": {}}}}}},
+    "vlan77": {"bridge": {"domain": {"br_default": {"vlan": {"77": {"vni": {"77": {}}}}}}}},
+    "swp20": {
+        "interface": {"swp20": {"type": "swp", "bridge": {"domain": {"br_default": {"untagged": 10}}}}}
+    },
+    "10.9.9.9/32": {"interface": {"lo": {"ip": {"address": {"10.9.9.9/32": {}}}}}},
+    "swp30": {
+        "vrf": {"default": {"router": {"bgp": {"neighbor": {"swp30": {"peer-group": "underlay"}}}}}},
+        "interface": {"swp30": {"type": "swp"}},
+    },
+}  # fmt: skip
+
+
+@pytest.fixture
+def three() -> Iterator[Rack]:
+    with rack(SMALL, applied=True) as made:
+        yield made
+
+
+@pytest.fixture
+def unit(certificate: Certificate, monkeypatch: pytest.MonkeyPatch) -> Iterator[Unit]:
+    with site(certificate, monkeypatch, applied=True) as unit:
+        yield unit
+
+
+def removing(three: Rack, names: str) -> Site:
+    return replace(three.site, ownership=Ownership(named=named(names)))
+
+
+def blocked(site: Site) -> list[str]:
+    return [f.sentence() for f in site.survey().plan.findings if f.severity is Severity.BLOCKED]
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_what_somebody_else_configured_stays_and_is_reported(three: Rack, name: str) -> None:
+    by_hand(three, "Leaf0-1", OTHERS[name])
+    before = three.applied
+    said = (
+        f"Leaf0-1: {name}: not in the intent and not made by this charm; stays as it is; "
+        "add it to the intent, or give its name to plan and apply as remove"
+    )
+    assert [f.sentence() for f in three.site.survey().plan.findings] == [said]
+    assert said in [f.sentence() for f in three.site.verify() if f.severity is Severity.WARNING]
+    assert three.site.apply(policy=POLICY).applied
+    assert three.applied == before
+    assert three.writes() == []
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_it_goes_when_it_is_named(three: Rack, name: str) -> None:
+    before = three.applied["Leaf0-1"]
+    by_hand(three, "Leaf0-1", OTHERS[name])
+    site = removing(three, name)
+    (step,) = site.survey().plan.steps
+    assert "unset" in step.what
+    assert "not in the intent" in step.why
+    assert site.apply(policy=POLICY).applied
+    after = three.applied["Leaf0-1"]
+    left = ("swp20", "swp30")
+    assert {k: v for k, v in after["interface"].items() if k not in left} == before["interface"]
+    assert {k: v for k, v in after.items() if k != "interface"} == {
+        k: v for k, v in before.items() if k != "interface"
+    }
+    assert three.site.survey().plan.findings == ()
+
+
+def test_one_of_several_goes_and_the_others_stay(three: Rack) -> None:
+    everything: dict[str, Any] = {}
+    for change in OTHERS.values():
+        everything = merge(everything, change)
+    by_hand(three, "Leaf0-1", everything)
+    assert removing(three, "bond7 vlan77").apply(policy=POLICY).applied
+    (finding,) = three.site.survey().plan.findings
+    assert finding.what.startswith("10.9.9.9/32,swp20,swp30: ")
+    now = three.applied["Leaf0-1"]
+    assert "bond7" not in now["interface"]
+    assert "77" not in now["bridge"]["domain"]["br_default"]["vlan"]
+
+
+def test_a_vlan_goes_from_ports_that_stay(three: Rack) -> None:
+    by_hand(three, "Leaf0-1", OTHERS["vlan77"])
+    by_hand(three, "Leaf0-1", {"interface": {"swp20": {"type": "swp", **BRIDGED}, "bond1": BRIDGED}})
+    assert removing(three, "vlan77").apply(policy=POLICY).applied
+    now = three.applied["Leaf0-1"]
+    assert "77" not in json.dumps(now["bridge"])
+    assert not any(
+        "77" in json.dumps(now["interface"][port].get("bridge", {})) for port in ("swp20", "bond1")
+    )
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        ("bond8", "remove: bond8 is on none of these switches, apart from what the intent has; "),
+        ("vlan10", "remove: vlan10 is on none of these switches, apart from what the intent has; "),
+        ("bond7-9", "remove: bond8, bond9 are on none of these switches, apart from what the intent has; "),
+    ],
+)  # fmt: skip
+def test_a_name_that_is_not_there_is_refused(three: Rack, names: str, said: str) -> None:
+    by_hand(three, "Leaf0-1", OTHERS["bond7"])
+    report = removing(three, names).apply(policy=POLICY)
+    assert (report.applied, report.verdict) == (False, "nothing was sent to any switch")
+    assert [f.sentence() for f in report.reasons] == [f"{said}run plan without it to see what can be removed"]
+    assert three.writes() == []
+
+
+COLLIDING: dict[str, tuple[dict[str, Any], str, str]] = {
+    "a bond that has a port of the intent": (
+        {"interface": {"bond7": {"type": "bond", "bond": {"member": {"swp9": {}}}}}},
+        "bond7",
+        "Leaf0-1: bond bond7 has swp9: the intent needs that, and this charm did not make bond7; "
+        "change the intent, or give bond7 to plan and apply as remove",
+    ),
+    "an uplink in the bridge": (
+        {"interface": {"swp31": BRIDGED}},
+        "swp31,vlan77",
+        "Leaf0-1: swp31 is in bridge br_default: the intent needs that, and this charm did not make swp31; "
+        "change the intent, or give swp31 to plan and apply as remove",
+    ),
+    "a VLAN with a VNI of the intent": (
+        {"bridge": {"domain": {"br_default": {"vlan": {"77": {"vni": {"10": {}}}}}}}},
+        "vlan77",
+        "Leaf0-1: VLAN 77 has VNI 10: the intent needs that, and this charm did not make vlan77;"
+        " change the intent, or give vlan77 to plan and apply as remove",
+    ),
+}
+
+
+@pytest.mark.parametrize(("change", "names", "said"), COLLIDING.values(), ids=COLLIDING)
+def test_what_cannot_stay_beside_the_intent_blocks_until_it_is_named(
+    three: Rack, change: dict[str, Any], names: str, said: str
+) -> None:
+    by_hand(three, "Leaf0-1", change)
+    assert blocked(three.site) == [said]
+    assert not three.site.apply(policy=POLICY).applied
+    assert three.writes() == []
+    assert blocked(removing(three, names)) == []
+
+
+def test_a_vlan_with_a_gateway_is_not_removed(three: Rack) -> None:
+    svi = {"interface": {"vlan77": {"type": "svi", "vlan": 77, "ip": {"address": {"192.0.2.1/24": {}}}}}}
+    by_hand(three, "Leaf0-1", merge(OTHERS["vlan77"], svi))
+    assert blocked(three.site) == []
+    assert blocked(removing(three, "vlan77")) == [
+        "Leaf0-1: interface vlan77 has an address on a VLAN that would be removed; "
+        "run nv unset interface vlan77 and nv config apply on the switch, or keep the VLAN"
+    ]
+
+
+def without_provider(content: dict[str, Any]) -> None:
+    small(content)
+    del content["networks"]["provider"]
+
+
+def test_what_this_charm_made_goes_with_its_entry(three: Rack) -> None:
+    by_hand(three, "Leaf0-1", OTHERS["vlan77"])
+    assert "101" in three.applied["Leaf0-1"]["bridge"]["domain"]["br_default"]["vlan"]
+    # A switch that runs the intent is taken over, foreign objects apart.
+    site = taking_over(fabric(change=without_provider), three)
+    assert site.apply(policy=POLICY).applied
+    assert set(three.applied["Leaf0-1"]["bridge"]["domain"]["br_default"]["vlan"]) == {
+        "9",
+        "10",
+        "40",
+        "77",
+        "3000",
+    }
+
+
+def test_without_a_record_everything_beside_the_intent_is_foreign(three: Rack) -> None:
+    site = Site(fabric(change=without_provider), three.site.fleet)
+    assert {f.what.partition(":")[0] for f in site.survey().plan.findings} == {"vlan101"}
+    assert site.survey().plan.steps == ()
+
+
+# -- the charm
+
+
+def without_network(content: dict[str, Any]) -> None:
+    del content["networks"]["provider"]
+
+
+def test_the_unit_knows_what_it_has_applied(unit: Unit) -> None:
+    unit.emit()
+    unit.configure(intent=intent(without_network))
+    assert "unset" in unit.action("plan")["plan"]
+    unit.action("apply")
+    assert "Nothing to do" in unit.action("plan")["plan"]
+    (peers,) = [each for each in unit.state.relations if isinstance(each, testing.PeerRelation)]
+    assert set(record.read(peers.local_app_data["made"])) == {"Spine0", "Leaf0-1", "Leaf0-2"}
+    assert json.loads(peers.local_app_data["made"])["made"]["Leaf0-1"]["vlan"] == "9-10,40,3000"
+
+
+@pytest.mark.parametrize("broken", ["", "{", '{"version": 1, "made": {"Leaf0-1": {"cat": "bond1"}}}'])
+def test_a_unit_whose_record_is_lost_asks_for_every_removal(unit: Unit, broken: str) -> None:
+    unit.configure(intent=intent(without_network))
+    unit.state = replace(
+        unit.state,
+        relations={unit.relation, testing.PeerRelation("applied", local_app_data={"made": broken})},
+    )
+    assert "vlan101: not in the intent and not made by this charm" in unit.action("plan")["plan"]
+    assert "unset bridge domain br_default vlan 101" in unit.action("plan", remove="vlan101")["plan"]
+    assert unit.action("apply", remove="vlan101")["applied"] == "true"
+    assert "vlan101" not in unit.action("plan")["plan"]
+    assert "remove: vlan101 is on none of these switches" in unit.failure("apply", remove="vlan101")
+
+
+def test_a_plan_with_a_removal_has_a_digest_of_its_own(unit: Unit) -> None:
+    by_hand(unit.rack, "Leaf0-1", OTHERS["bond7"])
+    last = json.loads(unit.action("plan", format="json", remove="bond7")["plan"])["findings"][-1]
+    assert last["subject"] == "digest"
+    assert "not the plan with the digest" in unit.failure("apply", plan=last["what"])
+    assert unit.writes == []
+    assert unit.action("apply", plan=last["what"], remove="bond7")["applied"] == "true"
+    assert "bond7" not in unit.rack.applied["Leaf0-1"]["interface"]
+
+
+def test_status_and_verify_name_it(unit: Unit) -> None:
+    by_hand(unit.rack, "Leaf0-1", OTHERS["bond7"])
+    status = unit.emit()
+    assert (status.name, "bond7" in status.message) == ("active", True)
+    assert "bond7" in unit.action("verify")["findings"]
+
+
+# -- the record
+
+
+OBJECTS = st.builds(
+    Object, st.sampled_from(KINDS), st.from_regex(r"[a-z]{1,6}[1-9][0-9]{0,2}", fullmatch=True)
+)
+
+
+@given(st.dictionaries(st.sampled_from(["Leaf0-1", "Spine0"]), st.frozensets(OBJECTS)))
+def test_a_record_is_read_as_it_was_written(made: dict[str, frozenset[Object]]) -> None:
+    assert record.read(record.written(made)) == made
+
+
+def test_the_command_line_keeps_it_in_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    broken = tmp_path / "record.json"
+    broken.write_text('{"version": 2, "made": {}}')
+    text = tmp_path / "intent.yaml"
+    text.write_text(intent())
+    login = tmp_path / "login"
+    login.write_text("cumulus:x")
+    login.chmod(0o600)
+    words = ["plan", "--intent", str(text), "--credentials", str(login), "--record", str(broken)]
+    assert cli.main(words) == 2
+    assert capsys.readouterr().err == (f"--record: {broken}: version: 2 is not allowed; expected 1\n")
