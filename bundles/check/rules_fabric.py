@@ -39,7 +39,8 @@ def _networks(intent: Intent) -> list[dict[str, Any]]:
 def fabric_vlan(bundle: Bundle) -> Iterator[Wrong]:
     for fabric, intent, place in _intents(bundle):
         provider = provider_vlans(intent)
-        carried = provider | {network.get("vlan") for network in _networks(intent)}
+        vlans: list[object] = [network.get("vlan") for network in _networks(intent)]
+        carried = provider | {vlan for vlan in vlans if isinstance(vlan, int)}
         for application in bundle.of("neutron-api"):
             ranges = vlan_ranges(application.option("vlan-ranges"))
             for physnet, first, last in ranges:

@@ -2,6 +2,7 @@
 """The NICs' ports: bridges and physical networks, what Nova offers of them, and their names."""
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -86,6 +87,20 @@ def pci_selector(bundle: Bundle) -> Iterator[Wrong]:
             elif not set(SELECTORS) & set(entry):
                 what = f"{application.name}: an entry selects no device, so it selects every device"
                 yield place, what, f"Add one of {listed(SELECTORS)}"
+
+
+@rule("pci-id", "Vendor and product in the whitelist are hexadecimal numbers of at most four digits.")
+def pci_id(bundle: Bundle) -> Iterator[Wrong]:
+    for application in bundle.of("nova-compute"):
+        for entry in _entries(application, WHITELIST):
+            for key in ("vendor_id", "product_id"):
+                value = entry.get(key, "*")
+                if not isinstance(value, str) or not re.fullmatch(r"\*|(0[xX])?[0-9a-fA-F]{1,4}", value):
+                    what = (
+                        f"{application.name}: the whitelist has {key} {value!r}, at which Nova does not start"
+                    )
+                    place = application.place("options", WHITELIST)
+                    yield place, what, 'Write four hexadecimal digits in quotes, as lspci -n shows, or "*"'
 
 
 @rule("pci-alias", "The PCI alias is the same for nova-compute and nova-cloud-controller.")

@@ -25,13 +25,15 @@ def provider_vlans(intent: Mapping[str, Any]) -> set[int]:
 
 def tenant_vlans(intent: Mapping[str, Any]) -> set[int]:
     """The provider VLANs, and those of networks without a space, which no host uses itself."""
-    networks = cast("dict[str, object]", intent.get("networks") or {})
-    bodies = [cast("dict[str, Any]", each) for each in networks.values() if isinstance(each, dict)]
+    networks: object = intent.get("networks")
+    each = cast("dict[str, object]", networks).values() if isinstance(networks, dict) else ()
+    bodies = [cast("dict[str, Any]", body) for body in each if isinstance(body, dict)]
     alone = {body["vlan"] for body in bodies if "space" not in body and isinstance(body.get("vlan"), int)}
     return provider_vlans(intent) | alone
 
 
 def runs(vlans: Iterable[int]) -> Iterator[tuple[int, int]]:
     """The first and the last VLAN of each run of consecutive ones."""
-    known = sorted(vlans)
-    yield from zip((v for v in known if v - 1 not in known), (v for v in known if v + 1 not in known))
+    known = set(vlans)
+    ordered = sorted(known)
+    yield from zip((v for v in ordered if v - 1 not in known), (v for v in ordered if v + 1 not in known))

@@ -146,7 +146,11 @@ def _networks(site: Site) -> Iterator[Wanted]:
         yield Wanted("network", name, values, expected={"mtu": site.mtu - (0 if vlan else GENEVE)})
         # Only the management network has a default route: a guest must not choose among several.
         gateway = None if name != "gen_mgmt" else str(ip_network(cidr)[1])
-        once = {"network_id": Ref(f"network {name}"), "ip_version": 4}
+        once: dict[str, Any] = {"network_id": Ref(f"network {name}"), "ip_version": 4}
+        if name == "gen_nat":
+            # The router's address: without a gateway Neutron gives the first one to OVN's metadata port.
+            first, *_, last = map(str, list(ip_network(cidr).hosts())[1:])
+            once["allocation_pools"] = [{"start": first, "end": last}]
         yield Wanted(
             "subnet", f"{name}_subnet", {"cidr": cidr, "gateway_ip": gateway, "is_dhcp_enabled": True}, once
         )

@@ -69,8 +69,8 @@ class Completed:
     stderr: str
 
 
-def _die_with_parent() -> None:
-    """QEMU ends when its starter does, however that ends."""
+def die_with_parent() -> None:
+    """Called in a new process, which then ends when its starter does, however that ends."""
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
@@ -361,7 +361,7 @@ class Guest:
             self._process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
                 pass_fds=[sock.fileno() for sock in far],
-                preexec_fn=_die_with_parent,
+                preexec_fn=die_with_parent,
             )  # fmt: skip
         for sock in far:
             sock.close()

@@ -134,7 +134,7 @@ def locked(path: Path) -> Iterator[None]:
         yield
 
 
-def _run(step: Step, command: list[str], env: dict[str, str] | None = None) -> None:
+def run(step: Step, command: list[str], env: dict[str, str] | None = None) -> None:
     """Run a command; its last output line is the step's note, all of it the error's text."""
     output: list[str] = []
     with subprocess.Popen(
@@ -149,7 +149,7 @@ def _run(step: Step, command: list[str], env: dict[str, str] | None = None) -> N
     step.note("")
 
 
-def _base(release: Release) -> Path:
+def base(release: Release) -> Path:
     """The release with its packages, as a tar archive."""
     path = host.cache() / f"base-{release.name}-{digest([release.name, *release.packages])}.tar"
     if path.exists():
@@ -162,7 +162,7 @@ def _base(release: Release) -> Path:
     ):
         partial = Path(work) / "base.tar"
         without = ("doc", "man", "locale")
-        _run(
+        run(
             step,
             [
                 "mmdebstrap", "--variant=apt", f"--include={','.join(release.packages)}",
@@ -188,7 +188,7 @@ def _python_packages(release: Release) -> Path:
     ):
         partial = Path(work) / "packages"
         platforms = [f"--platform=manylinux{tag}_x86_64" for tag in ("2014", "_2_17", "_2_28")]
-        _run(
+        run(
             step,
             [
                 sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--require-hashes", "--no-compile",
@@ -201,7 +201,7 @@ def _python_packages(release: Release) -> Path:
 
 
 def _assemble(release: Release, target: Path) -> None:
-    base, packages = _base(release), _python_packages(release)
+    system, packages = base(release), _python_packages(release)
     # Not in the cache: under a user namespace other user ids must reach and write this directory.
     with (
         tempfile.TemporaryDirectory(prefix="ovn-lab-", dir="/var/tmp") as name,
@@ -209,7 +209,7 @@ def _assemble(release: Release, target: Path) -> None:
     ):
         work = Path(name)
         work.chmod(0o777)
-        shutil.copy(base, work / "base.tar")
+        shutil.copy(system, work / "base.tar")
         files = work / "files"
         shutil.copytree(FILES / "root", files)
         for script in ("init", "customize.sh"):
@@ -221,7 +221,7 @@ def _assemble(release: Release, target: Path) -> None:
             shutil.copy(source, files / "usr/src/card")
         namespace = ["unshare", "--mount"] if os.geteuid() == 0 else ["mmdebstrap", "--unshare-helper"]
         try:
-            _run(step, [*namespace, "/bin/sh", str(FILES / "assemble.sh"), str(work)])
+            run(step, [*namespace, "/bin/sh", str(FILES / "assemble.sh"), str(work)])
         finally:  # after a failure: what other user ids own in there
             subprocess.run(
                 [*namespace, "/bin/rm", "-rf", "--one-file-system", str(work / "root")], check=False
@@ -232,7 +232,7 @@ def _assemble(release: Release, target: Path) -> None:
         for boot in ("vmlinuz", "initrd"):
             shutil.copy(work / boot, partial / boot)
         step.note("converting")
-        _run(
+        run(
             step,
             ["qemu-img", "convert", "-O", "qcow2", str(work / "image.ext4"), str(partial / "image.qcow2")],
         )

@@ -10,6 +10,7 @@
 #define VCX_CARD_H
 
 #include <linux/dcbnl.h>
+#include <linux/etherdevice.h>
 #include <linux/ethtool.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
@@ -59,6 +60,7 @@ enum vcx_fault {
 struct vcx_vf {
 	struct vcx_port *port;
 	u16 index;
+	u8 mac[ETH_ALEN];		/* that the PF's administrator gave it; under rtnl */
 	struct net_device __rcu *netdev;
 	struct net_device __rcu *rep;
 	u8 cfg[PCI_CFG_SPACE_SIZE];
@@ -243,6 +245,7 @@ struct vcx_port *vcx_port_of(const struct net_device *dev);
 void vcx_carrier_update(struct vcx_port *port);
 /* Under rtnl: the port's link goes down and is trained anew. */
 void vcx_link_toggle(struct vcx_port *port);
+void vcx_forget_vf_settings(struct vcx_port *port, int num);
 void vcx_link_trained(struct work_struct *work);
 void vcx_uplink_rx(struct vcx_port *port, struct sk_buff *skb);
 

@@ -33,11 +33,14 @@ static int vcx_vfs_enable(struct vcx_port *port, u16 num)
 
 static void vcx_vfs_disable(struct vcx_port *port)
 {
+	int num = pci_num_vf(port->pdev);
+
 	cancel_delayed_work_sync(&port->late_vfs);
 	port->pending_vfs = 0;
 	pci_disable_sriov(port->pdev);
 	devl_lock(port->devlink);
 	vcx_esw_remove_vfs(port);
+	vcx_forget_vf_settings(port, num);
 	devl_unlock(port->devlink);
 }
 

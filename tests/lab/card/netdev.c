@@ -203,6 +203,81 @@ static int vcx_setup_tc(struct net_device *dev, enum tc_setup_type type, void *d
 	return vcx_port_of(dev) ? vcx_flower_setup(dev, type, data) : -EOPNOTSUPP;
 }
 
+/*
+ * The VF that "ip link set PF vf N" means, by the rules of 6.1 to 6.12: vports
+ * exist for all VFs that the PF can have, and any other is EINVAL
+ * (mlx5_eswitch_get_vport() of eswitch.c). Only uplinks have the operations.
+ */
+static struct vcx_vf *vcx_vf_of(const struct net_device *dev, int index)
+{
+	struct vcx_ndev *nd = netdev_priv(dev);
+
+	if (nd->kind != VCX_UPLINK)
+		return ERR_PTR(-EOPNOTSUPP);
+	if (index < 0 || index >= nd->port->total_vfs)
+		return ERR_PTR(-EINVAL);
+	return &nd->port->vf[index];
+}
+
+/*
+ * mlx5_esw_set_vport_mac_locked() of eswitch.c. A VF has the address from when
+ * its driver is bound next (mlx5e_set_netdev_dev_addr() of en_main.c).
+ */
+static int vcx_set_vf_mac(struct net_device *dev, int index, u8 *mac)
+{
+	struct vcx_vf *vf = vcx_vf_of(dev, index);
+
+	if (IS_ERR(vf))
+		return PTR_ERR(vf);
+	if (is_multicast_ether_addr(mac))
+		return -EINVAL;
+	ether_addr_copy(vf->mac, mac);
+	return 0;
+}
+
+/*
+ * mlx5_eswitch_set_vport_vlan() of esw/legacy.c: in switchdev mode only VLAN 0,
+ * which libvirt sets with every address. Unlike mlx5, the card does not tag in
+ * legacy mode either.
+ */
+static int vcx_set_vf_vlan(struct net_device *dev, int index, u16 vlan, u8 qos, __be16 proto)
+{
+	struct vcx_vf *vf = vcx_vf_of(dev, index);
+
+	if (proto != htons(ETH_P_8021Q))
+		return -EPROTONOSUPPORT;
+	if (IS_ERR(vf) && (PTR_ERR(vf) != -EINVAL || !vcx_switchdev(vcx_port_of(dev))))
+		return PTR_ERR(vf);
+	return vlan ? -EOPNOTSUPP : 0;
+}
+
+/* mlx5_eswitch_get_vport_config() of eswitch.c */
+static int vcx_get_vf_config(struct net_device *dev, int index, struct ifla_vf_info *ivi)
+{
+	struct vcx_vf *vf = vcx_vf_of(dev, index);
+
+	if (IS_ERR(vf))
+		return PTR_ERR(vf);
+	memset(ivi, 0, sizeof(*ivi));
+	ivi->vf = index;
+	ether_addr_copy(ivi->mac, vf->mac);
+	return 0;
+}
+
+/*
+ * mlx5_eswitch_clear_vf_vports_info() of eswitch.c: the end of the VFs is that
+ * of their settings. A change of the mode, a reset and a recovery keep them.
+ */
+void vcx_forget_vf_settings(struct vcx_port *port, int num)
+{
+	int i;
+
+	rtnl_lock();
+	for (i = 0; i < num; i++)
+		eth_zero_addr(port->vf[i].mac);
+	rtnl_unlock();
+}
+
 static const struct net_device_ops vcx_ops = {
 #ifndef SET_NETDEV_DEVLINK_PORT
 	.ndo_get_devlink_port = vcx_get_devlink_port,
@@ -213,6 +288,9 @@ static const struct net_device_ops vcx_ops = {
 	.ndo_set_mac_address = eth_mac_addr,
 	.ndo_validate_addr = eth_validate_addr,
 	.ndo_setup_tc = vcx_setup_tc,
+	.ndo_set_vf_mac = vcx_set_vf_mac,
+	.ndo_set_vf_vlan = vcx_set_vf_vlan,
+	.ndo_get_vf_config = vcx_get_vf_config,
 };
 
 static int vcx_devlink_port_add(struct vcx_ndev *nd)
@@ -261,6 +339,8 @@ static void vcx_netdev_setup(struct net_device *dev, struct vcx_ndev *nd)
 		dev->features |= NETIF_F_HW_TC;
 	if (nd->kind == VCX_UPLINK)
 		eth_hw_addr_set(dev, nd->port->mac);
+	else if (nd->kind == VCX_VF && !is_zero_ether_addr(nd->vf->mac))
+		eth_hw_addr_set(dev, nd->vf->mac);
 	else
 		eth_hw_addr_random(dev);
 }

@@ -20,15 +20,16 @@ BROKEN = Answer(500, {"message": "The server is currently unavailable."})
 
 
 class OpenStack:
-    """One region. `writes` has each request that is no GET, also refused ones.
+    """One region, with a simulated Neutron or another one. `writes` has all
+    requests but GETs, also refused ones.
 
     `faults` answer instead of a service: (method, part of the path, Answer), each used once. From the write
     with the number `breaks` on, every write fails; if `loses` is set, that one is done nevertheless.
     """
 
-    def __init__(self, release="2024.1"):
+    def __init__(self, release="2024.1", neutron=None):
         self.keystone = Keystone()
-        self.neutron = Neutron(release)
+        self.neutron = neutron or Neutron(release)
         self.nova = Nova(release, self.neutron)
         self.glance = Glance()
         self.nova.images = self.glance.images

@@ -2,7 +2,7 @@
 """Neutron v2.0 with ML2/OVN: what a tenant's networks are made of, with Neutron's rules and messages."""
 
 import json
-from ipaddress import ip_network
+from ipaddress import ip_address, ip_network
 
 from lab.openstack.answer import PROJECT, Answer, RefusedError, number
 
@@ -16,6 +16,7 @@ SINGULAR = {
     "security-group-rules": "security_group_rule",
 }
 INTERFACE = "network:router_interface"
+METADATA = "network:distributed"
 GENEVE = 58
 
 
@@ -40,6 +41,33 @@ class Neutron:
         """Objects with these values."""
         found = self.objects[collection].values()
         return [each for each in found if all(each.get(key) == value for key, value in values.items())]
+
+    def port(self, number_):
+        """A port as Nova's service user sees it, None if there is none."""
+        return self.objects["ports"].get(number_)
+
+    def ports_of(self, server):
+        """A server's ports."""
+        return self.of("ports", device_id=server)
+
+    def bind(self, number_, values):
+        """What Nova's service user writes into a port; on a host ML2/OVN binds it, or refuses to."""
+        port = self.objects["ports"][number_]
+        port |= values
+        if port["binding:host_id"]:
+            direct = port["binding:vnic_type"] == "direct"
+            refused = direct and "switchdev" not in port["binding:profile"].get("capabilities", [])
+            port["binding:vif_type"] = "binding_failed" if refused else "ovs"
+        return port
+
+    def unbind(self, number_, profile):
+        """Take a port off its server."""
+        taken = {"device_id": "", "device_owner": "", "binding:host_id": "", "binding:profile": profile}
+        self.objects["ports"][number_] |= {**taken, "status": "DOWN", "binding:vif_type": "unbound"}
+
+    def plug(self, number_, _host):
+        """The host has flows for a port, and OVN reports it as up."""
+        self.objects["ports"][number_]["status"] = "ACTIVE"
 
     def answer(self, method, words, values, _headers, body):
         if words in ([], [""], ["v2.0"]):
@@ -120,7 +148,22 @@ class Neutron:
                 refuse(400, "InvalidInput", f"Invalid input for operation: {said}")
         made = {"enable_dhcp": True, "gateway_ip": str(cidr[1]), "id": number(), **values}
         network["subnets"].append(made["id"])
+        if made["enable_dhcp"]:
+            self._metadata(network, made)
         return made
+
+    def _metadata(self, network, subnet):
+        """ML2/OVN's port for metadata, which has the first free address of each subnet with DHCP."""
+        pools = subnet.get("allocation_pools") or [{"start": str(ip_network(subnet["cidr"])[1])}]
+        first = ip_address(pools[0]["start"])
+        taken = first + 1 if str(first) == subnet["gateway_ip"] else first
+        port = {
+            "network_id": network["id"],
+            "device_owner": METADATA,
+            "device_id": f"ovnmeta-{network['id']}",
+        }
+        fixed = [{"subnet_id": subnet["id"], "ip_address": str(taken)}]
+        self._create("ports", {**port, "fixed_ips": fixed})
 
     def _new_security_group(self, values):
         return {"stateful": True, "security_group_rules": [], **values}
@@ -139,6 +182,11 @@ class Neutron:
         fixed = values.get("fixed_ips") or [
             {"subnet_id": subnet, "ip_address": self._address(subnet)} for subnet in network["subnets"][:1]
         ]
+        for each in fixed:
+            address, subnet = each["ip_address"], each["subnet_id"]
+            if any(each in port["fixed_ips"] for port in self.of("ports")):
+                said = f"IP address {address} already allocated in subnet {subnet}"
+                in_use("IpAddressAlreadyAllocated", said)
         return {
             "status": "DOWN",
             "device_id": "",
@@ -229,6 +277,8 @@ class Neutron:
             )
 
     def _drop_network(self, network):
+        for port in self.of("ports", network_id=network["id"], device_owner=METADATA):
+            del self.objects["ports"][port["id"]]
         used = self.of("ports", network_id=network["id"])
         if used:
             said = "There are one or more ports still in use on the network"
@@ -238,7 +288,10 @@ class Neutron:
 
     def _drop_subnet(self, subnet):
         for port in self.of("ports"):
-            if any(fixed["subnet_id"] == subnet["id"] for fixed in port["fixed_ips"]):
+            used = any(fixed["subnet_id"] == subnet["id"] for fixed in port["fixed_ips"])
+            if used and port["device_owner"] == METADATA:
+                port["fixed_ips"] = []
+            elif used:
                 said = "One or more ports have an IP allocation from this subnet"
                 in_use("SubnetInUse", f"Unable to complete operation on subnet {subnet['id']}: {said}.")
 

@@ -9,6 +9,8 @@ import json
 from lab.openstack.answer import PROJECT, Answer, RefusedError, number
 
 MICROVERSION = {"yoga": "2.90", "2024.1": "2.96"}
+VF = {"pci_vendor_info": "15b3:101e", "pci_slot": "0000:3f:00.2", "physical_network": None}
+"""What every release of Nova writes into binding:profile of a port with a VF."""
 _KEYS = {400: "badRequest", 403: "forbidden", 404: "itemNotFound", 409: "conflictingRequest"}
 
 
@@ -18,7 +20,10 @@ def refuse(status, message):
 
 
 class Nova:
-    """Flavors, keypairs, servers; `hosts` are the compute hosts that are up, by availability zone."""
+    """Flavors, keypairs, servers; `hosts` are the compute hosts that are up, by availability zone.
+
+    `capabilities` of a VF is what Nova adds to binding:profile.
+    """
 
     def __init__(self, release, neutron):
         self.url, self.release, self.neutron, self.images = "", release, neutron, {}
@@ -27,6 +32,7 @@ class Nova:
         self.flavors, self.keypairs, self.servers = {}, {}, {}
         self.errors, self.cores, self.build_looks = {}, None, 1
         self.aliases = {"a100-gpu"}
+        self.capabilities = [] if release == "yoga" else ["switchdev"]
 
     def answer(self, method, words, values, headers, body):
         if words in (["v2.1"], ["v2.1", ""]):
@@ -113,8 +119,8 @@ class Nova:
         server = self.servers.get(words[0]) or refuse(404, f"Instance {words[0]} could not be found.")
         if method == "DELETE":
             del self.servers[words[0]]
-            for port in self.neutron.of("ports", device_id=words[0]):
-                port |= {"device_id": "", "device_owner": "", "status": "DOWN", "binding:vif_type": "unbound"}
+            for port in self.neutron.ports_of(words[0]):
+                self.neutron.unbind(port["id"], _without_vf(port["binding:profile"]))
             return Answer(204)
         self._advance(server)
         return Answer(200, {"server": server})
@@ -152,12 +158,10 @@ class Nova:
             "ports": [each["port"] for each in wanted["networks"]],
         }
         for port in server["ports"]:
-            found = self.neutron.objects["ports"].get(port) or refuse(
-                400, f"Port id {port} could not be found."
-            )
+            found = self.neutron.port(port) or refuse(400, f"Port id {port} could not be found.")
             if found["device_id"]:
                 refuse(409, f"Port {port} is still in use.")
-            found |= {"device_id": server["id"], "device_owner": f"compute:{zone}", "binding:host_id": host}
+            self.neutron.bind(port, {"device_id": server["id"], "device_owner": f"compute:{zone}"})
         self.servers[server["id"]] = server
         return server["id"]
 
@@ -168,14 +172,32 @@ class Nova:
         if server["looks"] >= 0:
             return
         error = self.errors.get(server["name"])
+        if error is None or "Binding failed" in error:
+            error = self._bind(server, with_vf=error is None) or error
         server |= {"status": "ERROR" if error else "ACTIVE", "OS-EXT-STS:task_state": None}
         if error:
             server["fault"] = {"code": 500, "created": "2026-11-23T10:00:00Z", "message": error}
-        for port in server["ports"]:
-            found = self.neutron.objects["ports"][port]
-            if not error:
-                found |= {"status": "ACTIVE", "binding:vif_type": "ovs"}
-                if found["binding:vnic_type"] == "direct":
-                    found["binding:profile"] |= {"pci_slot": "0000:3f:00.2", "capabilities": ["switchdev"]}
-            elif "Binding failed" in error and found["binding:vnic_type"] == "direct":
-                found |= {"status": "DOWN", "binding:vif_type": "binding_failed"}
+
+    def _bind(self, server, with_vf):
+        """What nova-compute does with a server's ports; the fault's message if Neutron binds one to nothing.
+
+        Nova of 2024.1 adds the capabilities that libvirt reports for the VF (network/neutron.py,
+        _get_vf_pci_device_profile), so that they need not be in the port. Yoga's Nova adds none.
+        """
+        host = server["OS-EXT-SRV-ATTR:host"]
+        for number_ in server["ports"]:
+            port, values = self.neutron.port(number_), {"binding:host_id": host}
+            if port["binding:vnic_type"] == "direct" and with_vf:
+                added = {"capabilities": self.capabilities} if self.capabilities else {}
+                values["binding:profile"] = {**port["binding:profile"], **VF, **added}
+            bound = self.neutron.bind(number_, values)
+            if bound["binding:vif_type"] == "binding_failed":
+                said = f"Binding failed for port {number_}, please check neutron logs for more information."
+                return f"Build of instance {server['id']} aborted: {said}" if with_vf else None
+            self.neutron.plug(number_, host)
+        return None
+
+
+def _without_vf(profile):
+    """What Nova leaves of a port's profile when it takes the server off."""
+    return {key: value for key, value in profile.items() if key not in VF}

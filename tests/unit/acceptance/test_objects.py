@@ -24,7 +24,7 @@ def counts(openstack):
 ALL = {
     "networks": 5,
     "subnets": 5,
-    "ports": 10,  # four of each server, two of the router
+    "ports": 14,  # four of each server, two of the router, Neutron's own one of each network with DHCP
     "routers": 1,
     "floatingips": 4,
     "security-groups": 3,

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A real Neutron for all tests, and the acceptance tool's operator with a cloud around it for each."""
+
+import tempfile
+from pathlib import Path
+
+import pytest
+from lab.neutron.region import IDENTITY, OTHER, RealNeutron
+from lab.neutron.services import Services
+from lab.openstack.operator import NODES, world_in
+
+
+@pytest.fixture(scope="session")
+def services():
+    """Neutron on OVN."""
+    with tempfile.TemporaryDirectory(prefix="neutron-") as folder, Services(Path(folder), NODES) as running:
+        yield running
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item):
+    """Show what Neutron logged besides a failure."""
+    report = yield
+    running = item.funcargs.get("services")
+    if report.failed and running and running.processes.log("neutron-server").exists():
+        logged = running.processes.told("neutron-server").splitlines()
+        report.sections.append(
+            ("Neutron's errors", "\n".join([each for each in logged if " ERROR " in each][-40:]))
+        )
+    return report
+
+
+@pytest.fixture(params=["2024.1"])
+def release(request):
+    return request.param
+
+
+@pytest.fixture
+def world(services, release, tmp_path):
+    """The operator, in front of a Neutron without networks; a test that leaves some has failed."""
+    neutron = RealNeutron(services, release)
+    for identity in (IDENTITY, OTHER):  # makes each project's own group, which stays
+        neutron.ask("GET", "security-groups", identity=identity)
+    before = left(services)
+    with world_in(tmp_path, release, neutron) as made:
+        yield made
+        made.openstack.breaks = None
+        made.run("destroy")
+        services.policy("")
+    assert left(services) == before
+
+
+def left(services):
+    """Rows of Neutron's database and OVN's northbound one, without what Neutron notes of itself."""
+    rows = +services.rows()
+    for table in ("ovn_hash_ring", "ovn_revision_numbers", "quotas", "reservations", "quotausages"):
+        rows.pop(table, None)
+    return rows, +services.northbound()

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The lab's real control plane, alone: the RDG's objects, by the acceptance test's own code, and its end."""
+
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from acceptance.cloud import Cloud as Door
+from acceptance.cloud import asking
+from acceptance.plan import plan, removal
+from acceptance.sitefile import Site
+from acceptance.wanted import Facts, objects
+from converge import StepError
+from converge.execute import execute
+from lab.cloud.addresses import CONTROLLER
+from lab.cloud.cloud import TESTS, Cloud
+
+pytestmark = pytest.mark.thorough
+
+SERVICES = {"nova-conductor", "nova-scheduler"}
+
+
+@pytest.fixture(scope="module")
+def cloud() -> Iterator[Cloud]:
+    with Cloud() as running:
+        yield running
+
+
+@pytest.fixture
+def wanted(tmp_path):
+    """What the acceptance test wants, but for its servers: no compute service is here."""
+    key, image = tmp_path / "key.pub", tmp_path / "image"
+    key.write_text(
+        "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGz2m1t5VQW0c1wEo1Qb8nqv6c0q3q6w4fVt0m0X9d1K tester\n"
+    )
+    subprocess.run(["qemu-img", "create", "-q", "-f", "qcow2", str(image), "1M"], check=True)
+    site = Site(public_key=str(key), image_file=str(image))
+    facts = Facts({"node-0": "nova", "node-1": "nova"}, profile=False)
+    return [each for each in objects(site, facts) if each.kind != "server"]
+
+
+def done(steps, door):
+    """Carry out a plan whole."""
+    outcome = execute(steps, door, lambda step: None)
+    assert outcome.finding is None, outcome.finding.sentence()
+
+
+def belonging(pid):
+    """The host's processes in the process namespace of that one's child."""
+    spaces = {}
+    for path in Path("/proc").glob("[0-9]*/ns/pid"):
+        try:
+            spaces[int(path.parts[2])] = path.readlink()
+        except OSError:
+            continue
+    own = Path(f"/proc/{pid}/ns/pid_for_children").readlink()
+    return [number for number, space in spaces.items() if space == own]
+
+
+def test_the_services_are_up_and_the_tool_says_that_compute_hosts_are_missing(cloud):
+    connection = cloud.connect()
+    with asking("services"):
+        services = list(connection.compute.services())
+    assert {each.binary for each in services if each.state == "up"} == SERVICES
+    with pytest.raises(StepError, match="two compute hosts are needed; up are: none"):
+        list(objects(Site(), Door(connection).facts()))
+
+
+def test_the_tool_creates_every_object_once_and_leaves_nothing(cloud, wanted):
+    door = Door(cloud.connect())
+    first = plan(wanted, door.observe())
+    assert not first.blocked
+    assert len(first.steps) == len(wanted)
+    done(first, door)
+    again = plan(wanted, door.observe())
+    assert [step.what for step in again.steps] == []
+    assert [finding.sentence() for finding in again.findings] == []
+    mtu = {name: door.objects[f"network {name}"]["mtu"] for name in ("gen_data", "vlan_data", "vlan_public")}
+    assert mtu == {"gen_data": 8942, "vlan_data": 9000, "vlan_public": 9000}
+    assert door.objects["port direct_overlay1"]["binding_vnic_type"] == "direct"
+    done(removal(door.all), door)
+    door.observe()
+    assert removal(door.all).steps == ()
+
+
+def test_neutron_refuses_a_profile_from_an_administrator_as_in_production(cloud):
+    connection = cloud.connect()
+    with asking("network refused"):
+        made = connection.network.create_network(name="refused")
+    refusal = re.escape("create_port:binding:profile) is disallowed by policy")
+    try:
+        with pytest.raises(StepError, match=refusal), asking("port"):
+            connection.network.create_port(
+                network_id=made.id, binding_profile={"capabilities": ["switchdev"]}
+            )
+    finally:
+        Door(connection).delete("network", made.id)
+
+
+def test_its_end_ends_every_process_and_frees_the_address():
+    with Cloud() as running:
+        pid = running._process.pid
+        inside = belonging(pid)
+        assert len(inside) > 20
+    gone = [number for number in inside if Path(f"/proc/{number}").exists()]
+    assert gone == []
+    links = subprocess.run(["ip", "-br", "address"], capture_output=True, text=True, check=True).stdout
+    assert CONTROLLER not in links
+    assert "/mnt/root" not in Path("/proc/mounts").read_text()
+
+
+def test_the_end_of_whoever_started_it_ends_it_too():
+    script = (
+        "import time\nfrom lab.cloud.cloud import Cloud\nwith Cloud() as cloud:\n"
+        "    print(cloud._process.pid, flush=True)\n    time.sleep(600)"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(TESTS)}
+    starter = subprocess.Popen(
+        [sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, env=environment
+    )
+    inside = []
+    for line in starter.stdout:
+        if line.strip().isdigit():
+            inside = belonging(int(line))
+            break
+    assert len(inside) > 20
+    starter.kill()
+    starter.wait()
+    starter.stdout.close()
+    limit = time.monotonic() + 30
+    while time.monotonic() < limit and any(Path(f"/proc/{number}").exists() for number in inside):
+        time.sleep(0.2)
+    assert [number for number in inside if Path(f"/proc/{number}").exists()] == []

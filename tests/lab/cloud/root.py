@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the cloud runs from: Debian 13 with the OpenStack services, and the services' databases.
+
+Both are cached beside the guests' images. The *root* is what mmdebstrap made of :data:`PACKAGES`, unpacked;
+it is redone when that list changes. The *state* has the databases as the services' own tools create them,
+with users and catalog; it is redone when the root or one of :data:`STATE_SOURCES` changes.
+"""
+
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+from lab import host
+from lab.cloud.configuration import RABBIT_URL, database
+from lab.image import digest, locked, run
+from lab.progress import Step
+
+HERE = Path(__file__).parent
+
+PACKAGES = [
+    *("mariadb-server", "rabbitmq-server", "python3-pymysql", "uwsgi-plugin-python3"),
+    *("keystone", "glance-api", "placement-api", "python3-openstacksdk"),
+    *("nova-api", "nova-conductor", "nova-scheduler"),
+    *("neutron-api", "neutron-periodic-workers", "neutron-ovn-maintenance-worker"),
+    *("ovn-central", "iproute2", "procps"),
+]
+"""Of Debian 13: keystone 27, glance 30, placement 13, nova 31, neutron 26, that is OpenStack 2025.1."""
+
+STATE_SOURCES = ("addresses.py", "initialize.sh", "catalog.py")
+
+# Each of 600 packages would compile its own Python files, in a process of its own: that is most of the time.
+_DIVERT = "dpkg-divert --local --rename --quiet"
+_HOOKS = [
+    f'--essential-hook=chroot "$1" {_DIVERT} --add /usr/bin/py3compile',
+    '--essential-hook=ln -s true "$1/usr/bin/py3compile"',
+    f'--customize-hook=rm "$1/usr/bin/py3compile"; chroot "$1" {_DIVERT} --remove /usr/bin/py3compile',
+    # A package's tests and templates are not all Python.
+    '--customize-hook=chroot "$1" python3 -m compileall -q -j 0 /usr/lib/python3/dist-packages || true',
+]
+
+OUTER = [] if os.geteuid() == 0 else ["unshare", "--map-root-user", "--map-auto"]
+"""What lets a user who is not root be root of an own user namespace."""
+
+NAMESPACES = [
+    *(OUTER or ["unshare"]),
+    *("--mount", "--net", "--pid", "--uts", "--ipc", "--fork", "--kill-child", "--mount-proc"),
+]
+
+
+def require() -> None:
+    """Check that this user may make the namespaces that the cloud runs in, and a network interface there.
+
+    Raises:
+        HostError: the user may not.
+
+    """
+    host.require()
+    command = [*NAMESPACES, "sh", "-c", "exec 3<>/dev/net/tun"]
+    tried = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    if tried.returncode:
+        said = (tried.stderr.strip().splitlines() or ["no reason given"])[-1]
+        raise host.HostError(
+            f"The cloud runs in namespaces with a tap interface, which this user may not create ({said}): "
+            "run this as root, or allow user namespaces, ids in /etc/subuid and /dev/net/tun to the user."
+        )
+
+
+def root() -> Path:
+    """The directory with the services, built now if the cache has none of this recipe.
+
+    Raises:
+        HostError: the host lacks a tool, or a build step failed.
+
+    """
+    with locked(host.cache() / "cloud-root.lock"):
+        path = host.cache() / f"cloud-root-{digest([*PACKAGES, *_HOOKS])}"
+        if not path.exists():
+            _remove("cloud-root-*/")
+            _remove("cloud-state-*.tar")
+            with (
+                tempfile.TemporaryDirectory(prefix="ovn-lab-", dir=host.cache()) as work,
+                Step("OpenStack: installing packages into a new base system") as step,
+            ):
+                archive, tree = Path(work) / "root.tar", Path(work) / "root"
+                without = [f"--dpkgopt=path-exclude=/usr/share/{name}/*" for name in ("doc", "man", "locale")]
+                more = [*without, '--aptopt=APT::Install-Recommends "false"', *_HOOKS]
+                packages = f"--include={','.join(PACKAGES)}"
+                run(
+                    step,
+                    ["mmdebstrap", "--variant=apt", packages, *more, "trixie", str(archive)],
+                    env={"INITRD": "No"},
+                )
+                step.note("unpacking")
+                tree.mkdir()
+                run(step, [*OUTER, "tar", "-C", str(tree), "--exclude", "./dev/*", "-xf", str(archive)])
+                tree.rename(path)
+        return path
+
+
+def state(base: Path) -> Path:
+    """The archive with the databases for this root, whether or not it exists."""
+    sources = [HERE / name for name in STATE_SOURCES]
+    # What Nova's cell says of the database and of RabbitMQ.
+    cell = database("nova"), RABBIT_URL
+    return host.cache() / f"cloud-state-{digest([base.name, *cell, *sources])}.tar"
+
+
+def forget_states() -> None:
+    """Delete the archives of earlier recipes."""
+    _remove("cloud-state-*.tar")
+
+
+def _remove(pattern: str) -> None:
+    for old in host.cache().glob(pattern):
+        if old.is_dir() and OUTER:
+            subprocess.run([*OUTER, "rm", "-rf", "--one-file-system", str(old)], check=True)
+        elif old.is_dir():
+            shutil.rmtree(old)
+        else:
+            old.unlink()

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The bundle's options of the OpenStack charms, as options of nova.conf, neutron.conf and ml2_conf.ini.
+
+=========================== ======================= ==========================================================
+option                      charm                   written as; source: the charm's config.yaml of 2024.1
+=========================== ======================= ==========================================================
+pci-alias                   nova-cloud-controller   [pci] alias; "a list of aliases" is '[{...},{...}]'
+global-physnet-mtu          neutron-api             [DEFAULT] global_physnet_mtu, and [ml2] path_mtu unless
+                                                    path-mtu is set
+vlan-ranges                 neutron-api             [ml2_type_vlan] network_vlan_ranges; space-delimited there
+dns-servers                 neutron-api-plugin-ovn  [ovn] dns_servers
+enable-distributed-         neutron-api-plugin-ovn  [ovn] enable_distributed_floating_ip
+floating-ip
+=========================== ======================= ==========================================================
+"""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+Sections = dict[str, dict[str, Any]]
+
+
+def bundle(path: Path) -> dict[str, dict[str, Any]]:
+    """The options that a bundle sets, by charm."""
+    applications = yaml.safe_load(path.read_text())["applications"].values()
+    return {str(each["charm"]).removeprefix("ch:"): each.get("options") or {} for each in applications}
+
+
+def nova_cloud_controller(options: Mapping[str, Any]) -> Sections:
+    """nova.conf's of the control plane."""
+    return {"pci": alias} if (alias := _alias(options)) else {}
+
+
+def neutron_api(options: Mapping[str, Any]) -> Sections:
+    """neutron.conf's."""
+    return {"DEFAULT": {"global_physnet_mtu": options["global-physnet-mtu"]}}
+
+
+def ml2(neutron: Mapping[str, Any], plugin: Mapping[str, Any]) -> Sections:
+    """ml2_conf.ini's, from neutron-api's options and those of its plugin for OVN."""
+    mtu = neutron.get("path-mtu", neutron["global-physnet-mtu"])
+    return {
+        "ml2": {"path_mtu": mtu},
+        "ml2_type_vlan": {"network_vlan_ranges": ",".join(neutron["vlan-ranges"].split())},
+        "ovn": {
+            "dns_servers": plugin["dns-servers"],
+            "enable_distributed_floating_ip": plugin["enable-distributed-floating-ip"],
+        },
+    }
+
+
+def _alias(options: Mapping[str, Any]) -> dict[str, list[str]]:
+    if not (text := options.get("pci-alias")):
+        return {}
+    told = json.loads(text)
+    return {"alias": [json.dumps(each) for each in (told if isinstance(told, list) else [told])]}

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""OVN's programs of Debian 13, and Neutron and Nova of PyPI, in the cache outside the tree.
+
+OVN comes out of the package base from which the guests' images are built. Its programs run on any host, since
+their own libraries and loader come with them. The Python packages are pinned in requirements/openstack.txt.
+"""
+
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from lab import host
+from lab.image import RELEASES, base, digest, locked
+from lab.progress import Step
+
+REQUIREMENTS = Path(__file__).parents[2] / "requirements/openstack.txt"
+RELEASE = RELEASES["trixie"]
+LIBRARIES = "usr/lib/x86_64-linux-gnu"
+PROGRAMS = {
+    "ovn-nbctl": "usr/bin",
+    "ovn-northd": "usr/bin",
+    "ovn-sbctl": "usr/bin",
+    "ovsdb-client": "usr/bin",
+    "ovsdb-server": "usr/sbin",
+    "ovsdb-tool": "usr/bin",
+}
+"""Each program of OVN and OVSDB that is needed, and its folder."""
+
+WRAPPER = """#!/bin/sh
+root=$(dirname "$0")/..
+exec "$root/{libraries}/ld-linux-x86-64.so.2" --library-path "$root/{libraries}" "$root/{program}" "$@"
+"""
+"""Starts a program with the libraries of its own release, whatever the host's are."""
+
+PARSER = [
+    *("attrs", "bcrypt", "castellan", "certifi", "cffi", "charset-normalizer", "cryptography"),
+    *("cursive", "debtcollector", "decorator", "dnspython", "dogpile-cache", "eventlet", "fasteners"),
+    *("greenlet", "idna", "iso8601", "jmespath", "jsonpatch", "jsonpointer", "jsonschema"),
+    *("jsonschema-specifications", "keystoneauth1", "netaddr", "nova", "openstacksdk"),
+    *("os-resource-classes", "os-service-types", "oslo-cache", "oslo-concurrency", "oslo-config"),
+    *("oslo-context", "oslo-db", "oslo-i18n", "oslo-log", "oslo-messaging", "oslo-metrics"),
+    *("oslo-policy", "oslo-serialization", "oslo-service", "oslo-utils", "oslo-versionedobjects"),
+    *("osprofiler", "packaging", "paste", "pbr", "platformdirs", "prettytable", "prometheus-client"),
+    *("psutil", "pyopenssl", "python-barbicanclient", "python-dateutil", "pyyaml", "referencing"),
+    *("requests", "rfc3986", "rpds-py", "setuptools", "sqlalchemy", "statsd", "stevedore"),
+    *("typing-extensions", "urllib3", "webob", "wrapt", "yappi"),
+]
+"""What `nova.pci.whitelist` imports, directly or not: a third of what Nova and Neutron require."""
+
+
+def ovn() -> Path:
+    """The folder whose bin has OVN's programs.
+
+    Raises:
+        HostError: the host lacks what the package base is made with, or making it failed.
+
+    """
+    host.require()
+    with locked(host.cache() / f"{RELEASE.name}.lock"):
+        return _cached(f"ovn-{digest([RELEASE.name, WRAPPER, *PROGRAMS])}", _unpack)
+
+
+def _unpack(target: Path) -> None:
+    packages = base(RELEASE)
+    with Step("OVN's programs, out of the guests' packages"):
+        wanted = [f"./{folder}/{name}" for name, folder in PROGRAMS.items()]
+        wanted += ["./usr/share/ovn", f"./{LIBRARIES}/*.so*"]
+        target.mkdir()
+        _run(["tar", "-xf", str(packages), "-C", str(target), "--wildcards", *wanted])
+    (target / "bin").mkdir()
+    for name, folder in PROGRAMS.items():
+        wrapper = target / "bin" / name
+        wrapper.write_text(WRAPPER.format(libraries=LIBRARIES, program=f"{folder}/{name}"))
+        wrapper.chmod(0o755)
+
+
+def neutron() -> Path:
+    """The virtual environment with Neutron and Nova."""
+    return _environment("neutron", REQUIREMENTS.read_text(), "Neutron and Nova")
+
+
+def parser() -> Path:
+    """A virtual environment in which Nova's parser of PCI whitelists runs, and little else of Nova."""
+    return _environment("whitelist", only(REQUIREMENTS.read_text(), PARSER), "Nova's parser of whitelists")
+
+
+def only(requirements: str, names: list[str]) -> str:
+    """The pins of these packages, with their hashes."""
+    pins = re.findall(r"^[a-z0-9].*?(?=^[a-z0-9]|\Z)", requirements, re.MULTILINE | re.DOTALL)
+    return "".join(pin for pin in pins if pin.partition("==")[0] in names)
+
+
+def _environment(name: str, requirements: str, what: str) -> Path:
+    version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    with locked(host.cache() / f"{name}.lock"):
+        return _cached(
+            f"{name}-{version}-{digest([requirements, sys.base_prefix])}",
+            lambda to: _install(requirements, to, what),
+        )
+
+
+def _install(requirements: str, target: Path, what: str) -> None:
+    with Step(f"{what} from PyPI"), tempfile.NamedTemporaryFile("w", suffix=".txt") as pins:
+        pins.write(requirements)
+        pins.flush()
+        _run([sys.executable, "-m", "venv", "--without-pip", str(target)])
+        # Without the resolver: the pins are complete, and of those of the parser some are left out.
+        _run(
+            [
+                sys.executable, "-m", "pip", "--python", str(target / "bin/python"), "install", "-q",
+                "--disable-pip-version-check", "--no-deps", "--no-compile", "--require-hashes",
+                f"--requirement={pins.name}",
+            ]
+        )  # fmt: skip
+
+
+def _cached(name: str, make: Callable[[Path], None]) -> Path:
+    """A folder of the cache, made now if it is not there; older ones of its kind are removed."""
+    path = host.cache() / name
+    whole = path / "complete"
+    if whole.exists():
+        return path
+    for old in host.cache().glob(f"{name.rpartition('-')[0]}-*"):
+        shutil.rmtree(old)
+    # In place, since scripts of a virtual environment have its path in them.
+    make(path)
+    whole.touch()
+    return path
+
+
+def _run(command: list[str]) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+    if done.returncode != 0:
+        said = (done.stderr or done.stdout).strip().splitlines()
+        raise host.HostError(f"{' '.join(command[:4])} failed: {' '.join(said[-3:])}")

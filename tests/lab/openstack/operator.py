@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The acceptance tool as an operator runs it: their files, and a simulated OpenStack with its machines."""
+
+import contextlib
+import io
+import json
+
+import pytest
+import yaml
+from acceptance.__main__ import Around, main
+from acceptance.cloud import connect
+from acceptance.measure.ladder import RUNGS
+
+from lab.openstack.http import OpenStack
+from lab.openstack.machines import Machines
+
+KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAcceptance"
+NODES = ["node1.maas", "node2.maas"]
+
+
+class Clock:
+    """Time that passes only in sleep()."""
+
+    def __init__(self):
+        self.now, self.naps = 0.0, []
+
+    def time(self):
+        return self.now
+
+    def sleep(self, seconds):
+        self.naps.append(seconds)
+        self.now += seconds
+
+
+class World:
+    """A cloud, its machines, and the operator's files; `site` is the site file, `rungs` the ladder."""
+
+    def __init__(self, openstack, folder):
+        self.openstack, self.folder = openstack, folder
+        self.machines, self.clock = Machines(openstack, folder / "machines"), Clock()
+        self.clouds, self.state = folder / "clouds.yaml", folder / "state/ovn-offload/acceptance/rdg"
+        self.site = {
+            "nodes": NODES,
+            "public-key": str(folder / "id.pub"),
+            "image-file": str(folder / "jammy.img"),
+        }
+        (folder / "id.pub").write_text(f"{KEY} operator@here\n")
+        (folder / "jammy.img").write_bytes(b"QFI\xfb" * 64)
+        self.rungs = {rung.key: rung.measures for rung in RUNGS}
+        self.credentials(password=openstack.keystone.password)
+
+    def credentials(self, **auth):
+        """clouds.yaml with one cloud."""
+        auth = {"auth_url": f"{self.openstack.url}/identity/v3", "project_name": "admin", **auth}
+        auth |= {"project_domain_name": "admin_domain"}
+        if "password" in auth:
+            auth |= {"username": "admin", "user_domain_name": "admin_domain"}
+        entry = {"auth": auth, "region_name": "RegionOne"}
+        if "token" in auth:
+            entry["auth_type"] = "v3token"
+        self.clouds.write_text(yaml.safe_dump({"clouds": {"rdg": entry}}))
+
+    def run(self, verb, *options, cloud="rdg"):
+        """Exit status, standard output and standard error."""
+        path = self.folder / "site.yaml"
+        path.write_text(yaml.safe_dump(self.site))
+        connections = []
+
+        def connecting(name):
+            connections.append(connect(name))
+            return connections[-1]
+
+        rungs = tuple(
+            rung._replace(measures=self.rungs[rung.key]) for rung in RUNGS if rung.key in self.rungs
+        )
+        around = Around(connecting, self.machines, self.clock, rungs)
+        out, err = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            status = main([verb, "--cloud", cloud, "--site", str(path), *options], around)
+        for connection in connections:
+            connection.close()
+        return status, out.getvalue(), err.getvalue()
+
+    def result(self):
+        """The last measurement, as `report --json` prints it."""
+        return json.loads(self.run("report", "--json")[1])
+
+    def writes(self):
+        """What the cloud was asked to change since the last call."""
+        found, self.openstack.writes[:] = list(self.openstack.writes), []
+        return found
+
+
+@contextlib.contextmanager
+def world_in(folder, release, neutron=None):
+    """A world whose files are in this folder, with a simulated Neutron or the given one."""
+    with pytest.MonkeyPatch.context() as patch, OpenStack(release, neutron) as openstack:
+        patch.setenv("OS_CLIENT_CONFIG_FILE", str(folder / "clouds.yaml"))
+        patch.setenv("XDG_STATE_HOME", str(folder / "state"))
+        patch.chdir(folder)
+        yield World(openstack, folder)

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The parts of the lab's control plane that need no namespace; tests/functional/test_cloud.py runs it."""
+
+import json
+import re
+import socket
+import threading
+
+import pytest
+from lab import host
+from lab.cloud import configuration, root, translate, wires
+from lab.cloud.addresses import CONTROLLER
+from lab.cloud.cloud import BUNDLE
+
+
+def test_a_user_who_may_not_create_namespaces_is_told_in_one_sentence(monkeypatch):
+    monkeypatch.setattr(host, "require", lambda: None)
+    monkeypatch.setattr(
+        root,
+        "NAMESPACES",
+        ["sh", "-c", "echo 'unshare: unshare failed: Operation not permitted' >&2; exit 1"],
+    )
+    with pytest.raises(host.HostError) as told:
+        root.require()
+    assert str(told.value) == (
+        "The cloud runs in namespaces with a tap interface, which this user may not create (unshare: unshare "
+        "failed: Operation not permitted): run this as root, or allow user namespaces, ids in /etc/subuid "
+        "and /dev/net/tun to the user."
+    )
+
+
+def test_an_option_with_several_values_is_written_once_for_each():
+    text = configuration.ini({"pci": {"device_spec": ["a", "b"]}, "DEFAULT": {"log_dir": ""}})
+    assert text == "[pci]\ndevice_spec = a\ndevice_spec = b\n[DEFAULT]\nlog_dir = \n"
+
+
+def test_neutron_uses_the_ovn_databases_that_it_is_given():
+    options = translate.bundle(BUNDLE)
+    ml2 = configuration.files("192.168.25.1", options)["/etc/neutron/plugins/ml2/ml2_conf.ini"]
+    assert "ovn_nb_connection = tcp:192.168.25.1:6641\n" in ml2
+    assert "ovn_sb_connection = tcp:192.168.25.1:6642\n" in ml2
+
+
+def asked(request):
+    """What a client of the proxy gets."""
+    ours, theirs = socket.socketpair()
+    thread = threading.Thread(target=wires._serve, args=(theirs,))
+    thread.start()
+    ours.sendall(request)
+    told = b""
+    while data := ours.recv(4096):
+        told += data
+    thread.join()
+    ours.close()
+    return told
+
+
+@pytest.mark.parametrize("target", ["http://10.0.0.1:80/", f"https://{CONTROLLER}:5000/", "/v3"])
+def test_the_proxy_leads_to_nothing_but_the_control_plane(target):
+    assert asked(f"GET {target} HTTP/1.1\r\nHost: x\r\n\r\n".encode()).startswith(b"HTTP/1.1 403 ")
+
+
+def test_the_proxy_hands_on_a_request_as_the_service_expects_it(monkeypatch):
+    heard = []
+    with socket.create_server(("127.0.0.1", 0)) as service:
+
+        def serve():
+            client, _ = service.accept()
+            with client:
+                heard.append(client.recv(4096))
+                client.sendall(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nhello")
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        monkeypatch.setattr(wires, "CONTROLLER", "127.0.0.1")
+        port = service.getsockname()[1]
+        told = asked(f"GET http://127.0.0.1:{port}/v3?x=1 HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        thread.join()
+    assert told.endswith(b"\r\n\r\nhello")
+    assert heard == [b"GET /v3?x=1 HTTP/1.1\r\nHost: x\r\n\r\n"]
+
+
+def test_the_proxy_says_that_a_service_does_not_listen(monkeypatch):
+    with socket.create_server(("127.0.0.1", 0)) as service:
+        port = service.getsockname()[1]
+    monkeypatch.setattr(wires, "CONTROLLER", "127.0.0.1")
+    told = asked(f"GET http://127.0.0.1:{port}/ HTTP/1.1\r\n\r\n".encode())
+    assert told.startswith(b"HTTP/1.1 502 ")
+
+
+def test_the_bundles_options_reach_nova_and_neutron():
+    options = translate.bundle(BUNDLE)
+    written = configuration.files(CONTROLLER, options)
+    alias = json.loads(re.search(r"^alias = (.*)$", written["/etc/nova/nova.conf"], re.MULTILINE)[1])
+    assert alias["name"] == "a100-gpu"
+    assert "global_physnet_mtu = 9000\n" in written["/etc/neutron/neutron.conf"]
+    ml2 = written["/etc/neutron/plugins/ml2/ml2_conf.ini"]
+    assert "path_mtu = 9000\n" in ml2
+    assert "network_vlan_ranges = tenantvlan:101:101\n" in ml2
+    assert "enable_distributed_floating_ip = False\n" in ml2
+
+
+def test_several_aliases_are_an_option_each_and_several_ranges_one():
+    told = translate.nova_cloud_controller({"pci-alias": '[{"name": "a"}, {"name": "b"}]'})
+    assert told == {"pci": {"alias": ['{"name": "a"}', '{"name": "b"}']}}
+    assert translate.nova_cloud_controller({}) == {}
+    api = {"vlan-ranges": "one:1:2 two:3:4", "global-physnet-mtu": 9000, "path-mtu": 8900}
+    plugin = {"dns-servers": "8.8.8.8", "enable-distributed-floating-ip": False}
+    found = translate.ml2(api, plugin)
+    assert found["ml2_type_vlan"] == {"network_vlan_ranges": "one:1:2,two:3:4"}
+    assert found["ml2"] == {"path_mtu": 8900}

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Services that tests start: a failure is one sentence with the log's last lines; nothing is left running."""
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+from lab.neutron.install import PARSER, REQUIREMENTS, only
+from lab.neutron.processes import Processes, ServiceError
+
+
+def test_one_that_ends_before_it_serves_says_so_with_its_last_lines(tmp_path: Path) -> None:
+    command = ["sh", "-c", "echo starting; echo 'Address already in use' >&2; exit 3"]
+    with (
+        Processes(tmp_path, {}) as processes,
+        pytest.raises(ServiceError, match=r"^north ended with status 3: starting \| Address already in use$"),
+    ):
+        processes.start("north", command, lambda told: "serving" in told)
+
+
+def test_one_that_ends_later_is_named_when_it_is_next_used(tmp_path: Path) -> None:
+    with Processes(tmp_path, {}) as processes:
+        processes.start("south", ["sh", "-c", "echo serving; read _; exit 1"], lambda told: "serving" in told)
+        time.sleep(0.3)  # its standard input is empty
+        with pytest.raises(ServiceError, match="south ended with status 1: serving"):
+            processes.check()
+
+
+def test_its_whole_group_ends_with_the_owner_even_if_it_refuses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lab.neutron.processes.ENDS", 0.2)
+    script = "trap '' TERM; sleep 60 & echo child $!; wait; sleep 60"
+    with Processes(tmp_path, {}) as processes:
+        processes.start("stubborn", ["sh", "-c", script], lambda told: "child" in told)
+        child = int(processes.told("stubborn").split()[1])
+        os.kill(child, 0)
+    for _ in range(100):
+        try:
+            state = Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()[0]
+        except FileNotFoundError:
+            return
+        if state == "Z":  # nobody has collected it yet
+            return
+        time.sleep(0.05)
+    os.kill(child, signal.SIGKILL)
+    raise AssertionError("a child of the service still runs")
+
+
+def test_the_parsers_packages_are_all_among_the_pins_with_their_hashes() -> None:
+    pins = only(REQUIREMENTS.read_text(), PARSER)
+    assert {line.partition("==")[0] for line in pins.splitlines() if line[:1].isalpha()} == set(PARSER)
+    assert pins.count("--hash=sha256:") > len(PARSER)
