@@ -7,7 +7,7 @@ A charm gives the verbs and its own words. Its ``survey`` is observe and plan; `
 """
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Generic, Protocol, TypeVar
 
 import ops
@@ -15,7 +15,7 @@ from converge import Finding, Plan, Severity
 from converge.execute import Outcome, execute, words
 from converge.finding import RETRIED
 from hostnic import exclusive, handover
-from hostnic.system import HostStep, System
+from hostnic.system import HostStep, System, read_boot_id
 
 from charmkit.dispatch import dispatcher as dispatch
 from charmkit.dispatch.dispatcher import Dispatcher
@@ -73,6 +73,7 @@ class HostReconciler(Reconciler, Generic[Look]):
         refused: runs instead of all others if an option or an attached file cannot be used, with the finding
             that says so; returns what the operator has to know besides.
         leave: takes away what the charm installed, after the hand-over and the wake-ups; in the stop hook.
+        by_application: relations of which the charm reads nothing but the remote application's databag.
 
     """
 
@@ -91,6 +92,7 @@ class HostReconciler(Reconciler, Generic[Look]):
         capture: Callable[[], str],
         refused: Callable[[Finding], Sequence[Finding]] = lambda _: (),
         leave: Callable[[], Removed],
+        by_application: Collection[str] = (),
     ) -> None:
         super().__init__(
             charm,
@@ -99,6 +101,8 @@ class HostReconciler(Reconciler, Generic[Look]):
             verify=lambda: (*self.dispatcher.failed(), *survey().findings),
             version=self._read_version,
             stop=self._stop_host,
+            boot=lambda: read_boot_id(system),
+            by_application=by_application,
         )
         self.dispatcher = Dispatcher(system, charm.unit.name, name, listens_to)
         self._system = system

@@ -14,16 +14,17 @@ A charm owns a :class:`Reconciler`; it inherits nothing but ``ops.CharmBase``::
             config = load_config(self, Config)  # a wrong value ends the hook here: blocked, nothing written
             …
 
-Every event that may change what is wanted or what is there leads to ``converge``; nothing is deferred and
-nothing is stored, since the machine can tell. The exception is the workload version that Juju was told: it
-cannot be asked for, and telling it again would start a process in every hook.
+Every event that may change what is wanted or what is there leads to ``converge``, unless it repeats another
+one (:mod:`charmkit.hooks.repeats`); nothing is deferred. Nothing of the machine is stored, since it can tell.
+Two things are: by what those repetitions are known, and the workload version that Juju was told, which cannot
+be asked for and would start a process in every hook if it were told again.
 """
 
 import dataclasses
 import json
 import logging
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import ops
@@ -31,6 +32,7 @@ from converge import Finding, Plan, Severity
 from converge.render import findings_as_json, findings_as_table, plan_as_json, plan_as_table
 from converge.shape import InvalidValue
 
+from charmkit.hooks.repeats import Repeats
 from charmkit.output import Output
 from charmkit.status import unit_status
 
@@ -128,8 +130,10 @@ class Reconciler(ops.Object):
         stop: takes away what the charm installed; runs in the stop hook. It neither logs nor asks Juju
             for anything, since Juju may have closed the unit's session.
         planning: the parameters of the action ``plan``.
+        boot: the id of the machine's boot; empty if the charm does not depend on it.
+        by_application: relations of which the charm reads nothing but the remote application's databag.
 
-    All of them but ``version`` and ``stop`` may raise :class:`InputError`.
+    ``converge``, ``preview`` and ``verify`` may raise :class:`InputError`.
 
     """
 
@@ -145,6 +149,8 @@ class Reconciler(ops.Object):
         version: Callable[[], str] = str,
         stop: Callable[[], Removed] | None = None,
         planning: type[Output] = Output,
+        boot: Callable[[], str] = str,
+        by_application: Collection[str] = (),
     ) -> None:
         super().__init__(charm, "reconciler")
         self._charm = charm
@@ -156,6 +162,7 @@ class Reconciler(ops.Object):
         self._planning = planning
         self._told.set_default(version="")
         self._findings: Sequence[Finding] | None = None
+        self._repeats = Repeats(charm, boot, by_application)
         for event in self._lifecycle():
             self.framework.observe(event, self._on_lifecycle)
         self.framework.observe(charm.on.stop, self._on_stop)
@@ -166,7 +173,6 @@ class Reconciler(ops.Object):
     def _lifecycle(self) -> list[ops.BoundEvent]:
         on = self._charm.on
         events = [
-            on.install,
             on.start,
             on.config_changed,
             on.update_status,
@@ -187,11 +193,14 @@ class Reconciler(ops.Object):
     def _on_lifecycle(self, event: ops.EventBase) -> None:
         if isinstance(event, ops.RelationDepartedEvent) and event.departing_unit == self._charm.unit:
             return
+        if self._repeats.include(event):
+            return
         try:
             findings = self._converge()
         except InputError as error:
             findings = (error.finding,)
         self.found(findings)
+        self._repeats.looked(event, findings)
         told = [
             f"{finding.severity.name.lower()}: {finding.sentence()}"
             for finding in findings

@@ -119,6 +119,7 @@ def as_state(testing: Any, known: dict[str, Any], meta: Any) -> Any:
         unit_status=testing.UnknownStatus.from_status_name(*known["status"]),
         relations=[kinds[saved["endpoint"]](**saved) for saved in known["relations"]],
         secrets=[testing.Secret(**saved) for saved in known["secrets"]],
+        stored_states=[testing.StoredState(**saved) for saved in known.get("stored", [])],
     )
 
 
@@ -169,6 +170,10 @@ def dispatch(request: dict[str, Any]) -> dict[str, Any]:
         saved = next(each for each in known["relations"] if each["id"] == relation.id)
         saved.update(local_app_data=relation.local_app_data, local_unit_data=relation.local_unit_data)
     known["status"] = [state.unit_status.name, state.unit_status.message]
+    known["stored"] = [
+        {"name": each.name, "owner_path": each.owner_path, "content": each.content}
+        for each in state.stored_states
+    ]
     writes = [json.loads(line) for line in trace.read_bytes()[before:].splitlines()]  # hostnic's
     if event:
         count(known, event, observed=bool(context.unit_status_history), wrote=bool(writes))

@@ -53,6 +53,7 @@ class RoceQosCharm(ops.CharmBase):
             version=self._version,
             capture=self._capture,
             leave=self._remove,
+            by_application=[RELATION],
         )
 
     def _survey(self) -> Survey:

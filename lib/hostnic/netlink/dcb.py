@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settings of a netdev as plain values: data centre bridging with what NIC drivers do with it, and queues. Pure.
+"""Settings of a netdev: data centre bridging, with what NIC drivers do with it, and queues. Pure.
 
 Sources: include/uapi/linux/dcbnl.h; of the drivers, in drivers/net/ethernet of Linux 6.12:
 mellanox/mlx5/core/en_dcbnl.c, broadcom/bnxt/bnxt_dcb.c, qlogic/qed/qed_dcbx.c.

@@ -113,7 +113,7 @@ def test_a_hook_applies_what_differs_and_looks_again(demo: type[Demo]) -> None:
 
 
 def test_an_idle_hook_looks_once(demo: type[Demo]) -> None:
-    emit(demo, "install")
+    emit(demo, "config_changed")
     emit(demo, "update_status")
     assert demo.calls == ["prepare", "survey: there", "tell: tools"]
 
@@ -158,13 +158,13 @@ def test_a_lock_that_cannot_be_read_is_a_finding(demo: type[Demo]) -> None:
 
 
 def test_juju_is_told_the_version_of_what_the_last_look_found(demo: type[Demo]) -> None:
-    assert emit(demo, "install").workload_version == "0 steps"
+    assert emit(demo, "config_changed").workload_version == "0 steps"
     assert emit(demo, "verify").workload_version == ""
 
 
 def test_a_version_that_cannot_be_read_is_logged_and_not_told(demo: type[Demo], caplog: Any) -> None:
     demo.unknown = True
-    assert emit(demo, "install").workload_version == ""
+    assert emit(demo, "config_changed").workload_version == ""
     assert "the workload version cannot be read: " in caplog.text
 
 
@@ -192,7 +192,7 @@ def test_a_unit_whose_options_are_refused_does_not_ask_to_be_woken(demo: type[De
 
 def test_a_unit_whose_boot_units_are_at_work_looks_again_in_a_minute(demo: type[Demo]) -> None:
     timer = ("systemctl", "restart", "ovn-offload-demo-dispatch.timer")
-    emit(demo, "install")
+    emit(demo, "config_changed")
     assert timer not in demo.host.spawned
     demo.boot_at_work = True
     emit(demo, "update_status")
@@ -215,7 +215,7 @@ def test_wake_ups_that_cannot_be_installed_are_a_warning_of_their_own(
 
 
 def test_the_charms_own_removal_comes_after_the_hand_over_and_the_wake_ups(demo: type[Demo]) -> None:
-    emit(demo, "install")
+    emit(demo, "config_changed")
     status = emit(demo, "stop").unit_status
     assert demo.calls == ["leave: hand-over False, wake-ups False"]
     assert status == testing.MaintenanceStatus("removed; the file stays")

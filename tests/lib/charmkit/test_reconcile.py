@@ -126,7 +126,7 @@ def state(**config: Any) -> testing.State:
 
 
 @pytest.mark.parametrize(
-    "event", ["install", "start", "config_changed", "update_status", "upgrade_charm", "leader_elected"]
+    "event", ["start", "config_changed", "update_status", "upgrade_charm", "leader_elected"]
 )
 def test_every_lifecycle_event_reconciles_once(
     context: testing.Context[Charm], charm: type[Charm], event: str

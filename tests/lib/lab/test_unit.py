@@ -42,8 +42,11 @@ import ops
 from hostnic.machine import Machine
 
 class Tiny(ops.CharmBase):
+    _kept = ops.StoredState()
+
     def __init__(self, framework):
         super().__init__(framework)
+        self._kept.set_default(shown=0)
         framework.observe(self.on.config_changed, self._configure)
         framework.observe(self.on.far_relation_changed, self._changed)
         framework.observe(self.on.update_status, self._reboot)
@@ -69,7 +72,8 @@ class Tiny(ops.CharmBase):
         raise RuntimeError("broken on purpose")
 
     def _show(self, event):
-        event.set_results({"word": event.params["word"], "root": os.getcwd()})
+        self._kept.shown += 1
+        event.set_results({"word": event.params["word"], "root": os.getcwd(), "shown": self._kept.shown})
         if event.params["word"] == "wrong":
             event.fail("which word?")
 """
@@ -146,6 +150,12 @@ def test_an_action_has_results_or_a_failure(tiny: Unit, home: Path) -> None:
     assert (shown.results["word"], shown.failure) == ("w", None)
     assert shown.results["root"] == str(home / "agents/unit-tiny-0/charm")
     assert tiny.action("show", {"word": "wrong"}).failure == "which word?"
+
+
+def test_what_a_charm_stores_stays_with_the_unit_through_a_refresh(tiny: Unit) -> None:
+    tiny.action("show", {"word": "w"})
+    tiny.emit("upgrade_charm")
+    assert str(tiny.action("show", {"word": "w"}).results["shown"]) == "2"
 
 
 def test_a_request_for_a_reboot_is_the_hooks_and_the_boots(tiny: Unit) -> None:

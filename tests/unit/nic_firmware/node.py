@@ -124,11 +124,16 @@ class Node:
         """What the last hook or action logged."""
         return "\n".join(entry.message for entry in self.context.juju_log)
 
+    def set_up(self) -> ops.StatusBase:
+        """Juju's hooks of a new unit, up to the first one that looks at the host."""
+        for event in ("install", "leader_elected"):
+            self.emit(event)
+        return self.emit("config_changed")
+
     def deploy(self, **options: Any) -> ops.StatusBase:
         """Juju's hooks of a new unit."""
         self.configure(**options)
-        for event in ("install", "leader_elected", "config_changed"):
-            self.emit(event)
+        self.set_up()
         return self.emit("start")
 
     def boot(self) -> ops.StatusBase:

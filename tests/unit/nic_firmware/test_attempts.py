@@ -252,7 +252,7 @@ def test_after_two_power_cuts_only_the_operator_starts_a_third_burn(node: Node) 
 
 @pytest.mark.parametrize("call", range(16))
 def test_a_power_cut_at_any_call_allows_no_third_burn(node: Node, call: int) -> None:
-    offer(node).emit("install")
+    offer(node).set_up()
     node.configure(firmware_policy="auto")
     node.host.flash.in_vain = True
     for _ in range(4):

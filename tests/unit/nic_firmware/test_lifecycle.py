@@ -12,7 +12,7 @@ from hostnic.firmware.mstdatabase import Database
 from ops import testing
 from unit.nic_firmware.node import PF0, PF1, Node, machine, nics, rdg
 
-EVENTS = ("config_changed", "update_status", "start", "leader_elected", "upgrade_charm", "install")
+EVENTS = ("config_changed", "update_status", "start", "leader_elected", "upgrade_charm")
 
 
 def test_from_factory_settings_to_the_rdgs_with_one_reboot(node: Node) -> None:
@@ -43,7 +43,7 @@ def test_from_factory_settings_to_the_rdgs_with_one_reboot(node: Node) -> None:
 
 
 def test_a_gate_is_set_in_a_call_before_the_parameter_that_it_hides(node: Node) -> None:
-    node.emit("install")
+    node.set_up()
     node.configure(profile="throughput").emit()
     assert node.mst() == [
         f"run mstconfig -d {PF0} -y set ADVANCED_PCI_SETTINGS=1",

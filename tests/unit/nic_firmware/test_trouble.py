@@ -66,7 +66,7 @@ def apt(node: Node, monkeypatch: pytest.MonkeyPatch) -> Apt:
 
 
 def test_mstflint_is_installed_once_from_fresh_lists(node: Node, apt: Apt) -> None:
-    assert node.emit("install").name == "blocked"
+    assert node.set_up().name == "blocked"
     assert apt.asked == ["update", "install mstflint"]
     assert node.next_boot("NUM_OF_VFS") == 8
     node.emit()
@@ -75,7 +75,7 @@ def test_mstflint_is_installed_once_from_fresh_lists(node: Node, apt: Apt) -> No
 
 def test_an_install_that_failed_is_named_and_tried_again_by_the_next_hook(node: Node, apt: Apt) -> None:
     apt.mirror = False
-    assert node.emit("install").name == "blocked"
+    assert node.set_up().name == "blocked"
     assert "mstflint cannot be installed now; tried again at the next hook" in node.log
     assert "mstconfig is not installed" in node.findings()
     assert "see juju debug-log for what apt-get said, or install it by hand" in node.findings()

@@ -110,11 +110,15 @@ class Node:
         """What verify says."""
         return self.action("verify")["findings"]
 
+    def set_up(self) -> ops.StatusBase:
+        """Juju's hooks of a new unit, up to the first one that looks at the host."""
+        self.emit("install")
+        return self.emit("config_changed")
+
     def deploy(self, **options: Any) -> ops.StatusBase:
         """Juju's hooks of a new unit."""
         self.configure(**options)
-        for event in ("install", "config_changed"):
-            self.emit(event)
+        self.set_up()
         return self.emit("start")
 
     def boot(self) -> ops.StatusBase:

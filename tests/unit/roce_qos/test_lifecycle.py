@@ -17,7 +17,7 @@ from hostnic.testing import FakeHost
 from observed import BOOT_TIMEOUT_S
 from unit.roce_qos.node import P0, P1, PF0, PF1, Node, nic
 
-EVENTS = ("config_changed", "update_status", "start", "upgrade_charm", "install")
+EVENTS = ("config_changed", "update_status", "start", "upgrade_charm")
 DROP_IN = "/etc/systemd/network/10-netplan-{}.network.d/50-ovn-offload-lldp.conf"
 
 

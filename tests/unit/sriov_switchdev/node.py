@@ -115,11 +115,16 @@ class Node:
         options = Options(**given)
         return survey(self.host, options, ()).plan
 
+    def set_up(self) -> ops.StatusBase:
+        """Juju's hooks of a new unit, up to the first one that looks at the host."""
+        for event in ("install", "leader_elected"):
+            self.emit(event)
+        return self.emit("config_changed")
+
     def deploy(self, **options: Any) -> ops.StatusBase:
         """Juju's hooks of a new unit."""
         self.configure(**options)
-        for event in ("install", "leader_elected", "config_changed"):
-            self.emit(event)
+        self.set_up()
         return self.emit("start")
 
     def boot(self) -> ops.StatusBase:

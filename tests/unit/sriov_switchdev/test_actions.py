@@ -73,7 +73,7 @@ def test_the_plan_of_a_new_node_lists_what_runs_and_what_is_held(node: Node) -> 
 
 
 def test_verify_says_what_differs_and_what_releases_it(node: Node) -> None:
-    node.emit("install")
+    node.set_up()
     results = node.action("verify")
     assert results["verified"] == "false"
     assert "0 of 8 VFs, eswitch in legacy mode" in results["findings"]

@@ -24,7 +24,7 @@ def fresh(node: Node) -> None:
 
 
 def converged(node: Node) -> None:
-    node.emit("install")
+    node.set_up()
     node.emit()
     node.host.reboot()
     node.emit("start")

@@ -37,7 +37,7 @@ def test_a_driver_from_outside_the_kernel_has_its_own_version(node: Node) -> Non
     assert node.state.workload_version == "mlx5_core 24.10-1.1.4, kernel 6.8.0-45-generic"
 
 
-@pytest.mark.parametrize("event", ["install", "config_changed", "start", "update_status"])
+@pytest.mark.parametrize("event", ["config_changed", "start", "update_status"])
 def test_a_host_without_a_usable_port_says_one_sentence(monkeypatch: pytest.MonkeyPatch, event: str) -> None:
     node = Node(compute_node(cards=[], bonded=False), monkeypatch)
     status = node.emit(event)

@@ -14,7 +14,7 @@ from ops import testing
 from unit.sriov_switchdev.node import ROUTES, Node, compute_node, nic
 
 PF0, PF1 = "0000:3b:00.0", "0000:3b:00.1"
-EVENTS = ("config_changed", "update_status", "start", "leader_elected", "upgrade_charm", "install")
+EVENTS = ("config_changed", "update_status", "start", "leader_elected", "upgrade_charm")
 
 
 def state(host: FakeHost) -> list[tuple[str, int, list[str | None]]]:
@@ -277,7 +277,7 @@ def test_a_wake_up_service_that_gave_up_shows_in_status_and_verify(converged: No
 
 def test_removal_of_a_unit_that_never_converged(monkeypatch: pytest.MonkeyPatch) -> None:
     node = Node(compute_node(bonded=False), monkeypatch)
-    node.emit("install")
+    node.set_up()
     assert node.emit("stop").name == "maintenance"
 
 
@@ -306,18 +306,18 @@ def apt(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
 def test_mstflint_is_installed_when_it_is_missing_in_install_and_refresh_only(
     node: Node, apt: list[list[str]]
 ) -> None:
-    node.emit("install")
+    node.set_up()
     assert apt == []
     node.host.disk.remove("/usr/bin/mstconfig")
     node.emit("config_changed")
     assert apt == []
-    node.emit("install")
+    node.set_up()
     assert apt == [["update"], ["mstflint"]]
 
 
 def test_a_host_without_mstflint_still_converges(node: Node, apt: list[list[str]]) -> None:
     node.host.disk.remove("/usr/bin/mstconfig")
-    node.emit("install")
+    node.set_up()
     node.emit("upgrade_charm")
     assert "mstflint cannot be installed" in node.log
     assert node.converge(reboot_settle=0).name == "active"
@@ -326,7 +326,7 @@ def test_a_host_without_mstflint_still_converges(node: Node, apt: list[list[str]
 def test_a_follower_rolls_with_its_leader(monkeypatch: pytest.MonkeyPatch) -> None:
     node = Node(compute_node(cards=[card(total_vfs=8)]), monkeypatch)
     node.state = testing.State(leader=False, relations=node.state.relations)
-    status = node.configure(reboot_policy="always").emit("install")
+    status = node.configure(reboot_policy="always").set_up()
     assert node.reboots_asked == 0
     assert "waits for the leader to grant it" in node.log
     assert status.name in ("waiting", "blocked")

@@ -39,7 +39,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> Node:
 def writes_of_a_live_change() -> list[str]:
     with pytest.MonkeyPatch.context() as patch:
         node = small_node(patch)
-        node.emit("install")
+        node.set_up()
         return node.writes
 
 
@@ -60,7 +60,7 @@ def test_a_port_outside_a_bond_waits_for_the_reboot_only_with_the_hosts_network_
     host: FakeHost = free(compute_node(cards=[card(total_vfs=2)]))
     STANDS[what](host)
     node = Node(host, monkeypatch).configure(devices=f"{PORT0}:2", vf_lag="disabled")
-    status = node.emit("install")
+    status = node.set_up()
     if what == "nothing":
         assert status.name == "active"
     else:
@@ -74,7 +74,7 @@ def test_a_fault_at_any_write_leaves_the_node_reachable_and_the_next_hook_finish
 ) -> None:
     verb, _, target = line.partition(" ")
     small.host.fail(verb, target, FAILED if verb == "run" else REFUSED)
-    status = small.emit("install")
+    status = small.set_up()
     assert small.host.reachable
     for port in small.host.network.ports():
         assert small.host.network.bond_of(port.netdev), "a port stayed out of its bond"
@@ -88,7 +88,7 @@ def test_a_fault_at_any_write_leaves_the_node_reachable_and_the_next_hook_finish
 
 def test_a_node_that_no_longer_answers_gets_its_previous_state_back(small: Node) -> None:
     small.host.fail("run", "ping", SILENCE, times=None, skip=1)
-    status = small.emit("install")
+    status = small.set_up()
     assert status.name == "blocked"
     assert "see that gateway and controller answer" in status.message
     assert "the previous state was restored" in small.log
@@ -100,7 +100,7 @@ def test_a_node_that_no_longer_answers_gets_its_previous_state_back(small: Node)
 
 def test_a_live_change_that_was_undone_is_not_tried_again_in_this_boot(small: Node) -> None:
     small.host.fail("run", "ping", SILENCE, times=None, skip=1)
-    small.emit("install")
+    small.set_up()
     small.host.trace.clear()
     small.emit("update_status")
     assert nic(small.writes) == []
@@ -122,7 +122,7 @@ def test_a_live_change_that_keeps_failing_is_left_to_a_reboot(small: Node) -> No
 
 def test_nothing_is_cut_if_no_answer_could_confirm_it(small: Node) -> None:
     small.host.answers[("ping",)] = SILENCE
-    status = small.emit("install")
+    status = small.set_up()
     assert status.name == "blocked"
     assert "neither gateway nor controller (192.168.25.1) answers a ping" in small.log
     assert "set_" not in " ".join(small.writes)
@@ -135,7 +135,7 @@ def test_the_only_port_that_carries_traffic_is_left_alone_and_the_preview_says_s
     small: Node, dark: str, lit: str
 ) -> None:
     small.host.network.unplugged.add(dark)
-    assert small.emit("install").name == "blocked"
+    assert small.set_up().name == "blocked"
     assert nic(small.writes) == []
     preview = small.action("plan")["plan"]
     assert f"{lit} is the only port of bond0 that carries traffic" in preview
@@ -223,7 +223,7 @@ def test_the_hook_after_one_that_died_finishes_and_stops_the_timer(small: Node) 
 
 def test_without_allow_live_a_detached_port_returns_to_its_bond(small: Node) -> None:
     small.configure(allow_live=False, reboot_policy="manual")
-    small.emit("install")
+    small.set_up()
     small.host.links.set_master("enp59s0f1np1", None)
     small.emit("update_status")
     assert nic(small.writes) == ["set_master enp59s0f1np1 bond0"]
@@ -231,7 +231,7 @@ def test_without_allow_live_a_detached_port_returns_to_its_bond(small: Node) -> 
 
 def test_a_port_that_the_network_configuration_took_out_of_the_bond_stays_out(small: Node) -> None:
     small.configure(allow_live=False)
-    small.emit("install")
+    small.set_up()
     small.host.links.set_master("enp59s0f1np1", None)
     small.host.disk.remove("/etc/systemd/network/10-netplan-enp59s0f1np1.network")
     small.emit("update_status")

@@ -64,7 +64,7 @@ def test_live_one_port_leaves_the_bond_at_a_time_and_vfs_are_bound_after_the_con
     small: Node,
 ) -> None:
     small.configure(allow_live=True)
-    small.emit("install")
+    small.set_up()
     timer = next(n for n, line in enumerate(small.writes) if line.startswith("run systemd-run"))
     last = small.writes.index(bind(*VFS1)[-1])
     assert small.writes[timer + 1 : last + 1] == [
@@ -177,7 +177,7 @@ def test_connectx4_needs_inline_mode_transport_before_switchdev(small: Node) -> 
 def test_free_ports_outside_any_bond_converge_without_a_reboot(small: Node) -> None:
     small.host.network.bonds.clear()
     small.configure(devices=f"{PORT0} {PORT1}")
-    status = small.emit("install")
+    status = small.set_up()
     assert status.name == "active"
     assert "sriov_numvfs 2" in " ".join(small.writes)
     assert small.emit().name == "active"

@@ -89,7 +89,7 @@ def test_a_port_that_was_left_out_is_a_warning_in_auto_and_blocks_when_required(
 
 def test_a_port_of_a_nic_outside_any_bond_may_be_selected_alone(node: Node) -> None:
     node.host.network.bonds.clear()
-    assert node.configure(devices="enp59s0f0np0").emit("install").name == "active"
+    assert node.configure(devices="enp59s0f0np0").set_up().name == "active"
 
 
 # Ports that fell off the bus.

@@ -15,7 +15,7 @@ from ops import testing
 from unit.cumulus_fabric.online.site import PASSWORD
 from unit.cumulus_fabric.online.unit import Unit, intent, site
 
-EVENTS = ("install", "start", "config_changed", "update_status", "upgrade_charm", "leader_elected")
+EVENTS = ("start", "config_changed", "update_status", "upgrade_charm", "leader_elected")
 
 
 @pytest.fixture

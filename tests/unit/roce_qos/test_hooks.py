@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How often a unit looks at its host until it has started."""
+
+from unit.hooks import observing, of_a_new_unit
+from unit.roce_qos.node import Node
+
+
+def test_a_new_unit_looks_once_when_it_has_its_options_and_once_after_each_boot(node: Node) -> None:
+    assert observing(node, of_a_new_unit(node.state)) == ["config_changed"]
+    assert node.state.unit_status.name == "active"
+    node.host.reboot()
+    assert observing(node, [("start",)]) == ["start"]
+    assert node.state.unit_status.name == "active"
