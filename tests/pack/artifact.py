@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Look into a packed charm: it has what its import graph uses and nothing else, and it works on its base."""
 
+import csv
 import importlib.metadata
 import re
 import sys
@@ -163,5 +164,6 @@ def _distribution_faults(graph: Graph, site: Path, platform: Platform) -> list[s
 
 
 def _top_levels(item: importlib.metadata.Distribution) -> set[str]:
-    """The names by which its modules are imported."""
-    return {path.parts[0].partition(".")[0] for path in item.files or ()}
+    """The names by which its modules are imported; those of missing files too, which ``files`` leaves out."""
+    rows = csv.reader((item.read_text("RECORD") or "").splitlines())
+    return {row[0].partition("/")[0].partition(".")[0] for row in rows if row}
