@@ -152,28 +152,24 @@ class HostReconciler(Reconciler, Generic[Look]):
             ActionError: another program goes on changing it.
 
         """
-        if not exclusive.take(self._system, WAIT).held:
-            raise ActionError(f"{exclusive.held_by_another(WAIT)}; nothing was changed; {exclusive.REMEDY}")
-        try:
+        with exclusive.turn(self._system, WAIT) as turn:
+            if not turn.held:
+                held = exclusive.held_by_another(WAIT)
+                raise ActionError(f"{held}; nothing was changed; {exclusive.REMEDY}")
             return act()
-        finally:
-            exclusive.give_up(self._system)
 
     def _change(self, survey: Look, failures: list[Finding]) -> Look:
         """Run the plan while no other program changes the host, and look again."""
-        turn = exclusive.take(self._system, WAIT)
-        if not turn.held:
-            what = exclusive.held_by_another(WAIT)
-            failures.append(Finding(Severity.WAITING, exclusive.SUBJECT, what, exclusive.REMEDY))
-            return survey
-        try:
+        with exclusive.turn(self._system, WAIT) as turn:
+            if not turn.held:
+                what = exclusive.held_by_another(WAIT)
+                failures.append(Finding(Severity.WAITING, exclusive.SUBJECT, what, exclusive.REMEDY))
+                return survey
             if turn.waited:  # the other program has changed what this plan is about
                 survey = self._survey()
             if survey.plan.steps:
                 outcome = self._apply(survey.plan, self._system, _log)
                 failures += [outcome.finding] if outcome.finding else []
-        finally:
-            exclusive.give_up(self._system)
         return self._survey()
 
     def _read_version(self) -> str:

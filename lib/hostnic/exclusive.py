@@ -6,6 +6,8 @@ long as it changes NICs, and looks at the host anew if it had to wait. The kerne
 that ends, however it ends. Reading needs no lock.
 """
 
+import contextlib
+from collections.abc import Generator
 from typing import NamedTuple
 
 from hostnic.ops import until
@@ -33,6 +35,15 @@ def take(system: System, wait: float) -> Turn:
     if system.files.lock(PATH):
         return Turn(held=True)
     return Turn(until(system, lambda: system.files.lock(PATH), wait), waited=True)
+
+
+@contextlib.contextmanager
+def turn(system: System, wait: float) -> Generator[Turn, None, None]:
+    """:func:`take` the lock for a ``with`` block, which looks whether it has it; give it up at the end."""
+    try:
+        yield take(system, wait)
+    finally:
+        give_up(system)
 
 
 def give_up(system: System) -> None:

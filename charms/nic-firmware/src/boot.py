@@ -37,13 +37,12 @@ def main(arguments: Sequence[str]) -> int:
 def gpudirect_at_boot(system: System) -> list[str]:
     """Set every register that differs; returns what failed, one sentence each."""
     try:
-        if not exclusive.take(system, TURN).held:
-            return [f"{exclusive.held_by_another(TURN)}; {exclusive.REMEDY}"]
-        return _gpudirect(system)
+        with exclusive.turn(system, TURN) as turn:
+            if not turn.held:
+                return [f"{exclusive.held_by_another(TURN)}; {exclusive.REMEDY}"]
+            return _gpudirect(system)
     except OSError as error:
         return [f"the host cannot be read: {words(error)}"]
-    finally:
-        exclusive.give_up(system)
 
 
 def _gpudirect(system: System) -> list[str]:

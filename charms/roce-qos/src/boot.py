@@ -65,8 +65,6 @@ def converge(system: System, deadline: float) -> tuple[str, ...]:
         troubles = _converge(system, wanted, deadline)
     except OSError as error:
         troubles = (f"the host cannot be read: {error.strerror or error}",)
-    finally:
-        exclusive.give_up(system)
     try:
         record.write(system, running=False, troubles=troubles)
     except OSError as error:
@@ -90,13 +88,13 @@ def _without_others(wanted: Desired, observed: Observed) -> tuple[Desired, list[
 def _converge(system: System, wanted: Desired, deadline: float, rounds: int = ROUNDS) -> tuple[str, ...]:
     # If a port is still missing or out of its bond, the others are set now, and the next hook does the rest.
     until(system, lambda: _formed(wanted, _look(system, wanted)), deadline)
-    if not exclusive.take(system, TURN).held:
-        return (f"{exclusive.held_by_another(TURN)}; {exclusive.REMEDY}",)
-    observed = _look(system, wanted)
-    wanted, others = _without_others(wanted, observed)
-    found = plan(wanted, observed, preflight(wanted, observed))
-    failed = execute(found, system, _announce).finding if found.steps else None
-    exclusive.give_up(system)
+    with exclusive.turn(system, TURN) as turn:
+        if not turn.held:
+            return (f"{exclusive.held_by_another(TURN)}; {exclusive.REMEDY}",)
+        observed = _look(system, wanted)
+        wanted, others = _without_others(wanted, observed)
+        found = plan(wanted, observed, preflight(wanted, observed))
+        failed = execute(found, system, _announce).finding if found.steps else None
     if found.steps and not failed and rounds > 1:
         return (*others, *_converge(system, wanted, min(deadline, AGAIN_DEADLINE), rounds - 1))
     blocking = [finding for finding in found.findings if finding.severity is Severity.BLOCKED]

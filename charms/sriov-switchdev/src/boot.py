@@ -65,14 +65,13 @@ def alone(name: str, wait: float) -> Callable[[Phase], Phase]:
         @wraps(phase)
         def run(system: System) -> tuple[Trouble, ...]:
             try:
-                if exclusive.take(system, wait).held:
-                    return phase(system)
+                with exclusive.turn(system, wait) as turn:
+                    if turn.held:
+                        return phase(system)
                 trouble = Trouble(name, exclusive.held_by_another(wait), exclusive.REMEDY)
             except OSError as error:
                 what = f"the host cannot be read: {error.strerror or error}"
                 trouble = Trouble(name, what, "see journalctl -u 'ovn-offload-sriov-*'")
-            finally:
-                exclusive.give_up(system)
             with contextlib.suppress(OSError):  # it is in the journal
                 if name == "bind" or (name == "fallback" and _unfinished(system) == {"early"}):
                     record.write_boot(system, "bind" if name == "bind" else "early", "failed", (trouble,))
