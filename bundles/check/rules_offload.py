@@ -5,8 +5,9 @@ import json
 import re
 from collections.abc import Iterator
 
+from hostnic import cpus
 from maas import tuning
-from maas.sitefile import Site, cpus
+from maas.sitefile import Site
 
 from check.model import Application, Bundle, pairs
 from check.rule import Wrong, rule, site_rule
@@ -112,7 +113,7 @@ def cpu_isolation(bundle: Bundle, site: Site) -> Iterator[Wrong]:
         for tag in sorted(tags & set(site.tags)):
             isolated = site.tags[tag].dedicated_cpus
             try:
-                same = cpus(str(value or "")) == cpus(isolated)
+                same = cpus.numbers(str(value or "")) == cpus.numbers(isolated)
             except ValueError:
                 yield place, f"{application.name}: {value!r} is no set of CPUs", f"Write {isolated}"
                 continue

@@ -10,23 +10,13 @@ from typing import Any
 
 import yaml
 from converge.shape import InvalidValue, Listing, Named, Record, Whole
+from hostnic import cpus
 from maas.consistency import inconsistent
 from operate import private
 
 
 class SiteError(Exception):
     """The site file is wrong; the message names the place, the value and what is allowed."""
-
-
-def cpus(text: str) -> set[int]:
-    """`2-5,8,^4` as numbers, as Nova's cpu-dedicated-set has them; ValueError for anything else."""
-    found: dict[bool, set[int]] = {False: set(), True: set()}
-    for word in filter(None, text.split(",")):
-        match = re.fullmatch(r"(\^?)(\d+)(?:-(\d+))?", word.strip())
-        if match is None:
-            raise ValueError(f"{text} is no set of CPUs such as 2-23")
-        found[bool(match[1])].update(range(int(match[2]), int(match[3] or match[2]) + 1))
-    return found[False] - found[True]
 
 
 def port_stem(name: str) -> str:
@@ -214,7 +204,7 @@ _TAG = Record(
         "comment": _TEXT,
         "kernel": _KERNEL,
         "hugepages": Whole(0, None),
-        "dedicated-cpus": _Word("a set of CPUs such as 2-23", cpus),
+        "dedicated-cpus": _Word("a set of CPUs such as 2-23", cpus.numbers),
         "hwe-kernel": _TEXT,
         "bond": _TEXT,
         "bridge": _TEXT,

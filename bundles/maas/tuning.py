@@ -8,7 +8,8 @@ Advice only. MAAS tells neither hyper-threading nor other settings of the BIOS: 
 from collections.abc import Iterator
 from typing import Any
 
-from maas.sitefile import Tag, cpus
+from hostnic import cpus
+from maas.sitefile import Tag
 
 Advice = tuple[str, str]
 """What is not as the reference design has it, and what to write instead."""
@@ -34,7 +35,7 @@ def of_machine(tag: Tag, body: Any) -> Iterator[Advice]:
     """A machine's CPUs and memory, as MAAS has found them (numanode_set of the API; memory in MiB)."""
     nodes = body["numanode_set"]
     cores = {core for node in nodes for core in node["cores"]}
-    dedicated = cpus(tag.dedicated_cpus)
+    dedicated = cpus.numbers(tag.dedicated_cpus)
     if cores and cores <= dedicated:
         what = "its dedicated CPUs leave none for the host and its containers"
         yield what, f"take some out of dedicated-cpus of tag {tag.name}"

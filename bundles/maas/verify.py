@@ -5,10 +5,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from converge import Finding, Severity
+from hostnic import cpus
 from maas import tuning
 from maas.client import Maas, Objects
 from maas.plan import observe, plan
-from maas.sitefile import Machine, Site, Tag, cpus
+from maas.sitefile import Machine, Site, Tag
 
 MELLANOX = "15b3"
 """The PCI vendor of a ConnectX."""
@@ -52,7 +53,7 @@ def _hardware(machine: Machine, tag: Tag, body: Any, devices: Any) -> Iterator[F
         yield Finding(Severity.WARNING, machine.name, what, remedy)
     cores = {node["index"]: set(node["cores"]) for node in body["numanode_set"]}
     for index in sorted(cores.keys() & {port["numa_node"] for port in ports.values()}):
-        foreign = sorted(cpus(tag.dedicated_cpus) - cores[index])
+        foreign = sorted(cpus.numbers(tag.dedicated_cpus) - cores[index])
         if foreign:
             what = f"dedicated CPUs {foreign} are not on NUMA node {index}, where its ports are"
             yield Finding(Severity.WARNING, machine.name, what, "choose dedicated-cpus of that node")

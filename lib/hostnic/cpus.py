@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The host's processors, as sysfs shows them."""
 
+import re
 from collections.abc import Iterable
 
 from hostnic.system import System
@@ -32,10 +33,10 @@ def numbers(text: str) -> frozenset[int]:
     """
     found: dict[bool, set[int]] = {False: set(), True: set()}
     for part in filter(None, text.strip().split(",")):
-        first, _, last = part.strip().removeprefix("^").partition("-")
-        if int(last or first) > MAX_CPUS:
-            raise ValueError(f"{part} is no CPU")
-        found[part.strip().startswith("^")].update(range(int(first), int(last or first) + 1))
+        match = re.fullmatch(r"(\^?)(\d+)(?:-(\d+))?", part.strip())
+        if match is None or int(match[3] or match[2]) > MAX_CPUS:
+            raise ValueError(f"{text} is no set of CPUs such as 2-23")
+        found[bool(match[1])].update(range(int(match[2]), int(match[3] or match[2]) + 1))
     return frozenset(found[False] - found[True])
 
 
