@@ -6,7 +6,7 @@ import errno
 import os
 import re
 from collections.abc import Callable, Iterator
-from typing import Protocol
+from typing import Any, Protocol
 
 import pytest
 from hostnic.testing import FakeHost
@@ -71,3 +71,36 @@ def unmentioned(node: Node, run: Callable[[], str]) -> list[str]:
     basics = [read for read in BASICS if any(read[0] == verb and read[1] in words for verb, words in calls)]
     assert len(basics) >= 3
     return [call for call in failing(node, basics) if SAID not in run()]
+
+
+class FailingReads:
+    """A charm's test class derives from it, and has a fixture ``node``."""
+
+    def converge(self, node: Any) -> None:
+        """The way of a charm that needs a reboot; others have their own."""
+        node.converge()
+
+    @pytest.mark.parametrize("converged", [True, False])
+    @EVENTS
+    def test_no_read_of_a_hook_ends_in_a_traceback(self, node: Any, event: str, converged: bool) -> None:
+        if converged:
+            self.converge(node)
+        escaped, calls = escaping(node, lambda: node.emit(event))
+        assert escaped == []
+        assert calls >= (10 if converged else 2)
+
+    @pytest.mark.parametrize("action", ["plan", "verify"])
+    def test_no_read_of_an_action_ends_in_a_traceback(self, node: Any, action: str) -> None:
+        self.converge(node)
+        escaped, calls = escaping(node, lambda: node.action(action))
+        assert escaped == []
+        assert calls >= 10
+
+    def test_a_basic_read_that_fails_is_in_the_log(self, node: Any) -> None:
+        self.converge(node)
+
+        def hook() -> str:
+            node.emit("update_status")
+            return node.log
+
+        assert unmentioned(node, hook) == []

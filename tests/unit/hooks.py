@@ -20,6 +20,18 @@ def of_a_new_unit(state: testing.State) -> Iterator[Hook]:
     yield from (("config_changed",), ("start",))
 
 
+def looks_until_it_has_rebooted(node: Any) -> None:
+    """A unit that needs a reboot looks when it has its options, at start, and after the reboot."""
+    node.configure(reboot_policy="always", reboot_settle=0)
+    assert observing(node, of_a_new_unit(node.state)) == ["config_changed", "start"]
+    assert node.state.unit_status.name == "waiting"
+    node.host.reboot()
+    assert observing(node, [("start",)]) == ["start"]
+    assert node.state.unit_status.name == "active"
+    assert observing(node, [("update_status",)]) == ["update_status"]
+    assert node.writes == []
+
+
 def observing(unit: Any, hooks: Iterable[Hook]) -> list[str]:
     """Run hooks; the names of those that looked, which is when a unit sets its status."""
     found = list[str]()

@@ -75,24 +75,14 @@ def test_apply_makes_all_of_the_reference_design_once_and_destroy_leaves_nothing
     assert set(counts(world).values()) == {0}
 
 
-def run_in_pieces(world, verb, writes, lost):
-    """Run a verb until it is done; each run breaks off at that write, which Neutron may have done."""
-    for runs in range(1, 60):
-        world.openstack.breaks, world.openstack.loses = writes, lost
-        if world.run(verb)[0] == 0:
-            world.openstack.breaks = None
-            return runs
-    raise AssertionError(f"{verb} makes no progress")
-
-
 @pytest.mark.parametrize("lost", [False, True], ids=["refused", "answer lost"])
 def test_apply_and_destroy_continue_after_interruptions(world, lost):
-    assert run_in_pieces(world, "apply", 13, lost) > 3
+    assert world.run_in_pieces("apply", 13, lost, most=60) > 3
     assert counts(world) == ALL
     world.writes()
     status, _, err = world.run("apply")
     assert (status, world.writes()) == (0, []), err
-    assert run_in_pieces(world, "destroy", 9, lost) > 2
+    assert world.run_in_pieces("destroy", 9, lost, most=60) > 2
     assert set(counts(world).values()) == {0}
 
 

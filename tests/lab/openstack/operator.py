@@ -81,6 +81,18 @@ class World:
             connection.close()
         return status, out.getvalue(), err.getvalue()
 
+    def run_in_pieces(self, verb, writes, lost, most):
+        """Run a verb until it is done; how many runs that takes.
+
+        Each run breaks off at that write, which may have been done if its answer is ``lost``.
+        """
+        for runs in range(1, most):
+            self.openstack.breaks, self.openstack.loses = writes, lost
+            if self.run(verb)[0] == 0:
+                self.openstack.breaks = None
+                return runs
+        raise AssertionError(f"{verb} makes no progress")
+
     def result(self):
         """The last measurement, as `report --json` prints it."""
         return json.loads(self.run("report", "--json")[1])

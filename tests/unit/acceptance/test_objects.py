@@ -115,19 +115,9 @@ def test_a_second_apply_writes_nothing(applied):
     assert "All objects exist" in out
 
 
-def run_in_pieces(world, verb, writes, lost):
-    """Run a verb until it is done; each run breaks off at that write, which may have been done."""
-    for runs in range(1, 200):
-        world.openstack.breaks, world.openstack.loses = writes, lost
-        if world.run(verb)[0] == 0:
-            world.openstack.breaks = None
-            return runs
-    raise AssertionError(f"{verb} makes no progress")
-
-
 @pytest.mark.parametrize("lost", [False, True], ids=["refused", "answer lost"])
 def test_apply_and_destroy_continue_after_an_interruption_at_any_write(world, lost):
-    assert run_in_pieces(world, "apply", 4, lost) > 10
+    assert world.run_in_pieces("apply", 4, lost, most=200) > 10
     assert counts(world.openstack) == ALL
     world.writes()
     assert world.run("apply")[0] == 0
@@ -135,7 +125,7 @@ def test_apply_and_destroy_continue_after_an_interruption_at_any_write(world, lo
     for kind in ("networks", "subnets", "routers", "floatingips", "security-groups"):
         for each in world.openstack.neutron.objects[kind].values():
             assert each["tags"] == [MARK]
-    assert run_in_pieces(world, "destroy", 4, lost) > 5
+    assert world.run_in_pieces("destroy", 4, lost, most=200) > 5
     assert set(counts(world.openstack).values()) == {0}
 
 

@@ -2,38 +2,14 @@
 """A read that fails becomes a finding, never a traceback."""
 
 import boot
-import pytest
 from hostnic import exclusive
-from unit.failing_reads import EVENTS, escaping, unmentioned
+from unit.failing_reads import FailingReads, escaping
 from unit.roce_qos.node import Node
 
 
-@pytest.mark.parametrize("converged", [True, False])
-@EVENTS
-def test_no_read_of_a_hook_ends_in_a_traceback(node: Node, event: str, converged: bool) -> None:
-    if converged:
+class TestRoceQos(FailingReads):
+    def converge(self, node: Node) -> None:
         node.deploy()
-    escaped, calls = escaping(node, lambda: node.emit(event))
-    assert escaped == []
-    assert calls >= (10 if converged else 2)
-
-
-@pytest.mark.parametrize("action", ["plan", "verify"])
-def test_no_read_of_an_action_ends_in_a_traceback(node: Node, action: str) -> None:
-    node.deploy()
-    escaped, calls = escaping(node, lambda: node.action(action))
-    assert escaped == []
-    assert calls >= 10
-
-
-def test_a_basic_read_that_fails_is_in_the_log(node: Node) -> None:
-    node.deploy()
-
-    def hook() -> str:
-        node.emit("update_status")
-        return node.log
-
-    assert unmentioned(node, hook) == []
 
 
 def test_no_read_at_boot_ends_in_a_traceback(node: Node) -> None:

@@ -6,6 +6,7 @@ from lab.nvue import Certificate, Server, SimulatedTime, Switch
 from lab.nvue.fixtures import certificate, other_certificate
 from rest.connection import Access, Credentials
 from unit.cumulus_fabric.online.site import PASSWORD
+from unit.cumulus_fabric.online.unit import Unit, site
 
 __all__ = ["certificate", "other_certificate"]
 
@@ -34,3 +35,17 @@ def server(certificate: Certificate, other_certificate: Certificate, time: Simul
 @pytest.fixture
 def access(certificate: Certificate, time: SimulatedTime) -> Access:
     return Access(Credentials("cumulus", PASSWORD), ca=certificate.pem, clock=time)
+
+
+@pytest.fixture
+def fresh(certificate: Certificate, monkeypatch: pytest.MonkeyPatch) -> Iterator[Unit]:
+    """Switches as they come."""
+    with site(certificate, monkeypatch) as unit:
+        yield unit
+
+
+@pytest.fixture
+def running(certificate: Certificate, monkeypatch: pytest.MonkeyPatch) -> Iterator[Unit]:
+    """Switches that run the intent, as the command line has applied it."""
+    with site(certificate, monkeypatch, applied=True) as unit:
+        yield unit

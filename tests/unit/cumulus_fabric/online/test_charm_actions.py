@@ -2,28 +2,15 @@
 """Actions: what they print, what they write, and where they refuse."""
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 import yaml
-from lab.nvue import Certificate, Issue
+from lab.nvue import Issue
 from ops import testing
-from unit.cumulus_fabric.online.unit import Unit, intent, site
+from unit.cumulus_fabric.online.unit import Unit, intent
 
 READING = ("plan", "verify", "audit", "render", "show-fabric")
-
-
-@pytest.fixture
-def fresh(certificate: Certificate, monkeypatch: pytest.MonkeyPatch) -> Iterator[Unit]:
-    with site(certificate, monkeypatch) as unit:
-        yield unit
-
-
-@pytest.fixture
-def running(certificate: Certificate, monkeypatch: pytest.MonkeyPatch) -> Iterator[Unit]:
-    with site(certificate, monkeypatch, applied=True) as unit:
-        yield unit
 
 
 def with_storage(content: dict[str, Any]) -> None:

@@ -2,7 +2,6 @@
 """Hooks: what the unit's status says, and that only an apply writes to a switch."""
 
 import json
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -16,20 +15,6 @@ from unit.cumulus_fabric.online.site import PASSWORD
 from unit.cumulus_fabric.online.unit import Unit, intent, site
 
 EVENTS = ("start", "config_changed", "update_status", "upgrade_charm", "leader_elected")
-
-
-@pytest.fixture
-def fresh(certificate: Certificate, monkeypatch: pytest.MonkeyPatch) -> Iterator[Unit]:
-    """Switches as they come."""
-    with site(certificate, monkeypatch) as unit:
-        yield unit
-
-
-@pytest.fixture
-def running(certificate: Certificate, monkeypatch: pytest.MonkeyPatch) -> Iterator[Unit]:
-    """Switches that run the intent, as the command line has applied it."""
-    with site(certificate, monkeypatch, applied=True) as unit:
-        yield unit
 
 
 @pytest.mark.parametrize("event", EVENTS)

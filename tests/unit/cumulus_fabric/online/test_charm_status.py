@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The unit's status and version, also after actions: Juju tells the charm of no grant of its secret."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import ops
@@ -13,20 +12,6 @@ from unit.cumulus_fabric.online.unit import Unit, intent, site
 UNREADABLE = (
     "option credentials: the secret cannot be read; check that it exists, and grant it with juju grant-secret"
 )
-
-
-@pytest.fixture
-def fresh(certificate: Certificate, monkeypatch: pytest.MonkeyPatch) -> Iterator[Unit]:
-    """Switches as they come."""
-    with site(certificate, monkeypatch) as unit:
-        yield unit
-
-
-@pytest.fixture
-def running(certificate: Certificate, monkeypatch: pytest.MonkeyPatch) -> Iterator[Unit]:
-    """Switches that run the intent."""
-    with site(certificate, monkeypatch, applied=True) as unit:
-        yield unit
 
 
 def revoke(unit: Unit) -> None:
