@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hostile text for every reader of what others write: it returns, or raises the errors that it documents.
+"""Gives hostile input to each reader of untrusted text, which has to return or to raise a documented error.
 
 ``tox -e fuzz`` gives each reader ``FUZZ_EXAMPLES`` texts. Without that variable it gets as many as take a
 minute for all readers.
