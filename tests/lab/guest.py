@@ -85,6 +85,8 @@ class Guest:
         console_log: keep the serial console's log at this path, too, when the guest is gone.
         nics: its ends of cables to other guests; see :mod:`lab.cable`.
         setup: what it is besides the image.
+        memory: MiB.
+        disks: files with file systems that it only reads, known to it by their labels.
 
     """
 
@@ -95,11 +97,14 @@ class Guest:
         console_log: Path | None = None,
         nics: Sequence[Nic] = (),
         setup: Setup | None = None,
+        memory: int = MEMORY,
+        disks: Sequence[Path] = (),
     ) -> None:
         self.release = RELEASES[release]
         self._nics = nics
         self._setup = setup or Setup(f"nics-{digest(nic.mac for nic in nics)}" if nics else "plain", "")
         self._keep_log = console_log
+        self._memory, self._disks = memory, disks
         self.shell_socket: socket.socket | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._agent: Agent | None = None
@@ -164,7 +169,8 @@ class Guest:
         directory = self._image.directory  # first: a host may have QEMU only since then
         macs = [nic.mac for nic in self._nics]
         setup = (self._setup.script, self._setup.running)
-        key = digest([qemu_version(), *self._accelerator, *macs, *setup, Path(__file__)])
+        devices = (str(self._memory), *(str(disk) for disk in self._disks))
+        key = digest([qemu_version(), *self._accelerator, *macs, *setup, *devices, Path(__file__)])
         return directory / f"booted-{self._setup.name}-{key}.qcow2"
 
     def _boot_first(self) -> None:
@@ -337,7 +343,7 @@ class Guest:
         self.shell_socket, shell_far = socket.socketpair()
         far = [agent_far, monitor_far, shell_far]
         command = [
-            "qemu-system-x86_64", *self._accelerator, "-machine", "pc", "-smp", "2", "-m", str(MEMORY),
+            "qemu-system-x86_64", *self._accelerator, "-machine", "pc", "-smp", "2", "-m", str(self._memory),
             "-nodefaults", "-no-user-config", "-display", "none", "-action", "reboot=shutdown",
             "-kernel", str(self._image.kernel), "-initrd", str(self._image.initrd), "-append", append,
             "-chardev", f"file,id=console,path={self.console},append=on",
@@ -353,6 +359,9 @@ class Guest:
             "-device", "virtserialport,chardev=agent,name=org.qemu.guest_agent.0",
             "-chardev", f"socket,id=shell,fd={shell_far.fileno()}", "-device", "virtconsole,chardev=shell",
         ]  # fmt: skip
+        for number, disk in enumerate(self._disks):
+            drive = f"if=none,id=disk{number},file={disk},format=raw,readonly=on"
+            command += ["-drive", drive, "-device", f"virtio-blk-pci,drive=disk{number}"]
         for number, nic in enumerate(self._nics):
             command += nic.arguments(f"cable{number}")
         if snapshot:
