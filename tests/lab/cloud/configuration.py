@@ -156,7 +156,9 @@ def ml2(ovn: str) -> Sections:
         "ovn": {
             "ovn_nb_connection": f"tcp:{ovn}:{NORTHBOUND}",
             "ovn_sb_connection": f"tcp:{ovn}:{SOUTHBOUND}",
-            "ovn_metadata_enabled": False,
+            # As in production, and OVN answers DHCP in a subnet without a gateway only with it: the metadata
+            # port's address is the server's there (`_get_ovn_dhcpv4_opts` of Neutron's ovn_client.py).
+            "ovn_metadata_enabled": True,
         },
     }
 

@@ -41,6 +41,11 @@ def test_neutron_uses_the_ovn_databases_that_it_is_given():
     assert "ovn_sb_connection = tcp:192.168.25.1:6642\n" in ml2
 
 
+def test_dhcp_is_answered_in_subnets_without_a_gateway_as_in_production():
+    ml2 = configuration.files(CONTROLLER, translate.bundle(BUNDLE))["/etc/neutron/plugins/ml2/ml2_conf.ini"]
+    assert "ovn_metadata_enabled = True\n" in ml2
+
+
 def asked(request):
     """What a client of the proxy gets."""
     ours, theirs = socket.socketpair()
