@@ -163,6 +163,44 @@ def ml2(ovn: str) -> Sections:
     }
 
 
+def compute(host: str, address: str, options: Sections) -> Sections:
+    """Nova's on a compute node.
+
+    Args:
+        host: its name.
+        address: in the OAM network.
+        options: what nova-compute's options are translated to; see :mod:`lab.cloud.translate`.
+
+    """
+    own = {
+        "DEFAULT": {
+            "host": host,
+            "my_ip": address,
+            "transport_url": RABBIT_URL,
+            "compute_driver": "lab.driver.NamespaceDriver",
+            **LOGS,
+            "state_path": "/var/lib/nova",
+            "instances_path": "/var/lib/nova/instances",
+            "force_raw_images": False,
+            # Emulated nodes answer late.
+            "vif_plugging_timeout": 600,
+            "rpc_response_timeout": 600,
+            "reserved_host_memory_mb": 64,
+        },
+        "glance": {"api_servers": url("glance")},
+        "oslo_concurrency": {"lock_path": "/var/lib/nova/tmp"},
+        "placement": user("placement"),
+        "neutron": user("neutron"),
+        "service_user": {"send_service_user_token": True, **user("nova")},
+        "keystone_authtoken": user("nova"),
+        "libvirt": {"virt_type": "qemu", "cpu_mode": "none", "num_pcie_ports": 8},
+        "vnc": {"enabled": False},
+        "workarounds": {"disable_rootwrap": True},
+        "os_vif_ovs": {"ovsdb_connection": "unix:/run/openvswitch/db.sock"},
+    }
+    return merged(own, options)
+
+
 def merged(own: Sections, more: Sections) -> Sections:
     """Both; where both have an option, the second's value."""
     return {key: {**own.get(key, {}), **more.get(key, {})} for key in (*own, *(set(more) - set(own)))}

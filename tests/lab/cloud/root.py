@@ -23,8 +23,21 @@ PACKAGES = [
     *("mariadb-server", "rabbitmq-server", "python3-pymysql", "uwsgi-plugin-python3"),
     *("keystone", "glance-api", "placement-api", "python3-openstacksdk"),
     *("nova-api", "nova-conductor", "nova-scheduler"),
-    *("neutron-api", "neutron-periodic-workers", "neutron-ovn-maintenance-worker"),
+    *("neutron-api", "neutron-rpc-server", "neutron-periodic-workers", "neutron-ovn-maintenance-worker"),
     *("ovn-central", "iproute2", "procps"),
+    # Of the compute nodes, and of the servers on them.
+    *("python3-libvirt", "python3-os-vif", "libvirt-daemon", "libvirt-daemon-config-network"),
+    *(f"libvirt-daemon-driver-{name}" for name in ("qemu", "nodedev", "network")),
+    *(
+        "libvirt-clients",
+        "qemu-system-x86",
+        "qemu-utils",
+        "ipxe-qemu",
+        "conntrack",
+        "genisoimage",
+        "dosfstools",
+    ),
+    *("udhcpc", "iputils-ping", "ethtool", "iperf3", "sysstat"),
 ]
 """Of Debian 13: keystone 27, glance 30, placement 13, nova 31, neutron 26, that is OpenStack 2025.1."""
 
@@ -97,6 +110,20 @@ def root() -> Path:
                 run(step, [*OUTER, "tar", "-C", str(tree), "--exclude", "./dev/*", "-xf", str(archive)])
                 tree.rename(path)
         return path
+
+
+def disk(base: Path) -> Path:
+    """The root as a file system for compute nodes, labelled `cloud`; made now unless the cache has it."""
+    path = host.cache() / f"{base.name.replace('root', 'disk')}.ext4"
+    with locked(host.cache() / "cloud-disk.lock"):
+        if not path.exists():
+            _remove("cloud-disk-*.ext4")
+            partial = path.with_suffix(".partial")
+            with Step("OpenStack: writing the compute nodes' disk") as step:
+                how = ["-t", "ext4", "-O", "^has_journal", "-L", "cloud", "-d", str(base), str(partial), "3G"]
+                run(step, [*OUTER, "mke2fs", "-q", "-F", *how])
+            partial.rename(path)
+    return path
 
 
 def state(base: Path) -> Path:

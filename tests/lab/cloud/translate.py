@@ -4,7 +4,11 @@
 =========================== ======================= ==========================================================
 option                      charm                   written as; source: the charm's config.yaml of 2024.1
 =========================== ======================= ==========================================================
-pci-alias                   nova-cloud-controller   [pci] alias; "a list of aliases" is '[{...},{...}]'
+pci-passthrough-whitelist   nova-compute            [pci] passthrough_whitelist, named device_spec since Zed
+pci-alias                   nova-compute,           [pci] alias; "a list of aliases" is '[{...},{...}]'
+                            nova-cloud-controller
+cpu-dedicated-set           nova-compute            [compute] cpu_dedicated_set
+config-flags                nova-compute            [DEFAULT]: "comma-separated list of key=value"
 global-physnet-mtu          neutron-api             [DEFAULT] global_physnet_mtu, and [ml2] path_mtu unless
                                                     path-mtu is set
 vlan-ranges                 neutron-api             [ml2_type_vlan] network_vlan_ranges; space-delimited there
@@ -28,6 +32,23 @@ def bundle(path: Path) -> dict[str, dict[str, Any]]:
     """The options that a bundle sets, by charm."""
     applications = yaml.safe_load(path.read_text())["applications"].values()
     return {str(each["charm"]).removeprefix("ch:"): each.get("options") or {} for each in applications}
+
+
+def flags(text: str) -> dict[str, str]:
+    """config-flags: KEY=VALUE pairs, separated by commas."""
+    pairs = (each.partition("=") for each in text.split(","))
+    return {key.strip(): value.strip() for key, _, value in pairs if key.strip()}
+
+
+def nova_compute(options: Mapping[str, Any]) -> Sections:
+    """nova.conf's on a compute node."""
+    found: Sections = {"DEFAULT": dict(flags(options.get("config-flags", ""))), "pci": {}, "compute": {}}
+    if whitelist := options.get("pci-passthrough-whitelist"):
+        found["pci"]["device_spec"] = whitelist
+    found["pci"].update(_alias(options))
+    if dedicated := options.get("cpu-dedicated-set"):
+        found["compute"]["cpu_dedicated_set"] = dedicated
+    return {section: values for section, values in found.items() if values}
 
 
 def nova_cloud_controller(options: Mapping[str, Any]) -> Sections:

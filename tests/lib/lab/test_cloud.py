@@ -95,6 +95,10 @@ def test_the_proxy_says_that_a_service_does_not_listen(monkeypatch):
 
 def test_the_bundles_options_reach_nova_and_neutron():
     options = translate.bundle(BUNDLE)
+    node = configuration.compute("node-0", "192.168.25.51", translate.nova_compute(options["nova-compute"]))
+    assert node["DEFAULT"]["default_ephemeral_format"] == "ext4"
+    assert node["compute"] == {"cpu_dedicated_set": "2-23"}
+    assert json.loads(node["pci"]["device_spec"])[0] == {"devname": "enp63s0f0", "physical_network": None}
     written = configuration.files(CONTROLLER, options)
     alias = json.loads(re.search(r"^alias = (.*)$", written["/etc/nova/nova.conf"], re.MULTILINE)[1])
     assert alias["name"] == "a100-gpu"
@@ -106,9 +110,8 @@ def test_the_bundles_options_reach_nova_and_neutron():
 
 
 def test_several_aliases_are_an_option_each_and_several_ranges_one():
-    told = translate.nova_cloud_controller({"pci-alias": '[{"name": "a"}, {"name": "b"}]'})
-    assert told == {"pci": {"alias": ['{"name": "a"}', '{"name": "b"}']}}
-    assert translate.nova_cloud_controller({}) == {}
+    told = translate.nova_compute({"pci-alias": '[{"name": "a"}, {"name": "b"}]', "config-flags": "a=1, b=2"})
+    assert told == {"DEFAULT": {"a": "1", "b": "2"}, "pci": {"alias": ['{"name": "a"}', '{"name": "b"}']}}
     api = {"vlan-ranges": "one:1:2 two:3:4", "global-physnet-mtu": 9000, "path-mtu": 8900}
     plugin = {"dns-servers": "8.8.8.8", "enable-distributed-floating-ip": False}
     found = translate.ml2(api, plugin)

@@ -1,0 +1,50 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# On a compute node, as root: starts libvirt and nova-compute from the cloud's disk; nova.conf is in /run/nova.conf.
+# The files they write are below /var/lib/cloud. usage: start.sh LARGE-PAGES
+set -eu
+root=/opt/cloud/root
+if ! mountpoint -q "$root"; then
+    mkdir -p /opt/cloud/disk "$root" /var/lib/cloud/upper /var/lib/cloud/work
+    mount -o ro LABEL=cloud /opt/cloud/disk
+    mount -t overlay -o "lowerdir=/opt/cloud/disk,upperdir=/var/lib/cloud/upper,workdir=/var/lib/cloud/work" overlay "$root"
+    # The image has no large pages until somebody wants them.
+    mountpoint -q /dev/hugepages || { mkdir -p /dev/hugepages && mount -t hugetlbfs hugetlbfs /dev/hugepages; }
+    for name in dev proc sys run; do mount --rbind "/$name" "$root/$name"; done
+fi
+sync
+echo 3 >/proc/sys/vm/drop_caches
+echo 1 >/proc/sys/vm/compact_memory
+echo "$1" >/proc/sys/vm/nr_hugepages
+[ "$(cat /proc/sys/vm/nr_hugepages)" = "$1" ] || { echo "the kernel has no $1 large pages" >&2; exit 1; }
+mkdir -p "$root/var/log/cloud" /var/log/cloud "$root/var/lib/nova/tmp" "$root/var/lib/nova/instances"
+mount --bind "$root/var/log/cloud" /var/log/cloud
+cp /run/nova.conf "$root/etc/nova/nova.conf"
+cp -r /opt/ovn-offload/tests/lab/cloud/compute "$root/usr/lib/python3/dist-packages/nova/virt/lab"
+cat >"$root/etc/libvirt/qemu.conf" <<END
+user = "root"
+group = "root"
+security_driver = "none"
+namespaces = []
+cgroup_controllers = []
+remember_owner = 0
+hugetlbfs_mount = "/dev/hugepages"
+END
+# The netdev of a VF with a server's address keeps the kernel's name: it is about to move to a namespace.
+mkdir -p /run/udev/rules.d
+echo 'SUBSYSTEM=="net", ACTION=="add", ATTR{address}=="fa:16:3e:*", NAME="$kernel"' >/run/udev/rules.d/79-lab-servers.rules
+udevadm control --reload
+run() {
+    name=$1
+    shift
+    systemd-run --quiet --unit="$name" --property=StandardOutput="append:/var/log/cloud/$name.log" \
+        --property=StandardError="append:/var/log/cloud/$name.log" chroot "$root" /usr/bin/env \
+        PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 "$@"
+}
+run virtlogd virtlogd
+run libvirtd libvirtd
+until [ -S /run/libvirt/libvirt-sock ]; do
+    systemctl -q is-active libvirtd || { tail -20 /var/log/cloud/libvirtd.log >&2; exit 1; }
+    sleep 0.5
+done
+run nova-compute python3 -m nova.virt.lab.launch --config-file /etc/nova/nova.conf

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""nova-compute on a guest that has the cloud's disk."""
+
+from typing import Any
+
+from lab.cloud import configuration, translate
+from lab.code import MOUNTED
+from lab.guest import Guest
+
+START = f"{MOUNTED}/tests/lab/cloud/compute/start.sh"
+MEMORY = 3072
+"""MiB of a compute node: libvirt and nova-compute take 400, its large pages 512."""
+PAGES = 272
+"""Large pages of 2 MiB: those of a server with 512 MiB, and some that must stay free."""
+
+
+def start(guest: Guest, host: str, address: str, options: translate.Sections) -> None:
+    """Start libvirt and nova-compute.
+
+    Args:
+        guest: with the cloud's disk (:func:`lab.cloud.root.disk`) and its netdevs in switchdev mode.
+        host: its name to Nova, which is also the hostname of its OVN chassis.
+        address: that the control plane reaches it at.
+        options: what nova-compute's options are translated to.
+
+    """
+    guest.write("/run/nova.conf", configuration.ini(configuration.compute(host, address, options)))
+    guest.run(["sh", START, str(PAGES)], timeout=300)
+
+
+def reported(connection: Any) -> set[str]:
+    """The nodes that can have servers: Placement has their resources, and Nova's cell has them.
+
+    Both come a minute or two after the compute service is up.
+    """
+    # openstacksdk is not in every environment that imports the lab.
+    from acceptance.cloud import asking
+
+    with asking("compute nodes"):
+        providers = {each.name for each in connection.placement.resource_providers()}
+        return providers & {each.name for each in connection.compute.hypervisors()}
