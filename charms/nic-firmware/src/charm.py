@@ -74,6 +74,7 @@ class NicFirmwareCharm(ops.CharmBase):
             leave=self._remove,
         )
         self.reboot = RollingReboot(self, self.system, self.host.dispatcher)
+        self.host.follow("reboot", self.reboot.follow)
         self._downloading = False
 
     def _options(self) -> Options:

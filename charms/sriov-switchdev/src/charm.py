@@ -65,6 +65,7 @@ class SriovSwitchdevCharm(ops.CharmBase):
             leave=self._remove,
         )
         self.reboot = RollingReboot(self, self.system, self.host.dispatcher)
+        self.host.follow("reboot", self.reboot.follow)
 
     def _survey(self) -> Survey:
         return survey(self.system, load_config(self, Options), _controllers())
