@@ -3,8 +3,9 @@
 both.
 
 ``PYTHONPATH=lib:tests python tests/bench/reboots.py`` prints the tables within a few minutes; no real time
-passes for the nodes, and each run prints the same. :mod:`cloud` says what is modelled of Juju, and with which times. Not counted
-are update-status hooks during a roll: they come every five minutes with or without one.
+passes for the nodes, and each run prints the same. :mod:`cloud` says what is modelled of Juju, and with
+which times. Not counted are update-status hooks during a roll: they come every five minutes with or without
+one.
 
 What it printed for release 1.2, which has no option reboot-parallel:
 

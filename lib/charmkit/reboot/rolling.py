@@ -68,7 +68,7 @@ class RollingReboot(ops.Object):
         self._relation = peers
         self._has_lock = False
         self._kept.set_default(state="", concern="", parallel="", witness="")
-        RebootActions(charm, system, self._databags, lambda: self._wake(dispatcher.now))
+        self._actions = RebootActions(charm, system, self._databags, lambda: self._wake(dispatcher.now))
 
     def turn(
         self,

@@ -16,8 +16,8 @@ from hostnic.testing import FakeHost
 from ops import testing
 
 META = {"name": "sriov", "peers": {"reboot": {"interface": "rolling_reboot"}}}
-ACTIONS: dict[str, Any] = {
-    name: {} for name in ("plan", "verify", "approve-reboot", "cancel-reboots", "release-reboot-lock")
+ACTIONS: dict[str, Any] = {name: {} for name in ("plan", "verify", "approve-reboot", "cancel-reboots")} | {
+    "release-reboot-lock": {"params": {"unit": {"type": "string"}}}
 }
 
 
@@ -34,6 +34,8 @@ class Node:
         self.stopped = ""
         self.lxd = False  # the unit looks at the host's own containers instead
         self.probes: list[str] = []
+        self.looks = 0
+        self.zone = ""
         self.reboots = 0
         self.down = False
         self.data: dict[str, str] = {}
@@ -62,6 +64,7 @@ class Application:
         self.related = True
         self.results: dict[str, Any] = {}
         self._asking = False
+        self._monkeypatch = monkeypatch
         monkeypatch.setattr(ops.Unit, "reboot", lambda *_: self._ask())
 
     def _ask(self) -> None:
@@ -107,6 +110,7 @@ class Application:
                 self.reconciler.follow("reboot", self.rolling.follow)
 
             def converge(self) -> tuple[Finding, ...]:
+                node.looks += 1
                 self.dispatcher.install()
                 need = Need(node.needs, unverified=node.unverified)
                 given = Handover("sriov", self.unit.name, node.owner)
@@ -130,6 +134,7 @@ class Application:
             relations=[peers] if self.related else [],
             stored_states=node.kept,
         )
+        self._monkeypatch.setenv("JUJU_AVAILABILITY_ZONE", node.zone)
         out = context.run(event(context.on, peers), state)
         node.kept = frozenset(out.stored_states)
         if self.related:
