@@ -8,7 +8,8 @@ take ``holder`` for the only one, then grants nothing and reboots nothing.
 
 Every write of the leader's state goes to all units, so it names units by their numbers, and together those
 for which the same holds: less than 4 KB for 256 units. Releases up to 1.2 wrote ``approvals`` and
-``missing`` instead, which are read; they ignore ``approved`` and ``away``, and wait for another approval.
+``missing`` instead, which are read; they ignore ``approved`` and ``away``. A unit of such a release gets no
+lock for an approval on the leader until it is refreshed: it would give it back, get it again, and so on.
 """
 
 import json
@@ -33,6 +34,7 @@ _KEYS = {"still_needed": "futile", "rebooted_for": "spent"}
 
 def _unit_state(**fields: object) -> UnitState:
     now = {old: new for new, old in _KEYS.items()}
+    fields.setdefault("current", False)
     return UnitState(**cast("dict[str, Any]", {now.get(name, name): value for name, value in fields.items()}))
 
 
@@ -60,6 +62,7 @@ _UNIT = Record(
         "approved_after": _COUNT,
         "zone": AnyText(),
         "shares": Flag(),
+        "current": Flag(),
     },
     lenient=True,
 )

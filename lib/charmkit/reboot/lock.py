@@ -125,7 +125,7 @@ def approved_reasons(unit: str, state: UnitState, cluster: Cluster) -> set[str]:
     """
     granted = set(state.approved if state.approved_after >= cluster.cancels else ())
     approval = cluster.approvals.get(unit)
-    if approval is not None and approval.boot == mark(state.boot_id):
+    if approval is not None and approval.boot == mark(state.boot_id) and state.current:
         granted.update(approval.reasons)
     return granted
 

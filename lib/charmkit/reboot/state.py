@@ -93,6 +93,7 @@ class UnitState(NamedTuple):
         approved_after: ``Cluster.cancels`` when the operator approved on this unit.
         zone: its host's availability zone; empty if Juju names none, and in release 1.2.
         shares: its host may be down together with others of its zone: no container of a quorum is on it.
+        current: its revision reads the approvals that this one writes; not in release 1.2 and older.
 
     """
 
@@ -117,6 +118,7 @@ class UnitState(NamedTuple):
     approved_after: int = 0
     zone: str = ""
     shares: bool = False
+    current: bool = True
 
     @property
     def needs(self) -> bool:

@@ -101,6 +101,7 @@ def _look(host: UnitNow, policy: RebootPolicy, own: UnitState, cluster: Cluster)
     """What this host publishes about itself."""
     if own.boot_id != host.boot_id:
         own = _after_boot(host, own)
+    own = own._replace(current=True)
     need = host.need
     rebooted_for = own.rebooted_for
     if not need.reasons and own.settled:

@@ -40,6 +40,7 @@ units = st.builds(
     approved_after=counts,
     zone=st.text(max_size=20),
     shares=st.booleans(),
+    current=st.booleans(),
 )
 names = st.integers(0, 300).map("sriov-switchdev/{}".format)
 slots = st.builds(Slot, counts, counts, st.none() | counts)
@@ -101,7 +102,9 @@ def test_equal_states_give_equal_text():
 
 
 def test_a_later_revision_may_add_fields_and_an_earlier_one_may_lack_them():
-    assert decode_unit('{"version": 1, "boot_id": "b", "mood": "good"}') == UnitState(boot_id="b")
+    assert decode_unit('{"version": 1, "boot_id": "b", "mood": "good"}') == UnitState(
+        boot_id="b", current=False
+    )
     assert decode_cluster('{"version": 1, "mood": []}') == Cluster()
 
 

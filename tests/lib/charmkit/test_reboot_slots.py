@@ -9,7 +9,7 @@ import pytest
 from charmkit.containers import LXC
 from charmkit.reboot import slots
 from charmkit.reboot.databag import KEY, decode_cluster, decode_unit, encode
-from charmkit.reboot.lock import arbitrate, release
+from charmkit.reboot.lock import approve_all, arbitrate, release
 from charmkit.reboot.peers import SILENT, UNREPORTED
 from charmkit.reboot.state import Cluster, Need, RebootPolicy, Slot, UnitNow, UnitState
 from charmkit.reboot.status import STUCK, report
@@ -188,6 +188,18 @@ def test_a_unit_of_release_1_2_goes_alone():
 
     assert granted(units(WANTS, decode_unit(json.dumps(old))), 9) == ["sriov/2"]
     assert granted(units(WANTS._replace(since=1), decode_unit(json.dumps(old))), 9) == ["sriov/1"]
+
+
+def test_a_unit_of_release_1_2_gets_no_lock_for_an_approval_that_it_cannot_read():
+    old = json.loads(encode(WANTS._replace(consent="")))
+    del old["zone"], old["shares"], old["current"]
+    found = units(decode_unit(json.dumps(old)), WANTS._replace(consent="", since=999_001))
+
+    after = arbitrate(LEADER, found, approve_all(found, Cluster()), NOW)
+
+    assert after.holder == "sriov/2", "sriov/1 would give it back at once, and get it again"
+    found["sriov/1"] = found["sriov/1"]._replace(approved=WHY)
+    assert arbitrate(LEADER, found, Cluster(), NOW).holder == "sriov/1", "its own approval it reads itself"
 
 
 def test_a_holder_of_a_leader_of_release_1_2_keeps_its_number():
