@@ -68,6 +68,9 @@ _UNIT = Record(
 )
 _NUMBERS = r"[0-9]+(?: [0-9]+)*"
 _MARKS = r"[0-9]+:[0-9A-Za-z_-]+(?: [0-9]+:[0-9A-Za-z_-]+)*"
+_GRANT = r"[0-9]{1,9}:[0-9]{1,15}(?::[0-9]{1,15})?"
+_GRANTS = f"{_GRANT}(?: {_GRANT})*"
+_TIME = Text(r"[0-9]{1,15}", "seconds since the epoch")
 _APPLICATION = Text(r"[a-z0-9-]*", "the name of an application")
 
 
@@ -99,18 +102,13 @@ _GROUP = Record(
     required=["units", "reasons"],
     lenient=True,
 )
-_SLOT = Record(
-    Slot,
-    {"grant": _COUNT, "since": _COUNT, "missing_since": OrNull(_COUNT)},
-    required=["grant", "since"],
-    lenient=True,
-)
 
 
 def _cluster(
     application: str = "",
     approved: Iterable[_Group] = (),
     away: Mapping[str, str] = {},
+    held: Mapping[str, str] = {},
     **fields: object,
 ) -> Cluster:
     cluster = Cluster(**cast("dict[str, Any]", fields))
@@ -122,7 +120,12 @@ def _cluster(
             approvals[f"{application}/{number}"] = Approval(boot, group.reasons, despite)
     for why, numbers in away.items():
         missing.update((f"{application}/{number}", why) for number in numbers.split())
-    return cluster._replace(approvals=approvals, missing=missing)
+    slots = {
+        f"{application}/{number}": Slot(int(grant), int(since), int(missing_since) if missing_since else None)
+        for since, grants in held.items()
+        for number, grant, missing_since in (f"{entry}:".split(":")[:3] for entry in grants.split())
+    }
+    return cluster._replace(approvals=approvals, missing=missing, slots=slots)
 
 
 _CLUSTER = Record(
@@ -141,7 +144,7 @@ _CLUSTER = Record(
         "cancels": _COUNT,
         "stopped": Flag(),
         "missing": Named(AnyText(), AnyText(), "units and reasons"),
-        "slots": Named(AnyText(), _SLOT, "units and their grants"),
+        "held": Named(_TIME, Text(_GRANTS, "numbers of units with their grants"), "times and units"),
         "lazily": Flag(),
         "application": _APPLICATION,
         "approved": Listing(_GROUP, "approvals"),
@@ -166,11 +169,15 @@ def _leaders(cluster: Cluster) -> dict[str, object]:
         if field not in ("approvals", "missing", "slots") and value != Cluster._field_defaults[field]
     }
     content["version"] = SHARED if cluster.slots else VERSION
-    units = [*cluster.approvals, *cluster.missing]
+    units = [*cluster.approvals, *cluster.missing, *cluster.slots]
     if units:
         content["application"] = units[0].partition("/")[0]
-    if cluster.slots:
-        content["slots"] = {unit: slot._asdict() for unit, slot in cluster.slots.items()}
+    held: dict[str, list[str]] = {}
+    for unit, slot in _numbered(cluster.slots):
+        missing_since = "" if slot.missing_since is None else f":{slot.missing_since}"
+        held.setdefault(str(slot.since), []).append(f"{unit}:{slot.grant}{missing_since}")
+    if held:
+        content["held"] = {since: " ".join(grants) for since, grants in held.items()}
     groups: dict[tuple[tuple[str, ...], tuple[str, ...]], list[str]] = {}
     for unit, approval in _numbered(cluster.approvals):
         groups.setdefault((approval.reasons, approval.despite), []).append(f"{unit}:{approval.boot}")

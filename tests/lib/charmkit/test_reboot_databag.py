@@ -143,9 +143,9 @@ def test_the_approval_of_256_units_is_less_than_4_kilobytes():
     why = "8 VFs at the next boot on 0000:3b:00.0 0000:3b:00.1"
     units = [f"sriov-switchdev/{number}" for number in range(256)]
     approvals = {unit: Approval(mark(f"boot of {unit}"), (why,), ("sriov-switchdev/7",)) for unit in units}
-    cluster = Cluster(
-        grant=255, holder=units[9], approvals=approvals, missing=dict.fromkeys(units[:64], "does not answer")
-    )
+    missing = dict.fromkeys(units[:64], "does not answer at port 22")
+    held = {unit: Slot(number, 1_790_000_000) for number, unit in enumerate(units[100:125], 200)}
+    cluster = Cluster(grant=255, approvals=approvals, missing=missing).with_held(held)
 
     assert len(encode(cluster)) < 4096
 
@@ -193,6 +193,12 @@ def test_a_malformed_unit_is_one_sentence(text: str, says: str):
         ({"approvals": {"u/0": {"boot_id": "b"}}}, "approvals.u/0.reasons: an empty value is"),
         ({"forced": {"u/0": "7"}}, "forced.u/0: '7' is"),
         ({"forced": None}, "forced: an empty value is"),
+        ({"held": {"soon": "3:1"}}, "held.soon: 'soon' is"),
+        ({"held": {"5": "3"}}, "held.5: '3' is"),
+        ({"held": {"5": "3:" + "9" * 5000}}, f"held.5: '3:{'9' * 35}…' is"),
+        ({"approved": [{"units": "3", "reasons": []}]}, "approved[0].units: '3' is"),
+        ({"away": {"why": ""}}, "away.why: an empty value is"),
+        ({"application": "no such/name"}, "application: 'no such/name' is"),
     ],
 )
 def test_a_malformed_leader_is_one_sentence(fields: dict[str, object], says: str):

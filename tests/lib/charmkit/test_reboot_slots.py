@@ -203,7 +203,7 @@ def test_a_unit_of_release_1_2_gets_no_lock_for_an_approval_that_it_cannot_read(
 
 
 def test_a_holder_of_a_leader_of_release_1_2_keeps_its_number():
-    cluster = decode_cluster('{"version": 1, "grant": 7, "holder": "sriov/1", "since": 5, "slots": {}}')
+    cluster = decode_cluster('{"version": 1, "grant": 7, "holder": "sriov/1", "since": 5}')
 
     assert cluster.held == {"sriov/1": Slot(7, 5)}
     assert arbitrate(LEADER, units(WANTS._replace(reasons=(), released=7)), cluster, NOW).held == {}
