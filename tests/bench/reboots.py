@@ -23,6 +23,9 @@ this::
     dispatches a unit, most                       23    24     135   137     519    539
     of which look at the host, most               22    10     132     9      89      9
 
+With reboot-parallel, 256 nodes in four zones, three of them with containers: 11.7 hours for 4, 2.6 hours for
+10%.
+
 A roll of N nodes costs each unit 3 N dispatches (of each of the others its need and its release, of the
 leader a grant) and about eight: the change of the option, the approval, the start of its host, and one in
 each minute of the grace after it, in which the host has to stay in order.

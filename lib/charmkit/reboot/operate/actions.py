@@ -3,18 +3,30 @@
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import ops
 from converge import Finding
 from hostnic.system import System, read_boot_id
 
+from charmkit.options import check, option
 from charmkit.reboot.lock import approve_all, approved_reasons, cancel_all, release
 from charmkit.reboot.operate.interruption import interruption
 from charmkit.reboot.relation import Databags
 from charmkit.reboot.state import Cluster, UnitState
 from charmkit.reboot.status import duration
 from charmkit.reboot.unit import approve_one
-from charmkit.reconcile import ActionError, answer
+from charmkit.reconcile import ActionError, answer, load_params
+
+
+@dataclass(frozen=True)
+class Holder:
+    """The parameter of ``release-reboot-lock``."""
+
+    unit: str = option("")
+
+    def __post_init__(self) -> None:
+        check(self)
 
 
 class RebootActions(ops.Object):
@@ -60,7 +72,7 @@ class RebootActions(ops.Object):
             event.set_results(interruption(self._system, bags.unit, {bags.unit: own}))
 
     def _on_release(self, event: ops.ActionEvent) -> None:
-        self._act(event, lambda: self._release(str(event.params.get("unit", ""))))
+        self._act(event, lambda: self._release(load_params(event, Holder).unit))
 
     def _act(self, event: ops.ActionEvent, action: Callable[[], dict[str, str]]) -> None:
         """Do it, and continue in a hook: Juju refuses juju-reboot in actions."""
