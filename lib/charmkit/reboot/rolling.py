@@ -164,7 +164,10 @@ class RollingReboot(ops.Object):
             return True
         changed = isinstance(event, ops.RelationChangedEvent) and event.unit
         of = changed.name if changed else ""
-        return turns.follow(bags, self._boot_id(), self._now(), of, lambda: self._silent(bags))
+        try:
+            return turns.follow(bags, self._boot_id(), self._now(), of, lambda: self._silent(bags))
+        except OSError:
+            return True  # the look says what cannot be read
 
     def _databags(self) -> Databags | None:
         peers = self.model.get_relation(self._relation)

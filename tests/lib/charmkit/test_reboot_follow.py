@@ -142,6 +142,12 @@ def test_a_unit_that_booted_looks_whatever_its_hook_is_about(roll: Any):
     assert looks(roll, 2, lambda: roll.changed(2, of=1)) == 1
 
 
+def test_a_unit_whose_boot_id_cannot_be_read_looks_and_says_so(roll: Any):
+    roll.nodes[2].host.fail("read", "/proc/sys/kernel/random/boot_id", OSError(5, "Input/output error"))
+
+    assert looks(roll, 2, lambda: roll.changed(2)) == 1
+
+
 def test_an_approval_and_its_withdrawal_reach_a_unit(application: Any):
     app = application(2)
     app.nodes[1].needs = WHY

@@ -223,7 +223,8 @@ class Application(RuleBasedStateMachine):
             self.boot(node)
 
     def boot(self, node: Node) -> None:
-        node.prepared = next(self.units()[n].ready for n, each in self.nodes.items() if each is node)
+        (name,) = (name for name, each in self.nodes.items() if each is node)
+        node.prepared = self.bags(name)[0].own().ready
         node.boot += 1
         node.word = node.despite = frozenset()
         self.now += 120
