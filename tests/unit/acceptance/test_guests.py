@@ -6,9 +6,11 @@ import sys
 import pytest
 import yaml
 from acceptance.guests import TUNE, user_data
-from acceptance.measure.shells import Juju, Output, Ssh, process
+from acceptance.measure.shells import Ssh
 from acceptance.sitefile import Site
 from converge import StepError
+from operate.client import Juju
+from operate.process import Output, process
 
 
 def test_user_data_is_what_cloud_init_reads():
@@ -80,7 +82,7 @@ def test_a_key_without_its_private_half_is_the_agents(tmp_path):
 
 
 def test_juju_that_prints_no_json():
-    with pytest.raises(StepError, match="juju status: ERROR no model"):
-        Juju(lambda *_: Output(1, "", "ERROR no model in focus\n")).ask("status")
+    with pytest.raises(StepError, match="juju status: no model in focus"):
+        Juju(run=lambda *_, **__: Output(1, "", "ERROR no model in focus\n")).data("status")
     with pytest.raises(StepError, match="no JSON"):
-        Juju(lambda *_: Output(0, "hello", "")).ask("status")
+        Juju(run=lambda *_, **__: Output(0, "hello", "")).data("status")
