@@ -15,6 +15,7 @@ from pathlib import Path
 from operate.process import Output
 
 from lab import jujuclient
+from lab.openstack import actions
 from lab.openstack.neutron import GENEVE
 
 TOOLS = (
@@ -88,18 +89,15 @@ class Machines:
 
     def _offload(self, unit):
         packets = self.packets[sorted(self.openstack.nova.hosts)[int(unit.partition("/")[2])]]
-        row = {"in port": "eth3", "representor of": "0000:3f:00.0 pf0vf0", "in NIC": "4", "not in NIC": "1"}
-        row |= {
-            "packets in NIC": str(packets["in"]),
-            "packets not in NIC": str(packets["out"]),
-            "why not": self.why,
-        }
+        counted = {"packets in NIC": str(packets["in"]), "packets not in NIC": str(packets["out"])}
+        row = {**actions.OFFLOAD["on"][0], **counted, "why not": self.why}
         return {"offload": json.dumps([row])}
 
     def _counters(self, unit):
         packets = self.packets[sorted(self.openstack.nova.hosts)[int(unit.partition("/")[2])]]
+        value = str(packets["total"] // 10**6)
         rows = [
-            {"port": port, "counter": f"{way}_prio3_pause", "value": str(packets["total"] // 10**6)}
+            {**actions.COUNTER, "port": port, "counter": f"{way}_prio3_pause", "value": value}
             for port in BOND
             for way in ("tx", "rx")
         ]
