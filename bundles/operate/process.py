@@ -21,7 +21,7 @@ class Output(NamedTuple):
 class Process(Protocol):
     """Runs a command with this standard input, for at most so many seconds; None sets no limit.
 
-    With `shown`, its standard error, where programs tell their progress, goes to the terminal.
+    With `shown` it has the terminal: its progress goes there, and it can ask for what it needs.
     """
 
     def __call__(
@@ -45,7 +45,7 @@ def process(command: list[str], given: str, seconds: float | None, *, shown: boo
     try:
         done = subprocess.run(
             command,
-            input=given,
+            input=None if shown else given,
             stdout=subprocess.PIPE,
             stderr=errors,
             text=True,

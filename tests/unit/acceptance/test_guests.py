@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What runs in guests and on this machine: user-data, the tuning script in a real bash, processes."""
 
+import os
 import sys
 
 import pytest
@@ -65,6 +66,23 @@ def test_a_process_that_takes_too_long():
 def test_a_process_gets_its_input_and_gives_its_output():
     code = "import sys; print(sys.stdin.read().upper()); sys.exit(3)"
     assert process([sys.executable, "-c", code], "abc", 30) == Output(3, "ABC\n", "")
+
+
+def test_a_process_that_shows_its_progress_has_the_terminal(capfd):
+    read, write = os.pipe()
+    os.write(write, b"yes\n")
+    os.close(write)
+    code = "import sys; print('sure?', file=sys.stderr); print(sys.stdin.readline())"
+    saved = os.dup(0)
+    os.dup2(read, 0)
+    try:
+        output = process([sys.executable, "-c", code], "", 30, shown=True)
+    finally:
+        os.dup2(saved, 0)
+        os.close(saved)
+        os.close(read)
+    assert output == Output(0, "yes\n\n", "")
+    assert capfd.readouterr().err == "sure?\n"
 
 
 def test_a_key_without_its_private_half_is_the_agents(tmp_path):
