@@ -23,8 +23,7 @@ class Kept(Protocol):
 
     Attributes:
         state: its state, where it differs from what it published, with a digest of that. Without this state,
-        as
-            after a change of the charm's revision and back, it goes on with what it published.
+            as after a change of the charm's revision and back, it goes on with what it published.
         concern: what the leader's state said of this unit when it looked at its host last.
         parallel: the option ``reboot-parallel`` at that time.
         witness: the unit because of which the leader granted nothing, though another one waits.

@@ -71,8 +71,7 @@ def follow(bags: "Databags", boot_id: str, now: int, of: str, silent: Callable[[
         boot_id: of this boot.
         now: seconds since the epoch.
         of: the unit whose databag changed, which tells only the leader something; empty for the leader's
-        state
-            and for a peer that departed.
+            state and for a peer that departed.
         silent: the peers whose hosts do not answer now; asked only before a grant.
 
     Returns:
