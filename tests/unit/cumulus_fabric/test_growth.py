@@ -5,6 +5,7 @@ Calls of Python functions are counted, which are the same on each machine; ``tes
 processor time.
 """
 
+import gc
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -41,11 +42,14 @@ def calls(run: Callable[[], Any]) -> int:
         count += event == "call"
 
     before = sys.getprofile()
+    gc.collect()
+    gc.disable()  # Hypothesis is called at each collection
     sys.setprofile(counted)
     try:
         run()
     finally:
         sys.setprofile(before)
+        gc.enable()
     return count
 
 
