@@ -72,23 +72,32 @@ class Channels(NamedTuple):
     most: int
 
 
+class FileStat(NamedTuple):
+    """A file's size in bytes, the time of its last change in nanoseconds since the epoch, and its inode."""
+
+    size: int
+    mtime_ns: int
+    inode: int
+
+
 class Files(Protocol):
     """Files of the host, sysfs, procfs and configfs among them. Paths are absolute."""
 
     @calls.reads("read")
     def read(self, path: str) -> str:
         """``cat PATH``."""
-        ...
 
     @calls.reads("listdir")
     def listdir(self, path: str) -> list[str]:
         """``ls -A PATH``, in no order."""
-        ...
 
     @calls.reads("readlink")
     def readlink(self, path: str) -> str:
         """``readlink PATH``."""
-        ...
+
+    @calls.reads("stat")
+    def stat(self, path: str) -> FileStat:
+        """``stat --dereference PATH``, of a file."""
 
     def exists(self, path: str) -> bool:
         """``test -e PATH``."""

@@ -5,12 +5,17 @@ import json
 import os
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hostnic.machine import Machine
 from hostnic.process import CommandError
 from hostnic.recorder import Recorder
+from hostnic.system import FileStat, System
+from hostnic.testing import FakeHost
 
 LIB = Path(__file__).parents[3] / "lib"
 
@@ -26,6 +31,43 @@ def test_files(tmp_path: Path) -> None:
     machine.files.remove(path)
     machine.files.remove(str(tmp_path / "a"))
     assert not machine.files.exists(str(tmp_path / "a"))
+
+
+def real(path: Path) -> tuple[System, Callable[[bytes], None]]:
+    return Machine(), lambda content: (time.sleep(0.02), path.write_bytes(content))[0]  # a tick of the clock
+
+
+def modelled(path: Path) -> tuple[System, Callable[[bytes], None]]:
+    host = FakeHost()
+    return host, lambda content: host.disk.content.__setitem__(str(path), content)
+
+
+@pytest.mark.parametrize("host", [real, modelled])
+def test_stat_shows_each_change_of_a_file(host: Callable[..., Any], tmp_path: Path) -> None:
+    path = tmp_path / "below" / "file"
+    system, overwrite = host(path)
+
+    def stat() -> FileStat:
+        return system.files.stat(str(path))
+
+    with pytest.raises(FileNotFoundError):
+        stat()
+    system.files.install(str(path), b"1234")
+    first = stat()
+    assert first.size == 4
+    system.files.read(str(path))
+    assert stat() == first
+    overwrite(b"4321")
+    second = stat()
+    assert (second.size, second.inode) == (4, first.inode)
+    assert second.mtime_ns > first.mtime_ns
+    system.files.install(str(path), b"4321")
+    assert stat().inode != second.inode, "another file took its place"
+    overwrite(b"12345")
+    assert stat().size == 5
+    system.files.remove(str(path))
+    with pytest.raises(FileNotFoundError):
+        stat()
 
 
 @pytest.mark.parametrize("umask", [0o000, 0o022, 0o077])
