@@ -88,7 +88,7 @@ class HostFiles:
         self._sync_directory(os.path.dirname(path))
 
     def mkdir(self, path: str) -> None:
-        os.mkdir(path)
+        os.mkdir(path, DIRECTORY_MODE)
 
     def lock(self, path: str) -> bool:
         import fcntl  # a hook that changes nothing takes no lock

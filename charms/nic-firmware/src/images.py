@@ -203,6 +203,8 @@ def _look(system: System, path: str, directory: str, end: float) -> tuple[Image,
         system.files.install(paths[0], b"")
         run("cp", path, paths[0])
     else:
+        # zipfile would create the directory as the hook's umask says.
+        run("install", "-d", "-m", "755", directory)
         run("python3", "-m", "zipfile", "-e", path, directory)
         names = sorted(system.files.listdir(directory)) if system.files.exists(directory) else []
         paths = [f"{directory}/{name}" for name in names if name.endswith(".bin")]

@@ -40,6 +40,16 @@ def test_images_are_durable_before_the_index_names_them(fetched: Node) -> None:
     assert [line.split()[:2] for line in order] == [["run", "cp"], ["run", "sync"], ["install", INDEX]]
 
 
+def test_a_zip_is_unpacked_into_a_directory_with_a_mode_of_its_own(node: Node) -> None:
+    """Python's zipfile would make one as the umask of the hook says."""
+    archive = b"PK\n" + image()
+    offer(node, archive, firmware_policy="auto").emit()
+    directory = f"{images.DIRECTORY}/{hashlib.sha256(archive).hexdigest()}"
+    order = [line for line in node.writes if line.endswith(f" {directory}") and "sync" not in line]
+    assert order[0] == f"run install -d -m 755 {directory}"
+    assert [line.split()[1:5] for line in order[1:]] == [["python3", "-m", "zipfile", "-e"]]
+
+
 def test_power_is_cut_right_after_the_fetch(fetched: Node) -> None:
     lose_power(fetched.host)
     fetched.emit()
