@@ -174,6 +174,14 @@ def test_a_database_that_is_not_clustered_is_not_waited_for(host: FakeHost):
     assert outside(host, PATH) == ""
 
 
+def test_a_database_that_is_not_clustered_hides_no_other_one_in_its_container(host: FakeHost):
+    put(host, ONE, {NB: "", SB: JOINING})
+    argv = (LXC, "exec", ONE, "--", *NB.ask)
+    host.answers[argv] = failure(argv, 2, "", '"cluster/status" is not a valid command (use "list-commands")')
+
+    assert outside(host, PATH) == f"OVN_Southbound in {ONE} has not joined"
+
+
 def test_a_name_that_lxd_would_not_allow_reaches_no_command(host: FakeHost):
     put(host, "-c;reboot", {NB: JOINING})
 
