@@ -4,21 +4,39 @@
 import json
 import shutil
 import subprocess
-from typing import Any
+from typing import Any, cast
 
 from converge import StepError
 
 MISSING = "sudo snap install juju, or see the first step of bundles/README.md"
 
 
+UNREADABLE = "juju printed something that this revision cannot read"
+
+
 def mapping(value: Any) -> dict[str, Any]:
-    """A mapping of the client's JSON, which has null or nothing for an empty one."""
-    return value or {}
+    """A mapping of the client's JSON, which has null or nothing for an empty one.
+
+    Raises:
+        StepError: it is something else.
+
+    """
+    if value and not isinstance(value, dict):
+        raise StepError(UNREADABLE)
+    return cast("dict[str, Any]", value or {})
 
 
-def _parsed(text: str) -> Any:
-    """Some commands print nothing at all where there is nothing to list."""
-    return json.loads(text) if text.strip() else {}
+def parsed(text: str) -> dict[str, Any]:
+    """What the client printed as JSON: nothing at all where there is nothing to list.
+
+    Raises:
+        StepError: it is not a JSON object.
+
+    """
+    try:
+        return mapping(json.loads(text) if text.strip() else {})
+    except (ValueError, RecursionError):
+        raise StepError(UNREADABLE) from None
 
 
 class Juju:
@@ -44,13 +62,13 @@ class Juju:
         """The same for a command of the model."""
         return self.client(words[0], *self._model, *words[1:])
 
-    def client_data(self, *words: str) -> Any:
+    def client_data(self, *words: str) -> dict[str, Any]:
         """What a command prints as JSON that is about no model."""
-        return _parsed(self.client(*words, "--format", "json"))
+        return parsed(self.client(*words, "--format", "json"))
 
-    def data(self, *words: str) -> Any:
+    def data(self, *words: str) -> dict[str, Any]:
         """The same for a command of the model."""
-        return _parsed(self.model(*words, "--format", "json"))
+        return parsed(self.model(*words, "--format", "json"))
 
     def act(self, units: list[str], action: str, *parameters: str, wait: str = "10m") -> dict[str, Any]:
         """What an action said on units of one application, by unit: `status`, `results`, `message`.
@@ -59,11 +77,10 @@ class Juju:
         """
         words = ["run", *self._model, *units, action, *parameters, "--wait", wait, "--format", "json"]
         done = self._call(words, shown=False)
-        try:
-            return json.loads(done.stdout)
-        except ValueError as error:
-            said = (done.stderr or "").strip().splitlines() or [f"it ended with {done.returncode}"]
-            raise StepError(f"juju run {' '.join(units)} {action}: {said[-1]}") from error
+        if done.stdout.lstrip().startswith("{"):
+            return parsed(done.stdout)
+        said = (done.stderr or "").strip().splitlines() or [f"it ended with {done.returncode}"]
+        raise StepError(f"juju run {' '.join(units)} {action}: {said[-1]}")
 
     @staticmethod
     def _call(words: list[str], shown: bool) -> "subprocess.CompletedProcess[str]":

@@ -81,20 +81,27 @@ class Ssh:
         return output.text
 
 
+def _object(value: object) -> dict[str, Any]:
+    """What Juju prints where it has a mapping, which may be null."""
+    if value is not None and not isinstance(value, dict):
+        raise StepError("juju prints something that this tool cannot read")
+    return cast("dict[str, Any]", value or {})
+
+
 class Juju:
     """The current Juju model."""
 
     def __init__(self, run: Process) -> None:
         self._run = run
 
-    def ask(self, *arguments: str, seconds: float = 120) -> Any:
+    def ask(self, *arguments: str, seconds: float = 120) -> dict[str, Any]:
         """What a Juju command prints as JSON."""
         output = self._run(["juju", arguments[0], "--format", "json", *arguments[1:]], "", seconds)
         if output.status and not output.text.strip().startswith("{"):
             raise StepError(f"juju {arguments[0]}: {_last_words(output)}", "see: juju status")
         try:
-            return json.loads(output.text)
-        except ValueError:
+            return _object(json.loads(output.text))
+        except (ValueError, RecursionError):
             raise StepError(f"juju {arguments[0]} prints something that is no JSON") from None
 
     def action(self, unit: str, action: str, *parameters: str) -> dict[str, Any]:
@@ -104,13 +111,13 @@ class Juju:
             StepError: it failed; the reason is the charm's.
 
         """
-        task: dict[str, dict[str, Any]] = self.ask("run", unit, action, *parameters, "--wait=5m", seconds=330)
-        told = next(iter(task.values()), dict[str, Any]())  # under the unit that leads, for keystone/leader
+        task = self.ask("run", unit, action, *parameters, "--wait=5m", seconds=330)
+        told = _object(next(iter(task.values()), None))  # under the unit that leads, for keystone/leader
         if told.get("status") != "completed":
             raise StepError(
                 f"juju run {unit} {action}: {told.get('message') or told.get('status') or 'no answer'}"
             )
-        return told["results"]
+        return _object(told.get("results"))
 
 
 class Node:
@@ -146,7 +153,13 @@ class Node:
             raise StepError(
                 f"{self.name} has no unit of {charm}", f"deploy {charm} there; see: juju status {charm}"
             )
-        return json.loads(self._juju.action(self.units[charm], action, "format=json")[result])
+        text: Any = self._juju.action(self.units[charm], action, "format=json").get(result)
+        try:
+            rows: Any = json.loads(text)
+            return [{str(key): str(cell) for key, cell in row.items()} for row in rows]
+        except (ValueError, TypeError, AttributeError, RecursionError):
+            what = f"action {action} of {self.units[charm]} prints no table {result}"
+            raise StepError(what, "use this tool in the revision of the deployed charms") from None
 
 
 def nodes(juju: Juju, hosts: list[str]) -> dict[str, Node]:
