@@ -154,8 +154,8 @@ def _kept(system: System, path: str, now: float) -> str | None:
     """The last answer, if it is recent; the file goes with the boot, as does the clock."""
     try:
         content = json.loads(system.files.read(path))
-        at, said = content["at"], content["said"]
-    except (OSError, ValueError, TypeError, KeyError, RecursionError):
+        at, said = float(content["at"]), content["said"]
+    except (OSError, ValueError, TypeError, KeyError, OverflowError, RecursionError):
         return None
-    recent = isinstance(at, int | float) and 0 <= now - at < AGAIN_AFTER
+    recent = 0 <= now - at < AGAIN_AFTER
     return said if recent and isinstance(said, str) else None

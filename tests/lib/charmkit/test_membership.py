@@ -201,7 +201,13 @@ def test_an_answer_holds_for_a_minute(host: FakeHost):
     assert outside(host, PATH) == ""
 
 
-@pytest.mark.parametrize("kept", ["", "{", "[]", '{"at": "x", "said": ""}', '{"at": 1e99, "said": ""}'])
+@pytest.mark.parametrize(
+    "kept",
+    [
+        *("", "{", "[]", '{"at": "x", "said": ""}', '{"at": 1e99, "said": ""}'),
+        f'{{"at": {"9" * 400}, "said": ""}}',
+    ],
+)
 def test_a_kept_answer_that_cannot_be_used_is_asked_anew(host: FakeHost, kept: str):
     host.disk.install(PATH, kept.encode(), 0o600)
     put(host, ONE, {NB: JOINING})
