@@ -20,7 +20,7 @@ from converge import Disruption, Step, StepError
 from desired import Desired
 from hostnic.devices import discover
 from hostnic.devices.model import Host, Pf
-from hostnic.devices.port import is_other_card
+from hostnic.devices.port import is_other_card, uplink_of
 from hostnic.network import reachability
 from hostnic.ops.bonding import JoinBond, LeaveBond
 from hostnic.ops.eswitch import SetEswitchMode, SetQueues
@@ -232,14 +232,17 @@ def revert(system: System, why: str) -> list[str]:
 
 
 def _refusal(system: System, port: PortState) -> str:
-    """Why a port is left alone: another card is at its address; empty also where that cannot be read."""
+    """Why a port is left alone: another card is at its address; empty also where that cannot be read.
+
+    Only netdevs are asked: a question about the eswitch would wait for a change of mode that still runs.
+    """
     try:
-        pf = discover.observe(system).pf(port.bdf)
+        uplink = uplink_of(system.links.all(), port.bdf)
     except OSError:
         return ""
-    if pf is None or not is_other_card(port.mac, pf.mac):
+    if uplink is None or not is_other_card(port.mac, uplink.permanent_mac):
         return ""
-    return f"{port.bdf}: {'; '.join(other_card(port.mac, pf))}"
+    return f"{port.bdf}: {'; '.join(other_card(port.mac, uplink.permanent_mac))}"
 
 
 def _way_back(

@@ -15,7 +15,7 @@ class PortState(NamedTuple):
 
     Attributes:
         queues: of its uplink; 0 where that is not known, as in older files.
-        mac: its permanent MAC address; None where that is not known, as in files of releases before 1.3.
+        mac: its permanent MAC address; None where that is not known, as in files of 1.2 and before.
 
     """
 

@@ -30,9 +30,9 @@ def pairs_of(host: Host, ports: Iterable[Port]) -> list[Work]:
     return [(port, pf) for port in ports if (pf := host.pf(port.bdf))]
 
 
-def other_card(mac: str | None, pf: Pf) -> tuple[str, str]:
-    """What the operator has to know of another card at the address of a port with ``mac``, and the remedy."""
-    what = f"another card is at this address (MAC {pf.mac}, not {mac}), and is left alone"
+def other_card(known: str | None, mac: str | None) -> tuple[str, str]:
+    """What the operator has to know of a card with ``mac`` at the address of a known port, and the remedy."""
+    what = f"another card is at this address (MAC {mac}, not {known}), and is left alone"
     return what, "put the declared card there, or run action accept-nic on this unit"
 
 

@@ -120,8 +120,11 @@ def test_a_step_that_fails_in_a_live_change_does_not_put_another_card_into_the_b
     node = changed_live(monkeypatch)
     node.host.network.set_master("enp59s0f1np1", None, node.host.clock)
     replace_card(node)
+    asked: list[str] = []
+    monkeypatch.setattr(node.host.devlink, "eswitch_mode", asked.append)
     live.after_failure(node.host)
     assert not any(line.startswith("set_master") for line in node.host.trace)
+    assert asked == [], "a change of mode that still runs would be waited for"
 
 
 def test_the_state_before_a_live_change_is_read_without_mac_as_before(
@@ -151,6 +154,8 @@ def test_a_new_netdev_of_another_card_is_left_alone_and_the_charm_is_told(small:
     assert len(said) == 2
     assert nic(small.host.trace) == []
     assert small.host.trace == [f"run systemctl start --no-block {files.DISPATCH}"]
+    assert small.emit("update_status").name == "blocked"
+    assert not any(files.RESTORE in line for line in small.writes), "the two would call each other for ever"
 
 
 def test_after_accept_nic_the_new_card_is_configured_like_that_of_a_new_node(small: Node) -> None:
