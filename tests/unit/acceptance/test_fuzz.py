@@ -12,9 +12,11 @@ import pytest
 from acceptance import sitefile
 from acceptance.measure import evidence, parse
 from acceptance.measure.results import Results
-from acceptance.measure.shells import Juju, Node, Output, Shell
+from acceptance.measure.shells import Node, Shell
 from converge import StepError
 from fuzz import Reader, check
+from operate.client import Juju
+from operate.process import Output
 
 ROOT = Path(__file__).parents[3]
 PORTS = "port p0 100000\ntx_packets_phy: 5\nrx_prio3_discards: 0\ntx_packets: 5\ndomain i-1\n 0:   2-3,8\n"
@@ -66,7 +68,7 @@ def of_perftest(text: str) -> object:
 
 def of_client(text: str) -> object:
     """What Juju's client prints of an action, and the table in it."""
-    juju = Juju(lambda *_: Output(0, text))
+    juju = Juju(run=lambda *_, **__: Output(0, text))
     return Node(juju, "n", {"sriov-switchdev": "sriov-switchdev/0"}).table(
         "sriov-switchdev", "show-offload", "offload"
     )
@@ -75,7 +77,7 @@ def of_client(text: str) -> object:
 def of_rows(text: str) -> object:
     """Rows of show-offload and show-counters from before and after a rung."""
     client = json.dumps({"u/0": {"status": "completed", "results": {"offload": text}}})
-    rows = Node(Juju(lambda *_: Output(0, client)), "n", {"c": "u/0"}).table("c", "a", "offload")
+    rows = Node(Juju(run=lambda *_, **__: Output(0, client)), "n", {"c": "u/0"}).table("c", "a", "offload")
     now = evidence.Sample(rows, rows, {}, 0, {})
     both = [evidence.Evidence(now, now)]
     return evidence.in_nic(both), evidence.why_not(both), evidence.drops(both), evidence.congestion(both)
