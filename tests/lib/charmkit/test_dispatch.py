@@ -164,8 +164,7 @@ def test_a_refresh_from_two_files_in_one_unit_is_finished_by_the_next_hook(host:
     assert not units.enabled(host, f"{NAME}.path")
     assert all(units.enabled(host, name) for name in WATCHERS)
     for name in (*WATCHERS, f"{NAME}.service"):
-        loaded = host.disk.units.get(name)
-        assert loaded is None or loaded == host.disk.content[units.path(name)]
+        assert host.disk.units[name] == host.disk.content[units.path(name)]
     ran = [line for line in host.trace if line.startswith("run")]
     assert ran[0] == f"run systemctl disable --no-reload {NAME}.path"
     names = " ".join(WATCHERS)

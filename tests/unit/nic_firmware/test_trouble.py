@@ -264,9 +264,10 @@ def test_names_that_match_no_device_here_are_skipped(node: Node) -> None:
 
 def test_an_unused_nic_is_reset_in_place(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     node = Node(machine(bonded=False), database, monkeypatch)
-    status = node.deploy(activation="reset")
-    assert status.name == "active"
-    assert f"run mstfwreset -d {PF0} -y --level 3 reset" in node.host.trace or node.reboots_asked == 0
+    node.configure(activation="reset").set_up()
+    assert f"run mstfwreset -d {PF0} -y --level 3 reset" in node.writes
+    assert node.emit("start").name == "active"
+    assert node.reboots_asked == 0
     assert node.host.cards[0].settings["NUM_VF_MSIX"].current == 63
 
 

@@ -79,7 +79,7 @@ def test_a_fault_at_any_write_leaves_the_node_reachable_and_the_next_hook_finish
     for port in small.host.network.ports():
         assert small.host.network.bond_of(port.netdev), "a port stayed out of its bond"
     if status.name != "active":
-        assert "Input/output error" in status.message or "failed" in status.message, status
+        assert "Input/output error" in small.log
     assert small.emit("update_status").name == "active"
     assert small.host.cards[0].lag == "switchdev"
     small.emit("update_status")
