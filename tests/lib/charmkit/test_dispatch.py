@@ -103,6 +103,15 @@ def test_each_watched_file_has_a_path_unit_of_its_own(host: FakeHost):
         assert f"Unit={NAME}.service" in unit_file(host, f"-{charm}.path")
 
 
+@pytest.mark.parametrize("suffix", [".service", "-agent.service"])
+def test_however_often_a_service_is_started_systemd_does_not_refuse_it(host: FakeHost, suffix: str):
+    """A start limit that is reached would also stop the path units that start the service."""
+    dispatcher(host).install()
+
+    unit, _, _ = host.disk.read(units.path(f"{NAME}{suffix}")).partition("[Service]")
+    assert "StartLimitIntervalSec=0" in unit.splitlines()
+
+
 def test_the_path_units_are_enabled_and_watch_from_now_on(host: FakeHost):
     assert dispatcher(host).install()
 
