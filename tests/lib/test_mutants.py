@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The runner of `tox -e mutants`: its faults, the tests it chooses, and its verdict on a small project."""
+
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+import yaml
+from mutants import __main__ as runner
+from mutants.sites import Mutant, mutants
+from unit.__main__ import Suite
+
+TESTS = Path(__file__).parents[1]
+
+
+def faults(source: str) -> list[str]:
+    return [f"{mutant.old} -> {mutant.new}" for mutant in mutants("a.py", dedent(source))]
+
+
+@pytest.mark.parametrize(
+    ("source", "made"),
+    [
+        ("x < y <= z", ["x < y <= z -> x <= y <= z", "x < y <= z -> x < y < z"]),
+        ("x in y", ["x in y -> x not in y"]),
+        ("x and not y", ["x and not y -> ((not y))", "x and not y -> ((x))", "not y -> bool(y)"]),
+        ("[n for n in x if n]", ["n -> True"]),
+        ("any(x)", ["any(x) -> pass", "any -> all"]),
+        ("if x:\n    y += z", ["x -> (not (x))", "y += z -> pass"]),
+        ("x = 63, True, 'port', ''", ["63 -> 64", "True -> False", "'port' -> 'portx'", "'' -> 'x'"]),
+        ("x.y = z", ["x.y = z -> pass"]),
+        ("def f():\n    yield x", ["yield x -> yield from ()"]),
+        ("for x in y:\n    continue", ["continue -> break"]),
+        ("try:\n    x\nexcept OSError:\n    pass", ["OSError -> ()"]),
+        ("if x:\n    raise E('no', 5)", ["x -> (not (x))", "raise E('no', 5) -> pass"]),
+        ("'''A docstring.'''\nx = f'{y + 1}', 'two words'", []),
+        ("@dataclass(frozen=True)\nclass C:\n    x: 'str'", []),
+        ("def f(x: 'C') -> 'C':\n    logger.info(x, 5)", []),
+        ("if TYPE_CHECKING:\n    y = 5\nx = cast('list', y)", []),
+    ],
+)
+def test_each_kind_of_fault_is_made_and_wording_is_left_alone(source: str, made: list[str]) -> None:
+    assert faults(source) == made
+
+
+def test_a_fault_replaces_its_own_place_and_knows_its_function() -> None:
+    source = "# ä\nclass C:\n    @property\n    def f(self):\n        return 'ä', 1, 1\n"
+    found = list(mutants("lib/c.py", source))
+    assert [mutant.key for mutant in found] == [
+        "lib/c.py C.f: 'ä' -> 'äx'",
+        "lib/c.py C.f: 1 -> 2",
+        "lib/c.py C.f: 1 -> 2 #1",
+    ]
+    assert {(mutant.line, mutant.called) for mutant in found} == {(5, 3)}
+    assert [mutant.text.decode().splitlines()[4].strip() for mutant in found] == [
+        "return 'äx', 1, 1",
+        "return 'ä', 2, 1",
+        "return 'ä', 1, 2",
+    ]
+
+
+def test_one_test_of_each_function_goes_first_and_what_takes_too_long_is_left_out() -> None:
+    mutant = Mutant("lib/c.py", "C.f", "1", "2", 0, line=5, called=3, text=b"")
+    noted = {
+        "test_slow": (9.0, ["lib/c.py:3"]),
+        "test_other": (0.1, ["lib/c.py:30", "lib/d.py:3"]),
+        "test_many[a]": (0.1, ["lib/c.py:3"]),
+        "test_many[b]": (0.2, ["lib/c.py:3"]),
+        "test_once": (0.3, ["lib/c.py:3"]),
+    }
+    assert runner.order(mutant, noted, 20) == ["test_many[a]", "test_once", "test_slow", "test_many[b]"]
+    assert runner.order(mutant, noted, 1) == ["test_many[a]", "test_once"]
+    assert "test_other" in runner.order(mutant._replace(scope="", called=0), noted, 20)
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project of one function with two mutants, of which its test sees one."""
+    for name, text in {
+        "lib/small/positive.py": "def positive(n: int) -> bool:\n    return n > 0\n",
+        "tests/test_positive.py": "from small.positive import positive\n\n"
+        "def test_it():\n    assert positive(2)\n    assert not positive(0)\n",
+        "survivors.yaml": "[]",
+    }.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    (tmp_path / "tests/mutants").symlink_to(TESTS / "mutants")
+    monkeypatch.setattr(runner, "ROOT", tmp_path)
+    monkeypatch.setattr(runner, "FILES", ("lib/**/*.py",))
+    monkeypatch.setattr(runner, "SURVIVORS", tmp_path / "survivors.yaml")
+    monkeypatch.setattr(runner, "suites", lambda: [Suite("one", tmp_path / "tests", ["lib"])])
+    return tmp_path
+
+
+def test_a_mutant_that_no_test_sees_fails_the_run_until_it_is_named(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert runner.main([]) == 1
+    survived = "lib/small/positive.py positive: 0 -> 1"
+    *_, row, said = capsys.readouterr().out.splitlines()
+    assert row.split() == ["all", "2", "1", "0", "1"]
+    assert said == f"lib/small/positive.py:2 survived: {survived}"
+
+    (project / "survivors.yaml").write_text(yaml.safe_dump([{"mutant": survived, "reason": "for this test"}]))
+    assert runner.main(["--only", "0 -> 1"]) == 0
+    assert capsys.readouterr().out.splitlines()[-1].split() == ["all", "1", "0", "1", "0"]
+
+
+def test_each_named_survivor_is_a_mutant_of_todays_code_and_has_a_reason() -> None:
+    rows = yaml.safe_load(runner.SURVIVORS.read_text())
+    known = {
+        mutant.key
+        for path in {row["mutant"].partition(" ")[0] for row in rows}
+        for mutant in mutants(path, (runner.ROOT / path).read_text())
+    }
+    assert [row["mutant"] for row in rows if row["mutant"] not in known] == []
+    assert [row["mutant"] for row in rows if len(row["reason"].split()) < 4] == []
+    assert len({row["mutant"] for row in rows}) == len(rows)
