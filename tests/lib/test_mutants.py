@@ -58,17 +58,19 @@ def test_a_fault_replaces_its_own_place_and_knows_its_function() -> None:
     ]
 
 
-def test_one_test_of_each_function_goes_first_and_what_takes_too_long_is_left_out() -> None:
+def test_quick_tests_of_many_functions_go_first_and_what_takes_too_long_is_left_out() -> None:
     mutant = Mutant("lib/c.py", "C.f", "1", "2", 0, line=5, called=3, text=b"")
     noted = {
         "test_slow": (9.0, ["lib/c.py:3"]),
         "test_other": (0.1, ["lib/c.py:30", "lib/d.py:3"]),
         "test_many[a]": (0.1, ["lib/c.py:3"]),
         "test_many[b]": (0.2, ["lib/c.py:3"]),
-        "test_once": (0.3, ["lib/c.py:3"]),
+        "test_many[c]": (0.2, ["lib/c.py:3"]),
+        "test_once": (0.5, ["lib/c.py:3"]),
     }
-    assert runner.order(mutant, noted, 20) == ["test_many[a]", "test_once", "test_slow", "test_many[b]"]
-    assert runner.order(mutant, noted, 1) == ["test_many[a]", "test_once"]
+    quick = ["test_many[a]", "test_many[b]", "test_once", "test_many[c]"]
+    assert runner.order(mutant, noted, 20) == [*quick, "test_slow"]
+    assert runner.order(mutant, noted, 5) == quick
     assert "test_other" in runner.order(mutant._replace(scope="", called=0), noted, 20)
 
 

@@ -111,7 +111,7 @@ def note(suite: Suite, copy: Copy) -> Noted:
 def order(mutant: Mutant, noted: Noted, share: float) -> list[str]:
     """The tests that call the mutant's function, or any of its file's if the mutant is in none.
 
-    One of each test function first, then the others of parametrized ones, until they take ``share`` seconds.
+    Quick ones first, and of a parametrized one not all before others; together they take ``share`` seconds.
     """
     where = f"{mutant.path}:{mutant.called or ''}"
     calls = [
@@ -120,16 +120,16 @@ def order(mutant: Mutant, noted: Noted, share: float) -> list[str]:
         if any(place == where or (not mutant.called and place.startswith(where)) for place in places)
     ]
     before: Counter[str] = Counter()
-    ranked: list[tuple[int, float, str]] = []
+    ranked: list[tuple[float, str]] = []
     for test in sorted(calls, key=lambda name: noted[name][0]):
         function = test.partition("[")[0]
-        ranked.append((before[function], noted[test][0], test))
         before[function] += 1
+        ranked.append((before[function] * noted[test][0], test))
     chosen = list[str]()
-    for _, seconds, test in sorted(ranked):
-        if (share := share - seconds) < 0:
-            break
-        chosen.append(test)
+    for _, test in sorted(ranked):
+        if noted[test][0] <= share:
+            share -= noted[test][0]
+            chosen.append(test)
     return chosen
 
 

@@ -165,6 +165,10 @@ def test_a_check_across_fields_is_named_from_the_top():
         ranges.read("x", [{"low": 2, "high": 1}])
 
 
+def test_a_schema_says_in_words_what_a_pattern_allows():
+    assert Text(r"[a-z]+", "small letters").schema()["description"] == "small letters"
+
+
 words = st.sampled_from(["swp1", "swp0", "off", "ext", "local-id", "ports", "active", "mood", "", "a\nb"])
 documents = st.recursive(
     st.none() | st.booleans() | st.integers(-1, 100) | words,
