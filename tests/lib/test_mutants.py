@@ -50,7 +50,7 @@ def test_a_fault_replaces_its_own_place_and_knows_its_function() -> None:
         "lib/c.py C.f: 1 -> 2",
         "lib/c.py C.f: 1 -> 2 #1",
     ]
-    assert {(mutant.line, mutant.called) for mutant in found} == {(5, 3)}
+    assert {(mutant.lines, mutant.imported) for mutant in found} == {(range(5, 6), False)}
     assert [mutant.text.decode().splitlines()[4].strip() for mutant in found] == [
         "return 'äx', 1, 1",
         "return 'ä', 2, 1",
@@ -58,10 +58,26 @@ def test_a_fault_replaces_its_own_place_and_knows_its_function() -> None:
     ]
 
 
+def test_the_lines_of_a_fault_are_those_of_its_statement_without_what_is_below() -> None:
+    source = (
+        "x = 1\ndef f(a=2):\n    if (a\n            > 3):\n        return 4\n    return (a +\n        5)\n"
+    )
+    found = {mutant.old: (list(mutant.lines), mutant.imported) for mutant in mutants("a.py", source)}
+    assert found == {
+        "1": ([1], True),
+        "2": ([2], True),
+        "a > 3": ([3, 4], False),
+        "3": ([3, 4], False),
+        "4": ([5], False),
+        "a + 5": ([6, 7], False),
+        "5": ([6, 7], False),
+    }
+
+
 def test_quick_tests_of_many_functions_go_first_and_what_takes_too_long_is_left_out() -> None:
-    mutant = Mutant("lib/c.py", "C.f", "1", "2", 0, line=5, called=3, text=b"")
+    mutant = Mutant("lib/c.py", "C.f", "1", "2", 0, lines=range(3, 5), imported=False, text=b"")
     noted = {
-        "test_slow": (9.0, ["lib/c.py:3"]),
+        "test_slow": (9.0, ["lib/c.py:4"]),
         "test_other": (0.1, ["lib/c.py:30", "lib/d.py:3"]),
         "test_many[a]": (0.1, ["lib/c.py:3"]),
         "test_many[b]": (0.2, ["lib/c.py:3"]),
@@ -71,7 +87,7 @@ def test_quick_tests_of_many_functions_go_first_and_what_takes_too_long_is_left_
     quick = ["test_many[a]", "test_many[b]", "test_once", "test_many[c]"]
     assert runner.order(mutant, noted, 20) == [*quick, "test_slow"]
     assert runner.order(mutant, noted, 5) == quick
-    assert "test_other" in runner.order(mutant._replace(scope="", called=0), noted, 20)
+    assert "test_other" in runner.order(mutant._replace(scope="", imported=True), noted, 20)
 
 
 @pytest.fixture

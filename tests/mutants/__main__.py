@@ -5,8 +5,8 @@ python -m mutants                        the committed sample: --seed 21 --count
 python -m mutants --seed 7 --count 150   another sample
 python -m mutants --only TEXT            all mutants with TEXT in their name, as printed for a survivor
 
-First the tests run once, which notes the functions that each of them calls. Then each mutant gets the tests
-that call its function, those of its own package first, in a copy of the project. A survivor that
+First the tests run once, which notes the lines that each of them runs. Then each mutant gets the tests that
+run its lines, those of its own package or charm first, in a copy of the project. A survivor that
 survivors.yaml does not name fails the run, and so does a named one that is killed.
 """
 
@@ -47,7 +47,7 @@ SHARE = 20.0
 """Seconds of processor time that the tests of one mutant take at most when they pass; others are left out."""
 
 Noted = dict[str, tuple[float, list[str]]]
-"""Test to its seconds and the functions that it calls."""
+"""Test to its seconds and the lines that it runs."""
 
 T = TypeVar("T")
 
@@ -93,6 +93,11 @@ class Copy:
             return process.wait() == 0
 
 
+def listed_files() -> list[Path]:
+    """The files that get mutants."""
+    return [file for pattern in FILES for file in sorted(ROOT.glob(pattern))]
+
+
 def note(suite: Suite, copy: Copy) -> Noted:
     """Run a suite's tests once; of lib's those of its packages, and not those of the test machine.
 
@@ -103,21 +108,22 @@ def note(suite: Suite, copy: Copy) -> Noted:
     file, tests = copy.root / f"{suite.title}.json", suite.tests.relative_to(ROOT)
     packages = sorted(ROOT.glob("lib/*/__init__.py")) if suite.title == "lib" else []
     folders = [str(tests / package.parent.name) for package in packages] or [str(tests)]
-    if not copy.passes(suite, folders, 3600, MUTANTS_NOTE=str(file)):
+    listed = os.pathsep.join(str(each.relative_to(ROOT)) for each in listed_files())
+    if not copy.passes(suite, folders, 3600, MUTANTS_NOTE=str(file), MUTANTS_FILES=listed):
         raise SystemExit(f"{suite.title} fails without a mutant:\n{copy.said}")
     return json.loads(file.read_text())
 
 
 def order(mutant: Mutant, noted: Noted, share: float) -> list[str]:
-    """The tests that call the mutant's function, or any of its file's if the mutant is in none.
+    """The tests that run the mutant's lines, or any of its file's if only an import runs those.
 
     Quick ones first, and of a parametrized one not all before others; together they take ``share`` seconds.
     """
-    where = f"{mutant.path}:{mutant.called or ''}"
+    its = {f"{mutant.path}:{line}" for line in mutant.lines}
     calls = [
         test
-        for test, (_, places) in noted.items()
-        if any(place == where or (not mutant.called and place.startswith(where)) for place in places)
+        for test, (_, lines) in noted.items()
+        if any(line in its or (mutant.imported and line.startswith(f"{mutant.path}:")) for line in lines)
     ]
     before: Counter[str] = Counter()
     ranked: list[tuple[float, str]] = []
@@ -174,7 +180,7 @@ def report(tried: dict[Mutant, bool], named: set[str]) -> int:
     for mutant, survived in tried.items():
         if survived != (mutant.key in named):
             what = "survived" if survived else "was killed; remove it from survivors.yaml"
-            print(f"{mutant.path}:{mutant.line} {what}: {mutant.key}")
+            print(f"{mutant.path}:{mutant.lines[0]} {what}: {mutant.key}")
             wrong = 1
     return wrong
 
@@ -190,8 +196,9 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--minutes", type=float, default=55, help="no mutant is begun after so many")
     options = parser.parse_args(arguments)
     until = time.monotonic() + 60 * options.minutes
-    files = [file for pattern in FILES for file in sorted(ROOT.glob(pattern))]
-    every = [each for file in files for each in mutants(str(file.relative_to(ROOT)), file.read_text())]
+    every = [
+        each for file in listed_files() for each in mutants(str(file.relative_to(ROOT)), file.read_text())
+    ]
     sample = sorted(every, key=lambda mutant: mutant.rank(options.seed))[: options.count]
     if options.only:
         sample = [mutant for mutant in every if options.only in mutant.key]

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pytest's plugin of ``tox -e mutants``: notes which functions each test calls, or runs a list of tests.
+"""Pytest's plugin of ``tox -e mutants``: notes which lines each test runs, or runs a list of tests.
 
-``MUTANTS_NOTE=FILE``: after the run FILE has each test's seconds of processor time, and the functions of lib/
-and charms/ that it called, as ``path:first line``. ``MUTANTS_TESTS=FILE``: the tests that FILE names run in
-that order, and no others.
+``MUTANTS_NOTE=FILE``: after the run FILE has each test's seconds of processor time, and the lines that it ran
+of the files that ``MUTANTS_FILES`` names, as ``path:line``. ``MUTANTS_TESTS=FILE``: the tests that FILE names
+run in that order, and no others.
 """
 
 import json
@@ -12,13 +12,15 @@ import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import pytest
 
-ROOT = f"{Path.cwd()}/"
 NOTE, TESTS = os.environ.get("MUTANTS_NOTE"), os.environ.get("MUTANTS_TESTS")
+FILES = {str(Path.cwd() / path): path for path in os.environ.get("MUTANTS_FILES", "").split(os.pathsep)}
 _noted: dict[str, tuple[float, list[str]]] = {}
+_ran: set[tuple[str, int]] = set()
 
 
 def _seconds() -> float:
@@ -27,29 +29,32 @@ def _seconds() -> float:
     return used.user + used.system + used.children_user + used.children_system
 
 
+def _call(frame: FrameType, _event: str, _: object) -> Any:
+    """Python is told to go through the lines of listed files, and of no others: that is slow."""
+    return _line if frame.f_code.co_filename in FILES else None
+
+
+def _line(frame: FrameType, event: str, _: object) -> Any:
+    if event == "line":
+        _ran.add((frame.f_code.co_filename, frame.f_lineno))
+    return _line
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     if not NOTE:
         return (yield)
-    called: set[Any] = set()
-
-    def note(frame: Any, *_: object) -> None:  # a trace function that returns None is not told of lines
-        called.add(frame.f_code)
-
+    _ran.clear()
     began = _seconds()
-    threading.settrace(note)
-    sys.settrace(note)
+    threading.settrace(_call)
+    sys.settrace(_call)
     try:
         return (yield)
     finally:
         sys.settrace(None)
         threading.settrace(None)  # type: ignore[arg-type]
-        places = {
-            f"{code.co_filename.removeprefix(ROOT)}:{code.co_firstlineno}"
-            for code in called
-            if code.co_filename.startswith((f"{ROOT}lib/", f"{ROOT}charms/"))
-        }
-        _noted[item.nodeid] = (round(_seconds() - began, 3), sorted(places))
+        lines = sorted(f"{FILES[path]}:{line}" for path, line in _ran)
+        _noted[item.nodeid] = (round(_seconds() - began, 3), lines)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -40,8 +40,8 @@ class Mutant(NamedTuple):
         old: the replaced text, in one line.
         new: what stands there instead.
         number: tells it from equal ones of the same scope.
-        line: where the fault is; 1 for the first line.
-        called: the first line of the function, as its code object has it; 0 for what runs at import.
+        lines: those of the statement around it, without the statements below that; 1 is the file's first.
+        imported: it runs when the file is imported, not when a test calls something.
         text: the whole file with the fault.
 
     """
@@ -51,8 +51,8 @@ class Mutant(NamedTuple):
     old: str
     new: str
     number: int
-    line: int
-    called: int
+    lines: range
+    imported: bool
     text: bytes
 
     @property
@@ -71,18 +71,20 @@ def mutants(path: str, source: str) -> Iterator[Mutant]:
     encoded = source.encode()
     starts = list(accumulate(map(len, encoded.splitlines(keepends=True)), initial=0))
     seen: Counter[tuple[str, ...]] = Counter()
-    for node, scope, called in _nodes(ast.parse(source), "", 0):
+    for node, scope, lines, imported in _nodes(ast.parse(source), "", range(0), imported=True):
         for replaced, new in (*_logic(node), *_values(node), *_statements(node)):
             begin = starts[replaced.lineno - 1] + replaced.col_offset
             end = starts[replaced.end_lineno - 1] + replaced.end_col_offset
             words = (scope, " ".join(encoded[begin:end].decode().split()), new)
             text = encoded[:begin] + new.encode() + encoded[end:]
-            yield Mutant(path, *words, seen[words], replaced.lineno, called, text)
+            yield Mutant(path, *words, seen[words], lines, imported, text)
             seen[words] += 1
 
 
-def _nodes(node: ast.AST, scope: str, called: int) -> Iterator[tuple[ast.AST, str, int]]:
-    """The nodes in which a fault can be seen, each with its scope and the first line of its function."""
+def _nodes(
+    node: ast.AST, scope: str, lines: range, *, imported: bool
+) -> Iterator[tuple[ast.AST, str, range, bool]]:
+    """The nodes in which a fault can be seen; scope, lines and imported as a :class:`Mutant` has them."""
     match node:
         case (
             ast.JoinedStr()
@@ -95,13 +97,15 @@ def _nodes(node: ast.AST, scope: str, called: int) -> Iterator[tuple[ast.AST, st
             return
         case ast.FunctionDef() | ast.ClassDef():
             scope = f"{scope}.{node.name}".lstrip(".")
-            if isinstance(node, ast.FunctionDef):
-                called = min(each.lineno for each in (node, *node.decorator_list))
-    yield node, scope, called
+    if isinstance(node, ast.stmt | ast.ExceptHandler):
+        below: list[ast.stmt] = getattr(node, "body", [])
+        lines = range(node.lineno, max(below[0].lineno if below else node.end_lineno + 1, node.lineno + 1))
+    yield node, scope, lines, imported
     for name, value in ast.iter_fields(node):
         for child in value if isinstance(value, list) else [value]:
             if isinstance(child, ast.AST) and name not in UNSEEN:
-                yield from _nodes(child, scope, called)
+                inside = isinstance(node, ast.FunctionDef) and name == "body"
+                yield from _nodes(child, scope, lines, imported=imported and not inside)
 
 
 def _logic(node: ast.AST) -> Iterator[Change]:

@@ -2,6 +2,7 @@
 """The order of writes: what mlx5 needs, in a running system and at boot, asserted as a trace."""
 
 import errno
+import json
 
 import pytest
 from hostnic.testing import card
@@ -117,6 +118,16 @@ def test_a_live_resize_unbinds_all_vfs_first_and_goes_through_legacy_mode_and_ze
         f"write {DEVICE}/{PF1}/sriov_drivers_autoprobe 1",
         *bind(VFS1[0]),
     ]
+
+
+def test_vfs_that_lost_their_driver_are_bound_again_and_the_plan_says_why(small: Node) -> None:
+    small.converge(reboot_settle=0)
+    for address in VFS0:
+        small.host.files.write("/sys/bus/pci/drivers/mlx5_core/unbind", address)
+    (step,) = json.loads(small.action("plan", format="json")["plan"])["steps"]
+    assert (step["what"], step["why"]) == (f"bind the VFs of {PF0}", "last, as VF-LAG is active")
+    small.emit("update_status")
+    assert nic(small.writes) == bind(*VFS0)
 
 
 def test_vf_lag_that_never_forms_live_keeps_vfs_unbound_only_as_long_as_it_is_tried(small: Node) -> None:

@@ -153,6 +153,16 @@ def test_with_approval_one_port_follows_the_other_and_the_bond_never_loses_both(
     assert nic(one_queue.writes) == []
 
 
+def test_a_port_outside_any_bond_gets_its_queues_without_a_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    node = Node(free(compute_node(cards=[card(total_vfs=2)])), monkeypatch)
+    assert node.configure(devices=f"{PORT0}:2", vf_lag="disabled").set_up().name == "active"
+    node.host.port(PF0).channels = 1
+    steps = json.loads(node.configure(allow_live=True).action("plan", format="json")["plan"])["steps"]
+    assert [step["key"] for step in steps] == [f"{PF0}/queues"]
+    assert node.emit().name == "active"
+    assert node.host.port(PF0).channels == 8
+
+
 @pytest.mark.parametrize(("dark", "lit"), [(PORT0, PORT1), (PORT1, PORT0)])
 def test_the_only_port_that_carries_traffic_keeps_its_queue(one_queue: Node, dark: str, lit: str) -> None:
     one_queue.host.network.unplugged.add(dark)
