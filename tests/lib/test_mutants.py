@@ -77,17 +77,21 @@ def test_the_lines_of_a_fault_are_those_of_its_statement_without_what_is_below()
 def test_quick_tests_of_many_functions_go_first_and_what_takes_too_long_is_left_out() -> None:
     mutant = Mutant("lib/c.py", "C.f", "1", "2", 0, lines=range(3, 5), imported=False, text=b"")
     noted = {
-        "test_slow": (9.0, ["lib/c.py:4"]),
-        "test_other": (0.1, ["lib/c.py:30", "lib/d.py:3"]),
-        "test_many[a]": (0.1, ["lib/c.py:3"]),
-        "test_many[b]": (0.2, ["lib/c.py:3"]),
-        "test_many[c]": (0.2, ["lib/c.py:3"]),
-        "test_once": (0.5, ["lib/c.py:3"]),
+        "t.py::test_slow": (9.0, ["lib/c.py:4"]),
+        "t.py::test_other": (0.1, ["lib/c.py:30", "lib/d.py:3"]),
+        "t.py::test_many[a]": (0.1, ["lib/c.py:3"]),
+        "t.py::test_many[b]": (0.2, ["lib/c.py:3"]),
+        "t.py::test_many[c]": (0.2, ["lib/c.py:3"]),
+        "t.py::test_once": (0.5, ["lib/c.py:3"]),
+        "t.py::test_constant": (0.0, []),
+        "u.py::test_else": (0.0, ["lib/d.py:3"]),
     }
-    quick = ["test_many[a]", "test_many[b]", "test_once", "test_many[c]"]
-    assert runner.order(mutant, noted, 20) == [*quick, "test_slow"]
+    quick = [f"t.py::test_{name}" for name in ("many[a]", "many[b]", "once", "many[c]")]
+    assert runner.order(mutant, noted, 20) == [*quick, "t.py::test_slow"]
     assert runner.order(mutant, noted, 5) == quick
-    assert "test_other" in runner.order(mutant._replace(scope="", imported=True), noted, 20)
+
+    at_import = set(runner.order(mutant._replace(scope="", imported=True), noted, 20))
+    assert at_import == {test for test in noted if test.startswith("t.py")}
 
 
 @pytest.fixture

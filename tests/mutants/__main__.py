@@ -43,7 +43,7 @@ FILES = (
 )
 LEFT_OUT = (".git", ".tox", ".venv", ".hypothesis", ".*_cache", "__pycache__", "build")
 SURVIVORS = Path(__file__).with_name("survivors.yaml")
-SHARE = 20.0
+SHARE = 12.0
 """Seconds of processor time that the tests of one mutant take at most when they pass; others are left out."""
 
 Noted = dict[str, tuple[float, list[str]]]
@@ -114,17 +114,24 @@ def note(suite: Suite, copy: Copy) -> Noted:
     return json.loads(file.read_text())
 
 
+def _file(name: str) -> str:
+    """The file of a test or a line, as they are noted."""
+    return name.partition(":")[0]
+
+
 def order(mutant: Mutant, noted: Noted, share: float) -> list[str]:
-    """The tests that run the mutant's lines, or any of its file's if only an import runs those.
+    """The tests that run the mutant's lines; if only an import does, those beside one that runs its file's.
 
     Quick ones first, and of a parametrized one not all before others; together they take ``share`` seconds.
     """
     its = {f"{mutant.path}:{line}" for line in mutant.lines}
-    calls = [
-        test
-        for test, (_, lines) in noted.items()
-        if any(line in its or (mutant.imported and line.startswith(f"{mutant.path}:")) for line in lines)
-    ]
+    calls = [test for test, (_, lines) in noted.items() if not its.isdisjoint(lines)]
+    if mutant.imported:
+        touching = [
+            test for test, (_, lines) in noted.items() if any(_file(line) == mutant.path for line in lines)
+        ]
+        files = {_file(test) for test in touching}
+        calls = [test for test in noted if _file(test) in files]
     before: Counter[str] = Counter()
     ranked: list[tuple[float, str]] = []
     for test in sorted(calls, key=lambda name: noted[name][0]):
@@ -159,7 +166,7 @@ def survives(mutant: Mutant, copy: Copy, noted: dict[str, Noted], every: list[Su
     try:
         for suite, tests, seconds in runs(mutant, noted, every):
             names.write_text(json.dumps(tests))
-            files = sorted({test.partition("::")[0] for test in tests})
+            files = sorted({_file(test) for test in tests})
             if not copy.passes(suite, files, 20 + int(3 * seconds), MUTANTS_TESTS=str(names)):
                 return False
         return True
