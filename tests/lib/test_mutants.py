@@ -90,8 +90,9 @@ def test_quick_tests_of_many_functions_go_first_and_what_takes_too_long_is_left_
     assert runner.order(mutant, noted, 20) == [*quick, "t.py::test_slow"]
     assert runner.order(mutant, noted, 5) == quick
 
-    at_import = set(runner.order(mutant._replace(scope="", imported=True), noted, 20))
-    assert at_import == {test for test in noted if test.startswith("t.py")}
+    beside = {test for test in noted if test.startswith("t.py")}
+    assert set(runner.order(mutant._replace(scope="", imported=True), noted, 20)) == beside
+    assert set(runner.order(mutant, {"": (0.0, ["lib/c.py:3"]), **noted}, 20)) == beside
 
 
 @pytest.fixture

@@ -47,7 +47,7 @@ SHARE = 12.0
 """Seconds of processor time that the tests of one mutant take at most when they pass; others are left out."""
 
 Noted = dict[str, tuple[float, list[str]]]
-"""Test to its seconds and the lines that it runs."""
+"""Test to its seconds and the lines that it runs; "" to what runs before any test."""
 
 T = TypeVar("T")
 
@@ -120,21 +120,19 @@ def _file(name: str) -> str:
 
 
 def order(mutant: Mutant, noted: Noted, share: float) -> list[str]:
-    """The tests that run the mutant's lines; if only an import does, those beside one that runs its file's.
+    """The tests that run the mutant's lines; if an import does, also those beside one that runs its file's.
 
     Quick ones first, and of a parametrized one not all before others; together they take ``share`` seconds.
     """
     its = {f"{mutant.path}:{line}" for line in mutant.lines}
-    calls = [test for test, (_, lines) in noted.items() if not its.isdisjoint(lines)]
-    if mutant.imported:
-        touching = [
-            test for test, (_, lines) in noted.items() if any(_file(line) == mutant.path for line in lines)
-        ]
-        files = {_file(test) for test in touching}
-        calls = [test for test in noted if _file(test) in files]
+    calls = {test for test, (_, lines) in noted.items() if not its.isdisjoint(lines)}
+    if mutant.imported or "" in calls:
+        touching = [name for name, (_, lines) in noted.items() if mutant.path in map(_file, lines)]
+        files = {_file(name) for name in touching}
+        calls |= {test for test in noted if _file(test) in files}
     before: Counter[str] = Counter()
     ranked: list[tuple[float, str]] = []
-    for test in sorted(calls, key=lambda name: noted[name][0]):
+    for test in sorted(calls - {""}, key=lambda name: noted[name][0]):
         function = test.partition("[")[0]
         before[function] += 1
         ranked.append((before[function] * noted[test][0], test))

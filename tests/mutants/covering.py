@@ -2,8 +2,8 @@
 """Pytest's plugin of ``tox -e mutants``: notes which lines each test runs, or runs a list of tests.
 
 ``MUTANTS_NOTE=FILE``: after the run FILE has each test's seconds of processor time, and the lines that it ran
-of the files that ``MUTANTS_FILES`` names, as ``path:line``. ``MUTANTS_TESTS=FILE``: the tests that FILE names
-run in that order, and no others.
+of the files that ``MUTANTS_FILES`` names, as ``path:line``; under the name "" those that ran before any test.
+``MUTANTS_TESTS=FILE``: the tests that FILE names run in that order, and no others.
 """
 
 import json
@@ -40,21 +40,37 @@ def _line(frame: FrameType, event: str, _: object) -> Any:
     return _line
 
 
+def _trace(call: Any) -> None:
+    threading.settrace(call)
+    sys.settrace(call)
+
+
+def _note(name: str, seconds: float) -> None:
+    _noted[name] = (round(seconds, 3), sorted(f"{FILES[path]}:{line}" for path, line in _ran))
+    _ran.clear()
+
+
+def pytest_sessionstart() -> None:
+    if NOTE:
+        _trace(_call)
+
+
+def pytest_collection_finish() -> None:
+    if NOTE:
+        _note("", 0)
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     if not NOTE:
         return (yield)
-    _ran.clear()
     began = _seconds()
-    threading.settrace(_call)
-    sys.settrace(_call)
+    _trace(_call)
     try:
         return (yield)
     finally:
-        sys.settrace(None)
-        threading.settrace(None)  # type: ignore[arg-type]
-        lines = sorted(f"{FILES[path]}:{line}" for path, line in _ran)
-        _noted[item.nodeid] = (round(_seconds() - began, 3), lines)
+        _trace(None)
+        _note(item.nodeid, _seconds() - began)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -165,6 +165,11 @@ def test_a_check_across_fields_is_named_from_the_top():
         ranges.read("x", [{"low": 2, "high": 1}])
 
 
+def test_a_list_where_a_mapping_belongs_is_refused_with_what_the_mapping_is_of():
+    with pytest.raises(InvalidValue, match=r"^x: \[\] is not allowed; expected a mapping of VLANs$"):
+        Named(Whole(1, 4094), LINE, "VLANs").read("x", [])
+
+
 def test_a_schema_says_in_words_what_a_pattern_allows():
     assert Text(r"[a-z]+", "small letters").schema()["description"] == "small letters"
 
