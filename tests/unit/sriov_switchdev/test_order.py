@@ -161,6 +161,24 @@ def test_vf_lag_that_is_required_and_never_forms_live_keeps_vfs_unbound(small: N
     assert not any(vf.driver for port in small.host.network.ports() for vf in port.vfs)
 
 
+def test_the_plan_of_a_new_port_has_no_step_for_what_is_so_already(small: Node) -> None:
+    plan = json.loads(small.configure(steering_mode="dmfs").action("plan", format="json")["plan"])
+    keys = [step["key"].partition("/")[2] for step in plan["held"] if step["key"].startswith(f"{PF0}/")]
+    assert keys == [
+        "leave",
+        "steering",
+        "autoprobe-off",
+        "vfs",
+        "switchdev",
+        "offload",
+        "queues",
+        "join",
+        "member",
+        "autoprobe-on",
+        "bind",
+    ]
+
+
 def test_the_steering_mode_is_set_while_the_port_is_in_legacy_mode(small: Node) -> None:
     small.converge(steering_mode="dmfs")
     writes = nic(small.boot_writes)

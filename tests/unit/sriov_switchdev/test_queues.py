@@ -157,6 +157,7 @@ def test_a_port_outside_any_bond_gets_its_queues_without_a_wait(monkeypatch: pyt
     node = Node(free(compute_node(cards=[card(total_vfs=2)])), monkeypatch)
     assert node.configure(devices=f"{PORT0}:2", vf_lag="disabled").set_up().name == "active"
     node.host.port(PF0).channels = 1
+    node.host.links.set_up(PORT0, True)
     steps = json.loads(node.configure(allow_live=True).action("plan", format="json")["plan"])["steps"]
     assert [step["key"] for step in steps] == [f"{PF0}/queues"]
     assert node.emit().name == "active"
