@@ -170,6 +170,15 @@ def test_a_list_where_a_mapping_belongs_is_refused_with_what_the_mapping_is_of()
         Named(Whole(1, 4094), LINE, "VLANs").read("x", [])
 
 
+@pytest.mark.parametrize(
+    ("document", "valid"),
+    [({"a": 1}, True), ({}, False), ({"a": 7}, False), ({"A": 1}, False), ([], False)],
+)
+def test_the_schema_of_a_mapping_asks_for_names_values_and_how_many(document: object, valid: bool):
+    schema = Named(Text(r"[a-z]", "a letter"), Whole(0, 3), "counts", least=1).schema()
+    assert jsonschema.Draft202012Validator(schema).is_valid(document) is valid
+
+
 def test_a_schema_says_in_words_what_a_pattern_allows():
     assert Text(r"[a-z]+", "small letters").schema()["description"] == "small letters"
 

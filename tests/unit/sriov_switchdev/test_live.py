@@ -171,6 +171,20 @@ def test_vf_lag_is_formed_again_by_the_port_without_carrier(
     assert all(vf.driver == "mlx5_core" for port in small.host.network.ports() for vf in port.vfs)
 
 
+@pytest.mark.parametrize("dark", [False, True])
+def test_a_port_that_rejoins_to_form_vf_lag_is_waited_for_if_it_carried_traffic(
+    small: Node, dark: bool
+) -> None:
+    small.converge(reboot_settle=0)
+    if dark:
+        small.host.network.unplugged.add(PORT1)
+    small.host.cards[0].lag, small.host.cards[0].lag_in_firmware = None, False
+    steps = json.loads(small.action("plan", format="json")["plan"])["steps"]
+    keys = [step["key"] for step in steps]
+    assert f"{PF1}/join" in keys
+    assert (f"{PF1}/member" in keys) == (not dark)
+
+
 @pytest.mark.parametrize("value", [0, 1, 2, None])
 def test_vf_lag_is_formed_again_with_vfs_in_use_where_the_firmware_has_kept_its_resources(
     small: Node, value: int | None
