@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Put small faults into the code, one at a time, and see that a test fails for each.
 
-python -m mutants                        the committed sample: --seed 21 --count 600
+python -m mutants                        the committed sample: --seed 21 --count 150
 python -m mutants --seed 7 --count 150   another sample
 python -m mutants --only TEXT            all mutants with TEXT in their name, as printed for a survivor
 
@@ -196,7 +196,7 @@ def main(arguments: list[str]) -> int:
         prog="python -m mutants", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--seed", type=int, default=21, help="which sample")
-    parser.add_argument("--count", type=int, default=600, help="how many mutants")
+    parser.add_argument("--count", type=int, default=150, help="how many mutants")
     parser.add_argument("--only", default="", help="all mutants with this text in their name")
     parser.add_argument("--minutes", type=float, default=55, help="no mutant is begun after so many")
     options = parser.parse_args(arguments)
