@@ -6,7 +6,9 @@ import sys
 from types import ModuleType
 
 import pytest
+from changes import SetParameters
 from converge import StepError
+from desired import Setting
 from hostnic.devices import lag
 from hostnic.firmware.mstdatabase import Database
 from hostnic.ops.bonding import JoinBond, LeaveBond
@@ -235,6 +237,13 @@ def test_a_record_that_cannot_be_read_counts_as_none(node: Node) -> None:
         node.host.disk.install("/var/lib/ovn-offload/nic-firmware.json", text, 0o600)
         assert node.emit().name == "blocked"
         assert json.loads(node.host.files.read("/var/lib/ovn-offload/nic-firmware.json"))["version"] == 1
+
+
+def test_firmware_that_stops_answering_before_it_is_set_is_a_failed_step(node: Node) -> None:
+    node.host.answers[("mstconfig",)] = failure(["mstconfig"], 1, "", "-E- Failed to open the device")
+    with pytest.raises(StepError) as failed:
+        SetParameters(PF0, (Setting("NUM_VF_MSIX", 63, "for this test"),)).run(node.host)
+    assert "Failed to open the device" in failed.value.reason
 
 
 def test_a_host_without_a_nic_says_so(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:

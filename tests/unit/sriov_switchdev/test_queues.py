@@ -62,6 +62,7 @@ def test_the_number_is_that_of_the_option_or_of_the_cpus_and_at_most_the_ports(
     assert channels(small.host) == [count, count]
     assert small.emit("update_status").name == "active"
     assert nic(small.writes) == []
+    assert json.loads(small.action("plan", format="json")["plan"])["steps"] == []
 
 
 @pytest.mark.parametrize("refusing", [PORT0, PORT1])
