@@ -268,6 +268,7 @@ def test_the_stop_hook_leaves_nothing_behind(host: FakeHost, refreshed: bool):
     dispatcher(host).remove()
 
     assert (set(host.disk.content), set(host.disk.links)) == before
+    assert host.trace[-1] == "run systemctl daemon-reload"
     host.spawned.clear()
     dispatcher(host).remove()
     assert host.spawned == []

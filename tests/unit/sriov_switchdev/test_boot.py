@@ -131,6 +131,18 @@ def test_vfs_that_never_come_end_in_the_fallback_and_would_stay_unbound(small: N
     assert "0 of 2 VFs of 0000:3b:00.1 appeared within 120 s" in small.log
 
 
+def test_vfs_that_come_after_the_boot_step_gave_them_up_are_destroyed(small: Node) -> None:
+    """Nova would hand them to instances, and every plug would fail in legacy mode."""
+    small.host.port(PF1).vf_delay = 3600.0
+    small.boot()
+    small.host.sleep(3600)
+    assert modes(small.host) == [("legacy", 0), ("legacy", 2)]
+    small.emit("update_status")
+    assert modes(small.host) == [("legacy", 0), ("legacy", 0)]
+    small.emit("update_status")
+    assert nic(small.writes) == []
+
+
 def test_a_port_that_does_not_appear_is_named_and_the_other_one_converges(small: Node) -> None:
     small.host.port(PF1).gone = True
     small.boot()
