@@ -165,6 +165,13 @@ def test_a_check_across_fields_is_named_from_the_top():
         ranges.read("x", [{"low": 2, "high": 1}])
 
 
+@pytest.mark.parametrize(
+    ("where", "seen"), [("[0].port", "racks[0].port"), ("port", "racks.port"), ("", "racks")]
+)
+def test_an_error_seen_from_what_holds_the_value_has_the_whole_path(where: str, seen: str):
+    assert InvalidValue(where, 7, "less").under("racks").where == seen
+
+
 def test_a_list_where_a_mapping_belongs_is_refused_with_what_the_mapping_is_of():
     with pytest.raises(InvalidValue, match=r"^x: \[\] is not allowed; expected a mapping of VLANs$"):
         Named(Whole(1, 4094), LINE, "VLANs").read("x", [])
