@@ -132,7 +132,7 @@ def order(mutant: Mutant, noted: Noted, share: float) -> list[str]:
         calls |= {test for test in noted if _file(test) in files}
     before: Counter[str] = Counter()
     ranked: list[tuple[float, str]] = []
-    for test in sorted(calls - {""}, key=lambda name: noted[name][0]):
+    for test in sorted(calls - {""}, key=lambda name: (noted[name][0], name)):
         function = test.partition("[")[0]
         before[function] += 1
         ranked.append((before[function] * noted[test][0], test))

@@ -189,16 +189,18 @@ def test_a_host_with_two_reasons_of_which_one_is_approved_waits(approved: tuple[
     both = HOST._replace(need=Need((*WHY, "other firmware")))
     own = SETTLED._replace(reasons=both.need.reasons)
 
-    assert not turn(both, MANUAL, cluster=Cluster(approvals={ME: Approval("boot 1", approved)})).reboot
+    assert not turn(both, MANUAL, cluster=Cluster(approvals={ME: Approval(mark("boot 1"), approved)})).reboot
     assert not turn(both, MANUAL, own=own._replace(approved=approved)).reboot
-    assert turn(both, MANUAL, cluster=Cluster(approvals={ME: Approval("boot 1", both.need.reasons)})).reboot
+    assert turn(
+        both, MANUAL, cluster=Cluster(approvals={ME: Approval(mark("boot 1"), both.need.reasons)})
+    ).reboot
     assert turn(both, MANUAL, own=approve_one(own, HOST.uptime)).reboot
 
 
 def test_reasons_that_were_approved_in_two_places_count_together():
     both = HOST._replace(need=Need((*WHY, "other firmware")))
     own = SETTLED._replace(reasons=both.need.reasons, approved=WHY)
-    cluster = Cluster(approvals={ME: Approval("boot 1", ("other firmware",))})
+    cluster = Cluster(approvals={ME: Approval(mark("boot 1"), ("other firmware",))})
 
     assert turn(both, MANUAL, own=own, cluster=cluster).reboot
 
