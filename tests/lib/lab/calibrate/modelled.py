@@ -17,7 +17,9 @@ REAL = (
 SSH = r"""#!/bin/bash
 while [ "$1" != -- ]; do shift; done
 [ ! -e $ROOT/unreachable ] || { echo "ssh: connect to host $2 port 22: No route to host" >&2; exit 255; }
+[ ! -e $ROOT/state/greeting ] || tee /dev/stderr <$ROOT/state/greeting
 command=$(sed -E "s#(^|[^A-Za-z0-9_.*-])/(sys|var/lib|run|dev/kmsg)#\1$ROOT/\2#g" <<<"$3")
+[ ! -e $ROOT/state/lost ] || command="${command%; printf*}; exit 255"
 PATH=$ROOT/bin SSH_CONNECTION="$(cat $ROOT/state/client)" bash -c "$command"
 status=$?
 [ ! -e $ROOT/unreachable ] || exit 255
