@@ -359,6 +359,7 @@ def test_damaged_product_data_have_no_serial_number_or_what_is_left_of_it(data):
         (["--host", "root@server"], "--host and --nic belong together"),
         (["--nic", "3b:00.0"], "--host and --nic belong together"),
         (["--host", "h", "--nic", "3b:00.0", "--compare", "f"], "only --record goes with it"),
+        (["--host", "h", "--nic", "3b:00.0", "--ovs-tests", "f"], "only --record goes with it"),
     ],
 )
 def test_options_that_do_not_go_together_are_refused(words, reason, capsys):
