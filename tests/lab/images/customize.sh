@@ -40,7 +40,7 @@ rm -r "$ram"
 echo "settling units"
 systemctl -q enable lab-tor.service lab-juju.socket
 # What a test starts itself: the overlay's daemons, and trixie's for the twin.
-for unit in ovn-central ovn-host iperf3 frr lldpd ssh; do systemctl -q disable "$unit.service" 2>/dev/null || true; done
+for unit in ovn-central ovn-host iperf3 frr lldpd; do systemctl -q disable "$unit.service" 2>/dev/null || true; done
 systemctl -q mask apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer e2scrub_all.timer e2scrub_reap.service \
     fstrim.timer logrotate.timer getty@tty1.service serial-getty@ttyS0.service serial-getty@hvc0.service systemd-logind.service systemd-pstore.service \
     systemd-update-utmp.service systemd-random-seed.service systemd-binfmt.service proc-sys-fs-binfmt_misc.automount \

@@ -9,7 +9,7 @@ import tarfile
 import pytest
 from lab.calibrate import ovstests
 from lab.calibrate.__main__ import main
-from lab.calibrate.ovstests import Case, Outcome, OvsTestsError, packed, revision, run, run_all, table
+from lab.calibrate.ovstests import Case, Outcome, OvsTestsError, cases, packed, revision, run, run_all, table
 from lab.calibrate.shell import PORTS, PREPARE
 from lab.guest import Completed, GuestError
 
@@ -89,10 +89,12 @@ def begun(firmware, snapshot):
 def test_each_case_runs_in_a_guest_that_was_just_booted_with_its_firmware_settings(place):
     guest, told = LocalGuest(), []
     wrong = Case("test-fails", "It is wrong.")
-    chosen = [Case("test-passes"), Case("test-passes", firmware="NUM_OF_VFS=127"), wrong]
+    absent = Case("test-not-here", left_out="It needs a second server.")
+    chosen = [Case("test-passes"), absent, Case("test-passes", firmware="NUM_OF_VFS=127"), wrong]
     found = run_all(guest, chosen, told.append)
-    assert [(each.word, each.expected) for each in found] == [("passes", True)] * 2 + [("fails", True)]
-    assert found[2].output == "wrong\n"
+    assert [each.word for each in found] == ["passes", "not run", "passes", "fails"]
+    assert all(each.expected for each in found)
+    assert found[3].output == "wrong\n"
     assert guest.trace == [
         "save ovs-tests",
         *begun("NUM_OF_VFS=32", "ovs-tests-0"),
@@ -148,11 +150,26 @@ def test_the_table_has_each_case_with_its_reason_and_nothing_of_its_text():
         Outcome(Case("test-b", "The card has no VF rates."), 1, "words of theirs", 1.0),
         Outcome(Case("test-c"), 1, "words of theirs", 1.0),
         Outcome(Case("test-d", "It should not."), 0, "words of theirs", 1.0),
+        Outcome(Case("test-e", left_out="It needs a second server."), None, "", 0.0),
     ]
     text = table(outcomes, "39d46ece", "the virtual card")
     assert "| `test-a` | passes |  |" in text
     assert "| `test-b` | fails | The card has no VF rates. |" in text
     assert "| `test-c` | fails | unexpected |" in text
+    assert "| `test-e` | not run | It needs a second server. |" in text
     assert "words of theirs" not in text
     assert "revision 39d46ece" in text
-    assert [each.expected for each in outcomes] == [True, True, False, False]
+    assert [each.expected for each in outcomes] == [True, True, False, False, True]
+
+
+def test_the_committed_table_has_every_case_of_the_list_as_the_list_expects_it():
+    rows = [
+        line.split("|")[1:4] for line in ovstests.TABLE.read_text().splitlines() if line.startswith("| `")
+    ]
+    told = {case.strip(" `"): (result.strip(), why.strip()) for case, result, why in rows}
+    assert list(told) == [each.case for each in cases()]
+    for each in cases():
+        result, why = told[each.case]
+        expected = "not run" if each.left_out else "passes" if not each.differs else "fails"
+        assert result == expected
+        assert why == (each.left_out or each.differs)
