@@ -2,13 +2,19 @@
 """Juju's own client, as the operator has it: with that login, and that model unless another is named."""
 
 import json
-import shutil
-import subprocess
 from typing import Any
 
 from converge import StepError
+from operate.process import NotInstalled, Output, Process, last_words, process
 
 MISSING = "sudo snap install juju, or see the first step of bundles/README.md"
+READ = 120.0
+"""Seconds that the client may take to tell what it or the controller knows."""
+LONGER = 30.0
+"""Seconds that the client itself may take besides those that it waits for units."""
+JSON = ("--format", "json")
+GROUP = "ovn-offload"
+"""The scripts' execution group, which --parallel wants."""
 
 
 def mapping(value: Any) -> dict[str, Any]:
@@ -16,59 +22,87 @@ def mapping(value: Any) -> dict[str, Any]:
     return value or {}
 
 
-def _parsed(text: str) -> Any:
-    """Some commands print nothing at all where there is nothing to list."""
-    return json.loads(text) if text.strip() else {}
-
-
 class Juju:
-    """The client; `model` is as `-m` takes it, and empty for the current model."""
+    """The client; `model` is as `-m` takes it, and empty for the current model; `run` starts the client."""
 
-    def __init__(self, model: str = "") -> None:
+    def __init__(self, model: str = "", run: Process = process) -> None:
         self._model = ["-m", model] if model else []
+        self._run = run
 
-    def client(self, *words: str, shown: bool = False) -> str:
+    def client(self, *words: str, shown: bool = False, seconds: float | None = None) -> str:
         """What a command prints that is about no model; with `shown`, its progress goes to the terminal.
 
         Raises:
             StepError: it failed; the reason is the client's own last line.
 
         """
-        done = self._call([*words], shown)
-        if done.returncode:
-            said = (done.stderr or "").strip().splitlines() or ["see above"]
-            raise StepError(f"juju {words[0]}: {said[-1].removeprefix('ERROR ')}")
-        return done.stdout
+        done = self._call([*words], shown=shown, seconds=seconds)
+        if done.status:
+            said = "see above" if shown else last_words(done).removeprefix("ERROR ")
+            raise StepError(f"juju {words[0]}: {said}")
+        return done.text
 
-    def model(self, *words: str) -> str:
+    def model(self, *words: str, seconds: float | None = None) -> str:
         """The same for a command of the model."""
-        return self.client(words[0], *self._model, *words[1:])
+        return self.client(words[0], *self._model, *words[1:], seconds=seconds)
 
     def client_data(self, *words: str) -> Any:
         """What a command prints as JSON that is about no model."""
-        return _parsed(self.client(*words, "--format", "json"))
+        return _parsed(words[0], self.client(words[0], *JSON, *words[1:], seconds=READ))
 
     def data(self, *words: str) -> Any:
         """The same for a command of the model."""
-        return _parsed(self.model(*words, "--format", "json"))
+        return _parsed(words[0], self.model(words[0], *JSON, *words[1:], seconds=READ))
 
-    def act(self, units: list[str], action: str, *parameters: str, wait: str = "10m") -> dict[str, Any]:
+    def act(
+        self, units: list[str], action: str, *parameters: str, wait: float = 600
+    ) -> dict[str, dict[str, Any]]:
         """What an action said on units of one application, by unit: `status`, `results`, `message`.
 
         The client fails if the action failed on one of them, and still prints what all of them said.
+        `wait` is how many seconds the units may take.
         """
-        words = ["run", *self._model, *units, action, *parameters, "--wait", wait, "--format", "json"]
-        done = self._call(words, shown=False)
-        try:
-            return json.loads(done.stdout)
-        except ValueError as error:
-            said = (done.stderr or "").strip().splitlines() or [f"it ended with {done.returncode}"]
-            raise StepError(f"juju run {' '.join(units)} {action}: {said[-1]}") from error
+        words = ["run", *self._model, *JSON, *units, action, *parameters]
+        return self._tasks([*words, f"--wait={wait:.0f}s"], f"run {' '.join(units)} {action}", wait)
 
-    @staticmethod
-    def _call(words: list[str], shown: bool) -> "subprocess.CompletedProcess[str]":
-        path = shutil.which("juju")
-        if path is None:
-            raise StepError("there is no juju client on this machine", MISSING)
-        errors = None if shown else subprocess.PIPE
-        return subprocess.run([path, *words], stdout=subprocess.PIPE, stderr=errors, text=True, check=False)
+    def results(self, unit: str, action: str, *parameters: str, wait: float = 600) -> dict[str, Any]:
+        """The results of an action on one unit.
+
+        Raises:
+            StepError: it failed; the reason is the charm's.
+
+        """
+        said = self.act([unit], action, *parameters, wait=wait)
+        told = next(iter(said.values()), dict[str, Any]())  # under the unit that leads, for keystone/leader
+        if told.get("status") != "completed":
+            why = told.get("message") or told.get("status") or "no answer"
+            raise StepError(f"juju run {unit} {action}: {why}", "see: juju debug-log")
+        return mapping(told.get("results"))
+
+    def execute(self, unit: str, script: str, *, wait: float) -> dict[str, Any]:
+        """What a shell script of root's on a unit's machine gave: `status`, `results`, `message`."""
+        # --parallel does not wait for the hooks of the machine's other units.
+        words = ["exec", *self._model, *JSON, "--unit", unit, "--parallel", "--execution-group", GROUP]
+        said = self._tasks([*words, f"--wait={wait:.0f}s", "--", script], f"exec --unit {unit}", wait)
+        return mapping(said.get(unit))
+
+    def _tasks(self, words: list[str], name: str, wait: float) -> dict[str, dict[str, Any]]:
+        done = self._call(words, seconds=wait + LONGER)
+        try:
+            return json.loads(done.text)
+        except ValueError:
+            raise StepError(f"juju {name}: {last_words(done).removeprefix('ERROR ')}") from None
+
+    def _call(self, words: list[str], *, shown: bool = False, seconds: float | None) -> Output:
+        try:
+            return self._run(["juju", *words], "", seconds, shown=shown)
+        except NotInstalled:
+            raise StepError("there is no juju client on this machine", MISSING) from None
+
+
+def _parsed(verb: str, text: str) -> Any:
+    """Some commands print nothing at all where there is nothing to list."""
+    try:
+        return json.loads(text) if text.strip() else {}
+    except ValueError:
+        raise StepError(f"juju {verb} prints something that is no JSON") from None

@@ -16,8 +16,9 @@ A charm owns a :class:`Reconciler`; it inherits nothing but ``ops.CharmBase``::
 
 Every event that may change what is wanted or what is there leads to ``converge``, unless it repeats another
 one (:mod:`charmkit.hooks.repeats`); nothing is deferred. Nothing of the machine is stored, since it can tell.
-Two things are: by what those repetitions are known, and the workload version that Juju was told, which cannot
-be asked for and would start a process in every hook if it were told again.
+Two things are: by what those repetitions are known, and the workload version that Juju was told, which
+cannot be asked for and would start a process in every hook if it were told again. A charm that reboots its
+host keeps what it does not publish of that (:class:`charmkit.reboot.relation.Kept`).
 """
 
 import dataclasses
@@ -163,12 +164,17 @@ class Reconciler(ops.Object):
         self._told.set_default(version="")
         self._findings: Sequence[Finding] | None = None
         self._repeats = Repeats(charm, boot, by_application)
+        self._follow: dict[str, Callable[[ops.RelationEvent], bool]] = {}
         for event in self._lifecycle():
             self.framework.observe(event, self._on_lifecycle)
         self.framework.observe(charm.on.stop, self._on_stop)
         self.framework.observe(charm.on.collect_unit_status, self._on_collect_unit_status)
         self.framework.observe(charm.on["plan"].action, self._on_plan)
         self.framework.observe(charm.on["verify"].action, self._on_verify)
+
+    def follow(self, relation: str, follow: Callable[[ops.RelationEvent], bool]) -> None:
+        """Have changes in ``relation`` handled by ``follow``, which tells whether to converge after all."""
+        self._follow[relation] = follow
 
     def _lifecycle(self) -> list[ops.BoundEvent]:
         on = self._charm.on
@@ -193,7 +199,7 @@ class Reconciler(ops.Object):
     def _on_lifecycle(self, event: ops.EventBase) -> None:
         if isinstance(event, ops.RelationDepartedEvent) and event.departing_unit == self._charm.unit:
             return
-        if self._repeats.include(event):
+        if not self._leads_to_a_look(event):
             return
         try:
             findings = self._converge()
@@ -208,6 +214,13 @@ class Reconciler(ops.Object):
         ]
         if told:  # at once: each call starts a process of Juju's
             logger.warning("%s", "\n".join(told))
+
+    def _leads_to_a_look(self, event: ops.EventBase) -> bool:
+        if isinstance(event, ops.RelationChangedEvent | ops.RelationDepartedEvent):
+            follow = self._follow.get(event.relation.name)
+            if follow is not None:
+                return follow(event)
+        return not self._repeats.include(event)
 
     def found(self, findings: Sequence[Finding]) -> None:
         """Have the unit's status say this: in hooks, and in actions that read all that a hook reads."""

@@ -25,13 +25,15 @@ from typing import Any
 from converge import Finding, Plan, Severity, StepError
 from converge.execute import execute
 from converge.render import findings_as_json, findings_as_table, plan_as_json, plan_as_table, table
+from operate.client import Juju
+from operate.process import Process, process
 
 from acceptance import openrc
 from acceptance.cloud import Clock, Cloud, connect
 from acceptance.measure.ladder import RUNGS, Rung
 from acceptance.measure.results import Results, as_data
 from acceptance.measure.run import Climber
-from acceptance.measure.shells import Juju, Process, nodes, process
+from acceptance.measure.shells import nodes
 from acceptance.plan import plan, removal
 from acceptance.report.judge import Verdict, explanation, judge, overall, unmeasured
 from acceptance.report.page import page
@@ -99,7 +101,7 @@ class Command:
         self.site = Site.read(options.site) if options.verb not in ("openrc", "destroy", "report") else Site()
 
     def openrc(self) -> int:
-        self._print(openrc.write(Juju(self.around.process), self.cloud, openrc.path()))
+        self._print(openrc.write(Juju(run=self.around.process), self.cloud, openrc.path()))
         return PASS
 
     def plan(self) -> int:
@@ -139,7 +141,7 @@ class Command:
             what = missing.steps[0].what if missing.steps else missing.findings[0].sentence()
             raise StepError(f"not everything is there yet: {what}", "run apply first")
         hosts = servers(self.site, facts)
-        computes = nodes(Juju(self.around.process), list(hosts.values()))
+        computes = nodes(Juju(run=self.around.process), list(hosts.values()))
         path = self._folder() / "results.json"
         results = Results.read(path)
         if results is None or results.finished or results.hosts != hosts:

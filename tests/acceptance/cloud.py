@@ -58,6 +58,8 @@ _REMEDIES: tuple[tuple[type[Exception], str, str], ...] = (
     (auth.EndpointNotFound, "lacks a service in its catalog", "see: openstack catalog list"),
     (auth.DiscoveryFailure, "does not answer as Keystone does", "check auth_url: it ends in :5000/v3"),
 )
+_GONE = "validate token"
+"""In what Keystone answers, with status 404, to a login by a token that has expired or was revoked."""
 _QUOTA = "raise the quota (openstack quota set), or free some of it"
 
 
@@ -71,6 +73,8 @@ def asking(what: str) -> Generator[None, None, None]:
                 warnings.simplefilter("ignore", category)
             yield
     except (sdk.SDKException, auth.ClientException) as error:
+        if isinstance(error, auth.NotFound) and _GONE in service_says(error):
+            error = auth.Unauthorized(error.message)
         for kind, words, remedy in _REMEDIES:
             if isinstance(error, kind):
                 raise StepError(f"{what} {words}: {service_says(error)}", remedy) from None

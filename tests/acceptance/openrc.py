@@ -7,8 +7,7 @@ from typing import Any, cast
 
 import yaml
 from converge import StepError
-
-from acceptance.measure.shells import Juju
+from operate.client import Juju, mapping
 
 REGION = "RegionOne"
 Applications = dict[str, dict[str, Any]]
@@ -29,15 +28,15 @@ def write(juju: Juju, name: str, target: Path) -> str:
 
     """
     content = _read(target)
-    password = juju.action("keystone/leader", "get-admin-password").get("admin-password")
+    password = juju.results("keystone/leader", "get-admin-password").get("admin-password")
     if not password:
         raise StepError(
             "keystone's action get-admin-password returns no password", "see: juju status keystone"
         )
-    settings = {key: told.get("value") for key, told in juju.ask("config", "keystone")["settings"].items()}
-    status: Applications = juju.ask("status")["applications"]
+    settings = {key: told.get("value") for key, told in juju.data("config", "keystone")["settings"].items()}
+    status: Applications = juju.data("status")["applications"]
     authority = _authority(juju, status)
-    units = cast("Applications", status["keystone"].get("units") or {})
+    units: Applications = mapping(status["keystone"].get("units"))
     host = settings.get("os-public-hostname") or str(settings.get("vip") or "").split(" ")[0]
     host = str(host or next((unit.get("public-address") for unit in units.values()), "") or "")
     if not host:
@@ -66,10 +65,10 @@ def write(juju: Juju, name: str, target: Path) -> str:
 def _authority(juju: Juju, status: Applications) -> str:
     """The CA's certificate if Vault certifies Keystone, else nothing."""
     vaults = [name for name, each in status.items() if each.get("charm-name", name) == "vault"]
-    related = cast("dict[str, Any]", status["keystone"].get("relations") or {})
+    related = mapping(status["keystone"].get("relations"))
     if not vaults or not related.get("certificates"):
         return ""
-    return juju.action(f"{vaults[0]}/leader", "get-root-ca").get("output") or ""
+    return juju.results(f"{vaults[0]}/leader", "get-root-ca").get("output") or ""
 
 
 def _read(target: Path) -> dict[str, Any]:

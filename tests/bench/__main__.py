@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ratios, from one run: an idle hook against an empty charm, the boot units against a bare shell script.
 
-They compare two ways on one machine, so that they mean the same in a slow guest and on a fast host. Times are
-printed, never asserted.
+The other parts need no guest: cumulus-fabric alone, and a simulated rolling reboot. The ratios compare two
+ways on one machine, so that they mean the same in a slow guest and on a fast host. Times are printed, never
+asserted.
 """
 
 import json
@@ -11,6 +12,7 @@ import time
 from typing import Any
 
 import fabric
+import reboots
 import switches
 import verifying
 from lab import site
@@ -56,6 +58,7 @@ def main() -> int:
     fabric.main()
     verifying.main()
     switches.main()
+    reboots.main()
     try:
         with Guest("trixie") as guest:
             with Step("Converging one node"):

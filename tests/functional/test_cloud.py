@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ from converge import StepError
 from converge.execute import execute
 from lab.cloud.addresses import CONTROLLER
 from lab.cloud.cloud import TESTS, Cloud
+from lab.cloud.inside import ADMIN
 
 pytestmark = pytest.mark.thorough
 
@@ -32,8 +34,8 @@ def cloud() -> Iterator[Cloud]:
 
 
 @pytest.fixture
-def wanted(tmp_path):
-    """What the acceptance test wants, but for its servers: no compute service is here."""
+def everything(tmp_path):
+    """What the acceptance test wants."""
     key, image = tmp_path / "key.pub", tmp_path / "image"
     key.write_text(
         "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGz2m1t5VQW0c1wEo1Qb8nqv6c0q3q6w4fVt0m0X9d1K tester\n"
@@ -41,7 +43,13 @@ def wanted(tmp_path):
     subprocess.run(["qemu-img", "create", "-q", "-f", "qcow2", str(image), "1M"], check=True)
     site = Site(public_key=str(key), image_file=str(image))
     facts = Facts({"node-0": "nova", "node-1": "nova"}, profile=False)
-    return [each for each in objects(site, facts) if each.kind != "server"]
+    return list(objects(site, facts))
+
+
+@pytest.fixture
+def wanted(everything):
+    """The same without its servers: no compute service is here."""
+    return [each for each in everything if each.kind != "server"]
 
 
 def done(steps, door):
@@ -100,6 +108,53 @@ def test_neutron_refuses_a_profile_from_an_administrator_as_in_production(cloud)
             )
     finally:
         Door(connection).delete("network", made.id)
+
+
+def test_a_revoked_token_is_refused_by_keystone_and_the_tool_says_what_helps(cloud):
+    connection = cloud.connect()
+    token = connection.auth_token
+    known = {key: ADMIN[key] for key in ("auth_url", "project_name", "project_domain_name", "region_name")}
+    login = {**known, "auth_type": "v3token", "token": token}
+    assert cloud.connect(**login).auth_token
+    with asking("revoke"):
+        connection.identity.delete("/auth/tokens", headers={"X-Subject-Token": token})
+    with pytest.raises(StepError, match="refuses the credentials, or the token has expired: ") as refused:
+        cloud.connect(**login)
+    assert "openrc --cloud" in refused.value.remedy
+
+
+def test_without_an_image_the_tool_says_where_there_is_one_before_any_write(cloud, wanted):
+    door = Door(cloud.connect())
+    wanted = [replace(each, once={"filename": ""}) if each.kind == "image" else each for each in wanted]
+    found = plan(wanted, door.observe())
+    assert found.steps == ()
+    assert [finding.what for finding in found.findings] == ["there is no image of this name"]
+    assert "wget https://cloud-images.ubuntu.com/" in found.findings[0].remedy
+
+
+def test_each_exhausted_quota_is_one_sentence_of_its_service(cloud, everything, wanted):
+    connection = cloud.connect()
+    door, project = Door(connection), connection.current_project_id
+    with asking("quota of Neutron"):
+        connection.network.update_quota(project, ports=1)
+    outcome = execute(plan(wanted, door.observe()), door, lambda step: None)
+    with asking("quotas"):
+        connection.network.delete_quota(project)
+        connection.compute.update_quota_set(project, cores=4)
+    assert "Quota exceeded for resources: ['port']" in outcome.finding.what
+    assert "openstack quota set" in outcome.finding.remedy
+    done(plan(wanted, door.observe()), door)
+    server = next(each for each in everything if each.kind == "server")
+    anywhere = {key: value for key, value in server.once.items() if key != "availability_zone"}
+    try:
+        with pytest.raises(StepError, match="Quota exceeded for cores: Requested 20") as refused:
+            door.create("server", server.name, anywhere)
+        assert "openstack quota set" in refused.value.remedy
+    finally:
+        with asking("quotas"):
+            connection.compute.revert_quota_set(project)
+        door.observe()
+        done(removal(door.all), door)
 
 
 def test_its_end_ends_every_process_and_frees_the_address():

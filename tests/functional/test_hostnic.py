@@ -19,7 +19,7 @@ def on_guest(guest: Guest, name: str) -> list[str]:
 
 
 def model() -> FakeHost:
-    """A modelled host of the guest's kind: no IOMMU, as the virtual card has none."""
+    """A modelled host of the guest's kind: this guest has no IOMMU."""
     host = FakeHost()
     host.iommu = False
     return host

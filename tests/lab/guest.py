@@ -18,7 +18,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from lab import code, host
+from lab import code, host, iommu
 from lab.accel import accelerator, qemu_version
 from lab.cable import WIRES, Nic
 from lab.channel import Agent, ChannelError, Monitor
@@ -85,6 +85,8 @@ class Guest:
         console_log: keep the serial console's log at this path, too, when the guest is gone.
         nics: its ends of cables to other guests; see :mod:`lab.cable`.
         setup: what it is besides the image.
+        with_iommu: whether PCI devices have IOMMU groups, so that vfio-pci can take a VF; see
+            :mod:`lab.iommu`.
 
     """
 
@@ -95,10 +97,13 @@ class Guest:
         console_log: Path | None = None,
         nics: Sequence[Nic] = (),
         setup: Setup | None = None,
+        with_iommu: bool = False,
     ) -> None:
         self.release = RELEASES[release]
         self._nics = nics
         self._setup = setup or Setup(f"nics-{digest(nic.mac for nic in nics)}" if nics else "plain", "")
+        self._with_iommu = with_iommu
+        self._name = f"{self._setup.name}-iommu" if with_iommu else self._setup.name
         self._keep_log = console_log
         self.shell_socket: socket.socket | None = None
         self._process: subprocess.Popen[bytes] | None = None
@@ -117,7 +122,11 @@ class Guest:
         try:
             self._disk = self.directory / "disk.qcow2"
             code.write_disk(self.directory / "code.img")
-            with locked(self._image.directory / f"first-boot-{self._setup.name}.lock"):
+            self._initrd = self._image.initrd
+            if self._with_iommu:
+                self._initrd = self.directory / "initrd"
+                self._initrd.write_bytes(iommu.before(self._image.initrd.read_bytes()))
+            with locked(self._image.directory / f"first-boot-{self._name}.lock"):
                 if not self._booted.exists():
                     self._boot_first()
             copy = ["cp", "--sparse=always", "--reflink=auto", str(self._booted), str(self._disk)]
@@ -155,6 +164,10 @@ class Guest:
     def _accelerator(self) -> list[str]:
         return accelerator(self._image)
 
+    @property
+    def _machine(self) -> list[str]:
+        return iommu.MACHINE if self._with_iommu else ["-machine", "pc"]
+
     @cached_property
     def _booted(self) -> Path:
         """A disk with the snapshot of a complete first boot, kept beside the image that it belongs to.
@@ -164,19 +177,20 @@ class Guest:
         directory = self._image.directory  # first: a host may have QEMU only since then
         macs = [nic.mac for nic in self._nics]
         setup = (self._setup.script, self._setup.running)
-        key = digest([qemu_version(), *self._accelerator, *macs, *setup, Path(__file__)])
-        return directory / f"booted-{self._setup.name}-{key}.qcow2"
+        kind = [*self._machine, *self._accelerator, *macs, *setup]
+        key = digest([qemu_version(), *kind, Path(__file__), Path(iommu.__file__)])
+        return directory / f"booted-{self._name}-{key}.qcow2"
 
     def _boot_first(self) -> None:
         """Boot the image for real, once; later guests start from there in seconds.
 
         The code disk differs from run to run, so that it is not mounted in the snapshot.
         """
-        for other in self._image.directory.glob(f"booted-{self._setup.name}-{'?' * 16}.qcow2"):
+        for other in self._image.directory.glob(f"booted-{self._name}-{'?' * 16}.qcow2"):
             other.unlink()
         create = ["qemu-img", "create", "-q", "-f", "qcow2", "-F", "qcow2", "-b", str(self._image.disk)]
         subprocess.run([*create, str(self._disk)], check=True, stdin=subprocess.DEVNULL)
-        with Step(f"Debian {self.release.name}: first boot of {self._setup.name}"):
+        with Step(f"Debian {self.release.name}: first boot of {self._name}"):
             self._start(cold=True)
             if self._setup.script:
                 self.run(self._setup.script, timeout=600)  # several may boot side by side
@@ -326,20 +340,21 @@ class Guest:
         """
         cold_start = " mlx5_core.power_cycle=1" if cold else ""
         wired = " lab.wires" if any(nic.mac in WIRES for nic in self._nics) else ""
+        groups = f" {iommu.PARAMETERS}" if self._with_iommu else ""
         append = (
             "root=/dev/vda rw console=ttyS0 quiet panic=-1 systemd.show_status=false "
             # What costs time under emulation and protects nothing here.
             "mitigations=off random.trust_cpu=on audit=0 nowatchdog lsm=capability rodata=off nokaslr "
-            f"cryptomgr.notests no_timer_check{cold_start}{wired}"
+            f"cryptomgr.notests no_timer_check{cold_start}{wired}{groups}"
         )
         agent, agent_far = socket.socketpair()
         monitor, monitor_far = socket.socketpair()
         self.shell_socket, shell_far = socket.socketpair()
         far = [agent_far, monitor_far, shell_far]
         command = [
-            "qemu-system-x86_64", *self._accelerator, "-machine", "pc", "-smp", "2", "-m", str(MEMORY),
+            "qemu-system-x86_64", *self._accelerator, *self._machine, "-smp", "2", "-m", str(MEMORY),
             "-nodefaults", "-no-user-config", "-display", "none", "-action", "reboot=shutdown",
-            "-kernel", str(self._image.kernel), "-initrd", str(self._image.initrd), "-append", append,
+            "-kernel", str(self._image.kernel), "-initrd", str(self._initrd), "-append", append,
             "-chardev", f"file,id=console,path={self.console},append=on",
             "-serial", "chardev:console",
             "-chardev", f"socket,id=monitor,fd={monitor_far.fileno()}",

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A stand-in for Juju's client: a command `juju` that keeps its models in a file, with the client's words.
+"""A stand-in for Juju's client, with the client's words: as a command `juju` that keeps its models in a file,
+or in this process (:func:`answer`), where units may be anything that a subclass of :class:`Client` asks.
 
 Source: juju/juju 3.6, cmd/juju: cloud/{list,add,addcredential,listcredentials}.go, commands/bootstrap.go,
-controller/{listcontrollers,addmodel,listmodels}.go, space/list.go, status/formatted.go, action/run.go,
+controller/{listcontrollers,addmodel,listmodels}.go, space/list.go, status/formatted.go, action/{run,exec}.go,
 secrets/{add,update,list,grantrevoke}.go, application/{config,deploy}.go for arguments, JSON and refusals.
 """
 
@@ -52,19 +53,24 @@ class Client:
     def run(self, words):
         self.known["calls"].append(words)
         verb, *rest = words
+        script = rest[rest.index("--") + 1 :] if "--" in rest else []
+        rest = rest[: rest.index("--")] if "--" in rest else rest
         handler = getattr(self, f"do_{verb.replace('-', '_')}", None)
         if handler is None:
             raise Refused(f"unrecognized command: juju {verb}")
         parser = argparse.ArgumentParser(prog="juju", add_help=False, exit_on_error=False)
         for option in ("-m", "-c", "-f", "--file", "--format", "--wait", "--params", "--constraints"):
             parser.add_argument(option)
+        for option in ("--unit", "--execution-group"):
+            parser.add_argument(option)
         for option in ("--config", "--bootstrap-base", "--overlay", "--watch"):
             parser.add_argument(option, action="append", default=[])
-        parser.add_argument("--client", action="store_true")
+        for flag in ("--client", "--parallel"):
+            parser.add_argument(flag, action="store_true")
         options, left = parser.parse_known_intermixed_args(rest)
         if wrong := [word for word in left if word.startswith("-")]:
             raise Refused(f"option provided but not defined: {wrong[0]}")
-        return handler(options, left)
+        return handler(options, [*left, *script])
 
     def read(self, path):
         """A file, as the confined snap reads it: nothing hidden, nothing in /tmp of the host."""
@@ -176,15 +182,31 @@ class Client:
         said = {}
         for number, receiver in enumerate(units, 1):
             unit = receiver.replace("/leader", "/0")
-            answer = self.known["actions"].get(f"{unit} {action}")
-            if answer is None:
+            told = self.act(unit, action)
+            if told is None:
                 raise Refused(f'action "{action}" not defined on unit "{unit}"')
-            task = {"id": str(number), "timing": {**TIMES}, "unit": unit, "status": "completed", **answer}
-            task["results"] = {**answer.get("results", {}), "return-code": 0}
+            task = {"id": str(number), "timing": {**TIMES}, "unit": unit, "status": "completed", **told}
+            task["results"] = {**told.get("results", {}), "return-code": 0}
             said[unit] = task
         self.known.setdefault("parameters", []).append([action, given])
         failed = [unit for unit, task in said.items() if task["status"] != "completed"]
         return said, (f"the following task failed: {failed[0]}" if failed else "")
+
+    def act(self, unit, action):
+        """What an action says on a unit, without what Juju adds; None where the charm has no such action."""
+        return self.known["actions"].get(f"{unit} {action}")
+
+    def do_exec(self, options, words):
+        self.model(options)
+        (script,) = words
+        status, out, error = self.execute(options.unit, script)
+        task = {"id": "1", "timing": {**TIMES}, "unit": options.unit, "status": "completed"}
+        task["results"] = {"return-code": status, "stdout": out, "stderr": error}
+        return {options.unit: task}
+
+    def execute(self, unit, script):
+        """Exit status and both outputs of a script on a unit's machine."""
+        raise Refused(f'unit "{unit}" not found')
 
     def do_secrets(self, options, _):
         found = {
@@ -217,27 +239,42 @@ class Client:
 
     def do_config(self, options, words):
         application, *pairs = words
+        known = self.model(options)["config"].setdefault(application, {})
         for pair in pairs:
             name, _, value = pair.partition("=")
             value = Path(value[1:]).read_text() if value.startswith("@") else value
-            self.model(options)["config"].setdefault(application, {})[name] = value
+            known[name] = value
+        if pairs:
+            return None
+        unset = {"source": "unset"}
+        settings = {
+            name: unset if value is None else {"value": value, "source": "user"}
+            for name, value in known.items()
+        }
+        return {"application": application, "settings": settings}
+
+
+def answer(client, words):
+    """What the client prints on both streams, and its exit status."""
+    failure = ""
+    try:
+        said = client.run(list(words))
+        if isinstance(said, tuple):
+            said, failure = said
+    except (Refused, OSError) as error:
+        said, failure = None, str(error)
+    text = said if isinstance(said, str) else json.dumps(said)
+    out = "" if said is None else f"{text}\n"
+    return out, f"ERROR {failure}\n" if failure else "", 1 if failure else 0
 
 
 def main(path, *words):
     known = state(path)
-    failure = ""
-    try:
-        said = Client(known).run(list(words))
-        if isinstance(said, tuple):
-            said, failure = said
-        if said is not None:
-            print(said if isinstance(said, str) else json.dumps(said))
-    except (Refused, OSError) as error:
-        failure = str(error)
+    out, error, status = answer(Client(known), words)
     path.write_text(json.dumps(known))
-    if failure:
-        print(f"ERROR {failure}", file=sys.stderr)
-        sys.exit(1)
+    print(out, end="")
+    print(error, end="", file=sys.stderr)
+    sys.exit(status)
 
 
 if __name__ == "__main__":

@@ -37,9 +37,13 @@ def scheduled(processes: Iterable[int]) -> tuple[float, float]:
     """For how many seconds these processes' threads have run, and have waited for a processor."""
     ran = waited = 0
     for process in processes:
-        for thread in Path(f"/proc/{process}/task").glob("*/schedstat"):
+        try:
+            threads = list(Path(f"/proc/{process}/task").iterdir())
+        except OSError:  # the process has ended
+            continue
+        for thread in threads:
             try:
-                times = thread.read_text().split()
+                times = (thread / "schedstat").read_text().split()
             except OSError:  # the thread has ended
                 continue
             ran, waited = ran + int(times[0]), waited + int(times[1])

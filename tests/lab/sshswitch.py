@@ -86,6 +86,9 @@ ONYX = Dialect(
     refusal="% Unrecognized command\r\nType '?' for help.",
 )
 
+VLANS = rf"{NUMBER}(?: to {NUMBER})?"
+"""One VLAN or a range; a command takes at most ten (HPE 5900, Layer 2 - LAN Switching Command Reference)."""
+
 COMWARE = Dialect(
     start="user",
     prompts={
@@ -108,7 +111,7 @@ COMWARE = Dialect(
     takes={
         "port": [
             "port link-type trunk",
-            rf"port trunk permit vlan {NUMBER}(?: {NUMBER})*",
+            rf"port trunk permit vlan {VLANS}(?: {VLANS}){{0,9}}",
             "priority-flow-control auto",
             "priority-flow-control no-drop dot1p [0-7]",
             "qos trust dot1p",

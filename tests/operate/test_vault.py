@@ -122,7 +122,7 @@ def test_a_charm_that_refuses_is_said_with_its_reason(opened):
     opened.change(actions={"vault/0 authorize-charm": {"status": "failed", "message": "permission denied"}})
     opened.run(main, "unseal", "--keys", "vault-keys.txt")
     said = opened.run(main, "authorize", "--keys", "vault-keys.txt", expected=2)
-    assert said.startswith("vault/0: permission denied")
+    assert said == ("juju run vault/leader authorize-charm: permission denied; see: juju debug-log\n")
 
 
 def test_a_vault_without_a_unit_or_an_answer_is_said(world, server):

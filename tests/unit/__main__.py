@@ -34,7 +34,7 @@ def suites() -> list[Suite]:
             Suite(name, ROOT / "tests/unit" / name.replace("-", "_"), ["lib", "tests", f"charms/{name}/src"])
             for name in charms
         ),
-        Suite("acceptance", ROOT / "tests/unit/acceptance", ["lib", "tests"]),
+        Suite("acceptance", ROOT / "tests/unit/acceptance", ["lib", "tests", "bundles"]),
     ]
 
 

@@ -2,6 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Maps Juju's events, actions and status to the four steps; nothing else."""
 
+# First: it ends hooks that are nothing to this unit before ops is loaded.
+import charmkit.hooks.early  # noqa: F401  # pyright: ignore[reportUnusedImport]
+
+# isort: split
+
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, cast
@@ -74,6 +79,7 @@ class NicFirmwareCharm(ops.CharmBase):
             leave=self._remove,
         )
         self.reboot = RollingReboot(self, self.system, self.host.dispatcher)
+        self.host.follow("reboot", self.reboot.follow)
         self._downloading = False
 
     def _options(self) -> Options:
@@ -139,7 +145,8 @@ class NicFirmwareCharm(ops.CharmBase):
             reboot_owner=NAME if options.reboot_owner == "self" else options.reboot_owner,
             pending=left.phrase() if left else "",
         )
-        policy = RebootPolicy(cast("Mode", options.reboot_policy), options.reboot_settle)
+        mode = cast("Mode", options.reboot_policy)
+        policy = RebootPolicy(mode, options.reboot_settle, options.reboot_parallel)
         return (*self.reboot.turn(need, policy, given, survey.others), *findings)
 
     def _wake_to_download(self) -> Sequence[Finding]:

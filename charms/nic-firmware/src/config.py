@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from charmkit.options import check, option
 from charmkit.output import Output
+from charmkit.reboot import slots
 from converge.shape import InvalidValue
 from hostnic.devices import selector
 from hostnic.devices.pci import MAX_VFS
@@ -74,9 +75,11 @@ class Options:
     reboot_owner: str = option("self", choices=("self", "sriov-switchdev"))
     reboot_policy: str = option("manual", choices=("manual", "when-idle", "always"))
     reboot_settle: int = option(300, minimum=0, maximum=3600)
+    reboot_parallel: str = option("1")
 
     def __post_init__(self) -> None:
         check(self)
+        slots.check(self.reboot_parallel)
         entries("devices", self.devices)
         settings("parameters", self.parameters)
         for word in self.profiles:

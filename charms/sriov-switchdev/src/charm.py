@@ -2,6 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Juju's events, actions and status for the four verbs; nothing else."""
 
+# First: it ends hooks that are nothing to this unit before ops is loaded.
+import charmkit.hooks.early  # noqa: F401  # pyright: ignore[reportUnusedImport]
+
+# isort: split
+
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
@@ -65,6 +70,7 @@ class SriovSwitchdevCharm(ops.CharmBase):
             leave=self._remove,
         )
         self.reboot = RollingReboot(self, self.system, self.host.dispatcher)
+        self.host.follow("reboot", self.reboot.follow)
 
     def _survey(self) -> Survey:
         return survey(self.system, load_config(self, Options), _controllers())
@@ -100,7 +106,8 @@ class SriovSwitchdevCharm(ops.CharmBase):
             vfs={port.bdf: port.num_vfs for port in survey.wanted.ports},
             pending=left.phrase() if left else "",
         )
-        policy = RebootPolicy(cast("Mode", options.reboot_policy), options.reboot_settle)
+        mode = cast("Mode", options.reboot_policy)
+        policy = RebootPolicy(mode, options.reboot_settle, options.reboot_parallel)
         asked = self.reboot.turn(need, policy, given, others, publish=survey.accepted)
         return (*malformed, *asked, *findings)
 

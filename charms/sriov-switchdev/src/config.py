@@ -4,6 +4,7 @@
 from dataclasses import dataclass
 
 from charmkit.options import check, option
+from charmkit.reboot import slots
 from hostnic.cpus import MAX_QUEUES
 from hostnic.devices import selector
 from hostnic.devices.pci import MAX_VFS
@@ -20,10 +21,12 @@ class Options:
     uplink_queues: int = option(0, minimum=0, maximum=MAX_QUEUES)
     reboot_policy: str = option("manual", choices=("manual", "when-idle", "always"))
     reboot_settle: int = option(300, minimum=0, maximum=3600)
+    reboot_parallel: str = option("1")
     allow_live: bool = option(False)
 
     def __post_init__(self) -> None:
         check(self)
+        slots.check(self.reboot_parallel)
         selector.parse(self.devices)
 
     @property

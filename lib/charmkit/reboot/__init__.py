@@ -1,13 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The hosts of one application reboot one after the other.
+"""The hosts of one application reboot one after the other, or several of one zone at once.
 
 Each unit publishes a :class:`~.state.UnitState`; the leader publishes the :class:`~.state.Cluster` with the
-one lock. :func:`.unit.decide` takes both and the state of this host, and returns what to publish and
-whether to ask Juju for the reboot. Only :mod:`.rolling` and :mod:`.relation` import ops.
+lock. :func:`.unit.decide` takes both and the state of this host, and returns what to publish and whether to
+ask Juju for the reboot. Only :mod:`.rolling`, :mod:`.relation` and :mod:`.operate` import ops.
 
 - Only the leader writes the lock. It grants it to one unit, which keeps it across its host's reboot and
   gives it back once the host has settled: the host verifies, its containers run, their OVN databases and
   RabbitMQ are members of their clusters again, and all of this has been true for ``reboot-settle`` seconds.
+- With the option ``reboot-parallel`` the lock has several slots (:mod:`.slots`), for hosts of one
+  availability zone on which no container starts. A host that is down takes a slot, too.
+- In an application of N units every write costs N - 1 hooks. A unit publishes that it needs a reboot, and
+  that its host has settled; the leader publishes each grant. What happens in between is published only if
+  something goes wrong. :mod:`.turn` says which hooks look at the host; ``tests/bench/reboots.py`` counts
+  them.
+- The leader's own host goes last. A leader that has booted asks all units to repeat its boot id.
 - Under ``when-idle`` the lock is granted only while no other host is in the grace period after a boot,
   whatever caused that boot. There is one exception: a host that waits for the lock itself, and whose
   containers have run for ``reboot-settle`` seconds. Two such hosts, which only verify after a reboot, would

@@ -2,21 +2,29 @@
 """The rolling reboot's state as the JSON that the peer relation carries. Does not import ops.
 
 Both databags use one key, :data:`KEY`. Units of one application may run different revisions for a while:
-unknown fields are ignored, absent ones take their default, and a change of meaning raises ``version``.
+unknown fields are ignored, absent ones take their default, and a change of meaning raises ``version``. The
+leader's state has version 2 while several units hold the lock: a unit of release 1.2 or older, which would
+take ``holder`` for the only one, then grants nothing and reboots nothing.
+
+Every write of the leader's state goes to all units, so it names units by their numbers, and together those
+for which the same holds: less than 4 KB for 256 units. Releases up to 1.2 wrote ``approvals`` and
+``missing`` instead, which are read; they ignore ``approved`` and ``away``. A unit of such a release gets no
+lock for an approval on the leader until it is refreshed: it would give it back, get it again, and so on.
 """
 
 import json
-from typing import Any, cast
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple, cast
 
 from converge.document import read_json
-from converge.shape import AnyText, Flag, Listing, Named, OrNull, Record, Whole, Word
+from converge.shape import AnyText, Flag, Listing, Named, OrNull, Record, Text, Whole, Word
 
-from charmkit.reboot.state import Approval, Cluster, UnitState
+from charmkit.reboot.state import Approval, Cluster, Slot, UnitState, mark
 
 KEY = "reboot"
-VERSION = 1
+VERSION, SHARED = 1, 2
 MAX_CHARS = 4 * 1024 * 1024
-"""Characters: the leader's state has the approved reasons of every unit."""
+"""Characters: in release 1.0 the leader's state had the approved reasons of every unit one by one."""
 
 _TEXTS = Listing(AnyText(), "texts")
 _COUNT = Whole(0, None)
@@ -26,6 +34,7 @@ _KEYS = {"still_needed": "futile", "rebooted_for": "spent"}
 
 def _unit_state(**fields: object) -> UnitState:
     now = {old: new for new, old in _KEYS.items()}
+    fields.setdefault("current", False)
     return UnitState(**cast("dict[str, Any]", {now.get(name, name): value for name, value in fields.items()}))
 
 
@@ -51,17 +60,76 @@ _UNIT = Record(
         "heard": _COUNT,
         "instances": _COUNT,
         "approved_after": _COUNT,
+        "zone": AnyText(),
+        "shares": Flag(),
+        "current": Flag(),
     },
     lenient=True,
 )
+_NUMBERS = r"[0-9]+(?: [0-9]+)*"
+_MARKS = r"[0-9]+:[0-9A-Za-z_-]+(?: [0-9]+:[0-9A-Za-z_-]+)*"
+_GRANT = r"[0-9]{1,9}:[0-9]{1,15}(?::[0-9]{1,15})?"
+_GRANTS = f"{_GRANT}(?: {_GRANT})*"
+_TIME = Text(r"[0-9]{1,15}", "seconds since the epoch")
+_APPLICATION = Text(r"[a-z0-9-]*", "the name of an application")
+
+
+class _Group(NamedTuple):
+    """Units for which the operator approved the same."""
+
+    units: str
+    reasons: tuple[str, ...]
+    despite: str = ""
+
+
+def _approval(boot_id: str, **fields: object) -> Approval:
+    return Approval(mark(boot_id), **cast("dict[str, Any]", fields))
+
+
 _APPROVAL = Record(
-    Approval,
+    _approval,
     {"boot_id": AnyText(), "reasons": _TEXTS, "despite": _TEXTS},
     required=["boot_id", "reasons"],
     lenient=True,
 )
+_GROUP = Record(
+    _Group,
+    {
+        "units": Text(_MARKS, "numbers of units with their boots"),
+        "reasons": _TEXTS,
+        "despite": Text(f"(?:{_NUMBERS})?", "numbers of units"),
+    },
+    required=["units", "reasons"],
+    lenient=True,
+)
+
+
+def _cluster(
+    application: str = "",
+    approved: Iterable[_Group] = (),
+    away: Mapping[str, str] = {},
+    held: Mapping[str, str] = {},
+    **fields: object,
+) -> Cluster:
+    cluster = Cluster(**cast("dict[str, Any]", fields))
+    approvals, missing = dict(cluster.approvals), dict(cluster.missing)
+    for group in approved:
+        despite = tuple(f"{application}/{number}" for number in group.despite.split())
+        for entry in group.units.split():
+            number, _, boot = entry.partition(":")
+            approvals[f"{application}/{number}"] = Approval(boot, group.reasons, despite)
+    for why, numbers in away.items():
+        missing.update((f"{application}/{number}", why) for number in numbers.split())
+    slots = {
+        f"{application}/{number}": Slot(int(grant), int(since), int(missing_since) if missing_since else None)
+        for since, grants in held.items()
+        for number, grant, missing_since in (f"{entry}:".split(":")[:3] for entry in grants.split())
+    }
+    return cluster._replace(approvals=approvals, missing=missing, slots=slots)
+
+
 _CLUSTER = Record(
-    Cluster,
+    _cluster,
     {
         "grant": _COUNT,
         "holder": AnyText(),
@@ -76,6 +144,11 @@ _CLUSTER = Record(
         "cancels": _COUNT,
         "stopped": Flag(),
         "missing": Named(AnyText(), AnyText(), "units and reasons"),
+        "held": Named(_TIME, Text(_GRANTS, "numbers of units with their grants"), "times and units"),
+        "lazily": Flag(),
+        "application": _APPLICATION,
+        "approved": Listing(_GROUP, "approvals"),
+        "away": Named(AnyText(), Text(_NUMBERS, "numbers of units"), "reasons and units"),
     },
     lenient=True,
 )
@@ -83,10 +156,52 @@ _CLUSTER = Record(
 
 def encode(state: UnitState | Cluster) -> str:
     """``state`` as text; equal states give equal text, so that nothing is written without a change."""
-    content = {_KEYS.get(field, field): value for field, value in state._asdict().items()}
     if isinstance(state, Cluster):
-        content["approvals"] = {unit: approval._asdict() for unit, approval in state.approvals.items()}
+        return json.dumps(_leaders(state), sort_keys=True, separators=(",", ":"))
+    content = {_KEYS.get(field, field): value for field, value in state._asdict().items()}
     return json.dumps({"version": VERSION, **content}, sort_keys=True)
+
+
+def _leaders(cluster: Cluster) -> dict[str, object]:
+    content = {
+        field: value
+        for field, value in cluster._asdict().items()
+        if field not in ("approvals", "missing", "slots") and value != Cluster._field_defaults[field]
+    }
+    content["version"] = SHARED if cluster.slots else VERSION
+    units = [*cluster.approvals, *cluster.missing, *cluster.slots]
+    if units:
+        content["application"] = units[0].partition("/")[0]
+    held: dict[str, list[str]] = {}
+    for unit, slot in _numbered(cluster.slots):
+        missing_since = "" if slot.missing_since is None else f":{slot.missing_since}"
+        held.setdefault(str(slot.since), []).append(f"{unit}:{slot.grant}{missing_since}")
+    if held:
+        content["held"] = {since: " ".join(grants) for since, grants in held.items()}
+    groups: dict[tuple[tuple[str, ...], tuple[str, ...]], list[str]] = {}
+    for unit, approval in _numbered(cluster.approvals):
+        groups.setdefault((approval.reasons, approval.despite), []).append(f"{unit}:{approval.boot}")
+    if groups:
+        content["approved"] = [
+            {
+                "units": " ".join(entries),
+                "reasons": reasons,
+                "despite": " ".join(number for number, _ in _numbered(dict.fromkeys(despite))),
+            }
+            for (reasons, despite), entries in groups.items()
+        ]
+    away: dict[str, list[str]] = {}
+    for unit, why in _numbered(cluster.missing):
+        away.setdefault(why, []).append(unit)
+    if away:
+        content["away"] = {why: " ".join(numbers) for why, numbers in away.items()}
+    return content
+
+
+def _numbered(units: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """The numbers of units, in order, with what belongs to them."""
+    numbers = ((unit.rpartition("/")[2], value) for unit, value in units.items())
+    return sorted(numbers, key=lambda entry: (len(entry[0]), entry[0]))
 
 
 def decode_unit(text: str | None) -> UnitState:
@@ -106,4 +221,4 @@ def decode_cluster(text: str | None) -> Cluster:
         InvalidValue: names the field, its value and what is allowed.
 
     """
-    return read_json(text, VERSION, _CLUSTER, longest=MAX_CHARS) if text else Cluster()
+    return read_json(text, (VERSION, SHARED), _CLUSTER, longest=MAX_CHARS) if text else Cluster()

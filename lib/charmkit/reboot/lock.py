@@ -4,17 +4,29 @@
 from collections.abc import Collection, Mapping
 
 from charmkit.reboot import peers
-from charmkit.reboot.state import Approval, Cluster, UnitState
+from charmkit.reboot.slots import joins
+from charmkit.reboot.state import Approval, Cluster, Slot, UnitState, mark
 
 GONE_FOR = 5 * 60
 """Seconds without the holder after which the leader considers that unit removed. A new leader does not see
 all of its peers at once, and the host of a removed unit may be rebooting."""
 
+NAMED = 8
+"""How many units in their grace period the status names."""
+
 
 def arbitrate(
-    leader: str, units: Mapping[str, UnitState], cluster: Cluster, now: int, silent: Collection[str] = ()
+    leader: str,
+    units: Mapping[str, UnitState],
+    cluster: Cluster,
+    now: int,
+    silent: Collection[str] = (),
+    slots: int = 1,
 ) -> Cluster:
-    """The leader's part: take the lock back, and grant it to the one that has waited longest.
+    """The leader's part: take the lock back, and grant it to those that have waited longest.
+
+    The leader's own host goes last: while it is down another unit leads, and has to ask all units anew
+    whether they have run a hook since its boot.
 
     Args:
         leader: the unit that grants.
@@ -22,37 +34,55 @@ def arbitrate(
         cluster: what the leader published last.
         now: seconds since the epoch.
         silent: peers whose hosts did not answer just now. Without a look there is none; a grant that is
-            decided so is made only after the look (:meth:`charmkit.reboot.rolling.RollingReboot.roll`).
+            decided so is made only after the look (:mod:`charmkit.reboot.turn`).
+        slots: how many hosts may be down at once.
 
     """
     cluster = _forget(units, cluster)._replace(held_up_by=(), missing={})
-    cluster = peers.ask(leader, units, cluster, now)
-    if cluster.holder:
-        cluster = _take_back(leader, units, cluster, now)
-    if cluster.holder:
-        return cluster
-    waiting = [unit for unit, state in units.items() if _may_be_granted(unit, state, units, cluster)]
+    cluster = _take_back(leader, units, cluster, now)
+    queue = [unit for unit, state in units.items() if _may_queue(unit, state, cluster)]
+    queue = [unit for unit in queue if joins(unit, cluster.held, units, slots)]
+    waiting = [unit for unit in queue if _may_be_granted(unit, units[unit], units, cluster)]
+    cluster = peers.ask(leader, units, cluster, now, at_once=bool(waiting))
     if not waiting:
-        may = [unit for unit, state in units.items() if _may_queue(unit, state, cluster)]
-        holding_up = {name for unit in may for name in _in_the_way(unit, units, cluster)}
-        return cluster._replace(held_up_by=tuple(sorted(holding_up)))
+        holding_up = {name for unit in queue for name in _in_the_way(unit, units, cluster)}
+        return cluster._replace(held_up_by=tuple(sorted(holding_up))[:NAMED])
+    unknown = peers.missing(leader, units, cluster, ())
     missing = peers.missing(leader, units, cluster, silent)
-    waiting = [
-        unit for unit in waiting if unit not in missing and missing.keys() <= _despite(unit, units, cluster)
-    ]
-    if not waiting:
-        return cluster._replace(missing=peers.named(missing, cluster, now))
-    first = min(waiting, key=lambda unit: (units[unit].since, unit))
-    return cluster._replace(grant=cluster.grant + 1, holder=first, since=now)
+    before = cluster.grant
+    for unit in sorted(waiting, key=lambda unit: (unit == leader, units[unit].since, unit)):
+        away = missing.keys() - _despite(unit, units, cluster)
+        # Only of a host that reported in this boot of the leader it is known what it holds and where it is.
+        if (
+            unit not in missing
+            and not away & unknown.keys()
+            and joins(unit, {*cluster.held, *away}, units, slots)
+        ):
+            number = cluster.grant + 1
+            held = {**cluster.held, unit: Slot(number, now)}
+            cluster = cluster._replace(grant=number).with_held(held)
+    if cluster.grant > before:
+        return cluster
+    return cluster._replace(missing=peers.named(missing, cluster, now))
 
 
-def release(cluster: Cluster) -> Cluster:
+def waits_for(leader: str, units: Mapping[str, UnitState], cluster: Cluster, silent: Collection[str]) -> str:
+    """A unit because of which nothing is granted, although another one waits for it; empty if none is."""
+    queue = [unit for unit, state in units.items() if _may_queue(unit, state, cluster)]
+    if not queue or cluster.held:
+        return ""
+    missing = peers.missing(leader, units, cluster, silent)
+    return next(iter((*cluster.held_up_by, *sorted(missing))), "")
+
+
+def release(cluster: Cluster, unit: str) -> Cluster:
     """The operator takes the lock away from a holder that does not give it back.
 
     It is granted again in a later hook, once the holder has read that it lost the lock.
     """
-    forced = {**cluster.forced, cluster.holder: cluster.grant}
-    return cluster._replace(holder="", missing_since=None, missed_by="", forced=forced)
+    held = dict(cluster.held)
+    forced = {**cluster.forced, unit: held.pop(unit).grant}
+    return cluster._replace(missed_by="", forced=forced).with_held(held)
 
 
 def approve_all(units: Mapping[str, UnitState], cluster: Cluster) -> Cluster:
@@ -62,7 +92,7 @@ def approve_all(units: Mapping[str, UnitState], cluster: Cluster) -> Cluster:
     """
     despite = tuple(sorted(cluster.missing))
     approvals = {
-        unit: Approval(state.boot_id, (*state.reasons, *state.still_needed), despite)
+        unit: Approval(mark(state.boot_id), (*state.reasons, *state.still_needed), despite)
         for unit, state in units.items()
         if state.needs
     }
@@ -95,7 +125,7 @@ def approved_reasons(unit: str, state: UnitState, cluster: Cluster) -> set[str]:
     """
     granted = set(state.approved if state.approved_after >= cluster.cancels else ())
     approval = cluster.approvals.get(unit)
-    if approval is not None and approval.boot_id == state.boot_id:
+    if approval is not None and approval.boot == mark(state.boot_id) and state.current:
         granted.update(approval.reasons)
     return granted
 
@@ -103,7 +133,7 @@ def approved_reasons(unit: str, state: UnitState, cluster: Cluster) -> set[str]:
 def _despite(unit: str, units: Mapping[str, UnitState], cluster: Cluster) -> set[str]:
     """The units that may be missing while ``unit`` reboots."""
     approval = cluster.approvals.get(unit)
-    return set(approval.despite) if approval and approval.boot_id == units[unit].boot_id else set()
+    return set(approval.despite) if approval and approval.boot == mark(units[unit].boot_id) else set()
 
 
 def _forget(units: Mapping[str, UnitState], cluster: Cluster) -> Cluster:
@@ -115,7 +145,7 @@ def _forget(units: Mapping[str, UnitState], cluster: Cluster) -> Cluster:
         approvals={
             unit: approval
             for unit, approval in cluster.approvals.items()
-            if unit not in units or (units[unit].needs and units[unit].boot_id == approval.boot_id)
+            if unit not in units or (units[unit].needs and mark(units[unit].boot_id) == approval.boot)
         },
         forced={
             unit: grant
@@ -126,18 +156,23 @@ def _forget(units: Mapping[str, UnitState], cluster: Cluster) -> Cluster:
 
 
 def _take_back(leader: str, units: Mapping[str, UnitState], cluster: Cluster, now: int) -> Cluster:
-    seen = cluster._replace(missing_since=None, missed_by="")
-    free = seen._replace(holder="")
-    if cluster.holder in units:
-        return free if units[cluster.holder].released >= cluster.grant else seen
-    missed = cluster.missing_since
-    if missed is None or missed > now or cluster.missed_by != leader:
-        return cluster._replace(missing_since=now, missed_by=leader)
-    return free if now - missed >= GONE_FOR else cluster
+    held: dict[str, Slot] = {}
+    for unit, slot in cluster.held.items():
+        if unit in units:
+            if units[unit].released < slot.grant:
+                held[unit] = slot._replace(missing_since=None)
+            continue
+        missed = slot.missing_since
+        if missed is None or missed > now or cluster.missed_by != leader:
+            held[unit] = slot._replace(missing_since=now)
+        elif now - missed < GONE_FOR:
+            held[unit] = slot
+    missed_by = leader if any(unit not in units for unit in held) else ""
+    return cluster._replace(missed_by=missed_by).with_held(held)
 
 
 def _may_queue(unit: str, state: UnitState, cluster: Cluster) -> bool:
-    return unit not in cluster.forced and eligible(unit, state, cluster)
+    return unit not in (*cluster.forced, *cluster.held) and eligible(unit, state, cluster)
 
 
 def _may_be_granted(unit: str, state: UnitState, units: Mapping[str, UnitState], cluster: Cluster) -> bool:
@@ -153,6 +188,6 @@ def _in_the_way(unit: str, units: Mapping[str, UnitState], cluster: Cluster) -> 
     return [
         name
         for name, other in units.items()
-        if name != unit and name not in cluster.forced and not other.settled
+        if name != unit and name not in cluster.forced and name not in cluster.held and not other.settled
         if not (other.queued and eligible(name, other, cluster))
     ]

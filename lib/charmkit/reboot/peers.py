@@ -26,14 +26,16 @@ UNREAD = "has not read yet that its lock was released"
 UNREPORTED = "has not run a hook since the leader's host booted"
 
 
-def ask(leader: str, units: Mapping[str, UnitState], cluster: Cluster, now: int) -> Cluster:
-    """Ask the peers to repeat the leader's boot id, once some unit needs a reboot."""
+def ask(leader: str, units: Mapping[str, UnitState], cluster: Cluster, now: int, *, at_once: bool) -> Cluster:
+    """Ask the peers to repeat the leader's boot id: with what they publish next, or ``at_once``.
+
+    Each answer wakes all units. A unit that needs a reboot publishes that anyway, and answers with it.
+    """
     boot_id = _boot_id(leader, units)
-    if cluster.asked == boot_id or not any(state.needs for state in units.values()):
+    asked = cluster.asked == boot_id and not (at_once and cluster.lazily)
+    if asked or not _unreported(leader, units):
         return cluster
-    if not _unreported(leader, units):
-        return cluster
-    return cluster._replace(asked=boot_id, asked_at=now)
+    return cluster._replace(asked=boot_id, asked_at=now, lazily=not at_once)
 
 
 def missing(

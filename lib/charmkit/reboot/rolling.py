@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """The rolling reboot in a charm: databags in, databags and ``juju-reboot`` out.
 
-charmcraft.yaml needs a peer relation (``reboot``), the options ``reboot-policy`` and ``reboot-settle``, and
-the actions ``approve-reboot``, ``cancel-reboots``, ``release-reboot-lock`` and ``plan``.
-:mod:`charmkit.reboot.unit` decides.
+charmcraft.yaml needs a peer relation (``reboot``), the options ``reboot-policy``, ``reboot-settle`` and
+``reboot-parallel``, and the actions ``approve-reboot``, ``cancel-reboots``, ``release-reboot-lock`` and
+``plan``. :mod:`charmkit.reboot.unit` decides.
 """
 
 import logging
+import os
 import time
 from collections.abc import Callable, Sequence
+from typing import cast
 
 import ops
 from converge import Finding, Severity
@@ -19,20 +21,20 @@ from hostnic.system import System, read_boot_id
 
 from charmkit import containers
 from charmkit.dispatch.dispatcher import Dispatcher
-from charmkit.reboot import relation
-from charmkit.reboot.interruption import interruption, running
-from charmkit.reboot.lock import approve_all, approved_reasons, cancel_all, release
+from charmkit.reboot import turn as turns
+from charmkit.reboot.operate.actions import RebootActions
+from charmkit.reboot.operate.interruption import running
 from charmkit.reboot.peers import PORT, TIMEOUT
-from charmkit.reboot.state import Cluster, Need, RebootPolicy, UnitNow, UnitState
-from charmkit.reboot.status import SUBJECT, duration, handed_over, report
-from charmkit.reboot.unit import approve_one, as_request, decide, has_lock, with_others
-from charmkit.reconcile import ActionError, answer
+from charmkit.reboot.relation import Databags, Kept
+from charmkit.reboot.state import Need, RebootPolicy, UnitNow, UnitState
+from charmkit.reboot.status import SUBJECT, handed_over, report
+from charmkit.reboot.unit import as_request, has_lock, with_others
 
 logger = logging.getLogger(__name__)
 
 
 class RollingReboot(ops.Object):
-    """Reboots the hosts of one application one after the other.
+    """Reboots the hosts of one application one after the other, or several of a zone at once.
 
     Args:
         charm: the charm whose application rolls.
@@ -44,6 +46,8 @@ class RollingReboot(ops.Object):
         peers: the peer relation.
 
     """
+
+    _kept = ops.StoredState()
 
     def __init__(
         self,
@@ -63,10 +67,8 @@ class RollingReboot(ops.Object):
         self._stopped = stopped or self._not_back
         self._relation = peers
         self._has_lock = False
-        self.framework.observe(charm.on["approve-reboot"].action, self._on_approve)
-        self.framework.observe(charm.on["cancel-reboots"].action, self._on_cancel)
-        self.framework.observe(charm.on["plan"].action, self._on_plan)
-        self.framework.observe(charm.on["release-reboot-lock"].action, self._on_release)
+        self._kept.set_default(state="", concern="", parallel="", witness="")
+        self._actions = RebootActions(charm, system, self._databags, lambda: self._wake(dispatcher.now))
 
     def turn(
         self,
@@ -115,15 +117,15 @@ class RollingReboot(ops.Object):
         """The turn of a unit whose options cannot be used, as ``finding`` says.
 
         It asks for no reboot and gives back a lock that it has not used. What it needed before still waits,
-        with the operator's approval; what it needs after a boot is not known yet.
+        with the operator's approval; what it needs after a boot is not known yet. So is whether the host
+        verifies, which a lock does not wait for: no other unit with the same wrong option reboots meanwhile.
         """
-        peers = self.model.get_relation(self._relation)
-        if peers is None:
+        bags = self._databags()
+        if bags is None:
             return ()
-        own = relation.read_units(peers, self.model.unit)[0][self.model.unit.name]
+        own = bags.units()[0][bags.unit]
         before = (*own.reasons, *own.still_needed) if own.boot_id == self._boot_id() else ()
-        why = finding.sentence()
-        need = Need(before, not_ready=why, unverified=why, contested=own.contested)
+        need = Need(before, not_ready=finding.sentence(), contested=own.contested)
         return self.roll(need, RebootPolicy())
 
     def roll(self, need: Need, policy: RebootPolicy) -> tuple[Finding, ...]:
@@ -131,32 +133,45 @@ class RollingReboot(ops.Object):
 
         Call it in every reconcile, also with an empty ``need``: otherwise the lock is never given back.
         """
-        peers = self.model.get_relation(self._relation)
-        if peers is None:
+        bags = self._databags()
+        if bags is None:
             if not need.reasons:
                 return ()
             what = f"needed ({'; '.join(need.reasons)}), waits for the peer relation"
             return (Finding(Severity.WAITING, SUBJECT, what),)
-        units, findings = relation.read_units(peers, self.model.unit)
-        cluster = relation.read_cluster(peers, self.model.app)
-        if isinstance(cluster, Finding):
+        turn = turns.take(bags, policy, lambda own: self._host(need, policy, own), lambda: self._silent(bags))
+        if not isinstance(turn, turns.Turn):
             self._has_lock = True  # nobody knows: no other charm is to grant one meanwhile
-            return (*findings, cluster)
-        own = units.pop(self.model.unit.name)
-        host = self._host(need, policy, own)
-        decision = decide(host, policy, own, units, cluster)
-        if decision.cluster.grant != cluster.grant and (silent := self._silent(peers)):
-            # Sockets are opened only before a grant.
-            host = host._replace(silent=silent)
-            decision = decide(host, policy, own, units, cluster)
-        relation.publish(peers, self.model.unit, decision.own, decision.cluster)
-        self._has_lock = has_lock(host.unit, decision.own, decision.cluster)
-        if decision.reboot:
-            logger.warning("asking Juju for a reboot: %s", "; ".join(decision.own.reasons))
+            return tuple(turn)
+        (own, cluster, reboot), host, findings = turn
+        self._has_lock = has_lock(host.unit, own, cluster)
+        if reboot:
+            logger.warning("asking Juju for a reboot: %s", "; ".join(own.reasons))
             self.model.unit.reboot()
-        elif not decision.own.settled:
+        elif not own.settled:
             findings += self._wake(self._dispatcher.in_a_minute)
-        return (*findings, *report(host, policy, decision.own, decision.cluster))
+        return (*findings, *report(host, policy, own, cluster))
+
+    def follow(self, event: ops.RelationEvent) -> bool:
+        """Do what a change in the peer relation asks of this unit, as far as that needs no look at its host.
+
+        Returns:
+            Whether the unit has to look at its host.
+
+        """
+        bags = self._databags()
+        if bags is None:
+            return True
+        changed = isinstance(event, ops.RelationChangedEvent) and event.unit
+        of = changed.name if changed else ""
+        try:
+            return turns.follow(bags, self._boot_id(), self._now(), of, lambda: self._silent(bags))
+        except OSError:
+            return True  # the look says what cannot be read
+
+    def _databags(self) -> Databags | None:
+        peers = self.model.get_relation(self._relation)
+        return Databags(peers, self.model.unit, cast("Kept", self._kept)) if peers else None
 
     def _hand_over(self, given: Handover) -> list[Finding]:
         try:
@@ -166,32 +181,6 @@ class RollingReboot(ops.Object):
             return [Finding(Severity.WARNING, handover.DIRECTORY, what, RETRIED)]
         return []
 
-    def _on_approve(self, event: ops.ActionEvent) -> None:
-        self._act(event, self._approve)
-
-    def _on_cancel(self, event: ops.ActionEvent) -> None:
-        self._act(event, self._cancel)
-
-    def _on_plan(self, event: ops.ActionEvent) -> None:
-        """Add to the plan what a reboot that is needed would stop."""
-        peers = self.model.get_relation(self._relation)
-        if peers is None:
-            return
-        unit = self.model.unit.name
-        own = relation.read_units(peers, self.model.unit)[0][unit]
-        if own.needs:
-            event.set_results(interruption(self._system, unit, {unit: own}))
-
-    def _on_release(self, event: ops.ActionEvent) -> None:
-        self._act(event, self._release)
-
-    def _act(self, event: ops.ActionEvent, action: Callable[[], dict[str, str]]) -> None:
-        """Do it, and continue in a hook: Juju refuses juju-reboot in actions."""
-        if not answer(event, action):
-            return
-        for finding in self._wake(self._dispatcher.now):
-            event.log(finding.sentence())
-
     def _wake(self, later: Callable[[], None]) -> list[Finding]:
         try:
             later()
@@ -199,57 +188,6 @@ class RollingReboot(ops.Object):
             remedy = "it goes on at the next update-status"
             return [Finding(Severity.WARNING, SUBJECT, f"this unit cannot wake itself: {error}", remedy)]
         return []
-
-    def _approve(self) -> dict[str, str]:
-        peers, units, cluster = self._state()
-        own = units[self.model.unit.name]
-        if own.boot_id != self._boot_id():
-            raise ActionError("this unit has not run a hook since the host booted; try again in a minute")
-        needing = sorted(unit for unit, state in units.items() if state.needs)
-        if not needing:
-            raise ActionError(f"nothing to approve: no reboot is needed by {', '.join(sorted(units))}")
-        units[self.model.unit.name] = own = approve_one(own, self._uptime(), cluster.cancels)
-        if self.model.unit.is_leader():
-            cluster = approve_all(units, cluster)
-        relation.publish(peers, self.model.unit, own, cluster)
-        # The leader's next hook grants: it looks first whether every peer is up.
-        return {
-            "approved": ", ".join(needing),
-            "first": cluster.holder or "as the leader grants it",
-            **interruption(self._system, self.model.unit.name, {unit: units[unit] for unit in needing}),
-        }
-
-    def _cancel(self) -> dict[str, str]:
-        if not self.model.unit.is_leader():
-            raise ActionError(
-                f"only the leader can; run: juju run {self.model.app.name}/leader cancel-reboots"
-            )
-        peers, units, cluster = self._state()
-        withdrawn = sorted(
-            unit for unit, state in units.items() if state.needs and approved_reasons(unit, state, cluster)
-        )
-        relation.publish(peers, self.model.unit, units[self.model.unit.name], cancel_all(cluster))
-        return {"withdrawn": ", ".join(withdrawn) or "none", "under-way": cluster.holder or "none"}
-
-    def _release(self) -> dict[str, str]:
-        if not self.model.unit.is_leader():
-            raise ActionError(
-                f"only the leader can; run: juju run {self.model.app.name}/leader release-reboot-lock"
-            )
-        peers, units, cluster = self._state()
-        if not cluster.holder:
-            raise ActionError("no unit holds the reboot lock")
-        relation.publish(peers, self.model.unit, units[self.model.unit.name], release(cluster))
-        return {"released": cluster.holder, "held-for": duration(self._now() - cluster.since)}
-
-    def _state(self) -> tuple[ops.Relation, dict[str, UnitState], Cluster]:
-        peers = self.model.get_relation(self._relation)
-        if peers is None:
-            raise ActionError("the peer relation is not there yet; try again in a minute")
-        cluster = relation.read_cluster(peers, self.model.app)
-        if isinstance(cluster, Finding):
-            raise ActionError(cluster.sentence())
-        return peers, relation.read_units(peers, self.model.unit)[0], cluster
 
     def _host(self, need: Need, policy: RebootPolicy, own: UnitState) -> UnitNow:
         """This host, now. Commands run only where the decision needs their answer."""
@@ -265,6 +203,8 @@ class RollingReboot(ops.Object):
             instances=len(running(self._system)) if need.reasons else 0,
             busy=self._busy() if policy.mode == "when-idle" and need.reasons else "",
             stopped=self._stopped() if booted or not own.settled else "",
+            zone=os.environ.get("JUJU_AVAILABILITY_ZONE", ""),
+            shares=self._shares(need, policy),
         )
 
     def _not_back(self) -> str:
@@ -274,11 +214,22 @@ class RollingReboot(ops.Object):
 
         return membership.outside(self._system, f"{handover.DIRECTORY}/{self._charm.meta.name}.members")
 
-    def _silent(self, peers: ops.Relation) -> tuple[str, ...]:
-        """The peers whose hosts do not answer now, by the addresses that Juju publishes for them."""
-        addresses = {unit.name: peers.data[unit].get("ingress-address", "") for unit in peers.units}
+    def _silent(self, bags: Databags) -> tuple[str, ...]:
+        """The peers whose hosts do not answer now."""
+        addresses = bags.addresses()
         answering = self._system.answering(frozenset(addresses.values()), PORT, TIMEOUT)
         return tuple(sorted(unit for unit, address in addresses.items() if address not in answering))
+
+    def _shares(self, need: Need, policy: RebootPolicy) -> bool:
+        """Whether this host is known to have no container; LXD is asked only where others may go with it."""
+        if not self._system.files.exists(containers.LXC):
+            return True
+        if not need.reasons or policy.parallel == RebootPolicy().parallel:
+            return False
+        try:
+            return not containers.autostarting(self._system)
+        except (OSError, ValueError):
+            return False
 
     def _boot_id(self) -> str:
         return read_boot_id(self._system)

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a unit knows about its own host, and what the units of an application publish for each other."""
 
+import base64
+import hashlib
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
@@ -8,10 +10,11 @@ Mode = Literal["manual", "when-idle", "always"]
 
 
 class RebootPolicy(NamedTuple):
-    """The options ``reboot-policy`` and ``reboot-settle`` (seconds)."""
+    """The options ``reboot-policy``, ``reboot-settle`` (seconds) and ``reboot-parallel``."""
 
     mode: Mode = "manual"
     settle: int = 300
+    parallel: str = "1"
 
 
 class Need(NamedTuple):
@@ -46,6 +49,8 @@ class UnitNow(NamedTuple):
             for after a reboot only; empty when all is back.
         silent: units whose hosts do not answer; the leader looks only before a grant.
         instances: how many run here; counted only while a reboot is needed.
+        zone: the availability zone that Juju names for this machine; empty if it names none.
+        shares: no container starts with this host, so that it is known to hold no member of a quorum.
 
     """
 
@@ -59,6 +64,8 @@ class UnitNow(NamedTuple):
     stopped: str = ""
     silent: tuple[str, ...] = ()
     instances: int = 0
+    zone: str = ""
+    shares: bool = False
 
 
 class UnitState(NamedTuple):
@@ -84,6 +91,9 @@ class UnitState(NamedTuple):
         heard: number of the last grant that the operator took away and this unit has read of.
         instances: how many instances a reboot would stop; 0 while none is needed.
         approved_after: ``Cluster.cancels`` when the operator approved on this unit.
+        zone: its host's availability zone; empty if Juju names none, and in release 1.2.
+        shares: its host may be down together with others of its zone: no container of a quorum is on it.
+        current: its revision reads the approvals that this one writes; not in release 1.2 and older.
 
     """
 
@@ -106,6 +116,9 @@ class UnitState(NamedTuple):
     heard: int = 0
     instances: int = 0
     approved_after: int = 0
+    zone: str = ""
+    shares: bool = False
+    current: bool = True
 
     @property
     def needs(self) -> bool:
@@ -113,19 +126,40 @@ class UnitState(NamedTuple):
         return bool(self.reasons or self.still_needed)
 
 
+def mark(boot_id: str) -> str:
+    """A boot's id in five characters: one boot in a thousand million has that of another one."""
+    digest = hashlib.sha256(boot_id.encode(errors="surrogatepass")).digest()
+    return base64.urlsafe_b64encode(digest[:6])[:5].decode()
+
+
 class Approval(NamedTuple):
     """What the operator approved on the leader for one unit; valid in that unit's boot.
 
     Attributes:
-        boot_id: that boot.
+        boot: that boot, as :func:`mark` shortens its id.
         reasons: for a reboot.
         despite: units that the status named as missing, without which the reboot may go on.
 
     """
 
-    boot_id: str
+    boot: str
     reasons: tuple[str, ...]
     despite: tuple[str, ...] = ()
+
+
+class Slot(NamedTuple):
+    """The lock in one unit's hands.
+
+    Attributes:
+        grant: number of the grant.
+        since: when it was granted, seconds since the epoch.
+        missing_since: when a leader first missed that unit among its peers.
+
+    """
+
+    grant: int
+    since: int
+    missing_since: int | None = None
 
 
 class Cluster(NamedTuple):
@@ -133,15 +167,17 @@ class Cluster(NamedTuple):
 
     Attributes:
         grant: number of the last grant.
-        holder: the unit that holds the lock; empty when it is free.
+        holder: the unit that holds the lock; empty when it is free. Of several, the one that has it longest.
         since: when it was granted, seconds since the epoch.
         missing_since: when a leader first missed the holder among its peers.
         missed_by: that leader; another leader starts to count anew.
+        slots: all units that hold the lock, where several of one zone do; else empty.
         approvals: by unit.
         forced: grants that the operator took away, by unit, until the unit gives them back itself.
         held_up_by: units in their grace period, for which a unit with policy ``when-idle`` waits.
-        asked: boot id of the leader that wants every unit to repeat it; empty before the first grant.
+        asked: boot id of the leader, which every unit repeats; empty before the first one.
         asked_at: since when, seconds since the epoch.
+        lazily: a unit repeats it with whatever it publishes next; else at once, since a grant waits for it.
         cancels: how often the operator cancelled the reboots; earlier approvals on units do not count.
         stopped: no policy allows a reboot since the last cancellation, until an approval on the leader.
         missing: units whose hosts may be down, and why; nothing is granted without an approval despite them.
@@ -161,3 +197,23 @@ class Cluster(NamedTuple):
     missing: Mapping[str, str] = {}
     cancels: int = 0
     stopped: bool = False
+    slots: Mapping[str, Slot] = {}
+    lazily: bool = False
+
+    @property
+    def held(self) -> Mapping[str, Slot]:
+        """The units that hold the lock."""
+        if self.slots:
+            return self.slots
+        return {self.holder: Slot(self.grant, self.since, self.missing_since)} if self.holder else {}
+
+    def with_held(self, held: Mapping[str, Slot]) -> "Cluster":
+        """This state with other holders; one that is alone is written as releases before 1.3 read it."""
+        if not held:
+            return self._replace(holder="", missing_since=None, slots={})
+        first = min(held, key=lambda unit: held[unit].grant)
+        alone = len(held) == 1 and held[first].grant == self.grant
+        _, since, missing_since = held[first]
+        return self._replace(
+            holder=first, since=since, missing_since=missing_since, slots={} if alone else dict(held)
+        )

@@ -23,8 +23,13 @@ def report(host: UnitNow, policy: RebootPolicy, own: UnitState, cluster: Cluster
         findings.append(_needed(host, policy, own, cluster))
     if not own.settled and not own.still_needed:
         findings.append(_settling(host, policy, own))
-    if host.leader and cluster.holder not in ("", host.unit) and _age(host, cluster) >= STUCK + policy.settle:
-        findings.append(_stuck(host, cluster))
+    if host.leader:
+        stuck = STUCK + policy.settle
+        findings += [
+            _stuck(host, cluster, unit)
+            for unit in cluster.held
+            if unit != host.unit and _age(host, cluster, unit) >= stuck
+        ]
     return tuple(findings)
 
 
@@ -102,13 +107,11 @@ def _needed(host: UnitNow, policy: RebootPolicy, own: UnitState, cluster: Cluste
             f"needed ({why}), not while {_missing(cluster)}",
             f"to reboot all the same, {approve}",
         )
-    if cluster.holder in ("", host.unit):
+    if not cluster.held or host.unit in cluster.held:
         return Finding(Severity.WAITING, SUBJECT, f"needed ({why}), waits for the leader to grant it")
-    return Finding(
-        Severity.WAITING,
-        SUBJECT,
-        f"needed ({why}), waits for {cluster.holder}, whose turn began {duration(_age(host, cluster))} ago",
-    )
+    holder, ago = cluster.holder, duration(_age(host, cluster, cluster.holder))
+    what = f"needed ({why}), waits for {holder}, whose turn began {ago} ago"
+    return Finding(Severity.WAITING, SUBJECT, what)
 
 
 def _missing(cluster: Cluster) -> str:
@@ -130,15 +133,16 @@ def _settling(host: UnitNow, policy: RebootPolicy, own: UnitState) -> Finding:
     return Finding(Severity.WAITING, SUBJECT, f"done; the host settles for another {duration(left)}")
 
 
-def _stuck(host: UnitNow, cluster: Cluster) -> Finding:
+def _stuck(host: UnitNow, cluster: Cluster, unit: str) -> Finding:
     application = host.unit.partition("/")[0]
+    which = f" unit={unit}" if len(cluster.held) > 1 else ""
     return Finding(
         Severity.HELD,
         SUBJECT,
-        f"{cluster.holder} has held the lock for {duration(_age(host, cluster))}",
-        f"look at that host, or run: juju run {application}/leader release-reboot-lock",
+        f"{unit} has held the lock for {duration(_age(host, cluster, unit))}",
+        f"look at that host, or run: juju run {application}/leader release-reboot-lock{which}",
     )
 
 
-def _age(host: UnitNow, cluster: Cluster) -> int:
-    return max(host.now - cluster.since, 0)
+def _age(host: UnitNow, cluster: Cluster, unit: str) -> int:
+    return max(host.now - cluster.held[unit].since, 0)

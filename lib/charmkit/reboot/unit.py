@@ -2,15 +2,20 @@
 """One unit's turn: what it publishes about its host, and whether it asks for the reboot. Pure functions."""
 
 from collections.abc import Iterable, Mapping
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from hostnic.handover import Handover, RebootRequest
 
+from charmkit.reboot import slots
 from charmkit.reboot.lock import approved_reasons, arbitrate, eligible
 from charmkit.reboot.state import Cluster, Need, RebootPolicy, UnitNow, UnitState
 
 NEVER_CAME = 15 * 60
 """Seconds after which a requested reboot that has not happened needs the operator."""
+
+
+_CLOCK: dict[str, Any] = {"requested_at": None, "healthy_at": None, "up_at": None}
+"""Fields of UnitState in seconds of uptime."""
 
 
 class Decision(NamedTuple):
@@ -54,17 +59,33 @@ def decide(
 
     """
     own = _look(host, policy, own, cluster)
+    most = slots.allowed(policy.parallel, len(peers) + 1)
     if host.leader:
-        cluster = arbitrate(host.unit, {**peers, host.unit: own}, cluster, host.now, host.silent)
+        cluster = arbitrate(host.unit, {**peers, host.unit: own}, cluster, host.now, host.silent, most)
     own, reboot = _act(host, own, cluster)
     if host.leader and not reboot:
-        cluster = arbitrate(host.unit, {**peers, host.unit: own}, cluster, host.now, host.silent)
+        cluster = arbitrate(host.unit, {**peers, host.unit: own}, cluster, host.now, host.silent, most)
     return Decision(own, cluster, reboot)
 
 
 def has_lock(unit: str, own: UnitState, cluster: Cluster) -> bool:
     """Whether ``unit`` holds the lock, or has asked for a reboot that has not come yet."""
-    return own.requested_at is not None or _holds(unit, own, cluster)
+    return own.requested_at is not None or holds(unit, own, cluster)
+
+
+def tells(unit: str, before: UnitState, own: UnitState, cluster: Cluster) -> bool:
+    """Whether the peers need ``own``, of which they know ``before``.
+
+    They do not need what only ``unit`` compares with its own clock. The boots of a unit that holds the lock
+    are its own affair, too, until it gives the lock back or needs something: its host counts as down as
+    long.
+    """
+    if holds(unit, own, cluster) and not own.settled and not own.needs:
+        told = ("answered", "contested", "heard", "approved_after")
+        own = before._replace(**{field: getattr(own, field) for field in told})
+    if cluster.lazily or not cluster.asked:
+        own = own._replace(answered=before.answered)
+    return own._replace(**_CLOCK) != before._replace(**_CLOCK)
 
 
 def approve_one(own: UnitState, uptime: int, cancels: int = 0) -> UnitState:
@@ -80,6 +101,7 @@ def _look(host: UnitNow, policy: RebootPolicy, own: UnitState, cluster: Cluster)
     """What this host publishes about itself."""
     if own.boot_id != host.boot_id:
         own = _after_boot(host, own)
+    own = own._replace(current=True)
     need = host.need
     rebooted_for = own.rebooted_for
     if not need.reasons and own.settled:
@@ -104,6 +126,8 @@ def _look(host: UnitNow, policy: RebootPolicy, own: UnitState, cluster: Cluster)
         contested=need.contested,
         instances=host.instances if need.reasons else 0,
         heard=max(own.heard, cluster.forced.get(host.unit, 0)),
+        zone=host.zone,
+        shares=host.shares,
     )
     return own if own.settled else _settle(host, policy, own)
 
@@ -149,17 +173,19 @@ def _consent(policy: RebootPolicy, host: UnitNow) -> Literal["", "always", "idle
     return "idle" if policy.mode == "when-idle" and not host.busy else ""
 
 
-def _holds(unit: str, own: UnitState, cluster: Cluster) -> bool:
-    return cluster.holder == unit and own.released < cluster.grant
+def holds(unit: str, own: UnitState, cluster: Cluster) -> bool:
+    """Whether ``unit`` has the lock and has not given it back."""
+    return unit in cluster.held and own.released < cluster.held[unit].grant
 
 
 def _act(host: UnitNow, own: UnitState, cluster: Cluster) -> tuple[UnitState, bool]:
     """Use the lock, keep it, or give it back. Once given back it is not used, even if it names this unit."""
     if own.requested_at is not None:
         return own, False
-    if _holds(host.unit, own, cluster):
-        if eligible(host.unit, own, cluster):
+    if holds(host.unit, own, cluster):
+        # A container may have come to this host since the leader granted the lock to several.
+        if eligible(host.unit, own, cluster) and (own.shares or len(cluster.held) == 1):
             return own._replace(requested_at=host.uptime), True
-        return (own._replace(released=cluster.grant) if own.settled else own), False
+        return (own._replace(released=cluster.held[host.unit].grant) if own.settled else own), False
     taken = cluster.forced.get(host.unit, 0)
     return (own._replace(released=taken) if own.settled and taken > own.released else own), False

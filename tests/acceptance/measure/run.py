@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from converge import StepError
+from operate.process import Process
 
 from acceptance.cloud import Cloud
 from acceptance.measure import evidence
@@ -13,7 +14,7 @@ from acceptance.measure.evidence import Evidence, Sample
 from acceptance.measure.ladder import RUNGS, Rung, measures, skipped
 from acceptance.measure.parse import Figure
 from acceptance.measure.results import Results, RungResult
-from acceptance.measure.shells import Node, Process, Shell, Ssh
+from acceptance.measure.shells import Node, Shell, Ssh
 from acceptance.measure.tools import GRACE, Measure, Run
 from acceptance.sitefile import Site
 from acceptance.wanted import GENEVE, VF_PORTS

@@ -1,46 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Processes on this machine, and through them shells on servers (ssh) and on compute nodes (Juju)."""
+"""Shells on servers, by ssh, and on compute nodes, by Juju."""
 
 import json
-import subprocess
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, cast
+from typing import Protocol
 
 from converge import StepError
-
-WORDS = 300
-"""Characters of a command's message that a sentence quotes."""
-
-
-class Output(NamedTuple):
-    """What a process left: exit status, standard output, standard error."""
-
-    status: int
-    text: str
-    error: str = ""
-
-
-Process = Callable[[list[str], str, float], Output]
-"""Runs a command with this standard input for at most so many seconds. Tests and the lab pass their own."""
-
-
-def process(command: list[str], given: str, seconds: float) -> Output:
-    """Run a command on this machine.
-
-    Raises:
-        StepError: it is not installed, or does not end in time.
-
-    """
-    try:
-        done = subprocess.run(
-            command, input=given, capture_output=True, text=True, timeout=seconds, check=False
-        )
-    except FileNotFoundError:
-        raise StepError(f"{command[0]} is not installed here", f"install it: {command[0]}") from None
-    except subprocess.TimeoutExpired:
-        raise StepError(f"{command[0]} did not answer within {seconds:.0f} s") from None
-    return Output(done.returncode, done.stdout, done.stderr)
+from operate.client import Juju, mapping
+from operate.process import WORDS, Process, last_words
 
 
 class Shell(Protocol):
@@ -54,11 +21,6 @@ class Shell(Protocol):
 
         """
         ...
-
-
-def _last_words(output: Output) -> str:
-    lines = [line.strip() for line in (output.error or output.text).splitlines() if line.strip()]
-    return (lines[-1] if lines else f"exit status {output.status}")[:WORDS]
 
 
 class Ssh:
@@ -75,42 +37,10 @@ class Ssh:
         output = self._run([*self.command, 'sudo bash -c "$(cat)"'], script, seconds + 30)
         if output.status == 255:  # ssh's own
             remedy = f"try: ssh {self._login}; see: openstack console log show {self._name}"
-            raise StepError(f"{self._name} cannot be reached by ssh: {_last_words(output)}", remedy)
+            raise StepError(f"{self._name} cannot be reached by ssh: {last_words(output)}", remedy)
         if output.status:
-            raise StepError(f"{self._name}: {_last_words(output)}")
+            raise StepError(f"{self._name}: {last_words(output)}")
         return output.text
-
-
-class Juju:
-    """The current Juju model."""
-
-    def __init__(self, run: Process) -> None:
-        self._run = run
-
-    def ask(self, *arguments: str, seconds: float = 120) -> Any:
-        """What a Juju command prints as JSON."""
-        output = self._run(["juju", arguments[0], "--format", "json", *arguments[1:]], "", seconds)
-        if output.status and not output.text.strip().startswith("{"):
-            raise StepError(f"juju {arguments[0]}: {_last_words(output)}", "see: juju status")
-        try:
-            return json.loads(output.text)
-        except ValueError:
-            raise StepError(f"juju {arguments[0]} prints something that is no JSON") from None
-
-    def action(self, unit: str, action: str, *parameters: str) -> dict[str, Any]:
-        """The results of an action.
-
-        Raises:
-            StepError: it failed; the reason is the charm's.
-
-        """
-        task: dict[str, dict[str, Any]] = self.ask("run", unit, action, *parameters, "--wait=5m", seconds=330)
-        told = next(iter(task.values()), dict[str, Any]())  # under the unit that leads, for keystone/leader
-        if told.get("status") != "completed":
-            raise StepError(
-                f"juju run {unit} {action}: {told.get('message') or told.get('status') or 'no answer'}"
-            )
-        return told["results"]
 
 
 class Node:
@@ -124,19 +54,10 @@ class Node:
 
     def run(self, script: str, seconds: float) -> str:
         unit = self.units["nova-compute"]
-        # --parallel does not wait for the hooks of the machine's other units.
-        options = [
-            "--unit",
-            unit,
-            "--parallel",
-            "--execution-group",
-            "acceptance",
-            f"--wait={seconds + 60:.0f}s",
-        ]
-        told = self._juju.ask("exec", *options, "--", script, seconds=seconds + 90)
-        results = told.get(unit, {}).get("results", {})
+        told = self._juju.execute(unit, script, wait=seconds + 60)
+        results = mapping(told.get("results"))
         if results.get("return-code") != 0:
-            error = results.get("stderr") or told.get(unit, {}).get("message") or "no answer"
+            error = results.get("stderr") or told.get("message") or "no answer"
             raise StepError(f"{self.name}: {str(error).strip().splitlines()[-1][:WORDS]}")
         return results.get("stdout", "")
 
@@ -146,7 +67,7 @@ class Node:
             raise StepError(
                 f"{self.name} has no unit of {charm}", f"deploy {charm} there; see: juju status {charm}"
             )
-        return json.loads(self._juju.action(self.units[charm], action, "format=json")[result])
+        return json.loads(self._juju.results(self.units[charm], action, "format=json")[result])
 
 
 def nodes(juju: Juju, hosts: list[str]) -> dict[str, Node]:
@@ -156,7 +77,7 @@ def nodes(juju: Juju, hosts: list[str]) -> dict[str, Node]:
         StepError: Juju has no unit of nova-compute there.
 
     """
-    status = juju.ask("status")
+    status = juju.data("status")
     machines = {
         number: {machine.get("hostname", ""), machine.get("dns-name", ""), machine.get("instance-id", "")}
         for number, machine in status["machines"].items()
@@ -165,8 +86,8 @@ def nodes(juju: Juju, hosts: list[str]) -> dict[str, Node]:
     found: dict[str, Node] = {}
     computes = [status["applications"][name] for name, charm in charms.items() if charm == "nova-compute"]
     for application in computes:
-        for unit, told in cast("dict[str, Any]", application.get("units") or {}).items():
-            names = list(cast("dict[str, Any]", told.get("subordinates") or {}))
+        for unit, told in mapping(application.get("units")).items():
+            names = list(mapping(told.get("subordinates")))
             beside = {charms[other.partition("/")[0]]: other for other in names}
             for host in hosts:
                 if {host, host.partition(".")[0]} & machines.get(told["machine"], set()):

@@ -8,6 +8,7 @@ import json
 from pathlib import Path
 
 import pytest
+from acceptance.waiting import why
 from check import checker
 from lab.neutron import nova
 from maas.sitefile import Site
@@ -40,6 +41,17 @@ WRONG = {
     "an ID that is too long": ([{"vendor_id": "15b3", "product_id": "1101e"}], "maximum allowable", "pci-id"),
 }  # fmt: skip
 """Whitelists with Nova's words (None: it takes it and matches no VF), and the checker's rule."""
+
+
+UNSERVED = {
+    "no name of this host": [{"devname": "enp63s0f0np0", **GENEVE}, {"devname": "enp63s0f1np1", **VLAN}],
+    "no VF for Geneve": [{"devname": "enp63s0f0", **VLAN}, {"devname": "enp63s0f1", **VLAN}],
+    "a VLAN network of another name": [
+        {"devname": "enp63s0f0", **GENEVE}, {"devname": "enp63s0f1", "physical_network": "physnet1"},
+    ],
+    "only one port": [{"devname": "enp63s0f1", **VLAN}],
+}  # fmt: skip
+"""Whitelists that Nova takes, and from which it has no VF for one of the two ports of a server."""
 
 
 def whitelists():
@@ -122,3 +134,18 @@ def test_what_nova_refuses_or_never_matches_breaks_a_rule_of_the_checker(answers
     before = {finding.rule for finding in checker.check(checker.load([bundle], SITE))}
     found = {finding.rule for finding in checker.check(checker.load([bundle, overlay], SITE))}
     assert rule in found - before
+
+
+def test_a_server_gets_a_vf_for_each_port_from_every_bundle_and_from_no_wrong_whitelist(tmp_path):
+    """Nova's own claim; the acceptance test's sentence about its fault names the whitelist."""
+    host = {"sysfs": str(tmp_path), "devices": nova.devices(tmp_path, PORTS), "ports": [None, "tenantvlan"]}
+    right = {name: text for name, text in whitelists().items() if name in {path.stem for path in BUNDLES}}
+    texts = {**right, **{name: written(whitelist) for name, whitelist in UNSERVED.items()}}
+    said = nova.ask([{**host, "whitelist": text} for text in texts.values()])
+    faults = dict(zip(texts, said, strict=True))
+    assert [faults[name] for name in right] == [None] * len(BUNDLES)
+    for name in UNSERVED:
+        reason, remedy = why({"status": "ERROR", "fault": {"message": faults[name]}}, [])
+        assert "aborted: Insufficient compute resources: Claim pci failed." in reason, name
+        assert "pci-passthrough-whitelist names other netdevs than this node has" in reason
+        assert "list-devices" in remedy

@@ -98,14 +98,14 @@ class Cloud:
         told = {"root": str(base), "state": str(state), "ovn": ovn, "options": self.options}
         return {**told, "initialize": initialize}
 
-    def connect(self) -> Any:
-        """A connection of openstacksdk's, as the administrator."""
+    def connect(self, **login: Any) -> Any:
+        """A connection of openstacksdk's: as the administrator, unless it gets another login."""
         # openstacksdk is not in every environment that imports the lab.
         import openstack
         from acceptance.cloud import asking
 
         with asking("the lab's cloud"):
-            connection = openstack.connect(**ADMIN)
+            connection = openstack.connect(**(login or ADMIN))
             connection.session.session.proxies = {"http": self.proxy}
             connection.session.session.trust_env = False
             connection.session.get_token()

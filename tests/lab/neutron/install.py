@@ -41,7 +41,14 @@ PARSER = [
     *("cursive", "debtcollector", "decorator", "dnspython", "dogpile-cache", "eventlet", "fasteners"),
     *("greenlet", "idna", "iso8601", "jmespath", "jsonpatch", "jsonpointer", "jsonschema"),
     *("jsonschema-specifications", "keystoneauth1", "netaddr", "nova", "openstacksdk"),
-    *("os-resource-classes", "os-service-types", "oslo-cache", "oslo-concurrency", "oslo-config"),
+    *(
+        "os-resource-classes",
+        "os-service-types",
+        "os-traits",
+        "oslo-cache",
+        "oslo-concurrency",
+        "oslo-config",
+    ),
     *("oslo-context", "oslo-db", "oslo-i18n", "oslo-log", "oslo-messaging", "oslo-metrics"),
     *("oslo-policy", "oslo-serialization", "oslo-service", "oslo-utils", "oslo-versionedobjects"),
     *("osprofiler", "packaging", "paste", "pbr", "platformdirs", "prettytable", "prometheus-client"),
@@ -49,7 +56,10 @@ PARSER = [
     *("requests", "rfc3986", "rpds-py", "setuptools", "sqlalchemy", "statsd", "stevedore"),
     *("typing-extensions", "urllib3", "webob", "wrapt", "yappi"),
 ]
-"""What `nova.pci.whitelist` imports, directly or not: a third of what Nova and Neutron require."""
+"""What `nova.pci.whitelist` and `nova.compute.claims` import, directly or not.
+
+It is a third of what Nova and Neutron require.
+"""
 
 
 def ovn() -> Path:

@@ -16,6 +16,8 @@ UNAUTHORIZED = Answer(
     },
     headers={"WWW-Authenticate": 'Keystone uri="http://127.0.0.1/identity"'},
 )
+NO_TOKEN = Answer(404, {"error": {"code": 404, "message": "Failed to validate token", "title": "Not Found"}})
+"""Keystone 27's for a token that has expired or was revoked (TokenNotFound of keystone/token/provider.py)."""
 SERVICES = {"identity": "identity/v3", "compute": "compute/v2.1", "network": "network", "image": "image"}
 
 
@@ -48,7 +50,7 @@ class Keystone:
             if user["password"] != self.password or user["name"] != "admin":
                 return UNAUTHORIZED
         elif identity["token"]["id"] not in self.tokens:
-            return UNAUTHORIZED
+            return NO_TOKEN
         token = f"gAAAAA{len(self.tokens):06}"
         self.tokens.add(token)
         domain = {"id": "default", "name": "admin_domain"}

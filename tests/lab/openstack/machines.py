@@ -12,8 +12,10 @@ import subprocess
 from ipaddress import ip_address
 from pathlib import Path
 
-from acceptance.measure.shells import Output
+from operate.process import Output
 
+from lab import jujuclient
+from lab.openstack import actions
 from lab.openstack.neutron import GENEVE
 
 TOOLS = (
@@ -28,7 +30,6 @@ BOND = ("enp63s0f0", "enp63s0f1")
 NETDEVS = ("ens3", "ens5", "ens6", "ens7")
 """A server's, in the order of its ports: the first is virtio."""
 CHARMS = ("sriov-switchdev", "roce-qos")
-OK = {"status": "completed", "id": "1"}
 
 
 class Machines:
@@ -40,6 +41,8 @@ class Machines:
         path_mtu: what the network carries, in bytes.
         ports: share of packets through the first port of each bond.
         missing: tools that no compute node has.
+        model: the Juju model, as :mod:`lab.jujuclient` keeps it.
+        failing: why an action fails, by its name.
         commands: each command line that was run here.
         interrupt: a KeyboardInterrupt comes with the first script that contains this.
 
@@ -52,13 +55,15 @@ class Machines:
         self.missing, self.commands, self.scripts, self.interrupt = (), [], [], None
         self.queues, self.pin, self.outage, self.dropped, self.failing = 20, "5", 4, 0, {}
         self.packets = {host: {"in": 0, "out": 0, "total": 0} for host in openstack.nova.hosts}
+        self.model = _model(sorted(openstack.nova.hosts))
 
-    def __call__(self, command, given, seconds):
+    def __call__(self, command, given, seconds, *, shown=False):
         self.commands.append(command)
         if command[0] == "ssh":
             return self._ssh(command[-2].partition("@")[2], given)
-        assert command[:1] + command[2:4] == ["juju", "--format", "json"]
-        return getattr(self, f"_{command[1]}")(command[4:])
+        assert command[0] == "juju"
+        out, error, status = jujuclient.answer(_Client(self), command[1:])
+        return Output(status, out, error)
 
     def _ssh(self, address, script):
         ports = self.openstack.neutron.of("floatingips", floating_ip_address=address)
@@ -68,58 +73,31 @@ class Machines:
         server = self.openstack.nova.servers[port["device_id"]]
         return self._bash(server["name"], server["OS-EXT-SRV-ATTR:host"], script)
 
-    def _exec(self, arguments):
-        unit, script = arguments[arguments.index("--unit") + 1], arguments[-1]
+    def run_on(self, unit, script):
+        """A script in root's shell on the machine of a unit."""
         host = sorted(self.openstack.nova.hosts)[int(unit.partition("/")[2])]
-        output = self._bash(host, host, script)
-        results = {"return-code": output.status, "stdout": output.text, "stderr": output.error}
-        return Output(0, json.dumps({unit: {**OK, "results": results}}))
+        return self._bash(host, host, script)
 
-    def _run(self, arguments):
-        unit, action = arguments[:2]
+    def act(self, unit, action):
+        """What an action says, in the form of :mod:`lab.jujuclient`."""
         if action in self.failing:
-            told = {"status": "failed", "message": self.failing[action], "results": {"return-code": 0}}
-            return Output(1, json.dumps({unit: told}))
+            return {"status": "failed", "message": self.failing[action]}
         results = {"get-admin-password": lambda _: {"admin-password": self.openstack.keystone.password}}
         results |= {"show-offload": self._offload, "show-counters": self._counters}
         results |= {"get-root-ca": lambda _: {"output": "-----BEGIN CERTIFICATE-----\n"}}
-        return Output(0, json.dumps({unit: {**OK, "results": {"return-code": 0, **results[action](unit)}}}))
-
-    def _status(self, _arguments):
-        hosts = sorted(self.openstack.nova.hosts)
-        short = [host.partition(".")[0] for host in hosts]
-        machines = {str(n): {"hostname": name, "dns-name": f"10.0.0.{n}"} for n, name in enumerate(short)}
-        subordinates = [{f"{charm}/{n}": {} for charm in CHARMS} for n in range(len(hosts))]
-        units = {
-            f"nova-compute/{n}": {"machine": str(n), "subordinates": subordinates[n]}
-            for n in range(len(hosts))
-        }
-        applications = {"nova-compute": {"charm-name": "nova-compute", "units": units}}
-        applications |= {charm: {"charm-name": charm} for charm in CHARMS}
-        applications["vault"] = {"charm-name": "vault"}
-        keystone = {"keystone/0": {"public-address": "10.7.208.20"}}
-        relations = {"certificates": [{"related-application": "vault"}]}
-        applications["keystone"] = {"charm-name": "keystone", "units": keystone, "relations": relations}
-        return Output(0, json.dumps({"machines": machines, "applications": applications}))
-
-    def _config(self, _arguments):
-        settings = {"region": {"value": "RegionOne"}, "vip": {}, "os-public-hostname": {}}
-        return Output(0, json.dumps({"application": "keystone", "settings": settings}))
+        return {"results": results[action](unit)} if action in results else None
 
     def _offload(self, unit):
         packets = self.packets[sorted(self.openstack.nova.hosts)[int(unit.partition("/")[2])]]
-        row = {"in port": "eth3", "representor of": "0000:3f:00.0 pf0vf0", "in NIC": "4", "not in NIC": "1"}
-        row |= {
-            "packets in NIC": str(packets["in"]),
-            "packets not in NIC": str(packets["out"]),
-            "why not": self.why,
-        }
+        counted = {"packets in NIC": str(packets["in"]), "packets not in NIC": str(packets["out"])}
+        row = {**actions.OFFLOAD["on"][0], **counted, "why not": self.why}
         return {"offload": json.dumps([row])}
 
     def _counters(self, unit):
         packets = self.packets[sorted(self.openstack.nova.hosts)[int(unit.partition("/")[2])]]
+        value = str(packets["total"] // 10**6)
         rows = [
-            {"port": port, "counter": f"{way}_prio3_pause", "value": str(packets["total"] // 10**6)}
+            {**actions.COUNTER, "port": port, "counter": f"{way}_prio3_pause", "value": value}
             for port in BOND
             for way in ("tx", "rx")
         ]
@@ -257,3 +235,31 @@ class Machines:
             for netdev, port in zip(NETDEVS, ports, strict=True)
         ]
         return "lo               UNKNOWN        127.0.0.1/8 \n" + "".join(lines)
+
+
+class _Client(jujuclient.Client):
+    """Juju's client, whose units are on these machines."""
+
+    def __init__(self, machines):
+        super().__init__(
+            {**jujuclient.EMPTY, "models": {"rdg": machines.model}, "current": "rdg", "calls": []}
+        )
+        self.act, self.execute = machines.act, machines.run_on
+
+
+def _model(hosts):
+    """The Juju model of a cloud with these compute nodes."""
+    short = [host.partition(".")[0] for host in hosts]
+    machines = {str(n): {"hostname": name, "dns-name": f"10.0.0.{n}"} for n, name in enumerate(short)}
+    subordinates = [{f"{charm}/{n}": {} for charm in CHARMS} for n in range(len(hosts))]
+    units = {
+        f"nova-compute/{n}": {"machine": str(n), "subordinates": subordinates[n]} for n in range(len(hosts))
+    }
+    applications = {"nova-compute": {"charm-name": "nova-compute", "units": units}}
+    applications |= {charm: {"charm-name": charm} for charm in CHARMS}
+    applications["vault"] = {"charm-name": "vault"}
+    keystone = {"keystone/0": {"public-address": "10.7.208.20"}}
+    relations = {"certificates": [{"related-application": "vault"}]}
+    applications["keystone"] = {"charm-name": "keystone", "units": keystone, "relations": relations}
+    options = {"region": "RegionOne", "vip": None, "os-public-hostname": None}
+    return {"status": {"machines": machines, "applications": applications}, "config": {"keystone": options}}

@@ -60,10 +60,8 @@ class World:
             entry["auth_type"] = "v3token"
         self.clouds.write_text(yaml.safe_dump({"clouds": {"rdg": entry}}))
 
-    def run(self, verb, *options, cloud="rdg"):
-        """Exit status, standard output and standard error."""
-        path = self.folder / "site.yaml"
-        path.write_text(yaml.safe_dump(self.site))
+    def typed(self, *words):
+        """Exit status, standard output and standard error of the tool with these arguments."""
         connections = []
 
         def connecting(name):
@@ -76,10 +74,16 @@ class World:
         around = Around(connecting, self.machines, self.clock, rungs)
         out, err = io.StringIO(), io.StringIO()
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            status = main([verb, "--cloud", cloud, "--site", str(path), *options], around)
+            status = main([*words], around)
         for connection in connections:
             connection.close()
         return status, out.getvalue(), err.getvalue()
+
+    def run(self, verb, *options, cloud="rdg"):
+        """The same for a verb, with the site file."""
+        path = self.folder / "site.yaml"
+        path.write_text(yaml.safe_dump(self.site))
+        return self.typed(verb, "--cloud", cloud, "--site", str(path), *options)
 
     def run_in_pieces(self, verb, writes, lost, most):
         """Run a verb until it is done; how many runs that takes.

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Open vSwitch and OVN as ovn-central and ovn-chassis set them, and instances as Nova would plug them.
 
-An instance is a namespace that owns a VF; its representor is the port of ``br-int``. A VF cannot be handed
-to a virtual machine here: the virtual card has no IOMMU group.
+An instance is a namespace that owns a VF; its representor is the port of ``br-int``. A virtual machine
+could not use a VF: the virtual card has no BARs.
 """
 
 from lab.guest import Guest

@@ -15,7 +15,7 @@ from lab.site import PFS
 DIFFERENT = (
     "The NIC is a kernel module: no PCIe, no speed; offloaded flows are accepted and counted as by hardware, "
     "the packets go through software.",
-    "VFs belong to namespaces, not to virtual machines: the virtual NIC has no IOMMU group for vfio-pci.",
+    "VFs belong to namespaces, not to virtual machines: the virtual NIC has no BARs for a driver to use.",
     "The switches are FRR and the Linux bridge behind NVUE's API: no ASIC and no buffers, so that lossless "
     "RoCE is configured and read back, but nothing is paused.",
     "OVN's databases speak without TLS, and there is no nova-compute: all that the charms see of it is its "

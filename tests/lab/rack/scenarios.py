@@ -133,20 +133,22 @@ def rolling(rack: Rack) -> list[Check]:
     """A rolling reboot waits for the containers of the node that came back: the cloud's quorums."""
     controller, display = rack.controller, rack.display
     display.phase("rolling reboot")
-    first = next(iter(rack.nodes))
+    first = list(rack.nodes)[1]  # unit 0 leads, and its node goes last
     rack.floor.each("instances end", dict.fromkeys(rack.nodes, ovn.no_instance))
     rack.floor.each("a container", {first: lambda guest: guest.write("/snap/bin/lxc", CONTAINER, 0o755)})
     rack.on(first, "touch /run/container-runs")
     before = len(controller.down)
     more_vfs(rack, 1)
-    rack.floor.work(lambda: first in [name for name, _, _ in controller.down[before:]], PATIENCE)
-    early = rack.floor.work(lambda: len(controller.down) > before + 1, QUORUM)
-    down = [name for name, _, _ in controller.down[before:]]
-    found = [
-        Check(
-            "reboots", f"other nodes down while a container of {first} is", "none", " ".join(down), not early
-        )
-    ]
+
+    def down_from_first() -> list[str]:
+        """The nodes that went down since the change, beginning with the one that has the container."""
+        names = [name for name, _, _ in controller.down[before:]]
+        return names[names.index(first) :] if first in names else []
+
+    rack.floor.work(lambda: bool(down_from_first()), PATIENCE)
+    early = rack.floor.work(lambda: len(down_from_first()) > 1, QUORUM)
+    down = " ".join(down_from_first())
+    found = [Check("reboots", f"other nodes down while a container of {first} is", "none", down, not early)]
     rack.on(first, "touch /run/container-runs")
     found.append(settled(rack))
     rack.on(first, "rm /snap/bin/lxc")

@@ -129,6 +129,7 @@ class Asic:
     def _track(self, isolated: bool) -> None:
         if isolated != self._isolated:
             bonds = [self._switch.interfaces[name] for name in self._switch.segments]
-            ports = sorted(port for bond in bonds for port in bond.members)
+            members = {port for bond in bonds for port in bond.members}
+            ports = sorted(port for port in members if self._switch.has_up(port))
             batch(self.namespace, "ip", [f"link set {p} {'down' if isolated else 'up'}" for p in ports])
             self._isolated = isolated

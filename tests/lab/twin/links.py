@@ -103,11 +103,11 @@ class Links:
         batch(self.namespace, "ip", lines)
 
     def _all(self, switch: Switch) -> dict[str, Interface]:
-        """The interfaces of the tree, and those that are there without it: a port is then down."""
+        """The interfaces of the tree, and those that are there without it."""
         factory = [
             Interface("lo", "loopback"),
             Interface(MANAGEMENT, "eth", mtu=MANAGEMENT_MTU, addresses=frozenset({"dhcp"})),
-            *(Interface(port, "swp", up=False) for port in self.ports),
+            *(Interface(port, "swp", up=switch.has_up(port)) for port in self.ports),
         ]
         return {**{each.name: each for each in factory}, **switch.interfaces}
 
@@ -196,9 +196,8 @@ def _settings(interface: Interface, link: Link, bond: str | None) -> list[str]:
         lines.append(f"link set {name} mtu {interface.mtu}")
     if link.get("ifalias", "") != interface.description:
         lines.append(f'link set {name} alias "{interface.description}"')
-    up = interface.up or bool(bond)
-    if ("UP" in link.get("flags", [])) != up or link.get("master") != master:
-        lines.append(f"link set {name} {'up' if up else 'down'}")
+    if ("UP" in link.get("flags", [])) != interface.up or link.get("master") != master:
+        lines.append(f"link set {name} {'up' if interface.up else 'down'}")
     return lines
 
 

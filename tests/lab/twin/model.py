@@ -136,6 +136,12 @@ class Switch:
     def segments(self) -> dict[str, Segment]:
         return {i.name: i.segment for i in self.interfaces.values() if i.segment}
 
+    def has_up(self, port: str) -> bool:
+        """Whether a port is up by configuration; a bond's member that the tree does not name is, too."""
+        if named := self.interfaces.get(port):
+            return named.up
+        return any(port in each.members for each in self.interfaces.values())
+
 
 def parse(tree: Tree) -> Switch:
     """Translate a whole tree.

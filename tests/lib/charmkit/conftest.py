@@ -16,8 +16,8 @@ from hostnic.testing import FakeHost
 from ops import testing
 
 META = {"name": "sriov", "peers": {"reboot": {"interface": "rolling_reboot"}}}
-ACTIONS: dict[str, Any] = {
-    name: {} for name in ("plan", "verify", "approve-reboot", "cancel-reboots", "release-reboot-lock")
+ACTIONS: dict[str, Any] = {name: {} for name in ("plan", "verify", "approve-reboot", "cancel-reboots")} | {
+    "release-reboot-lock": {"params": {"unit": {"type": "string"}}}
 }
 
 
@@ -32,11 +32,14 @@ class Node:
         self.unverified = ""
         self.busy = ""
         self.stopped = ""
-        self.lxd = False  # the unit looks at the host's own containers instead
+        self.lxd = False  # the unit looks at the host's own instances and containers instead
         self.probes: list[str] = []
+        self.looks = 0
+        self.zone = ""
         self.reboots = 0
         self.down = False
         self.data: dict[str, str] = {}
+        self.kept: frozenset[testing.StoredState] = frozenset()
 
     def probe(self, name: str) -> str:
         self.probes.append(name)
@@ -61,6 +64,7 @@ class Application:
         self.related = True
         self.results: dict[str, Any] = {}
         self._asking = False
+        self._monkeypatch = monkeypatch
         monkeypatch.setattr(ops.Unit, "reboot", lambda *_: self._ask())
 
     def _ask(self) -> None:
@@ -70,14 +74,19 @@ class Application:
         """One hook; ``app_data`` is what it sees of the leader, if it began before the latest change."""
         latest = self.app_data
         self.app_data = latest if app_data is None else app_data
-        out = self._emit(number, lambda on: on.update_status())
+        out = self._emit(number, lambda on, _: on.update_status())
         if app_data is not None:
             self.app_data = latest
         return out
 
-    def action(self, number: int, name: str) -> dict[str, Any]:
+    def changed(self, number: int, of: int | None = None) -> testing.State:
+        """The hook of a change in the peer relation: of a unit's databag, or of the application's."""
+        remote = {} if of is None else {"remote_unit": of}
+        return self._emit(number, lambda on, peers: on.relation_changed(peers, **remote))
+
+    def action(self, number: int, name: str, **params: str) -> dict[str, Any]:
         before = self.nodes[number].reboots
-        self._emit(number, lambda on: on.action(name))
+        self._emit(number, lambda on, _: on.action(name, params=params))
         assert self.nodes[number].reboots == before, "juju-reboot is refused in an action"
         return self.results
 
@@ -91,15 +100,17 @@ class Application:
                     self,
                     node.host,
                     Dispatcher(node.host, self.unit.name, "sriov"),
-                    busy=lambda: node.probe("busy"),
+                    busy=None if node.lxd else lambda: node.probe("busy"),
                     stopped=None if node.lxd else lambda: node.probe("stopped"),
                 )
                 self.dispatcher = Dispatcher(node.host, self.unit.name, "sriov")
                 self.reconciler = Reconciler(
                     self, converge=self.converge, preview=lambda _: Plan(), verify=lambda: ()
                 )
+                self.reconciler.follow("reboot", self.rolling.follow)
 
             def converge(self) -> tuple[Finding, ...]:
+                node.looks += 1
                 self.dispatcher.install()
                 need = Need(node.needs, unverified=node.unverified)
                 given = Handover("sriov", self.unit.name, node.owner)
@@ -118,8 +129,14 @@ class Application:
         node.host.spawned.clear()
         node.host.contacted.clear()
         node.host.silent_hosts = {self.address(n) for n, other in enumerate(self.nodes) if other.down}
-        state = testing.State(leader=number == self.leader, relations=[peers] if self.related else [])
-        out = context.run(event(context.on), state)
+        state = testing.State(
+            leader=number == self.leader,
+            relations=[peers] if self.related else [],
+            stored_states=node.kept,
+        )
+        self._monkeypatch.setenv("JUJU_AVAILABILITY_ZONE", node.zone)
+        out = context.run(event(context.on, peers), state)
+        node.kept = frozenset(out.stored_states)
         if self.related:
             after = out.get_relation(peers.id)
             node.data, self.app_data = dict(after.local_unit_data), dict(after.local_app_data)
@@ -140,13 +157,12 @@ class Application:
         return {"egress-subnets": f"{address}/32", "ingress-address": address, "private-address": address}
 
     def everybody_reports(self) -> None:
-        """A need that came and went: the leader asked its peers for its boot id, and they answered."""
+        """A need that came and went everywhere: each unit published it with the leader's boot id."""
         policy, self.policy = self.policy, RebootPolicy("manual")
-        self.nodes[self.leader].needs = ("a need that goes",)
-        for number in (self.leader, *range(len(self.nodes))):
-            self.hook(number)
-        self.nodes[self.leader].needs = ()
-        self.hook(self.leader)
+        for needs in (("a need that goes",), ()):
+            for number in (self.leader, *range(len(self.nodes))):
+                self.nodes[number].needs = needs
+                self.hook(number)
         self.policy = policy
 
     @property

@@ -147,6 +147,26 @@ def test_only_services_that_are_there_are_asked_and_all_are_members(host: FakeHo
     ]
 
 
+def test_each_service_is_asked_with_its_own_tool():
+    assert [" ".join(service.ask) for service in SERVICES] == [
+        "ovn-appctl -t /var/run/ovn/ovnnb_db.ctl cluster/status OVN_Northbound",
+        "ovn-appctl -t /var/run/ovn/ovnsb_db.ctl cluster/status OVN_Southbound",
+        "rabbitmqctl --quiet cluster_status --formatter json",
+    ]
+    assert FIND[2].startswith(
+        "ls -d /var/lib/ovn/ovnnb_db.db /var/lib/ovn/ovnsb_db.db /var/lib/rabbitmq/mnesia "
+    )
+
+
+def test_a_container_that_does_not_run_is_not_asked(host: FakeHost):
+    stopped = json.loads(host.answers[(LXC, "query", "/1.0/instances?recursion=1")])
+    stopped[1]["status"] = "Stopped"
+    host.answers[(LXC, "query", "/1.0/instances?recursion=1")] = json.dumps(stopped)
+
+    assert outside(host, PATH) == ""
+    assert {name for name, *_ in executed(host)} == {ONE}
+
+
 def test_a_service_that_has_not_joined_is_named_with_its_container(host: FakeHost):
     put(host, ONE, {NB: JOINING, SB: FOLLOWER}, TWO, {RABBIT: rabbit(NODES[:1])})
 

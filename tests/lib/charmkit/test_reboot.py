@@ -4,7 +4,7 @@
 import pytest
 from charmkit.reboot.lock import GONE_FOR, approve_all, arbitrate, release
 from charmkit.reboot.peers import UNREAD
-from charmkit.reboot.state import Approval, Cluster, Need, RebootPolicy, UnitNow, UnitState
+from charmkit.reboot.state import Approval, Cluster, Need, RebootPolicy, UnitNow, UnitState, mark
 from charmkit.reboot.unit import NEVER_CAME, Decision, approve_one, decide
 
 ME, PEER = "sriov/0", "sriov/1"
@@ -161,28 +161,53 @@ def test_the_operators_approval_on_the_leader_covers_all_that_need_it_now():
 
     approvals = approve_all(units, Cluster()).approvals
 
-    assert approvals == {ME: Approval("boot 1", WHY), PEER: Approval("boot 9", WHY)}
+    assert approvals == {ME: Approval(mark("boot 1"), WHY), PEER: Approval(mark("boot 9"), WHY)}
 
 
 @pytest.mark.parametrize("busy", ["", "2 instances"])
 @pytest.mark.parametrize("policy", [MANUAL, IDLE])
 def test_an_approved_host_goes_under_every_policy(policy: RebootPolicy, busy: str):
-    cluster = Cluster(approvals={ME: Approval("boot 1", WHY)})
+    cluster = Cluster(approvals={ME: Approval(mark("boot 1"), WHY)})
 
     assert turn(NEEDS._replace(busy=busy), policy, cluster=cluster).reboot
 
 
 @pytest.mark.parametrize(
     "approval",
-    [Approval("boot 0", WHY), Approval("boot 1", ("something else",)), Approval("boot 1", ())],
+    [
+        Approval(mark("boot 0"), WHY),
+        Approval(mark("boot 1"), ("something else",)),
+        Approval(mark("boot 1"), ()),
+    ],
 )
 def test_an_approval_of_another_boot_or_for_other_reasons_is_none(approval: Approval):
     assert not turn(NEEDS, MANUAL, cluster=Cluster(approvals={ME: approval})).reboot
 
 
+@pytest.mark.parametrize("approved", [("other firmware",), WHY])
+def test_a_host_with_two_reasons_of_which_one_is_approved_waits(approved: tuple[str, ...]):
+    both = HOST._replace(need=Need((*WHY, "other firmware")))
+    own = SETTLED._replace(reasons=both.need.reasons)
+
+    assert not turn(both, MANUAL, cluster=Cluster(approvals={ME: Approval(mark("boot 1"), approved)})).reboot
+    assert not turn(both, MANUAL, own=own._replace(approved=approved)).reboot
+    assert turn(
+        both, MANUAL, cluster=Cluster(approvals={ME: Approval(mark("boot 1"), both.need.reasons)})
+    ).reboot
+    assert turn(both, MANUAL, own=approve_one(own, HOST.uptime)).reboot
+
+
+def test_reasons_that_were_approved_in_two_places_count_together():
+    both = HOST._replace(need=Need((*WHY, "other firmware")))
+    own = SETTLED._replace(reasons=both.need.reasons, approved=WHY)
+    cluster = Cluster(approvals={ME: Approval(mark("boot 1"), ("other firmware",))})
+
+    assert turn(both, MANUAL, own=own, cluster=cluster).reboot
+
+
 def test_an_approval_lapses_with_the_need():
     own = approve_one(WANTS, HOST.uptime)
-    cluster = Cluster(approvals={ME: Approval("boot 1", WHY)})
+    cluster = Cluster(approvals={ME: Approval(mark("boot 1"), WHY)})
 
     decision = turn(HOST, MANUAL, own=own, cluster=cluster)
 
@@ -277,7 +302,7 @@ def test_an_approval_of_a_reason_already_rebooted_for_stays_until_the_unit_has_r
     done = SETTLED._replace(still_needed=WHY, rebooted_for={WHY[0]: "boot 1"})
     known = approve_all({PEER: done}, Cluster())
 
-    assert known.approvals == {PEER: Approval("boot 1", WHY)}
+    assert known.approvals == {PEER: Approval(mark("boot 1"), WHY)}
     assert arbitrate(ME, {ME: SETTLED, PEER: done}, known, HOST.now).approvals == known.approvals
 
 
@@ -355,7 +380,7 @@ def test_a_request_without_a_need_lapses_when_it_never_came():
 def test_a_lock_taken_away_goes_to_the_next_and_not_back_to_the_same():
     units = {ME: SETTLED, PEER: WANTS._replace(since=10), "sriov/2": WANTS._replace(since=20)}
 
-    freed = release(Cluster(grant=5, holder=PEER, since=999_000))
+    freed = release(Cluster(grant=5, holder=PEER, since=999_000), PEER)
     waits = arbitrate(ME, units, freed, HOST.now)
     assert (waits.holder, waits.missing) == ("", {PEER: UNREAD}), "its hook may have begun before the release"
     units[PEER] = units[PEER]._replace(heard=5)
@@ -422,7 +447,7 @@ def test_a_clock_behind_the_former_leaders_starts_the_wait_again():
 
 
 def test_a_leaders_approval_of_units_it_does_not_see_stays():
-    known = Cluster(approvals={PEER: Approval("boot 1", WHY)}, forced={PEER: 1})
+    known = Cluster(approvals={PEER: Approval(mark("boot 1"), WHY)}, forced={PEER: 1})
 
     assert arbitrate(ME, {ME: SETTLED}, known, HOST.now) == known
     assert set(approve_all({ME: WANTS}, known).approvals) == {ME, PEER}

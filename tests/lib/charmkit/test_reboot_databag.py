@@ -6,9 +6,14 @@ import re
 
 import pytest
 from charmkit.reboot.databag import decode_cluster, decode_unit, encode
-from charmkit.reboot.state import Approval, Cluster, UnitState
+from charmkit.reboot.state import Approval, Cluster, Slot, UnitState, mark
 from hypothesis import given
 from hypothesis import strategies as st
+
+
+def numbered(unit: str) -> int:
+    return int(unit.partition("/")[2])
+
 
 counts = st.integers(0, 2**40)
 texts = st.lists(st.text(max_size=20), max_size=3).map(tuple)
@@ -33,7 +38,12 @@ units = st.builds(
     heard=counts,
     instances=counts,
     approved_after=counts,
+    zone=st.text(max_size=20),
+    shares=st.booleans(),
+    current=st.booleans(),
 )
+names = st.integers(0, 300).map("sriov-switchdev/{}".format)
+slots = st.builds(Slot, counts, counts, st.none() | counts)
 clusters = st.builds(
     Cluster,
     grant=counts,
@@ -42,7 +52,14 @@ clusters = st.builds(
     missing_since=st.none() | counts,
     missed_by=st.text(max_size=20),
     approvals=st.dictionaries(
-        st.text(max_size=9), st.builds(Approval, st.text(max_size=9), texts, texts), max_size=3
+        names,
+        st.builds(
+            Approval,
+            st.text(max_size=9).map(mark),
+            texts,
+            st.lists(names, max_size=3, unique=True).map(lambda found: tuple(sorted(found, key=numbered))),
+        ),
+        max_size=3,
     ),
     forced=st.dictionaries(st.text(max_size=9), counts, max_size=3),
     held_up_by=texts,
@@ -50,7 +67,9 @@ clusters = st.builds(
     asked_at=counts,
     cancels=counts,
     stopped=st.booleans(),
-    missing=st.dictionaries(st.text(max_size=9), st.text(max_size=20), max_size=3),
+    missing=st.dictionaries(names, st.text(max_size=20), max_size=3),
+    slots=st.dictionaries(names, slots, max_size=3),
+    lazily=st.booleans(),
 )
 anything = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
@@ -83,8 +102,14 @@ def test_equal_states_give_equal_text():
 
 
 def test_a_later_revision_may_add_fields_and_an_earlier_one_may_lack_them():
-    assert decode_unit('{"version": 1, "boot_id": "b", "mood": "good"}') == UnitState(boot_id="b")
+    assert decode_unit('{"version": 1, "boot_id": "b", "mood": "good"}') == UnitState(
+        boot_id="b", current=False
+    )
     assert decode_cluster('{"version": 1, "mood": []}') == Cluster()
+    approvals = '{"u/0": {"boot_id": "b", "reasons": ["x"], "mood": "good"}}'
+    assert decode_cluster(f'{{"version": 1, "approvals": {approvals}}}').approvals == {
+        "u/0": Approval(mark("b"), ("x",))
+    }
 
 
 def test_release_1_0_has_neither_answers_nor_missing_hosts():
@@ -94,7 +119,39 @@ def test_release_1_0_has_neither_answers_nor_missing_hosts():
     state, cluster = decode_unit(unit), decode_cluster(leader)
 
     assert (state.still_needed, state.rebooted_for, state.answered) == (("x",), {"x": "b"}, "")
-    assert cluster == Cluster(grant=3, approvals={"u/0": Approval("b", ("x",), ())})
+    assert cluster == Cluster(grant=3, approvals={"u/0": Approval(mark("b"), ("x",), ())})
+
+
+def test_release_1_2_names_missing_units_one_by_one():
+    leader = '{"version": 1, "missing": {"u/7": "does not answer at port 22"}}'
+
+    assert decode_cluster(leader) == Cluster(missing={"u/7": "does not answer at port 22"})
+
+
+def test_the_lock_of_one_unit_is_written_as_release_1_2_reads_it():
+    written = json.loads(encode(Cluster(grant=7, holder="u/3", since=5)))
+
+    assert written == {"version": 1, "grant": 7, "holder": "u/3", "since": 5}
+
+
+def test_a_lock_of_several_units_is_refused_by_release_1_2():
+    both = Cluster(grant=7, since=5).with_held({"u/3": Slot(6, 5), "u/4": Slot(7, 5)})
+
+    assert json.loads(encode(both))["version"] == 2, (
+        "release 1.2 reads 1 only, and takes holder for all of them"
+    )
+    assert decode_cluster(encode(both)) == both
+
+
+def test_the_approval_of_256_units_is_less_than_4_kilobytes():
+    why = "8 VFs at the next boot on 0000:3b:00.0 0000:3b:00.1"
+    units = [f"sriov-switchdev/{number}" for number in range(256)]
+    approvals = {unit: Approval(mark(f"boot of {unit}"), (why,), ("sriov-switchdev/7",)) for unit in units}
+    missing = dict.fromkeys(units[:64], "does not answer at port 22")
+    held = {unit: Slot(number, 1_790_000_000) for number, unit in enumerate(units[100:125], 200)}
+    cluster = Cluster(grant=255, approvals=approvals, missing=missing).with_held(held)
+
+    assert len(encode(cluster)) < 4096
 
 
 @pytest.mark.parametrize(
@@ -140,6 +197,12 @@ def test_a_malformed_unit_is_one_sentence(text: str, says: str):
         ({"approvals": {"u/0": {"boot_id": "b"}}}, "approvals.u/0.reasons: an empty value is"),
         ({"forced": {"u/0": "7"}}, "forced.u/0: '7' is"),
         ({"forced": None}, "forced: an empty value is"),
+        ({"held": {"soon": "3:1"}}, "held.soon: 'soon' is"),
+        ({"held": {"5": "3"}}, "held.5: '3' is"),
+        ({"held": {"5": "3:" + "9" * 5000}}, f"held.5: '3:{'9' * 35}…' is"),
+        ({"approved": [{"units": "3", "reasons": []}]}, "approved[0].units: '3' is"),
+        ({"away": {"why": ""}}, "away.why: an empty value is"),
+        ({"application": "no such/name"}, "application: 'no such/name' is"),
     ],
 )
 def test_a_malformed_leader_is_one_sentence(fields: dict[str, object], says: str):

@@ -100,7 +100,8 @@ def test_after_a_power_cut_of_all_hosts_the_leader_waits_for_a_hook_of_every_pee
 
 
 def test_the_first_grant_in_a_boot_of_the_leader_waits_for_the_reports(application: Any):
-    app = application(2, "always", reported=False)
+    app = application(2, "always")
+    app.nodes[0].boot()
     app.nodes[0].needs = (WHY,)
 
     app.hook(0)
@@ -149,20 +150,23 @@ def test_a_peer_without_an_ip_address_counts_as_down(application: Any, address: 
 NEEDS = UnitState(boot_id="a", reasons=(WHY,))
 
 
-def test_nobody_is_asked_while_no_unit_needs_a_reboot():
+def test_without_a_grant_that_waits_the_peers_answer_with_what_they_publish_next():
     units = {LEADER: UnitState(boot_id="a"), PEER: UnitState(boot_id="b")}
 
-    assert ask(LEADER, units, Cluster(), 7) == Cluster()
+    assert ask(LEADER, units, Cluster(), 7, at_once=False) == Cluster(asked="a", asked_at=7, lazily=True)
 
 
-def test_the_peers_are_asked_once_in_a_boot_of_the_leader():
+def test_the_peers_are_asked_once_in_a_boot_of_the_leader_and_once_more_for_a_grant():
     units = {LEADER: NEEDS, PEER: UnitState(boot_id="b", answered="before")}
 
-    first = ask(LEADER, units, Cluster(asked="before"), 7)
+    first = ask(LEADER, units, Cluster(asked="before"), 7, at_once=False)
+    urgent = ask(LEADER, units, first, 8, at_once=True)
 
-    assert first == Cluster(asked="a", asked_at=7)
-    assert ask(LEADER, units, first, 8) == first
+    assert ask(LEADER, units, first, 8, at_once=False) == first
+    assert urgent == Cluster(asked="a", asked_at=8)
+    assert ask(LEADER, units, urgent, 9, at_once=True) == urgent
     answered = {**units, PEER: UnitState(boot_id="b", answered="a")}
+    assert ask(LEADER, answered, first, 8, at_once=True) == first
     assert missing(LEADER, answered, first, ()) == {}
     assert missing(LEADER, units, first, ()) == {PEER: UNREPORTED}
 

@@ -10,18 +10,26 @@ agree by construction.
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
-from charmkit.reboot.databag import decode_cluster, decode_unit, encode
+from charmkit.reboot.databag import decode_cluster, encode
 from charmkit.reboot.lock import approve_all, release
+from charmkit.reboot.relation import Databags
+from charmkit.reboot.slots import allowed
 from charmkit.reboot.state import Cluster, Need, RebootPolicy, UnitNow, UnitState
 from charmkit.reboot.status import report
-from charmkit.reboot.unit import NEVER_CAME, approve_one, decide
+from charmkit.reboot.turn import Turn, follow, take
+from charmkit.reboot.unit import NEVER_CAME, approve_one
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from lab.peers import Peers, databags, kept
 
 SETTLE = 300
 FLAGS = ("stubborn", "sick", "deaf", "busy", "not_ready", "slow")
+PARALLEL = ("1", "1", "2", "3", "50%", "100%")
+ZONE_SETS = ({"zone-a"}, {"zone-b"})
+ZONES = ("", "zone-a", "zone-a", "zone-a", "zone-b")
 REASONS = ("8 VFs at the next boot", "switchdev at the next boot", "iommu on the kernel command line")
 
 
@@ -43,6 +51,10 @@ class Node:
     healthy: bool = True
     healthy_since: int = 0
     unit_data: str = ""
+    memory: Any = field(default_factory=kept)
+    zone: str = ""
+    quorum: bool = False  # containers start with it
+    said: bool = False  # that they do, as its unit saw it last
     # What really went on, for the invariants.
     rolling: bool = False  # asked for a reboot and not out of its grace yet
     excused: bool = False  # the operator took its lock away
@@ -65,7 +77,7 @@ class Application(RuleBasedStateMachine):
         super().__init__()
         self.now = 1_000_000
         self.nodes: dict[str, Node] = {}
-        self.app_data = ""
+        self.app_data = self.app_data_before = ""
         self.leader = ""
         self.policy = RebootPolicy("manual", SETTLE)
         self.names = 0
@@ -74,28 +86,62 @@ class Application(RuleBasedStateMachine):
     # Juju's side.
 
     def units(self) -> dict[str, UnitState]:
-        return {name: decode_unit(node.unit_data) for name, node in self.nodes.items()}
+        """What the units know of themselves."""
+        return {name: self.bags(name)[0].own() for name in self.nodes}
 
-    def visible_to(self, name: str) -> dict[str, UnitState]:
-        units = self.units()
-        return units if self.now >= self.nodes[name].sees_peers_at else {name: units[name]}
+    def visible_to(self, name: str) -> list[str]:
+        return sorted(self.nodes) if self.now >= self.nodes[name].sees_peers_at else [name]
 
     def cluster(self) -> Cluster:
         return decode_cluster(self.app_data)
 
-    def hook(self, name: str) -> None:
-        """One reconcile of one unit, and Juju's reboot after it."""
+    def bags(self, name: str, app_data: str | None = None) -> tuple[Databags, Peers]:
+        texts = {each: node.unit_data for each, node in self.nodes.items()}
+        texts["sriov"] = self.app_data if app_data is None else app_data
+        peers = Peers(name, self.visible_to(name), texts)
+        return databags(name, peers, self.nodes[name].memory, leader=name == self.leader), peers
+
+    def hook(self, name: str, *, of: str | None = None, app_data: str | None = None) -> None:
+        """One hook of one unit, and Juju's reboot after it.
+
+        ``of`` is the peer whose change it is about, or empty for the leader's state; None is another hook.
+        ``app_data`` is what it sees of the leader, if it began before the leader's last write.
+        """
         node = self.nodes[name]
         if node.down:
             return
         self.hooks += 1
-        node.last_hook = self.hooks
-        uptime = self.now - node.booted
-        units = self.visible_to(name)
-        host = UnitNow(
+        bags, peers = self.bags(name, app_data)
+        if of is not None and not follow(bags, self.boot_id(name), self.now, of, lambda: self.silent(name)):
+            node.last_hook = self.hooks
+            self.carry(name, peers)
+            return
+        node.last_hook, node.said = self.hooks, node.quorum
+        before = bags.own()
+        turn = take(bags, self.policy, lambda own: self.look(name), lambda: self.silent(name))
+        assert isinstance(turn, Turn)
+        own, cluster, reboot = turn.decision
+        report(turn.host, self.policy, own, cluster)
+        self.carry(name, peers)
+        if name != self.leader and app_data is None:
+            assert cluster == self.cluster(), "only the leader writes the lock"
+        assert bags.own() == own
+        if reboot:
+            self.asks(name, node, own, cluster)
+        if node.rolling and node.asked[-1][0] < node.boot and not node.in_grace(self.now):
+            node.rolling = False
+        if node.rolling and node.asked[-1][0] == node.boot and own.requested_at is None:
+            # Without a need, or on the operator's word, a request that never came true lapses.
+            elapsed = self.now - node.booted - (before.requested_at or 0)
+            assert before.requested_at is None or elapsed >= NEVER_CAME
+            node.rolling, node.again = False, True
+
+    def look(self, name: str) -> UnitNow:
+        node = self.nodes[name]
+        return UnitNow(
             unit=name,
-            boot_id=f"{name} boot {node.boot}",
-            uptime=uptime,
+            boot_id=self.boot_id(name),
+            uptime=self.now - node.booted,
             now=self.now,
             leader=name == self.leader,
             need=Need(
@@ -104,42 +150,63 @@ class Application(RuleBasedStateMachine):
                 unverified="" if node.healthy else "VF-LAG is not active",
             ),
             busy="2 instances" if node.busy else "",
-            silent=tuple(other for other in units if self.nodes[other].down),
+            zone=node.zone,
+            shares=not node.quorum,
         )
-        own = units.pop(name)
+
+    def boot_id(self, name: str) -> str:
+        return f"{name} boot {self.nodes[name].boot}"
+
+    def silent(self, name: str) -> tuple[str, ...]:
+        return tuple(other for other in self.visible_to(name) if self.nodes[other].down)
+
+    def carry(self, name: str, peers: Peers) -> None:
+        """What a hook wrote, and what operators count on if the leader granted."""
         before = self.cluster()
-        decision = decide(host, self.policy, own, units, before)
-        report(host, self.policy, decision.own, decision.cluster)
+        self.nodes[name].unit_data = peers.text(name)
         if name != self.leader:
-            assert decision.cluster == before, "only the leader writes the lock"
-        if decision.cluster.grant > before.grant:
-            self.grants(node, decision.cluster.holder, units)
-        node.unit_data, self.app_data = encode(decision.own), encode(decision.cluster)
-        assert decode_unit(node.unit_data) == decision.own
-        assert decode_cluster(self.app_data) == decision.cluster
-        if decision.reboot:
-            self.asks(name, node, decision.own)
-        if node.rolling and node.asked[-1][0] < node.boot and not node.in_grace(self.now):
-            node.rolling = False
-        if node.rolling and node.asked[-1][0] == node.boot and decision.own.requested_at is None:
-            # Without a need, or on the operator's word, a request that never came true lapses.
-            assert own.requested_at is None or uptime - own.requested_at >= NEVER_CAME
-            node.rolling, node.again = False, True
+            return
+        if peers.text("sriov") != self.app_data:
+            self.app_data, self.app_data_before = peers.text("sriov"), self.app_data
+        after = self.cluster()
+        assert decode_cluster(encode(after)) == after
+        for holder, slot in after.held.items():
+            if slot.grant > before.grant:
+                self.grants(name, holder, after)
 
-    def grants(self, leader: Node, holder: str, peers: dict[str, UnitState]) -> None:
-        """Every peer that the leader sees is up and has run a hook since the leader's boot."""
-        others = {name: self.nodes[name] for name in peers if name != holder}
-        down = {name for name, node in others.items() if node.down}
-        unheard = {name for name, node in others.items() if node.last_hook <= leader.booted_at_hook}
+    def grants(self, leader: str, holder: str, cluster: Cluster) -> None:
+        """Every peer that the leader sees is up and has run a hook since the leader's boot.
+
+        One that is down takes a slot, if it may be down together with the holder.
+        """
+        seen = self.visible_to(leader)
+        others = {name: self.nodes[name] for name in seen if name not in (leader, holder)}
+        down = {name for name, node in others.items() if node.down and name not in cluster.held}
+        booted = self.nodes[leader].booted_at_hook
+        unheard = {name for name, node in others.items() if node.last_hook <= booted}
+        excused = self.nodes[holder].despite
         assert not self.nodes[holder].down, "the lock goes to a host that is down"
-        unnamed = (down | unheard) - self.nodes[holder].despite
-        assert not unnamed, f"{holder} may reboot while {unnamed} may be down"
+        assert not unheard - excused, f"{holder} may reboot while {unheard} may be down"
+        away = {*cluster.held, *(down - excused)} - {holder}
+        if away:
+            assert len(away) + 1 <= allowed(self.policy.parallel, len(seen)), "more than the slots"
+            alone = any(self.nodes[name].said for name in (holder, *away))
+            assert not alone, f"{holder} may reboot while {away} are down"
+            assert self.one_zone({holder, *away}), f"{holder} may reboot while {away} are down"
 
-    def asks(self, name: str, node: Node, own: UnitState) -> None:
-        assert self.cluster().holder == name, "only the holder reboots"
-        assert own.released < self.cluster().grant, "it gave the lock back already"
-        others = [n for n, other in self.nodes.items() if n != name and other.rolling and not other.excused]
-        assert not others, f"{name} reboots while {others} have not settled"
+    def one_zone(self, names: set[str]) -> bool:
+        return {self.nodes[name].zone for name in names} in ZONE_SETS
+
+    def together(self, names: set[str]) -> bool:
+        """Whether hosts may be down at once."""
+        return self.one_zone(names) and not any(self.nodes[name].quorum for name in names)
+
+    def asks(self, name: str, node: Node, own: UnitState, cluster: Cluster) -> None:
+        assert name in cluster.held, "only a holder reboots"
+        assert own.released < cluster.held[name].grant, "it gave the lock back already"
+        others = {n for n, other in self.nodes.items() if n != name and other.rolling and not other.excused}
+        if others:
+            assert self.together({name, *others}), f"{name} reboots while {others} have not settled"
         assert own.reasons
         assert not node.not_ready
         assert set(own.reasons) <= node.reasons
@@ -150,12 +217,14 @@ class Application(RuleBasedStateMachine):
             new, repeated = set(own.reasons) - before, set(own.reasons) & before
             assert new or repeated <= node.word, "a reboot that changed nothing is repeated unasked"
         node.asked.append((node.boot, frozenset(own.reasons)))
-        node.rolling, node.excused, node.again = True, False, False
+        # A hook that began before the operator took the lock away reboots all the same.
+        node.rolling, node.excused, node.again = True, name not in self.cluster().held, False
         if not node.deaf:
             self.boot(node)
 
     def boot(self, node: Node) -> None:
-        node.prepared = decode_unit(node.unit_data).ready
+        (name,) = (name for name, each in self.nodes.items() if each is node)
+        node.prepared = self.bags(name)[0].own().ready
         node.boot += 1
         node.word = node.despite = frozenset()
         self.now += 120
@@ -166,20 +235,60 @@ class Application(RuleBasedStateMachine):
 
     # What may happen.
 
-    @initialize(count=st.integers(1, 4), mode=st.sampled_from(["manual", "when-idle", "always"]))
-    def deploy(self, count: int, mode: str) -> None:
-        self.policy = RebootPolicy(mode, SETTLE)
-        for _ in range(count):
-            self.add_unit()
+    @initialize(
+        zones=st.lists(st.sampled_from(ZONES), min_size=1, max_size=4),
+        mode=st.sampled_from(["manual", "when-idle", "always"]),
+        parallel=st.sampled_from(PARALLEL),
+    )
+    def deploy(self, zones: list[str], mode: str, parallel: str) -> None:
+        self.policy = RebootPolicy(mode, SETTLE, parallel)
+        for zone in zones:
+            self.add_unit(zone, quorum=False)
         self.leader = min(self.nodes)
 
-    @rule()
+    @rule(zone=st.sampled_from(ZONES), quorum=st.booleans())
     @precondition(lambda self: len(self.nodes) < 5)
-    def add_unit(self) -> None:
+    def add_unit(self, zone: str, quorum: bool) -> None:
         self.nodes[f"sriov/{self.names}"] = Node(
-            booted=self.now - 10_000, healthy_since=self.now - 9_000, sees_peers_at=self.now + 120
+            booted=self.now - 10_000,
+            healthy_since=self.now - 9_000,
+            sees_peers_at=self.now + 120,
+            zone=zone,
+            quorum=quorum,
         )
         self.names += 1
+
+    @rule(data=st.data())
+    def gets_a_container(self, data: st.DataObject) -> None:
+        """Also after the leader granted it the lock together with others."""
+        node = self.nodes[self.pick(data)]
+        node.quorum = node.quorum or not node.rolling
+
+    @rule(parallel=st.sampled_from(PARALLEL))
+    def reboot_parallel(self, parallel: str) -> None:
+        """The operator changes the option; units hear of it in hooks of their own."""
+        if not self.cluster().held:
+            self.policy = self.policy._replace(parallel=parallel)
+
+    @rule(data=st.data())
+    def a_peer_changed(self, data: st.DataObject) -> None:
+        name = self.pick(data)
+        other = self.pick(data)
+        self.hook(name, of=other if other != name else "")
+
+    @rule()
+    def everybody_hears_of_everybody(self) -> None:
+        """All hooks that Juju would run for the changes in the relation."""
+        for name in sorted(self.nodes):
+            for of in ("", *sorted(self.nodes)):
+                if name in self.nodes and of != name:
+                    self.hook(name, of=of)
+
+    @rule(data=st.data())
+    def hook_that_began_before_the_leaders_write(self, data: st.DataObject) -> None:
+        name = self.pick(data)
+        if name != self.leader:
+            self.hook(name, app_data=self.app_data_before)
 
     @rule(data=st.data())
     @precondition(lambda self: len(self.nodes) > 1)
@@ -198,7 +307,7 @@ class Application(RuleBasedStateMachine):
     def elect_a_newcomer(self) -> None:
         """It sees none of its peers yet, and it needs a reboot itself."""
         self.leader = f"sriov/{self.names}"
-        self.add_unit()
+        self.add_unit("zone-a", quorum=False)
         self.nodes[self.leader].reasons.add(REASONS[0])
         self.hook(self.leader)
 
@@ -274,24 +383,30 @@ class Application(RuleBasedStateMachine):
     def approve_on_the_leader(self) -> None:
         if self.nodes[self.leader].down:
             return
-        units = self.visible_to(self.leader)
+        bags, peers = self.bags(self.leader)
+        units, _ = bags.units()
         for name, state in units.items():
             self.approved(self.nodes[name], state)
             self.nodes[name].despite = frozenset(self.cluster().missing)
         own = approve_one(units[self.leader], self.now - self.nodes[self.leader].booted)
-        self.nodes[self.leader].unit_data, self.nodes[self.leader].again = encode(own), True
+        self.nodes[self.leader].again = True
         units[self.leader] = own
-        self.app_data = encode(approve_all(units, self.cluster()))
+        bags.publish(own, approve_all(units, self.cluster()))
+        self.carry(self.leader, peers)
 
     @rule(data=st.data())
     def approve_on_one_unit(self, data: st.DataObject) -> None:
-        node = self.nodes[self.pick(data)]
-        own = decode_unit(node.unit_data)
-        if not node.down and own.boot_id.endswith(
-            f" {node.boot}"
+        name = self.pick(data)
+        node = self.nodes[name]
+        bags, peers = self.bags(name)
+        own = bags.own()
+        if not node.down and own.boot_id == self.boot_id(
+            name
         ):  # the action refuses before the first hook of a boot
             self.approved(node, own)
-            node.unit_data, node.again = encode(approve_one(own, self.now - node.booted)), True
+            node.again = True
+            bags.publish(approve_one(own, self.now - node.booted), self.cluster())
+            self.carry(name, peers)
 
     def approved(self, node: Node, state: UnitState) -> None:
         """The word counts in the boot that the unit spoke of when it was given, for what it said then."""
@@ -299,12 +414,13 @@ class Application(RuleBasedStateMachine):
             node.word |= {*state.reasons, *state.still_needed}
 
     @rule()
-    @precondition(lambda self: self.cluster().holder)
+    @precondition(lambda self: self.cluster().held)
     def release_the_lock(self) -> None:
-        holder = self.cluster().holder
-        if holder in self.nodes:
-            self.nodes[holder].excused = True
-        self.app_data = encode(release(self.cluster()))
+        self.app_data_before = self.app_data
+        for holder in self.cluster().held:
+            if holder in self.nodes:
+                self.nodes[holder].excused = True
+            self.app_data = encode(release(self.cluster(), holder))
 
     def pick(self, data: st.DataObject) -> str:
         return data.draw(st.sampled_from(sorted(self.nodes)))
@@ -312,16 +428,18 @@ class Application(RuleBasedStateMachine):
     # What operators count on.
 
     @invariant()
-    def at_most_one_host_is_down(self) -> None:
-        rolling = [name for name, node in self.nodes.items() if node.rolling and not node.excused]
-        assert len(rolling) <= 1, rolling
+    def several_hosts_are_down_only_where_they_may_be(self) -> None:
+        rolling = {name for name, node in self.nodes.items() if node.rolling and not node.excused}
+        if len(rolling) > 1:
+            assert self.together(rolling), rolling
+            assert len(rolling) <= len(self.cluster().held)
 
     @invariant()
     def a_rolling_host_holds_the_lock(self) -> None:
-        holder = self.cluster().holder
+        held = self.cluster().held
         for name, node in self.nodes.items():
             if node.rolling and not node.excused:
-                assert holder == name or name not in self.nodes
+                assert name in held
 
     def teardown(self) -> None:
         """From whatever state: once the trouble ends and the operator says yes, all get their reboot."""
@@ -335,7 +453,7 @@ class Application(RuleBasedStateMachine):
                 node.healthy, node.healthy_since = True, self.now
         for name, node in self.nodes.items():
             self.hook(name)
-            state = decode_unit(node.unit_data)
+            state = self.units()[name]
             if state.requested_at is not None:
                 node.reasons.clear()  # rebooted by hand
                 self.boot(node)
@@ -344,13 +462,20 @@ class Application(RuleBasedStateMachine):
             self.approve_on_the_leader()
             self.everybody_hooks()
         units, cluster = self.units(), self.cluster()
-        assert not cluster.holder, (cluster, units)
+        assert not cluster.held, (cluster, units)
         assert not set(cluster.forced) & set(units)
         for name, node in self.nodes.items():
             assert not node.reasons, (name, node)
-            assert units[name]._replace(rebooted_for={}, released=0, answered="", heard=0) == UnitState(
-                boot_id=units[name].boot_id
-            ), name
+            expected = UnitState(
+                boot_id=self.boot_id(name),
+                rebooted_for=units[name].rebooted_for,
+                released=units[name].released,
+                answered=units[name].answered,
+                heard=units[name].heard,
+                zone=node.zone,
+                shares=not node.quorum,
+            )
+            assert self.units()[name] == expected
 
 
 TestApplication = Application.TestCase
@@ -366,10 +491,12 @@ def test_long_histories(chance: random.Random):
 
 def walk(application: Application, chance: random.Random) -> None:
     application.pick = lambda data: chance.choice(sorted(application.nodes))
-    application.deploy(count=chance.randint(1, 3), mode=chance.choice(["manual", "when-idle", "always"]))
+    zones = [chance.choice(ZONES) for _ in range(chance.randint(1, 4))]
+    modes = ["manual", "when-idle", "always"]
+    application.deploy(zones, chance.choice(modes), chance.choice(PARALLEL))
     for _ in range(60):
         move(application, chance)
-        application.at_most_one_host_is_down()
+        application.several_hosts_are_down_only_where_they_may_be()
         application.a_rolling_host_holds_the_lock()
     application.teardown()
 
@@ -377,7 +504,12 @@ def walk(application: Application, chance: random.Random) -> None:
 def move(application: Application, chance: random.Random) -> None:
     moves: list[tuple[int, Callable[[], object]]] = [
         (30, lambda: application.any_hook(None)),
+        (30, lambda: application.a_peer_changed(None)),
         (8, application.everybody_hooks),
+        (8, application.everybody_hears_of_everybody),
+        (4, lambda: application.hook_that_began_before_the_leaders_write(None)),
+        (1, lambda: application.gets_a_container(None)),
+        (1, lambda: application.reboot_parallel(chance.choice(PARALLEL))),
         (8, application.everybody_but_the_leader_hooks),
         (14, lambda: application.wait(chance.choice([1, 60, SETTLE - 1, SETTLE, NEVER_CAME, 7200]))),
         (10, lambda: application.need_arises(None, chance.choice(REASONS))),
@@ -394,9 +526,12 @@ def move(application: Application, chance: random.Random) -> None:
         (2, lambda: application.elect(None)),
     ]
     if len(application.nodes) < 5:
-        moves += [(2, application.elect_a_newcomer), (1, application.add_unit)]
+        moves += [
+            (2, application.elect_a_newcomer),
+            (1, lambda: application.add_unit(chance.choice(ZONES), chance.random() < 0.3)),
+        ]
     if len(application.nodes) > 1:
         moves.append((1, lambda: application.remove_unit(None)))
-    if application.cluster().holder:
+    if application.cluster().held:
         moves.append((1, application.release_the_lock))
     chance.choices([what for _, what in moves], [weight for weight, _ in moves])[0]()

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hostnic.machine import Machine
@@ -47,6 +48,55 @@ def test_an_install_replaces_whole_files_and_leaves_no_draft(tmp_path: Path) -> 
     assert target.read_text() == "new"
     assert target.stat().st_ino != before
     assert [entry.name for entry in tmp_path.iterdir()] == ["unit"]
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The system calls that change or sync a directory entry or a file, in order, with the paths."""
+    made: list[str] = []
+
+    def listen(name: str) -> None:
+        real = getattr(os, name)
+
+        def call(*arguments: Any) -> None:
+            paths = [str(each) for each in arguments if isinstance(each, str | Path)]
+            if name == "fsync":
+                paths = [str(Path(f"/proc/self/fd/{arguments[0]}").readlink())]
+            real(*arguments)
+            made.append(" ".join((name, *paths)))
+
+        monkeypatch.setattr(os, name, call)
+
+    for name in ("fsync", "replace", "unlink", "rmdir", "mkdir"):
+        listen(name)
+    return made
+
+
+def test_an_installed_file_and_its_directories_survive_a_power_cut(tmp_path: Path, calls: list[str]) -> None:
+    Machine().files.install(f"{tmp_path}/a/b/file", b"content")
+    assert [call.replace(str(tmp_path), "") for call in calls] == [
+        "mkdir /a",
+        "fsync ",
+        "mkdir /a/b",
+        "fsync /a",
+        "fsync /a/b/.file.new",
+        "replace /a/b/.file.new /a/b/file",
+        "fsync /a/b",
+    ]
+
+
+def test_what_was_removed_stays_removed_after_a_power_cut(tmp_path: Path, calls: list[str]) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "file").touch()
+    calls.clear()
+    Machine().files.remove(f"{tmp_path}/a/file")
+    Machine().files.remove(f"{tmp_path}/a")
+    assert [call.replace(str(tmp_path), "") for call in calls] == [
+        "unlink /a/file",
+        "fsync /a",
+        "rmdir /a",
+        "fsync ",
+    ]
 
 
 def test_an_install_that_fails_keeps_the_old_file(tmp_path: Path) -> None:

@@ -2,16 +2,19 @@
 """What a deadline of the lab counts, beside real processes that take the processor away."""
 
 import os
+import signal
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
+from typing import Any
 
 import pytest
 from lab.channel import Agent, NoAnswer
-from lab.patience import Patience
+from lab.patience import Patience, scheduled
 
 BUSY = "while True: pass"
 
@@ -70,6 +73,20 @@ def test_a_process_that_has_ended_takes_no_time_back() -> None:
     gone.wait()
     assert not patience.over()
     assert patience.spent > 0
+
+
+def test_a_process_that_ends_as_it_is_looked_at_counts_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    with subprocess.Popen(["sleep", "60"]) as process:
+
+        def ending(read: Callable[[Any], Any], path: Any) -> Any:
+            process.kill()
+            process.wait()
+            return read(path)
+
+        for name in ("scandir", "listdir"):
+            monkeypatch.setattr(os, name, partial(ending, getattr(os, name)))
+        assert scheduled([process.pid]) == (0.0, 0.0)
+    assert process.returncode == -signal.SIGKILL
 
 
 def test_an_agent_that_says_nothing_is_named_with_the_time_it_had() -> None:

@@ -5,7 +5,7 @@ from copy import deepcopy
 from typing import Any
 
 import pytest
-from lab.twin import asic, frr, model
+from lab.twin import asic, frr, links, model
 
 LEAF: dict[str, Any] = {
     "interface": {
@@ -148,3 +148,22 @@ def test_a_graceful_shutdown_is_frrs_own(word: str) -> None:
     assert line not in frr.configuration(model.parse(tree))
     tree["router"]["bgp"]["graceful-shutdown"] = word
     assert line in frr.configuration(model.parse(tree))
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_a_bonds_member_is_up_unless_it_is_shut_down(named: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    written: list[str] = []
+
+    def listed(_: str, *command: str) -> list[dict[str, Any]]:
+        return [{"ifname": "swp9", "flags": [], "addr_info": []}] if command[0] == "ip" else []
+
+    monkeypatch.setattr(links, "listed", listed)
+    monkeypatch.setattr(links, "batch", lambda _, __, lines: written.extend(lines))
+    tree = deepcopy(LEAF)
+    if named:
+        tree["interface"]["swp9"]["link"] = {"state": {"down": {}}}
+    else:
+        del tree["interface"]["swp9"]
+    links.Links("Leaf0-1", frozenset({"swp9"}), "192.168.200.11/24").apply(model.parse(tree))
+    (last,) = [line for line in written if line in ("link set swp9 up", "link set swp9 down")][-1:]
+    assert last == f"link set swp9 {'down' if named else 'up'}"

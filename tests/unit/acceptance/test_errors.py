@@ -53,6 +53,31 @@ def test_an_expired_token_without_a_password(world):
     assert "openrc" in said
 
 
+def test_a_token_that_expires_in_between_cannot_be_renewed_without_a_password(world):
+    keystone = world.openstack.keystone
+    keystone.tokens.add("gAAAAA-still-valid")
+    world.credentials(token="gAAAAA-still-valid")
+    original = world.openstack.nova._os_services
+
+    def services(*arguments):
+        keystone.expire()
+        return original(*arguments)
+
+    world.openstack.nova._os_services = services
+    status, _, err = world.run("plan")
+    assert status == 2
+    said = one_sentence(err)
+    assert "the token has expired" in said
+    assert "openrc" in said
+
+
+def test_an_address_that_is_not_keystones(world):
+    world.credentials(password=SECRET, auth_url=f"{world.openstack.url}/elsewhere/v3")
+    status, _, err = world.run("plan")
+    assert status == 2
+    assert "check auth_url" in one_sentence(err)
+
+
 def test_a_cloud_that_is_down(world):
     world.credentials(password=SECRET, auth_url="http://127.0.0.1:9/v3")
     status, _, err = world.run("plan")

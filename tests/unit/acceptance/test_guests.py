@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """What runs in guests and on this machine: user-data, the tuning script in a real bash, processes."""
 
+import os
 import sys
 
 import pytest
 import yaml
 from acceptance.guests import TUNE, user_data
-from acceptance.measure.shells import Juju, Output, Ssh, process
+from acceptance.measure.shells import Ssh
 from acceptance.sitefile import Site
 from converge import StepError
+from operate.client import Juju
+from operate.process import Output, process
 
 
 def test_user_data_is_what_cloud_init_reads():
@@ -65,6 +68,23 @@ def test_a_process_gets_its_input_and_gives_its_output():
     assert process([sys.executable, "-c", code], "abc", 30) == Output(3, "ABC\n", "")
 
 
+def test_a_process_that_shows_its_progress_has_the_terminal(capfd):
+    read, write = os.pipe()
+    os.write(write, b"yes\n")
+    os.close(write)
+    code = "import sys; print('sure?', file=sys.stderr); print(sys.stdin.readline())"
+    saved = os.dup(0)
+    os.dup2(read, 0)
+    try:
+        output = process([sys.executable, "-c", code], "", 30, shown=True)
+    finally:
+        os.dup2(saved, 0)
+        os.close(saved)
+        os.close(read)
+    assert output == Output(0, "yes\n\n", "")
+    assert capfd.readouterr().err == "sure?\n"
+
+
 def test_a_key_without_its_private_half_is_the_agents(tmp_path):
     calls = []
 
@@ -80,7 +100,7 @@ def test_a_key_without_its_private_half_is_the_agents(tmp_path):
 
 
 def test_juju_that_prints_no_json():
-    with pytest.raises(StepError, match="juju status: ERROR no model"):
-        Juju(lambda *_: Output(1, "", "ERROR no model in focus\n")).ask("status")
+    with pytest.raises(StepError, match="juju status: no model in focus"):
+        Juju(run=lambda *_, **__: Output(1, "", "ERROR no model in focus\n")).data("status")
     with pytest.raises(StepError, match="no JSON"):
-        Juju(lambda *_: Output(0, "hello", "")).ask("status")
+        Juju(run=lambda *_, **__: Output(0, "hello", "")).data("status")

@@ -21,22 +21,24 @@ COMMAND = re.compile(r"^    pipx run tox -e acceptance -- ([^#\n]+)", re.MULTILI
 def test_step_9_of_the_bundles_runs_as_it_is_written_and_ends_with_a_login(world):
     commands = [shlex.split(line) for line in COMMAND.findall(STEP)]
     assert [command[0] for command in commands] == ["openrc", "apply", "measure", "destroy"]
+    (login,) = re.findall(r"^    (ssh -i ~/.ssh/id_ed25519 ubuntu@[\d.]+) +# vm1;", STEP, re.MULTILINE)
     world.site["image-file"] = "jammy-server-cloudimg-amd64.img"
     (world.folder / "jammy-server-cloudimg-amd64.img").write_bytes(b"QFI\xfb")
+    (world.folder / "acceptance.yaml").write_text(yaml.safe_dump(world.site))
     world.rungs = {"host": ("tcp-8",), "vf": ("tcp-8",)}
-    printed = {}
-    for verb, *options in commands:
-        if "--site" in options:
-            assert options[options.index("--site") + 1] == "acceptance.yaml"
-        assert options[options.index("--cloud") + 1] == "rdg"
-        status, printed[verb], err = world.run(verb)
-        assert status == 0, (verb, err)
-        if verb == "openrc":  # the entry names Keystone's address in the model; ours is elsewhere
+    world.clouds.unlink()
+    for command in commands:
+        status, printed, err = world.typed(*command)
+        assert status == 0, (command, err)
+        if command[0] == "openrc":  # the entry names Keystone's address in the model; ours is elsewhere
             world.credentials(
                 password=yaml.safe_load(world.clouds.read_text())["clouds"]["rdg"]["auth"]["password"]
             )
-    (login,) = re.findall(r"^    ssh -i ~/.ssh/id_ed25519 (ubuntu@[\d.]+) +# vm1;", STEP, re.MULTILINE)
-    assert f"{login}   # vm1" in printed["apply"]
+        if command[0] == "apply":
+            assert f"{login.split()[-1]}   # vm1" in printed
+            entered = world.machines([*login.split(), "nproc"], "nproc", 60)
+            assert (entered.status, world.machines.scripts[-1]) == (0, ("vm1", "nproc"))
+    assert world.openstack.nova.servers == {}
 
 
 def test_the_guide_has_every_verb_option_key_rung_and_check():

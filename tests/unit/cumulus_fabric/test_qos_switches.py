@@ -111,6 +111,24 @@ def test_roce_off_leaves_vlans():
     assert not [line for name in PLATFORMS for line in typed(name, off) if "qos" in line or "pool" in line]
 
 
+def test_comware_gets_at_most_ten_vlans_or_ranges_in_one_command():
+    def many(data):
+        data["networks"] |= {f"odd{vlan}": {"vlan": vlan} for vlan in range(11, 51, 2)}
+        data["provider-vlans"] = {"vlans": "100-199,300", "vni-base": 10000}
+        data["standalone"]["hpe5900"]["networks"] = [*data["networks"], "provider-vlans"]
+
+    made = script("hpe5900", many)
+    permitted = [line.split(" vlan ")[1] for line in made.typed if line.startswith("port trunk permit vlan ")]
+    assert permitted == 2 * [
+        "2 11 13 15 17 19 21 23 25 27",
+        "29 31 33 35 37 39 41 43 45 47",
+        "49 100 to 199 300",
+    ]
+    with SshSwitch(COMWARE, "hpe5900") as switch:
+        ssh.push_config("comware", "127.0.0.1", made, login(switch))
+    assert switch.shell.refused == []
+
+
 @pytest.mark.parametrize(("percent", "weights"), [(87, (2, 13)), (90, (1, 9)), (50, (1, 1)), (99, (1, 15))])
 def test_weights_of_queues_are_closest_to_the_percentage(percent, weights):
     assert comware.weights(percent) == weights

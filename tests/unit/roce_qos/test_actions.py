@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from hostnic.process import CommandError
+from lab.openstack import actions
 from unit.roce_qos.node import P0, P1, PF0, Node, compute_node
 
 READING = ("plan", "verify", "show-qos", "show-counters")
@@ -89,6 +90,7 @@ def test_show_counters_once(converged: Node) -> None:
     converged.host.rdma.counters["np_cnp_sent"] = 12
     found = counters(converged)
     assert found[P0, "tx_prio3_pause"] == {"port": P0, "counter": "tx_prio3_pause", "value": "7"}
+    assert found[P0, "tx_prio3_pause"].keys() == actions.COUNTER.keys()  # what the acceptance test reads
     assert found[P1, "rx_prio3_pause"]["value"] == "0"
     assert found["mlx5_bond_0", "np_cnp_sent"]["value"] == "12"
 

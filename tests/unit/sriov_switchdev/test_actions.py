@@ -6,6 +6,7 @@ import json
 import pytest
 from hostnic.process import CommandError
 from hostnic.testing import card
+from lab.openstack import actions
 from unit.sriov_switchdev.node import Node, compute_node
 
 READING = ("plan", "verify", "list-devices", "show-offload")
@@ -129,6 +130,27 @@ def test_show_offload_counts_per_representor_and_says_why_not(converged: Node) -
     assert rows["enp59s0f1_7"]["why not"].startswith("no flow: its instance has sent nothing yet")
     assert rows["genev_sys_6081"]["representor of"] == "-"
     assert "the NIC's driver did not take it" in rows["genev_sys_6081"]["why not"]
+
+
+KNOWN = "skb_priority(0/0),skb_mark(0/0),ct_state(0/0),recirc_id(0),dp_hash(0/0)"
+SENT = f"ufid:1, {KNOWN},in_port(enp59s0f0_0),eth_type(0x0800), packets:1200, bytes:9, used:0.1s"
+RECEIVED = f"ufid:2, {KNOWN},{TUNNEL.partition(',')[2]}, bytes:9, used:0.1s"
+TAKEN = f"""\
+{SENT}, offloaded:yes, dp:tc, actions:set(tunnel(tun_id=0x1,dst=172.16.0.52)),genev_sys_6081
+{RECEIVED}, offloaded:yes, dp:tc, actions:enp59s0f0_0
+"""
+
+
+@pytest.mark.parametrize("offload", ["on", "off"])
+def test_show_offload_is_what_the_acceptance_test_is_tested_with(node: Node, offload: str) -> None:
+    """Its tests have no charm, and the charm's no cloud: they meet in one file of rows."""
+    node.configure(num_vfs=1)
+    node.converge(reboot_settle=0)
+    with_ovs(node, TAKEN if offload == "on" else TAKEN.replace("offloaded:yes, dp:tc", "dp:ovs"))
+    if offload == "off":
+        settings = OPEN_VSWITCH.replace("true", "false")
+        node.host.answers[("ovs-vsctl", "--format=json", "list", "Open_vSwitch")] = settings
+    assert json.loads(node.action("show-offload", format="json")["offload"]) == actions.OFFLOAD[offload]
 
 
 EST = (

@@ -96,12 +96,14 @@ LANE = re.compile(r"(swp\d+)s(\d)")
 """A lane of a front-panel port that is split: swp1s0."""
 
 
+@functools.lru_cache(maxsize=4096)
 def lane(name: str) -> tuple[str, int] | None:
     """The front-panel port that has this lane, and the lane's number; None if it is no lane."""
     found = LANE.fullmatch(name)
     return (found[1], int(found[2])) if found else None
 
 
+@functools.lru_cache(maxsize=4096)
 def front(name: str) -> int:
     """The number of the front-panel port of a Cumulus port name: 1 for swp1 and for swp1s0."""
     found = re.fullmatch(r"swp(\d+)(?:s\d+)?", name)

@@ -7,6 +7,7 @@ RoCE's 802.1p priority becomes local precedence 1, which is queue 1; everything 
 import re
 from collections.abc import Iterator
 
+from intent import ports
 from intent.model import Fabric, Switch
 
 from standalone import Script, Startup
@@ -25,6 +26,9 @@ OTHERS_QUEUE, ROCE_QUEUE, QUEUES = 0, 1, 8
 PRIORITIES = 8
 MAX_WEIGHT = 15
 """The largest weight of a queue, in WRR by bytes."""
+
+MAX_ITEMS = 10
+"""VLANs or ranges in one command (HPE 5900, Layer 2 - LAN Switching Command Reference, ``vlan-id-list``)."""
 
 TABLE = "Table1"
 
@@ -68,12 +72,20 @@ def _port(name: str) -> str:
 
 def _priority(fabric: Fabric, switch: Switch) -> Iterator[str]:
     yield "port link-type trunk"
-    yield f"port trunk permit vlan {' '.join(str(network.vlan) for network in switch.networks)}"
+    for vlans in _vlans(switch):
+        yield f"port trunk permit vlan {vlans}"
     if switch.roce == "lossless":
         yield "priority-flow-control auto"
         yield f"priority-flow-control no-drop dot1p {fabric.roce.priority}"
     if switch.roce != "off":
         yield "qos trust dot1p"
+
+
+def _vlans(switch: Switch) -> Iterator[str]:
+    """The VLANs of a switch, as many in one command as it takes; each command adds to those before."""
+    items = ports.compact(str(network.vlan) for network in switch.networks).split(",")
+    for at in range(0, len(items), MAX_ITEMS):
+        yield " ".join(items[at : at + MAX_ITEMS]).replace("-", " to ")
 
 
 def _queue_map(fabric: Fabric) -> Iterator[str]:

@@ -6,14 +6,15 @@ not. ``write`` lists those separately, as implied. A path that this charm does n
 """
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import cast
+from functools import lru_cache
+from typing import NamedTuple, cast
 
 from intent import ports
 from intent.model import Dialect
 
-from tree import Path, Tree
+from tree import Path, Tree, get_tree
 
 _FORMS = """
 interface #
@@ -60,22 +61,47 @@ class PathError(ValueError):
     """A command or a path that this charm does not support."""
 
 
-def _forms(dialect: Dialect) -> list[Path]:
+class _Place:
+    """A place in the forms of a dialect: the form up to here, and what may follow.
+
+    ``rank`` is the number of the form that ends here, in the order of ``_FORMS``; None if none does.
+    """
+
+    def __init__(self, form: Path = ()) -> None:
+        self.form = form
+        self.rank: int | None = None
+        self.below: dict[str, _Place] = {}
+
+    def add(self, form: Path, rank: int) -> None:
+        """Make the places of a form."""
+        place = self
+        for number, part in enumerate(form, 1):
+            place = place.below.setdefault(part, _Place(form[:number]))
+        place.rank = rank
+
+    def after(self, part: str, dialect: Dialect) -> "_Place":
+        """The place behind one part of a path: a word of the forms, a name, or a value."""
+        if found := self.below.get(part) or self.below.get("#") or self.below.get("*"):
+            return found
+        known = (place for kind, place in self.below.items() if _takes(kind, part, dialect))
+        return next(known, _NOWHERE)
+
+
+_NOWHERE = _Place()
+"""The place behind a part that no form has."""
+
+
+def _top(dialect: Dialect) -> _Place:
     text = _FORMS
     if dialect is Dialect.FROM_5_15:
         text = text.replace(" ip address", " ipv4 address").replace(" enable =", " state =")
-    return [tuple(line.split()) for line in text.split("\n") if line]
+    top = _Place()
+    for rank, line in enumerate(text.strip().split("\n")):
+        top.add(tuple(line.split()), rank)
+    return top
 
 
-def _by_shape(dialect: Dialect) -> dict[tuple[str, int], list[tuple[int, Path]]]:
-    """The forms with their ranks, by first part and length, so that few are compared."""
-    found: dict[tuple[str, int], list[tuple[int, Path]]] = {}
-    for rank, known in enumerate(_forms(dialect)):
-        found.setdefault((known[0], len(known)), []).append((rank, known))
-    return found
-
-
-_KNOWN = {dialect: _by_shape(dialect) for dialect in Dialect}
+_TOP = {dialect: _top(dialect) for dialect in Dialect}
 
 
 def form(path: Path, dialect: Dialect) -> Path:
@@ -85,32 +111,24 @@ def form(path: Path, dialect: Dialect) -> Path:
         PathError: it has none of the known forms.
 
     """
-    return _ranked(path, dialect)[1]
+    place = _TOP[dialect]
+    for part in path:
+        place = place.after(part, dialect)
+    if place.rank is None:
+        raise _unknown(path, dialect)
+    return place.form
 
 
-def _ranked(path: Path, dialect: Dialect) -> tuple[int, Path]:
-    for rank, known in _KNOWN[dialect].get((path[0] if path else "", len(path)), ()):
-        if all(part == token or _takes(part, token, dialect) for part, token in zip(known, path)):
-            return rank, known
-    raise PathError(f"{' '.join(path)} is not a path that this charm renders for NVUE {dialect.value}")
+def _unknown(path: Path, dialect: Dialect) -> PathError:
+    return PathError(f"{' '.join(path)} is not a path that this charm renders for NVUE {dialect.value}")
 
 
-def rank(path: Path, dialect: Dialect) -> tuple[int, tuple[tuple[tuple[int, str | int], ...], ...]]:
-    """A sort key: commands in the order of the forms above, then by name.
-
-    Raises:
-        PathError: as ``form``.
-
-    """
-    return _ranked(path, dialect)[0], tuple(map(ports.natural, path))
-
-
-def _takes(part: str, token: str, dialect: Dialect) -> bool:
-    if part == "=number":
-        return token.isdigit()
-    if part == "=switch":
-        return token in (("enabled", "disabled") if dialect is Dialect.FROM_5_15 else ("on", "off"))
-    return part in ("*", "#", "=word")
+def _takes(kind: str, value: str, dialect: Dialect) -> bool:
+    if kind == "=number":
+        return value.isdigit()
+    if kind == "=switch":
+        return value in (("enabled", "disabled") if dialect is Dialect.FROM_5_15 else ("on", "off"))
+    return kind == "=word"
 
 
 IMPLIED = (
@@ -134,19 +152,50 @@ class Commands:
     implied: tuple[str, ...]
 
 
+_Said = tuple[Path, tuple[str, ...]]
+"""A path as it is typed, and the names that it ends in."""
+
+
+class _Setting(NamedTuple):
+    """One setting: its place in the order of the commands, its path, and the names that the path ends in."""
+
+    order: tuple[int, tuple[tuple[tuple[int, str | int], ...], ...]]
+    path: Path
+    names: tuple[str, ...] = ()
+
+
 def write(tree: Tree, dialect: Dialect) -> Commands:
-    """The commands that make ``tree``, as few as ranges allow.
+    """The commands that make ``tree``, as few as ranges allow: in the order of the forms, then by name.
 
     Raises:
         PathError: the tree has a path that this charm does not render.
 
     """
-    typed: list[Path] = []
-    implied: list[Path] = []
-    for path in sorted(_paths(tree), key=lambda path: rank(path, dialect)):
-        said = _typed(path, tree, switched_on(dialect))
-        (typed if said else implied).append(said or path)
-    return Commands(_lines(typed, dialect), _lines(implied, dialect))
+    alike = _alike(get_tree(tree, "interface"))
+    shown = {**tree, "interface": {name: tree["interface"][name] for name in alike}} if alike else tree
+    settings: list[_Setting] = []
+    _collect(settings, shown, _TOP[dialect], dialect)
+    typed: list[_Said] = []
+    implied: list[_Said] = []
+    on = switched_on(dialect)
+    for _, path, names in sorted(settings):
+        said = _typed(path, tree, on)
+        (typed if said else implied).append((said or path, names))
+    return Commands(_lines(typed, alike), _lines(implied, alike))
+
+
+def _alike(interfaces: Tree) -> dict[str, list[str]]:
+    """The interfaces by the first of those with the same settings that follow each other in order.
+
+    A spine has hundreds of such ports; their settings are then looked at once.
+    """
+    found: dict[str, list[str]] = {}
+    before = ""
+    for name in sorted(interfaces, key=ports.natural):
+        if not before or interfaces[name] != interfaces[before]:
+            before = name
+        found.setdefault(before, []).append(name)
+    return found
 
 
 def switched_on(dialect: Dialect) -> tuple[str, str]:
@@ -178,28 +227,46 @@ def _is(pattern: str, path: list[str]) -> bool:
     return len(parts) == len(path) and all(part in ("*", name) for part, name in zip(parts, path))
 
 
-def _paths(node: object, above: Path = ()) -> Iterator[Path]:
-    """Every leaf of a tree, its value as the last part; an empty dict ends in its own key."""
-    if not isinstance(node, dict):
-        yield (*above, str(node))
+def _collect(found: list[_Setting], tree: Tree, place: _Place, dialect: Dialect, above: Path = ()) -> None:
+    """Add every leaf of a tree, its value as the last part; an empty dict ends in its own key.
+
+    Names that end their paths, such as the VLANs of a port, are one setting.
+    """
+    names = place.below.get("#")
+    if len(above) > 1 and names and names.rank is not None and not any(tree.values()):
+        found.append(_Setting((names.rank, tuple(map(ports.natural, above))), above, tuple(tree)))
         return
-    entries = cast("Tree", node)
-    if not entries:
-        yield above
-    for key, value in entries.items():
-        yield from _paths(value, (*above, key))
+    for key, value in tree.items():
+        path = (*above, key)
+        below = place.after(key, dialect)
+        if isinstance(value, dict) and value:
+            _collect(found, cast("Tree", value), below, dialect, path)
+            continue
+        if not isinstance(value, dict):
+            path = (*path, str(value))
+            below = below.after(path[-1], dialect)
+        if below.rank is None:
+            raise _unknown(path, dialect)
+        found.append(_Setting((below.rank, tuple(map(ports.natural, path))), path))
 
 
-def _lines(found: list[Path], dialect: Dialect) -> tuple[str, ...]:
-    """Commands in the order of ``found``: names at the end become ranges first, then interfaces."""
-    at_end: dict[Path, list[str]] = {}
-    for path in found:
-        ranged = len(path) > 2 and form(path, dialect)[-1] == "#"
-        at_end.setdefault(path[:-1] if ranged else path, []).extend(path[-1:] if ranged else ())
-    merged = [(*path, ports.compact(names)) if names else path for path, names in at_end.items()]
-    alike: dict[Path, list[str]] = {}
-    for path in merged:
-        one = ("interface", "", *path[2:]) if path[0] == "interface" else path
-        alike.setdefault(one, []).extend(path[1:2] if path[0] == "interface" else ())
-    lines = [(path[0], ports.compact(names), *path[2:]) if names else path for path, names in alike.items()]
-    return tuple(f"nv set {shlex.join(line)}" for line in lines)
+@lru_cache(maxsize=4096)
+def _range(names: tuple[str, ...]) -> str:
+    """Names as a range; the ports and VLANs of one switch are mostly those of the next one, too."""
+    return ports.compact(names)
+
+
+_quoted = lru_cache(maxsize=4096)(shlex.quote)
+
+
+def _lines(said: Sequence[_Said], alike: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    """Commands in their order; those that differ in the interface only are one."""
+    found: dict[Path, list[str]] = {}
+    for path, names in said:
+        whole = (*path, _range(names)) if names else path
+        if path[0] == "interface":
+            found.setdefault(("interface", "", *whole[2:]), []).extend(alike[path[1]])
+        else:
+            found.setdefault(whole, [])
+    lines = [(path[0], _range(tuple(names)), *path[2:]) if names else path for path, names in found.items()]
+    return tuple(f"nv set {' '.join(map(_quoted, line))}" for line in lines)

@@ -233,6 +233,21 @@ def test_a_unit_whose_record_is_lost_asks_for_every_removal(unit: Unit, broken: 
     assert "remove: vlan101 is on none of these switches" in unit.failure("apply", remove="vlan101")
 
 
+def test_what_a_rollback_brings_back_is_the_charms_again_with_the_earlier_intent(unit: Unit) -> None:
+    unit.emit()
+    before = unit.state.config["intent"]
+    unit.configure(intent=intent(without_network))
+    unit.action("apply")
+    assert unit.action("rollback")["applied"] == "true"
+    # With the intent that was rolled back it has to be named: it may have been foreign before.
+    plan = unit.action("plan")["plan"]
+    assert "vlan101: not in the intent and not made by this charm; stays as it is" in plan
+    unit.configure(intent=str(before))
+    assert "Nothing to do" in unit.action("plan")["plan"]
+    unit.configure(intent=intent(without_network))
+    assert "unset bridge domain br_default vlan 101" in unit.action("plan")["plan"]
+
+
 def test_a_plan_with_a_removal_has_a_digest_of_its_own(unit: Unit) -> None:
     by_hand(unit.rack, "Leaf0-1", OTHERS["bond7"])
     last = json.loads(unit.action("plan", format="json", remove="bond7")["plan"])["findings"][-1]

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The actions ``approve-reboot``, ``cancel-reboots`` and ``release-reboot-lock``, and a part of ``plan``."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import ops
+from converge import Finding
+from hostnic.system import System, read_boot_id
+
+from charmkit.options import check, option
+from charmkit.reboot.lock import approve_all, approved_reasons, cancel_all, release
+from charmkit.reboot.operate.interruption import interruption
+from charmkit.reboot.relation import Databags
+from charmkit.reboot.state import Cluster, UnitState
+from charmkit.reboot.status import duration
+from charmkit.reboot.unit import approve_one
+from charmkit.reconcile import ActionError, answer, load_params
+
+
+@dataclass(frozen=True)
+class Holder:
+    """The parameter of ``release-reboot-lock``."""
+
+    unit: str = option("")
+
+    def __post_init__(self) -> None:
+        check(self)
+
+
+class RebootActions(ops.Object):
+    """What the operator does with a rolling reboot.
+
+    Args:
+        charm: whose actions to observe.
+        system: this host.
+        bags: the databags of the peer relation; None where there is none.
+        wake: has this unit's next hook run right after the action; returns what prevents that.
+
+    """
+
+    def __init__(
+        self,
+        charm: ops.CharmBase,
+        system: System,
+        bags: Callable[[], Databags | None],
+        wake: Callable[[], Sequence[Finding]],
+    ) -> None:
+        super().__init__(charm, "reboot-actions")
+        self._system = system
+        self._bags = bags
+        self._wake = wake
+        self.framework.observe(charm.on["approve-reboot"].action, self._on_approve)
+        self.framework.observe(charm.on["cancel-reboots"].action, self._on_cancel)
+        self.framework.observe(charm.on["plan"].action, self._on_plan)
+        self.framework.observe(charm.on["release-reboot-lock"].action, self._on_release)
+
+    def _on_approve(self, event: ops.ActionEvent) -> None:
+        self._act(event, self._approve)
+
+    def _on_cancel(self, event: ops.ActionEvent) -> None:
+        self._act(event, self._cancel)
+
+    def _on_plan(self, event: ops.ActionEvent) -> None:
+        """Add to the plan what a reboot that is needed would stop."""
+        bags = self._bags()
+        if bags is None:
+            return
+        own = bags.units()[0][bags.unit]
+        if own.needs:
+            event.set_results(interruption(self._system, bags.unit, {bags.unit: own}))
+
+    def _on_release(self, event: ops.ActionEvent) -> None:
+        self._act(event, lambda: self._release(load_params(event, Holder).unit))
+
+    def _act(self, event: ops.ActionEvent, action: Callable[[], dict[str, str]]) -> None:
+        """Do it, and continue in a hook: Juju refuses juju-reboot in actions."""
+        if not answer(event, action):
+            return
+        for finding in self._wake():
+            event.log(finding.sentence())
+
+    def _approve(self) -> dict[str, str]:
+        bags, units, cluster = self._state()
+        own = units[bags.unit]
+        if own.boot_id != read_boot_id(self._system):
+            raise ActionError("this unit has not run a hook since the host booted; try again in a minute")
+        needing = sorted(unit for unit, state in units.items() if state.needs)
+        if not needing:
+            raise ActionError(f"nothing to approve: no reboot is needed by {', '.join(sorted(units))}")
+        units[bags.unit] = own = approve_one(own, int(self._system.now()), cluster.cancels)
+        if bags.leader:
+            cluster = approve_all(units, cluster)
+        bags.publish(own, cluster)
+        # The leader's next hook grants: it looks first whether every peer is up.
+        return {
+            "approved": ", ".join(needing),
+            "first": cluster.holder or "as the leader grants it",
+            **interruption(self._system, bags.unit, {unit: units[unit] for unit in needing}),
+        }
+
+    def _cancel(self) -> dict[str, str]:
+        if not self.model.unit.is_leader():
+            raise ActionError(
+                f"only the leader can; run: juju run {self.model.app.name}/leader cancel-reboots"
+            )
+        bags, units, cluster = self._state()
+        withdrawn = sorted(
+            unit for unit, state in units.items() if state.needs and approved_reasons(unit, state, cluster)
+        )
+        bags.publish(units[bags.unit], cancel_all(cluster))
+        return {
+            "withdrawn": ", ".join(withdrawn) or "none",
+            "under-way": ", ".join(sorted(cluster.held)) or "none",
+        }
+
+    def _release(self, given: str) -> dict[str, str]:
+        if not self.model.unit.is_leader():
+            raise ActionError(
+                f"only the leader can; run: juju run {self.model.app.name}/leader release-reboot-lock"
+            )
+        bags, units, cluster = self._state()
+        holders = ", ".join(sorted(cluster.held))
+        if not holders:
+            raise ActionError("no unit holds the reboot lock")
+        if not given and len(cluster.held) > 1:
+            raise ActionError(f"several units hold the reboot lock: {holders}; name one with unit=")
+        unit = given or holders
+        if unit not in cluster.held:
+            raise ActionError(f"parameter unit: {unit!r} does not hold the reboot lock; expected {holders}")
+        bags.publish(units[bags.unit], release(cluster, unit))
+        return {"released": unit, "held-for": duration(int(time.time()) - cluster.held[unit].since)}
+
+    def _state(self) -> tuple[Databags, dict[str, UnitState], Cluster]:
+        bags = self._bags()
+        if bags is None:
+            raise ActionError("the peer relation is not there yet; try again in a minute")
+        cluster = bags.cluster()
+        if isinstance(cluster, Finding):
+            raise ActionError(cluster.sentence())
+        return bags, bags.units()[0], cluster

@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A rolling reboot of 8, 64 and 256 nodes, and a power cut of all of them, with the charms' own code for
+both.
+
+``PYTHONPATH=lib:tests python tests/bench/reboots.py`` prints the tables within a few minutes; no real time
+passes for the nodes, and each run prints the same. :mod:`cloud` says what is modelled of Juju, and with
+which times. Not counted are update-status hooks during a roll: they come every five minutes with or without
+one.
+
+One node at a time, approved on the leader, with the code of release 1.2 (in the same simulation) and with
+this::
+
+    nodes                                                8            64            256
+    dispatches a unit for the roll, mean          84    34     646   200   2,067    776
+    of which look at the host, mean             33.9   9.1   147.7   9.0   527.9    9.0
+    of which look at the host, most               37    10     227    10     962     10
+    application databag, bytes at most           898   319   5,655   821  22,287  2,705
+    machine lock, seconds a node, mean           115    31     657    75   2,213    226
+    machine lock, seconds a node, most           121    35   1,032   221   9,182  2,291
+    hours                                        1.4   1.4    11.3  11.1    46.3   44.7
+
+    20 minutes after a power cut of all
+    dispatches a unit, most                       23    24     135   137     519    539
+    of which look at the host, most               22    10     132     9      89      9
+
+With reboot-parallel, 256 nodes in four zones, three of them with containers: 11.7 hours for 4, 2.6 hours for
+10%.
+
+A roll of N nodes costs each unit 3 N dispatches (of each of the others its need and its release, of the
+leader a grant) and about eight: the change of the option, the approval, the start of its host, and one in
+each minute of the grace after it, in which the host has to stay in order.
+"""
+
+import sys
+from collections.abc import Callable
+
+from charmkit.reboot import turn
+from charmkit.reboot.lock import approve_all
+from charmkit.reboot.relation import Databags
+from charmkit.reboot.state import Cluster, Need, RebootPolicy, UnitNow, UnitState
+from charmkit.reboot.unit import approve_one
+from cloud import EARLY, LIGHT, LOOK, Cloud, Done, Event
+from lab.peers import Peers, databags, kept
+
+SIZES = (8, 64, 256)
+WHY = "8 VFs at the next boot"
+APPLICATION = "sriov-switchdev"
+SETTLE, WAKE = 300, 60.0
+QUORUM = 3
+"""Nodes with containers, which reboot alone."""
+
+ZONES = 4
+AFTER_CUT = 20 * 60.0
+FAR = 1e9
+
+
+class Unit:
+    """One unit with the charms' code for reboots; its host verifies as soon as it is up."""
+
+    def __init__(self, number: int, policy: RebootPolicy, zone: str) -> None:
+        self.number = number
+        self.boots = 1
+        self.needs = False
+        self._policy = policy
+        self._zone = zone
+        self._kept = kept()
+
+    def boot(self) -> None:
+        """Its host boots; that is all that a reboot is needed for."""
+        self.boots += 1
+        self.needs = False
+
+    def run(self, event: Event, cloud: Cloud) -> Done:
+        """One hook, or the action ``approve-reboot``."""
+        me, leads = name(self.number), cloud.leader == self.number
+        if event.kind == "relation-changed" and event.of >= 0 and not leads:
+            return Done(EARLY)
+        seen = range(len(cloud.bags)) if leads else (self.number,)  # only the leader reads its peers
+        texts = {name(number): cloud.bags[number] for number in seen}
+        peers = Peers(me, texts, {**texts, APPLICATION: cloud.application})
+        done = self._do(event, databags(me, peers, self._kept, leader=leads), cloud)
+        return done._replace(
+            reads=len(peers.data.read), unit=peers.text(me), application=peers.text(APPLICATION)
+        )
+
+    def _do(self, event: Event, bags: Databags, cloud: Cloud) -> Done:
+        def silent() -> tuple[str, ...]:
+            return tuple(name(n) for n, machine in enumerate(cloud.machines) if not machine.up)
+
+        now = 1_000_000 + int(cloud.now)
+        if event.kind == "approve-reboot":
+            return self._approve(bags)
+        if event.kind == "relation-changed":
+            of = name(event.of) if event.of >= 0 else ""
+            if not turn.follow(bags, self._boot_id, now, of, silent):
+                return Done(LIGHT)
+        taken = turn.take(
+            bags, self._policy, lambda own: self._host(own, cloud, now, leads=bags.leader), silent
+        )
+        assert isinstance(taken, turn.Turn), taken
+        decision = taken.decision
+        settles = not decision.reboot and not decision.own.settled
+        return Done(LOOK, reboot=decision.reboot, wake=WAKE if settles else None)
+
+    def _approve(self, bags: Databags) -> Done:
+        units, _ = bags.units()
+        cluster = bags.cluster()
+        assert isinstance(cluster, Cluster), cluster
+        units[bags.unit] = own = approve_one(units[bags.unit], 0, cluster.cancels)
+        bags.publish(own, approve_all(units, cluster))
+        return Done(LIGHT, wake=0.0)
+
+    def _host(self, own: UnitState, cloud: Cloud, now: int, *, leads: bool) -> UnitNow:
+        return UnitNow(
+            unit=name(self.number),
+            boot_id=self._boot_id,
+            uptime=int(cloud.now - cloud.machines[self.number].booted),
+            now=now,
+            leader=leads,
+            need=Need((WHY,) if self.needs else ()),
+            zone=self._zone,
+            shares=self.number >= QUORUM,
+        )
+
+    @property
+    def _boot_id(self) -> str:
+        return f"6f3a4519-89ba-4c58-876c-{self.number:06d}{self.boots:06d}"
+
+
+def name(number: int) -> str:
+    """The unit with this number."""
+    return f"{APPLICATION}/{number}"
+
+
+def deployed(count: int, policy: RebootPolicy, *, zones: int = 1, periodic: bool = False) -> Cloud:
+    """An application that has been idle for a while."""
+    units = [Unit(number, policy, f"zone-{number % zones}") for number in range(count)]
+    cloud = Cloud(units, periodic=periodic)
+    for number in range(count):
+        cloud.emit(number, Event("config-changed"))
+    cloud.run(36_000)
+    cloud.reset()
+    return cloud
+
+
+def roll(count: int, parallel: str = "1", zones: int = 1) -> tuple[Cloud, float]:
+    """A change of an option that all nodes have to reboot for, and the operator's approval; the hours."""
+    cloud = deployed(count, RebootPolicy("manual", SETTLE, parallel), zones=zones)
+    for number, unit in enumerate(cloud.units):
+        unit.needs = True
+        cloud.emit(number, Event("config-changed"))
+    cloud.run(cloud.now + 1200)
+    began = cloud.now
+    cloud.emit(cloud.leader, Event("approve-reboot"))
+    cloud.run(FAR)
+    assert all(machine.boots == 1 for machine in cloud.machines), [each.boots for each in cloud.machines]
+    return cloud, (cloud.now - began) / 3600
+
+
+def power_cut(count: int) -> Cloud:
+    """The first minutes after a power cut of all nodes."""
+    cloud = deployed(count, RebootPolicy("manual", SETTLE), periodic=True)
+    cloud.power_cut()
+    cloud.run(cloud.now + AFTER_CUT)
+    return cloud
+
+
+ROWS: dict[str, Callable[[Cloud, float], str]] = {
+    "dispatches a unit for the roll, mean": lambda cloud, _: f"{mean(cloud, 'hooks'):.0f}",
+    "dispatches a unit for the roll, most": lambda cloud, _: f"{most(cloud, 'hooks'):.0f}",
+    "of which look at the host, mean": lambda cloud, _: f"{mean(cloud, 'looks'):.1f}",
+    "of which look at the host, most": lambda cloud, _: f"{most(cloud, 'looks'):.0f}",
+    "application databag, bytes at most": lambda cloud, _: str(cloud.largest),
+    "machine lock, seconds a node, mean": lambda cloud, _: f"{mean(cloud, 'locked'):.0f}",
+    "machine lock, seconds a node, most": lambda cloud, _: f"{most(cloud, 'locked'):.0f}",
+    "hours": lambda _, hours: f"{hours:.1f}",
+}
+AFTER: dict[str, Callable[[Cloud], str]] = {
+    "power cut: dispatches a unit in 20 minutes, most": lambda cloud: f"{most(cloud, 'hooks'):.0f}",
+    "power cut: of which look at the host, mean": lambda cloud: f"{mean(cloud, 'looks'):.1f}",
+    "power cut: of which look at the host, most": lambda cloud: f"{most(cloud, 'looks'):.0f}",
+}
+
+
+def mean(cloud: Cloud, what: str) -> float:
+    """The mean of a count over all machines."""
+    return sum(getattr(machine, what) for machine in cloud.machines) / len(cloud.machines)
+
+
+def most(cloud: Cloud, what: str) -> float:
+    """The largest count of all machines."""
+    return max(getattr(machine, what) for machine in cloud.machines)
+
+
+def show(what: str, values: list[str]) -> None:
+    """One line of a table."""
+    print(f"{what:50}" + "".join(f"{value:>9}" for value in values), flush=True)
+
+
+def main(sizes: tuple[int, ...] = SIZES) -> None:
+    """Print the tables."""
+    show("nodes that reboot one at a time", [str(size) for size in sizes])
+    rolls = [roll(size) for size in sizes]
+    for what, value in ROWS.items():
+        show(what, [value(*each) for each in rolls])
+    cuts = [power_cut(size) for size in sizes]
+    for what, value in AFTER.items():
+        show(what, [value(each) for each in cuts])
+    for parallel in ("4", "10%"):
+        show(f"\nreboot-parallel={parallel}, {ZONES} zones", [str(size) for size in sizes])
+        rolls = [roll(size, parallel, ZONES) for size in sizes]
+        for what, value in ROWS.items():
+            show(what, [value(*each) for each in rolls])
+
+
+if __name__ == "__main__":
+    main(tuple(map(int, sys.argv[1:])) or SIZES)

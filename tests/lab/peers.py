@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The peer relation as one hook of one unit sees it, without ops and Juju."""
+
+from collections.abc import Iterable, Mapping
+from types import SimpleNamespace
+from typing import Any
+
+from charmkit.reboot.databag import KEY
+from charmkit.reboot.relation import Databags
+
+
+def kept() -> Any:
+    """What a unit keeps from hook to hook, before its first one."""
+    return SimpleNamespace(state="", concern="", parallel="", witness="")
+
+
+class Entity:
+    """What ops calls a unit or an application."""
+
+    def __init__(self, name: str, *, leader: bool = False) -> None:
+        self.name = name
+        self._leader = leader
+
+    @property
+    def app(self) -> "Entity":
+        return Entity(self.name.partition("/")[0])
+
+    def is_leader(self) -> bool:
+        return self._leader
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Entity) and other.name == self.name
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+
+class _Databags(dict[Entity, dict[str, str]]):
+    """Databags by unit and application; ``read`` has those that were asked for."""
+
+    def __init__(self, texts: Mapping[str, str]) -> None:
+        super().__init__({Entity(name): {KEY: text} if text else {} for name, text in texts.items()})
+        self.read: set[str] = set()
+
+    def __getitem__(self, entity: Entity) -> dict[str, str]:
+        self.read.add(entity.name)
+        return super().__getitem__(entity)
+
+
+class Peers:
+    """The relation; ``data`` has all databags, and then what the hook wrote."""
+
+    def __init__(self, me: str, units: Iterable[str], texts: Mapping[str, str]) -> None:
+        self.units = {Entity(name) for name in units if name != me}
+        self.data = _Databags(texts)
+
+    def text(self, name: str) -> str:
+        """What the databag of ``name`` holds now."""
+        return self.data.get(Entity(name), {}).get(KEY, "")
+
+
+def databags(me: str, peers: Peers, memory: Any, *, leader: bool) -> Databags:
+    """The databags as ``me`` reads and writes them."""
+    relation: Any = peers
+    unit: Any = Entity(me, leader=leader)
+    return Databags(relation, unit, memory)

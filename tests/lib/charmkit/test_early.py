@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A hook about a peer ends before ops is loaded, on units that do not lead and on no other."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+CHANGED = {"JUJU_DISPATCH_PATH": "hooks/reboot-relation-changed", "JUJU_REMOTE_UNIT": "sriov-switchdev/3"}
+WITHOUT_OPS = "raise SystemExit('ops is loaded')"
+
+
+@pytest.fixture
+def tools(tmp_path: Path) -> Path:
+    """An ``is-leader`` that prints the content of a file, and an ``ops`` that tells that it was loaded."""
+    tool = tmp_path / "is-leader"
+    tool.write_text(f'#!/bin/sh\n[ "$*" = --format=json ] && cat {tmp_path}/leads\n')
+    tool.chmod(0o755)
+    (tmp_path / "leads").write_text("false\n")
+    (tmp_path / "ops.py").write_text(WITHOUT_OPS)
+    return tmp_path
+
+
+def dispatch(tools: Path, charm: str, environment: dict[str, str]) -> tuple[int, str]:
+    source = ROOT / "charms" / charm / "src"
+    paths = (tools, ROOT / "lib", source)
+    done = subprocess.run(
+        [sys.executable, str(source / "charm.py")],
+        env={
+            "PATH": f"{tools}:{os.environ['PATH']}",
+            "PYTHONPATH": ":".join(map(str, paths)),
+            "PYTHONDONTWRITEBYTECODE": "1",
+            **environment,
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    return done.returncode, done.stderr.strip()
+
+
+@pytest.mark.parametrize("charm", ["nic-firmware", "sriov-switchdev"])
+@pytest.mark.parametrize("kind", ["joined", "changed", "departed"])
+def test_a_peers_hook_ends_at_once(tools: Path, charm: str, kind: str):
+    hook = {**CHANGED, "JUJU_DISPATCH_PATH": f"hooks/reboot-relation-{kind}"}
+
+    assert dispatch(tools, charm, hook) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("environment", "leads"),
+    [
+        pytest.param(CHANGED, "true\n", id="the leader"),
+        pytest.param(CHANGED, "", id="is-leader says nothing"),
+        pytest.param({**CHANGED, "JUJU_REMOTE_UNIT": ""}, "false\n", id="the leader's state"),
+        pytest.param({**CHANGED, "JUJU_DISPATCH_PATH": "hooks/update-status"}, "false\n", id="another hook"),
+        pytest.param({"JUJU_DISPATCH_PATH": "hooks/start"}, "false\n", id="start"),
+    ],
+)
+def test_any_other_hook_goes_on(tools: Path, environment: dict[str, str], leads: str):
+    (tools / "leads").write_text(leads)
+
+    assert dispatch(tools, "sriov-switchdev", environment) == (1, "ops is loaded")
+
+
+def test_where_is_leader_fails_ops_says_why(tools: Path):
+    (tools / "is-leader").write_text("#!/bin/sh\nexit 1\n")
+
+    assert dispatch(tools, "sriov-switchdev", CHANGED) == (1, "ops is loaded")
