@@ -210,6 +210,39 @@ def test_vf_lag_is_formed_again_with_vfs_in_use_where_the_firmware_has_kept_its_
         assert f"VFs are in use: VF {used} by instance-0000002a" in small.action("plan")["plan"]
 
 
+@pytest.mark.parametrize("value", [0, 1])
+def test_another_number_of_vfs_of_one_port_leaves_vfs_in_use_of_the_other_where_the_firmware_allows_it(
+    small: Node, value: int
+) -> None:
+    small.converge(reboot_settle=0)
+    nic_card = small.host.cards[0]
+    nic_card.settings["LAG_RESOURCE_ALLOCATION"].current = value
+    used, idle = (vf.bdf for vf in small.host.port(PF1).vfs)
+    small.host.start_instance(used)
+    small.configure(devices=f"{PORT0}:1 {PORT1}:2")
+    small.emit("config_changed")
+    assert small.host.vf(used).driver == "vfio-pci"
+    if value == 1:
+        assert [len(port.vfs) for port in small.host.network.ports()] == [1, 2]
+        assert not [line for line in small.writes if used in line or idle in line]
+        assert nic_card.lag == "switchdev"
+        assert small.action("verify")["verified"] == "true"
+    else:
+        assert nic(small.writes) == []
+        assert f"VFs are in use: VF {used} by instance-0000002a" in small.action("plan")["plan"]
+
+
+def test_vfs_in_use_of_the_changed_port_itself_still_block_the_change(small: Node) -> None:
+    small.converge(reboot_settle=0)
+    small.host.cards[0].settings["LAG_RESOURCE_ALLOCATION"].current = 1
+    used = small.host.port(PF0).vfs[0].bdf
+    small.host.start_instance(used)
+    small.configure(devices=f"{PORT0}:1 {PORT1}:2")
+    small.emit("config_changed")
+    assert nic(small.writes) == []
+    assert f"would destroy VFs in use: VF {used} by instance-0000002a" in small.action("plan")["plan"]
+
+
 def hook_that_dies_before(node: Node, key: str) -> None:
     """Run the plan's steps up to ``key``, and nothing after: neither failure handling nor confirmation."""
     planned = node.planned()
