@@ -136,7 +136,8 @@ def _vlan_options(site: Site, tag: Tag) -> Options:
 def _intent(path: Path) -> dict[str, Any]:
     try:
         intent: object = yaml.safe_load(path.read_text())
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+    # ValueError: a date that does not exist, a number of thousands of digits.
+    except (OSError, ValueError, yaml.YAMLError, RecursionError) as error:
         said = getattr(error, "strerror", None) or str(error).splitlines()[0]
         raise SiteError(f"The intent {path} cannot be read: {said}.") from error
     found = cast("dict[str, Any]", intent) if isinstance(intent, dict) else {}

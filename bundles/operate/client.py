@@ -2,7 +2,7 @@
 """Juju's own client, as the operator has it: with that login, and that model unless another is named."""
 
 import json
-from typing import Any
+from typing import Any, cast
 
 from converge import StepError
 from operate.process import NotInstalled, Output, Process, last_words, process
@@ -18,8 +18,15 @@ GROUP = "ovn-offload"
 
 
 def mapping(value: Any) -> dict[str, Any]:
-    """A mapping of the client's JSON, which has null or nothing for an empty one."""
-    return value or {}
+    """A mapping of the client's JSON, which has null or nothing for an empty one.
+
+    Raises:
+        StepError: it is something else.
+
+    """
+    if value and not isinstance(value, dict):
+        raise StepError("juju prints something that this revision cannot read")
+    return cast("dict[str, Any]", value or {})
 
 
 class Juju:
@@ -46,11 +53,11 @@ class Juju:
         """The same for a command of the model."""
         return self.client(words[0], *self._model, *words[1:], seconds=seconds)
 
-    def client_data(self, *words: str) -> Any:
+    def client_data(self, *words: str) -> dict[str, Any]:
         """What a command prints as JSON that is about no model."""
         return _parsed(words[0], self.client(words[0], *JSON, *words[1:], seconds=READ))
 
-    def data(self, *words: str) -> Any:
+    def data(self, *words: str) -> dict[str, Any]:
         """The same for a command of the model."""
         return _parsed(words[0], self.model(words[0], *JSON, *words[1:], seconds=READ))
 
@@ -73,7 +80,7 @@ class Juju:
 
         """
         said = self.act([unit], action, *parameters, wait=wait)
-        told = next(iter(said.values()), dict[str, Any]())  # under the unit that leads, for keystone/leader
+        told = mapping(next(iter(said.values()), None))  # under the unit that leads, for keystone/leader
         if told.get("status") != "completed":
             why = told.get("message") or told.get("status") or "no answer"
             raise StepError(f"juju run {unit} {action}: {why}", "see: juju debug-log")
@@ -89,8 +96,8 @@ class Juju:
     def _tasks(self, words: list[str], name: str, wait: float) -> dict[str, dict[str, Any]]:
         done = self._call(words, seconds=wait + LONGER)
         try:
-            return json.loads(done.text)
-        except ValueError:
+            return mapping(json.loads(done.text))
+        except (ValueError, RecursionError):
             raise StepError(f"juju {name}: {last_words(done).removeprefix('ERROR ')}") from None
 
     def _call(self, words: list[str], *, shown: bool = False, seconds: float | None) -> Output:
@@ -100,9 +107,9 @@ class Juju:
             raise StepError("there is no juju client on this machine", MISSING) from None
 
 
-def _parsed(verb: str, text: str) -> Any:
+def _parsed(verb: str, text: str) -> dict[str, Any]:
     """Some commands print nothing at all where there is nothing to list."""
     try:
-        return json.loads(text) if text.strip() else {}
-    except ValueError:
+        return mapping(json.loads(text) if text.strip() else {})
+    except (ValueError, RecursionError):
         raise StepError(f"juju {verb} prints something that is no JSON") from None

@@ -40,42 +40,58 @@ def verify(juju: Juju) -> list[Row]:
     return rows
 
 
-def own_units(status: Any) -> dict[str, list[str]]:
+def own_units(status: dict[str, Any]) -> dict[str, list[str]]:
     """The units of this project's charms, by application, in `juju status --format json`.
 
     Subordinates are listed there with their principals.
+
+    Raises:
+        StepError: it is not such a status.
+
     """
-    applications = mapping(status.get("applications"))
+    applications = {name: mapping(body) for name, body in mapping(status.get("applications")).items()}
     found: dict[str, list[str]] = {
-        name: [] for name, body in applications.items() if body.get("charm-name") in own()
+        name: [] for name, body in applications.items() if str(body.get("charm-name")) in own()
     }
     for body in applications.values():
         for unit, principal in mapping(body.get("units")).items():
-            for name in (unit, *mapping(principal.get("subordinates"))):
+            for name in (unit, *mapping(mapping(principal).get("subordinates"))):
                 if (application := name.partition("/")[0]) in found:
                     found[application].append(name)
     return {name: sorted(members, key=_number) for name, members in found.items()}
 
 
-def _number(unit: str) -> int:
-    return int(unit.partition("/")[2])
+def _number(unit: str) -> tuple[int, str]:
+    """Sorts as the number of the unit does."""
+    number = unit.partition("/")[2]
+    return len(number), number
 
 
-def _rows(unit: str, said: Any) -> Iterator[Row]:
+def _rows(unit: str, answer: Any) -> Iterator[Row]:
+    said = mapping(answer)
     results = mapping(said.get("results"))
     if said.get("status") != "completed" or "verified" not in results:
-        what = said.get("message") or f"the action is {said.get('status', 'not answered')}"
+        what = str(said.get("message") or f"the action is {said.get('status', 'not answered')}")
         yield Row(unit, "unknown", "", "", what, f"juju run {unit} verify shows more")
         return
-    found = json.loads(results["findings"])
+    verified, found = str(results["verified"]), _findings(unit, results.get("findings"))
     if not found:
-        yield Row(unit, results["verified"])
+        yield Row(unit, verified)
     for finding in found:
-        yield Row(
-            unit,
-            results["verified"],
-            *(finding[key] for key in ("severity", "subject", "what", "remedy")),
-        )
+        yield Row(unit, verified, *finding)
+
+
+def _findings(unit: str, text: Any) -> list[list[str]]:
+    """Each finding's severity, subject, sentence and remedy."""
+    try:
+        return [
+            [str(finding[key]) for key in ("severity", "subject", "what", "remedy")]
+            for finding in json.loads(text)
+        ]
+    except (ValueError, TypeError, KeyError, RecursionError):
+        raise StepError(
+            f"the findings of {unit} cannot be read", f"juju run {unit} verify shows them"
+        ) from None
 
 
 def shown(rows: list[Row]) -> str:

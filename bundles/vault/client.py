@@ -8,7 +8,7 @@ serves the API over HTTP on its own address unless it is given a certificate.
 import http.client
 import json
 import re
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar, cast
 
 from converge import StepError
 
@@ -20,6 +20,8 @@ TIMEOUT = 60
 """Seconds for one answer."""
 KEY = re.compile(r"^\s*Unseal Key \d+:\s*(\S+)", re.MULTILINE)
 ROOT = re.compile(r"^\s*Initial Root Token:\s*(\S+)", re.MULTILINE)
+
+T = TypeVar("T")
 
 
 class Keys(NamedTuple):
@@ -56,26 +58,39 @@ def _ask(address: str, path: str, body: dict[str, Any] | None = None, token: str
     try:
         connection.request(method, f"/v1/{path}", text, headers)
         answer = connection.getresponse()
-        said = json.loads(answer.read())
-    except (OSError, http.client.HTTPException, ValueError) as error:
+        said: Any = json.loads(answer.read())
+    except (OSError, http.client.HTTPException, ValueError, RecursionError) as error:
         raise StepError(f"Vault at {address}:{PORT} cannot be asked: {error}") from error
     finally:
         connection.close()
+    found = cast("dict[str, Any]", said) if isinstance(said, dict) else {}
     if answer.status != http.HTTPStatus.OK:
-        reason = "; ".join(map(str, said.get("errors") or ["no reason"]))
-        raise StepError(f"Vault at {address} answers {answer.status} to {path}: {reason}")
-    return said
+        errors = found.get("errors")
+        reasons = cast("list[Any]", errors) if errors and isinstance(errors, list) else ["no reason"]
+        raise StepError(
+            f"Vault at {address} answers {answer.status} to {path}: {'; '.join(map(str, reasons))}"
+        )
+    return found
+
+
+def _told(address: str, said: dict[str, Any], name: str, kind: type[T]) -> T:
+    """A value of an answer."""
+    value = said.get(name)
+    if not isinstance(value, kind):
+        raise StepError(f"Vault at {address} answers without {name}")
+    return value
 
 
 def initialised(address: str) -> bool:
     """Whether it has keys already."""
-    return bool(_ask(address, "sys/init")["initialized"])
+    return _told(address, _ask(address, "sys/init"), "initialized", bool)
 
 
 def init(address: str) -> Keys:
     """Initialise it; the keys are told this once."""
     made = _ask(address, "sys/init", {"secret_shares": SHARES, "secret_threshold": THRESHOLD})
-    return Keys(tuple(made["keys"]), made["root_token"])
+    keys = [str(key) for key in cast("list[Any]", _told(address, made, "keys", list))]
+    return Keys(tuple(keys), _told(address, made, "root_token", str))
 
 
 def unseal(address: str, keys: Keys) -> None:
@@ -86,7 +101,7 @@ def unseal(address: str, keys: Keys) -> None:
 
     """
     for key in keys.unseal[:THRESHOLD]:
-        if _ask(address, "sys/unseal", {"key": key})["sealed"] is False:
+        if not _told(address, _ask(address, "sys/unseal", {"key": key}), "sealed", bool):
             return
     raise StepError(f"Vault at {address} is sealed still", "these are the keys of another Vault")
 
@@ -94,4 +109,5 @@ def unseal(address: str, keys: Keys) -> None:
 def token(address: str, keys: Keys) -> str:
     """A token of short life, with which the charm makes what it needs."""
     made = _ask(address, "auth/token/create", {"ttl": TOKEN_LIFE}, keys.root)
-    return made["auth"]["client_token"]
+    made = cast("dict[str, Any]", _told(address, made, "auth", dict))
+    return _told(address, made, "client_token", str)

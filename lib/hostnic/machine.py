@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from hostnic import process
 from hostnic.calls import Call
-from hostnic.system import DataCentreBridging, Devlink, Ethtool, Files, Links
+from hostnic.system import DataCentreBridging, Devlink, Ethtool, Files, FileStat, Links
 
 TRACE = "OVN_OFFLOAD_TRACE"
 DIRECTORY_MODE = 0o755
@@ -46,6 +46,10 @@ class HostFiles:
 
     def readlink(self, path: str) -> str:
         return os.readlink(path)
+
+    def stat(self, path: str) -> FileStat:
+        found = os.stat(path)
+        return FileStat(found.st_size, found.st_mtime_ns, found.st_ino)
 
     def exists(self, path: str) -> bool:
         return os.access(path, os.F_OK)
@@ -84,7 +88,7 @@ class HostFiles:
         self._sync_directory(os.path.dirname(path))
 
     def mkdir(self, path: str) -> None:
-        os.mkdir(path)
+        os.mkdir(path, DIRECTORY_MODE)
 
     def lock(self, path: str) -> bool:
         import fcntl  # a hook that changes nothing takes no lock

@@ -4,7 +4,6 @@
 Everything that reads or changes a host goes through a System, so that a test can hand in a modelled host,
 and a recorder can prove that a second run writes nothing. The real one is :class:`hostnic.machine.Machine`,
 whose doors are the clients of :mod:`hostnic.netlink`; the modelled one is :class:`hostnic.testing.FakeHost`.
-
 All methods raise ``OSError`` where the kernel does; its ``strerror`` carries the kernel's extended-ack text
 when there is one. Each says which command does the same from a shell.
 """
@@ -19,8 +18,7 @@ from hostnic import calls
 if TYPE_CHECKING:
     from hostnic.netlink.dcb import App, Coalescing, Dcb, Rings
 
-MODE_CHANGE_TIME = 300.0
-"""Seconds that a call about an eswitch waits: one that reads its mode waits for a change that still runs."""
+MODE_CHANGE_TIME = 300.0  # seconds that a call about an eswitch waits, also for a change that still runs
 
 
 class Link(NamedTuple):
@@ -72,6 +70,14 @@ class Channels(NamedTuple):
     most: int
 
 
+class FileStat(NamedTuple):
+    """A file's size in bytes, the time of its last change in nanoseconds since the epoch, and its inode."""
+
+    size: int
+    mtime_ns: int
+    inode: int
+
+
 class Files(Protocol):
     """Files of the host, sysfs, procfs and configfs among them. Paths are absolute."""
 
@@ -88,6 +94,11 @@ class Files(Protocol):
     @calls.reads("readlink")
     def readlink(self, path: str) -> str:
         """``readlink PATH``."""
+        ...
+
+    @calls.reads("stat")
+    def stat(self, path: str) -> FileStat:
+        """``stat --dereference PATH``, of a file."""
         ...
 
     def exists(self, path: str) -> bool:
@@ -188,8 +199,7 @@ class Ethtool(Protocol):
 class DataCentreBridging(Protocol):
     """Data centre bridging of netdevs: dcbnl.
 
-    What is None is left as it is. A driver without an operation for something accepts it silently, so that
-    reading back is the caller's duty.
+    What is None is left as it is. A driver without an operation accepts it silently: callers read back.
     """
 
     @calls.reads("dcb")

@@ -115,11 +115,12 @@ class Site:
             return Site()
         try:
             return _SITE.read("", yaml.safe_load(path.read_text()) or {})
-        except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-            said = getattr(error, "strerror", None) or str(error).splitlines()[0]
-            raise StepError(f"{path} cannot be read: {said}") from None
         except InvalidValue as error:
             raise StepError(f"{path}: {error}") from None
+        # ValueError: a date that does not exist, a number of thousands of digits.
+        except (OSError, ValueError, yaml.YAMLError, RecursionError) as error:
+            said = getattr(error, "strerror", None) or str(error).splitlines()[0]
+            raise StepError(f"{path} cannot be read: {said}") from None
 
 
 _FLAVOR = Record(

@@ -50,6 +50,7 @@ PACKAGES = [
     ),
     *("python3", "python3-yaml", "qemu-guest-agent"),
     *("ovn-central", "ovn-host", "iperf3"),  # the rack's overlay
+    *("bc", "jq", "net-tools"),  # what NVIDIA's ovs-tests call
     *("rdma-core", "ibverbs-providers", "rdmacm-utils", "perftest"),  # RoCE over rdma_rxe
 ]
 

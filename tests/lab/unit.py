@@ -39,11 +39,20 @@ UNLESS_GIVEN = {"number": 0, "config": {}, "leader": True, "planned_units": 1, "
 
 
 def save(known: dict[str, Any]) -> None:
-    """As one line: the rack's controller looks at those of all units at once."""
+    """As one line: the rack's controller looks at those of all units at once.
+
+    Durable, as the real controller is elsewhere: a machine that loses its power takes nothing of it along.
+    """
     UNITS.mkdir(parents=True, exist_ok=True)
     new = UNITS / f"{known['app']}.partial"
-    new.write_text(f"{json.dumps(known)}\n")
+    with new.open("w") as file:
+        file.write(f"{json.dumps(known)}\n")
+        file.flush()
+        os.fsync(file.fileno())
     new.rename(new.with_suffix(".json"))
+    directory = os.open(UNITS, os.O_RDONLY)
+    os.fsync(directory)
+    os.close(directory)
 
 
 def load(app: str) -> dict[str, Any]:

@@ -1,29 +1,38 @@
 # SPDX-License-Identifier: Apache-2.0
 """The shared packages' and the bundles' readers of text that others write."""
 
+import base64
+import contextlib
 import json
 import tempfile
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from charmkit import containers
 from charmkit.fabric import Host, Policy
-from charmkit.reboot import databag
+from charmkit.reboot import databag, membership
 from check import merge, source
 from converge import StepError
 from converge.shape import InvalidValue
 from fuzz import Reader, check
 from hostnic import handover
+from hostnic.capture import file
 from hostnic.devices import lag, pci, selector, users, vdpa, vlan
 from hostnic.firmware import mstconfig, mstflint
 from hostnic.firmware.msterrors import MstError, explain, locked_down
 from hostnic.netlink import dcbattrs
 from hostnic.network import flows, lldp, ovs, routes
 from hostnic.process import CommandError, failure
-from hostnic.system import System
+from hostnic.system import DeviceInfo, FileStat, System
 from hostnic.testing import FakeHost
 from maas import sitefile
+from maas.overlay import _intent
+from maas.tenants import runs, tenant_vlans
+from operate import verify as operate
+from operate.client import Juju
+from operate.process import Output
 from vault import client as vault
 
 ROOT = Path(__file__).parents[2]
@@ -59,6 +68,9 @@ INSTANCES = [{"name": "juju-1", "config": {"boot.autostart": "true"}, "status": 
 ROUTE = (
     "Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\n"
     "br0\t00000000\t0119A8C0\t0003\t0\t0\t0\t00000000\n"
+)
+VLANS = (
+    "networks: {mgmt: {vlan: 40, space: x}, tenant: {vlan: 41}}\nprovider-vlans: {vlans: 1001-1100,1200}\n"
 )
 ROUTE6 = f"{'0' * 32} 00 {'0' * 32} 00 fe80{'0' * 27}1 00000400 00000001 00000000 00000003 eth0\n"
 
@@ -106,7 +118,128 @@ def site(text: str) -> object:
         return sitefile.Site.read(path)
 
 
+def capture_of(text: str) -> str:
+    """A capture whose content is the text."""
+    return f"{file.MARK}:{base64.b64encode(zlib.compress(raw(text), 1)).decode()}"
+
+
+def replayed(text: str) -> None:
+    """Ask a capture everything that it has an answer to."""
+    capture = file.read(capture_of(text))
+    assert isinstance(capture.inputs, dict)
+    for question in capture.content["answers"]:
+        verb, *words = question.split()
+        door = DOORS.get(verb)
+        with contextlib.suppress(OSError):
+            if verb == "query":
+                assert isinstance(capture.system.query(words), str)
+            elif door:
+                found = getattr(getattr(capture.system, door[0]), door[1])(*words)
+                assert isinstance(found, door[2])
+
+
+def of_intent(text: str) -> object:
+    """An intent, of which the overlay takes the VLANs of tenants."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "intent.yaml"
+        path.write_bytes(raw(text))
+        return runs(tenant_vlans(_intent(path)))
+
+
+def findings(text: str) -> object:
+    return list(operate._rows("u/0", {"status": "completed", "results": {"verified": "x", "findings": text}}))
+
+
+def client(text: str) -> Juju:
+    """Juju's client, which prints the text whatever it is asked."""
+    return Juju(run=lambda *_, **__: Output(0, text))
+
+
+def of_action(text: str) -> object:
+    """What an action says of a unit, in Juju's words."""
+    return list(operate._rows("u/0", client(text).act(["u/0"], "verify").get("u/0")))
+
+
+def of_vault(text: str) -> object:
+    """What the vault's client makes of an answer to each of its questions."""
+
+    class Answered:
+        status = 200
+
+        def __init__(self, *_: object, **__: object) -> None: ...
+        def request(self, *_: object) -> None: ...
+        def getresponse(self) -> "Answered":
+            return self
+
+        def read(self) -> bytes:
+            return raw(text)
+
+        def close(self) -> None: ...
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(vault.http.client, "HTTPConnection", Answered)
+        return vault.initialised("10.0.0.1"), vault.init("10.0.0.1")
+
+
+DOORS = {
+    "read": ("files", "read", str),
+    "readlink": ("files", "readlink", str),
+    "listdir": ("files", "listdir", list),
+    "links": ("links", "all", list),
+    "addresses": ("links", "addresses", list),
+    "stat": ("files", "stat", FileStat),
+    "device_info": ("devlink", "info", DeviceInfo),
+}
+CAPTURE = {
+    "version": 1,
+    "charm": "roce-qos",
+    "started": 5.0,
+    "inputs": {"options": {}},
+    "answers": {
+        "read /sys/x": "8\n",
+        "listdir /sys": ["a"],
+        "readlink /sys/y": "a",
+        "links": [{"Link": ["p0", 1, None, None, 1500, True, True, None, None, None, "p0", None]}],
+        "addresses p0": ["10.0.0.1"],
+        "stat /x": {"FileStat": [1, 2, 3]},
+        "device_info 0000:3b:00.0": {"DeviceInfo": ["22.39.1002", None]},
+        "query ip link": {"CommandError": ["ip failed", 1, "", ""]},
+        "query uname": "x",
+        "read /y": {"OSError": [2, "No such file or directory"]},
+    },
+}
+RAFT = "Status: cluster member\nRole: follower\nLeader: 68d9\n"
+RABBIT = '{"disk_nodes": ["a", "b"], "ram_nodes": [], "running_nodes": ["a", "b"], "partitions": {}}'
+FINDINGS = '[{"severity": "blocked", "subject": "s", "what": "w", "remedy": "r"}]'
+SAID = {"u/0": {"status": "completed", "results": {"verified": "true", "findings": FINDINGS}}}
+STATUS = {
+    "applications": {
+        "roce-qos": {"charm-name": "roce-qos", "units": {"a/0": {"subordinates": {"roce-qos/0": {}}}}}
+    }
+}
+VAULT = {"initialized": False, "keys": ["k"] * 5, "root_token": "t", "errors": []}
+
 READERS = [
+    Reader("capture", file.read, [capture_of(json.dumps(CAPTURE))], (file.CaptureError,)),
+    Reader("what a capture has", replayed, [json.dumps(CAPTURE)], (file.CaptureError,)),
+    Reader("membership of OVN", membership.raft_joined, [RAFT]),
+    Reader("membership of RabbitMQ", membership.rabbit_joined, [RABBIT], (ValueError,)),
+    Reader("members", of_command(lambda s: membership.outside(s, "/run/x")), [json.dumps(INSTANCES), RAFT]),
+    Reader(
+        "members a minute ago",
+        of_file("/run/x", lambda s: membership.outside(s, "/run/x")),
+        ['{"at": 5.0, "said": "a has not joined"}'],
+    ),
+    Reader("intent for the overlay", of_intent, [VLANS], (sitefile.SiteError,)),
+    Reader("findings of a unit", findings, [FINDINGS], (StepError,)),
+    Reader("answer of an action", of_action, [json.dumps(SAID)], (StepError,)),
+    Reader(
+        "status of a model",
+        lambda text: operate.own_units(client(text).data("status")),
+        [json.dumps(STATUS)],
+        (StepError,),
+    ),
+    Reader("answers of Vault", of_vault, [json.dumps(VAULT)], (StepError,)),
     Reader(
         "handover",
         of_file(handover.path_of("x"), lambda s: handover.read_others(s, "y")),

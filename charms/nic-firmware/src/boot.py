@@ -10,13 +10,13 @@ from collections.abc import Sequence
 import files
 import gpu
 from converge import StepError
-from converge.execute import words
 from converge.shape import InvalidValue
 from hostnic import exclusive
 from hostnic.devices import users
 from hostnic.firmware import gpudirect
 from hostnic.machine import Machine
 from hostnic.ops.gpudirect import SetRegister
+from hostnic.ops.refusal import unreadable
 from hostnic.system import System
 
 TURN = 60.0
@@ -42,7 +42,7 @@ def gpudirect_at_boot(system: System) -> list[str]:
                 return [f"{exclusive.held_by_another(TURN)}; {exclusive.REMEDY}"]
             return _gpudirect(system)
     except OSError as error:
-        return [f"the host cannot be read: {words(error)}"]
+        return [unreadable(error)]
 
 
 def _gpudirect(system: System) -> list[str]:

@@ -117,6 +117,7 @@ class Burn:
             if reason := mismatch(flash, self.image):
                 raise StepError(reason, "attach the image of the NIC's own vendor")
             self.progress(f"{self.bdf}: verifying {self.image.path}")
+            self._read_again(system)
             mstflint.verify_image(system, self.image.path)
         except MstError as error:
             raise StepError(error.reason, error.remedy) from error
@@ -143,6 +144,14 @@ class Burn:
             what = f"flash of {self.bdf} has {found} after the burn of {self.image.version}"
             record.write(system, self._failed(system, what))
             raise StepError(what)
+
+    def _read_again(self, system: System) -> None:
+        """Hooks only remember the image's digest. A damaged image is removed: the next fetch replaces it."""
+        found = mstflint.digest(system, self.image.path)
+        if found != self.image.digest:
+            system.files.remove(self.image.path)
+            what = f"{self.image.path} is damaged: its sha256 is {found}, not {self.image.digest}"
+            raise StepError(what, "nothing was burned; the next hook, or action burn, fetches it again")
 
     def _begin(self, system: System, known: Record) -> None:
         """Count the burn before it begins, so that it counts even after a power cut or a killed hook."""

@@ -11,6 +11,7 @@ from typing import Any, cast
 
 from config import Options
 from converge import StepError
+from digests import Digests
 from hostnic.download import PROGRAM
 from hostnic.firmware import mstflint
 from hostnic.firmware.mstflint import Image
@@ -43,10 +44,14 @@ def at_hand(system: System, options: Options, resource: str | None) -> tuple[Ima
         StepError: the resource cannot be read.
 
     """
+    return _at_hand(system, options, resource, Digests(system))
+
+
+def _at_hand(system: System, options: Options, resource: str | None, digests: Digests) -> tuple[Image, ...]:
     digest = options.firmware_sha256
     if resource and not options.firmware_url:
-        digest = _digest(system, resource, digest)
-    return _known(system, digest) if digest else ()
+        digest = _checked(resource, digest, digests)
+    return _known(system, digest, digests) if digest else ()
 
 
 def fetch(system: System, options: Options, resource: str | None) -> tuple[Image, ...]:
@@ -64,8 +69,10 @@ def fetch(system: System, options: Options, resource: str | None) -> tuple[Image
         StepError: the file cannot be fetched, has another digest, or has no image.
 
     """
-    found = at_hand(system, options, resource)
+    digests = Digests(system)
+    found = _at_hand(system, options, resource, digests)
     if found or not (options.firmware_url or resource):
+        digests.save()
         return found
     end = system.now() + FETCH_S
     try:
@@ -74,8 +81,9 @@ def fetch(system: System, options: Options, resource: str | None) -> tuple[Image
             path = _download(system, options.firmware_url, digest)
         else:
             path = str(resource)
-            digest = _digest(system, path, options.firmware_sha256)
+            digest = _checked(path, options.firmware_sha256, digests)
             if not digest:
+                digests.save()
                 return ()
         found = _look(system, path, f"{DIRECTORY}/{digest}", end)
     except CommandError as error:
@@ -87,21 +95,26 @@ def fetch(system: System, options: Options, resource: str | None) -> tuple[Image
         raise StepError(what, "attach one image for each PSID")
     rows = [[image.path, image.psid, image.version, image.digest] for image in found]
     system.files.install(_index(digest), json.dumps(rows).encode())
+    for image in found:
+        digests.note(image.path, image.digest)
+    digests.save()
     for name in system.files.listdir(DIRECTORY):
         if f"/{name}".endswith(LEFTOVERS):
             system.files.remove(f"{DIRECTORY}/{name}")
     return found
 
 
-def _digest(system: System, path: str, wanted: str) -> str:
+def _checked(path: str, wanted: str, digests: Digests) -> str:
     """The file's sha256, which must be ``wanted`` unless that is empty; empty for a file without content.
 
     Charmhub wants a revision of every resource: one without content stands for none.
     """
     try:
-        found = mstflint.digest(system, path)
+        found = digests.of(path)
     except CommandError as error:
         raise StepError(error.reason, HELPS) from error
+    except OSError as error:
+        raise StepError(f"{path} cannot be read: {error.strerror}", HELPS) from error
     if found == WITHOUT_CONTENT:
         return ""
     if wanted and found != wanted:
@@ -113,7 +126,7 @@ def _index(digest: str) -> str:
     return f"{DIRECTORY}/{digest}.json"
 
 
-def _known(system: System, digest: str) -> tuple[Image, ...]:
+def _known(system: System, digest: str, digests: Digests) -> tuple[Image, ...]:
     """The images of an index whose files are as they were; none if anything differs.
 
     Indexes of earlier releases do not have the images' digests; then that of a lone image is the index's.
@@ -123,7 +136,7 @@ def _known(system: System, digest: str) -> tuple[Image, ...]:
         for row in _rows(system.files.read(_index(digest)), f"{DIRECTORY}/{digest}/"):
             path, psid, version, *kept = row
             lone = digest if path.endswith("/image.bin") else ""
-            found = mstflint.digest(system, path)
+            found = digests.of(path)
             if found != ((kept[0] if kept else lone) or found):
                 return ()
             images.append(Image(path, psid, version, found))
@@ -168,7 +181,7 @@ def _download(system: System, url: str, digest: str) -> str:
         size = int(said[1]) / 1e6 if len(said) > 1 and said[1].isdecimal() else 0
         raise UnfinishedError(f"{size:.0f} MB have arrived", "the next hook continues it")
     try:
-        _digest(system, path, digest)
+        _checked(path, digest, Digests(system))
     except StepError:
         system.files.remove(path)
         raise
@@ -190,6 +203,8 @@ def _look(system: System, path: str, directory: str, end: float) -> tuple[Image,
         system.files.install(paths[0], b"")
         run("cp", path, paths[0])
     else:
+        # zipfile would create the directory as the hook's umask says.
+        run("install", "-d", "-m", "755", directory)
         run("python3", "-m", "zipfile", "-e", path, directory)
         names = sorted(system.files.listdir(directory)) if system.files.exists(directory) else []
         paths = [f"{directory}/{name}" for name in names if name.endswith(".bin")]

@@ -16,6 +16,7 @@ from desired import Desired
 from hostnic import exclusive
 from hostnic.machine import Machine
 from hostnic.ops import until
+from hostnic.ops.refusal import unreadable
 from hostnic.system import HostStep, System
 from observe import observe
 from observed import Observed
@@ -64,7 +65,7 @@ def converge(system: System, deadline: float) -> tuple[str, ...]:
         record.begin(system)
         troubles = _converge(system, wanted, deadline)
     except OSError as error:
-        troubles = (f"the host cannot be read: {error.strerror or error}",)
+        troubles = (unreadable(error),)
     try:
         record.write(system, running=False, troubles=troubles)
     except OSError as error:

@@ -4,6 +4,7 @@
 from typing import NamedTuple
 
 from charmkit.qos import Qos
+from hostnic.devices.port import is_other_card
 from hostnic.devices.rdma import MODES, Defaults
 from hostnic.netlink import dcb
 from hostnic.netlink.dcb import App, Driver, Ets
@@ -47,8 +48,7 @@ class Desired(NamedTuple):
 
     def is_other(self, bdf: str, mac: str | None) -> bool:
         """Whether ``mac``, which is at ``bdf``, is the permanent MAC address of another card."""
-        known = dict(self.macs).get(bdf)
-        return bool(known and mac and known != mac)
+        return is_other_card(dict(self.macs).get(bdf), mac)
 
     @property
     def defaults(self) -> Defaults:

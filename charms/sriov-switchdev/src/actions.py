@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the actions do that are not one of the four verbs."""
 
+import errno
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -197,9 +198,12 @@ def _internal(system: System, links: Sequence[Link], encap_ip: str | None) -> bo
     if encap_ip is None:
         return False
     internal = {link.name for link in links if link.kind == "openvswitch"}
-    shown = cast("list[dict[str, Any]]", json.loads(system.query(["ip", "-json", "address", "show"])))
-    return any(
-        {item.get("ifname"), item.get("link")} & internal
-        for item in shown
-        if any(address.get("local") == encap_ip for address in item.get("addr_info", []))
-    )
+    try:
+        shown = cast("list[dict[str, Any]]", json.loads(system.query(["ip", "-json", "address", "show"])))
+        return any(
+            {item.get("ifname"), item.get("link")} & internal
+            for item in shown
+            if any(address.get("local") == encap_ip for address in item.get("addr_info", []))
+        )
+    except (ValueError, TypeError, AttributeError, RecursionError):
+        raise OSError(errno.EPROTO, "what ip -json address show prints cannot be read") from None

@@ -29,9 +29,10 @@ from hostnic.devices.model import Host, Pf, users_in_words
 from hostnic.machine import Machine
 from hostnic.ops import until
 from hostnic.ops.members import is_distributing
+from hostnic.ops.refusal import unreadable
 from hostnic.system import System
 from observed import Trouble
-from phase import load, pairs_of, queues_of, run, still_changing, to_legacy
+from phase import load, other_cards, pairs_of, queues_of, run, still_changing, to_legacy
 from steps import Work
 
 Phase = Callable[[System], tuple[Trouble, ...]]
@@ -70,8 +71,7 @@ def alone(name: str, wait: float) -> Callable[[Phase], Phase]:
                         return phase(system)
                 trouble = Trouble(name, exclusive.held_by_another(wait), exclusive.REMEDY)
             except OSError as error:
-                what = f"the host cannot be read: {error.strerror or error}"
-                trouble = Trouble(name, what, "see journalctl -u 'ovn-offload-sriov-*'")
+                trouble = Trouble(name, unreadable(error), "see journalctl -u 'ovn-offload-sriov-*'")
             with contextlib.suppress(OSError):  # it is in the journal
                 if name == "bind" or (name == "fallback" and _unfinished(system) == {"early"}):
                     record.write_boot(system, "bind" if name == "bind" else "early", "failed", (trouble,))
@@ -195,8 +195,7 @@ def _await_ports(system: System, wanted: Desired) -> tuple[Host, list[Trouble]]:
         )
         for port in missing
     ]
-    others = [(port, pf) for port, pf in nic.pairs_of(hosts[0], wanted.ports) if port.is_other(pf.mac)]
-    return hosts[0], [*late, *(Trouble(port.bdf, *nic.other_card(port, pf)) for port, pf in others)]
+    return hosts[0], [*late, *other_cards(hosts[0], wanted.ports)]
 
 
 def _early_nic(system: System, wanted: Desired, ports: Sequence[Port], host: Host) -> list[Trouble]:

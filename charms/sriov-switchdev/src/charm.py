@@ -120,8 +120,9 @@ class SriovSwitchdevCharm(ops.CharmBase):
         if record.armed(self.system):
             import live  # nothing would confirm it any more, and its timer runs the code that is removed here
 
-            for problem in live.revert(self.system, "the charm was removed"):
-                problems.append(f"an unconfirmed live change is not undone, its timer tries again: {problem}")
+            left = live.revert(self.system, "the charm was removed")
+            again = ", its timer tries again" if record.armed(self.system) else ""
+            problems += [f"an unconfirmed live change is not undone{again}: {problem}" for problem in left]
         observed = observe(self.system)
         outcome = execute(removal(observed.installed, observed.armed), self.system)
         if outcome.finding:

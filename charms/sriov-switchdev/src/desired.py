@@ -5,6 +5,8 @@ import hashlib
 import json
 from typing import NamedTuple
 
+from hostnic.devices.port import is_other_card
+
 PATH = "/etc/ovn-offload/sriov-switchdev.json"
 VERSION = 1
 
@@ -32,7 +34,7 @@ class Port(NamedTuple):
 
     def is_other(self, mac: str | None) -> bool:
         """Whether ``mac``, which is at this PCI address, is the permanent MAC address of another card."""
-        return bool(self.mac and mac and self.mac != mac)
+        return is_other_card(self.mac, mac)
 
     @property
     def nic(self) -> str:

@@ -7,7 +7,7 @@ import budget
 import desired
 import record
 from converge import Plan
-from desired import Desired
+from desired import Desired, Port
 from hostnic.boot import Installed, installed, units
 from hostnic.boot.bootcopy import BootCopy
 from hostnic.system import HostStep, System
@@ -104,14 +104,19 @@ _SAFE_NAME = re.compile(r"[A-Za-z0-9_.@-]{1,15}")
 def rules(wanted: Desired) -> str:
     """The udev rules that keep each uplink's name, and that have systemd start :func:`restore_unit`.
 
+    Another card at the PCI address keeps the name that it has without them. A new netdev has its permanent
+    MAC address (``addr_assign_type`` is 0, NET_ADDR_PERM of the kernel's netdevice.h); the one that a bond
+    gives its members tells nothing. The unit leaves another card alone and says so.
+
     A PF's representors have the PF as parent too: the port name tells the uplink (``p0``, ``p1``), and it
     changes with the mode. udev renames netdevs: systemd gets the device with its final name in ``move``.
     """
     lines = [
         f'SUBSYSTEM=="net", ACTION=="add", KERNELS=="{port.bdf}", ATTR{{phys_port_name}}=="p[0-9]*", '
-        f'NAME="{port.netdev}"\n'
+        f'{same}NAME="{port.netdev}"\n'
         for port in wanted.ports
         if _SAFE_NAME.fullmatch(port.netdev)
+        for same in _same_card(port)
     ]
     lines += [
         f'SUBSYSTEM=="net", ACTION=="add|move", KERNELS=="{port.bdf}", TEST=="{record.CONVERGED}", '
@@ -119,6 +124,13 @@ def rules(wanted: Desired) -> str:
         for port in wanted.ports
     ]
     return _HEADER + "".join(lines)
+
+
+def _same_card(port: Port) -> tuple[str, ...]:
+    """Conditions of which a netdev of the declared card meets one."""
+    if port.mac is None:
+        return ("",)
+    return f'ATTR{{address}}=="{port.mac}", ', 'ATTR{addr_assign_type}!="0", '
 
 
 def wanted_files(wanted: Desired) -> dict[str, str]:

@@ -20,6 +20,7 @@ from converge import Disruption, Step, StepError
 from desired import Desired
 from hostnic.devices import discover
 from hostnic.devices.model import Host, Pf
+from hostnic.devices.port import is_other_card, uplink_of
 from hostnic.network import reachability
 from hostnic.ops.bonding import JoinBond, LeaveBond
 from hostnic.ops.eswitch import SetEswitchMode, SetQueues
@@ -29,7 +30,7 @@ from hostnic.ops.vf import BindVfs, CreateVfs, DestroyVfs, SetAutoprobe, UnbindV
 from hostnic.system import Channels, HostStep, System
 from observed import Observed
 from previous import PortState
-from steps import is_binding, pairs_of
+from steps import is_binding, other_card, pairs_of
 
 TIMER = "ovn-offload-sriov-revert"
 TIMEOUT_S = budget.LIVE
@@ -41,7 +42,7 @@ def state_of(pf: Pf, bond: str | None, channels: Channels | None = None) -> Port
     """What a restore needs; ``bond`` is where the port belongs, even if it is out of it now."""
     mode = pf.eswitch_mode or "legacy"
     queues = channels.combined if channels else 0
-    return PortState(pf.bdf, pf.netdev or "", mode, pf.port.num_vfs, pf.autoprobe, bond, queues)
+    return PortState(pf.bdf, pf.netdev or "", mode, pf.port.num_vfs, pf.autoprobe, bond, queues, pf.mac)
 
 
 @dataclass(frozen=True)
@@ -179,7 +180,7 @@ def after_failure(system: System) -> str:
     """
     kept = previous.read(system)
     for port in kept.ports:
-        if port.bond:
+        if port.bond and not _refusal(system, port):
             with contextlib.suppress(StepError):
                 JoinBond(port.netdev, port.bond).run(system)
     try:
@@ -198,14 +199,16 @@ def after_failure(system: System) -> str:
 def revert(system: System, why: str) -> list[str]:
     """Restore the previous state as far as possible, and record ``why``.
 
+    Another card that is at the address of a port has no previous state: it is left alone.
+
     Returns:
-        What did not work; in that case the timer stays armed and tries again.
+        What did not work, in which case the timer stays armed and tries again; and the ports left alone.
 
     """
     kept = previous.read(system)
     if kept.problem:
         return [f"{kept.problem}; {previous.REMEDY}"]
-    problems: list[str] = []
+    problems, refused = list[str](), list[str]()
     for port in kept.ports:
         try:
             system.devlink.eswitch_mode(port.bdf)
@@ -214,6 +217,9 @@ def revert(system: System, why: str) -> list[str]:
             continue
         except OSError:
             pass  # the operations say why
+        if refusal := _refusal(system, port):
+            refused.append(refusal)
+            continue
         for op in _way_back(port, discover.observe(system)):
             try:
                 op.run(system)
@@ -222,7 +228,21 @@ def revert(system: System, why: str) -> list[str]:
     record.count_live_failure(system, kept.target, undone=why)
     if not problems:
         _disarm(system)
-    return problems
+    return [*problems, *refused]
+
+
+def _refusal(system: System, port: PortState) -> str:
+    """Why a port is left alone: another card is at its address; empty also where that cannot be read.
+
+    Only netdevs are asked: a question about the eswitch would wait for a change of mode that still runs.
+    """
+    try:
+        uplink = uplink_of(system.links.all(), port.bdf)
+    except OSError:
+        return ""
+    if uplink is None or not is_other_card(port.mac, uplink.permanent_mac):
+        return ""
+    return f"{port.bdf}: {'; '.join(other_card(port.mac, uplink.permanent_mac))}"
 
 
 def _way_back(

@@ -16,7 +16,14 @@ from hostnic.devices import discover, users
 from hostnic.devices.model import Host
 from hostnic.system import Channels, System
 from observed import NextBoot, Observed
-from steps import lag_impossible, lag_missing, needs_work, only_lag_missing, pairs_of
+from steps import (
+    lag_impossible,
+    lag_missing,
+    needs_work,
+    one_port_changes,
+    only_lag_missing,
+    pairs_of,
+)
 
 NETWORKD_DIRECTORIES = ("/etc/systemd/network", "/run/systemd/network")
 
@@ -49,7 +56,7 @@ def observe(system: System) -> Observed:
 def ask_firmware(system: System, observed: Observed, wanted: Desired) -> Observed:
     """Add what the firmware offers after the next boot, for ports that offer too few VFs now.
 
-    And whether it lets VF-LAG form while VFs are bound, where nothing but VF-LAG is missing.
+    And whether it lets VF-LAG form while VFs are bound, where only that is missing or only one port changes.
 
     Nothing else that is read may spawn a process on a host that is in order otherwise.
     """
@@ -58,7 +65,8 @@ def ask_firmware(system: System, observed: Observed, wanted: Desired) -> Observe
     preallocated = {
         slot
         for slot, ports in wanted.nics().items()
-        if only_lag_missing(pairs_of(observed.host, ports)) and _preallocates(system, ports[0].bdf)
+        if (only_lag_missing(nic := pairs_of(observed.host, ports)) or one_port_changes(nic))
+        and _preallocates(system, ports[0].bdf)
     }
     next_boots = {bdf: next_boot(system, bdf) for bdf in short}
     return observed._replace(next_boot=next_boots, preallocated=frozenset(preallocated))

@@ -132,7 +132,8 @@ class Observed(NamedTuple):
         vf_writers: netplan files that set VFs or eswitch modes.
         host_network: netdevs of PFs outside a bond that carry the host's own network.
         next_boot: by BDF, for ports that offer too few VFs now.
-        preallocated: slots of the NICs whose VF-LAG forms while VFs are bound; asked only if it is missing.
+        preallocated: slots of the NICs whose VF-LAG forms while VFs are bound; asked only if
+            VF-LAG is missing, or if one port changes while the VFs of the other are bound.
         channels: queues of each uplink, by BDF; only of ports in switchdev mode.
         cpus: logical CPUs that are online.
         findings: what could not be read.

@@ -36,6 +36,12 @@ def pairs_of(host: Host, ports: Iterable[Port]) -> list[Work]:
     ]
 
 
+def other_cards(host: Host, ports: Iterable[Port]) -> list[Trouble]:
+    """The ports at whose PCI addresses this host has another card now."""
+    others = [(port, pf.mac) for port, pf in nic.pairs_of(host, ports) if port.is_other(pf.mac)]
+    return [Trouble(port.bdf, *nic.other_card(port.mac, mac)) for port, mac in others]
+
+
 def run(system: System, steps: Sequence[HostStep], who: str = "the boot step") -> list[Trouble]:
     """Run the steps up to the first that fails, which is the trouble; ``who`` runs them."""
     failed = execute(Plan(tuple(steps)), system, lambda step: print(step.what, flush=True)).finding

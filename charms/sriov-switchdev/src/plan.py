@@ -105,10 +105,15 @@ def _chain(pairs: Sequence[Work], wanted: Desired, observed: Observed) -> list[H
 def _rework(
     pairs: Sequence[Work], work: Sequence[Work], wanted: Desired, observed: Observed
 ) -> list[HostStep]:
-    """VFs or eswitch mode of some ports change. The ports of a bond go through it together."""
+    """VFs or eswitch mode of some ports change. The ports of a bond go through it together.
+
+    If the firmware keeps resources for a LAG (``preallocated``), VFs of other ports keep their drivers.
+    """
     bonded = any(port.bond for port, _ in pairs)
     touched = pairs if bonded else work
-    steps = nic.unbind(touched)
+    unbound = work if pairs[0][0].nic in observed.preallocated else touched
+    kept = [each for each in touched if each not in unbound]
+    steps = nic.unbind(unbound)
     for port, pf in touched:
         if (port, pf) in work:
             steps += nic.leave(port, pf)
@@ -121,7 +126,7 @@ def _rework(
             steps += nic.join(port, pf)
     if len(pairs) == 2 and nic.awaits_lag(pairs, wanted.lag_required):
         steps.append(nic.await_lag(pairs, LIVE_LAG_DEADLINE))
-    return [*steps, *nic.bind(touched, after_change=True)]
+    return [*steps, *nic.bind(unbound, after_change=True), *nic.bind(kept, after_change=False)]
 
 
 def _queues(pairs: Sequence[Work], wanted: Desired, observed: Observed) -> list[HostStep]:
@@ -177,8 +182,9 @@ def _why_held(
     cost = _cost(chain)
     if cost <= Disruption.LINK_FLAP:
         return "", ""
-    busy = users_in_words((vf.bdf, vf.users) for _, pf in pairs for vf in pf.vfs)
-    if busy and cost >= Disruption.VF_DESTROYING:
+    ends = {step.key.partition("/")[0] for step in chain if step.disruption >= Disruption.VF_DESTROYING}
+    busy = users_in_words((vf.bdf, vf.users) for _, pf in pairs if pf.bdf in ends for vf in pf.vfs)
+    if busy:
         return f"VFs are in use: {busy}", f"free them, then {REBOOT}"
     if not allow_live:
         return f"{cost.label} while the node runs", f"{REBOOT}, or allow-live=true"

@@ -38,7 +38,7 @@ def _second_writer(writer: Writer) -> Finding:
 
 
 def _other(port: Port, pf: Pf) -> Finding:
-    return Finding(Severity.BLOCKED, port.bdf, *other_card(port, pf))
+    return Finding(Severity.BLOCKED, port.bdf, *other_card(port.mac, pf.mac))
 
 
 def _port(port: Port, pf: Pf, observed: Observed) -> Iterator[Finding]:

@@ -11,7 +11,13 @@ from hostnic.system import System
 
 
 class PortState(NamedTuple):
-    """One port as it was before the change; ``queues`` is 0 where that is not known, as in older files."""
+    """One port as it was before the change.
+
+    Attributes:
+        queues: of its uplink; 0 where that is not known, as in older files.
+        mac: its permanent MAC address; None where that is not known, as in files of 1.2 and before.
+
+    """
 
     bdf: str
     netdev: str
@@ -20,6 +26,7 @@ class PortState(NamedTuple):
     autoprobe: bool
     bond: str | None
     queues: int = 0
+    mac: str | None = None
 
 
 class Previous(NamedTuple):
@@ -53,6 +60,7 @@ _PORT = Record(
         "autoprobe": Flag(),
         "bond": OrNull(Text(_NAME, "the name of a bond")),
         "queues": Whole(0, 0xFFFF, "a number of queues"),
+        "mac": OrNull(shapes.PERMANENT_MAC),
     },
     required=["bdf", "netdev", "mode", "num_vfs", "autoprobe", "bond"],
     lenient=True,

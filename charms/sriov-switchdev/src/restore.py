@@ -25,6 +25,7 @@ from hostnic.devices import discover, users
 from hostnic.devices.model import Host
 from hostnic.ops import until
 from hostnic.ops.members import distributes_alone
+from hostnic.ops.refusal import unreadable
 from hostnic.system import HostStep, System
 from observed import Trouble
 from steps import Work
@@ -34,13 +35,20 @@ ROUNDS = 2
 
 
 def restore(system: System) -> tuple[Trouble, ...]:
-    """Restore every lost port that can be. Writes nothing if none is lost."""
+    """Restore every lost port that can be. Writes nothing if none is lost.
+
+    Another card at the address of a port is left alone; the charm is told to look at it.
+    """
     wanted, troubles = phase.load(system)
-    try:
-        if not _lost(system, wanted):
-            return tuple(troubles)
-    except OSError as error:
-        return (*troubles, _unreadable(error))
+    others = phase.other_cards(discover.observe(system), wanted.ports)
+    if not _lost(system, wanted):
+        if others:
+            _wake(system)
+        return (*troubles, *others)
+    return (*others, *_restore(system, wanted, troubles))
+
+
+def _restore(system: System, wanted: Desired, troubles: list[Trouble]) -> tuple[Trouble, ...]:
     before = record.read_boot(system).phases.get("restore")
     failures = before.failures if before else 0
     record.write_boot(system, "restore", "running", failures=failures)
@@ -56,13 +64,9 @@ def restore(system: System) -> tuple[Trouble, ...]:
             if troubles:
                 break
     except OSError as error:
-        troubles.append(_unreadable(error))
+        what, remedy = unreadable(error), "see journalctl -u ovn-offload-sriov-restore"
+        troubles.append(Trouble("restore", what, remedy))
     return _end(system, troubles, failures)
-
-
-def _unreadable(error: OSError) -> Trouble:
-    what = f"the host cannot be read: {error.strerror or error}"
-    return Trouble("restore", what, "see journalctl -u ovn-offload-sriov-restore")
 
 
 def cut_off(system: System) -> tuple[Trouble, ...]:
@@ -84,9 +88,13 @@ def _end(system: System, troubles: Sequence[Trouble], failures: int) -> tuple[Tr
     """Record the outcome, and have the charm look at it."""
     state = "failed" if troubles else "done"
     record.write_boot(system, "restore", state, tuple(troubles), failures + 1 if troubles else 0)
+    _wake(system)
+    return tuple(troubles)
+
+
+def _wake(system: System) -> None:
     with contextlib.suppress(OSError):  # the charm may be gone; otherwise the next hook looks
         system.run(["systemctl", "start", "--no-block", DISPATCH])
-    return tuple(troubles)
 
 
 def _run(system: System, steps: Sequence[HostStep]) -> list[Trouble]:

@@ -30,9 +30,9 @@ def pairs_of(host: Host, ports: Iterable[Port]) -> list[Work]:
     return [(port, pf) for port in ports if (pf := host.pf(port.bdf))]
 
 
-def other_card(port: Port, pf: Pf) -> tuple[str, str]:
-    """What the operator has to know of another card at the address of a declared port, and the remedy."""
-    what = f"another card is at this address (MAC {pf.mac}, not {port.mac}), and is left alone"
+def other_card(known: str | None, mac: str | None) -> tuple[str, str]:
+    """What the operator has to know of a card with ``mac`` at the address of a known port, and the remedy."""
+    what = f"another card is at this address (MAC {mac}, not {known}), and is left alone"
     return what, "put the declared card there, or run action accept-nic on this unit"
 
 
@@ -151,7 +151,7 @@ def destroy_late(port: Port, pf: Pf) -> HostStep:
 
 
 def unbind(pairs: Sequence[Work]) -> list[HostStep]:
-    """Unbind VFs: mlx5 needs that for a mode change, and when VF-LAG forms or dissolves."""
+    """Unbind VFs: mlx5 needs that for a mode change, and most firmware when VF-LAG forms or dissolves."""
     from hostnic.ops.vf import UnbindVfs
 
     why = "the mode change and VF-LAG need all VFs of the NIC unbound"
@@ -267,6 +267,13 @@ def only_lag_missing(pairs: Sequence[Work]) -> bool:
     """VFs and eswitch modes are as declared, and VF-LAG is not though it can form."""
     formed = not lag_missing(pairs) or lag_impossible(pairs)
     return not formed and not any(needs_work(port, pf) for port, pf in pairs)
+
+
+def one_port_changes(pairs: Sequence[Work]) -> bool:
+    """VFs or eswitch mode of only one port of a bonded NIC must change, and the other one's VFs are bound."""
+    others = [pf for port, pf in pairs if not needs_work(port, pf)]
+    bonded = any(port.bond for port, _ in pairs)
+    return bonded and len(pairs) == 2 and len(others) == 1 and any(vf.driver for vf in others[0].vfs)
 
 
 def awaits_lag(pairs: Sequence[Work], required: bool) -> bool:

@@ -153,7 +153,7 @@ dispatch() {
         [ "$result" -ne 0 ] || exit 0
         if [ "$attempt" -ge "$attempts" ]; then
             echo "juju-exec failed $attempts times, $pause s apart; giving up until the next start"
-            mkdir -p "${failed%/*}"
+            (umask 022; mkdir -p "${failed%/*}")
             (umask 077; printf '%s\n' "$said" | tail -n 1 >"$failed")
             exit 1
         fi

@@ -119,20 +119,27 @@ def _outside(system: System, names: list[str], deadline: float) -> Iterator[str]
             continue
         try:
             there = _run(system, name, FIND, deadline).split()
-            for service in SERVICES:
-                if service.data not in there:
-                    continue
+        except CommandError as error:
+            yield _unanswered(name, error)
+            continue
+        for service in SERVICES:
+            if service.data not in there:
+                continue
+            try:
                 if not service.joined(_run(system, name, service.ask, deadline)):
                     yield f"{service.name} in {name} has not joined"
-        except CommandError as error:
-            if _ALONE in error.stderr:
-                continue
-            if error.returncode is None:
-                yield f"{name} does not answer"
-            else:
-                yield f"{name} does not tell ({error.argv[4]} failed)"
-        except ValueError:
-            yield f"what {name} tells cannot be read"
+            except CommandError as error:
+                if _ALONE not in error.stderr:
+                    yield _unanswered(name, error)
+                    break  # the others of this container would most likely not answer either
+            except ValueError:
+                yield f"what {name} tells cannot be read"
+
+
+def _unanswered(name: str, error: CommandError) -> str:
+    if error.returncode is None:
+        return f"{name} does not answer"
+    return f"{name} does not tell ({error.argv[4]} failed)"
 
 
 def _run(system: System, name: str, command: tuple[str, ...], deadline: float) -> str:
@@ -147,8 +154,8 @@ def _kept(system: System, path: str, now: float) -> str | None:
     """The last answer, if it is recent; the file goes with the boot, as does the clock."""
     try:
         content = json.loads(system.files.read(path))
-        at, said = content["at"], content["said"]
-    except (OSError, ValueError, TypeError, KeyError, RecursionError):
+        at, said = float(content["at"]), content["said"]
+    except (OSError, ValueError, TypeError, KeyError, OverflowError, RecursionError):
         return None
-    recent = isinstance(at, int | float) and 0 <= now - at < AGAIN_AFTER
+    recent = 0 <= now - at < AGAIN_AFTER
     return said if recent and isinstance(said, str) else None

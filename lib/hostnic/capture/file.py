@@ -12,7 +12,7 @@ from converge import Plan
 
 from hostnic.capture import reduce
 from hostnic.capture.anonymous import Anonymous, macs
-from hostnic.capture.recording import LEFT_OUT, Answers, Recording, Replay, decode, failure
+from hostnic.capture.recording import LEFT_OUT, Answers, Recording, Replay, checked, decode, failure
 from hostnic.devices import users
 from hostnic.process import CommandError
 from hostnic.system import Link, System
@@ -121,11 +121,13 @@ def read(text: str) -> Capture:
         content = json.loads(unpack.decompress(base64.b64decode(found[1], validate=True), _LARGEST))
         if content["version"] != VERSION:
             raise CaptureError(f"the capture has version {content['version']}; this revision reads {VERSION}")
-        replay = Replay(content["answers"], float(content["started"]))
+        if not isinstance(content["inputs"], dict):
+            raise TypeError("the inputs are not a mapping")
+        replay = Replay(checked(content["answers"]), float(content["started"]))
         return Capture(str(content["charm"]), content["inputs"], replay, content)
     except CaptureError:
         raise
-    except (ValueError, KeyError, TypeError, zlib.error):
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError, zlib.error):
         raise CaptureError("the capture is damaged; copy all of its line") from None
 
 

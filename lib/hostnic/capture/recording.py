@@ -25,6 +25,18 @@ _TUPLES: dict[str, Callable[..., tuple[Any, ...]]] = {
 """Types of the doors' values, by name."""
 _FAILED, _COMMAND = "OSError", "CommandError"
 LEFT_OUT = "left out of the capture"
+_FAILURES: dict[str, tuple[type | tuple[type, ...], ...]] = {
+    _FAILED: (int, str),
+    _COMMAND: (str, (int, type(None)), str, str),
+}
+_KINDS: dict[str, tuple[type, type]] = {
+    **dict.fromkeys(("read", "readlink", "query"), (str, str)),
+    **dict.fromkeys(("listdir", "addresses"), (list, str)),
+    "links": (list, values.Link),
+    "stat": (values.FileStat, object),
+    "device_info": (values.DeviceInfo, object),
+}
+"""What the answer to a question is, and what is in it if it is a list."""
 
 
 def encode(value: object) -> Any:  # noqa: ANN401 - JSON's values
@@ -54,6 +66,35 @@ def failure(error: OSError) -> Answers:
     if isinstance(error, CommandError):
         return {_COMMAND: [error.reason, error.returncode, error.stdout, error.stderr]}
     return {_FAILED: [error.errno or errno.EIO, error.strerror or str(error)]}
+
+
+def checked(answers: object) -> Answers:
+    """Answers as :class:`Recording` keeps them, which :class:`Replay` can give.
+
+    Raises:
+        ValueError, TypeError: there is one that no question has.
+
+    """
+    if not isinstance(answers, dict):
+        raise TypeError("the answers are not a mapping")
+    found = cast("Answers", answers)
+    for question, answer in found.items():
+        if isinstance(answer, dict) and (answer.keys() <= _FAILURES.keys()):
+            ((kind, fields),) = cast("dict[str, list[Any]]", answer).items()
+            right = _are(fields, *_FAILURES[kind])
+        else:
+            value = decode(answer)
+            kind, inside = _KINDS.get(question.partition(" ")[0], (object, object))
+            right = isinstance(value, kind)
+            if right and isinstance(value, list):
+                right = all(isinstance(each, inside) for each in cast("list[object]", value))
+        if not right:
+            raise ValueError(f"no answer to {question[:60]}")
+    return found
+
+
+def _are(fields: list[Any], *kinds: type | tuple[type, ...]) -> bool:
+    return len(fields) == len(kinds) and all(isinstance(*each) for each in zip(fields, kinds))
 
 
 def _given(question: str, answer: Any) -> Any:  # noqa: ANN401 - JSON's values

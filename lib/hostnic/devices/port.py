@@ -65,6 +65,11 @@ class Nic(NamedTuple):
         return self.slot.removeprefix("0000:")
 
 
+def is_other_card(known: str | None, mac: str | None) -> bool:
+    """Whether two permanent MAC addresses are those of different cards; not if one of them is not known."""
+    return bool(known and mac and known != mac)
+
+
 def uplink_of(links: Iterable[Link], bdf: str) -> Link | None:
     """The netdev of the physical port behind ``bdf``.
 

@@ -13,6 +13,11 @@ def words(error: OSError) -> str:
     return error.strerror or str(error)
 
 
+def unreadable(error: OSError) -> str:
+    """What a program that starts without a hook says when a read fails that no device is named for."""
+    return f"the host cannot be read: {words(error)}"
+
+
 def of_device(bdf: str, error: OSError) -> StepError:
     """A refusal for which the kernel's own message is the best explanation."""
     if error.errno in GONE:

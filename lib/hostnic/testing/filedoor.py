@@ -4,6 +4,7 @@
 import errno
 
 from hostnic.devices import pci
+from hostnic.system import FileStat
 from hostnic.testing import sysfs
 from hostnic.testing.doors import Door
 from hostnic.testing.files import missing
@@ -43,6 +44,9 @@ class FileDoor(Door):
     def readlink(self, path: str) -> str:
         node = self._look(path)
         return node.target if isinstance(node, sysfs.SymLink) else self.kernel.disk.readlink(path)
+
+    def stat(self, path: str) -> FileStat:
+        return self.kernel.disk.stat(path)
 
     def exists(self, path: str) -> bool:
         return self._look(path) is not None or self.kernel.disk.exists(path)

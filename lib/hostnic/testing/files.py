@@ -4,6 +4,8 @@
 import errno
 import os
 
+from hostnic.system import FileStat
+
 VOLATILE = "/run/"
 
 
@@ -12,11 +14,30 @@ def missing(path: str) -> OSError:
     return FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
 
 
+class Content(dict[str, bytes]):
+    """Paths to content; each assignment is a write, which the file's stat shows."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.writes = 0
+        self.stamps: dict[str, tuple[int, int]] = {}  # when it was written last, as a number of writes; inode
+
+    def __setitem__(self, path: str, content: bytes) -> None:
+        self.writes += 1
+        inode = self.stamps[path][1] if path in self else self.writes
+        super().__setitem__(path, content)
+        self.stamps[path] = (self.writes, inode)
+
+    def decay(self, path: str, content: bytes) -> None:
+        """The medium gives other content back than was written, and no stat shows it."""
+        super().__setitem__(path, content)
+
+
 class FakeDisk:
     """Absolute paths to content; links resolve one step, as far as units need it."""
 
     def __init__(self) -> None:
-        self.content: dict[str, bytes] = {}
+        self.content = Content()
         self.mode: dict[str, int] = {}
         self.links: dict[str, str] = {}
         self.units: dict[str, bytes] = {}  # as systemd has loaded them
@@ -27,6 +48,7 @@ class FakeDisk:
         if path in self.directories:
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
         self._make_parents(path)
+        self.content.pop(path, None)  # a new file, which takes its place
         self.content[path] = content
         self.mode[path] = mode
 
@@ -57,6 +79,15 @@ class FakeDisk:
         if path not in self.content:
             raise missing(path)
         return self.content[path].decode("utf-8", "surrogateescape")
+
+    def stat(self, path: str) -> FileStat:
+        """A file's; those of directories are not modelled."""
+        path = self.links.get(path, path)
+        if path in self.directories:
+            raise NotImplementedError(f"stat of a directory: {path}")
+        if path not in self.content:
+            raise missing(path)
+        return FileStat(len(self.content[path]), *self.content.stamps[path])
 
     def exists(self, path: str) -> bool:
         """A file or directory is there; a dangling link is not."""

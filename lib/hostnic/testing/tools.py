@@ -173,6 +173,7 @@ TOOLS: dict[tuple[str, ...], Callable[["FakeKernel", list[str]], str]] = {
     ("setpci",): pcispace.setpci,
     ("mstmcra",): pcispace.mstmcra,
     ("cp",): flash.copy,
+    ("install", "-d"): flash.make_directory,
     ("sha256sum",): flash.sha256sum,
     ("sync",): flash.sync,
     ("python3", "-I"): flash.download,

@@ -4,6 +4,8 @@
 import re
 from typing import NamedTuple
 
+from converge import StepError
+
 from acceptance.measure.shells import Node, Shell
 
 PORTS = """\
@@ -25,6 +27,8 @@ PROBE = "ping -M do -c 3 -i 0.2 -W 2 -s {size} {address} 2>&1 || true"
 ICMP = 28
 """Bytes of the IPv4 and ICMP headers: the RDG's probe of 8914 bytes fills an MTU of 8942."""
 Counters = dict[str, int]
+REMEDY = "use this tool in the revision of the deployed charms"
+_NUMBER = r"[0-9]{1,20}"
 
 
 class Sample(NamedTuple):
@@ -63,13 +67,13 @@ def sample(node: Node) -> Sample:
     pins: dict[str, str] = {}
     speed, at = 0, ""
     for line in node.run(PORTS, 60).splitlines():
-        if found := re.fullmatch(r"port (\S+) (-?\d+)", line.strip()):
+        if found := re.fullmatch(rf"port (\S+) (-?{_NUMBER})", line.strip()):
             at = found[1]
             ports[at], speed = {}, speed + max(int(found[2]), 0)
         elif found := re.fullmatch(r"domain (\S+)", line.strip()):
             at = found[1]
             pins[at] = ""
-        elif at in ports and (found := re.fullmatch(r"(\w+): (\d+)", line.strip())):
+        elif at in ports and (found := re.fullmatch(rf"(\w+): ({_NUMBER})", line.strip())):
             ports[at][found[1]] = int(found[2])
         elif at in pins and (found := re.fullmatch(r"\d+:?\s+([\d,^-]+)", line.strip())):
             pins[at] = " ".join(filter(None, (pins[at], found[1])))
@@ -81,7 +85,9 @@ def sample(node: Node) -> Sample:
 def guest(shell: Shell, address: str) -> Guest:
     """Read a server's netdev with this address."""
     told = dict(
-        re.findall(r"^(cpus|queues|mtu) (\d+)$", shell.run(GUEST.format(address=address), 60), re.MULTILINE)
+        re.findall(
+            rf"^(cpus|queues|mtu) ({_NUMBER})$", shell.run(GUEST.format(address=address), 60), re.MULTILINE
+        )
     )
     return Guest(**{key: int(value) for key, value in told.items()})
 
@@ -106,26 +112,44 @@ def in_nic(evidence: list[Evidence]) -> float | None:
     """
     inside = outside = 0
     for node in evidence:
-        before = {row["in port"]: row for row in node.before.offload}
+        before = {_cell(row, "in port"): row for row in node.before.offload}
         for row in node.after.offload:
-            old = before.get(row["in port"], {})
+            old = before.get(_cell(row, "in port"), {})
             inside += _grown(row, old, "packets in NIC")
             outside += _grown(row, old, "packets not in NIC")
     return inside / (inside + outside) if inside + outside else None
 
 
 def _grown(row: dict[str, str], old: dict[str, str], key: str) -> int:
-    now, then = int(row.get(key, 0)), int(old.get(key, 0))
+    now, then = _count(row, key), _count(old, key)
     return now - then if now >= then else now
+
+
+def _cell(row: dict[str, str], key: str) -> str:
+    if key not in row:
+        raise StepError(f"a table of the charms has no column {key}", REMEDY)
+    return row[key]
+
+
+def _count(row: dict[str, str], key: str) -> int:
+    """A number of a row; 0 if the row has none."""
+    text = row.get(key, "0")
+    if not re.fullmatch(_NUMBER, text):
+        raise StepError(f"{key} is {text[:40]!r} in a table of the charms, not a number", REMEDY)
+    return int(text)
+
+
+def _counter(row: dict[str, str]) -> tuple[str, str]:
+    return _cell(row, "port"), _cell(row, "counter")
 
 
 def why_not(evidence: list[Evidence]) -> str:
     """What show-offload says about flows that are not in the NIC."""
     reasons = {
-        row["why not"]
+        _cell(row, "why not")
         for node in evidence
         for row in node.after.offload
-        if int(row.get("packets not in NIC", 0)) and row["why not"] != "-"
+        if _count(row, "packets not in NIC") and _cell(row, "why not") != "-"
     }
     return "; ".join(sorted(reasons))
 
@@ -151,7 +175,7 @@ def drops(evidence: list[Evidence]) -> int | None:
     """Packets that ports dropped on lossless priorities; None if no port counts them."""
     found = None
     for node in evidence:
-        rows = " ".join(row["counter"] for row in node.after.counters)
+        rows = " ".join(_cell(row, "counter") for row in node.after.counters)
         for priority in sorted(set(re.findall(r"tx_prio(\d)_pause", rows))):
             for port, counters in node.after.ports.items():
                 for name, value in counters.items():
@@ -164,8 +188,9 @@ def congestion(evidence: list[Evidence]) -> Counters:
     """How pause frames, ECN marks and notifications of show-counters grew, added up over ports."""
     grown: Counters = {}
     for node in evidence:
-        before = {(row["port"], row["counter"]): int(row["value"]) for row in node.before.counters}
+        before = {_counter(row): _count(row, "value") for row in node.before.counters}
         for row in node.after.counters:
-            delta = int(row["value"]) - before.get((row["port"], row["counter"]), 0)
-            grown[row["counter"]] = grown.get(row["counter"], 0) + delta
+            port, name = _counter(row)
+            delta = _count(row, "value") - before.get((port, name), 0)
+            grown[name] = grown.get(name, 0) + delta
     return {name: delta for name, delta in grown.items() if delta}

@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the tools print, as figures. Formats: iperf3 3.9 and later, perftest 4.4, sysstat 12.5, DPDK 21.11.
 
-Every reader raises StepError with the tool's own words if its run failed.
+Every reader raises StepError: with the tool's own words if its run failed, and if it prints another format.
 """
 
 import json
 import re
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, NamedTuple, ParamSpec
 
 from converge import StepError
+
+P = ParamSpec("P")
 
 
 class Figure(NamedTuple):
@@ -25,18 +29,38 @@ class Figure(NamedTuple):
     details: dict[str, float]
 
 
+def _of(tool: str) -> Callable[[Callable[P, Figure]], Callable[P, Figure]]:
+    """Have a reader say that it cannot read what the tool prints."""
+
+    def of(read: Callable[P, Figure]) -> Callable[P, Figure]:
+        @wraps(read)
+        def told(*arguments: P.args, **named: P.kwargs) -> Figure:
+            try:
+                return read(*arguments, **named)
+            except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError):
+                what = f"what {tool} prints cannot be read"
+                raise StepError(
+                    what, f"this tool reads the versions of {tool} that its README names"
+                ) from None
+
+        return told
+
+    return of
+
+
 def documents(text: str) -> list[dict[str, Any]]:
     """JSON objects that follow one another."""
     decoder, found, at = json.JSONDecoder(), list[dict[str, Any]](), 0
     while (start := text.find("{", at)) >= 0:
         try:
             document, at = decoder.raw_decode(text, start)
-        except ValueError:
+        except (ValueError, RecursionError):
             raise StepError("a tool's JSON ends too early", "run measure again") from None
         found.append(document)
     return found
 
 
+@_of("iperf3")
 def tcp(text: str, pairs: int) -> Figure:
     """Gb/s that all servers of the iperf3 pairs received together, with retransmissions and idle CPU."""
     ends = _ends(text, pairs)
@@ -45,6 +69,7 @@ def tcp(text: str, pairs: int) -> Figure:
     return Figure(total / 1e9, "Gb/s", {"retransmissions": resent, **_idle(text)})
 
 
+@_of("iperf3")
 def udp(text: str, pairs: int) -> Figure:
     """Mpps that arrived, with the share that was lost."""
     sums = [end["sum"] for end in _ends(text, pairs)]
@@ -53,6 +78,7 @@ def udp(text: str, pairs: int) -> Figure:
     return Figure(arrived / 1e6, "Mpps", {"lost in %": 100 * lost / sent if sent else 0.0, **_idle(text)})
 
 
+@_of("iperf3")
 def outage(text: str, pairs: int) -> Figure:
     """The longest time in seconds in which all pairs together sent less than a tenth of their usual rate."""
     rates: dict[int, float] = {}
@@ -92,6 +118,7 @@ def _idle(text: str) -> dict[str, float]:
     return {}
 
 
+@_of("ib_write_bw")
 def rdma_bandwidth(text: str) -> Figure:
     """ib_write_bw's average with --report_gbits."""
     names, row = _perftest(text)
@@ -101,6 +128,7 @@ def rdma_bandwidth(text: str) -> Figure:
     return Figure(float(row[3]), "Gb/s", {"message rate in Mpps": float(row[4])})
 
 
+@_of("ib_write_lat")
 def rdma_latency(text: str) -> Figure:
     """ib_write_lat's average, which each of its modes prints, with the 99th percentile if there is one."""
     names, row = _perftest(text)
@@ -122,6 +150,7 @@ def _perftest(text: str) -> tuple[list[str], list[str]]:
     return lines[heads[-1]].split(), rows[-1]
 
 
+@_of("dpdk-testpmd")
 def testpmd(text: str) -> Figure:
     """The highest rate that testpmd received in one period of its statistics, and what it could not take."""
     rates = [int(found) for found in re.findall(r"Rx-pps:\s+(\d+)", text)]

@@ -3,7 +3,7 @@
 
 import json
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from converge import StepError
 from operate.client import Juju, mapping
@@ -67,7 +67,13 @@ class Node:
             raise StepError(
                 f"{self.name} has no unit of {charm}", f"deploy {charm} there; see: juju status {charm}"
             )
-        return json.loads(self._juju.results(self.units[charm], action, "format=json")[result])
+        text: Any = self._juju.results(self.units[charm], action, "format=json").get(result)
+        try:
+            rows: Any = json.loads(text)
+            return [{str(key): str(cell) for key, cell in row.items()} for row in rows]
+        except (ValueError, TypeError, AttributeError, RecursionError):
+            what = f"action {action} of {self.units[charm]} prints no table {result}"
+            raise StepError(what, "use this tool in the revision of the deployed charms") from None
 
 
 def nodes(juju: Juju, hosts: list[str]) -> dict[str, Node]:

@@ -3,12 +3,12 @@
 
 import pytest
 from lab.calibrate import purposes
-from lab.calibrate.__main__ import PREPARE, VIRTUAL
+from lab.calibrate.__main__ import VIRTUAL
 from lab.calibrate.compare import compare
 from lab.calibrate.recorder import Recorder
 from lab.calibrate.recording import read
 from lab.calibrate.sequences import SEQUENCES
-from lab.calibrate.shell import GuestShell, find
+from lab.calibrate.shell import PREPARE, GuestShell, find
 
 
 @pytest.mark.thorough

@@ -11,10 +11,20 @@ PF, UPLINK, VF = "0000:3b:00.0", "enp59s0f0np0", "0000:3b:00.2"
 MAC, NONE = "fa:16:3e:12:34:56", "00:00:00:00:00:00"
 
 
-def settings(card):
-    """What `ip` shows of the PF's VFs: their addresses, in order."""
+def shown(card):
+    """What `ip` shows of the PF's VFs, in order."""
     (link,) = json.loads(card.run(["ip", "-j", "link", "show", UPLINK]).stdout)
-    return [vf["address"] for vf in link["vfinfo_list"]]
+    return link["vfinfo_list"]
+
+
+def settings(card):
+    """The VFs' addresses."""
+    return [vf["address"] for vf in shown(card)]
+
+
+def rates(card):
+    """The VFs' minimum and maximum, in Mb/s."""
+    return [(vf["rate"]["min_tx"], vf["rate"]["max_tx"]) for vf in shown(card)]
 
 
 def refused(card, netdev, words):
@@ -46,6 +56,23 @@ def test_vlan_0_is_accepted_for_libvirt_and_every_other_is_refused(card):
     card.run(f"ip link set {UPLINK} vf 0 vlan 0")
     assert "Operation not supported" in refused(card, UPLINK, "vf 0 vlan 5")
     assert "Protocol not supported" in refused(card, UPLINK, "vf 0 vlan 5 proto 802.1ad")
+
+
+def test_rates_are_kept_until_the_mode_changes_or_the_vfs_end(card):
+    card.vfs(2, pfs=card.pfs[:1])
+    assert rates(card) == [(0, 0), (0, 0)]
+    limit = f"ip link set {UPLINK} vf 1 min_tx_rate 3 max_tx_rate 7"
+    for mode in ("switchdev", "legacy"):
+        card.run(limit)
+        assert rates(card) == [(0, 0), (3, 7)]
+        card.set_mode(mode, pfs=card.pfs[:1])
+        assert rates(card) == [(0, 0), (0, 0)]
+    card.set_mode("switchdev", pfs=card.pfs[:1])
+    card.run(f"{limit}; ip link set {UPLINK} vf 1 rate 0")
+    assert rates(card) == [(0, 0), (3, 0)]
+    card.write(f"/sys/bus/pci/devices/{PF}/sriov_numvfs", 0)
+    card.vfs(2, pfs=card.pfs[:1])
+    assert rates(card) == [(0, 0), (0, 0)]
 
 
 def test_a_vf_that_the_pf_cannot_have_and_a_group_address_are_invalid(card):

@@ -1,31 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run the sequences and compare with the virtual card's recording; or compare a recording.
+"""Run the sequences and compare with the virtual card's recording; compare a recording; run ovs-tests.
 
-Exit status 0 only if nothing differed but what purposes.json gives a reason for.
+Exit status 0 only if nothing differed but what purposes.json (or ovstests.json) gives a reason for.
 """
 
 import argparse
 import sys
 from pathlib import Path
 
-from lab.calibrate import compare, purposes, server
+from lab.calibrate import compare, ovstests, purposes, server
 from lab.calibrate.recorder import Recorder
 from lab.calibrate.recording import Recording, RecordingError, read
 from lab.calibrate.sequences import SEQUENCES
-from lab.calibrate.shell import CardError, GuestShell, find
+from lab.calibrate.shell import PREPARE, CardError, GuestShell, find
 from lab.calibrate.ssh import SshShell
 from lab.guest import Guest, GuestError
 from lab.host import HostError
 from lab.progress import Step
 
 VIRTUAL = Path(__file__).parents[1] / "card" / "recordings" / "virtual-connectx-6-dx-linux-6.12.json"
-PREPARE = """
-systemctl -q stop systemd-networkd.socket systemd-networkd-varlink.socket systemd-networkd 2>/dev/null
-ovs-vsctl --if-exists del-br br-nvda
-ip link delete bond0 2>/dev/null
-modprobe -a cls_flower act_mirred act_gact
-"""
-"""Takes the guest's own network from the card, and loads what rules need."""
 
 
 def arguments_of(arguments: list[str] | None) -> argparse.Namespace:
@@ -40,6 +33,12 @@ def arguments_of(arguments: list[str] | None) -> argparse.Namespace:
     choice.add_argument(
         "--compare", type=Path, metavar="FILE", help="compare this recording with the committed one: no guest"
     )
+    choice.add_argument(
+        "--ovs-tests",
+        type=Path,
+        metavar="FOLDER",
+        help="run the listed cases of this clone of NVIDIA's ovs-tests",
+    )
     parser.add_argument("--host", metavar="root@SERVER", help="the host of a real card, as ssh takes it")
     parser.add_argument(
         "--nic", metavar="BDF", help="with --host: the PCI address of one of the card's ports"
@@ -47,7 +46,7 @@ def arguments_of(arguments: list[str] | None) -> argparse.Namespace:
     options = parser.parse_args(arguments)
     if bool(options.host) != bool(options.nic):
         parser.error("--host and --nic belong together")
-    if options.host and options.compare:
+    if options.host and (options.compare or options.ovs_tests):
         parser.error("with --host the sequences are run there; only --record goes with it")
     return options
 
@@ -56,6 +55,8 @@ def main(arguments: list[str] | None = None) -> int:
     """Run the command; returns the exit status."""
     options = arguments_of(arguments)
     try:
+        if options.ovs_tests:
+            return run_ovs_tests(options.ovs_tests)
         expected = purposes.read()
         if options.compare:
             return told(compare.compare(read(options.compare), read(VIRTUAL), expected))
@@ -70,7 +71,7 @@ def main(arguments: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("\nStopped; nothing is left running.", file=sys.stderr)
         return 130
-    except (HostError, GuestError, CardError, RecordingError) as problem:
+    except (HostError, GuestError, CardError, RecordingError, ovstests.OvsTestsError) as problem:
         print(f"\n{problem}", file=sys.stderr)
         return 1
 
@@ -95,6 +96,23 @@ def typed(question: str) -> str:
         return input(question)
     except EOFError:
         return ""
+
+
+def run_ovs_tests(folder: Path) -> int:
+    """Run the cases and write the table; 1 if one came out otherwise than its list says."""
+    revision = ovstests.revision(folder)
+    with Guest("trixie") as guest:
+        ovstests.install(guest, folder)
+        with Step("ovs-tests on the virtual card") as step:
+            outcomes = ovstests.run_all(guest, ovstests.cases(), step.note)
+        about = f"the virtual ConnectX-6 Dx, Linux {guest.run('uname -r').stdout.strip()}"
+    text = ovstests.table(outcomes, revision, about)
+    ovstests.TABLE.write_text(text)
+    print(text)
+    unexpected = [each for each in outcomes if not each.expected]
+    for each in unexpected:
+        print(f"{each.case.case} {each.word}; the end of what it printed:\n{each.output[-2000:]}\n")
+    return 1 if unexpected else 0
 
 
 def told(comparison: compare.Comparison) -> int:

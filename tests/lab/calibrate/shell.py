@@ -11,6 +11,13 @@ from lab.guest import Completed, Guest
 LONGEST = 300.0
 """Seconds for one command: a mode change with 127 VFs takes minutes on a real card."""
 
+PREPARE = """
+systemctl -q stop systemd-networkd.socket systemd-networkd-varlink.socket systemd-networkd 2>/dev/null
+ovs-vsctl --if-exists del-br br-nvda
+ip link delete bond0 2>/dev/null
+modprobe -a cls_flower act_mirred act_gact
+"""
+"""Takes the guest's own network from the card, and loads what rules need."""
 PORTS = """
 for device in /sys/bus/pci/drivers/mlx5_core/*:*:*.*; do
     [ -e $device/sriov_totalvfs ] || continue

@@ -7,8 +7,16 @@ import subprocess
 from lab.calibrate.shell import CardError
 from lab.guest import Completed
 
-OPTIONS = ("BatchMode=yes", "ConnectTimeout=15", "ServerAliveInterval=10", "ServerAliveCountMax=3")
-"""No questions; a host that is silent for half a minute is lost."""
+OPTIONS = (
+    "BatchMode=yes",
+    "LogLevel=ERROR",
+    "ConnectTimeout=15",
+    "ServerAliveInterval=10",
+    "ServerAliveCountMax=3",
+)
+"""No questions and no banners; a host that is silent for half a minute is lost."""
+BEGUN = "== begun ==\n"
+"""Printed first: what comes before it is of the login shell's own files, such as ``.bashrc``."""
 ENDED = "\n== ended == "
 GRACE = 30.0
 """Seconds that the connection gets beyond the command's own limit."""
@@ -38,7 +46,9 @@ class SshShell:
         """
         bash = shlex.join(["timeout", "-k", "10", f"{timeout:.0f}", "bash", "-c", script])
         words = [word for option in OPTIONS for word in ("-o", option)]
-        command = ["ssh", *words, "--", self.host, f"{bash}; printf {shlex.quote(ENDED)}%s $?"]
+        begun = f"printf {shlex.quote(BEGUN)}"
+        remote = f"{begun}; {begun} >&2; {bash}; printf {shlex.quote(ENDED)}%s $?"
+        command = ["ssh", *words, "--", self.host, remote]
         try:
             done = subprocess.run(
                 command,
@@ -54,9 +64,11 @@ class SshShell:
         except subprocess.TimeoutExpired:
             raise SshError(f"{self.host} has not answered for {timeout + GRACE:.0f} s") from None
         output, ended, status = done.stdout.rpartition(ENDED)
+        before, begun, message = done.stderr.partition(BEGUN)
         if not ended:
-            said = done.stderr.strip().rpartition("\n")[2]
-            raise SshError(f"no connection to {self.host}: {said or f'ssh ended with {done.returncode}'}")
+            said = (message or before).strip().rpartition("\n")[2] or f"ssh ended with {done.returncode}"
+            what = "the connection was lost to" if begun else "no connection to"
+            raise SshError(f"{what} {self.host}: {said}")
         if status == "124":
             raise SshError(f"a command on {self.host} did not end within {timeout:.0f} s")
-        return Completed(int(status), output, done.stderr)
+        return Completed(int(status), output.partition(BEGUN)[2], message)

@@ -61,6 +61,7 @@ struct vcx_vf {
 	struct vcx_port *port;
 	u16 index;
 	u8 mac[ETH_ALEN];		/* that the PF's administrator gave it; under rtnl */
+	int min_rate, max_rate;		/* Mb/s, 0 for none; under rtnl, too */
 	struct net_device __rcu *netdev;
 	struct net_device __rcu *rep;
 	u8 cfg[PCI_CFG_SPACE_SIZE];
@@ -246,6 +247,7 @@ void vcx_carrier_update(struct vcx_port *port);
 /* Under rtnl: the port's link goes down and is trained anew. */
 void vcx_link_toggle(struct vcx_port *port);
 void vcx_forget_vf_settings(struct vcx_port *port, int num);
+void vcx_forget_vf_rates(struct vcx_port *port, int num);
 void vcx_link_trained(struct work_struct *work);
 void vcx_uplink_rx(struct vcx_port *port, struct sk_buff *skb);
 

@@ -68,6 +68,7 @@ static void vcx_esw_disable(struct vcx_port *port, u16 vfs)
 	vcx_esw_log(port, "Disable", vfs);
 	if (vcx_switchdev(port))
 		vcx_reps_destroy(port, vfs);
+	vcx_forget_vf_rates(port, vfs);
 	WRITE_ONCE(port->fdb, false);
 }
 

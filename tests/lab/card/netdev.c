@@ -251,6 +251,21 @@ static int vcx_set_vf_vlan(struct net_device *dev, int index, u16 vlan, u8 qos, 
 	return vlan ? -EOPNOTSUPP : 0;
 }
 
+/*
+ * mlx5_esw_qos_set_vport_rate() of esw/qos.c, by the rules of 6.1 to 6.12: in
+ * both modes. The card only keeps the rates, its traffic is not limited.
+ */
+static int vcx_set_vf_rate(struct net_device *dev, int index, int min_rate, int max_rate)
+{
+	struct vcx_vf *vf = vcx_vf_of(dev, index);
+
+	if (IS_ERR(vf))
+		return PTR_ERR(vf);
+	vf->min_rate = min_rate;
+	vf->max_rate = max_rate;
+	return 0;
+}
+
 /* mlx5_eswitch_get_vport_config() of eswitch.c */
 static int vcx_get_vf_config(struct net_device *dev, int index, struct ifla_vf_info *ivi)
 {
@@ -261,7 +276,20 @@ static int vcx_get_vf_config(struct net_device *dev, int index, struct ifla_vf_i
 	memset(ivi, 0, sizeof(*ivi));
 	ivi->vf = index;
 	ether_addr_copy(ivi->mac, vf->mac);
+	ivi->min_tx_rate = vf->min_rate;
+	ivi->max_tx_rate = vf->max_rate;
 	return 0;
+}
+
+/* mlx5_esw_qos_vport_disable() of esw/qos.c, when a vport ends: also at a change of the mode. */
+void vcx_forget_vf_rates(struct vcx_port *port, int num)
+{
+	int i;
+
+	rtnl_lock();
+	for (i = 0; i < num; i++)
+		port->vf[i].min_rate = port->vf[i].max_rate = 0;
+	rtnl_unlock();
 }
 
 /*
@@ -276,6 +304,7 @@ void vcx_forget_vf_settings(struct vcx_port *port, int num)
 	for (i = 0; i < num; i++)
 		eth_zero_addr(port->vf[i].mac);
 	rtnl_unlock();
+	vcx_forget_vf_rates(port, num);
 }
 
 static const struct net_device_ops vcx_ops = {
@@ -290,6 +319,7 @@ static const struct net_device_ops vcx_ops = {
 	.ndo_setup_tc = vcx_setup_tc,
 	.ndo_set_vf_mac = vcx_set_vf_mac,
 	.ndo_set_vf_vlan = vcx_set_vf_vlan,
+	.ndo_set_vf_rate = vcx_set_vf_rate,
 	.ndo_get_vf_config = vcx_get_vf_config,
 };
 

@@ -7,6 +7,7 @@ running hook, leadership stays with unit 0.
 """
 
 import json
+import math
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -26,6 +27,8 @@ LOOK_AGAIN = 4.0  # seconds without a hook: each look costs the guest two proces
 LOOK_BETWEEN = 15.0  # seconds, between hooks: one that a charm has dispatched may have asked for a reboot
 UPDATE_STATUS = 60.0  # seconds; Juju's are five minutes
 ATTEMPTS = 3  # of a hook that fails
+REBOOT, POWER_ON = "reboot", "power on"  # jobs
+NOTICED = 60.0  # seconds in which whoever talks to a machine notices that its power is cut
 
 
 def addresses(machine: Machine) -> dict[str, str]:
@@ -132,7 +135,7 @@ class Controller:
         waiting = any(unit.status[0] != "active" for unit in self.units.values())
         for machine in self.floor.machines.values():
             units = self._deployed(machine)
-            if machine.job or not units:
+            if machine.job or not units or not machine.powered:
                 continue
             idle = not machine.queue and now - machine.ended > LOOK_AGAIN
             for unit in units if waiting and idle else []:
@@ -145,6 +148,20 @@ class Controller:
                 machine.queue.append(look)
             elif now - max(unit.looked for unit in units) > LOOK_BETWEEN:
                 machine.queue.appendleft(look)
+
+    def cut_power(self, names: Iterable[str]) -> None:
+        """These machines lose power at the same time; what they have to do waits for :meth:`power_on`."""
+        machines = [self.floor.machines[name] for name in names]
+        for machine in machines:
+            machine.cut_power()
+        # Who waits for an answer of a machine gets an error instead.
+        self.floor.work(lambda: not any(machine.job for machine in machines), NOTICED)
+
+    def power_on(self, names: Iterable[str]) -> None:
+        """Machines without power get it back, as after an outage; they count as down since it was cut."""
+        for machine in (self.floor.machines[name] for name in names):
+            self._reboot(machine, GuestError("the power was cut"))
+            machine.powered = True
 
     @property
     def settled(self) -> bool:
@@ -202,19 +219,26 @@ class Controller:
                 self._reboot(machine)
 
     def _reboot(self, machine: Machine, lost: Exception | None = None) -> None:
-        """Before anything else; one that was lost is powered on. Then ``start``, on each of its units."""
-        if not lost and any(job.what == "reboot" for job in machine.queue):
+        """Before anything else; one that was lost is powered on. Then ``start``, on each of its units.
+
+        A boot is what every request for one asked for: it is made once.
+        """
+        waits = next((job for job in machine.queue if job.what in (POWER_ON, REBOOT)), None)
+        if waits and (waits.what == POWER_ON or not lost):
             return
+        if waits:
+            machine.queue.remove(waits)
 
         def work(guest: Guest) -> None:
             guest.power_cycle() if lost else guest.reboot(timeout=900)
 
         def then(_: object) -> None:
-            self.down.append((machine.name, machine.began, machine.ended))
+            self.down.append((machine.name, min(machine.began, machine.cut_at), machine.ended))
+            machine.cut_at = math.inf
             for unit in filter(lambda unit: unit.started, self._deployed(machine)):
                 self.queue(unit, "start")
 
-        machine.queue.appendleft(Job("power on" if lost else "reboot", work, then))
+        machine.queue.appendleft(Job(POWER_ON if lost else REBOOT, work, then))
 
     def _deployed(self, machine: Machine) -> list[Unit]:
         return [unit for unit in self.units.values() if unit.machine is machine and unit.runner]

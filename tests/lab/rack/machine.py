@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Guests side by side: each does one thing at a time, in a thread of its own, and all of them at once."""
 
+import math
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
@@ -58,6 +59,8 @@ class Machine:
         self.queue: deque[Job] = deque()
         self.job: Job | None = None
         self.began = self.ended = time.monotonic()
+        self.powered = True
+        self.cut_at = math.inf  # until the boot that follows is complete
         self.done: list[Done] = []
         self._entered = False
         self._future: Future[Any] | None = None
@@ -68,9 +71,14 @@ class Machine:
         self.guest.__enter__()
         self._entered = True
 
+    def cut_power(self) -> None:
+        """Pull the plug: what runs there fails, and nothing else begins until it is ``powered`` again."""
+        self.powered, self.cut_at = False, time.monotonic()
+        self.guest.cut_power()
+
     def next(self) -> Future[Any] | None:
-        """Start the next job unless one runs; what runs now."""
-        if self.job is None and self.queue:
+        """Start the next job unless one runs, or the power is cut; what runs now."""
+        if self.job is None and self.queue and self.powered:
             self.job = job = self.queue.popleft()
             self.began = time.monotonic()
             self._future = self._thread.submit(job.work, self.guest)

@@ -5,12 +5,13 @@ import random
 from collections.abc import Callable
 
 from lab.checks import Check, equal
-from lab.rack import layout, ovn, writes
+from lab.rack import containers, layout, outage, ovn, writes
 from lab.rack.acceptance import acceptance
 from lab.rack.adopt import adopt
 from lab.rack.build import Rack, deploy, deploy_node
 from lab.rack.common import (
     PATIENCE,
+    QUORUM,
     applied,
     gap,
     more_vfs,
@@ -29,12 +30,6 @@ BLANK_LEAF = (
     "PYTHONPATH=/opt/ovn-offload/charms/cumulus-fabric/src:/opt/ovn-offload/lib "
     "python3 /opt/ovn-offload/tests/lab/rack/leaf.py"
 )
-QUORUM = 90.0  # seconds for which another node could wrongly go down
-CONTAINER = """#!/bin/sh
-# LXD's answer for one container, which runs when this file is there: it goes with a reboot.
-[ -e /run/container-runs ] && state=Running || state=Stopped
-echo '[{"name": "juju-0-lxd-0", "status": "'$state'", "config": {"boot.autostart": "true"}}]'
-"""
 
 Scenario = Callable[[Rack], list[Check]]
 
@@ -135,8 +130,7 @@ def rolling(rack: Rack) -> list[Check]:
     display.phase("rolling reboot")
     first = list(rack.nodes)[1]  # unit 0 leads, and its node goes last
     rack.floor.each("instances end", dict.fromkeys(rack.nodes, ovn.no_instance))
-    rack.floor.each("a container", {first: lambda guest: guest.write("/snap/bin/lxc", CONTAINER, 0o755)})
-    rack.on(first, "touch /run/container-runs")
+    containers.create(rack, [first])
     before = len(controller.down)
     more_vfs(rack, 1)
 
@@ -149,11 +143,12 @@ def rolling(rack: Rack) -> list[Check]:
     early = rack.floor.work(lambda: len(down_from_first()) > 1, QUORUM)
     down = " ".join(down_from_first())
     found = [Check("reboots", f"other nodes down while a container of {first} is", "none", down, not early)]
-    rack.on(first, "touch /run/container-runs")
+    rack.on(first, containers.RUN)
     found.append(settled(rack))
-    rack.on(first, "rm /snap/bin/lxc")
+    containers.remove(rack, [first])
     found.append(equal("reboots", "reboots", str(len(rack.nodes)), str(len(controller.down) - before)))
-    return [*found, one_at_a_time(rack), *verify(rack)]
+    found += [one_at_a_time(rack), *verify(rack)]
+    return [*found, *outage.of_one(rack)] if len(rack.nodes) > 1 else found
 
 
 def switch_replaced(rack: Rack) -> list[Check]:
@@ -205,7 +200,7 @@ def node_added(rack: Rack) -> list[Check]:
 
 
 def fault(rack: Rack) -> list[Check]:
-    """A random node loses its power in a random hook of a change; the rack still ends converged."""
+    """A random node loses its power in a random hook of a change, then all do; the rack ends converged."""
     seed = random.randrange(1000)
     chance = random.Random(seed)
     machine = rack.floor.machines[chance.choice(list(rack.nodes))]
@@ -226,6 +221,7 @@ def fault(rack: Rack) -> list[Check]:
         Check("fault", f"{machine.name} loses its power", "in a hook", what, hit),
         settled(rack),
         *verify(rack),
+        *outage.of_all(rack),
     ]
 
 

@@ -32,7 +32,7 @@ class Node:
         self.unverified = ""
         self.busy = ""
         self.stopped = ""
-        self.lxd = False  # the unit looks at the host's own containers instead
+        self.lxd = False  # the unit looks at the host's own instances and containers instead
         self.probes: list[str] = []
         self.looks = 0
         self.zone = ""
@@ -100,7 +100,7 @@ class Application:
                     self,
                     node.host,
                     Dispatcher(node.host, self.unit.name, "sriov"),
-                    busy=lambda: node.probe("busy"),
+                    busy=None if node.lxd else lambda: node.probe("busy"),
                     stopped=None if node.lxd else lambda: node.probe("stopped"),
                 )
                 self.dispatcher = Dispatcher(node.host, self.unit.name, "sriov")

@@ -103,6 +103,15 @@ def test_each_watched_file_has_a_path_unit_of_its_own(host: FakeHost):
         assert f"Unit={NAME}.service" in unit_file(host, f"-{charm}.path")
 
 
+@pytest.mark.parametrize("suffix", [".service", "-agent.service"])
+def test_however_often_a_service_is_started_systemd_does_not_refuse_it(host: FakeHost, suffix: str):
+    """A start limit that is reached would also stop the path units that start the service."""
+    dispatcher(host).install()
+
+    unit, _, _ = host.disk.read(units.path(f"{NAME}{suffix}")).partition("[Service]")
+    assert "StartLimitIntervalSec=0" in unit.splitlines()
+
+
 def test_the_path_units_are_enabled_and_watch_from_now_on(host: FakeHost):
     assert dispatcher(host).install()
 
@@ -164,8 +173,7 @@ def test_a_refresh_from_two_files_in_one_unit_is_finished_by_the_next_hook(host:
     assert not units.enabled(host, f"{NAME}.path")
     assert all(units.enabled(host, name) for name in WATCHERS)
     for name in (*WATCHERS, f"{NAME}.service"):
-        loaded = host.disk.units.get(name)
-        assert loaded is None or loaded == host.disk.content[units.path(name)]
+        assert host.disk.units[name] == host.disk.content[units.path(name)]
     ran = [line for line in host.trace if line.startswith("run")]
     assert ran[0] == f"run systemctl disable --no-reload {NAME}.path"
     names = " ".join(WATCHERS)
@@ -260,6 +268,7 @@ def test_the_stop_hook_leaves_nothing_behind(host: FakeHost, refreshed: bool):
     dispatcher(host).remove()
 
     assert (set(host.disk.content), set(host.disk.links)) == before
+    assert host.trace[-1] == "run systemctl daemon-reload"
     host.spawned.clear()
     dispatcher(host).remove()
     assert host.spawned == []

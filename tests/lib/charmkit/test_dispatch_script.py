@@ -6,6 +6,7 @@ Around them, juju-exec, systemctl and sleep are small stand-ins that note how th
 
 import os
 import shlex
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -128,6 +129,19 @@ def test_an_agent_that_comes_up_late_is_tried_again(host: Host):
 
     assert (done.returncode, host.log) == (0, [*[EXEC, "sleep 30"] * 3, EXEC])
     assert not host.path(FAILED).exists()
+
+
+def test_the_directory_of_the_reason_can_be_read_under_any_umask(host: Host):
+    (host.root / "down").write_text("ERROR connection refused\n")
+    directory = host.path(FAILED).parent
+    shutil.rmtree(directory)
+    before = os.umask(0o077)
+    try:
+        host.start()
+    finally:
+        os.umask(before)
+    assert directory.stat().st_mode & 0o777 == 0o755
+    assert host.path(FAILED).stat().st_mode & 0o777 == 0o600
 
 
 def test_an_agent_that_never_answers_is_not_tried_for_ever(host: Host):

@@ -162,6 +162,17 @@ def test_juju_is_told_the_version_of_what_the_last_look_found(demo: type[Demo]) 
     assert emit(demo, "verify").workload_version == ""
 
 
+def test_juju_is_told_a_version_once(demo: type[Demo], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each call starts a process of Juju's."""
+    told: list[str] = []
+    monkeypatch.setattr(ops.Unit, "set_workload_version", lambda _, version: told.append(version))
+    actions: dict[str, Any] = {"plan": {}, "verify": {}, "capture": {}}
+    context = testing.Context(demo, meta={"name": "demo"}, actions=actions, unit_id=0)
+    state = context.run(context.on.config_changed(), testing.State())
+    context.run(context.on.update_status(), state)
+    assert told == ["0 steps"]
+
+
 def test_a_version_that_cannot_be_read_is_logged_and_not_told(demo: type[Demo], caplog: Any) -> None:
     demo.unknown = True
     assert emit(demo, "config_changed").workload_version == ""

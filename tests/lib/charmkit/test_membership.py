@@ -147,6 +147,26 @@ def test_only_services_that_are_there_are_asked_and_all_are_members(host: FakeHo
     ]
 
 
+def test_each_service_is_asked_with_its_own_tool():
+    assert [" ".join(service.ask) for service in SERVICES] == [
+        "ovn-appctl -t /var/run/ovn/ovnnb_db.ctl cluster/status OVN_Northbound",
+        "ovn-appctl -t /var/run/ovn/ovnsb_db.ctl cluster/status OVN_Southbound",
+        "rabbitmqctl --quiet cluster_status --formatter json",
+    ]
+    assert FIND[2].startswith(
+        "ls -d /var/lib/ovn/ovnnb_db.db /var/lib/ovn/ovnsb_db.db /var/lib/rabbitmq/mnesia "
+    )
+
+
+def test_a_container_that_does_not_run_is_not_asked(host: FakeHost):
+    stopped = json.loads(host.answers[(LXC, "query", "/1.0/instances?recursion=1")])
+    stopped[1]["status"] = "Stopped"
+    host.answers[(LXC, "query", "/1.0/instances?recursion=1")] = json.dumps(stopped)
+
+    assert outside(host, PATH) == ""
+    assert {name for name, *_ in executed(host)} == {ONE}
+
+
 def test_a_service_that_has_not_joined_is_named_with_its_container(host: FakeHost):
     put(host, ONE, {NB: JOINING, SB: FOLLOWER}, TWO, {RABBIT: rabbit(NODES[:1])})
 
@@ -174,6 +194,14 @@ def test_a_database_that_is_not_clustered_is_not_waited_for(host: FakeHost):
     assert outside(host, PATH) == ""
 
 
+def test_a_database_that_is_not_clustered_hides_no_other_one_in_its_container(host: FakeHost):
+    put(host, ONE, {NB: "", SB: JOINING})
+    argv = (LXC, "exec", ONE, "--", *NB.ask)
+    host.answers[argv] = failure(argv, 2, "", '"cluster/status" is not a valid command (use "list-commands")')
+
+    assert outside(host, PATH) == f"OVN_Southbound in {ONE} has not joined"
+
+
 def test_a_name_that_lxd_would_not_allow_reaches_no_command(host: FakeHost):
     put(host, "-c;reboot", {NB: JOINING})
 
@@ -193,7 +221,13 @@ def test_an_answer_holds_for_a_minute(host: FakeHost):
     assert outside(host, PATH) == ""
 
 
-@pytest.mark.parametrize("kept", ["", "{", "[]", '{"at": "x", "said": ""}', '{"at": 1e99, "said": ""}'])
+@pytest.mark.parametrize(
+    "kept",
+    [
+        *("", "{", "[]", '{"at": "x", "said": ""}', '{"at": 1e99, "said": ""}'),
+        f'{{"at": {"9" * 400}, "said": ""}}',
+    ],
+)
 def test_a_kept_answer_that_cannot_be_used_is_asked_anew(host: FakeHost, kept: str):
     host.disk.install(PATH, kept.encode(), 0o600)
     put(host, ONE, {NB: JOINING})

@@ -184,6 +184,27 @@ def test_an_approval_of_another_boot_or_for_other_reasons_is_none(approval: Appr
     assert not turn(NEEDS, MANUAL, cluster=Cluster(approvals={ME: approval})).reboot
 
 
+@pytest.mark.parametrize("approved", [("other firmware",), WHY])
+def test_a_host_with_two_reasons_of_which_one_is_approved_waits(approved: tuple[str, ...]):
+    both = HOST._replace(need=Need((*WHY, "other firmware")))
+    own = SETTLED._replace(reasons=both.need.reasons)
+
+    assert not turn(both, MANUAL, cluster=Cluster(approvals={ME: Approval(mark("boot 1"), approved)})).reboot
+    assert not turn(both, MANUAL, own=own._replace(approved=approved)).reboot
+    assert turn(
+        both, MANUAL, cluster=Cluster(approvals={ME: Approval(mark("boot 1"), both.need.reasons)})
+    ).reboot
+    assert turn(both, MANUAL, own=approve_one(own, HOST.uptime)).reboot
+
+
+def test_reasons_that_were_approved_in_two_places_count_together():
+    both = HOST._replace(need=Need((*WHY, "other firmware")))
+    own = SETTLED._replace(reasons=both.need.reasons, approved=WHY)
+    cluster = Cluster(approvals={ME: Approval(mark("boot 1"), ("other firmware",))})
+
+    assert turn(both, MANUAL, own=own, cluster=cluster).reboot
+
+
 def test_an_approval_lapses_with_the_need():
     own = approve_one(WANTS, HOST.uptime)
     cluster = Cluster(approvals={ME: Approval(mark("boot 1"), WHY)})

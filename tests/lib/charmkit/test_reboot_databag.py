@@ -106,6 +106,10 @@ def test_a_later_revision_may_add_fields_and_an_earlier_one_may_lack_them():
         boot_id="b", current=False
     )
     assert decode_cluster('{"version": 1, "mood": []}') == Cluster()
+    approvals = '{"u/0": {"boot_id": "b", "reasons": ["x"], "mood": "good"}}'
+    assert decode_cluster(f'{{"version": 1, "approvals": {approvals}}}').approvals == {
+        "u/0": Approval(mark("b"), ("x",))
+    }
 
 
 def test_release_1_0_has_neither_answers_nor_missing_hosts():

@@ -115,7 +115,7 @@ def test_a_cancellation_also_withdraws_an_approval_on_another_unit(application: 
     app.hook(1)
     app.action(1, "approve-reboot")
 
-    assert app.action(0, "cancel-reboots")["withdrawn"] == "sriov/1"
+    assert app.action(0, "cancel-reboots") == {"withdrawn": "sriov/1", "under-way": "none"}
     for number in (0, 1, 0, 1):
         app.hook(number)
     assert reboots(app) == [0, 0]

@@ -98,6 +98,22 @@ def test_when_idle_asks_who_would_feel_it(application: Any):
     assert app.nodes[0].reboots == 1
 
 
+def test_when_idle_waits_for_the_instances_of_the_host(application: Any):
+    app = application(1, "when-idle")
+    node = app.nodes[0]
+    node.needs, node.lxd = (WHY,), True
+    instance = "/run/libvirt/qemu/instance-00000007.xml"
+    node.host.disk.install(instance, b"<domstatus/>", 0o600)
+
+    waiting = app.hook(0)
+    assert node.reboots == 0
+    assert "waits until idle: instance-00000007 running" in waiting.unit_status.message
+
+    node.host.disk.remove(instance)
+    app.hook(0)
+    assert node.reboots == 1
+
+
 def test_a_unit_that_is_not_the_leader_approves_itself_alone(application: Any):
     app = application(3)
     for number in (1, 2):
@@ -105,12 +121,12 @@ def test_a_unit_that_is_not_the_leader_approves_itself_alone(application: Any):
         app.hook(number)
 
     results = app.action(1, "approve-reboot")
+    assert app.nodes[1].host.spawned == [DISPATCH]
     app.hook(0)
     for number in (1, 2):
         app.hook(number)
 
     assert (results["approved"], results["first"]) == ("sriov/1", "as the leader grants it")
-    assert DISPATCH in app.nodes[1].host.spawned or app.nodes[1].reboots
     assert [node.reboots for node in app.nodes] == [0, 1, 0]
 
 

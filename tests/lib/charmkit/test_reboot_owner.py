@@ -27,6 +27,14 @@ def test_the_owner_asks_once_for_everybody_and_after_everybody_is_ready():
     assert merged.not_ready == "sriov-switchdev: installs its boot files"
 
 
+def test_a_charm_that_wants_no_reboot_does_not_hide_the_next_one():
+    wants = handed(RebootRequest(WHY, 1, ready=True))
+
+    assert with_others(Need(), [handed(None), wants], "nic-firmware").reasons == (
+        f"sriov-switchdev: {WHY[0]}",
+    )
+
+
 def test_a_ready_wish_does_not_hold_the_owner_up():
     assert with_others(Need(), [handed(RebootRequest(WHY, 1, ready=True))], "nic-firmware").not_ready == ""
 

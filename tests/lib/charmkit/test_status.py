@@ -56,6 +56,13 @@ def test_what_the_operator_has_to_do_is_told_while_something_else_waits():
     assert status == ops.BlockedStatus("bond0: needs a reboot; run approve-reboot (+1 more, see verify)")
 
 
+def test_eighty_characters_of_the_fact_stay_beside_a_remedy_that_fills_the_status():
+    remedy = "r" * LONGEST
+    message = unit_status([finding(Severity.BLOCKED, "x" * 300, remedy)]).message
+
+    assert message == f"{remedy}; {'bond0: '.ljust(80, 'x')}… (see verify)"
+
+
 def test_a_long_sentence_is_cut_and_points_to_verify():
     message = unit_status([finding(Severity.BLOCKED, "x" * 300)]).message
 

@@ -165,6 +165,31 @@ def test_a_check_across_fields_is_named_from_the_top():
         ranges.read("x", [{"low": 2, "high": 1}])
 
 
+@pytest.mark.parametrize(
+    ("where", "seen"), [("[0].port", "racks[0].port"), ("port", "racks.port"), ("", "racks")]
+)
+def test_an_error_seen_from_what_holds_the_value_has_the_whole_path(where: str, seen: str):
+    assert InvalidValue(where, 7, "less").under("racks").where == seen
+
+
+def test_a_list_where_a_mapping_belongs_is_refused_with_what_the_mapping_is_of():
+    with pytest.raises(InvalidValue, match=r"^x: \[\] is not allowed; expected a mapping of VLANs$"):
+        Named(Whole(1, 4094), LINE, "VLANs").read("x", [])
+
+
+@pytest.mark.parametrize(
+    ("document", "valid"),
+    [({"a": 1}, True), ({}, False), ({"a": 7}, False), ({"A": 1}, False), ([], False)],
+)
+def test_the_schema_of_a_mapping_asks_for_names_values_and_how_many(document: object, valid: bool):
+    schema = Named(Text(r"[a-z]", "a letter"), Whole(0, 3), "counts", least=1).schema()
+    assert jsonschema.Draft202012Validator(schema).is_valid(document) is valid
+
+
+def test_a_schema_says_in_words_what_a_pattern_allows():
+    assert Text(r"[a-z]+", "small letters").schema()["description"] == "small letters"
+
+
 words = st.sampled_from(["swp1", "swp0", "off", "ext", "local-id", "ports", "active", "mood", "", "a\nb"])
 documents = st.recursive(
     st.none() | st.booleans() | st.integers(-1, 100) | words,

@@ -5,12 +5,17 @@ import json
 import os
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hostnic.machine import Machine
 from hostnic.process import CommandError
 from hostnic.recorder import Recorder
+from hostnic.system import FileStat, System
+from hostnic.testing import FakeHost
 
 LIB = Path(__file__).parents[3] / "lib"
 
@@ -26,6 +31,43 @@ def test_files(tmp_path: Path) -> None:
     machine.files.remove(path)
     machine.files.remove(str(tmp_path / "a"))
     assert not machine.files.exists(str(tmp_path / "a"))
+
+
+def real(path: Path) -> tuple[System, Callable[[bytes], None]]:
+    return Machine(), lambda content: (time.sleep(0.02), path.write_bytes(content))[0]  # a tick of the clock
+
+
+def modelled(path: Path) -> tuple[System, Callable[[bytes], None]]:
+    host = FakeHost()
+    return host, lambda content: host.disk.content.__setitem__(str(path), content)
+
+
+@pytest.mark.parametrize("host", [real, modelled])
+def test_stat_shows_each_change_of_a_file(host: Callable[..., Any], tmp_path: Path) -> None:
+    path = tmp_path / "below" / "file"
+    system, overwrite = host(path)
+
+    def stat() -> FileStat:
+        return system.files.stat(str(path))
+
+    with pytest.raises(FileNotFoundError):
+        stat()
+    system.files.install(str(path), b"1234")
+    first = stat()
+    assert first.size == 4
+    system.files.read(str(path))
+    assert stat() == first
+    overwrite(b"4321")
+    second = stat()
+    assert (second.size, second.inode) == (4, first.inode)
+    assert second.mtime_ns > first.mtime_ns
+    system.files.install(str(path), b"4321")
+    assert stat().inode != second.inode, "another file took its place"
+    overwrite(b"12345")
+    assert stat().size == 5
+    system.files.remove(str(path))
+    with pytest.raises(FileNotFoundError):
+        stat()
 
 
 @pytest.mark.parametrize("umask", [0o000, 0o022, 0o077])
@@ -47,6 +89,55 @@ def test_an_install_replaces_whole_files_and_leaves_no_draft(tmp_path: Path) -> 
     assert target.read_text() == "new"
     assert target.stat().st_ino != before
     assert [entry.name for entry in tmp_path.iterdir()] == ["unit"]
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The system calls that change or sync a directory entry or a file, in order, with the paths."""
+    made: list[str] = []
+
+    def listen(name: str) -> None:
+        real = getattr(os, name)
+
+        def call(*arguments: Any) -> None:
+            paths = [str(each) for each in arguments if isinstance(each, str | Path)]
+            if name == "fsync":
+                paths = [str(Path(f"/proc/self/fd/{arguments[0]}").readlink())]
+            real(*arguments)
+            made.append(" ".join((name, *paths)))
+
+        monkeypatch.setattr(os, name, call)
+
+    for name in ("fsync", "replace", "unlink", "rmdir", "mkdir"):
+        listen(name)
+    return made
+
+
+def test_an_installed_file_and_its_directories_survive_a_power_cut(tmp_path: Path, calls: list[str]) -> None:
+    Machine().files.install(f"{tmp_path}/a/b/file", b"content")
+    assert [call.replace(str(tmp_path), "") for call in calls] == [
+        "mkdir /a",
+        "fsync ",
+        "mkdir /a/b",
+        "fsync /a",
+        "fsync /a/b/.file.new",
+        "replace /a/b/.file.new /a/b/file",
+        "fsync /a/b",
+    ]
+
+
+def test_what_was_removed_stays_removed_after_a_power_cut(tmp_path: Path, calls: list[str]) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "file").touch()
+    calls.clear()
+    Machine().files.remove(f"{tmp_path}/a/file")
+    Machine().files.remove(f"{tmp_path}/a")
+    assert [call.replace(str(tmp_path), "") for call in calls] == [
+        "unlink /a/file",
+        "fsync /a",
+        "rmdir /a",
+        "fsync ",
+    ]
 
 
 def test_an_install_that_fails_keeps_the_old_file(tmp_path: Path) -> None:

@@ -4,8 +4,10 @@
 import copy
 import json
 import socket
+import threading
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, ClassVar
@@ -44,6 +46,9 @@ class FakeGuest:
     def power_cycle(self) -> None:
         self.powered = True
         self.reboot(0)
+
+    def cut_power(self) -> None:
+        self.powered = False
 
     def kill(self) -> None:
         pass
@@ -190,6 +195,72 @@ def test_a_hook_in_which_the_power_failed_runs_again_after_start(heard: list[str
     assert controller.floor.work(lambda: controller.settled, 30)
     assert heard[:2] == ["one/0 config_changed", "one/0 start"]
     assert (guests["a"].reboots, guests["b"].reboots) == (2, 1)
+    controller.floor.stop()
+
+
+def test_a_machine_without_power_does_nothing_until_it_is_back(heard: list[str]) -> None:
+    controller, guests = model()
+    controller.deploy(*controller.planned)
+    assert controller.floor.work(lambda: controller.settled, 30)
+    heard.clear()
+    before = len(controller.down)
+    controller.cut_power(["b"])
+    controller.configure("one", {"size": 3})
+    assert not controller.floor.work(lambda: controller.settled, 0.5)
+    assert heard == ["one/0 config_changed"]
+    waiting = [job.what for job in controller.floor.machines["b"].queue if job.what]
+    assert waiting == ["one/1 config-changed"]
+    controller.power_on(["b"])
+    assert controller.floor.work(lambda: controller.settled, 30)
+    assert heard[1] == "one/1 config_changed"
+    assert {"one/1 start", "two/0 start"} <= set(heard)
+    assert [guest.reboots for guest in guests.values()] == [1, 2]
+    (down,) = controller.down[before:]
+    assert down[0] == "b"
+    assert down[2] - down[1] >= 0.5, "it was down since its power was cut"
+    controller.floor.stop()
+
+
+def test_a_reboot_that_was_asked_for_before_the_power_failed_is_not_made_after_it(heard: list[str]) -> None:
+    controller, guests = model()
+    controller.deploy("one/0")
+    machine = controller.floor.machines["a"]
+    assert controller.floor.work(lambda: any(job.what == juju.REBOOT for job in machine.queue), 30)
+    controller.cut_power(["a"])
+    assert guests["a"].reboots == 0
+    controller.power_on(["a"])
+    assert controller.floor.work(lambda: controller.settled, 30)
+    assert guests["a"].reboots == 1
+    assert [name for name, _, _ in controller.down] == ["a"]
+    controller.floor.stop()
+
+
+def test_a_hook_that_fails_with_the_power_does_not_switch_it_on(heard: list[str]) -> None:
+    controller, guests = model()
+    controller.deploy("one/0")
+    assert controller.floor.work(lambda: controller.settled, 30)
+    heard.clear()
+    machine = controller.floor.machines["a"]
+    began = threading.Event()
+
+    def hook(_: object) -> None:
+        began.set()
+        while guests["a"].powered:
+            time.sleep(0.01)
+        raise GuestError("QEMU is gone")
+
+    unit = controller.units["one/0"]
+    job = Job("one/0 update-status", hook)
+    job.failed = partial(controller._failed, unit, Job("one/0 update-status", lambda _: None))
+    machine.queue.append(job)
+    assert controller.floor.work(began.is_set, 30)
+    controller.cut_power(["a"])
+    assert [each.what for each in machine.queue if each.what] == [juju.POWER_ON, "one/0 update-status"]
+    controller.floor.work(lambda: False, 0.3)
+    assert guests["a"].reboots == 1, "without power"
+    controller.power_on(["a"])
+    assert controller.floor.work(lambda: controller.settled, 30)
+    assert guests["a"].reboots == 2
     controller.floor.stop()
 
 

@@ -10,10 +10,11 @@ import observe
 import pytest
 from converge.shape import InvalidValue
 from fuzz import Reader, check
-from intent import ports, schema
+from intent import document, expand, ports, schema
 from rest.answers import read
 from rest.client import Nvue
 from rest.connection import Access, Credentials, SwitchError
+from tree import record
 
 ROOT = Path(__file__).parents[3]
 INTENTS = [path.read_text() for path in sorted((ROOT / "charms/cumulus-fabric/examples").glob("*.yaml"))]
@@ -61,6 +62,16 @@ def refusal(text: str) -> object:
     return read("u", "p:1", "PATCH /", 400, text.encode("utf-8", "surrogatepass"))
 
 
+def provider_vlans(text: str) -> object:
+    """The value of that key, as JSON, which YAML reads, too; in an intent that is right without it."""
+    content = document.read(INTENTS[-1])
+    content["provider-vlans"] = document.read(text)
+    return expand.expand(schema.INTENT.read("", content))
+
+
+MADE = '{"version": 1, "made": {"Leaf0-1": {"bond": "bond1-2", "vlan": "9-10,40"}}}'
+REFUSALS = (InvalidValue,)
+
 READERS = [
     Reader("intent", schema.parse, INTENTS, (InvalidValue,)),
     Reader("answer", answer, [json.dumps(TREE)], (SwitchError,)),
@@ -71,6 +82,8 @@ READERS = [
         "revisions", lambda text: switch(text).revisions(), ['{"6": {"state": "applied"}}'], (SwitchError,)
     ),
     Reader("release", lambda text: observe.release_of(switch(text)), [json.dumps(SYSTEM)], (SwitchError,)),
+    Reader("provider VLANs", provider_vlans, ['"1001-1003,1200"', '{"vlans": "7", "vni-base": 9}'], REFUSALS),
+    Reader("objects made by the charm", record.read, [MADE], REFUSALS),
     Reader("names in a range", ports.names, ["swp1-4,swp7s0-3", "bond1"]),
     Reader(
         "host's report",

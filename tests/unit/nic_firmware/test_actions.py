@@ -4,6 +4,7 @@
 import json
 
 import pytest
+from hostnic import exclusive
 from unit.nic_firmware.node import PF0, PF1, Node
 
 READING = ("plan", "verify", "list-devices", "query", "backup")
@@ -70,6 +71,14 @@ def test_set_parameters_sets_once_and_wakes_the_unit(node: Node) -> None:
     assert node.writes[-1] == "run systemctl start --no-block ovn-offload-nic-firmware-dispatch.service"
     again = node.action("set-parameters", parameters="CNP_DSCP_P1=26")
     assert again["done"] == "nothing to do: the next boot has these values already"
+
+
+def test_an_action_changes_nothing_while_another_program_changes_the_host(node: Node) -> None:
+    node.emit()
+    node.host.locks[exclusive.PATH] = 99
+    said = node.failure("set-parameters", parameters="CNP_DSCP_P1=26")
+    assert "another program of these charms has been changing this host for 60 s; nothing was changed" in said
+    assert node.next_boot("CNP_DSCP_P1") != 26
 
 
 def test_set_parameters_says_what_activates_the_values(node: Node) -> None:

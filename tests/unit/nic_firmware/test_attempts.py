@@ -18,6 +18,8 @@ from record import Attempts, Record, Waiting
 from unit.nic_firmware.images import NEW, OLD, STAGES, flash, offer
 from unit.nic_firmware.node import PF0, Node, machine, nics
 
+DIGEST = hashlib.sha256(image()).hexdigest()
+
 SLOT = "0000:3b:00"
 RUNS = "22.35.2000"
 NEWER = "22.41.1000"
@@ -322,9 +324,17 @@ def test_the_operation_refuses_an_image_for_another_board(node: Node) -> None:
     assert record.read(node.host) == Record()
 
 
+def test_the_operation_burns_no_image_that_is_not_as_it_was(node: Node) -> None:
+    node.host.disk.install("/tmp/fw.bin", b"x" + image(), 0o600)
+    with pytest.raises(StepError, match=r"/tmp/fw\.bin is damaged: its sha256 is"):
+        Burn(SLOT, PF0, Image("/tmp/fw.bin", "MT_0000000359", NEW, DIGEST)).run(node.host)
+    assert node.host.flash.begun == []
+    assert record.read(node.host) == Record()
+
+
 def test_the_operation_reads_flash_back(node: Node) -> None:
     node.host.disk.install("/tmp/fw.bin", image(), 0o600)
     node.host.flash.in_vain = True
     with pytest.raises(StepError, match=f"flash of {PF0} has {RUNS} after the burn of {NEW}"):
-        Burn(SLOT, PF0, Image("/tmp/fw.bin", "MT_0000000359", NEW, "d")).run(node.host)
+        Burn(SLOT, PF0, Image("/tmp/fw.bin", "MT_0000000359", NEW, DIGEST)).run(node.host)
     assert record.read(node.host).get(PF0, "firmware") is None

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The charm's readers of text that others write."""
 
+import hashlib
 import json
 import os
 
+import digests
 import gpu
 import images
 import pytest
@@ -40,11 +42,21 @@ def read_index(text: str) -> object:
     return found
 
 
+def read_digests(text: str) -> None:
+    host = FakeHost()
+    host.disk.install(digests.PATH, text.encode("utf-8", "surrogatepass"), 0o600)
+    host.disk.install(INDEX[0][0], b"x", 0o600)
+    known = digests.Digests(host)
+    assert known.of(INDEX[0][0]) == hashlib.sha256(b"x").hexdigest()
+    known.save()
+
+
 REFUSALS = (InvalidValue,)
 
 READERS = [
     Reader("record", read_record, [json.dumps(RECORD)]),
     Reader("image index", read_index, [json.dumps(INDEX)]),
+    Reader("remembered digests", read_digests, [json.dumps({INDEX[0][0]: [2, 9, 9, DIGEST]})]),
     Reader("registers for boot", gpu.from_json, ['{"version": 1, "nics": ["0000:3b:00"]}'], (InvalidValue,)),
     *(
         Reader(f"option {name}", lambda text, name=name: Options(**{name: text}), [sample], REFUSALS)

@@ -11,12 +11,13 @@ from pathlib import Path
 from threading import Thread
 from time import monotonic, sleep
 
+import digests
 import images
 import pytest
 from hostnic.download import PROGRAM
 from hostnic.testing.nic.flash import image, lose_power
 from unit.nic_firmware.images import NEW, URL, flash, offer, spawned
-from unit.nic_firmware.node import Node
+from unit.nic_firmware.node import RESOURCE, Node, rdg
 
 DIGEST = hashlib.sha256(image()).hexdigest()
 INDEX = f"{images.DIRECTORY}/{DIGEST}.json"
@@ -39,11 +40,107 @@ def test_images_are_durable_before_the_index_names_them(fetched: Node) -> None:
     assert [line.split()[:2] for line in order] == [["run", "cp"], ["run", "sync"], ["install", INDEX]]
 
 
+def test_a_zip_is_unpacked_into_a_directory_with_a_mode_of_its_own(node: Node) -> None:
+    """Python's zipfile would make one as the umask of the hook says."""
+    archive = b"PK\n" + image()
+    offer(node, archive, firmware_policy="auto").emit()
+    directory = f"{images.DIRECTORY}/{hashlib.sha256(archive).hexdigest()}"
+    order = [line for line in node.writes if line.endswith(f" {directory}") and "sync" not in line]
+    assert order[0] == f"run install -d -m 755 {directory}"
+    assert [line.split()[1:5] for line in order[1:]] == [["python3", "-m", "zipfile", "-e"]]
+
+
 def test_power_is_cut_right_after_the_fetch(fetched: Node) -> None:
     lose_power(fetched.host)
     fetched.emit()
     assert flash(fetched)[0] == NEW
     assert not spawned(fetched, URL), "the image was durable"
+
+
+def burned(node: Node, **options: object) -> Node:
+    """A unit whose image is in flash and runs: nothing is left to do."""
+    offer(node, firmware_policy="auto", reboot_policy="always", **options)
+    node.emit()
+    node.boot()
+    assert flash(node) == (NEW, NEW)
+    return node
+
+
+def digests_read(node: Node) -> list[tuple[str, ...]]:
+    return spawned(node, "sha256sum")
+
+
+def test_an_idle_hook_reads_no_image(node: Node) -> None:
+    burned(node).emit("update_status")
+    assert digests_read(node) == []
+    assert node.writes == []
+
+
+def test_an_idle_hook_reads_no_resource(node: Node) -> None:
+    node.host.disk.install(RESOURCE, image(), 0o600)
+    given = {"firmware-url": "", "firmware-sha256": ""}
+    burned(node, **given).emit("update_status")
+    assert digests_read(node) == []
+    assert node.writes == []
+    node.host.disk.install(RESOURCE, image(version="22.40.1000"), 0o600)
+    node.emit()
+    assert flash(node)[0] == "22.40.1000", "another file was attached"
+
+
+def test_an_idle_hook_reads_no_empty_resource(node: Node) -> None:
+    node.host.disk.install(RESOURCE, b"", 0o600)
+    rdg(node.host)
+    node.configure(firmware_policy="auto").emit()
+    assert digests_read(node) == [("sha256sum", RESOURCE)]
+    node.emit()
+    assert digests_read(node) == []
+
+
+def test_an_image_that_was_touched_is_read_once(node: Node) -> None:
+    burned(node)
+    node.host.disk.content[KEPT] = image()
+    node.emit()
+    assert digests_read(node) == [("sha256sum", KEPT)]
+    assert not spawned(node, URL)
+    node.emit()
+    assert digests_read(node) == []
+
+
+@pytest.mark.parametrize(
+    "memory",
+    ["", "{", "[" * 100_000, "9" * 5000, "null", "[]", "[1]", '{"a": 1}', '{"a": []}', '{"a": [1, 2, 3]}',
+     '{"a": [1, 2, "x", "y"]}', '{"a": [1, 2, 3, "y", 5]}', "\udcff", None],
+)  # fmt: skip
+def test_what_is_not_remembered_is_read_again(node: Node, memory: str | None) -> None:
+    burned(node)
+    if memory is None:
+        node.host.disk.remove(digests.PATH)
+    else:
+        node.host.disk.content[digests.PATH] = memory.encode("utf-8", "surrogateescape")
+    node.emit()
+    assert digests_read(node) == [("sha256sum", KEPT)]
+    node.emit()
+    assert digests_read(node) == []
+
+
+def test_a_disk_that_decays_is_noticed_right_before_a_burn(fetched: Node) -> None:
+    fetched.host.disk.content.decay(KEPT, image()[:-1] + b"?")
+    assert fetched.emit().name == "blocked"
+    assert f"{KEPT} is damaged: its sha256 is" in fetched.log
+    assert flash(fetched)[0] != NEW
+    assert len(fetched.host.flash.begun) == 1, "only the one that was refused"
+    fetched.emit()
+    assert spawned(fetched, URL)
+    assert flash(fetched)[0] == NEW
+
+
+def test_the_action_burns_no_damaged_image_and_fetches_it_when_it_runs_again(node: Node) -> None:
+    offer(node)
+    node.host.flash.breaks = BROKEN
+    node.failure("burn")
+    node.host.disk.content.decay(KEPT, image()[:-1] + b"?")
+    assert "the next hook, or action burn, fetches it again" in node.failure("burn")
+    assert node.action("burn")["burned"] == f"burn firmware {NEW} into 3b:00"
 
 
 @pytest.mark.parametrize("content", [b"", b"FW MT_0000000359 22.39.1002 ", None])

@@ -6,7 +6,9 @@ import sys
 from types import ModuleType
 
 import pytest
+from changes import SetParameters
 from converge import StepError
+from desired import Setting
 from hostnic.devices import lag
 from hostnic.firmware.mstdatabase import Database
 from hostnic.ops.bonding import JoinBond, LeaveBond
@@ -237,6 +239,13 @@ def test_a_record_that_cannot_be_read_counts_as_none(node: Node) -> None:
         assert json.loads(node.host.files.read("/var/lib/ovn-offload/nic-firmware.json"))["version"] == 1
 
 
+def test_firmware_that_stops_answering_before_it_is_set_is_a_failed_step(node: Node) -> None:
+    node.host.answers[("mstconfig",)] = failure(["mstconfig"], 1, "", "-E- Failed to open the device")
+    with pytest.raises(StepError) as failed:
+        SetParameters(PF0, (Setting("NUM_VF_MSIX", 63, "for this test"),)).run(node.host)
+    assert "Failed to open the device" in failed.value.reason
+
+
 def test_a_host_without_a_nic_says_so(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     node = Node(machine(cards=[], bonded=False), database, monkeypatch)
     assert node.emit().name == "blocked"
@@ -264,9 +273,10 @@ def test_names_that_match_no_device_here_are_skipped(node: Node) -> None:
 
 def test_an_unused_nic_is_reset_in_place(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     node = Node(machine(bonded=False), database, monkeypatch)
-    status = node.deploy(activation="reset")
-    assert status.name == "active"
-    assert f"run mstfwreset -d {PF0} -y --level 3 reset" in node.host.trace or node.reboots_asked == 0
+    node.configure(activation="reset").set_up()
+    assert f"run mstfwreset -d {PF0} -y --level 3 reset" in node.writes
+    assert node.emit("start").name == "active"
+    assert node.reboots_asked == 0
     assert node.host.cards[0].settings["NUM_VF_MSIX"].current == 63
 
 

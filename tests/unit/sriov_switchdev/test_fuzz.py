@@ -4,6 +4,7 @@
 import json
 from collections.abc import Callable
 
+import actions
 import bootfile
 import netplanfiles
 import previous
@@ -28,12 +29,26 @@ PREVIOUS = {
     "ports": [
         {
             "bdf": "0000:3b:00.0", "netdev": "p0", "mode": "legacy", "num_vfs": 2, "autoprobe": True,
-            "bond": "bond0", "queues": 8,
+            "bond": "bond0", "queues": 8, "mac": "10:70:fd:3b:00:00",
         }
     ],
     "answering": ["192.168.25.1"],
     "target": "t",
 }  # fmt: skip
+ACCEPTED = {
+    "version": 1,
+    "ports": [
+        {
+            "bdf": "0000:3b:00.0", "netdev": "p0", "num_vfs": 2, "bond": "bond0", "lag": True,
+            "mac": "10:70:fd:3b:00:00",
+        }
+    ],
+    "steering_mode": "smfs",
+    "lag_required": True,
+    "uplink_queues": 8,
+}  # fmt: skip
+"""What the action accept-nic writes."""
+ADDRESSES = [{"ifname": "br-int", "link": "br", "addr_info": [{"local": "172.16.0.51"}]}]
 NETPLAN = "network:\n  version: 2\n  ethernets:\n    enp59s0f0np0: {virtual-function-count: 8, link: x}\n"
 
 
@@ -48,10 +63,19 @@ def of_file(path: str, read: Callable[[System], object]) -> Callable[[str], obje
     return run
 
 
+def of_addresses(text: str) -> object:
+    """What ``ip -json address show`` prints."""
+    host = FakeHost()
+    host.answers[()] = text
+    return actions._internal(host, host.links.all(), "172.16.0.51")
+
+
 REFUSALS = (InvalidValue,)
 
 READERS = [
-    Reader("desired state for boot", bootfile.from_json, ['{"version": 1, "ports": []}'], (ValueError,)),
+    Reader("desired state for boot", bootfile.from_json, [json.dumps(ACCEPTED)], (ValueError,)),
+    Reader("converged NICs", of_file(record.CONVERGED, record.read_converged), ['{"nics": ["0000:3b:00"]}']),
+    Reader("addresses", of_addresses, [json.dumps(ADDRESSES)], (OSError,)),
     Reader("record of boot", of_file(record.BOOT, record.read_boot), [json.dumps(BOOT)]),
     Reader("record of live changes", of_file(record.LIVE, record.read_live), [json.dumps(LIVE)]),
     Reader("state before a live change", of_file(record.PREVIOUS, previous.read), [json.dumps(PREVIOUS)]),

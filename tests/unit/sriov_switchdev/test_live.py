@@ -79,7 +79,7 @@ def test_a_fault_at_any_write_leaves_the_node_reachable_and_the_next_hook_finish
     for port in small.host.network.ports():
         assert small.host.network.bond_of(port.netdev), "a port stayed out of its bond"
     if status.name != "active":
-        assert "Input/output error" in status.message or "failed" in status.message, status
+        assert "Input/output error" in small.log
     assert small.emit("update_status").name == "active"
     assert small.host.cards[0].lag == "switchdev"
     small.emit("update_status")
@@ -171,6 +171,20 @@ def test_vf_lag_is_formed_again_by_the_port_without_carrier(
     assert all(vf.driver == "mlx5_core" for port in small.host.network.ports() for vf in port.vfs)
 
 
+@pytest.mark.parametrize("dark", [False, True])
+def test_a_port_that_rejoins_to_form_vf_lag_is_waited_for_if_it_carried_traffic(
+    small: Node, dark: bool
+) -> None:
+    small.converge(reboot_settle=0)
+    if dark:
+        small.host.network.unplugged.add(PORT1)
+    small.host.cards[0].lag, small.host.cards[0].lag_in_firmware = None, False
+    steps = json.loads(small.action("plan", format="json")["plan"])["steps"]
+    keys = [step["key"] for step in steps]
+    assert f"{PF1}/join" in keys
+    assert (f"{PF1}/member" in keys) == (not dark)
+
+
 @pytest.mark.parametrize("value", [0, 1, 2, None])
 def test_vf_lag_is_formed_again_with_vfs_in_use_where_the_firmware_has_kept_its_resources(
     small: Node, value: int | None
@@ -194,6 +208,39 @@ def test_vf_lag_is_formed_again_with_vfs_in_use_where_the_firmware_has_kept_its_
     else:
         assert nic(small.writes) == []
         assert f"VFs are in use: VF {used} by instance-0000002a" in small.action("plan")["plan"]
+
+
+@pytest.mark.parametrize("value", [0, 1])
+def test_another_number_of_vfs_of_one_port_leaves_vfs_in_use_of_the_other_where_the_firmware_allows_it(
+    small: Node, value: int
+) -> None:
+    small.converge(reboot_settle=0)
+    nic_card = small.host.cards[0]
+    nic_card.settings["LAG_RESOURCE_ALLOCATION"].current = value
+    used, idle = (vf.bdf for vf in small.host.port(PF1).vfs)
+    small.host.start_instance(used)
+    small.configure(devices=f"{PORT0}:1 {PORT1}:2")
+    small.emit("config_changed")
+    assert small.host.vf(used).driver == "vfio-pci"
+    if value == 1:
+        assert [len(port.vfs) for port in small.host.network.ports()] == [1, 2]
+        assert not [line for line in small.writes if used in line or idle in line]
+        assert nic_card.lag == "switchdev"
+        assert small.action("verify")["verified"] == "true"
+    else:
+        assert nic(small.writes) == []
+        assert f"VFs are in use: VF {used} by instance-0000002a" in small.action("plan")["plan"]
+
+
+def test_vfs_in_use_of_the_changed_port_itself_still_block_the_change(small: Node) -> None:
+    small.converge(reboot_settle=0)
+    small.host.cards[0].settings["LAG_RESOURCE_ALLOCATION"].current = 1
+    used = small.host.port(PF0).vfs[0].bdf
+    small.host.start_instance(used)
+    small.configure(devices=f"{PORT0}:1 {PORT1}:2")
+    small.emit("config_changed")
+    assert nic(small.writes) == []
+    assert f"would destroy VFs in use: VF {used} by instance-0000002a" in small.action("plan")["plan"]
 
 
 def hook_that_dies_before(node: Node, key: str) -> None:

@@ -2,6 +2,7 @@
 """The order of writes: what mlx5 needs, in a running system and at boot, asserted as a trace."""
 
 import errno
+import json
 
 import pytest
 from hostnic.testing import card
@@ -119,6 +120,16 @@ def test_a_live_resize_unbinds_all_vfs_first_and_goes_through_legacy_mode_and_ze
     ]
 
 
+def test_vfs_that_lost_their_driver_are_bound_again_and_the_plan_says_why(small: Node) -> None:
+    small.converge(reboot_settle=0)
+    for address in VFS0:
+        small.host.files.write("/sys/bus/pci/drivers/mlx5_core/unbind", address)
+    (step,) = json.loads(small.action("plan", format="json")["plan"])["steps"]
+    assert (step["what"], step["why"]) == (f"bind the VFs of {PF0}", "last, as VF-LAG is active")
+    small.emit("update_status")
+    assert nic(small.writes) == bind(*VFS0)
+
+
 def test_vf_lag_that_never_forms_live_keeps_vfs_unbound_only_as_long_as_it_is_tried(small: Node) -> None:
     small.host.cards[0].lag_never = True
     small.configure(allow_live=True)
@@ -148,6 +159,24 @@ def test_vf_lag_that_is_required_and_never_forms_live_keeps_vfs_unbound(small: N
         assert small.emit("update_status").name == "blocked"
     assert nic(small.writes) == []
     assert not any(vf.driver for port in small.host.network.ports() for vf in port.vfs)
+
+
+def test_the_plan_of_a_new_port_has_no_step_for_what_is_so_already(small: Node) -> None:
+    plan = json.loads(small.configure(steering_mode="dmfs").action("plan", format="json")["plan"])
+    keys = [step["key"].partition("/")[2] for step in plan["held"] if step["key"].startswith(f"{PF0}/")]
+    assert keys == [
+        "leave",
+        "steering",
+        "autoprobe-off",
+        "vfs",
+        "switchdev",
+        "offload",
+        "queues",
+        "join",
+        "member",
+        "autoprobe-on",
+        "bind",
+    ]
 
 
 def test_the_steering_mode_is_set_while_the_port_is_in_legacy_mode(small: Node) -> None:

@@ -3,13 +3,18 @@
 
 import errno
 import json
+from dataclasses import replace
 
 import boot
 import bootfile
 import desired
+import files
+import live
 import pytest
+import record
+from converge.execute import execute
 from hostnic.testing import card
-from unit.sriov_switchdev.node import Node, compute_node, nic
+from unit.sriov_switchdev.node import Node, compute_node, declare_bond, nic
 
 PF0, PF1 = "0000:3b:00.0", "0000:3b:00.1"
 NEW = ("b8:3f:d2:00:00:00", "b8:3f:d2:00:00:01")
@@ -70,6 +75,87 @@ def test_no_other_phase_touches_another_card(small: Node, phase: object) -> None
     assert callable(phase)
     phase(small.host)
     assert nic(small.host.trace) == []
+
+
+def changed_live(monkeypatch: pytest.MonkeyPatch) -> Node:
+    """A node whose hook has died in the middle of a live change; the timer is armed."""
+    host = compute_node(cards=[card(total_vfs=2)])
+    declare_bond(host)
+    node = Node(host, monkeypatch).configure(num_vfs=2, allow_live=True)
+    planned = node.planned()
+    keys = [step.key for step in planned.steps]
+    execute(replace(planned, steps=planned.steps[: keys.index(f"{PF1}/switchdev")]), host)
+    host.trace.clear()
+    return node
+
+
+def test_the_revert_of_a_live_change_leaves_another_card_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    node = changed_live(monkeypatch)
+    old = [port.mac for port in node.host.network.ports()]
+    replace_card(node)
+    before = modes(node)
+    said = [trouble.what for trouble in boot.revert(node.host)]
+    assert said == [
+        f"{pf}: another card is at this address (MAC {new}, not {mac}), and is left alone; "
+        "put the declared card there, or run action accept-nic on this unit"
+        for pf, new, mac in zip((PF0, PF1), NEW, old, strict=True)
+    ]
+    assert nic(node.host.trace) == []
+    assert modes(node) == before
+    assert not record.armed(node.host), "nothing is left that the timer could restore"
+
+
+def test_the_revert_restores_the_port_that_is_still_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    node = changed_live(monkeypatch)
+    node.host.port(PF0).mac = NEW[0]
+    assert [trouble.what.partition(":")[0] for trouble in boot.revert(node.host)] == ["0000"]
+    assert not any(PF0 in line for line in nic(node.host.trace))
+    assert modes(node)[1] == ("legacy", 0)
+    assert "enp59s0f1np1" in node.host.network.bonds["bond0"].members
+
+
+def test_a_step_that_fails_in_a_live_change_does_not_put_another_card_into_the_bond(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    node = changed_live(monkeypatch)
+    node.host.network.set_master("enp59s0f1np1", None, node.host.clock)
+    replace_card(node)
+    asked: list[str] = []
+    monkeypatch.setattr(node.host.devlink, "eswitch_mode", asked.append)
+    live.after_failure(node.host)
+    assert not any(line.startswith("set_master") for line in node.host.trace)
+    assert asked == [], "a change of mode that still runs would be waited for"
+
+
+def test_the_state_before_a_live_change_is_read_without_mac_as_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    node = changed_live(monkeypatch)
+    content = json.loads(node.host.files.read(record.PREVIOUS))
+    assert [port["mac"] for port in content["ports"]] == [port.mac for port in node.host.network.ports()]
+    for port in content["ports"]:
+        del port["mac"]
+    node.host.disk.install(record.PREVIOUS, json.dumps(content).encode(), 0o600)
+    assert boot.revert(node.host) == ()
+    assert modes(node) == [("legacy", 0), ("legacy", 0)]
+
+
+def test_a_new_netdev_of_another_card_is_left_alone_and_the_charm_is_told(small: Node) -> None:
+    small.boot()
+    small.emit("update_status")
+    assert small.state.unit_status.name == "active"
+    old = small.host.port(PF0).mac
+    replace_card(small)
+    for port in small.host.network.ports():
+        port.eswitch_mode = "legacy"
+    small.host.trace.clear()
+    said = [trouble.what for trouble in boot.restore(small.host)]
+    assert said[0] == f"{OTHER}{old}), and is left alone"
+    assert len(said) == 2
+    assert nic(small.host.trace) == []
+    assert small.host.trace == [f"run systemctl start --no-block {files.DISPATCH}"]
+    assert small.emit("update_status").name == "blocked"
+    assert not any(files.RESTORE in line for line in small.writes), "the two would call each other for ever"
 
 
 def test_after_accept_nic_the_new_card_is_configured_like_that_of_a_new_node(small: Node) -> None:

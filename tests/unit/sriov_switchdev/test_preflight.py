@@ -337,6 +337,25 @@ def test_more_than_64_vfs_with_vf_lag_is_a_warning(monkeypatch: pytest.MonkeyPat
     assert "80 VFs: some firmware refuses VF-LAG above 64" in node.action("verify")["findings"]
 
 
+@pytest.mark.parametrize(("vfs", "warns"), [(64, False), (65, True)])
+def test_64_vfs_with_vf_lag_are_no_warning_and_65_are(
+    monkeypatch: pytest.MonkeyPatch, vfs: int, warns: bool
+) -> None:
+    node = Node(compute_node(cards=[card(total_vfs=100)]), monkeypatch).configure(num_vfs=vfs)
+    node.emit("config_changed")
+    assert ("some firmware refuses VF-LAG above 64" in node.action("verify")["findings"]) == warns
+
+
+@pytest.mark.parametrize(("offered", "warns"), [(64, False), (65, True)])
+def test_firmware_that_offers_64_vfs_is_no_warning_and_65_are(
+    monkeypatch: pytest.MonkeyPatch, offered: int, warns: bool
+) -> None:
+    host = compute_node(cards=[card(total_vfs=offered)], kernel="5.15.0-119-generic")
+    node = Node(host, monkeypatch)
+    node.converge(num_vfs=4)
+    assert ("some firmware refuses VF-LAG above 64" in node.action("verify")["findings"]) == warns
+
+
 def test_firmware_with_more_than_64_vfs_is_a_warning_where_the_kernel_does_not_tell_of_vf_lag(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -62,6 +62,7 @@ def test_the_number_is_that_of_the_option_or_of_the_cpus_and_at_most_the_ports(
     assert channels(small.host) == [count, count]
     assert small.emit("update_status").name == "active"
     assert nic(small.writes) == []
+    assert json.loads(small.action("plan", format="json")["plan"])["steps"] == []
 
 
 @pytest.mark.parametrize("refusing", [PORT0, PORT1])
@@ -151,6 +152,17 @@ def test_with_approval_one_port_follows_the_other_and_the_bond_never_loses_both(
     assert one_queue.host.blackouts == 0
     one_queue.emit("update_status")
     assert nic(one_queue.writes) == []
+
+
+def test_a_port_outside_any_bond_gets_its_queues_without_a_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    node = Node(free(compute_node(cards=[card(total_vfs=2)])), monkeypatch)
+    assert node.configure(devices=f"{PORT0}:2", vf_lag="disabled").set_up().name == "active"
+    node.host.port(PF0).channels = 1
+    node.host.links.set_up(PORT0, True)
+    steps = json.loads(node.configure(allow_live=True).action("plan", format="json")["plan"])["steps"]
+    assert [step["key"] for step in steps] == [f"{PF0}/queues"]
+    assert node.emit().name == "active"
+    assert node.host.port(PF0).channels == 8
 
 
 @pytest.mark.parametrize(("dark", "lit"), [(PORT0, PORT1), (PORT1, PORT0)])

@@ -176,6 +176,12 @@ def copy(host: "FakeKernel", argv: list[str]) -> str:
     return ""
 
 
+def make_directory(host: "FakeKernel", argv: list[str]) -> str:
+    """``install -d -m MODE DIR``."""
+    host.disk.directories.add(argv[4])
+    return ""
+
+
 def sync(host: "FakeKernel", argv: list[str]) -> str:
     """``sync FILE …``."""
     host.flash.unsynced.difference_update(argv[1:])

@@ -17,11 +17,17 @@ REAL = (
 SSH = r"""#!/bin/bash
 while [ "$1" != -- ]; do shift; done
 [ ! -e $ROOT/unreachable ] || { echo "ssh: connect to host $2 port 22: No route to host" >&2; exit 255; }
-command=$(sed -E "s#(^|[^A-Za-z0-9_.*-])/(sys|var/lib|run|dev/kmsg)#\1$ROOT/\2#g" <<<"$3")
-PATH=$ROOT/bin SSH_CONNECTION="$(cat $ROOT/state/client)" bash -c "$command"
+$ROOT/outside/remote "$3"
 status=$?
 [ ! -e $ROOT/unreachable ] || exit 255
 exit $status
+"""
+REMOTE = r"""#!/bin/bash
+# usage: remote COMMAND   as the shell that sshd starts
+[ ! -e $ROOT/state/greeting ] || tee /dev/stderr <$ROOT/state/greeting
+command=$(sed -E "s#(^|[^A-Za-z0-9_.*-])/(sys|var/lib|run|dev/kmsg)#\1$ROOT/\2#g" <<<"$1")
+[ ! -e $ROOT/state/lost ] || command="${command%; printf*}; exit 255"
+PATH=$ROOT/bin SSH_CONNECTION="$(cat $ROOT/state/client)" bash -c "$command"
 """
 
 TOOLS = r"""#!/bin/bash
@@ -111,6 +117,7 @@ class Server:
             (root / "bin" / name).symlink_to(shutil.which(name) or "/nonexistent")
         self.script("bin/tools", TOOLS)
         self.script("outside/ssh", SSH)
+        self.script("outside/remote", REMOTE)
         for name in NAMES:
             (root / "bin" / name).symlink_to("tools")
         for ports, serial in ((PORTS, SERIAL), (OTHER, "MT2116X05678")):

@@ -323,6 +323,19 @@ def test_an_exit_status_of_255_is_the_commands_own(host):
     assert (done.returncode, done.stdout, done.stderr) == (255, "said\n", "told\n")
 
 
+def test_what_the_login_shell_prints_is_not_the_commands(host):
+    host.set("greeting", "Welcome to server-7\nno mail\n")
+    done = SshShell("root@server").run("echo said; echo told >&2", 5)
+    assert (done.stdout, done.stderr) == ("said\n", "told\n")
+    assert find(SshShell("root@server"), P0).addresses == tuple(PORTS)
+
+
+def test_a_connection_that_is_lost_meanwhile_is_told(host):
+    host.set("lost", "")
+    with pytest.raises(SshError, match=r"^the connection was lost to root@server: closed by remote host$"):
+        SshShell("root@server").run("echo said; echo closed by remote host >&2", 5)
+
+
 def test_the_card_of_a_port_is_found(host):
     card = find(SshShell("root@server"), "5e:00.1")
     assert (card.addresses, card.netdevs) == (tuple(OTHER), tuple(OTHER.values()))
@@ -346,6 +359,7 @@ def test_damaged_product_data_have_no_serial_number_or_what_is_left_of_it(data):
         (["--host", "root@server"], "--host and --nic belong together"),
         (["--nic", "3b:00.0"], "--host and --nic belong together"),
         (["--host", "h", "--nic", "3b:00.0", "--compare", "f"], "only --record goes with it"),
+        (["--host", "h", "--nic", "3b:00.0", "--ovs-tests", "f"], "only --record goes with it"),
     ],
 )
 def test_options_that_do_not_go_together_are_refused(words, reason, capsys):

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The sha256 that files had when they were last read, so that an idle hook does not read them again.
+
+What is remembered of a file holds while its size, its time of last change and its inode stay as they were.
+They do not show what a failing disk does to it: a burn reads its image again.
+"""
+
+import json
+from typing import Any, NamedTuple, cast
+
+from hostnic.firmware import mstflint
+from hostnic.system import FileStat, System
+
+PATH = "/var/lib/ovn-offload/firmware/digests.json"
+
+
+class Known(NamedTuple):
+    """A file as it was when its digest was computed."""
+
+    stat: FileStat
+    digest: str
+
+
+class Digests:
+    """The digests of files of a host, and what is remembered of them in :data:`PATH`."""
+
+    def __init__(self, system: System) -> None:
+        self._system = system
+        self._remembered = _read(system)
+        self._current: dict[str, Known] = {}
+
+    def of(self, path: str) -> str:
+        """The sha256 of a file, in lower case; starts a process only if the file has changed since.
+
+        Raises:
+            OSError: it cannot be read.
+
+        """
+        stat = self._system.files.stat(path)
+        known = self._current.get(path) or self._remembered.get(path)
+        if known is None or known.stat != stat:
+            # A change while it is read has another time than this.
+            known = Known(stat, mstflint.digest(self._system, path))
+        self._current[path] = known
+        return known.digest
+
+    def note(self, path: str, digest: str) -> None:
+        """Remember the digest of a file that was just read.
+
+        Raises:
+            OSError: it is not there.
+
+        """
+        self._current[path] = Known(self._system.files.stat(path), digest)
+
+    def save(self) -> None:
+        """Remember what is known of the files that were asked for; writes only what differs.
+
+        Raises:
+            OSError: it cannot be written.
+
+        """
+        if self._current == self._remembered:
+            return
+        rows = {path: [*known.stat, known.digest] for path, known in sorted(self._current.items())}
+        self._system.files.install(PATH, json.dumps(rows).encode())
+
+
+def _read(system: System) -> dict[str, Known]:
+    """What is remembered; nothing if there is no file, or it cannot be read."""
+    try:
+        rows = cast("dict[str, Any]", json.loads(system.files.read(PATH)))
+        return {path: _known(*row) for path, row in rows.items()}
+    except (OSError, ValueError, TypeError, AttributeError, RecursionError):
+        return {}
+
+
+def _known(size: object, mtime_ns: object, inode: object, digest: object) -> Known:
+    if not (isinstance(size, int) and isinstance(mtime_ns, int) and isinstance(inode, int)):
+        raise TypeError("a number is missing")
+    return Known(FileStat(size, mtime_ns, inode), str(digest))

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tool's readers of text that others write: nodes, servers, tools, and the files that it is given."""
+
+import json
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from acceptance import sitefile
+from acceptance.measure import evidence, parse
+from acceptance.measure.results import Results
+from acceptance.measure.shells import Node, Shell
+from converge import StepError
+from fuzz import Reader, check
+from operate.client import Juju
+from operate.process import Output
+
+ROOT = Path(__file__).parents[3]
+PORTS = "port p0 100000\ntx_packets_phy: 5\nrx_prio3_discards: 0\ntx_packets: 5\ndomain i-1\n 0:   2-3,8\n"
+GUEST = "cpus 8\nmtu 8942\nqueues 8\n"
+PING = "3 packets transmitted, 0 received, 100% packet loss\nping: local error: message too long, mtu=1500\n"
+RATE = {"bits_per_second": 9e9}
+IPERF = {
+    "end": {
+        "sum_received": RATE,
+        "sum_sent": {**RATE, "retransmits": 1},
+        "sum": {"packets": 9, "lost_packets": 1, "seconds": 1.0},
+    },
+    "intervals": [{"sum": {"start": 0.1, **RATE}}],
+}
+IDLE = {"sysstat": {"hosts": [{"statistics": [{"cpu-load": [{"cpu": "all", "idle": 90.0}]}]}]}}
+BANDWIDTH = (
+    "#bytes  #iterations  BW peak[Gb/sec]  BW average[Gb/sec]  MsgRate[Mpps]\n65536 5000 98.1 97.9 0.18\n"
+)
+LATENCY = (
+    "#bytes #iterations t_min[usec] t_max[usec] t_typical[usec] t_avg[usec] t_stdev[usec] 99% 99.9%\n"
+    "2 1000 1 9 2 2 0 3 4\n"
+)
+TESTPMD = "Rx-pps:     5000000\nRX-missed: 7\n"
+ROW = {"in port": "p0", "packets in NIC": "5", "packets not in NIC": "1", "why not": "-"}
+
+
+def saying(text: str) -> Any:
+    """A node or a server whose every command prints the text."""
+    return SimpleNamespace(run=lambda *_: text, table=lambda *_: [])
+
+
+def of_file(read: Callable[[Path], object]) -> Callable[[str], object]:
+    def run(text: str) -> object:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "file"
+            path.write_bytes(text.encode("utf-8", "surrogatepass"))
+            return read(path)
+
+    return run
+
+
+def of_iperf(text: str) -> object:
+    return parse.tcp(text, 1), parse.udp(text, 1), parse.outage(text, 1)
+
+
+def of_perftest(text: str) -> object:
+    return parse.rdma_bandwidth(text), parse.rdma_latency(text)
+
+
+def of_client(text: str) -> object:
+    """What Juju's client prints of an action, and the table in it."""
+    juju = Juju(run=lambda *_, **__: Output(0, text))
+    return Node(juju, "n", {"sriov-switchdev": "sriov-switchdev/0"}).table(
+        "sriov-switchdev", "show-offload", "offload"
+    )
+
+
+def of_rows(text: str) -> object:
+    """Rows of show-offload and show-counters from before and after a rung."""
+    client = json.dumps({"u/0": {"status": "completed", "results": {"offload": text}}})
+    rows = Node(Juju(run=lambda *_, **__: Output(0, client)), "n", {"c": "u/0"}).table("c", "a", "offload")
+    now = evidence.Sample(rows, rows, {}, 0, {})
+    both = [evidence.Evidence(now, now)]
+    return evidence.in_nic(both), evidence.why_not(both), evidence.drops(both), evidence.congestion(both)
+
+
+REFUSALS = (StepError,)
+
+READERS = [
+    Reader(
+        "site file",
+        of_file(sitefile.Site.read),
+        [(ROOT / "tests/acceptance/site-example.yaml").read_text()],
+        REFUSALS,
+    ),
+    Reader("results", of_file(Results.read), ['{"version": 1, "rungs": {}}'], REFUSALS),
+    Reader("node", lambda text: evidence.sample(cast("Node", saying(text))), [PORTS], REFUSALS),
+    Reader("server", lambda text: evidence.guest(cast("Shell", saying(text)), "10.0.0.5"), [GUEST], REFUSALS),
+    Reader(
+        "ping", lambda text: evidence.probe(cast("Shell", saying(text)), "10.0.0.5", 8942), [PING], REFUSALS
+    ),
+    Reader("iperf3", of_iperf, [json.dumps(IPERF) + json.dumps(IDLE)], REFUSALS),
+    Reader("perftest", of_perftest, [BANDWIDTH, LATENCY], REFUSALS),
+    Reader("testpmd", parse.testpmd, [TESTPMD], REFUSALS),
+    Reader(
+        "client",
+        of_client,
+        [json.dumps({"u/0": {"status": "completed", "results": {"offload": "[]"}}})],
+        REFUSALS,
+    ),
+    Reader(
+        "rows",
+        of_rows,
+        [json.dumps([ROW]), json.dumps([{"port": "p0", "counter": "tx_prio3_pause", "value": "5"}])],
+        REFUSALS,
+    ),
+]
+
+
+@pytest.mark.parametrize("reader", READERS, ids=lambda reader: reader.name)
+def test_a_reader_never_raises_what_it_does_not_document(reader: Reader) -> None:
+    check(reader)
