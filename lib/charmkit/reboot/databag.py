@@ -146,6 +146,7 @@ _CLUSTER = Record(
         "missing": Named(AnyText(), AnyText(), "units and reasons"),
         "held": Named(_TIME, Text(_GRANTS, "numbers of units with their grants"), "times and units"),
         "lazily": Flag(),
+        "silenced": _TEXTS,
         "application": _APPLICATION,
         "approved": Listing(_GROUP, "approvals"),
         "away": Named(AnyText(), Text(_NUMBERS, "numbers of units"), "reasons and units"),

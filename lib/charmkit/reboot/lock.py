@@ -47,7 +47,8 @@ def arbitrate(
     if not waiting:
         holding_up = {name for unit in queue for name in _in_the_way(unit, units, cluster)}
         return cluster._replace(held_up_by=tuple(sorted(holding_up))[:NAMED])
-    unknown = peers.missing(leader, units, cluster, ())
+    cluster = peers.ask_silent(leader, units, cluster, now, silent)
+    unknown = peers.unknown(leader, units, cluster)
     missing = peers.missing(leader, units, cluster, silent)
     before = cluster.grant
     for unit in sorted(waiting, key=lambda unit: (unit == leader, units[unit].since, unit)):

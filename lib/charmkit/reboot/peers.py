@@ -4,7 +4,9 @@
 A host that crashed leaves its last databag behind, and after a power cut every databag is from before. So
 before a grant the leader requires two things of every peer: its host answers at a TCP port now, and its unit
 has written its databag since the leader's own boot. For the second one the leader publishes its boot id, and
-each unit repeats it: databags have no time of their own, and hosts' clocks differ.
+each unit repeats it: databags have no time of their own, and hosts' clocks differ. A host that did not answer
+and answers again may have booted: what its unit published is from before until the unit has run a hook. So
+the leader then publishes a new mark, its boot id with the time, which that unit has to repeat.
 """
 
 from collections.abc import Collection, Mapping
@@ -13,6 +15,9 @@ from charmkit.reboot.state import Cluster, UnitState
 
 PORT = 22
 """Where the leader looks: sshd, which ``juju ssh`` needs. A reset by the kernel is an answer, too."""
+
+SINCE = "@"
+"""Between the boot id and the time in a mark of the leader."""
 
 TIMEOUT = 2.0
 """Seconds for each peer."""
@@ -24,6 +29,7 @@ runs a hook, and naming them at once would wake all units each time one of them 
 SILENT = "does not answer at port 22"
 UNREAD = "has not read yet that its lock was released"
 UNREPORTED = "has not run a hook since the leader's host booted"
+UNHEARD = "has not run a hook since its host did not answer"
 
 
 def ask(leader: str, units: Mapping[str, UnitState], cluster: Cluster, now: int, *, at_once: bool) -> Cluster:
@@ -32,10 +38,26 @@ def ask(leader: str, units: Mapping[str, UnitState], cluster: Cluster, now: int,
     Each answer wakes all units. A unit that needs a reboot publishes that anyway, and answers with it.
     """
     boot_id = _boot_id(leader, units)
-    asked = cluster.asked == boot_id and not (at_once and cluster.lazily)
+    asked = _boot(cluster.asked) == boot_id and not (at_once and cluster.lazily)
     if asked or not _unreported(leader, units):
         return cluster
     return cluster._replace(asked=boot_id, asked_at=now, lazily=not at_once)
+
+
+def ask_silent(
+    leader: str, units: Mapping[str, UnitState], cluster: Cluster, now: int, silent: Collection[str]
+) -> Cluster:
+    """Ask units whose hosts did not answer just now, and those asked before, for a hook that runs after this.
+
+    A host that holds the lock is not asked: what it publishes counts only once it gives the lock back.
+    """
+    asked = [unit for unit in cluster.silenced if unit in units and units[unit].answered != cluster.asked]
+    also = [unit for unit in silent if unit in units and unit not in (*asked, *cluster.held)]
+    cluster = cluster._replace(silenced=tuple(sorted((*asked, *also))))
+    if all(units[unit].answered != cluster.asked for unit in also):
+        return cluster
+    mark = f"{_boot_id(leader, units)}{SINCE}{now}"
+    return cluster._replace(asked=mark, asked_at=now, lazily=not _unreported(leader, units))
 
 
 def missing(
@@ -52,13 +74,22 @@ def missing(
         silent: the peers whose hosts did not answer just now.
 
     """
+    unheard = [unit for unit in cluster.silenced if unit in units and units[unit].answered != cluster.asked]
+    return {
+        **dict.fromkeys(unheard, UNHEARD),
+        **unknown(leader, units, cluster),
+        **dict.fromkeys(silent, SILENT),
+    }
+
+
+def unknown(leader: str, units: Mapping[str, UnitState], cluster: Cluster) -> dict[str, str]:
+    """Those of the missing units of which it is not known either what their hosts hold, and why."""
     taken = cluster.forced.items()
     unread = [unit for unit, grant in taken if unit in units and units[unit].heard < grant]
     return {
         **{unit: state.contested for unit, state in units.items() if state.contested},
         **dict.fromkeys(_unreported(leader, units), UNREPORTED),
         **dict.fromkeys(unread, UNREAD),
-        **dict.fromkeys(silent, SILENT),
     }
 
 
@@ -70,7 +101,11 @@ def named(found: Mapping[str, str], cluster: Cluster, now: int) -> dict[str, str
 
 def _unreported(leader: str, units: Mapping[str, UnitState]) -> list[str]:
     boot_id = _boot_id(leader, units)
-    return [unit for unit, state in units.items() if unit != leader and state.answered != boot_id]
+    return [unit for unit, state in units.items() if unit != leader and _boot(state.answered) != boot_id]
+
+
+def _boot(mark: str) -> str:
+    return mark.partition(SINCE)[0]
 
 
 def _boot_id(leader: str, units: Mapping[str, UnitState]) -> str:

@@ -86,7 +86,7 @@ class UnitState(NamedTuple):
         still_needed: reasons that remain although the host rebooted for them.
         rebooted_for: reasons that the host rebooted for, and the boot that followed.
         released: number of the last grant that this unit gave back.
-        answered: the leader's boot id, as this unit read it last in ``Cluster.asked``.
+        answered: the leader's mark, as this unit read it last in ``Cluster.asked``.
         contested: which other charm may reboot its machine; empty when none may.
         heard: number of the last grant that the operator took away and this unit has read of.
         instances: how many instances a reboot would stop; 0 while none is needed.
@@ -175,9 +175,11 @@ class Cluster(NamedTuple):
         approvals: by unit.
         forced: grants that the operator took away, by unit, until the unit gives them back itself.
         held_up_by: units in their grace period, for which a unit with policy ``when-idle`` waits.
-        asked: boot id of the leader, which every unit repeats; empty before the first one.
+        asked: the leader's mark, which every unit repeats: its boot id, with a time after it once a host did not
+            answer (:mod:`.peers`); empty before the first one.
         asked_at: since when, seconds since the epoch.
         lazily: a unit repeats it with whatever it publishes next; else at once, since a grant waits for it.
+        silenced: units whose hosts did not answer, until they have repeated ``asked`` since.
         cancels: how often the operator cancelled the reboots; earlier approvals on units do not count.
         stopped: no policy allows a reboot since the last cancellation, until an approval on the leader.
         missing: units whose hosts may be down, and why; nothing is granted without an approval despite them.
@@ -199,6 +201,7 @@ class Cluster(NamedTuple):
     stopped: bool = False
     slots: Mapping[str, Slot] = {}
     lazily: bool = False
+    silenced: tuple[str, ...] = ()
 
     @property
     def held(self) -> Mapping[str, Slot]:

@@ -83,7 +83,7 @@ def tells(unit: str, before: UnitState, own: UnitState, cluster: Cluster) -> boo
     if holds(unit, own, cluster) and not own.settled and not own.needs:
         told = ("answered", "contested", "heard", "approved_after")
         own = before._replace(**{field: getattr(own, field) for field in told})
-    if cluster.lazily or not cluster.asked:
+    if not cluster.asked or (cluster.lazily and unit not in cluster.silenced):
         own = own._replace(answered=before.answered)
     return own._replace(**_CLOCK) != before._replace(**_CLOCK)
 

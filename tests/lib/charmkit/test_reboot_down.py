@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from charmkit.reboot.databag import KEY, decode_cluster
-from charmkit.reboot.peers import REPORTS_IN, SILENT, UNREPORTED, ask, missing, named
+from charmkit.reboot.peers import REPORTS_IN, SILENT, UNHEARD, UNREPORTED, ask, missing, named
 from charmkit.reboot.state import Cluster, UnitState
 
 WHY = "8 VFs at the next boot"
@@ -35,7 +35,25 @@ def test_a_crashed_peer_keeps_the_others_from_rebooting_until_it_is_back(applica
     )
     app.nodes[1].down = False
     app.hook(0)
+    assert (reboots(app), missing_in(app)) == ([0, 0, 0], {"sriov/1": UNHEARD}), "its databag is from before"
+    app.hook(1)
+    app.hook(0)
     assert (reboots(app), missing_in(app)) == ([1, 0, 0], {})
+
+
+def test_a_crashed_host_that_answers_again_counts_as_settled_only_once_its_containers_are_back(application: Any):
+    app = application(3, "when-idle")
+    app.nodes[0].needs = (WHY,)
+    app.nodes[1].down = True
+    app.hook(0)
+    app.nodes[1].down = False
+    app.nodes[1].boot()
+    app.nodes[1].stopped = "juju-1-lxd-0"
+
+    for number in (0, 1, 2, 0):
+        app.hook(number)
+
+    assert reboots(app) == [0, 0, 0]
 
 
 def test_under_manual_a_second_approval_goes_on_without_the_crashed_peer(application: Any):
