@@ -175,8 +175,8 @@ class Cluster(NamedTuple):
         approvals: by unit.
         forced: grants that the operator took away, by unit, until the unit gives them back itself.
         held_up_by: units in their grace period, for which a unit with policy ``when-idle`` waits.
-        asked: the leader's mark, which every unit repeats: its boot id, with a time after it once a host did not
-            answer (:mod:`.peers`); empty before the first one.
+        asked: the leader's mark, which every unit repeats: its boot id, with a time after it once a host did
+            not answer (:mod:`.peers`); empty before the first one.
         asked_at: since when, seconds since the epoch.
         lazily: a unit repeats it with whatever it publishes next; else at once, since a grant waits for it.
         silenced: units whose hosts did not answer, until they have repeated ``asked`` since.

@@ -41,7 +41,7 @@ def test_a_crashed_peer_keeps_the_others_from_rebooting_until_it_is_back(applica
     assert (reboots(app), missing_in(app)) == ([1, 0, 0], {})
 
 
-def test_a_crashed_host_that_answers_again_counts_as_settled_only_once_its_containers_are_back(application: Any):
+def test_a_crashed_host_that_answers_again_has_to_settle_first(application: Any):
     app = application(3, "when-idle")
     app.nodes[0].needs = (WHY,)
     app.nodes[1].down = True
