@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs where the twin runs: cumulus-fabric's own verbs on its switches, with the reference design's intent.
+"""Runs where the twin runs: cumulus-fabric's own verbs on its switches.
+
+The intent is that of the file ``INTENT`` if there is one, otherwise the reference design's.
 
 ``apply``, ``verify``, ``drain SWITCH`` and ``undrain SWITCH`` print what the charm's verbs say; ``read`` each
 switch's operational tree. ``patch SWITCH [CONFIRM]`` lays the tree on standard input over what one switch
@@ -25,6 +27,7 @@ from rest.connection import Access, Credentials, SwitchError
 BUSY = ("pending", "apply", "checking", "ays")
 POLICY = ApplyPolicy(confirm=180, settle=60.0, deadline=120.0)
 
+INTENT = Path("/run/intent.yaml")
 RDG = Path(__file__).parents[3] / "charms/cumulus-fabric/examples/rdg.yaml"
 
 
@@ -32,7 +35,8 @@ def site(timeout: float = 60) -> Site:
     rack = json.loads(Path("/run/twin.json").read_text())
     ca = Path(rack["certificate"]).read_text()
     access = Access(Credentials("cumulus", "CumulusLinux!"), ca=ca, timeout=timeout)
-    fabric = expand.expand(schema.parse(RDG.read_text()))
+    intent = INTENT if INTENT.exists() else RDG
+    fabric = expand.expand(schema.parse(intent.read_text()))
     addresses = {name: url.split("/")[2].split(":")[0] for name, url in rack["switches"].items()}
     return Site(fabric, Fleet({name: Nvue(name, address, access) for name, address in addresses.items()}))
 

@@ -17,8 +17,9 @@ SLOWEST_S = 0.2
 """Seconds between two probes at most, on average: a slower sender would not see a short interruption."""
 
 WATCHED_S = 4.0
-CARRIES, QUIET = 20.0, 5.0
-"""Packets a second of a switch that carries probes, and of one that does not: LACP and BGP go on."""
+CARRIES, QUIET = 20.0, 10.0
+"""Packets a second of a switch that carries probes, and of one that does not: LACP and BGP go on. One flow
+alone has 10 probes and 10 answers a second."""
 
 _ANSWER = re.compile(r"^\[([\d.]+)\] \d+ bytes from .* icmp_seq=(\d+) .*?(\(DUP!\))?$", re.MULTILINE)
 _SENT = re.compile(r"^(\d+) packets transmitted, ", re.MULTILINE)

@@ -3,12 +3,17 @@
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from lab.guest import Guest
 from lab.twin import start as twin
 
 CODE = "/opt/ovn-offload"
+RDG = Path(__file__).parents[3] / "charms/cumulus-fabric/examples/rdg.yaml"
+INTENT = "/run/intent.yaml"
+"""What operate.py reads instead of the reference design's intent, if it is there."""
+
 OPERATE = [
     "env",
     f"PYTHONPATH={CODE}/charms/cumulus-fabric/src:{CODE}/lib",

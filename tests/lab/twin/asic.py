@@ -7,7 +7,13 @@ A frame that came through VXLAN and is broadcast or multicast must not go out on
 - this leaf is not the segment's designated forwarder: the other one sends it.
 
 So the uplinks' ingress marks what arrives by VXLAN with the leaf that sent it, and the segments' egress looks
-at the mark. And a leaf that has lost all its uplinks takes its segments' ports down, so that the hosts use
+at the mark.
+
+A host behind two leaves has a nexthop group. Linux 6.12.117 refuses FRR 10.3's entries for its MAC addresses
+("A nexthop fdb cannot be dynamic"), and floods what is sent to it: the host receives each frame from both
+leaves. So these entries are made here.
+
+And a leaf that has lost all its uplinks takes its segments' ports down, so that the hosts use
 the other leaf (uplink tracking): FRR asks the kernel for protodown, which veth does not have.
 """
 
@@ -19,6 +25,7 @@ from typing import Any
 
 from lab.twin.commands import CommandError, batch, listed
 from lab.twin.frr import Frr
+from lab.twin.links import VXLAN
 from lab.twin.model import Switch
 
 PAUSE = 1.0  # seconds between two looks
@@ -81,14 +88,38 @@ def filters(wanted: Rules) -> list[str]:
     return lines
 
 
+Entry = tuple[str, str, int]
+"""VNI, MAC address of a host, and the nexthop group of its segment's leaves."""
+
+
+def entries(segments: list[dict[str, Any]], macs: dict[str, Any]) -> set[Entry]:
+    """From what FRR says of its segments, and of all VNIs' addresses (``show evpn mac vni all json``)."""
+    groups = {s["esi"]: s["nexthopGroup"] for s in segments if "nexthopGroupActive" in s.get("flags", [])}
+    return {
+        (vni, mac, groups[said["remoteEs"]])
+        for vni, table in macs.items()
+        for mac, said in table.get("macs", {}).items()
+        if said["type"] == "remote" and said.get("remoteEs") in groups
+    }
+
+
+def writes(before: set[Entry], wanted: set[Entry]) -> list[str]:
+    """bridge's lines from one state to the other; FRR takes away the entries of addresses that are gone."""
+    return [
+        f"fdb replace {mac} dev {VXLAN} nhid {group} src_vni {vni} self extern_learn"
+        for vni, mac, group in sorted(wanted - before)
+    ]
+
+
 class Asic:
-    """Keeps one leaf's filters and ports in step with FRR and with the uplinks, in a thread of its own."""
+    """Keeps a leaf's filters, addresses and ports in step with FRR and its uplinks, in its own thread."""
 
     def __init__(self, namespace: str, frr: Frr) -> None:
         self.namespace = namespace
         self._frr = frr
         self._switch = Switch()
         self._rules: Rules | None = None  # None: not known
+        self._entries: set[Entry] = set()
         self._isolated = False
         self._lock = threading.Lock()
         self._stopped = threading.Event()
@@ -106,6 +137,7 @@ class Asic:
         """The switch has a new configuration: its links are as configured, new bonds have no filters."""
         with self._lock:
             self._switch, self._rules, self._isolated = switch, None, False
+            self._entries = set()
 
     def _run(self) -> None:
         while not self._stopped.wait(PAUSE):
@@ -118,13 +150,18 @@ class Asic:
         """Compare once with what FRR says, and change what differs."""
         uplinks = self._frr.show("zebra", "evpn")
         self._track(bool(uplinks.get("uplinkConfigCount")) and not uplinks.get("uplinkActiveCount"))
-        wanted = rules(self._switch.uplinks, self._frr.show("zebra", "evpn es detail"))
+        segments = self._frr.show("zebra", "evpn es detail")
+        wanted = rules(self._switch.uplinks, segments)
         if wanted != self._rules:
             self._rules = None
             there = [q["dev"] for q in listed(self.namespace, "tc", "qdisc", "show") if q["kind"] == "clsact"]
             batch(self.namespace, "tc", [f"qdisc del dev {device} clsact" for device in there])
             batch(self.namespace, "tc", filters(wanted))
             self._rules = wanted
+        addresses = entries(segments, self._frr.show("zebra", "evpn mac vni all"))
+        before, self._entries = self._entries, set()  # after a failure: all of them again
+        batch(self.namespace, "bridge", writes(before, addresses))
+        self._entries = addresses
 
     def _track(self, isolated: bool) -> None:
         if isolated != self._isolated:

@@ -167,3 +167,25 @@ def test_a_bonds_member_is_up_unless_it_is_shut_down(named: bool, monkeypatch: p
     links.Links("Leaf0-1", frozenset({"swp9"}), "192.168.200.11/24").apply(model.parse(tree))
     (last,) = [line for line in written if line in ("link set swp9 up", "link set swp9 down")][-1:]
     assert last == f"link set swp9 {'down' if named else 'up'}"
+
+
+def test_hosts_behind_two_leaves_are_reached_by_the_group_of_their_segment() -> None:
+    segments = [
+        {"esi": "03:01", "flags": ["remote", "nexthopGroupActive"], "nexthopGroup": 536870916},
+        {"esi": "03:02", "flags": ["local"], "nexthopGroup": 536870917},
+    ]
+    macs = {
+        "10": {
+            "macs": {
+                "26:a6:ce:f7:fa:3e": {"type": "remote", "remoteEs": "03:01"},
+                "5a:25:c2:21:ba:1e": {"type": "remote", "remoteEs": "03:02"},
+                "82:09:03:d4:6c:25": {"type": "remote", "remoteVtep": "10.10.10.1"},
+                "ae:dd:03:53:7d:04": {"type": "local", "intf": "bond1"},
+            }
+        },
+        "40": {"numMacs": 0},
+    }
+    found = asic.entries(segments, macs)
+    line = "fdb replace 26:a6:ce:f7:fa:3e dev vxlan48 nhid 536870916 src_vni 10 self extern_learn"
+    assert asic.writes(set(), found) == [line]
+    assert asic.writes(found, found) == []
