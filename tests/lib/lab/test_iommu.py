@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The ACPI table of a guest with an IOMMU, read as the kernel reads it; a guest boots with it at night."""
+"""The ACPI table of a guest with an IOMMU, read as the kernel reads it."""
 
 import struct
 
