@@ -109,7 +109,10 @@ class Maintenance:
             if stopped := self._stopped(survey):
                 return Report(report.results, stopped)
             now = survey.observed.switches[self.name].applied
-            report = self._change(survey, now, step(now), began)
+            patch = step(now)
+            if number and not patch:
+                continue  # what the step before did is the result
+            report = self._change(survey, now, patch, began)
             if report.failed:
                 return report
         return report

@@ -108,9 +108,12 @@ def test_the_hosts_return_first_and_bgp_last(six: Rack) -> None:
 
 
 def test_a_spine_leaves_by_bgp_alone_and_the_last_one_stays(six: Rack) -> None:
-    assert work(six, "Spine0").drain().applied
+    assert work(six, "Spine0").drain().verdict == "fully applied: 1 switches changed"
     assert graceful(six, "Spine0")
     assert len(patches(six, "Spine0")) == 1
+    assert work(six, "Spine0").drain().verdict == "fully applied: 0 switches changed"
+    assert work(six, "Spine0").undrain().verdict == "fully applied: 1 switches changed"
+    assert work(six, "Spine0").drain().applied
     refused = work(six, "Spine1").drain()
     assert refused.verdict == "nothing was sent to any switch"
     assert sentences(refused)[0] == (
