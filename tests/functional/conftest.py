@@ -4,6 +4,7 @@
 from collections.abc import Iterator
 
 import pytest
+from functional.kinds import IOMMU
 from lab.guest import Guest
 from lab.image import CHOSEN
 
@@ -17,15 +18,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: item.path, reverse=True)
     for item in items:
         params = item.callspec.params if hasattr(item, "callspec") else {}
-        release = params.get("booted") or params.get("pair")
-        if release in CHOSEN[1:] and not item.get_closest_marker("every_release"):
+        release = params.get("booted") or params.get("pair") or ""
+        if release.removesuffix(IOMMU) in CHOSEN[1:] and not item.get_closest_marker("every_release"):
             item.add_marker("thorough")
 
 
 @pytest.fixture(scope="session", params=CHOSEN)
 def booted(request: pytest.FixtureRequest) -> Iterator[Guest]:
-    """The guest of this release, with a snapshot of its first moment; take ``machine`` instead."""
-    with Guest(request.param) as guest:
+    """The guest of this release, with a snapshot of its first moment; take ``machine`` instead.
+
+    Its kind is the default one but for tests with a mark of :mod:`functional.kinds`.
+    """
+    with Guest(request.param.removesuffix(IOMMU), with_iommu=request.param.endswith(IOMMU)) as guest:
         with pytest.raises(RuntimeError, match="charms/nobody"):  # what says so has imported ops by then
             guest.unit("nobody")
         guest.save("booted")

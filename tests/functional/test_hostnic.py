@@ -2,6 +2,7 @@
 """The real kernel with the virtual card, and the model that unit tests use: alike, line by line."""
 
 import pytest
+from functional.kinds import WITH_IOMMU
 from hostnic.testing import FakeHost, contract
 from lab import site
 from lab.guest import Guest
@@ -18,10 +19,10 @@ def on_guest(guest: Guest, name: str) -> list[str]:
     return done.stdout.splitlines()
 
 
-def model() -> FakeHost:
-    """A modelled host of the guest's kind: this guest has no IOMMU."""
+def model(*, iommu: bool = False) -> FakeHost:
+    """A modelled host of the guest's kind: the default guest has no IOMMU."""
     host = FakeHost()
-    host.iommu = False
+    host.iommu = iommu
     return host
 
 
@@ -37,6 +38,15 @@ AT_EACH_PUSH = ("converge", "plain", "faults", "refusals")
 )
 def test_the_model_does_as_the_card_does(machine: Guest, name: str) -> None:
     assert contract.on_model(name, model()) == on_guest(machine, name)
+
+
+@pytest.mark.thorough
+@WITH_IOMMU
+@pytest.mark.parametrize("name", ["plain", "converge"])
+def test_the_model_does_as_the_card_does_behind_an_iommu(machine: Guest, name: str) -> None:
+    seen = on_guest(machine, name)
+    assert any("iommu True" in line for line in seen)
+    assert contract.on_model(name, model(iommu=True)) == seen
 
 
 def test_a_vf_in_a_network_namespace_is_in_use(machine: Guest) -> None:
