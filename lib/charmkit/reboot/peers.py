@@ -51,7 +51,7 @@ def ask_silent(
 
     A host that holds the lock is not asked: what it publishes counts only once it gives the lock back.
     """
-    asked = [unit for unit in cluster.silenced if unit in units and units[unit].answered != cluster.asked]
+    asked = _unheard(units, cluster)
     also = [unit for unit in silent if unit in units and unit not in (*asked, *cluster.held)]
     cluster = cluster._replace(silenced=tuple(sorted((*asked, *also))))
     if all(units[unit].answered != cluster.asked for unit in also):
@@ -74,9 +74,8 @@ def missing(
         silent: the peers whose hosts did not answer just now.
 
     """
-    unheard = [unit for unit in cluster.silenced if unit in units and units[unit].answered != cluster.asked]
     return {
-        **dict.fromkeys(unheard, UNHEARD),
+        **dict.fromkeys(_unheard(units, cluster), UNHEARD),
         **unknown(leader, units, cluster),
         **dict.fromkeys(silent, SILENT),
     }
@@ -97,6 +96,10 @@ def named(found: Mapping[str, str], cluster: Cluster, now: int) -> dict[str, str
     """Those of ``found`` that the status names now: all but those that were asked only lately."""
     lately = 0 <= now - cluster.asked_at < REPORTS_IN
     return {unit: why for unit, why in sorted(found.items()) if not (lately and why == UNREPORTED)}
+
+
+def _unheard(units: Mapping[str, UnitState], cluster: Cluster) -> list[str]:
+    return [unit for unit in cluster.silenced if unit in units and units[unit].answered != cluster.asked]
 
 
 def _unreported(leader: str, units: Mapping[str, UnitState]) -> list[str]:

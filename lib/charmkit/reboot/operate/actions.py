@@ -101,10 +101,7 @@ class RebootActions(ops.Object):
         }
 
     def _cancel(self) -> dict[str, str]:
-        if not self.model.unit.is_leader():
-            raise ActionError(
-                f"only the leader can; run: juju run {self.model.app.name}/leader cancel-reboots"
-            )
+        self._require_leader("cancel-reboots")
         bags, units, cluster = self._state()
         withdrawn = sorted(
             unit for unit, state in units.items() if state.needs and approved_reasons(unit, state, cluster)
@@ -116,10 +113,7 @@ class RebootActions(ops.Object):
         }
 
     def _release(self, given: str) -> dict[str, str]:
-        if not self.model.unit.is_leader():
-            raise ActionError(
-                f"only the leader can; run: juju run {self.model.app.name}/leader release-reboot-lock"
-            )
+        self._require_leader("release-reboot-lock")
         bags, units, cluster = self._state()
         holders = ", ".join(sorted(cluster.held))
         if not holders:
@@ -131,6 +125,10 @@ class RebootActions(ops.Object):
             raise ActionError(f"parameter unit: {unit!r} does not hold the reboot lock; expected {holders}")
         bags.publish(units[bags.unit], release(cluster, unit))
         return {"released": unit, "held-for": duration(int(time.time()) - cluster.held[unit].since)}
+
+    def _require_leader(self, action: str) -> None:
+        if not self.model.unit.is_leader():
+            raise ActionError(f"only the leader can; run: juju run {self.model.app.name}/leader {action}")
 
     def _state(self) -> tuple[Databags, dict[str, UnitState], Cluster]:
         bags = self._bags()
