@@ -155,7 +155,9 @@ def test_a_new_netdev_of_another_card_is_left_alone_and_the_charm_is_told(small:
     assert nic(small.host.trace) == []
     assert small.host.trace == [f"run systemctl start --no-block {files.DISPATCH}"]
     assert small.emit("update_status").name == "blocked"
-    assert not any(files.RESTORE in line for line in small.writes), "the two would call each other for ever"
+    assert not any(files.RESTORE in line for line in small.writes), (
+        "the unit and the charm would start each other endlessly"
+    )
 
 
 def test_after_accept_nic_the_new_card_is_configured_like_that_of_a_new_node(small: Node) -> None:
