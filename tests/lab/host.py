@@ -38,6 +38,17 @@ def cache() -> Path:
     return path
 
 
+KEEP = 2
+"""Files of earlier recipes that stay in the cache besides the current one: other trees of this host
+may be in the middle of a run with them."""
+
+
+def earlier(pattern: str, current: Path | None = None) -> list[Path]:
+    """What the cache may drop: all that matches `pattern` but `current` and the newest few."""
+    found = [path for path in cache().glob(pattern) if path != current]
+    return sorted(found, key=lambda path: path.stat().st_mtime)[:-KEEP]
+
+
 def _present(tool: str) -> bool:
     return Path(tool).exists() if tool.startswith("/") else shutil.which(tool) is not None
 

@@ -55,10 +55,6 @@ PACKAGES = [
 ]
 
 
-KEEP = 3
-"""Images of one release that stay in the cache, besides those in use."""
-
-
 @dataclass(frozen=True)
 class Release:
     """A Debian release, the Ubuntu series that it stands for, its Python, and what it alone has."""
@@ -155,7 +151,7 @@ def base(release: Release) -> Path:
     path = host.cache() / f"base-{release.name}-{digest([release.name, *release.packages])}.tar"
     if path.exists():
         return path
-    for old in host.cache().glob(f"base-{release.name}-*.tar"):
+    for old in host.earlier(f"base-{release.name}-*.tar"):
         old.unlink()
     with (
         tempfile.TemporaryDirectory(prefix="ovn-lab-", dir=host.cache()) as work,
@@ -181,7 +177,7 @@ def _python_packages(release: Release) -> Path:
     path = host.cache() / f"python-{release.python}-{digest([REQUIREMENTS])}"
     if path.exists():
         return path
-    for old in host.cache().glob(f"python-{release.python}-*"):
+    for old in host.earlier(f"python-{release.python}-*"):
         shutil.rmtree(old)
     with (
         tempfile.TemporaryDirectory(prefix="ovn-lab-", dir=host.cache()) as work,
@@ -242,15 +238,13 @@ def _assemble(release: Release, target: Path) -> None:
 
 def _prune(release: Release, current: Path) -> None:
     """Drop old images that no guest uses; a guest holds a shared lock on its image's kernel."""
-    complete = [path.parent for path in host.cache().glob(f"image-{release.name}-*/image.qcow2")]
-    images = sorted(complete, key=lambda p: p.stat().st_mtime)
-    for image in [image for image in images if image != current][: -(KEEP - 1) or None]:
-        with (image / "vmlinuz").open() as lock:
+    for path in host.earlier(f"image-{release.name}-*/image.qcow2", current / "image.qcow2"):
+        with (path.parent / "vmlinuz").open() as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 continue
-            shutil.rmtree(image)
+            shutil.rmtree(path.parent)
 
 
 def image(name: str) -> Image:

@@ -140,7 +140,7 @@ def forget_states() -> None:
 
 
 def _remove(pattern: str) -> None:
-    for old in host.cache().glob(pattern):
+    for old in host.earlier(pattern):
         if old.is_dir() and OUTER:
             subprocess.run([*OUTER, "rm", "-rf", "--one-file-system", str(old)], check=True)
         elif old.is_dir():
