@@ -95,14 +95,14 @@ class Climber:
 
     def _climb(self, rung: Rung, wanted: list[Measure], result: RungResult) -> None:
         client, server = self._end(rung, "vm1"), self._end(rung, rung.server)
-        target = self._target(rung, client, server)
+        target, back = self._targets(rung, client, server)
         missing: dict[str, str] = {}
         for end in (client, server):
             missing |= _missing(end, {tool for measure in wanted for tool in measure.tools})
             if rung.port:
                 result.guests[end.name] = evidence.guest(end.shell, end.address)
         overhead = 0 if rung.port in ("", "direct_vlan") else GENEVE
-        result.probe = evidence.probe(client.shell, target, self.site.mtu - overhead)
+        result.probe = _probe(self.site.mtu - overhead, (client, target), (server, back))
         before = self._samples(client, server)
         for measure in wanted:
             length = GUEST_LENGTH if rung.port else HOST_LENGTH
@@ -154,10 +154,10 @@ class Climber:
         key = Path(self.site.public_key).expanduser().with_suffix("")
         return Ssh(self.process, vm, f"{self.site.image_user}@{floating}", key, known)
 
-    def _target(self, rung: Rung, client: End, server: End) -> str:
-        """The address that the client connects to; of a floating IP, with routes to it at both ends."""
+    def _targets(self, rung: Rung, client: End, server: End) -> tuple[str, str]:
+        """Where the client reaches the server, and the server the client; floating IPs need routes first."""
         if not rung.floating:
-            return server.address
+            return server.address, client.address
         gateway = self.cloud.objects["port nat_gateway"]["fixed_ips"][0]["ip_address"]
         addresses = {
             end.name: self.cloud.objects[f"floating ip {rung.port}{end.name.removeprefix('vm')}"][
@@ -168,7 +168,18 @@ class Climber:
         for end, other in ((client, server), (server, client)):
             netdev = f"$(ip -br -4 address | awk '/ {end.address}\\//{{print $1}}')"
             end.shell.run(f"ip route replace {addresses[other.name]} via {gateway} dev {netdev}", GRACE)
-        return addresses[server.name]
+        return addresses[server.name], addresses[client.name]
+
+
+def _probe(mtu: int, *ways: tuple[End, str]) -> str:
+    """Why the largest unfragmented packet does not arrive from an end at an address; "" if all do.
+
+    A reply to ping may be fragmented, so that a wrong MTU of a netdev may be seen from its own end only.
+    """
+    for end, address in ways:
+        if reason := evidence.probe(end.shell, address, mtu):
+            return f"from {end.name}: {reason}"
+    return ""
 
 
 def _missing(end: End, tools: set[str]) -> dict[str, str]:

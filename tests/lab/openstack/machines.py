@@ -39,6 +39,7 @@ class Machines:
         limits: Gb/s at most by path; "host", or the prefix of the servers' ports.
         in_nic: share of packets that the NIC forwards, by path.
         path_mtu: what the network carries, in bytes.
+        tunnel_mtu: of the netdev of each compute node's tunnels, by host.
         ports: share of packets through the first port of each bond.
         missing: tools that no compute node has.
         model: the Juju model, as :mod:`lab.jujuclient` keeps it.
@@ -54,6 +55,7 @@ class Machines:
         self.why, self.path_mtu, self.ports = "-", 9000, 0.5
         self.missing, self.commands, self.scripts, self.interrupt = (), [], [], None
         self.queues, self.pin, self.outage, self.dropped, self.failing = 20, "5", 4, 0, {}
+        self.tunnel_mtu = dict.fromkeys(openstack.nova.hosts, 9000)
         self.packets = {host: {"in": 0, "out": 0, "total": 0} for host in openstack.nova.hosts}
         self.model = _model(sorted(openstack.nova.hosts))
 
@@ -112,7 +114,7 @@ class Machines:
         path, blocked = self._path(machine, script)
         environment = {"PATH": f"{folder}/bin:{os.environ['PATH']}", "FOLDER": str(folder), "CPUS": "20"}
         environment |= {"QUEUES": str(self.queues), "PIN": self.pin, "DOMAINS": "instance-00000008"}
-        mtu, path_mtu = self._mtus(path)
+        mtu, path_mtu = self._mtus(path, host)
         environment |= {"ADDRESS": self._host_address(host), "MTU": str(mtu), "PATH_MTU": str(path_mtu)}
         environment |= {"OUTAGE": str(self.outage), "LOST": "2"}
         pairs = self._pairs(script)
@@ -135,13 +137,14 @@ class Machines:
         found = re.search(r"seq 5001 2 (\d+)", script)
         return (int(found[1]) - 5001) // 2 + 1 if found else 0
 
-    def _mtus(self, path):
-        """Of the netdev that leads to a path, and what arrives at the other end."""
+    def _mtus(self, path, host):
+        """Of the netdev that leads to a path, and what arrives at the other end and comes back."""
         physical = self.openstack.neutron.mtu
-        if path == "host":
-            return 9000, self.path_mtu
-        overhead = 0 if path == "direct_vlan" else GENEVE
-        return physical - overhead, self.path_mtu - overhead
+        if path == "host":  # what comes back may be fragmented
+            return self.tunnel_mtu[host], self.path_mtu
+        if path == "direct_vlan":
+            return physical, self.path_mtu
+        return physical - GENEVE, min(self.path_mtu, *self.tunnel_mtu.values()) - GENEVE
 
     def _host_address(self, host):
         return f"172.16.0.{11 + sorted(self.openstack.nova.hosts).index(host)}"

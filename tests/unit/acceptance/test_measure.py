@@ -117,6 +117,15 @@ def test_a_wrong_mtu_of_the_fabric_is_found_from_host_to_host(short):
     assert "cumulus-fabric" in remedy
 
 
+def test_a_wrong_mtu_of_one_node_is_found_from_host_to_host_and_the_node_named(short):
+    other = sorted(short.openstack.nova.hosts)[1]
+    short.machines.tunnel_mtu[other] = 1500
+    status, rung, what, remedy, _ = loss(short)
+    assert (status, rung) == (1, "Host to host")
+    assert f"from {other}: ping: local error: message too long, mtu=1500" in what
+    assert "the MTU of bond and bridge on both nodes" in remedy
+
+
 def test_offload_that_is_off_is_found_at_the_first_vf_with_the_reason(short):
     short.machines.in_nic["direct_overlay"] = 0.3
     short.machines.limits["direct_overlay"] = 20.0
