@@ -231,11 +231,11 @@ def test_a_leaf_that_an_earlier_release_drained_returns_in_the_same_order(six: R
 
 
 def test_a_spine_leaves_by_bgp_alone_and_the_last_one_stays(six: Rack) -> None:
-    assert work(six, "Spine0").drain().verdict == "fully applied: 1 switches changed"
+    assert work(six, "Spine0").drain().verdict == "fully applied: 1 switch changed"
     assert graceful(six, "Spine0")
     assert len(patches(six, "Spine0")) == 1
     assert work(six, "Spine0").drain().verdict == "fully applied: 0 switches changed"
-    assert work(six, "Spine0").undrain().verdict == "fully applied: 1 switches changed"
+    assert work(six, "Spine0").undrain().verdict == "fully applied: 1 switch changed"
     assert work(six, "Spine0").drain().applied
     refused = work(six, "Spine1").drain()
     assert refused.verdict == "nothing was sent to any switch"
@@ -365,7 +365,7 @@ def test_a_leaf_that_leaves_for_good_is_cleaned(six: Rack) -> None:
 
 
 def test_the_actions(unit: Unit) -> None:
-    assert unit.action("drain", switch="Leaf0-2")["result"] == "fully applied: 1 switches changed"
+    assert unit.action("drain", switch="Leaf0-2")["result"] == "fully applied: 1 switch changed"
     assert unit.emit().message.startswith("Leaf0-2: is drained")
     assert unit.action("apply")["applied"] == "true"
     assert unit.writes == []
