@@ -10,7 +10,7 @@ from converge import Finding, Severity
 from intent.model import Switch
 from legs import stranded
 from online import Site, Survey
-from output.report import Report
+from output.report import Report, Result
 from plan import Change
 from tree import Tree, drain
 from tree.diff import patch_between
@@ -20,6 +20,28 @@ Patch = Callable[[Tree], Tree]
 
 CONVERGENCE_S = 3.0
 """Seconds that BGP gets between two steps: an update passes two switches in much less than one."""
+
+LACP_S = 10.0
+"""Seconds from a bond that is up until its host receives on that port.
+
+The host's LACP waits for two seconds before it attaches a port (aggregate wait time, IEEE 802.1AX;
+AD_WAIT_WHILE_TIMER in Linux's bond_3ad.c), after an exchange that takes up to one with fast frames. A leaf's
+bond may be up before: ``lacp-bypass`` needs no LACP.
+"""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One change on the way.
+
+    Attributes:
+        patch: makes it from what the switch runs; an empty one is left out.
+        rest: seconds that it takes to have its effect, before the next step.
+
+    """
+
+    patch: Patch
+    rest: float = CONVERGENCE_S
 
 
 @dataclass(frozen=True)
@@ -44,7 +66,10 @@ class Maintenance:
     cut_off: Collection[str] = field(default_factory=frozenset[str])
 
     def drain(self) -> Report:
-        """Let BGP leave first, and the hosts' segments last; refused if a host would lose its last leg."""
+        """Let BGP and EVPN leave first, and the hosts' ports last; refused if a host would lose its last leg.
+
+        The ports go down when no other leaf sends to this one any more (verify waits for that).
+        """
         began = self.site.fleet.clock.monotonic()
         survey = self.site.survey(state=True)
         if stopped := self._stopped(survey):
@@ -52,12 +77,19 @@ class Maintenance:
         found = stranded(self.site.fabric, self._switch, survey.observed.switches, self.reports, self.cut_off)
         if lost := tuple(found):
             return Report({}, lost)
-        leave = {} if drain.drained(survey.observed.switches[self.name].applied) else self._leave(survey)
-        steps: list[Patch] = [lambda _: leave, lambda now: drain.close(self._switch, now)]
+        wanted = survey.intents[self.name]
+        steps = [
+            Step(lambda now: drain.leave(self._switch, now, wanted)),
+            Step(lambda now: drain.close(self._switch, now)),
+        ]
         return self._go(steps, survey, began)
 
     def undrain(self) -> Report:
-        """Bring the hosts' ports up first; BGP takes traffic once the segments are there."""
+        """Bring the hosts' ports up first; BGP and EVPN take traffic once the hosts receive on them.
+
+        A leaf that an earlier release drained advertises its segments as soon as they are up: it is told not
+        to, first.
+        """
         began = self.site.fleet.clock.monotonic()
         survey = self.site.survey(state=True)
         if stopped := self._stopped(survey):
@@ -65,7 +97,11 @@ class Maintenance:
         if not drain.drained(survey.observed.switches[self.name].applied):
             what = "is not drained"
             return Report({}, (Finding(Severity.BLOCKED, self.name, what, "run verify to see its state"),))
-        steps: list[Patch] = [lambda now: drain.reopen(self._switch, now), lambda _: drain.come_back()]
+        steps = [
+            Step(lambda now: drain.reopen(self._switch, now) and drain.withdraw(now)),
+            Step(lambda now: drain.reopen(self._switch, now), rest=LACP_S),
+            Step(drain.come_back),
+        ]
         return self._go(steps, survey, began)
 
     def decommission(self) -> Report:
@@ -78,7 +114,8 @@ class Maintenance:
         if not drain.drained(now):
             remedy = "drain it first, so that no host loses its network"
             return Report({}, (Finding(Severity.BLOCKED, self.name, "is not drained", remedy),))
-        ours = drain.without(drain.without(now, survey.intents[self.name]), self._leave(survey))
+        wanted = survey.intents[self.name]
+        ours = drain.without(drain.without(now, wanted), drain.leaving(self._switch, wanted))
         for port in drain.host_ports(self._switch):
             ours = drain.without(ours, {"interface": {port: {"link": {"state": {"down": {}}}}}})
         patch = patch_between(now, ours)
@@ -91,30 +128,28 @@ class Maintenance:
             raise KeyError(self.name)
         return found
 
-    def _leave(self, survey: Survey) -> Tree:
-        return drain.leave(survey.intents[self.name])
-
     def _stopped(self, survey: Survey) -> tuple[Finding, ...]:
         """What prevents any change; another switch that does not answer is nobody's other leg."""
         found = [*self.site.audit, *(each for each in survey.plan.findings if each.subject == self.name)]
         return tuple(each for each in found if each.severity is Severity.BLOCKED)
 
-    def _go(self, steps: Sequence[Patch], survey: Survey, began: float) -> Report:
+    def _go(self, steps: Sequence[Step], survey: Survey, began: float) -> Report:
         """Make one change after the other, each read back before the next."""
-        report = Report({})
-        for number, step in enumerate(steps):
-            if number:
-                self.site.fleet.clock.sleep(CONVERGENCE_S)
-                survey = self.site.survey(state=True)
+        report = Report(dict.fromkeys(survey.observed.switches, Result.UNCHANGED))
+        rest = 0.0
+        for step in steps:
+            if rest:
+                self.site.fleet.clock.sleep(rest)
+                survey, rest = self.site.survey(state=True), 0.0
             if stopped := self._stopped(survey):
                 return Report(report.results, stopped)
             now = survey.observed.switches[self.name].applied
-            patch = step(now)
-            if number and not patch:
-                continue  # what the step before did is the result
+            if not (patch := step.patch(now)):
+                continue
             report = self._change(survey, now, patch, began)
             if report.failed:
                 return report
+            rest = step.rest
         return report
 
     def _change(

@@ -6,13 +6,14 @@ A host sends its name by LLDP, usually with a MAC as port id. A host without LLD
 A finding has the same subject and words as long as nothing changes, so that an apply can tell which are new.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from converge import Finding, Severity
 from intent.model import Bond, Fabric, Link, Role, Switch, SwitchPort
 from observe import Observed, SwitchState
 from tree import Tree, get_path, get_tree, leaves
 from tree.diff import difference
+from tree.drain import withdrawn
 from tree.expected import Expected, progress
 
 CABLE_REMEDY = "check the cable, the optics and the other end"
@@ -39,11 +40,12 @@ def verify(
     """
     found = [*observed.findings]
     states = {name: seen.state for name, seen in observed.switches.items()}
+    silent = {name for name, seen in observed.switches.items() if withdrawn(seen.applied)}
     for name in wanted:
         switch, seen = fabric.switch(name), observed.switches.get(name)
         if switch is not None and seen is not None:
             settings = drift(seen, wanted[name])
-            looked = Checker(fabric, switch, states, expected).findings()
+            looked = Checker(fabric, switch, states, expected, silent).findings()
             # The consequences of missing settings are not listed one by one.
             found += [*settings, *(each for each in looked if not settings or each.remedy != APPLY_REMEDY)]
     return found
@@ -64,9 +66,14 @@ class Checker:
     """Compares what one switch sees with what it should see."""
 
     def __init__(
-        self, fabric: Fabric, switch: Switch, states: Mapping[str, Tree], expected: Expected | None = None
+        self,
+        fabric: Fabric,
+        switch: Switch,
+        states: Mapping[str, Tree],
+        expected: Expected | None = None,
+        silent: Collection[str] = (),
     ) -> None:
-        self.fabric, self.switch, self.expected = fabric, switch, expected
+        self.fabric, self.switch, self.expected, self.silent = fabric, switch, expected, silent
         self.states, self.state = states, states[switch.name]
 
     def findings(self) -> Iterator[Finding]:
@@ -77,6 +84,7 @@ class Checker:
         for port in self.switch.single_homed:
             yield from self._host_port(port.name, port)
         yield from self._vnis()
+        yield from self._sends_to_silent()
         yield from self._roce()
 
     def _interface(self, name: str) -> Tree:
@@ -196,7 +204,8 @@ class Checker:
 
     def _segment(self, bond: Bond) -> Iterator[Finding]:
         seen = get_tree(self.state, "esi", bond.segment.esi)
-        if not seen:
+        flags = get_tree(seen, "flags")
+        if not seen or ("remote" in flags and "local" not in flags):  # the rack's other leaf has it
             what = f"its Ethernet segment {bond.segment.esi} does not exist"
             yield self._differs(bond.name, what)
             return
@@ -215,12 +224,23 @@ class Checker:
         """The leaves that have the same segment, and what the bond is called there."""
         esi = bond.segment.esi
         for leaf, other in self.fabric.segments[esi]:
-            if leaf.name == self.switch.name or leaf.name not in self.states:
+            if leaf.name == self.switch.name or leaf.name not in self.states or leaf.name in self.silent:
                 continue
             if self.expected is None or self.expected.peer(self.switch, leaf, esi, self.states):
                 yield leaf, other.name
 
     # -- of the whole switch
+
+    def _sends_to_silent(self) -> Iterator[Finding]:
+        """Leaves that advertise no EVPN route, and to which this one still sends what is for their hosts."""
+        if not self.silent:
+            return
+        segments = get_tree(self.state, "esi").values()
+        named = {peer for segment in segments for peer in get_tree(segment, "remote-vtep")}
+        for leaf in self.fabric.by_role(Role.LEAF):
+            if leaf.name in self.silent and leaf.name != self.switch.name and leaf.loopback in named:
+                what = f"still sends to {leaf.name}, which has withdrawn its EVPN routes"
+                yield self._say(Severity.BLOCKED, "EVPN", what, "check the BGP sessions of the spines")
 
     def _vnis(self) -> Iterator[Finding]:
         if self.switch.role is not Role.LEAF:

@@ -228,6 +228,17 @@ class Member:
                 found[name] = f"03:{mac}:{tail[:2]}:{tail[2:4]}:{tail[4:]}"
         return found
 
+    def advertises(self) -> bool:
+        """Whether EVPN routes leave this switch: not if a peer group has a policy that denies all of them."""
+        maps = self.tree.get("router", {}).get("policy", {}).get("route-map", {})
+        for group in self._bgp().get("peer-group", {}).values():
+            evpn = group.get("address-family", {}).get("l2vpn-evpn", {})
+            name = evpn.get("policy", {}).get("outbound", {}).get("route-map")
+            rules = maps.get(name, {}).get("rule", {}).values()
+            if name and not any("permit" in rule.get("action", {}) for rule in rules):
+                return False
+        return True
+
     def bond_up(self, bond: str) -> bool:
         """Whether any member of a bond has its link, and a host at its end that bonds."""
         ports = [(self.name, member) for member in self._members(bond)]
@@ -236,6 +247,7 @@ class Member:
     def _segments(self) -> Tree:
         shown: Tree = {}
         heard = [self.fabric.members[name] for name in sorted(self.fabric.hears(self.name))]
+        heard = [other for other in heard if other.advertises()]
         for bond, esi in self.segments().items():
             up = self.bond_up(bond)
             peers = [
@@ -253,6 +265,11 @@ class Member:
                     self.tree.get("bridge", {}).get("domain", {}).get("br_default", {}).get("vlan", {})
                 ),
             }
+        for other in heard if self.vtep() else ():
+            for bond, esi in other.segments().items():
+                there = shown.setdefault(esi, {"flags": {"remote": "on"}, "remote-vtep": {}})
+                if "local" not in there["flags"] and (vtep := other.vtep()) and other.bond_up(bond):
+                    there["remote-vtep"][vtep] = {}
         return shown
 
     def _vnis(self) -> Tree:

@@ -121,6 +121,13 @@ COMMON: Paths = {
     f"{_BGP}/neighbor/{{neighbor}}/remote-as": either(ASN, one_of("external", "internal")),
     f"{_BGP}/neighbor/{{neighbor}}/type": one_of("unnumbered", "numbered"),
     f"{_BGP}/neighbor/{{neighbor}}/description": LINE,
+    **{
+        f"{_BGP}/{session}/address-family/l2vpn-evpn/policy/{way}/route-map": NAME
+        for session in ("peer-group/{group}", "neighbor/{neighbor}")
+        for way in ("inbound", "outbound")
+    },
+    "router/policy/route-map/{name}/rule/{rule}/action/deny": None,
+    "router/policy/route-map/{name}/rule/{rule}/action/permit": None,
     "qos/roce/mode": one_of("lossless", "lossy"),
 }
 """Paths that every release has."""

@@ -9,9 +9,15 @@ A frame that came through VXLAN and is broadcast or multicast must not go out on
 So the uplinks' ingress marks what arrives by VXLAN with the leaf that sent it, and the segments' egress looks
 at the mark.
 
-A host behind two leaves has a nexthop group. Linux 6.12.117 refuses FRR 10.3's entries for its MAC addresses
-("A nexthop fdb cannot be dynamic"), and floods what is sent to it: the host receives each frame from both
-leaves. So these entries are made here.
+A host behind two leaves has a nexthop group. FRR writes the groups into the kernel, which no longer sends to
+a leaf as soon as that one withdraws its Ethernet A-D routes (mass withdrawal, RFC 7432, 8.2). But Linux
+6.12.117 refuses FRR 10.3's entries for the host's MAC addresses ("A nexthop fdb cannot be dynamic"), and
+floods what is sent to it: the host receives each frame from both leaves. So these entries are made here.
+
+An ASIC also sends what arrives for a segment whose port is down to the segment's other leaves, by a backup
+nexthop group ("fast failover" in FRR, commit 15400f95b77f; ``evpn mh redirect-off`` is for dataplanes that
+cannot). That is left out here: Linux sends nothing back through the VXLAN device that it came from. What is
+lost here while routes are withdrawn is therefore more than with an ASIC.
 
 And a leaf that has lost all its uplinks takes its segments' ports down, so that the hosts use
 the other leaf (uplink tracking): FRR asks the kernel for protodown, which veth does not have.
@@ -24,11 +30,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from lab.twin.commands import CommandError, batch, listed
+from lab.twin.events import Events
 from lab.twin.frr import Frr
 from lab.twin.links import VXLAN
 from lab.twin.model import Switch
 
-PAUSE = 1.0  # seconds between two looks
+SOON, PAUSE = 0.1, 1.0
+"""Seconds between two looks: after an announcement, twice as many each time, and without any. FRR's own
+dataplane interface would announce more: of forwarders and of refused entries the kernel says nothing."""
+
 FROM_VXLAN = 0x100
 """The mark's bit for all VXLAN; the low byte is the sending leaf's number."""
 
@@ -122,6 +132,7 @@ class Asic:
         self._entries: set[Entry] = set()
         self._isolated = False
         self._lock = threading.Lock()
+        self._events = Events(namespace)
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"asic-{namespace}", daemon=True)
 
@@ -130,6 +141,7 @@ class Asic:
 
     def stop(self) -> None:
         self._stopped.set()
+        self._events.stop()
         if self._thread.is_alive():
             self._thread.join()
 
@@ -140,7 +152,9 @@ class Asic:
             self._entries = set()
 
     def _run(self) -> None:
-        while not self._stopped.wait(PAUSE):
+        pause = PAUSE
+        while not self._stopped.is_set():
+            pause = SOON if self._events.wait(pause) else min(PAUSE, 2 * pause)
             # Such as a bond that has just gone: the next look sees it.
             with self._lock, suppress(CommandError):
                 if self._switch.uplinks:
@@ -155,8 +169,9 @@ class Asic:
         if wanted != self._rules:
             self._rules = None
             there = [q["dev"] for q in listed(self.namespace, "tc", "qdisc", "show") if q["kind"] == "clsact"]
-            batch(self.namespace, "tc", [f"qdisc del dev {device} clsact" for device in there])
-            batch(self.namespace, "tc", filters(wanted))
+            # In one process: a leaf without its filters sends broadcasts twice.
+            old = [f"qdisc del dev {device} clsact" for device in there]
+            batch(self.namespace, "tc", [*old, *filters(wanted)])
             self._rules = wanted
         addresses = entries(segments, self._frr.show("zebra", "evpn mac vni all"))
         before, self._entries = self._entries, set()  # after a failure: all of them again

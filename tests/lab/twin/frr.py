@@ -90,6 +90,8 @@ class Frr:
 def configuration(switch: Switch) -> list[tuple[Section, str]]:
     """FRR's lines, each with the section that it stands in."""
     lines: list[tuple[Section, str]] = []
+    for name, action, number in sorted(switch.route_maps):
+        lines.append(((), f"route-map {name} {action} {number}"))
     if switch.segments or switch.uplinks:
         lines.append(((), "evpn mh startup-delay 1"))
     for uplink in switch.uplinks:
@@ -123,6 +125,9 @@ def _bgp(bgp: Bgp, *, advertise: bool) -> list[tuple[Section, str]]:
         lines.append((ipv4, "redistribute connected"))
     if bgp.evpn:
         lines += [(evpn, f"neighbor {group} activate") for group in sorted(bgp.evpn_groups)]
+        lines += [
+            (evpn, f"neighbor {group} route-map {name} out") for group, name in sorted(bgp.outbound.items())
+        ]
         if advertise:
             lines.append((evpn, "advertise-all-vni"))
     return lines

@@ -59,6 +59,8 @@ UNDERSTOOD = (
     "vrf/default/router/bgp/neighbor/*/type",
     "vrf/default/router/bgp/peer-group/*/remote-as",
     "vrf/default/router/bgp/peer-group/*/address-family/l2vpn-evpn/SWITCH",
+    "vrf/default/router/bgp/peer-group/*/address-family/l2vpn-evpn/policy/outbound/route-map",
+    "router/policy/route-map/*/rule/*/action/*",
     "vrf/default/router/bgp/address-family/ipv4-unicast/SWITCH",
     "vrf/default/router/bgp/address-family/ipv4-unicast/redistribute/connected/SWITCH",
     "vrf/default/router/bgp/address-family/l2vpn-evpn/SWITCH",
@@ -114,6 +116,7 @@ class Bgp:
     evpn: bool
     redistribute_connected: bool
     graceful_shutdown: bool = False
+    outbound: dict[str, str] = field(default_factory=dict[str, str])  # peer group: route map for EVPN
 
 
 @dataclass(frozen=True)
@@ -126,6 +129,7 @@ class Switch:
     suppress_arp: bool = False
     evpn: bool = False
     bgp: Bgp | None = None
+    route_maps: frozenset[tuple[str, str, int]] = frozenset()  # name, permit or deny, number; no conditions
     roce: str | None = None  # lossless or lossy
 
     @property
@@ -167,6 +171,12 @@ def parse(tree: Tree) -> Switch:
         suppress_arp=_on(vxlan.get("arp-nd-suppress")),
         evpn=evpn,
         bgp=_bgp(tree),
+        route_maps=frozenset(
+            (name, action, int(number))
+            for name, node in _at(tree, "router/policy/route-map").items()
+            for number, rule in _at(node or {}, "rule").items()
+            for action in _at(rule or {}, "action")
+        ),
         roce=_at(tree, "qos/roce").get("mode", "lossless") if _is_on(_at(tree, "qos/roce")) else None,
     )
 
@@ -289,4 +299,9 @@ def _bgp(tree: Tree) -> Bgp | None:
         evpn=_is_on(_at(families, "l2vpn-evpn")),
         redistribute_connected=_is_on(_at(ipv4, "redistribute/connected")),
         graceful_shutdown=_on(everywhere.get("graceful-shutdown")),
+        outbound={
+            name: policy["route-map"]
+            for name, node in groups.items()
+            if (policy := _at(node, "address-family/l2vpn-evpn/policy/outbound"))
+        },
     )

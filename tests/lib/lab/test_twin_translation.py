@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the twin makes of a tree, without a switch: what it refuses, FRR's lines, the filters."""
 
+import struct
 from copy import deepcopy
 from typing import Any
 
 import pytest
-from lab.twin import asic, frr, links, model
+from lab.twin import asic, events, frr, links, model
 
 LEAF: dict[str, Any] = {
     "interface": {
@@ -150,6 +151,38 @@ def test_a_graceful_shutdown_is_frrs_own(word: str) -> None:
     assert line in frr.configuration(model.parse(tree))
 
 
+def test_a_route_map_without_a_condition_is_frrs_own() -> None:
+    tree = deepcopy(LEAF)
+    before = frr.configuration(model.parse(tree))
+    tree["router"]["policy"] = {"route-map": {"silent": {"rule": {"10": {"action": {"deny": {}}}}}}}
+    group = tree["vrf"]["default"]["router"]["bgp"]["peer-group"]["underlay"]
+    group["address-family"]["l2vpn-evpn"]["policy"] = {"outbound": {"route-map": "silent"}}
+    after = frr.configuration(model.parse(tree))
+    told = [
+        "route-map silent deny 10",
+        "router bgp 65101",
+        "address-family l2vpn evpn",
+        "neighbor underlay route-map silent out",
+        "exit-address-family",
+        "exit",
+    ]
+    assert frr.delta(before, after) == told
+    assert frr.delta(after, before) == [
+        *told[1:3],
+        "no neighbor underlay route-map silent out",
+        *told[4:],
+        "no route-map silent deny 10",
+    ]
+
+
+def test_a_condition_of_a_route_map_is_refused() -> None:
+    tree = deepcopy(LEAF)
+    rule = {"match": {"evpn-route-type": "imet"}, "action": {"deny": {}}}
+    tree["router"]["policy"] = {"route-map": {"silent": {"rule": {"10": rule}}}}
+    with pytest.raises(model.Untranslatable, match=r"router\.policy\.route-map\.silent\.rule\.10\.match"):
+        model.parse(tree)
+
+
 @pytest.mark.parametrize("named", [True, False])
 def test_a_bonds_member_is_up_unless_it_is_shut_down(named: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     written: list[str] = []
@@ -189,3 +222,15 @@ def test_hosts_behind_two_leaves_are_reached_by_the_group_of_their_segment() -> 
     line = "fdb replace 26:a6:ce:f7:fa:3e dev vxlan48 nhid 536870916 src_vni 10 self extern_learn"
     assert asic.writes(set(), found) == [line]
     assert asic.writes(found, found) == []
+
+
+def announced(kind: int, payload: bytes) -> bytes:
+    """A netlink message; the kernel pads each to a multiple of four bytes."""
+    return struct.pack("=IHHII", 16 + len(payload), kind, 0, 1, 0) + payload + bytes(-len(payload) % 4)
+
+
+def test_an_asic_hears_of_nexthops_links_and_bridge_entries_that_go() -> None:
+    removed = [announced(events.DELNEIGH, family + bytes(11)) for family in (b"\7", b"\2")]
+    said = b"".join([announced(28, b"\7" + bytes(11)), announced(events.NEWNEXTHOP, bytes(9)), *removed])
+    assert list(events.types(said)) == [events.NEWNEXTHOP, events.DELNEIGH]
+    assert list(events.types(b"")) == []

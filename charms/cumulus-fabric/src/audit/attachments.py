@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Audits of ports, bonds, Ethernet segments and the hosts behind them. Pure."""
 
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
 
 from converge import Finding, Severity
 from intent import ports
@@ -38,7 +36,7 @@ def ports_used_twice(fabric: Fabric) -> Iterator[Finding]:
         used: dict[str, dict[str, str]] = defaultdict(dict)
         # By front-panel port: the whole or its parts, and what uses them.
         for port, path in switch.used_ports():
-            whole = _whole(port)
+            whole, _ = ports.lane(port) or (port, None)
             users = used[whole]
             if taken := next((name for name in users if whole in (name, port) or name == port), None):
                 by = f" by {users[taken]}" if users[taken] != path else ""
@@ -47,12 +45,6 @@ def ports_used_twice(fabric: Fabric) -> Iterator[Finding]:
             users.setdefault(port, path)
     for (path, what), switches in found.items():
         yield Finding(Severity.BLOCKED, path, f"{what}, on {few(switches)}", "give each a port of its own")
-
-
-@lru_cache(maxsize=4096)
-def _whole(port: str) -> str:
-    """The front-panel port of a lane; any other port itself."""
-    return re.sub(r"(?<=\d)s\d$", "", port)
 
 
 def ports_beyond_the_switch(fabric: Fabric) -> Iterator[Finding]:

@@ -52,13 +52,13 @@ class Report:
         """One sentence: what the switches run now, or which ones are in an unknown state."""
         if self.applied:
             done = "fully applied" if not self.rollback else "fully restored to before their last change"
-            return f"{done}: {len(self._with(Result.APPLIED))} switches changed"
+            return f"{done}: {self._count} changed"
         if self.left and not self.failed:
             done = "restored" if self.rollback else "applied"
             rest = ", ".join(self.left)
             again = f"run rollback switch={' '.join(self.left)!r}" if self.rollback else "run apply again"
             again += "; a larger settle-timeout lets one run change more"
-            return f"{done} on {len(self._with(Result.APPLIED))} switches, not yet on {rest}: {again}"
+            return f"{done} on {self._count}, not yet on {rest}: {again}"
         if not self.results:
             return "nothing was sent to any switch"
         undone = "rolled back" if not self.rollback else "not restored"
@@ -68,6 +68,12 @@ class Report:
         return (
             f"{undone}, but the state of {', '.join(unknown)} is unknown; check it when it is reachable again"
         )
+
+    @property
+    def _count(self) -> str:
+        """How many switches were changed."""
+        number = len(self._with(Result.APPLIED))
+        return f"{number} {'switch' if number == 1 else 'switches'}"
 
     def _with(self, result: Result) -> list[str]:
         return sorted(name for name, each in self.results.items() if each is result)

@@ -1,20 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
 """A drained switch as its running configuration shows it, and the patches that drain and return it. Pure.
 
-The switch itself keeps the state: ``router bgp graceful-shutdown`` on (RFC 8326: its neighbours prefer any
-other way), and the ports to hosts shut down. A port that is shut down takes the carrier from the host, which
-uses its other leg at once; a bond alone would leave the host to LACP's time-out.
+The switch itself keeps the state:
+
+- ``router bgp graceful-shutdown`` on (RFC 8326: its neighbours prefer any other way). A spine needs no more.
+- A leaf advertises no EVPN route: an outbound route map denies all. Graceful shutdown alone does not stop
+  traffic to a leaf's segments: remote leaves balance it over all leaves that advertise the segment (RFC 7432,
+  8.4), and prefer none of them. Without the leaf's Ethernet A-D routes they send to the other ones.
+- The ports to its hosts are shut down. A port that is shut down takes the carrier from the host, which uses
+  its other leg at once; a bond alone would leave the host to LACP's time-out.
 """
 
 from collections.abc import Iterator
+from typing import cast
 
-from intent.model import Switch
+from intent.model import Role, Switch
 
 from tree import Tree, get_path, get_tree, merged
-from tree.diff import GLOBALLY
+from tree.diff import GLOBALLY, IN_VRF, patch_between
+from tree.render import GROUP
 
 GRACEFUL = (*GLOBALLY, "graceful-shutdown")
 ON = ("on", "enabled")
+ROUTE_MAP = "cumulus-fabric-drain"
+"""The route map that withdraws a leaf's EVPN routes."""
+
+OUTBOUND = ("address-family", "l2vpn-evpn", "policy", "outbound", "route-map")
 
 
 def drained(applied: Tree) -> bool:
@@ -41,10 +52,37 @@ def staying(switch: Switch, applied: Tree, wanted: Tree) -> Tree:
     return merged(wanted, _ports(closed, {"link": {"state": {"down": {}}}}))
 
 
-def leave(wanted: Tree) -> Tree:
-    """The patch with which BGP asks its neighbours to prefer other ways."""
+def withdrawn(applied: Tree) -> bool:
+    """Whether a leaf has been told to advertise no EVPN route."""
+    return get_path(applied, (*IN_VRF, "peer-group", GROUP, *OUTBOUND)) == ROUTE_MAP
+
+
+def policy(applied: Tree) -> str:
+    """The route map by which somebody else selects the EVPN routes that a leaf advertises, if any."""
+    bgp = get_tree(applied, *IN_VRF)
+    sessions = [get_tree(each) for each in get_tree(bgp, "neighbor").values()]
+    own = [each for each in sessions if each.get("peer-group") == GROUP]
+    found = [get_path(each, OUTBOUND) for each in (get_tree(bgp, "peer-group", GROUP), *own)]
+    return next((str(name) for name in found if name not in (None, ROUTE_MAP)), "")
+
+
+def leaving(switch: Switch, wanted: Tree) -> Tree:
+    """The settings of a switch that neither takes new traffic nor, as a leaf, advertises EVPN routes."""
     new = "state" in get_tree(wanted, *GLOBALLY)
-    return {"router": {"bgp": {"graceful-shutdown": "enabled" if new else "on"}}}
+    tree: Tree = {"router": {"bgp": {"graceful-shutdown": "enabled" if new else "on"}}}
+    return merged(tree, _silence()) if switch.role is Role.LEAF else tree
+
+
+def leave(switch: Switch, applied: Tree, wanted: Tree) -> Tree:
+    """The patch with which BGP asks its neighbours to use other ways.
+
+    A policy that somebody else has set for EVPN stays; its leaf is left by its hosts' ports alone.
+    """
+    told = leaving(switch, wanted)
+    if policy(applied):
+        told.pop("vrf", None)
+        told["router"].pop("policy", None)
+    return patch_between(applied, told, unset=False)
 
 
 def close(switch: Switch, applied: Tree) -> Tree:
@@ -59,9 +97,17 @@ def reopen(switch: Switch, applied: Tree) -> Tree:
     return _ports(ports, {"link": {"state": None}}) if ports else {}
 
 
-def come_back() -> Tree:
-    """The patch with which BGP takes traffic again."""
-    return {"router": {"bgp": {"graceful-shutdown": None}}}
+def withdraw(applied: Tree) -> Tree:
+    """The patch with which a leaf advertises no EVPN route, where nobody else has a policy for that."""
+    return {} if policy(applied) else patch_between(applied, _silence(), unset=False)
+
+
+def come_back(applied: Tree) -> Tree:
+    """The patch with which BGP takes traffic again, and a leaf advertises its EVPN routes."""
+    patch: Tree = {"router": {"bgp": {"graceful-shutdown": None}}}
+    if ROUTE_MAP in get_tree(applied, "router", "policy", "route-map"):
+        patch["router"]["policy"] = {"route-map": {ROUTE_MAP: None}}
+    return merged(patch, _outbound(None)) if withdrawn(applied) else patch
 
 
 def without(applied: Tree, wanted: Tree) -> Tree:
@@ -77,3 +123,16 @@ def without(applied: Tree, wanted: Tree) -> Tree:
 
 def _ports(ports: list[str], content: Tree) -> Tree:
     return {"interface": dict.fromkeys(ports, content)} if ports else {}
+
+
+def _silence() -> Tree:
+    """A route map without a condition that denies, as the policy for what the spines get."""
+    rules: Tree = {"rule": {"10": {"action": {"deny": {}}}}}
+    return {"router": {"policy": {"route-map": {ROUTE_MAP: rules}}}, **_outbound(ROUTE_MAP)}
+
+
+def _outbound(route_map: str | None) -> Tree:
+    node: object = route_map
+    for key in reversed((*IN_VRF, "peer-group", GROUP, *OUTBOUND)):
+        node = {key: node}
+    return cast("Tree", node)

@@ -106,7 +106,7 @@ def test_a_part_of_an_approved_plan_may_be_applied(three: Rack, scope: list[str]
     """With the digest of the whole plan, or with that of the same switches."""
     changed = Site(CHANGED, three.site.fleet)
     report = changed.apply(["Leaf0-1"], approved=changed.survey(scope).digest)
-    assert report.verdict == "fully applied: 1 switches changed", report.reasons
+    assert report.verdict == "fully applied: 1 switch changed", report.reasons
     assert {line.split()[0] for line in three.writes()} == {"Leaf0-1"}
 
 

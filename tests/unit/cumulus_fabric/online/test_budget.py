@@ -40,7 +40,7 @@ def test_a_run_that_would_take_too_long_stops_between_two_waves_and_the_next_one
         assert made.clock.monotonic() - began <= BUDGET
         assert first.results == {"Spine0": Result.APPLIED}
         assert (first.applied, first.failed, first.left) == (False, False, ("Leaf0-1", "Leaf0-2"))
-        assert first.verdict == f"applied on 1 switches, not yet on Leaf0-1, Leaf0-2: {AGAIN}"
+        assert first.verdict == f"applied on 1 switch, not yet on Leaf0-1, Leaf0-2: {AGAIN}"
         for left in (("Leaf0-2",), ()):
             began = made.clock.monotonic()
             later = changing(made).apply(canary="Spine0", policy=POLICY)
@@ -89,6 +89,6 @@ def test_the_action_says_what_is_left_and_does_not_fail(
     with site(certificate, monkeypatch, takes=35.0) as unit:
         told = unit.action("apply")
         assert (told["applied"], told["switches"]) == ("false", "Spine0: applied")
-        assert told["result"] == f"applied on 1 switches, not yet on Leaf0-1, Leaf0-2: {AGAIN}"
+        assert told["result"] == f"applied on 1 switch, not yet on Leaf0-1, Leaf0-2: {AGAIN}"
         assert unit.action("apply")["switches"] == "Leaf0-1: applied"
-        assert unit.action("apply")["result"] == "fully applied: 1 switches changed"
+        assert unit.action("apply")["result"] == "fully applied: 1 switch changed"

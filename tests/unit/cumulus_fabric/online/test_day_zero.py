@@ -38,7 +38,7 @@ def test_a_blank_fabric_is_applied_one_switch_at_a_time_in_any_order(order: tupl
     with rack(SMALL, fleet=InTurn) as made:
         for name in order:
             report = made.site.apply([name], policy=POLICY)
-            assert report.verdict == "fully applied: 1 switches changed", report.reasons
+            assert report.verdict == "fully applied: 1 switch changed", report.reasons
         assert made.clock.monotonic() < POLICY.settle  # nothing was waited for in vain
         assert healthy(made)
 

@@ -2,13 +2,14 @@
 """A switch leaves for work on it and returns: in order, and only if nobody loses the last way."""
 
 from collections.abc import Iterator
+from copy import deepcopy
 from dataclasses import replace
 from typing import Any
 
 import pytest
 from apply import ApplyPolicy
 from charmkit.fabric import Host, Neighbour, Port
-from lab.nvue import Certificate, Issue
+from lab.nvue import Certificate, Issue, merge
 from lab.nvue.factory import factory
 from maintenance import Maintenance
 from output.report import Report
@@ -55,14 +56,97 @@ def sentences(report: Report) -> list[str]:
     return [each.sentence() for each in report.reasons]
 
 
-def test_bgp_leaves_first_and_the_hosts_last(six: Rack) -> None:
-    report = work(six, "Leaf0-2").drain()
+class Trace:
+    """What other leaves send to a leaf, and which of its hosts' ports are up, after each of its changes."""
+
+    def __init__(self, made: Rack, name: str) -> None:
+        self._made, self._name = made, name
+        self.steps: list[tuple[bool, bool]] = []
+
+    def __enter__(self) -> "Trace":
+        self._patch = pytest.MonkeyPatch()
+        member = self._made.wires.members[self._name]
+        apply = member.apply
+
+        def watched(tree: dict[str, Any]) -> Issue | None:
+            issue = apply(tree)
+            step = (
+                addressed(self._made, self._name),
+                any(member.bond_up(bond) for bond in ("bond1", "bond2")),
+            )
+            if self.steps[-1:] != [step]:
+                self.steps.append(step)
+            return issue
+
+        self._patch.setattr(member, "apply", watched)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._patch.undo()
+
+
+def addressed(made: Rack, name: str) -> bool:
+    """Whether any other leaf has this one among the VTEPs of a segment."""
+    switch = made.fabric.switch(name)
+    assert switch
+    tables = [
+        member.operational()["evpn"]["multihoming"]["esi"]
+        for other, member in made.wires.members.items()
+        if other != name
+    ]
+    return any(switch.loopback in each["remote-vtep"] for table in tables for each in table.values())
+
+
+def test_evpn_leaves_first_and_the_hosts_last(six: Rack) -> None:
+    with Trace(six, "Leaf0-2") as trace:
+        report = work(six, "Leaf0-2").drain()
     assert (report.applied, report.reasons) == (True, ())
+    assert trace.steps == [(False, True), (False, False)]
     first, last = patches(six, "Leaf0-2")
-    assert list(first) == ["router"]
+    assert "interface" not in first
     assert (list(last), set(last["interface"])) == (["interface"], set(BOTH))
     assert (graceful(six, "Leaf0-2"), shut(six, "Leaf0-2")) == (True, set(BOTH))
     assert {write.split()[0] for write in six.writes()} == {"Leaf0-2"}
+
+
+def test_the_ports_stay_up_as_long_as_another_leaf_sends_to_them(six: Rack) -> None:
+    """The spines keep the routes: the first step is taken back, and the second is not made."""
+    before = six.applied
+    six.wires.members["Leaf0-2"].advertises = lambda: True
+    report = work(six, "Leaf0-2").drain()
+    assert not report.applied
+    assert sentences(report)[0] == (
+        "Leaf0-1 EVPN: still sends to Leaf0-2, which has withdrawn its EVPN routes; "
+        "check the BGP sessions of the spines"
+    )
+    assert six.applied == before
+
+
+def runs(made: Rack, tree: dict[str, Any]) -> None:
+    """Leaf0-2 runs this, whoever has configured it."""
+    switch = made.servers["Leaf0-2"].switch
+    switch.revisions[switch.applied_id].tree = tree
+    made.wires.members["Leaf0-2"].apply(tree)
+
+
+def with_policy(made: Rack, where: str) -> None:
+    """Somebody decides what a leaf advertises."""
+    rules = {"rule": {"5": {"action": {"permit": {}}}}}
+    tree = {"router": {"policy": {"route-map": {"theirs": rules}}}}
+    outbound = {"address-family": {"l2vpn-evpn": {"policy": {"outbound": {"route-map": "theirs"}}}}}
+    kind, _, name = where.partition(" ")
+    policy = {"vrf": {"default": {"router": {"bgp": {kind: {name: outbound}}}}}}
+    runs(made, merge(merge(made.applied["Leaf0-2"], tree), policy))
+
+
+@pytest.mark.parametrize("where", ["peer-group underlay", "neighbor swp31"])
+def test_a_policy_for_evpn_that_somebody_else_has_set_stays(six: Rack, where: str) -> None:
+    with_policy(six, where)
+    before = six.applied
+    assert work(six, "Leaf0-2").drain().applied
+    assert (graceful(six, "Leaf0-2"), shut(six, "Leaf0-2")) == (True, set(BOTH))
+    assert work(six, "Leaf0-2").undrain().applied
+    assert six.applied == before
 
 
 def test_a_drained_switch_stays_drained_and_is_reported(six: Rack) -> None:
@@ -91,13 +175,15 @@ def test_an_apply_changes_the_rest_of_a_drained_switch_and_keeps_new_ports_shut(
     assert "50" in six.applied["Leaf0-2"]["bridge"]["domain"]["br_default"]["vlan"]
 
 
-def test_the_hosts_return_first_and_bgp_last(six: Rack) -> None:
+def test_the_hosts_return_first_and_evpn_last(six: Rack) -> None:
     before = six.applied
     work(six, "Leaf0-2").drain()
     six.forget()
-    assert work(six, "Leaf0-2").undrain().applied
+    with Trace(six, "Leaf0-2") as trace:
+        assert work(six, "Leaf0-2").undrain().applied
+    assert trace.steps == [(False, True), (True, True)]
     first, last = patches(six, "Leaf0-2")
-    assert (list(first), list(last)) == (["interface"], ["router"])
+    assert (list(first), set(last)) == (["interface"], {"router", "vrf"})
     assert (graceful(six, "Leaf0-2"), shut(six, "Leaf0-2")) == (False, set())
     assert six.site.survey().plan.steps == ()
     assert not any("drained" in f.what for f in six.site.verify())
@@ -107,12 +193,49 @@ def test_the_hosts_return_first_and_bgp_last(six: Rack) -> None:
     ]
 
 
+def test_a_return_waits_until_the_hosts_receive_again(six: Rack) -> None:
+    work(six, "Leaf0-2").drain()
+    times: list[float] = []
+    member = six.wires.members["Leaf0-2"]
+    apply = member.apply
+
+    def timed(tree: dict[str, Any]) -> Issue | None:
+        times.append(six.clock.monotonic())
+        return apply(tree)
+
+    member.apply = timed
+    assert work(six, "Leaf0-2").undrain().applied
+    ports_up, advertised = times
+    assert advertised - ports_up >= 10.0  # the host's LACP takes up to three seconds
+
+
+def drained_by_1_3(made: Rack) -> None:
+    """As the release before this order left a leaf: its ports shut, its EVPN routes advertised."""
+    assert work(made, "Leaf0-2").drain().applied
+    tree = deepcopy(made.applied["Leaf0-2"])
+    del tree["router"]["policy"]
+    del tree["vrf"]["default"]["router"]["bgp"]["peer-group"]["underlay"]["address-family"]["l2vpn-evpn"][
+        "policy"
+    ]
+    runs(made, tree)
+
+
+def test_a_leaf_that_an_earlier_release_drained_returns_in_the_same_order(six: Rack) -> None:
+    before = six.applied
+    drained_by_1_3(six)
+    assert addressed(six, "Leaf0-2") is False
+    with Trace(six, "Leaf0-2") as trace:
+        assert work(six, "Leaf0-2").undrain().applied
+    assert trace.steps == [(False, False), (False, True), (True, True)]
+    assert six.applied == before
+
+
 def test_a_spine_leaves_by_bgp_alone_and_the_last_one_stays(six: Rack) -> None:
-    assert work(six, "Spine0").drain().verdict == "fully applied: 1 switches changed"
+    assert work(six, "Spine0").drain().verdict == "fully applied: 1 switch changed"
     assert graceful(six, "Spine0")
     assert len(patches(six, "Spine0")) == 1
     assert work(six, "Spine0").drain().verdict == "fully applied: 0 switches changed"
-    assert work(six, "Spine0").undrain().verdict == "fully applied: 1 switches changed"
+    assert work(six, "Spine0").undrain().verdict == "fully applied: 1 switch changed"
     assert work(six, "Spine0").drain().applied
     refused = work(six, "Spine1").drain()
     assert refused.verdict == "nothing was sent to any switch"
@@ -242,7 +365,7 @@ def test_a_leaf_that_leaves_for_good_is_cleaned(six: Rack) -> None:
 
 
 def test_the_actions(unit: Unit) -> None:
-    assert unit.action("drain", switch="Leaf0-2")["result"] == "fully applied: 1 switches changed"
+    assert unit.action("drain", switch="Leaf0-2")["result"] == "fully applied: 1 switch changed"
     assert unit.emit().message.startswith("Leaf0-2: is drained")
     assert unit.action("apply")["applied"] == "true"
     assert unit.writes == []
