@@ -52,6 +52,10 @@ for port in 0 1; do
     ethtool -k $net | awk -v net=$net '/^hw-tc-offload:/ {print "ethtool -K", net, "hw-tc-offload", $2}'
     if [ $(($(cat /sys/class/net/$net/flags) & 1)) = 1 ]; then echo "ip link set $net up"; fi
 done
+multiport="pci/$PF0 name esw_multiport"
+case $(devlink dev param show $multiport 2>/dev/null) in
+    *"value true"*) echo "devlink dev param set $multiport value true cmode runtime" ;;
+esac
 """
 """Prints the commands that lead from :data:`lab.calibrate.sequence.RESET` to the present state.
 

@@ -46,7 +46,7 @@ hostname*) echo server-7 ;;
         up) echo 0x1003 >$ROOT/sys/class/net/$3/flags ;; down) echo 0x1002 >$ROOT/sys/class/net/$3/flags ;;
     esac; done ;;
 "devlink dev eswitch show "*) show "eswitch-${4#pci/}" ;;
-"devlink dev param show "*) show param ;;
+"devlink dev param show "*) show "param-$6" ;;
 "devlink dev eswitch set "*)
     wrote "$@"; pf=${4#pci/}; read -r _ _ mode _ _ _ encap <$state/eswitch-$pf
     case " $*" in *" mode legacy"*) mode=legacy ;; *" mode switchdev"*) mode=switchdev ;; esac

@@ -108,7 +108,7 @@ def test_every_setting_that_a_sequence_changes_is_put_back(recorded):
 
 
 def test_a_card_in_switchdev_mode_is_put_back_into_it(host):
-    host.set("param", "values:\n      cmode runtime value dmfs\n")
+    host.set("param-flow_steering_mode", "values:\n      cmode runtime value dmfs\n")
     host.set(f"eswitch-{P0}", f"pci/{P0}: mode switchdev inline-mode none encap-mode none\n")
     with hold():
         pass
@@ -118,6 +118,20 @@ def test_a_card_in_switchdev_mode_is_put_back_into_it(host):
         f"devlink dev param set pci/{P0} name flow_steering_mode value dmfs cmode runtime",
         f"devlink dev eswitch set pci/{P0} encap-mode none",
         f"devlink dev eswitch set pci/{P0} mode switchdev",
+    ]
+
+
+def test_a_card_with_one_eswitch_for_both_ports_is_put_back_into_it(host):
+    host.set("param-esw_multiport", "values:\n      cmode runtime value true\n")
+    for bdf in PORTS:
+        host.set(f"eswitch-{bdf}", f"pci/{bdf}: mode switchdev inline-mode none encap-mode basic\n")
+    with hold():
+        pass
+    back = [line for line in host.trace if "switchdev" in line or "esw_multiport" in line]
+    assert back == [
+        f"devlink dev eswitch set pci/{P0} mode switchdev",
+        f"devlink dev eswitch set pci/{P1} mode switchdev",
+        f"devlink dev param set pci/{P0} name esw_multiport value true cmode runtime",
     ]
 
 
