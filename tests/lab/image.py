@@ -51,6 +51,7 @@ PACKAGES = [
     *("python3", "python3-yaml", "qemu-guest-agent"),
     *("ovn-central", "ovn-host", "iperf3"),  # the rack's overlay
     *("bc", "jq", "net-tools"),  # what NVIDIA's ovs-tests call
+    "openssh-server",  # calibrate/ reaches a server's card through it
     *("rdma-core", "ibverbs-providers", "rdmacm-utils", "perftest"),  # RoCE over rdma_rxe
 ]
 

@@ -3,7 +3,7 @@
 
 import pytest
 from lab.calibrate import purposes
-from lab.calibrate.__main__ import VIRTUAL
+from lab.calibrate.__main__ import COMMITTED
 from lab.calibrate.compare import compare
 from lab.calibrate.recorder import Recorder
 from lab.calibrate.recording import read
@@ -12,9 +12,8 @@ from lab.calibrate.shell import PREPARE, GuestShell, find
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("booted", ["trixie"], indirect=True)  # the release that the recording is from
 def test_the_virtual_card_answers_as_its_recording_says(card):
     card.run(PREPARE)
     found = Recorder(find(GuestShell(card.machine))).record(SEQUENCES)
-    comparison = compare(read(VIRTUAL), found, purposes.read())
+    comparison = compare(read(COMMITTED[card.machine.release.name]), found, purposes.read())
     assert comparison.unexplained == [], comparison.text()

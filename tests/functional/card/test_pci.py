@@ -26,6 +26,33 @@ def test_lspci_decodes_the_capabilities(card):
 
 
 @pytest.mark.thorough
+def test_both_ports_tell_the_cards_serial_number_and_vfs_tell_none(card):
+    card.vfs(1, pfs=card.pfs[:1])
+    for bdf in card.pfs:
+        shown = card.run(f"lspci -vv -s {bdf}").stdout
+        assert "Product Name: ConnectX-6 Dx EN adapter card" in shown
+        assert "[PN] Part number: MCX623106AC-CDA_Ax" in shown
+        assert "[SN] Serial number: MT2116X0003B" in shown
+        assert "[RV] Reserved: checksum good" in shown
+    assert card.run(f"ls {DEVICES}/0000:3b:00.2/vpd", check=False).returncode != 0
+
+
+@pytest.mark.thorough
+def test_no_two_cards_have_the_same_serial_number(card):
+    card.reload("serial=7", "cards=3b:cx6lx:1,5e:cx7")
+    for bdf, number in {"3b:00.0": "MT2116X0073B", "5e:00.1": "MT2116X0075E"}.items():
+        assert f"[SN] Serial number: {number}\n" in card.run(f"lspci -vv -s {bdf}").stdout
+
+
+@pytest.mark.thorough
+def test_what_is_written_to_the_product_data_is_lost(card):
+    path = f"{DEVICES}/0000:3b:00.0/vpd"
+    before = card.run(f"sha256sum <{path}").stdout
+    card.run(f"printf XXXX | dd of={path} bs=4 conv=notrunc")
+    assert card.run(f"sha256sum <{path}").stdout == before
+
+
+@pytest.mark.thorough
 def test_the_two_ports_share_a_card_without_numa_node_unless_told(card):
     assert card.read("0000:3b:00.0", "numa_node") == "-1"
     card.reload("numa=0")

@@ -32,7 +32,7 @@ def test_a_fatal_error_of_the_firmware_takes_the_pf_out_of_the_bond_and_into_leg
     assert card.lag("state") == "disabled"
     assert card.read(PF, "sriov_numvfs") == "2"
     assert set(card.ports()) == {"p0", "p1", "pf1vf0", "pf1vf1"}
-    assert "fw_fatal" in card.run(f"devlink health show pci/{PF}").stdout
+    assert "reporter fw_fatal" in card.run(f"devlink health show pci/{PF} reporter fw_fatal").stdout
     log = card.log()
     for words in ("Fatal error 1 detected", "handling bad device here", "starting health recovery flow"):
         assert words in log

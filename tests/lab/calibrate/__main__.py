@@ -16,9 +16,17 @@ from lab.calibrate.shell import PREPARE, CardError, GuestShell, find
 from lab.calibrate.ssh import SshShell
 from lab.guest import Guest, GuestError
 from lab.host import HostError
+from lab.image import CHOSEN
 from lab.progress import Step
 
-VIRTUAL = Path(__file__).parents[1] / "card" / "recordings" / "virtual-connectx-6-dx-linux-6.12.json"
+RECORDINGS = Path(__file__).parents[1] / "card" / "recordings"
+COMMITTED = {
+    "trixie": RECORDINGS / "virtual-connectx-6-dx-linux-6.12.json",
+    "bookworm": RECORDINGS / "virtual-connectx-6-dx-linux-6.1.json",
+}
+"""The virtual card's own recordings, by the guest's release."""
+VIRTUAL = COMMITTED["trixie"]
+"""What other recordings are compared with."""
 
 
 def arguments_of(arguments: list[str] | None) -> argparse.Namespace:
@@ -60,14 +68,15 @@ def main(arguments: list[str] | None = None) -> int:
         expected = purposes.read()
         if options.compare:
             return told(compare.compare(read(options.compare), read(VIRTUAL), expected))
-        found = run_on_host(options.host, options.nic) if options.host else run()
+        release = CHOSEN[0]
+        found = run_on_host(options.host, options.nic) if options.host else run(release)
         if options.record:
             found.write(options.record)
             print(f"Recording: {options.record}")
             return 0
         if options.host:
             return told(compare.compare(found, read(VIRTUAL), expected))
-        return told(compare.compare(read(VIRTUAL), found, expected))
+        return told(compare.compare(read(COMMITTED[release]), found, expected))
     except KeyboardInterrupt:
         print("\nStopped; nothing is left running.", file=sys.stderr)
         return 130
@@ -76,9 +85,9 @@ def main(arguments: list[str] | None = None) -> int:
         return 1
 
 
-def run() -> Recording:
-    """What the virtual card answers, in a guest of Debian 13."""
-    with Guest("trixie") as guest:
+def run(release: str) -> Recording:
+    """What the virtual card answers, in a guest of this release."""
+    with Guest(release) as guest:
         guest.run(PREPARE)
         with Step("The sequences on the virtual card") as step:
             recorder = Recorder(find(GuestShell(guest)), step.note)

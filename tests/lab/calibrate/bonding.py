@@ -21,9 +21,12 @@ def bond(name: str, options: str, until: str) -> Operation:
 
 LACP = bond("a bond with LACP", "mode 802.3ad lacp_rate fast xmit_hash_policy layer3+4", ACTIVE)
 WITHOUT_LAG = bond("a bond with LACP, without LAG", "mode 802.3ad lacp_rate fast", f"{CARRIER} && sleep 2")
+BROADCAST = bond("a bond with broadcast", "mode broadcast", f"{CARRIER} && sleep 2")
 BACKUP = bond("a bond with active-backup", "mode active-backup", ACTIVE)
 LEAVES = Operation("port 1 leaves the bond", "ip link set $NET1 nomaster", OFF)
 RETURNS = Operation("port 1 returns", "ip link set $NET1 down master $BOND", ACTIVE)
+
+MULTIPORT = "devlink dev param set pci/$PF0 name esw_multiport value {} cmode runtime"
 
 SEQUENCES = (
     Sequence(
@@ -57,5 +60,35 @@ SEQUENCES = (
         "lag-roce",
         "What LAG is there in legacy mode, and do VFs end it?",
         (LACP, Operation("the first VFs", UNBOUND.command, OFF)),
+    ),
+    Sequence(
+        "lag-one-port",
+        "Does VF-LAG wait for the second port's mode, and end with it?",
+        (
+            UNBOUND,
+            SWITCHDEV[0],
+            WITHOUT_LAG,
+            Operation("port 1 to switchdev, and LAG", SWITCHDEV[1].command, ACTIVE),
+            Operation("port 1 to legacy, and no LAG", LEGACY[1].command, OFF),
+        ),
+    ),
+    Sequence(
+        "lag-broadcast",
+        "What does the driver say of a bond that neither hashes nor has a backup?",
+        (UNBOUND, *SWITCHDEV, BROADCAST),
+    ),
+    Sequence(
+        "esw-multiport",
+        "When does the driver make one eswitch of both ports without a bond?",
+        (
+            Operation("in legacy mode", MULTIPORT.format("true")),
+            UNBOUND,
+            *SWITCHDEV,
+            Operation("in switchdev mode", MULTIPORT.format("true"), ACTIVE),
+            Operation("a second time", MULTIPORT.format("true")),
+            Operation("off", MULTIPORT.format("false"), OFF),
+            LACP,
+            Operation("beside VF-LAG", MULTIPORT.format("true")),
+        ),
     ),
 )

@@ -52,12 +52,18 @@ for port in 0 1; do
     ethtool -k $net | awk -v net=$net '/^hw-tc-offload:/ {print "ethtool -K", net, "hw-tc-offload", $2}'
     if [ $(($(cat /sys/class/net/$net/flags) & 1)) = 1 ]; then echo "ip link set $net up"; fi
 done
+multiport="pci/$PF0 name esw_multiport"
+case $(devlink dev param show $multiport 2>/dev/null) in
+    *"value true"*) echo "devlink dev param set $multiport value true cmode runtime" ;;
+esac
 """
 """Prints the commands that lead from :data:`lab.calibrate.sequence.RESET` to the present state.
 
 A card without VFs, bond and rules, as :mod:`lab.calibrate.guards` asks, has no other that a sequence changes.
 """
 
+RUN = f"systemd-run --quiet --collect --unit={UNIT}"
+SCRIPT = f"--property=Type=oneshot --property=TimeoutStartSec={LONGEST * 3:.0f} /bin/bash"
 ARM = f"""
 set -o pipefail
 umask 077
@@ -72,11 +78,11 @@ END
     settings
     echo "rm -r $folder"
 }} >$folder/restore || exit
-systemd-run --quiet --collect --unit={UNIT} --on-active=$LIMIT --timer-property=AccuracySec=1s \\
-    --property=Type=oneshot --property=TimeoutStartSec={LONGEST * 3:.0f} /bin/bash $folder/restore ||
-    {{ status=$?; rm -r $folder; exit $status; }}
+{RUN} --on-active=$LIMIT --timer-property=AccuracySec=1s --timer-property=StartLimitIntervalSec=0 \\
+    {SCRIPT} $folder/restore || {{ status=$?; rm -r $folder; exit $status; }}
 settings
 """
+"""Sets the timer. Each command starts it anew; by default systemd drops one that starts six times in 10 s."""
 WIND = f"""
 {{ exec 9</run/{UNIT}.*/restore && flock 9 && systemctl restart {UNIT}.timer; }} 2>/dev/null || exit {FIRED}
 """
@@ -86,7 +92,11 @@ if systemctl -q is-active {UNIT}.timer; then
     systemctl stop {UNIT}.timer
 fi
 while [ "$(systemctl show -P ActiveState {UNIT}.service)" = activating ]; do sleep 1; done
+for script in /run/{UNIT}.*/restore; do
+    [ ! -e $script ] || {RUN} --wait {SCRIPT} $script || exit
+done
 """
+"""Puts the card back, also if the timer was lost: a script that is still there has not come to its end."""
 
 
 class Held:
@@ -119,19 +129,26 @@ class Held:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         try:
+            self._put_back()
+        except CardError as problem:
+            first = f"{error}\n" if isinstance(error, CardError) else ""
+            raise CardError(f"{first}{problem}") from error
+
+    def _put_back(self) -> None:
+        try:
             done = self._card.run(RESTORE, LONGEST * 3)
         except CardError as problem:
             raise CardError(
                 f"{problem}; the host puts the card back by itself within {self._limit // 60} minutes"
-            ) from error
+            ) from problem
         if done.returncode:
             raise CardError(
                 f"the card was not put back; see journalctl -u {UNIT} on the host: {done.stderr.strip()}"
-            ) from error
+            )
         after = self._card.run(SAVE).stdout.splitlines()
         if after != self._before:
             lines = difflib.unified_diff(self._before, after, "before", "after", lineterm="", n=0)
-            raise CardError("\n".join(["the card's settings are not as before:", *lines])) from error
+            raise CardError("\n".join(["the card's settings are not as before:", *lines]))
 
 
 class Winding:

@@ -27,6 +27,7 @@
 #define VCX_DSCPS	64
 #define VCX_INDIR	256		/* entries of an RSS table: MLX5E_INDIR_RQT_SIZE */
 #define VCX_RSS_KEY	40
+#define VCX_VPD_LEN	256		/* of the vital product data; a multiple of 4 */
 
 struct vcx_card;
 struct vcx_fw;
@@ -151,6 +152,7 @@ struct vcx_card {
 	unsigned int nports;
 	struct vcx_port port[VCX_MAX_PORTS];
 	u8 system_image_guid[8];	/* the switch id of all ports */
+	u8 vpd[VCX_VPD_LEN];
 	struct pci_sysdata sysdata;
 	struct resource busn;
 	struct pci_bus *root;

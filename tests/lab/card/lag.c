@@ -250,6 +250,10 @@ static int vcx_lag_index(const struct vcx_card *card, const struct net_device *d
 	return -1;
 }
 
+/*
+ * mlx5_handle_changeupper_event() of 5.15 to 6.12: a bond that neither hashes nor
+ * has a backup makes no LAG; the driver says so, and refuses nothing.
+ */
 static bool vcx_lag_changeupper(struct vcx_card *card,
 				struct netdev_notifier_changeupper_info *info)
 {

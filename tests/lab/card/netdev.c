@@ -220,7 +220,7 @@ static struct vcx_vf *vcx_vf_of(const struct net_device *dev, int index)
 }
 
 /*
- * mlx5_esw_set_vport_mac_locked() of eswitch.c. A VF has the address from when
+ * mlx5_esw_set_vport_mac_locked() of 6.1 to 6.12. A VF has the address from when
  * its driver is bound next (mlx5e_set_netdev_dev_addr() of en_main.c).
  */
 static int vcx_set_vf_mac(struct net_device *dev, int index, u8 *mac)
@@ -236,7 +236,7 @@ static int vcx_set_vf_mac(struct net_device *dev, int index, u8 *mac)
 }
 
 /*
- * mlx5_eswitch_set_vport_vlan() of esw/legacy.c: in switchdev mode only VLAN 0,
+ * mlx5_eswitch_set_vport_vlan() of 6.1 to 6.12: in switchdev mode only VLAN 0,
  * which libvirt sets with every address. Unlike mlx5, the card does not tag in
  * legacy mode either.
  */
@@ -252,8 +252,8 @@ static int vcx_set_vf_vlan(struct net_device *dev, int index, u16 vlan, u8 qos, 
 }
 
 /*
- * mlx5_esw_qos_set_vport_rate() of esw/qos.c, by the rules of 6.1 to 6.12: in
- * both modes. The card only keeps the rates, its traffic is not limited.
+ * mlx5_esw_qos_set_vport_rate() of 6.1 to 6.12: in both modes. The card only keeps
+ * the rates, its traffic is not limited.
  */
 static int vcx_set_vf_rate(struct net_device *dev, int index, int min_rate, int max_rate)
 {
@@ -266,7 +266,7 @@ static int vcx_set_vf_rate(struct net_device *dev, int index, int min_rate, int 
 	return 0;
 }
 
-/* mlx5_eswitch_get_vport_config() of eswitch.c */
+/* mlx5_eswitch_get_vport_config() of 6.1 to 6.12 */
 static int vcx_get_vf_config(struct net_device *dev, int index, struct ifla_vf_info *ivi)
 {
 	struct vcx_vf *vf = vcx_vf_of(dev, index);
@@ -281,19 +281,21 @@ static int vcx_get_vf_config(struct net_device *dev, int index, struct ifla_vf_i
 	return 0;
 }
 
-/* mlx5_esw_qos_vport_disable() of esw/qos.c, when a vport ends: also at a change of the mode. */
+/* mlx5_esw_qos_vport_disable() of 6.1 to 6.12, when a vport ends: also at a change of the mode. */
 void vcx_forget_vf_rates(struct vcx_port *port, int num)
 {
 	int i;
 
 	rtnl_lock();
-	for (i = 0; i < num; i++)
-		port->vf[i].min_rate = port->vf[i].max_rate = 0;
+	for (i = 0; i < num; i++) {
+		port->vf[i].min_rate = 0;
+		port->vf[i].max_rate = 0;
+	}
 	rtnl_unlock();
 }
 
 /*
- * mlx5_eswitch_clear_vf_vports_info() of eswitch.c: the end of the VFs is that
+ * mlx5_eswitch_clear_vf_vports_info() of 6.1 to 6.12: the end of the VFs is that
  * of their settings. A change of the mode, a reset and a recovery keep them.
  */
 void vcx_forget_vf_settings(struct vcx_port *port, int num)

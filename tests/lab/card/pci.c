@@ -11,6 +11,10 @@
 /* Vendor-specific capability: position and length as ConnectX has them. */
 #define VSC_POS		0xc0
 #define VSC_LEN		0x18
+#define VPD_POS		0x48		/* vital product data, also where ConnectX has it */
+#define VPD_NAME	127		/* its longest product name here */
+#define VPD_TAG		3		/* bytes of a large resource's tag and length */
+#define VPD_END		0x78		/* the small resource that ends it */
 #define EXP_POS		0x60		/* PCI Express capability */
 #define ARI_POS		0x100		/* extended capabilities */
 #define SRIOV_POS	0x180
@@ -45,7 +49,7 @@ static void vcx_fill_header(u8 *cfg, const struct vcx_preset *preset, bool vf)
 	cfg[PCI_CAPABILITY_LIST] = EXP_POS;
 
 	cfg[EXP_POS] = PCI_CAP_ID_EXP;
-	cfg[EXP_POS + 1] = vf ? 0 : VSC_POS;
+	cfg[EXP_POS + 1] = vf ? 0 : VPD_POS;
 	put16(cfg, EXP_POS + PCI_EXP_FLAGS, 2 | PCI_EXP_TYPE_ENDPOINT << 4);
 	put32(cfg, EXP_POS + PCI_EXP_DEVCAP, PCI_EXP_DEVCAP_FLR | PCI_EXP_DEVCAP_RBER | 2);
 	put16(cfg, EXP_POS + PCI_EXP_DEVCTL, FIELD_PREP(PCI_EXP_DEVCTL_READRQ, 2));
@@ -72,6 +76,58 @@ static void vcx_fill_sriov(struct vcx_port *port)
 	put32(cap, PCI_SRIOV_SYS_PGSIZE, 1);
 }
 
+static u8 *vcx_vpd_field(u8 *at, const char *keyword, const char *value)
+{
+	u8 len = strlen(value);
+
+	*at++ = keyword[0];
+	*at++ = keyword[1];
+	*at++ = len;
+	return memcpy(at, value, len) + len;
+}
+
+/*
+ * The vital product data that both ports show, in the order of PCI Local Bus 3.0,
+ * appendix I: the product's name; part number, serial number, and a byte that
+ * makes the sum of all so far 0. No two cards have the same serial number.
+ */
+static void vcx_fill_vpd(struct vcx_card *card)
+{
+	const char *name = card->preset->description;
+	u16 len = min_t(size_t, strlen(name), VPD_NAME);
+	u8 *fields = card->vpd + VPD_TAG + len, *end, *at;
+	char serial[16];
+
+	snprintf(serial, sizeof(serial), "MT2116X0%02X%02X", card->system_image_guid[4], card->bus);
+	card->vpd[0] = PCI_VPD_LRDT_ID_STRING;
+	put16(card->vpd, 1, len);
+	memcpy(card->vpd + VPD_TAG, name, len);
+	fields[0] = PCI_VPD_LRDT_RO_DATA;
+	end = vcx_vpd_field(fields + VPD_TAG, "PN", card->preset->part);
+	end = vcx_vpd_field(end, "SN", serial);
+	end = vcx_vpd_field(end, "RV", "?");
+	put16(fields, 1, end - fields - VPD_TAG);
+	end[-1] = 0;
+	for (at = card->vpd; at < end - 1; at++)
+		end[-1] -= *at;
+	*end = VPD_END;
+}
+
+/*
+ * pci_vpd_read() and pci_vpd_write() of the PCI core write an address, and wait
+ * until its flag has turned. All fields are read-only, and what is written is lost.
+ */
+static void vcx_vpd_access(struct vcx_port *port, u16 address)
+{
+	u16 from = address & PCI_VPD_ADDR_MASK;
+	u8 *cap = port->cfg + VPD_POS;
+
+	put16(cap, PCI_VPD_ADDR, address ^ PCI_VPD_ADDR_F);
+	if (!(address & PCI_VPD_ADDR_F))
+		put32(cap, PCI_VPD_DATA, from > VCX_VPD_LEN - sizeof(u32) ? 0 :
+					 get_unaligned_le32(port->card->vpd + from));
+}
+
 /* A PF and its VFs as they are after a bus reset. Ports in order, firmware first. */
 void vcx_pci_init_config(struct vcx_port *port)
 {
@@ -82,6 +138,8 @@ void vcx_pci_init_config(struct vcx_port *port)
 	vcx_fill_header(cfg, port->card->preset, false);
 	if (port->card->nports > 1)
 		cfg[PCI_HEADER_TYPE] = 0x80;
+	cfg[VPD_POS] = PCI_CAP_ID_VPD;
+	cfg[VPD_POS + 1] = VSC_POS;
 	cfg[VSC_POS] = PCI_CAP_ID_VNDR;
 	cfg[VSC_POS + 2] = VSC_LEN;
 	put32(cfg, ARI_POS, PCI_EXT_CAP_ID_ARI | 1 << 16 | (port->total_vfs ? SRIOV_POS << 20 : 0));
@@ -204,6 +262,10 @@ static int vcx_cfg_write(struct pci_bus *bus, unsigned int devfn, int where, int
 			vcx_vsc_write(port, vcx_vsc_offset(vf, where), val);
 		return PCIBIOS_SUCCESSFUL;
 	}
+	if (!vf && where == VPD_POS + PCI_VPD_ADDR && size == 2) {
+		vcx_vpd_access(port, val);
+		return PCIBIOS_SUCCESSFUL;
+	}
 	if (vf && where >= PCI_CFG_SPACE_SIZE)
 		return PCIBIOS_SUCCESSFUL;
 	cfg = vf ? vf->cfg : port->cfg;
@@ -239,6 +301,7 @@ int vcx_pci_add(struct vcx_card *card, int node)
 	card->busn = busn;
 	card->sysdata.domain = 0;
 	card->sysdata.node = node;
+	vcx_fill_vpd(card);
 	pci_add_resource(&windows, &card->busn);
 
 	pci_lock_rescan_remove();

@@ -39,8 +39,8 @@ rm -r "$ram"
 
 echo "settling units"
 systemctl -q enable lab-tor.service lab-juju.socket
-# What a test starts itself: the overlay's daemons, and trixie's for the twin.
-for unit in ovn-central ovn-host iperf3 frr lldpd; do systemctl -q disable "$unit.service" 2>/dev/null || true; done
+# What a test starts itself: the overlay's daemons, sshd, and trixie's for the twin.
+for unit in ovn-central ovn-host iperf3 frr lldpd ssh; do systemctl -q disable "$unit.service" 2>/dev/null || true; done
 systemctl -q mask apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer e2scrub_all.timer e2scrub_reap.service \
     fstrim.timer logrotate.timer getty@tty1.service serial-getty@ttyS0.service serial-getty@hvc0.service systemd-logind.service systemd-pstore.service \
     systemd-update-utmp.service systemd-random-seed.service systemd-binfmt.service proc-sys-fs-binfmt_misc.automount \
@@ -50,6 +50,9 @@ systemctl -q mask apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer e
 # It takes away what an earlier netplan file had set in Open vSwitch. Here is no earlier one, and netplan's own command
 # is a fifth of a boot under emulation.
 systemctl -q mask netplan-ovs-cleanup.service
+# Since systemd 256 it has sshd listen for a hypervisor's sockets, of which QEMU has none, and says so at each boot.
+mkdir -p /etc/systemd/system-generators
+ln -s /dev/null /etc/systemd/system-generators/systemd-ssh-generator
 passwd -q -d root
 echo 0b5e0a0fff0a4d6c9c1f5ed6a1a8f0c3 >/etc/machine-id
 touch -d '+1 minute' /etc/.updated /var/.updated # no first-boot updates

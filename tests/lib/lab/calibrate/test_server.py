@@ -108,7 +108,7 @@ def test_every_setting_that_a_sequence_changes_is_put_back(recorded):
 
 
 def test_a_card_in_switchdev_mode_is_put_back_into_it(host):
-    host.set("param", "values:\n      cmode runtime value dmfs\n")
+    host.set("param-flow_steering_mode", "values:\n      cmode runtime value dmfs\n")
     host.set(f"eswitch-{P0}", f"pci/{P0}: mode switchdev inline-mode none encap-mode none\n")
     with hold():
         pass
@@ -119,6 +119,51 @@ def test_a_card_in_switchdev_mode_is_put_back_into_it(host):
         f"devlink dev eswitch set pci/{P0} encap-mode none",
         f"devlink dev eswitch set pci/{P0} mode switchdev",
     ]
+
+
+def test_a_card_with_one_eswitch_for_both_ports_is_put_back_into_it(host):
+    host.set("param-esw_multiport", "values:\n      cmode runtime value true\n")
+    for bdf in PORTS:
+        host.set(f"eswitch-{bdf}", f"pci/{bdf}: mode switchdev inline-mode none encap-mode basic\n")
+    with hold():
+        pass
+    back = [line for line in host.trace if "switchdev" in line or "esw_multiport" in line]
+    assert back == [
+        f"devlink dev eswitch set pci/{P0} mode switchdev",
+        f"devlink dev eswitch set pci/{P1} mode switchdev",
+        f"devlink dev param set pci/{P0} name esw_multiport value true cmode runtime",
+    ]
+
+
+def test_a_timer_outlasts_many_quick_commands(host):
+    with hold() as card:
+        for _ in range(9):
+            assert card.run("devlink dev eswitch set pci/$PF0 mode switchdev").returncode == 0
+    assert host.trace.count(f"devlink dev eswitch set pci/{P0} mode switchdev") == 9
+    assert host.trace.count("systemctl start ovn-offload-calibrate.service") == 1
+
+
+def losing_its_timer(host, *others):
+    """A sequence that takes the timer away after a change."""
+    lost = Operation("lose the timer", f"rm {host.root}/units/ovn-offload-calibrate.timer")
+    return Sequence("own", "What comes of it?", (OWN.operations[0], *others, lost))
+
+
+def test_a_card_whose_timer_was_lost_is_put_back_all_the_same(host):
+    with pytest.raises(CardError, match="the host has put its card back meanwhile"):
+        record(None, losing_its_timer(host))
+    assert host.trace.count(f"devlink dev eswitch set pci/{P0} mode switchdev") == 1
+    assert (host.state / f"eswitch-{P0}").read_text().startswith(f"pci/{P0}: mode legacy")
+    assert host.left == []
+
+
+def test_what_went_wrong_first_is_told_with_what_could_not_be_put_back(host):
+    stays = Operation("what stays", f"echo prio-pfc 3:off >{host.state}/dcb-pfc-{NET0}")
+    with pytest.raises(CardError) as told:
+        record(None, losing_its_timer(host, stays))
+    first, then, *_ = str(told.value).splitlines()
+    assert first == "the host has put its card back meanwhile: begin again"
+    assert then == "the card's settings are not as before:"
 
 
 def test_another_card_of_the_host_is_not_touched(recorded):
