@@ -38,14 +38,14 @@ from charmkit.reboot import turn
 from charmkit.reboot.lock import approve_all
 from charmkit.reboot.relation import Databags
 from charmkit.reboot.state import Cluster, Need, RebootPolicy, UnitNow, UnitState
-from charmkit.reboot.unit import approve_one
+from charmkit.reboot.unit import approve_one, looks_again
 from cloud import EARLY, LIGHT, LOOK, Cloud, Done, Event
 from lab.peers import Peers, databags, kept
 
 SIZES = (8, 64, 256)
 WHY = "8 VFs at the next boot"
 APPLICATION = "sriov-switchdev"
-SETTLE, WAKE = 300, 60.0
+SETTLE = 300
 QUORUM = 3
 """Nodes with containers, which reboot alone."""
 
@@ -79,9 +79,9 @@ class Unit:
         texts = {name(number): cloud.bags[number] for number in seen}
         peers = Peers(me, texts, {**texts, APPLICATION: cloud.application})
         done = self._do(event, databags(me, peers, self._kept, leader=leads), cloud)
-        return done._replace(
-            reads=len(peers.data.read), unit=peers.text(me), application=peers.text(APPLICATION)
-        )
+        # What another unit read of the application's databag may be old when its hook ends.
+        application = peers.text(APPLICATION) if leads else None
+        return done._replace(reads=len(peers.data.read), unit=peers.text(me), application=application)
 
     def _do(self, event: Event, bags: Databags, cloud: Cloud) -> Done:
         def silent() -> tuple[str, ...]:
@@ -89,7 +89,7 @@ class Unit:
 
         now = 1_000_000 + int(cloud.now)
         if event.kind == "approve-reboot":
-            return self._approve(bags)
+            return self._approve(bags, now, silent)
         if event.kind == "relation-changed":
             of = name(event.of) if event.of >= 0 else ""
             if not turn.follow(bags, self._boot_id, now, of, silent):
@@ -99,15 +99,15 @@ class Unit:
         )
         assert isinstance(taken, turn.Turn), taken
         decision = taken.decision
-        settles = not decision.reboot and not decision.own.settled
-        return Done(LOOK, reboot=decision.reboot, wake=WAKE if settles else None)
+        again = None if decision.reboot else looks_again(taken.host, self._policy, decision.own)
+        return Done(LOOK, reboot=decision.reboot, wake=again)
 
-    def _approve(self, bags: Databags) -> Done:
+    def _approve(self, bags: Databags, now: int, silent: Callable[[], tuple[str, ...]]) -> Done:
         units, _ = bags.units()
         cluster = bags.cluster()
         assert isinstance(cluster, Cluster), cluster
         units[bags.unit] = own = approve_one(units[bags.unit], 0, cluster.cancels)
-        bags.publish(own, approve_all(units, cluster))
+        bags.publish(own, turn.with_first(bags, units, approve_all(units, cluster), now, silent))
         return Done(LIGHT, wake=0.0)
 
     def _host(self, own: UnitState, cloud: Cloud, now: int, *, leads: bool) -> UnitNow:

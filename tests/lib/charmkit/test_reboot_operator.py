@@ -39,16 +39,16 @@ def test_an_approval_says_how_many_instances_stop_on_each_node(application: Any)
 
 
 def test_databags_carry_the_number_of_instances_and_no_id(application: Any):
-    app = application(1)
-    start_instance(app, 0, "instance-00000001")
-    app.hook(0)
-    idle = decode_unit(app.nodes[0].data[KEY]).instances
-    app.nodes[0].needs = (WHY,)
+    app = application(2)
+    start_instance(app, 1, "instance-00000001")
+    app.hook(1)
+    idle = decode_unit(app.nodes[1].data[KEY]).instances
+    app.nodes[1].needs = (WHY,)
 
-    app.hook(0)
+    app.hook(1)
 
-    assert (idle, decode_unit(app.nodes[0].data[KEY]).instances) == (0, 1)
-    assert "instance-0" not in app.nodes[0].data[KEY] + app.app_data[KEY]
+    assert (idle, decode_unit(app.nodes[1].data[KEY]).instances) == (0, 1)
+    assert "instance-0" not in app.nodes[1].data[KEY] + app.app_data[KEY]
 
 
 def test_a_plan_names_this_nodes_instances_and_its_nova_service(application: Any):

@@ -367,11 +367,11 @@ def test_a_lock_that_cannot_be_read_grants_nothing(application: Any):
 
 
 def test_what_is_published_is_what_the_core_decided(application: Any):
-    app = application(1, "always")
-    app.nodes[0].needs = (WHY,)
+    app = application(2, "always")
+    app.nodes[1].needs = (WHY,)
 
-    app.hook(0)
+    app.hook(1)
 
-    state = decode_unit(app.nodes[0].data[KEY])
-    assert (state.boot_id, state.reasons) == (app.nodes[0].host.boot_id, (WHY,))
-    assert state.requested_at == int(app.nodes[0].host.now())
+    state = decode_unit(app.nodes[1].data[KEY])
+    assert (state.boot_id, state.reasons) == (app.nodes[1].host.boot_id, (WHY,))
+    assert (state.ready, state.consent, state.requested_at) == (True, "always", None)
