@@ -125,6 +125,16 @@ def test_a_cancellation_also_withdraws_an_approval_on_another_unit(application: 
     assert reboots(app) == [0, 1], "a later approval on the unit counts"
 
 
+def test_a_cancellation_names_no_unit_that_was_not_approved(application: Any):
+    app = application(2)
+    for number in (0, 1):
+        app.nodes[number].needs = (WHY,)
+        app.hook(number)
+    app.action(1, "approve-reboot")
+
+    assert app.action(0, "cancel-reboots")["withdrawn"] == "sriov/1"
+
+
 def test_only_the_leader_cancels(application: Any):
     app = application(2)
 

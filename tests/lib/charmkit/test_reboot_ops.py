@@ -346,6 +346,7 @@ def test_an_approval_counts_although_the_unit_cannot_wake_itself(application: An
     app.nodes[0].host.fail("run", "dispatch", CommandError(["systemctl"], "systemctl failed (1): no bus"))
 
     assert app.action(0, "approve-reboot")["approved"] == "sriov/0"
+    assert ["cannot wake itself" in line for line in app.logs] == [True]
     app.hook(0)
     assert app.nodes[0].reboots == 1
 
