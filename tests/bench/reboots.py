@@ -26,8 +26,8 @@ this::
 With reboot-parallel, 256 nodes in four zones, three of them with containers: 11.5 hours for 4, 2.6 hours for
 10%.
 
-A roll of N nodes takes 3 N² + 3 dispatches, 3 N and a small part of one a unit. Juju wakes all other units for
-each write, N - 1 dispatches, and the roll needs these: the need of each unit but the leader, whose own nobody
+A roll of N nodes takes 3 N² + 3 dispatches, which are 3 N + 3/N a unit. Juju wakes all other units for each
+write, N - 1 dispatches, and the roll needs these: the need of each unit but the leader, whose own nobody
 else reads (N - 1 writes); the grant for each unit, the first one together with the approval (N); the release
 of each unit (N); and the mark of the leader that was elected while the first leader's host booted, with the
 free lock (1): 3 N writes, 3 N² - 3 N dispatches. Each unit has three of its own: the change of the option,
