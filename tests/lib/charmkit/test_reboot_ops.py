@@ -51,7 +51,7 @@ def test_one_word_of_the_operators_rolls_through_the_application(application: An
                 down.append(number)
                 node.boot()
             elif app.holder and app.holder != f"sriov/{number}" and node.needs:
-                assert out.unit_status.message.startswith(f"reboot: needed ({WHY}), waits for {app.holder}")
+                assert out.unit_status.message.startswith(f"reboot: waits for {app.holder}, whose turn began")
             node.host.sleep(60)
     assert sorted(down) == [0, 1, 2]
     assert app.holder == ""
