@@ -3,22 +3,19 @@
 
 import json
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import charm
 import ops
 import pytest
-import yaml
 from hostnic.firmware.mstdatabase import Database
 from hostnic.testing import FakeHost, card
 from ops import testing
+from unit.hostunit import HostUnit, metadata
 
-ROOT = Path(__file__).parents[3]
-METADATA = yaml.safe_load((ROOT / "charms/nic-firmware/charmcraft.yaml").read_text())
+METADATA = metadata("nic-firmware")
 RESOURCE = "/var/lib/juju/agents/unit-nic-firmware-0/resources/firmware/firmware.zip"
 """Where Juju would put the charm's resource; nothing is there unless a test attaches it."""
-KEYS = ("name", "subordinate", "requires", "peers", "assumes", "resources")
 PF0, PF1 = "0000:3b:00.0", "0000:3b:00.1"
 
 
@@ -56,90 +53,16 @@ def nics(*buses: str) -> list:
     return [card(bus) for bus in buses]
 
 
-class Node:
-    """One unit of the charm, its host and its Juju state."""
+class Node(HostUnit):
+    """A unit of nic-firmware, which leads its application and has an operator's file of images."""
 
     def __init__(self, host: FakeHost, database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.host = host
-        self.reboots_asked = 0
+        super().__init__(host, charm.NicFirmwareCharm, METADATA, monkeypatch)
         self.known = database
-        monkeypatch.setattr(ops.Unit, "reboot", self._count_reboot)
-        monkeypatch.setattr(charm.NicFirmwareCharm, "machine", staticmethod(lambda: self.host))
         monkeypatch.setattr(charm.NicFirmwareCharm, "database", staticmethod(lambda: self.known))
-        self.context = testing.Context(
-            charm.NicFirmwareCharm,
-            meta={key: METADATA[key] for key in KEYS},
-            config=METADATA["config"],
-            actions=METADATA["actions"],
-            juju_version="3.6.0",
-        )
-        self.peer = testing.PeerRelation("reboot")
-        principal = testing.SubordinateRelation("juju-info", remote_app_name="nova-compute")
+        self.relate_to_peers()
         attached = testing.Resource(name="firmware", path=RESOURCE)
-        relations = {self.peer, principal}
-        self.state = testing.State(leader=True, relations=relations, resources={attached})
-        self.writes: list[str] = []
-
-    def _count_reboot(self, now: bool = False) -> None:
-        self.reboots_asked += 1
-
-    def configure(self, **options: Any) -> "Node":
-        """Set options, by their names with ``_`` for ``-``."""
-        return self.set({name.replace("_", "-"): value for name, value in options.items()})
-
-    def set(self, given: dict[str, Any]) -> "Node":
-        """Set options, by their own names."""
-        self.state = replace(self.state, config={**self.state.config, **given})
-        return self
-
-    def emit(self, event: str = "config_changed", *arguments: Any) -> ops.StatusBase:
-        """Run one hook; ``writes`` then has what it wrote."""
-        self.host.trace.clear()
-        self.host.spawned.clear()
-        self.context.juju_log.clear()
-        self.state = self.context.run(getattr(self.context.on, event)(*arguments), self.state)
-        self.writes = list(self.host.trace)
-        return self.state.unit_status
-
-    def action(self, name: str, **parameters: Any) -> dict[str, Any]:
-        """Run one action; raises ``testing.ActionFailed`` as Juju would say it."""
-        self.host.trace.clear()
-        given = {key.replace("_", "-"): value for key, value in parameters.items()}
-        self.state = self.context.run(self.context.on.action(name, params=given), self.state)
-        self.writes = list(self.host.trace)
-        return self.context.action_results or {}
-
-    def failure(self, action: str, **parameters: Any) -> str:
-        """Run an action that must fail; its one sentence."""
-        with pytest.raises(testing.ActionFailed) as failed:
-            self.action(action, **parameters)
-        return failed.value.message
-
-    def findings(self) -> str:
-        """What ``verify`` prints."""
-        return self.action("verify")["findings"]
-
-    @property
-    def log(self) -> str:
-        """What the last hook or action logged."""
-        return "\n".join(entry.message for entry in self.context.juju_log)
-
-    def set_up(self) -> ops.StatusBase:
-        """Juju's hooks of a new unit, up to the first one that looks at the host."""
-        for event in ("install", "leader_elected"):
-            self.emit(event)
-        return self.emit("config_changed")
-
-    def deploy(self, **options: Any) -> ops.StatusBase:
-        """Juju's hooks of a new unit."""
-        self.configure(**options)
-        self.set_up()
-        return self.emit("start")
-
-    def boot(self) -> ops.StatusBase:
-        """Reboot the host, and run the hook that Juju runs then."""
-        self.host.reboot()
-        return self.emit("start")
+        self.state = replace(self.state, resources={attached})
 
     def converge(self, **options: Any) -> ops.StatusBase:
         """From a new unit to active parameters, through a reboot."""

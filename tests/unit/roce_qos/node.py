@@ -2,26 +2,18 @@
 """The charm on a modelled host: ``node`` runs its hooks, actions and boots as Juju and systemd would."""
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import boot
 import charm
 import files
-import ops
 import pytest
-import yaml
 from hostnic.ops import lldp
 from hostnic.testing import FakeHost, card
 from ops import testing
+from unit.hostunit import ROUTES, HostUnit, metadata
 
-ROOT = Path(__file__).parents[3]
-METADATA = yaml.safe_load((ROOT / "charms/roce-qos/charmcraft.yaml").read_text())
-ROUTES = (
-    "Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT\n"
-    "br-nvda\t00000000\t0119A8C0\t0003\t0\t0\t0\t00000000\t0\t0\t0\n"
-    "br-nvda\t0019A8C0\t00000000\t0001\t0\t0\t0\t00FFFFFF\t0\t0\t0\n"
-)
+METADATA = metadata("roce-qos")
 PF0, PF1 = "0000:3b:00.0", "0000:3b:00.1"
 P0, P1 = "enp59s0f0np0", "enp59s0f1np1"
 
@@ -41,31 +33,11 @@ def compute_node(driver: str = "mlx5_core", kind: type[FakeHost] = FakeHost, **a
     return host
 
 
-class Node:
-    """One unit of the charm, its host and its Juju state."""
+class Node(HostUnit):
+    """A unit of roce-qos, which a fabric may be related to."""
 
     def __init__(self, host: FakeHost, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.host = host
-        monkeypatch.setattr(charm.RoceQosCharm, "machine", staticmethod(lambda: self.host))
-        self.context = testing.Context(
-            charm.RoceQosCharm,
-            meta={key: METADATA[key] for key in ("name", "subordinate", "requires", "assumes")},
-            config=METADATA["config"],
-            actions=METADATA["actions"],
-            juju_version="3.6.0",
-        )
-        principal = testing.SubordinateRelation("juju-info", remote_app_name="nova-compute")
-        self.state = testing.State(relations={principal})
-        self.writes: list[str] = []
-
-    def configure(self, **options: Any) -> "Node":
-        """Set options, by their names with ``_`` for ``-``."""
-        return self.set({name.replace("_", "-"): value for name, value in options.items()})
-
-    def set(self, given: dict[str, Any]) -> "Node":
-        """Set options, by their own names."""
-        self.state = replace(self.state, config={**self.state.config, **given})
-        return self
+        super().__init__(host, charm.RoceQosCharm, METADATA, monkeypatch)
 
     def relate(self, policy: str | None) -> "Node":
         """Relate to the fabric, which publishes ``policy``; or have it publish another one."""
@@ -78,55 +50,6 @@ class Node:
     def published(self) -> str:
         """What the fabric is told."""
         return self.state.get_relation(self.fabric.id).local_unit_data.get("host", "")
-
-    def emit(self, event: str = "config_changed", *arguments: Any) -> ops.StatusBase:
-        """Run one hook; ``writes`` then has what it wrote."""
-        self.host.trace.clear()
-        self.host.spawned.clear()
-        self.context.juju_log.clear()
-        self.state = self.context.run(getattr(self.context.on, event)(*arguments), self.state)
-        self.writes = list(self.host.trace)
-        return self.state.unit_status
-
-    def action(self, name: str, **parameters: Any) -> dict[str, Any]:
-        """Run one action; raises ``testing.ActionFailed`` as Juju would say it."""
-        self.host.trace.clear()
-        self.state = self.context.run(self.context.on.action(name, params=parameters), self.state)
-        self.writes = list(self.host.trace)
-        return self.context.action_results or {}
-
-    def failure(self, action: str, **parameters: Any) -> str:
-        """Run an action that must fail; its one sentence."""
-        with pytest.raises(testing.ActionFailed) as failed:
-            self.action(action, **parameters)
-        return failed.value.message
-
-    @property
-    def log(self) -> str:
-        """What the last hook or action logged."""
-        return "\n".join(entry.message for entry in self.context.juju_log)
-
-    def findings(self) -> str:
-        """What verify says."""
-        return self.action("verify")["findings"]
-
-    def set_up(self) -> ops.StatusBase:
-        """Juju's hooks of a new unit, up to the first one that looks at the host."""
-        self.emit("install")
-        return self.emit("config_changed")
-
-    def deploy(self, **options: Any) -> ops.StatusBase:
-        """Juju's hooks of a new unit."""
-        self.configure(**options)
-        self.set_up()
-        return self.emit("start")
-
-    def boot(self) -> ops.StatusBase:
-        """Reboot the host, and run the hook that Juju runs then."""
-        self.host.trace.clear()
-        self.host.reboot()
-        self.boot_writes = list(self.host.trace)
-        return self.emit("start")
 
 
 def nic(writes: list[str]) -> list[str]:

@@ -26,8 +26,7 @@ WRONG = [(name, value) for name, values in {**WRONG_TEXT, **WRONG_NUMBERS}.items
 
 @pytest.mark.parametrize(("name", "value"), WRONG)
 def test_a_wrong_value_is_one_sentence_a_blocked_unit_and_no_write(node: Node, name: str, value: Any) -> None:
-    node.state = node.with_config({name: value})
-    status = node.emit("config_changed")
+    status = node.set({name: value}).emit("config_changed")
     assert status.name == "blocked"
     assert name in status.message
     assert "\n" not in status.message
@@ -40,8 +39,7 @@ def test_a_wrong_value_is_one_sentence_a_blocked_unit_and_no_write(node: Node, n
 def test_actions_refuse_a_wrong_option_in_one_sentence(
     node: Node, action: str, name: str, value: str
 ) -> None:
-    node.state = node.with_config({name: value})
-    assert name in node.failure(action)
+    assert name in node.set({name: value}).failure(action)
 
 
 def test_a_wrong_value_on_a_converged_node_touches_nothing(node: Node) -> None:

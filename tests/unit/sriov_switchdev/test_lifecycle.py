@@ -11,7 +11,8 @@ import pytest
 from hostnic.boot import bootcopy
 from hostnic.testing import FakeHost, card
 from ops import testing
-from unit.sriov_switchdev.node import ROUTES, Node, compute_node, nic
+from unit.hostunit import ROUTES
+from unit.sriov_switchdev.node import Node, compute_node, nic
 
 PF0, PF1 = "0000:3b:00.0", "0000:3b:00.1"
 EVENTS = ("config_changed", "update_status", "start", "leader_elected", "upgrade_charm")

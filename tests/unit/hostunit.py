@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One unit of a host charm on a modelled host: its hooks, actions and boots, and what each of them wrote."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+import ops
+import pytest
+import yaml
+from hostnic.testing import FakeHost
+from ops import testing
+
+Unit = TypeVar("Unit", bound="HostUnit")
+
+CHARMS = Path(__file__).parents[2] / "charms"
+KEYS = ("name", "subordinate", "requires", "peers", "assumes", "resources")
+"""What a context takes of charmcraft.yaml besides options and actions."""
+
+ROUTES = (
+    "Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT\n"
+    "br-nvda\t00000000\t0119A8C0\t0003\t0\t0\t0\t00000000\t0\t0\t0\n"
+    "br-nvda\t0019A8C0\t00000000\t0001\t0\t0\t0\t00FFFFFF\t0\t0\t0\n"
+)
+"""/proc/net/route of a node whose default route is over the bond's bridge."""
+
+
+def metadata(name: str) -> dict[str, Any]:
+    """A charm's charmcraft.yaml."""
+    return yaml.safe_load((CHARMS / name / "charmcraft.yaml").read_text())
+
+
+class HostUnit:
+    """A unit, its host and its Juju state; ``writes`` has what the last hook or action wrote."""
+
+    def __init__(
+        self,
+        host: FakeHost,
+        kind: type[ops.CharmBase],
+        declared: dict[str, Any],
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        self.host = host
+        self.reboots_asked = 0
+        monkeypatch.setattr(ops.Unit, "reboot", self._count_reboot)
+        monkeypatch.setattr(kind, "machine", staticmethod(lambda: self.host))
+        self.context = testing.Context(
+            kind,
+            meta={key: declared[key] for key in KEYS if key in declared},
+            config=declared["config"],
+            actions=declared["actions"],
+            juju_version="3.6.0",
+        )
+        principal = testing.SubordinateRelation("juju-info", remote_app_name="nova-compute")
+        self.state = testing.State(relations={principal})
+        self.writes: list[str] = []
+
+    def _count_reboot(self, now: bool = False) -> None:
+        self.reboots_asked += 1
+
+    def relate_to_peers(self) -> None:
+        """Lead an application whose units agree on reboots."""
+        self.peer = testing.PeerRelation("reboot")
+        self.state = replace(self.state, leader=True, relations={*self.state.relations, self.peer})
+
+    def configure(self: Unit, **options: Any) -> Unit:
+        """Set options, by their names with ``_`` for ``-``."""
+        return self.set({name.replace("_", "-"): value for name, value in options.items()})
+
+    def set(self: Unit, given: dict[str, Any]) -> Unit:
+        """Set options, by their own names."""
+        self.state = replace(self.state, config={**self.state.config, **given})
+        return self
+
+    def emit(self, event: str = "config_changed", *arguments: Any) -> ops.StatusBase:
+        """Run one hook."""
+        self.host.trace.clear()
+        self.host.spawned.clear()
+        self.context.juju_log.clear()
+        self.state = self.context.run(getattr(self.context.on, event)(*arguments), self.state)
+        self.writes = list(self.host.trace)
+        return self.state.unit_status
+
+    def action(self, name: str, **parameters: Any) -> dict[str, Any]:
+        """Run one action; raises ``testing.ActionFailed`` as Juju would say it."""
+        self.host.trace.clear()
+        given = {key.replace("_", "-"): value for key, value in parameters.items()}
+        self.state = self.context.run(self.context.on.action(name, params=given), self.state)
+        self.writes = list(self.host.trace)
+        return self.context.action_results or {}
+
+    def failure(self, action: str, **parameters: Any) -> str:
+        """Run an action that must fail; its one sentence."""
+        with pytest.raises(testing.ActionFailed) as failed:
+            self.action(action, **parameters)
+        return failed.value.message
+
+    def findings(self) -> str:
+        """What ``verify`` prints."""
+        return self.action("verify")["findings"]
+
+    @property
+    def log(self) -> str:
+        """What the last hook or action logged."""
+        return "\n".join(entry.message for entry in self.context.juju_log)
+
+    def set_up(self) -> ops.StatusBase:
+        """Juju's hooks of a new unit, up to the first one that looks at the host."""
+        self.emit("install")
+        if self.state.leader:
+            self.emit("leader_elected")
+        return self.emit("config_changed")
+
+    def deploy(self, **options: Any) -> ops.StatusBase:
+        """Juju's hooks of a new unit."""
+        self.configure(**options)
+        self.set_up()
+        return self.emit("start")
+
+    def boot(self) -> ops.StatusBase:
+        """Reboot the host, whose writes ``boot_writes`` has, and run the hook that Juju runs then."""
+        self.host.trace.clear()
+        self.host.reboot()
+        self.boot_writes = list(self.host.trace)
+        return self.emit("start")
