@@ -72,7 +72,7 @@ class Maas:
         except (OSError, http.client.HTTPException) as error:
             reason = getattr(error, "reason", error)
             raise StepError(f"MAAS at {self._address} cannot be reached: {reason}") from error
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise StepError(f"MAAS answers {method} {path} with something that is no JSON") from error
 
 
@@ -118,8 +118,8 @@ class Write:
 
 def stored(found: Any, field: str) -> Any:
     """A field of an object, "" when empty: MAAS has null there, and another object whole."""
-    beside: Objects = found.get("params") or {}  # of bonds and bridges
-    value = found.get(field, beside.get(field))
+    beside: Any = found.get("params")  # of bonds and bridges
+    value = found.get(field, cast("Objects", beside).get(field) if isinstance(beside, dict) else None)
     return number(value) if isinstance(value, dict) else "" if value is None else value
 
 

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 
 from converge import Disruption, Plan, Step, StepError
+from maas import answers
 from maas.client import Maas, Objects, Write
 from maas.plan import UNSEEN
 from maas.sitefile import Site
@@ -41,7 +42,8 @@ def wait(maas: Maas, site: Site, tell: Callable[[str], None]) -> None:
     """
     end, last = time.monotonic() + PATIENCE, dict[str, str]()
     while True:
-        states = {body["hostname"]: body["status_name"] for body in maas.send("machines/")}
+        machines = answers.ask(maas, "machines/", answers.LISTS["machines"])
+        states = {body["hostname"]: body["status_name"] for body in machines}
         states = {name: states[name] for name in site.machines if name in states}
         for name in states:
             if states[name] != last.get(name):

@@ -7,6 +7,7 @@ Every object has a key, which is its name in plans: "VLAN 10", "subnet 172.18.0.
 from collections.abc import Iterator
 
 from converge import Disruption, Finding, Plan, Severity, Step, StepError
+from maas import answers
 from maas.client import Maas, Objects, Ref, Values, Write, known, stored
 from maas.sitefile import Machine, Network, Secret, Site, port_stem
 
@@ -30,18 +31,19 @@ MaasStep = Step[Maas]
 
 def observe(maas: Maas, site: Site) -> Objects:
     """What MAAS has, by key; machines with their power settings."""
-    lists = {kind: maas.send(f"{kind}/") for kind in KEYS}
+    lists = {kind: answers.ask(maas, f"{kind}/", answers.LISTS[kind]) for kind in KEYS}
     objects: Objects = {KEYS[kind].format(**found): found for kind in KEYS for found in lists[kind]}
     objects["DNS"] = {"value": maas.send("maas/?op=get_config&name=upstream_dns")}
     # The fabric of that name, or the one that machines boot from, which will get it.
     boot = f"subnet {next(iter(site.networks.values())).cidr}"
     number = objects[boot]["vlan"]["fabric_id"] if boot in objects else None
-    fabrics = {key: fabric for fabric in maas.send("fabrics/") for key in (fabric["name"], fabric["id"])}
+    listed = answers.ask(maas, "fabrics/", answers.LISTS["fabrics"])
+    fabrics = {key: fabric for fabric in listed for key in (fabric["name"], fabric["id"])}
     fabric = fabrics.get(site.fabric) or fabrics.get(number)
     if fabric is None:
         raise StepError(f"MAAS has neither fabric {site.fabric} nor {boot}", "put its rack controller there")
     objects |= {"fabric": fabric, **{f"VLAN {vlan['vid']}": vlan for vlan in fabric["vlans"]}}
-    power = maas.send("machines/?op=power_parameters")
+    power = answers.ask(maas, "machines/?op=power_parameters", answers.POWER)
     for machine in lists["machines"]:
         settings = power.get(machine["system_id"], {})
         machine |= {f"power_parameters_{key}": value for key, value in settings.items()}
@@ -59,8 +61,8 @@ def plan(site: Site, objects: Objects) -> Plan[Maas]:
         bond = objects.get(f"{name}/{site.tags[machine.tag].bond}", {"parents": machine.ports})
         if unknown := [port for port in machine.ports if f"{name}/{port}" not in objects]:
             findings.append(_unknown_ports(machine, unknown, objects.get(f"machine {name}", {})))
-        elif sorted(bond["parents"]) != sorted(machine.ports):
-            what = f"{bond['name']} has ports {', '.join(bond['parents'])}, not {', '.join(machine.ports)}"
+        elif sorted(has := bond.get("parents", ())) != sorted(machine.ports):
+            what = f"{bond['name']} has ports {', '.join(has) or 'none'}, not {', '.join(machine.ports)}"
             findings.append(Finding(Severity.HELD, name, what, "delete the bond in MAAS, then apply again"))
         elif wanted := [*_interface_steps(site, objects, machine)]:
             status = objects[f"machine {name}"]["status_name"]
@@ -81,7 +83,7 @@ def _unknown_ports(machine: Machine, unknown: list[str], body: Objects) -> Findi
     if status in ("Commissioning", "Testing"):
         what = f"its ports {', '.join(unknown)} are not known yet: it is {status}"
         return Finding(Severity.WAITING, machine.name, what, "wait, then apply again")
-    physical = [port["name"] for port in body.get("interface_set", ()) if port["type"] == "physical"]
+    physical = [port["name"] for port in body.get("interface_set", ()) if port.get("type") == "physical"]
     if status in UNSEEN or not physical:
         what = f"its ports {', '.join(machine.ports)} are not known yet"
         remedy = "commission it: tox -e maas -- commission SITE --power-on"

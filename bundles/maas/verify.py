@@ -6,7 +6,7 @@ from typing import Any
 
 from converge import Finding, Severity
 from hostnic import cpus
-from maas import tuning
+from maas import answers, tuning
 from maas.client import Maas, Objects
 from maas.plan import observe, plan
 from maas.sitefile import Machine, Site, Tag
@@ -26,7 +26,7 @@ def verify(maas: Maas, site: Site) -> list[Finding]:
     for body in [body for key, body in objects.items() if key.startswith("machine ")]:
         machine, tags = site.machines.get(body["hostname"]), site.tags.keys() & body["tag_names"]
         if machine:
-            devices = maas.send(f"nodes/{body['system_id']}/devices/")
+            devices = answers.ask(maas, f"nodes/{body['system_id']}/devices/", answers.DEVICES)
             found += _hardware(machine, site.tags[machine.tag], body, devices)
         elif tags:
             what = f"it has tag {min(tags)} and is not in the site file, so that Juju may take it"
@@ -37,7 +37,7 @@ def verify(maas: Maas, site: Site) -> list[Finding]:
 def _hardware(machine: Machine, tag: Tag, body: Any, devices: Any) -> Iterator[Finding]:
     ports = {port["name"]: port for port in body["interface_set"] if port["name"] in machine.ports}
     for name, port in ports.items():
-        if not port["link_connected"]:
+        if not port.get("link_connected"):
             yield Finding(Severity.WARNING, machine.name, f"{name} has no link", "look at its cable")
     slots = dict.fromkeys(ports, "unknown")
     for device in devices:
@@ -52,7 +52,7 @@ def _hardware(machine: Machine, tag: Tag, body: Any, devices: Any) -> Iterator[F
         remedy = "bond the two ports of one NIC, or use connectx-6-lx"
         yield Finding(Severity.WARNING, machine.name, what, remedy)
     cores = {node["index"]: set(node["cores"]) for node in body["numanode_set"]}
-    for index in sorted(cores.keys() & {port["numa_node"] for port in ports.values()}):
+    for index in sorted(cores.keys() & {port.get("numa_node") for port in ports.values()}):
         foreign = sorted(cpus.numbers(tag.dedicated_cpus) - cores[index])
         if foreign:
             what = f"dedicated CPUs {foreign} are not on NUMA node {index}, where its ports are"

@@ -12,6 +12,8 @@ from typing import Any, cast
 from hostnic.devices import users
 from hostnic.system import System
 
+from charmkit.reboot.state import mark
+
 LXC = "/snap/bin/lxc"
 _INSTANCES = [LXC, "query", "/1.0/instances?recursion=1"]
 # Text: re compiles a pattern at its first use and keeps it, and an idle hook hardly uses one.
@@ -29,11 +31,23 @@ def stopped(system: System) -> str:
         return f"LXD does not answer: {error.strerror or error}"
     except ValueError as error:
         return str(error)
-    return _some(sorted(name for name, running in started.items() if not running), "stopped")
+    return _some(sorted(name for name, since in started.items() if not since), "stopped")
 
 
-def autostarting(system: System) -> dict[str, bool]:
-    """The containers that start at boot, and whether they run; none where there is no LXD.
+def started(system: System) -> str:
+    """A digest of which of these containers run, and since when; it changes when one of them starts again."""
+    try:
+        running = autostarting(system)
+    except (OSError, ValueError):
+        return ""  # :func:`stopped` says why
+    return mark(json.dumps(running, sort_keys=True)) if running else ""
+
+
+def autostarting(system: System) -> dict[str, str]:
+    """The containers that start at boot, and since when they run; none where there is no LXD.
+
+    The time is LXD's ``last_used_at``, which it sets at each start of an instance, also after a reboot from
+    inside (lxd/instance/drivers/driver_common.go; LXD 4.0 to 5.21). It is empty for one that does not run.
 
     Raises:
         OSError: LXD does not answer.
@@ -45,7 +59,9 @@ def autostarting(system: System) -> dict[str, bool]:
     answer = system.query(_INSTANCES, timeout=30)
     try:
         return {
-            " ".join(str(instance["name"]).split()): instance["status"] == "Running"
+            " ".join(str(instance["name"]).split()): (
+                str(instance.get("last_used_at")) if instance["status"] == "Running" else ""
+            )
             for instance in cast("list[dict[str, Any]]", json.loads(answer))
             if instance["config"].get("boot.autostart") == "true"
         }

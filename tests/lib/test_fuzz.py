@@ -7,7 +7,10 @@ import json
 import tempfile
 import zlib
 from collections.abc import Callable
+from email.message import Message
 from pathlib import Path
+from types import SimpleNamespace
+from urllib.request import Request
 
 import pytest
 from charmkit import containers
@@ -27,7 +30,8 @@ from hostnic.network import flows, lldp, ovs, routes
 from hostnic.process import CommandError, failure
 from hostnic.system import DeviceInfo, FileStat, System
 from hostnic.testing import FakeHost
-from maas import sitefile
+from maas import client as maas
+from maas import commission, sitefile, verify
 from maas.overlay import _intent
 from maas.tenants import runs, tenant_vlans
 from operate import verify as operate
@@ -181,6 +185,46 @@ def of_vault(text: str) -> object:
         return vault.initialised("10.0.0.1"), vault.init("10.0.0.1")
 
 
+def of_maas(text: str) -> object:
+    """What verify and commission make of a MAAS that gives these answers by path, or one answer to all."""
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError):
+        content = None
+
+    class Answer:
+        def __init__(self, request: Request, **_: object) -> None:
+            path = request.full_url.partition("/api/2.0/")[2]
+            of_path = isinstance(content, dict) and path in content
+            self.text = json.dumps(content[path]) if of_path else text
+            self.headers = Message()
+            self.headers["Content-Type"] = "text/plain" if "get_config" in path else "application/json"
+
+        def __enter__(self) -> "Answer":
+            return self
+
+        def __exit__(self, *_: object) -> None: ...
+        def read(self) -> bytes:
+            return raw(self.text)
+
+    client = maas.Maas("http://maas", "a:b:c")
+    client._open = Answer
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sitefile.Secret, "read", lambda _: "secret")
+        found = verify.verify(client, EXAMPLE)
+        return found, commission.plan(EXAMPLE, client.objects).steps
+
+
+def of_write(text: str) -> object:
+    """What MAAS answers to a write."""
+    try:
+        answer = json.loads(text)
+    except (ValueError, RecursionError):
+        return None  # send() says so in a sentence
+    client = SimpleNamespace(objects={}, send=lambda *_: answer)
+    return maas.Write("VLAN 9", "POST fabrics/1/vlans/", {"mtu": 9000, "name": "v9"}).run(client)
+
+
 DOORS = {
     "read": ("files", "read", str),
     "readlink": ("files", "readlink", str),
@@ -219,7 +263,48 @@ STATUS = {
 }
 VAULT = {"initialized": False, "keys": ["k"] * 5, "root_token": "t", "errors": []}
 
+EXAMPLE = sitefile.Site.read(ROOT / "bundles/maas/site-example.yaml")
+URI = {"resource_uri": "/MAAS/api/2.0/x/1/"}
+ON_BOOT = {"mode": "auto", "subnet": {"cidr": "192.168.25.0/24"}}
+PORT = {"type": "physical", "link_connected": True, "numa_node": 0, "links": [ON_BOOT], "params": "", **URI}
+MAAS = {
+    "spaces/": [{"name": "oam-space", **URI}],
+    "subnets/": [{"cidr": "192.168.25.0/24", "vlan": {"id": 5001, "fabric_id": 0}, **URI}],
+    "ipranges/": [{"type": "dynamic", "start_ip": "192.168.25.200", "end_ip": "192.168.25.250", **URI}],
+    "tags/": [{"name": "compute_sriov", "comment": "", "kernel_opts": "", **URI}],
+    "rackcontrollers/": [{"hostname": "maas", "system_id": "rack01"}],
+    "maas/?op=get_config&name=upstream_dns": "8.8.8.8",
+    "fabrics/": [{"id": 0, "name": "fabric-0", "vlans": [{"vid": 0, "mtu": 1500, **URI}], **URI}],
+    "machines/?op=power_parameters": {"abc": {"power_address": "192.168.0.11"}},
+    "nodes/abc/devices/": [
+        {
+            "vendor_id": "15b3",
+            "pci_address": f"0000:3f:00.{n}",
+            "physical_interface": {"name": f"enp63s0f{n}"},
+        }
+        for n in (0, 1)
+    ],
+    "machines/": [
+        {
+            "hostname": "node1",
+            "system_id": "abc",
+            "status_name": "Ready",
+            "tag_names": ["compute_sriov"],
+            "memory": 262144,
+            "numanode_set": [{"index": 0, "cores": [0, 1, 2], "memory": 131072}],
+            "interface_set": [
+                *({"name": f"enp63s0f{n}", **PORT} for n in (0, 1)),
+                {"name": "bond0", "parents": ["enp63s0f0", "enp63s0f1"], "links": [], "params": {}, **URI},
+            ],
+            **URI,
+        }
+    ],
+}
+TOOK = {"id": 7, "vid": 9, "mtu": 9000, "name": "v9", "params": {"bond_mode": "802.3ad"}}
+
 READERS = [
+    Reader("answers of MAAS", of_maas, [json.dumps(MAAS)], (StepError,)),
+    Reader("what MAAS took", of_write, [json.dumps(TOOK)], (StepError,)),
     Reader("capture", file.read, [capture_of(json.dumps(CAPTURE))], (file.CaptureError,)),
     Reader("what a capture has", replayed, [json.dumps(CAPTURE)], (file.CaptureError,)),
     Reader("membership of OVN", membership.raft_joined, [RAFT]),

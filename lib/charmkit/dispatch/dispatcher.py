@@ -23,6 +23,7 @@ this machine where the agent's directory is absent (cmd/jujud/run), which the de
 (internal/worker/deployer, ``RecallUnit``).
 """
 
+import contextlib
 from collections.abc import Iterable, Sequence
 
 from converge import Finding, Severity
@@ -97,6 +98,7 @@ class Dispatcher:
             self._system.run(["systemctl", "disable", "--no-reload", *watchers])
         if starters := [name for name in present if not name.endswith(".service")]:
             self._system.run(["systemctl", "stop", *starters])
+            self._forget_later()
         for path in (*map(units.path, present), self._names.script, self._names.failed):
             if self._system.files.exists(path):
                 self._system.files.remove(path)
@@ -132,6 +134,18 @@ class Dispatcher:
     def in_a_minute(self) -> None:
         """Dispatch the unit in a minute; again from the start when that was asked before."""
         self._system.run(["systemctl", "restart", self._names.timer])
+
+    def after(self, seconds: int) -> None:
+        """Dispatch the unit in so many seconds; again from the start when that was asked before."""
+        self._forget_later()
+        timer = ("--collect", f"--unit={self._names.later}", f"--on-active={seconds}")
+        accuracy = "--timer-property=AccuracySec=5"  # systemd-run's own is a minute
+        command = ("systemctl", "start", "--no-block", self._names.service)
+        self._system.run(["systemd-run", "--quiet", *timer, accuracy, *command])
+
+    def _forget_later(self) -> None:
+        with contextlib.suppress(OSError):  # not loaded: nothing to stop
+            self._system.run(["systemctl", "stop", f"{self._names.later}.timer"])
 
     def _present(self) -> list[str]:
         """This charm's units on the machine; also those of an earlier revision, by other names."""

@@ -45,6 +45,11 @@ class Names(NamedTuple):
         return f"{self.stem}.timer"
 
     @property
+    def later(self) -> str:
+        """The transient timer that starts the service in a number of seconds, without its suffix."""
+        return f"{self.stem}-later"
+
+    @property
     def removal(self) -> str:
         """The service that removes all of this after the unit's agent was removed."""
         return f"{self.stem}-agent.service"
@@ -130,6 +135,7 @@ def _script(names: Names, files: list[str]) -> str:
         "failed": names.failed,
         "script": names.script,
         "timer": names.timer,
+        "later": f"{names.later}.timer",
         "watchers": f"'{watchers}'",
         "files": "'{}'".format(" ".join(units.path(name) for name in files)),
         "attempts": ATTEMPTS,
@@ -183,6 +189,7 @@ remove_all() {
     fi
     rm -f "$failed"
     systemctl stop "$timer" $watchers
+    systemctl stop "$later" 2>/dev/null # it is there only while the unit waits for it
     systemctl disable --no-reload $watchers
     rm -f $files "$script"
     systemctl daemon-reload

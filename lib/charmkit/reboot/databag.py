@@ -51,6 +51,7 @@ _UNIT = Record(
         "settled": Flag(),
         "healthy_at": OrNull(_COUNT),
         "up_at": OrNull(_COUNT),
+        "started": AnyText(),
         "queued": Flag(),
         "futile": _TEXTS,
         "spent": Named(AnyText(), AnyText(), "reasons and boots"),

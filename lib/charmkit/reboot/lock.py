@@ -38,8 +38,8 @@ def arbitrate(
         slots: how many hosts may be down at once.
 
     """
-    cluster = _forget(units, cluster)._replace(held_up_by=(), missing={})
     cluster = _take_back(leader, units, cluster, now)
+    cluster = _forget(units, cluster)._replace(held_up_by=(), missing={})
     queue = [unit for unit, state in units.items() if _may_queue(unit, state, cluster)]
     queue = [unit for unit in queue if joins(unit, cluster.held, units, slots)]
     waiting = [unit for unit in queue if _may_be_granted(unit, units[unit], units, cluster)]
@@ -140,13 +140,16 @@ def _despite(unit: str, units: Mapping[str, UnitState], cluster: Cluster) -> set
 def _forget(units: Mapping[str, UnitState], cluster: Cluster) -> Cluster:
     """``cluster`` without approvals that are used up, and without forced releases that the unit has read.
 
-    Entries of units that the leader does not see stay: a new leader does not see all peers at once.
+    Entries of units that the leader does not see stay: a new leader does not see all peers at once. So do
+    approvals of units that hold the lock: one that led when it got it has not published what it needs.
     """
     return cluster._replace(
         approvals={
             unit: approval
             for unit, approval in cluster.approvals.items()
-            if unit not in units or (units[unit].needs and mark(units[unit].boot_id) == approval.boot)
+            if unit not in units
+            or unit in cluster.held
+            or (units[unit].needs and mark(units[unit].boot_id) == approval.boot)
         },
         forced={
             unit: grant

@@ -35,11 +35,12 @@ UNHEARD = "has not run a hook since its host did not answer"
 def ask(leader: str, units: Mapping[str, UnitState], cluster: Cluster, now: int, *, at_once: bool) -> Cluster:
     """Ask the peers to repeat the leader's boot id: with what they publish next, or ``at_once``.
 
-    Each answer wakes all units. A unit that needs a reboot publishes that anyway, and answers with it.
+    Each answer wakes all units. A unit that needs a reboot publishes that anyway, and answers with it. While
+    a unit holds the lock nothing is asked in advance: that goes out when the lock is free again.
     """
     boot_id = _boot_id(leader, units)
     asked = _boot(cluster.asked) == boot_id and not (at_once and cluster.lazily)
-    if asked or not _unreported(leader, units):
+    if asked or (cluster.held and not at_once) or not _unreported(leader, units):
         return cluster
     return cluster._replace(asked=boot_id, asked_at=now, lazily=not at_once)
 

@@ -114,7 +114,9 @@ class Databags:
 
     def _tells(self, published: str, own: UnitState, cluster: Cluster) -> bool:
         try:
-            return not published or tells(self.unit, databag.decode_unit(published), own, cluster)
+            return not published or tells(
+                self.unit, databag.decode_unit(published), own, cluster, leads=self.leader
+            )
         except InvalidValue:
             return True
 

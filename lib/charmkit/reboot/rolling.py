@@ -28,7 +28,7 @@ from charmkit.reboot.peers import PORT, TIMEOUT
 from charmkit.reboot.relation import Databags, Kept
 from charmkit.reboot.state import Need, RebootPolicy, UnitNow, UnitState
 from charmkit.reboot.status import SUBJECT, handed_over, report
-from charmkit.reboot.unit import as_request, has_lock, with_others
+from charmkit.reboot.unit import AGAIN, as_request, has_lock, looks_again, with_others
 
 logger = logging.getLogger(__name__)
 
@@ -68,7 +68,9 @@ class RollingReboot(ops.Object):
         self._relation = peers
         self._has_lock = False
         self._kept.set_default(state="", concern="", parallel="", witness="")
-        self._actions = RebootActions(charm, system, self._databags, lambda: self._wake(dispatcher.now))
+        self._actions = RebootActions(
+            charm, system, self._databags, self._silent, lambda: self._wake(dispatcher.now)
+        )
 
     def turn(
         self,
@@ -148,8 +150,9 @@ class RollingReboot(ops.Object):
         if reboot:
             logger.warning("asking Juju for a reboot: %s", "; ".join(own.reasons))
             self.model.unit.reboot()
-        elif not own.settled:
-            findings += self._wake(self._dispatcher.in_a_minute)
+        elif seconds := looks_again(host, policy, own):
+            minute, later = self._dispatcher.in_a_minute, lambda: self._dispatcher.after(seconds)
+            findings += self._wake(minute if seconds == AGAIN else later)
         return (*findings, *report(host, policy, own, cluster))
 
     def follow(self, event: ops.RelationEvent) -> bool:
@@ -193,6 +196,7 @@ class RollingReboot(ops.Object):
         """This host, now. Commands run only where the decision needs their answer."""
         boot_id = self._boot_id()
         booted = bool(own.boot_id) and own.boot_id != boot_id
+        waits = booted or not own.settled
         return UnitNow(
             unit=self.model.unit.name,
             boot_id=boot_id,
@@ -202,7 +206,8 @@ class RollingReboot(ops.Object):
             need=need,
             instances=len(running(self._system)) if need.reasons else 0,
             busy=self._busy() if policy.mode == "when-idle" and need.reasons else "",
-            stopped=self._stopped() if booted or not own.settled else "",
+            stopped=self._stopped() if waits else "",
+            started=containers.started(self._system) if waits else "",
             zone=os.environ.get("JUJU_AVAILABILITY_ZONE", ""),
             shares=self._shares(need, policy),
         )

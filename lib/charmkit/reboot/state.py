@@ -47,6 +47,7 @@ class UnitNow(NamedTuple):
         busy: what a reboot would interrupt; asked for ``when-idle`` only; empty when idle.
         stopped: containers that do not run yet, or whose services have not joined their clusters again; asked
             for after a reboot only; empty when all is back.
+        started: changes when one of its containers starts again; asked for after a reboot only.
         silent: units whose hosts do not answer; the leader looks only before a grant.
         instances: how many run here; counted only while a reboot is needed.
         zone: the availability zone that Juju names for this machine; empty if it names none.
@@ -62,6 +63,7 @@ class UnitNow(NamedTuple):
     need: Need = Need()
     busy: str = ""
     stopped: str = ""
+    started: str = ""
     silent: tuple[str, ...] = ()
     instances: int = 0
     zone: str = ""
@@ -82,6 +84,7 @@ class UnitState(NamedTuple):
         settled: not in the grace period after a boot.
         healthy_at: uptime since which the host verifies and its containers run, while not settled.
         up_at: uptime since which its containers run, after a boot that helped, while not settled.
+        started: ``UnitNow.started`` at these times, which begin anew with each start of a container.
         queued: ``up_at`` is at least the settle time ago, and the host needs another reboot.
         still_needed: reasons that remain although the host rebooted for them.
         rebooted_for: reasons that the host rebooted for, and the boot that followed.
@@ -107,6 +110,7 @@ class UnitState(NamedTuple):
     settled: bool = True
     healthy_at: int | None = None
     up_at: int | None = None
+    started: str = ""
     queued: bool = False
     still_needed: tuple[str, ...] = ()
     rebooted_for: Mapping[str, str] = {}
@@ -126,9 +130,9 @@ class UnitState(NamedTuple):
         return bool(self.reasons or self.still_needed)
 
 
-def mark(boot_id: str) -> str:
-    """A boot's id in five characters: one boot in a thousand million has that of another one."""
-    digest = hashlib.sha256(boot_id.encode(errors="surrogatepass")).digest()
+def mark(text: str) -> str:
+    """A boot's id, or another text, in five characters: one in a thousand million has that of another one."""
+    digest = hashlib.sha256(text.encode(errors="surrogatepass")).digest()
     return base64.urlsafe_b64encode(digest[:6])[:5].decode()
 
 

@@ -82,6 +82,7 @@ def _requested(host: UnitNow, own: UnitState, requested_at: int) -> Finding:
 
 
 def _needed(host: UnitNow, policy: RebootPolicy, own: UnitState, cluster: Cluster) -> Finding:
+    """Whom it waits for comes before the reasons: a status that is too long is cut at its end."""
     why = "; ".join(own.reasons)
     if host.need.not_ready:
         return Finding(Severity.WAITING, SUBJECT, f"needed ({why}), not before: {host.need.not_ready}")
@@ -98,19 +99,19 @@ def _needed(host: UnitNow, policy: RebootPolicy, own: UnitState, cluster: Cluste
     others = ", ".join(unit for unit in cluster.held_up_by if unit != host.unit)
     if others:
         return Finding(
-            Severity.WAITING, SUBJECT, f"needed ({why}), waits until settled: {others}", f"or {approve}"
+            Severity.WAITING, SUBJECT, f"waits until settled: {others}; needed ({why})", f"or {approve}"
         )
     if cluster.missing:
         return Finding(
             Severity.HELD if policy.mode == "manual" else Severity.WAITING,
             SUBJECT,
-            f"needed ({why}), not while {_missing(cluster)}",
+            f"not while {_missing(cluster)}; needed ({why})",
             f"to reboot all the same, {approve}",
         )
     if not cluster.held or host.unit in cluster.held:
         return Finding(Severity.WAITING, SUBJECT, f"needed ({why}), waits for the leader to grant it")
     holder, ago = cluster.holder, duration(_age(host, cluster, cluster.holder))
-    what = f"needed ({why}), waits for {holder}, whose turn began {ago} ago"
+    what = f"waits for {holder}, whose turn began {ago} ago; needed ({why})"
     return Finding(Severity.WAITING, SUBJECT, what)
 
 

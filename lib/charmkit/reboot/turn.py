@@ -6,7 +6,7 @@ its host only if the leader's state says something new of that unit, and the lea
 if the peer's one may lead to a grant.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from converge import Finding
@@ -86,7 +86,7 @@ def follow(bags: "Databags", boot_id: str, now: int, of: str, silent: Callable[[
         if isinstance(cluster, Finding):
             return True
         if bags.leader:
-            return _lead(bags, own, cluster, now, of, silent)
+            return _lead(bags, cluster, now, of, silent)
     except InvalidValue:
         return True
     if concern(bags.unit, own, cluster) != bags.kept.concern:
@@ -113,9 +113,39 @@ def matters(of: str, state: UnitState, cluster: Cluster, most: int, witness: str
     return eligible(of, state, cluster) and (not witness or approved(of, state, cluster))
 
 
+def with_first(
+    bags: "Databags",
+    units: Mapping[str, UnitState],
+    cluster: Cluster,
+    now: int,
+    silent: Callable[[], tuple[str, ...]],
+) -> Cluster:
+    """``cluster``, as the operator has just approved it, with the first grant: each write wakes all units.
+
+    The next hook decides if a host does not answer, whose unit the status then names, or if the leader's host
+    is next, at which it looks first.
+    """
+    granted, away = _grant(bags, units, cluster, now, silent)
+    return cluster if away or bags.unit in granted.held else granted
+
+
+def _grant(
+    bags: "Databags",
+    units: Mapping[str, UnitState],
+    cluster: Cluster,
+    now: int,
+    silent: Callable[[], tuple[str, ...]],
+) -> tuple[Cluster, tuple[str, ...]]:
+    """What the leader decides without a look at its own host, and which peers' hosts do not answer."""
+    most = slots.allowed(bags.kept.parallel or "1", bags.count())
+    result = arbitrate(bags.unit, units, cluster, now, slots=most)
+    if result.grant != cluster.grant and (away := silent()):
+        return arbitrate(bags.unit, units, cluster, now, away, most), away
+    return result, ()
+
+
 def _lead(
     bags: "Databags",
-    own: UnitState,
     cluster: Cluster,
     now: int,
     of: str,
@@ -127,12 +157,10 @@ def _lead(
     units, unreadable = bags.units()
     if unreadable:
         return True
-    result, away = arbitrate(bags.unit, units, cluster, now, slots=most), ()
-    if result.grant != cluster.grant and (away := silent()):
-        result = arbitrate(bags.unit, units, cluster, now, away, most)
+    result, away = _grant(bags, units, cluster, now, silent)
     if bags.unit in result.held and bags.unit not in cluster.held:
         return True  # this host is next: what it needs, and whether it is ready, is seen first
-    bags.publish(own, result)
+    bags.publish(units[bags.unit], result)
     _keep(bags, "witness", waits_for(bags.unit, units, result, away))
     return False
 

@@ -14,8 +14,15 @@ NEVER_CAME = 15 * 60
 """Seconds after which a requested reboot that has not happened needs the operator."""
 
 
-_CLOCK: dict[str, Any] = {"requested_at": None, "healthy_at": None, "up_at": None}
-"""Fields of UnitState in seconds of uptime."""
+AGAIN = 60
+"""Seconds until the next look at a host that is not in order after a boot."""
+
+_CLOCK: dict[str, Any] = {"requested_at": None, "healthy_at": None, "up_at": None, "started": ""}
+"""Fields of UnitState in seconds of uptime, and since when they count."""
+
+
+_NEED = ("reasons", "since", "ready", "consent", "approved", "approved_after", "still_needed", "instances")
+"""Fields of UnitState about a reboot that is needed."""
 
 
 class Decision(NamedTuple):
@@ -73,19 +80,34 @@ def has_lock(unit: str, own: UnitState, cluster: Cluster) -> bool:
     return own.requested_at is not None or holds(unit, own, cluster)
 
 
-def tells(unit: str, before: UnitState, own: UnitState, cluster: Cluster) -> bool:
+def tells(unit: str, before: UnitState, own: UnitState, cluster: Cluster, *, leads: bool = False) -> bool:
     """Whether the peers need ``own``, of which they know ``before``.
 
     They do not need what only ``unit`` compares with its own clock. The boots of a unit that holds the lock
     are its own affair, too, until it gives the lock back or needs something: its host counts as down as
-    long.
+    long. Nor do they need to know why the leader needs a reboot, since only the leader reads that; it says so
+    once another unit leads.
     """
+    if leads and own.settled and before.settled and own.boot_id == before.boot_id:
+        own = own._replace(**{field: getattr(before, field) for field in _NEED})
     if holds(unit, own, cluster) and not own.settled and not own.needs:
         told = ("answered", "contested", "heard", "approved_after")
         own = before._replace(**{field: getattr(own, field) for field in told})
     if not cluster.asked or (cluster.lazily and unit not in cluster.silenced):
         own = own._replace(answered=before.answered)
     return own._replace(**_CLOCK) != before._replace(**_CLOCK)
+
+
+def looks_again(host: UnitNow, policy: RebootPolicy, own: UnitState) -> int | None:
+    """In how many seconds a host that has not settled is looked at again; None if it already is to be.
+
+    A host in order is looked at once more, when the time is over for which it has to stay so: each look is a
+    hook. That look sees whether a container has started again meanwhile, and asks the clustered services; the
+    update-status hooks in between look, too.
+    """
+    if own.settled or own.healthy_at is None:
+        return None if own.settled else AGAIN
+    return policy.settle if own.healthy_at == host.uptime else None
 
 
 def approve_one(own: UnitState, uptime: int, cancels: int = 0) -> UnitState:
@@ -145,18 +167,21 @@ def _after_boot(host: UnitNow, own: UnitState) -> UnitState:
         settled=not own.boot_id,
         healthy_at=None,
         up_at=None,
+        started="",
         queued=False,
         rebooted_for=rebooted_for,
     )
 
 
 def _settle(host: UnitNow, policy: RebootPolicy, own: UnitState) -> UnitState:
+    if own.started != host.started:
+        own = own._replace(healthy_at=None, up_at=None, started=host.started)
     own = _queue(host, policy, own)
     if host.need.unverified or host.stopped or own.still_needed:
         return own._replace(healthy_at=None)
     since = host.uptime if own.healthy_at is None else own.healthy_at
     if host.uptime - since >= policy.settle:
-        return own._replace(settled=True, healthy_at=None, up_at=None, queued=False)
+        return own._replace(settled=True, healthy_at=None, up_at=None, started="", queued=False)
     return own._replace(healthy_at=since)
 
 

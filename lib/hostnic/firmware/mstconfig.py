@@ -62,7 +62,8 @@ def parse(text: str) -> dict[str, Parameter]:
 def number(value: str | None) -> int | None:
     """``8`` and ``True(1)`` as numbers; None for ``N/A`` and the like."""
     match = NUMBER.fullmatch(value or "")
-    return int(match.group(1), 0) if match else None
+    digits = match.group(1) if match else ""
+    return int(digits, 16 if digits.startswith("0x") else 10) if digits else None
 
 
 def show(system: System, bdf: str, *names: str) -> str:

@@ -14,8 +14,10 @@ Writes = Mapping[str, Sequence[str]]
 
 NOTE = re.compile(
     r"install /run/ovn-offload/[a-z-]+\.json|run systemctl restart ovn-offload-[a-z-]+-dispatch\.timer"
+    r"|run systemctl stop ovn-offload-[a-z-]+-dispatch-later\.timer"
+    r"|run systemd-run .* systemctl start --no-block ovn-offload-[a-z-]+-dispatch\.service"
 )
-"""What changes no machine: what its charms tell each other anew in each boot, and a wake-up in a minute."""
+"""What changes no machine: what its charms tell each other anew in each boot, and wake-ups."""
 
 
 def written(rack: Rack, machines: Collection[str]) -> Writes:

@@ -63,6 +63,7 @@ class Application:
         self.leader = 0
         self.related = True
         self.results: dict[str, Any] = {}
+        self.logs: list[str] = []
         self._asking = False
         self._monkeypatch = monkeypatch
         monkeypatch.setattr(ops.Unit, "reboot", lambda *_: self._ask())
@@ -140,7 +141,7 @@ class Application:
         if self.related:
             after = out.get_relation(peers.id)
             node.data, self.app_data = dict(after.local_unit_data), dict(after.local_app_data)
-        self.results = dict(context.action_results or {})
+        self.results, self.logs = dict(context.action_results or {}), list(context.action_logs)
         if self._asking:
             node.reboots += 1
             self._asking = False

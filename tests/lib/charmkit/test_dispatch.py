@@ -257,6 +257,39 @@ def test_waking_starts_the_service_and_does_not_wait_for_it(host: FakeHost):
     ]
 
 
+def test_a_unit_is_woken_once_in_so_many_seconds_however_often_that_is_asked(host: FakeHost):
+    """systemd-run refuses a name that is loaded, and stopping one that is not fails."""
+    dispatcher(host).install()
+    host.spawned.clear()
+    host.answers[("systemctl", "stop", f"{NAME}-later.timer")] = CommandError(("systemctl",), "not loaded")
+
+    dispatcher(host).after(300)
+
+    timer = (f"--unit={NAME}-later", "--on-active=300", "--timer-property=AccuracySec=5")
+    assert host.spawned == [
+        ("systemctl", "stop", f"{NAME}-later.timer"),
+        (
+            "systemd-run",
+            "--quiet",
+            "--collect",
+            *timer,
+            "systemctl",
+            "start",
+            "--no-block",
+            f"{NAME}.service",
+        ),
+    ]
+
+
+def test_the_stop_hook_stops_a_wake_up_that_is_still_to_come(host: FakeHost):
+    dispatcher(host).install()
+    host.spawned.clear()
+
+    dispatcher(host).remove()
+
+    assert ("systemctl", "stop", f"{NAME}-later.timer") in host.spawned
+
+
 @pytest.mark.parametrize("refreshed", [True, False])
 def test_the_stop_hook_leaves_nothing_behind(host: FakeHost, refreshed: bool):
     before = (set(host.disk.content), set(host.disk.links))

@@ -122,6 +122,12 @@ def test_release_1_0_has_neither_answers_nor_missing_hosts():
     assert cluster == Cluster(grant=3, approvals={"u/0": Approval(mark("b"), ("x",), ())})
 
 
+def test_release_1_2_names_the_missing_units_of_an_approval_one_by_one():
+    leader = {"version": 1, "approvals": {"u/0": {"boot_id": "b", "reasons": ["x"], "despite": ["u/7"]}}}
+
+    assert decode_cluster(json.dumps(leader)).approvals == {"u/0": Approval(mark("b"), ("x",), ("u/7",))}
+
+
 def test_release_1_2_names_missing_units_one_by_one():
     leader = '{"version": 1, "missing": {"u/7": "does not answer at port 22"}}'
 

@@ -31,7 +31,7 @@ def test_a_crashed_peer_keeps_the_others_from_rebooting_until_it_is_back(applica
     assert (reboots(app), app.holder, missing_in(app)) == ([0, 0, 0], "", {"sriov/1": SILENT})
     assert held.unit_status.name == "waiting"
     assert held.unit_status.message.startswith(
-        f"reboot: needed ({WHY}), not while sriov/1 does not answer at port 22; to reboot"
+        f"reboot: not while sriov/1 does not answer at port 22; needed ({WHY}); to reboot"
     )
     app.nodes[1].down = False
     app.hook(0)

@@ -18,7 +18,7 @@ from charmkit.reboot.relation import Databags
 from charmkit.reboot.slots import allowed
 from charmkit.reboot.state import Cluster, Need, RebootPolicy, UnitNow, UnitState
 from charmkit.reboot.status import report
-from charmkit.reboot.turn import Turn, follow, take
+from charmkit.reboot.turn import Turn, follow, take, with_first
 from charmkit.reboot.unit import NEVER_CAME, approve_one
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
@@ -55,6 +55,7 @@ class Node:
     zone: str = ""
     quorum: bool = False  # containers start with it
     said: bool = False  # that they do, as its unit saw it last
+    parallel: str = "1"  # the option, as its unit saw it last
     # What really went on, for the invariants.
     rolling: bool = False  # asked for a reboot and not out of its grace yet
     excused: bool = False  # the operator took its lock away
@@ -116,7 +117,7 @@ class Application(RuleBasedStateMachine):
             node.last_hook = self.hooks
             self.carry(name, peers)
             return
-        node.last_hook, node.said = self.hooks, node.quorum
+        node.last_hook, node.said, node.parallel = self.hooks, node.quorum, self.policy.parallel
         before = bags.own()
         turn = take(bags, self.policy, lambda own: self.look(name), lambda: self.silent(name))
         assert isinstance(turn, Turn)
@@ -189,7 +190,8 @@ class Application(RuleBasedStateMachine):
         assert not unheard - excused, f"{holder} may reboot while {unheard} may be down"
         away = {*cluster.held, *(down - excused)} - {holder}
         if away:
-            assert len(away) + 1 <= allowed(self.policy.parallel, len(seen)), "more than the slots"
+            most = allowed(self.nodes[leader].parallel, len(seen))
+            assert len(away) + 1 <= most, "more than the slots"
             alone = any(self.nodes[name].said for name in (holder, *away))
             assert not alone, f"{holder} may reboot while {away} are down"
             assert self.one_zone({holder, *away}), f"{holder} may reboot while {away} are down"
@@ -391,7 +393,10 @@ class Application(RuleBasedStateMachine):
         own = approve_one(units[self.leader], self.now - self.nodes[self.leader].booted)
         self.nodes[self.leader].again = True
         units[self.leader] = own
-        bags.publish(own, approve_all(units, self.cluster()))
+        cluster = approve_all(units, self.cluster())
+        if own.boot_id == self.boot_id(self.leader):
+            cluster = with_first(bags, units, cluster, self.now, lambda: self.silent(self.leader))
+        bags.publish(own, cluster)
         self.carry(self.leader, peers)
 
     @rule(data=st.data())

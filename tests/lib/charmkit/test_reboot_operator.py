@@ -39,16 +39,16 @@ def test_an_approval_says_how_many_instances_stop_on_each_node(application: Any)
 
 
 def test_databags_carry_the_number_of_instances_and_no_id(application: Any):
-    app = application(1)
-    start_instance(app, 0, "instance-00000001")
-    app.hook(0)
-    idle = decode_unit(app.nodes[0].data[KEY]).instances
-    app.nodes[0].needs = (WHY,)
+    app = application(2)
+    start_instance(app, 1, "instance-00000001")
+    app.hook(1)
+    idle = decode_unit(app.nodes[1].data[KEY]).instances
+    app.nodes[1].needs = (WHY,)
 
-    app.hook(0)
+    app.hook(1)
 
-    assert (idle, decode_unit(app.nodes[0].data[KEY]).instances) == (0, 1)
-    assert "instance-0" not in app.nodes[0].data[KEY] + app.app_data[KEY]
+    assert (idle, decode_unit(app.nodes[1].data[KEY]).instances) == (0, 1)
+    assert "instance-0" not in app.nodes[1].data[KEY] + app.app_data[KEY]
 
 
 def test_a_plan_names_this_nodes_instances_and_its_nova_service(application: Any):
@@ -123,6 +123,16 @@ def test_a_cancellation_also_withdraws_an_approval_on_another_unit(application: 
     for number in (0, 1):
         app.hook(number)
     assert reboots(app) == [0, 1], "a later approval on the unit counts"
+
+
+def test_a_cancellation_names_no_unit_that_was_not_approved(application: Any):
+    app = application(2)
+    for number in (0, 1):
+        app.nodes[number].needs = (WHY,)
+        app.hook(number)
+    app.action(1, "approve-reboot")
+
+    assert app.action(0, "cancel-reboots")["withdrawn"] == "sriov/1"
 
 
 def test_only_the_leader_cancels(application: Any):

@@ -51,7 +51,7 @@ def test_one_word_of_the_operators_rolls_through_the_application(application: An
                 down.append(number)
                 node.boot()
             elif app.holder and app.holder != f"sriov/{number}" and node.needs:
-                assert out.unit_status.message.startswith(f"reboot: needed ({WHY}), waits for {app.holder}")
+                assert out.unit_status.message.startswith(f"reboot: waits for {app.holder}, whose turn began")
             node.host.sleep(60)
     assert sorted(down) == [0, 1, 2]
     assert app.holder == ""
@@ -346,6 +346,7 @@ def test_an_approval_counts_although_the_unit_cannot_wake_itself(application: An
     app.nodes[0].host.fail("run", "dispatch", CommandError(["systemctl"], "systemctl failed (1): no bus"))
 
     assert app.action(0, "approve-reboot")["approved"] == "sriov/0"
+    assert ["cannot wake itself" in line for line in app.logs] == [True]
     app.hook(0)
     assert app.nodes[0].reboots == 1
 
@@ -367,11 +368,11 @@ def test_a_lock_that_cannot_be_read_grants_nothing(application: Any):
 
 
 def test_what_is_published_is_what_the_core_decided(application: Any):
-    app = application(1, "always")
-    app.nodes[0].needs = (WHY,)
+    app = application(2, "always")
+    app.nodes[1].needs = (WHY,)
 
-    app.hook(0)
+    app.hook(1)
 
-    state = decode_unit(app.nodes[0].data[KEY])
-    assert (state.boot_id, state.reasons) == (app.nodes[0].host.boot_id, (WHY,))
-    assert state.requested_at == int(app.nodes[0].host.now())
+    state = decode_unit(app.nodes[1].data[KEY])
+    assert (state.boot_id, state.reasons) == (app.nodes[1].host.boot_id, (WHY,))
+    assert (state.ready, state.consent, state.requested_at) == (True, "always", None)

@@ -257,6 +257,34 @@ def test_a_node_on_which_lxd_says_nothing_goes_alone(application: Any):
     assert not decode_unit(app.nodes[0].data[KEY]).shares
 
 
+@pytest.mark.parametrize(
+    ("parallel", "autostart", "shares"),
+    [
+        ("2", "false", True),
+        ("2", "true", False),
+        ("1", "false", False),
+    ],
+)
+def test_lxd_is_asked_for_containers_only_where_others_may_go_with_the_host(
+    application: Any, parallel: str, autostart: str, shares: bool
+):
+    app = application(2, "always")
+    node = app.nodes[1]
+    node.host.disk.install(LXC, b"", 0o755)
+    container = {"name": "juju-1-lxd-0", "status": "Running", "config": {"boot.autostart": autostart}}
+    query = (LXC, "query", "/1.0/instances?recursion=1")
+    node.host.answers[query] = json.dumps([container])
+    app.policy = app.policy._replace(parallel=parallel)
+    app.hook(1)
+    assert query not in node.host.spawned, "no reboot is needed"
+    node.needs = WHY
+
+    app.hook(1)
+
+    assert decode_unit(node.data[KEY]).shares is shares
+    assert (query in node.host.spawned) == (parallel != "1")
+
+
 def test_with_several_holders_release_reboot_lock_wants_a_unit(application: Any):
     app = fleet(application, "2", "zone-a", "zone-a")
     app.hook(0)

@@ -4,6 +4,7 @@
 import pytest
 from charmkit.reboot.state import Cluster, Need, RebootPolicy, UnitNow, UnitState
 from charmkit.reboot.status import STUCK, duration, handed_over, report
+from charmkit.status import unit_status
 from converge import Severity
 
 WHY = ("8 VFs at the next boot",)
@@ -57,8 +58,9 @@ def test_durations(seconds: int, text: str):
             WANTS._replace(approved=WANTS.reasons),
             Cluster(missing={"sriov/3": "does not answer at port 22", "sriov/7": "has not run a hook"}),
             Severity.HELD,
-            "reboot: needed (8 VFs at the next boot), not while sriov/3 does not answer at port 22; "
-            "sriov/7 has not run a hook; to reboot all the same, run: juju run sriov/leader approve-reboot",
+            "reboot: not while sriov/3 does not answer at port 22; "
+            "sriov/7 has not run a hook; needed (8 VFs at the next boot); "
+            "to reboot all the same, run: juju run sriov/leader approve-reboot",
             id="another host may be down",
         ),
         pytest.param(
@@ -67,8 +69,8 @@ def test_durations(seconds: int, text: str):
             WANTS._replace(consent="always"),
             Cluster(missing={f"sriov/{n}": "is away" for n in range(3, 8)}),
             Severity.WAITING,
-            "reboot: needed (8 VFs at the next boot), not while sriov/3 is away; sriov/4 is away; "
-            "sriov/5 is away; and 2 more; to reboot all the same, "
+            "reboot: not while sriov/3 is away; sriov/4 is away; sriov/5 is away; and 2 more; "
+            "needed (8 VFs at the next boot); to reboot all the same, "
             "run: juju run sriov/leader approve-reboot",
             id="many hosts may be down",
         ),
@@ -78,7 +80,7 @@ def test_durations(seconds: int, text: str):
             WANTS._replace(consent="idle"),
             Cluster(held_up_by=("sriov/0", "sriov/3", "sriov/7")),
             Severity.WAITING,
-            "reboot: needed (8 VFs at the next boot), waits until settled: sriov/3, sriov/7; "
+            "reboot: waits until settled: sriov/3, sriov/7; needed (8 VFs at the next boot); "
             "or run: juju run sriov/leader approve-reboot",
             id="waits for others that came back and have not settled",
         ),
@@ -106,7 +108,7 @@ def test_durations(seconds: int, text: str):
             WANTS._replace(consent="always"),
             HELD_BY_OTHER,
             Severity.WAITING,
-            "reboot: needed (8 VFs at the next boot), waits for sriov/7, whose turn began 3 h 2 min ago",
+            "reboot: waits for sriov/7, whose turn began 3 h 2 min ago; needed (8 VFs at the next boot)",
             id="waits for its turn",
         ),
         pytest.param(
@@ -208,3 +210,13 @@ def test_a_charm_that_does_not_own_the_reboots_names_the_owner():
 
     assert finding.sentence() == "reboot: needed (8 VFs at the next boot); nic-firmware asks for it"
     assert handed_over(Need(), "nic-firmware") == ()
+
+
+def test_a_status_that_is_cut_still_names_the_unit_that_is_waited_for():
+    many = WANTS._replace(consent="always", reasons=("3b:00 to 9+9 VFs and VF-LAG",) * 8)
+    cluster = Cluster(grant=3, holder="sriov-switchdev/107", since=HOST.now - 60)
+
+    status = unit_status(report(HOST, RebootPolicy("always"), many, cluster))
+
+    assert "waits for sriov-switchdev/107, whose turn began 1 min ago" in status.message
+    assert status.message.endswith("… (see verify)")

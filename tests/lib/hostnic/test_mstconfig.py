@@ -69,6 +69,7 @@ def test_text_around_the_table_is_not_a_parameter() -> None:
         ("True(1)", 1),
         ("ETH(2)", 2),
         ("0x10", 16),
+        ("08", 8),
         ("N/A", None),
         ("Array[0..7]", None),
         (None, None),

@@ -17,6 +17,14 @@ from lab.rack.traffic import Traffic
 
 HANDOVER = ["install", "/run/ovn-offload/nic-firmware.json"]
 WAKE = ["run", "systemctl", "restart", "ovn-offload-nic-firmware-dispatch.timer"]
+LATER = [
+    ["run", "systemctl", "stop", "ovn-offload-nic-firmware-dispatch-later.timer"],
+    [
+        *("run", "systemd-run", "--quiet", "--collect", "--unit=ovn-offload-nic-firmware-dispatch-later"),
+        *("--on-active=300", "--timer-property=AccuracySec=5"),
+        *("systemctl", "start", "--no-block", "ovn-offload-nic-firmware-dispatch.service"),
+    ],
+]
 VFS = ["write", "/sys/bus/pci/devices/0000:3b:00.0/sriov_numvfs", "8"]
 BOOT_COPY = ["install", "/usr/lib/ovn-offload/nic-firmware/boot.pyz"]
 
@@ -85,7 +93,7 @@ def told(found: list[Check], area: str) -> list[str]:
 
 
 def test_a_boot_after_which_no_hook_changes_anything_is_a_good_one(directory: Path) -> None:
-    rack: Any = Rack(directory, HANDOVER, WAKE)
+    rack: Any = Rack(directory, HANDOVER, WAKE, *LATER)
     rack.write(VFS)  # before the boot
     found = scenarios.reboot_survival(rack)
     assert told(found, "boot") == ["nic-firmware/0, since the boot: writes 0"]

@@ -18,6 +18,7 @@ from tree import record
 
 ROOT = Path(__file__).parents[3]
 INTENTS = [path.read_text() for path in sorted((ROOT / "charms/cumulus-fabric/examples").glob("*.yaml"))]
+INTENT = document.read(INTENTS[-1])
 TREE = {
     "interface": {"swp1-4": {"link": {"mtu": 9216}, "bridge": {"domain": {"br_default": {"access": 5}}}}},
     "vrf": {"default": {"router": {"bgp": {"autonomous-system": 65000}}}},
@@ -64,9 +65,7 @@ def refusal(text: str) -> object:
 
 def provider_vlans(text: str) -> object:
     """The value of that key, as JSON, which YAML reads, too; in an intent that is right without it."""
-    content = document.read(INTENTS[-1])
-    content["provider-vlans"] = document.read(text)
-    return expand.expand(schema.INTENT.read("", content))
+    return expand.expand(schema.INTENT.read("", {**INTENT, "provider-vlans": document.read(text)}))
 
 
 MADE = '{"version": 1, "made": {"Leaf0-1": {"bond": "bond1-2", "vlan": "9-10,40"}}}'

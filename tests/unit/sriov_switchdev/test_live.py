@@ -210,6 +210,28 @@ def test_vf_lag_is_formed_again_with_vfs_in_use_where_the_firmware_has_kept_its_
         assert f"VFs are in use: VF {used} by instance-0000002a" in small.action("plan")["plan"]
 
 
+def test_also_where_an_idle_vf_of_the_other_port_has_no_driver(small: Node) -> None:
+    small.converge(reboot_settle=0)
+    small.host.cards[0].settings["LAG_RESOURCE_ALLOCATION"].current = 1
+    used, idle = (vf.bdf for vf in small.host.port(PF1).vfs)
+    small.host.start_instance(used)
+    small.host.vf(idle).driver = None
+    small.configure(devices=f"{PORT0}:1 {PORT1}:2")
+    small.emit("config_changed")
+    assert small.host.vf(used).driver == "vfio-pci"
+    assert [len(port.vfs) for port in small.host.network.ports()] == [1, 2]
+    assert small.action("verify")["verified"] == "true"
+
+
+def test_without_resources_kept_for_a_lag_the_vfs_of_both_ports_are_bound_once(small: Node) -> None:
+    small.converge(reboot_settle=0)
+    small.host.cards[0].settings["LAG_RESOURCE_ALLOCATION"].current = 0
+    small.host.vf(small.host.port(PF1).vfs[0].bdf).driver = None
+    small.configure(devices=f"{PORT0}:1 {PORT1}:2")
+    keys = [step.key for step in small.planned().steps]
+    assert [key for key in keys if key.endswith("/bind")] == [f"{PF0}/bind", f"{PF1}/bind"]
+
+
 @pytest.mark.parametrize("value", [0, 1])
 def test_another_number_of_vfs_of_one_port_leaves_vfs_in_use_of_the_other_where_the_firmware_allows_it(
     small: Node, value: int

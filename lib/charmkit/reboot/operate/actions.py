@@ -10,6 +10,7 @@ from converge import Finding
 from hostnic.system import System, read_boot_id
 
 from charmkit.options import check, option
+from charmkit.reboot import turn
 from charmkit.reboot.lock import approve_all, approved_reasons, cancel_all, release
 from charmkit.reboot.operate.interruption import interruption
 from charmkit.reboot.relation import Databags
@@ -36,6 +37,7 @@ class RebootActions(ops.Object):
         charm: whose actions to observe.
         system: this host.
         bags: the databags of the peer relation; None where there is none.
+        silent: the peers whose hosts do not answer now.
         wake: has this unit's next hook run right after the action; returns what prevents that.
 
     """
@@ -45,11 +47,13 @@ class RebootActions(ops.Object):
         charm: ops.CharmBase,
         system: System,
         bags: Callable[[], Databags | None],
+        silent: Callable[[Databags], tuple[str, ...]],
         wake: Callable[[], Sequence[Finding]],
     ) -> None:
         super().__init__(charm, "reboot-actions")
         self._system = system
         self._bags = bags
+        self._silent = silent
         self._wake = wake
         self.framework.observe(charm.on["approve-reboot"].action, self._on_approve)
         self.framework.observe(charm.on["cancel-reboots"].action, self._on_cancel)
@@ -91,12 +95,12 @@ class RebootActions(ops.Object):
             raise ActionError(f"nothing to approve: no reboot is needed by {', '.join(sorted(units))}")
         units[bags.unit] = own = approve_one(own, int(self._system.now()), cluster.cancels)
         if bags.leader:
-            cluster = approve_all(units, cluster)
+            now, approved = int(time.time()), approve_all(units, cluster)
+            cluster = turn.with_first(bags, units, approved, now, lambda: self._silent(bags))
         bags.publish(own, cluster)
-        # The leader's next hook grants: it looks first whether every peer is up.
         return {
             "approved": ", ".join(needing),
-            "first": cluster.holder or "as the leader grants it",
+            "first": ", ".join(sorted(cluster.held)) or "as the leader grants it",
             **interruption(self._system, bags.unit, {unit: units[unit] for unit in needing}),
         }
 

@@ -105,7 +105,9 @@ def _of_image(host: "FakeKernel", argv: list[str]) -> str:
 
 
 def systemd_run(host: "FakeKernel", argv: list[str]) -> str:
-    """Start a burn as a unit; nothing else is modelled."""
+    """Start a burn as a unit, or a timer, which never elapses here; nothing else is modelled."""
+    if any(word.startswith("--on-active=") for word in argv):
+        return ""
     unit = argv[1].partition("=")[2]
     if unit in host.flash.burns:
         said = (

@@ -161,6 +161,15 @@ def test_another_identity_in_the_vrf_is_a_difference(values: dict[str, Any], wha
     assert difference(after, tree()) == {}
 
 
+def test_the_first_member_of_a_bond_that_is_there_flaps_its_link() -> None:
+    """The interface exists, without any setting of a bond: a port that joins it leaves its own link."""
+    now = tree()
+    del now["interface"]["bond1"]["bond"]
+    (step,) = plan({"Leaf0-1": tree()}, Observed({"Leaf0-1": SwitchState("Leaf0-1", "5.9.2", now)})).steps
+    assert "bond member" in step.what
+    assert step.disruption.name == "LINK_FLAP"
+
+
 WHY: dict[str, tuple[dict[str, Any], str]] = {
     "another MTU of a bond": (
         {"interface": {"bond1": {"link": {"mtu": 1500}}, "bond2": {"link": {"mtu": 1500}}}},

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What MAAS' answers have to hold for what is read from them; whatever else is in them stays.
+
+Fields: the MAAS 2.0 API, ``DISPLAYED_FIELDS`` in maasserver/api/*.py. A proxy, another server under that
+address, or a later API may answer with JSON that is none of these: one sentence says so.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from converge import StepError
+from converge.shape import AnyText, InvalidValue, Listing, Named, OrNull, Record, Shape, Whole
+from maas.client import Maas
+
+_TEXT, _NUMBER = AnyText(), Whole(None, None)
+
+
+def _seen(**_: object) -> None:
+    """The answer itself is used, with all of its fields."""
+
+
+def _object(optional: Sequence[str] = (), **keys: Shape[Any]) -> Record[None]:
+    """An object with these fields, of which some may be absent; and with any others."""
+    return Record(_seen, keys, [key for key in keys if key not in optional], lenient=True)
+
+
+_LINK = _object(mode=_TEXT, subnet=OrNull(_object(cidr=_TEXT)), optional=["subnet"])
+_INTERFACE = _object(
+    name=_TEXT,
+    resource_uri=_TEXT,
+    type=_TEXT,
+    parents=Listing(_TEXT, "names of interfaces"),
+    links=Listing(_LINK, "links to subnets"),
+    numa_node=OrNull(_NUMBER),
+    optional=["type", "parents", "links", "numa_node"],
+)
+_NUMA = _object(index=_NUMBER, cores=Listing(_NUMBER, "numbers of cores"), memory=_NUMBER)
+_MACHINE = _object(
+    hostname=_TEXT,
+    system_id=_TEXT,
+    resource_uri=_TEXT,
+    status_name=_TEXT,
+    memory=OrNull(_NUMBER),
+    tag_names=Listing(_TEXT, "names of tags"),
+    interface_set=Listing(_INTERFACE, "interfaces"),
+    numanode_set=Listing(_NUMA, "NUMA nodes"),
+    optional=["memory"],
+)
+_VLAN = _object(vid=_NUMBER, resource_uri=_TEXT)
+_FABRIC = _object(id=_NUMBER, name=_TEXT, resource_uri=_TEXT, vlans=Listing(_VLAN, "VLANs"))
+_SUBNET = _object(cidr=_TEXT, resource_uri=_TEXT, vlan=_object(fabric_id=_NUMBER))
+_DEVICE = _object(
+    vendor_id=_TEXT,
+    pci_address=OrNull(_TEXT),
+    physical_interface=OrNull(_object(name=OrNull(_TEXT), optional=["name"])),
+)
+
+LISTS: dict[str, Shape[Any]] = {
+    "spaces": Listing(_object(name=_TEXT, resource_uri=_TEXT), "spaces"),
+    "subnets": Listing(_SUBNET, "subnets"),
+    "ipranges": Listing(_object(type=_TEXT, start_ip=_TEXT, end_ip=_TEXT), "ranges of addresses"),
+    "tags": Listing(_object(name=_TEXT, resource_uri=_TEXT), "tags"),
+    "machines": Listing(_MACHINE, "machines"),
+    "rackcontrollers": Listing(_object(hostname=_TEXT, system_id=_TEXT), "rack controllers"),
+    "fabrics": Listing(_FABRIC, "fabrics"),
+}
+"""What MAAS lists at ``KIND/``."""
+
+POWER: Shape[Any] = Named(_TEXT, _object(), "machines and power parameters")
+DEVICES: Shape[Any] = Listing(_DEVICE, "devices")
+
+
+def ask(maas: Maas, path: str, shape: Shape[Any]) -> Any:
+    """What MAAS answers to a GET.
+
+    Raises:
+        StepError: it answers with something else, or not at all.
+
+    """
+    answer = maas.send(path)
+    try:
+        shape.read("", answer)
+    except InvalidValue as error:
+        reason = f"MAAS' answer to GET {path} cannot be used: {error}"
+        raise StepError(reason, "look whether maas in the site file is the address of a MAAS 3") from error
+    return answer

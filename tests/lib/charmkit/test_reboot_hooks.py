@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How few hooks a rolling reboot takes: what is not published, and when a host that booted is looked at."""
+
+import importlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from charmkit.containers import LXC
+from charmkit.reboot.databag import KEY, decode_cluster, decode_unit
+from charmkit.reboot.lock import arbitrate
+from charmkit.reboot.peers import ask
+from charmkit.reboot.state import Approval, Cluster, Slot, UnitState, mark
+from charmkit.reboot.unit import tells
+from ops import testing
+
+WHY = ("8 VFs at the next boot",)
+QUERY = (LXC, "query", "/1.0/instances?recursion=1")
+FIND = "ls -d /var/lib/ovn/ovnnb_db.db /var/lib/ovn/ovnsb_db.db /var/lib/rabbitmq/mnesia 2>/dev/null; true"
+CONTAINER = "juju-3f1a2b-0-lxd-1"
+SERVICE = "ovn-offload-sriov-dispatch.service"
+IN_FIVE_MINUTES = (
+    *("systemd-run", "--quiet", "--collect", "--unit=ovn-offload-sriov-dispatch-later", "--on-active=300"),
+    *("--timer-property=AccuracySec=5", "systemctl", "start", "--no-block", SERVICE),
+)
+
+
+# The grace after a boot.
+
+
+@pytest.fixture
+def booted(application: Any) -> Any:
+    """One unit, whose host has just rebooted for it."""
+    app = application(1, "always")
+    app.nodes[0].needs = WHY
+    app.hook(0)
+    app.nodes[0].boot()
+    return app
+
+
+def test_a_host_in_order_is_looked_at_again_when_the_settle_time_is_over(booted: Any):
+    host = booted.nodes[0].host
+
+    booted.hook(0)
+    assert IN_FIVE_MINUTES in host.spawned
+    host.sleep(120)
+    booted.hook(0)
+    assert host.spawned == [], "the first look has arranged for the last one"
+    host.sleep(180)
+    booted.hook(0)
+
+    assert (booted.holder, host.spawned) == ("", [])
+
+
+def test_the_settle_time_begins_anew_once_the_host_is_in_order_again(booted: Any):
+    host = booted.nodes[0].host
+    booted.hook(0)
+    host.sleep(200)
+    booted.nodes[0].unverified = "VF-LAG is not active"
+    booted.hook(0)
+    assert IN_FIVE_MINUTES not in host.spawned
+    booted.nodes[0].unverified = ""
+    booted.hook(0)
+    assert IN_FIVE_MINUTES in host.spawned
+    host.sleep(299)
+    booted.hook(0)
+    assert booted.holder == "sriov/0"
+    host.sleep(1)
+    booted.hook(0)
+
+    assert booted.holder == ""
+
+
+def runs_since(host: Any, time: str) -> None:
+    """LXD has one container, which has run since then and has no clustered service that can be asked."""
+    config = {"boot.autostart": "true"}
+    container = {"name": CONTAINER, "status": "Running", "last_used_at": time, "config": config}
+    host.answers[QUERY] = json.dumps([container])
+    host.answers[(LXC, "exec", CONTAINER, "--", "sh", "-c", FIND)] = ""
+
+
+def test_a_container_that_starts_again_between_two_looks_begins_the_settle_time_anew(booted: Any):
+    node = booted.nodes[0]
+    node.lxd = True
+    node.host.disk.install(LXC, b"", 0o755)
+    runs_since(node.host, "2026-11-23T20:04:00.1Z")
+    booted.hook(0)
+    runs_since(node.host, "2026-11-23T20:07:00.2Z")  # MySQL in it has two minutes less to join again
+    node.host.sleep(300)
+
+    booted.hook(0)
+
+    assert booted.holder == "sriov/0"
+    assert IN_FIVE_MINUTES in node.host.spawned
+    node.host.sleep(300)
+    booted.hook(0)
+    assert booted.holder == ""
+
+
+# What goes out together, and what does not go out.
+
+
+def test_the_first_grant_goes_out_with_the_approval(application: Any):
+    app = application(3)
+    for number in range(3):
+        app.nodes[number].needs = WHY
+        app.hook(number)
+
+    results = app.action(0, "approve-reboot")
+
+    assert (results["first"], app.holder) == ("sriov/1", "sriov/1")
+    assert set(decode_cluster(app.app_data[KEY]).approvals) == {"sriov/0", "sriov/1", "sriov/2"}
+    assert sorted(app.nodes[0].host.contacted) == ["192.168.25.11 22", "192.168.25.12 22"]
+
+
+def test_an_approval_grants_nothing_while_a_host_does_not_answer(application: Any):
+    app = application(3)
+    for number in range(3):
+        app.nodes[number].needs = WHY
+        app.hook(number)
+    app.nodes[2].down = True
+
+    results = app.action(0, "approve-reboot")
+
+    assert (results["first"], app.holder) == ("as the leader grants it", "")
+    assert "not while sriov/2 does not answer at port 22" in app.hook(0).unit_status.message
+
+
+def test_the_leader_keeps_what_it_needs_itself_until_another_unit_leads(application: Any):
+    app = application(2)
+    app.nodes[0].needs = WHY
+    before = app.nodes[0].data[KEY]
+
+    blocked = app.hook(0)
+    assert isinstance(blocked.unit_status, testing.BlockedStatus)
+    assert app.nodes[0].data[KEY] == before
+    app.leader = 1
+    app.hook(0)
+
+    assert decode_unit(app.nodes[0].data[KEY]).reasons == WHY
+    assert app.action(1, "approve-reboot")["approved"] == "sriov/0"
+
+
+def test_an_approved_leader_that_no_longer_leads_still_reboots(application: Any):
+    app = application(2)
+    app.nodes[0].needs = WHY
+    app.hook(0)
+    app.nodes[1].down = True
+    app.action(0, "approve-reboot")
+    app.nodes[1].down = False
+    app.leader = 1
+    for number in (1, 0, 1, 0):
+        app.hook(number)
+
+    assert app.nodes[0].reboots == 1
+
+
+IDLE = UnitState(boot_id="b", answered="l")
+NEEDS = IDLE._replace(reasons=WHY, ready=True, approved=WHY)
+
+
+def test_which_changes_a_leader_publishes_of_its_own():
+    assert tells("u/0", IDLE, NEEDS, Cluster())
+    assert not tells("u/0", IDLE, NEEDS, Cluster(), leads=True)
+    assert tells("u/0", IDLE, NEEDS._replace(zone="zone-a"), Cluster(), leads=True)
+    assert tells("u/0", IDLE, IDLE._replace(boot_id="c", settled=False), Cluster(), leads=True)
+    assert tells("u/0", IDLE, NEEDS._replace(settled=False), Cluster(), leads=True)
+
+
+def test_a_new_leader_asks_for_nothing_in_advance_while_a_unit_holds_the_lock():
+    units = {"u/0": IDLE, "u/1": IDLE._replace(boot_id="n")}
+    held = Cluster(grant=4, holder="u/0", asked="l")
+
+    assert ask("u/1", units, held, 7, at_once=False) == held
+    assert ask("u/1", units, held, 7, at_once=True).asked == "n"
+    assert ask("u/1", units, held._replace(holder=""), 7, at_once=False).asked == "n"
+
+
+def test_the_approval_of_a_holder_that_has_not_said_what_it_needs_stays_until_it_gives_the_lock_back():
+    approval = Approval(mark("b"), WHY)
+    held = Cluster(approvals={"u/0": approval}, asked="n", grant=4).with_held({"u/0": Slot(4, 5)})
+    units = {"u/0": IDLE, "u/1": IDLE._replace(boot_id="n")}
+
+    assert arbitrate("u/1", units, held, 9) == held
+    freed = arbitrate("u/1", {**units, "u/0": IDLE._replace(boot_id="c", released=4)}, held, 9)
+    assert (freed.held, freed.approvals) == ({}, {})
+
+
+# All hooks of a roll.
+
+
+@pytest.mark.parametrize("count", [3, 8, 12])
+def test_a_roll_takes_three_hooks_a_unit_for_each_unit(monkeypatch: pytest.MonkeyPatch, count: int):
+    """And three in all: approve-reboot, the leader's hook after it, and the election while its host boots."""
+    monkeypatch.syspath_prepend(Path(__file__).parents[2] / "bench")
+    reboots = importlib.import_module("reboots")
+
+    cloud, _ = reboots.roll(count)
+
+    assert sum(machine.hooks for machine in cloud.machines) == 3 * count * count + 3
