@@ -148,6 +148,7 @@ _CLUSTER = Record(
         "held": Named(_TIME, Text(_GRANTS, "numbers of units with their grants"), "times and units"),
         "lazily": Flag(),
         "silenced": _TEXTS,
+        "again": _TEXTS,
         "application": _APPLICATION,
         "approved": Listing(_GROUP, "approvals"),
         "away": Named(AnyText(), Text(_NUMBERS, "numbers of units"), "reasons and units"),

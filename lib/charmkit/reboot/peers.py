@@ -6,7 +6,9 @@ before a grant the leader requires two things of every peer: its host answers at
 has written its databag since the leader's own boot. For the second one the leader publishes its boot id, and
 each unit repeats it: databags have no time of their own, and hosts' clocks differ. A host that did not answer
 and answers again may have booted: what its unit published is from before until the unit has run a hook. So
-the leader then publishes a new mark, its boot id with the time, which that unit has to repeat.
+the leader then publishes a new mark, its boot id with the time, which that unit has to repeat. Each mark
+wakes all units, and a unit whose host does not answer may run hooks all the same, such as behind a firewall
+that drops port 22: so there is a new one at most every few minutes.
 """
 
 from collections.abc import Collection, Mapping
@@ -26,6 +28,9 @@ REPORTS_IN = 5 * 60
 """Seconds that the peers have for repeating the leader's boot id before the status names them: each of them
 runs a hook, and naming them at once would wake all units each time one of them has answered."""
 
+ASKS_APART = 5 * 60
+"""Seconds between two marks because of hosts that did not answer."""
+
 SILENT = "does not answer at port 22"
 UNREAD = "has not read yet that its lock was released"
 UNREPORTED = "has not run a hook since the leader's host booted"
@@ -42,7 +47,7 @@ def ask(leader: str, units: Mapping[str, UnitState], cluster: Cluster, now: int,
     asked = _boot(cluster.asked) == boot_id and not (at_once and cluster.lazily)
     if asked or (cluster.held and not at_once) or not _unreported(leader, units):
         return cluster
-    return cluster._replace(asked=boot_id, asked_at=now, lazily=not at_once)
+    return cluster._replace(asked=boot_id, asked_at=now, lazily=not at_once, again=())
 
 
 def ask_silent(
@@ -54,11 +59,14 @@ def ask_silent(
     """
     asked = _unheard(units, cluster)
     also = [unit for unit in silent if unit in units and unit not in (*asked, *cluster.held)]
-    cluster = cluster._replace(silenced=tuple(sorted((*asked, *also))))
-    if all(units[unit].answered != cluster.asked for unit in also):
-        return cluster
+    silenced = tuple(sorted((*asked, *also)))
+    again = tuple(unit for unit in silenced if units[unit].answered == cluster.asked)
+    lately = SINCE in cluster.asked and 0 <= now - cluster.asked_at < ASKS_APART
+    if not again or lately:
+        return cluster._replace(silenced=silenced, again=again)
     mark = f"{_boot_id(leader, units)}{SINCE}{now}"
-    return cluster._replace(asked=mark, asked_at=now, lazily=not _unreported(leader, units))
+    lazily = not _unreported(leader, units)
+    return cluster._replace(asked=mark, asked_at=now, lazily=lazily, silenced=silenced, again=())
 
 
 def missing(
@@ -76,7 +84,7 @@ def missing(
 
     """
     return {
-        **dict.fromkeys(_unheard(units, cluster), UNHEARD),
+        **{unit: SILENT if unit in cluster.again else UNHEARD for unit in _unheard(units, cluster)},
         **unknown(leader, units, cluster),
         **dict.fromkeys(silent, SILENT),
     }
@@ -100,7 +108,8 @@ def named(found: Mapping[str, str], cluster: Cluster, now: int) -> dict[str, str
 
 
 def _unheard(units: Mapping[str, UnitState], cluster: Cluster) -> list[str]:
-    return [unit for unit in cluster.silenced if unit in units and units[unit].answered != cluster.asked]
+    silenced = [unit for unit in cluster.silenced if unit in units]
+    return [unit for unit in silenced if unit in cluster.again or units[unit].answered != cluster.asked]
 
 
 def _unreported(leader: str, units: Mapping[str, UnitState]) -> list[str]:

@@ -184,6 +184,7 @@ class Cluster(NamedTuple):
         asked_at: since when, seconds since the epoch.
         lazily: a unit repeats it with whatever it publishes next; else at once, since a grant waits for it.
         silenced: units whose hosts did not answer, until they have repeated ``asked`` since.
+        again: those of ``silenced`` that repeated ``asked`` and then did not answer again; asked anew later.
         cancels: how often the operator cancelled the reboots; earlier approvals on units do not count.
         stopped: no policy allows a reboot since the last cancellation, until an approval on the leader.
         missing: units whose hosts may be down, and why; nothing is granted without an approval despite them.
@@ -206,6 +207,7 @@ class Cluster(NamedTuple):
     slots: Mapping[str, Slot] = {}
     lazily: bool = False
     silenced: tuple[str, ...] = ()
+    again: tuple[str, ...] = ()
 
     @property
     def held(self) -> Mapping[str, Slot]:

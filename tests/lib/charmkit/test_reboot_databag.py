@@ -70,6 +70,8 @@ clusters = st.builds(
     missing=st.dictionaries(names, st.text(max_size=20), max_size=3),
     slots=st.dictionaries(names, slots, max_size=3),
     lazily=st.booleans(),
+    silenced=texts,
+    again=texts,
 )
 anything = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),

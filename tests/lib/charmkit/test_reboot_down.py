@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hosts that are down while their databags still read well: nothing else reboots without the operator."""
 
+import time
 from typing import Any
 
 import pytest
 from charmkit.reboot.databag import KEY, decode_cluster
-from charmkit.reboot.peers import REPORTS_IN, SILENT, UNHEARD, UNREPORTED, ask, missing, named
+from charmkit.reboot.lock import arbitrate
+from charmkit.reboot.peers import ASKS_APART, REPORTS_IN, SILENT, UNHEARD, UNREPORTED, ask, missing, named
 from charmkit.reboot.state import Cluster, UnitState
 
 WHY = "8 VFs at the next boot"
@@ -54,6 +56,24 @@ def test_a_crashed_host_that_answers_again_has_to_settle_first(application: Any)
         app.hook(number)
 
     assert reboots(app) == [0, 0, 0]
+
+
+def test_a_unit_that_runs_hooks_while_its_host_does_not_answer_is_not_asked_at_each_of_them(
+    application: Any, monkeypatch: pytest.MonkeyPatch
+):
+    app = application(3, "always")
+    app.nodes[0].needs = (WHY,)
+    app.nodes[1].down = True  # a firewall drops port 22
+    marks = set[str]()
+
+    for now in range(1_000_000, 1_000_050, 10):
+        monkeypatch.setattr(time, "time", lambda now=now: now)
+        app.hook(0)
+        marks.add(decode_cluster(app.app_data[KEY]).asked)
+        app.changed(1)
+
+    assert len(marks) == 1
+    assert (reboots(app), missing_in(app)) == ([0, 0, 0], {"sriov/1": SILENT})
 
 
 def test_under_manual_a_second_approval_goes_on_without_the_crashed_peer(application: Any):
@@ -196,3 +216,31 @@ def test_a_silent_peer_is_named_at_once_and_one_that_has_not_reported_after_five
     assert named(found, cluster, 1000 + REPORTS_IN - 1) == {"sriov/2": SILENT}
     assert named(found, cluster, 1000 + REPORTS_IN) == found
     assert named(found, cluster, 999) == found, "a clock that was set back hides nothing"
+
+
+def test_a_host_that_did_not_answer_again_needs_a_later_hook_before_a_grant():
+    units = {
+        LEADER: NEEDS._replace(ready=True, consent="always", since=1),
+        PEER: UnitState(boot_id="b", answered="a"),
+    }
+
+    def look(cluster: Cluster, now: int, silent: tuple[str, ...] = ()) -> Cluster:
+        return arbitrate(LEADER, units, cluster, now, silent)
+
+    def answers(cluster: Cluster) -> None:
+        units[PEER] = units[PEER]._replace(answered=cluster.asked)
+
+    asked = look(Cluster(asked="a"), 1000, (PEER,))
+    answers(asked)
+    again = look(asked, 1010, (PEER,))
+    assert (again.asked, again.missing) == ("a@1000", {PEER: SILENT})
+
+    back = look(again, 1020)
+    assert (back.grant, back.asked, back.missing) == (0, "a@1000", {PEER: SILENT}), (
+        "it may have crashed at 1010"
+    )
+
+    later = look(back, 1000 + ASKS_APART)
+    assert (later.grant, later.asked, later.missing) == (0, "a@1300", {PEER: UNHEARD})
+    answers(later)
+    assert look(later, 1310).held.keys() == {LEADER}
