@@ -70,9 +70,8 @@ def _still_needed(own: UnitState) -> Finding:
 def _requested(host: UnitNow, own: UnitState, requested_at: int) -> Finding:
     elapsed = host.uptime - requested_at
     if elapsed < NEVER_CAME:
-        return Finding(
-            Severity.WAITING, SUBJECT, f"requested {duration(elapsed)} ago: {'; '.join(own.reasons)}"
-        )
+        why = f": {'; '.join(own.reasons)}" if own.reasons else ", but not needed any more"
+        return Finding(Severity.WAITING, SUBJECT, f"requested {duration(elapsed)} ago{why}")
     return Finding(
         Severity.BLOCKED,
         SUBJECT,

@@ -123,6 +123,15 @@ def test_durations(seconds: int, text: str):
         pytest.param(
             "always",
             HOST,
+            WANTS._replace(requested_at=4820, reasons=()),
+            Cluster(1, "sriov/0"),
+            Severity.WAITING,
+            "reboot: requested 3 min ago, but not needed any more",
+            id="under way, not needed any more",
+        ),
+        pytest.param(
+            "always",
+            HOST,
             WANTS._replace(requested_at=4000),
             Cluster(1, "sriov/0"),
             Severity.BLOCKED,
