@@ -24,7 +24,7 @@ the other leaf (uplink tracking): FRR asks the kernel for protodown, which veth 
 """
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -60,9 +60,6 @@ class Rules:
     peers: tuple[str, ...] = ()
     segments: tuple[tuple[str, tuple[str, ...], bool], ...] = ()
 
-    def devices(self) -> list[str]:
-        return [*self.uplinks, *(bond for bond, _, _ in self.segments)]
-
 
 def rules(uplinks: Iterable[str], segments: list[dict[str, Any]]) -> Rules:
     """From what FRR says of its Ethernet segments (``show evpn es detail json``)."""
@@ -75,26 +72,48 @@ def rules(uplinks: Iterable[str], segments: list[dict[str, Any]]) -> Rules:
     return Rules(tuple(uplinks), peers, tuple(sorted(local)))
 
 
-def filters(wanted: Rules) -> list[str]:
-    """tc's lines for a leaf without filters."""
-    lines = [f"qdisc add dev {device} clsact" for device in wanted.devices()]
+Filters = dict[str, list[str]]
+"""tc's lines for the filters of each device."""
+
+
+def filters(wanted: Rules) -> Filters:
+    """What each of the leaf's devices needs."""
+    found: Filters = {}
     vxlan = f"protocol ip flower ip_proto udp dst_port {VXLAN_PORT}"
     for uplink in wanted.uplinks:
-        for number, peer in enumerate(wanted.peers, start=1):
-            source = f"pref {number} {vxlan} src_ip {peer}"
-            lines.append(
-                f"filter add dev {uplink} ingress {source} action skbedit mark {FROM_VXLAN + number}"
-            )
-        others = f"pref {len(wanted.peers) + 1} {vxlan}"
-        lines.append(f"filter add dev {uplink} ingress {others} action skbedit mark {FROM_VXLAN}")
+        add = f"filter add dev {uplink} ingress pref"
+        marks = [
+            f"{add} {number} {vxlan} src_ip {peer} action skbedit mark {FROM_VXLAN + number}"
+            for number, peer in enumerate(wanted.peers, start=1)
+        ]
+        found[uplink] = [*marks, f"{add} {len(marks) + 1} {vxlan} action skbedit mark {FROM_VXLAN}"]
     group = "match u8 0x01 0x01 at -14"  # the group bit of the destination address
     for bond, on_it, forwards in wanted.segments:
-        marks = [(FROM_VXLAN + wanted.peers.index(peer) + 1, 0xFFFF) for peer in on_it]
+        dropped = [(FROM_VXLAN + wanted.peers.index(peer) + 1, 0xFFFF) for peer in on_it]
         if not forwards:
-            marks = [(FROM_VXLAN, FROM_VXLAN)]
-        for number, (mark, mask) in enumerate(marks, start=1):
-            match = f"protocol all u32 match mark {mark} {mask} {group}"
-            lines.append(f"filter add dev {bond} egress pref {number} {match} action drop")
+            dropped = [(FROM_VXLAN, FROM_VXLAN)]
+        add = f"filter add dev {bond} egress pref"
+        found[bond] = [
+            f"{add} {number} protocol all u32 match mark {mark} {mask} {group} action drop"
+            for number, (mark, mask) in enumerate(dropped, start=1)
+        ]
+    return found
+
+
+def rewrites(before: Mapping[str, list[str] | None], wanted: Filters) -> list[str]:
+    """tc's lines from one state to the other; None stands for filters that are not known.
+
+    A clsact qdisc stays where it is: while one comes or goes, Linux stops the device's queues and drops what
+    it would send (dev_deactivate in qdisc_graft, net/sched/sch_api.c of 6.12).
+    """
+    lines: list[str] = []
+    for device in sorted({*before, *wanted}):
+        there, told = before.get(device, []), wanted.get(device, [])
+        if device not in before:
+            lines.append(f"qdisc add dev {device} clsact")
+        elif there != told:
+            lines += [f"filter del dev {device} {way}" for way in ("ingress", "egress")]
+        lines += told if there != told else []
     return lines
 
 
@@ -128,7 +147,7 @@ class Asic:
         self.namespace = namespace
         self._frr = frr
         self._switch = Switch()
-        self._rules: Rules | None = None  # None: not known
+        self._filters: Filters | None = None  # None: not known
         self._entries: set[Entry] = set()
         self._isolated = False
         self._lock = threading.Lock()
@@ -148,7 +167,7 @@ class Asic:
     def follow(self, switch: Switch) -> None:
         """The switch has a new configuration: its links are as configured, new bonds have no filters."""
         with self._lock:
-            self._switch, self._rules, self._isolated = switch, None, False
+            self._switch, self._filters, self._isolated = switch, None, False
             self._entries = set()
 
     def _run(self) -> None:
@@ -165,18 +184,21 @@ class Asic:
         uplinks = self._frr.show("zebra", "evpn")
         self._track(bool(uplinks.get("uplinkConfigCount")) and not uplinks.get("uplinkActiveCount"))
         segments = self._frr.show("zebra", "evpn es detail")
-        wanted = rules(self._switch.uplinks, segments)
-        if wanted != self._rules:
-            self._rules = None
-            there = [q["dev"] for q in listed(self.namespace, "tc", "qdisc", "show") if q["kind"] == "clsact"]
-            # In one process: a leaf without its filters sends broadcasts twice.
-            old = [f"qdisc del dev {device} clsact" for device in there]
-            batch(self.namespace, "tc", [*old, *filters(wanted)])
-            self._rules = wanted
+        wanted = filters(rules(self._switch.uplinks, segments))
+        before = self._listed() if self._filters is None else self._filters
+        self._filters = None  # after a failure: not known
+        # In one process: a leaf without its filters sends broadcasts twice.
+        batch(self.namespace, "tc", rewrites(before, wanted))
+        self._filters = {**{device: [] for device in before}, **wanted}
         addresses = entries(segments, self._frr.show("zebra", "evpn mac vni all"))
         before, self._entries = self._entries, set()  # after a failure: all of them again
         batch(self.namespace, "bridge", writes(before, addresses))
         self._entries = addresses
+
+    def _listed(self) -> dict[str, None]:
+        """The devices that have had filters."""
+        qdiscs = listed(self.namespace, "tc", "qdisc", "show")
+        return {each["dev"]: None for each in qdiscs if each["kind"] == "clsact"}
 
     def _track(self, isolated: bool) -> None:
         if isolated != self._isolated:

@@ -138,8 +138,33 @@ def test_filters_know_the_peer_of_each_segment() -> None:
     rules = asic.rules(["swp31"], said)
     assert rules.peers == ("10.10.10.2",)
     assert rules.segments == (("bond1", ("10.10.10.2",), True), ("bond2", ("10.10.10.2",), False))
-    drops = [line for line in asic.filters(rules) if "drop" in line]
-    assert ["match mark 257 65535" in drops[0], "match mark 256 256" in drops[1]] == [True, True]
+    told = asic.filters(rules)
+    assert [len(told["bond1"]), len(told["bond2"])] == [1, 1]
+    assert "match mark 257 65535" in told["bond1"][0]
+    assert "match mark 256 256" in told["bond2"][0]
+
+
+def test_filters_change_without_touching_the_qdisc_of_a_device_that_carries_traffic() -> None:
+    wanted: asic.Filters = {"swp31": ["mark"], "bond1": ["drop"]}
+    assert asic.rewrites({}, wanted) == [
+        "qdisc add dev bond1 clsact",
+        "drop",
+        "qdisc add dev swp31 clsact",
+        "mark",
+    ]
+    assert asic.rewrites(wanted, wanted) == []
+    assert asic.rewrites({"swp31": ["mark"], "bond1": []}, wanted) == [
+        "filter del dev bond1 ingress",
+        "filter del dev bond1 egress",
+        "drop",
+    ]
+    unknown = {"swp31": None, "bond1": None}
+    assert [line for line in asic.rewrites(unknown, {"swp31": ["mark"]}) if "qdisc" in line] == []
+    assert asic.rewrites(unknown, {"swp31": ["mark"]})[-3:] == [
+        "filter del dev swp31 ingress",
+        "filter del dev swp31 egress",
+        "mark",
+    ]
 
 
 @pytest.mark.parametrize("word", ["on", "enabled"])
