@@ -12,11 +12,10 @@ The switch itself keeps the state:
 """
 
 from collections.abc import Iterator
-from typing import cast
 
 from intent.model import Role, Switch
 
-from tree import Tree, get_path, get_tree, merged
+from tree import Tree, get_path, get_tree, merged, nested
 from tree.diff import GLOBALLY, IN_VRF, patch_between
 from tree.render import GROUP
 
@@ -26,6 +25,9 @@ ROUTE_MAP = "cumulus-fabric-drain"
 """The route map that withdraws a leaf's EVPN routes."""
 
 OUTBOUND = ("address-family", "l2vpn-evpn", "policy", "outbound", "route-map")
+"""Below a peer group or a neighbor: the policy for the EVPN routes that are sent."""
+
+TO_SPINES = (*IN_VRF, "peer-group", GROUP, *OUTBOUND)
 
 
 def drained(applied: Tree) -> bool:
@@ -54,7 +56,7 @@ def staying(switch: Switch, applied: Tree, wanted: Tree) -> Tree:
 
 def withdrawn(applied: Tree) -> bool:
     """Whether a leaf has been told to advertise no EVPN route."""
-    return get_path(applied, (*IN_VRF, "peer-group", GROUP, *OUTBOUND)) == ROUTE_MAP
+    return get_path(applied, TO_SPINES) == ROUTE_MAP
 
 
 def policy(applied: Tree) -> str:
@@ -107,7 +109,7 @@ def come_back(applied: Tree) -> Tree:
     patch: Tree = {"router": {"bgp": {"graceful-shutdown": None}}}
     if ROUTE_MAP in get_tree(applied, "router", "policy", "route-map"):
         patch["router"]["policy"] = {"route-map": {ROUTE_MAP: None}}
-    return merged(patch, _outbound(None)) if withdrawn(applied) else patch
+    return merged(patch, nested(TO_SPINES, None)) if withdrawn(applied) else patch
 
 
 def without(applied: Tree, wanted: Tree) -> Tree:
@@ -128,11 +130,4 @@ def _ports(ports: list[str], content: Tree) -> Tree:
 def _silence() -> Tree:
     """A route map without a condition that denies, as the policy for what the spines get."""
     rules: Tree = {"rule": {"10": {"action": {"deny": {}}}}}
-    return {"router": {"policy": {"route-map": {ROUTE_MAP: rules}}}, **_outbound(ROUTE_MAP)}
-
-
-def _outbound(route_map: str | None) -> Tree:
-    node: object = route_map
-    for key in reversed((*IN_VRF, "peer-group", GROUP, *OUTBOUND)):
-        node = {key: node}
-    return cast("Tree", node)
+    return {"router": {"policy": {"route-map": {ROUTE_MAP: rules}}}, **nested(TO_SPINES, ROUTE_MAP)}
