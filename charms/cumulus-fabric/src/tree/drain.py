@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 from intent.model import Role, Switch
 
-from tree import Tree, get_path, get_tree, merged, nested
+from tree import Path, Tree, get_path, get_tree, merged, nested
 from tree.diff import GLOBALLY, IN_VRF, patch_between
 from tree.render import GROUP
 
@@ -32,7 +32,7 @@ TO_SPINES = (*IN_VRF, "peer-group", GROUP, *OUTBOUND)
 
 def drained(applied: Tree) -> bool:
     """Whether a switch has been told to leave, wholly or in part."""
-    return get_path(applied, GRACEFUL) in ON
+    return get_path(applied, GRACEFUL) in ON or withdrawn(applied)
 
 
 def shut(applied: Tree, port: str) -> bool:
@@ -106,10 +106,14 @@ def withdraw(applied: Tree) -> Tree:
 
 def come_back(applied: Tree) -> Tree:
     """The patch with which BGP takes traffic again, and a leaf advertises its EVPN routes."""
-    patch: Tree = {"router": {"bgp": {"graceful-shutdown": None}}}
-    if ROUTE_MAP in get_tree(applied, "router", "policy", "route-map"):
-        patch["router"]["policy"] = {"route-map": {ROUTE_MAP: None}}
-    return merged(patch, nested(TO_SPINES, None)) if withdrawn(applied) else patch
+    places: list[Path] = [GRACEFUL, ("router", "policy", "route-map", ROUTE_MAP)]
+    if withdrawn(applied):
+        places.append(TO_SPINES)
+    patch: Tree = {}
+    for path in places:
+        if get_path(applied, path) is not None:
+            patch = merged(patch, nested(path, None))
+    return patch
 
 
 def without(applied: Tree, wanted: Tree) -> Tree:

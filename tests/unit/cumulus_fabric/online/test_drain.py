@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A switch leaves for work on it and returns: in order, and only if nobody loses the last way."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from copy import deepcopy
 from dataclasses import replace
 from typing import Any
@@ -147,6 +147,34 @@ def test_a_policy_for_evpn_that_somebody_else_has_set_stays(six: Rack, where: st
     assert (graceful(six, "Leaf0-2"), shut(six, "Leaf0-2")) == (True, set(BOTH))
     assert work(six, "Leaf0-2").undrain().applied
     assert six.applied == before
+
+
+def without_graceful_shutdown(made: Rack) -> None:
+    """Somebody has taken back only the part of a drain that BGP shows; the leaf still advertises nothing."""
+    tree = deepcopy(made.applied["Leaf0-2"])
+    del tree["router"]["bgp"]["graceful-shutdown"]
+    runs(made, tree)
+
+
+def test_a_leaf_that_advertises_nothing_is_drained_whoever_ended_its_graceful_shutdown(six: Rack) -> None:
+    before = six.applied
+    assert work(six, "Leaf0-2").drain().applied
+    without_graceful_shutdown(six)
+    said = "Leaf0-2: is drained; run undrain when the work on it is done"
+    assert said in [f.sentence() for f in six.site.verify()]
+    refused = work(six, "Leaf0-1", cut_off=["swp23", "swp24"]).drain()
+    assert sentences(refused)[0].startswith("Leaf0-1 bond1: host-bond1 has no other leg")
+    assert work(six, "Leaf0-2").undrain().applied
+    assert six.applied == before
+
+
+def test_a_host_has_no_other_leg_on_a_leaf_whose_ports_are_up_but_whose_routes_are_withdrawn(
+    six: Rack,
+) -> None:
+    work(six, "Leaf0-2", announce=refuse_at(six, 2)).drain()
+    without_graceful_shutdown(six)
+    refused = work(six, "Leaf0-1", cut_off=["swp23", "swp24"]).drain()
+    assert sentences(refused)[0].startswith("Leaf0-1 bond1: host-bond1 has no other leg")
 
 
 def test_a_drained_switch_stays_drained_and_is_reported(six: Rack) -> None:
@@ -333,15 +361,20 @@ def test_a_host_that_reports_no_other_leg_stops_it(six: Rack, partner: str | Non
     assert work(six, "Leaf0-2", reports=[reported("44:38:39:be:ef:01")]).drain().applied
 
 
-def test_a_drain_that_fails_half_way_is_finished_by_the_next_one(six: Rack) -> None:
+def refuse_at(made: Rack, number: int) -> Callable[[str], None]:
+    """An ``announce`` with which Leaf0-2 refuses this step of its drain, counted from 1."""
     steps: list[str] = []
 
-    def refuse_second(line: str) -> None:
+    def announce(line: str) -> None:
         steps.append(line)
-        if len(steps) == 2:
-            six.wires.refuse["Leaf0-2"] = Issue("config_apply_fail", "no space left")
+        if len(steps) == number:
+            made.wires.refuse["Leaf0-2"] = Issue("config_apply_fail", "no space left")
 
-    assert not work(six, "Leaf0-2", announce=refuse_second).drain().applied
+    return announce
+
+
+def test_a_drain_that_fails_half_way_is_finished_by_the_next_one(six: Rack) -> None:
+    assert not work(six, "Leaf0-2", announce=refuse_at(six, 2)).drain().applied
     assert (graceful(six, "Leaf0-2"), shut(six, "Leaf0-2")) == (True, set())
     six.wires.refuse.clear()
     assert six.site.apply(policy=POLICY).applied
