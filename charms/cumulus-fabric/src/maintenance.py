@@ -115,7 +115,7 @@ class Maintenance:
             remedy = "drain it first, so that no host loses its network"
             return Report({}, (Finding(Severity.BLOCKED, self.name, "is not drained", remedy),))
         wanted = survey.intents[self.name]
-        ours = drain.without(drain.without(now, wanted), drain.leaving(self._switch, wanted))
+        ours = drain.without(drain.without(now, wanted), drain.leaving(self._switch, now, wanted))
         for port in drain.host_ports(self._switch):
             ours = drain.without(ours, {"interface": {port: {"link": {"state": {"down": {}}}}}})
         patch = patch_between(now, ours)

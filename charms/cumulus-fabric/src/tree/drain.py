@@ -59,49 +59,45 @@ def withdrawn(applied: Tree) -> bool:
     return get_path(applied, TO_SPINES) == ROUTE_MAP
 
 
-def policy(applied: Tree) -> str:
-    """The route map by which somebody else selects the EVPN routes that a leaf advertises, if any."""
+def has_policy(applied: Tree) -> bool:
+    """Whether somebody else selects the EVPN routes that a leaf advertises to the spines."""
     bgp = get_tree(applied, *IN_VRF)
     sessions = [get_tree(each) for each in get_tree(bgp, "neighbor").values()]
     own = [each for each in sessions if each.get("peer-group") == GROUP]
     found = [get_path(each, OUTBOUND) for each in (get_tree(bgp, "peer-group", GROUP), *own)]
-    return next((str(name) for name in found if name not in (None, ROUTE_MAP)), "")
+    return any(name not in (None, ROUTE_MAP) for name in found)
 
 
-def leaving(switch: Switch, wanted: Tree) -> Tree:
-    """The settings of a switch that neither takes new traffic nor, as a leaf, advertises EVPN routes."""
+def leaving(switch: Switch, applied: Tree, wanted: Tree) -> Tree:
+    """The settings of a switch that neither takes new traffic nor, as a leaf, advertises EVPN routes.
+
+    A policy that somebody else has set for EVPN stays: then the leaf advertises until its ports are shut.
+    """
     new = "state" in get_tree(wanted, *GLOBALLY)
     tree: Tree = {"router": {"bgp": {"graceful-shutdown": "enabled" if new else "on"}}}
-    return merged(tree, _silence()) if switch.role is Role.LEAF else tree
+    return merged(tree, _silence(applied)) if switch.role is Role.LEAF else tree
 
 
 def leave(switch: Switch, applied: Tree, wanted: Tree) -> Tree:
-    """The patch with which BGP asks its neighbours to use other ways.
-
-    A policy that somebody else has set for EVPN stays; its leaf is left by its hosts' ports alone.
-    """
-    told = leaving(switch, wanted)
-    if policy(applied):
-        told.pop("vrf", None)
-        told["router"].pop("policy", None)
-    return patch_between(applied, told, unset=False)
+    """The patch with which BGP asks its neighbours to use other ways."""
+    return patch_between(applied, leaving(switch, applied, wanted), unset=False)
 
 
 def close(switch: Switch, applied: Tree) -> Tree:
     """The patch that shuts the hosts' ports down."""
     ports = [port for port in host_ports(switch) if not shut(applied, port)]
-    return _ports(ports, {"link": {"state": {"up": None, "down": {}}}}) if ports else {}
+    return _ports(ports, {"link": {"state": {"up": None, "down": {}}}})
 
 
 def reopen(switch: Switch, applied: Tree) -> Tree:
     """The patch that brings the hosts' ports back up."""
     ports = [port for port in host_ports(switch) if shut(applied, port)]
-    return _ports(ports, {"link": {"state": None}}) if ports else {}
+    return _ports(ports, {"link": {"state": None}})
 
 
 def withdraw(applied: Tree) -> Tree:
     """The patch with which a leaf advertises no EVPN route, where nobody else has a policy for that."""
-    return {} if policy(applied) else patch_between(applied, _silence(), unset=False)
+    return patch_between(applied, _silence(applied), unset=False)
 
 
 def come_back(applied: Tree) -> Tree:
@@ -131,7 +127,12 @@ def _ports(ports: list[str], content: Tree) -> Tree:
     return {"interface": dict.fromkeys(ports, content)} if ports else {}
 
 
-def _silence() -> Tree:
-    """A route map without a condition that denies, as the policy for what the spines get."""
+def _silence(applied: Tree) -> Tree:
+    """A route map without a condition that denies, as the policy for what the spines get.
+
+    Empty where somebody else has a policy, unless the leaf is silent already.
+    """
+    if has_policy(applied) and not withdrawn(applied):
+        return {}
     rules: Tree = {"rule": {"10": {"action": {"deny": {}}}}}
     return {"router": {"policy": {"route-map": {ROUTE_MAP: rules}}}, **nested(TO_SPINES, ROUTE_MAP)}

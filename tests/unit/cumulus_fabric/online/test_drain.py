@@ -383,6 +383,14 @@ def test_a_drain_that_fails_half_way_is_finished_by_the_next_one(six: Rack) -> N
     assert shut(six, "Leaf0-2") == set(BOTH)
 
 
+def test_a_leaf_that_is_cleaned_keeps_a_policy_for_evpn_that_somebody_else_has_set(six: Rack) -> None:
+    with_policy(six, "peer-group underlay")
+    assert work(six, "Leaf0-2").drain().applied
+    assert work(six, "Leaf0-2").decommission().applied
+    theirs = six.applied["Leaf0-2"]["vrf"]["default"]["router"]["bgp"]["peer-group"]["underlay"]
+    assert theirs == {"address-family": {"l2vpn-evpn": {"policy": {"outbound": {"route-map": "theirs"}}}}}
+
+
 def test_a_leaf_that_leaves_for_good_is_cleaned(six: Rack) -> None:
     refused = work(six, "Leaf1-2").decommission()
     assert sentences(refused) == [
