@@ -2,7 +2,7 @@
 """Drains a switch, returns it, and cleans one that leaves for good: in order, each step checked."""
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from apply import ApplyPolicy
 from charmkit.fabric import Host
@@ -136,20 +136,20 @@ class Maintenance:
     def _go(self, steps: Sequence[Step], survey: Survey, began: float) -> Report:
         """Make one change after the other, each read back before the next."""
         report = Report(dict.fromkeys(survey.observed.switches, Result.UNCHANGED))
-        rest = 0.0
+        rest, begun = 0.0, ""
         for step in steps:
             if rest:
                 self.site.fleet.clock.sleep(rest)
                 survey, rest = self.site.survey(state=True), 0.0
             if stopped := self._stopped(survey):
-                return Report(report.results, stopped)
+                return Report(report.results, stopped, partway=begun)
             now = survey.observed.switches[self.name].applied
             if not (patch := step.patch(now)):
                 continue
             report = self._change(survey, now, patch, began)
             if report.failed:
-                return report
-            rest = step.rest
+                return replace(report, partway=begun)
+            rest, begun = step.rest, self.name
         return report
 
     def _change(

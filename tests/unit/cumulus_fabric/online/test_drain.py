@@ -11,7 +11,8 @@ from apply import ApplyPolicy
 from charmkit.fabric import Host, Neighbour, Port
 from lab.nvue import Certificate, Issue, merge
 from lab.nvue.factory import factory
-from maintenance import Maintenance
+from lab.nvue.faults import Fault
+from maintenance import CONVERGENCE_S, Maintenance
 from output.report import Report
 from unit.cumulus_fabric.fabrics import fabric
 from unit.cumulus_fabric.online.site import Rack, rack
@@ -389,6 +390,44 @@ def test_a_leaf_that_is_cleaned_keeps_a_policy_for_evpn_that_somebody_else_has_s
     assert work(six, "Leaf0-2").decommission().applied
     theirs = six.applied["Leaf0-2"]["vrf"]["default"]["router"]["bgp"]["peer-group"]["underlay"]
     assert theirs == {"address-family": {"l2vpn-evpn": {"policy": {"outbound": {"route-map": "theirs"}}}}}
+
+
+HALF_WAY = "not finished: Leaf0-2 is drained in part; run drain to finish it, or undrain to return it"
+
+
+def test_a_drain_whose_second_step_fails_says_that_the_first_one_stays(six: Rack) -> None:
+    report = work(six, "Leaf0-2", announce=refuse_at(six, 2)).drain()
+    assert (report.applied, report.verdict) == (False, HALF_WAY)
+    assert sentences(report)[0].startswith("Leaf0-2: ")
+    assert "no space left" in sentences(report)[0]
+
+
+def test_a_leaf_that_stops_answering_between_two_steps_is_said_to_be_drained_in_part(six: Rack) -> None:
+    sleep = six.clock.sleep
+
+    def lost(seconds: float) -> None:
+        sleep(seconds)
+        if seconds == CONVERGENCE_S:
+            six.servers["Leaf0-2"].inject(Fault("reset", times=0))
+
+    six.clock.sleep = lost
+    report = work(six, "Leaf0-2").drain()
+    assert (report.applied, report.verdict) == (False, HALF_WAY)
+    assert shut(six, "Leaf0-2") == set()
+
+
+def test_a_return_whose_last_step_fails_says_that_the_leaf_is_drained_in_part(six: Rack) -> None:
+    assert work(six, "Leaf0-2").drain().applied
+    report = work(six, "Leaf0-2", announce=refuse_at(six, 2)).undrain()
+    assert (report.applied, report.verdict) == (False, HALF_WAY)
+    assert (graceful(six, "Leaf0-2"), shut(six, "Leaf0-2")) == (True, set())
+
+
+def test_a_first_step_that_fails_leaves_the_switch_as_it_was(six: Rack) -> None:
+    before = six.applied
+    report = work(six, "Leaf0-2", announce=refuse_at(six, 1)).drain()
+    assert report.verdict == "fully rolled back: every switch runs what it ran before"
+    assert six.applied == before
 
 
 def test_a_leaf_that_leaves_for_good_is_cleaned(six: Rack) -> None:
