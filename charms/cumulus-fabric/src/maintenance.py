@@ -8,10 +8,12 @@ from apply import ApplyPolicy
 from charmkit.fabric import Host
 from converge import Finding, Severity
 from intent.model import Switch
-from legs import stranded
+from legs import missing, stranded
+from observe import observe
 from online import Site, Survey
 from output.report import Report, Result
 from plan import Change
+from settling import Verdict, settle
 from tree import Tree, drain
 from tree.diff import patch_between
 
@@ -20,6 +22,9 @@ Patch = Callable[[Tree], Tree]
 
 CONVERGENCE_S = 3.0
 """Seconds that BGP gets between two steps: an update passes two switches in much less than one."""
+
+LINKS_S = 15.0
+"""Seconds at most for the links of ports that were opened, so that one cable that is out holds nobody up."""
 
 LACP_S = 10.0
 """Seconds from a bond that is up until its host receives on that port.
@@ -36,11 +41,13 @@ class Step:
 
     Attributes:
         patch: makes it from what the switch runs; an empty one is left out.
-        rest: seconds that it takes to have its effect, before the next step.
+        links: whether hosts' ports come up with it, which takes up to ``LINKS_S`` seconds.
+        rest: seconds that it then takes to have its effect, before the next step.
 
     """
 
     patch: Patch
+    links: bool = False
     rest: float = CONVERGENCE_S
 
 
@@ -99,7 +106,7 @@ class Maintenance:
             return Report({}, (Finding(Severity.BLOCKED, self.name, what, "run verify to see its state"),))
         steps = [
             Step(lambda now: drain.reopen(self._switch, now) and drain.withdraw(now)),
-            Step(lambda now: drain.reopen(self._switch, now), rest=LACP_S),
+            Step(lambda now: drain.reopen(self._switch, now), links=True, rest=LACP_S),
             Step(drain.come_back),
         ]
         return self._go(steps, survey, began)
@@ -149,8 +156,17 @@ class Maintenance:
             report = self._change(survey, now, patch, began)
             if report.failed:
                 return replace(report, partway=begun)
+            if step.links:
+                settle(self._links, LINKS_S, self.policy.poll, self.site.fleet.clock)
             rest, begun = step.rest, self.name
         return report
+
+    def _links(self) -> Verdict:
+        """The hosts' bonds that are up at another leaf and not here yet."""
+        segments = {bond.segment.esi for bond in self._switch.bonds}
+        leaves = {leaf.name for esi in segments for leaf, _ in self.site.fabric.segments[esi]}
+        seen = observe(self.site.fleet, leaves).switches
+        return Verdict(tuple(missing(self.site.fabric, self._switch, seen)))
 
     def _change(
         self, survey: Survey, now: Tree, patch: Tree, began: float, reachable_only: bool = False

@@ -222,20 +222,51 @@ def test_the_hosts_return_first_and_evpn_last(six: Rack) -> None:
     ]
 
 
+class Return:
+    """The times at which Leaf0-2's ports were opened, and at which it advertised its routes again.
+
+    The link of a port that was opened is up after ``slow`` seconds.
+    """
+
+    def __init__(self, made: Rack, slow: float = 0.0) -> None:
+        self.times: list[float] = []
+        member, up = made.wires.members["Leaf0-2"], made.wires.up
+        apply = member.apply
+
+        def timed(tree: dict[str, Any]) -> Issue | None:
+            self.times.append(made.clock.monotonic())
+            return apply(tree)
+
+        def trained(port: tuple[str, str]) -> bool:
+            waits = port[0] == "Leaf0-2" and port[1] in BOTH
+            return up(port) and not (waits and made.clock.monotonic() < self.times[0] + slow)
+
+        member.apply, made.wires.up = timed, trained
+
+
 def test_a_return_waits_until_the_hosts_receive_again(six: Rack) -> None:
     work(six, "Leaf0-2").drain()
-    times: list[float] = []
-    member = six.wires.members["Leaf0-2"]
-    apply = member.apply
-
-    def timed(tree: dict[str, Any]) -> Issue | None:
-        times.append(six.clock.monotonic())
-        return apply(tree)
-
-    member.apply = timed
+    seen = Return(six)
     assert work(six, "Leaf0-2").undrain().applied
-    ports_up, advertised = times
+    ports_up, advertised = seen.times
     assert advertised - ports_up >= 10.0  # the host's LACP takes up to three seconds
+
+
+def test_the_time_for_lacp_begins_when_the_links_of_the_hosts_are_up(six: Rack) -> None:
+    work(six, "Leaf0-2").drain()
+    seen = Return(six, slow=8.0)
+    assert work(six, "Leaf0-2").undrain().applied
+    opened, advertised = seen.times
+    assert advertised - (opened + 8.0) >= 10.0
+
+
+def test_a_host_whose_cable_is_out_does_not_hold_a_return_up(six: Rack) -> None:
+    work(six, "Leaf0-2").drain()
+    six.wires.cut.add(("Leaf0-2", "swp9"))
+    seen = Return(six)
+    assert work(six, "Leaf0-2").undrain().applied
+    opened, advertised = seen.times
+    assert advertised - opened < POLICY.settle
 
 
 def drained_by_1_3(made: Rack) -> None:
