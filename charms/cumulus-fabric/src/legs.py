@@ -77,6 +77,13 @@ def _hosts(
             yield bond.name, reported
 
 
+def isolated(leaf: Switch, seen: SwitchState) -> Iterator[Finding]:
+    """A finding where a leaf's hosts would send to a leaf that reaches nobody."""
+    if leaf.role is Role.LEAF and leaf.links and not _has_evpn(seen.state):
+        what = "has no EVPN session with a spine, so it could not forward what its hosts send"
+        yield Finding(Severity.BLOCKED, leaf.name, what, "bring a session up, then run undrain")
+
+
 def missing(fabric: Fabric, leaf: Switch, seen: Mapping[str, SwitchState]) -> Iterator[Finding]:
     """A finding for each bond that its host has up at another leaf, and not at ``leaf``."""
     for bond in leaf.bonds if leaf.name in seen else ():
@@ -99,12 +106,12 @@ def _others(
 
 def _carries(other: SwitchState, bond: Bond) -> bool:
     """Whether a leaf that is not drained has this bond up, and a session that carries EVPN."""
-    sessions = get_tree(other.state, "neighbor")
-    return (
-        not drained(other.applied)
-        and is_up(other.state, bond.name)
-        and any(progress(other.state, port) == 2 for port in sessions)
-    )
+    return not drained(other.applied) and is_up(other.state, bond.name) and _has_evpn(other.state)
+
+
+def _has_evpn(state: Tree) -> bool:
+    """Whether a leaf has a session that carries EVPN."""
+    return any(progress(state, port) == 2 for port in get_tree(state, "neighbor"))
 
 
 def _named(state: Tree, members: Sequence[str]) -> str:

@@ -8,7 +8,7 @@ from apply import ApplyPolicy
 from charmkit.fabric import Host
 from converge import Finding, Severity
 from intent.model import Switch
-from legs import missing, stranded
+from legs import isolated, missing, stranded
 from observe import observe
 from online import Site, Survey
 from output.report import Report, Result
@@ -94,6 +94,8 @@ class Maintenance:
     def undrain(self) -> Report:
         """Bring the hosts' ports up first; BGP and EVPN take traffic once the hosts receive on them.
 
+        Refused while the leaf reaches no spine, as after a reboot: the hosts would use it all the same.
+
         A leaf that an earlier release drained advertises its segments as soon as they are up: it is told not
         to, first.
         """
@@ -104,6 +106,8 @@ class Maintenance:
         if not drain.drained(survey.observed.switches[self.name].applied):
             what = "is not drained"
             return Report({}, (Finding(Severity.BLOCKED, self.name, what, "run verify to see its state"),))
+        if found := tuple(isolated(self._switch, survey.observed.switches[self.name])):
+            return Report({}, found)
         steps = [
             Step(lambda now: drain.reopen(self._switch, now) and drain.withdraw(now)),
             Step(lambda now: drain.reopen(self._switch, now), links=True, rest=LACP_S),

@@ -269,6 +269,21 @@ def test_a_host_whose_cable_is_out_does_not_hold_a_return_up(six: Rack) -> None:
     assert advertised - opened < POLICY.settle
 
 
+def test_a_leaf_without_a_session_with_a_spine_does_not_return(six: Rack) -> None:
+    """As after a reboot: its hosts would send to a leaf that cannot forward what they send."""
+    work(six, "Leaf0-2").drain()
+    six.wires.cut |= {("Leaf0-2", "swp31"), ("Leaf0-2", "swp32")}
+    six.forget()
+    refused = work(six, "Leaf0-2").undrain()
+    assert sentences(refused) == [
+        "Leaf0-2: has no EVPN session with a spine, so it could not forward what its hosts send; "
+        "bring a session up, then run undrain"
+    ]
+    assert six.writes() == []
+    six.wires.cut.remove(("Leaf0-2", "swp31"))
+    assert work(six, "Leaf0-2").undrain().applied
+
+
 def drained_by_1_3(made: Rack) -> None:
     """As the release before this order left a leaf: its ports shut, its EVPN routes advertised."""
     assert work(made, "Leaf0-2").drain().applied
