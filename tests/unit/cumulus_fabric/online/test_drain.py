@@ -104,7 +104,7 @@ def test_evpn_leaves_first_and_the_hosts_last(six: Rack) -> None:
     assert (report.applied, report.reasons) == (True, ())
     assert trace.steps == [(False, True), (False, False)]
     first, last = patches(six, "Leaf0-2")
-    assert "interface" not in first
+    assert set(first) == {"router", "vrf"}
     assert (list(last), set(last["interface"])) == (["interface"], set(BOTH))
     assert (graceful(six, "Leaf0-2"), shut(six, "Leaf0-2")) == (True, set(BOTH))
     assert {write.split()[0] for write in six.writes()} == {"Leaf0-2"}
