@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What MAAS' answers have to hold for what is read from them; whatever else is in them stays.
 
-Fields: the MAAS 2.0 API, ``DISPLAYED_FIELDS`` in maasserver/api/*.py. A proxy, another server under that
-address, or a later API may answer with JSON that is none of these: one sentence says so.
+Fields: the API 2.0 of MAAS 3 (``DISPLAYED_MACHINE_FIELDS``, ``DISPLAYED_INTERFACE_FIELDS`` and others in
+maasserver/api/*.py). A proxy, another server at that address, or a later API may answer with other JSON: then
+the operator gets one sentence.
 """
 
 from collections.abc import Sequence
@@ -86,5 +87,5 @@ def ask(maas: Maas, path: str, shape: Shape[Any]) -> Any:
         shape.read("", answer)
     except InvalidValue as error:
         reason = f"MAAS' answer to GET {path} cannot be used: {error}"
-        raise StepError(reason, "look whether maas in the site file is the address of a MAAS 3") from error
+        raise StepError(reason, "check that maas in the site file is the address of a MAAS 3") from error
     return answer

@@ -369,4 +369,4 @@ def test_an_answer_that_is_none_of_maas_is_one_sentence(maas, run):
     maas.spaces = [{"name": 5, "resource_uri": "/MAAS/api/2.0/spaces/1/"}]
     said = run("plan", expected=2)
     assert "MAAS' answer to GET spaces/ cannot be used: [0].name: 5 is not allowed; expected text" in said
-    assert "look whether maas in the site file is the address of a MAAS 3" in said
+    assert "check that maas in the site file is the address of a MAAS 3" in said
