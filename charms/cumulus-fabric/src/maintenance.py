@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Drains a switch, returns it, and cleans one that leaves for good: in order, each step checked."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from apply import ApplyPolicy
@@ -81,15 +81,12 @@ class Maintenance:
         survey = self.site.survey(state=True)
         if stopped := self._stopped(survey):
             return Report({}, stopped)
-        found = stranded(self.site.fabric, self._switch, survey.observed.switches, self.reports, self.cut_off)
-        if lost := tuple(found):
-            return Report({}, lost)
         wanted = survey.intents[self.name]
         steps = [
             Step(lambda now: drain.leave(self._switch, now, wanted)),
             Step(lambda now: drain.close(self._switch, now)),
         ]
-        return self._go(steps, survey, began)
+        return self._go(steps, survey, began, self._stranded)
 
     def undrain(self) -> Report:
         """Bring the hosts' ports up first; BGP and EVPN take traffic once the hosts receive on them.
@@ -106,14 +103,12 @@ class Maintenance:
         if not drain.drained(survey.observed.switches[self.name].applied):
             what = "is not drained"
             return Report({}, (Finding(Severity.BLOCKED, self.name, what, "run verify to see its state"),))
-        if found := tuple(isolated(self._switch, survey.observed.switches[self.name])):
-            return Report({}, found)
         steps = [
             Step(lambda now: drain.reopen(self._switch, now) and drain.withdraw(now)),
             Step(lambda now: drain.reopen(self._switch, now), links=True, rest=LACP_S),
             Step(drain.come_back),
         ]
-        return self._go(steps, survey, began)
+        return self._go(steps, survey, began, self._isolated)
 
     def decommission(self) -> Report:
         """Remove from a drained switch all that the intent has on it; what others configured stays."""
@@ -144,8 +139,24 @@ class Maintenance:
         found = [*self.site.audit, *(each for each in survey.plan.findings if each.subject == self.name)]
         return tuple(each for each in found if each.severity is Severity.BLOCKED)
 
-    def _go(self, steps: Sequence[Step], survey: Survey, began: float) -> Report:
-        """Make one change after the other, each read back before the next."""
+    def _stranded(self, survey: Survey) -> Iterator[Finding]:
+        return stranded(self.site.fabric, self._switch, survey.observed.switches, self.reports, self.cut_off)
+
+    def _isolated(self, survey: Survey) -> Iterator[Finding]:
+        return isolated(self._switch, survey.observed.switches[self.name])
+
+    def _go(
+        self,
+        steps: Sequence[Step],
+        survey: Survey,
+        began: float,
+        refused: Callable[[Survey], Iterator[Finding]],
+    ) -> Report:
+        """Make one change after the other, each read back before the next.
+
+        ``refused`` finds what speaks against a change. It is asked before each one: a host may lose its
+        other leg meanwhile.
+        """
         report = Report(dict.fromkeys(survey.observed.switches, Result.UNCHANGED))
         rest, begun = 0.0, ""
         for step in steps:
@@ -157,6 +168,8 @@ class Maintenance:
             now = survey.observed.switches[self.name].applied
             if not (patch := step.patch(now)):
                 continue
+            if found := tuple(refused(survey)):
+                return Report(report.results if begun else {}, found, partway=begun)
             report = self._change(survey, now, patch, began)
             if report.failed:
                 return replace(report, partway=begun)

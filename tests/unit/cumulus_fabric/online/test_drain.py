@@ -448,17 +448,40 @@ def test_a_drain_whose_second_step_fails_says_that_the_first_one_stays(six: Rack
     assert "no space left" in sentences(report)[0]
 
 
-def test_a_leaf_that_stops_answering_between_two_steps_is_said_to_be_drained_in_part(six: Rack) -> None:
-    sleep = six.clock.sleep
+def between_two_steps(made: Rack, happens: Callable[[], Any]) -> None:
+    """Something happens while a drain lets BGP converge."""
+    sleep = made.clock.sleep
 
-    def lost(seconds: float) -> None:
+    def slept(seconds: float) -> None:
         sleep(seconds)
         if seconds == CONVERGENCE_S:
-            six.servers["Leaf0-2"].inject(Fault("reset", times=0))
+            happens()
 
-    six.clock.sleep = lost
+    made.clock.sleep = slept
+
+
+def test_a_leaf_that_stops_answering_between_two_steps_is_said_to_be_drained_in_part(six: Rack) -> None:
+    between_two_steps(six, lambda: six.servers["Leaf0-2"].inject(Fault("reset", times=0)))
     report = work(six, "Leaf0-2").drain()
     assert (report.applied, report.verdict) == (False, HALF_WAY)
+    assert shut(six, "Leaf0-2") == set()
+
+
+@pytest.mark.parametrize(
+    "happens",
+    [
+        lambda made: made.servers["Leaf0-1"].inject(Fault("reset", times=0)),
+        lambda made: made.wires.cut.add(("Leaf0-1", "swp9")),
+    ],
+    ids=["the other leaf is lost", "its other link is lost"],
+)
+def test_the_ports_of_a_host_that_loses_its_other_leg_meanwhile_stay_up(
+    six: Rack, happens: Callable[[Rack], Any]
+) -> None:
+    between_two_steps(six, lambda: happens(six))
+    report = work(six, "Leaf0-2").drain()
+    assert (report.applied, report.verdict) == (False, HALF_WAY)
+    assert sentences(report)[0].startswith(f"Leaf0-2 bond1: host-bond1 {NO_LEG}")
     assert shut(six, "Leaf0-2") == set()
 
 
