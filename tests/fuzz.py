@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Gives hostile input to each reader of untrusted text, which has to return or to raise a documented error.
 
-``tox -e fuzz`` gives each reader ``FUZZ_EXAMPLES`` texts: with 1,700 for each of 92 readers seven minutes of
-processor time, two processes at a time. Without that variable it gets as many as take a
-minute for all readers.
+``tox -e fuzz`` gives each reader ``FUZZ_EXAMPLES`` texts: 1,700 for each take seven minutes of processor
+time, in two processes. Without that variable each gets 100, which take a minute for all readers.
 """
 
 import json

@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """What MAAS' answers have to hold for what is read from them; whatever else is in them stays.
 
-Fields: the MAAS 2.0 API, ``DISPLAYED_FIELDS`` in maasserver/api/*.py. A proxy, another server under that
-address, or a later API may answer with JSON that is none of these: one sentence says so.
+Fields: the API 2.0 of MAAS 3 (``DISPLAYED_MACHINE_FIELDS``, ``DISPLAYED_INTERFACE_FIELDS`` and others in
+maasserver/api/*.py). A proxy, another server at that address, or a later API may answer with other JSON: then
+the operator gets one sentence.
 """
 
 from collections.abc import Sequence
 from typing import Any
 
 from converge import StepError
-from converge.shape import AnyText, InvalidValue, Listing, Named, OrNull, Record, Shape, Whole
+from converge.shape import AnyText, Flag, InvalidValue, Listing, Named, OrNull, Record, Shape, Whole
 from maas.client import Maas
 
 _TEXT, _NUMBER = AnyText(), Whole(None, None)
@@ -31,8 +32,8 @@ _INTERFACE = _object(
     type=_TEXT,
     parents=Listing(_TEXT, "names of interfaces"),
     links=Listing(_LINK, "links to subnets"),
+    link_connected=Flag(),
     numa_node=OrNull(_NUMBER),
-    optional=["type", "parents", "links", "numa_node"],
 )
 _NUMA = _object(index=_NUMBER, cores=Listing(_NUMBER, "numbers of cores"), memory=_NUMBER)
 _MACHINE = _object(
@@ -44,7 +45,6 @@ _MACHINE = _object(
     tag_names=Listing(_TEXT, "names of tags"),
     interface_set=Listing(_INTERFACE, "interfaces"),
     numanode_set=Listing(_NUMA, "NUMA nodes"),
-    optional=["memory"],
 )
 _VLAN = _object(vid=_NUMBER, resource_uri=_TEXT)
 _FABRIC = _object(id=_NUMBER, name=_TEXT, resource_uri=_TEXT, vlans=Listing(_VLAN, "VLANs"))
@@ -52,7 +52,7 @@ _SUBNET = _object(cidr=_TEXT, resource_uri=_TEXT, vlan=_object(fabric_id=_NUMBER
 _DEVICE = _object(
     vendor_id=_TEXT,
     pci_address=OrNull(_TEXT),
-    physical_interface=OrNull(_object(name=OrNull(_TEXT), optional=["name"])),
+    physical_interface=OrNull(_object(name=_TEXT)),
 )
 
 LISTS: dict[str, Shape[Any]] = {
@@ -70,6 +70,11 @@ POWER: Shape[Any] = Named(_TEXT, _object(), "machines and power parameters")
 DEVICES: Shape[Any] = Listing(_DEVICE, "devices")
 
 
+def listed(maas: Maas, kind: str) -> Any:
+    """What MAAS lists of a kind: one of :data:`LISTS`. Raises StepError as :func:`ask`."""
+    return ask(maas, f"{kind}/", LISTS[kind])
+
+
 def ask(maas: Maas, path: str, shape: Shape[Any]) -> Any:
     """What MAAS answers to a GET.
 
@@ -82,5 +87,5 @@ def ask(maas: Maas, path: str, shape: Shape[Any]) -> Any:
         shape.read("", answer)
     except InvalidValue as error:
         reason = f"MAAS' answer to GET {path} cannot be used: {error}"
-        raise StepError(reason, "look whether maas in the site file is the address of a MAAS 3") from error
+        raise StepError(reason, "check that maas in the site file is the address of a MAAS 3") from error
     return answer

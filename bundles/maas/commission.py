@@ -42,8 +42,7 @@ def wait(maas: Maas, site: Site, tell: Callable[[str], None]) -> None:
     """
     end, last = time.monotonic() + PATIENCE, dict[str, str]()
     while True:
-        machines = answers.ask(maas, "machines/", answers.LISTS["machines"])
-        states = {body["hostname"]: body["status_name"] for body in machines}
+        states = {body["hostname"]: body["status_name"] for body in answers.listed(maas, "machines")}
         states = {name: states[name] for name in site.machines if name in states}
         for name in states:
             if states[name] != last.get(name):

@@ -31,14 +31,14 @@ MaasStep = Step[Maas]
 
 def observe(maas: Maas, site: Site) -> Objects:
     """What MAAS has, by key; machines with their power settings."""
-    lists = {kind: answers.ask(maas, f"{kind}/", answers.LISTS[kind]) for kind in KEYS}
+    lists = {kind: answers.listed(maas, kind) for kind in KEYS}
     objects: Objects = {KEYS[kind].format(**found): found for kind in KEYS for found in lists[kind]}
     objects["DNS"] = {"value": maas.send("maas/?op=get_config&name=upstream_dns")}
     # The fabric of that name, or the one that machines boot from, which will get it.
     boot = f"subnet {next(iter(site.networks.values())).cidr}"
     number = objects[boot]["vlan"]["fabric_id"] if boot in objects else None
-    listed = answers.ask(maas, "fabrics/", answers.LISTS["fabrics"])
-    fabrics = {key: fabric for fabric in listed for key in (fabric["name"], fabric["id"])}
+    found = answers.listed(maas, "fabrics")
+    fabrics = {key: fabric for fabric in found for key in (fabric["name"], fabric["id"])}
     fabric = fabrics.get(site.fabric) or fabrics.get(number)
     if fabric is None:
         raise StepError(f"MAAS has neither fabric {site.fabric} nor {boot}", "put its rack controller there")
@@ -61,7 +61,7 @@ def plan(site: Site, objects: Objects) -> Plan[Maas]:
         bond = objects.get(f"{name}/{site.tags[machine.tag].bond}", {"parents": machine.ports})
         if unknown := [port for port in machine.ports if f"{name}/{port}" not in objects]:
             findings.append(_unknown_ports(machine, unknown, objects.get(f"machine {name}", {})))
-        elif sorted(has := bond.get("parents", ())) != sorted(machine.ports):
+        elif sorted(has := bond["parents"]) != sorted(machine.ports):
             what = f"{bond['name']} has ports {', '.join(has) or 'none'}, not {', '.join(machine.ports)}"
             findings.append(Finding(Severity.HELD, name, what, "delete the bond in MAAS, then apply again"))
         elif wanted := [*_interface_steps(site, objects, machine)]:
@@ -83,7 +83,7 @@ def _unknown_ports(machine: Machine, unknown: list[str], body: Objects) -> Findi
     if status in ("Commissioning", "Testing"):
         what = f"its ports {', '.join(unknown)} are not known yet: it is {status}"
         return Finding(Severity.WAITING, machine.name, what, "wait, then apply again")
-    physical = [port["name"] for port in body.get("interface_set", ()) if port.get("type") == "physical"]
+    physical = [port["name"] for port in body.get("interface_set", ()) if port["type"] == "physical"]
     if status in UNSEEN or not physical:
         what = f"its ports {', '.join(machine.ports)} are not known yet"
         remedy = "commission it: tox -e maas -- commission SITE --power-on"

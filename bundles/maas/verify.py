@@ -7,7 +7,7 @@ from typing import Any
 from converge import Finding, Severity
 from hostnic import cpus
 from maas import answers, tuning
-from maas.client import Maas, Objects
+from maas.client import Maas
 from maas.plan import observe, plan
 from maas.sitefile import Machine, Site, Tag
 
@@ -37,13 +37,13 @@ def verify(maas: Maas, site: Site) -> list[Finding]:
 def _hardware(machine: Machine, tag: Tag, body: Any, devices: Any) -> Iterator[Finding]:
     ports = {port["name"]: port for port in body["interface_set"] if port["name"] in machine.ports}
     for name, port in ports.items():
-        if not port.get("link_connected"):
+        if not port["link_connected"]:
             yield Finding(Severity.WARNING, machine.name, f"{name} has no link", "look at its cable")
     slots = dict.fromkeys(ports, "unknown")
     for device in devices:
-        port: Objects = device["physical_interface"] or {}
-        name = port.get("name")
-        if device["vendor_id"] == MELLANOX and name in ports:
+        attached = device["physical_interface"]
+        name = attached["name"] if attached else ""
+        if device["vendor_id"] == MELLANOX and name in ports and device["pci_address"]:
             # PCI domain, bus and device; the ports of a NIC differ in the function only.
             slots[name] = device["pci_address"].rpartition(".")[0]
     if tag.bond and ("unknown" in slots.values() or len(set(slots.values())) > 1):
@@ -52,7 +52,7 @@ def _hardware(machine: Machine, tag: Tag, body: Any, devices: Any) -> Iterator[F
         remedy = "bond the two ports of one NIC, or use connectx-6-lx"
         yield Finding(Severity.WARNING, machine.name, what, remedy)
     cores = {node["index"]: set(node["cores"]) for node in body["numanode_set"]}
-    for index in sorted(cores.keys() & {port.get("numa_node") for port in ports.values()}):
+    for index in sorted(cores.keys() & {port["numa_node"] for port in ports.values()}):
         foreign = sorted(cpus.numbers(tag.dedicated_cpus) - cores[index])
         if foreign:
             what = f"dedicated CPUs {foreign} are not on NUMA node {index}, where its ports are"

@@ -26,28 +26,28 @@ _SHOWN = 3
 def stopped(system: System) -> str:
     """Containers that start at boot and do not run; empty when all run, or when there is no LXD."""
     try:
-        started = autostarting(system)
+        found = autostarting(system)
     except OSError as error:
         return f"LXD does not answer: {error.strerror or error}"
     except ValueError as error:
         return str(error)
-    return _some(sorted(name for name, since in started.items() if not since), "stopped")
+    return _some(sorted(name for name, since in found.items() if not since), "stopped")
 
 
 def started(system: System) -> str:
     """A digest of which of these containers run, and since when; it changes when one of them starts again."""
     try:
-        running = autostarting(system)
+        found = autostarting(system)
     except (OSError, ValueError):
         return ""  # :func:`stopped` says why
-    return mark(json.dumps(running, sort_keys=True)) if running else ""
+    return mark(json.dumps(found, sort_keys=True)) if found else ""
 
 
 def autostarting(system: System) -> dict[str, str]:
     """The containers that start at boot, and since when they run; none where there is no LXD.
 
     The time is LXD's ``last_used_at``, which it sets at each start of an instance, also after a reboot from
-    inside (lxd/instance/drivers/driver_common.go; LXD 4.0 to 5.21). It is empty for one that does not run.
+    inside (lxd/instance/drivers/driver_common.go; LXD 4.0 to 5.21); a container that does not run has "".
 
     Raises:
         OSError: LXD does not answer.

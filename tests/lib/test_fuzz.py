@@ -266,7 +266,8 @@ VAULT = {"initialized": False, "keys": ["k"] * 5, "root_token": "t", "errors": [
 EXAMPLE = sitefile.Site.read(ROOT / "bundles/maas/site-example.yaml")
 URI = {"resource_uri": "/MAAS/api/2.0/x/1/"}
 ON_BOOT = {"mode": "auto", "subnet": {"cidr": "192.168.25.0/24"}}
-PORT = {"type": "physical", "link_connected": True, "numa_node": 0, "links": [ON_BOOT], "params": "", **URI}
+PORT = {"type": "physical", "parents": [], "links": [ON_BOOT], "params": "", **URI}
+PORT |= {"link_connected": True, "numa_node": 0}
 MAAS = {
     "spaces/": [{"name": "oam-space", **URI}],
     "subnets/": [{"cidr": "192.168.25.0/24", "vlan": {"id": 5001, "fabric_id": 0}, **URI}],
@@ -294,7 +295,7 @@ MAAS = {
             "numanode_set": [{"index": 0, "cores": [0, 1, 2], "memory": 131072}],
             "interface_set": [
                 *({"name": f"enp63s0f{n}", **PORT} for n in (0, 1)),
-                {"name": "bond0", "parents": ["enp63s0f0", "enp63s0f1"], "links": [], "params": {}, **URI},
+                {**PORT, "name": "bond0", "type": "bond", "parents": ["enp63s0f0", "enp63s0f1"], "links": []},
             ],
             **URI,
         }

@@ -351,8 +351,22 @@ def test_a_region_that_does_not_answer(site, run, monkeypatch):
     assert "cannot be reached: [Errno 111] Connection refused" in run("plan", expected=2)
 
 
+@pytest.mark.parametrize("field", ["link_connected", "numa_node", "type", "parents", "links"])
+def test_a_port_without_a_field_that_maas_3_tells_is_one_sentence(built, run, field):
+    del interfaces(built, "node1")["enp63s0f0"][field]
+    said = run("verify", expected=2)
+    assert f"MAAS' answer to GET machines/ cannot be used: [1].interface_set[0].{field}: " in said
+
+
+def test_a_port_of_a_device_without_a_pci_address_is_unknown(built, run):
+    """MAAS has null there for what is on USB."""
+    built.devices[machine(built, "node1")["system_id"]][0]["pci_address"] = None
+    said = run("verify")
+    assert "its ports are not on one ConnectX (enp63s0f0 is unknown, enp63s0f1 is 0000:3f:00)" in said
+
+
 def test_an_answer_that_is_none_of_maas_is_one_sentence(maas, run):
     maas.spaces = [{"name": 5, "resource_uri": "/MAAS/api/2.0/spaces/1/"}]
     said = run("plan", expected=2)
     assert "MAAS' answer to GET spaces/ cannot be used: [0].name: 5 is not allowed; expected text" in said
-    assert "look whether maas in the site file is the address of a MAAS 3" in said
+    assert "check that maas in the site file is the address of a MAAS 3" in said

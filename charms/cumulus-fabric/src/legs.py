@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether everybody behind a switch has another way, before that switch is drained. Pure.
+"""Whether everybody behind a switch has another way, before it is drained, and is back afterwards. Pure.
 
 Three witnesses are heard: the other leaf (its bond is up, so the host answers LACP there), LLDP (both ends of
 a bond show the same host), and what hosts report through relation ``fabric``.
@@ -14,7 +14,7 @@ from observe import SwitchState
 from tree import Tree, get_tree
 from tree.drain import drained, shut
 from tree.expected import progress
-from verify import is_up, neighbours, same_host
+from verify import CABLE_REMEDY, is_up, neighbours, same_host
 
 REMEDY = "bring its other way up first"
 
@@ -67,11 +67,7 @@ def _hosts(
         members = [member for member in bond.members if is_up(here.state, member)]
         if not members or all(shut(here.applied, member) for member in members):
             continue  # nobody is there
-        others = [
-            (seen[other.name], far)
-            for other, far in fabric.segments[bond.segment.esi]
-            if other.name != leaf.name and other.name in seen
-        ]
+        others = _others(fabric, leaf, bond, seen)
         host = bond.host or _named(here.state, members) or bond.name
         if not any(_carries(other, far) for other, far in others):
             yield bond.name, f"{host} has no other leg: no other leaf with its segment has the bond up"
@@ -81,14 +77,41 @@ def _hosts(
             yield bond.name, reported
 
 
+def isolated(leaf: Switch, seen: SwitchState) -> Iterator[Finding]:
+    """A finding where a leaf's hosts would send to a leaf that reaches nobody."""
+    if leaf.role is Role.LEAF and leaf.links and not _has_evpn(seen.state):
+        what = "has no EVPN session with a spine, so it could not forward what its hosts send"
+        yield Finding(Severity.BLOCKED, leaf.name, what, "bring a session up, then run undrain")
+
+
+def missing(fabric: Fabric, leaf: Switch, seen: Mapping[str, SwitchState]) -> Iterator[Finding]:
+    """A finding for each bond that its host has up at another leaf, and not at ``leaf``."""
+    for bond in leaf.bonds if leaf.name in seen else ():
+        others = _others(fabric, leaf, bond, seen)
+        if not is_up(seen[leaf.name].state, bond.name) and any(_carries(*each) for each in others):
+            what = "is down here and up at another leaf"
+            yield Finding(Severity.WAITING, f"{leaf.name} {bond.name}", what, CABLE_REMEDY)
+
+
+def _others(
+    fabric: Fabric, leaf: Switch, bond: Bond, seen: Mapping[str, SwitchState]
+) -> list[tuple[SwitchState, Bond]]:
+    """The other leaves that have the segment of a bond, and their bonds."""
+    return [
+        (seen[other.name], far)
+        for other, far in fabric.segments[bond.segment.esi]
+        if other.name != leaf.name and other.name in seen
+    ]
+
+
 def _carries(other: SwitchState, bond: Bond) -> bool:
     """Whether a leaf that is not drained has this bond up, and a session that carries EVPN."""
-    sessions = get_tree(other.state, "neighbor")
-    return (
-        not drained(other.applied)
-        and is_up(other.state, bond.name)
-        and any(progress(other.state, port) == 2 for port in sessions)
-    )
+    return not drained(other.applied) and is_up(other.state, bond.name) and _has_evpn(other.state)
+
+
+def _has_evpn(state: Tree) -> bool:
+    """Whether a leaf has a session that carries EVPN."""
+    return any(progress(state, port) == 2 for port in get_tree(state, "neighbor"))
 
 
 def _named(state: Tree, members: Sequence[str]) -> str:

@@ -1,17 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Drains a switch, returns it, and cleans one that leaves for good: in order, each step checked."""
 
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 from apply import ApplyPolicy
 from charmkit.fabric import Host
 from converge import Finding, Severity
 from intent.model import Switch
-from legs import stranded
+from legs import isolated, missing, stranded
+from observe import observe
 from online import Site, Survey
 from output.report import Report, Result
 from plan import Change
+from settling import Verdict, settle
 from tree import Tree, drain
 from tree.diff import patch_between
 
@@ -20,6 +22,9 @@ Patch = Callable[[Tree], Tree]
 
 CONVERGENCE_S = 3.0
 """Seconds that BGP gets between two steps: an update passes two switches in much less than one."""
+
+LINKS_S = 15.0
+"""Seconds at most for the links of ports that were opened, so that one cable that is out holds nobody up."""
 
 LACP_S = 10.0
 """Seconds from a bond that is up until its host receives on that port.
@@ -36,11 +41,13 @@ class Step:
 
     Attributes:
         patch: makes it from what the switch runs; an empty one is left out.
-        rest: seconds that it takes to have its effect, before the next step.
+        links: whether hosts' ports come up with it, which takes up to ``LINKS_S`` seconds.
+        rest: seconds that it then takes to have its effect, before the next step.
 
     """
 
     patch: Patch
+    links: bool = False
     rest: float = CONVERGENCE_S
 
 
@@ -74,18 +81,17 @@ class Maintenance:
         survey = self.site.survey(state=True)
         if stopped := self._stopped(survey):
             return Report({}, stopped)
-        found = stranded(self.site.fabric, self._switch, survey.observed.switches, self.reports, self.cut_off)
-        if lost := tuple(found):
-            return Report({}, lost)
         wanted = survey.intents[self.name]
         steps = [
             Step(lambda now: drain.leave(self._switch, now, wanted)),
             Step(lambda now: drain.close(self._switch, now)),
         ]
-        return self._go(steps, survey, began)
+        return self._go(steps, survey, began, self._stranded)
 
     def undrain(self) -> Report:
         """Bring the hosts' ports up first; BGP and EVPN take traffic once the hosts receive on them.
+
+        Refused while the leaf reaches no spine, as after a reboot: the hosts would use it all the same.
 
         A leaf that an earlier release drained advertises its segments as soon as they are up: it is told not
         to, first.
@@ -99,10 +105,10 @@ class Maintenance:
             return Report({}, (Finding(Severity.BLOCKED, self.name, what, "run verify to see its state"),))
         steps = [
             Step(lambda now: drain.reopen(self._switch, now) and drain.withdraw(now)),
-            Step(lambda now: drain.reopen(self._switch, now), rest=LACP_S),
+            Step(lambda now: drain.reopen(self._switch, now), links=True, rest=LACP_S),
             Step(drain.come_back),
         ]
-        return self._go(steps, survey, began)
+        return self._go(steps, survey, began, self._isolated)
 
     def decommission(self) -> Report:
         """Remove from a drained switch all that the intent has on it; what others configured stays."""
@@ -115,7 +121,7 @@ class Maintenance:
             remedy = "drain it first, so that no host loses its network"
             return Report({}, (Finding(Severity.BLOCKED, self.name, "is not drained", remedy),))
         wanted = survey.intents[self.name]
-        ours = drain.without(drain.without(now, wanted), drain.leaving(self._switch, wanted))
+        ours = drain.without(drain.without(now, wanted), drain.leaving(self._switch, now, wanted))
         for port in drain.host_ports(self._switch):
             ours = drain.without(ours, {"interface": {port: {"link": {"state": {"down": {}}}}}})
         patch = patch_between(now, ours)
@@ -133,24 +139,51 @@ class Maintenance:
         found = [*self.site.audit, *(each for each in survey.plan.findings if each.subject == self.name)]
         return tuple(each for each in found if each.severity is Severity.BLOCKED)
 
-    def _go(self, steps: Sequence[Step], survey: Survey, began: float) -> Report:
-        """Make one change after the other, each read back before the next."""
+    def _stranded(self, survey: Survey) -> Iterator[Finding]:
+        return stranded(self.site.fabric, self._switch, survey.observed.switches, self.reports, self.cut_off)
+
+    def _isolated(self, survey: Survey) -> Iterator[Finding]:
+        return isolated(self._switch, survey.observed.switches[self.name])
+
+    def _go(
+        self,
+        steps: Sequence[Step],
+        survey: Survey,
+        began: float,
+        refused: Callable[[Survey], Iterator[Finding]],
+    ) -> Report:
+        """Make one change after the other, each read back before the next.
+
+        ``refused`` finds what speaks against a change. It is asked before each one: a host may lose its
+        other leg meanwhile.
+        """
         report = Report(dict.fromkeys(survey.observed.switches, Result.UNCHANGED))
-        rest = 0.0
+        rest, begun = 0.0, ""
         for step in steps:
             if rest:
                 self.site.fleet.clock.sleep(rest)
                 survey, rest = self.site.survey(state=True), 0.0
             if stopped := self._stopped(survey):
-                return Report(report.results, stopped)
+                return Report(report.results, stopped, partway=begun)
             now = survey.observed.switches[self.name].applied
             if not (patch := step.patch(now)):
                 continue
+            if found := tuple(refused(survey)):
+                return Report(report.results if begun else {}, found, partway=begun)
             report = self._change(survey, now, patch, began)
             if report.failed:
-                return report
-            rest = step.rest
+                return replace(report, partway=begun)
+            if step.links:
+                settle(self._links, LINKS_S, self.policy.poll, self.site.fleet.clock)
+            rest, begun = step.rest, self.name
         return report
+
+    def _links(self) -> Verdict:
+        """The hosts' bonds that are up at another leaf and not here yet."""
+        segments = {bond.segment.esi for bond in self._switch.bonds}
+        leaves = {leaf.name for esi in segments for leaf, _ in self.site.fabric.segments[esi]}
+        seen = observe(self.site.fleet, leaves).switches
+        return Verdict(tuple(missing(self.site.fabric, self._switch, seen)))
 
     def _change(
         self, survey: Survey, now: Tree, patch: Tree, began: float, reachable_only: bool = False

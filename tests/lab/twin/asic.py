@@ -36,8 +36,11 @@ from lab.twin.links import VXLAN
 from lab.twin.model import Switch
 
 SOON, PAUSE = 0.1, 1.0
-"""Seconds between two looks: after an announcement, twice as many each time, and without any. FRR's own
-dataplane interface would announce more: of forwarders and of refused entries the kernel says nothing."""
+"""Seconds until the next look: SOON after an announcement, then twice as many each time, up to PAUSE.
+
+An announcement is followed by a look at once. But the kernel announces neither who is elected as a forwarder
+nor which entries it refused.
+"""
 
 FROM_VXLAN = 0x100
 """The mark's bit for all VXLAN; the low byte is the sending leaf's number."""

@@ -8,9 +8,9 @@ import os
 import select
 import socket
 import struct
-import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 SOL_NETLINK, ADD_MEMBERSHIP = 270, 1
@@ -70,19 +70,21 @@ def types(messages: bytes) -> Iterator[int]:
 
 
 def _within(namespace: str) -> socket.socket:
-    """A netlink socket of a namespace, which stays its own whoever reads it."""
-    made: list[socket.socket] = []
+    """A netlink socket of a namespace; any thread may read it.
 
-    def make() -> None:
+    Raises:
+        OSError: there is no such namespace.
+
+    """
+
+    def make() -> socket.socket:
         with Path(f"/run/netns/{namespace}").open() as there:
             os.setns(there.fileno(), os.CLONE_NEWNET)  # of this thread alone
         opened = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_NONBLOCK, 0)
         opened.bind((0, 0))
         for group in GROUPS:
             opened.setsockopt(SOL_NETLINK, ADD_MEMBERSHIP, group)
-        made.append(opened)
+        return opened
 
-    thread = threading.Thread(target=make)
-    thread.start()
-    thread.join()
-    return made[0]
+    with ThreadPoolExecutor(1) as alone:
+        return alone.submit(make).result()

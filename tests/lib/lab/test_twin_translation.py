@@ -254,6 +254,11 @@ def announced(kind: int, payload: bytes) -> bytes:
     return struct.pack("=IHHII", 16 + len(payload), kind, 0, 1, 0) + payload + bytes(-len(payload) % 4)
 
 
+def test_announcements_of_a_namespace_that_is_not_there_are_refused_with_its_name() -> None:
+    with pytest.raises(FileNotFoundError, match="/run/netns/nobody"):
+        events.Events("nobody")
+
+
 def test_an_asic_hears_of_nexthops_links_and_bridge_entries_that_go() -> None:
     removed = [announced(events.DELNEIGH, family + bytes(11)) for family in (b"\7", b"\2")]
     said = b"".join([announced(28, b"\7" + bytes(11)), announced(events.NEWNEXTHOP, bytes(9)), *removed])

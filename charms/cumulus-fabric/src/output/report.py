@@ -29,6 +29,7 @@ class Report:
         reasons: why the run was rolled back, and warnings.
         rollback: the run was to restore what ran before, not to apply the intent.
         left: the switches that were not begun, because the run would have taken too long.
+        partway: the switch on which earlier steps of this drain or return stay, although a later one failed.
 
     """
 
@@ -36,6 +37,7 @@ class Report:
     reasons: tuple[Finding, ...] = ()
     rollback: bool = False
     left: tuple[str, ...] = ()
+    partway: str = ""
 
     @property
     def applied(self) -> bool:
@@ -63,6 +65,9 @@ class Report:
             return "nothing was sent to any switch"
         undone = "rolled back" if not self.rollback else "not restored"
         unknown = self._with(Result.UNKNOWN)
+        if self.partway and not unknown:
+            remedy = "run drain to finish it, or undrain to return it"
+            return f"not finished: {self.partway} is drained in part; {remedy}"
         if not unknown:
             return f"{'' if self.rollback else 'fully '}{undone}: every switch runs what it ran before"
         return (

@@ -35,6 +35,13 @@ def get_tree(tree: object, *path: str) -> Tree:
     return as_tree(get_path(tree, path)) or {}
 
 
+def nested(path: Path, node: object) -> Tree:
+    """A tree with one node, at ``path``."""
+    for key in reversed(path):
+        node = {key: node}
+    return cast("Tree", node)
+
+
 def leaves(tree: Tree, path: Path = ()) -> Iterator[tuple[Path, Any]]:
     """Every leaf and every empty instance with its path, as ``nv set`` would name them."""
     for key, value in tree.items():

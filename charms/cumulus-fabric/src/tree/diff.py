@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from typing import cast
 
-from tree import Path, Tree, as_tree, covers, expand_ranges, get_tree, merged
+from tree import Path, Tree, as_tree, covers, expand_ranges, get_tree, merged, nested
 
 FABRIC_PORTS = (
     "interface/*/bridge/domain/br_default",
@@ -88,8 +88,7 @@ def _with_bgp_identity(applied: Tree, wanted: Tree) -> Tree:
     own = {key: everywhere[key] for key in IDENTITY if key in everywhere and there.get(key, "auto") != "auto"}
     have = get_tree(applied, *GLOBALLY)
     rest = {key: value for key, value in everywhere.items() if key not in own or key in have}
-    in_vrf = {"vrf": {"default": {"router": {"bgp": own}}}}
-    return merged({**wanted, "router": {"bgp": rest}}, in_vrf) if own else wanted
+    return merged({**wanted, "router": {"bgp": rest}}, nested(IN_VRF, own)) if own else wanted
 
 
 def _unwanted(applied: Tree, wanted: Tree) -> Tree:

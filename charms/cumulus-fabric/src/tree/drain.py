@@ -12,11 +12,10 @@ The switch itself keeps the state:
 """
 
 from collections.abc import Iterator
-from typing import cast
 
 from intent.model import Role, Switch
 
-from tree import Tree, get_path, get_tree, merged
+from tree import Path, Tree, get_path, get_tree, merged, nested
 from tree.diff import GLOBALLY, IN_VRF, patch_between
 from tree.render import GROUP
 
@@ -26,11 +25,14 @@ ROUTE_MAP = "cumulus-fabric-drain"
 """The route map that withdraws a leaf's EVPN routes."""
 
 OUTBOUND = ("address-family", "l2vpn-evpn", "policy", "outbound", "route-map")
+"""Below a peer group or a neighbor: the policy for the EVPN routes that are sent."""
+
+TO_SPINES = (*IN_VRF, "peer-group", GROUP, *OUTBOUND)
 
 
 def drained(applied: Tree) -> bool:
     """Whether a switch has been told to leave, wholly or in part."""
-    return get_path(applied, GRACEFUL) in ON
+    return get_path(applied, GRACEFUL) in ON or withdrawn(applied)
 
 
 def shut(applied: Tree, port: str) -> bool:
@@ -54,60 +56,60 @@ def staying(switch: Switch, applied: Tree, wanted: Tree) -> Tree:
 
 def withdrawn(applied: Tree) -> bool:
     """Whether a leaf has been told to advertise no EVPN route."""
-    return get_path(applied, (*IN_VRF, "peer-group", GROUP, *OUTBOUND)) == ROUTE_MAP
+    return get_path(applied, TO_SPINES) == ROUTE_MAP
 
 
-def policy(applied: Tree) -> str:
-    """The route map by which somebody else selects the EVPN routes that a leaf advertises, if any."""
+def has_policy(applied: Tree) -> bool:
+    """Whether somebody else selects the EVPN routes that a leaf advertises to the spines."""
     bgp = get_tree(applied, *IN_VRF)
     sessions = [get_tree(each) for each in get_tree(bgp, "neighbor").values()]
     own = [each for each in sessions if each.get("peer-group") == GROUP]
     found = [get_path(each, OUTBOUND) for each in (get_tree(bgp, "peer-group", GROUP), *own)]
-    return next((str(name) for name in found if name not in (None, ROUTE_MAP)), "")
+    return any(name not in (None, ROUTE_MAP) for name in found)
 
 
-def leaving(switch: Switch, wanted: Tree) -> Tree:
-    """The settings of a switch that neither takes new traffic nor, as a leaf, advertises EVPN routes."""
+def leaving(switch: Switch, applied: Tree, wanted: Tree) -> Tree:
+    """The settings of a switch that neither takes new traffic nor, as a leaf, advertises EVPN routes.
+
+    A policy that somebody else has set for EVPN stays: then the leaf advertises until its ports are shut.
+    """
     new = "state" in get_tree(wanted, *GLOBALLY)
     tree: Tree = {"router": {"bgp": {"graceful-shutdown": "enabled" if new else "on"}}}
-    return merged(tree, _silence()) if switch.role is Role.LEAF else tree
+    return merged(tree, _silence(applied)) if switch.role is Role.LEAF else tree
 
 
 def leave(switch: Switch, applied: Tree, wanted: Tree) -> Tree:
-    """The patch with which BGP asks its neighbours to use other ways.
-
-    A policy that somebody else has set for EVPN stays; its leaf is left by its hosts' ports alone.
-    """
-    told = leaving(switch, wanted)
-    if policy(applied):
-        told.pop("vrf", None)
-        told["router"].pop("policy", None)
-    return patch_between(applied, told, unset=False)
+    """The patch with which BGP asks its neighbours to use other ways."""
+    return patch_between(applied, leaving(switch, applied, wanted), unset=False)
 
 
 def close(switch: Switch, applied: Tree) -> Tree:
     """The patch that shuts the hosts' ports down."""
     ports = [port for port in host_ports(switch) if not shut(applied, port)]
-    return _ports(ports, {"link": {"state": {"up": None, "down": {}}}}) if ports else {}
+    return _ports(ports, {"link": {"state": {"up": None, "down": {}}}})
 
 
 def reopen(switch: Switch, applied: Tree) -> Tree:
     """The patch that brings the hosts' ports back up."""
     ports = [port for port in host_ports(switch) if shut(applied, port)]
-    return _ports(ports, {"link": {"state": None}}) if ports else {}
+    return _ports(ports, {"link": {"state": None}})
 
 
 def withdraw(applied: Tree) -> Tree:
     """The patch with which a leaf advertises no EVPN route, where nobody else has a policy for that."""
-    return {} if policy(applied) else patch_between(applied, _silence(), unset=False)
+    return patch_between(applied, _silence(applied), unset=False)
 
 
 def come_back(applied: Tree) -> Tree:
     """The patch with which BGP takes traffic again, and a leaf advertises its EVPN routes."""
-    patch: Tree = {"router": {"bgp": {"graceful-shutdown": None}}}
-    if ROUTE_MAP in get_tree(applied, "router", "policy", "route-map"):
-        patch["router"]["policy"] = {"route-map": {ROUTE_MAP: None}}
-    return merged(patch, _outbound(None)) if withdrawn(applied) else patch
+    places: list[Path] = [GRACEFUL, ("router", "policy", "route-map", ROUTE_MAP)]
+    if withdrawn(applied):
+        places.append(TO_SPINES)
+    patch: Tree = {}
+    for path in places:
+        if get_path(applied, path) is not None:
+            patch = merged(patch, nested(path, None))
+    return patch
 
 
 def without(applied: Tree, wanted: Tree) -> Tree:
@@ -125,14 +127,12 @@ def _ports(ports: list[str], content: Tree) -> Tree:
     return {"interface": dict.fromkeys(ports, content)} if ports else {}
 
 
-def _silence() -> Tree:
-    """A route map without a condition that denies, as the policy for what the spines get."""
+def _silence(applied: Tree) -> Tree:
+    """A route map without a condition that denies, as the policy for what the spines get.
+
+    Empty where somebody else has a policy, unless the leaf is silent already.
+    """
+    if has_policy(applied) and not withdrawn(applied):
+        return {}
     rules: Tree = {"rule": {"10": {"action": {"deny": {}}}}}
-    return {"router": {"policy": {"route-map": {ROUTE_MAP: rules}}}, **_outbound(ROUTE_MAP)}
-
-
-def _outbound(route_map: str | None) -> Tree:
-    node: object = route_map
-    for key in reversed((*IN_VRF, "peer-group", GROUP, *OUTBOUND)):
-        node = {key: node}
-    return cast("Tree", node)
+    return {"router": {"policy": {"route-map": {ROUTE_MAP: rules}}}, **nested(TO_SPINES, ROUTE_MAP)}

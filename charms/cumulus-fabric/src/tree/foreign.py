@@ -8,11 +8,11 @@ else configured it, and it stays until it is named for removal.
 
 from collections.abc import Collection, Iterator
 from copy import deepcopy
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 from intent import ports
 
-from tree import Path, Tree, get_path, get_tree, merged
+from tree import Path, Tree, get_path, get_tree, merged, nested
 from tree.diff import IN_VRF, MANAGEMENT_PORTS
 from tree.render import BRIDGE, GROUP
 
@@ -56,7 +56,7 @@ def kept(applied: Tree, stays: Collection[Object], removed: Collection[Object]) 
     tree: Tree = {}
     for found, path in _places(applied):
         if found in stays:
-            tree = merged(tree, _at(path, deepcopy(get_path(applied, path))))
+            tree = merged(tree, nested(path, deepcopy(get_path(applied, path))))
     for node in get_tree(tree, "interface").values():
         carried = get_tree(node, *VLANS)
         for each in removed:
@@ -65,7 +65,7 @@ def kept(applied: Tree, stays: Collection[Object], removed: Collection[Object]) 
     for vlan in get_tree(tree, *VLANS).values():
         for vni in get_tree(vlan, "vni"):
             if own := get_tree(applied, "evpn", "vni", vni):
-                tree = merged(tree, _at(("evpn", "vni", vni), own))
+                tree = merged(tree, nested(("evpn", "vni", vni), own))
     return tree
 
 
@@ -127,10 +127,3 @@ def _of_interface(name: str, node: Tree) -> Iterator[tuple[Object, Path]]:
     for key in ADDRESSES if name == "lo" else ():
         for address in get_tree(node, key, "address"):
             yield Object("address", address), (*here, key, "address", address)
-
-
-def _at(path: Path, node: object) -> Tree:
-    """A tree with one node, in its place."""
-    for key in reversed(path):
-        node = {key: node}
-    return cast("Tree", node)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A switch leaves for work on it and returns: in order, and only if nobody loses the last way."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from copy import deepcopy
 from dataclasses import replace
 from typing import Any
@@ -11,7 +11,8 @@ from apply import ApplyPolicy
 from charmkit.fabric import Host, Neighbour, Port
 from lab.nvue import Certificate, Issue, merge
 from lab.nvue.factory import factory
-from maintenance import Maintenance
+from lab.nvue.faults import Fault
+from maintenance import CONVERGENCE_S, Maintenance
 from output.report import Report
 from unit.cumulus_fabric.fabrics import fabric
 from unit.cumulus_fabric.online.site import Rack, rack
@@ -103,7 +104,7 @@ def test_evpn_leaves_first_and_the_hosts_last(six: Rack) -> None:
     assert (report.applied, report.reasons) == (True, ())
     assert trace.steps == [(False, True), (False, False)]
     first, last = patches(six, "Leaf0-2")
-    assert "interface" not in first
+    assert set(first) == {"router", "vrf"}
     assert (list(last), set(last["interface"])) == (["interface"], set(BOTH))
     assert (graceful(six, "Leaf0-2"), shut(six, "Leaf0-2")) == (True, set(BOTH))
     assert {write.split()[0] for write in six.writes()} == {"Leaf0-2"}
@@ -147,6 +148,34 @@ def test_a_policy_for_evpn_that_somebody_else_has_set_stays(six: Rack, where: st
     assert (graceful(six, "Leaf0-2"), shut(six, "Leaf0-2")) == (True, set(BOTH))
     assert work(six, "Leaf0-2").undrain().applied
     assert six.applied == before
+
+
+def without_graceful_shutdown(made: Rack) -> None:
+    """Somebody has taken back only the part of a drain that BGP shows; the leaf still advertises nothing."""
+    tree = deepcopy(made.applied["Leaf0-2"])
+    del tree["router"]["bgp"]["graceful-shutdown"]
+    runs(made, tree)
+
+
+def test_a_leaf_that_advertises_nothing_is_drained_whoever_ended_its_graceful_shutdown(six: Rack) -> None:
+    before = six.applied
+    assert work(six, "Leaf0-2").drain().applied
+    without_graceful_shutdown(six)
+    said = "Leaf0-2: is drained; run undrain when the work on it is done"
+    assert said in [f.sentence() for f in six.site.verify()]
+    refused = work(six, "Leaf0-1", cut_off=["swp23", "swp24"]).drain()
+    assert sentences(refused)[0].startswith("Leaf0-1 bond1: host-bond1 has no other leg")
+    assert work(six, "Leaf0-2").undrain().applied
+    assert six.applied == before
+
+
+def test_a_host_has_no_other_leg_on_a_leaf_whose_ports_are_up_but_whose_routes_are_withdrawn(
+    six: Rack,
+) -> None:
+    work(six, "Leaf0-2", announce=refuse_at(six, 2)).drain()
+    without_graceful_shutdown(six)
+    refused = work(six, "Leaf0-1", cut_off=["swp23", "swp24"]).drain()
+    assert sentences(refused)[0].startswith("Leaf0-1 bond1: host-bond1 has no other leg")
 
 
 def test_a_drained_switch_stays_drained_and_is_reported(six: Rack) -> None:
@@ -193,20 +222,66 @@ def test_the_hosts_return_first_and_evpn_last(six: Rack) -> None:
     ]
 
 
+class Return:
+    """The times at which Leaf0-2's ports were opened, and at which it advertised its routes again.
+
+    The link of a port that was opened is up after ``slow`` seconds.
+    """
+
+    def __init__(self, made: Rack, slow: float = 0.0) -> None:
+        self.times: list[float] = []
+        member, up = made.wires.members["Leaf0-2"], made.wires.up
+        apply = member.apply
+
+        def timed(tree: dict[str, Any]) -> Issue | None:
+            self.times.append(made.clock.monotonic())
+            return apply(tree)
+
+        def trained(port: tuple[str, str]) -> bool:
+            waits = port[0] == "Leaf0-2" and port[1] in BOTH
+            return up(port) and not (waits and made.clock.monotonic() < self.times[0] + slow)
+
+        member.apply, made.wires.up = timed, trained
+
+
 def test_a_return_waits_until_the_hosts_receive_again(six: Rack) -> None:
     work(six, "Leaf0-2").drain()
-    times: list[float] = []
-    member = six.wires.members["Leaf0-2"]
-    apply = member.apply
-
-    def timed(tree: dict[str, Any]) -> Issue | None:
-        times.append(six.clock.monotonic())
-        return apply(tree)
-
-    member.apply = timed
+    seen = Return(six)
     assert work(six, "Leaf0-2").undrain().applied
-    ports_up, advertised = times
+    ports_up, advertised = seen.times
     assert advertised - ports_up >= 10.0  # the host's LACP takes up to three seconds
+
+
+def test_the_time_for_lacp_begins_when_the_links_of_the_hosts_are_up(six: Rack) -> None:
+    work(six, "Leaf0-2").drain()
+    seen = Return(six, slow=8.0)
+    assert work(six, "Leaf0-2").undrain().applied
+    opened, advertised = seen.times
+    assert advertised - (opened + 8.0) >= 10.0
+
+
+def test_a_host_whose_cable_is_out_does_not_hold_a_return_up(six: Rack) -> None:
+    work(six, "Leaf0-2").drain()
+    six.wires.cut.add(("Leaf0-2", "swp9"))
+    seen = Return(six)
+    assert work(six, "Leaf0-2").undrain().applied
+    opened, advertised = seen.times
+    assert advertised - opened < POLICY.settle
+
+
+def test_a_leaf_without_a_session_with_a_spine_does_not_return(six: Rack) -> None:
+    """As after a reboot: its hosts would send to a leaf that cannot forward what they send."""
+    work(six, "Leaf0-2").drain()
+    six.wires.cut |= {("Leaf0-2", "swp31"), ("Leaf0-2", "swp32")}
+    six.forget()
+    refused = work(six, "Leaf0-2").undrain()
+    assert sentences(refused) == [
+        "Leaf0-2: has no EVPN session with a spine, so it could not forward what its hosts send; "
+        "bring a session up, then run undrain"
+    ]
+    assert six.writes() == []
+    six.wires.cut.remove(("Leaf0-2", "swp31"))
+    assert work(six, "Leaf0-2").undrain().applied
 
 
 def drained_by_1_3(made: Rack) -> None:
@@ -333,21 +408,95 @@ def test_a_host_that_reports_no_other_leg_stops_it(six: Rack, partner: str | Non
     assert work(six, "Leaf0-2", reports=[reported("44:38:39:be:ef:01")]).drain().applied
 
 
-def test_a_drain_that_fails_half_way_is_finished_by_the_next_one(six: Rack) -> None:
+def refuse_at(made: Rack, number: int) -> Callable[[str], None]:
+    """An ``announce`` with which Leaf0-2 refuses this step of its drain, counted from 1."""
     steps: list[str] = []
 
-    def refuse_second(line: str) -> None:
+    def announce(line: str) -> None:
         steps.append(line)
-        if len(steps) == 2:
-            six.wires.refuse["Leaf0-2"] = Issue("config_apply_fail", "no space left")
+        if len(steps) == number:
+            made.wires.refuse["Leaf0-2"] = Issue("config_apply_fail", "no space left")
 
-    assert not work(six, "Leaf0-2", announce=refuse_second).drain().applied
+    return announce
+
+
+def test_a_drain_that_fails_half_way_is_finished_by_the_next_one(six: Rack) -> None:
+    assert not work(six, "Leaf0-2", announce=refuse_at(six, 2)).drain().applied
     assert (graceful(six, "Leaf0-2"), shut(six, "Leaf0-2")) == (True, set())
     six.wires.refuse.clear()
     assert six.site.apply(policy=POLICY).applied
     assert shut(six, "Leaf0-2") == set()  # an apply does not finish a drain, which checks the hosts first
     assert work(six, "Leaf0-2").drain().applied
     assert shut(six, "Leaf0-2") == set(BOTH)
+
+
+def test_a_leaf_that_is_cleaned_keeps_a_policy_for_evpn_that_somebody_else_has_set(six: Rack) -> None:
+    with_policy(six, "peer-group underlay")
+    assert work(six, "Leaf0-2").drain().applied
+    assert work(six, "Leaf0-2").decommission().applied
+    theirs = six.applied["Leaf0-2"]["vrf"]["default"]["router"]["bgp"]["peer-group"]["underlay"]
+    assert theirs == {"address-family": {"l2vpn-evpn": {"policy": {"outbound": {"route-map": "theirs"}}}}}
+
+
+HALF_WAY = "not finished: Leaf0-2 is drained in part; run drain to finish it, or undrain to return it"
+
+
+def test_a_drain_whose_second_step_fails_says_that_the_first_one_stays(six: Rack) -> None:
+    report = work(six, "Leaf0-2", announce=refuse_at(six, 2)).drain()
+    assert (report.applied, report.verdict) == (False, HALF_WAY)
+    assert sentences(report)[0].startswith("Leaf0-2: ")
+    assert "no space left" in sentences(report)[0]
+
+
+def between_two_steps(made: Rack, happens: Callable[[], Any]) -> None:
+    """Something happens while a drain lets BGP converge."""
+    sleep = made.clock.sleep
+
+    def slept(seconds: float) -> None:
+        sleep(seconds)
+        if seconds == CONVERGENCE_S:
+            happens()
+
+    made.clock.sleep = slept
+
+
+def test_a_leaf_that_stops_answering_between_two_steps_is_said_to_be_drained_in_part(six: Rack) -> None:
+    between_two_steps(six, lambda: six.servers["Leaf0-2"].inject(Fault("reset", times=0)))
+    report = work(six, "Leaf0-2").drain()
+    assert (report.applied, report.verdict) == (False, HALF_WAY)
+    assert shut(six, "Leaf0-2") == set()
+
+
+@pytest.mark.parametrize(
+    "happens",
+    [
+        lambda made: made.servers["Leaf0-1"].inject(Fault("reset", times=0)),
+        lambda made: made.wires.cut.add(("Leaf0-1", "swp9")),
+    ],
+    ids=["the other leaf is lost", "its other link is lost"],
+)
+def test_the_ports_of_a_host_that_loses_its_other_leg_meanwhile_stay_up(
+    six: Rack, happens: Callable[[Rack], Any]
+) -> None:
+    between_two_steps(six, lambda: happens(six))
+    report = work(six, "Leaf0-2").drain()
+    assert (report.applied, report.verdict) == (False, HALF_WAY)
+    assert sentences(report)[0].startswith(f"Leaf0-2 bond1: host-bond1 {NO_LEG}")
+    assert shut(six, "Leaf0-2") == set()
+
+
+def test_a_return_whose_last_step_fails_says_that_the_leaf_is_drained_in_part(six: Rack) -> None:
+    assert work(six, "Leaf0-2").drain().applied
+    report = work(six, "Leaf0-2", announce=refuse_at(six, 2)).undrain()
+    assert (report.applied, report.verdict) == (False, HALF_WAY)
+    assert (graceful(six, "Leaf0-2"), shut(six, "Leaf0-2")) == (True, set())
+
+
+def test_a_first_step_that_fails_leaves_the_switch_as_it_was(six: Rack) -> None:
+    before = six.applied
+    report = work(six, "Leaf0-2", announce=refuse_at(six, 1)).drain()
+    assert report.verdict == "fully rolled back: every switch runs what it ran before"
+    assert six.applied == before
 
 
 def test_a_leaf_that_leaves_for_good_is_cleaned(six: Rack) -> None:
