@@ -102,7 +102,7 @@ class Application:
                     node.host,
                     Dispatcher(node.host, self.unit.name, "sriov"),
                     busy=None if node.lxd else lambda: node.probe("busy"),
-                    stopped=None if node.lxd else lambda: node.probe("stopped"),
+                    stopped=None if node.lxd else lambda _: node.probe("stopped"),
                 )
                 self.dispatcher = Dispatcher(node.host, self.unit.name, "sriov")
                 self.reconciler = Reconciler(

@@ -11,7 +11,7 @@ from charmkit.containers import LXC
 from charmkit.reboot.databag import KEY, decode_cluster, decode_unit
 from charmkit.reboot.lock import arbitrate
 from charmkit.reboot.peers import ask
-from charmkit.reboot.state import Approval, Cluster, Slot, UnitState, mark
+from charmkit.reboot.state import Approval, Cluster, RebootPolicy, Slot, UnitState, mark
 from charmkit.reboot.unit import tells
 from ops import testing
 
@@ -96,6 +96,21 @@ def test_a_container_that_starts_again_between_two_looks_begins_the_settle_time_
     node.host.sleep(300)
     booted.hook(0)
     assert booted.holder == ""
+
+
+def test_one_look_at_a_host_asks_lxd_once_for_its_containers(booted: Any):
+    node = booted.nodes[0]
+    node.lxd = True
+    node.host.disk.install(LXC, b"", 0o755)
+    runs_since(node.host, "2026-11-23T20:04:00.1Z")
+    node.needs, booted.policy = ("another reason",), RebootPolicy("always", 300, "2")
+
+    booted.hook(0)
+
+    assert [argv for argv in node.host.spawned if argv[0] == LXC] == [
+        QUERY,
+        (LXC, "exec", CONTAINER, "--", "sh", "-c", FIND),
+    ]
 
 
 # What goes out together, and what does not go out.
