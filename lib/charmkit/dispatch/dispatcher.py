@@ -35,12 +35,15 @@ from hostnic.system import System
 from charmkit.dispatch.files import ATTEMPTS, Names, contents
 
 SUBJECT = "the service that wakes this unit"
+SOON = 60
+"""Seconds until the next look at what goes on without this unit, such as a boot unit or a download."""
+
 MAX_CHARS = 200
 """Characters of juju-exec's last words in a finding: they may come from anything that a hook ran."""
 
 
 class Dispatcher:
-    """The service that dispatches one Juju unit, with its ``.path`` units and its timer.
+    """The service that dispatches one Juju unit, with its ``.path`` units and its timer; one for each hook.
 
     Args:
         system: the host.
@@ -54,6 +57,7 @@ class Dispatcher:
         self._system = system
         self._names = Names(unit, charm)
         self._listens_to = tuple(listens_to)
+        self._wakes_in: int | None = None
 
     def install(self) -> bool:
         """Write and enable the units; True when something was written. Spawns nothing when all is there.
@@ -131,17 +135,19 @@ class Dispatcher:
         """Dispatch the unit as soon as the running hook or action has ended."""
         self._system.run(["systemctl", "start", "--no-block", self._names.service])
 
-    def in_a_minute(self) -> None:
-        """Dispatch the unit in a minute; again from the start when that was asked before."""
-        self._system.run(["systemctl", "restart", self._names.timer])
-
     def after(self, seconds: int) -> None:
-        """Dispatch the unit in so many seconds; again from the start when that was asked before."""
+        """Dispatch the unit in so many seconds, or earlier if this hook has asked for that.
+
+        This replaces what an earlier hook asked for: each hook asks for all that it waits for.
+        """
+        if self._wakes_in is not None and self._wakes_in <= seconds:
+            return
         self._forget_later()
         timer = ("--collect", f"--unit={self._names.later}", f"--on-active={seconds}")
         accuracy = "--timer-property=AccuracySec=5"  # systemd-run's own is a minute
         command = ("systemctl", "start", "--no-block", self._names.service)
         self._system.run(["systemd-run", "--quiet", *timer, accuracy, *command])
+        self._wakes_in = seconds
 
     def _forget_later(self) -> None:
         with contextlib.suppress(OSError):  # not loaded: nothing to stop

@@ -99,15 +99,15 @@ def tells(unit: str, before: UnitState, own: UnitState, cluster: Cluster, *, lea
 
 
 def looks_again(host: UnitNow, policy: RebootPolicy, own: UnitState) -> int | None:
-    """In how many seconds a host that has not settled is looked at again; None if it already is to be.
+    """In how many seconds a host that has not settled is looked at again; None once it has settled.
 
     A host in order is looked at once more, when the time is over for which it has to stay so: each look is a
     hook. That look sees whether a container has started again meanwhile, and asks the clustered services; the
     update-status hooks in between look, too.
     """
-    if own.settled or own.healthy_at is None:
-        return None if own.settled else AGAIN
-    return policy.settle if own.healthy_at == host.uptime else None
+    if own.settled:
+        return None
+    return AGAIN if own.healthy_at is None else policy.settle - (host.uptime - own.healthy_at)
 
 
 def approve_one(own: UnitState, uptime: int, cancels: int = 0) -> UnitState:
