@@ -43,7 +43,7 @@ from charmkit.reboot import turn
 from charmkit.reboot.lock import approve_all
 from charmkit.reboot.relation import Databags
 from charmkit.reboot.state import Cluster, Need, RebootPolicy, UnitNow, UnitState
-from charmkit.reboot.unit import approve_one, looks_again
+from charmkit.reboot.unit import approve_one, looks_again_in
 from cloud import EARLY, LIGHT, LOOK, Cloud, Done, Event
 from lab.peers import Peers, databags, kept
 
@@ -104,7 +104,7 @@ class Unit:
         )
         assert isinstance(taken, turn.Turn), taken
         decision = taken.decision
-        again = None if decision.reboot else looks_again(taken.host, self._policy, decision.own)
+        again = None if decision.reboot else looks_again_in(taken.host, self._policy, decision.own)
         return Done(LOOK, reboot=decision.reboot, wake=again)
 
     def _approve(self, bags: Databags, now: int, silent: Callable[[], tuple[str, ...]]) -> Done:

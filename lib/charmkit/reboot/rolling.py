@@ -30,7 +30,7 @@ from charmkit.reboot.peers import PORT, TIMEOUT
 from charmkit.reboot.relation import Databags, Kept
 from charmkit.reboot.state import Need, RebootPolicy, UnitNow, UnitState
 from charmkit.reboot.status import SUBJECT, handed_over, report
-from charmkit.reboot.unit import as_request, has_lock, looks_again, with_others
+from charmkit.reboot.unit import as_request, has_lock, looks_again_in, with_others
 
 logger = logging.getLogger(__name__)
 
@@ -152,7 +152,7 @@ class RollingReboot(ops.Object):
         if reboot:
             logger.warning("asking Juju for a reboot: %s", "; ".join(own.reasons))
             self.model.unit.reboot()
-        elif seconds := looks_again(host, policy, own):
+        elif seconds := looks_again_in(host, policy, own):
             findings += self._wake(lambda: self._dispatcher.after(seconds))
         return (*findings, *report(host, policy, own, cluster))
 
