@@ -200,12 +200,24 @@ def test_the_approval_of_a_holder_that_has_not_said_what_it_needs_stays_until_it
 # All hooks of a roll.
 
 
+def bench(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The simulation of Juju."""
+    monkeypatch.syspath_prepend(Path(__file__).parents[2] / "bench")
+    return importlib.import_module("reboots")
+
+
 @pytest.mark.parametrize("count", [3, 8, 12])
 def test_a_roll_takes_three_hooks_a_unit_for_each_unit(monkeypatch: pytest.MonkeyPatch, count: int):
     """And three in all: approve-reboot, the leader's hook after it, and the election while its host boots."""
-    monkeypatch.syspath_prepend(Path(__file__).parents[2] / "bench")
-    reboots = importlib.import_module("reboots")
+    roll = bench(monkeypatch).roll(count)
 
-    cloud, _ = reboots.roll(count)
+    assert roll.hooks == 3 * count * count + 3
+    assert roll.from_approval == 2 * count * count + count + 2 <= 3 * count * count
 
-    assert sum(machine.hooks for machine in cloud.machines) == 3 * count * count + 3
+
+@pytest.mark.parametrize("count", [3, 8])
+def test_a_roll_that_nobody_approves_takes_two_writes_more(monkeypatch: pytest.MonkeyPatch, count: int):
+    """The leader asks at once for its mark, and repeats it; there is no action and no hook after it."""
+    roll = bench(monkeypatch).roll(count, mode="always")
+
+    assert roll.hooks == 3 * count * count + 1 + 2 * (count - 1)
