@@ -2,7 +2,7 @@
 """Wake this unit from outside a hook: systemd starts a service that has Juju dispatch the charm.
 
 Three things cannot be done from inside a hook or an action: dispatch another charm of the machine (the
-machine lock would deadlock), reboot from an action (``juju-reboot`` refuses), and come back in a minute.
+machine lock would deadlock), reboot from an action (``juju-reboot`` refuses), and come back later.
 All three start the same oneshot service, which is not a child of any hook: it runs ``juju-exec``, waits for
 the machine lock like any hook, and dispatches ``update-status``. If juju-exec fails, the service tries again
 for about ten minutes, and the last message becomes a finding.
@@ -43,7 +43,9 @@ MAX_CHARS = 200
 
 
 class Dispatcher:
-    """The service that dispatches one Juju unit, with its ``.path`` units and its timer; one for each hook.
+    """The service that dispatches one Juju unit, with its ``.path`` units and its timer.
+
+    An instance serves one hook or action.
 
     Args:
         system: the host.
