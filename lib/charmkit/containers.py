@@ -6,8 +6,8 @@ The host's LXD containers hold members of clusters (MySQL, RabbitMQ, OVN); Juju 
 
 import json
 import re
-from collections.abc import Iterator, Sequence
-from typing import Any, cast
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, cast
 
 from hostnic.devices import users
 from hostnic.system import System
@@ -23,50 +23,56 @@ _UNIT = r"(?:^|\0)JUJU_UNIT_NAME=([^\0]+)"
 _SHOWN = 3
 
 
-def stopped(system: System) -> str:
-    """Containers that start at boot and do not run; empty when all run, or when there is no LXD."""
-    try:
-        found = autostarting(system)
-    except OSError as error:
-        return f"LXD does not answer: {error.strerror or error}"
-    except ValueError as error:
-        return str(error)
-    return _some(sorted(name for name, since in found.items() if not since), "stopped")
+class Containers(NamedTuple):
+    """The containers that start with this host.
 
-
-def started(system: System) -> str:
-    """A digest of which of these containers run, and since when; it changes when one of them starts again."""
-    try:
-        found = autostarting(system)
-    except (OSError, ValueError):
-        return ""  # :func:`stopped` says why
-    return mark(json.dumps(found, sort_keys=True)) if found else ""
-
-
-def autostarting(system: System) -> dict[str, str]:
-    """The containers that start at boot, and since when they run; none where there is no LXD.
-
-    The time is LXD's ``last_used_at``, which it sets at each start of an instance, also after a reboot from
-    inside (lxd/instance/drivers/driver_common.go; LXD 4.0 to 5.21); a container that does not run has "".
-
-    Raises:
-        OSError: LXD does not answer.
-        ValueError: its answer cannot be read.
+    Attributes:
+        since: by name, when one that runs was started; empty for one that does not run. The time is LXD's
+            ``last_used_at``, which it sets at each start of an instance, also after a reboot from inside
+            (lxd/instance/drivers/driver_common.go; LXD 4.0 to 5.21).
+        unknown: why LXD does not tell; empty if it does.
 
     """
+
+    since: Mapping[str, str] = {}
+    unknown: str = ""
+
+    @property
+    def running(self) -> list[str]:
+        """Those that run."""
+        return sorted(name for name, since in self.since.items() if since)
+
+    @property
+    def stopped(self) -> str:
+        """Those that do not run, or why that is not known; empty when all run."""
+        return self.unknown or _some(sorted(self.since.keys() - self.running), "stopped")
+
+    @property
+    def started(self) -> str:
+        """A digest of which run, and since when: it changes when one of them starts again."""
+        return mark(json.dumps(self.since, sort_keys=True)) if self.since else ""
+
+
+def autostarting(system: System) -> Containers:
+    """Ask LXD once for the containers that start with this host; there are none where there is no LXD."""
     if not system.files.exists(LXC):
-        return {}
-    answer = system.query(_INSTANCES, timeout=30)
+        return Containers()
     try:
-        return {
-            " ".join(str(instance["name"]).split()): (
-                str(instance.get("last_used_at")) if instance["status"] == "Running" else ""
-            )
-            for instance in cast("list[dict[str, Any]]", json.loads(answer))
-            if instance["config"].get("boot.autostart") == "true"
-        }
+        answer = system.query(_INSTANCES, timeout=30)
+    except OSError as error:
+        return Containers(unknown=f"LXD does not answer: {error.strerror or error}")
+    try:
+        return Containers(
+            {
+                " ".join(str(instance["name"]).split()): (
+                    str(instance.get("last_used_at")) if instance["status"] == "Running" else ""
+                )
+                for instance in cast("list[dict[str, Any]]", json.loads(answer))
+                if instance["config"].get("boot.autostart") == "true"
+            }
+        )
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        raise ValueError("LXD's answer cannot be read") from None
+        return Containers(unknown="LXD's answer cannot be read")
 
 
 def busy(system: System) -> str:

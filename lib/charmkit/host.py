@@ -36,7 +36,7 @@ class Survey(Protocol):
         plan: the steps towards the declared state.
         findings: what differs from that state, the plan's own findings included.
         accepted: what the options select can be used; else this unit does not ask to be woken.
-        boot_at_work: the charm's boot units are at work: this unit looks again in a minute.
+        boot_at_work: the charm's boot units are at work: this unit looks again soon.
 
     """
 
@@ -184,7 +184,7 @@ class HostReconciler(Reconciler, Generic[Look]):
             if survey.accepted:
                 self.dispatcher.install()
             if survey.boot_at_work or again:
-                self.dispatcher.in_a_minute()
+                self.dispatcher.after(dispatch.SOON)
         except OSError as error:
             return [Finding(Severity.WARNING, dispatch.SUBJECT, f"cannot be started: {error}", RETRIED)]
         return []

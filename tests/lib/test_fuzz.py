@@ -102,6 +102,10 @@ def of_command(read: Callable[[System], object]) -> Callable[[str], object]:
     return run
 
 
+def members(host: System) -> object:
+    return membership.outside(host, containers.autostarting(host).running, "/run/x")
+
+
 def raw(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
@@ -310,10 +314,10 @@ READERS = [
     Reader("what a capture has", replayed, [json.dumps(CAPTURE)], (file.CaptureError,)),
     Reader("membership of OVN", membership.raft_joined, [RAFT]),
     Reader("membership of RabbitMQ", membership.rabbit_joined, [RABBIT], (ValueError,)),
-    Reader("members", of_command(lambda s: membership.outside(s, "/run/x")), [json.dumps(INSTANCES), RAFT]),
+    Reader("members", of_command(members), [json.dumps(INSTANCES), RAFT]),
     Reader(
         "members a minute ago",
-        of_file("/run/x", lambda s: membership.outside(s, "/run/x")),
+        of_file("/run/x", lambda s: membership.outside(s, ["juju-0-lxd-1"], "/run/x")),
         ['{"at": 5.0, "said": "a has not joined"}'],
     ),
     Reader("intent for the overlay", of_intent, [VLANS], (sitefile.SiteError,)),
@@ -393,7 +397,7 @@ READERS = [
         ["-E- Unknown Parameter: X\n"],
     ),
     Reader("lockdown", of_file("/sys/kernel/security/lockdown", locked_down), ["none [integrity]"]),
-    Reader("lxd", of_command(containers.stopped), [json.dumps(INSTANCES)]),
+    Reader("lxd", of_command(lambda s: containers.autostarting(s).stopped), [json.dumps(INSTANCES)]),
     Reader("dcb attributes", lambda text: dcbattrs.decode(raw(text)), ["\x08\0\x01\0\0\0\0\0"], (OSError,)),
     Reader(
         "bundle",

@@ -42,6 +42,7 @@ class HostUnit:
     ) -> None:
         self.host = host
         self.reboots_asked = 0
+        self._later = f"ovn-offload-{declared['name']}-dispatch-later"
         monkeypatch.setattr(ops.Unit, "reboot", self._count_reboot)
         monkeypatch.setattr(kind, "machine", staticmethod(lambda: self.host))
         self.context = testing.Context(
@@ -98,6 +99,12 @@ class HostUnit:
     def findings(self) -> str:
         """What ``verify`` prints."""
         return self.action("verify")["findings"]
+
+    @property
+    def wakes_in_a_minute(self) -> bool:
+        """Whether the last hook asked systemd for the next one in a minute."""
+        timers = [argv for argv in self.host.spawned if f"--unit={self._later}" in argv]
+        return [word for argv in timers for word in argv if "--on-active" in word] == ["--on-active=60"]
 
     @property
     def log(self) -> str:

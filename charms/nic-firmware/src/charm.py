@@ -153,7 +153,7 @@ class NicFirmwareCharm(ops.CharmBase):
         """Have the next hook run soon if it has to continue the download."""
         try:
             if self._downloading:
-                self.host.dispatcher.in_a_minute()
+                self.host.dispatcher.after(dispatcher.SOON)
         except OSError as error:
             return (Finding(Severity.WARNING, dispatcher.SUBJECT, f"cannot be started: {error}", RETRIED),)
         return ()

@@ -2,7 +2,7 @@
 """Wake this unit from outside a hook: systemd starts a service that has Juju dispatch the charm.
 
 Three things cannot be done from inside a hook or an action: dispatch another charm of the machine (the
-machine lock would deadlock), reboot from an action (``juju-reboot`` refuses), and come back in a minute.
+machine lock would deadlock), reboot from an action (``juju-reboot`` refuses), and come back later.
 All three start the same oneshot service, which is not a child of any hook: it runs ``juju-exec``, waits for
 the machine lock like any hook, and dispatches ``update-status``. If juju-exec fails, the service tries again
 for about ten minutes, and the last message becomes a finding.
@@ -35,12 +35,17 @@ from hostnic.system import System
 from charmkit.dispatch.files import ATTEMPTS, Names, contents
 
 SUBJECT = "the service that wakes this unit"
+SOON = 60
+"""Seconds until the next look at what goes on without this unit, such as a boot unit or a download."""
+
 MAX_CHARS = 200
 """Characters of juju-exec's last words in a finding: they may come from anything that a hook ran."""
 
 
 class Dispatcher:
     """The service that dispatches one Juju unit, with its ``.path`` units and its timer.
+
+    An instance serves one hook or action.
 
     Args:
         system: the host.
@@ -54,6 +59,7 @@ class Dispatcher:
         self._system = system
         self._names = Names(unit, charm)
         self._listens_to = tuple(listens_to)
+        self._wakes_in: int | None = None
 
     def install(self) -> bool:
         """Write and enable the units; True when something was written. Spawns nothing when all is there.
@@ -131,17 +137,19 @@ class Dispatcher:
         """Dispatch the unit as soon as the running hook or action has ended."""
         self._system.run(["systemctl", "start", "--no-block", self._names.service])
 
-    def in_a_minute(self) -> None:
-        """Dispatch the unit in a minute; again from the start when that was asked before."""
-        self._system.run(["systemctl", "restart", self._names.timer])
-
     def after(self, seconds: int) -> None:
-        """Dispatch the unit in so many seconds; again from the start when that was asked before."""
+        """Dispatch the unit in so many seconds, or earlier if this hook has asked for that.
+
+        This replaces what an earlier hook asked for: each hook asks for all that it waits for.
+        """
+        if self._wakes_in is not None and self._wakes_in <= seconds:
+            return
         self._forget_later()
         timer = ("--collect", f"--unit={self._names.later}", f"--on-active={seconds}")
         accuracy = "--timer-property=AccuracySec=5"  # systemd-run's own is a minute
         command = ("systemctl", "start", "--no-block", self._names.service)
         self._system.run(["systemd-run", "--quiet", *timer, accuracy, *command])
+        self._wakes_in = seconds
 
     def _forget_later(self) -> None:
         with contextlib.suppress(OSError):  # not loaded: nothing to stop

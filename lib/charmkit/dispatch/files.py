@@ -40,13 +40,8 @@ class Names(NamedTuple):
         return f"{self.stem}.service"
 
     @property
-    def timer(self) -> str:
-        """It starts the service in a minute."""
-        return f"{self.stem}.timer"
-
-    @property
     def later(self) -> str:
-        """The transient timer that starts the service in a number of seconds, without its suffix."""
+        """The transient timer that starts the service in some seconds, without its suffix."""
         return f"{self.stem}-later"
 
     @property
@@ -87,10 +82,6 @@ def contents(names: Names, watched: Mapping[str, str]) -> dict[str, str]:
         names.service: {
             "Unit": [f"Description=Dispatch {unit} outside of any hook", no_limit],
             "Service": [*service, f"ExecStart={run} dispatch"],
-        },
-        names.timer: {
-            "Unit": [f"Description=Dispatch {unit} in a minute"],
-            "Timer": ["OnActiveSec=60", "AccuracySec=5"],
         },
         names.removal: {
             # The agent rewrites its file now and then; only that it is gone counts.
@@ -134,7 +125,6 @@ def _script(names: Names, files: list[str]) -> str:
         "handover": handover.path_of(names.charm),
         "failed": names.failed,
         "script": names.script,
-        "timer": names.timer,
         "later": f"{names.later}.timer",
         "watchers": f"'{watchers}'",
         "files": "'{}'".format(" ".join(units.path(name) for name in files)),
@@ -188,7 +178,7 @@ remove_all() {
         rm -f "$handover"
     fi
     rm -f "$failed"
-    systemctl stop "$timer" $watchers
+    systemctl stop $watchers
     systemctl stop "$later" 2>/dev/null # it is there only while the unit waits for it
     systemctl disable --no-reload $watchers
     rm -f $files "$script"

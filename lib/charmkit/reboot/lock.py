@@ -141,7 +141,8 @@ def _forget(units: Mapping[str, UnitState], cluster: Cluster) -> Cluster:
     """``cluster`` without approvals that are used up, and without forced releases that the unit has read.
 
     Entries of units that the leader does not see stay: a new leader does not see all peers at once. So do
-    approvals of units that hold the lock: one that led when it got it has not published what it needs.
+    approvals of units that hold the lock: a unit that led when it was granted the lock has not published what
+    it needs.
     """
     return cluster._replace(
         approvals={

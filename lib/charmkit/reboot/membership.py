@@ -8,13 +8,13 @@ cluster loses its quorum. OVN's databases and RabbitMQ tell without credentials.
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, cast
 
 from hostnic.process import CommandError
 from hostnic.system import System
 
-from charmkit.containers import LXC, autostarting
+from charmkit.containers import LXC
 
 AGAIN_AFTER = 60.0
 """Seconds for which an answer is kept: hooks come more often than that."""
@@ -89,23 +89,20 @@ FIND = ("sh", "-c", f"ls -d {' '.join(service.data for service in SERVICES)} 2>/
 """Prints the data paths of the services that are in a container."""
 
 
-def outside(system: System, path: str) -> str:
+def outside(system: System, names: Sequence[str], path: str) -> str:
     """Services that are not members of their clusters; empty when all are, and where there is no container.
 
     Args:
         system: the host.
+        names: its containers that run.
         path: a file in /run that keeps the answer for :data:`AGAIN_AFTER` seconds.
 
     """
+    if not names:
+        return ""
     now = system.now()
     if (kept := _kept(system, path, now)) is not None:
         return kept
-    try:
-        names = sorted(name for name, runs in autostarting(system).items() if runs)
-    except (OSError, ValueError) as error:
-        return str(error)
-    if not names:
-        return ""
     found = list(_outside(system, names, now + IN_ALL))
     more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
     said = f"{', '.join(found[:_SHOWN])}{more}"
@@ -113,7 +110,7 @@ def outside(system: System, path: str) -> str:
     return said
 
 
-def _outside(system: System, names: list[str], deadline: float) -> Iterator[str]:
+def _outside(system: System, names: Sequence[str], deadline: float) -> Iterator[str]:
     for name in names:
         if not re.fullmatch(_NAME, name):  # LXD itself allows no other, and it goes into a command
             continue

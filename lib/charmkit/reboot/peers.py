@@ -41,7 +41,7 @@ def ask(leader: str, units: Mapping[str, UnitState], cluster: Cluster, now: int,
     """Ask the peers to repeat the leader's boot id: with what they publish next, or ``at_once``.
 
     Each answer wakes all units. A unit that needs a reboot publishes that anyway, and answers with it. While
-    a unit holds the lock nothing is asked in advance: that goes out when the lock is free again.
+    a unit holds the lock nothing is asked in advance: it is asked with the write that frees the lock.
     """
     boot_id = _boot_id(leader, units)
     asked = _boot(cluster.asked) == boot_id and not (at_once and cluster.lazily)

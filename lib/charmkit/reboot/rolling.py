@@ -10,6 +10,7 @@ import logging
 import os
 import time
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import cast
 
 import ops
@@ -20,6 +21,7 @@ from hostnic.handover import Handover
 from hostnic.system import System, read_boot_id
 
 from charmkit import containers
+from charmkit.containers import Containers
 from charmkit.dispatch.dispatcher import Dispatcher
 from charmkit.reboot import turn as turns
 from charmkit.reboot.operate.actions import RebootActions
@@ -28,7 +30,7 @@ from charmkit.reboot.peers import PORT, TIMEOUT
 from charmkit.reboot.relation import Databags, Kept
 from charmkit.reboot.state import Need, RebootPolicy, UnitNow, UnitState
 from charmkit.reboot.status import SUBJECT, handed_over, report
-from charmkit.reboot.unit import AGAIN, as_request, has_lock, looks_again, with_others
+from charmkit.reboot.unit import as_request, has_lock, looks_again_in, with_others
 
 logger = logging.getLogger(__name__)
 
@@ -42,7 +44,7 @@ class RollingReboot(ops.Object):
         dispatcher: wakes this unit after an action, and while its host settles.
         busy: what a reboot of this host would interrupt; empty when idle. Asked under ``when-idle`` only.
         stopped: what of the host's containers is not back: stopped ones, and services that are not members of
-            their clusters; empty when all is. Asked after a reboot only.
+            their clusters; empty when all is. Called with the containers, after a reboot only.
         peers: the peer relation.
 
     """
@@ -56,7 +58,7 @@ class RollingReboot(ops.Object):
         dispatcher: Dispatcher,
         *,
         busy: Callable[[], str] | None = None,
-        stopped: Callable[[], str] | None = None,
+        stopped: Callable[[Containers], str] | None = None,
         peers: str = "reboot",
     ) -> None:
         super().__init__(charm, "rolling-reboot")
@@ -150,9 +152,8 @@ class RollingReboot(ops.Object):
         if reboot:
             logger.warning("asking Juju for a reboot: %s", "; ".join(own.reasons))
             self.model.unit.reboot()
-        elif seconds := looks_again(host, policy, own):
-            minute, later = self._dispatcher.in_a_minute, lambda: self._dispatcher.after(seconds)
-            findings += self._wake(minute if seconds == AGAIN else later)
+        elif seconds := looks_again_in(host, policy, own):
+            findings += self._wake(lambda: self._dispatcher.after(seconds))
         return (*findings, *report(host, policy, own, cluster))
 
     def follow(self, event: ops.RelationEvent) -> bool:
@@ -197,6 +198,7 @@ class RollingReboot(ops.Object):
         boot_id = self._boot_id()
         booted = bool(own.boot_id) and own.boot_id != boot_id
         waits = booted or not own.settled
+        here = cache(lambda: containers.autostarting(self._system))
         return UnitNow(
             unit=self.model.unit.name,
             boot_id=boot_id,
@@ -206,18 +208,19 @@ class RollingReboot(ops.Object):
             need=need,
             instances=len(running(self._system)) if need.reasons else 0,
             busy=self._busy() if policy.mode == "when-idle" and need.reasons else "",
-            stopped=self._stopped() if waits else "",
-            started=containers.started(self._system) if waits else "",
+            stopped=self._stopped(here()) if waits else "",
+            started=here().started if waits else "",
             zone=os.environ.get("JUJU_AVAILABILITY_ZONE", ""),
-            shares=self._shares(need, policy),
+            shares=self._shares(need, policy, here),
         )
 
-    def _not_back(self) -> str:
-        if stopped := containers.stopped(self._system):
-            return stopped
+    def _not_back(self, here: Containers) -> str:
+        if here.stopped:
+            return here.stopped
         from charmkit.reboot import membership  # only in the grace after a boot
 
-        return membership.outside(self._system, f"{handover.DIRECTORY}/{self._charm.meta.name}.members")
+        path = f"{handover.DIRECTORY}/{self._charm.meta.name}.members"
+        return membership.outside(self._system, here.running, path)
 
     def _silent(self, bags: Databags) -> tuple[str, ...]:
         """The peers whose hosts do not answer now."""
@@ -225,16 +228,13 @@ class RollingReboot(ops.Object):
         answering = self._system.answering(frozenset(addresses.values()), PORT, TIMEOUT)
         return tuple(sorted(unit for unit, address in addresses.items() if address not in answering))
 
-    def _shares(self, need: Need, policy: RebootPolicy) -> bool:
+    def _shares(self, need: Need, policy: RebootPolicy, here: Callable[[], Containers]) -> bool:
         """Whether this host is known to have no container; LXD is asked only where others may go with it."""
         if not self._system.files.exists(containers.LXC):
             return True
         if not need.reasons or policy.parallel == RebootPolicy().parallel:
             return False
-        try:
-            return not containers.autostarting(self._system)
-        except (OSError, ValueError):
-            return False
+        return here() == Containers()
 
     def _boot_id(self) -> str:
         return read_boot_id(self._system)

@@ -84,7 +84,7 @@ class UnitState(NamedTuple):
         settled: not in the grace period after a boot.
         healthy_at: uptime since which the host verifies and its containers run, while not settled.
         up_at: uptime since which its containers run, after a boot that helped, while not settled.
-        started: ``UnitNow.started`` at these times, which begin anew with each start of a container.
+        started: ``UnitNow.started`` since these times, which begin anew when it changes.
         queued: ``up_at`` is at least the settle time ago, and the host needs another reboot.
         still_needed: reasons that remain although the host rebooted for them.
         rebooted_for: reasons that the host rebooted for, and the boot that followed.
@@ -184,7 +184,8 @@ class Cluster(NamedTuple):
         asked_at: since when, seconds since the epoch.
         lazily: a unit repeats it with whatever it publishes next; else at once, since a grant waits for it.
         silenced: units whose hosts did not answer, until they have repeated ``asked`` since.
-        again: those of ``silenced`` that repeated ``asked`` and then did not answer again; asked anew later.
+        again: those of ``silenced`` that repeated ``asked``, and whose hosts did not answer after that; they
+            are asked anew later.
         cancels: how often the operator cancelled the reboots; earlier approvals on units do not count.
         stopped: no policy allows a reboot since the last cancellation, until an approval on the leader.
         missing: units whose hosts may be down, and why; nothing is granted without an approval despite them.

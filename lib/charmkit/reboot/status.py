@@ -5,7 +5,7 @@ from converge import Finding, Severity
 
 from charmkit.reboot.lock import approved
 from charmkit.reboot.state import Cluster, Need, RebootPolicy, UnitNow, UnitState
-from charmkit.reboot.unit import NEVER_CAME
+from charmkit.reboot.unit import NEVER_CAME, looks_again_in
 
 STUCK = 30 * 60
 """Seconds beyond ``reboot-settle`` after which a holder is called stuck: twice a slow server's boot."""
@@ -129,8 +129,8 @@ def _settling(host: UnitNow, policy: RebootPolicy, own: UnitState) -> Finding:
         return Finding(
             Severity.WAITING, SUBJECT, f"done; settles once its containers are back: {host.stopped}"
         )
-    left = policy.settle - (host.uptime - (own.healthy_at or host.uptime))
-    return Finding(Severity.WAITING, SUBJECT, f"done; the host settles for another {duration(left)}")
+    left = duration(looks_again_in(host, policy, own) or 0)
+    return Finding(Severity.WAITING, SUBJECT, f"done; the host settles for another {left}")
 
 
 def _stuck(host: UnitNow, cluster: Cluster, unit: str) -> Finding:

@@ -122,11 +122,11 @@ def with_first(
 ) -> Cluster:
     """``cluster``, as the operator has just approved it, with the first grant: each write wakes all units.
 
-    The next hook decides if a host does not answer, whose unit the status then names, or if the leader's host
-    is next, at which it looks first.
+    Nothing is granted here if a host does not answer, or if the leader's own host would be next: the next
+    hook decides, which names the unit that does not answer, and looks at the leader's host before a grant.
     """
     granted, away = _grant(bags, units, cluster, now, silent)
-    return cluster if away or bags.unit in granted.held else granted
+    return cluster if away or _is_next(bags, cluster, granted) else granted
 
 
 def _grant(
@@ -137,7 +137,7 @@ def _grant(
     silent: Callable[[], tuple[str, ...]],
 ) -> tuple[Cluster, tuple[str, ...]]:
     """What the leader decides without a look at its own host, and which peers' hosts do not answer."""
-    most = slots.allowed(bags.kept.parallel or "1", bags.count())
+    most = _most(bags)
     result = arbitrate(bags.unit, units, cluster, now, slots=most)
     if result.grant != cluster.grant and (away := silent()):
         return arbitrate(bags.unit, units, cluster, now, away, most), away
@@ -151,18 +151,27 @@ def _lead(
     of: str,
     silent: Callable[[], tuple[str, ...]],
 ) -> bool:
-    most = slots.allowed(bags.kept.parallel or "1", bags.count())
-    if of and not matters(of, bags.peer(of), cluster, most, bags.kept.witness):
+    if of and not matters(of, bags.peer(of), cluster, _most(bags), bags.kept.witness):
         return False
     units, unreadable = bags.units()
     if unreadable:
         return True
     result, away = _grant(bags, units, cluster, now, silent)
-    if bags.unit in result.held and bags.unit not in cluster.held:
-        return True  # this host is next: what it needs, and whether it is ready, is seen first
+    if _is_next(bags, cluster, result):
+        return True  # what this host needs, and whether it is ready, is seen first
     bags.publish(units[bags.unit], result)
     _keep(bags, "witness", waits_for(bags.unit, units, result, away))
     return False
+
+
+def _most(bags: "Databags") -> int:
+    """How many hosts may be down at once."""
+    return slots.allowed(bags.kept.parallel or "1", bags.count())
+
+
+def _is_next(bags: "Databags", before: Cluster, cluster: Cluster) -> bool:
+    """Whether ``cluster`` grants the lock to this unit."""
+    return bags.unit in cluster.held.keys() - before.held.keys()
 
 
 def _keep(bags: "Databags", name: str, value: str) -> None:

@@ -13,13 +13,11 @@ from charmkit.reboot.state import Cluster, Need, RebootPolicy, UnitNow, UnitStat
 NEVER_CAME = 15 * 60
 """Seconds after which a requested reboot that has not happened needs the operator."""
 
-
 AGAIN = 60
 """Seconds until the next look at a host that is not in order after a boot."""
 
-_CLOCK: dict[str, Any] = {"requested_at": None, "healthy_at": None, "up_at": None, "started": ""}
-"""Fields of UnitState in seconds of uptime, and since when they count."""
-
+_PRIVATE: dict[str, Any] = {"requested_at": None, "healthy_at": None, "up_at": None, "started": ""}
+"""Fields of UnitState that a unit only compares with its own host later, and their defaults."""
 
 _NEED = ("reasons", "since", "ready", "consent", "approved", "approved_after", "still_needed", "instances")
 """Fields of UnitState about a reboot that is needed."""
@@ -83,10 +81,9 @@ def has_lock(unit: str, own: UnitState, cluster: Cluster) -> bool:
 def tells(unit: str, before: UnitState, own: UnitState, cluster: Cluster, *, leads: bool = False) -> bool:
     """Whether the peers need ``own``, of which they know ``before``.
 
-    They do not need what only ``unit`` compares with its own clock. The boots of a unit that holds the lock
-    are its own affair, too, until it gives the lock back or needs something: its host counts as down as
-    long. Nor do they need to know why the leader needs a reboot, since only the leader reads that; it says so
-    once another unit leads.
+    They do not need what only ``unit`` compares with its own host. Nor do they need the boots of a unit that
+    holds the lock, until it gives the lock back or needs something: until then its host counts as down. Nor
+    why the leader needs a reboot, since only the leader reads that: the unit publishes it once another leads.
     """
     if leads and own.settled and before.settled and own.boot_id == before.boot_id:
         own = own._replace(**{field: getattr(before, field) for field in _NEED})
@@ -95,19 +92,19 @@ def tells(unit: str, before: UnitState, own: UnitState, cluster: Cluster, *, lea
         own = before._replace(**{field: getattr(own, field) for field in told})
     if not cluster.asked or (cluster.lazily and unit not in cluster.silenced):
         own = own._replace(answered=before.answered)
-    return own._replace(**_CLOCK) != before._replace(**_CLOCK)
+    return own._replace(**_PRIVATE) != before._replace(**_PRIVATE)
 
 
-def looks_again(host: UnitNow, policy: RebootPolicy, own: UnitState) -> int | None:
-    """In how many seconds a host that has not settled is looked at again; None if it already is to be.
+def looks_again_in(host: UnitNow, policy: RebootPolicy, own: UnitState) -> int | None:
+    """In how many seconds a host that has not settled is looked at again; None once it has settled.
 
     A host in order is looked at once more, when the time is over for which it has to stay so: each look is a
     hook. That look sees whether a container has started again meanwhile, and asks the clustered services; the
     update-status hooks in between look, too.
     """
-    if own.settled or own.healthy_at is None:
-        return None if own.settled else AGAIN
-    return policy.settle if own.healthy_at == host.uptime else None
+    if own.settled:
+        return None
+    return AGAIN if own.healthy_at is None else policy.settle - (host.uptime - own.healthy_at)
 
 
 def approve_one(own: UnitState, uptime: int, cancels: int = 0) -> UnitState:

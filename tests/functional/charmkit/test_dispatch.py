@@ -144,12 +144,12 @@ def test_a_unit_that_juju_removes_without_its_stop_hook_leaves_nothing_that_wake
     assert unit.emit("update_status").writes == []
     machine.run(f"mkdir -p /run/ovn-offload && touch {AGENT}/agent.conf")
     machine.write("/run/ovn-offload/roller.json", json.dumps({**REQUEST, "unit": "roller/0"}, indent=1))
-    assert wake_ups(machine) == 7
+    assert wake_ups(machine) == 6
     if seen == "at once":
         machine.run(f"rm -r {AGENT}")
     else:
         machine.run(f"systemctl stop {NAME}-agent.path && rm -r {AGENT}")
-        assert wake_ups(machine) == 7
+        assert wake_ups(machine) == 6
         hand_over(machine, reason=seen)
 
     assert soon(machine, lambda: wake_ups(machine) == 0)

@@ -13,7 +13,7 @@ Writes = Mapping[str, Sequence[str]]
 """By unit, in order: ``write /sys/… 8``."""
 
 NOTE = re.compile(
-    r"install /run/ovn-offload/[a-z-]+\.json|run systemctl restart ovn-offload-[a-z-]+-dispatch\.timer"
+    r"install /run/ovn-offload/[a-z-]+\.json"
     r"|run systemctl stop ovn-offload-[a-z-]+-dispatch-later\.timer"
     r"|run systemd-run .* systemctl start --no-block ovn-offload-[a-z-]+-dispatch\.service"
 )

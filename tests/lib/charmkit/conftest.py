@@ -45,6 +45,13 @@ class Node:
         self.probes.append(name)
         return str(getattr(self, name))
 
+    @property
+    def wakes_in(self) -> int | None:
+        """In how many seconds systemd wakes the unit, as its last hook asked; None if it did not ask."""
+        timers = [argv for argv in self.host.spawned if "--unit=ovn-offload-sriov-dispatch-later" in argv]
+        assert len(timers) <= 1, timers
+        return next((int(argv[4].removeprefix("--on-active=")) for argv in timers), None)
+
     def boot(self, *, changes_nothing: bool = False) -> None:
         self.host.reboot()
         if not changes_nothing:
@@ -102,7 +109,7 @@ class Application:
                     node.host,
                     Dispatcher(node.host, self.unit.name, "sriov"),
                     busy=None if node.lxd else lambda: node.probe("busy"),
-                    stopped=None if node.lxd else lambda: node.probe("stopped"),
+                    stopped=None if node.lxd else lambda _: node.probe("stopped"),
                 )
                 self.dispatcher = Dispatcher(node.host, self.unit.name, "sriov")
                 self.reconciler = Reconciler(

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from charmkit.containers import LXC, busy, stopped
+from charmkit.containers import LXC, autostarting, busy
 from hostnic.process import CommandError
 from hostnic.testing import FakeHost
 from hypothesis import example, given
@@ -47,14 +47,14 @@ def answer(host: FakeHost, *instances: object) -> None:
 def test_without_lxd_there_is_nothing_to_wait_for():
     host = FakeHost()
 
-    assert stopped(host) == ""
+    assert autostarting(host).stopped == ""
     assert host.spawned == []
 
 
 def test_all_containers_run(host: FakeHost):
     answer(host, instance("juju-0-lxd-0"), instance("juju-0-lxd-1"))
 
-    assert stopped(host) == ""
+    assert autostarting(host).stopped == ""
 
 
 def test_containers_that_start_at_boot_and_do_not_run_are_named(host: FakeHost):
@@ -66,13 +66,13 @@ def test_containers_that_start_at_boot_and_do_not_run_are_named(host: FakeHost):
         instance("yours", "Stopped", autostart="false"),
     )
 
-    assert stopped(host) == "juju-0-lxd-1, juju-0-lxd-2 stopped"
+    assert autostarting(host).stopped == "juju-0-lxd-1, juju-0-lxd-2 stopped"
 
 
 def test_many_are_counted(host: FakeHost):
     answer(host, *(instance(f"c{n}", "Stopped") for n in range(5)))
 
-    assert stopped(host) == "c0, c1, c2 and 2 more stopped"
+    assert autostarting(host).stopped == "c0, c1, c2 and 2 more stopped"
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_many_are_counted(host: FakeHost):
 def test_an_lxd_that_does_not_tell_counts_as_not_running(host: FakeHost, said: str | OSError, reason: str):
     host.answers[QUERY] = said
 
-    assert stopped(host) == reason
+    assert autostarting(host).stopped == reason
 
 
 @given(st.text() | JSON.map(json.dumps))
@@ -101,7 +101,7 @@ def test_whatever_lxd_answers_is_read_or_said_in_one_line(said: str):
     host.disk.install(LXC, b"", 0o755)
     host.answers[QUERY] = said
 
-    assert "\n" not in stopped(host)
+    assert "\n" not in autostarting(host).stopped
 
 
 # Before one.

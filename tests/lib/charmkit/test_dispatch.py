@@ -17,14 +17,13 @@ FILES = tuple(
     f"{NAME}{suffix}"
     for suffix in (
         ".service",
-        ".timer",
         "-agent.service",
         "-agent.path",
         "-nic-firmware.path",
         "-roce-qos.path",
     )
 )
-WATCHERS = FILES[3:]
+WATCHERS = FILES[2:]
 SCRIPT = "/usr/lib/ovn-offload/sriov-switchdev-dispatch.sh"
 BEFORE = {
     "service": """[Unit]
@@ -125,9 +124,9 @@ def test_the_path_units_are_enabled_and_watch_from_now_on(host: FakeHost):
 def test_systemd_reads_its_files_again_only_for_a_unit_that_it_has_loaded_otherwise(host: FakeHost):
     dispatcher(host, listens_to=("nic-firmware",)).install()
     assert "run systemctl daemon-reload" not in host.trace
-    in_a_minute = units.path(f"{NAME}.timer")
-    host.disk.install(in_a_minute, b"[Timer]\nOnActiveSec=90\n", 0o644)
-    host.disk.units[f"{NAME}.timer"] = host.disk.content[in_a_minute]
+    service = units.path(f"{NAME}.service")
+    host.disk.install(service, b"[Service]\nType=exec\n", 0o644)
+    host.disk.units[f"{NAME}.service"] = host.disk.content[service]
     host.trace.clear()
 
     dispatcher(host).install()  # after a refresh that listens to another charm, too
@@ -178,7 +177,7 @@ def test_a_refresh_from_two_files_in_one_unit_is_finished_by_the_next_hook(host:
     assert ran[0] == f"run systemctl disable --no-reload {NAME}.path"
     names = " ".join(WATCHERS)
     assert ran[-2:] == [f"run systemctl restart {names}", f"run systemctl enable --no-reload {names}"]
-    assert f"run systemctl stop {NAME}.path" in ran
+    assert f"run systemctl stop {NAME}.path {NAME}.timer" in ran
     assert not dispatcher(host).install()
 
 
@@ -249,15 +248,21 @@ def test_waking_starts_the_service_and_does_not_wait_for_it(host: FakeHost):
     host.spawned.clear()
 
     dispatcher(host).now()
-    dispatcher(host).in_a_minute()
 
-    assert host.spawned == [
-        ("systemctl", "start", "--no-block", f"{NAME}.service"),
-        ("systemctl", "restart", f"{NAME}.timer"),
+    assert host.spawned == [("systemctl", "start", "--no-block", f"{NAME}.service")]
+
+
+def wakes_in(seconds: int) -> list[tuple[str, ...]]:
+    """What a unit runs to be woken then, and only then."""
+    timer = (f"--unit={NAME}-later", f"--on-active={seconds}", "--timer-property=AccuracySec=5")
+    command = ("systemctl", "start", "--no-block", f"{NAME}.service")
+    return [
+        ("systemctl", "stop", f"{NAME}-later.timer"),
+        ("systemd-run", "--quiet", "--collect", *timer, *command),
     ]
 
 
-def test_a_unit_is_woken_once_in_so_many_seconds_however_often_that_is_asked(host: FakeHost):
+def test_a_unit_is_woken_in_so_many_seconds_whether_or_not_it_was_to_be_woken_before(host: FakeHost):
     """systemd-run refuses a name that is loaded, and stopping one that is not fails."""
     dispatcher(host).install()
     host.spawned.clear()
@@ -265,20 +270,48 @@ def test_a_unit_is_woken_once_in_so_many_seconds_however_often_that_is_asked(hos
 
     dispatcher(host).after(300)
 
-    timer = (f"--unit={NAME}-later", "--on-active=300", "--timer-property=AccuracySec=5")
-    assert host.spawned == [
-        ("systemctl", "stop", f"{NAME}-later.timer"),
-        (
-            "systemd-run",
-            "--quiet",
-            "--collect",
-            *timer,
-            "systemctl",
-            "start",
-            "--no-block",
-            f"{NAME}.service",
-        ),
-    ]
+    assert host.spawned == wakes_in(300)
+
+
+def test_of_what_one_hook_asks_for_the_earliest_wakes_the_unit(host: FakeHost):
+    """A download goes on in a minute, and the host settles in five: the hook in a minute asks again."""
+    hook = dispatcher(host)
+    hook.install()
+    host.spawned.clear()
+
+    for seconds in (300, 60, 240):
+        hook.after(seconds)
+
+    assert host.spawned == [*wakes_in(300), *wakes_in(60)]
+    host.spawned.clear()
+    dispatcher(host).after(240)
+    assert host.spawned == wakes_in(240), "the next hook replaces it"
+
+
+def test_a_wake_up_that_systemd_refused_does_not_count_as_asked_for(host: FakeHost):
+    hook = dispatcher(host)
+    host.fail("run", "systemd-run", CommandError(["systemd-run"], "systemd-run failed (1): no"))
+    with pytest.raises(CommandError):
+        hook.after(60)
+    host.spawned.clear()
+
+    hook.after(240)
+
+    assert host.spawned == wakes_in(240)
+
+
+def test_the_timer_of_releases_up_to_1_4_is_stopped_and_removed(host: FakeHost):
+    timer = f"{NAME}.timer"
+    dispatcher(host).install()
+    host.disk.install(units.path(timer), BEFORE["timer"].encode(), 0o644)
+    host.disk.units[timer] = host.disk.content[units.path(timer)]
+    host.spawned.clear()
+
+    assert dispatcher(host).install()
+
+    assert ("systemctl", "stop", timer) in host.spawned
+    assert not host.files.exists(units.path(timer))
+    assert not dispatcher(host).install()
 
 
 def test_the_stop_hook_stops_a_wake_up_that_is_still_to_come(host: FakeHost):

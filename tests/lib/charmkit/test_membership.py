@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from charmkit.containers import LXC
+from charmkit.containers import LXC, autostarting
+from charmkit.reboot import membership
 from charmkit.reboot.membership import (
     AGAIN_AFTER,
     FIND,
     IN_ALL,
     SERVICES,
-    outside,
     rabbit_joined,
     raft_joined,
 )
@@ -136,8 +136,13 @@ def test_what_cannot_be_read_is_a_value_error(text: str):
         rabbit_joined(text)
 
 
+def outside(host: FakeHost) -> str:
+    """What of the containers that run on the host has not joined."""
+    return membership.outside(host, autostarting(host).running, PATH)
+
+
 def test_only_services_that_are_there_are_asked_and_all_are_members(host: FakeHost):
-    assert outside(host, PATH) == ""
+    assert outside(host) == ""
     assert executed(host) == [
         (ONE, *FIND),
         (ONE, *NB.ask),
@@ -163,20 +168,20 @@ def test_a_container_that_does_not_run_is_not_asked(host: FakeHost):
     stopped[1]["status"] = "Stopped"
     host.answers[(LXC, "query", "/1.0/instances?recursion=1")] = json.dumps(stopped)
 
-    assert outside(host, PATH) == ""
+    assert outside(host) == ""
     assert {name for name, *_ in executed(host)} == {ONE}
 
 
 def test_a_service_that_has_not_joined_is_named_with_its_container(host: FakeHost):
     put(host, ONE, {NB: JOINING, SB: FOLLOWER}, TWO, {RABBIT: rabbit(NODES[:1])})
 
-    assert outside(host, PATH) == f"OVN_Northbound in {ONE} has not joined, RabbitMQ in {TWO} has not joined"
+    assert outside(host) == f"OVN_Northbound in {ONE} has not joined, RabbitMQ in {TWO} has not joined"
 
 
 def test_a_host_without_containers_runs_and_writes_nothing():
     host = FakeHost()
 
-    assert outside(host, PATH) == ""
+    assert outside(host) == ""
     assert (host.spawned, host.trace) == ([], [])
 
 
@@ -184,14 +189,14 @@ def test_a_command_that_fails_is_no_member(host: FakeHost):
     argv = (LXC, "exec", TWO, "--", *RABBIT.ask)
     host.answers[argv] = failure(argv, 69, "", "Error: unable to perform an operation on node")
 
-    assert outside(host, PATH) == f"{TWO} does not tell (rabbitmqctl failed)"
+    assert outside(host) == f"{TWO} does not tell (rabbitmqctl failed)"
 
 
 def test_a_database_that_is_not_clustered_is_not_waited_for(host: FakeHost):
     argv = (LXC, "exec", ONE, "--", *NB.ask)
     host.answers[argv] = failure(argv, 2, "", '"cluster/status" is not a valid command (use "list-commands")')
 
-    assert outside(host, PATH) == ""
+    assert outside(host) == ""
 
 
 def test_a_database_that_is_not_clustered_hides_no_other_one_in_its_container(host: FakeHost):
@@ -199,26 +204,26 @@ def test_a_database_that_is_not_clustered_hides_no_other_one_in_its_container(ho
     argv = (LXC, "exec", ONE, "--", *NB.ask)
     host.answers[argv] = failure(argv, 2, "", '"cluster/status" is not a valid command (use "list-commands")')
 
-    assert outside(host, PATH) == f"OVN_Southbound in {ONE} has not joined"
+    assert outside(host) == f"OVN_Southbound in {ONE} has not joined"
 
 
 def test_a_name_that_lxd_would_not_allow_reaches_no_command(host: FakeHost):
     put(host, "-c;reboot", {NB: JOINING})
 
-    assert outside(host, PATH) == ""
+    assert outside(host) == ""
     assert executed(host) == []
 
 
 def test_an_answer_holds_for_a_minute(host: FakeHost):
     put(host, ONE, {NB: JOINING})
-    first = outside(host, PATH)
+    first = outside(host)
     host.spawned.clear()
     put(host, ONE, {NB: FOLLOWER})
 
     host.sleep(AGAIN_AFTER - 1)
-    assert (outside(host, PATH), host.spawned) == (first, [])
+    assert (outside(host), executed(host)) == (first, [])
     host.sleep(1)
-    assert outside(host, PATH) == ""
+    assert outside(host) == ""
 
 
 @pytest.mark.parametrize(
@@ -232,7 +237,7 @@ def test_a_kept_answer_that_cannot_be_used_is_asked_anew(host: FakeHost, kept: s
     host.disk.install(PATH, kept.encode(), 0o600)
     put(host, ONE, {NB: JOINING})
 
-    assert "has not joined" in outside(host, PATH)
+    assert "has not joined" in outside(host)
 
 
 def test_containers_that_hang_cost_twenty_seconds_in_all(host: FakeHost, monkeypatch: pytest.MonkeyPatch):
@@ -250,7 +255,7 @@ def test_containers_that_hang_cost_twenty_seconds_in_all(host: FakeHost, monkeyp
     monkeypatch.setattr(host, "query", hang)
     began = host.now()
 
-    said = outside(host, PATH)
+    said = outside(host)
 
     assert host.now() - began == sum(asked) == IN_ALL
     silent = ", ".join(f"{name} does not answer" for name in names[:3])

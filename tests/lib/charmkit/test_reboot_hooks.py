@@ -11,7 +11,7 @@ from charmkit.containers import LXC
 from charmkit.reboot.databag import KEY, decode_cluster, decode_unit
 from charmkit.reboot.lock import arbitrate
 from charmkit.reboot.peers import ask
-from charmkit.reboot.state import Approval, Cluster, Slot, UnitState, mark
+from charmkit.reboot.state import Approval, Cluster, RebootPolicy, Slot, UnitState, mark
 from charmkit.reboot.unit import tells
 from ops import testing
 
@@ -19,11 +19,6 @@ WHY = ("8 VFs at the next boot",)
 QUERY = (LXC, "query", "/1.0/instances?recursion=1")
 FIND = "ls -d /var/lib/ovn/ovnnb_db.db /var/lib/ovn/ovnsb_db.db /var/lib/rabbitmq/mnesia 2>/dev/null; true"
 CONTAINER = "juju-3f1a2b-0-lxd-1"
-SERVICE = "ovn-offload-sriov-dispatch.service"
-IN_FIVE_MINUTES = (
-    *("systemd-run", "--quiet", "--collect", "--unit=ovn-offload-sriov-dispatch-later", "--on-active=300"),
-    *("--timer-property=AccuracySec=5", "systemctl", "start", "--no-block", SERVICE),
-)
 
 
 # The grace after a boot.
@@ -40,13 +35,13 @@ def booted(application: Any) -> Any:
 
 
 def test_a_host_in_order_is_looked_at_again_when_the_settle_time_is_over(booted: Any):
-    host = booted.nodes[0].host
+    node, host = booted.nodes[0], booted.nodes[0].host
 
     booted.hook(0)
-    assert IN_FIVE_MINUTES in host.spawned
+    assert node.wakes_in == 300
     host.sleep(120)
     booted.hook(0)
-    assert host.spawned == [], "the first look has arranged for the last one"
+    assert node.wakes_in == 180, "each look asks anew, for what is left"
     host.sleep(180)
     booted.hook(0)
 
@@ -54,15 +49,15 @@ def test_a_host_in_order_is_looked_at_again_when_the_settle_time_is_over(booted:
 
 
 def test_the_settle_time_begins_anew_once_the_host_is_in_order_again(booted: Any):
-    host = booted.nodes[0].host
+    node, host = booted.nodes[0], booted.nodes[0].host
     booted.hook(0)
     host.sleep(200)
-    booted.nodes[0].unverified = "VF-LAG is not active"
+    node.unverified = "VF-LAG is not active"
     booted.hook(0)
-    assert IN_FIVE_MINUTES not in host.spawned
-    booted.nodes[0].unverified = ""
+    assert node.wakes_in == 60
+    node.unverified = ""
     booted.hook(0)
-    assert IN_FIVE_MINUTES in host.spawned
+    assert node.wakes_in == 300
     host.sleep(299)
     booted.hook(0)
     assert booted.holder == "sriov/0"
@@ -92,10 +87,25 @@ def test_a_container_that_starts_again_between_two_looks_begins_the_settle_time_
     booted.hook(0)
 
     assert booted.holder == "sriov/0"
-    assert IN_FIVE_MINUTES in node.host.spawned
+    assert node.wakes_in == 300
     node.host.sleep(300)
     booted.hook(0)
     assert booted.holder == ""
+
+
+def test_one_look_at_a_host_asks_lxd_once_for_its_containers(booted: Any):
+    node = booted.nodes[0]
+    node.lxd = True
+    node.host.disk.install(LXC, b"", 0o755)
+    runs_since(node.host, "2026-11-23T20:04:00.1Z")
+    node.needs, booted.policy = ("another reason",), RebootPolicy("always", 300, "2")
+
+    booted.hook(0)
+
+    assert [argv for argv in node.host.spawned if argv[0] == LXC] == [
+        QUERY,
+        (LXC, "exec", CONTAINER, "--", "sh", "-c", FIND),
+    ]
 
 
 # What goes out together, and what does not go out.
@@ -190,12 +200,24 @@ def test_the_approval_of_a_holder_that_has_not_said_what_it_needs_stays_until_it
 # All hooks of a roll.
 
 
+def bench(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The simulation of Juju."""
+    monkeypatch.syspath_prepend(Path(__file__).parents[2] / "bench")
+    return importlib.import_module("reboots")
+
+
 @pytest.mark.parametrize("count", [3, 8, 12])
 def test_a_roll_takes_three_hooks_a_unit_for_each_unit(monkeypatch: pytest.MonkeyPatch, count: int):
     """And three in all: approve-reboot, the leader's hook after it, and the election while its host boots."""
-    monkeypatch.syspath_prepend(Path(__file__).parents[2] / "bench")
-    reboots = importlib.import_module("reboots")
+    roll = bench(monkeypatch).roll(count)
 
-    cloud, _ = reboots.roll(count)
+    assert roll.hooks == 3 * count * count + 3
+    assert roll.from_approval == 2 * count * count + count + 2 <= 3 * count * count
 
-    assert sum(machine.hooks for machine in cloud.machines) == 3 * count * count + 3
+
+@pytest.mark.parametrize("count", [3, 8])
+def test_a_roll_that_nobody_approves_takes_two_writes_more(monkeypatch: pytest.MonkeyPatch, count: int):
+    """The leader asks at once for its mark, and repeats it; there is no action and no hook after it."""
+    roll = bench(monkeypatch).roll(count, mode="always")
+
+    assert roll.hooks == 3 * count * count + 1 + 2 * (count - 1)

@@ -16,8 +16,7 @@ from lab.rack.checks import Check
 from lab.rack.traffic import Traffic
 
 HANDOVER = ["install", "/run/ovn-offload/nic-firmware.json"]
-WAKE = ["run", "systemctl", "restart", "ovn-offload-nic-firmware-dispatch.timer"]
-LATER = [
+WAKE = [
     ["run", "systemctl", "stop", "ovn-offload-nic-firmware-dispatch-later.timer"],
     [
         *("run", "systemd-run", "--quiet", "--collect", "--unit=ovn-offload-nic-firmware-dispatch-later"),
@@ -93,7 +92,7 @@ def told(found: list[Check], area: str) -> list[str]:
 
 
 def test_a_boot_after_which_no_hook_changes_anything_is_a_good_one(directory: Path) -> None:
-    rack: Any = Rack(directory, HANDOVER, WAKE, *LATER)
+    rack: Any = Rack(directory, HANDOVER, *WAKE)
     rack.write(VFS)  # before the boot
     found = scenarios.reboot_survival(rack)
     assert told(found, "boot") == ["nic-firmware/0, since the boot: writes 0"]

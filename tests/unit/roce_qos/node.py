@@ -54,4 +54,8 @@ class Node(HostUnit):
 
 def nic(writes: list[str]) -> list[str]:
     """Only the writes that change a port, a NIC or the network."""
-    return [line for line in writes if not line.startswith(("install ", "remove ", "run systemctl"))]
+    return [
+        line
+        for line in writes
+        if not line.startswith(("install ", "remove ", "run systemctl", "run systemd-run"))
+    ]

@@ -95,8 +95,9 @@ class RebootActions(ops.Object):
             raise ActionError(f"nothing to approve: no reboot is needed by {', '.join(sorted(units))}")
         units[bags.unit] = own = approve_one(own, int(self._system.now()), cluster.cancels)
         if bags.leader:
-            now, approved = int(time.time()), approve_all(units, cluster)
-            cluster = turn.with_first(bags, units, approved, now, lambda: self._silent(bags))
+            cluster = approve_all(units, cluster)
+            now = int(time.time())
+            cluster = turn.with_first(bags, units, cluster, now, lambda: self._silent(bags))
         bags.publish(own, cluster)
         return {
             "approved": ", ".join(needing),

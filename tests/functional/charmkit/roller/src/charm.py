@@ -4,7 +4,6 @@
 from collections.abc import Sequence
 
 import ops
-from charmkit import containers
 from charmkit.dispatch.dispatcher import Dispatcher
 from charmkit.reboot.rolling import RollingReboot
 from charmkit.reboot.state import Need, RebootPolicy
@@ -23,13 +22,7 @@ class RollerCharm(ops.CharmBase):
         super().__init__(framework)
         self.system = Machine()
         self.dispatcher = Dispatcher(self.system, self.unit.name, "roller", listens_to=LISTENS_TO)
-        self.rolling = RollingReboot(
-            self,
-            self.system,
-            self.dispatcher,
-            busy=lambda: containers.busy(self.system),
-            stopped=lambda: containers.stopped(self.system),
-        )
+        self.rolling = RollingReboot(self, self.system, self.dispatcher)
         self.reconciler = Reconciler(
             self,
             converge=self.converge,
