@@ -75,7 +75,8 @@ def host(system: System, wanted: Desired, observed: Observed) -> Tables:
 def offload(system: System, wanted: Desired, observed: Observed) -> Tables:
     """What of the traffic runs in the NIC, and why the rest does not.
 
-    ``offload``: one row per representor of the selected ports, then one per other port that has flows.
+    ``offload``: one row per representor of the selected ports, then one per other port that has flows; what
+    comes from an internal port of Open vSwitch is the host's own traffic, which no NIC forwards.
     ``nics``: one row per NIC of the selected ports.
 
     Raises:
@@ -99,8 +100,10 @@ def offload(system: System, wanted: Desired, observed: Observed) -> Tables:
             what = f"{port.bdf} {link.port_name}"
             rows.append(_row(link.name, what, [flow for flow in found if flow.in_port == link.name], around))
     known = {row["in port"] for row in rows}
+    own = {link.name for link in links if link.kind == "openvswitch"}
     for name in sorted({flow.in_port for flow in found} - known):
-        rows.append(_row(name, "-", [flow for flow in found if flow.in_port == name], around))
+        what = "the host" if name in own else "-"
+        rows.append(_row(name, what, [flow for flow in found if flow.in_port == name], around))
     limit = ovs.flow_limit(system) if found else None
     nics = {slot: [port.bdf for port in ports] for slot, ports in wanted.nics().items()}
     return {

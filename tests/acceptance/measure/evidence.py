@@ -26,6 +26,8 @@ ethtool -l $netdev | awk '/^Current/{{now=1}} now && /^Combined:/{{print "queues
 PROBE = "ping -M do -c 3 -i 0.2 -W 2 -s {size} {address} 2>&1 || true"
 ICMP = 28
 """Bytes of the IPv4 and ICMP headers: the RDG's probe of 8914 bytes fills an MTU of 8942."""
+HOST = "the host"
+"""In column "representor of" of show-offload: the row is about packets of the host itself."""
 Counters = dict[str, int]
 REMEDY = "use this tool in the revision of the deployed charms"
 _NUMBER = r"[0-9]{1,20}"
@@ -106,18 +108,23 @@ def probe(shell: Shell, address: str, mtu: int) -> str:
 
 
 def in_nic(evidence: list[Evidence]) -> float | None:
-    """The share of packets that the NICs forwarded, 0 to 1, of all in datapath flows; None without packets.
+    """The share of tenants' packets that the NICs forwarded, 0 to 1; None without packets.
 
     Flows end after ten seconds without packets: counters that are lower than before belong to new flows.
     """
     inside = outside = 0
     for node in evidence:
         before = {_cell(row, "in port"): row for row in node.before.offload}
-        for row in node.after.offload:
+        for row in _tenants(node):
             old = before.get(_cell(row, "in port"), {})
             inside += _grown(row, old, "packets in NIC")
             outside += _grown(row, old, "packets not in NIC")
     return inside / (inside + outside) if inside + outside else None
+
+
+def _tenants(node: Evidence) -> list[dict[str, str]]:
+    """A node's rows after a rung, without those of packets that the host itself sent."""
+    return [row for row in node.after.offload if row.get("representor of") != HOST]
 
 
 def _grown(row: dict[str, str], old: dict[str, str], key: str) -> int:
@@ -148,7 +155,7 @@ def why_not(evidence: list[Evidence]) -> str:
     reasons = {
         _cell(row, "why not")
         for node in evidence
-        for row in node.after.offload
+        for row in _tenants(node)
         if _count(row, "packets not in NIC") and _cell(row, "why not") != "-"
     }
     return "; ".join(sorted(reasons))

@@ -5,6 +5,7 @@ Tests of sriov-switchdev and roce-qos (test_actions.py) compare these rows with 
 """
 
 OFF = "1 flows: other_config:hw-offload is not true (ovn-chassis option enable-hardware-offload)"
+OWN = "1 flows: the kernel's classifier has it, but the NIC's driver did not take it (see the kernel log)"
 NO_FLOW = "no flow: its instance has sent nothing yet, or flows ended (max-idle)"
 
 
@@ -28,6 +29,7 @@ OFFLOAD = {
     state: [
         _row("enp59s0f0_0", "0000:3b:00.0 pf0vf0", 1200, in_nic=state == "on", why=why),
         _row("enp59s0f1_0", "0000:3b:00.1 pf1vf0", 0, in_nic=state == "on", why=NO_FLOW),
+        _row("br-nvda", "the host", 9000, in_nic=False, why=OWN if state == "on" else why),
         _row("genev_sys_6081", "-", 7, in_nic=state == "on", why=why),
     ]
     for state, why in (("on", "-"), ("off", OFF))

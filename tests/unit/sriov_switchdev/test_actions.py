@@ -135,8 +135,10 @@ def test_show_offload_counts_per_representor_and_says_why_not(converged: Node) -
 KNOWN = "skb_priority(0/0),skb_mark(0/0),ct_state(0/0),recirc_id(0),dp_hash(0/0)"
 SENT = f"ufid:1, {KNOWN},in_port(enp59s0f0_0),eth_type(0x0800), packets:1200, bytes:9, used:0.1s"
 RECEIVED = f"ufid:2, {KNOWN},{TUNNEL.partition(',')[2]}, bytes:9, used:0.1s"
+OWN = f"ufid:3, {KNOWN},in_port(br-nvda),eth_type(0x0800), packets:9000, bytes:9, used:0.1s"
 TAKEN = f"""\
 {SENT}, offloaded:yes, dp:tc, actions:set(tunnel(tun_id=0x1,dst=172.16.0.52)),genev_sys_6081
+{OWN}, dp:tc, actions:bond0
 {RECEIVED}, offloaded:yes, dp:tc, actions:enp59s0f0_0
 """
 
