@@ -6,6 +6,7 @@ import os
 import socket
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -29,12 +30,17 @@ class Cloud:
     Args:
         nic: its end of a cable to a rack.
         ovn: address of OVN's databases; without it, the control plane has its own.
-        bundle: whose options of the OpenStack charms it has.
+        options: of the OpenStack charms, by charm; without them, those of :data:`BUNDLE`.
 
     """
 
-    def __init__(self, nic: Nic | None = None, ovn: str = CONTROLLER, bundle: Path = BUNDLE) -> None:
-        self._nic, self._ovn, self.options = nic, ovn, translate.bundle(bundle)
+    def __init__(
+        self,
+        nic: Nic | None = None,
+        ovn: str = CONTROLLER,
+        options: Mapping[str, Mapping[str, Any]] | None = None,
+    ) -> None:
+        self._nic, self._ovn, self.options = nic, ovn, options or translate.bundle(BUNDLE)
         self._process: subprocess.Popen[str] | None = None
 
     def prepare(self) -> None:

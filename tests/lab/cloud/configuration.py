@@ -159,6 +159,11 @@ def ml2(ovn: str) -> Sections:
             # As in production, and OVN answers DHCP in a subnet without a gateway only with it: the metadata
             # port's address is the server's there (`_get_ovn_dhcpv4_opts` of Neutron's ovn_client.py).
             "ovn_metadata_enabled": True,
+            # The default up to 2024.2, which the charms of the bundles' releases leave as it is (Neutron's
+            # change 930608). With it, OVS offloads no flow of a chassis: the rules for packets that are too
+            # large look at destination NAT, and every flow that passes their table looks at it, too, which
+            # the kernel's flower classifier cannot (OVS 3.5, OVN 25.03).
+            "ovn_emit_need_to_frag": False,
         },
     }
 

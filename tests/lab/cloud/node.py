@@ -10,6 +10,9 @@ from lab.guest import Guest
 START = f"{MOUNTED}/tests/lab/cloud/compute/start.sh"
 MEMORY = 3072
 """MiB of a compute node: libvirt and nova-compute take 400, its large pages 512."""
+UNITS = ("nova-compute", "libvirtd", "virtlogd")
+ROOT = "/opt/cloud/root"
+"""Where a node has what is on that disk."""
 PAGES = 272
 """Large pages of 2 MiB: those of a server with 512 MiB, and some that must stay free."""
 
@@ -26,6 +29,11 @@ def start(guest: Guest, host: str, address: str, options: translate.Sections) ->
     """
     guest.write("/run/nova.conf", configuration.ini(configuration.compute(host, address, options)))
     guest.run(["sh", START, str(PAGES)], timeout=300)
+
+
+def stop(guest: Guest) -> None:
+    """End nova-compute and libvirt, and free the large pages."""
+    guest.run(f"systemctl stop {' '.join(UNITS)}; echo 0 >/proc/sys/vm/nr_hugepages", timeout=300)
 
 
 def reported(connection: Any) -> set[str]:

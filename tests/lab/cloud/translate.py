@@ -28,10 +28,15 @@ import yaml
 Sections = dict[str, dict[str, Any]]
 
 
-def bundle(path: Path) -> dict[str, dict[str, Any]]:
+def bundle(path: Path) -> dict[str, Mapping[str, Any]]:
     """The options that a bundle sets, by charm."""
-    applications = yaml.safe_load(path.read_text())["applications"].values()
-    return {str(each["charm"]).removeprefix("ch:"): each.get("options") or {} for each in applications}
+    return by_charm(yaml.safe_load(path.read_text())["applications"])
+
+
+def by_charm(applications: Mapping[str, Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
+    """The options of applications, by charm."""
+    bodies = applications.values()
+    return {str(each.get("charm", "")).removeprefix("ch:"): each.get("options") or {} for each in bodies}
 
 
 def flags(text: str) -> dict[str, str]:
