@@ -9,6 +9,8 @@ from functools import partial
 from typing import Any
 
 from lab.cable import Nic
+from lab.cloud import node, root
+from lab.cloud.cloud import Cloud
 from lab.guest import Guest
 from lab.image import image
 from lab.rack import layout, ovn
@@ -37,7 +39,13 @@ class Rack:
     controller: Controller
     display: Display
     count: int
+    control: Nic | None = None
+    """The control plane's end of its cable, in a rack that may have one."""
     figures: list[Figure] = field(default_factory=list)
+    pages: dict[str, str] = field(default_factory=dict)
+    """Reports of other tools, by the name of the file beside the rack's own one."""
+    substituted: tuple[str, ...] = ()
+    """What was not as in production, besides what holds for every rack."""
 
     @property
     def nodes(self) -> dict[str, int]:
@@ -65,26 +73,38 @@ class Rack:
 
 
 @contextmanager
-def rack(deployment: Deployment, spare: int = 0) -> Iterator[Rack]:
+def rack(deployment: Deployment, spare: int = 0, *, cloud: bool = False) -> Iterator[Rack]:
     """Machines that have started, with nothing on them; all of them end with the ``with``.
 
     Args:
         deployment: what will run on them.
         spare: how many of its compute nodes, the last ones, are left blank until they are added.
+        cloud: whether an OpenStack control plane will be started beside it, for nova-compute on its nodes.
 
     """
     # Not in the machines' threads: Ctrl-C would end one thread's build there, and the next begin it anew.
     image("trixie")
-    with layout.cabled() as (fabric, nodes):
-        yield from _rack(deployment, len(deployment.nodes) - spare, fabric, nodes)
+    more: dict[str, Any] = {}
+    if cloud:
+        Cloud().prepare()
+        more = {"memory": node.MEMORY, "disks": [root.disk(root.root())]}
+    with layout.cabled(cloud=cloud) as (fabric, nodes, control):
+        guests = [
+            Guest(nics=nics, setup=layout.node_setup(number, cloud=cloud), **more)
+            for number, nics in enumerate(nodes)
+        ]
+        switches = Guest(nics=fabric, setup=layout.fabric_setup(cloud=cloud))
+        yield from _rack(
+            deployment, len(deployment.nodes) - spare, switches, guests, next(iter(control), None)
+        )
 
 
-def _rack(deployment: Deployment, count: int, fabric: list[Nic], nodes: list[list[Nic]]) -> Iterator[Rack]:
-    guest = Guest(nics=fabric, setup=layout.fabric_setup())
-    machines, place = {layout.FABRIC: Machine(layout.FABRIC, guest, layout.CONTROLLER)}, {}
+def _rack(
+    deployment: Deployment, count: int, switches: Guest, guests: list[Guest], control: Nic | None
+) -> Iterator[Rack]:
+    machines, place = {layout.FABRIC: Machine(layout.FABRIC, switches, layout.CONTROLLER)}, {}
     for number, juju in enumerate(deployment.nodes):
-        guest = Guest(nics=nodes[number], setup=layout.node_setup(number))
-        machine = Machine(f"node-{number}", guest, layout.address(number))
+        machine = Machine(f"node-{number}", guests[number], layout.address(number))
         machines[place.setdefault(juju, machine.name)] = machine
     for app in deployment.applications.values():
         for juju in app.machines:
@@ -99,7 +119,7 @@ def _rack(deployment: Deployment, count: int, fabric: list[Nic], nodes: list[lis
         display.units, controller.tell = controller.units, display.say
         display.phase("machines start")
         floor.each("starts", {name: partial(_enter, machine) for name, machine in machines.items()})
-        yield Rack(deployment, floor, controller, display, count)
+        yield Rack(deployment, floor, controller, display, count, control)
     finally:
         floor.stop()
 

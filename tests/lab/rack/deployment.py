@@ -6,13 +6,16 @@ overlay (``overlay.yaml``) comes last, for those of its applications that are th
 """
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import yaml
 from check.merge import Part, merge, parts
 from check.source import Map
+
+from lab.cloud import translate
 
 ROOT = Path(__file__).parents[3]
 CHARMS = ROOT / "charms"
@@ -66,6 +69,7 @@ class Deployment:
         relations: among them.
         nodes: the machines that subordinates can be on, since only these have a NIC: the compute nodes.
         left_out: subordinates that are on none of them.
+        options: what the whole bundle sets, by charm: also of the charms that are not this repository's.
 
     """
 
@@ -73,6 +77,7 @@ class Deployment:
     relations: tuple[Relation, ...]
     nodes: tuple[str, ...]
     left_out: tuple[str, ...] = ()
+    options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
 
     def related(self, application: str) -> list[Relation]:
         """The application's relations, also those with its peers."""
@@ -120,7 +125,7 @@ def read(bundle: Path, overlays: list[Path], nodes: int) -> Deployment:
         if ends:
             relations.append(Relation(0, ends, _container(metas[ends[0][0]][1], ends[0][1])))
     numbered = tuple(Relation(n, each.ends, each.container) for n, each in enumerate(relations))
-    return Deployment(applications, numbered, machines, left_out)
+    return Deployment(applications, numbered, machines, left_out, translate.by_charm(whole["applications"]))
 
 
 def _only(bodies: Map, known: Map) -> Map:

@@ -126,7 +126,7 @@ class Floor:
 
         They count as far as the guests could use them.
         """
-        limit = Patience(patience, self._processes)
+        limit = Patience(patience, self.processes)
         while not done():
             if limit.over():
                 return False
@@ -170,7 +170,8 @@ class Floor:
             raise TimeoutError(f"not done within {patience:.0f} s: {', '.join(late)}")
         return [results[number] for number in range(len(jobs))]
 
-    def _processes(self) -> list[int]:
+    def processes(self) -> list[int]:
+        """Those of all guests, as :class:`lab.patience.Patience` wants them."""
         return [process for machine in self.machines.values() for process in machine.guest.processes()]
 
     def stop(self) -> None:

@@ -32,6 +32,8 @@ def chassis(guest: Guest, node: int) -> None:
         "external-ids:ovn-encap-type": "geneve",
         "external-ids:ovn-encap-ip": layout.endpoint(node),
         "external-ids:ovn-bridge-mappings": "tenantvlan:br-nvda",
+        # Neutron up to 2024.1 takes any chassis with the mapping for a gateway, 2025.1 only these.
+        "external-ids:ovn-cms-options": "enable-chassis-as-gw",
         "other_config:hw-offload": "true",
         "other_config:max-idle": "30000",
     }

@@ -385,9 +385,10 @@ def plugged(nic: Nic) -> socket.socket:
 
 
 def test_every_node_has_its_own_cables_and_addresses() -> None:
-    with layout.cabled() as (fabric, nodes):
+    with layout.cabled() as (fabric, nodes, control):
         far = [nic for node in nodes for nic in node]
         assert len(far) == 2 * layout.MOST
+        assert control == []
         for number, (near, other) in enumerate(zip(fabric, far)):
             with plugged(near) as one, plugged(other) as another:
                 one.sendto(b"frame %d" % number, ("127.0.0.1", near.there))
@@ -395,3 +396,12 @@ def test_every_node_has_its_own_cables_and_addresses() -> None:
     wired = {cable[3] for cable in layout.wiring().cables if cable[2] == "outside"}
     assert wired == {nic.mac for nic in fabric}
     assert len({layout.node_setup(node).script for node in range(layout.MOST)}) == layout.MOST
+
+
+def test_a_control_plane_has_the_port_of_the_reference_designs_machine_maas() -> None:
+    with layout.cabled(cloud=True) as (fabric, _, (control,)):
+        assert (fabric[-1].here, fabric[-1].there) == (control.there, control.here)
+    wiring = layout.wiring(cloud=True)
+    assert ("Leaf0-1", "swp24", "outside", fabric[-1].mac) in wiring.cables
+    assert "maas" not in wiring.hosts
+    assert {cable[3] for cable in wiring.cables if cable[2] == "outside"} == {nic.mac for nic in fabric}
