@@ -10,12 +10,13 @@ import sys
 from pathlib import Path
 
 from check.source import FileError
+from converge import StepError
 
 from lab import juju
 from lab.guest import GuestError
 from lab.host import HostError
 from lab.rack import build, deployment, layout, report
-from lab.rack.scenarios import ONE_MORE, SCENARIOS, TWO_NODES, converge
+from lab.rack.scenarios import CLOUD, ONE_MORE, SCENARIOS, TWO_NODES, converge
 from lab.shell import interact
 
 BUNDLE = deployment.ROOT / "bundles" / "ovn-offload-jammy-yoga.yaml"
@@ -40,7 +41,11 @@ def arguments() -> argparse.Namespace:
         "--html", type=Path, metavar="FILE", default=Path("build/rack.html"), help="default: %(default)s"
     )
     options = parser.parse_args()
-    options.more = [name for name in SCENARIOS if options.scenario in (name, "all")]
+    every = [name for name in SCENARIOS if name not in CLOUD]
+    options.more = (
+        every if options.scenario == "all" else [options.scenario][options.scenario == "converge" :]
+    )
+    options.cloud = options.scenario in CLOUD
     options.spare = len(set(options.more) & set(ONE_MORE))
     if options.nodes + options.spare > layout.MOST:
         parser.error(f"{options.scenario} adds {options.spare}; the racks have ports for {layout.MOST} nodes")
@@ -62,14 +67,14 @@ def main() -> int:
         wanted = deployment.read(options.bundle, options.overlay, options.nodes + options.spare)
         if wanted.left_out:
             print(f"Left out, since on no compute node: {', '.join(wanted.left_out)}")
-        with build.rack(wanted, options.spare) as rack:
+        with build.rack(wanted, options.spare, cloud=options.cloud) as rack:
             found = [*converge(rack), *(check for name in options.more for check in SCENARIOS[name](rack))]
             fabric = picture(rack)
             print(report.text(rack, found))
             if options.json:
                 report.dump(options.json, rack, found)
             report.write_html(options.html, rack, found, fabric)
-            print(f"Report: {options.html}")
+            print("Report:", *(options.html.with_name(name) for name in (options.html.name, *rack.pages)))
             if options.shell:
                 interact(rack.floor.machines[options.shell].guest)
             elif options.keep:
@@ -78,7 +83,7 @@ def main() -> int:
     except KeyboardInterrupt:
         print("\nStopped; nothing is left running.", file=sys.stderr)
         return 130
-    except (FileError, HostError, GuestError, TimeoutError, juju.HookError) as problem:
+    except (FileError, HostError, GuestError, StepError, TimeoutError, juju.HookError) as problem:
         print(f"\n{problem}", file=sys.stderr)
         return 1
 

@@ -18,8 +18,8 @@ DIFFERENT = (
     "VFs belong to namespaces, not to virtual machines: the virtual NIC has no BARs for a driver to use.",
     "The switches are FRR and the Linux bridge behind NVUE's API: no ASIC and no buffers, so that lossless "
     "RoCE is configured and read back, but nothing is paused.",
-    "OVN's databases speak without TLS, and there is no nova-compute: all that the charms see of it is its "
-    "relation.",
+    "OVN's databases speak without TLS, and no charm of OpenStack's runs: all that this repository's charms "
+    "see of nova-compute's is its relation.",
 )
 """What on real hardware would be different."""
 
@@ -37,7 +37,7 @@ def text(rack: Rack, checks: Sequence[Check]) -> str:
     lines += figures.text(rack.figures)
     lines += hooks.text({name: unit.hooks for name, unit in rack.controller.units.items()})
     lines += ["", "Not as on real hardware"]
-    lines += [f"  - {line}" for line in DIFFERENT]
+    lines += [f"  - {line}" for line in (*DIFFERENT, *rack.substituted)]
     lines += ["", "Time"]
     lines += [f"  {name.ljust(24)} {seconds(spent):>12}" for name, spent in rack.display.phases]
     bad = sum(not check.holds for check in checks)
@@ -78,13 +78,15 @@ def as_json(rack: Rack, checks: Sequence[Check]) -> dict[str, Any]:
             if done.what
         ],
         "seconds": {name: round(spent, 1) for name, spent in rack.display.phases},
-        "different-on-hardware": list(DIFFERENT),
+        "different-on-hardware": [*DIFFERENT, *rack.substituted],
     }
 
 
 def write_html(path: Path, rack: Rack, checks: Sequence[Check], fabric: str) -> None:
-    """One file; ``fabric`` is the charm's own drawing of the switches."""
+    """One file, and beside it other tools' pages; ``fabric`` is the charm's own drawing of the switches."""
     path.write_text(page.page(as_json(rack, checks), fabric))
+    for name, text in rack.pages.items():
+        path.with_name(name).write_text(text)
 
 
 def dump(path: Path, rack: Rack, checks: Sequence[Check]) -> None:

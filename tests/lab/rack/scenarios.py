@@ -21,6 +21,7 @@ from lab.rack.common import (
     verify,
     with_option,
 )
+from lab.rack.openstack import openstack
 from lab.rack.traffic import traffic
 from lab.site import BOND, PFS
 
@@ -236,11 +237,15 @@ SCENARIOS: dict[str, Scenario] = {
     "fault": fault,
     "node-added": node_added,
     "adopt": adopt,
+    "openstack": openstack,
 }
 """What can follow ``converge``."""
 
 ONE_MORE = ("node-added", "adopt")
 """Those that want a node of their own, blank until then."""
 
-TWO_NODES = ("acceptance", "link-cut", "refresh", "switch-replaced", "node-added")
+CLOUD = ("openstack",)
+"""Those with a control plane, for which the rack's nodes have more memory: not part of `all`."""
+
+TWO_NODES = ("acceptance", "link-cut", "refresh", "switch-replaced", "node-added", *CLOUD)
 """Those with traffic between two nodes that are there from the beginning."""

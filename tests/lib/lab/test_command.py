@@ -32,7 +32,8 @@ def lab(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Any]:
     ended: list[str] = []
 
     @contextmanager
-    def rack(deployment: Deployment, spare: int) -> Iterator[build.Rack]:
+    def rack(deployment: Deployment, spare: int, *, cloud: bool) -> Iterator[build.Rack]:
+        assert not cloud
         guest = SimpleNamespace(kill=lambda: None)
         floor = Floor([Machine("node-0", guest)], lambda: None)
         display = Display(floor.machines)

@@ -41,6 +41,7 @@ def test_the_report_for_programs_has_them_by_unit_and_event() -> None:
     unit = SimpleNamespace(machine=SimpleNamespace(name="a"), status=("active", ""), hooks=ONE)
     rack = SimpleNamespace(
         figures=[],
+        substituted=(),
         nodes={},
         floor=SimpleNamespace(machines={}),
         controller=SimpleNamespace(units={"one/0": unit}, down=[]),

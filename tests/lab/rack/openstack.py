@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Scenario openstack: a real OpenStack on the converged rack, and the acceptance tool as an operator uses it.
+
+The control plane (:mod:`lab.cloud`) is cabled to a leaf, has the rack's own OVN databases and the bundle's
+options; nova-compute runs on the nodes. Servers are namespaces: :mod:`lab.cloud.compute.driver`.
+"""
+
+import contextlib
+import json
+import re
+import time
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Any
+
+from acceptance.cloud import asking
+from acceptance.plan import removal
+
+from lab.checks import Check, equal
+from lab.cloud import node, translate
+from lab.cloud.cloud import Cloud
+from lab.rack import checks, layout, ovn
+from lab.rack.build import Rack
+from lab.rack.common import verify
+from lab.rack.operator import AREA, MEASURES, SUBSTITUTED, Operator, operator
+from lab.rack.spoiled import spoiled
+from lab.site import PFS
+
+REPORTS = 1800
+"""Seconds, as the guests could use them, until every nova-compute has told Placement what its node has."""
+PORTS = {"direct_overlay": 0, "direct_vlan": 1, "direct_nat": 0}
+"""The direct ports of a server, and which of the card's ports the whitelist takes their VFs from."""
+GATEWAY = "gateway"
+"""The namespace of the reference design's external gateway, behind both leaves of rack 0."""
+VIRSH = f"chroot {node.ROOT} virsh -q"
+PINS = f"for domain in $({VIRSH} list --name --all); do {VIRSH} vcpupin $domain; done"
+FREE = "awk '/HugePages_Free/ {print $2}' /proc/meminfo"
+BOUND = "ovn-sbctl --bare --columns=up find Port_Binding type='\"\"'"
+LEFT = (
+    "ip netns list | grep -o 'instance-[^ ]*'; ovs-vsctl list-ports br-int | grep -E '^(tap|enp)'; "
+    f"ip link show | grep -o 'fa:16:3e[^ ]*'; {VIRSH} list --name --all; "
+    f"[ $({FREE}) = {node.PAGES} ] || echo 'large pages in use'"
+)
+"""Prints what a server has left on its node."""
+SPEED = ("vf-to-host", "both-ports")
+"""Checks of the tool that say how fast a NIC is, or how a switch hashes a few flows."""
+SHARE = 0.9
+"""Of packets that flows in the NIC must have counted: an emulated node is slow to put them there."""
+
+
+TRACKED = ("vf-group", "north-south")
+"""Rungs whose connections are tracked. Debian's kernel cannot have their flows in the NIC: it is built
+without CONFIG_NET_TC_SKB_EXT, by which a packet goes on in Open vSwitch where the classifier left it, and
+without that OVS 3.5 gives the classifier no flow that recirculates."""
+NO_EXTENSION = "OVS could not express it for the kernel's classifier"
+"""What the tool must say of them."""
+
+
+def openstack(rack: Rack) -> list[Check]:
+    """Servers on the rack's nodes, measured by the acceptance tool and deleted by it."""
+    with started(rack) as (cloud, found), operator(rack, cloud) as person:
+        found += applied(person)
+        if all(check.holds for check in found):
+            for part in (plugged, measured, spoiled):
+                found += part(person)
+        found += destroyed(person)
+    return [*found, *verify(rack)]
+
+
+@contextlib.contextmanager
+def started(rack: Rack) -> Iterator[tuple[Cloud, list[Check]]]:
+    """The control plane on the rack's OVN databases, and nova-compute on each node."""
+    options = rack.deployment.options
+    rack.display.phase("OpenStack starts")
+    rack.floor.each("instances end", dict.fromkeys(rack.nodes, ovn.no_instance))
+    rack.on(layout.FABRIC, f"ovn-nbctl --if-exists ls-del {ovn.SWITCH}")
+    compute = translate.nova_compute(options["nova-compute"])
+    # They import for minutes, and wait for the control plane.
+    rack.floor.each(
+        "nova-compute",
+        {
+            name: partial(node.start, host=name, address=layout.address(number), options=compute)
+            for name, number in rack.nodes.items()
+        },
+    )
+    with Cloud(rack.control, layout.CONTROLLER, options) as cloud:
+        connection = cloud.connect()
+        asked = 0.0
+
+        def reported() -> bool:
+            nonlocal asked
+            if time.monotonic() - asked < 5:
+                return False
+            asked = time.monotonic()
+            return set(rack.nodes) <= node.reported(connection)
+
+        there = rack.floor.work(reported, REPORTS)
+        log = "" if there else _tail(rack)
+        try:
+            yield (
+                cloud,
+                [Check(AREA, "compute nodes with resources in Placement", "all", log or "all", there)],
+            )
+        finally:
+            rack.floor.each("nova-compute ends", dict.fromkeys(rack.nodes, node.stop))
+
+
+def _tail(rack: Rack) -> str:
+    said = rack.on_nodes("tail -n 5 /var/log/cloud/nova-compute.log")
+    return "; ".join(f"{name}: {text.strip()[-300:]}" for name, text in said.items())
+
+
+def applied(person: Operator) -> list[Check]:
+    """`apply`, and a second plan, which has nothing to do."""
+    person.rack.display.phase("acceptance apply")
+    status, said = person.run("apply")
+    again, nothing = person.run("plan")
+    hosts = [f"vm{n} on {name}" for n, name in enumerate(person.nodes, 1)]
+    with asking("servers"):
+        servers = sorted(person.connection.compute.servers(), key=lambda each: each.name)
+    active = [f"{each.name} on {each.compute_host}" for each in servers if each.status == "ACTIVE"]
+    done = again == 0 and "Nothing to do" in nothing
+    return [
+        Check(AREA, "acceptance apply", "exit status 0", _last(said), status == 0),
+        equal(AREA, "servers that are ACTIVE", ", ".join(hosts), ", ".join(active)),
+        Check(AREA, "acceptance plan afterwards", "nothing to do", _last(nothing), done),
+    ]
+
+
+def _last(said: str) -> str:
+    return next(iter(reversed(said.strip().splitlines())), "")[:200]
+
+
+def plugged(person: Operator) -> list[Check]:
+    """What Nova, os-vif, libvirt and OVN have made of the servers on their nodes."""
+    rack, objects = person.rack, person.door().objects
+    found: list[Check] = []
+    for number, name in enumerate(person.nodes, 1):
+        for prefix, pf in PORTS.items():
+            found += _direct(rack, name, objects[f"port {prefix}{number}"], pf)
+        pins = rack.on(name, PINS)
+        found += [
+            equal(
+                AREA,
+                f"{name} dedicated processors of its server",
+                "0 1",
+                " ".join(sorted(pins.split()[1::2])),
+            ),
+            equal(
+                AREA, f"{name} large pages that are free", str(node.PAGES - 256), rack.on(name, FREE).strip()
+            ),
+            equal(
+                AREA,
+                f"vm{number}'s floating IP, from the gateway",
+                "3 received",
+                _reached(rack, objects[f"floating ip normal{number}"]),
+            ),
+        ]
+    bound = rack.on(layout.FABRIC, BOUND).split()
+    found.append(equal(AREA, "servers' ports that OVN has up", str(bound.count("true")), str(len(bound))))
+    return found
+
+
+def _reached(rack: Rack, floating: Mapping[str, Any]) -> str:
+    """What a ping from the external network's gateway says."""
+    ping = f"ping -q -n -c 3 -i 0.5 -W 5 {floating['floating_ip_address']}"
+    once = f"for i in 1 2 3 4 5 6; do {ping} -c 1 >/dev/null && break; done"
+    return checks.received(
+        rack.on(layout.FABRIC, f"ip netns exec {GATEWAY} sh -c '{once}; {ping}'", timeout=120)
+    )
+
+
+def _direct(rack: Rack, name: str, port: Mapping[str, Any], pf: int) -> list[Check]:
+    """A direct port: its state, its representor in the bridge, and the VF's address as the PF has it."""
+    index, netdev = port["binding_profile"].get("vf_num"), list(PFS.values())[pf]
+    shown = rack.on(name, f"ip link show {netdev}")
+    own = re.search(rf"vf {index} +link/ether (\S+) ", shown)
+    where = f"external_ids:iface-id={port['id']}"
+    representor = rack.on(name, f"ovs-vsctl --bare --columns=name find Interface {where}").strip()
+    place = f"ovs-vsctl iface-to-br {representor}; cat /sys/class/net/{representor}/phys_port_name"
+    is_at = " ".join(rack.on(name, place).split())
+    return [
+        equal(AREA, f"{name} {port['name']} in Neutron", "ACTIVE", port["status"]),
+        equal(AREA, f"{name} {port['name']}: its representor", f"br-int pf{pf}vf{index}", is_at),
+        equal(
+            AREA,
+            f"{name} {port['name']}: VF {index}'s address",
+            port["mac_address"],
+            own[1] if own else "none",
+        ),
+    ]
+
+
+def measured(person: Operator) -> list[Check]:
+    """`measure` and its report: every figure is there, packets of the MTU arrive, flows are in the NIC."""
+    rack = person.rack
+    rack.display.phase("acceptance measure")
+    _, said = person.run("measure")
+    told = person.report()
+    if told is None:
+        return [Check(AREA, "acceptance measure", "a report", _last(said), False)]
+    rack.pages["openstack.html"] = (person.state / "report.html").read_text()
+    rack.pages["openstack.json"] = json.dumps(told, indent=1) + "\n"
+    rack.substituted = SUBSTITUTED
+    found: list[Check] = []
+    for key, measures in MEASURES.items():
+        result = told["results"]["rungs"].get(key, {"figures": {}, "problems": {"": "not reached"}})
+        said = [
+            f"{each} {figure['value']:.3g} {figure['unit']}" for each, figure in result["figures"].items()
+        ]
+        said += [f"{each} {problem}".strip() for each, problem in result["problems"].items()]
+        whole = set(result["figures"]) == set(measures) and not result["problems"]
+        found.append(Check(AREA, f"rung {key}", "a figure for each measurement", "; ".join(said), whole))
+    return [*found, *(_judged(each) for each in told["checks"] if each["check"] not in SPEED)]
+
+
+def _judged(verdict: Mapping[str, str]) -> Check:
+    """One of the tool's verdicts: as it should be on emulated processors and on Debian's kernel."""
+    said, wanted = f"{verdict['state']}: {verdict['measured']}", "passed"
+    good = verdict["state"] == "passed"
+    if verdict["check"] == "in-nic" and verdict["rung"] in TRACKED:
+        said, wanted = f"{said}; {verdict['cause']}", f"failed: {NO_EXTENSION}"
+        good = verdict["state"] == "failed" and NO_EXTENSION in verdict["cause"]
+    elif share := re.match(r"([\d.]+)%", verdict["measured"]):
+        good = good or float(share[1]) >= 100 * SHARE
+    return Check(AREA, f"rung {verdict['rung']}, {verdict['check']}", wanted, said, good)
+
+
+def destroyed(person: Operator) -> list[Check]:
+    """`destroy`, after which neither the cloud nor the nodes have anything of it."""
+    rack = person.rack
+    rack.display.phase("acceptance destroy")
+    status, said = person.run("destroy")
+    objects = ", ".join(step.what for step in removal(person.door().all).steps)
+    left = {name: " ".join(text.split()) for name, text in rack.on_nodes(LEFT).items()}
+    return [
+        Check(AREA, "acceptance destroy", "exit status 0", _last(said), status == 0),
+        equal(AREA, "objects that are left", "none", objects or "none"),
+        *(
+            equal(AREA, f"{name}: left of servers", "nothing", text or "nothing")
+            for name, text in left.items()
+        ),
+    ]

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What scenario openstack makes of the acceptance tool's report, and of what is left after it."""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from acceptance.kinds import KINDS
+from lab.checks import Check
+from lab.rack import openstack
+from lab.rack.operator import MEASURES
+
+Told = dict[str, Any]
+
+
+def verdict(rung: str, check: str, state: str, measured: str) -> dict[str, str]:
+    """One of the tool's."""
+    return {"rung": rung, "check": check, "state": state, "measured": measured, "cause": ""}
+
+
+@pytest.fixture
+def told() -> Told:
+    """The report of a rack where all is well, at the speed of emulated processors."""
+    rungs = {
+        key: {"figures": {each: {"value": 0.2, "unit": "Gb/s"} for each in measures}, "problems": {}}
+        for key, measures in MEASURES.items()
+    }
+    checks = [
+        verdict("vf", "mtu", "passed", "a packet of 8942 bytes arrives"),
+        verdict("vf", "in-nic", "failed", "97.10%"),
+        verdict("vf", "vf-to-host", "failed", "tcp-1: 0.10 of 0.20 Gb/s = 50%"),
+    ]
+    return {"results": {"rungs": rungs}, "checks": checks}
+
+
+def measured(told: Told, tmp_path: Path) -> dict[str, Check]:
+    """The scenario's checks by subject, and the report beside the rack's."""
+    (tmp_path / "report.html").write_text("the page")
+    rack = SimpleNamespace(display=SimpleNamespace(phase=lambda name: None), pages={}, substituted=())
+    person = SimpleNamespace(rack=rack, state=tmp_path, run=lambda verb: (1, ""), report=lambda: told)
+    found = openstack.measured(person)  # type: ignore[arg-type]
+    assert rack.pages["openstack.html"] == "the page"
+    assert any("network namespace" in sentence for sentence in rack.substituted)
+    return {check.subject: check for check in found}
+
+
+def bad(found: dict[str, Check]) -> list[str]:
+    """Subjects of the checks that do not hold."""
+    return [subject for subject, check in found.items() if not check.holds]
+
+
+def test_figures_of_emulated_processors_are_not_judged_by_their_speed(told: Told, tmp_path: Path) -> None:
+    found = measured(told, tmp_path)
+    assert bad(found) == []
+    assert found["rung vf"].found == "tcp-1 0.2 Gb/s; tcp-8 0.2 Gb/s"
+    assert not any("vf-to-host" in subject for subject in found)
+
+
+def test_a_rung_with_a_wrong_mtu_or_out_of_the_nic_does_not_hold(told: Told, tmp_path: Path) -> None:
+    told["checks"][0] = verdict("vf", "mtu", "failed", "a packet of 8942 bytes does not arrive")
+    told["checks"][1] = verdict("vf", "in-nic", "failed", "30.00%")
+    assert bad(measured(told, tmp_path)) == ["rung vf, mtu", "rung vf, in-nic"]
+
+
+def test_tracked_connections_are_out_of_the_nic_and_the_tool_says_why(told: Told, tmp_path: Path) -> None:
+    verdicts = [verdict(rung, "in-nic", "failed", "20.00%") for rung in openstack.TRACKED]
+    told["checks"] += verdicts
+    subjects = [f"rung {rung}, in-nic" for rung in openstack.TRACKED]
+    assert bad(measured(told, tmp_path)) == subjects
+    for each in verdicts:
+        each["cause"] = "2 flows: OVS could not express it for the kernel's classifier (see ovs-vswitchd.log)"
+    assert bad(measured(told, tmp_path)) == []
+    verdicts[0]["state"] = "passed"
+    assert bad(measured(told, tmp_path)) == subjects[:1]
+
+
+def test_a_measurement_that_is_missing_does_not_hold(told: Told, tmp_path: Path) -> None:
+    del told["results"]["rungs"]["north-south"]
+    told["results"]["rungs"]["vf"]["figures"].pop("tcp-8")
+    told["results"]["rungs"]["vf-vlan"]["problems"] = {"": "vm1 cannot be reached by ssh"}
+    found = measured(told, tmp_path)
+    assert bad(found) == ["rung vf", "rung vf-vlan", "rung north-south"]
+    assert found["rung north-south"].found == "not reached"
+    assert "vm1 cannot be reached by ssh" in found["rung vf-vlan"].found
+
+
+def test_what_a_server_leaves_on_its_node_does_not_hold() -> None:
+    said = {"node-0": "instance-00000001\nenp59s0f0r2\n", "node-1": ""}
+    rack = SimpleNamespace(
+        display=SimpleNamespace(phase=lambda name: None), on_nodes=lambda command, **options: said
+    )
+    door = SimpleNamespace(all={kind: [] for kind in KINDS})
+    person = SimpleNamespace(
+        rack=rack, door=lambda: door, run=lambda verb: (0, "44 deleted; nothing is left.\n")
+    )
+    found = {check.subject: check for check in openstack.destroyed(person)}  # type: ignore[arg-type]
+    assert bad(found) == ["node-0: left of servers"]
+    assert found["node-0: left of servers"].found == "instance-00000001 enp59s0f0r2"
