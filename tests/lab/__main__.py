@@ -68,7 +68,11 @@ def main() -> int:
         if wanted.left_out:
             print(f"Left out, since on no compute node: {', '.join(wanted.left_out)}")
         with build.rack(wanted, options.spare, cloud=options.cloud) as rack:
-            found = [*converge(rack), *(check for name in options.more for check in SCENARIOS[name](rack))]
+            found = converge(rack)
+            if rack.controller.active:
+                found += [check for name in options.more for check in SCENARIOS[name](rack)]
+            elif options.more:
+                print(f"Left out, since the rack has not converged: {', '.join(options.more)}")
             fabric = picture(rack)
             print(report.text(rack, found))
             if options.json:

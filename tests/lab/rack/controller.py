@@ -167,9 +167,12 @@ class Controller:
     def settled(self) -> bool:
         """Every unit is active, nothing is left to do, and a look since the last hook found nothing new."""
         jobs = [job for m in self.floor.machines.values() for job in (m.job, *m.queue) if job and job.what]
-        units = self.units.values()
-        active = all(unit.started and unit.status[0] == "active" for unit in units)
-        return not jobs and active and all(unit.looked > unit.hooked for unit in units)
+        return not jobs and self.active and all(unit.looked > unit.hooked for unit in self.units.values())
+
+    @property
+    def active(self) -> bool:
+        """Every unit has started and is active."""
+        return all(unit.started and unit.status[0] == "active" for unit in self.units.values())
 
     def _ran(self, unit: Unit, event: str, result: Result) -> None:
         self._hooked(unit, result)

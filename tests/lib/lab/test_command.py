@@ -30,6 +30,7 @@ BAD = equal("VF-LAG", "node-0 <b>", "active", "")
 def lab(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Any]:
     """Runs the command on a rack that was built and converged already."""
     ended: list[str] = []
+    units: dict[str, Any] = {}
 
     @contextmanager
     def rack(deployment: Deployment, spare: int, *, cloud: bool) -> Iterator[build.Rack]:
@@ -38,9 +39,10 @@ def lab(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Any]:
         floor = Floor([Machine("node-0", guest)], lambda: None)
         display = Display(floor.machines)
         display.phases.append(("nodes", 61.0))
+        controller = Controller(Deployment({}, (), ("0",)), floor, {"0": "node-0"})
+        controller.units.update(units)
         try:
-            empty = Deployment({}, (), ("0",))
-            yield build.Rack(empty, floor, Controller(empty, floor, {"0": "node-0"}), display, 1)
+            yield build.Rack(controller.deployment, floor, controller, display, 1)
         finally:
             floor.stop()
             ended.append("rack")
@@ -51,8 +53,8 @@ def lab(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Any]:
         return command.main()
 
     monkeypatch.setattr(build, "rack", rack)
-    yield SimpleNamespace(run=run, ended=ended)
-    assert ended == ["rack"]
+    yield SimpleNamespace(run=run, ended=ended, units=units)
+    assert set(ended) == {"rack"}
 
 
 def test_all_that_holds_is_a_success(lab: Any, capsys: pytest.CaptureFixture[str]) -> None:
@@ -129,6 +131,26 @@ def test_the_reports_have_the_figures(lab: Any, capsys: pytest.CaptureFixture[st
     assert "not a performance claim" in said["title"]
     assert said["all"][0]["figure"] == "0.3 Gb/s"
     assert "<td>0.3 Gb/s" in (tmp_path / "rack.html").read_text()
+
+
+def test_no_scenario_begins_on_a_rack_that_has_not_converged(
+    lab: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = SimpleNamespace(meta={})
+    lab.units["cumulus-fabric/0"] = unit = SimpleNamespace(
+        app=app,
+        started=True,
+        status=("blocked", "Leaf1-1: 401"),
+        machine=SimpleNamespace(name="fabric"),
+        hooks={},
+    )
+    began: list[str] = []
+    monkeypatch.setitem(command.SCENARIOS, "fault", lambda rack: began.append("fault") or [GOOD])
+    assert lab.run("--scenario", "fault", found=(BAD,)) == 1
+    assert "Left out, since the rack has not converged: fault\n" in capsys.readouterr().out
+    unit.status = ("active", "")
+    assert lab.run("--scenario", "fault", found=(BAD,)) == 1
+    assert began == ["fault"]
 
 
 def test_a_host_without_the_tools_and_without_apt_is_told_so_in_one_sentence(
