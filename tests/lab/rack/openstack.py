@@ -46,8 +46,6 @@ SPEED = ("vf-to-host", "both-ports")
 """Checks of the tool that say how fast a NIC is, or how a switch hashes a few flows."""
 SHARE = 0.9
 """Of packets that flows in the NIC must have counted: an emulated node is slow to put them there."""
-
-
 TRACKED = ("vf-group", "north-south")
 """Rungs whose connections are tracked. Debian's kernel cannot have their flows in the NIC: it is built
 without CONFIG_NET_TC_SKB_EXT, by which a packet goes on in Open vSwitch where the classifier left it, and
@@ -216,14 +214,17 @@ def measured(person: Operator) -> list[Check]:
 
 def _judged(verdict: Mapping[str, str]) -> Check:
     """One of the tool's verdicts: as it should be on emulated processors and on Debian's kernel."""
-    said, wanted = f"{verdict['state']}: {verdict['measured']}", "passed"
-    good = verdict["state"] == "passed"
-    if verdict["check"] == "in-nic" and verdict["rung"] in TRACKED:
-        said, wanted = f"{said}; {verdict['cause']}", f"failed: {NO_EXTENSION}"
-        good = verdict["state"] == "failed" and NO_EXTENSION in verdict["cause"]
-    elif share := re.match(r"([\d.]+)%", verdict["measured"]):
-        good = good or float(share[1]) >= 100 * SHARE
-    return Check(AREA, f"rung {verdict['rung']}, {verdict['check']}", wanted, said, good)
+    subject = f"rung {verdict['rung']}, {verdict['check']}"
+    state, said, cause = (verdict[key] for key in ("state", "measured", "cause"))
+    if verdict["check"] != "in-nic":
+        return Check(AREA, subject, "passed", f"{state}: {said}", state == "passed")
+    if verdict["rung"] in TRACKED:
+        good = state == "failed" and NO_EXTENSION in cause
+        why = NO_EXTENSION if good else cause
+        return Check(AREA, subject, f"failed: {NO_EXTENSION}", f"{state}: {said}: {why}", good)
+    share = re.match(r"([\d.]+)%", said)
+    good = share is not None and float(share[1]) >= 100 * SHARE
+    return Check(AREA, subject, f"at least {SHARE:.0%}", said, good)
 
 
 def destroyed(person: Operator) -> list[Check]:
