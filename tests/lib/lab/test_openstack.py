@@ -34,10 +34,15 @@ def told() -> Told:
     return {"results": {"rungs": rungs}, "checks": checks}
 
 
-def measured(told: Told, tmp_path: Path) -> dict[str, Check]:
+def measured(told: Told, tmp_path: Path, kernels: tuple[str, str] = ("", "")) -> dict[str, Check]:
     """The scenario's checks by subject, and the report beside the rack's."""
     (tmp_path / "report.html").write_text("the page")
-    rack = SimpleNamespace(display=SimpleNamespace(phase=lambda name: None), pages={}, substituted=())
+    rack = SimpleNamespace(
+        display=SimpleNamespace(phase=lambda name: None),
+        pages={},
+        substituted=(),
+        on_nodes=lambda command: {openstack.EXTENSION: dict(zip(("node-0", "node-1"), kernels))}[command],
+    )
     person = SimpleNamespace(rack=rack, state=tmp_path, run=lambda verb: (1, ""), report=lambda: told)
     found = openstack.measured(person)  # type: ignore[arg-type]
     assert rack.pages["openstack.html"] == "the page"
@@ -63,7 +68,9 @@ def test_a_rung_with_a_wrong_mtu_or_out_of_the_nic_does_not_hold(told: Told, tmp
     assert bad(measured(told, tmp_path)) == ["rung vf, mtu", "rung vf, in-nic"]
 
 
-def test_tracked_connections_are_out_of_the_nic_and_the_tool_says_why(told: Told, tmp_path: Path) -> None:
+def test_tracked_connections_are_out_of_the_nic_under_debian_and_the_tool_says_why(
+    told: Told, tmp_path: Path
+) -> None:
     verdicts = [verdict(rung, "in-nic", "failed", "20.00%") for rung in openstack.TRACKED]
     told["checks"] += verdicts
     subjects = [f"rung {rung}, in-nic" for rung in openstack.TRACKED]
@@ -71,6 +78,9 @@ def test_tracked_connections_are_out_of_the_nic_and_the_tool_says_why(told: Told
     for each in verdicts:
         each["cause"] = "2 flows: OVS could not express it for the kernel's classifier (see ovs-vswitchd.log)"
     assert bad(measured(told, tmp_path)) == []
+    option = "CONFIG_NET_TC_SKB_EXT=y\n"
+    assert bad(measured(told, tmp_path, (option, ""))) == [], "both nodes need it"
+    assert bad(measured(told, tmp_path, (option, option))) == subjects
     verdicts[0]["state"] = "passed"
     assert bad(measured(told, tmp_path)) == subjects[:1]
 
