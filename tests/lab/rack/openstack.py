@@ -36,9 +36,12 @@ VIRSH = f"chroot {node.ROOT} virsh -q"
 PINS = f"for domain in $({VIRSH} list --name --all); do {VIRSH} vcpupin $domain; done"
 FREE = "awk '/HugePages_Free/ {print $2}' /proc/meminfo"
 BOUND = "ovn-sbctl --bare --columns=up find Port_Binding type='\"\"'"
+OWN = "|".join(ovn.mac(node) for node in range(layout.MOST))
+ADDRESSES = f"ip link show | grep -o 'fa:16:3e[^ ]*' | grep -vxE '{OWN}'"
+"""Prints servers' addresses; the instances that the lab itself had before leave theirs on their VFs."""
 LEFT = (
     "ip netns list | grep -o 'instance-[^ ]*'; ovs-vsctl list-ports br-int | grep -E '^(tap|enp)'; "
-    f"ip link show | grep -o 'fa:16:3e[^ ]*'; {VIRSH} list --name --all; "
+    f"{ADDRESSES}; {VIRSH} list --name --all; "
     f"[ $({FREE}) = {node.PAGES} ] || echo 'large pages in use'"
 )
 """Prints what a server has left on its node."""

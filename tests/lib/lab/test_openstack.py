@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What scenario openstack makes of the acceptance tool's report, and of what is left after it."""
 
+import os
+import subprocess
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -8,7 +10,7 @@ from typing import Any
 import pytest
 from acceptance.kinds import KINDS
 from lab.checks import Check
-from lab.rack import openstack
+from lab.rack import openstack, ovn
 from lab.rack.operator import MEASURES
 
 Told = dict[str, Any]
@@ -93,6 +95,18 @@ def test_a_measurement_that_is_missing_does_not_hold(told: Told, tmp_path: Path)
     assert bad(found) == ["rung vf", "rung vf-vlan", "rung north-south"]
     assert found["rung north-south"].found == "not reached"
     assert "vm1 cannot be reached by ssh" in found["rung vf-vlan"].found
+
+
+def test_an_address_of_a_server_is_told_from_that_of_the_labs_own_instance(tmp_path: Path) -> None:
+    fake = tmp_path / "ip"
+    addresses = (ovn.mac(1), "fa:16:3e:30:28:3e", "52:54:00:77:02:00")
+    shown = "".join(f"    link/ether {each} brd ff:ff:ff:ff:ff:ff\n" for each in addresses)
+    fake.write_text(f"#!/bin/sh\nprintf '{shown}'\n")
+    fake.chmod(0o755)
+    path = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    done = subprocess.run(["sh", "-c", openstack.ADDRESSES], capture_output=True, text=True, env=path)
+    assert done.stdout == "fa:16:3e:30:28:3e\n"
+    assert openstack.ADDRESSES in openstack.LEFT
 
 
 def test_what_a_server_leaves_on_its_node_does_not_hold() -> None:
