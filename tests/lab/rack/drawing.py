@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two drawings of a rack, made of its report: the nodes' NICs as they were found, and who did what when.
+"""Drawings of a rack, made of its report: the nodes' NICs as found, who did what when, OpenStack's ladder.
 
 What a drawing shows green was checked and holds; red is what was found instead. A thing that no check was
 about is grey.
 """
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from html import escape
 from pathlib import Path
@@ -20,6 +21,15 @@ CHARMS = {
     "roce-qos": "#c2720c",
     "cumulus-fabric": "#18794e",
 }
+TITLES = {
+    "host": "host to host",
+    "virtio": "virtio on Geneve",
+    "vf": "VF on Geneve",
+    "vf-group": "VF, security group",
+    "vf-vlan": "VF on VLAN",
+    "north-south": "VF, floating IP",
+}
+"""Of the ladder's rungs, short enough for a drawing."""
 REBOOT, OTHER = "#1f2933", "#c3ccd5"
 Said = Mapping[str, Any]
 
@@ -92,6 +102,30 @@ def _words(check: Said | None) -> str:
 def _colour(checks: "list[Said | None] | list[Said]") -> str:
     known = [check for check in checks if check]
     return UNKNOWN if not known else GOOD if all(check["holds"] for check in known) else BAD
+
+
+_RUNG = re.compile(r"rung ([\w-]+)")
+_COLUMNS = (150, 390, 590)  # of the ladder: figures, the packet of the MTU, the share in the NIC
+
+
+def ladder(said: Said) -> str:
+    """A row for each rung of the acceptance test: its figures, the MTU, and how much ran in the NIC."""
+    found = {check["subject"]: check for check in said["checks"] if check["area"] == "OpenStack"}
+    rungs = [name[1] for subject in found if (name := _RUNG.fullmatch(subject))]
+    if not rungs:
+        return ""
+    heads = zip(_COLUMNS, ("measured on emulated processors", "largest packet", "packets in the NIC"))
+    drawn = [_text(x, 16, words, MUTED) for x, words in heads]
+    for row, rung in enumerate(rungs):
+        y = 26 + row * _ROW
+        cells = [found.get(f"rung {rung}{check}") for check in ("", ", mtu", ", in-nic")]
+        drawn += [
+            _box(6, y, 968, 24, _colour(cells)),
+            _text(16, y + 16, TITLES.get(rung, rung), INK, bold=True),
+        ]
+        for x, cell in zip(_COLUMNS, cells):
+            drawn.append(_text(x, y + 16, re.sub("^(passed|failed): ", "", _words(cell)), _colour([cell])))
+    return _svg("The acceptance test's ladder", 980, 30 + _ROW * len(rungs), drawn)
 
 
 _LEFT, _WIDTH, _ROW = 90, 860, 30  # the timeline's names, its bars, and a row's height
@@ -170,11 +204,12 @@ def _text(x: float, y: float, words: str, colour: str, *, bold: bool = False) ->
 
 
 def main() -> None:
-    """Draw the README's pictures again, of the rack in ``example.json``."""
+    """Draw the README's pictures again, of the racks in ``example.json`` and ``openstack.json``."""
     here = Path(__file__).parent
     said = json.loads((here / "example.json").read_text())
     (here / "nodes.svg").write_text(nodes(said))
     (here / "timeline.svg").write_text(timeline(said))
+    (here / "openstack.svg").write_text(ladder(json.loads((here / "openstack.json").read_text())))
 
 
 if __name__ == "__main__":

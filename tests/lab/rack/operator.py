@@ -39,8 +39,8 @@ SUBSTITUTED = (
     "libvirt defines its domain, but instead of starting QEMU the lab's own subclass of LibvirtDriver gives "
     "the VF's netdev to a namespace with a DHCP client.",
     "ssh to a floating IP is a shell in that namespace, and Juju's commands are answered by the rack.",
-    "Flows of tracked connections stay in Open vSwitch, since Debian's kernel is built without "
-    "CONFIG_NET_TC_SKB_EXT; the rungs with a stateful security group and with NAT say so.",
+    "Flows of tracked connections stay out of the NIC, since Debian's kernel is built without "
+    "CONFIG_NET_TC_SKB_EXT: the rungs with a stateful security group and with a floating IP fail for that.",
     "RDMA, UDP and 32 pairs are left out; the processors are emulated and the NIC forwards in the kernel, so "
     "that the figures say that it works, not how fast a NIC is.",
 )

@@ -36,6 +36,7 @@ def page(said: Mapping[str, Any], fabric: str) -> str:
             *_verdict(said),
             *_drawn("Nodes", drawing.nodes(said)),
             *_drawn("Switches", fabric),
+            *_drawn("OpenStack", drawing.ladder(said)),
             *_drawn("Time", drawing.timeline(said)),
             _folded("Seconds by phase", _table((), _phases(said)), shown=False),
             "<h2>Checks</h2>",

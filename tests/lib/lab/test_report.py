@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report's page and drawings, made of the JSON of a rack that ran (`tests/lab/rack/example.json`)."""
+"""The report's page and drawings, made of the JSON of racks that ran (`example.json`, `openstack.json`)."""
 
 import copy
 import json
@@ -34,9 +34,23 @@ def words(svg: str) -> list[tuple[str, str]]:
     return [(element.text or "", element.attrib["fill"]) for element in elements]
 
 
-@pytest.mark.parametrize(("name", "draw"), [("nodes", drawing.nodes), ("timeline", drawing.timeline)])
-def test_the_readmes_pictures_are_what_is_drawn(said: Said, name: str, draw: Any) -> None:
+@pytest.fixture
+def cloud() -> Said:
+    """A run of scenario openstack."""
+    return json.loads((RACK / "openstack.json").read_text())
+
+
+@pytest.mark.parametrize(
+    ("name", "rack", "draw"),
+    [
+        ("nodes", "example", drawing.nodes),
+        ("timeline", "example", drawing.timeline),
+        ("openstack", "openstack", drawing.ladder),
+    ],
+)
+def test_the_readmes_pictures_are_what_is_drawn(name: str, rack: str, draw: Any) -> None:
     """`PYTHONPATH=lib:tests python -m lab.rack.drawing` draws them again."""
+    said = json.loads((RACK / f"{rack}.json").read_text())
     assert (RACK / f"{name}.svg").read_text() == draw(said)
 
 
@@ -79,6 +93,21 @@ def test_the_timeline_has_each_job_as_long_as_it_took(said: Said) -> None:
     ]
     first, second, third = (float(width) for width, *_ in bars)
     assert first == second == pytest.approx(2 * third)
+
+
+def test_the_ladder_has_each_rung_with_what_was_checked_on_it(cloud: Said) -> None:
+    drawn = drawing.ladder(cloud)
+    assert [text for text, _ in words(drawn) if text in drawing.TITLES.values()] == [*drawing.TITLES.values()]
+    assert drawing.BAD not in drawn
+    # No flow in the NIC is meant from host to host, and virtio never is there.
+    assert words(drawn).count(("not checked", drawing.UNKNOWN)) == 2
+    assert drawing.ladder({"checks": []}) == ""
+
+
+def test_a_rung_that_fails_is_red_with_what_was_measured(cloud: Said) -> None:
+    drawn = drawing.ladder(wrong(cloud, "OpenStack", "rung vf, in-nic", "51.00%"))
+    assert [text for text, colour in words(drawn) if colour == drawing.BAD] == ["51.00%"]
+    assert drawn.count(f'stroke="{drawing.BAD}"') == 1
 
 
 def test_areas_are_folded_unless_something_in_them_does_not_hold(said: Said) -> None:
