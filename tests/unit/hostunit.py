@@ -10,6 +10,7 @@ import pytest
 import yaml
 from hostnic.testing import FakeHost
 from ops import testing
+from wakeups import wakes_in
 
 Unit = TypeVar("Unit", bound="HostUnit")
 
@@ -42,7 +43,7 @@ class HostUnit:
     ) -> None:
         self.host = host
         self.reboots_asked = 0
-        self._later = f"ovn-offload-{declared['name']}-dispatch-later"
+        self._charm = declared["name"]
         monkeypatch.setattr(ops.Unit, "reboot", self._count_reboot)
         monkeypatch.setattr(kind, "machine", staticmethod(lambda: self.host))
         self.context = testing.Context(
@@ -103,8 +104,7 @@ class HostUnit:
     @property
     def wakes_in_a_minute(self) -> bool:
         """Whether the last hook asked systemd for the next one in a minute."""
-        timers = [argv for argv in self.host.spawned if f"--unit={self._later}" in argv]
-        return [word for argv in timers for word in argv if "--on-active" in word] == ["--on-active=60"]
+        return wakes_in(self.host, self._charm) == 60
 
     @property
     def log(self) -> str:

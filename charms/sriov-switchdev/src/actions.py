@@ -100,7 +100,7 @@ def offload(system: System, wanted: Desired, observed: Observed) -> Tables:
             what = f"{port.bdf} {link.port_name}"
             rows.append(_row(link.name, what, [flow for flow in found if flow.in_port == link.name], around))
     known = {row["in port"] for row in rows}
-    own = {link.name for link in links if link.kind == "openvswitch"}
+    own = _internal_ports(links)
     for name in sorted({flow.in_port for flow in found} - known):
         what = "the host" if name in own else "-"
         rows.append(_row(name, what, [flow for flow in found if flow.in_port == name], around))
@@ -196,11 +196,16 @@ def _row(name: str, what: str, found: Sequence[Flow], around: Surroundings) -> d
     }
 
 
+def _internal_ports(links: Sequence[Link]) -> set[str]:
+    """The names of the OVS internal ports, through which the host itself sends."""
+    return {link.name for link in links if link.kind == "openvswitch"}
+
+
 def _internal(system: System, links: Sequence[Link], encap_ip: str | None) -> bool:
     """Whether the tunnel endpoint's address is on an OVS internal port, or on a VLAN of one."""
     if encap_ip is None:
         return False
-    internal = {link.name for link in links if link.kind == "openvswitch"}
+    internal = _internal_ports(links)
     try:
         shown = cast("list[dict[str, Any]]", json.loads(system.query(["ip", "-json", "address", "show"])))
         return any(

@@ -111,12 +111,14 @@ def rewrites(before: Mapping[str, list[str] | None], wanted: Filters) -> list[st
     """
     lines: list[str] = []
     for device in sorted({*before, *wanted}):
-        there, told = before.get(device, []), wanted.get(device, [])
+        told = wanted.get(device, [])
         if device not in before:
             lines.append(f"qdisc add dev {device} clsact")
-        elif there != told:
+        elif before[device] == told:
+            continue
+        else:
             lines += [f"filter del dev {device} {way}" for way in ("ingress", "egress")]
-        lines += told if there != told else []
+        lines += told
     return lines
 
 

@@ -14,6 +14,7 @@ from converge import Finding, Plan
 from hostnic.handover import Handover
 from hostnic.testing import FakeHost
 from ops import testing
+from wakeups import wakes_in
 
 META = {"name": "sriov", "peers": {"reboot": {"interface": "rolling_reboot"}}}
 ACTIONS: dict[str, Any] = {name: {} for name in ("plan", "verify", "approve-reboot", "cancel-reboots")} | {
@@ -48,9 +49,7 @@ class Node:
     @property
     def wakes_in(self) -> int | None:
         """In how many seconds systemd wakes the unit, as its last hook asked; None if it did not ask."""
-        timers = [argv for argv in self.host.spawned if "--unit=ovn-offload-sriov-dispatch-later" in argv]
-        assert len(timers) <= 1, timers
-        return next((int(argv[4].removeprefix("--on-active=")) for argv in timers), None)
+        return wakes_in(self.host, "sriov")
 
     def boot(self, *, changes_nothing: bool = False) -> None:
         self.host.reboot()

@@ -16,6 +16,7 @@ from hostnic import exclusive, handover
 from hostnic.handover import Handover
 from hostnic.testing import FakeHost
 from ops import testing
+from wakeups import wakes_in
 
 FILE = "/etc/declared"
 DRIFT = Finding(Severity.WAITING, FILE, "is not there", "the next hook of the charm does it")
@@ -139,11 +140,6 @@ def test_a_hook_that_waited_for_another_program_looks_again_before_it_changes_an
     assert host.locks == {}
 
 
-def wakes_in_a_minute(host: FakeHost) -> bool:
-    timer = {"--unit=ovn-offload-demo-dispatch-later", "--on-active=60"}
-    return any(timer.issubset(argv) for argv in host.spawned)
-
-
 def test_a_hook_changes_nothing_while_another_program_goes_on(demo: type[Demo]) -> None:
     demo.host.locks[exclusive.PATH] = 99
     status = emit(demo, "config_changed").unit_status
@@ -152,7 +148,7 @@ def test_a_hook_changes_nothing_while_another_program_goes_on(demo: type[Demo]) 
     assert status.message.startswith(
         "changes of this host: another program of these charms has been changing this host for 60 s"
     )
-    assert wakes_in_a_minute(demo.host)
+    assert wakes_in(demo.host, "demo") == 60
 
 
 def test_a_lock_that_cannot_be_read_is_a_finding(demo: type[Demo]) -> None:
@@ -208,10 +204,10 @@ def test_a_unit_whose_options_are_refused_does_not_ask_to_be_woken(demo: type[De
 
 def test_a_unit_whose_boot_units_are_at_work_looks_again_in_a_minute(demo: type[Demo]) -> None:
     emit(demo, "config_changed")
-    assert not wakes_in_a_minute(demo.host)
+    assert wakes_in(demo.host, "demo") is None
     demo.boot_at_work = True
     emit(demo, "update_status")
-    assert wakes_in_a_minute(demo.host)
+    assert wakes_in(demo.host, "demo") == 60
 
 
 def test_wake_ups_that_cannot_be_installed_are_a_warning_of_their_own(

@@ -2,41 +2,22 @@
 """The boot units: whatever fails, the network comes up, in legacy mode with zero VFs; the status says why."""
 
 import errno
-import fnmatch
-import re
-import subprocess
-import sys
-import zipfile
-from pathlib import Path
 
 import boot
 import bootfile
 import budget
 import desired
 import files
-import live
-import plan
 import pytest
-import record
-import steps
-from hostnic.boot import bootcopy, units
-from hostnic.ops.eswitch import SetEswitchMode
-from hostnic.ops.members import MEMBER_DEADLINE
-from hostnic.ops.vf import CreateVfs, DestroyVfs
-from hostnic.system import MODE_CHANGE_TIME
+from hostnic.boot import units
 from hostnic.testing import FakeBond, FakeHost, card
+from unit.sriov_switchdev.booting import PF0, PF1, half_of_early, modes, small
 from unit.sriov_switchdev.node import Node, compute_node, nic
 
+__all__ = ["small"]
+
+
 REFUSED = OSError(errno.EIO, "Input/output error")
-PF0, PF1 = "0000:3b:00.0", "0000:3b:00.1"
-
-
-@pytest.fixture
-def small(monkeypatch: pytest.MonkeyPatch) -> Node:
-    """A node that waits for its first boot."""
-    node = Node(compute_node(cards=[card(total_vfs=2)]), monkeypatch)
-    node.deploy(num_vfs=2, reboot_policy="always")
-    return node
 
 
 def writes_at_boot() -> tuple[list[str], list[str]]:
@@ -49,10 +30,6 @@ def writes_at_boot() -> tuple[list[str], list[str]]:
 
 
 EARLY_WRITES, BIND_WRITES = writes_at_boot()
-
-
-def modes(host: FakeHost) -> list[tuple[str, int]]:
-    return [(port.eswitch_mode, len(port.vfs)) for port in host.network.ports()]
 
 
 @pytest.mark.parametrize("line", [line for line in EARLY_WRITES if not line.startswith("set_channels")])
@@ -307,15 +284,6 @@ def test_a_boot_step_that_was_cut_off_ends_in_the_fallback(small: Node) -> None:
     assert status.name == "blocked"
 
 
-def half_of_early(host: FakeHost, fallback: bool = True) -> None:
-    record.write_boot(host, "early", "running")
-    host.files.write(f"/sys/bus/pci/devices/{PF0}/sriov_drivers_autoprobe", "0")
-    host.files.write(f"/sys/bus/pci/devices/{PF0}/sriov_numvfs", "2")
-    host.devlink.set_eswitch_mode(PF0, "switchdev")
-    if fallback:
-        boot.fallback(host)
-
-
 def test_the_fallback_does_nothing_after_a_boot_step_that_ended(small: Node) -> None:
     small.boot()
     small.host.trace.clear()
@@ -374,200 +342,3 @@ def test_a_binding_unit_that_vanished_is_not_waited_for_forever(small: Node) -> 
     small.host.sleep(1000)
     small.emit("update_status")
     assert len([line for line in small.writes if "/bind " in line]) == 4
-
-
-@pytest.mark.parametrize("arguments", [[], ["later"], ["early", "bind"]])
-def test_other_arguments_are_refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert boot.main(arguments) == 5
-    assert "usage: boot.pyz early|bind|fallback|restore|revert" in capsys.readouterr().err
-
-
-LEFT_OUT = ("hostnic/testing/", "hostnic/capture/", "hostnic/tuning/")
-"""The modelled host, and what only the actions capture and check-host use."""
-
-
-def test_the_archive_is_whole_and_has_nothing_of_juju(tmp_path: Path) -> None:
-    path = tmp_path / "boot.pyz"
-    path.write_bytes(bootcopy.archive(files.COPY))
-    names = zipfile.ZipFile(path).namelist()
-    assert {"__main__.py", "boot.py", "boot.pyc", "hostnic/machine.py", "pyroute2/__init__.pyc"} <= {*names}
-    assert not [name for name in names if name.startswith(("charm", "ops/", "config"))]
-    hostnic = Path(bootcopy.__file__).parents[1]
-    shipped = {f"hostnic/{path.relative_to(hostnic).as_posix()}" for path in hostnic.rglob("*.py")}
-    assert {name for name in shipped - {*names} if not name.startswith(LEFT_OUT)} == set()
-    # The system's Python runs it, with nothing of the charm's environment in reach.
-    isolated = [sys.executable, "-I", "-S"]
-    done = subprocess.run([*isolated, str(path)], capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (5, "usage: boot.pyz early|bind|fallback|restore|revert\n")
-    script = (
-        "import sys; sys.path.insert(0, sys.argv[1]); "
-        "from hostnic.machine import Machine; names = [link.name for link in Machine().links.all()]; "
-        "from hostnic.netlink.channel import codec; used = codec(); "
-        "print('lo' in names, used.__file__.startswith(sys.argv[1]))"
-    )
-    done = subprocess.run([*isolated, "-c", script, str(path)], capture_output=True, text=True)
-    assert done.stdout == "True True\n", done.stderr
-
-
-def test_the_stamp_follows_the_code() -> None:
-    more = files.COPY._replace(modules=(*files.COPY.modules, "verify"))
-    assert bootcopy.stamp(more) != bootcopy.stamp(files.COPY)
-
-
-def test_the_name_rule_keeps_the_uplinks_name_and_leaves_representors_alone() -> None:
-    wanted = desired.Desired((desired.Port(PF0, "enp59s0f0", 8), desired.Port(PF1, 'x" y', 8)))
-    assert [line for line in files.rules(wanted).splitlines() if "NAME=" in line] == [
-        'SUBSYSTEM=="net", ACTION=="add", KERNELS=="0000:3b:00.0", ATTR{phys_port_name}=="p[0-9]*", '
-        'NAME="enp59s0f0"'
-    ]
-
-
-@pytest.mark.parametrize(
-    ("attributes", "name"),
-    [
-        ({}, "kept"),
-        ({"address": "b8:3f:d2:00:00:01"}, None),
-        # What a bond gives a member is no permanent address.
-        ({"address": "b8:3f:d2:00:00:01", "addr_assign_type": "3"}, "kept"),
-        ({"address": "b8:3f:d2:00:00:01", "addr_assign_type": "1", "phys_port_name": "pf0vf0"}, None),
-    ],
-)
-def test_the_name_rule_gives_another_card_no_name(attributes: dict[str, str], name: str | None) -> None:
-    mac = "b8:3f:d2:00:00:00"
-    wanted = desired.Desired((desired.Port(PF0, "kept", 8, mac=mac), desired.Port(PF1, "other", 8, mac=mac)))
-    own = {"address": mac, "addr_assign_type": "0", "phys_port_name": "p0", **attributes}
-    event = {"SUBSYSTEM": "net", "ACTION": "add", "KERNELS": PF0}
-    event |= {f"ATTR{{{key}}}": value for key, value in own.items()}
-    assert named_by_udev(files.rules(wanted), event) == name
-
-
-def named_by_udev(rules: str, event: dict[str, str]) -> str | None:
-    """What udev(7) makes of rules: the name that the last line whose conditions all hold assigns."""
-    name = None
-    for line in rules.splitlines():
-        keys = re.findall(r'([A-Z]+(?:\{\w+\})?)(==|!=|\+=|=)"([^"]*)"', line)
-        holds = [
-            any(fnmatch.fnmatchcase(event.get(key, ""), one) for one in value.split("|"))
-            == (operator == "==")
-            for key, operator, value in keys
-            if operator in ("==", "!=")
-        ]
-        assigned = [value for key, operator, value in keys if (key, operator) == ("NAME", "=")]
-        name = assigned[0] if assigned and all(holds) else name
-    return name
-
-
-# Times.
-
-
-def test_a_change_of_mode_that_takes_minutes_is_waited_for(small: Node) -> None:
-    small.configure(reboot_settle=0)
-    for port in small.host.network.ports():
-        port.mode_time = 250.0
-    assert small.boot().name == "active"
-    assert modes(small.host) == [("switchdev", 2), ("switchdev", 2)]
-
-
-def nic_writes_with_times(host: FakeHost, monkeypatch: pytest.MonkeyPatch) -> list[tuple[float, str]]:
-    """From now on, each write to a PF with the time at which it was asked for."""
-    seen: list[tuple[float, str]] = []
-    write, change = host.files.write, host.devlink.set_eswitch_mode
-
-    def timed_write(path: str, value: str) -> None:
-        seen.append((host.clock, f"{path} {value}"))
-        write(path, value)
-
-    def timed_change(bdf: str, mode: str) -> None:
-        seen.append((host.clock, f"{bdf} {mode}"))
-        change(bdf, mode)
-
-    monkeypatch.setattr(host.files, "write", timed_write)
-    monkeypatch.setattr(host.devlink, "set_eswitch_mode", timed_change)
-    return seen
-
-
-def test_a_change_that_outlives_its_answer_ends_before_the_nic_is_brought_back(
-    small: Node, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    small.host.port(PF0).mode_time = 400.0
-    seen = nic_writes_with_times(small.host, monkeypatch)
-    small.boot()
-    begun = next(at for at, what in seen if what == f"{PF0} switchdev")
-    later = [at for at, what in seen if at > begun]
-    assert later
-    assert min(later) >= begun + 400.0
-    assert modes(small.host)[1] == ("legacy", 0)
-    assert "has not finished a change of mode of 0000:3b:00.0 within 300 s" in small.log
-
-
-def test_a_change_that_does_not_end_is_left_alone(small: Node) -> None:
-    small.host.port(PF0).mode_time = 1e6
-    small.host.services = {}
-    small.host.reboot()
-    small.host.trace.clear()
-    troubles = boot.early(small.host)
-    assert nic(small.host.trace)[-1] == f"set_eswitch_mode {PF0} switchdev"
-    assert "a change of its mode still runs 300 s later; the NIC is left alone" in troubles[-1].what
-    small.host.trace.clear()
-    record.write_boot(small.host, "early", "running")
-    boot.fallback(small.host)
-    assert nic(small.host.trace) == []
-
-
-def test_the_fallback_waits_for_a_change_that_a_killed_boot_step_began(small: Node) -> None:
-    def killed(host: FakeHost) -> None:
-        half_of_early(host, fallback=False)
-        host.port(PF1).changing = (host.clock + 200.0, "switchdev")
-        begun = host.clock
-        boot.fallback(host)
-        assert host.clock >= begun + 200.0
-
-    small.host.services = {files.EARLY: killed}
-    small.boot()
-    assert modes(small.host) == [("legacy", 0), ("legacy", 0)]
-
-
-@pytest.mark.parametrize("delay", [122.0, 400.0])
-def test_vfs_that_come_after_they_were_given_up_do_not_stay_in_legacy_mode(small: Node, delay: float) -> None:
-    small.host.port(PF1).vf_delay = delay
-    small.boot()
-    small.host.sleep(delay)
-    small.emit("update_status")
-    assert modes(small.host) == [("legacy", 0), ("legacy", 0)]
-    small.emit("update_status")
-    assert nic(small.writes) == []
-
-
-def test_late_vfs_that_somebody_has_taken_are_left_alone(small: Node) -> None:
-    small.host.port(PF1).vf_delay = 400.0
-    small.boot()
-    small.host.sleep(400.0)
-    small.host.start_instance("0000:3b:00.4")
-    small.emit("update_status")
-    assert nic(small.writes) == []
-    assert modes(small.host)[1] == ("legacy", 2)
-
-
-def test_the_budget_covers_what_the_operations_wait() -> None:
-    assert CreateVfs.deadline <= budget.VFS
-    assert DestroyVfs.deadline <= budget.DESTROY
-    assert SetEswitchMode.deadline <= budget.REPRESENTORS
-    assert budget.MEMBER >= MEMBER_DEADLINE + steps.SETTLE
-    assert budget.LAG >= plan.LIVE_LAG_DEADLINE
-
-
-@pytest.mark.parametrize("count", [1, 2, 4])
-def test_the_units_have_the_time_that_the_slowest_boot_takes(count: int) -> None:
-    """Every port uses up each deadline, and is then brought back."""
-    ports = tuple(desired.Port(f"0000:{0x3B + n // 2:02x}:00.{n % 2}", f"p{n}", 127) for n in range(count))
-    text = files.early_unit(desired.Desired(ports))
-    start, stop = (int(re.search(rf"Timeout{kind}Sec=(\d+)", text)[1]) for kind in ("Start", "Stop"))  # type: ignore[index]
-    change = CreateVfs.deadline + MODE_CHANGE_TIME + SetEswitchMode.deadline + MEMBER_DEADLINE + steps.SETTLE
-    undo = 2 * MODE_CHANGE_TIME + DestroyVfs.deadline
-    assert stop >= count * undo
-    assert start >= budget.DEVICES + count * (change + undo)
-
-
-def test_the_live_timer_is_longer_than_the_slowest_live_change() -> None:
-    one = DestroyVfs.deadline + CreateVfs.deadline + 2 * MODE_CHANGE_TIME + SetEswitchMode.deadline
-    assert 2 * (one + MEMBER_DEADLINE) + plan.LIVE_LAG_DEADLINE <= live.TIMEOUT_S

@@ -5,7 +5,8 @@ import pytest
 from lab.nvue import Certificate, Server, SimulatedTime, Switch
 from lab.nvue.fixtures import certificate, other_certificate
 from rest.connection import Access, Credentials
-from unit.cumulus_fabric.online.site import PASSWORD
+from unit.cumulus_fabric.fabrics import fabric
+from unit.cumulus_fabric.online.site import PASSWORD, Rack, rack
 from unit.cumulus_fabric.online.unit import Unit, site
 
 __all__ = ["certificate", "other_certificate"]
@@ -49,3 +50,10 @@ def running(certificate: Certificate, monkeypatch: pytest.MonkeyPatch) -> Iterat
     """Switches that run the intent, as the command line has applied it."""
     with site(certificate, monkeypatch, applied=True) as unit:
         yield unit
+
+
+@pytest.fixture(params=["5.9.2", "5.15.0"])
+def six(request: pytest.FixtureRequest) -> Iterator[Rack]:
+    """The reference guide's fabric."""
+    with rack(fabric(), applied=True, release=request.param) as made:
+        yield made

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A switch leaves only if no host loses its last way to the network."""
+
+from typing import Any
+
+import pytest
+from charmkit.fabric import Host, Neighbour, Port
+from unit.cumulus_fabric.online.drained import NO_LEG, refuse_at, sentences, without_graceful_shutdown, work
+from unit.cumulus_fabric.online.site import Rack
+
+
+def test_a_host_has_no_other_leg_on_a_leaf_whose_ports_are_up_but_whose_routes_are_withdrawn(
+    six: Rack,
+) -> None:
+    work(six, "Leaf0-2", announce=refuse_at(six, 2)).drain()
+    without_graceful_shutdown(six)
+    refused = work(six, "Leaf0-1", cut_off=["swp23", "swp24"]).drain()
+    assert sentences(refused)[0].startswith("Leaf0-1 bond1: host-bond1 has no other leg")
+
+
+def test_a_host_with_one_leg_stops_it_unless_it_is_named(six: Rack) -> None:
+    refused = work(six, "Leaf0-1").drain()
+    assert sentences(refused) == [
+        "Leaf0-1 swp23: juju is attached to Leaf0-1 alone; bring its other way up first, "
+        "or give swp23 as cut-off if it may lose its network",
+        "Leaf0-1 swp24: maas is attached to Leaf0-1 alone; bring its other way up first, "
+        "or give swp24 as cut-off if it may lose its network",
+    ]
+    assert six.writes() == []
+    assert work(six, "Leaf0-1", cut_off=["swp23", "maas"]).drain().applied
+
+
+def other_leg_down(made: Rack) -> None:
+    made.wires.cut.add(("Leaf0-1", "swp9"))
+
+
+def no_lacp(made: Rack) -> None:
+    made.wires.hosts["Leaf0-1", "swp9"].bonds = False
+
+
+def another_host(made: Rack) -> None:
+    made.wires.hosts["Leaf0-1", "swp9"].host = "node7"
+
+
+def other_leaf_drained(made: Rack) -> None:
+    assert work(made, "Leaf0-1", cut_off=["swp23", "swp24"]).drain().applied
+
+
+def other_leaf_without_spines(made: Rack) -> None:
+    made.wires.cut |= {("Leaf0-1", "swp31"), ("Leaf0-1", "swp32")}
+
+
+MISSING = {
+    "its link is down": (other_leg_down, f"host-bond1 {NO_LEG}"),
+    "it does not speak LACP there": (no_lacp, f"host-bond1 {NO_LEG}"),
+    "another host is there": (
+        another_host,
+        "host-bond1 has its other leg on another host's port: LLDP shows node7 there",
+    ),
+    "the other leaf is drained": (other_leaf_drained, f"host-bond1 {NO_LEG}"),
+    "the other leaf has lost its spines": (other_leaf_without_spines, f"host-bond1 {NO_LEG}"),
+}
+
+
+@pytest.mark.parametrize(("break_it", "said"), MISSING.values(), ids=MISSING)
+def test_a_host_whose_other_leg_does_not_carry_stops_it(six: Rack, break_it: Any, said: str) -> None:
+    break_it(six)
+    six.forget()
+    refused = work(six, "Leaf0-2").drain()
+    assert sentences(refused)[0].startswith(f"Leaf0-2 bond1: {said}; bring its other way up first")
+    assert six.writes() == []
+
+
+def test_a_port_without_a_host_does_not_stop_it(six: Rack) -> None:
+    six.wires.cut |= {("Leaf0-1", "swp9"), ("Leaf0-2", "swp9")}
+    assert work(six, "Leaf0-2").drain().applied
+
+
+def reported(partner: str | None) -> Host:
+    """A host of rack 0 by its own report: one port at each leaf, the other one with this LACP partner."""
+    mac = "44:38:39:be:ef:01"
+    ports = [
+        Port(
+            netdev=f"enp59s0f{n}np{n}",
+            bdf=f"0000:3b:00.{n}",
+            mac=f"b8:3f:d2:00:00:0{n}",
+            mtu=9000,
+            bond="bond0",
+            partner_mac=mac if n else partner,
+            neighbour=Neighbour("44:38:39:00:00:01", "swp9", f"Leaf0-{n + 1}"),
+        )
+        for n in (0, 1)
+    ]
+    return Host("host-bond1", tuple(ports))
+
+
+@pytest.mark.parametrize("partner", [None, "44:38:39:be:ef:02"])
+def test_a_host_that_reports_no_other_leg_stops_it(six: Rack, partner: str | None) -> None:
+    refused = work(six, "Leaf0-2", reports=[reported(partner)]).drain()
+    assert sentences(refused)[0].startswith(
+        "Leaf0-2 bond1: host-bond1 reports no other port with LACP partner 44:38:39:be:ef:01; "
+    )
+    assert six.writes() == []
+    assert work(six, "Leaf0-2", reports=[reported("44:38:39:be:ef:01")]).drain().applied

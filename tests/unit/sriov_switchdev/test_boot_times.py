@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The boot units wait for what takes long, and their time limits cover it."""
+
+import re
+
+import boot
+import budget
+import desired
+import files
+import live
+import plan
+import pytest
+import record
+import steps
+from hostnic.ops.eswitch import SetEswitchMode
+from hostnic.ops.members import MEMBER_DEADLINE
+from hostnic.ops.vf import CreateVfs, DestroyVfs
+from hostnic.system import MODE_CHANGE_TIME
+from hostnic.testing import FakeHost
+from unit.sriov_switchdev.booting import PF0, PF1, half_of_early, modes, small
+from unit.sriov_switchdev.node import Node, nic
+
+__all__ = ["small"]
+
+
+def test_a_change_of_mode_that_takes_minutes_is_waited_for(small: Node) -> None:
+    small.configure(reboot_settle=0)
+    for port in small.host.network.ports():
+        port.mode_time = 250.0
+    assert small.boot().name == "active"
+    assert modes(small.host) == [("switchdev", 2), ("switchdev", 2)]
+
+
+def nic_writes_with_times(host: FakeHost, monkeypatch: pytest.MonkeyPatch) -> list[tuple[float, str]]:
+    """From now on, each write to a PF with the time at which it was asked for."""
+    seen: list[tuple[float, str]] = []
+    write, change = host.files.write, host.devlink.set_eswitch_mode
+
+    def timed_write(path: str, value: str) -> None:
+        seen.append((host.clock, f"{path} {value}"))
+        write(path, value)
+
+    def timed_change(bdf: str, mode: str) -> None:
+        seen.append((host.clock, f"{bdf} {mode}"))
+        change(bdf, mode)
+
+    monkeypatch.setattr(host.files, "write", timed_write)
+    monkeypatch.setattr(host.devlink, "set_eswitch_mode", timed_change)
+    return seen
+
+
+def test_a_change_that_outlives_its_answer_ends_before_the_nic_is_brought_back(
+    small: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small.host.port(PF0).mode_time = 400.0
+    seen = nic_writes_with_times(small.host, monkeypatch)
+    small.boot()
+    begun = next(at for at, what in seen if what == f"{PF0} switchdev")
+    later = [at for at, what in seen if at > begun]
+    assert later
+    assert min(later) >= begun + 400.0
+    assert modes(small.host)[1] == ("legacy", 0)
+    assert "has not finished a change of mode of 0000:3b:00.0 within 300 s" in small.log
+
+
+def test_a_change_that_does_not_end_is_left_alone(small: Node) -> None:
+    small.host.port(PF0).mode_time = 1e6
+    small.host.services = {}
+    small.host.reboot()
+    small.host.trace.clear()
+    troubles = boot.early(small.host)
+    assert nic(small.host.trace)[-1] == f"set_eswitch_mode {PF0} switchdev"
+    assert "a change of its mode still runs 300 s later; the NIC is left alone" in troubles[-1].what
+    small.host.trace.clear()
+    record.write_boot(small.host, "early", "running")
+    boot.fallback(small.host)
+    assert nic(small.host.trace) == []
+
+
+def test_the_fallback_waits_for_a_change_that_a_killed_boot_step_began(small: Node) -> None:
+    def killed(host: FakeHost) -> None:
+        half_of_early(host, fallback=False)
+        host.port(PF1).changing = (host.clock + 200.0, "switchdev")
+        begun = host.clock
+        boot.fallback(host)
+        assert host.clock >= begun + 200.0
+
+    small.host.services = {files.EARLY: killed}
+    small.boot()
+    assert modes(small.host) == [("legacy", 0), ("legacy", 0)]
+
+
+@pytest.mark.parametrize("delay", [122.0, 400.0])
+def test_vfs_that_come_after_they_were_given_up_do_not_stay_in_legacy_mode(small: Node, delay: float) -> None:
+    small.host.port(PF1).vf_delay = delay
+    small.boot()
+    small.host.sleep(delay)
+    small.emit("update_status")
+    assert modes(small.host) == [("legacy", 0), ("legacy", 0)]
+    small.emit("update_status")
+    assert nic(small.writes) == []
+
+
+def test_late_vfs_that_somebody_has_taken_are_left_alone(small: Node) -> None:
+    small.host.port(PF1).vf_delay = 400.0
+    small.boot()
+    small.host.sleep(400.0)
+    small.host.start_instance("0000:3b:00.4")
+    small.emit("update_status")
+    assert nic(small.writes) == []
+    assert modes(small.host)[1] == ("legacy", 2)
+
+
+def test_the_budget_covers_what_the_operations_wait() -> None:
+    assert CreateVfs.deadline <= budget.VFS
+    assert DestroyVfs.deadline <= budget.DESTROY
+    assert SetEswitchMode.deadline <= budget.REPRESENTORS
+    assert budget.MEMBER >= MEMBER_DEADLINE + steps.SETTLE
+    assert budget.LAG >= plan.LIVE_LAG_DEADLINE
+
+
+@pytest.mark.parametrize("count", [1, 2, 4])
+def test_the_units_have_the_time_that_the_slowest_boot_takes(count: int) -> None:
+    """Every port uses up each deadline, and is then brought back."""
+    ports = tuple(desired.Port(f"0000:{0x3B + n // 2:02x}:00.{n % 2}", f"p{n}", 127) for n in range(count))
+    text = files.early_unit(desired.Desired(ports))
+    start, stop = (int(re.search(rf"Timeout{kind}Sec=(\d+)", text)[1]) for kind in ("Start", "Stop"))  # type: ignore[index]
+    change = CreateVfs.deadline + MODE_CHANGE_TIME + SetEswitchMode.deadline + MEMBER_DEADLINE + steps.SETTLE
+    undo = 2 * MODE_CHANGE_TIME + DestroyVfs.deadline
+    assert stop >= count * undo
+    assert start >= budget.DEVICES + count * (change + undo)
+
+
+def test_the_live_timer_is_longer_than_the_slowest_live_change() -> None:
+    one = DestroyVfs.deadline + CreateVfs.deadline + 2 * MODE_CHANGE_TIME + SetEswitchMode.deadline
+    assert 2 * (one + MEMBER_DEADLINE) + plan.LIVE_LAG_DEADLINE <= live.TIMEOUT_S
