@@ -183,7 +183,9 @@ def _connections(system: System, bdf: str) -> int | None:
 def _row(name: str, what: str, found: Sequence[Flow], around: Surroundings) -> dict[str, str]:
     inside = [flow for flow in found if flow.offloaded]
     reasons = Counter(flows.why_not(flow, around) for flow in found if not flow.offloaded)
-    why = "; ".join(f"{count} flows: {reason}" for reason, count in reasons.most_common())
+    why = "; ".join(
+        f"{count} {'flow' if count == 1 else 'flows'}: {reason}" for reason, count in reasons.most_common()
+    )
     return {
         "in port": name,
         "representor of": what,

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What nodes and servers say about the traffic: where it was forwarded, through which port, what was lost."""
 
+import itertools
 import re
+from collections import Counter
 from typing import NamedTuple
 
 from converge import StepError
@@ -151,14 +153,18 @@ def _counter(row: dict[str, str]) -> tuple[str, str]:
 
 
 def why_not(evidence: list[Evidence]) -> str:
-    """What show-offload says about flows that are not in the NIC."""
-    reasons = {
-        _cell(row, "why not")
-        for node in evidence
-        for row in _tenants(node)
-        if _count(row, "packets not in NIC") and _cell(row, "why not") != "-"
-    }
-    return "; ".join(sorted(reasons))
+    """What show-offload says about flows that are not in the NIC: each reason once, with all its flows."""
+    flows: Counter[str] = Counter()
+    others: set[str] = set()
+    for row in itertools.chain(*map(_tenants, evidence)):
+        if _count(row, "packets not in NIC"):
+            for part in _cell(row, "why not").split("; "):
+                if found := re.fullmatch(rf"({_NUMBER}) flows?: (.+)", part):
+                    flows[found[2]] += int(found[1])
+                elif part != "-":
+                    others.add(part)
+    told = [f"{count} {'flow' if count == 1 else 'flows'}: {reason}" for reason, count in flows.most_common()]
+    return "; ".join([*told, *sorted(others)])
 
 
 def least_port(node: Evidence) -> float | None:

@@ -4,8 +4,8 @@
 Tests of sriov-switchdev and roce-qos (test_actions.py) compare these rows with what their actions print.
 """
 
-OFF = "1 flows: other_config:hw-offload is not true (ovn-chassis option enable-hardware-offload)"
-OWN = "1 flows: the kernel's classifier has it, but the NIC's driver did not take it (see the kernel log)"
+OFF = "1 flow: other_config:hw-offload is not true (ovn-chassis option enable-hardware-offload)"
+OWN = "1 flow: the kernel's classifier has it, but the NIC's driver did not take it (see the kernel log)"
 NO_FLOW = "no flow: its instance has sent nothing yet, or flows ended (max-idle)"
 
 

@@ -99,9 +99,21 @@ def test_offload_that_is_off_fails_the_vfs_rung_with_the_charms_own_reason():
     host = passing(probe="", evidence={"node1": node(actions.OFFLOAD["off"])})
     found = explained(host=host, vf=off)
     assert found.subject == "VF on Geneve"
-    assert found.what.startswith("offload (share of packets that the NICs forwarded: 0.00%; 1 flows: ")
+    assert found.what.startswith("offload (share of packets that the NICs forwarded: 0.00%; 2 flows: ")
     assert "hw-offload is not true (ovn-chassis option enable-hardware-offload)" in found.what
     assert "sriov-switchdev/N verify" in found.remedy
+
+
+def test_reasons_that_ports_and_nodes_share_are_counted_together():
+    """The most frequent one is first; what an older charm calls one flow is counted, too."""
+    table = "its action goes to user space"
+    other = "OVS could not express it for the kernel's classifier (see ovs-vswitchd.log)"
+    rows = [f"2 flows: {other}; 1 flow: {table}", f"1 flows: {other}", "no flow has come through it", "-"]
+    found = [{"in port": f"p{n}", "packets not in NIC": "1", "why not": why} for n, why in enumerate(rows)]
+    after = evidence.Sample(found, [], {}, 0, {})
+    both = [evidence.Evidence(evidence.Sample([], [], {}, 0, {}), after)] * 2
+    assert evidence.why_not(both) == f"6 flows: {other}; 2 flows: {table}; no flow has come through it"
+    assert evidence.why_not(both[:1]) == f"3 flows: {other}; 1 flow: {table}; no flow has come through it"
 
 
 def test_packets_of_both_directions_count_and_flows_in_the_nic_pass():

@@ -125,7 +125,7 @@ def test_show_offload_counts_per_representor_and_says_why_not(converged: Node) -
         "not in NIC": "1",
         "packets not in NIC": "3",
         "tracked in NIC": "0 of 0",
-        "why not": "1 flows: its action goes to user space",
+        "why not": "1 flow: its action goes to user space",
     }
     assert rows["enp59s0f1_7"]["why not"].startswith("no flow: its instance has sent nothing yet")
     assert rows["genev_sys_6081"]["representor of"] == "-"
@@ -182,7 +182,7 @@ def test_show_offload_counts_flows_of_tracked_connections_and_names_states_that_
         row["in port"]: row for row in json.loads(converged.action("show-offload", format="json")["offload"])
     }
     assert (rows["enp59s0f0_0"]["in NIC"], rows["enp59s0f0_0"]["tracked in NIC"]) == ("3", "2 of 3")
-    assert rows["enp59s0f0_0"]["why not"] == "1 flows: it matches ct_state +new, which mlx5 does not offload"
+    assert rows["enp59s0f0_0"]["why not"] == "1 flow: it matches ct_state +new, which mlx5 does not offload"
 
 
 def test_show_offload_tells_what_each_nic_holds(converged: Node) -> None:
