@@ -18,7 +18,9 @@ def rack(said: list[str], failure: str | None) -> Any:
     return SimpleNamespace(
         controller=SimpleNamespace(
             units={unit.name: unit},
-            action=lambda names, action, patience: [SimpleNamespace(failure=failure)],
+            action=lambda names, action, patience: [
+                SimpleNamespace(failure=failure, results={"applied": "true"})
+            ],
             down=[],
         ),
         display=SimpleNamespace(phase=said.append, elapsed=0.0),
