@@ -6,17 +6,20 @@ from typing import NamedTuple
 
 from converge import StepError
 
-from acceptance.measure.shells import Node, Shell
+from acceptance.measure.shells import UPLINKS, Node, Shell
 
-PORTS = """\
-for port in $(cat /sys/class/net/*/bonding/slaves); do
+DISCARDS = "discards|buf_discard|cong_discard"
+"""mlx5's counters of a priority's lost packets (en_stats.c), after `rx_prioN_`."""
+PORTS = f"""\
+{UPLINKS}
+for port in $(uplinks); do
     echo "port $port $(cat /sys/class/net/$port/speed)"
-    ethtool -S $port | grep -E '(packets|discards)_phy:|prio[0-7]_(discards|cong_discard|pause):' || true
-    for way in tx rx; do echo "${way}_packets: $(cat /sys/class/net/$port/statistics/${way}_packets)"; done
+    ethtool -S $port | grep -E '(packets|discards)_phy:|prio[0-7]_({DISCARDS}|pause):' || true
+    for name in tx_packets rx_packets; do echo "$name: $(cat /sys/class/net/$port/statistics/$name)"; done
 done
 for domain in $(virsh -q list --name 2>/dev/null); do echo "domain $domain"; virsh -q vcpupin $domain; done
 """
-"""The ports of the bond with their speed in Mb/s and counters, and the CPUs of each instance's vCPUs."""
+"""The uplinks with their speed in Mb/s and counters, and the CPUs of each instance's vCPUs."""
 GUEST = """\
 echo "cpus $(nproc)"
 netdev=$(ip -br -4 address | awk '/ {address}\\//{{print $1}}')
@@ -161,21 +164,26 @@ def why_not(evidence: list[Evidence]) -> str:
     return "; ".join(sorted(reasons))
 
 
-def least_port(node: Evidence) -> float | None:
-    """What a node's least used port carried, 0 to 1 of an equal share; None if unknown."""
-    loads = [
-        _packets(node.after.ports[port]) - _packets(node.before.ports.get(port, {}))
-        for port in node.after.ports
-    ]
-    return min(loads) * len(loads) / sum(loads) if len(loads) > 1 and sum(loads) > 0 else None
+def least_port(node: Evidence) -> dict[str, float]:
+    """What a node's least used port sent and received, 0 to 1 of an equal share; without what is unknown.
+
+    Each direction is looked at alone: acknowledgements that come through both ports would otherwise hide
+    that all data leave through one.
+    """
+    found: dict[str, float] = {}
+    for way, word in (("tx", "sent"), ("rx", "received")):
+        loads = [
+            _packets(counters, way) - _packets(node.before.ports.get(port, {}), way)
+            for port, counters in node.after.ports.items()
+        ]
+        if len(loads) > 1 and sum(loads) > 0:
+            found[word] = min(loads) * len(loads) / sum(loads)
+    return found
 
 
-def _packets(counters: Counters) -> int:
-    """What left and entered a port. The netdev's counters miss what VFs send; the physical ones do not."""
-    physical = "tx_packets_phy" in counters
-    return sum(
-        counters.get(f"{way}_packets_phy" if physical else f"{way}_packets", 0) for way in ("tx", "rx")
-    )
+def _packets(counters: Counters, way: str) -> int:
+    """What left or entered a port. The netdev's counters miss what VFs send; the physical ones do not."""
+    return counters.get(f"{way}_packets_phy", counters.get(f"{way}_packets", 0))
 
 
 def drops(evidence: list[Evidence]) -> int | None:
@@ -186,7 +194,7 @@ def drops(evidence: list[Evidence]) -> int | None:
         for priority in sorted(set(re.findall(r"tx_prio(\d)_pause", rows))):
             for port, counters in node.after.ports.items():
                 for name, value in counters.items():
-                    if re.fullmatch(rf"\w+_prio{priority}_(discards|cong_discard)", name):
+                    if re.fullmatch(rf"\w+_prio{priority}_({DISCARDS})", name):
                         found = (found or 0) + value - node.before.ports.get(port, {}).get(name, 0)
     return found
 

@@ -14,7 +14,7 @@ from acceptance.measure.evidence import Evidence, Sample
 from acceptance.measure.ladder import RUNGS, Rung, measures, skipped
 from acceptance.measure.parse import Figure
 from acceptance.measure.results import Results, RungResult
-from acceptance.measure.shells import Node, Shell, Ssh
+from acceptance.measure.shells import UPLINKS, Node, Shell, Ssh
 from acceptance.measure.tools import GRACE, Measure, Run
 from acceptance.sitefile import Site
 from acceptance.wanted import GENEVE, VF_PORTS
@@ -23,24 +23,25 @@ HOST_LENGTH, GUEST_LENGTH = 76, 18
 """Bytes of UDP payload (Cloud.ru): Geneve adds 58 to a guest's, so that both are 122 bytes on the wire."""
 BOOTS = 900
 """Seconds for cloud-init in a server: it installs packages."""
-DEVICE = (
-    "$(for port in $(cat /sys/class/net/*/bonding/slaves); do "
-    "ls /sys/class/net/$port/device/infiniband; done | head -1)"
-)
-"""The RDMA device of a host's bond: its overlay address is Open vSwitch's, which rdma_cm does not take."""
+DEVICE = f"""\
+{UPLINKS}
+for port in $(uplinks); do ls /sys/class/net/$port/device/infiniband 2>/dev/null; done | head -1
+"""
+"""Prints the uplinks' RDMA device. rdma_cm does not take a host's overlay address, Open vSwitch's."""
 ENCAP = "ovs-vsctl get Open_vSwitch . external_ids:ovn-encap-ip | tr -d '\"'"
 Say = Callable[[str], None]
 
 
 @dataclass
 class End:
-    """One end of a rung: a shell, its address there, and the compute node under it."""
+    """One end of a rung: a shell, its address there, the compute node under it, its RDMA device if known."""
 
     name: str
     shell: Shell
     address: str
     node: Node
     cpus: int
+    device: str = ""
 
 
 @dataclass
@@ -106,8 +107,7 @@ class Climber:
         before = self._samples(client, server)
         for measure in wanted:
             length = GUEST_LENGTH if rung.port else HOST_LENGTH
-            device = "" if rung.port else DEVICE
-            run = Run(target, client.address, self.site.seconds, client.cpus, length, device)
+            run = Run(target, client.address, self.site.seconds, client.cpus, length, client.device)
             result.commands[measure.key] = measure.ask(run)
             try:
                 for tool in measure.tools:
@@ -124,7 +124,7 @@ class Climber:
         result.evidence = {name: Evidence(before[name], after[name]) for name in after}
 
     def _measure(self, measure: Measure, run: Run, client: End, server: End) -> Figure:
-        server.shell.run(measure.serve(run), GRACE)
+        server.shell.run(measure.serve(run._replace(device=server.device)), GRACE)
         if measure.meanwhile:
             client.node.run(measure.meanwhile, GRACE)
         told = client.shell.run(measure.ask(run), run.seconds + 3 * GRACE)
@@ -138,7 +138,8 @@ class Climber:
     def _end(self, rung: Rung, vm: str) -> End:
         node = self.nodes[self.hosts[vm]]
         if not rung.port:
-            return End(node.name, node, node.run(ENCAP, GRACE).strip(), node, 0)
+            address, device = (node.run(script, GRACE).strip() for script in (ENCAP, DEVICE))
+            return End(node.name, node, address, node, 0, device)
         number = vm.removeprefix("vm")
         key = f"port {rung.port}{number}"
         if rung.port in VF_PORTS and rung.group is not None:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from acceptance.measure import parse
 from acceptance.measure.parse import Figure
+from acceptance.measure.shells import UPLINKS
 
 FIRST_PORT = 5001
 """The pairs' ports are two apart, as the RDG's: neighbouring ports may hash to the same port of the bond."""
@@ -31,7 +32,7 @@ class Run(NamedTuple):
         seconds: duration.
         cpus: of the client, for pinned pairs.
         length: bytes in a datagram, so that packets are of the same length in the underlay.
-        device: shell words that find the RDMA device; empty for rdma_cm, which takes it from the address.
+        device: the end's RDMA device; empty for rdma_cm, which takes it from the address.
 
     """
 
@@ -142,7 +143,7 @@ def pinned(cpus: int) -> Measure:
 
 
 def _perftest(tool: str, options: str, run: Run, server: bool) -> str:
-    way = f'-d "{run.device}"' if run.device else "-R"
+    way = f"-d {run.device}" if run.device else "-R"
     command = f"{tool} -F {options} --tclass={TRAFFIC_CLASS} --report_gbits -D {run.seconds} {way}"
     if server:
         return f"{AWAY} timeout {run.seconds + GRACE} {command} >/dev/null 2>&1 & sleep 1"
@@ -209,13 +210,16 @@ END
 """
 
 
-CUT = """\
-port=$(cat /sys/class/net/*/bonding/slaves | tr ' ' '\\n' | tail -1)
+CUT = f"""\
+{UPLINKS}
+port=
+for each in $(uplinks); do [ ! -d /sys/class/net/$each/master/bonding ] || port=$each; done
+[ -n "$port" ] || {{ echo "no port with VFs is in a bond" >&2; exit 1; }}
 systemd-run --quiet --collect --unit=acceptance-link-cut \\
     -p ExecStopPost="$(command -v ip) link set dev $port up" \\
     /bin/sh -c "sleep 5; ip link set dev $port down; sleep 5"
 """
-"""Takes the bond's last port down for five seconds; systemd takes it up again whatever happens."""
+"""Takes the bond's last port with VFs down for five seconds; systemd takes it up again whatever happens."""
 PAIRS = (1, 2, 8, 32)
 MEASURES = {
     measure.key: measure

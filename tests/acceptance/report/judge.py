@@ -115,12 +115,15 @@ def _in_nic(rung: Rung, samples: list[evidence.Evidence]) -> Verdict:
 
 def _both_ports(rung: Rung, result: RungResult) -> Iterator[Verdict]:
     for node, both in result.evidence.items():
-        share = evidence.least_port(both)
-        if share is None:
+        if len(both.after.ports) == 1:  # by design: the overlay single-port
+            continue
+        shares = evidence.least_port(both)
+        if len(shares) < 2:
             yield Verdict(rung.key, "both-ports", State.UNKNOWN, f"{node}: no two ports with counters")
             continue
-        state = State.PASS if share >= THRESHOLDS["both-ports"]["least"] else State.FAIL
-        measured = f"{node}: the less used port has {share:.0%} of an equal share"
+        state = State.PASS if min(shares.values()) >= THRESHOLDS["both-ports"]["least"] else State.FAIL
+        told = ", ".join(f"{word} {share:.0%}" for word, share in shares.items())
+        measured = f"{node}: the less used port {told} of an equal share"
         yield Verdict(rung.key, "both-ports", state, measured)
 
 
@@ -192,21 +195,25 @@ _CAUSES = (
 )
 """What explains a loss, the most basic first: a wrong MTU also costs throughput and offload."""
 
+QUOTED = 3
+"""Failures of one check that the explanation quotes; the table has all of them."""
+
 
 def explanation(verdicts: list[Verdict]) -> Finding | None:
     """The first rung that fails, with what most likely costs there, and its remedy."""
     first = next((verdict.rung for verdict in verdicts if verdict.state is State.FAIL), None)
     if first is None:
         return None
-    failed = {
-        verdict.check: verdict
-        for verdict in verdicts
-        if verdict.rung == first and verdict.state is State.FAIL
-    }
-    check, cause, remedy = next(each for each in _CAUSES if each[0] in failed)
+    failed = [verdict for verdict in verdicts if verdict.rung == first and verdict.state is State.FAIL]
+    check, cause, remedy = next(each for each in _CAUSES if each[0] in {verdict.check for verdict in failed})
     title = next(rung.title for rung in RUNGS if rung.key == first)
-    said = "; ".join(filter(None, (failed[check].measured, failed[check].cause)))
-    return Finding(Severity.BLOCKED, title, f"{cause} ({THRESHOLDS[check]['what']}: {said})", remedy)
+    about = [verdict for verdict in failed if verdict.check == check]
+    said = [verdict.measured for verdict in about[:QUOTED]]
+    said += [f"and {len(about) - QUOTED} more"] if len(about) > QUOTED else []
+    said += dict.fromkeys(verdict.cause for verdict in about if verdict.cause)
+    return Finding(
+        Severity.BLOCKED, title, f"{cause} ({THRESHOLDS[check]['what']}: {'; '.join(said)})", remedy
+    )
 
 
 def unmeasured(results: Results) -> list[str]:

@@ -178,7 +178,7 @@ def _evidence(results: Results) -> str:
     rows: list[tuple[str, ...]] = []
     for key, rung in results.rungs.items():
         for node, both in rung.evidence.items():
-            share, least = evidence.in_nic([both]), evidence.least_port(both)
+            share, least = evidence.in_nic([both]), min(evidence.least_port(both).values(), default=None)
             grown = ", ".join(f"{name} +{delta}" for name, delta in evidence.congestion([both]).items())
             pins = "; ".join(f"{domain}: {cpus}" for domain, cpus in both.after.pins.items())
             rows.append(

@@ -156,15 +156,43 @@ def test_a_rate_just_below_the_threshold_fails_and_just_above_passes(short):
 
 
 def test_traffic_through_one_port_is_the_fabrics(short):
-    short.machines.ports = 0.98
+    short.machines.ports = (0.98, 0.98)
     status, rung, what, remedy, _ = loss(short)
     assert (status, rung) == (1, "Host to host")
     assert what.startswith("fabric (packets of the less used port")
     assert "VF-LAG" in remedy
 
 
-def test_a_drop_on_a_lossless_priority(short):
-    short.machines.dropped = 3
+def test_data_that_all_leave_through_one_port_are_seen_although_both_receive(short):
+    short.machines.ports = (1.0, 0.5)
+    status, rung, what, _, _ = loss(short)
+    assert (status, rung) == (1, "Host to host")
+    for node in ("node1.maas", "node2.maas"):
+        assert f"{node}: the less used port sent 0%, received 100% of an equal share" in what
+
+
+def test_only_ports_with_vfs_are_measured_and_cut(whole):
+    """The nodes have a management bond, too, and representors below the same device as their port."""
+    results = whole.result()["results"]
+    for rung in results["rungs"].values():
+        for node in rung["evidence"].values():
+            assert node["after"]["ports"].keys() == {"enp63s0f0", "enp63s0f1"}
+            assert node["after"]["speed"] == 200_000
+    assert "-d mlx5_bond_0 " in results["rungs"]["host"]["commands"]["rdma-bw"]
+
+
+def test_a_node_with_a_single_port_has_no_other_to_use(world):
+    world.machines.uplinks = ("enp63s0f0",)
+    world.rungs = SHORT
+    world.run("apply")
+    status, out, _ = world.run("measure")
+    assert status == 0, out
+    assert "both-ports" not in out
+
+
+@pytest.mark.parametrize("counter", ["rx_prio3_discards", "rx_prio3_buf_discard", "rx_prio3_cong_discard"])
+def test_a_drop_on_a_lossless_priority(short, counter):
+    short.machines.dropped, short.machines.discards = 3, counter
     status, rung, what, remedy, _ = loss(short)
     assert (status, rung) == (1, "Host to host")
     assert "(packets dropped on priorities with flow control: 12 dropped)" in what
