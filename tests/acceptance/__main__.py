@@ -111,7 +111,8 @@ class Command:
 
     def apply(self) -> int:
         cloud = self._cloud()
-        wanted = list(objects(self.site, cloud.facts()))
+        facts = cloud.facts()
+        wanted = list(objects(self.site, facts))
         found = plan(wanted, cloud.observe())
         if found.blocked:
             self._show(found, "")
@@ -121,7 +122,7 @@ class Command:
             # Networks have their MTU only once they exist.
             found = plan(wanted, cloud.observe())
             status = self._show(found, "All objects exist, and the servers are ACTIVE.")
-            self._print(self._login(cloud))
+            self._print(self._login(cloud, list(servers(self.site, facts))))
         return status
 
     def destroy(self) -> int:
@@ -137,17 +138,23 @@ class Command:
         cloud = self._cloud()
         facts = cloud.facts()
         missing = plan(list(objects(self.site, facts)), cloud.observe())
-        if missing.steps or missing.blocked:
-            what = missing.steps[0].what if missing.steps else missing.findings[0].sentence()
-            raise StepError(f"not everything is there yet: {what}", "run apply first")
+        if missing.steps:
+            raise StepError(f"not everything is there yet: {missing.steps[0].what}", "run apply first")
+        for each in missing.findings:
+            if each.severity >= Severity.HELD:
+                what = f"the cloud is not as the site file says: {each.subject}: {each.what}"
+                raise StepError(what, each.remedy)
         hosts = servers(self.site, facts)
         computes = nodes(Juju(run=self.around.process), list(hosts.values()))
         path = self._folder() / "results.json"
-        results = Results.read(path)
-        if results is None or results.finished or results.hosts != hosts:
-            results = Results(self.cloud, int(time.time()), self.site.seconds, hosts)
-        elif results.rungs:
-            self._say(f"Continuing after {list(results.rungs)[-1]}.")
+        results = Results(self.cloud, int(time.time()), self.site.seconds, hosts)
+        results.conditions = self._conditions(cloud, hosts)
+        before = Results.read(path)
+        if before and before.rungs and not before.finished:
+            reason = before.outdated(results)
+            results = results if reason else before
+            last = next(rung.title for rung in RUNGS if rung.key == list(before.rungs)[-1])
+            self._say(f"Starting anew: {reason}." if reason else f"Continuing after {last}.")
         results.substituted = self.around.substituted
         around = self.around
         run = Climber(
@@ -181,6 +188,13 @@ class Command:
     def _cloud(self) -> Cloud:
         return Cloud(self.around.connect(self.cloud), self.around.clock)
 
+    def _conditions(self, cloud: Cloud, hosts: dict[str, str]) -> dict[str, str]:
+        """What has to be the same for all rungs."""
+        site = self.site
+        given = {"software": site.software, "disturb": site.disturb, "mtu": site.mtu, "seconds": site.seconds}
+        made = " ".join(cloud.objects[f"server {vm}"]["id"] for vm in hosts)
+        return {"servers": made, **{key: json.dumps(value) for key, value in given.items()}}
+
     def _folder(self) -> Path:
         base = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
         folder = Path(f"{base}/ovn-offload/acceptance/{self.cloud}").expanduser()
@@ -208,14 +222,12 @@ class Command:
         held: list[Finding] = [each for each in wanted.findings if each.severity >= Severity.HELD]
         return UNKNOWN if held else PASS
 
-    def _login(self, cloud: Cloud) -> str:
+    def _login(self, cloud: Cloud, names: list[str]) -> str:
         key = Path(self.site.public_key).with_suffix("")
         lines = ["Log in to the servers; they install their packages for a few minutes:"]
-        for vm in sorted(name for name in cloud.objects if name.startswith("server vm")):
-            address = cloud.objects.get(f"floating ip normal{vm.removeprefix('server vm')}", {}).get(
-                "floating_ip_address"
-            )
-            lines.append(f"  ssh -i {key} {self.site.image_user}@{address}   # {vm.removeprefix('server ')}")
+        for vm in names:
+            address = cloud.objects[f"floating ip normal{vm.removeprefix('vm')}"]["floating_ip_address"]
+            lines.append(f"  ssh -i {key} {self.site.image_user}@{address}   # {vm}")
         return "\n".join(lines)
 
     def _print(self, text: str) -> None:

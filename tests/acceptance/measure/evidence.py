@@ -2,24 +2,27 @@
 """What nodes and servers say about the traffic: where it was forwarded, through which port, what was lost."""
 
 import re
+import shlex
 from typing import NamedTuple
 
 from converge import StepError
+from hostnic import cpus
 
 from acceptance.measure.shells import UPLINKS, Node, Shell
 
 DISCARDS = "discards|buf_discard|cong_discard"
 """mlx5's counters of a priority's lost packets (en_stats.c), after `rx_prioN_`."""
 PORTS = f"""\
-{UPLINKS}
 for port in $(uplinks); do
     echo "port $port $(cat /sys/class/net/$port/speed)"
+    echo "near $(cat /sys/class/net/$port/device/local_cpulist)"
     ethtool -S $port | grep -E '(packets|discards)_phy:|prio[0-7]_({DISCARDS}|pause):' || true
     for name in tx_packets rx_packets; do echo "$name: $(cat /sys/class/net/$port/statistics/$name)"; done
 done
-for domain in $(virsh -q list --name 2>/dev/null); do echo "domain $domain"; virsh -q vcpupin $domain; done
 """
-"""The uplinks with their speed in Mb/s and counters, and the CPUs of each instance's vCPUs."""
+"""The uplinks with their speed in Mb/s, the CPUs of their NUMA node, and their counters."""
+PINS = "echo 'domain {0}'; virsh -q vcpupin {0} || true\n"
+"""The CPUs of an instance's vCPUs; a node has other tenants' instances, too, which are not looked at."""
 GUEST = """\
 echo "cpus $(nproc)"
 netdev=$(ip -br -4 address | awk '/ {address}\\//{{print $1}}')
@@ -37,13 +40,24 @@ _NUMBER = r"[0-9]{1,20}"
 
 
 class Sample(NamedTuple):
-    """One node at one time: rows of actions, counters and speed (Mb/s) of its ports, CPUs of its vCPUs."""
+    """One node at one time.
+
+    Attributes:
+        offload: rows of show-offload.
+        counters: rows of show-counters.
+        ports: counters of each uplink.
+        speed: of all uplinks, in Mb/s.
+        pins: CPUs of each vCPU of our instance, by its name in libvirt.
+        near: CPUs of the NIC's NUMA node, as a list of the kernel's; "" if unknown.
+
+    """
 
     offload: list[dict[str, str]]
     counters: list[dict[str, str]]
     ports: dict[str, Counters]
     speed: int
     pins: dict[str, str]
+    near: str = ""
 
 
 class Evidence(NamedTuple):
@@ -61,8 +75,8 @@ class Guest(NamedTuple):
     mtu: int = 0
 
 
-def sample(node: Node) -> Sample:
-    """Read a node.
+def sample(node: Node, instance: str) -> Sample:
+    """Read a node, and the CPUs of the instance with this name in libvirt.
 
     Raises:
         StepError: one of the charms or tools does not answer.
@@ -70,11 +84,14 @@ def sample(node: Node) -> Sample:
     """
     ports: dict[str, Counters] = {}
     pins: dict[str, str] = {}
-    speed, at = 0, ""
-    for line in node.run(PORTS, 60).splitlines():
+    speed, at, near = 0, "", ""
+    script = UPLINKS + PORTS + (PINS.format(shlex.quote(instance)) if instance else "")
+    for line in node.run(script, 60).splitlines():
         if found := re.fullmatch(rf"port (\S+) (-?{_NUMBER})", line.strip()):
             at = found[1]
             ports[at], speed = {}, speed + max(int(found[2]), 0)
+        elif found := re.fullmatch(r"near ([\d,-]+)", line.strip()):
+            near = found[1]
         elif found := re.fullmatch(r"domain (\S+)", line.strip()):
             at = found[1]
             pins[at] = ""
@@ -84,7 +101,7 @@ def sample(node: Node) -> Sample:
             pins[at] = " ".join(filter(None, (pins[at], found[1])))
     offload = node.table("sriov-switchdev", "show-offload", "offload")
     counters = node.table("roce-qos", "show-counters", "counters")
-    return Sample(offload, counters, ports, speed, pins)
+    return Sample(offload, counters, ports, speed, pins, near)
 
 
 def guest(shell: Shell, address: str) -> Guest:
@@ -95,6 +112,16 @@ def guest(shell: Shell, address: str) -> Guest:
         )
     )
     return Guest(**{key: int(value) for key, value in told.items()})
+
+
+def far(sample: Sample) -> list[int]:
+    """The CPUs of our instance that are not on the NIC's NUMA node; none if either is unknown."""
+    try:
+        near = cpus.numbers(sample.near)
+        used = frozenset[int]().union(*map(cpus.numbers, " ".join(sample.pins.values()).split()))
+    except ValueError:
+        return []
+    return sorted(used - near) if near else []
 
 
 def probe(shell: Shell, address: str, mtu: int) -> str:

@@ -17,6 +17,9 @@ VERSION = 1
 LONGEST = 64 * 1024 * 1024
 """Characters of a file; one ladder on two nodes is a few megabytes."""
 
+SAME_DAY = 24 * 3600
+"""Seconds within which a run may be continued: figures are compared with host to host of the same day."""
+
 
 @dataclass
 class RungResult:
@@ -44,7 +47,14 @@ class RungResult:
 
 @dataclass
 class Results:
-    """One run of the ladder, `started` in seconds since 1970; `substituted` says what was replaced."""
+    """One run of the ladder.
+
+    Attributes:
+        started: in seconds since 1970.
+        conditions: what all rungs must have in common, by name: the servers, and keys of the site file.
+        substituted: sentences about what was not as in production.
+
+    """
 
     cloud: str
     started: int
@@ -53,6 +63,15 @@ class Results:
     rungs: dict[str, RungResult] = field(default_factory=dict[str, RungResult])
     finished: bool = False
     substituted: tuple[str, ...] = ()
+    conditions: dict[str, str] = field(default_factory=dict[str, str])
+
+    def outdated(self, now: "Results") -> str:
+        """Why an interrupted run cannot be continued as `now`; "" if it can."""
+        if now.started - self.started > SAME_DAY:
+            return "it was interrupted more than a day ago"
+        before, after = ({**each.conditions, "compute hosts": str(each.hosts)} for each in (self, now))
+        changed = sorted(name for name in before | after if before.get(name) != after.get(name))
+        return f"{' and '.join(changed)} changed in between" if changed else ""
 
     @property
     def line_rate(self) -> float:
@@ -146,7 +165,7 @@ _SAMPLE_KEYS = {
     "speed": _COUNT,
     "pins": _TEXTS,
 }
-_SAMPLE = Record(_sample, _SAMPLE_KEYS, tuple(_SAMPLE_KEYS))
+_SAMPLE = Record(_sample, {**_SAMPLE_KEYS, "near": LINE}, tuple(_SAMPLE_KEYS))
 _FIGURE_KEYS = {"value": _Number(), "unit": LINE, "details": _NUMBERS}
 _RUNG = Record(
     RungResult,
@@ -180,6 +199,7 @@ _RESULTS = Record(
         "rungs": Named(LINE, _RUNG, "rungs"),
         "finished": Flag(),
         "substituted": Listing(LINE, "sentences"),
+        "conditions": _TEXTS,
     },
     ("version", "cloud", "started", "seconds", "rungs", "finished"),
 )

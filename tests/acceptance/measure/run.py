@@ -133,7 +133,10 @@ class Climber:
         return measure.read(told)
 
     def _samples(self, *ends: End) -> dict[str, Sample]:
-        return {end.node.name: evidence.sample(end.node) for end in ends}
+        instances = {
+            host: self.cloud.objects[f"server {vm}"]["instance_name"] for vm, host in self.hosts.items()
+        }
+        return {end.node.name: evidence.sample(end.node, instances[end.node.name] or "") for end in ends}
 
     def _end(self, rung: Rung, vm: str) -> End:
         node = self.nodes[self.hosts[vm]]

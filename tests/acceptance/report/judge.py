@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import yaml
 from converge import Finding, Severity
+from hostnic.cpus import written
 
 from acceptance.measure import evidence
 from acceptance.measure.ladder import HOST, RUNGS, Rung
@@ -163,6 +164,10 @@ def _tuning(result: RungResult) -> str:
             for domain, cpus in both.after.pins.items()
             if any(not cpu.isdecimal() for cpu in cpus.split())
         ]
+        if away := evidence.far(both.after):
+            found.append(
+                f"vCPUs on {node} use CPUs {written(away)}, and the NIC's NUMA node has {both.after.near}"
+            )
     return "; ".join(found)
 
 

@@ -119,7 +119,7 @@ class Machines:
         folder = self._prepare(machine, host)
         path, blocked = self._path(machine, script)
         environment = {"PATH": f"{folder}/bin:{os.environ['PATH']}", "FOLDER": str(folder), "CPUS": "20"}
-        environment |= {"QUEUES": str(self.queues), "PIN": self.pin, "DOMAINS": "instance-00000008"}
+        environment |= {"QUEUES": str(self.queues), "PIN": self.pin}
         mtu, path_mtu = self._mtus(path, host)
         environment |= {"ADDRESS": self._host_address(host), "MTU": str(mtu), "PATH_MTU": str(path_mtu)}
         environment |= {"OUTAGE": str(self.outage), "LOST": "2"}
@@ -237,6 +237,7 @@ class Machines:
             (net / netdev / "device").symlink_to(device)
             if node:
                 (device / "sriov_numvfs").write_text("8\n" if netdev in self.uplinks else "0\n")
+                (device / "local_cpulist").write_text("0-23\n")
         if node:
             self._bond(net / "bond0", self.uplinks if len(self.uplinks) > 1 else ())
             self._bond(net / "bond1", MANAGEMENT)

@@ -243,8 +243,86 @@ def test_an_interrupted_measurement_continues_after_the_last_whole_rung(short):
     short.machines.scripts.clear()
     status, out, _ = short.run("measure")
     assert status == 0, out
-    assert "Continuing after virtio." in out
+    assert "Continuing after virtio on Geneve." in out
     assert not [script for machine, script in short.machines.scripts if "iperf3 -c 172.16.0." in script]
+
+
+def other_software(world):
+    world.site["disturb"] = ["node1.maas", "node2.maas"]
+
+
+def other_servers(world):
+    world.run("destroy")
+    world.run("apply")
+
+
+def other_day(world):
+    path = world.state / "results.json"
+    told = json.loads(path.read_text())
+    path.write_text(json.dumps({**told, "started": told["started"] - 90_000}))
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (other_software, "disturb changed in between"),
+        (other_servers, "servers changed in between"),
+        (other_day, "it was interrupted more than a day ago"),
+    ],
+)
+def test_an_interrupted_measurement_of_something_else_is_not_continued(short, change, words):
+    short.machines.interrupt = "iperf3 -c 33.33.33."
+    short.run("measure")
+    change(short)
+    status, out, _ = short.run("measure")
+    assert status == 0, out
+    assert f"Starting anew: {words}." in out
+    assert out.splitlines()[1] == "Host to host"
+
+
+def test_evidence_is_about_the_tools_own_instances(short):
+    assert short.run("measure")[0] == 0
+    pins = {
+        node: told["after"]["pins"]
+        for node, told in short.result()["results"]["rungs"]["vf"]["evidence"].items()
+    }
+    assert pins == {
+        "node1.maas": {"instance-00000008": "2 5"},
+        "node2.maas": {"instance-00000009": "2 5"},
+    }
+
+
+def test_a_slow_vf_far_from_its_nic_is_named(short):
+    short.machines.limits["direct_overlay"], short.machines.pin = 100.0, "30"
+    _, _, what, remedy, _ = loss(short)
+    assert "vCPUs on node1.maas use CPUs 30, and the NIC's NUMA node has 0-23" in what
+    assert "cpu-dedicated-set" in remedy
+
+
+def test_servers_on_other_nodes_than_the_site_file_means_are_not_measured(world):
+    """By default, nodes are the first two that are up; here one more comes up after apply."""
+    del world.site["nodes"]
+    world.openstack.nova.hosts["node0.maas"] = "nova"
+    world.machines = Machines(world.openstack, world.folder / "three")
+    world.openstack.nova.down.add("node0.maas")
+    assert world.run("apply")[0] == 0
+    world.openstack.nova.down.clear()
+    status, _, err = world.run("measure")
+    assert status == 2
+    assert err.strip() == (
+        "the cloud is not as the site file says: server vm1: it is on node1.maas, not on node0.maas; "
+        "name the servers' compute hosts as nodes in the site file, or run destroy, then apply again"
+    )
+    world.site["nodes"] = ["node1.maas", "node2.maas"]
+    world.rungs = {"host": ("tcp-8",), "vf": ("tcp-8",)}
+    assert world.run("measure")[0] == 0
+
+
+def test_a_site_file_that_differs_from_what_apply_made_is_not_measured(applied):
+    applied.site["flavor"] = {"vcpus": 10}
+    status, _, err = applied.run("measure")
+    assert status == 2
+    assert "flavor m1.packet: its vcpus is 20, not 10; run destroy, then apply again" in err
 
 
 def test_the_result_of_an_interrupted_measurement_is_no_pass(short):

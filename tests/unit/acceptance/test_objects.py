@@ -88,6 +88,14 @@ def test_apply_ends_with_a_login(world):
     assert out.splitlines()[-2].split("#")[0].rstrip().endswith(f"ubuntu@{address['floating_ip_address']}")
 
 
+def test_the_login_is_about_the_tools_own_servers(applied):
+    first = next(iter(applied.openstack.nova.servers.values()))
+    applied.openstack.nova.servers["mail"] = {**first, "id": "mail", "name": "vmail", "tags": []}
+    status, out, _ = applied.run("apply")
+    assert status == 0
+    assert [line.rpartition("# ")[2] for line in out.splitlines() if "ssh -i" in line] == ["vm1", "vm2"]
+
+
 def test_everything_is_marked_as_the_tools(applied):
     for kind in ("networks", "subnets", "routers", "floatingips", "security-groups"):
         for each in applied.openstack.neutron.objects[kind].values():
