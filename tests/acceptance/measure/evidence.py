@@ -226,6 +226,16 @@ def drops(evidence: list[Evidence]) -> int | None:
     return found
 
 
+def discards(node: Evidence) -> Counters:
+    """How the counters of lost packets grew, added up over a node's uplinks."""
+    grown: Counters = {}
+    for port, counters in node.after.ports.items():
+        for name in (name for name in counters if "discard" in name):
+            delta = counters[name] - node.before.ports.get(port, {}).get(name, 0)
+            grown[name] = grown.get(name, 0) + delta
+    return {name: delta for name, delta in grown.items() if delta}
+
+
 def congestion(evidence: list[Evidence]) -> Counters:
     """How pause frames, ECN marks and notifications of show-counters grew, added up over ports."""
     grown: Counters = {}

@@ -28,6 +28,10 @@ class Figure(NamedTuple):
     unit: str
     details: dict[str, float]
 
+    def __str__(self) -> str:
+        beside = ", ".join(f"{what}: {value:.4g}" for what, value in self.details.items())
+        return f"{self.value:.2f} {self.unit}" + (f" ({beside})" if beside else "")
+
 
 def _of(tool: str) -> Callable[[Callable[P, Figure]], Callable[P, Figure]]:
     """Have a reader say that it cannot read what the tool prints."""

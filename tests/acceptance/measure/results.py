@@ -27,10 +27,11 @@ class RungResult:
 
     Attributes:
         figures: by measurement.
-        commands: the client's command for each measurement.
+        commands: what ran on the server and the client for each measurement.
         problems: why a measurement failed, by measurement; under "" why the whole rung could not be measured.
         skipped: why a measurement was not meant to be made, by measurement.
         probe: why the largest packet did not arrive; "" if it did, None if nobody probed.
+        probed: the length of that packet with its IP header; 0 if unknown.
         evidence: by compute host.
         guests: by server.
 
@@ -41,6 +42,7 @@ class RungResult:
     problems: dict[str, str] = field(default_factory=dict[str, str])
     skipped: dict[str, str] = field(default_factory=dict[str, str])
     probe: str | None = None
+    probed: int = 0
     evidence: dict[str, Evidence] = field(default_factory=dict[str, Evidence])
     guests: dict[str, Guest] = field(default_factory=dict[str, Guest])
 
@@ -175,6 +177,7 @@ _RUNG = Record(
         "problems": _TEXTS,
         "skipped": _TEXTS,
         "probe": _Probe(),
+        "probed": _COUNT,
         "evidence": Named(
             LINE, Record(Evidence, {"before": _SAMPLE, "after": _SAMPLE}, ("before", "after")), "evidence"
         ),

@@ -2,7 +2,7 @@
 """Climbs the ladder: sets the ports' security for each rung, probes, measures, takes evidence around it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from converge import StepError
@@ -15,7 +15,7 @@ from acceptance.measure.ladder import RUNGS, Rung, measures, skipped
 from acceptance.measure.parse import Figure
 from acceptance.measure.results import Results, RungResult
 from acceptance.measure.shells import UPLINKS, Node, Shell, Ssh
-from acceptance.measure.tools import GRACE, Measure, Run
+from acceptance.measure.tools import GRACE, Measure, Run, title
 from acceptance.sitefile import Site
 from acceptance.wanted import GENEVE, VF_PORTS
 
@@ -56,6 +56,8 @@ class Climber:
     folder: Path
     say: Say
     rungs: tuple[Rung, ...] = RUNGS
+    ready: set[str] = field(default_factory=set[str])
+    """Servers whose first boot is done."""
 
     def climb(self, results: Results, path: Path) -> None:
         """Measure each rung that has no result yet, and write the results after each."""
@@ -84,8 +86,8 @@ class Climber:
             else:
                 wanted.append(measure)
         for reason in dict.fromkeys(result.skipped.values()):
-            names = ", ".join(key for key, why in result.skipped.items() if why == reason)
-            self.say(f"  {names}: skipped, {reason}")
+            for key in (key for key, why in result.skipped.items() if why == reason):
+                self.say(f"  {title(key)}: skipped, since {reason}")
         if wanted:
             try:
                 self._climb(rung, wanted, result)
@@ -97,34 +99,35 @@ class Climber:
     def _climb(self, rung: Rung, wanted: list[Measure], result: RungResult) -> None:
         client, server = self._end(rung, "vm1"), self._end(rung, rung.server)
         target, back = self._targets(rung, client, server)
-        missing: dict[str, str] = {}
+        missing = _missing([client, server], {tool for measure in wanted for tool in measure.tools})
         for end in (client, server):
-            missing |= _missing(end, {tool for measure in wanted for tool in measure.tools})
             if rung.port:
                 result.guests[end.name] = evidence.guest(end.shell, end.address)
         overhead = 0 if rung.port in ("", "direct_vlan") else GENEVE
-        result.probe = _probe(self.site.mtu - overhead, (client, target), (server, back))
+        result.probed = self.site.mtu - overhead
+        result.probe = _probe(result.probed, (client, target), (server, back))
         before = self._samples(client, server)
         for measure in wanted:
             length = GUEST_LENGTH if rung.port else HOST_LENGTH
             run = Run(target, client.address, self.site.seconds, client.cpus, length, client.device)
-            result.commands[measure.key] = measure.ask(run)
+            serve = measure.serve(run._replace(device=server.device))
+            result.commands[measure.key] = f"# {server.name}\n{serve}\n# {client.name}\n{measure.ask(run)}"
             try:
                 for tool in measure.tools:
                     if tool in missing:
                         raise StepError(missing[tool])
-                figure = self._measure(measure, run, client, server)
+                figure = self._measure(measure, run, serve, client, server)
             except StepError as error:
                 result.problems[measure.key] = _sentence(error)
                 self.say(f"  {measure.title}: {result.problems[measure.key]}")
                 continue
             result.figures[measure.key] = figure
-            self.say(f"  {measure.title}: {figure.value:.2f} {figure.unit}")
+            self.say(f"  {measure.title}: {figure}")
         after = self._samples(client, server)
         result.evidence = {name: Evidence(before[name], after[name]) for name in after}
 
-    def _measure(self, measure: Measure, run: Run, client: End, server: End) -> Figure:
-        server.shell.run(measure.serve(run._replace(device=server.device)), GRACE)
+    def _measure(self, measure: Measure, run: Run, serve: str, client: End, server: End) -> Figure:
+        server.shell.run(serve, GRACE)
         if measure.meanwhile:
             client.node.run(measure.meanwhile, GRACE)
         told = client.shell.run(measure.ask(run), run.seconds + 3 * GRACE)
@@ -149,7 +152,11 @@ class Climber:
             self.cloud.secure(key, rung.group)
         address = self.cloud.objects[key]["fixed_ips"][0]["ip_address"]
         shell = self._shell(vm)
-        shell.run("cloud-init status --wait > /dev/null || test $? = 2", BOOTS)
+        if vm not in self.ready:
+            self.say(f"  Waiting until {vm} has installed its packages")
+            # It also fails if a package could not be installed; _missing() says which tool that concerns.
+            shell.run("cloud-init status --wait > /dev/null 2>&1 || true", BOOTS)
+            self.ready.add(vm)
         return End(vm, shell, address, node, self.site.flavor.vcpus)
 
     def _shell(self, vm: str) -> Ssh:
@@ -186,16 +193,23 @@ def _probe(mtu: int, *ways: tuple[End, str]) -> str:
     return ""
 
 
-def _missing(end: End, tools: set[str]) -> dict[str, str]:
-    """Why measurements with some tools are impossible at one end, by tool."""
+def _missing(ends: list[End], tools: set[str]) -> dict[str, str]:
+    """Why measurements with some tools are impossible, by tool."""
     look = f"for tool in {' '.join(sorted(tools))}; do command -v $tool > /dev/null || echo $tool; done"
-    missing = end.shell.run(look, GRACE).split() if tools else []
-    if end.shell is end.node:
-        unit = end.node.units["nova-compute"]
-        remedy = f"run: juju exec --unit {unit} -- apt-get install -y iperf3 perftest sysstat"
+    lacking: dict[str, list[End]] = {}
+    for end in ends if tools else ():
+        for tool in end.shell.run(look, GRACE).split():
+            lacking.setdefault(tool, []).append(end)
+    return {tool: _not_installed(tool, without) for tool, without in lacking.items()}
+
+
+def _not_installed(tool: str, ends: list[End]) -> str:
+    if ends[0].shell is ends[0].node:
+        units = ",".join(end.node.units["nova-compute"] for end in ends)
+        remedy = f"run: juju exec --unit {units} -- apt-get install -y iperf3 perftest sysstat"
     else:
         remedy = "the server needs a package archive: see /var/log/cloud-init-output.log there"
-    return {tool: f"{tool} is not installed on {end.name}; {remedy}" for tool in missing}
+    return f"{tool} is not installed on {' and '.join(end.name for end in ends)}; {remedy}"
 
 
 def _sentence(error: StepError) -> str:

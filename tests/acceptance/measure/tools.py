@@ -128,10 +128,24 @@ def _pairs(pairs: int) -> tuple[Measure, Measure]:
     )
 
 
+PINNED = "tcp-pinned"
+
+
+def title(key: str) -> str:
+    """A measurement's name for people."""
+    return (
+        "TCP, one pair on each CPU (RDG)"
+        if key == PINNED
+        else MEASURES[key].title
+        if key in MEASURES
+        else key
+    )
+
+
 def pinned(cpus: int) -> Measure:
     """The RDG's throughput test: one pair on each CPU, with zero-copy and writes of 256 KiB."""
     return Measure(
-        "tcp-pinned",
+        PINNED,
         f"TCP, {cpus} pairs, one on each CPU (RDG)",
         ("iperf3", "mpstat", "taskset"),
         partial(_iperf_servers, cpus, pinned=True),

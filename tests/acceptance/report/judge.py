@@ -13,7 +13,7 @@ from hostnic.cpus import written
 from acceptance.measure import evidence
 from acceptance.measure.ladder import HOST, RUNGS, Rung
 from acceptance.measure.results import Results, RungResult
-from acceptance.measure.tools import MEASURES
+from acceptance.measure.tools import MEASURES, title
 
 THRESHOLDS: dict[str, Any] = yaml.safe_load(Path(__file__).with_name("thresholds.yaml").read_text())
 
@@ -79,7 +79,7 @@ def _rung(rung: Rung, result: RungResult, host: RungResult) -> Iterator[Verdict]
     for key, problem in result.problems.items():
         # Nobody needs the reported rungs to judge, but the baseline is needed by all.
         if rung.judged or rung.key == HOST:
-            yield Verdict(rung.key, "vf-to-host", State.UNKNOWN, f"{key}: {problem}")
+            yield Verdict(rung.key, "vf-to-host", State.UNKNOWN, f"{title(key)}: {problem}")
     yield from _mtu(rung, result)
     samples = list(result.evidence.values())
     if rung.judged:
@@ -95,8 +95,7 @@ def _rung(rung: Rung, result: RungResult, host: RungResult) -> Iterator[Verdict]
 
 def _mtu(rung: Rung, result: RungResult) -> Iterator[Verdict]:
     if result.probe is not None:
-        mtu = min((told.mtu for told in result.guests.values()), default=0)
-        size = f" of {mtu} bytes" if mtu else ""
+        size = f" of {result.probed} bytes" if result.probed else ""
         arrived = (
             f"a packet{size} arrives"
             if not result.probe
@@ -143,11 +142,13 @@ def _to_host(rung: Rung, result: RungResult, host: RungResult) -> Iterator[Verdi
             continue
         base = host.figures.get(baseline)
         if base is None or not base.value:
-            yield Verdict(rung.key, "vf-to-host", State.UNKNOWN, f"{key}: host to host has no {baseline}")
+            yield Verdict(
+                rung.key, "vf-to-host", State.UNKNOWN, f"{title(key)}: not measured from host to host"
+            )
             continue
         ratio = figure.value / base.value
         state = State.PASS if ratio >= THRESHOLDS["vf-to-host"]["least"] else State.FAIL
-        measured = f"{key}: {figure.value:.2f} of {base.value:.2f} {figure.unit} = {ratio:.0%}"
+        measured = f"{title(key)}: {figure.value:.2f} of {base.value:.2f} {figure.unit} = {ratio:.0%}"
         yield Verdict(rung.key, "vf-to-host", state, measured, _tuning(result) if state is State.FAIL else "")
 
 
@@ -211,13 +212,13 @@ def explanation(verdicts: list[Verdict]) -> Finding | None:
         return None
     failed = [verdict for verdict in verdicts if verdict.rung == first and verdict.state is State.FAIL]
     check, cause, remedy = next(each for each in _CAUSES if each[0] in {verdict.check for verdict in failed})
-    title = next(rung.title for rung in RUNGS if rung.key == first)
+    subject = next(rung.title for rung in RUNGS if rung.key == first)
     about = [verdict for verdict in failed if verdict.check == check]
     said = [verdict.measured for verdict in about[:QUOTED]]
     said += [f"and {len(about) - QUOTED} more"] if len(about) > QUOTED else []
     said += dict.fromkeys(verdict.cause for verdict in about if verdict.cause)
     return Finding(
-        Severity.BLOCKED, title, f"{cause} ({THRESHOLDS[check]['what']}: {'; '.join(said)})", remedy
+        Severity.BLOCKED, subject, f"{cause} ({THRESHOLDS[check]['what']}: {'; '.join(said)})", remedy
     )
 
 
@@ -225,14 +226,17 @@ def unmeasured(results: Results) -> list[str]:
     """What could not be measured, each with its reason."""
     titles = {rung.key: rung.title for rung in RUNGS}
     return [
-        f"{titles.get(key, key)}{', ' if measure else ''}{measure}: {problem}"
+        f"{titles.get(key, key)}{', ' if measure else ''}{title(measure)}: {problem}"
         for key, result in results.rungs.items()
         for measure, problem in result.problems.items()
     ]
 
 
 class Reference(NamedTuple):
-    """A figure of the RDG beside the one measured here; `scaled` is for this site's line rate."""
+    """A figure of the RDG beside the one measured here.
+
+    `scaled` is for this site's line rate. With `detail` it is what was measured beside the figure.
+    """
 
     rung: str
     measure: str
@@ -241,6 +245,7 @@ class Reference(NamedTuple):
     scaled: float | None
     unit: str
     source: str
+    detail: str = ""
 
 
 def references(results: Results) -> list[Reference]:
@@ -250,8 +255,8 @@ def references(results: Results) -> list[Reference]:
         figure = results.rungs.get(row["rung"], RungResult()).figures.get(row["measure"])
         scale = results.line_rate / row["gbits"] if row["gbits"] else 1.0
         scaled = row["value"] * scale if scale else None
-        measured = figure.value if figure else None
-        found.append(
-            Reference(row["rung"], row["measure"], measured, row["value"], scaled, row["unit"], row["source"])
-        )
+        detail = row.get("detail", "")
+        measured = (figure.details.get(detail) if detail else figure.value) if figure else None
+        what = (row["rung"], row["measure"], measured, row["value"], scaled, row["unit"], row["source"])
+        found.append(Reference(*what, detail))
     return found

@@ -47,6 +47,7 @@ class Machines:
         ports: share of packets through the first uplink, if there are two: of what is sent, and received.
         dropped: packets that each uplink has lost of priority 3, in the counter `discards`.
         missing: tools that no compute node has.
+        uninstalled: tools that no server could install.
         model: the Juju model, as :mod:`lab.jujuclient` keeps it.
         failing: why an action fails, by its name.
         commands: each command line that was run here.
@@ -60,6 +61,7 @@ class Machines:
         self.why, self.path_mtu, self.ports, self.uplinks = "-", 9000, (0.5, 0.5), BOND
         self.missing, self.commands, self.scripts, self.interrupt = (), [], [], None
         self.queues, self.pin, self.outage, self.dropped, self.failing = 20, "5", 4, 0, {}
+        self.uninstalled = ()
         self.discards = "rx_prio3_discards"
         self.tunnel_mtu = dict.fromkeys(openstack.nova.hosts, 9000)
         self.packets = {host: {"in": 0, "out": 0, "total": 0} for host in openstack.nova.hosts}
@@ -122,6 +124,7 @@ class Machines:
         environment |= {"QUEUES": str(self.queues), "PIN": self.pin}
         mtu, path_mtu = self._mtus(path, host)
         environment |= {"ADDRESS": self._host_address(host), "MTU": str(mtu), "PATH_MTU": str(path_mtu)}
+        environment |= {"BOOTED": "1" if self.uninstalled else "0"}
         environment |= {"OUTAGE": str(self.outage), "LOST": "2"}
         pairs = self._pairs(script)
         rate = min(self.limits.get(path, 0), ONE_PAIR * pairs)
@@ -202,7 +205,7 @@ class Machines:
             (folder / "tmp").mkdir()
             (folder / "opt/trex/automation/trex_control_plane/interactive").mkdir(parents=True)
             for tool in TOOLS.split():
-                if machine != host or tool not in self.missing:
+                if tool not in (self.missing if machine == host else self.uninstalled):
                     (folder / "bin" / tool).symlink_to(Path(__file__).with_name("tools.sh"))
             self._sysfs(folder, machine == host)
             (folder / "addresses").write_text("" if machine == host else self._addresses(machine))

@@ -17,7 +17,7 @@ setsid) exec "$@" ;;
 timeout) shift; exec "$@" ;;
 taskset) shift 2; exec "$@" ;;
 nproc) echo "$CPUS" ;;
-cloud-init) ;;
+cloud-init) exit "$BOOTED" ;;
 systemctl) echo "$*" >> "$FOLDER/units" ;;
 ovs-vsctl) echo "\"$ADDRESS\"" ;;
 systemd-run) echo "$*" >> "$FOLDER/units" ;;
