@@ -63,6 +63,9 @@ def main(arguments: list[str], around: Around | None = None) -> int:
     try:
         return getattr(Command(options, around or Around()), options.verb)()
     except StepError as error:
+        if options.json:
+            found = Finding(Severity.BLOCKED, options.cloud, error.reason, error.remedy)
+            print(json.dumps({"findings": findings_as_json([found])}))
         print("; ".join(filter(None, (error.reason, error.remedy))), file=sys.stderr)
         return UNKNOWN
     except KeyboardInterrupt:
@@ -101,7 +104,8 @@ class Command:
         self.site = Site.read(options.site) if options.verb not in ("openrc", "destroy", "report") else Site()
 
     def openrc(self) -> int:
-        self._print(openrc.write(Juju(run=self.around.process), self.cloud, openrc.path()))
+        said = openrc.write(Juju(run=self.around.process), self.cloud, openrc.path())
+        self._tell({"cloud": self.cloud, "file": str(openrc.path())}, said)
         return PASS
 
     def plan(self) -> int:
@@ -121,8 +125,11 @@ class Command:
         if status == PASS:
             # Networks have their MTU only once they exist.
             found = plan(wanted, cloud.observe())
-            status = self._show(found, "All objects exist, and the servers are ACTIVE.")
-            self._print(self._login(cloud, list(servers(self.site, facts))))
+            logins = self._logins(cloud, list(servers(self.site, facts)))
+            status = self._show(found, "All objects exist, and the servers are ACTIVE.", {"logins": logins})
+            self._say("Log in to the servers; they install their packages for a few minutes:")
+            for vm, login in logins.items():
+                self._say(f"  {login}   # {vm}")
         return status
 
     def destroy(self) -> int:
@@ -131,7 +138,8 @@ class Command:
         found = removal(cloud.all)
         status = self._execute(found, cloud)
         if status == PASS:
-            self._print(f"{len(found.steps)} deleted; nothing that this tool created is left.")
+            said = f"{len(found.steps)} deleted; nothing that this tool created is left."
+            self._tell({"deleted": len(found.steps)}, said)
         return status
 
     def measure(self) -> int:
@@ -212,9 +220,9 @@ class Command:
         print(outcome.finding.sentence(), file=sys.stderr)
         return FAIL
 
-    def _show(self, wanted: Plan[Cloud], nothing: str) -> int:
+    def _show(self, wanted: Plan[Cloud], nothing: str, more: dict[str, Any] | None = None) -> int:
         if self.json:
-            print(json.dumps(plan_as_json(wanted)))
+            print(json.dumps({**plan_as_json(wanted), **(more or {})}))
         elif wanted.steps:
             print(plan_as_table(wanted))
         else:
@@ -222,17 +230,18 @@ class Command:
         held: list[Finding] = [each for each in wanted.findings if each.severity >= Severity.HELD]
         return UNKNOWN if held else PASS
 
-    def _login(self, cloud: Cloud, names: list[str]) -> str:
+    def _logins(self, cloud: Cloud, names: list[str]) -> dict[str, str]:
+        """The command that logs in to each server."""
         key = Path(self.site.public_key).with_suffix("")
-        lines = ["Log in to the servers; they install their packages for a few minutes:"]
-        for vm in names:
-            address = cloud.objects[f"floating ip normal{vm.removeprefix('vm')}"]["floating_ip_address"]
-            lines.append(f"  ssh -i {key} {self.site.image_user}@{address}   # {vm}")
-        return "\n".join(lines)
+        floating = {vm: cloud.objects[f"floating ip normal{vm.removeprefix('vm')}"] for vm in names}
+        return {
+            vm: f"ssh -i {key} {self.site.image_user}@{each['floating_ip_address']}"
+            for vm, each in floating.items()
+        }
 
-    def _print(self, text: str) -> None:
-        """The result, for people."""
-        print(text, file=sys.stderr if self.json else sys.stdout)
+    def _tell(self, result: dict[str, Any], text: str) -> None:
+        """The result, as JSON or for people."""
+        print(json.dumps(result) if self.json else text)
 
     def _say(self, text: str) -> None:
         """Progress."""

@@ -266,6 +266,15 @@ def test_a_failure_as_json(world):
     assert "Quota exceeded" in json.loads(out)["findings"][0]["what"]
 
 
+def test_what_cannot_be_asked_as_json(world):
+    status, out, err = world.run("plan", "--json", cloud="nowhere")
+    assert status == 2
+    (found,) = json.loads(out)["findings"]
+    assert "cloud nowhere cannot be used" in found["what"]
+    assert "openrc" in found["remedy"]
+    assert "cloud nowhere cannot be used" in one_sentence(err)
+
+
 def test_no_secret_is_in_what_the_tool_runs_or_prints(applied):
     applied.rungs = {"host": ("tcp-1",), "vf": ("tcp-1",)}
     told = [applied.run(verb) for verb in ("measure", "report", "destroy")]

@@ -270,6 +270,18 @@ def test_plan_as_json(world):
     assert told["steps"][0]["key"] == "image ubuntu-22.04"
 
 
+def test_apply_and_destroy_as_json(world):
+    status, out, err = world.run("apply", "--json")
+    told = json.loads(out)
+    assert (status, told["steps"], told["findings"]) == (0, [], [])
+    address = only(world.openstack.neutron.objects["floatingips"], fixed_ip_address="22.22.22.10")
+    assert told["logins"].keys() == {"vm1", "vm2"}
+    assert told["logins"]["vm1"].endswith(f"ubuntu@{address['floating_ip_address']}")
+    assert "[1/44] create image" in err
+    status, out, _ = world.run("destroy", "--json")
+    assert (status, json.loads(out)) == (0, {"deleted": 33})
+
+
 def test_the_example_is_the_defaults(world, tmp_path):
     from pathlib import Path
 
