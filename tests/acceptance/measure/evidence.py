@@ -27,6 +27,9 @@ GUEST = """\
 echo "cpus $(nproc)"
 netdev=$(ip -br -4 address | awk '/ {address}\\//{{print $1}}')
 echo "mtu $(cat /sys/class/net/$netdev/mtu)"
+for counter in /sys/class/net/$netdev/device/infiniband/*/ports/1/hw_counters/*; do
+    case ${{counter##*/}} in {lost}) echo "lost $(cat $counter)" ;; esac
+done
 ethtool -l $netdev | awk '/^Current/{{now=1}} now && /^Combined:/{{print "queues", $2}}'
 """
 PROBE = "ping -M do -c 3 -i 0.2 -W 2 -s {size} {address} 2>&1 || true"
@@ -34,6 +37,8 @@ ICMP = 28
 """Bytes of the IPv4 and ICMP headers: the RDG's probe of 8914 bytes fills an MTU of 8942."""
 HOST = "the host"
 """In column "representor of" of show-offload: the row is about packets of the host itself."""
+LOST = ("out_of_sequence", "packet_seq_err")
+"""Counters of mlx5_ib (hw_counters) that grow when the fabric loses a packet: at the receiver, the sender."""
 Counters = dict[str, int]
 REMEDY = "use this tool in the revision of the deployed charms"
 _NUMBER = r"[0-9]{1,20}"
@@ -68,11 +73,15 @@ class Evidence(NamedTuple):
 
 
 class Guest(NamedTuple):
-    """A server's CPUs, and the queues and MTU of the netdev that a rung uses; 0 where unknown."""
+    """A server's CPUs, and the queues and MTU of the netdev that a rung uses; 0 where unknown.
+
+    `lost` is how many gaps its RDMA device saw in what it received, or was told of by the other end.
+    """
 
     cpus: int = 0
     queues: int = 0
     mtu: int = 0
+    lost: int = 0
 
 
 def sample(node: Node, instance: str) -> Sample:
@@ -106,12 +115,10 @@ def sample(node: Node, instance: str) -> Sample:
 
 def guest(shell: Shell, address: str) -> Guest:
     """Read a server's netdev with this address."""
-    told = dict(
-        re.findall(
-            rf"^(cpus|queues|mtu) ({_NUMBER})$", shell.run(GUEST.format(address=address), 60), re.MULTILINE
-        )
-    )
-    return Guest(**{key: int(value) for key, value in told.items()})
+    printed = shell.run(GUEST.format(address=address, lost="|".join(LOST)), 60)
+    told = re.findall(rf"^(cpus|queues|mtu) ({_NUMBER})$", printed, re.MULTILINE)
+    lost = sum(map(int, re.findall(rf"^lost ({_NUMBER})$", printed, re.MULTILINE)))
+    return Guest(**{key: int(value) for key, value in told}, lost=lost)
 
 
 def far(sample: Sample) -> list[int]:
@@ -234,6 +241,11 @@ def discards(node: Evidence) -> Counters:
             delta = counters[name] - node.before.ports.get(port, {}).get(name, 0)
             grown[name] = grown.get(name, 0) + delta
     return {name: delta for name, delta in grown.items() if delta}
+
+
+def lost(evidence: list[Evidence]) -> int:
+    """Gaps in what the nodes' own RDMA devices received: packets that were lost on the way."""
+    return sum(congestion(evidence).get(name, 0) for name in LOST)
 
 
 def congestion(evidence: list[Evidence]) -> Counters:

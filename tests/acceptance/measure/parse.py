@@ -64,6 +64,13 @@ def documents(text: str) -> list[dict[str, Any]]:
     return found
 
 
+def refusal(text: str) -> str | None:
+    """Why iperf3 was not connected; "" if it was, None if it did not run."""
+    for document in documents(text):
+        return str(document.get("error", "")).removeprefix("error - ")
+    return None
+
+
 @_of("iperf3")
 def tcp(text: str, pairs: int) -> Figure:
     """Gb/s that all servers of the iperf3 pairs received together, with retransmissions and idle CPU."""

@@ -30,6 +30,8 @@ class RungResult:
         commands: what ran on the server and the client for each measurement.
         problems: why a measurement failed, by measurement; under "" why the whole rung could not be measured.
         skipped: why a measurement was not meant to be made, by measurement.
+        refused: what the client says of a port that the security group closes; "" if it was connected, None
+            if nobody tried.
         probe: why the largest packet did not arrive; "" if it did, None if nobody probed.
         probed: the length of that packet with its IP header; 0 if unknown.
         evidence: by compute host.
@@ -41,6 +43,7 @@ class RungResult:
     commands: dict[str, str] = field(default_factory=dict[str, str])
     problems: dict[str, str] = field(default_factory=dict[str, str])
     skipped: dict[str, str] = field(default_factory=dict[str, str])
+    refused: str | None = None
     probe: str | None = None
     probed: int = 0
     evidence: dict[str, Evidence] = field(default_factory=dict[str, Evidence])
@@ -137,7 +140,7 @@ class _Number:
         return {"type": "number"}
 
 
-class _Probe:
+class _TextOrNull:
     """Text or null."""
 
     allowed = "text or null"
@@ -176,12 +179,13 @@ _RUNG = Record(
         "commands": _TEXTS,
         "problems": _TEXTS,
         "skipped": _TEXTS,
-        "probe": _Probe(),
+        "refused": _TextOrNull(),
+        "probe": _TextOrNull(),
         "probed": _COUNT,
         "evidence": Named(
             LINE, Record(Evidence, {"before": _SAMPLE, "after": _SAMPLE}, ("before", "after")), "evidence"
         ),
-        "guests": Named(LINE, Record(Guest, {"cpus": _COUNT, "queues": _COUNT, "mtu": _COUNT}), "servers"),
+        "guests": Named(LINE, Record(Guest, dict.fromkeys(Guest._fields, _COUNT)), "servers"),
     },
 )
 

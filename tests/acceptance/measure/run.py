@@ -9,13 +9,13 @@ from converge import StepError
 from operate.process import Process
 
 from acceptance.cloud import Cloud
-from acceptance.measure import evidence
+from acceptance.measure import evidence, parse
 from acceptance.measure.evidence import Evidence, Sample
 from acceptance.measure.ladder import RUNGS, Rung, measures, skipped
 from acceptance.measure.parse import Figure
 from acceptance.measure.results import Results, RungResult
 from acceptance.measure.shells import UPLINKS, Node, Shell, Ssh
-from acceptance.measure.tools import GRACE, Measure, Run, title
+from acceptance.measure.tools import GRACE, Measure, Run, ask_closed, serve_closed, title
 from acceptance.sitefile import Site
 from acceptance.wanted import GENEVE, VF_PORTS
 
@@ -106,7 +106,9 @@ class Climber:
         overhead = 0 if rung.port in ("", "direct_vlan") else GENEVE
         result.probed = self.site.mtu - overhead
         result.probe = _probe(result.probed, (client, target), (server, back))
-        before = self._samples(client, server)
+        if rung.group:
+            result.refused = _refused(server, client, target)
+        first = self._samples(client, server)
         for measure in wanted:
             length = GUEST_LENGTH if rung.port else HOST_LENGTH
             run = Run(target, client.address, self.site.seconds, client.cpus, length, client.device)
@@ -123,8 +125,12 @@ class Climber:
                 continue
             result.figures[measure.key] = figure
             self.say(f"  {measure.title}: {figure}")
-        after = self._samples(client, server)
-        result.evidence = {name: Evidence(before[name], after[name]) for name in after}
+        last = self._samples(client, server)
+        result.evidence = {name: Evidence(first[name], last[name]) for name in last}
+        for end in (client, server):
+            if begin := result.guests.get(end.name):
+                now = evidence.guest(end.shell, end.address)
+                result.guests[end.name] = now._replace(lost=max(now.lost - begin.lost, 0))
 
     def _measure(self, measure: Measure, run: Run, serve: str, client: End, server: End) -> Figure:
         server.shell.run(serve, GRACE)
@@ -191,6 +197,13 @@ def _probe(mtu: int, *ways: tuple[End, str]) -> str:
         if reason := evidence.probe(end.shell, address, mtu):
             return f"from {end.name}: {reason}"
     return ""
+
+
+def _refused(server: End, client: End, target: str) -> str | None:
+    """What the client says of a port that security groups close; see RungResult.refused."""
+    run = Run(target, client.address, GRACE, client.cpus, 0)
+    server.shell.run(serve_closed(run), GRACE)
+    return parse.refusal(client.shell.run(ask_closed(run), GRACE))
 
 
 def _missing(ends: list[End], tools: set[str]) -> dict[str, str]:

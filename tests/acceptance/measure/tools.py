@@ -15,6 +15,8 @@ from acceptance.measure.shells import UPLINKS
 
 FIRST_PORT = 5001
 """The pairs' ports are two apart, as the RDG's: neighbouring ports may hash to the same port of the bond."""
+CLOSED = 4999
+"""A TCP port outside of what security groups open (wanted.GROUPS)."""
 GRACE = 30
 """Seconds that a server waits for its client."""
 AWAY = "setsid"
@@ -154,6 +156,16 @@ def pinned(cpus: int) -> Measure:
         pairs=cpus,
         baseline="tcp-32",
     )
+
+
+def serve_closed(run: Run) -> str:
+    """Listen on a port that no security group of the tool opens."""
+    return f"{AWAY} timeout {run.seconds} iperf3 -s -1 -p {CLOSED} >/dev/null 2>&1 & sleep 1"
+
+
+def ask_closed(run: Run) -> str:
+    """Try to reach it, as the RDG does."""
+    return f"iperf3 -c {run.server} -B {run.client} -p {CLOSED} -t 1 --connect-timeout 3000 -J || true"
 
 
 def _perftest(tool: str, options: str, run: Run, server: bool) -> str:

@@ -13,7 +13,7 @@ from hostnic.cpus import written
 from acceptance.measure import evidence
 from acceptance.measure.ladder import HOST, RUNGS, Rung
 from acceptance.measure.results import Results, RungResult
-from acceptance.measure.tools import MEASURES, title
+from acceptance.measure.tools import CLOSED, MEASURES, title
 
 THRESHOLDS: dict[str, Any] = yaml.safe_load(Path(__file__).with_name("thresholds.yaml").read_text())
 
@@ -81,6 +81,7 @@ def _rung(rung: Rung, result: RungResult, host: RungResult) -> Iterator[Verdict]
         if rung.judged or rung.key == HOST:
             yield Verdict(rung.key, "vf-to-host", State.UNKNOWN, f"{title(key)}: {problem}")
     yield from _mtu(rung, result)
+    yield from _closed(rung, result)
     samples = list(result.evidence.values())
     if rung.judged:
         yield _in_nic(rung, samples)
@@ -88,7 +89,7 @@ def _rung(rung: Rung, result: RungResult, host: RungResult) -> Iterator[Verdict]
     if pairs >= THRESHOLDS["both-ports"]["from-pairs"] and rung.key != "virtio":
         yield from _both_ports(rung, result)
     if "rdma-bw" in result.figures:
-        yield _lossless(rung, samples)
+        yield _lossless(rung, samples, result)
     if rung.judged:
         yield from _to_host(rung, result, host)
 
@@ -102,6 +103,18 @@ def _mtu(rung: Rung, result: RungResult) -> Iterator[Verdict]:
             else f"a packet{size} does not arrive: {result.probe}"
         )
         yield Verdict(rung.key, "mtu", State.FAIL if result.probe else State.PASS, arrived)
+
+
+def _closed(rung: Rung, result: RungResult) -> Iterator[Verdict]:
+    said = result.refused
+    if said is None:
+        return
+    if "timed out" in said:
+        yield Verdict(rung.key, "closed", State.PASS, "no connection: timed out")
+    elif not said or "refused" in said:  # by the other end, which the packet has reached then
+        yield Verdict(rung.key, "closed", State.FAIL, f"TCP port {CLOSED} is reached")
+    else:
+        yield Verdict(rung.key, "closed", State.UNKNOWN, said)
 
 
 def _in_nic(rung: Rung, samples: list[evidence.Evidence]) -> Verdict:
@@ -127,12 +140,14 @@ def _both_ports(rung: Rung, result: RungResult) -> Iterator[Verdict]:
         yield Verdict(rung.key, "both-ports", state, measured)
 
 
-def _lossless(rung: Rung, samples: list[evidence.Evidence]) -> Verdict:
-    dropped = evidence.drops(samples)
-    if dropped is None:
+def _lossless(rung: Rung, samples: list[evidence.Evidence], result: RungResult) -> Verdict:
+    """The ports count what they drop, and RDMA what switches dropped: a gap in what arrives."""
+    dropped, most = evidence.drops(samples), THRESHOLDS["lossless"]["most"]
+    gaps = evidence.lost(samples) + sum(told.lost for told in result.guests.values())
+    if dropped is None and gaps <= most:
         return Verdict(rung.key, "lossless", State.UNKNOWN, "no port counts drops of a lossless priority")
-    state = State.PASS if dropped <= THRESHOLDS["lossless"]["most"] else State.FAIL
-    return Verdict(rung.key, "lossless", state, f"{dropped} dropped")
+    state = State.PASS if (dropped or 0) + gaps <= most else State.FAIL
+    return Verdict(rung.key, "lossless", state, f"{dropped or 0} dropped by ports, {gaps} gaps seen by RDMA")
 
 
 def _to_host(rung: Rung, result: RungResult, host: RungResult) -> Iterator[Verdict]:
@@ -178,6 +193,12 @@ _CAUSES = (
         "MTU",
         "run juju run cumulus-fabric/0 verify and juju run sriov-switchdev/N verify; compare "
         "global-physnet-mtu, the MTU of bond and bridge on both nodes, and that of the switches",
+    ),
+    (
+        "closed",
+        "security groups",
+        "see openstack port show of the servers' ports, openstack security group rule list, and "
+        "ovn-controller.log on the nodes of this rung",
     ),
     ("in-nic", "offload", "run juju run sriov-switchdev/N verify and show-offload on the nodes of this rung"),
     (

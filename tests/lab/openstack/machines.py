@@ -48,6 +48,8 @@ class Machines:
         dropped: packets that each uplink has lost of priority 3, in the counter `discards`.
         missing: tools that no compute node has.
         uninstalled: tools that no server could install.
+        enforced: whether security groups keep anything out.
+        gaps: packets that the fabric loses in each measurement with ib_write_bw.
         model: the Juju model, as :mod:`lab.jujuclient` keeps it.
         failing: why an action fails, by its name.
         commands: each command line that was run here.
@@ -61,7 +63,7 @@ class Machines:
         self.why, self.path_mtu, self.ports, self.uplinks = "-", 9000, (0.5, 0.5), BOND
         self.missing, self.commands, self.scripts, self.interrupt = (), [], [], None
         self.queues, self.pin, self.outage, self.dropped, self.failing = 20, "5", 4, 0, {}
-        self.uninstalled = ()
+        self.uninstalled, self.enforced, self.gaps, self.lost = (), True, 0, 0
         self.discards = "rx_prio3_discards"
         self.tunnel_mtu = dict.fromkeys(openstack.nova.hosts, 9000)
         self.packets = {host: {"in": 0, "out": 0, "total": 0} for host in openstack.nova.hosts}
@@ -139,6 +141,7 @@ class Machines:
         )
         if path and not blocked and re.search(r"iperf3 -c|ib_write_\w+ .* \d+\.\d+\.\d+\.\d+ |trex", script):
             self._count(path)
+            self.lost += self.gaps * ("ib_write_bw" in script)
         return Output(done.returncode, done.stdout, done.stderr)
 
     @staticmethod
@@ -173,11 +176,12 @@ class Machines:
         ]
         ports += [port for port in neutron.of("ports") if port["fixed_ips"][0]["ip_address"] == address]
         protocol = "udp" if re.search(r"iperf3 .* -u |ib_write|dst='", script) else "tcp"
-        number = 4791 if "ib_write" in script else 5001
+        found = re.search(r"iperf3 -c .* -p (\d+)", script)
+        number = 4791 if "ib_write" in script else int(found[1]) if found else 5001
         return ports[0]["name"].rstrip("0123456789"), not self._allowed(ports[0], protocol, number)
 
     def _allowed(self, port, protocol, number):
-        if not port["port_security_enabled"]:
+        if not port["port_security_enabled"] or not self.enforced:
             return True
         groups = self.openstack.neutron.objects["security-groups"]
         if number == 4791 and any(groups[group]["stateful"] for group in port["security_groups"]):
@@ -209,6 +213,10 @@ class Machines:
                     (folder / "bin" / tool).symlink_to(Path(__file__).with_name("tools.sh"))
             self._sysfs(folder, machine == host)
             (folder / "addresses").write_text("" if machine == host else self._addresses(machine))
+        if machine != host:
+            for device in (folder / "sys/devices").glob("*/infiniband/*/ports/1/hw_counters"):
+                (device / "out_of_sequence").write_text(f"{self.lost}\n")
+                (device / "local_ack_timeout_err").write_text("4\n")
         if machine == host:
             total = self.packets[host]["total"]
             for number, port in enumerate((*self.uplinks, *MANAGEMENT)):
@@ -234,7 +242,8 @@ class Machines:
             driver.mkdir(parents=True, exist_ok=True)
             # With VF-LAG, the bond's ports have one RDMA device, below the first one.
             if not node or netdev not in self.uplinks[1:]:
-                (device / "infiniband" / ("mlx5_bond_0" if node else f"mlx5_{number}")).mkdir(parents=True)
+                name = "mlx5_bond_0" if node else f"mlx5_{number}"
+                (device / "infiniband" / name / "ports/1/hw_counters").mkdir(parents=True)
             device.mkdir(parents=True, exist_ok=True)
             (device / "driver").symlink_to(driver)
             (net / netdev / "device").symlink_to(device)

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Each kind of loss is found at its rung, with its reason and its remedy."""
 
+import re
+
 import pytest
 
 
@@ -94,7 +96,7 @@ def test_a_drop_on_a_lossless_priority(short, counter):
     short.machines.dropped, short.machines.discards = 3, counter
     status, rung, what, remedy, _ = loss(short)
     assert (status, rung) == (1, "Host to host")
-    assert "(packets dropped on priorities with flow control: 12 dropped)" in what
+    assert "(packets lost on priorities with flow control: 12 dropped by ports, 0 gaps seen by RDMA)" in what
     assert "roce-qos" in remedy
 
 
@@ -103,3 +105,30 @@ def test_a_slow_vf_far_from_its_nic_is_named(short):
     _, _, what, remedy, _ = loss(short)
     assert "vCPUs on node1.maas use CPUs 30, and the NIC's NUMA node has 0-23" in what
     assert "cpu-dedicated-set" in remedy
+
+
+def test_packets_that_the_fabric_loses_are_seen_by_the_servers_rdma_devices(short):
+    short.rungs = {"host": ("rdma-bw",), "vf-rdma": ("rdma-bw",)}
+    short.machines.gaps = 3
+    status, rung, what, remedy, _ = loss(short)
+    assert (status, rung) == (1, "RoCE on a VF")
+    assert (
+        "fabric (packets lost on priorities with flow control: 0 dropped by ports, 6 gaps seen by RDMA"
+        in what
+    )
+    assert "cumulus-fabric/0 verify" in remedy
+
+
+def test_a_security_group_that_lets_everything_through(short):
+    short.rungs = {"host": ("tcp-8",), "vf-group": ("tcp-8",)}
+    short.machines.enforced = False
+    status, rung, what, remedy, _ = loss(short)
+    assert (status, rung) == (1, "VF with a stateful security group")
+    assert what.startswith(
+        "security groups (a port that the security group closes is not reached: TCP port 4999"
+    )
+    assert "openstack security group rule list" in remedy
+    short.machines.enforced = True
+    status, out, _ = short.run("measure")
+    assert status == 0
+    assert re.search(r"stateful security group +closed +passed +no connection: timed out", out)
