@@ -212,6 +212,9 @@ FAULTS = {
     f"{ABORTED}Failed to allocate the network(s), not rescheduling.": "agent list",
     "Timeout waiting for [('network-vif-plugged', '1')] for instance with vm_state building": "verify",
     "qemu unexpectedly closed the monitor: vfio 0000:3f:00.2: no iommu_group found": "intel_iommu=on",
+    "Page size 1048576 is not supported by the host.": "HugePages_Free",
+    "qemu-system-x86_64: unable to map backing store for guest RAM: Cannot allocate memory": "HugePages_Free",
+    "os_mem_prealloc: Insufficient free host memory pages available to allocate guest RAM": "HugePages_Free",
     "Flavor's disk is too small for requested image.": "openstack image show",
 }
 """Nova's messages, and a word of the remedy for each."""

@@ -61,6 +61,8 @@ def test_apply_creates_the_reference_designs_objects(world):
     assert status == 0, out
     assert counts(world.openstack) == ALL
     nova, neutron = world.openstack.nova, world.openstack.neutron
+    (image,) = world.openstack.glance.images.values()
+    assert image["hw_vif_multiqueue_enabled"] == "true"  # Glance takes only text
     flavor = only(nova.flavors, name="m1.packet")
     assert (flavor["ram"], flavor["disk"], flavor["vcpus"]) == (8192, 20, 20)
     assert flavor["extra_specs"] == {"hw:mem_page_size": "large", "hw:cpu_policy": "dedicated"}
