@@ -217,7 +217,8 @@ _CAUSES = (
         "vf-to-host",
         "host tuning",
         "see cpu-dedicated-set and isolcpus, the NIC's NUMA node, hyper-threading and power management in "
-        "the BIOS, and systemctl status offload-tune in the servers",
+        "the BIOS, and systemctl status offload-tune in the servers; for too few queues also NUM_VF_MSIX in "
+        "juju run nic-firmware/N query",
     ),
 )
 """What explains a loss, the most basic first: a wrong MTU also costs throughput and offload."""

@@ -7,7 +7,7 @@ from html import escape
 
 from acceptance.measure import evidence
 from acceptance.measure.ladder import HOST, RUNGS
-from acceptance.measure.results import Results
+from acceptance.measure.results import Results, RungResult
 from acceptance.measure.tools import PAIRS, title
 from acceptance.report.judge import THRESHOLDS, State, Verdict, explanation, overall, references, unmeasured
 from acceptance.report.plots import bars
@@ -92,6 +92,8 @@ def _summary(results: Results, verdicts: list[Verdict], state: State) -> Iterabl
     when = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(results.started))
     hosts = ", ".join(f"{vm} on {host}" for vm, host in results.hosts.items())
     rate = f"{results.line_rate:g} Gb/s over all ports of a node" if results.line_rate else "unknown"
+    if results.line_rate and (baseline := _best(results.rungs.get(HOST, RungResult()))):
+        rate += f", of which host to host reaches {baseline / results.line_rate:.0%}"
     yield f"<p>{when}; {escape(hosts)}; line rate {rate}; {results.seconds} s for each measurement.</p>"
     yield _items("Not as in production:", results.substituted)
     yield _items("Could not be measured:", unmeasured(results))
@@ -106,7 +108,7 @@ def _paths(results: Results, verdicts: list[Verdict]) -> str:
         words = worst.words if worst is not None else "skipped"
         if key in REPORTED and worst is State.PASS:
             words = "only reported"
-        best = max((each.value for each in rung.figures.values() if each.unit == "Gb/s"), default=None)
+        best = _best(rung)
         checks = dict.fromkeys(verdict.check for verdict in verdicts if _failed(verdict, key))
         rows.append(
             (
@@ -117,6 +119,11 @@ def _paths(results: Results, verdicts: list[Verdict]) -> str:
             )
         )
     return _table(("path", "verdict", "what failed", "best throughput, Gb/s"), rows, 3)
+
+
+def _best(rung: RungResult) -> float | None:
+    """The highest throughput in Gb/s."""
+    return max((each.value for each in rung.figures.values() if each.unit == "Gb/s"), default=None)
 
 
 def _failed(verdict: Verdict, rung: str) -> bool:

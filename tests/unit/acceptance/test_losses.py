@@ -60,8 +60,9 @@ def test_offload_that_is_off_is_found_at_the_first_vf_with_the_reason(short):
 def test_a_slow_vf_in_the_nic_is_a_matter_of_tuning(short):
     short.machines.limits["direct_overlay"] = 100.0
     short.machines.queues, short.machines.pin = 2, "0-23"
-    status, rung, what, _, out = loss(short)
+    status, rung, what, remedy, out = loss(short)
     assert (status, rung) == (1, "VF on Geneve")
+    assert "NUM_VF_MSIX in juju run nic-firmware/N query" in remedy
     assert what.startswith("host tuning (throughput of a VF")
     assert "vm1 has 2 queues for 20 CPUs" in what
     assert "vCPUs of instance-00000008 on node1.maas are not pinned" in what

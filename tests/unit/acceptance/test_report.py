@@ -141,6 +141,7 @@ def test_the_report_begins_with_a_verdict_for_each_path(short):
     short.run("measure")
     table = (short.state / "report.html").read_text().partition("<h2>Figures</h2>")[0]
     rows = [re.sub(r"<[^>]+>", "|", row) for row in re.findall(r"<tr>(<td>.*?)</tr>", table)]
+    assert "line rate 200 Gb/s over all ports of a node, of which host to host reaches 95%" in table
     assert [re.sub(r"\|+", "|", row) for row in rows] == [
         "|Host to host|passed|&ndash;|190.00|",
         "|virtio on Geneve|only reported|&ndash;|24.00|",
