@@ -31,7 +31,7 @@ from operate.process import Process, process
 from acceptance import openrc
 from acceptance.cloud import Clock, Cloud, connect
 from acceptance.measure.ladder import RUNGS, Rung
-from acceptance.measure.results import Results, as_data
+from acceptance.measure.results import Results, as_data, keep
 from acceptance.measure.run import Climber
 from acceptance.measure.shells import nodes
 from acceptance.plan import plan, removal
@@ -177,7 +177,7 @@ class Command:
             raise StepError(f"there is no measurement of {self.cloud}", "run measure first")
         verdicts = judge(results)
         target = self._folder() / "report.html"
-        target.write_text(page(results, verdicts))
+        keep(target, page(results, verdicts))
         state, found = overall(results, verdicts), explanation(verdicts)
         if self.json:
             told = {
@@ -206,7 +206,10 @@ class Command:
     def _folder(self) -> Path:
         base = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
         folder = Path(f"{base}/ovn-offload/acceptance/{self.cloud}").expanduser()
-        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StepError(f"{folder} cannot be made: {error.strerror}") from None
         return folder
 
     def _execute(self, wanted: Plan[Cloud], cloud: Cloud) -> int:

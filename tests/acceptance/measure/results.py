@@ -90,10 +90,13 @@ class Results:
         return min(speeds, default=0.0)
 
     def write(self, path: Path) -> None:
-        """Replace the file with this."""
-        new = path.with_suffix(".new")
-        new.write_text(json.dumps({"version": VERSION, **as_data(self)}, indent=1))
-        new.replace(path)
+        """Replace the file with this.
+
+        Raises:
+            StepError: it cannot be written.
+
+        """
+        keep(path, json.dumps({"version": VERSION, **as_data(self)}, indent=1))
 
     @staticmethod
     def read(path: Path) -> "Results | None":
@@ -111,6 +114,21 @@ class Results:
             raise StepError(f"{path} cannot be read: {error}") from None
         except InvalidValue as error:
             raise StepError(f"{path}: {error}", "delete it and measure again") from None
+
+
+def keep(path: Path, text: str) -> None:
+    """Replace a file of the tool's state as a whole.
+
+    Raises:
+        StepError: it cannot be written.
+
+    """
+    try:
+        new = path.with_suffix(".new")
+        new.write_text(text)
+        new.replace(path)
+    except OSError as error:
+        raise StepError(f"{path} cannot be written: {error.strerror}") from None
 
 
 def as_data(results: Results) -> dict[str, Any]:

@@ -114,7 +114,7 @@ def _paths(results: Results, verdicts: list[Verdict]) -> str:
             (
                 escape(TITLES.get(key, key)),
                 f'<span class="{words.replace(" ", "-")}">{words}</span>',
-                ", ".join(escape(THRESHOLDS[check]["what"]) for check in checks) or NONE,
+                "; ".join(escape(THRESHOLDS[check]["what"]) for check in checks) or NONE,
                 NONE if best is None else f"{best:.2f}",
             )
         )
