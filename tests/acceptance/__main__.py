@@ -31,7 +31,7 @@ from operate.process import Process, process
 from acceptance import openrc
 from acceptance.cloud import Clock, Cloud, connect
 from acceptance.measure.ladder import RUNGS, Rung
-from acceptance.measure.results import Results, as_data
+from acceptance.measure.results import Results, as_data, keep
 from acceptance.measure.run import Climber
 from acceptance.measure.shells import nodes
 from acceptance.plan import plan, removal
@@ -63,6 +63,9 @@ def main(arguments: list[str], around: Around | None = None) -> int:
     try:
         return getattr(Command(options, around or Around()), options.verb)()
     except StepError as error:
+        if options.json:
+            found = Finding(Severity.BLOCKED, options.cloud, error.reason, error.remedy)
+            print(json.dumps({"findings": findings_as_json([found])}))
         print("; ".join(filter(None, (error.reason, error.remedy))), file=sys.stderr)
         return UNKNOWN
     except KeyboardInterrupt:
@@ -101,7 +104,8 @@ class Command:
         self.site = Site.read(options.site) if options.verb not in ("openrc", "destroy", "report") else Site()
 
     def openrc(self) -> int:
-        self._print(openrc.write(Juju(run=self.around.process), self.cloud, openrc.path()))
+        said = openrc.write(Juju(run=self.around.process), self.cloud, openrc.path())
+        self._tell({"cloud": self.cloud, "file": str(openrc.path())}, said)
         return PASS
 
     def plan(self) -> int:
@@ -111,7 +115,8 @@ class Command:
 
     def apply(self) -> int:
         cloud = self._cloud()
-        wanted = list(objects(self.site, cloud.facts()))
+        facts = cloud.facts()
+        wanted = list(objects(self.site, facts))
         found = plan(wanted, cloud.observe())
         if found.blocked:
             self._show(found, "")
@@ -120,8 +125,11 @@ class Command:
         if status == PASS:
             # Networks have their MTU only once they exist.
             found = plan(wanted, cloud.observe())
-            status = self._show(found, "All objects exist, and the servers are ACTIVE.")
-            self._print(self._login(cloud))
+            logins = self._logins(cloud, list(servers(self.site, facts)))
+            status = self._show(found, "All objects exist, and the servers are ACTIVE.", {"logins": logins})
+            self._say("Log in to the servers; they install their packages for a few minutes:")
+            for vm, login in logins.items():
+                self._say(f"  {login}   # {vm}")
         return status
 
     def destroy(self) -> int:
@@ -130,24 +138,31 @@ class Command:
         found = removal(cloud.all)
         status = self._execute(found, cloud)
         if status == PASS:
-            self._print(f"{len(found.steps)} deleted; nothing that this tool created is left.")
+            said = f"{len(found.steps)} deleted; nothing that this tool created is left."
+            self._tell({"deleted": len(found.steps)}, said)
         return status
 
     def measure(self) -> int:
         cloud = self._cloud()
         facts = cloud.facts()
         missing = plan(list(objects(self.site, facts)), cloud.observe())
-        if missing.steps or missing.blocked:
-            what = missing.steps[0].what if missing.steps else missing.findings[0].sentence()
-            raise StepError(f"not everything is there yet: {what}", "run apply first")
+        if missing.steps:
+            raise StepError(f"not everything is there yet: {missing.steps[0].what}", "run apply first")
+        for each in missing.findings:
+            if each.severity >= Severity.HELD:
+                what = f"the cloud is not as the site file says: {each.subject}: {each.what}"
+                raise StepError(what, each.remedy)
         hosts = servers(self.site, facts)
         computes = nodes(Juju(run=self.around.process), list(hosts.values()))
         path = self._folder() / "results.json"
-        results = Results.read(path)
-        if results is None or results.finished or results.hosts != hosts:
-            results = Results(self.cloud, int(time.time()), self.site.seconds, hosts)
-        elif results.rungs:
-            self._say(f"Continuing after {list(results.rungs)[-1]}.")
+        results = Results(self.cloud, int(time.time()), self.site.seconds, hosts)
+        results.conditions = self._conditions(cloud, hosts)
+        before = Results.read(path)
+        if before and before.rungs and not before.finished:
+            reason = before.outdated(results)
+            results = results if reason else before
+            last = next(rung.title for rung in RUNGS if rung.key == list(before.rungs)[-1])
+            self._say(f"Starting anew: {reason}." if reason else f"Continuing after {last}.")
         results.substituted = self.around.substituted
         around = self.around
         run = Climber(
@@ -162,7 +177,7 @@ class Command:
             raise StepError(f"there is no measurement of {self.cloud}", "run measure first")
         verdicts = judge(results)
         target = self._folder() / "report.html"
-        target.write_text(page(results, verdicts))
+        keep(target, page(results, verdicts))
         state, found = overall(results, verdicts), explanation(verdicts)
         if self.json:
             told = {
@@ -181,10 +196,20 @@ class Command:
     def _cloud(self) -> Cloud:
         return Cloud(self.around.connect(self.cloud), self.around.clock)
 
+    def _conditions(self, cloud: Cloud, hosts: dict[str, str]) -> dict[str, str]:
+        """What has to be the same for all rungs."""
+        site = self.site
+        given = {"software": site.software, "disturb": site.disturb, "mtu": site.mtu, "seconds": site.seconds}
+        made = " ".join(cloud.objects[f"server {vm}"]["id"] for vm in hosts)
+        return {"servers": made, **{key: json.dumps(value) for key, value in given.items()}}
+
     def _folder(self) -> Path:
         base = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
         folder = Path(f"{base}/ovn-offload/acceptance/{self.cloud}").expanduser()
-        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StepError(f"{folder} cannot be made: {error.strerror}") from None
         return folder
 
     def _execute(self, wanted: Plan[Cloud], cloud: Cloud) -> int:
@@ -198,9 +223,9 @@ class Command:
         print(outcome.finding.sentence(), file=sys.stderr)
         return FAIL
 
-    def _show(self, wanted: Plan[Cloud], nothing: str) -> int:
+    def _show(self, wanted: Plan[Cloud], nothing: str, more: dict[str, Any] | None = None) -> int:
         if self.json:
-            print(json.dumps(plan_as_json(wanted)))
+            print(json.dumps({**plan_as_json(wanted), **(more or {})}))
         elif wanted.steps:
             print(plan_as_table(wanted))
         else:
@@ -208,19 +233,18 @@ class Command:
         held: list[Finding] = [each for each in wanted.findings if each.severity >= Severity.HELD]
         return UNKNOWN if held else PASS
 
-    def _login(self, cloud: Cloud) -> str:
+    def _logins(self, cloud: Cloud, names: list[str]) -> dict[str, str]:
+        """The command that logs in to each server."""
         key = Path(self.site.public_key).with_suffix("")
-        lines = ["Log in to the servers; they install their packages for a few minutes:"]
-        for vm in sorted(name for name in cloud.objects if name.startswith("server vm")):
-            address = cloud.objects.get(f"floating ip normal{vm.removeprefix('server vm')}", {}).get(
-                "floating_ip_address"
-            )
-            lines.append(f"  ssh -i {key} {self.site.image_user}@{address}   # {vm.removeprefix('server ')}")
-        return "\n".join(lines)
+        floating = {vm: cloud.objects[f"floating ip normal{vm.removeprefix('vm')}"] for vm in names}
+        return {
+            vm: f"ssh -i {key} {self.site.image_user}@{each['floating_ip_address']}"
+            for vm, each in floating.items()
+        }
 
-    def _print(self, text: str) -> None:
-        """The result, for people."""
-        print(text, file=sys.stderr if self.json else sys.stdout)
+    def _tell(self, result: dict[str, Any], text: str) -> None:
+        """The result, as JSON or for people."""
+        print(json.dumps(result) if self.json else text)
 
     def _say(self, text: str) -> None:
         """Progress."""

@@ -37,7 +37,11 @@ def connect(name: str) -> Any:
 
     """
     with asking(f"cloud {name}"):
-        connection = openstack.connect(cloud=name, app_name=MARK)
+        try:
+            connection = openstack.connect(cloud=name, app_name=MARK)
+        except (AttributeError, TypeError, ValueError):  # openstacksdk does not check what it reads
+            reason = f"clouds.yaml has no mapping of keys and values for cloud {name}, or for its auth"
+            raise StepError(reason, _OPENRC) from None
         connection.session.get_token()
         return connection
 

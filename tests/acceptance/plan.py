@@ -112,6 +112,11 @@ def _differences(each: Wanted, found: Object, objects: dict[str, Object]) -> Ite
         else:
             remedy = "rename or delete it, or change the site file"
             yield Finding(Severity.BLOCKED, each.key, f"{what}, and this tool did not create it", remedy)
+    placed = str(each.once.get("availability_zone", "")).partition(":")[2]
+    if each.kind == "server" and found["compute_host"] not in (None, placed):
+        remedy = "name the servers' compute hosts as nodes in the site file, or run destroy, then apply again"
+        what = f"it is on {found['compute_host']}, not on {placed}"
+        yield Finding(Severity.HELD, each.key, what, remedy)
     for field, value in each.expected.items():
         if found.get(field) != value:
             remedy = "set global-physnet-mtu of neutron-api, or mtu in the site file; then destroy and apply"

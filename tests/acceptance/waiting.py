@@ -30,7 +30,8 @@ CAUSES = (
         "cpu-dedicated-set",
     ),
     Cause(
-        r"[Hh]uge ?page|mem_page_size|page size",
+        # The last two are QEMU's, at the start of an instance.
+        r"[Hh]uge ?page|mem_page_size|[Pp]age size|backing store for guest RAM|free host memory pages",
         "the node has too few free huge pages",
         "see HugePages_Free in /proc/meminfo of the node; set hugepages in the site file for MAAS",
     ),

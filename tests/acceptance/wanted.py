@@ -5,6 +5,7 @@ Values have the names of openstacksdk's attributes. A Ref stands for the id of a
 """
 
 import base64
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from ipaddress import ip_network
@@ -107,11 +108,17 @@ def objects(site: Site, facts: Facts) -> Iterator[Wanted]:
 
 def _public_key(site: Site) -> str:
     path = Path(site.public_key).expanduser()
+    remedy = "run: ssh-keygen -t ed25519, or set public-key in the site file"
     try:
-        return " ".join(path.read_text().split()[:2])
+        words = path.read_text().split()[:2]
     except OSError as error:
-        remedy = "run: ssh-keygen -t ed25519, or set public-key in the site file"
         raise StepError(f"public-key: {path} cannot be read: {error.strerror}", remedy) from None
+    except UnicodeDecodeError:
+        words = []
+    # The names of sshd(8), AUTHORIZED_KEYS FILE FORMAT; a private key must not be sent to Nova.
+    if len(words) < 2 or not re.match(r"(ssh|ecdsa|sk-ssh|sk-ecdsa)-", words[0]):
+        raise StepError(f"public-key: {path} contains no public key", remedy)
+    return " ".join(words)
 
 
 def _flavor(site: Site) -> Wanted:

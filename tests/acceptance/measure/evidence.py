@@ -3,26 +3,35 @@
 
 import itertools
 import re
+import shlex
 from collections import Counter
 from typing import NamedTuple
 
 from converge import StepError
+from hostnic import cpus
 
-from acceptance.measure.shells import Node, Shell
+from acceptance.measure.shells import UPLINKS, Node, Shell
 
-PORTS = """\
-for port in $(cat /sys/class/net/*/bonding/slaves); do
+DISCARDS = "discards|buf_discard|cong_discard"
+"""mlx5's counters of a priority's lost packets (en_stats.c), after `rx_prioN_`."""
+PORTS = f"""\
+for port in $(uplinks); do
     echo "port $port $(cat /sys/class/net/$port/speed)"
-    ethtool -S $port | grep -E '(packets|discards)_phy:|prio[0-7]_(discards|cong_discard|pause):' || true
-    for way in tx rx; do echo "${way}_packets: $(cat /sys/class/net/$port/statistics/${way}_packets)"; done
+    echo "near $(cat /sys/class/net/$port/device/local_cpulist)"
+    ethtool -S $port | grep -E '(packets|discards)_phy:|prio[0-7]_({DISCARDS}|pause):' || true
+    for name in tx_packets rx_packets; do echo "$name: $(cat /sys/class/net/$port/statistics/$name)"; done
 done
-for domain in $(virsh -q list --name 2>/dev/null); do echo "domain $domain"; virsh -q vcpupin $domain; done
 """
-"""The ports of the bond with their speed in Mb/s and counters, and the CPUs of each instance's vCPUs."""
+"""The uplinks with their speed in Mb/s, the CPUs of their NUMA node, and their counters."""
+PINS = "echo 'domain {0}'; virsh -q vcpupin {0} || true\n"
+"""The CPUs of an instance's vCPUs; a node has other tenants' instances, too, which are not looked at."""
 GUEST = """\
 echo "cpus $(nproc)"
 netdev=$(ip -br -4 address | awk '/ {address}\\//{{print $1}}')
 echo "mtu $(cat /sys/class/net/$netdev/mtu)"
+for counter in /sys/class/net/$netdev/device/infiniband/*/ports/1/hw_counters/*; do
+    case ${{counter##*/}} in {lost}) echo "lost $(cat $counter)" ;; esac
+done
 ethtool -l $netdev | awk '/^Current/{{now=1}} now && /^Combined:/{{print "queues", $2}}'
 """
 PROBE = "ping -M do -c 3 -i 0.2 -W 2 -s {size} {address} 2>&1 || true"
@@ -30,19 +39,32 @@ ICMP = 28
 """Bytes of the IPv4 and ICMP headers: the RDG's probe of 8914 bytes fills an MTU of 8942."""
 HOST = "the host"
 """In column "representor of" of show-offload: the row is about packets of the host itself."""
+LOST = ("out_of_sequence", "packet_seq_err")
+"""Counters of mlx5_ib (hw_counters) that grow when the fabric loses a packet: at the receiver, the sender."""
 Counters = dict[str, int]
 REMEDY = "use this tool in the revision of the deployed charms"
 _NUMBER = r"[0-9]{1,20}"
 
 
 class Sample(NamedTuple):
-    """One node at one time: rows of actions, counters and speed (Mb/s) of its ports, CPUs of its vCPUs."""
+    """One node at one time.
+
+    Attributes:
+        offload: rows of show-offload.
+        counters: rows of show-counters.
+        ports: counters of each uplink.
+        speed: of all uplinks, in Mb/s.
+        pins: CPUs of each vCPU of our instance, by its name in libvirt.
+        near: CPUs of the NIC's NUMA node, as a list of the kernel's; "" if unknown.
+
+    """
 
     offload: list[dict[str, str]]
     counters: list[dict[str, str]]
     ports: dict[str, Counters]
     speed: int
     pins: dict[str, str]
+    near: str = ""
 
 
 class Evidence(NamedTuple):
@@ -53,15 +75,19 @@ class Evidence(NamedTuple):
 
 
 class Guest(NamedTuple):
-    """A server's CPUs, and the queues and MTU of the netdev that a rung uses; 0 where unknown."""
+    """A server's CPUs, and the queues and MTU of the netdev that a rung uses; 0 where unknown.
+
+    `lost` is how many gaps its RDMA device saw in what it received, or was told of by the other end.
+    """
 
     cpus: int = 0
     queues: int = 0
     mtu: int = 0
+    lost: int = 0
 
 
-def sample(node: Node) -> Sample:
-    """Read a node.
+def sample(node: Node, instance: str) -> Sample:
+    """Read a node, and the CPUs of the instance with this name in libvirt.
 
     Raises:
         StepError: one of the charms or tools does not answer.
@@ -69,11 +95,14 @@ def sample(node: Node) -> Sample:
     """
     ports: dict[str, Counters] = {}
     pins: dict[str, str] = {}
-    speed, at = 0, ""
-    for line in node.run(PORTS, 60).splitlines():
+    speed, at, near = 0, "", ""
+    script = UPLINKS + PORTS + (PINS.format(shlex.quote(instance)) if instance else "")
+    for line in node.run(script, 60).splitlines():
         if found := re.fullmatch(rf"port (\S+) (-?{_NUMBER})", line.strip()):
             at = found[1]
             ports[at], speed = {}, speed + max(int(found[2]), 0)
+        elif found := re.fullmatch(r"near ([\d,-]+)", line.strip()):
+            near = found[1]
         elif found := re.fullmatch(r"domain (\S+)", line.strip()):
             at = found[1]
             pins[at] = ""
@@ -83,17 +112,25 @@ def sample(node: Node) -> Sample:
             pins[at] = " ".join(filter(None, (pins[at], found[1])))
     offload = node.table("sriov-switchdev", "show-offload", "offload")
     counters = node.table("roce-qos", "show-counters", "counters")
-    return Sample(offload, counters, ports, speed, pins)
+    return Sample(offload, counters, ports, speed, pins, near)
 
 
 def guest(shell: Shell, address: str) -> Guest:
     """Read a server's netdev with this address."""
-    told = dict(
-        re.findall(
-            rf"^(cpus|queues|mtu) ({_NUMBER})$", shell.run(GUEST.format(address=address), 60), re.MULTILINE
-        )
-    )
-    return Guest(**{key: int(value) for key, value in told.items()})
+    printed = shell.run(GUEST.format(address=address, lost="|".join(LOST)), 60)
+    told = re.findall(rf"^(cpus|queues|mtu) ({_NUMBER})$", printed, re.MULTILINE)
+    lost = sum(map(int, re.findall(rf"^lost ({_NUMBER})$", printed, re.MULTILINE)))
+    return Guest(**{key: int(value) for key, value in told}, lost=lost)
+
+
+def far(sample: Sample) -> list[int]:
+    """The CPUs of our instance that are not on the NIC's NUMA node; none if either is unknown."""
+    try:
+        near = cpus.numbers(sample.near)
+        used = frozenset[int]().union(*map(cpus.numbers, " ".join(sample.pins.values()).split()))
+    except ValueError:
+        return []
+    return sorted(used - near) if near else []
 
 
 def probe(shell: Shell, address: str, mtu: int) -> str:
@@ -167,21 +204,26 @@ def why_not(evidence: list[Evidence]) -> str:
     return "; ".join([*told, *sorted(others)])
 
 
-def least_port(node: Evidence) -> float | None:
-    """What a node's least used port carried, 0 to 1 of an equal share; None if unknown."""
-    loads = [
-        _packets(node.after.ports[port]) - _packets(node.before.ports.get(port, {}))
-        for port in node.after.ports
-    ]
-    return min(loads) * len(loads) / sum(loads) if len(loads) > 1 and sum(loads) > 0 else None
+def least_port(node: Evidence) -> dict[str, float]:
+    """What a node's least used port sent and received, 0 to 1 of an equal share; without what is unknown.
+
+    Each direction is looked at alone: acknowledgements that come through both ports would otherwise hide
+    that all data leave through one.
+    """
+    found: dict[str, float] = {}
+    for way, word in (("tx", "sent"), ("rx", "received")):
+        loads = [
+            _packets(counters, way) - _packets(node.before.ports.get(port, {}), way)
+            for port, counters in node.after.ports.items()
+        ]
+        if len(loads) > 1 and sum(loads) > 0:
+            found[word] = min(loads) * len(loads) / sum(loads)
+    return found
 
 
-def _packets(counters: Counters) -> int:
-    """What left and entered a port. The netdev's counters miss what VFs send; the physical ones do not."""
-    physical = "tx_packets_phy" in counters
-    return sum(
-        counters.get(f"{way}_packets_phy" if physical else f"{way}_packets", 0) for way in ("tx", "rx")
-    )
+def _packets(counters: Counters, way: str) -> int:
+    """What left or entered a port. The netdev's counters miss what VFs send; the physical ones do not."""
+    return counters.get(f"{way}_packets_phy", counters.get(f"{way}_packets", 0))
 
 
 def drops(evidence: list[Evidence]) -> int | None:
@@ -192,9 +234,24 @@ def drops(evidence: list[Evidence]) -> int | None:
         for priority in sorted(set(re.findall(r"tx_prio(\d)_pause", rows))):
             for port, counters in node.after.ports.items():
                 for name, value in counters.items():
-                    if re.fullmatch(rf"\w+_prio{priority}_(discards|cong_discard)", name):
+                    if re.fullmatch(rf"\w+_prio{priority}_({DISCARDS})", name):
                         found = (found or 0) + value - node.before.ports.get(port, {}).get(name, 0)
     return found
+
+
+def discards(node: Evidence) -> Counters:
+    """How the counters of lost packets grew, added up over a node's uplinks."""
+    grown: Counters = {}
+    for port, counters in node.after.ports.items():
+        for name in (name for name in counters if "discard" in name):
+            delta = counters[name] - node.before.ports.get(port, {}).get(name, 0)
+            grown[name] = grown.get(name, 0) + delta
+    return {name: delta for name, delta in grown.items() if delta}
+
+
+def lost(evidence: list[Evidence]) -> int:
+    """Gaps in what the nodes' own RDMA devices received: packets that were lost on the way."""
+    return sum(congestion(evidence).get(name, 0) for name in LOST)
 
 
 def congestion(evidence: list[Evidence]) -> Counters:

@@ -6,7 +6,7 @@ Each adds one thing to an earlier one (StackHPC's method), so that the first tha
 
 from typing import NamedTuple
 
-from acceptance.measure.tools import MEASURES, PAIRS, Measure, pinned
+from acceptance.measure.tools import MEASURES, PAIRS, PINNED, Measure, pinned
 from acceptance.sitefile import Site
 
 _TCP = tuple(f"tcp-{pairs}" for pairs in PAIRS)
@@ -42,19 +42,26 @@ HOST = "host"
 RUNGS = (
     Rung(HOST, "Host to host", "", None, ("rdma-lat", "rdma-bw", *_UDP, *_TCP), judged=False),
     Rung("virtio", "virtio on Geneve", "normal", None, (*_UDP, *_TCP), judged=False),
-    Rung("vf", "VF on Geneve", "direct_overlay", "", ("link-cut", *_UDP, *_TCP, "tcp-pinned")),
+    Rung("vf", "VF on Geneve", "direct_overlay", "", ("link-cut", *_UDP, *_TCP, PINNED)),
     Rung(
         "vf-group",
         "VF with a stateful security group",
         "direct_overlay",
         "data_policy",
-        (*_TCP, "tcp-pinned"),
+        (*_TCP, PINNED),
     ),
     Rung("vf-rdma", "RoCE on a VF", "direct_overlay", "data_sl_policy", ("rdma-lat", "rdma-bw", "gpu-bw")),
     Rung("vf-vlan", "VF on VLAN", "direct_vlan", "", (*_UDP, *_TCP)),
     Rung("north-south", "North-south over a floating IP", "direct_nat", "data_policy", _TCP, floating=True),
     Rung("cross-rack", "VF on Geneve across racks", "direct_overlay", "", _TCP, server="vm3"),
     Rung("dpdk", "DPDK on a VF", "direct_overlay", "", ("dpdk",)),
+    Rung(
+        "dpdk-group",
+        "DPDK on a VF with a stateless security group",
+        "direct_overlay",
+        "data_sl_policy",
+        ("dpdk",),
+    ),
 )
 
 
@@ -75,4 +82,4 @@ def skipped(rung: Rung, measure: Measure, site: Site, hosts: list[str]) -> str:
 
 def measures(rung: Rung, site: Site) -> list[Measure]:
     """What is measured on a rung."""
-    return [pinned(site.flavor.vcpus) if key == "tcp-pinned" else MEASURES[key] for key in rung.measures]
+    return [pinned(site.flavor.vcpus) if key == PINNED else MEASURES[key] for key in rung.measures]

@@ -28,6 +28,10 @@ class Figure(NamedTuple):
     unit: str
     details: dict[str, float]
 
+    def __str__(self) -> str:
+        beside = ", ".join(f"{what}: {value:.4g}" for what, value in self.details.items())
+        return f"{self.value:.2f} {self.unit}" + (f" ({beside})" if beside else "")
+
 
 def _of(tool: str) -> Callable[[Callable[P, Figure]], Callable[P, Figure]]:
     """Have a reader say that it cannot read what the tool prints."""
@@ -58,6 +62,13 @@ def documents(text: str) -> list[dict[str, Any]]:
             raise StepError("a tool's JSON ends too early", "run measure again") from None
         found.append(document)
     return found
+
+
+def refusal(text: str) -> str | None:
+    """Why iperf3 was not connected; "" if it was, None if it did not run."""
+    for document in documents(text):
+        return str(document.get("error", "")).removeprefix("error - ")
+    return None
 
 
 @_of("iperf3")

@@ -17,6 +17,9 @@ VERSION = 1
 LONGEST = 64 * 1024 * 1024
 """Characters of a file; one ladder on two nodes is a few megabytes."""
 
+SAME_DAY = 24 * 3600
+"""Seconds within which a run may be continued: figures are compared with host to host of the same day."""
+
 
 @dataclass
 class RungResult:
@@ -24,10 +27,13 @@ class RungResult:
 
     Attributes:
         figures: by measurement.
-        commands: the client's command for each measurement.
+        commands: what ran on the server and the client for each measurement.
         problems: why a measurement failed, by measurement; under "" why the whole rung could not be measured.
         skipped: why a measurement was not meant to be made, by measurement.
+        refused: what the client says of a port that the security group closes; "" if it was connected, None
+            if nobody tried.
         probe: why the largest packet did not arrive; "" if it did, None if nobody probed.
+        probed: the length of that packet with its IP header; 0 if unknown.
         evidence: by compute host.
         guests: by server.
 
@@ -37,14 +43,23 @@ class RungResult:
     commands: dict[str, str] = field(default_factory=dict[str, str])
     problems: dict[str, str] = field(default_factory=dict[str, str])
     skipped: dict[str, str] = field(default_factory=dict[str, str])
+    refused: str | None = None
     probe: str | None = None
+    probed: int = 0
     evidence: dict[str, Evidence] = field(default_factory=dict[str, Evidence])
     guests: dict[str, Guest] = field(default_factory=dict[str, Guest])
 
 
 @dataclass
 class Results:
-    """One run of the ladder, `started` in seconds since 1970; `substituted` says what was replaced."""
+    """One run of the ladder.
+
+    Attributes:
+        started: in seconds since 1970.
+        conditions: what all rungs must have in common, by name: the servers, and keys of the site file.
+        substituted: sentences about what was not as in production.
+
+    """
 
     cloud: str
     started: int
@@ -53,6 +68,15 @@ class Results:
     rungs: dict[str, RungResult] = field(default_factory=dict[str, RungResult])
     finished: bool = False
     substituted: tuple[str, ...] = ()
+    conditions: dict[str, str] = field(default_factory=dict[str, str])
+
+    def outdated(self, now: "Results") -> str:
+        """Why an interrupted run cannot be continued as `now`; "" if it can."""
+        if now.started - self.started > SAME_DAY:
+            return "it was interrupted more than a day ago"
+        before, after = ({**each.conditions, "compute hosts": str(each.hosts)} for each in (self, now))
+        changed = sorted(name for name in before | after if before.get(name) != after.get(name))
+        return f"{' and '.join(changed)} changed in between" if changed else ""
 
     @property
     def line_rate(self) -> float:
@@ -66,10 +90,13 @@ class Results:
         return min(speeds, default=0.0)
 
     def write(self, path: Path) -> None:
-        """Replace the file with this."""
-        new = path.with_suffix(".new")
-        new.write_text(json.dumps({"version": VERSION, **as_data(self)}, indent=1))
-        new.replace(path)
+        """Replace the file with this.
+
+        Raises:
+            StepError: it cannot be written.
+
+        """
+        keep(path, json.dumps({"version": VERSION, **as_data(self)}, indent=1))
 
     @staticmethod
     def read(path: Path) -> "Results | None":
@@ -87,6 +114,21 @@ class Results:
             raise StepError(f"{path} cannot be read: {error}") from None
         except InvalidValue as error:
             raise StepError(f"{path}: {error}", "delete it and measure again") from None
+
+
+def keep(path: Path, text: str) -> None:
+    """Replace a file of the tool's state as a whole.
+
+    Raises:
+        StepError: it cannot be written.
+
+    """
+    try:
+        new = path.with_suffix(".new")
+        new.write_text(text)
+        new.replace(path)
+    except OSError as error:
+        raise StepError(f"{path} cannot be written: {error.strerror}") from None
 
 
 def as_data(results: Results) -> dict[str, Any]:
@@ -116,7 +158,7 @@ class _Number:
         return {"type": "number"}
 
 
-class _Probe:
+class _TextOrNull:
     """Text or null."""
 
     allowed = "text or null"
@@ -146,7 +188,7 @@ _SAMPLE_KEYS = {
     "speed": _COUNT,
     "pins": _TEXTS,
 }
-_SAMPLE = Record(_sample, _SAMPLE_KEYS, tuple(_SAMPLE_KEYS))
+_SAMPLE = Record(_sample, {**_SAMPLE_KEYS, "near": LINE}, tuple(_SAMPLE_KEYS))
 _FIGURE_KEYS = {"value": _Number(), "unit": LINE, "details": _NUMBERS}
 _RUNG = Record(
     RungResult,
@@ -155,11 +197,13 @@ _RUNG = Record(
         "commands": _TEXTS,
         "problems": _TEXTS,
         "skipped": _TEXTS,
-        "probe": _Probe(),
+        "refused": _TextOrNull(),
+        "probe": _TextOrNull(),
+        "probed": _COUNT,
         "evidence": Named(
             LINE, Record(Evidence, {"before": _SAMPLE, "after": _SAMPLE}, ("before", "after")), "evidence"
         ),
-        "guests": Named(LINE, Record(Guest, {"cpus": _COUNT, "queues": _COUNT, "mtu": _COUNT}), "servers"),
+        "guests": Named(LINE, Record(Guest, dict.fromkeys(Guest._fields, _COUNT)), "servers"),
     },
 )
 
@@ -180,6 +224,7 @@ _RESULTS = Record(
         "rungs": Named(LINE, _RUNG, "rungs"),
         "finished": Flag(),
         "substituted": Listing(LINE, "sentences"),
+        "conditions": _TEXTS,
     },
     ("version", "cloud", "started", "seconds", "rungs", "finished"),
 )

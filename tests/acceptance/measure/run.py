@@ -2,20 +2,20 @@
 """Climbs the ladder: sets the ports' security for each rung, probes, measures, takes evidence around it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from converge import StepError
 from operate.process import Process
 
 from acceptance.cloud import Cloud
-from acceptance.measure import evidence
+from acceptance.measure import evidence, parse
 from acceptance.measure.evidence import Evidence, Sample
 from acceptance.measure.ladder import RUNGS, Rung, measures, skipped
 from acceptance.measure.parse import Figure
 from acceptance.measure.results import Results, RungResult
-from acceptance.measure.shells import Node, Shell, Ssh
-from acceptance.measure.tools import GRACE, Measure, Run
+from acceptance.measure.shells import UPLINKS, Node, Shell, Ssh
+from acceptance.measure.tools import GRACE, Measure, Run, ask_closed, serve_closed, title
 from acceptance.sitefile import Site
 from acceptance.wanted import GENEVE, VF_PORTS
 
@@ -23,24 +23,25 @@ HOST_LENGTH, GUEST_LENGTH = 76, 18
 """Bytes of UDP payload (Cloud.ru): Geneve adds 58 to a guest's, so that both are 122 bytes on the wire."""
 BOOTS = 900
 """Seconds for cloud-init in a server: it installs packages."""
-DEVICE = (
-    "$(for port in $(cat /sys/class/net/*/bonding/slaves); do "
-    "ls /sys/class/net/$port/device/infiniband; done | head -1)"
-)
-"""The RDMA device of a host's bond: its overlay address is Open vSwitch's, which rdma_cm does not take."""
+DEVICE = f"""\
+{UPLINKS}
+for port in $(uplinks); do ls /sys/class/net/$port/device/infiniband 2>/dev/null; done | head -1
+"""
+"""Prints the uplinks' RDMA device. rdma_cm does not take a host's overlay address, Open vSwitch's."""
 ENCAP = "ovs-vsctl get Open_vSwitch . external_ids:ovn-encap-ip | tr -d '\"'"
 Say = Callable[[str], None]
 
 
 @dataclass
 class End:
-    """One end of a rung: a shell, its address there, and the compute node under it."""
+    """One end of a rung: a shell, its address there, the compute node under it, its RDMA device if known."""
 
     name: str
     shell: Shell
     address: str
     node: Node
     cpus: int
+    device: str = ""
 
 
 @dataclass
@@ -55,6 +56,8 @@ class Climber:
     folder: Path
     say: Say
     rungs: tuple[Rung, ...] = RUNGS
+    ready: set[str] = field(default_factory=set[str])
+    """Servers whose first boot is done."""
 
     def climb(self, results: Results, path: Path) -> None:
         """Measure each rung that has no result yet, and write the results after each."""
@@ -83,8 +86,8 @@ class Climber:
             else:
                 wanted.append(measure)
         for reason in dict.fromkeys(result.skipped.values()):
-            names = ", ".join(key for key, why in result.skipped.items() if why == reason)
-            self.say(f"  {names}: skipped, {reason}")
+            for key in (key for key, why in result.skipped.items() if why == reason):
+                self.say(f"  {title(key)}: skipped, since {reason}")
         if wanted:
             try:
                 self._climb(rung, wanted, result)
@@ -96,35 +99,41 @@ class Climber:
     def _climb(self, rung: Rung, wanted: list[Measure], result: RungResult) -> None:
         client, server = self._end(rung, "vm1"), self._end(rung, rung.server)
         target, back = self._targets(rung, client, server)
-        missing: dict[str, str] = {}
+        missing = _missing([client, server], {tool for measure in wanted for tool in measure.tools})
         for end in (client, server):
-            missing |= _missing(end, {tool for measure in wanted for tool in measure.tools})
             if rung.port:
                 result.guests[end.name] = evidence.guest(end.shell, end.address)
         overhead = 0 if rung.port in ("", "direct_vlan") else GENEVE
-        result.probe = _probe(self.site.mtu - overhead, (client, target), (server, back))
-        before = self._samples(client, server)
+        result.probed = self.site.mtu - overhead
+        result.probe = _probe(result.probed, (client, target), (server, back))
+        if rung.group:
+            result.refused = _refused(server, client, target)
+        first = self._samples(client, server)
         for measure in wanted:
             length = GUEST_LENGTH if rung.port else HOST_LENGTH
-            device = "" if rung.port else DEVICE
-            run = Run(target, client.address, self.site.seconds, client.cpus, length, device)
-            result.commands[measure.key] = measure.ask(run)
+            run = Run(target, client.address, self.site.seconds, client.cpus, length, client.device)
+            serve = measure.serve(run._replace(device=server.device))
+            result.commands[measure.key] = f"# {server.name}\n{serve}\n# {client.name}\n{measure.ask(run)}"
             try:
                 for tool in measure.tools:
                     if tool in missing:
                         raise StepError(missing[tool])
-                figure = self._measure(measure, run, client, server)
+                figure = self._measure(measure, run, serve, client, server)
             except StepError as error:
                 result.problems[measure.key] = _sentence(error)
                 self.say(f"  {measure.title}: {result.problems[measure.key]}")
                 continue
             result.figures[measure.key] = figure
-            self.say(f"  {measure.title}: {figure.value:.2f} {figure.unit}")
-        after = self._samples(client, server)
-        result.evidence = {name: Evidence(before[name], after[name]) for name in after}
+            self.say(f"  {measure.title}: {figure}")
+        last = self._samples(client, server)
+        result.evidence = {name: Evidence(first[name], last[name]) for name in last}
+        for end in (client, server):
+            if begin := result.guests.get(end.name):
+                now = evidence.guest(end.shell, end.address)
+                result.guests[end.name] = now._replace(lost=max(now.lost - begin.lost, 0))
 
-    def _measure(self, measure: Measure, run: Run, client: End, server: End) -> Figure:
-        server.shell.run(measure.serve(run), GRACE)
+    def _measure(self, measure: Measure, run: Run, serve: str, client: End, server: End) -> Figure:
+        server.shell.run(serve, GRACE)
         if measure.meanwhile:
             client.node.run(measure.meanwhile, GRACE)
         told = client.shell.run(measure.ask(run), run.seconds + 3 * GRACE)
@@ -133,19 +142,27 @@ class Climber:
         return measure.read(told)
 
     def _samples(self, *ends: End) -> dict[str, Sample]:
-        return {end.node.name: evidence.sample(end.node) for end in ends}
+        instances = {
+            host: self.cloud.objects[f"server {vm}"]["instance_name"] for vm, host in self.hosts.items()
+        }
+        return {end.node.name: evidence.sample(end.node, instances[end.node.name] or "") for end in ends}
 
     def _end(self, rung: Rung, vm: str) -> End:
         node = self.nodes[self.hosts[vm]]
         if not rung.port:
-            return End(node.name, node, node.run(ENCAP, GRACE).strip(), node, 0)
+            address, device = (node.run(script, GRACE).strip() for script in (ENCAP, DEVICE))
+            return End(node.name, node, address, node, 0, device)
         number = vm.removeprefix("vm")
         key = f"port {rung.port}{number}"
         if rung.port in VF_PORTS and rung.group is not None:
             self.cloud.secure(key, rung.group)
         address = self.cloud.objects[key]["fixed_ips"][0]["ip_address"]
         shell = self._shell(vm)
-        shell.run("cloud-init status --wait > /dev/null || test $? = 2", BOOTS)
+        if vm not in self.ready:
+            self.say(f"  Waiting until {vm} has installed its packages")
+            # It also fails if a package could not be installed; _missing() says which tool that concerns.
+            shell.run("cloud-init status --wait > /dev/null 2>&1 || true", BOOTS)
+            self.ready.add(vm)
         return End(vm, shell, address, node, self.site.flavor.vcpus)
 
     def _shell(self, vm: str) -> Ssh:
@@ -182,16 +199,30 @@ def _probe(mtu: int, *ways: tuple[End, str]) -> str:
     return ""
 
 
-def _missing(end: End, tools: set[str]) -> dict[str, str]:
-    """Why measurements with some tools are impossible at one end, by tool."""
+def _refused(server: End, client: End, target: str) -> str | None:
+    """What the client says of a port that security groups close; see RungResult.refused."""
+    run = Run(target, client.address, GRACE, client.cpus, 0)
+    server.shell.run(serve_closed(run), GRACE)
+    return parse.refusal(client.shell.run(ask_closed(run), GRACE))
+
+
+def _missing(ends: list[End], tools: set[str]) -> dict[str, str]:
+    """Why measurements with some tools are impossible, by tool."""
     look = f"for tool in {' '.join(sorted(tools))}; do command -v $tool > /dev/null || echo $tool; done"
-    missing = end.shell.run(look, GRACE).split() if tools else []
-    if end.shell is end.node:
-        unit = end.node.units["nova-compute"]
-        remedy = f"run: juju exec --unit {unit} -- apt-get install -y iperf3 perftest sysstat"
+    lacking: dict[str, list[End]] = {}
+    for end in ends if tools else ():
+        for tool in end.shell.run(look, GRACE).split():
+            lacking.setdefault(tool, []).append(end)
+    return {tool: _not_installed(tool, without) for tool, without in lacking.items()}
+
+
+def _not_installed(tool: str, ends: list[End]) -> str:
+    if ends[0].shell is ends[0].node:
+        units = ",".join(end.node.units["nova-compute"] for end in ends)
+        remedy = f"run: juju exec --unit {units} -- apt-get install -y iperf3 perftest sysstat"
     else:
         remedy = "the server needs a package archive: see /var/log/cloud-init-output.log there"
-    return {tool: f"{tool} is not installed on {end.name}; {remedy}" for tool in missing}
+    return f"{tool} is not installed on {' and '.join(end.name for end in ends)}; {remedy}"
 
 
 def _sentence(error: StepError) -> str:

@@ -9,6 +9,21 @@ from converge import StepError
 from operate.client import Juju, mapping
 from operate.process import WORDS, Process, last_words
 
+UPLINKS = """\
+uplinks() {
+    for netdev in /sys/class/net/*; do
+        [ "$(cat $netdev/device/sriov_numvfs 2>/dev/null || echo 0)" -gt 0 ] || continue
+        # The PF is also the device of the VFs' representors: pf0vf0.
+        case $(cat $netdev/phys_port_name 2>/dev/null) in *pf*) continue ;; esac
+        basename $netdev
+    done
+}
+"""
+"""A function of the shell that prints a node's ports with VFs, which carry the tenants' networks.
+
+Bonds of other NICs, such as a management bond, are not among them.
+"""
+
 
 class Shell(Protocol):
     """Root's shell on some machine."""

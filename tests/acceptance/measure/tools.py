@@ -11,9 +11,12 @@ from typing import NamedTuple
 
 from acceptance.measure import parse
 from acceptance.measure.parse import Figure
+from acceptance.measure.shells import UPLINKS
 
 FIRST_PORT = 5001
 """The pairs' ports are two apart, as the RDG's: neighbouring ports may hash to the same port of the bond."""
+CLOSED = 4999
+"""A TCP port outside of what security groups open (wanted.GROUPS)."""
 GRACE = 30
 """Seconds that a server waits for its client."""
 AWAY = "setsid"
@@ -31,7 +34,7 @@ class Run(NamedTuple):
         seconds: duration.
         cpus: of the client, for pinned pairs.
         length: bytes in a datagram, so that packets are of the same length in the underlay.
-        device: shell words that find the RDMA device; empty for rdma_cm, which takes it from the address.
+        device: the end's RDMA device; empty for rdma_cm, which takes it from the address.
 
     """
 
@@ -127,10 +130,24 @@ def _pairs(pairs: int) -> tuple[Measure, Measure]:
     )
 
 
+PINNED = "tcp-pinned"
+
+
+def title(key: str) -> str:
+    """A measurement's name for people."""
+    return (
+        "TCP, one pair on each CPU (RDG)"
+        if key == PINNED
+        else MEASURES[key].title
+        if key in MEASURES
+        else key
+    )
+
+
 def pinned(cpus: int) -> Measure:
     """The RDG's throughput test: one pair on each CPU, with zero-copy and writes of 256 KiB."""
     return Measure(
-        "tcp-pinned",
+        PINNED,
         f"TCP, {cpus} pairs, one on each CPU (RDG)",
         ("iperf3", "mpstat", "taskset"),
         partial(_iperf_servers, cpus, pinned=True),
@@ -141,8 +158,18 @@ def pinned(cpus: int) -> Measure:
     )
 
 
+def serve_closed(run: Run) -> str:
+    """Listen on a port that no security group of the tool opens."""
+    return f"{AWAY} timeout {run.seconds} iperf3 -s -1 -p {CLOSED} >/dev/null 2>&1 & sleep 1"
+
+
+def ask_closed(run: Run) -> str:
+    """Try to reach it, as the RDG does."""
+    return f"iperf3 -c {run.server} -B {run.client} -p {CLOSED} -t 1 --connect-timeout 3000 -J || true"
+
+
 def _perftest(tool: str, options: str, run: Run, server: bool) -> str:
-    way = f'-d "{run.device}"' if run.device else "-R"
+    way = f"-d {run.device}" if run.device else "-R"
     command = f"{tool} -F {options} --tclass={TRAFFIC_CLASS} --report_gbits -D {run.seconds} {way}"
     if server:
         return f"{AWAY} timeout {run.seconds + GRACE} {command} >/dev/null 2>&1 & sleep 1"
@@ -209,13 +236,16 @@ END
 """
 
 
-CUT = """\
-port=$(cat /sys/class/net/*/bonding/slaves | tr ' ' '\\n' | tail -1)
+CUT = f"""\
+{UPLINKS}
+port=
+for each in $(uplinks); do [ ! -d /sys/class/net/$each/master/bonding ] || port=$each; done
+[ -n "$port" ] || {{ echo "no port with VFs is in a bond" >&2; exit 1; }}
 systemd-run --quiet --collect --unit=acceptance-link-cut \\
     -p ExecStopPost="$(command -v ip) link set dev $port up" \\
     /bin/sh -c "sleep 5; ip link set dev $port down; sleep 5"
 """
-"""Takes the bond's last port down for five seconds; systemd takes it up again whatever happens."""
+"""Takes the bond's last port with VFs down for five seconds; systemd takes it up again whatever happens."""
 PAIRS = (1, 2, 8, 32)
 MEASURES = {
     measure.key: measure

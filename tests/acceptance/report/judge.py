@@ -8,11 +8,12 @@ from typing import Any, NamedTuple
 
 import yaml
 from converge import Finding, Severity
+from hostnic.cpus import written
 
 from acceptance.measure import evidence
 from acceptance.measure.ladder import HOST, RUNGS, Rung
 from acceptance.measure.results import Results, RungResult
-from acceptance.measure.tools import MEASURES
+from acceptance.measure.tools import CLOSED, MEASURES, title
 
 THRESHOLDS: dict[str, Any] = yaml.safe_load(Path(__file__).with_name("thresholds.yaml").read_text())
 
@@ -78,8 +79,9 @@ def _rung(rung: Rung, result: RungResult, host: RungResult) -> Iterator[Verdict]
     for key, problem in result.problems.items():
         # Nobody needs the reported rungs to judge, but the baseline is needed by all.
         if rung.judged or rung.key == HOST:
-            yield Verdict(rung.key, "vf-to-host", State.UNKNOWN, f"{key}: {problem}")
+            yield Verdict(rung.key, "vf-to-host", State.UNKNOWN, f"{title(key)}: {problem}")
     yield from _mtu(rung, result)
+    yield from _closed(rung, result)
     samples = list(result.evidence.values())
     if rung.judged:
         yield _in_nic(rung, samples)
@@ -87,21 +89,32 @@ def _rung(rung: Rung, result: RungResult, host: RungResult) -> Iterator[Verdict]
     if pairs >= THRESHOLDS["both-ports"]["from-pairs"] and rung.key != "virtio":
         yield from _both_ports(rung, result)
     if "rdma-bw" in result.figures:
-        yield _lossless(rung, samples)
+        yield _lossless(rung, samples, result)
     if rung.judged:
         yield from _to_host(rung, result, host)
 
 
 def _mtu(rung: Rung, result: RungResult) -> Iterator[Verdict]:
     if result.probe is not None:
-        mtu = min((told.mtu for told in result.guests.values()), default=0)
-        size = f" of {mtu} bytes" if mtu else ""
+        size = f" of {result.probed} bytes" if result.probed else ""
         arrived = (
             f"a packet{size} arrives"
             if not result.probe
             else f"a packet{size} does not arrive: {result.probe}"
         )
         yield Verdict(rung.key, "mtu", State.FAIL if result.probe else State.PASS, arrived)
+
+
+def _closed(rung: Rung, result: RungResult) -> Iterator[Verdict]:
+    said = result.refused
+    if said is None:
+        return
+    if "timed out" in said:
+        yield Verdict(rung.key, "closed", State.PASS, "no connection: timed out")
+    elif not said or "refused" in said:  # by the other end, which the packet has reached then
+        yield Verdict(rung.key, "closed", State.FAIL, f"TCP port {CLOSED} is reached")
+    else:
+        yield Verdict(rung.key, "closed", State.UNKNOWN, said)
 
 
 def _in_nic(rung: Rung, samples: list[evidence.Evidence]) -> Verdict:
@@ -115,21 +128,26 @@ def _in_nic(rung: Rung, samples: list[evidence.Evidence]) -> Verdict:
 
 def _both_ports(rung: Rung, result: RungResult) -> Iterator[Verdict]:
     for node, both in result.evidence.items():
-        share = evidence.least_port(both)
-        if share is None:
+        if len(both.after.ports) == 1:  # by design: the overlay single-port
+            continue
+        shares = evidence.least_port(both)
+        if len(shares) < 2:
             yield Verdict(rung.key, "both-ports", State.UNKNOWN, f"{node}: no two ports with counters")
             continue
-        state = State.PASS if share >= THRESHOLDS["both-ports"]["least"] else State.FAIL
-        measured = f"{node}: the less used port has {share:.0%} of an equal share"
+        state = State.PASS if min(shares.values()) >= THRESHOLDS["both-ports"]["least"] else State.FAIL
+        told = ", ".join(f"{word} {share:.0%}" for word, share in shares.items())
+        measured = f"{node}: the less used port {told} of an equal share"
         yield Verdict(rung.key, "both-ports", state, measured)
 
 
-def _lossless(rung: Rung, samples: list[evidence.Evidence]) -> Verdict:
-    dropped = evidence.drops(samples)
-    if dropped is None:
+def _lossless(rung: Rung, samples: list[evidence.Evidence], result: RungResult) -> Verdict:
+    """The ports count what they drop, and RDMA what switches dropped: a gap in what arrives."""
+    dropped, most = evidence.drops(samples), THRESHOLDS["lossless"]["most"]
+    gaps = evidence.lost(samples) + sum(told.lost for told in result.guests.values())
+    if dropped is None and gaps <= most:
         return Verdict(rung.key, "lossless", State.UNKNOWN, "no port counts drops of a lossless priority")
-    state = State.PASS if dropped <= THRESHOLDS["lossless"]["most"] else State.FAIL
-    return Verdict(rung.key, "lossless", state, f"{dropped} dropped")
+    state = State.PASS if (dropped or 0) + gaps <= most else State.FAIL
+    return Verdict(rung.key, "lossless", state, f"{dropped or 0} dropped by ports, {gaps} gaps seen by RDMA")
 
 
 def _to_host(rung: Rung, result: RungResult, host: RungResult) -> Iterator[Verdict]:
@@ -139,11 +157,13 @@ def _to_host(rung: Rung, result: RungResult, host: RungResult) -> Iterator[Verdi
             continue
         base = host.figures.get(baseline)
         if base is None or not base.value:
-            yield Verdict(rung.key, "vf-to-host", State.UNKNOWN, f"{key}: host to host has no {baseline}")
+            yield Verdict(
+                rung.key, "vf-to-host", State.UNKNOWN, f"{title(key)}: not measured from host to host"
+            )
             continue
         ratio = figure.value / base.value
         state = State.PASS if ratio >= THRESHOLDS["vf-to-host"]["least"] else State.FAIL
-        measured = f"{key}: {figure.value:.2f} of {base.value:.2f} {figure.unit} = {ratio:.0%}"
+        measured = f"{title(key)}: {figure.value:.2f} of {base.value:.2f} {figure.unit} = {ratio:.0%}"
         yield Verdict(rung.key, "vf-to-host", state, measured, _tuning(result) if state is State.FAIL else "")
 
 
@@ -160,6 +180,10 @@ def _tuning(result: RungResult) -> str:
             for domain, cpus in both.after.pins.items()
             if any(not cpu.isdecimal() for cpu in cpus.split())
         ]
+        if away := evidence.far(both.after):
+            found.append(
+                f"vCPUs on {node} use CPUs {written(away)}, and the NIC's NUMA node has {both.after.near}"
+            )
     return "; ".join(found)
 
 
@@ -169,6 +193,12 @@ _CAUSES = (
         "MTU",
         "run juju run cumulus-fabric/0 verify and juju run sriov-switchdev/N verify; compare "
         "global-physnet-mtu, the MTU of bond and bridge on both nodes, and that of the switches",
+    ),
+    (
+        "closed",
+        "security groups",
+        "see openstack port show of the servers' ports, openstack security group rule list, and "
+        "ovn-controller.log on the nodes of this rung",
     ),
     ("in-nic", "offload", "run juju run sriov-switchdev/N verify and show-offload on the nodes of this rung"),
     (
@@ -187,10 +217,14 @@ _CAUSES = (
         "vf-to-host",
         "host tuning",
         "see cpu-dedicated-set and isolcpus, the NIC's NUMA node, hyper-threading and power management in "
-        "the BIOS, and systemctl status offload-tune in the servers",
+        "the BIOS, and systemctl status offload-tune in the servers; for too few queues also NUM_VF_MSIX in "
+        "juju run nic-firmware/N query",
     ),
 )
 """What explains a loss, the most basic first: a wrong MTU also costs throughput and offload."""
+
+QUOTED = 3
+"""Failures of one check that the explanation quotes; the table has all of them."""
 
 
 def explanation(verdicts: list[Verdict]) -> Finding | None:
@@ -198,29 +232,33 @@ def explanation(verdicts: list[Verdict]) -> Finding | None:
     first = next((verdict.rung for verdict in verdicts if verdict.state is State.FAIL), None)
     if first is None:
         return None
-    failed = {
-        verdict.check: verdict
-        for verdict in verdicts
-        if verdict.rung == first and verdict.state is State.FAIL
-    }
-    check, cause, remedy = next(each for each in _CAUSES if each[0] in failed)
-    title = next(rung.title for rung in RUNGS if rung.key == first)
-    said = "; ".join(filter(None, (failed[check].measured, failed[check].cause)))
-    return Finding(Severity.BLOCKED, title, f"{cause} ({THRESHOLDS[check]['what']}: {said})", remedy)
+    failed = [verdict for verdict in verdicts if verdict.rung == first and verdict.state is State.FAIL]
+    check, cause, remedy = next(each for each in _CAUSES if each[0] in {verdict.check for verdict in failed})
+    subject = next(rung.title for rung in RUNGS if rung.key == first)
+    about = [verdict for verdict in failed if verdict.check == check]
+    said = [verdict.measured for verdict in about[:QUOTED]]
+    said += [f"and {len(about) - QUOTED} more"] if len(about) > QUOTED else []
+    said += dict.fromkeys(verdict.cause for verdict in about if verdict.cause)
+    return Finding(
+        Severity.BLOCKED, subject, f"{cause} ({THRESHOLDS[check]['what']}: {'; '.join(said)})", remedy
+    )
 
 
 def unmeasured(results: Results) -> list[str]:
     """What could not be measured, each with its reason."""
     titles = {rung.key: rung.title for rung in RUNGS}
     return [
-        f"{titles.get(key, key)}{', ' if measure else ''}{measure}: {problem}"
+        f"{titles.get(key, key)}{', ' if measure else ''}{title(measure)}: {problem}"
         for key, result in results.rungs.items()
         for measure, problem in result.problems.items()
     ]
 
 
 class Reference(NamedTuple):
-    """A figure of the RDG beside the one measured here; `scaled` is for this site's line rate."""
+    """A figure of the RDG beside the one measured here.
+
+    `scaled` is for this site's line rate. With `detail` it is what was measured beside the figure.
+    """
 
     rung: str
     measure: str
@@ -229,6 +267,7 @@ class Reference(NamedTuple):
     scaled: float | None
     unit: str
     source: str
+    detail: str = ""
 
 
 def references(results: Results) -> list[Reference]:
@@ -238,8 +277,8 @@ def references(results: Results) -> list[Reference]:
         figure = results.rungs.get(row["rung"], RungResult()).figures.get(row["measure"])
         scale = results.line_rate / row["gbits"] if row["gbits"] else 1.0
         scaled = row["value"] * scale if scale else None
-        measured = figure.value if figure else None
-        found.append(
-            Reference(row["rung"], row["measure"], measured, row["value"], scaled, row["unit"], row["source"])
-        )
+        detail = row.get("detail", "")
+        measured = (figure.details.get(detail) if detail else figure.value) if figure else None
+        what = (row["rung"], row["measure"], measured, row["value"], scaled, row["unit"], row["source"])
+        found.append(Reference(*what, detail))
     return found

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from html import escape
 
 from acceptance.measure import evidence
-from acceptance.measure.ladder import RUNGS
-from acceptance.measure.results import Results
-from acceptance.measure.tools import MEASURES, PAIRS
+from acceptance.measure.ladder import HOST, RUNGS
+from acceptance.measure.results import Results, RungResult
+from acceptance.measure.tools import PAIRS, title
 from acceptance.report.judge import THRESHOLDS, State, Verdict, explanation, overall, references, unmeasured
 from acceptance.report.plots import bars
 
@@ -29,6 +29,7 @@ svg .line { stroke: #b0452f; stroke-dasharray: 5 4; }
 """
 NONE = "&ndash;"
 TITLES = {rung.key: rung.title for rung in RUNGS}
+REPORTED = {rung.key for rung in RUNGS if not rung.judged and rung.key != HOST}
 
 
 def page(results: Results, verdicts: list[Verdict]) -> str:
@@ -40,6 +41,7 @@ def page(results: Results, verdicts: list[Verdict]) -> str:
         f"<style>{STYLE}</style></head><body>",
         f"<h1>Acceptance of {escape(results.cloud)}: {state.words}</h1>",
         *_summary(results, verdicts, state),
+        _paths(results, verdicts),
         "<h2>Figures</h2>",
         *_figures(results),
         *_plots(results),
@@ -79,6 +81,8 @@ def _summary(results: Results, verdicts: list[Verdict], state: State) -> Iterabl
         State.FAIL: "Tenants do not get what the hosts reach themselves.",
         State.UNKNOWN: "Something that the judgement needs could not be measured.",
     }[state]
+    if found and found.subject == TITLES[HOST]:
+        meaning = "The network between the hosts fails a check already, before instances are involved."
     reason = (
         f"<br>{escape(found.subject)}: {escape(found.what)}.<br>Remedy: {escape(found.remedy)}."
         if found
@@ -88,9 +92,42 @@ def _summary(results: Results, verdicts: list[Verdict], state: State) -> Iterabl
     when = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(results.started))
     hosts = ", ".join(f"{vm} on {host}" for vm, host in results.hosts.items())
     rate = f"{results.line_rate:g} Gb/s over all ports of a node" if results.line_rate else "unknown"
+    if results.line_rate and (baseline := _best(results.rungs.get(HOST, RungResult()))):
+        rate += f", of which host to host reaches {baseline / results.line_rate:.0%}"
     yield f"<p>{when}; {escape(hosts)}; line rate {rate}; {results.seconds} s for each measurement.</p>"
     yield _items("Not as in production:", results.substituted)
     yield _items("Could not be measured:", unmeasured(results))
+
+
+def _paths(results: Results, verdicts: list[Verdict]) -> str:
+    """One line for each rung: its verdict, and its best throughput beside that of host to host."""
+    rows: list[tuple[str, ...]] = []
+    for key, rung in results.rungs.items():
+        states = [verdict.state for verdict in verdicts if verdict.rung == key]
+        worst = next((state for state in (State.FAIL, State.UNKNOWN, State.PASS) if state in states), None)
+        words = worst.words if worst is not None else "skipped"
+        if key in REPORTED and worst is State.PASS:
+            words = "only reported"
+        best = _best(rung)
+        checks = dict.fromkeys(verdict.check for verdict in verdicts if _failed(verdict, key))
+        rows.append(
+            (
+                escape(TITLES.get(key, key)),
+                f'<span class="{words.replace(" ", "-")}">{words}</span>',
+                "; ".join(escape(THRESHOLDS[check]["what"]) for check in checks) or NONE,
+                NONE if best is None else f"{best:.2f}",
+            )
+        )
+    return _table(("path", "verdict", "what failed", "best throughput, Gb/s"), rows, 3)
+
+
+def _best(rung: RungResult) -> float | None:
+    """The highest throughput in Gb/s."""
+    return max((each.value for each in rung.figures.values() if each.unit == "Gb/s"), default=None)
+
+
+def _failed(verdict: Verdict, rung: str) -> bool:
+    return verdict.rung == rung and verdict.state is State.FAIL
 
 
 def _figures(results: Results) -> Iterable[str]:
@@ -100,25 +137,39 @@ def _figures(results: Results) -> Iterable[str]:
         ("µs", "latency"),
         ("s", "time without traffic"),
     ):
-        columns = _columns(results, unit)
-        rows: list[list[str]] = []
-        for key, rung in results.rungs.items():
-            cells = [f"{rung.figures[name].value:.2f}" if name in rung.figures else NONE for name in columns]
-            if any(cell != NONE for cell in cells):
-                rows.append([escape(TITLES.get(key, key)), *cells])
-        if rows:
-            yield _table([f"{heading}, {unit}", *map(escape, columns)], rows, 1)
+        values = {
+            key: {name: figure.value for name, figure in rung.figures.items() if figure.unit == unit}
+            for key, rung in results.rungs.items()
+        }
+        yield _grid(f"{heading}, {unit}", values)
+    for detail, heading in (("CPU idle in %", "idle CPU of the client, %"), ("lost in %", "UDP lost, %")):
+        values = {
+            key: {
+                name: figure.details[detail]
+                for name, figure in rung.figures.items()
+                if detail in figure.details
+            }
+            for key, rung in results.rungs.items()
+        }
+        yield _grid(heading, values)
 
 
-def _columns(results: Results, unit: str) -> list[str]:
-    found = (
-        key for rung in results.rungs.values() for key, figure in rung.figures.items() if figure.unit == unit
-    )
-    return list(dict.fromkeys(found))
+def _grid(heading: str, values: dict[str, dict[str, float]]) -> str:
+    """A line for each rung and a column for each measurement; nothing without values."""
+    columns = list(dict.fromkeys(name for row in values.values() for name in row))
+    rows = [
+        [escape(TITLES.get(key, key)), *(f"{row[name]:.2f}" if name in row else NONE for name in columns)]
+        for key, row in values.items()
+        if row
+    ]
+    return _table([heading, *(escape(title(name)) for name in columns)], rows, 1) if rows else ""
 
 
 def _plots(results: Results) -> Iterable[str]:
-    for kind, title, unit in (("tcp", "TCP by iperf3 pairs", "Gb/s"), ("udp", "UDP by iperf3 pairs", "Mpps")):
+    for kind, heading, unit in (
+        ("tcp", "TCP by iperf3 pairs", "Gb/s"),
+        ("udp", "UDP by iperf3 pairs", "Mpps"),
+    ):
         keys = [f"{kind}-{pairs}" for pairs in PAIRS]
         series = {
             TITLES.get(key, key): [
@@ -129,7 +180,7 @@ def _plots(results: Results) -> Iterable[str]:
         }
         if series:
             groups = [f"{pairs} pair{'s' if pairs > 1 else ''}" for pairs in PAIRS]
-            yield bars(title, unit, groups, series, results.line_rate if kind == "tcp" else 0)
+            yield bars(heading, unit, groups, series, results.line_rate if kind == "tcp" else 0)
 
 
 def _judgement(verdicts: list[Verdict]) -> str:
@@ -162,7 +213,7 @@ def _limit(check: str) -> str:
 def _references(results: Results) -> str:
     rows = [
         (
-            f"{escape(TITLES[each.rung])}, {escape(each.measure)} ({escape(each.source)})",
+            escape(f"{TITLES[each.rung]}: {each.detail or title(each.measure)} ({each.source})"),
             f"{each.measured:.2f}" if each.measured is not None else NONE,
             f"{each.scaled:.2f}" if each.scaled is not None else NONE,
             f"{each.rdg:.2f}",
@@ -170,7 +221,7 @@ def _references(results: Results) -> str:
         )
         for each in references(results)
     ]
-    told = "<p>These figures judge nothing. NVIDIA calls its own indicative; its latency is not scaled.</p>"
+    told = "<p>No verdict depends on these figures, which NVIDIA calls indicative.</p>"
     return told + _table(("figure", "here", "RDG, at this line rate", "RDG", "unit"), rows, 1)
 
 
@@ -178,8 +229,11 @@ def _evidence(results: Results) -> str:
     rows: list[tuple[str, ...]] = []
     for key, rung in results.rungs.items():
         for node, both in rung.evidence.items():
-            share, least = evidence.in_nic([both]), evidence.least_port(both)
-            grown = ", ".join(f"{name} +{delta}" for name, delta in evidence.congestion([both]).items())
+            share, least = evidence.in_nic([both]), min(evidence.least_port(both).values(), default=None)
+            grown, lost = (
+                ", ".join(f"{escape(name)} +{delta}" for name, delta in counters.items()) or NONE
+                for counters in (evidence.congestion([both]), evidence.discards(both))
+            )
             pins = "; ".join(f"{domain}: {cpus}" for domain, cpus in both.after.pins.items())
             rows.append(
                 (
@@ -187,32 +241,35 @@ def _evidence(results: Results) -> str:
                     escape(node),
                     NONE if share is None else f"{share:.2%}",
                     NONE if least is None else f"{least:.0%}",
-                    escape(grown) or NONE,
+                    grown,
+                    lost,
                     escape(pins) or NONE,
                 )
             )
-    table = _table(("rung", "node", "in NIC", "less used port", "congestion counters", "vCPUs on CPUs"), rows)
+    header = ("in NIC", "less used port", "PFC, ECN, RDMA errors", "drops", "vCPUs on CPUs")
+    table = _table(("rung", "node", *header), rows)
+    intro = (
+        "<p>Read before and after each rung, on both nodes: packets in the NIC by show-offload of "
+        "sriov-switchdev; packets and drops of the ports by ethtool -S; pause frames, congestion "
+        "notifications and errors by show-counters of roce-qos; CPUs by virsh vcpupin.</p>"
+    )
     guests = [
         f"{TITLES.get(key, key)}: {vm} has {told.queues} queues for {told.cpus} CPUs, MTU {told.mtu}"
         for key, rung in results.rungs.items()
         for vm, told in rung.guests.items()
     ]
-    return table + _items("Servers:", guests)
+    return intro + table + _items("Servers:", guests)
 
 
 def _methods(results: Results) -> str:
     parts: list[str] = []
     for key, rung in results.rungs.items():
         for name, command in rung.commands.items():
-            title = MEASURES[name].title if name in MEASURES else "TCP, one pair on each CPU (RDG)"
-            details = rung.figures[name].details if name in rung.figures else {}
-            beside = ", ".join(f"{what}: {value:.4g}" for what, value in details.items())
-            head = f"{escape(TITLES.get(key, key))}: {escape(title)}" + (
-                f" ({escape(beside)})" if beside else ""
-            )
+            figure = f": {rung.figures[name]}" if name in rung.figures else ""
+            head = escape(f"{TITLES.get(key, key)}, {title(name)}{figure}")
             parts.append(f"<details><summary>{head}</summary><pre>{escape(command)}</pre></details>")
         parts += [
-            f"<p>{escape(TITLES.get(key, key))}, {name}: not measured, since {escape(why)}.</p>"
+            f"<p>{escape(f'{TITLES.get(key, key)}, {title(name)}: not measured, since {why}')}.</p>"
             for name, why in rung.skipped.items()
         ]
     return "\n".join(parts)

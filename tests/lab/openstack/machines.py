@@ -27,6 +27,9 @@ ONE_PAIR = 38.0
 LIMITS = {"host": 190.0, "normal": 24.0, "direct_overlay": 182.0, "direct_vlan": 184.0, "direct_nat": 178.0}
 """Gb/s that each path carries at most."""
 BOND = ("enp63s0f0", "enp63s0f1")
+MANAGEMENT = ("eno1", "eno2")
+"""Each node has a second bond, of a NIC without VFs, that carries nothing of the tenants."""
+REPRESENTOR = "enp63s0f0npf0vf0"
 NETDEVS = ("ens3", "ens5", "ens6", "ens7")
 """A server's, in the order of its ports: the first is virtio."""
 CHARMS = ("sriov-switchdev", "roce-qos")
@@ -40,8 +43,13 @@ class Machines:
         in_nic: share of packets that the NIC forwards, by path.
         path_mtu: what the network carries, in bytes.
         tunnel_mtu: of the netdev of each compute node's tunnels, by host.
-        ports: share of packets through the first port of each bond.
+        uplinks: ports with VFs; if there are two, they are in a bond.
+        ports: share of packets through the first uplink, if there are two: of what is sent, and received.
+        dropped: packets that each uplink has lost of priority 3, in the counter `discards`.
         missing: tools that no compute node has.
+        uninstalled: tools that no server could install.
+        enforced: whether security groups keep anything out.
+        gaps: packets that the fabric loses in each measurement with ib_write_bw.
         model: the Juju model, as :mod:`lab.jujuclient` keeps it.
         failing: why an action fails, by its name.
         commands: each command line that was run here.
@@ -52,9 +60,11 @@ class Machines:
     def __init__(self, openstack, folder):
         self.openstack, self.folder = openstack, Path(folder)
         self.limits, self.in_nic = dict(LIMITS), {"normal": 0.0}
-        self.why, self.path_mtu, self.ports = "-", 9000, 0.5
+        self.why, self.path_mtu, self.ports, self.uplinks = "-", 9000, (0.5, 0.5), BOND
         self.missing, self.commands, self.scripts, self.interrupt = (), [], [], None
         self.queues, self.pin, self.outage, self.dropped, self.failing = 20, "5", 4, 0, {}
+        self.uninstalled, self.enforced, self.gaps, self.lost = (), True, 0, 0
+        self.discards = "rx_prio3_discards"
         self.tunnel_mtu = dict.fromkeys(openstack.nova.hosts, 9000)
         self.packets = {host: {"in": 0, "out": 0, "total": 0} for host in openstack.nova.hosts}
         self.model = _model(sorted(openstack.nova.hosts))
@@ -100,7 +110,7 @@ class Machines:
         value = str(packets["total"] // 10**6)
         rows = [
             {**actions.COUNTER, "port": port, "counter": f"{way}_prio3_pause", "value": value}
-            for port in BOND
+            for port in self.uplinks
             for way in ("tx", "rx")
         ]
         return {"counters": json.dumps(rows)}
@@ -113,9 +123,10 @@ class Machines:
         folder = self._prepare(machine, host)
         path, blocked = self._path(machine, script)
         environment = {"PATH": f"{folder}/bin:{os.environ['PATH']}", "FOLDER": str(folder), "CPUS": "20"}
-        environment |= {"QUEUES": str(self.queues), "PIN": self.pin, "DOMAINS": "instance-00000008"}
+        environment |= {"QUEUES": str(self.queues), "PIN": self.pin}
         mtu, path_mtu = self._mtus(path, host)
         environment |= {"ADDRESS": self._host_address(host), "MTU": str(mtu), "PATH_MTU": str(path_mtu)}
+        environment |= {"BOOTED": "1" if self.uninstalled else "0"}
         environment |= {"OUTAGE": str(self.outage), "LOST": "2"}
         pairs = self._pairs(script)
         rate = min(self.limits.get(path, 0), ONE_PAIR * pairs)
@@ -130,6 +141,7 @@ class Machines:
         )
         if path and not blocked and re.search(r"iperf3 -c|ib_write_\w+ .* \d+\.\d+\.\d+\.\d+ |trex", script):
             self._count(path)
+            self.lost += self.gaps * ("ib_write_bw" in script)
         return Output(done.returncode, done.stdout, done.stderr)
 
     @staticmethod
@@ -164,11 +176,12 @@ class Machines:
         ]
         ports += [port for port in neutron.of("ports") if port["fixed_ips"][0]["ip_address"] == address]
         protocol = "udp" if re.search(r"iperf3 .* -u |ib_write|dst='", script) else "tcp"
-        number = 4791 if "ib_write" in script else 5001
+        found = re.search(r"iperf3 -c .* -p (\d+)", script)
+        number = 4791 if "ib_write" in script else int(found[1]) if found else 5001
         return ports[0]["name"].rstrip("0123456789"), not self._allowed(ports[0], protocol, number)
 
     def _allowed(self, port, protocol, number):
-        if not port["port_security_enabled"]:
+        if not port["port_security_enabled"] or not self.enforced:
             return True
         groups = self.openstack.neutron.objects["security-groups"]
         if number == 4791 and any(groups[group]["stateful"] for group in port["security_groups"]):
@@ -196,39 +209,70 @@ class Machines:
             (folder / "tmp").mkdir()
             (folder / "opt/trex/automation/trex_control_plane/interactive").mkdir(parents=True)
             for tool in TOOLS.split():
-                if machine != host or tool not in self.missing:
+                if tool not in (self.missing if machine == host else self.uninstalled):
                     (folder / "bin" / tool).symlink_to(Path(__file__).with_name("tools.sh"))
             self._sysfs(folder, machine == host)
             (folder / "addresses").write_text("" if machine == host else self._addresses(machine))
+        if machine != host:
+            for device in (folder / "sys/devices").glob("*/infiniband/*/ports/1/hw_counters"):
+                (device / "out_of_sequence").write_text(f"{self.lost}\n")
+                (device / "local_ack_timeout_err").write_text("4\n")
         if machine == host:
             total = self.packets[host]["total"]
-            for port, share in zip(BOND, (self.ports, 1 - self.ports), strict=True):
-                counters = {f"{way}_packets_phy": int(total * share) for way in ("tx", "rx")}
-                counters |= {"rx_prio3_discards": self.dropped if total else 0, "rx_prio3_pause": 12}
+            for number, port in enumerate((*self.uplinks, *MANAGEMENT)):
+                shares = [(share, 1 - share, 0, 0)[number] for share in self.ports]
+                counters = {
+                    f"{way}_packets_phy": int(total * share)
+                    for way, share in zip(("tx", "rx"), shares, strict=True)
+                }
+                counters |= {"rx_prio3_discards": 0, "rx_prio3_buf_discard": 0, "rx_prio3_pause": 12}
+                if total and port in self.uplinks:
+                    counters[self.discards] = self.dropped
                 lines = [f"     {name}: {value}\n" for name, value in counters.items()]
                 (folder / f"counters-{port}").write_text("".join(lines))
         return folder
 
     def _sysfs(self, folder, node):
-        net = folder / "sys/class/net"
-        for number, netdev in enumerate((*BOND, "bond0") if node else NETDEVS, 3):
-            (net / netdev / "statistics").mkdir(parents=True)
-            (net / netdev / "speed").write_text("100000\n")
-            (net / netdev / "address").write_text(f"fa:16:3e:00:00:{number:02x}\n")
-            overhead = 0 if netdev == "ens6" else GENEVE
-            (net / netdev / "mtu").write_text(f"{9000 if node else self.openstack.neutron.mtu - overhead}\n")
-            for way in ("tx", "rx"):
-                (net / netdev / "statistics" / f"{way}_packets").write_text("1\n")
-            if netdev != "bond0":
-                device = folder / f"sys/devices/0000:00:{number:02x}.0"
-                (device / "infiniband/mlx5_bond_0").mkdir(parents=True)
-                driver = folder / "sys/drivers" / ("virtio_net" if netdev == "ens3" else "mlx5_core")
-                driver.mkdir(parents=True, exist_ok=True)
-                (device / "driver").symlink_to(driver)
-                (net / netdev / "device").symlink_to(device)
+        net, devices = folder / "sys/class/net", folder / "sys/devices"
+        for number, netdev in enumerate((*self.uplinks, *MANAGEMENT) if node else NETDEVS, 3):
+            overhead = 0 if node or netdev == "ens6" else GENEVE
+            self._netdev(net / netdev, number, 9000 if node else self.openstack.neutron.mtu - overhead)
+            device = devices / f"0000:00:{number:02x}.0"
+            driver = folder / "sys/drivers" / ("virtio_net" if netdev == "ens3" else "mlx5_core")
+            driver.mkdir(parents=True, exist_ok=True)
+            # With VF-LAG, the bond's ports have one RDMA device, below the first one.
+            if not node or netdev not in self.uplinks[1:]:
+                name = "mlx5_bond_0" if node else f"mlx5_{number}"
+                (device / "infiniband" / name / "ports/1/hw_counters").mkdir(parents=True)
+            device.mkdir(parents=True, exist_ok=True)
+            (device / "driver").symlink_to(driver)
+            (net / netdev / "device").symlink_to(device)
+            if node:
+                (device / "sriov_numvfs").write_text("8\n" if netdev in self.uplinks else "0\n")
+                (device / "local_cpulist").write_text("0-23\n")
         if node:
-            (net / "bond0/bonding").mkdir()
-            (net / "bond0/bonding/slaves").write_text(" ".join(BOND) + "\n")
+            self._bond(net / "bond0", self.uplinks if len(self.uplinks) > 1 else ())
+            self._bond(net / "bond1", MANAGEMENT)
+            self._netdev(net / REPRESENTOR, 20, 1500)
+            (net / REPRESENTOR / "device").symlink_to(devices / "0000:00:03.0")
+            (net / REPRESENTOR / "phys_port_name").write_text("pf0vf0\n")
+
+    @staticmethod
+    def _netdev(path, number, mtu):
+        (path / "statistics").mkdir(parents=True)
+        (path / "speed").write_text("100000\n")
+        (path / "address").write_text(f"fa:16:3e:00:00:{number:02x}\n")
+        (path / "mtu").write_text(f"{mtu}\n")
+        for way in ("tx", "rx"):
+            (path / "statistics" / f"{way}_packets").write_text("1\n")
+
+    def _bond(self, path, members):
+        if members:
+            self._netdev(path, 30, 9000)
+            (path / "bonding").mkdir()
+            (path / "bonding/slaves").write_text(" ".join(members) + "\n")
+            for member in members:
+                (path.with_name(member) / "master").symlink_to(path)
 
     def _addresses(self, vm):
         (server,) = [each for each in self.openstack.nova.servers.values() if each["name"] == vm]

@@ -154,6 +154,7 @@ class Nova:
             "OS-EXT-AZ:availability_zone": zone,
             "OS-EXT-SRV-ATTR:host": host,
             "OS-EXT-SRV-ATTR:hypervisor_hostname": host,
+            "OS-EXT-SRV-ATTR:instance_name": f"instance-{len(self.servers) + 8:08x}",
             "looks": self.build_looks,
             "ports": [each["port"] for each in wanted["networks"]],
         }

@@ -16,6 +16,16 @@ from lab.openstack.machines import Machines
 
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAcceptance"
 NODES = ["node1.maas", "node2.maas"]
+SECRET = "not-a-secret"
+"""Keystone's password."""
+
+
+def one_sentence(err):
+    """The only line on standard error, without a traceback or a secret."""
+    assert "Traceback" not in err
+    assert SECRET not in err
+    (line,) = err.splitlines()
+    return line
 
 
 class Clock:

@@ -17,7 +17,7 @@ setsid) exec "$@" ;;
 timeout) shift; exec "$@" ;;
 taskset) shift 2; exec "$@" ;;
 nproc) echo "$CPUS" ;;
-cloud-init) ;;
+cloud-init) exit "$BOOTED" ;;
 systemctl) echo "$*" >> "$FOLDER/units" ;;
 ovs-vsctl) echo "\"$ADDRESS\"" ;;
 systemd-run) echo "$*" >> "$FOLDER/units" ;;
@@ -25,8 +25,9 @@ ip)
     [ "$1" = route ] && echo "$*" >> "$FOLDER/routes"
     [ "$1" = -br ] && cat "$FOLDER/addresses"
     exit 0 ;;
-virsh)
-    [ "$2" = list ] && echo "${DOMAINS}"
+virsh) # another tenant's instance is not pinned
+    [ "$2" = list ] && printf 'instance-00000001\ninstance-00000008\ninstance-00000009\n'
+    [ "$3" = instance-00000001 ] && PIN=0-47
     [ "$2" = vcpupin ] && printf ' 0      2\n 1      %s\n' "$PIN"
     exit 0 ;;
 ethtool)

@@ -4,6 +4,9 @@
 import pytest
 from lab.openstack.operator import NODES, world_in
 
+SHORT = {"host": ("rdma-bw", "udp-8", "tcp-8"), "virtio": ("tcp-8",), "vf": ("link-cut", "udp-8", "tcp-8")}
+"""Rungs and measurements that are enough to see one loss."""
+
 
 @pytest.fixture(params=["2024.1"])
 def release(request):
@@ -33,3 +36,9 @@ def applied(world):
     assert world.run("apply")[0] == 0
     world.writes()
     return world
+
+
+@pytest.fixture
+def short(applied):
+    applied.rungs = SHORT
+    return applied

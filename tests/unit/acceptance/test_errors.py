@@ -6,83 +6,24 @@ import json
 import pytest
 import yaml
 from lab.openstack.answer import Answer
-
-SECRET = "not-a-secret"
-
-
-def one_sentence(err):
-    assert "Traceback" not in err
-    assert SECRET not in err
-    (line,) = err.splitlines()
-    return line
+from lab.openstack.operator import SECRET, one_sentence
 
 
-def test_an_unknown_cloud(world):
-    status, _, err = world.run("plan", cloud="nowhere")
+@pytest.mark.parametrize("content", [b"\xff", b"", b"-----BEGIN OPENSSH PRIVATE KEY-----\nabc\n"])
+def test_a_file_without_a_public_key_is_not_sent(world, content):
+    (world.folder / "id.pub").write_bytes(content)
+    status, _, err = world.run("apply")
     assert status == 2
-    said = one_sentence(err)
-    assert "cloud nowhere cannot be used" in said
-    assert "openrc --cloud" in said
+    assert f"public-key: {world.folder}/id.pub contains no public key; run: ssh-keygen" in one_sentence(err)
+    assert world.writes() == []
 
 
-def test_a_wrong_password(world):
-    world.openstack.keystone.password = "changed"
-    status, _, err = world.run("plan")
+def test_a_folder_for_results_that_cannot_be_written(applied, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(applied.folder / "id.pub"))
+    status, _, err = applied.run("measure")
     assert status == 2
-    assert "cloud rdg refuses the credentials" in one_sentence(err)
-
-
-def test_a_token_that_expires_in_between_is_renewed_with_the_password(world):
-    expire = world.openstack.keystone.expire
-    original = world.openstack.nova._os_services
-
-    def services(*arguments):
-        expire()
-        return original(*arguments)
-
-    world.openstack.nova._os_services = services
-    assert world.run("plan")[0] == 0
-
-
-def says_that_the_token_has_expired(world):
-    status, _, err = world.run("plan")
-    assert status == 2
-    said = one_sentence(err)
-    assert "the token has expired" in said
-    assert "openrc" in said
-
-
-def test_an_expired_token_without_a_password(world):
-    world.credentials(token="gAAAAA-long-ago")
-    says_that_the_token_has_expired(world)
-
-
-def test_a_token_that_expires_in_between_cannot_be_renewed_without_a_password(world):
-    keystone = world.openstack.keystone
-    keystone.tokens.add("gAAAAA-still-valid")
-    world.credentials(token="gAAAAA-still-valid")
-    original = world.openstack.nova._os_services
-
-    def services(*arguments):
-        keystone.expire()
-        return original(*arguments)
-
-    world.openstack.nova._os_services = services
-    says_that_the_token_has_expired(world)
-
-
-def test_an_address_that_is_not_keystones(world):
-    world.credentials(password=SECRET, auth_url=f"{world.openstack.url}/elsewhere/v3")
-    status, _, err = world.run("plan")
-    assert status == 2
-    assert "check auth_url" in one_sentence(err)
-
-
-def test_a_cloud_that_is_down(world):
-    world.credentials(password=SECRET, auth_url="http://127.0.0.1:9/v3")
-    status, _, err = world.run("plan")
-    assert status == 2
-    assert "cloud rdg cannot be reached" in one_sentence(err)
+    assert one_sentence(err).endswith("/id.pub/ovn-offload/acceptance/rdg cannot be made: Not a directory")
+    assert applied.machines.scripts == []
 
 
 def test_no_image_says_where_there_is_one(world):
@@ -212,6 +153,9 @@ FAULTS = {
     f"{ABORTED}Failed to allocate the network(s), not rescheduling.": "agent list",
     "Timeout waiting for [('network-vif-plugged', '1')] for instance with vm_state building": "verify",
     "qemu unexpectedly closed the monitor: vfio 0000:3f:00.2: no iommu_group found": "intel_iommu=on",
+    "Page size 1048576 is not supported by the host.": "HugePages_Free",
+    "qemu-system-x86_64: unable to map backing store for guest RAM: Cannot allocate memory": "HugePages_Free",
+    "os_mem_prealloc: Insufficient free host memory pages available to allocate guest RAM": "HugePages_Free",
     "Flavor's disk is too small for requested image.": "openstack image show",
 }
 """Nova's messages, and a word of the remedy for each."""
@@ -264,6 +208,15 @@ def test_a_failure_as_json(world):
     status, out, _ = world.run("apply", "--json")
     assert status == 1
     assert "Quota exceeded" in json.loads(out)["findings"][0]["what"]
+
+
+def test_what_cannot_be_asked_as_json(world):
+    status, out, err = world.run("plan", "--json", cloud="nowhere")
+    assert status == 2
+    (found,) = json.loads(out)["findings"]
+    assert "cloud nowhere cannot be used" in found["what"]
+    assert "openrc" in found["remedy"]
+    assert "cloud nowhere cannot be used" in one_sentence(err)
 
 
 def test_no_secret_is_in_what_the_tool_runs_or_prints(applied):

@@ -3,7 +3,7 @@
 
 import pytest
 from acceptance.measure import evidence
-from acceptance.measure.evidence import Evidence, Guest, Sample
+from acceptance.measure.evidence import Evidence, Sample
 from acceptance.measure.parse import Figure
 from acceptance.measure.results import Results, RungResult
 from acceptance.report.judge import State, explanation, judge
@@ -85,7 +85,7 @@ def test_a_wrong_mtu_fails_the_first_rung_whose_probe_does_not_arrive(rung, titl
     rungs = {"host": rungs["host"], "virtio": passing(probe=""), "vf": rungs["vf"]}
     assert explained(**rungs) is None
     rungs[rung].probe = evidence.probe(Told(PINGS[where][0]), "33.33.33.11", 8942)
-    rungs[rung].guests = {"vm1": Guest(20, 20, 8942)}
+    rungs[rung].probed = 8942
     found = explained(**rungs)
     assert found.subject == title
     assert found.what.startswith("MTU (")

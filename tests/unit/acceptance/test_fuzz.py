@@ -19,8 +19,11 @@ from operate.client import Juju
 from operate.process import Output
 
 ROOT = Path(__file__).parents[3]
-PORTS = "port p0 100000\ntx_packets_phy: 5\nrx_prio3_discards: 0\ntx_packets: 5\ndomain i-1\n 0:   2-3,8\n"
-GUEST = "cpus 8\nmtu 8942\nqueues 8\n"
+PORTS = (
+    "port p0 100000\nnear 0-23\ntx_packets_phy: 5\nrx_prio3_discards: 0\ntx_packets: 5\n"
+    "domain i-1\n 0:   2-3,8\n"
+)
+GUEST = "cpus 8\nmtu 8942\nlost 2\nqueues 8\n"
 PING = "3 packets transmitted, 0 received, 100% packet loss\nping: local error: message too long, mtu=1500\n"
 RATE = {"bits_per_second": 9e9}
 IPERF = {
@@ -59,7 +62,7 @@ def of_file(read: Callable[[Path], object]) -> Callable[[str], object]:
 
 
 def of_iperf(text: str) -> object:
-    return parse.tcp(text, 1), parse.udp(text, 1), parse.outage(text, 1)
+    return parse.refusal(text), parse.tcp(text, 1), parse.udp(text, 1), parse.outage(text, 1)
 
 
 def of_perftest(text: str) -> object:
@@ -93,7 +96,7 @@ READERS = [
         REFUSALS,
     ),
     Reader("results", of_file(Results.read), ['{"version": 1, "rungs": {}}'], REFUSALS),
-    Reader("node", lambda text: evidence.sample(cast("Node", saying(text))), [PORTS], REFUSALS),
+    Reader("node", lambda text: evidence.sample(cast("Node", saying(text)), "i-1"), [PORTS], REFUSALS),
     Reader("server", lambda text: evidence.guest(cast("Shell", saying(text)), "10.0.0.5"), [GUEST], REFUSALS),
     Reader(
         "ping", lambda text: evidence.probe(cast("Shell", saying(text)), "10.0.0.5", 8942), [PING], REFUSALS

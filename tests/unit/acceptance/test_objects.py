@@ -61,6 +61,8 @@ def test_apply_creates_the_reference_designs_objects(world):
     assert status == 0, out
     assert counts(world.openstack) == ALL
     nova, neutron = world.openstack.nova, world.openstack.neutron
+    (image,) = world.openstack.glance.images.values()
+    assert image["hw_vif_multiqueue_enabled"] == "true"  # Glance takes only text
     flavor = only(nova.flavors, name="m1.packet")
     assert (flavor["ram"], flavor["disk"], flavor["vcpus"]) == (8192, 20, 20)
     assert flavor["extra_specs"] == {"hw:mem_page_size": "large", "hw:cpu_policy": "dedicated"}
@@ -86,6 +88,14 @@ def test_apply_ends_with_a_login(world):
     _, out, _ = world.run("apply")
     address = only(world.openstack.neutron.objects["floatingips"], fixed_ip_address="22.22.22.10")
     assert out.splitlines()[-2].split("#")[0].rstrip().endswith(f"ubuntu@{address['floating_ip_address']}")
+
+
+def test_the_login_is_about_the_tools_own_servers(applied):
+    first = next(iter(applied.openstack.nova.servers.values()))
+    applied.openstack.nova.servers["mail"] = {**first, "id": "mail", "name": "vmail", "tags": []}
+    status, out, _ = applied.run("apply")
+    assert status == 0
+    assert [line.rpartition("# ")[2] for line in out.splitlines() if "ssh -i" in line] == ["vm1", "vm2"]
 
 
 def test_everything_is_marked_as_the_tools(applied):
@@ -260,6 +270,18 @@ def test_plan_as_json(world):
     told = json.loads(out)
     assert status == 0
     assert told["steps"][0]["key"] == "image ubuntu-22.04"
+
+
+def test_apply_and_destroy_as_json(world):
+    status, out, err = world.run("apply", "--json")
+    told = json.loads(out)
+    assert (status, told["steps"], told["findings"]) == (0, [], [])
+    address = only(world.openstack.neutron.objects["floatingips"], fixed_ip_address="22.22.22.10")
+    assert told["logins"].keys() == {"vm1", "vm2"}
+    assert told["logins"]["vm1"].endswith(f"ubuntu@{address['floating_ip_address']}")
+    assert "[1/44] create image" in err
+    status, out, _ = world.run("destroy", "--json")
+    assert (status, json.loads(out)) == (0, {"deleted": 33})
 
 
 def test_the_example_is_the_defaults(world, tmp_path):

@@ -34,8 +34,14 @@ def test_it_writes_what_the_other_verbs_read(bare):
     assert cloud["cacert"] == str(bare.folder / "rdg-ca.pem")
 
 
-def test_the_password_is_nowhere_else(bare):
-    told = bare.run("openrc")
+def test_it_says_as_json_what_it_wrote(bare):
+    status, out, _ = bare.run("openrc", "--json")
+    assert (status, json.loads(out)) == (0, {"cloud": "rdg", "file": str(bare.clouds)})
+
+
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_the_password_is_nowhere_else(bare, options):
+    told = bare.run("openrc", *options)
     assert SECRET not in json.dumps([told, bare.machines.commands])
     assert [
         path

@@ -92,17 +92,17 @@ def test_no_result_is_no_pass():
 def test_a_vf_without_a_baseline_is_not_judged():
     found = results(vf=RungResult({"tcp-8": Figure(10.0, "Gb/s", {})}))
     states = {verdict.measured: verdict.state for verdict in judge(found)}
-    assert states["tcp-8: host to host has no tcp-8"] is State.UNKNOWN
+    assert states["TCP, 8 iperf3 pairs: not measured from host to host"] is State.UNKNOWN
 
 
 def test_what_could_not_be_measured_is_listed():
     found = results(host=RungResult(problems={"": "no way"}), vf=RungResult(problems={"tcp-8": "no pair"}))
-    assert unmeasured(found) == ["Host to host: no way", "VF on Geneve, tcp-8: no pair"]
+    assert unmeasured(found) == ["Host to host: no way", "VF on Geneve, TCP, 8 iperf3 pairs: no pair"]
 
 
 def test_the_references_are_scaled_to_the_line_rate(whole):
     found = Results.read(whole.state / "results.json")
-    rows = {(row.rung, row.measure): row for row in references(found)}
+    rows = {(row.rung, row.measure): row for row in references(found) if not row.detail}
     assert found.line_rate == 200
     assert rows["vf", "tcp-pinned"].scaled == 179.45
     for rung in found.rungs.values():
@@ -112,7 +112,46 @@ def test_the_references_are_scaled_to_the_line_rate(whole):
             node: both._replace(after=both.after._replace(speed=50_000))
             for node, both in rung.evidence.items()
         }
-    rows = {(row.rung, row.measure): row for row in references(found)}
+    rows = {(row.rung, row.measure): row for row in references(found) if not row.detail}
     assert rows["vf", "tcp-pinned"].scaled == pytest.approx(179.45 / 4)
     assert rows["vf-rdma", "rdma-lat"].scaled == 4.58
     assert re.search(r"RDG", rows["dpdk", "dpdk"].source)
+
+
+def test_the_report_of_a_failure_between_the_hosts_does_not_speak_of_instances(short):
+    short.machines.path_mtu = 1500
+    short.run("measure")
+    page = (short.state / "report.html").read_text()
+    assert "The network between the hosts fails a check already" in page
+    assert "Tenants do not get" not in page
+
+
+def test_the_pinned_pairs_show_the_idle_cpu_beside_the_rdgs(whole):
+    assert (
+        "one on each CPU (RDG): 182.00 Gb/s (retransmissions: 60, CPU idle in %: 83.42)" in whole.outcome[1]
+    )
+    page = (whole.state / "report.html").read_text()
+    assert "<th>idle CPU of the client, %</th>" in page
+    assert 'CPU idle in % (RDG, TCP Throughput)</td><td class="number">83.42</td>' in page
+    assert "<th>UDP lost, %</th>" in page
+
+
+def test_the_report_begins_with_a_verdict_for_each_path(short):
+    short.machines.in_nic["direct_overlay"] = 0.3
+    short.run("measure")
+    table = (short.state / "report.html").read_text().partition("<h2>Figures</h2>")[0]
+    rows = [re.sub(r"<[^>]+>", "|", row) for row in re.findall(r"<tr>(<td>.*?)</tr>", table)]
+    assert "line rate 200 Gb/s over all ports of a node, of which host to host reaches 95%" in table
+    assert [re.sub(r"\|+", "|", row) for row in rows] == [
+        "|Host to host|passed|&ndash;|190.00|",
+        "|virtio on Geneve|only reported|&ndash;|24.00|",
+        "|VF on Geneve|failed|share of packets that the NICs forwarded|182.00|",
+    ]
+
+
+def test_the_report_shows_what_ran_on_both_ends(whole):
+    command = whole.result()["results"]["rungs"]["vf"]["commands"]["tcp-pinned"]
+    server, client = command.partition("# vm1\n")[::2]
+    assert server.startswith("# vm2\n")
+    assert "iperf3 -s -1" in server
+    assert "iperf3 -c 33.33.33.11" in client

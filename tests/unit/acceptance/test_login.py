@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A cloud that does not let the tool in says so in one sentence, with what helps; never a traceback."""
+
+import pytest
+from lab.openstack.operator import SECRET, one_sentence
+
+
+def test_an_unknown_cloud(world):
+    status, _, err = world.run("plan", cloud="nowhere")
+    assert status == 2
+    said = one_sentence(err)
+    assert "cloud nowhere cannot be used" in said
+    assert "openrc --cloud" in said
+
+
+@pytest.mark.parametrize("text", ["clouds: [a]", "clouds: {rdg: a}", "clouds: {rdg: {auth: text}}"])
+def test_a_cloud_that_is_no_mapping(world, text):
+    world.clouds.write_text(text)
+    status, _, err = world.run("plan")
+    assert status == 2
+    assert "clouds.yaml has no mapping of keys and values for cloud rdg" in one_sentence(err)
+
+
+def test_a_wrong_password(world):
+    world.openstack.keystone.password = "changed"
+    status, _, err = world.run("plan")
+    assert status == 2
+    assert "cloud rdg refuses the credentials" in one_sentence(err)
+
+
+def test_a_token_that_expires_in_between_is_renewed_with_the_password(world):
+    expire = world.openstack.keystone.expire
+    original = world.openstack.nova._os_services
+
+    def services(*arguments):
+        expire()
+        return original(*arguments)
+
+    world.openstack.nova._os_services = services
+    assert world.run("plan")[0] == 0
+
+
+def says_that_the_token_has_expired(world):
+    status, _, err = world.run("plan")
+    assert status == 2
+    said = one_sentence(err)
+    assert "the token has expired" in said
+    assert "openrc" in said
+
+
+def test_an_expired_token_without_a_password(world):
+    world.credentials(token="gAAAAA-long-ago")
+    says_that_the_token_has_expired(world)
+
+
+def test_a_token_that_expires_in_between_cannot_be_renewed_without_a_password(world):
+    keystone = world.openstack.keystone
+    keystone.tokens.add("gAAAAA-still-valid")
+    world.credentials(token="gAAAAA-still-valid")
+    original = world.openstack.nova._os_services
+
+    def services(*arguments):
+        keystone.expire()
+        return original(*arguments)
+
+    world.openstack.nova._os_services = services
+    says_that_the_token_has_expired(world)
+
+
+def test_an_address_that_is_not_keystones(world):
+    world.credentials(password=SECRET, auth_url=f"{world.openstack.url}/elsewhere/v3")
+    status, _, err = world.run("plan")
+    assert status == 2
+    assert "check auth_url" in one_sentence(err)
+
+
+def test_a_cloud_that_is_down(world):
+    world.credentials(password=SECRET, auth_url="http://127.0.0.1:9/v3")
+    status, _, err = world.run("plan")
+    assert status == 2
+    assert "cloud rdg cannot be reached" in one_sentence(err)
