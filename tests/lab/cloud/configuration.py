@@ -15,6 +15,10 @@ Sections = Mapping[str, Mapping[str, Any]]
 RABBIT_URL = f"rabbit://guest:guest@{CONTROLLER}:{RABBIT}/"
 SOCKET = "/run/mysqld/mysqld.sock"
 LOGS = {"use_stderr": True, "log_dir": ""}
+NAMESPACES = "lab.driver.NamespaceDriver"
+"""Nova's driver of nodes whose servers are namespaces."""
+MACHINES = "libvirt.LibvirtDriver"
+"""Nova's own: servers are virtual machines."""
 
 
 def database(name: str) -> str:
@@ -168,13 +172,14 @@ def ml2(ovn: str) -> Sections:
     }
 
 
-def compute(host: str, address: str, options: Sections) -> Sections:
+def compute(host: str, address: str, options: Sections, driver: str = NAMESPACES) -> Sections:
     """Nova's on a compute node.
 
     Args:
         host: its name.
         address: in the OAM network.
         options: what nova-compute's options are translated to; see :mod:`lab.cloud.translate`.
+        driver: :data:`NAMESPACES` or :data:`MACHINES`.
 
     """
     own = {
@@ -182,7 +187,7 @@ def compute(host: str, address: str, options: Sections) -> Sections:
             "host": host,
             "my_ip": address,
             "transport_url": RABBIT_URL,
-            "compute_driver": "lab.driver.NamespaceDriver",
+            "compute_driver": driver,
             **LOGS,
             "state_path": "/var/lib/nova",
             "instances_path": "/var/lib/nova/instances",

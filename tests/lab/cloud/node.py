@@ -17,17 +17,25 @@ PAGES = 272
 """Large pages of 2 MiB: those of a server with 512 MiB, and some that must stay free."""
 
 
-def start(guest: Guest, host: str, address: str, options: translate.Sections) -> None:
-    """Start libvirt and nova-compute.
+def start(
+    guest: Guest,
+    host: str,
+    address: str,
+    options: translate.Sections,
+    driver: str = configuration.NAMESPACES,
+) -> None:
+    """Start libvirt and nova-compute, also after a reboot of the guest.
 
     Args:
         guest: with the cloud's disk (:func:`lab.cloud.root.disk`) and its netdevs in switchdev mode.
         host: its name to Nova, which is also the hostname of its OVN chassis.
         address: that the control plane reaches it at.
         options: what nova-compute's options are translated to.
+        driver: what a server is; see :func:`lab.cloud.configuration.compute`.
 
     """
-    guest.write("/run/nova.conf", configuration.ini(configuration.compute(host, address, options)))
+    sections = configuration.compute(host, address, options, driver)
+    guest.write("/run/nova.conf", configuration.ini(sections))
     guest.run(["sh", START, str(PAGES)], timeout=300)
 
 

@@ -10,7 +10,8 @@ if ! mountpoint -q "$root"; then
     mount -t overlay -o "lowerdir=/opt/cloud/disk,upperdir=/var/lib/cloud/upper,workdir=/var/lib/cloud/work" overlay "$root"
     # The image has no large pages until somebody wants them.
     mountpoint -q /dev/hugepages || { mkdir -p /dev/hugepages && mount -t hugetlbfs hugetlbfs /dev/hugepages; }
-    for name in dev proc sys run; do mount --rbind "/$name" "$root/$name"; done
+    mkdir -p "$root/lib/modules" # libvirt looks there for the driver that takes a VF for a virtual machine
+    for name in dev proc sys run lib/modules; do mount --rbind "/$name" "$root/$name"; done
 fi
 sync
 echo 3 >/proc/sys/vm/drop_caches
@@ -20,7 +21,7 @@ echo "$1" >/proc/sys/vm/nr_hugepages
 mkdir -p "$root/var/log/cloud" /var/log/cloud "$root/var/lib/nova/tmp" "$root/var/lib/nova/instances"
 mount --bind "$root/var/log/cloud" /var/log/cloud
 cp /run/nova.conf "$root/etc/nova/nova.conf"
-cp -r /opt/ovn-offload/tests/lab/cloud/compute "$root/usr/lib/python3/dist-packages/nova/virt/lab"
+cp -rT /opt/ovn-offload/tests/lab/cloud/compute "$root/usr/lib/python3/dist-packages/nova/virt/lab"
 cat >"$root/etc/libvirt/qemu.conf" <<END
 user = "root"
 group = "root"
@@ -41,6 +42,7 @@ run() {
         --property=StandardError="append:/var/log/cloud/$name.log" chroot "$root" /usr/bin/env \
         PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 "$@"
 }
+modprobe vfio-pci # the chroot has no modprobe
 run virtlogd virtlogd
 run libvirtd libvirtd
 until [ -S /run/libvirt/libvirt-sock ]; do
