@@ -87,7 +87,7 @@ def rack(deployment: Deployment, spare: int = 0, *, cloud: bool = False) -> Iter
     more: dict[str, Any] = {}
     if cloud:
         Cloud().prepare()
-        more = {"memory": node.MEMORY, "disks": [root.disk(root.root())]}
+        more = {"memory": node.MEMORY, "disks": [root.disk(root.root())], "with_iommu": True}
     with layout.cabled(cloud=cloud) as (fabric, nodes, control):
         guests = [
             Guest(nics=nics, setup=layout.node_setup(number, cloud=cloud), **more)

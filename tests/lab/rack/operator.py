@@ -35,9 +35,10 @@ MEASURES = {
 }
 """What runs of each rung. RDMA does not run in a namespace of its own: scenario acceptance has it."""
 SUBSTITUTED = (
-    "A server is a network namespace on its node: Nova schedules it, Neutron wires it, os-vif plugs it and "
-    "libvirt defines its domain, but instead of starting QEMU the lab's own subclass of LibvirtDriver gives "
-    "the VF's netdev to a namespace with a DHCP client.",
+    "A server that is measured is a network namespace on its node: Nova schedules it, Neutron wires it, "
+    "os-vif plugs it and libvirt defines its domain, but instead of starting QEMU the lab's own subclass of "
+    "LibvirtDriver gives the VF's netdev to a namespace with a DHCP client.",
+    "The virtual machines that take the VFs afterwards have an empty disk, and send nothing.",
     "ssh to a floating IP is a shell in that namespace, and Juju's commands are answered by the rack.",
     "Flows of tracked connections stay out of the NIC, since Debian's kernel is built without "
     "CONFIG_NET_TC_SKB_EXT: the rungs with a stateful security group and with a floating IP fail for that.",

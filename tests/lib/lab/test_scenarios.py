@@ -66,10 +66,10 @@ def test_servers_that_are_not_there_are_not_measured_and_what_is_there_is_delete
     done: list[str] = []
     monkeypatch.setattr(openstack, "started", lambda rack: nullcontext((None, [])))
     monkeypatch.setattr(openstack, "operator", lambda rack, cloud: nullcontext())
-    for name in ("applied", "plugged", "measured", "spoiled", "destroyed", "verify"):
+    for name in ("applied", "plugged", "reached", "measured", "spoiled", "virtual", "destroyed", "verify"):
         holds = applies or name != "applied"
         monkeypatch.setattr(openstack, name, part(name, holds, done))
     found = openstack.openstack(None)  # type: ignore[arg-type]
-    whole = ["plugged", "measured", "spoiled"] if applies else []
+    whole = ["plugged", "reached", "measured", "spoiled", "virtual"] if applies else []
     assert done == ["applied", *whole, "destroyed", "verify"]
     assert all(check.holds for check in found) == applies

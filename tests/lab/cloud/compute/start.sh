@@ -38,6 +38,8 @@ udevadm control --reload
 run() {
     name=$1
     shift
+    # systemd may still know the service of an earlier start, and then refuses a new one of that name.
+    if systemctl -q start "$name.service" 2>/dev/null; then return; fi
     systemd-run --quiet --unit="$name" --property=StandardOutput="append:/var/log/cloud/$name.log" \
         --property=StandardError="append:/var/log/cloud/$name.log" chroot "$root" /usr/bin/env \
         PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 "$@"
