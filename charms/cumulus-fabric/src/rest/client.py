@@ -279,4 +279,7 @@ def _age(name: str) -> tuple[int, str]:
     """
     if start := re.fullmatch(r"rev_(.+)_apply_\d+/start", name):
         name = start[1]
-    return (int(name), "") if name.isdecimal() else (0, name.rpartition("/")[2])
+    if re.fullmatch(r"[0-9]+", name):  # Python reads at most 4,300 digits as a number
+        number = name.lstrip("0")
+        return (1 + len(number), number)
+    return (0, name.rpartition("/")[2])

@@ -64,9 +64,10 @@ def test_switches_are_contacted_in_parallel_up_to_a_limit(access: Access, limit:
 def test_revisions_are_listed_by_their_time_whoever_made_them(nvue: Nvue, server: Server) -> None:
     slashed = ["changeset/zoe/2026-01-02_10.00.00_AAAA", "changeset/ann/2026-01-03_09.00.00_AAAA"]
     failed = {"changeset/ann/2026-01-04_09.00.00_AAAA": {"state": "apply_fail"}, "4": {"state": "pending"}}
-    names = (*slashed, "startup", "10", "9", "applied", "empty", "pending")
+    huge = "9" * 5000  # more digits than Python reads as a number
+    names = (*slashed, "startup", "10", "9", huge, "applied", "empty", "pending")
     server.switch.shown = lambda: failed | {name: {"state": "applied_and_saved"} for name in names}
-    assert nvue.revisions() == ["10", "9", *reversed(slashed)]
+    assert nvue.revisions() == [huge, "10", "9", *reversed(slashed)]
 
 
 def test_a_missing_node_is_empty(nvue: Nvue) -> None:
