@@ -23,7 +23,7 @@ HOLDS = """\
 device=/sys/bus/pci/devices/{vf}
 group=$(basename $(readlink $device/iommu_group))
 basename $(readlink $device/driver)
-ls -l /proc/$(cat /run/libvirt/qemu/*.pid)/fd | grep -q "/dev/vfio/$group$" && echo open
+ls -l /proc/$(cat /run/libvirt/qemu/instance-*.pid)/fd | grep -q "/dev/vfio/$group$" && echo open
 """
 """Prints the driver of a VF, and whether the node's only QEMU has its IOMMU group open."""
 DRIVER = "basename $(readlink /sys/bus/pci/devices/{vf}/driver)"
