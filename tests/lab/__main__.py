@@ -42,9 +42,7 @@ def arguments() -> argparse.Namespace:
     )
     options = parser.parse_args()
     every = [name for name in SCENARIOS if name not in CLOUD]
-    options.more = (
-        every if options.scenario == "all" else [options.scenario][options.scenario == "converge" :]
-    )
+    options.more = {"all": every, "converge": []}.get(options.scenario, [options.scenario])
     options.cloud = options.scenario in CLOUD
     options.spare = len(set(options.more) & set(ONE_MORE))
     if options.nodes + options.spare > layout.MOST:
