@@ -25,7 +25,8 @@ from rest.client import Nvue
 from rest.connection import Access, Credentials, SwitchError
 
 BUSY = ("pending", "apply", "checking", "ays")
-POLICY = ApplyPolicy(confirm=180, settle=60.0, deadline=120.0)
+POLICY = ApplyPolicy(confirm=600, settle=60.0, deadline=480.0)
+"""FRR of six switches starts at the same time in one guest, for minutes where the machine is busy."""
 
 INTENT = Path("/run/intent.yaml")
 RDG = Path(__file__).parents[3] / "charms/cumulus-fabric/examples/rdg.yaml"
