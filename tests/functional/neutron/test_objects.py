@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """plan, apply and destroy of the acceptance tool, against a real Neutron with OVN."""
 
+import time
+
 import pytest
 from acceptance.wanted import MARK
 from lab.neutron.region import OTHER
+from lab.patience import Patience
 
 pytestmark = pytest.mark.thorough
 
@@ -31,6 +34,16 @@ def counts(world):
     return {kind: len(objects) for kind, objects in made(world).items()}
 
 
+def direct_ports(world):
+    """The direct ports, when all are up: OVN tells Neutron so after the tool's last request."""
+    patience = Patience(60)
+    while True:
+        found = [each for each in made(world)["ports"] if each["binding:vnic_type"] == "direct"]
+        if all(each["status"] == "ACTIVE" for each in found) or patience.over():
+            return found
+        time.sleep(0.5)
+
+
 def test_apply_makes_all_of_the_reference_design_once_and_destroy_leaves_nothing(world):
     status, out, err = world.run("plan")
     assert (status, world.writes()) == (0, []), err
@@ -53,9 +66,9 @@ def test_apply_makes_all_of_the_reference_design_once_and_destroy_leaves_nothing
     }
     stateful = {each["name"]: each["stateful"] for each in found["security-groups"]}
     assert stateful == {"mgmt_policy": True, "data_policy": True, "data_sl_policy": False}
-    direct = [each for each in found["ports"] if each["binding:vnic_type"] == "direct"]
     bound = [
-        (each["status"], each["binding:vif_type"], each["binding:profile"]["capabilities"]) for each in direct
+        (each["status"], each["binding:vif_type"], each["binding:profile"]["capabilities"])
+        for each in direct_ports(world)
     ]
     assert bound == [("ACTIVE", "ovs", ["switchdev"])] * 6
     for address in found["floatingips"]:
@@ -90,8 +103,7 @@ def test_apply_and_destroy_continue_after_interruptions(world, lost):
 def test_yoga_takes_the_profile_that_the_operator_sets_and_binds_with_it(world):
     status, _, err = world.run("apply")
     assert status == 0, err
-    direct = [each for each in made(world)["ports"] if each["binding:vnic_type"] == "direct"]
-    assert {(each["status"], *each["binding:profile"]["capabilities"]) for each in direct} == {
+    assert {(each["status"], *each["binding:profile"]["capabilities"]) for each in direct_ports(world)} == {
         ("ACTIVE", "switchdev")
     }
 
