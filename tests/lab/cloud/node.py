@@ -10,7 +10,8 @@ from lab.guest import Guest
 START = f"{MOUNTED}/tests/lab/cloud/compute/start.sh"
 MEMORY = 3072
 """MiB of a compute node: libvirt and nova-compute take 400, its large pages 512."""
-UNITS = ("nova-compute", "libvirtd", "virtlogd")
+STOP = "systemctl stop nova-compute; systemctl stop libvirtd virtlogd"
+"""In this order: a nova-compute that loses libvirt disables its node."""
 ROOT = "/opt/cloud/root"
 """Where a node has what is on that disk."""
 PAGES = 272
@@ -41,7 +42,7 @@ def start(
 
 def stop(guest: Guest) -> None:
     """End nova-compute and libvirt, and free the large pages."""
-    guest.run(f"systemctl stop {' '.join(UNITS)}; echo 0 >/proc/sys/vm/nr_hugepages", timeout=300)
+    guest.run(f"{STOP}; echo 0 >/proc/sys/vm/nr_hugepages", timeout=300)
 
 
 def reported(connection: Any) -> set[str]:

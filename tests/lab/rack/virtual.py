@@ -27,6 +27,13 @@ ls -l /proc/$(cat /run/libvirt/qemu/instance-*.pid)/fd | grep -q "/dev/vfio/$gro
 """
 """Prints the driver of a VF, and whether the node's only QEMU has its IOMMU group open."""
 DRIVER = "basename $(readlink /sys/bus/pci/devices/{vf}/driver)"
+OFFERS = 300
+"""Seconds, as the guests could use them, until Placement offers a node whose nova-compute has started again.
+
+Nova deletes a server before its allocation, and looks for allocations without a server once a minute.
+"""
+DISABLED = "COMPUTE_STATUS_DISABLED"
+"""The trait of a node without libvirt, which nova-compute takes away when it has looked again."""
 
 
 class Machines:
@@ -49,11 +56,14 @@ class Machines:
         self._delete()
         self.rack.floor.each("nova-compute ends", dict.fromkeys(self.person.nodes, node.stop))
         self.compute(*self.person.nodes)
+        flavor = self.objects["flavor m1.packet"]["id"]
+        if not self._until(lambda: self._offered(flavor) >= set(self.person.nodes), OFFERS):
+            return [self._why_not(flavor)]
         with asking("servers"):
             for number, name in enumerate(self.person.nodes, 1):
                 self.servers[name] = self._compute.create_server(
                     name=f"machine{number}",
-                    flavor_id=self.objects["flavor m1.packet"]["id"],
+                    flavor_id=flavor,
                     image_id=self.objects["image ubuntu-22.04"]["id"],
                     networks=[{"port": self.objects[f"port {port}{number}"]["id"]} for port in PORTS],
                     availability_zone=f"nova:{name}",
@@ -150,6 +160,31 @@ class Machines:
             found = list(self._compute.services(binary="nova-compute"))
         return {each.host: each.updated_at if each.state == "up" else "" for each in found}
 
+    def _offered(self, flavor: str) -> set[str]:
+        """The nodes with room for a server of this flavor, by Placement, as Nova's scheduler asks it."""
+        with asking("allocation candidates"):
+            wanted = self._compute.get_flavor(flavor)
+            room = f"PCPU:{wanted.vcpus},MEMORY_MB:{wanted.ram}"
+            found = self._placement(f"/allocation_candidates?resources={room}&required=!{DISABLED}")
+            providers = list(self.person.connection.placement.resource_providers())
+        free = {each for request in found["allocation_requests"] for each in request["allocations"]}
+        return {each.name for each in providers if each.id in free}
+
+    def _why_not(self, flavor: str) -> Check:
+        """What Placement has of the nodes that it does not offer."""
+        offered = self._offered(flavor)
+        told = [
+            f"{each.name}: {self._placement(f'/resource_providers/{each.id}/{kind}')}"
+            for each in self.person.connection.placement.resource_providers()
+            if each.name not in offered
+            for kind in ("inventories", "usages", "traits")
+        ]
+        wanted = ", ".join(self.person.nodes)
+        return Check(AREA, "nodes with room for a server", wanted, "; ".join(told), holds=False)
+
+    def _placement(self, path: str) -> Any:
+        return self.person.connection.placement.get(path, microversion="1.22").json()
+
     def _reaches(self, name: str, status: str) -> Check:
         server = self.servers[name]
 
@@ -173,7 +208,7 @@ class Machines:
 
             self._until(gone)
 
-    def _until(self, what: Callable[[], bool]) -> bool:
+    def _until(self, what: Callable[[], bool], patience: float = PATIENCE) -> bool:
         """Ask every five seconds until it holds."""
         asked = 0.0
 
@@ -184,7 +219,7 @@ class Machines:
             asked = time.monotonic()
             return what()
 
-        return self.rack.floor.work(holds, PATIENCE)
+        return self.rack.floor.work(holds, patience)
 
     def _configure(self, vfs: int) -> None:
         self.rack.controller.configure("sriov-switchdev", {"num-vfs": vfs})

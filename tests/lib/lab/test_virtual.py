@@ -38,9 +38,30 @@ class Compute:
     def delete_server(self, server: Any) -> None:
         del self.all[server.id]
 
+    def get_flavor(self, number: str) -> Any:
+        return SimpleNamespace(id=number, vcpus=2, ram=512)
+
     def services(self, binary: str) -> list[Any]:
         now = str(next(self._reports))
         return [SimpleNamespace(host=name, state="up", updated_at=now) for name in NODES]
+
+
+class Placement:
+    """It offers both nodes, one by one: each question finds one node more with room for a server."""
+
+    def __init__(self, most: int = len(NODES)) -> None:
+        self._offers = itertools.chain(range(most), itertools.repeat(most))
+
+    def resource_providers(self) -> list[Any]:
+        return [SimpleNamespace(id=f"id of {name}", name=name) for name in NODES]
+
+    def get(self, path: str, microversion: str) -> Any:
+        if path.startswith("/allocation_candidates?resources=PCPU:2,MEMORY_MB:512"):
+            free = NODES[: next(self._offers)]
+            told: Any = {"allocation_requests": [{"allocations": {f"id of {name}": {}}} for name in free]}
+        else:
+            told = path
+        return SimpleNamespace(json=lambda: told)
 
 
 class Rack:
@@ -84,7 +105,7 @@ class Rack:
         return [SimpleNamespace(failure=None, results={"findings": self._findings[names[0]]})]
 
 
-def person(rack: Rack, compute: Compute) -> Any:
+def person(rack: Rack, compute: Compute, placement: Placement | None = None) -> Any:
     ports = {
         f"{port}{n}": SimpleNamespace(binding_profile={"pci_slot": vf})
         for n in (1, 2)
@@ -96,7 +117,11 @@ def person(rack: Rack, compute: Compute) -> Any:
         rack=rack,
         nodes=NODES,
         door=lambda: SimpleNamespace(objects=objects),
-        connection=SimpleNamespace(compute=compute, network=SimpleNamespace(get_port=ports.__getitem__)),
+        connection=SimpleNamespace(
+            compute=compute,
+            network=SimpleNamespace(get_port=ports.__getitem__),
+            placement=placement or Placement(),
+        ),
     )
 
 
@@ -116,6 +141,15 @@ def test_servers_that_fail_are_deleted_and_not_looked_at(monkeypatch: pytest.Mon
         ("machine1 on node-0", False),
         ("machine2 on node-1", False),
     ]
+    assert compute.all == {}
+
+
+def test_a_node_that_placement_does_not_offer_gets_no_server_and_is_explained() -> None:
+    compute = Compute("ACTIVE")
+    (check,) = virtual.virtual(person(Rack({}), compute, Placement(most=1)))
+    assert (check.subject, check.holds) == ("nodes with room for a server", False)
+    assert "node-1: /resource_providers/id of node-1/usages" in check.found
+    assert "node-0:" not in check.found
     assert compute.all == {}
 
 
