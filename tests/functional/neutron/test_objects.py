@@ -8,8 +8,6 @@ from acceptance.wanted import MARK
 from lab.neutron.region import OTHER
 from lab.patience import Patience
 
-pytestmark = pytest.mark.thorough
-
 TAGGED = ("networks", "subnets", "routers", "ports", "floatingips", "security-groups")
 ALL = {
     "networks": 5,
@@ -88,6 +86,7 @@ def test_apply_makes_all_of_the_reference_design_once_and_destroy_leaves_nothing
     assert set(counts(world).values()) == {0}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("lost", [False, True], ids=["refused", "answer lost"])
 def test_apply_and_destroy_continue_after_interruptions(world, lost):
     assert world.run_in_pieces("apply", 13, lost, most=60) > 3
@@ -99,6 +98,7 @@ def test_apply_and_destroy_continue_after_interruptions(world, lost):
     assert set(counts(world).values()) == {0}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("release", ["yoga"], indirect=True)
 def test_yoga_takes_the_profile_that_the_operator_sets_and_binds_with_it(world):
     status, _, err = world.run("apply")
@@ -108,6 +108,7 @@ def test_yoga_takes_the_profile_that_the_operator_sets_and_binds_with_it(world):
     }
 
 
+@pytest.mark.thorough
 def test_2024_1_refuses_a_profile_from_an_administrator(world):
     world.openstack.nova.release = "yoga"  # so the tool takes the cloud for one that needs the profile
     status, _, err = world.run("apply")
@@ -118,6 +119,7 @@ def test_2024_1_refuses_a_profile_from_an_administrator(world):
     assert "disallowed by policy" in line
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("release", ["yoga"], indirect=True)
 def test_without_the_capability_neutron_binds_no_direct_port_and_the_tool_says_so(world):
     """Nova of Yoga does not add it, and a tool that takes the cloud for a newer one does not send it."""
@@ -131,6 +133,7 @@ def test_without_the_capability_neutron_binds_no_direct_port_and_the_tool_says_s
     assert "no mechanism driver of Neutron took the port" in line
 
 
+@pytest.mark.thorough
 def test_an_exhausted_quota_is_neutrons_sentence_and_apply_continues_with_more(world):
     world.openstack.neutron.quota(port=4)
     status, _, err = world.run("apply")
@@ -143,6 +146,7 @@ def test_an_exhausted_quota_is_neutrons_sentence_and_apply_continues_with_more(w
     assert status == 0, err
 
 
+@pytest.mark.thorough
 def test_a_vlan_that_another_project_uses(world):
     neutron = world.openstack.neutron
     place = {"provider:physical_network": "tenantvlan", "provider:segmentation_id": 9}
@@ -156,6 +160,7 @@ def test_a_vlan_that_another_project_uses(world):
     assert "public.name in the site file" in line
 
 
+@pytest.mark.thorough
 def test_networks_with_a_wrong_mtu_are_a_warning_with_the_option_that_sets_it(world):
     world.site["mtu"] = 1500
     status, out, _ = world.run("apply")

@@ -5,11 +5,9 @@ OVN comes out of the package base from which the guests' images are built. Its p
 their own libraries and loader come with them. The Python packages are pinned in requirements/openstack.txt.
 """
 
-import re
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -35,31 +33,6 @@ root=$(dirname "$0")/..
 exec "$root/{libraries}/ld-linux-x86-64.so.2" --library-path "$root/{libraries}" "$root/{program}" "$@"
 """
 """Starts a program with the libraries of its own release, whatever the host's are."""
-
-PARSER = [
-    *("attrs", "bcrypt", "castellan", "certifi", "cffi", "charset-normalizer", "cryptography"),
-    *("cursive", "debtcollector", "decorator", "dnspython", "dogpile-cache", "eventlet", "fasteners"),
-    *("greenlet", "idna", "iso8601", "jmespath", "jsonpatch", "jsonpointer", "jsonschema"),
-    *("jsonschema-specifications", "keystoneauth1", "netaddr", "nova", "openstacksdk"),
-    *(
-        "os-resource-classes",
-        "os-service-types",
-        "os-traits",
-        "oslo-cache",
-        "oslo-concurrency",
-        "oslo-config",
-    ),
-    *("oslo-context", "oslo-db", "oslo-i18n", "oslo-log", "oslo-messaging", "oslo-metrics"),
-    *("oslo-policy", "oslo-serialization", "oslo-service", "oslo-utils", "oslo-versionedobjects"),
-    *("osprofiler", "packaging", "paste", "pbr", "platformdirs", "prettytable", "prometheus-client"),
-    *("psutil", "pyopenssl", "python-barbicanclient", "python-dateutil", "pyyaml", "referencing"),
-    *("requests", "rfc3986", "rpds-py", "setuptools", "sqlalchemy", "statsd", "stevedore"),
-    *("typing-extensions", "urllib3", "webob", "wrapt", "yappi"),
-]
-"""What `nova.pci.whitelist` and `nova.compute.claims` import, directly or not.
-
-It is a third of what Nova and Neutron require.
-"""
 
 
 def ovn() -> Path:
@@ -90,40 +63,20 @@ def _unpack(target: Path) -> None:
 
 def neutron() -> Path:
     """The virtual environment with Neutron and Nova."""
-    return _environment("neutron", REQUIREMENTS.read_text(), "Neutron and Nova")
-
-
-def parser() -> Path:
-    """A virtual environment in which Nova's parser of PCI whitelists runs, and little else of Nova."""
-    return _environment("whitelist", only(REQUIREMENTS.read_text(), PARSER), "Nova's parser of whitelists")
-
-
-def only(requirements: str, names: list[str]) -> str:
-    """The pins of these packages, with their hashes."""
-    pins = re.findall(r"^[a-z0-9].*?(?=^[a-z0-9]|\Z)", requirements, re.MULTILINE | re.DOTALL)
-    return "".join(pin for pin in pins if pin.partition("==")[0] in names)
-
-
-def _environment(name: str, requirements: str, what: str) -> Path:
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
-    with locked(host.cache() / f"{name}.lock"):
-        return _cached(
-            f"{name}-{version}-{digest([requirements, sys.base_prefix])}",
-            lambda to: _install(requirements, to, what),
-        )
+    with locked(host.cache() / "neutron.lock"):
+        return _cached(f"neutron-{version}-{digest([REQUIREMENTS, sys.base_prefix])}", _install)
 
 
-def _install(requirements: str, target: Path, what: str) -> None:
-    with Step(f"{what} from PyPI"), tempfile.NamedTemporaryFile("w", suffix=".txt") as pins:
-        pins.write(requirements)
-        pins.flush()
+def _install(target: Path) -> None:
+    with Step("Neutron and Nova from PyPI"):
         _run([sys.executable, "-m", "venv", "--without-pip", str(target)])
-        # Without the resolver: the pins are complete, and of those of the parser some are left out.
+        # Without the resolver, since the pins are complete.
         _run(
             [
                 sys.executable, "-m", "pip", "--python", str(target / "bin/python"), "install", "-q",
                 "--disable-pip-version-check", "--no-deps", "--no-compile", "--require-hashes",
-                f"--requirement={pins.name}",
+                f"--requirement={REQUIREMENTS}",
             ]
         )  # fmt: skip
 

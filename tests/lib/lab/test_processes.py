@@ -7,7 +7,6 @@ import time
 from pathlib import Path
 
 import pytest
-from lab.neutron.install import PARSER, REQUIREMENTS, only
 from lab.neutron.processes import Processes, ServiceError
 
 
@@ -47,9 +46,3 @@ def test_its_whole_group_ends_with_the_owner_even_if_it_refuses(
         time.sleep(0.05)
     os.kill(child, signal.SIGKILL)
     raise AssertionError("a child of the service still runs")
-
-
-def test_the_parsers_packages_are_all_among_the_pins_with_their_hashes() -> None:
-    pins = only(REQUIREMENTS.read_text(), PARSER)
-    assert {line.partition("==")[0] for line in pins.splitlines() if line[:1].isalpha()} == set(PARSER)
-    assert pins.count("--hash=sha256:") > len(PARSER)
