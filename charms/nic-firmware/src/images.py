@@ -129,7 +129,8 @@ def _index(digest: str) -> str:
 def _known(system: System, digest: str, digests: Digests) -> tuple[Image, ...]:
     """The images of an index whose files are as they were; none if anything differs.
 
-    Indexes of earlier releases do not have the images' digests; then that of a lone image is the index's.
+    Indexes of earlier releases do not have the images' digests. That of a lone image is the index's; images
+    of a zip have none that they could be compared with, and are fetched again.
     """
     images = list[Image]()
     try:
@@ -137,7 +138,7 @@ def _known(system: System, digest: str, digests: Digests) -> tuple[Image, ...]:
             path, psid, version, *kept = row
             lone = digest if path.endswith("/image.bin") else ""
             found = digests.of(path)
-            if found != ((kept[0] if kept else lone) or found):
+            if found != (kept[0] if kept else lone):
                 return ()
             images.append(Image(path, psid, version, found))
     except (OSError, ValueError, RecursionError):

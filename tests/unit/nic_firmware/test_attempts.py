@@ -309,6 +309,18 @@ def test_images_that_an_earlier_release_fetched_are_burned_without_fetching_them
     assert flash(node)[0] == NEW
 
 
+def test_images_of_a_zip_whose_digests_an_earlier_release_did_not_keep_are_fetched_again(node: Node) -> None:
+    archive = b"PK\n" + image()
+    digest = hashlib.sha256(archive).hexdigest()
+    path = f"{INDEX}/{digest}/fw-0.bin"
+    node.host.disk.install(path, image(version=OLD), 0o644)
+    index = json.dumps([[path, "MT_0000000359", NEW]])
+    node.host.disk.install(f"{INDEX}/{digest}.json", index.encode(), 0o644)
+    offer(node, archive, firmware_policy="auto").emit()
+    assert node.host.flash.begun == [NEW]
+    assert len(json.loads(node.host.disk.content[f"{INDEX}/{digest}.json"])[0]) == 4
+
+
 # The step itself.
 
 
