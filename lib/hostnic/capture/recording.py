@@ -79,6 +79,8 @@ def checked(answers: object) -> Answers:
         raise TypeError("the answers are not a mapping")
     found = cast("Answers", answers)
     for question, answer in found.items():
+        if not question.split():
+            raise ValueError("an answer without a question")
         if isinstance(answer, dict) and (answer.keys() <= _FAILURES.keys()):
             ((kind, fields),) = cast("dict[str, list[Any]]", answer).items()
             right = _are(fields, *_FAILURES[kind])

@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """What stands in a capture for what identifies a host, and what of it is left out."""
 
+import base64
 import ipaddress
 import json
 import struct
+import zlib
 
 import pytest
 from converge import Plan
 from hostnic.capture import reduce
 from hostnic.capture.anonymous import Anonymous, macs
-from hostnic.capture.file import CaptureError, Shown, read, take
+from hostnic.capture.file import VERSION, CaptureError, Shown, read, take
 from hostnic.capture.recording import Recording, Replay
 from hostnic.devices import users
 from hostnic.firmware import mstconfig
@@ -222,3 +224,12 @@ def test_a_survey_that_fails_still_gives_a_capture():
 def test_what_is_no_capture_is_refused_in_one_sentence(text, reason):
     with pytest.raises(CaptureError, match=reason):
         read(text)
+
+
+@pytest.mark.parametrize("question", ["", " "])
+def test_an_answer_without_a_question_is_damage(question):
+    answers = {question: None}
+    content = {"version": VERSION, "charm": "roce-qos", "inputs": {}, "started": 0, "answers": answers}
+    packed = base64.b64encode(zlib.compress(json.dumps(content).encode())).decode()
+    with pytest.raises(CaptureError, match="is damaged"):
+        read(f"ovn-offload-capture:{packed}")
