@@ -159,6 +159,21 @@ def test_an_approval_and_its_withdrawal_reach_a_unit(application: Any):
     assert looks(app, 1, lambda: app.changed(1)) == 1
 
 
+def test_an_approval_wakes_a_unit_that_waits_for_its_turn_and_none_that_needs_no_reboot(application: Any):
+    app = application(4)
+    for number in (1, 2):
+        app.nodes[number].needs = WHY
+        app.hook(number)
+    app.hook(3)
+    app.action(0, "approve-reboot")
+    assert app.holder == "sriov/1"
+    assert decode_cluster(app.app_data[KEY]).approvals.keys() >= {"sriov/2"}
+
+    assert looks(app, 2, lambda: app.changed(2)) == 1, "its status says that it waits for sriov/1"
+    assert looks(app, 2, lambda: app.changed(2)) == 0
+    assert looks(app, 3, lambda: app.changed(3)) == 0
+
+
 def test_a_unit_answers_the_leader_at_once_if_a_grant_waits_for_it(application: Any):
     app = application(3, "always")
     app.nodes[0].boot()
