@@ -15,11 +15,12 @@ ask Juju for the reboot. Only :mod:`.rolling`, :mod:`.relation` and :mod:`.opera
   something goes wrong. :mod:`.turn` says which hooks look at the host; ``tests/bench/reboots.py`` counts
   them.
 - The leader's own host goes last. A leader that has booted asks all units to repeat its boot id.
-- Under ``when-idle`` the lock is granted only while no other host is in the grace period after a boot,
-  whatever caused that boot. There is one exception: a host that waits for the lock itself, and whose
-  containers have run for ``reboot-settle`` seconds. Two such hosts, which only verify after a reboot, would
-  otherwise wait for each other and never reboot. A host that came back broken, or whose reboot did not
-  help, does not ask for the lock, and stops the rolling reboot.
+- A host in the grace period after a boot, whatever caused that boot, counts as down: its member of a quorum
+  may not be back. Under ``when-idle`` nothing is granted meanwhile, and otherwise what may reboot together
+  with it. There is one exception: a host that waits for the lock itself, and whose containers have run for
+  ``reboot-settle`` seconds. Two such hosts, which only verify after a reboot, would otherwise wait for each
+  other and never reboot. A host that came back broken, or whose reboot did not help, does not ask for the
+  lock, and stops the rolling reboot until the operator approves after the status has named it.
 - A host may be down while its databag still reads well. Before a grant, and only then, the leader looks at
   every peer (:mod:`.peers`). While one may be down nothing is granted, unless the operator approved after the
   status had named it: a host that is down counts as the one that reboots.

@@ -51,8 +51,9 @@ def arbitrate(
     unknown = peers.unknown(leader, units, cluster)
     missing = peers.missing(leader, units, cluster, silent)
     before = cluster.grant
+    unsettled = _unsettled(units, cluster)
     for unit in sorted(waiting, key=lambda unit: (unit == leader, units[unit].since, unit)):
-        away = missing.keys() - _despite(unit, units, cluster)
+        away = {*missing, *unsettled} - {unit} - _despite(unit, units, cluster)
         # Only of a host that reported in this boot of the leader it is known what it holds and where it is.
         if (
             unit not in missing
@@ -64,7 +65,7 @@ def arbitrate(
             cluster = cluster._replace(grant=number).with_held(held)
     if cluster.grant > before:
         return cluster
-    return cluster._replace(missing=peers.named(missing, cluster, now))
+    return cluster._replace(missing=peers.named({**unsettled, **missing}, cluster, now))
 
 
 def waits_for(leader: str, units: Mapping[str, UnitState], cluster: Cluster, silent: Collection[str]) -> str:
@@ -72,7 +73,7 @@ def waits_for(leader: str, units: Mapping[str, UnitState], cluster: Cluster, sil
     queue = [unit for unit, state in units.items() if _may_queue(unit, state, cluster)]
     if not queue or cluster.held:
         return ""
-    missing = peers.missing(leader, units, cluster, silent)
+    missing = {**_unsettled(units, cluster), **peers.missing(leader, units, cluster, silent)}
     return next(iter((*cluster.held_up_by, *sorted(missing))), "")
 
 
@@ -89,9 +90,9 @@ def release(cluster: Cluster, unit: str) -> Cluster:
 def approve_all(units: Mapping[str, UnitState], cluster: Cluster) -> Cluster:
     """The operator approves, on the leader, a rolling reboot of all units that need one, even again.
 
-    The status has named the units that are missing, so that it goes on without them.
+    The status has named the units that are missing or have not settled, so that it goes on without them.
     """
-    despite = tuple(sorted(cluster.missing))
+    despite = tuple(sorted({*cluster.missing, *cluster.held_up_by}))
     approvals = {
         unit: Approval(mark(state.boot_id), (*state.reasons, *state.still_needed), despite)
         for unit, state in units.items()
@@ -189,10 +190,14 @@ def _may_be_granted(unit: str, state: UnitState, units: Mapping[str, UnitState],
 
 
 def _in_the_way(unit: str, units: Mapping[str, UnitState], cluster: Cluster) -> list[str]:
-    """The other units in their grace period, except those that themselves wait for the lock."""
-    return [
-        name
-        for name, other in units.items()
-        if name != unit and name not in cluster.forced and name not in cluster.held and not other.settled
-        if not (other.queued and eligible(name, other, cluster))
-    ]
+    return [name for name in _unsettled(units, cluster) if name != unit]
+
+
+def _unsettled(units: Mapping[str, UnitState], cluster: Cluster) -> dict[str, str]:
+    """The units in their grace period, except those that themselves wait for the lock, and that they are."""
+    return {
+        unit: peers.UNSETTLED
+        for unit, state in units.items()
+        if not state.settled and unit not in cluster.forced and unit not in cluster.held
+        if not (state.queued and eligible(unit, state, cluster))
+    }

@@ -34,6 +34,7 @@ ASKS_APART = 5 * 60
 SILENT = "does not answer at port 22"
 UNREAD = "has not read yet that its lock was released"
 UNREPORTED = "has not run a hook since the leader's host booted"
+UNSETTLED = "has booted and has not settled yet"
 UNHEARD = "has not run a hook since its host did not answer"
 
 

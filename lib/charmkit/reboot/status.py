@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the rolling reboot waits for, in the operator's words. Does not import ops."""
 
+from collections.abc import Mapping
+
 from converge import Finding, Severity
 
 from charmkit.reboot.lock import approved
+from charmkit.reboot.peers import UNSETTLED
 from charmkit.reboot.state import Cluster, Need, RebootPolicy, UnitNow, UnitState
 from charmkit.reboot.unit import NEVER_CAME, looks_again_in
 
@@ -100,11 +103,14 @@ def _needed(host: UnitNow, policy: RebootPolicy, own: UnitState, cluster: Cluste
         return Finding(
             Severity.WAITING, SUBJECT, f"waits until settled: {others}; needed ({why})", f"or {approve}"
         )
-    if cluster.missing:
+    missing = {unit: what for unit, what in cluster.missing.items() if (unit, what) != (host.unit, UNSETTLED)}
+    if missing:
+        # A host in its grace period settles without the operator, or its own status says what he has to do.
+        stays = policy.mode == "manual" and set(missing.values()) != {UNSETTLED}
         return Finding(
-            Severity.HELD if policy.mode == "manual" else Severity.WAITING,
+            Severity.HELD if stays else Severity.WAITING,
             SUBJECT,
-            f"not while {_missing(cluster)}; needed ({why})",
+            f"not while {_missing(missing)}; needed ({why})",
             f"to reboot all the same, {approve}",
         )
     if not cluster.held or host.unit in cluster.held:
@@ -114,8 +120,8 @@ def _needed(host: UnitNow, policy: RebootPolicy, own: UnitState, cluster: Cluste
     return Finding(Severity.WAITING, SUBJECT, what)
 
 
-def _missing(cluster: Cluster) -> str:
-    named = [f"{unit} {why}" for unit, why in sorted(cluster.missing.items())]
+def _missing(missing: Mapping[str, str]) -> str:
+    named = [f"{unit} {why}" for unit, why in sorted(missing.items())]
     more = f"; and {len(named) - _SHOWN} more" if len(named) > _SHOWN else ""
     return "; ".join(named[:_SHOWN]) + more
 

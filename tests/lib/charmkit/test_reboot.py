@@ -133,12 +133,25 @@ def test_policies(policy: RebootPolicy, busy: str, goes: bool):
     assert turn(NEEDS._replace(busy=busy), policy).reboot is goes
 
 
-def test_when_idle_waits_for_every_other_hosts_grace():
+@pytest.mark.parametrize("policy", [MANUAL, IDLE, ALWAYS])
+def test_every_policy_waits_for_every_other_hosts_grace(policy: RebootPolicy):
     peers = {PEER: SETTLED._replace(settled=False, heard=1)}
+    word = {ME: Approval(mark("boot 1"), WHY)} if policy == MANUAL else {}
 
-    assert not turn(NEEDS, IDLE, peers=peers).reboot
-    assert turn(NEEDS, ALWAYS, peers=peers).reboot
-    assert turn(NEEDS, IDLE, peers=peers, cluster=Cluster(grant=1, forced={PEER: 1})).reboot
+    assert not turn(NEEDS, policy, peers=peers, cluster=Cluster(approvals=word)).reboot
+    taken = Cluster(grant=1, forced={PEER: 1}, approvals=word)
+    assert turn(NEEDS, policy, peers=peers, cluster=taken).reboot
+
+
+@pytest.mark.parametrize("policy", [MANUAL, IDLE, ALWAYS])
+def test_an_approval_after_the_status_named_an_unsettled_host_goes_on_without_it(policy: RebootPolicy):
+    peers = {PEER: SETTLED._replace(settled=False)}
+    first = approve_all({ME: WANTS}, Cluster()) if policy == MANUAL else Cluster()
+    named = turn(NEEDS, policy, peers=peers, cluster=first)
+
+    second = approve_all({ME: named.own, **peers}, named.cluster)
+
+    assert (named.reboot, turn(NEEDS, policy, peers=peers, cluster=second).reboot) == (False, True)
 
 
 def test_nobody_holds_anybody_up_once_the_lock_is_granted():

@@ -7,7 +7,17 @@ from typing import Any
 import pytest
 from charmkit.reboot.databag import KEY, decode_cluster
 from charmkit.reboot.lock import arbitrate
-from charmkit.reboot.peers import ASKS_APART, REPORTS_IN, SILENT, UNHEARD, UNREPORTED, ask, missing, named
+from charmkit.reboot.peers import (
+    ASKS_APART,
+    REPORTS_IN,
+    SILENT,
+    UNHEARD,
+    UNREPORTED,
+    UNSETTLED,
+    ask,
+    missing,
+    named,
+)
 from charmkit.reboot.state import Cluster, UnitState
 
 WHY = "8 VFs at the next boot"
@@ -56,6 +66,52 @@ def test_a_crashed_host_that_answers_again_has_to_settle_first(application: Any)
         app.hook(number)
 
     assert reboots(app) == [0, 0, 0]
+
+
+def test_under_manual_a_host_that_crashes_during_a_roll_has_to_settle_before_the_next_goes(application: Any):
+    app = application(3)
+    for number in (1, 2):
+        app.nodes[number].needs = (WHY,)
+        app.hook(number)
+    app.action(0, "approve-reboot")
+    app.changed(1)
+    app.nodes[0].boot()  # a crash of the leader's host
+    app.nodes[0].stopped = "juju-0-lxd-1 stopped"
+    app.hook(0)
+    app.nodes[1].boot()
+    app.hook(1)
+    app.nodes[1].host.sleep(300)
+    for number in (1, 0, 1, 2, 0, 2):
+        out = app.hook(number)
+
+    assert reboots(app) == [0, 1, 0], "a quorum of three has only sriov/1 and sriov/2"
+    assert out.unit_status.name == "waiting"
+    assert out.unit_status.message == (
+        f"reboot: not while sriov/0 {UNSETTLED}; needed ({WHY}); "
+        "to reboot all the same, run: juju run sriov/leader approve-reboot"
+    )
+    app.nodes[0].stopped = ""
+    app.hook(0)
+    app.nodes[0].host.sleep(300)
+    for number in (0, 2):
+        app.hook(number)
+    assert reboots(app) == [0, 1, 1]
+
+
+def test_the_leader_wakes_when_the_host_that_nobody_asked_to_boot_has_settled(application: Any):
+    app = application(3, "always")
+    app.nodes[2].boot()
+    app.hook(2)
+    app.nodes[1].needs = (WHY,)
+    app.hook(1)
+    app.changed(0, of=1)
+    assert (app.holder, missing_in(app)) == ("", {"sriov/2": UNSETTLED})
+    app.nodes[2].host.sleep(300)
+    app.hook(2)
+
+    app.changed(0, of=2)
+
+    assert (app.holder, missing_in(app)) == ("sriov/1", {})
 
 
 def test_a_unit_that_runs_hooks_while_its_host_does_not_answer_is_not_asked_at_each_of_them(
@@ -132,8 +188,10 @@ def test_after_a_power_cut_of_all_hosts_the_leader_waits_for_a_hook_of_every_pee
 
     assert (reboots(app), app.holder) == ([0, 0, 0], ""), "sriov/2 still has its databag of before"
     assert app.nodes[0].host.contacted == [], "what is known already needs no look"
-    app.hook(2)
-    app.hook(0)
+    for _ in range(2):
+        for number in (2, 1, 0):
+            app.hook(number)
+            app.nodes[number].host.sleep(300)
     assert app.holder != ""
 
 

@@ -131,6 +131,9 @@ def test_the_leader_looks_at_its_own_host_before_it_reboots_itself(application: 
     app.nodes[1].down = False
     app.nodes[1].boot()
     app.hook(1)
+    app.changed(0, of=1)
+    app.nodes[1].host.sleep(300)
+    app.hook(1)
 
     assert looks(app, 0, lambda: app.changed(0, of=1)) == 1
     assert app.nodes[0].reboots == 1
@@ -177,6 +180,8 @@ def test_an_approval_wakes_a_unit_that_waits_for_its_turn_and_none_that_needs_no
 def test_a_unit_answers_the_leader_at_once_if_a_grant_waits_for_it(application: Any):
     app = application(3, "always")
     app.nodes[0].boot()
+    app.hook(0)
+    app.nodes[0].host.sleep(300)
     app.hook(0)
     assert writes(app, 2, lambda: app.changed(2)) == [], "nothing waits for it"
     app.nodes[1].needs = WHY

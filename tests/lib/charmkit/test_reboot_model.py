@@ -8,11 +8,11 @@ agree by construction.
 """
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from charmkit.reboot.databag import decode_cluster, encode
+from charmkit.reboot.databag import decode_cluster, decode_unit, encode
 from charmkit.reboot.lock import approve_all, release
 from charmkit.reboot.relation import Databags
 from charmkit.reboot.slots import allowed
@@ -183,6 +183,7 @@ class Application(RuleBasedStateMachine):
         seen = self.visible_to(leader)
         others = {name: self.nodes[name] for name in seen if name not in (leader, holder)}
         down = {name for name, node in others.items() if node.down and name not in cluster.held}
+        down |= self.unsettled(name for name in seen if name not in cluster.held)
         booted = self.nodes[leader].booted_at_hook
         unheard = {name for name, node in others.items() if node.last_hook <= booted}
         excused = self.nodes[holder].despite
@@ -195,6 +196,15 @@ class Application(RuleBasedStateMachine):
             alone = any(self.nodes[name].said for name in (holder, *away))
             assert not alone, f"{holder} may reboot while {away} are down"
             assert self.one_zone({holder, *away}), f"{holder} may reboot while {away} are down"
+
+    def unsettled(self, names: Iterable[str]) -> set[str]:
+        """Those in their grace, as their units said last, without those that wait for the lock themselves.
+
+        Of a unit that the operator took the lock from, he has looked at the host.
+        """
+        said = {name: decode_unit(self.nodes[name].unit_data) for name in names}
+        waits = {name for name, state in said.items() if state.queued and state.reasons}
+        return {name for name, state in said.items() if not state.settled} - waits - {*self.cluster().forced}
 
     def one_zone(self, names: set[str]) -> bool:
         return {self.nodes[name].zone for name in names} in ZONE_SETS
@@ -389,7 +399,7 @@ class Application(RuleBasedStateMachine):
         units, _ = bags.units()
         for name, state in units.items():
             self.approved(self.nodes[name], state)
-            self.nodes[name].despite = frozenset(self.cluster().missing)
+            self.nodes[name].despite = frozenset((*self.cluster().missing, *self.cluster().held_up_by))
         own = approve_one(units[self.leader], self.now - self.nodes[self.leader].booted)
         self.nodes[self.leader].again = True
         units[self.leader] = own

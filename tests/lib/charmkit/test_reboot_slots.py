@@ -140,6 +140,19 @@ def test_a_host_that_is_down_takes_a_slot_in_its_zone():
     assert granted(found, 1, silent=("sriov/1",)) == []
 
 
+def test_a_host_in_its_grace_takes_a_slot_in_its_zone():
+    booted = WANTS._replace(reasons=(), settled=False)
+    found = units(booted, WANTS, WANTS, WANTS)
+
+    assert granted(found, 3) == ["sriov/2", "sriov/3"]
+    assert granted(found, 1) == []
+    assert granted(units(booted._replace(shares=False), WANTS), 3) == []
+
+
+def test_a_host_in_its_grace_is_not_in_its_own_way():
+    assert granted(units(WANTS._replace(settled=False), IDLE), 1) == ["sriov/1"]
+
+
 @pytest.mark.parametrize("crashed", [{"zone": "zone-b"}, {"zone": ""}, {"shares": False}])
 def test_nothing_is_granted_beside_a_host_that_is_down_and_has_containers_or_is_elsewhere(crashed: Any):
     found = units(WANTS._replace(reasons=(), **crashed), WANTS)

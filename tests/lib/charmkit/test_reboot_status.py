@@ -2,6 +2,7 @@
 """What operators read about reboots: who waits for what, for how long, and what to run."""
 
 import pytest
+from charmkit.reboot.peers import SILENT, UNSETTLED
 from charmkit.reboot.state import Cluster, Need, RebootPolicy, UnitNow, UnitState
 from charmkit.reboot.status import STUCK, duration, handed_over, report
 from charmkit.status import unit_status
@@ -73,6 +74,27 @@ def test_durations(seconds: int, text: str):
             "needed (8 VFs at the next boot); to reboot all the same, "
             "run: juju run sriov/leader approve-reboot",
             id="many hosts may be down",
+        ),
+        pytest.param(
+            "manual",
+            HOST,
+            WANTS._replace(approved=WANTS.reasons),
+            Cluster(missing={"sriov/0": UNSETTLED, "sriov/3": UNSETTLED}),
+            Severity.WAITING,
+            "reboot: not while sriov/3 has booted and has not settled yet; needed (8 VFs at the next boot); "
+            "to reboot all the same, run: juju run sriov/leader approve-reboot",
+            id="another host settles, which needs no word",
+        ),
+        pytest.param(
+            "manual",
+            HOST,
+            WANTS._replace(approved=WANTS.reasons),
+            Cluster(missing={"sriov/3": UNSETTLED, "sriov/7": SILENT}),
+            Severity.HELD,
+            "reboot: not while sriov/3 has booted and has not settled yet; "
+            "sriov/7 does not answer at port 22; needed (8 VFs at the next boot); "
+            "to reboot all the same, run: juju run sriov/leader approve-reboot",
+            id="one settles and another one may be down",
         ),
         pytest.param(
             "when-idle",
