@@ -10,6 +10,8 @@ Every write of the leader's state goes to all units, so it names units by their 
 for which the same holds: less than 4 KB for 256 units. Releases up to 1.2 wrote ``approvals`` and
 ``missing`` instead, which are read; they ignore ``approved`` and ``away``. A unit of such a release gets no
 lock for an approval on the leader until it is refreshed: it would give it back, get it again, and so on.
+
+What the statuses of other units repeat is one printable line: with other text their hooks would fail.
 """
 
 import json
@@ -17,14 +19,15 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, cast
 
 from converge.document import read_json
-from converge.shape import AnyText, Flag, Listing, Named, OrNull, Record, Text, Whole, Word
+from converge.shape import LINE, AnyText, Flag, Listing, Named, OrNull, Record, Text, Whole, Word
 
 from charmkit.reboot.state import Approval, Cluster, Slot, UnitState, mark
 
 KEY = "reboot"
 VERSION, SHARED = 1, 2
 MAX_CHARS = 4 * 1024 * 1024
-"""Characters: in release 1.0 the leader's state had the approved reasons of every unit one by one."""
+"""Characters of the leader's state: in release 1.0 it had the approved reasons of every unit one by one. The
+state of one unit is not as long, and what the leader repeats of it has to fit in here."""
 
 _TEXTS = Listing(AnyText(), "texts")
 _COUNT = Whole(0, None)
@@ -57,7 +60,7 @@ _UNIT = Record(
         "spent": Named(AnyText(), AnyText(), "reasons and boots"),
         "released": _COUNT,
         "answered": AnyText(),
-        "contested": AnyText(),
+        "contested": LINE,
         "heard": _COUNT,
         "instances": _COUNT,
         "approved_after": _COUNT,
@@ -133,25 +136,25 @@ _CLUSTER = Record(
     _cluster,
     {
         "grant": _COUNT,
-        "holder": AnyText(),
+        "holder": LINE,
         "since": _COUNT,
         "missing_since": OrNull(_COUNT),
         "missed_by": AnyText(),
         "approvals": Named(AnyText(), _APPROVAL, "units and their approvals"),
         "forced": Named(AnyText(), _COUNT, "units and numbers of grants"),
-        "held_up_by": _TEXTS,
+        "held_up_by": Listing(LINE, "units"),
         "asked": AnyText(),
         "asked_at": _COUNT,
         "cancels": _COUNT,
         "stopped": Flag(),
-        "missing": Named(AnyText(), AnyText(), "units and reasons"),
+        "missing": Named(LINE, LINE, "units and reasons"),
         "held": Named(_TIME, Text(_GRANTS, "numbers of units with their grants"), "times and units"),
         "lazily": Flag(),
         "silenced": _TEXTS,
         "again": _TEXTS,
         "application": _APPLICATION,
         "approved": Listing(_GROUP, "approvals"),
-        "away": Named(AnyText(), Text(_NUMBERS, "numbers of units"), "reasons and units"),
+        "away": Named(LINE, Text(_NUMBERS, "numbers of units"), "reasons and units"),
     },
     lenient=True,
 )
@@ -214,7 +217,7 @@ def decode_unit(text: str | None) -> UnitState:
         InvalidValue: names the field, its value and what is allowed.
 
     """
-    return read_json(text, VERSION, _UNIT, longest=MAX_CHARS) if text else UnitState()
+    return read_json(text, VERSION, _UNIT) if text else UnitState()
 
 
 def decode_cluster(text: str | None) -> Cluster:
