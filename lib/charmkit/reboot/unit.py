@@ -210,4 +210,6 @@ def _act(host: UnitNow, own: UnitState, cluster: Cluster) -> tuple[UnitState, bo
             return own._replace(requested_at=host.uptime), True
         return (own._replace(released=cluster.held[host.unit].grant) if own.settled else own), False
     taken = cluster.forced.get(host.unit, 0)
-    return (own._replace(released=taken) if own.settled and taken > own.released else own), False
+    # A host that only verifies after another reboot never settles: it queues again once its containers run.
+    queues = own.settled or (own.queued and eligible(host.unit, own, cluster))
+    return (own._replace(released=taken) if queues and taken > own.released else own), False

@@ -416,6 +416,18 @@ def test_a_host_whose_lock_was_taken_queues_again_when_it_has_settled():
     assert arbitrate(ME, {ME: back.own}, taken, HOST.now).forced == {}
 
 
+def test_a_host_whose_lock_was_taken_and_that_does_not_settle_queues_only_with_the_word_to_reboot():
+    taken = Cluster(grant=5, holder="", forced={ME: 5})
+    unsettled = SETTLED._replace(settled=False, up_at=0)
+    host = HOST._replace(leader=False, need=Need(WHY, unverified="no"))
+
+    waits = turn(host, MANUAL, own=unsettled, cluster=taken)
+    word = turn(host, MANUAL, own=approve_one(waits.own, HOST.uptime), cluster=taken)
+
+    assert (waits.own.queued, waits.own.released) == (True, 0)
+    assert (word.own.released, word.reboot) == (5, False)
+
+
 def test_a_removed_units_lock_is_free_after_a_while():
     held = Cluster(grant=2, holder="sriov/9", since=999_000)
 

@@ -248,3 +248,28 @@ def test_after_a_release_the_lock_goes_on_once_the_old_holder_has_read_it(applic
 
     assert app.nodes[1].reboots == 0
     assert app.holder in ("sriov/1", "sriov/2")
+
+
+@pytest.mark.parametrize("mode", ["manual", "always"])
+def test_a_host_that_lost_its_lock_and_verifies_only_after_another_reboot_gets_it(
+    application: Any, mode: str
+):
+    app = application(2, mode)
+    app.nodes[1].needs = WHY
+    app.hook(1)
+    app.action(0, "approve-reboot")
+    app.changed(1)
+    app.nodes[1].boot(changes_nothing=True)
+    app.nodes[1].unverified = "NUM_OF_VFS is as before"
+    app.hook(1)
+    app.action(0, "release-reboot-lock")
+    app.hook(1)
+    assert app.nodes[1].reboots == 1
+
+    app.action(0, "approve-reboot")
+    for _ in range(7):
+        for number in (0, 1):
+            out = app.hook(number)
+        app.nodes[1].host.sleep(60)
+
+    assert app.nodes[1].reboots == 2, out.unit_status
