@@ -84,20 +84,20 @@ def _requested(host: UnitNow, own: UnitState, requested_at: int) -> Finding:
 
 
 def _needed(host: UnitNow, policy: RebootPolicy, own: UnitState, cluster: Cluster) -> Finding:
-    """Whom it waits for comes before the reasons: a status that is too long is cut at its end."""
+    """Whom or what it waits for comes before the reasons: a status that is too long is cut at its end."""
     why = "; ".join(own.reasons)
     if host.need.not_ready:
-        return Finding(Severity.WAITING, SUBJECT, f"needed ({why}), not before: {host.need.not_ready}")
+        return Finding(Severity.WAITING, SUBJECT, f"not before: {host.need.not_ready}; needed ({why})")
     application = host.unit.partition("/")[0]
     approve = f"run: juju run {application}/leader approve-reboot"
     if not own.consent and not approved(host.unit, own, cluster):
         if policy.mode == "when-idle":
             return Finding(
-                Severity.WAITING, SUBJECT, f"needed ({why}), waits until idle: {host.busy}", f"or {approve}"
+                Severity.WAITING, SUBJECT, f"waits until idle: {host.busy}; needed ({why})", f"or {approve}"
             )
         return Finding(Severity.HELD, SUBJECT, f"needed: {why}", approve)
     if cluster.stopped and not approved(host.unit, own, cluster):
-        return Finding(Severity.HELD, SUBJECT, f"needed ({why}), stopped by cancel-reboots", approve)
+        return Finding(Severity.HELD, SUBJECT, f"stopped by cancel-reboots; needed ({why})", approve)
     others = ", ".join(unit for unit in cluster.held_up_by if unit != host.unit)
     if others:
         return Finding(

@@ -49,7 +49,7 @@ def test_durations(seconds: int, text: str):
             WANTS,
             Cluster(),
             Severity.WAITING,
-            "reboot: needed (8 VFs at the next boot), waits until idle: instance-1 running; "
+            "reboot: waits until idle: instance-1 running; needed (8 VFs at the next boot); "
             "or run: juju run sriov/leader approve-reboot",
             id="waits until idle",
         ),
@@ -112,7 +112,7 @@ def test_durations(seconds: int, text: str):
             WANTS._replace(ready=False),
             Cluster(),
             Severity.WAITING,
-            "reboot: needed (8 VFs at the next boot), not before: boot files are not installed",
+            "reboot: not before: boot files are not installed; needed (8 VFs at the next boot)",
             id="not prepared",
         ),
         pytest.param(
@@ -251,3 +251,20 @@ def test_a_status_that_is_cut_still_names_the_unit_that_is_waited_for():
 
     assert "waits for sriov-switchdev/107, whose turn began 1 min ago" in status.message
     assert status.message.endswith("… (see verify)")
+
+
+@pytest.mark.parametrize(
+    ("host", "cluster", "waits_for"),
+    [
+        (HOST._replace(need=Need(WHY, not_ready="boot files are not installed")), Cluster(), "boot files"),
+        (HOST._replace(busy="instance-1 running"), Cluster(), "instance-1 running"),
+        (HOST, Cluster(stopped=True), "stopped by cancel-reboots"),
+    ],
+)
+def test_a_status_that_is_cut_still_says_what_is_waited_for(host: UnitNow, cluster: Cluster, waits_for: str):
+    many = WANTS._replace(consent="" if host.busy else "idle", reasons=("3b:00 to 9+9 VFs and VF-LAG",) * 8)
+
+    message = unit_status(report(host, RebootPolicy("when-idle"), many, cluster)).message
+
+    assert waits_for in message
+    assert message.endswith("… (see verify)")
