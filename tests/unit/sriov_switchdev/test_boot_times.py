@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The boot units wait for what takes long, and their time limits cover it."""
 
+import math
 import re
+from pathlib import Path
 
 import boot
 import budget
@@ -21,6 +23,9 @@ from unit.sriov_switchdev.booting import PF0, PF1, half_of_early, modes, small
 from unit.sriov_switchdev.node import Node, nic
 
 __all__ = ["small"]
+
+ROOT = Path(__file__).parents[3]
+DOCUMENTS = ("SECURITY.md", "charms/sriov-switchdev/README.md")
 
 
 def test_a_change_of_mode_that_takes_minutes_is_waited_for(small: Node) -> None:
@@ -129,6 +134,21 @@ def test_the_units_have_the_time_that_the_slowest_boot_takes(count: int) -> None
     undo = 2 * MODE_CHANGE_TIME + DestroyVfs.deadline
     assert stop >= count * undo
     assert start >= budget.DEVICES + count * (change + undo)
+
+
+def test_the_documents_have_the_time_limits_of_a_nic_with_two_ports() -> None:
+    wanted = desired.Desired(tuple(desired.Port(bdf, bdf, 8) for bdf in (PF0, PF1)))
+    early, stop, bind, restore = (
+        math.ceil(seconds(wanted) / 60)
+        for seconds in (budget.early_start, budget.early_stop, budget.bind_start, budget.restore_start)
+    )
+    security, readme = (" ".join((ROOT / name).read_text().split()) for name in DOCUMENTS)
+    limits = f"{early} minutes for the early unit, {bind} to bind VFs, {restore} to restore ports"
+    assert f"{limits}, and {stop} more for the fallback" in security
+    assert f"after {live.TIMEOUT_S} s without confirmation" in security
+    assert f"one NIC of two ports waits {early} minutes" in readme
+    assert f"another {stop} minutes per NIC for the fallback" in readme
+    assert f"restores the previous state after {live.TIMEOUT_S // 60} minutes" in readme
 
 
 def test_the_live_timer_is_longer_than_the_slowest_live_change() -> None:
