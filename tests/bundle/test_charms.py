@@ -86,6 +86,13 @@ def test_the_readme_tells_every_option_with_its_default(charm):
     assert told(charm) == defaults
 
 
+def test_the_readme_has_a_row_for_every_action(charm):
+    text = (charm.directory / "README.md").read_text()
+    rows = text.partition("| action | what it does |\n")[2].partition("\n\n")[0].splitlines()[1:]
+    named = [name for row in rows for name in re.findall("`(.+?)`", row.split("|")[1])]
+    assert sorted(named) == sorted(actions(charm))
+
+
 def told(charm: Charm) -> dict[str, str]:
     """Options and their defaults as the README's table of options has them."""
     text = (charm.directory / "README.md").read_text()
