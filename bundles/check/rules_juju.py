@@ -41,7 +41,7 @@ ORIGINS = {"yoga": ("distro", "cloud:jammy-yoga", "yoga"), "2024.1": ("cloud:jam
 """Package sources on jammy of each OpenStack track; `distro` is Ubuntu 22.04's own, which is Yoga."""
 
 
-@rule("key-twice", "No key stands twice in one mapping: the first would be lost without a word.")
+@rule("key-twice", "No key is twice in one mapping: the first one would silently be lost.")
 def key_twice(bundle: Bundle) -> Iterator[Wrong]:
     seen: set[Place] = set()
     for part in bundle.documents:
@@ -49,7 +49,7 @@ def key_twice(bundle: Bundle) -> Iterator[Wrong]:
             for key, place in mapping.twice.items():
                 if place not in seen:
                     seen.add(place)
-                    yield place, f"{key} stands here a second time", f"Keep one {key}"
+                    yield place, f"{key} appears here a second time", f"Keep one {key}"
 
 
 def _maps(value: Any) -> Iterator[Map]:
@@ -62,7 +62,7 @@ def _maps(value: Any) -> Iterator[Map]:
             yield from _maps(item)
 
 
-@rule("key-known", "Every key is one that Juju knows: it passes over the others without a word.")
+@rule("key-known", "Every key is one that Juju knows: it silently ignores all others.")
 def key_known(bundle: Bundle) -> Iterator[Wrong]:
     for part in bundle.documents:
         for key in part.data.keys() - TOP_KEYS:
@@ -239,11 +239,11 @@ def overlay_machines(bundle: Bundle) -> Iterator[Wrong]:
             for target, place in zip(to, to.places) if isinstance(to, Seq) else ():
                 machine = machine_of(str(target))[0]
                 if machine.isdigit() and machine not in declared:
-                    what = f"machine {machine} means what the last file says: this one does not declare it"
+                    what = f"machine {machine} is not declared here; Juju uses only the last file's machines"
                     yield place, what, "Repeat machines: with all machines of the bundle"
 
 
-@rule("overlay-base", "Offers stand in overlays only; default-base in the base only, Juju does not merge it.")
+@rule("overlay-base", "Offers belong in overlays, and default-base in the base: Juju does not merge it.")
 def overlay_base(bundle: Bundle) -> Iterator[Wrong]:
     base, *overlays = bundle.documents
     for part in overlays:

@@ -28,7 +28,7 @@ def offload(bundle: Bundle) -> Iterator[Wrong]:
             yield place, what, "Write enable-hardware-offload: true"
 
 
-@rule("offload-alone", "SR-IOV agent and DPDK are off: neither goes with hardware offload.")
+@rule("offload-alone", "SR-IOV agent and DPDK are off: neither works with hardware offload.")
 def offload_alone(bundle: Bundle) -> Iterator[Wrong]:
     for application in bundle.of("neutron-api", "ovn-chassis"):
         for name in ("enable-sriov", "enable-dpdk"):
@@ -48,11 +48,11 @@ def vf_owner(bundle: Bundle) -> Iterator[Wrong]:
             what = f"{application.name}: sriov-numvfs is {said}; {ours[0].name} and it would both write"
             yield place, what, f'Write sriov-numvfs: "{SENTINEL}"'
         elif not ours and not re.fullmatch(r"[\w.-]+:\d+( +[\w.-]+:\d+)*", str(value)):
-            what = f"{application.name}: sriov-numvfs {value!r} is no list of PORT:COUNT"
+            what = f"{application.name}: sriov-numvfs {value!r} is not a list of PORT:COUNT"
             yield place, what, 'Write as in "enp63s0f0:8 enp63s0f1:8"'
 
 
-@rule("vf-count", "The firmware offers as many VFs as the driver shall create.")
+@rule("vf-count", "The firmware offers as many VFs as the driver is to create.")
 def vf_count(bundle: Bundle) -> Iterator[Wrong]:
     for driver in bundle.of("sriov-switchdev"):
         for firmware in _beside(bundle, driver, "nic-firmware"):
@@ -70,7 +70,7 @@ def vf_count(bundle: Bundle) -> Iterator[Wrong]:
                     )
 
 
-@rule("vf-lag-count", "VF-LAG goes with at most 64 VFs in the firmware.", warning=True)
+@rule("vf-lag-count", "VF-LAG needs at most 64 VFs in the firmware.", warning=True)
 def vf_lag_count(bundle: Bundle) -> Iterator[Wrong]:
     for application in bundle.of("sriov-switchdev"):
         count = application.option("num-vfs")
@@ -79,7 +79,7 @@ def vf_lag_count(bundle: Bundle) -> Iterator[Wrong]:
             yield (
                 application.place("options", "num-vfs"),
                 what,
-                f"Write num-vfs: {MOST_WITH_LAG}, or see if it does",
+                f"Write num-vfs: {MOST_WITH_LAG}, or try VF-LAG on one node first",
             )
 
 
@@ -115,7 +115,7 @@ def cpu_isolation(bundle: Bundle, site: Site) -> Iterator[Wrong]:
             try:
                 same = cpus.numbers(str(value or "")) == cpus.numbers(isolated)
             except ValueError:
-                yield place, f"{application.name}: {value!r} is no set of CPUs", f"Write {isolated}"
+                yield place, f"{application.name}: {value!r} is not a set of CPUs", f"Write {isolated}"
                 continue
             if not same:
                 what = f"{application.name} dedicates CPUs {value}, tag {tag} isolates {isolated or 'none'}"

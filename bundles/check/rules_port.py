@@ -70,9 +70,9 @@ def pci_json(bundle: Bundle) -> Iterator[Wrong]:
             place = application.place("options", option)
             try:
                 if value and not all(isinstance(entry, dict) for entry in json_list(value)):
-                    yield place, f"{application.name}: {option} is no list of objects", "Write [{…}, {…}]"
+                    yield place, f"{application.name}: {option} is not a list of objects", "Write [{…}, {…}]"
             except json.JSONDecodeError as error:
-                what = f"{application.name}: {option} is no JSON: {error.msg} at character {error.pos}"
+                what = f"{application.name}: {option} is not JSON: {error.msg} at character {error.pos}"
                 yield place, what, "Write [{…}, {…}] with every name in double quotes"
 
 

@@ -30,7 +30,7 @@ def relation_application(bundle: Bundle) -> Iterator[Wrong]:
         for end in ends:
             name = end.partition(":")[0]
             if name not in bundle.applications and name not in remote:
-                yield place, f"{name} is no application of this bundle", near(name, bundle.applications)
+                yield place, f"{name} is not an application of this bundle", near(name, bundle.applications)
 
 
 @rule("relation-endpoint", "Each end of a relation names an endpoint that its charm has.")
@@ -100,13 +100,13 @@ def relation_scope(bundle: Bundle) -> Iterator[Wrong]:
             yield relation.place, what, "Relate each to its principal"
 
 
-@rule("relation-twice", "No relation stands twice.")
+@rule("relation-twice", "No relation is listed twice.")
 def relation_twice(bundle: Bundle) -> Iterator[Wrong]:
     seen: dict[frozenset[str], Place] = {}
     for ends, place in bundle.written:
         first = seen.setdefault(frozenset(ends), place)
         if first is not place:
-            yield place, f"{' - '.join(ends)} stands already at {first}", "Remove one of the two"
+            yield place, f"{' - '.join(ends)} is already at {first}", "Remove one of the two"
 
 
 @rule("relation-required", "Charms have the relations without which they stay blocked.")

@@ -58,7 +58,7 @@ def binding_data(bundle: Bundle) -> Iterator[Wrong]:
             )
 
 
-@rule("machine-spaces", "A machine is in every space that what runs on it, containers included, is bound to.")
+@rule("machine-spaces", "A machine is in every space to which its units are bound, also those in containers.")
 def machine_spaces(bundle: Bundle) -> Iterator[Wrong]:
     for machine in bundle.machines:
         if "spaces" not in bundle.machine_constraints(machine):
@@ -85,7 +85,7 @@ def container_gateway(bundle: Bundle) -> Iterator[Wrong]:
             yield application.place(), what, f"Write constraints: spaces={space}"
 
 
-@rule("quorum", "MySQL and OVN have three units, or more of an odd number, each on a host of its own.")
+@rule("quorum", "MySQL and OVN have three units, or a larger odd number, each on a host of its own.")
 def quorum(bundle: Bundle) -> Iterator[Wrong]:
     for application in bundle.of(*QUORUM):
         machines = [unit.machine for unit in bundle.units(application)]
@@ -135,7 +135,7 @@ def tags_of(bundle: Bundle, machine: str) -> set[str]:
     return {tag for tag in words(bundle.machine_constraints(machine).get("tags")) if not tag.startswith("^")}
 
 
-@site_rule("site-tag", "Machine tags are tags of the site.")
+@site_rule("site-tag", "The site has every tag by which machines are chosen.")
 def site_tag(bundle: Bundle, site: Site) -> Iterator[Wrong]:
     for machine in bundle.machines:
         for tag in sorted(tags_of(bundle, machine) - set(site.tags)):
@@ -143,7 +143,7 @@ def site_tag(bundle: Bundle, site: Site) -> Iterator[Wrong]:
             yield bundle.machines.places[machine], what, near(tag, site.tags, "Add it to the site")
 
 
-@site_rule("site-space", "Spaces are spaces of the site.")
+@site_rule("site-space", "The site has every space.")
 def site_space(bundle: Bundle, site: Site) -> Iterator[Wrong]:
     for application in bundle.applications.values():
         for name, space in application.section("bindings").items():
@@ -157,7 +157,7 @@ def site_space(bundle: Bundle, site: Site) -> Iterator[Wrong]:
 
 
 @site_rule(
-    "hwe-kernel", "Compute nodes on jammy have the HWE kernel: 5.15 cannot always tell VF-LAG.", warning=True
+    "hwe-kernel", "Compute nodes on jammy have the HWE kernel: 5.15 may not show VF-LAG.", warning=True
 )
 def hwe_kernel(bundle: Bundle, site: Site) -> Iterator[Wrong]:
     for application in bundle.of("nova-compute"):
@@ -167,7 +167,7 @@ def hwe_kernel(bundle: Bundle, site: Site) -> Iterator[Wrong]:
                     "",
                     "ga-22.04",
                 ):
-                    what = f"machine {machine} (tag {tag}) gets kernel 5.15, which cannot always tell VF-LAG"
+                    what = f"machine {machine} (tag {tag}) gets kernel 5.15, which may not show VF-LAG"
                     yield (
                         bundle.machines.places[machine],
                         what,

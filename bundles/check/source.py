@@ -128,10 +128,10 @@ def parse(text: str, file: str) -> list[Map]:
         raise FileError(f"{Place(file, 1)}: this is nested too deeply.") from None
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise FileError(f"{Place(file, line)}: this is no YAML: {error.problem}.") from error
+        raise FileError(f"{Place(file, line)}: this is not YAML: {error.problem}.") from error
     except (yaml.YAMLError, ValueError) as error:
         said = " ".join(str(error).split())
-        raise FileError(f"{Place(file, 1)}: this is no YAML: {said}.") from error
+        raise FileError(f"{Place(file, 1)}: this is not YAML: {said}.") from error
     finally:
         if loader:
             loader.dispose()

@@ -45,7 +45,7 @@ class Maas:
     def __init__(self, address: str, key: str) -> None:
         parts = re.fullmatch(r"(\w+):(\w+):(\w+)", key)
         if parts is None:
-            raise StepError("the API key has not three parts", "copy it whole from `maas apikey`")
+            raise StepError("the API key does not have three parts", "copy it whole from `maas apikey`")
         self._address = address.rstrip("/") + "/api/2.0/"
         self._oauth = (
             'OAuth oauth_version="1.0", oauth_signature_method="PLAINTEXT", oauth_consumer_key="{}", '
@@ -73,7 +73,7 @@ class Maas:
             reason = getattr(error, "reason", error)
             raise StepError(f"MAAS at {self._address} cannot be reached: {reason}") from error
         except (ValueError, RecursionError) as error:
-            raise StepError(f"MAAS answers {method} {path} with something that is no JSON") from error
+            raise StepError(f"MAAS answers {method} {path} with something that is not JSON") from error
 
 
 def _redirected(error: urllib.error.HTTPError, method: str, path: str) -> StepError:
@@ -81,8 +81,8 @@ def _redirected(error: urllib.error.HTTPError, method: str, path: str) -> StepEr
     reason = f"MAAS answers {error.code} to {method} {path}: it redirects to {target}"
     # `…/MAAS/api/2.0/spaces/` is of the MAAS at `…/MAAS`; anything else is a login page or the like.
     base = re.fullmatch(rf"(https?://[\w.:/-]+)/api/2\.0/{re.escape(path)}", target)
-    which = f"{base[1]} is your MAAS, write that" if base else "this is your MAAS, write its address"
-    return StepError(f"{reason}, where the API key does not go", f"if {which} as maas in the site file")
+    remedy = f"if that is your MAAS, set maas in the site file to {base[1] if base else 'its address'}"
+    return StepError(f"{reason}, to which the API key is not sent", remedy)
 
 
 class Ref(str):

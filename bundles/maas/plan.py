@@ -165,7 +165,7 @@ def _machine_steps(site: Site, objects: Objects, machine: Machine) -> Iterator[M
     yield from _ensure(objects, key, "POST machines/", once, given)
     if tag.name not in objects.get(key, {}).get("tag_names", ()):
         write = Write(f"{key} tag", f"POST tags/{tag.name}/?op=update_nodes", {"add": Ref(key)})
-        yield _step(write, f"tag {machine.name} as {tag.name}", "it has not that tag")
+        yield _step(write, f"tag {machine.name} as {tag.name}", "it does not have that tag")
 
 
 def _interface_steps(site: Site, objects: Objects, machine: Machine) -> Iterator[MaasStep]:

@@ -38,7 +38,7 @@ def _hardware(machine: Machine, tag: Tag, body: Any, devices: Any) -> Iterator[F
     ports = {port["name"]: port for port in body["interface_set"] if port["name"] in machine.ports}
     for name, port in ports.items():
         if not port["link_connected"]:
-            yield Finding(Severity.WARNING, machine.name, f"{name} has no link", "look at its cable")
+            yield Finding(Severity.WARNING, machine.name, f"{name} has no link", "check its cable")
     slots = dict.fromkeys(ports, "unknown")
     for device in devices:
         attached = device["physical_interface"]

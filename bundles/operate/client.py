@@ -112,4 +112,4 @@ def _parsed(verb: str, text: str) -> dict[str, Any]:
     try:
         return mapping(json.loads(text) if text.strip() else {})
     except (ValueError, RecursionError):
-        raise StepError(f"juju {verb} prints something that is no JSON") from None
+        raise StepError(f"juju {verb} prints something that is not JSON") from None

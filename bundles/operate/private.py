@@ -34,7 +34,7 @@ def create(path: Path) -> int:
     try:
         return os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
     except FileExistsError as error:
-        raise StepError(f"{path} is there already", "name another file, or move it away") from error
+        raise StepError(f"{path} already exists", "name another file, or move it away") from error
     except OSError as error:
         raise StepError(f"{path} cannot be written: {error.strerror}") from error
 

@@ -68,7 +68,7 @@ def _init(options: argparse.Namespace, juju: Juju) -> int:
     """The file is made before the keys are: what cannot be kept must not be made."""
     address = _addresses(options, juju)[0]
     if client.initialised(address):
-        raise StepError(f"Vault at {address} has its keys already", "unseal it with them")
+        raise StepError(f"Vault at {address} already has its keys", "unseal it with them")
     if options.keys == STREAM:
         print(client.init(address).text(), end="", flush=True)
         return 0

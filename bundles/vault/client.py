@@ -97,13 +97,13 @@ def unseal(address: str, keys: Keys) -> None:
     """Unseal it; nothing happens to a Vault that is open.
 
     Raises:
-        StepError: it is sealed still.
+        StepError: it is still sealed.
 
     """
     for key in keys.unseal[:THRESHOLD]:
         if not _told(address, _ask(address, "sys/unseal", {"key": key}), "sealed", bool):
             return
-    raise StepError(f"Vault at {address} is sealed still", "these are the keys of another Vault")
+    raise StepError(f"Vault at {address} is still sealed", "these are the keys of another Vault")
 
 
 def token(address: str, keys: Keys) -> str:

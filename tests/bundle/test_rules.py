@@ -89,7 +89,7 @@ def test_without_a_site_it_says_what_was_not_checked(capsys):
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("applications: [", "1: this is no YAML"),
+        ("applications: [", "1: this is not YAML"),
         ("- a\n- b\n", "a bundle is a mapping"),
         ("", "There is no bundle"),
         ("applications: {a: {options: {b: include-file://none}}}", "include-file://none cannot be read"),

@@ -332,7 +332,10 @@ def test_secrets_that_others_can_read_are_refused(tmp_path, run):
 
 @pytest.mark.parametrize(
     ("key", "says"),
-    [("one:two:three", "MAAS answers 401 to GET spaces/"), ("nonsense", "the API key has not three parts")],
+    [
+        ("one:two:three", "MAAS answers 401 to GET spaces/"),
+        ("nonsense", "the API key does not have three parts"),
+    ],
 )
 def test_a_wrong_key(tmp_path, run, key, says):
     (tmp_path / "maas-api-key").write_text(key)

@@ -85,8 +85,8 @@ def test_the_key_goes_to_no_other_port(
     assert len(maas.seen) == 1
     assert said == (
         f"MAAS answers {status} to {method} {path}: it redirects to "
-        f"{stranger.address()}/MAAS/api/2.0/{path}, where the API key does not go; "
-        f"if {stranger.address()}/MAAS is your MAAS, write that as maas in the site file"
+        f"{stranger.address()}/MAAS/api/2.0/{path}, to which the API key is not sent; "
+        f"if that is your MAAS, set maas in the site file to {stranger.address()}/MAAS"
     )
     assert not [word for word in PARTS if word in said]
 
@@ -106,7 +106,7 @@ def test_a_redirect_within_the_server_is_not_followed_either(servers: tuple[Serv
     maas.redirect = 302, "/other"
     said = send(maas, "POST", "spaces/")
     assert [(method, path) for method, path, _ in maas.seen] == [("POST", "/MAAS/api/2.0/spaces/")]
-    assert "it redirects to /other/MAAS/api/2.0/spaces/, where the API key does not go; " in said
+    assert "it redirects to /other/MAAS/api/2.0/spaces/, to which the API key is not sent; " in said
 
 
 @pytest.mark.parametrize("status", [301, 308])
@@ -119,8 +119,8 @@ def test_what_is_no_address_of_a_maas_is_not_offered_as_one(
     maas, _ = servers
     maas.redirect = status, target
     assert send(maas, "GET", "spaces/") == (
-        f"MAAS answers {status} to GET spaces/: it redirects to {target}/MAAS/api/2.0/spaces/, where the API "
-        "key does not go; if this is your MAAS, write its address as maas in the site file"
+        f"MAAS answers {status} to GET spaces/: it redirects to {target}/MAAS/api/2.0/spaces/, to which the "
+        "API key is not sent; if that is your MAAS, set maas in the site file to its address"
     )
 
 

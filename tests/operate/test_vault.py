@@ -84,14 +84,14 @@ def test_no_key_and_no_token_is_ever_in_argv(opened):
 
 def test_a_vault_that_has_keys_is_left_alone(opened, server):
     said = opened.run(main, "init", "--keys", "again.txt", expected=2)
-    assert "Vault at 127.0.0.1 has its keys already; unseal it with them" in said
+    assert "Vault at 127.0.0.1 already has its keys; unseal it with them" in said
     assert not (opened.folder / "again.txt").exists()
 
 
 def test_keys_are_not_made_where_they_cannot_be_kept(world, server):
     world.private("vault-keys.txt", "the keys of another Vault")
     said = world.run(main, "init", "--keys", "vault-keys.txt", expected=2)
-    assert "vault-keys.txt is there already; name another file, or move it away" in said
+    assert "vault-keys.txt already exists; name another file, or move it away" in said
     assert world.run(main, "init", "--keys", "none/vault-keys.txt", expected=2).startswith(
         "none/vault-keys.txt"
     )

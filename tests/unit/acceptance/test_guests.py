@@ -102,5 +102,5 @@ def test_a_key_without_its_private_half_is_the_agents(tmp_path):
 def test_juju_that_prints_no_json():
     with pytest.raises(StepError, match="juju status: no model in focus"):
         Juju(run=lambda *_, **__: Output(1, "", "ERROR no model in focus\n")).data("status")
-    with pytest.raises(StepError, match="no JSON"):
+    with pytest.raises(StepError, match="prints something that is not JSON"):
         Juju(run=lambda *_, **__: Output(0, "hello", "")).data("status")
