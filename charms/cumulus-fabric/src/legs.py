@@ -16,7 +16,7 @@ from tree.drain import drained, shut
 from tree.expected import progress
 from verify import CABLE_REMEDY, is_up, neighbours, same_host
 
-REMEDY = "bring its other way up first"
+REMEDY = "bring its other leg up first"
 
 
 def stranded(
@@ -26,7 +26,7 @@ def stranded(
     reports: Sequence[Host],
     cut_off: Collection[str] = (),
 ) -> Iterator[Finding]:
-    """A finding for each host or leaf that would lose its last way when ``switch`` leaves.
+    """A finding for each host or leaf that would lose its last connection when ``switch`` leaves.
 
     Args:
         fabric: what the intent says.
@@ -41,7 +41,7 @@ def stranded(
         return
     for name, what in _hosts(fabric, switch, seen, reports):
         if not {name, what.partition(" ")[0]} & {*cut_off}:
-            remedy = f"{REMEDY}, or give {name} as cut-off if it may lose its network"
+            remedy = f"{REMEDY}, or run drain with cut-off={name} if it may lose its network"
             yield Finding(Severity.BLOCKED, f"{switch.name} {name}", what, remedy)
 
 

@@ -53,7 +53,7 @@ class Survey:
         found = plan(self.wanted, self.observed, self.findings)
         if found.blocked or not (found.steps or self.scripts):
             return found
-        remedy = "to apply exactly this, give the digest to apply as plan"
+        remedy = f"to apply exactly this, run apply with plan={self.digest}"
         return replace(
             found, findings=(*found.findings, Finding(Severity.INFO, "digest", self.digest, remedy))
         )
@@ -278,7 +278,7 @@ def not_approved(digest: str) -> Finding:
     """The finding for a plan that is not the approved one."""
     what = f"what would be done now is not the plan with the digest {digest}"
     return Finding(
-        Severity.BLOCKED, "plan", what, "run plan again, and apply with the digest that it ends with"
+        Severity.BLOCKED, "plan", what, "run plan again, and run apply with the digest that plan then shows"
     )
 
 

@@ -40,9 +40,8 @@ class Ownership:
         """A finding for the names that none of these switches has."""
         known = {each.said for one in found for each in one.surplus}
         if wrong := sorted(self.named - known, key=ports.natural):
-            verb = "is" if len(wrong) == 1 else "are"
-            what = f"{', '.join(wrong)} {verb} on none of these switches, apart from what the intent has"
-            yield Finding(Severity.BLOCKED, REMOVE, what, "run plan without it to see what can be removed")
+            what = f"none of these switches has {', '.join(wrong)} beside the intent"
+            yield Finding(Severity.BLOCKED, REMOVE, what, "run plan without remove: it lists such names")
 
 
 @dataclass(frozen=True)
@@ -76,11 +75,11 @@ class Beside:
             what = (
                 f"{'; '.join(colliding.values())}: the intent needs that, and this charm did not make {these}"
             )
-            remedy = f"change the intent, or give {these} to plan and apply as {REMOVE}"
+            remedy = f"change the intent, or run plan and apply with {REMOVE}={these}"
             yield Finding(Severity.BLOCKED, self.name, what, remedy)
         if others := [each for each in self.stays if each.said not in colliding]:
             what = f"{listed(others)}: not in the intent and not made by this charm; stays as it is"
-            remedy = f"add it to the intent, or give its name to plan and apply as {REMOVE}"
+            remedy = f"add it to the intent, or run plan and apply with {REMOVE}={listed(others)}"
             yield Finding(Severity.WARNING, self.name, what, remedy)
         if svis := gateways(self.applied, self.surplus - self.stays):
             those = ports.compact(svis)

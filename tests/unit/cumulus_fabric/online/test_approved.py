@@ -47,7 +47,7 @@ def test_an_approved_plan_is_applied_once(unit: Unit) -> None:
     assert said == (
         "nothing was sent to any switch: "
         f"plan: what would be done now is not the plan with the digest {digest}; "
-        "run plan again, and apply with the digest that it ends with"
+        "run plan again, and run apply with the digest that plan then shows"
     )
     assert unit.writes == []
 

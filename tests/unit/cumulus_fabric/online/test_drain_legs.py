@@ -21,10 +21,10 @@ def test_a_host_has_no_other_leg_on_a_leaf_whose_ports_are_up_but_whose_routes_a
 def test_a_host_with_one_leg_stops_it_unless_it_is_named(six: Rack) -> None:
     refused = work(six, "Leaf0-1").drain()
     assert sentences(refused) == [
-        "Leaf0-1 swp23: juju is attached to Leaf0-1 alone; bring its other way up first, "
-        "or give swp23 as cut-off if it may lose its network",
-        "Leaf0-1 swp24: maas is attached to Leaf0-1 alone; bring its other way up first, "
-        "or give swp24 as cut-off if it may lose its network",
+        "Leaf0-1 swp23: juju is attached to Leaf0-1 alone; bring its other leg up first, "
+        "or run drain with cut-off=swp23 if it may lose its network",
+        "Leaf0-1 swp24: maas is attached to Leaf0-1 alone; bring its other leg up first, "
+        "or run drain with cut-off=swp24 if it may lose its network",
     ]
     assert six.writes() == []
     assert work(six, "Leaf0-1", cut_off=["swp23", "maas"]).drain().applied
@@ -67,7 +67,7 @@ def test_a_host_whose_other_leg_does_not_carry_stops_it(six: Rack, break_it: Any
     break_it(six)
     six.forget()
     refused = work(six, "Leaf0-2").drain()
-    assert sentences(refused)[0].startswith(f"Leaf0-2 bond1: {said}; bring its other way up first")
+    assert sentences(refused)[0].startswith(f"Leaf0-2 bond1: {said}; bring its other leg up first")
     assert six.writes() == []
 
 

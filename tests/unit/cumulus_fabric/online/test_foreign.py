@@ -65,7 +65,7 @@ def test_what_somebody_else_configured_stays_and_is_reported(three: Rack, name: 
     before = three.applied
     said = (
         f"Leaf0-1: {name}: not in the intent and not made by this charm; stays as it is; "
-        "add it to the intent, or give its name to plan and apply as remove"
+        f"add it to the intent, or run plan and apply with remove={name}"
     )
     assert [f.sentence() for f in three.site.survey().plan.findings] == [said]
     assert said in [f.sentence() for f in three.site.verify() if f.severity is Severity.WARNING]
@@ -119,16 +119,17 @@ def test_a_vlan_goes_from_ports_that_stay(three: Rack) -> None:
 @pytest.mark.parametrize(
     ("names", "said"),
     [
-        ("bond8", "remove: bond8 is on none of these switches, apart from what the intent has; "),
-        ("vlan10", "remove: vlan10 is on none of these switches, apart from what the intent has; "),
-        ("bond7-9", "remove: bond8, bond9 are on none of these switches, apart from what the intent has; "),
+        ("bond8", "remove: none of these switches has bond8 beside the intent; "),
+        ("vlan10", "remove: none of these switches has vlan10 beside the intent; "),
+        ("bond7-9", "remove: none of these switches has bond8, bond9 beside the intent; "),
     ],
 )  # fmt: skip
 def test_a_name_that_is_not_there_is_refused(three: Rack, names: str, said: str) -> None:
     by_hand(three, "Leaf0-1", OTHERS["bond7"])
     report = removing(three, names).apply(policy=POLICY)
     assert (report.applied, report.verdict) == (False, "nothing was sent to any switch")
-    assert [f.sentence() for f in report.reasons] == [f"{said}run plan without it to see what can be removed"]
+    remedy = "run plan without remove: it lists such names"
+    assert [f.sentence() for f in report.reasons] == [said + remedy]
     assert three.writes() == []
 
 
@@ -137,19 +138,19 @@ COLLIDING: dict[str, tuple[dict[str, Any], str, str]] = {
         {"interface": {"bond7": {"type": "bond", "bond": {"member": {"swp9": {}}}}}},
         "bond7",
         "Leaf0-1: bond bond7 has swp9: the intent needs that, and this charm did not make bond7; "
-        "change the intent, or give bond7 to plan and apply as remove",
+        "change the intent, or run plan and apply with remove=bond7",
     ),
     "an uplink in the bridge": (
         {"interface": {"swp31": BRIDGED}},
         "swp31,vlan77",
         "Leaf0-1: swp31 is in bridge br_default: the intent needs that, and this charm did not make swp31; "
-        "change the intent, or give swp31 to plan and apply as remove",
+        "change the intent, or run plan and apply with remove=swp31",
     ),
     "a VLAN with a VNI of the intent": (
         {"bridge": {"domain": {"br_default": {"vlan": {"77": {"vni": {"10": {}}}}}}}},
         "vlan77",
         "Leaf0-1: VLAN 77 has VNI 10: the intent needs that, and this charm did not make vlan77;"
-        " change the intent, or give vlan77 to plan and apply as remove",
+        " change the intent, or run plan and apply with remove=vlan77",
     ),
 }
 
@@ -230,7 +231,7 @@ def test_a_unit_whose_record_is_lost_asks_for_every_removal(unit: Unit, broken: 
     assert "unset bridge domain br_default vlan 101" in unit.action("plan", remove="vlan101")["plan"]
     assert unit.action("apply", remove="vlan101")["applied"] == "true"
     assert "vlan101" not in unit.action("plan")["plan"]
-    assert "remove: vlan101 is on none of these switches" in unit.failure("apply", remove="vlan101")
+    assert "remove: none of these switches has vlan101 beside the intent" in unit.failure("apply", remove="vlan101")
 
 
 def test_what_a_rollback_brings_back_is_the_charms_again_with_the_earlier_intent(unit: Unit) -> None:

@@ -88,7 +88,7 @@ def year(unit: Unit) -> Iterator[tuple[str, str]]:
     yield run(unit, "verify")
     command, said = run(unit, "plan", remove="bond7")
     yield command, said
-    (digest,) = re.findall(r"\bp[0-9a-f]{16}\b", said)
+    (digest,) = re.findall(r"\bplan=(p[0-9a-f]{16})\b", said)
     yield run(unit, "apply", remove="bond7", plan=digest)
 
 
