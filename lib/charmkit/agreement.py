@@ -54,7 +54,7 @@ def _partners(policy: Policy, host: Host) -> Iterator[Difference]:
         if len(partners) > 1:
             yield Difference(bond, f"its ports have different LACP partners: {' '.join(sorted(partners))}")
         elif known and not partners & set(policy.segment_macs.values()):
-            yield Difference(bond, f"LACP partner {partners.pop()} is no segment of the fabric: {known}")
+            yield Difference(bond, f"LACP partner {partners.pop()} is not a segment of the fabric: {known}")
 
 
 def _priorities(pfc: tuple[int, ...]) -> str:

@@ -35,7 +35,7 @@ def numbers(text: str) -> frozenset[int]:
     for part in filter(None, text.strip().split(",")):
         match = re.fullmatch(r"(\^?)(\d+)(?:-(\d+))?", part.strip())
         if match is None or int(match[3] or match[2]) > MAX_CPUS:
-            raise ValueError(f"{text} is no set of CPUs such as 2-23")
+            raise ValueError(f"{text} is not a set of CPUs such as 2-23")
         found[bool(match[1])].update(range(int(match[2]), int(match[3] or match[2]) + 1))
     return frozenset(found[False] - found[True])
 

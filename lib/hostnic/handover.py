@@ -178,7 +178,7 @@ def disagreements(others: Iterable[Handover], reboot_owner: str) -> tuple[Findin
             Severity.BLOCKED,
             "option reboot-owner",
             f"{reboot_owner} here, but {other.reboot_owner} for {other.unit} on the same machine",
-            "let both name the same charm; nothing reboots until they do",
+            "give all nic-firmware applications on it the same reboot-owner; nothing reboots until then",
         )
         for other in others
         if other.reboot is not None and other.reboot_owner != reboot_owner

@@ -197,7 +197,7 @@ class Actions:
             raise ActionError(outcome.finding.sentence())
         done = "; ".join(step.what for step in outcome.done)
         return {
-            "done": done or "nothing to do: the next boot has these values already",
+            "done": done or "nothing to do: the next boot already has these values",
             "then": _activation(wanted, ask(self._system, observe(self._system), wanted)),
         }
 

@@ -35,7 +35,7 @@ class SetParameters:
         left = self._different(system) if left else ()
         if left:
             names = ", ".join(setting.name for setting in left)
-            raise StepError(f"{names} of {self.bdf} read back otherwise than they were set")
+            raise StepError(f"{names} of {self.bdf} did not keep the values that were set")
         if power_cycle:
             self._note(system)
 
@@ -45,7 +45,7 @@ class SetParameters:
         if absent:
             raise StepError(
                 f"the firmware of {self.bdf} does not offer {', '.join(absent)}",
-                "drop it from the options, or update the firmware",
+                "remove it from the options, or update the firmware",
             )
         return tuple(s for s in self.settings if not s.matches(found[s.name].next_boot))
 

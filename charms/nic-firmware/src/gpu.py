@@ -46,7 +46,7 @@ def observe(system: System, nics: Iterable[str], wanted: bool) -> Host:
         return Host(there, gpudirect.differences(system, nics), users.instances(system))
     except OSError as error:
         what = f"registers for GPUDirect cannot be read: {error}"
-        remedy = "see the kernel log, or drop the profile"
+        remedy = "see the kernel log, or remove gpudirect from option profile"
         return Host(there, unreadable=(Finding(Severity.BLOCKED, "gpudirect", what, remedy),))
 
 

@@ -59,7 +59,7 @@ def _loss(setting: Setting, port: Port, state: State, observed: Observed) -> Fin
     remedy = "this NIC is not changed unless option allow-ethernet-loss is true"
     if state is State.ACTIVATE:
         what += " with the next boot, for which it is set"
-        remedy = f"set {setting.name} back, or allow-ethernet-loss=true; no reboot is requested before that"
+        remedy = f"set {setting.name} back, or set allow-ethernet-loss=true; no reboot until then"
     return Finding(Severity.BLOCKED, port.bdf, f"{what}; {observed.host_uses[port.bdf]}", remedy)
 
 

@@ -35,7 +35,7 @@ def instead_of_reboots(planned: Plan[System], wanted: Desired, observed: Observe
             continue
         nic = slots[reboot.nic]
         if observed.record.resets.get(nic.slot) == observed.boot_id:
-            used = "one has failed in this boot"
+            used = "one has already failed in this boot"
         else:
             used = in_use(nic, observed.vf_users, observed.host_uses)
         if used:

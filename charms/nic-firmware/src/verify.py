@@ -81,7 +81,7 @@ def _burns(observed: Observed, policy: Policy) -> Iterator[Finding]:
         known = observed.record.get(nic.ports[0].bdf, FIRMWARE)
         if isinstance(flash, str) and known:
             what = f"cannot tell whether the burned firmware {known.value} runs: {flash}"
-            yield Finding(Severity.WARNING, nic.slot, what, "read again at the next hook")
+            yield Finding(Severity.WARNING, nic.slot, what, "the next hook reads it again")
         if not isinstance(flash, Flash) or flash.version == flash.running:
             continue
         what = f"firmware {flash.version} is in flash, {flash.running} runs"

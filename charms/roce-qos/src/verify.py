@@ -9,7 +9,7 @@ from desired import Desired
 from hostnic.system import System
 from observed import Observed
 
-GONE = "see the kernel log; if the NIC was taken out, name what is left in option devices, such as bond0"
+GONE = "see the kernel log; if the NIC was removed, name the remaining ports in option devices, such as bond0"
 
 
 def verify(wanted: Desired, observed: Observed, plan: Plan[System]) -> tuple[Finding, ...]:

@@ -205,7 +205,7 @@ def _early_nic(system: System, wanted: Desired, ports: Sequence[Port], host: Hos
     if work and (busy := users_in_words((vf.bdf, vf.users) for _, pf in pairs for vf in pf.vfs)):
         what = f"VFs were in use when the boot step ran: {busy}; nothing was changed"
         return [Trouble(work[0][0].bdf, what, "free them, then reboot")]
-    count, why = queues_of(system, wanted), "in switchdev mode mlx5 gives it one"
+    count, why = queues_of(system, wanted), "switchdev mode leaves it one queue"
     troubles: list[Trouble] = []
     failed = run(system, nic.unbind(work))
     for port, pf in pairs:

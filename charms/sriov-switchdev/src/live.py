@@ -164,7 +164,7 @@ def guarded(
 
 
 def _confirm(prefix: str, why: str) -> HostStep:
-    what = "see that gateway and controller answer, and stop the timer"
+    what = "check that gateway and controller answer, and stop the timer"
     return Step(f"{prefix}confirm", what, why, Disruption.NONE, Confirm())
 
 

@@ -119,7 +119,7 @@ def _rework(
             steps += nic.leave(port, pf)
             steps += nic.create(port, pf, wanted.steering_mode, _host_uses(port, pf, observed))
             count = wanted.uplink_queues or observed.cpus
-            steps.append(nic.queues(port, pf, count, "the mode change leaves it one"))
+            steps.append(nic.queues(port, pf, count, "the mode change leaves it one queue"))
         else:
             steps += nic.offload(port, pf)
         if (port, pf) in work or (port, pf) in _detached_ports(pairs):

@@ -46,7 +46,7 @@ class Previous(NamedTuple):
     problem: str = ""
 
 
-REMEDY = f"see that this node answers on its network, then remove {record.PREVIOUS}, or reboot"
+REMEDY = f"check that this node answers on its network, then remove {record.PREVIOUS}, or reboot"
 """Of a file that cannot be read."""
 
 _NAME = r"[^\s/:]{0,15}"

@@ -153,7 +153,7 @@ def _restore_port(system: System, wanted: Desired, port: Port) -> list[Trouble]:
         return []
     if failed := _run(system, nic.create(port, pf, wanted.steering_mode, host_network=False)):
         return [*failed, *_give_up(system, port)]
-    queues = nic.queues(port, pf, phase.queues_of(system, wanted), "in switchdev mode mlx5 gives it one")
+    queues = nic.queues(port, pf, phase.queues_of(system, wanted), "switchdev mode leaves it one queue")
     return [*_run(system, [queues]), *_back_in_bond(system, port)]
 
 

@@ -70,7 +70,7 @@ def _mac(pf: Pf, observed: Observed) -> str | None:
 def _choose(options: Options, host: Host) -> Choice:
     choice = selector.choose(options.selected, [pf.port for pf in host.pfs], AUTO, options.num_vfs)
     other = next((port for port in choice.ports if not port.device.startswith(inventory.MELLANOX)), None)
-    return selector.refuse(f"names {other.bdf}, which is no ConnectX or BlueField NIC") if other else choice
+    return selector.refuse(f"names {other.bdf}, not a ConnectX or BlueField NIC") if other else choice
 
 
 def _is_bonded_mlx5(port: inventory.Port) -> bool:
@@ -78,7 +78,7 @@ def _is_bonded_mlx5(port: inventory.Port) -> bool:
 
 
 NOTHING = "no port of an mlx5 NIC is in a kernel bond"
-AUTO = Auto(_is_bonded_mlx5, NOTHING, "bond the ports in MAAS, or name the devices")
+AUTO = Auto(_is_bonded_mlx5, NOTHING, "bond the ports in MAAS, or name them in option devices")
 
 
 def _missing_bonds(options: Options, observed: Observed) -> Iterator[Finding]:
@@ -165,7 +165,7 @@ def _no_lag(pf: Pf, host: Host) -> tuple[str, str] | None:
     members = {name: host.pf(name) for name in bond.members}
     own = {name for name, member in members.items() if member and member.port.nic == pf.port.nic}
     if others := sorted(members.keys() - own):
-        return f"{bond.name} also has {', '.join(others)}, which is no port of the same NIC", BOTH_PORTS
+        return f"{bond.name} also has {', '.join(others)}, which is not a port of the same NIC", BOTH_PORTS
     if len(members) != 2:
         return f"{bond.name} has only {pf.netdev} of the NIC", BOTH_PORTS
     if pf.esw_multiport:

@@ -145,7 +145,7 @@ def destroy_late(port: Port, pf: Pf) -> HostStep:
     """Nova would hand VFs in legacy mode to instances, and every plug would fail."""
     from hostnic.ops.vf import DestroyVfs
 
-    why = "they came after the boot step had given them up, in legacy mode"
+    why = "they appeared in legacy mode, after the boot step had stopped waiting for them"
     what = f"destroy the {pf.port.num_vfs} VFs of {port.bdf}"
     return _step(f"{port.bdf}/destroy", what, why, DestroyVfs(port.bdf))
 
@@ -230,7 +230,7 @@ def await_member(port: Port, pf: Pf, bond: str, settle: float = 0.0, key: str = 
     netdev = pf.netdev or port.netdev
     what = f"wait until {netdev} carries traffic in {bond}"
     back = AwaitMember(netdev, bond, settle=settle)
-    return _step(f"{port.bdf}/{key}", what, "its neighbour relies on it", back)
+    return _step(f"{port.bdf}/{key}", what, "the bond's other port relies on it", back)
 
 
 def await_lag(pairs: Sequence[Work], deadline: float) -> HostStep:

@@ -16,7 +16,7 @@ from hostnic.system import System
 from observed import Observed
 from steps import Work
 
-GONE = "see the kernel log; if the NIC was taken out, name the remaining ports in option devices"
+GONE = "see the kernel log; if the NIC was removed, name the remaining ports in option devices"
 
 
 def verify(wanted: Desired, observed: Observed, plan: Plan[System]) -> tuple[Finding, ...]:
@@ -47,7 +47,7 @@ def waiting_for_boot(observed: Observed) -> Finding | None:
 def _differences(wanted: Desired, observed: Observed, plan: Plan[System]) -> Iterator[Finding]:
     # A blocked plan has no step: what blocks it says so, and the next hook would do nothing.
     for step in () if plan.blocked else files.install_steps(wanted, observed.installed):
-        yield Finding(Severity.WAITING, step.key, f"{step.why}, so that the next boot lacks it", NEXT_HOOK)
+        yield Finding(Severity.WAITING, step.key, f"needed at boot: {step.what}; {step.why}", NEXT_HOOK)
     for slot, ports in wanted.nics().items():
         own = [item for item in plan.held if item.step.key.startswith(slot)]
         held = next((item for item in own if not nic.of_queues(item.step)), None)
@@ -116,11 +116,11 @@ def _unknown(wanted: Desired, observed: Observed) -> Iterator[Finding]:
     remedy = (
         "mount debugfs at /sys/kernel/debug; kernel lockdown can hide it"
         if newer
-        else "kernel 5.19 and later tell; deploy hwe-22.04 on jammy"
+        else "kernel 5.19 and later show it; on jammy, deploy hwe-22.04"
     )
     for port in wanted.ports:
         pf = observed.host.pf(port.bdf)
         if pf and port.lag and pf.lag.vf_lag is None and pf.port.num_vfs == port.num_vfs:
-            since = ": it came up, and may have ended" if pf.lag.source == "kernel log" else ""
+            since = ": a LAG formed in this boot, and may have ended" if pf.lag.source == "kernel log" else ""
             what = f"LAG state unknown on kernel {kernel}{since}"
             yield Finding(Severity.INFO, port.bdf, what, remedy)

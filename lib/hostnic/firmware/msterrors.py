@@ -17,7 +17,7 @@ KNOWN: tuple[tuple[str, str, str], ...] = (
     (
         r"Livefish",
         "the NIC is in livefish mode: it runs without its firmware",
-        "burn an image with mstflint by hand, as its vendor says, and power-cycle the machine",
+        "burn an image by hand with mstflint, as the NIC's vendor describes, and power-cycle the machine",
     ),
     (
         r"Unsupported device|Device not supported|Unsupported Device|Failed to identify the device",
@@ -26,19 +26,19 @@ KNOWN: tuple[tuple[str, str, str], ...] = (
     ),
     (
         r"doesn't support any configuration changes|either FW does not support|HW access is disabled",
-        "its firmware does not let parameters change",
-        "see the tool of the NIC's vendor; secure host mode may be on",
+        "the firmware allows no change of parameters",
+        "secure host mode may be on: turn it off with the NIC vendor's tool",
     ),
-    (r"(?P<fact>Unknown Parameter: \S+)", "{fact}", "see action query for the names of this NIC"),
+    (r"(?P<fact>Unknown Parameter: \S+)", "{fact}", "run action query: it shows the names that this NIC has"),
     (
         r"(?P<fact>The Device doesn't support \S+ parameter)",
         "{fact}",
-        "newer firmware may, or another parameter hides it",
+        "newer firmware may have it, or another parameter hides it; action query shows what the firmware has",
     ),
     (
         r"-E- (?P<fact>Unknown value .*|Cannot parse the value|The value .* is not valid.*)",
         "{fact}",
-        "see action query for how this NIC spells values",
+        "run action query: it shows how this NIC spells values",
     ),
     (r"-E- (?P<fact>.*larger than maximum allowed.*)", "{fact}", "set a smaller value"),
     (

@@ -42,7 +42,7 @@ class SetRoceDefaults:
         except OSError as error:
             raise StepError(
                 f"RoCE defaults of {self.port.device}: {refusal.words(error)}",
-                f"see that module rdma_cm is loaded, configfs is mounted, and {self.port.device} exists",
+                f"check that module rdma_cm is loaded, configfs is mounted, and {self.port.device} exists",
             ) from error
         if now != self.wanted:
             read = now.words if now else "nothing"

@@ -132,7 +132,7 @@ def _numa(tuning: Tuning) -> Iterator[Advice]:
     for node, names in _by_node(tuning):
         found = f"{names} on NUMA node {node}"
         if node not in tuning.nodes:
-            yield _unknown(check, f"{names}: its NUMA node is not told")
+            yield _unknown(check, f"{names}: its NUMA node is unknown")
         elif dedicated and (foreign := dedicated - tuning.nodes[node].cpus):
             own = written(tuning.nodes[node].cpus)
             remedy = f"dedicate CPUs of that node ({own}), in cpu-dedicated-set and in isolcpus"

@@ -54,7 +54,7 @@ def test_a_partner_that_is_no_segment_is_named() -> None:
     assert differences(POLICY, stranger) == (
         Difference(
             "bond0",
-            "LACP partner 00:00:5e:00:01:01 is no segment of the fabric: "
+            "LACP partner 00:00:5e:00:01:01 is not a segment of the fabric: "
             "44:38:39:be:ef:01 (rack0) 44:38:39:be:ef:02 (rack1)",
         ),
     )

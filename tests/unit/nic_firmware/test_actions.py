@@ -70,7 +70,7 @@ def test_set_parameters_sets_once_and_wakes_the_unit(node: Node) -> None:
     assert node.next_boot("CNP_DSCP_P1") == 26
     assert node.writes[-1] == "run systemctl start --no-block ovn-offload-nic-firmware-dispatch.service"
     again = node.action("set-parameters", parameters="CNP_DSCP_P1=26")
-    assert again["done"] == "nothing to do: the next boot has these values already"
+    assert again["done"] == "nothing to do: the next boot already has these values"
 
 
 def test_an_action_changes_nothing_while_another_program_changes_the_host(node: Node) -> None:

@@ -183,7 +183,7 @@ def test_no_reboot_that_would_take_ethernet_is_requested_and_eth_sets_it_back(us
     assert used.mst() == []
     said = "LINK_TYPE_P1=1 (option parameters) would take Ethernet from this port with the next boot"
     assert said in used.findings()
-    assert "set LINK_TYPE_P1 back, or allow-ethernet-loss=true" in used.findings()
+    assert "set LINK_TYPE_P1 back, or set allow-ethernet-loss=true" in used.findings()
     assert "released by juju run nic-firmware" not in used.findings()
     used.configure(parameters="LINK_TYPE_P1=ETH").emit()
     assert link_types(used) == (2, 2)

@@ -23,7 +23,7 @@ SAID = {
     "-E- Failed to identify the device": "mstflint does not know this device",
     "-E- Unsupported device": "mstflint does not know this device",
     "-E- Device in Livefish mode is not supported": "the NIC is in livefish mode",
-    "-E- Device doesn't support any configuration changes.": "its firmware does not let parameters change",
+    "-E- Device doesn't support any configuration changes.": "the firmware allows no change of parameters",
     "write counter to semaphore: Permission denied": "another tool holds the NIC's semaphore",
     "-E- The Rule TLV configuration nv_x is not supported by FW": "update the firmware",
     "-E- Something quite new": "mstconfig: Something quite new",
@@ -229,7 +229,7 @@ def test_a_failure_between_the_two_calls_leaves_the_first_one_set_and_asks_for_n
 def test_a_value_that_reads_back_differently_is_reported(node: Node) -> None:
     node.host.answers[("mstconfig", "-d", PF0, "-y", "set")] = "Applying... Done!\n"
     assert node.emit().name == "blocked"
-    assert "read back otherwise than they were set" in node.log
+    assert "did not keep the values that were set" in node.log
 
 
 def test_a_record_that_cannot_be_read_counts_as_none(node: Node) -> None:
@@ -347,7 +347,7 @@ def test_a_reset_that_fails_falls_back_to_the_reboot_and_is_named(
     assert "mstfwreset: The reset flow encountered a failure due to a reset state error" in node.log
     node.emit()
     assert node.mst() == [], "never a second reset in one boot"
-    assert "no reset: one has failed in this boot" in node.action("plan")["plan"]
+    assert "no reset: one has already failed in this boot" in node.action("plan")["plan"]
     del node.host.answers[("mstfwreset",)]
     assert node.boot().name == "active"
 

@@ -256,7 +256,7 @@ def test_a_managed_port_that_is_gone_blocks_and_the_other_is_still_managed(
     status = converged.emit("update_status")
     assert (status.name, f"{PF1}: the port is gone" in status.message) == ("blocked", True)
     assert nic(converged.writes) == [f"set_dcb {P0} ets"]
-    assert "name what is left in option devices" in converged.findings()
+    assert "name the remaining ports in option devices" in converged.findings()
     assert served(converged.host) == [PF0, PF1]
     converged.emit("update_status")
     assert converged.writes == []

@@ -44,7 +44,7 @@ def test_a_host_without_a_usable_port_says_one_sentence(monkeypatch: pytest.Monk
     assert status.name == "blocked"
     assert status.message == (
         "devices: is auto, but no port of an mlx5 NIC is in a kernel bond; ports here are: none; "
-        "bond the ports in MAAS, or name the devices"
+        "bond the ports in MAAS, or name them in option devices"
     )
     (finding,) = json.loads(node.action("verify", format="json")["findings"])
     assert finding["severity"] == "blocked"

@@ -56,7 +56,7 @@ def test_without_shared_fdb_the_ga_kernel_converges_and_claims_no_vf_lag(old: No
     old.host.cards[0].shared_fdb = False
     assert old.converge(num_vfs=2, reboot_settle=0).name == "active", old.log
     assert (old.host.cards[0].lag, bound(old.host)) == ("switchdev", True)
-    told = f"LAG state unknown on kernel {GA}: it came up, and may have ended"
+    told = f"LAG state unknown on kernel {GA}: a LAG formed in this boot, and may have ended"
     assert told in old.action("verify")["findings"]
     assert {row["vf-lag"] for row in rows(old)} == {"unknown"}
     old.emit("update_status")

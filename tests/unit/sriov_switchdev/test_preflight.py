@@ -177,7 +177,7 @@ def multiport(host: FakeHost) -> None:
 LAG: dict[str, tuple[Arrange, str, str]] = {
     "third member": (
         lambda host: host.network.bonds["bond0"].members.append("eno1"),
-        "bond0 also has eno1, which is no port of the same NIC",
+        "bond0 also has eno1, which is not a port of the same NIC",
         "bond exactly the two ports of one NIC",
     ),
     "bond mode": (
@@ -228,7 +228,9 @@ def test_ports_of_two_nics_in_one_bond(monkeypatch: pytest.MonkeyPatch) -> None:
     bond.members = [first, second]
     node = Node(host, monkeypatch)
     node.emit("config_changed")
-    assert f"bond0 also has {second}, which is no port of the same NIC" in node.action("verify")["findings"]
+    assert (
+        f"bond0 also has {second}, which is not a port of the same NIC" in node.action("verify")["findings"]
+    )
 
 
 def test_a_bond_of_open_vswitch_is_no_kernel_bond(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -54,7 +54,7 @@ def test_another_vendors_nic_is_refused_by_name(monkeypatch: pytest.MonkeyPatch)
     node = Node(compute_node(cards=[card("3b", device="8086:1572")]), monkeypatch)
     status = node.configure(devices="enp59s0f0np0").emit()
     assert status.name == "blocked"
-    assert "no ConnectX" in status.message
+    assert "not a ConnectX or BlueField NIC" in status.message
     assert nic(node.writes) == []
 
 
