@@ -92,7 +92,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _name(text: str) -> str:
     if not re.fullmatch(r"[\w.-]+", text):
-        raise argparse.ArgumentTypeError(f"{text!r} is no name of letters, digits, dots and dashes")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a name of letters, digits, dots and dashes")
     return text
 
 

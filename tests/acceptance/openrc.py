@@ -79,7 +79,9 @@ def _read(target: Path) -> dict[str, Any]:
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise StepError(f"{target} cannot be read: {str(error).splitlines()[0]}") from None
     if not isinstance(found, dict):
-        raise StepError(f"{target} is no mapping with the key clouds", "move it away, then run openrc again")
+        raise StepError(
+            f"{target} is not a mapping with the key clouds", "move it away, then run openrc again"
+        )
     return cast("dict[str, Any]", found)
 
 

@@ -210,7 +210,7 @@ _CAUSES = (
     (
         "both-ports",
         "fabric",
-        "see that both links of the bond are up and VF-LAG is active: "
+        "check that both links of the bond are up and VF-LAG is active: "
         "juju run sriov-switchdev/N list-devices, and juju run cumulus-fabric/0 show-fabric health=true",
     ),
     (

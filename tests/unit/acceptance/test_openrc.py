@@ -88,7 +88,7 @@ def test_a_file_that_is_no_list_of_clouds(bare):
     bare.clouds.write_text("- a\n")
     status, _, err = bare.run("openrc")
     assert status == 2
-    assert "is no mapping with the key clouds" in err
+    assert "is not a mapping with the key clouds" in err
     assert bare.clouds.read_text() == "- a\n"
 
 
