@@ -43,8 +43,6 @@ class Lag(NamedTuple):
     Attributes:
         active: the NIC itself bonds its ports; None if this kernel does not tell.
         type: ``switchdev`` for VF-LAG, ``roce``, ``multiport_eswitch`` …; None when not active.
-        port_sel_mode: ``hash`` or ``queue_affinity``.
-        shared_fdb: both ports share one forwarding database.
         source: where this was read: ``debugfs``, ``kernel log``, ``RDMA device``, ``none``.
         unsupported: the firmware offers the driver no LAG object, so that none can form.
 
@@ -52,8 +50,6 @@ class Lag(NamedTuple):
 
     active: bool | None
     type: str | None = None
-    port_sel_mode: str | None = None
-    shared_fdb: bool | None = None
     source: str = "none"
     unsupported: bool = False
 
@@ -105,13 +101,7 @@ def read(system: System, bdf: str, log: Callable[[], str] | None = None) -> Lag:
         return _without_state(system, bdf, log or (lambda: kernel_log(system)))
     if state != "active":
         return Lag(active=False, source="debugfs")
-    return Lag(
-        active=True,
-        type=_detail(system, f"{directory}/type"),
-        port_sel_mode=_detail(system, f"{directory}/port_sel_mode"),
-        shared_fdb=_shared_fdb(_detail(system, f"{directory}/flags")),
-        source="debugfs",
-    )
+    return Lag(active=True, type=_type(system, directory), source="debugfs")
 
 
 def reason(system: System, bdf: str) -> str:
@@ -123,17 +113,12 @@ def reason(system: System, bdf: str) -> str:
     return ""
 
 
-def _detail(system: System, path: str) -> str | None:
-    """An attribute that only exists, or only answers, while the LAG is active."""
+def _type(system: System, directory: str) -> str | None:
+    """The type of a LAG, which only answers while it is active."""
     try:
-        return system.files.read(path).strip() or None
+        return system.files.read(f"{directory}/type").strip() or None
     except OSError:
         return None
-
-
-def _shared_fdb(flags: str | None) -> bool | None:
-    match = re.search(r"shared_fdb:\s*(on|off)", flags or "")
-    return match.group(1) == "on" if match else None
 
 
 def _without_state(system: System, bdf: str, log: Callable[[], str]) -> Lag:

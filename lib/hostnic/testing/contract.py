@@ -9,11 +9,12 @@ runs on gives; ``tests/functional/test_hostnic.py`` compares them with :class:`F
 import errno
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 
 from converge import StepError
 
 from hostnic.devices import discover, pci
-from hostnic.devices.lag import Lag
+from hostnic.devices.lag import DEBUGFS
 from hostnic.devices.model import Pf
 from hostnic.machine import Machine
 from hostnic.ops.bonding import AwaitLag, JoinBond, LeaveBond
@@ -45,16 +46,21 @@ def said(action: Callable[[], object]) -> str:
         return f"{errno.errorcode.get(error.errno or 0, '?')}: {error.strerror}"
 
 
-def _lag(lag: Lag) -> str:
-    return f"{lag.active} {lag.type} {lag.port_sel_mode} {lag.shared_fdb} {lag.source}"
+def _lag(system: System, pf: Pf) -> str:
+    """The LAG, and two details of an active one that no charm reads."""
+    details: list[str] = []
+    for name in ("port_sel_mode", "flags") if pf.lag.active else ():
+        with suppress(OSError):
+            details += system.files.read(f"{DEBUGFS}/{pf.bdf}/lag/{name}").split()[:1]
+    return f"{pf.lag.active} {pf.lag.type} {details} {pf.lag.source}"
 
 
-def _port(pf: Pf) -> list[str]:
+def _port(system: System, pf: Pf) -> list[str]:
     return [
         f"{pf.bdf} {pf.port.driver} {pf.port.device} {pf.netdev} {pf.port_name} {pf.firmware} {pf.psid}",
         f"  vfs {pf.port.num_vfs} of {pf.port.total_vfs}, autoprobe {pf.autoprobe}, iommu {pf.iommu}",
         f"  {pf.eswitch_mode} {pf.steering_mode} {pf.esw_multiport} offload {pf.hw_tc_offload}",
-        f"  bond {pf.bond}, bridge {pf.port.bridge}, carrier {pf.carrier}, lag {_lag(pf.lag)}",
+        f"  bond {pf.bond}, bridge {pf.port.bridge}, carrier {pf.carrier}, lag {_lag(system, pf)}",
         *(f"  vf {vf.number} {vf.bdf} {vf.driver} {vf.netdev is not None} {vf.users}" for vf in pf.vfs),
     ]
 
@@ -63,7 +69,7 @@ def look(system: System) -> list[str]:
     """Everything that is observed, without names and addresses that differ between machines."""
     system.sleep(SETTLED)
     host = discover.observe(system)
-    lines = [line for pf in host.pfs for line in _port(pf)]
+    lines = [line for pf in host.pfs for line in _port(system, pf)]
     lines.append(f"one switch: {len({pf.switch_id for pf in host.pfs}) == 1}")
     lines += [
         f"{bond.name} {bond.mode} {bond.xmit_hash_policy} {bond.members} {bond.bridge}" for bond in host.bonds

@@ -5,7 +5,7 @@ import errno
 
 import pytest
 from converge import Severity
-from hostnic.devices import discover
+from hostnic.devices import discover, lag
 from hostnic.devices.model import Host, Pf
 from hostnic.ops.vf import CreateVfs, DestroyVfs
 from hostnic.testing import FakeHost, card
@@ -88,12 +88,9 @@ def test_a_converged_node_keeps_its_uplinks_among_the_representors() -> None:
     assert first.netdev == UPLINK0
     assert sum(link.pci == P0 for link in host.links.all()) == 3
     assert (first.eswitch_mode, first.hw_tc_offload, first.port.num_vfs) == ("switchdev", True, 2)
-    assert (first.lag.active, first.lag.type, first.lag.port_sel_mode, first.lag.shared_fdb) == (
-        True,
-        "switchdev",
-        "hash",
-        True,
-    )
+    assert (first.lag.active, first.lag.type, first.lag.source) == (True, "switchdev", "debugfs")
+    shown = [host.files.read(f"{lag.DEBUGFS}/{P0}/lag/{name}") for name in ("port_sel_mode", "flags")]
+    assert shown == ["hash\n", "shared_fdb:on\n"]
 
 
 def test_vfs_in_order_with_driver_netdev_and_user() -> None:

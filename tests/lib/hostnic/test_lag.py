@@ -40,7 +40,7 @@ def unmounted(host: FakeHost) -> FakeHost:
 
 
 def test_debugfs_tells_everything() -> None:
-    assert lag.read(converged(FakeHost()), P1) == Lag(True, "switchdev", "hash", True, "debugfs")
+    assert lag.read(converged(FakeHost()), P1) == Lag(True, "switchdev", "debugfs")
 
 
 def test_debugfs_tells_that_there_is_none() -> None:

@@ -231,7 +231,9 @@ def test_a_unit_whose_record_is_lost_asks_for_every_removal(unit: Unit, broken: 
     assert "unset bridge domain br_default vlan 101" in unit.action("plan", remove="vlan101")["plan"]
     assert unit.action("apply", remove="vlan101")["applied"] == "true"
     assert "vlan101" not in unit.action("plan")["plan"]
-    assert "remove: none of these switches has vlan101 beside the intent" in unit.failure("apply", remove="vlan101")
+    assert "remove: none of these switches has vlan101 beside the intent" in unit.failure(
+        "apply", remove="vlan101"
+    )
 
 
 def test_what_a_rollback_brings_back_is_the_charms_again_with_the_earlier_intent(unit: Unit) -> None:
