@@ -10,6 +10,8 @@ from operate.process import NotInstalled, Output, Process, last_words, process
 MISSING = "sudo snap install juju, or see the first step of bundles/README.md"
 READ = 120.0
 """Seconds that the client may take to tell what it or the controller knows."""
+ACTION = 600.0
+"""Seconds that units may take for an action."""
 LONGER = 30.0
 """Seconds that the client itself may take besides those that it waits for units."""
 JSON = ("--format", "json")
@@ -61,25 +63,22 @@ class Juju:
         """The same for a command of the model."""
         return _parsed(words[0], self.model(words[0], *JSON, *words[1:], seconds=READ))
 
-    def act(
-        self, units: list[str], action: str, *parameters: str, wait: float = 600
-    ) -> dict[str, dict[str, Any]]:
+    def act(self, units: list[str], action: str, *parameters: str) -> dict[str, dict[str, Any]]:
         """What an action said on units of one application, by unit: `status`, `results`, `message`.
 
         The client fails if the action failed on one of them, and still prints what all of them said.
-        `wait` is how many seconds the units may take.
         """
         words = ["run", *self._model, *JSON, *units, action, *parameters]
-        return self._tasks([*words, f"--wait={wait:.0f}s"], f"run {' '.join(units)} {action}", wait)
+        return self._tasks([*words, f"--wait={ACTION:.0f}s"], f"run {' '.join(units)} {action}", ACTION)
 
-    def results(self, unit: str, action: str, *parameters: str, wait: float = 600) -> dict[str, Any]:
+    def results(self, unit: str, action: str, *parameters: str) -> dict[str, Any]:
         """The results of an action on one unit.
 
         Raises:
             StepError: it failed; the reason is the charm's.
 
         """
-        said = self.act([unit], action, *parameters, wait=wait)
+        said = self.act([unit], action, *parameters)
         told = mapping(next(iter(said.values()), None))  # under the unit that leads, for keystone/leader
         if told.get("status") != "completed":
             why = told.get("message") or told.get("status") or "no answer"

@@ -35,9 +35,9 @@ def test_a_command_that_tells_its_progress_may_take_as_long_as_it_needs():
 
 def test_an_action_gets_more_time_than_the_units_may_take():
     client = Client(0, json.dumps({"a/0": {"status": "completed", "results": {"x": "1"}}}))
-    assert Juju(run=client).results("a/leader", "go", "k=v", wait=60) == {"x": "1"}
-    words = ["juju", "run", "--format", "json", "a/leader", "go", "k=v", "--wait=60s"]
-    assert client.calls == [(words, 90, False)]
+    assert Juju(run=client).results("a/leader", "go", "k=v") == {"x": "1"}
+    words = ["juju", "run", "--format", "json", "a/leader", "go", "k=v", "--wait=600s"]
+    assert client.calls == [(words, 630, False)]
 
 
 def test_what_failed_units_say_is_kept_though_the_client_fails_with_them():

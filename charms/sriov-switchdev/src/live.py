@@ -106,14 +106,12 @@ class Arm:
 class Confirm:
     """See that the addresses that answered before answer again, and stop the timer."""
 
-    deadline: float = MEMBER_DEADLINE
-
     def run(self, system: System) -> None:
         """Raise when the node cannot be reached; the timer stays armed."""
         kept = previous.read(system)
         if kept.problem:
             raise StepError(kept.problem, previous.REMEDY)
-        missing = reachability.lost(system, kept.answering, self.deadline)
+        missing = reachability.lost(system, kept.answering, MEMBER_DEADLINE)
         if missing:
             raise StepError(f"{' and '.join(missing)} answered before the change and does not answer now")
         _disarm(system)

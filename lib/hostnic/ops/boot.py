@@ -16,6 +16,9 @@ from hostnic.ops.files import InstallFile
 from hostnic.process import CommandError
 from hostnic.system import System
 
+_TURN = 60.0
+"""Seconds until this program may change the host again after a unit that did."""
+
 
 @dataclass(frozen=True)
 class InstallBootCopy:
@@ -62,13 +65,11 @@ class StartUnit:
     Attributes:
         name: the unit.
         deadline: seconds until its end.
-        wait: seconds until this program may change the host again after that.
 
     """
 
     name: str
     deadline: float
-    wait: float = 60.0
 
     def run(self, system: System) -> None:
         """Start it; one that runs already is waited for. It takes the lock for its changes itself."""
@@ -77,8 +78,8 @@ class StartUnit:
             system.run(["systemctl", "start", self.name], timeout=self.deadline)
         except CommandError as error:
             raise StepError(error.reason, f"see journalctl -u {self.name}") from error
-        if not exclusive.take(system, self.wait).held:
-            raise StepError(exclusive.held_by_another(self.wait), exclusive.REMEDY)
+        if not exclusive.take(system, _TURN).held:
+            raise StepError(exclusive.held_by_another(_TURN), exclusive.REMEDY)
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,8 @@ from hostnic.devices import pci
 from hostnic.ops import refusal, until
 from hostnic.system import System
 
+DRIVER = "mlx5_core"
+
 
 @dataclass(frozen=True)
 class SetAutoprobe:
@@ -116,7 +118,7 @@ class UnbindVf:
 
 @dataclass(frozen=True)
 class BindVf:
-    """Bind the VF at ``bdf`` to ``driver``.
+    """Bind the VF at ``bdf`` to mlx5_core.
 
     Only works while its PF's autoprobe is on (:class:`SetAutoprobe`): otherwise the PCI core refuses explicit
     binding, too (drivers/pci/pci-driver.c pci_device_can_probe).
@@ -124,36 +126,35 @@ class BindVf:
 
     bdf: str
     deadline: float = 30.0
-    driver: str = "mlx5_core"
 
     def run(self, system: System) -> None:
         """Write its address to the driver's ``bind`` and wait until the driver has it."""
         bound = pci.driver(system, self.bdf)
-        if bound == self.driver:
+        if bound == DRIVER:
             return
         if bound is not None:
             raise StepError(f"VF {self.bdf} is bound to {bound}", f"unbind it from {bound} first")
         try:
-            system.files.write(f"{pci.DRIVERS}/{self.driver}/bind", self.bdf)
+            system.files.write(f"{pci.DRIVERS}/{DRIVER}/bind", self.bdf)
         except OSError as error:
-            if pci.driver(system, self.bdf) != self.driver:
+            if pci.driver(system, self.bdf) != DRIVER:
                 raise self._refused(error) from error
-        if not until(system, lambda: pci.driver(system, self.bdf) == self.driver, self.deadline):
+        if not until(system, lambda: pci.driver(system, self.bdf) == DRIVER, self.deadline):
             raise StepError(
-                f"{self.driver} did not take VF {self.bdf} within {self.deadline:g} s",
+                f"{DRIVER} did not take VF {self.bdf} within {self.deadline:g} s",
                 "the kernel log says why its probe failed",
             )
 
     def _refused(self, error: OSError) -> StepError:
         if error.errno == errno.ENOENT:
-            return StepError(f"driver {self.driver} is not loaded", f"modprobe {self.driver}")
+            return StepError(f"driver {DRIVER} is not loaded", f"modprobe {DRIVER}")
         if error.errno == errno.ENODEV:
             return StepError(
                 f"the kernel binds no driver to VF {self.bdf}: {refusal.words(error)}",
                 "turn sriov_drivers_autoprobe of its PF on; the kernel log says more",
             )
         return StepError(
-            f"{self.driver} refused VF {self.bdf}: {refusal.words(error)}",
+            f"{DRIVER} refused VF {self.bdf}: {refusal.words(error)}",
             "the kernel log says why its probe failed",
         )
 
