@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Drains a switch, returns it, and cleans one that leaves for good: in order, each step checked."""
+"""Drains a switch, returns it, and cleans one that leaves for good: in order, each stage checked."""
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -21,7 +21,7 @@ Patch = Callable[[Tree], Tree]
 """Makes a patch for what the switch runs."""
 
 CONVERGENCE_S = 3.0
-"""Seconds that BGP gets between two steps: an update passes two switches in much less than one."""
+"""Seconds that BGP gets between two stages: an update passes two switches in much less than one."""
 
 LINKS_S = 15.0
 """Seconds at most for the links of ports that were opened, so that one cable that is out holds nobody up."""
@@ -36,13 +36,13 @@ bond may be up before: ``lacp-bypass`` needs no LACP.
 
 
 @dataclass(frozen=True)
-class Step:
-    """One change on the way.
+class Stage:
+    """One change on the way to drained, or back.
 
     Attributes:
         patch: makes it from what the switch runs; an empty one is left out.
         links: whether hosts' ports come up with it, which takes up to ``LINKS_S`` seconds.
-        rest: seconds that it then takes to have its effect, before the next step.
+        rest: seconds that it then takes to have its effect, before the next stage.
 
     """
 
@@ -82,11 +82,11 @@ class Maintenance:
         if stopped := self._stopped(survey):
             return Report({}, stopped)
         wanted = survey.intents[self.name]
-        steps = [
-            Step(lambda now: drain.leave(self._switch, now, wanted)),
-            Step(lambda now: drain.close(self._switch, now)),
+        stages = [
+            Stage(lambda now: drain.leave(self._switch, now, wanted)),
+            Stage(lambda now: drain.close(self._switch, now)),
         ]
-        return self._go(steps, survey, began, self._stranded)
+        return self._go(stages, survey, began, self._stranded)
 
     def undrain(self) -> Report:
         """Bring the hosts' ports up first; BGP and EVPN take traffic once the hosts receive on them.
@@ -103,12 +103,12 @@ class Maintenance:
         if not drain.drained(survey.observed.switches[self.name].applied):
             what = "is not drained"
             return Report({}, (Finding(Severity.BLOCKED, self.name, what, "run verify to see its state"),))
-        steps = [
-            Step(lambda now: drain.reopen(self._switch, now) and drain.withdraw(now)),
-            Step(lambda now: drain.reopen(self._switch, now), links=True, rest=LACP_S),
-            Step(drain.come_back),
+        stages = [
+            Stage(lambda now: drain.reopen(self._switch, now) and drain.withdraw(now)),
+            Stage(lambda now: drain.reopen(self._switch, now), links=True, rest=LACP_S),
+            Stage(drain.come_back),
         ]
-        return self._go(steps, survey, began, self._isolated)
+        return self._go(stages, survey, began, self._isolated)
 
     def decommission(self) -> Report:
         """Remove from a drained switch all that the intent has on it; what others configured stays."""
@@ -147,7 +147,7 @@ class Maintenance:
 
     def _go(
         self,
-        steps: Sequence[Step],
+        stages: Sequence[Stage],
         survey: Survey,
         began: float,
         refused: Callable[[Survey], Iterator[Finding]],
@@ -159,23 +159,23 @@ class Maintenance:
         """
         report = Report(dict.fromkeys(survey.observed.switches, Result.UNCHANGED))
         rest, begun = 0.0, ""
-        for step in steps:
+        for stage in stages:
             if rest:
                 self.site.fleet.clock.sleep(rest)
                 survey, rest = self.site.survey(state=True), 0.0
             if stopped := self._stopped(survey):
                 return Report(report.results, stopped, partway=begun)
             now = survey.observed.switches[self.name].applied
-            if not (patch := step.patch(now)):
+            if not (patch := stage.patch(now)):
                 continue
             if found := tuple(refused(survey)):
                 return Report(report.results if begun else {}, found, partway=begun)
             report = self._change(survey, now, patch, began)
             if report.failed:
                 return replace(report, partway=begun)
-            if step.links:
+            if stage.links:
                 settle(self._links, LINKS_S, self.policy.poll, self.site.fleet.clock)
-            rest, begun = step.rest, self.name
+            rest, begun = stage.rest, self.name
         return report
 
     def _links(self) -> Verdict:

@@ -16,7 +16,7 @@ from record import FIRMWARE, Attempts, Record, Waiting
 
 
 @dataclass(frozen=True)
-class SetParameters:
+class SetNextBoot:
     """Set parameters of one port for the next boot, in one call: all of them or none."""
 
     bdf: str

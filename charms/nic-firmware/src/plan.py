@@ -82,7 +82,7 @@ def _set_steps(bdf: str, wanted: Desired, observed: Observed) -> Iterator[HostSt
         if settings:
             words = " ".join(str(setting) for setting in settings)
             was = ", ".join(_was(setting, answer) for setting in settings)
-            op = changes.SetParameters(bdf, tuple(settings))
+            op = changes.SetNextBoot(bdf, tuple(settings))
             what, why = f"set {words} on {bdf}", f"next boot has {was}"
             yield Step(f"{bdf}/{name}", what, why, Disruption.NONE, op)
 

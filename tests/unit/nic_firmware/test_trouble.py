@@ -6,7 +6,7 @@ import sys
 from types import ModuleType
 
 import pytest
-from changes import SetParameters
+from changes import SetNextBoot
 from converge import StepError
 from desired import Setting
 from hostnic.devices import lag
@@ -242,7 +242,7 @@ def test_a_record_that_cannot_be_read_counts_as_none(node: Node) -> None:
 def test_firmware_that_stops_answering_before_it_is_set_is_a_failed_step(node: Node) -> None:
     node.host.answers[("mstconfig",)] = failure(["mstconfig"], 1, "", "-E- Failed to open the device")
     with pytest.raises(StepError) as failed:
-        SetParameters(PF0, (Setting("NUM_VF_MSIX", 63, "for this test"),)).run(node.host)
+        SetNextBoot(PF0, (Setting("NUM_VF_MSIX", 63, "for this test"),)).run(node.host)
     assert "Failed to open the device" in failed.value.reason
 
 
