@@ -43,10 +43,10 @@ def parser() -> argparse.ArgumentParser:
             verb.add_argument("--output", type=Path, metavar="FILE", help="write it there; default: print it")
         elif name == "juju":
             verb.add_argument("--run", action="store_true", help="make the calls; default: print them")
-            verb.add_argument("--cloud", default="mymaas", help="(mymaas)")
-            verb.add_argument("--controller", default="maas-controller", help="(maas-controller)")
-            verb.add_argument("--model", default="openstack", help="(openstack)")
-            verb.add_argument("--tag", default="juju", help="of the controller's machine (juju)")
+            verb.add_argument("--cloud", default="mymaas", help="default: mymaas")
+            verb.add_argument("--controller", default="maas-controller", help="default: maas-controller")
+            verb.add_argument("--model", default="openstack", help="default: openstack")
+            verb.add_argument("--tag", default="juju", help="tag for the controller; default: juju")
     return top
 
 

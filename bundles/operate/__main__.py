@@ -31,8 +31,8 @@ def parser() -> argparse.ArgumentParser:
     giving.add_argument(
         "--pin", action="append", default=[], metavar="NAME=SHA256", help="trust this switch's certificate"
     )
-    giving.add_argument("--name", default="switches", help="the secret's name (switches)")
-    giving.add_argument("--application", default=secret.CHARM, help=f"({secret.CHARM})")
+    giving.add_argument("--name", default="switches", help="the secret's name; default: switches")
+    giving.add_argument("--application", default=secret.CHARM, help=f"default: {secret.CHARM}")
     return top
 
 

@@ -33,7 +33,7 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("verb", choices=tuple(_VERBS))
     top.add_argument("--keys", required=True, metavar="FILE", help="the file of the keys, or -")
     top.add_argument("--address", default="", metavar="HOST", help="only this Vault; default: Juju's units")
-    top.add_argument("--application", default="vault", help="(vault)")
+    top.add_argument("--application", default="vault", help="default: vault")
     top.add_argument("--model", "-m", default="", help="as for juju; default: the current model")
     return top
 

@@ -60,7 +60,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     one = argparse.ArgumentParser(add_help=False)
     one.add_argument(
-        "--switch", action="append", default=[], metavar="NAME", help="only this one; repeatable"
+        "--switch", action="append", default=[], metavar="NAME", help="only this switch; repeatable"
     )
 
     render = verbs.add_parser("render", parents=[common, one], help="each switch's configuration")
@@ -83,7 +83,7 @@ def _parser() -> argparse.ArgumentParser:
         action="append",
         default=[],
         metavar="LEAF:PORT=NUMBER,…",
-        help="numbers that ports of this leaf's rack have, and rewrite only such racks; repeatable",
+        help="numbers that ports of this leaf's rack keep; rewrites only named racks; repeatable",
     )
 
     for verb, words in ONLINE.items():

@@ -31,30 +31,30 @@ def arguments(parser: argparse.ArgumentParser, verb: str) -> None:
     parser.add_argument("--credentials", required=True, metavar="FILE", help=inputs.CREDENTIALS)
     parser.add_argument("--ca", metavar="FILE", help="PEM of the authorities that signed the certificates")
     parser.add_argument(
-        "--pin", action="append", default=[], metavar="NAME=SHA256", help="trust this certificate"
+        "--pin", action="append", default=[], metavar="NAME=SHA256", help="only this certificate; repeatable"
     )
-    parser.add_argument("--timeout", type=float, default=30.0, metavar="SECONDS", help="of one request (30)")
+    parser.add_argument("--timeout", type=float, default=30.0, metavar="SECONDS", help="for a request (30)")
     parser.add_argument(
         "--parallel", type=int, default=MAX_PARALLEL, metavar="N", help=f"switches at once ({MAX_PARALLEL})"
     )
     if verb in ("plan", "verify", "apply"):
-        parser.add_argument("--record", default="", metavar="FILE", help="what earlier applies have made")
+        parser.add_argument("--record", default="", metavar="FILE", help="the record of what applies made")
     if verb in ("plan", "apply"):
         parser.add_argument("--remove", default="", metavar="NAMES", help="foreign objects to remove")
     if verb in ("plan", "verify"):
         parser.add_argument("--format", choices=("table", "json"), default="table")
         return
-    parser.add_argument("--order", choices=("all", "role"), default="all", help="after the canary")
+    parser.add_argument("--order", choices=("all", "role"), default="all", help="order after the canary")
     parser.add_argument(
-        "--confirm", type=int, default=300, metavar="SECONDS", help="until it rolls back (300)"
+        "--confirm", type=int, default=300, metavar="SECONDS", help="until a switch reverts it (300)"
     )
-    parser.add_argument("--settle", type=float, default=90.0, metavar="SECONDS", help="to settle (90)")
+    parser.add_argument("--settle", type=float, default=90.0, metavar="SECONDS", help="until all is up (90)")
     if verb == "drain":
-        parser.add_argument("--cut-off", default="", metavar="NAMES", help="who may lose the network")
+        parser.add_argument("--cut-off", default="", metavar="NAMES", help="who may lose their network")
     if verb == "apply":
         parser.add_argument("--canary", default="", metavar="NAME", help="the switch that goes first")
         parser.add_argument("--plan", default="", metavar="DIGEST", help="apply only this plan")
-        parser.add_argument("--known-hosts", default="", metavar="FILE", help="of Onyx and Comware switches")
+        parser.add_argument("--known-hosts", default="", metavar="FILE", help="for Onyx and Comware switches")
 
 
 def chosen(fabric: Fabric, names: Sequence[str]) -> list[Switch]:
