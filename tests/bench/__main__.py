@@ -6,6 +6,7 @@ ways on one machine, so that they mean the same in a slow guest and on a fast ho
 asserted.
 """
 
+import argparse
 import json
 import sys
 import time
@@ -55,6 +56,7 @@ def row(what: str, seconds: float, ratio: float | None = None) -> None:
 
 def main() -> int:
     """Measure cumulus-fabric here and a converged node in its guest; print each result as it comes."""
+    argparse.ArgumentParser(prog="tox -e bench", description=__doc__).parse_args()
     fabric.main()
     verifying.main()
     switches.main()
