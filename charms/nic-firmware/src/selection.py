@@ -23,7 +23,7 @@ def _any_port(_: Port) -> bool:
     return True
 
 
-AUTO = Auto(_any_port, "this host has no Mellanox NIC", "remove the charm here")
+AUTO = Auto(_any_port, "this host has no Mellanox NIC", "relate this charm to applications on hosts with one")
 
 
 def choose(entries: Sequence[Entry], nics: Sequence[Nic]) -> tuple[tuple[Nic, ...], list[Finding]]:
