@@ -107,9 +107,7 @@ class Actions:
         nics = self._nics(parse(given.devices))
         slots = ", ".join(nic.short for nic in nics)
         if not given.confirm:
-            raise ActionError(
-                f"this resets every parameter of {slots} to its default; confirm it with confirm=true"
-            )
+            raise ActionError(f"this resets all parameters of {slots}: run it again with confirm=true")
         for nic in nics:
             if nic.ports[0].device in BLUEFIELD:
                 raise ActionError(
@@ -144,7 +142,7 @@ class Actions:
     def burn(self, given: BurnImages, resource: str | None, progress: Callable[[str], None]) -> Results:
         """Burn the image into each of these NICs whose flash has another version; log the progress."""
         if self._options.firmware_policy == "never":
-            raise ActionError("option firmware-policy is never")
+            raise ActionError("option firmware-policy is never: set it to action or auto")
         nics = self._nics(parse(given.devices))
         try:
             found = images.fetch(self._system, self._options, resource)

@@ -87,7 +87,7 @@ def steps(
             continue
         if not older and interrupted != image.version and mstflint.newer(flash.version, image.version):
             what = f"flash has {flash.version}, newer than the image's {image.version}"
-            remedy = "action burn allow-older=true burns the older one"
+            remedy = "to burn the older one, run action burn with allow-older=true"
             findings.append(Finding(Severity.INFO, nic.slot, what, remedy))
             continue
         why = f"flash has {flash.version}" + (

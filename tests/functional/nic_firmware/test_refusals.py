@@ -82,7 +82,7 @@ def test_actions_set_back_up_reset_and_restore(alone: Pair) -> None:
     assert "NUM_VF_MSIX=11" in restored.results["done"]
     alone.firmware.action("set-parameters", {"parameters": "CNP_DSCP_P1=20"})
     assert alone.firmware.action("reset-parameters", {"devices": PF}).failure.endswith(
-        "confirm it with confirm=true"
+        "run it again with confirm=true"
     )
     alone.firmware.action("reset-parameters", {"devices": PF, "confirm": True})
     assert " 48" in alone.mstconfig("query", "CNP_DSCP_P1")

@@ -126,7 +126,7 @@ def test_set_parameters_refuses(node: Node, parameters: str, says: str) -> None:
 def test_reset_needs_confirmation(node: Node) -> None:
     node.configure(profile="").emit()
     node.action("set-parameters", parameters="CNP_DSCP_P1=26")
-    assert "confirm it with confirm=true" in node.failure("reset-parameters", devices="enp59s0f0np0")
+    assert "run it again with confirm=true" in node.failure("reset-parameters", devices="enp59s0f0np0")
     assert node.next_boot("CNP_DSCP_P1") == 26
     assert node.action("reset-parameters", devices="bond0", confirm=True)["reset"] == "3b:00"
     assert node.next_boot("CNP_DSCP_P1") == 48

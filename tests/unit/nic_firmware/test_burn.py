@@ -185,7 +185,7 @@ def test_an_older_image_needs_allow_older(node: Node) -> None:
     assert flash(node)[0] == "22.35.2000"
     assert "flash has 22.35.2000, newer than the image's 22.31.1014" in node.findings()
     assert "newer than the image's" in node.failure("burn")
-    assert "action burn allow-older=true burns the older one" in node.findings()
+    assert "to burn the older one, run action burn with allow-older=true" in node.findings()
     node.action("burn", allow_older=True)
     assert flash(node)[0] == OLD
 
@@ -230,7 +230,7 @@ def test_an_image_that_cannot_be_fetched_blocks_under_auto(node: Node) -> None:
 
 def test_firmware_policy_never_refuses_the_action(node: Node) -> None:
     offer(node, firmware_policy="never").emit()
-    assert node.failure("burn") == "option firmware-policy is never"
+    assert node.failure("burn") == "option firmware-policy is never: set it to action or auto"
 
 
 def test_no_image_at_all(node: Node) -> None:
