@@ -30,6 +30,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import ops
 from converge import Finding, Plan, Severity
+from converge.finding import one_line
 from converge.render import findings_as_json, findings_as_table, plan_as_json, plan_as_table
 from converge.shape import InvalidValue
 
@@ -100,7 +101,7 @@ def answer(event: ops.ActionEvent, act: Callable[[], Mapping[str, str]]) -> bool
     except (InputError, ActionError, OSError) as error:
         if isinstance(error, ActionError) and error.results:
             event.set_results(error.results)
-        event.fail(str(error))
+        event.fail(one_line(str(error)))
         return False
     event.set_results(dict(results))
     return True

@@ -9,6 +9,18 @@ RETRIED = "retried at the next hook"
 """The remedy where the charm tries again by itself."""
 
 
+def one_line(text: str) -> str:
+    """``text`` in one line that can be printed.
+
+    Others wrote parts of it: a neighbour its name, a tool its last words. No command takes a NUL byte or half
+    of a surrogate pair as argument, so that Juju would be told nothing at all.
+    """
+    if text.isprintable():
+        return text
+    shown = (each if each.isprintable() or each.isspace() else "\ufffd" for each in text)
+    return " ".join("".join(shown).split())
+
+
 class Severity(enum.IntEnum):
     """How much a finding matters; the worst one of a unit decides its status."""
 
@@ -45,11 +57,11 @@ class Finding(NamedTuple):
     def sentence(self) -> str:
         """The finding as one line: subject, fact, remedy."""
         line = f"{self.subject}: {self.what}" if self.subject else self.what
-        return f"{line}; {self.remedy}" if self.remedy else line
+        return one_line(f"{line}; {self.remedy}" if self.remedy else line)
 
     def phrase(self) -> str:
         """The fact alone, in one line."""
-        return " ".join(self.what.split())
+        return one_line(self.what)
 
 
 def unfinished(findings: Iterable[Finding]) -> Finding | None:

@@ -4,7 +4,7 @@
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
-from converge.finding import Finding, worst_first
+from converge.finding import Finding, one_line, worst_first
 from converge.plan import Plan, Step
 
 System = TypeVar("System")
@@ -12,10 +12,9 @@ System = TypeVar("System")
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Aligned columns, as wide as their widest cell."""
-    widths = [max(len(row[column]) for row in (header, *rows)) for column in range(len(header))]
-    lines = [
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in (header, *rows)
-    ]
+    shown = [[one_line(cell) for cell in row] for row in (header, *rows)]
+    widths = [max(len(row[column]) for row in shown) for column in range(len(header))]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in shown]
     return "\n".join(lines)
 
 

@@ -70,6 +70,7 @@ class Charm(ops.CharmBase):
 
     calls: list[str]
     findings: Sequence[Finding] = ()
+    unreadable: OSError | None = None
 
     def __init__(self, framework: ops.Framework) -> None:
         super().__init__(framework)
@@ -90,6 +91,8 @@ class Charm(ops.CharmBase):
 
     def verify(self) -> Sequence[Finding]:
         self.calls.append("verify")
+        if self.unreadable:
+            raise self.unreadable
         return self.findings
 
     def leave(self) -> Removed:
@@ -307,3 +310,15 @@ def test_a_format_that_nobody_offers(context: testing.Context[Charm], charm: typ
 def test_a_wrong_action_parameter(context: testing.Context[Charm], params: dict[str, str], sentence: str):
     with pytest.raises(testing.ActionFailed, match=sentence):
         context.run(context.on.action("burn", params=params), state())
+
+
+def test_a_tool_s_last_words_fail_an_action_in_one_printable_line(
+    context: testing.Context[Charm], charm: type[Charm]
+):
+    """Others would be no argument of Juju's command."""
+    charm.unreadable = OSError("mstconfig failed (3): \0\ud800\nno device")
+
+    with pytest.raises(testing.ActionFailed) as failed:
+        context.run(context.on.action("verify"), state())
+
+    assert failed.value.message == "mstconfig failed (3): \ufffd\ufffd no device"

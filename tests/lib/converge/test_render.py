@@ -5,6 +5,8 @@ import json
 
 from converge import Disruption, Finding, Held, Plan, Severity, Step, worst_first
 from converge.render import findings_as_json, findings_as_table, plan_as_json, plan_as_table
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 
 class Noop:
@@ -95,3 +97,23 @@ def test_a_plan_as_json():
 def test_a_finding_as_one_sentence():
     assert THREE.sentence() == "bond0: has three members; remove enp4s0"
     assert Finding(Severity.INFO, "", "all is well").sentence() == "all is well"
+
+
+HOSTILE = "leaf\0\ud800\x1b[2J\r\nfake: row"
+"""What a neighbour may call itself by LLDP, or a broken NIC its board. No argument of a command has such
+characters: Juju's commands would not be started."""
+
+
+@given(st.text() | st.just(HOSTILE), st.text(), st.text())
+@example(HOSTILE, HOSTILE, HOSTILE)
+def test_a_finding_is_one_printable_line_whatever_others_call_themselves(subject, what, remedy):
+    finding = Finding(Severity.BLOCKED, subject, what, remedy)
+    assert finding.sentence().isprintable()
+    assert finding.phrase().isprintable()
+    assert all(line.isprintable() for line in findings_as_table([finding]).split("\n"))
+    assert findings_as_table([finding]).count("\n") == 1
+
+
+def test_what_cannot_be_printed_is_seen():
+    finding = Finding(Severity.BLOCKED, "swp1", f"is wired to {HOSTILE}")
+    assert finding.sentence() == "swp1: is wired to leaf\ufffd\ufffd\ufffd[2J fake: row"
