@@ -22,7 +22,7 @@ from converge.shape import InvalidValue
 from fuzz import Reader, check
 from hostnic import handover
 from hostnic.capture import file
-from hostnic.devices import lag, pci, selector, users, vdpa, vlan
+from hostnic.devices import lag, pci, rdma, selector, users, vdpa, vlan
 from hostnic.firmware import mstconfig, mstflint
 from hostnic.firmware.msterrors import MstError, explain, locked_down
 from hostnic.netlink import dcbattrs
@@ -67,6 +67,7 @@ QUERY = (
     "Configurations:   Default   Current   Next Boot\n"
     "*   NUM_OF_VFS   8   8   16\n    SRIOV_EN  False(0) True(1) True(1)\n"
 )
+BURN = "ActiveState=failed\nSubState=failed\nResult=exit-code\nExecMainStatus=1\n"
 IMAGE = "FW Version:            22.39.1002\nPSID:                  MT_0000000359\n"
 INSTANCES = [{"name": "juju-1", "config": {"boot.autostart": "true"}, "status": "Stopped"}]
 ROUTE = (
@@ -108,6 +109,10 @@ def members(host: System) -> object:
 
 def raw(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
+
+
+def burned(host: System) -> object:
+    return mstflint.burn(host, PF, "/fw.bin", lambda _: None)
 
 
 def sysfs_number(host: System) -> object:
@@ -390,6 +395,9 @@ READERS = [
     Reader("mstconfig backup", mstconfig.parse_backup, ["NUM_OF_VFS=8\n# c\n"], (ValueError,)),
     Reader("mstconfig number", mstconfig.number, ["True(1)", "8", "0x10"]),
     Reader("mstflint flash", of_command(lambda s: mstflint.read_flash(s, PF)), [IMAGE], (MstError,)),
+    Reader("mstflint image", of_command(lambda s: mstflint.read_image(s, "/fw.bin")), [IMAGE], (MstError,)),
+    Reader("digest", of_command(lambda s: mstflint.digest(s, "/x")), [f"{'ab' * 32}  /x\n"], (MstError,)),
+    Reader("end of a burn", of_command(burned), [BURN], (OSError,)),
     Reader("firmware versions", lambda text: mstflint.newer(text, "22.35.2000"), ["22.39.1002"]),
     Reader(
         "mst errors",
@@ -398,6 +406,7 @@ READERS = [
     ),
     Reader("lockdown", of_file("/sys/kernel/security/lockdown", locked_down), ["none [integrity]"]),
     Reader("lxd", of_command(lambda s: containers.autostarting(s).stopped), [json.dumps(INSTANCES)]),
+    Reader("driver's counters", of_command(lambda s: rdma.statistics(s, "p0")), ["  tx_prio3_pause: 7\n"]),
     Reader("dcb attributes", lambda text: dcbattrs.decode(raw(text)), ["\x08\0\x01\0\0\0\0\0"], (OSError,)),
     Reader(
         "bundle",

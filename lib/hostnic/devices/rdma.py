@@ -6,6 +6,7 @@ makes it ``rocep59s0f0``, or ``rdmap59s0f0`` in switchdev mode), so it is looked
 Documentation/ABI/stable/sysfs-class-infiniband and Documentation/ABI/testing/configfs-rdma_cm in the kernel.
 """
 
+import re
 from typing import NamedTuple
 
 from hostnic.system import System
@@ -151,6 +152,6 @@ def statistics(system: System, netdev: str) -> dict[str, int]:
     found: dict[str, int] = {}
     for line in text.splitlines():
         name, _, value = line.strip().rpartition(":")
-        if value.strip().isdecimal():
+        if re.fullmatch(" *[0-9]{1,20}", value):  # of 64 bits
             found[name] = int(value)
     return found

@@ -14,11 +14,13 @@ from hostnic.firmware.msterrors import MstError
 from hostnic.process import CommandError, failure
 from hostnic.system import System
 
-FACT = re.compile(r"^(?P<name>FW Version\(Running\)|FW Version|PSID):[ \t]*(?P<value>\S*)", re.MULTILINE)
+FACT = re.compile(r"^(?P<name>FW Version\(Running\)|FW Version|PSID):[ \t]*(?P<value>[!-~]*)", re.MULTILINE)
 """From the line's beginning: a NIC that was flashed with another vendor's image also has ``Orig PSID:``.
 
-A value may be blank: flash that was never given a PSID has none.
+A value may be blank: flash that was never given a PSID has none, or has bytes there that are no text.
 """
+DIGEST = re.compile(r"\\?([0-9a-f]{64}) ")
+"""What sha256sum prints of a file; behind a backslash if it escapes the file's name."""
 PROGRESS = re.compile(r"(?P<what>[A-Z][A-Za-z0-9_ ]+?)\s*-\s+(?P<done>[0-9]+%|OK)")
 STAGE = re.compile(r"^[A-Z][A-Za-z0-9_ ]*-", re.MULTILINE)
 """Mstflint has passed its checks and works: ``Initializing image partition -``, with or without a figure."""
@@ -138,7 +140,11 @@ def digest(system: System, path: str) -> str:
         MstError: it cannot be read.
 
     """
-    return _explained(system, system.query, ["sha256sum", path]).split()[0]
+    argv = ["sha256sum", path]
+    found = DIGEST.match(_explained(system, system.query, argv))
+    if found is None:
+        raise MstError(CommandError(argv, "sha256sum"), f"sha256sum printed no digest of {path}")
+    return found[1]
 
 
 def verify_image(system: System, path: str) -> None:
@@ -192,7 +198,8 @@ def burn(system: System, bdf: str, path: str, progress: Callable[[str], None]) -
     system.run(["systemctl", "stop", unit])
     if state["ActiveState"] == "failed":
         system.run(["systemctl", "reset-failed", unit])
-        status, said = int(state["ExecMainStatus"] or 1), system.files.read(log)
+        told, said = state["ExecMainStatus"], system.files.read(log)
+        status = int(told) if re.fullmatch("[0-9]{1,3}", told) else 1
         error = msterrors.explain(system, failure(["mstflint", "-d", bdf, "burn"], status, said, ""))
         if state["Result"] == "exit-code" and _is_refusal(said):
             raise RefusedError(error, error.reason, error.remedy)

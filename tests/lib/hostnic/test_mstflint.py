@@ -66,6 +66,37 @@ def test_an_answer_without_a_psid_is_named() -> None:
         mstflint.read_flash(host, PF)
 
 
+@pytest.mark.parametrize("psid", ["\0" * 16, "\ufffd" * 16, "\x1b[2J"], ids=["NUL", "0xff", "escape"])
+def test_a_psid_that_is_no_text_reads_as_blank(psid: str) -> None:
+    """Damaged flash may have anything there, and Juju is told what it has."""
+    host = FakeHost()
+    host.answers[("mstflint",)] = QUERY.replace("MT_0000000359", psid)
+    assert mstflint.read_flash(host, PF).psid == ""
+
+
+@pytest.mark.parametrize("said", ["", "\n", "/tmp/fw.bin: no such digest\n"])
+def test_a_digest_that_sha256sum_does_not_print_is_an_error(said: str) -> None:
+    host = FakeHost()
+    host.answers[("sha256sum",)] = said
+    with pytest.raises(MstError, match="^sha256sum printed no digest of /tmp/fw.bin$"):
+        mstflint.digest(host, "/tmp/fw.bin")
+
+
+def test_a_name_that_sha256sum_escapes_is_no_part_of_the_digest(tmp_path: Path) -> None:
+    path = tmp_path / "fw\n.bin"
+    path.write_bytes(b"x")
+    assert mstflint.digest(Machine(), str(path)) == hashlib.sha256(b"x").hexdigest()
+
+
+@pytest.mark.parametrize("status", ["[not set]", "²", "9" * 5000, ""])
+def test_a_failed_burn_whose_exit_status_systemd_does_not_tell(status: str) -> None:
+    host = FakeHost()
+    host.answers[("systemctl", "show")] = f"ActiveState=failed\nSubState=failed\nExecMainStatus={status}\n"
+    host.answers[("systemctl",)] = host.answers[("systemd-run",)] = ""
+    with pytest.raises(MstError, match=r"^mstflint failed \(1\): no message$"):
+        mstflint.burn(host, PF, "/tmp/fw.bin", lambda _: None)
+
+
 @pytest.mark.parametrize(
     ("psid", "vendor"),
     [("MT_0000000359", "NVIDIA"), ("DEL0000000015", "Dell"), ("HPE00", "HPE"), ("XY", "an unknown vendor")],
