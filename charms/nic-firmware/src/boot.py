@@ -5,19 +5,23 @@ It never fails the boot: what it could not set is in the journal, and the charm'
 """
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import files
 import gpu
 from converge import StepError
 from converge.shape import InvalidValue
 from hostnic import exclusive
-from hostnic.devices import users
+from hostnic.devices import pci, users
 from hostnic.firmware import gpudirect
+from hostnic.firmware.gpudirect import Difference
 from hostnic.machine import Machine
 from hostnic.ops.gpudirect import SetRegister
-from hostnic.ops.refusal import unreadable
+from hostnic.ops.refusal import unreadable, words
 from hostnic.system import System
+
+Read = Callable[[System, str], Sequence[Difference]]
+"""Reads the registers of one function."""
 
 TURN = 60.0
 """Until another program of these charms has ended its changes of the host."""
@@ -50,15 +54,29 @@ def _gpudirect(system: System) -> list[str]:
     if running:
         return [f"nothing is set while instances run: {', '.join(running)}"]
     try:
-        wrong = gpudirect.differences(system, gpu.from_json(system.files.read(files.WANTED)))
+        nics = gpu.from_json(system.files.read(files.WANTED))
     except InvalidValue as error:
         return [f"{files.WANTED}: {error}"]
-    except (OSError, UnicodeDecodeError) as error:
-        return [str(error)]
-    troubles: list[str] = []
+    except OSError as error:
+        return [f"{files.WANTED}: {words(error)}"]
+    bridges = sorted(system.files.listdir(pci.DEVICES))
+    return [
+        *(trouble for bdf in bridges for trouble in _set(system, gpudirect.of_bridge, bdf)),
+        *(trouble for bdf in nics for trouble in _set(system, gpudirect.of_nic, bdf)),
+    ]
+
+
+def _set(system: System, read: Read, bdf: str) -> Iterator[str]:
+    """Set the registers of one function: the others do not depend on it."""
+    try:
+        wrong = read(system, bdf)
+    except OSError as error:
+        yield f"{bdf}: {words(error)}"
+        return
     for difference in wrong:
         try:
             SetRegister(difference).run(system)
-        except (StepError, OSError) as error:
-            troubles.append(f"{difference.bdf}: {error}")
-    return troubles
+        except StepError as error:
+            yield f"{bdf}: {error}"
+        except OSError as error:
+            yield f"{bdf}: {words(error)}"

@@ -9,7 +9,8 @@
 They are read from the configuration space in sysfs and written with ``setpci`` of pciutils.
 """
 
-from collections.abc import Iterable, Iterator
+import errno
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from hostnic.devices import pci
@@ -25,6 +26,8 @@ ATC_REGISTER, ATC = "0xa1334.16:5", 24
 EXPRESS, EXTENDED_ACS = 0x10, 0x000D
 BRIDGE_HEADER = 1
 CPUINFO = "/proc/cpuinfo"
+VENDOR = "0x15b3"
+"""NVIDIA's networking, formerly Mellanox."""
 
 
 class Difference(NamedTuple):
@@ -105,33 +108,47 @@ def differences(system: System, nics: Iterable[str]) -> tuple[Difference, ...]:
         OSError: a function cannot be read, or the NIC's register cannot be asked.
 
     """
-    return (*_bridges(system), *_nics(system, nics))
+    bridges = (each for bdf in sorted(system.files.listdir(pci.DEVICES)) for each in of_bridge(system, bdf))
+    return (*bridges, *(each for bdf in nics for each in of_nic(system, bdf)))
 
 
-def _bridges(system: System) -> Iterator[Difference]:
-    for bdf in sorted(system.files.listdir(pci.DEVICES)):
-        if not system.files.read(pci.attribute(bdf, "class")).startswith("0x06"):
-            continue
-        space = config_space(system, bdf)
-        acs = space.extended(EXTENDED_ACS) if space.bridge else None
-        if acs is None:
-            continue
-        wanted, value = ACS & space.number(acs + 4, 2), space.number(acs + 6, 2)
-        if value != wanted:
-            yield Difference(bdf, "ACS", value, wanted)
+def of_bridge(system: System, bdf: str) -> tuple[Difference, ...]:
+    """The register of a bridge with ACS, if it has another value; nothing of any other function.
+
+    Raises:
+        OSError: it cannot be read.
+
+    """
+    if not system.files.read(pci.attribute(bdf, "class")).startswith("0x06"):
+        return ()
+    space = config_space(system, bdf)
+    acs = space.extended(EXTENDED_ACS) if space.bridge else None
+    if acs is None:
+        return ()
+    wanted, value = ACS & space.number(acs + 4, 2), space.number(acs + 6, 2)
+    return (Difference(bdf, "ACS", value, wanted),) if value != wanted else ()
 
 
-def _nics(system: System, nics: Iterable[str]) -> Iterator[Difference]:
+def of_nic(system: System, bdf: str) -> tuple[Difference, ...]:
+    """The registers of a NIC that have another value.
+
+    Raises:
+        OSError: they cannot be read, or another maker's card is there: mstmcra writes to any device.
+
+    """
+    if system.files.read(pci.attribute(bdf, "vendor")).strip() != VENDOR:
+        raise OSError(errno.ENODEV, "another maker's card is at this address, and is left alone")
+    found: list[Difference] = []
+    space = config_space(system, bdf)
+    express = space.capability(EXPRESS)
+    mrrs = space.number(express + 8, 2) >> 12 & 7 if express else MRRS_4096
+    if mrrs != MRRS_4096:
+        found.append(Difference(bdf, "MRRS", mrrs, MRRS_4096))
     amd = "AuthenticAMD" in system.files.read(CPUINFO)
-    for bdf in nics:
-        space = config_space(system, bdf)
-        express = space.capability(EXPRESS)
-        mrrs = space.number(express + 8, 2) >> 12 & 7 if express else MRRS_4096
-        if mrrs != MRRS_4096:
-            yield Difference(bdf, "MRRS", mrrs, MRRS_4096)
-        atc = read_atc(system, bdf) if amd else ATC
-        if atc != ATC:
-            yield Difference(bdf, "ATC", atc, ATC)
+    atc = read_atc(system, bdf) if amd else ATC
+    if atc != ATC:
+        found.append(Difference(bdf, "ATC", atc, ATC))
+    return tuple(found)
 
 
 def read_atc(system: System, bdf: str) -> int:

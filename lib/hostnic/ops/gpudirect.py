@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from converge import StepError
 
 from hostnic.firmware import msterrors
-from hostnic.firmware.gpudirect import ATC_REGISTER, Difference, differences
+from hostnic.firmware.gpudirect import ATC_REGISTER, Difference, of_bridge, of_nic
 from hostnic.process import CommandError
 from hostnic.system import System
 
@@ -27,11 +27,10 @@ class SetRegister:
         }
         try:
             system.run(commands[wrong.register])
-            nics = () if wrong.register == "ACS" else (wrong.bdf,)
-            left = differences(system, nics)
+            left = (of_bridge if wrong.register == "ACS" else of_nic)(system, wrong.bdf)
         except CommandError as error:
             said = msterrors.explain(system, error)
             raise StepError(said.reason, said.remedy) from error
-        if any((still.bdf, still.register) == (wrong.bdf, wrong.register) for still in left):
+        if any(still.register == wrong.register for still in left):
             what = f"{wrong.register} of {wrong.bdf} does not take {wrong.wanted:#x}"
             raise StepError(what, "enable ACS in the BIOS, which may own it; Secure Boot prevents the write")

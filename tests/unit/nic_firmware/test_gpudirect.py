@@ -82,6 +82,45 @@ def test_the_boot_unit_touches_nothing_while_an_instance_runs(direct: Node) -> N
     assert direct.host.bridges[ROOT].acs == 0
 
 
+def test_a_port_that_is_gone_at_boot_does_not_keep_the_others_from_being_set(direct: Node) -> None:
+    """Its instances are started next, and no hook sets a register while they run."""
+    direct.emit()
+    direct.host.port(PF0).gone = True
+    direct.host.services = {}
+    direct.host.reboot()
+    (said,) = boot.gpudirect_at_boot(direct.host)
+    assert said == f"{PF0}: No such file or directory"
+    assert registers(direct) == (0x5D, [2, 5], 0)
+
+
+@pytest.mark.parametrize("register", ["config", "class"])
+def test_a_bridge_that_cannot_be_read_at_boot_does_not_keep_the_nics_from_being_set(
+    direct: Node, register: str
+) -> None:
+    direct.emit()
+    direct.host.services = {}
+    direct.host.reboot()
+    direct.host.fail("read", f"{OLD}/{register}", OSError(5, "Input/output error"), times=None)
+    (said,) = boot.gpudirect_at_boot(direct.host)
+    assert said == f"{OLD}: Input/output error"
+    assert registers(direct) == (0x5D, [5, 5], 0)
+
+
+def test_no_register_of_another_makers_card_is_read_or_written(direct: Node) -> None:
+    """PCI addresses change when a card is added; mstmcra writes to any device that it is given."""
+    direct.host.disk.install("/proc/cpuinfo", AMD, 0o444)
+    direct.emit()
+    direct.host.services = {}
+    direct.host.reboot()
+    direct.host.cards[0].device = "8086:159b"
+    direct.host.trace.clear()
+    direct.host.spawned.clear()
+    said = boot.gpudirect_at_boot(direct.host)
+    assert said == [f"{bdf}: another maker's card is at this address, and is left alone" for bdf in (PF0, PF1)]
+    assert not [argv for argv in direct.host.spawned if PF0 in argv or PF1 in argv]
+    assert registers(direct) == (0x5D, [2, 2], 0)
+
+
 def test_a_register_that_does_not_take_is_named(direct: Node) -> None:
     direct.host.answers[("setpci",)] = ""
     assert direct.emit().name == "blocked"
@@ -107,6 +146,12 @@ def test_the_boot_unit_names_a_file_that_it_cannot_read(direct: Node, text: str)
     direct.host.disk.install(files.WANTED, text.encode(), 0o600)
     (said,) = boot.gpudirect_at_boot(direct.host)
     assert files.WANTED in said
+
+
+def test_the_boot_unit_names_a_file_that_is_not_there(direct: Node) -> None:
+    direct.emit()
+    direct.host.disk.remove(files.WANTED)
+    assert boot.gpudirect_at_boot(direct.host) == [f"{files.WANTED}: No such file or directory"]
 
 
 def test_without_the_profile_nothing_is_installed_and_what_was_installed_is_removed(direct: Node) -> None:
