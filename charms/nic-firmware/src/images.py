@@ -182,7 +182,8 @@ def _download(system: System, url: str, digest: str) -> str:
         size = int(said[1]) / 1e6 if len(said) > 1 and said[1].isdecimal() else 0
         raise UnfinishedError(f"{size:.0f} MB have arrived", "the next hook continues it")
     try:
-        _checked(path, digest, Digests(system))
+        if not _checked(path, digest, Digests(system)) and digest != WITHOUT_CONTENT:
+            raise StepError(f"the image has sha256 {WITHOUT_CONTENT}, not {digest}", HELPS)
     except StepError:
         system.files.remove(path)
         raise

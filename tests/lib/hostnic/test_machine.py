@@ -91,6 +91,29 @@ def test_an_install_replaces_whole_files_and_leaves_no_draft(tmp_path: Path) -> 
     assert [entry.name for entry in tmp_path.iterdir()] == ["unit"]
 
 
+def test_a_draft_that_a_killed_hook_left_is_replaced(tmp_path: Path) -> None:
+    draft = tmp_path / ".unit.new"
+    draft.write_text("half a")
+    Machine().files.install(str(tmp_path / "unit"), b"new")
+    assert [(entry.name, entry.read_text()) for entry in tmp_path.iterdir()] == [("unit", "new")]
+    draft.symlink_to(tmp_path / "elsewhere")
+    Machine().files.install(str(tmp_path / "unit"), b"newer")
+    assert [(entry.name, entry.read_text()) for entry in tmp_path.iterdir()] == [("unit", "newer")]
+
+
+def test_two_charms_make_the_same_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The units of all three start at boot, when /run is empty."""
+    real = os.mkdir
+
+    def both(path: str, mode: int) -> None:
+        real(path, mode)
+        real(path, mode)
+
+    monkeypatch.setattr(os, "mkdir", both)
+    Machine().files.install(str(tmp_path / "ovn-offload" / "file"), b"content")
+    assert (tmp_path / "ovn-offload" / "file").read_text() == "content"
+
+
 @pytest.fixture
 def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The system calls that change or sync a directory entry or a file, in order, with the paths."""

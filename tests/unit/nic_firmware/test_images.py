@@ -10,10 +10,12 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
 from time import monotonic, sleep
+from typing import Any
 
 import digests
 import images
 import pytest
+from hostnic import download
 from hostnic.download import PROGRAM
 from hostnic.testing.nic.flash import image, lose_power
 from unit.nic_firmware.images import NEW, URL, flash, offer, spawned
@@ -38,6 +40,7 @@ def fetched(node: Node) -> Node:
 def test_images_are_durable_before_the_index_names_them(fetched: Node) -> None:
     order = [line for line in fetched.writes if line.startswith(("run cp", "run sync")) or INDEX in line]
     assert [line.split()[:2] for line in order] == [["run", "cp"], ["run", "sync"], ["install", INDEX]]
+    assert order[1] == f"run sync {KEPT} {images.DIRECTORY}/{DIGEST}", "its entry in the directory, too"
 
 
 def test_a_zip_is_unpacked_into_a_directory_with_a_mode_of_its_own(node: Node) -> None:
@@ -182,6 +185,15 @@ def test_a_malformed_index_is_replaced(fetched: Node, index: str) -> None:
     assert json.loads(fetched.host.disk.content[INDEX]) == [[KEPT, "MT_0000000359", NEW, DIGEST]]
 
 
+@pytest.mark.parametrize("place", [f"{images.DIRECTORY}/{DIGEST}/below/fw.bin", "/tmp/fw.bin"])
+def test_an_index_names_images_of_its_own_directory_only(fetched: Node, place: str) -> None:
+    fetched.host.disk.install(place, image(), 0o600)
+    row = [place, "MT_0000000359", NEW, DIGEST]
+    fetched.host.disk.content[INDEX] = json.dumps([row]).encode()
+    fetched.emit()
+    assert json.loads(fetched.host.disk.content[INDEX]) == [[KEPT, "MT_0000000359", NEW, DIGEST]]
+
+
 def test_the_image_of_an_old_index_must_have_the_digest_of_the_file(fetched: Node) -> None:
     fetched.host.disk.content[INDEX] = json.dumps([[KEPT, "MT_0000000359", NEW]]).encode()
     fetched.host.disk.content[KEPT] = image(version="22.40.1000")
@@ -208,6 +220,39 @@ def test_a_download_is_given_less_than_two_minutes(node: Node) -> None:
     offer(node, firmware_policy="auto").emit()
     seconds = float(spawned(node, URL)[0][-1])
     assert seconds + images.OVERTIME_S <= images.FETCH_S <= 120
+
+
+@pytest.mark.parametrize("archive", [image(), b"PK\n" + image()], ids=["image", "zip"])
+def test_what_follows_a_download_ends_within_the_two_minutes_too(
+    node: Node, archive: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each command that copies or unpacks may take what is left, at least a second."""
+    offer(node, archive, firmware_policy="auto")
+    given: dict[str, float] = {}
+    began = node.host.now()
+    for name in ("run", "query"):
+        real = getattr(node.host, name)
+
+        def ask(argv: list[str], timeout: float = 60.0, real: Any = real) -> str:
+            words = " ".join(argv)
+            if PROGRAM in words:
+                node.host.sleep(images.FETCH_S - 30)
+            if any(word in words for word in ("cp ", "zipfile", "install -d", "sync ")):
+                given[words.split("/")[0]] = node.host.now() + timeout - began
+            return real(argv, timeout)
+
+        monkeypatch.setattr(node.host, name, ask)
+    node.emit()
+    assert len(given) == (3 if archive == image() else 4)
+    assert {round(end) for end in given.values()} == {images.FETCH_S}
+    assert flash(node)[0] == NEW
+
+
+def test_a_download_without_content_is_named(node: Node) -> None:
+    offer(node, firmware_policy="auto")
+    node.host.flash.web[URL] = b""
+    assert node.emit().name == "blocked"
+    assert f"the image has sha256 {images.WITHOUT_CONTENT}, not {DIGEST}" in node.log
 
 
 def test_an_action_continues_a_download_when_it_runs_again(node: Node) -> None:
@@ -239,16 +284,24 @@ CONTENT = bytes(range(256)) * 4096
 
 
 class Server(BaseHTTPRequestHandler):
-    """Serves CONTENT: ``/whole`` without byte ranges; ``/slow`` never ends; ``/short`` ends too early."""
+    """Serves CONTENT: ``/whole`` without byte ranges; ``/slow`` never ends; ``/short`` ends too early.
+
+    ``/other`` sends another range than was asked for, ``/silent`` nothing at all for seconds; ``/none`` has
+    no byte to send.
+    """
 
     def do_GET(self) -> None:
         if self.path == "/missing":
             self.send_error(404, "Not Found")
             return
         begin = int(self.headers.get("Range", "bytes=0-")[6:-1]) if self.path != "/whole" else 0
-        if begin and begin >= len(CONTENT):
+        if self.path == "/silent":
+            sleep(2)
+        if self.path == "/none" or (begin and begin >= len(CONTENT)):
             self.send_error(416)
             return
+        if self.path == "/other":
+            begin //= 2
         body = CONTENT[begin:]
         self.send_response(206 if begin else 200)
         if begin:
@@ -304,6 +357,7 @@ def test_the_program_stops_in_time_and_keeps_what_it_has(tmp_path: Path, server:
     ("page", "says"),
     [
         ("/missing", "HTTP Error 404: Not Found"),
+        ("/none", "HTTP Error 416: Requested Range Not Satisfiable"),
         ("/short", f"the server ended the connection after 1000 of {len(CONTENT)} bytes"),
     ],
 )
@@ -312,3 +366,18 @@ def test_the_program_says_in_one_sentence_why_it_failed(
 ) -> None:
     done = run(server + page, tmp_path / "file")
     assert (done.returncode, done.stderr) == (1, f"{says}\n")
+
+
+def test_another_range_than_was_asked_for_is_not_added(tmp_path: Path, server: str) -> None:
+    target = tmp_path / "file"
+    target.write_bytes(CONTENT[:12345])
+    run(f"{server}/other", target)
+    assert target.read_bytes() != CONTENT[:12345] + CONTENT[6172:]
+
+
+def test_a_silent_server_is_given_up(tmp_path: Path, server: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(download, "SILENCE_S", 0.2)
+    begin = monotonic()
+    with pytest.raises(OSError, match="timed out"):
+        download.fetch(f"{server}/silent", tmp_path / "file", 30)
+    assert monotonic() - begin < 2
