@@ -9,6 +9,7 @@ import budget
 import desired
 import files
 import pytest
+import record
 from hostnic.boot import units
 from hostnic.testing import FakeBond, FakeHost, card
 from unit.sriov_switchdev.booting import PF0, PF1, half_of_early, modes, small
@@ -289,6 +290,17 @@ def test_the_fallback_does_nothing_after_a_boot_step_that_ended(small: Node) -> 
     small.host.trace.clear()
     assert boot.fallback(small.host) == ()
     assert small.host.trace == []
+
+
+def test_the_fallback_leaves_a_nic_alone_whose_change_of_mode_still_runs(small: Node) -> None:
+    """The kernel would not answer, and systemd would end the fallback before it has seen the other NICs."""
+    record.write_boot(small.host, "early", "running")
+    for port in small.host.network.ports():
+        port.changing = (small.host.clock + 10_000, "switchdev")
+    small.host.trace.clear()
+    told = [trouble.what for trouble in boot.fallback(small.host)]
+    assert any("a change of its mode still runs" in what for what in told)
+    assert nic(small.host.trace) == []
 
 
 def test_a_cut_between_enabling_the_units_makes_no_hook_wait(

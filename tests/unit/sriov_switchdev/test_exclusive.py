@@ -118,6 +118,17 @@ def test_a_boot_unit_waits_for_another_program_and_then_gives_up(small: Node, na
     assert trouble.what == f"{HELD} 60 s"
     assert small.host.clock - before >= 60
     assert nic(small.host.trace) == []
+    # Else hooks would wait for the binding unit as long as it may take.
+    found = record.read_boot(small.host).phases
+    assert {phase: each.state for phase, each in found.items()} == ({"bind": "failed"} if name == "bind" else {})
+
+
+def test_a_fallback_that_cannot_run_ends_the_early_phase_all_the_same(small: Node) -> None:
+    record.write_boot(small.host, "early", "running")
+    small.host.locks[exclusive.PATH] = 99
+    boot.fallback(small.host)
+    found = record.read_boot(small.host).phases["early"]
+    assert (found.state, [trouble.what for trouble in found.troubles]) == ("failed", [f"{HELD} 60 s"])
 
 
 PHASES: list[Any] = [boot.early, boot.bind, boot.fallback, boot.restore, boot.revert]

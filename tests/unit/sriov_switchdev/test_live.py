@@ -290,6 +290,17 @@ def test_the_hook_after_one_that_died_finishes_and_stops_the_timer(small: Node) 
     assert not small.host.disk.exists(record.PREVIOUS)
 
 
+def test_a_second_hook_that_dies_leaves_the_state_before_the_first_to_restore(small: Node) -> None:
+    hook_that_dies_before(small, f"{PF1}/leave")
+    kept = json.loads(small.host.files.read(record.PREVIOUS))
+    assert [port["num_vfs"] for port in kept["ports"]] == [0, 0]
+    hook_that_dies_before(small, "0000:3b:00/confirm")
+    assert [port.eswitch_mode for port in small.host.network.ports()] == ["switchdev", "switchdev"]
+    assert json.loads(small.host.files.read(record.PREVIOUS))["ports"] == kept["ports"]
+    assert boot.revert(small.host) == ()
+    assert [(port.eswitch_mode, len(port.vfs)) for port in small.host.network.ports()] == [("legacy", 0)] * 2
+
+
 def test_without_allow_live_a_detached_port_returns_to_its_bond(small: Node) -> None:
     small.configure(allow_live=False, reboot_policy="manual")
     small.set_up()

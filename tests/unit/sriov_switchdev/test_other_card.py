@@ -50,6 +50,9 @@ def test_boot_leaves_another_card_alone_and_says_whose_address_it_has(small: Nod
     old = small.host.port(PF0).mac
     replace_card(small)
     status = small.boot()
+    told = record.read_boot(small.host).phases["early"].troubles
+    assert [trouble.subject for trouble in told] == [PF0, PF1], "the journal says it, too"
+    assert told[0].what == f"{OTHER}{old}), and is left alone"
     assert nic(small.boot_writes) == []
     assert modes(small) == [("legacy", 0), ("legacy", 0)]
     assert small.host.reachable

@@ -81,6 +81,13 @@ def test_a_pci_domain_of_more_than_four_digits_survives_its_file(bdf: str) -> No
     assert bootfile.from_json(wanted.to_json()) == wanted
 
 
+def test_a_port_that_is_there_twice_is_refused() -> None:
+    content = json.loads(Desired((Port("0000:3b:00.0", "p0", 8),)).to_json())
+    content["ports"] *= 2
+    with pytest.raises(ValueError, match=r"^ports: \['0000:3b:00\.0', .* expected each port once$"):
+        bootfile.from_json(json.dumps(content))
+
+
 def test_deep_nesting_is_refused() -> None:
     with pytest.raises(ValueError, match=r"^the document: .* expected JSON that is nested less deeply$"):
         bootfile.from_json("[" * 60_000)
