@@ -9,7 +9,7 @@ import zlib
 
 import pytest
 from converge import Plan
-from hostnic.capture import reduce
+from hostnic.capture import file, reduce
 from hostnic.capture.anonymous import Anonymous, macs
 from hostnic.capture.file import VERSION, CaptureError, Shown, read, take
 from hostnic.capture.recording import Recording, Replay
@@ -218,12 +218,22 @@ def test_a_survey_that_fails_still_gives_a_capture():
     [
         ("", "there is no capture in it"),
         ("ovn-offload-capture:AAAA", "is damaged"),
-        ("ovn-offload-capture:eJyrVipLLSrOzM9TsjKsBQAkqQSk", "damaged|version"),
+        ("ovn-offload-capture:eJyrVipLLSrOzM9TsjKsBQAkqQSk", "is damaged"),
+        ("ovn-offload-capture:eNqrVipLLSrOzM9TslKwrAUAJqYE1g==", "has version 9; this revision reads 1"),
     ],
 )
 def test_what_is_no_capture_is_refused_in_one_sentence(text, reason):
     with pytest.raises(CaptureError, match=reason):
         read(text)
+
+
+def test_a_capture_that_unpacks_to_more_than_any_host_has_is_damaged(monkeypatch):
+    content = {"version": VERSION, "charm": "roce-qos", "inputs": {}, "started": 0, "answers": {}}
+    packed = base64.b64encode(zlib.compress(json.dumps(content).encode())).decode()
+    assert read(f"ovn-offload-capture:{packed}").charm == "roce-qos"
+    monkeypatch.setattr(file, "_LARGEST", len(json.dumps(content)) - 1)
+    with pytest.raises(CaptureError, match="is damaged"):
+        read(f"ovn-offload-capture:{packed}")
 
 
 @pytest.mark.parametrize("question", ["", " "])

@@ -344,7 +344,8 @@ def test_hooks_wait_while_the_boot_units_are_at_work(small: Node) -> None:
     assert nic(small.writes) == []
     assert small.reboots_asked == 1
     boot.bind(small.host)
-    assert small.emit("update_status").name in ("active", "waiting")
+    status = small.emit("update_status")
+    assert (status.name, status.message) == ("waiting", "reboot: done; the host settles for another 5 min")
     assert "Nothing to do" in small.action("plan")["plan"]
 
 
