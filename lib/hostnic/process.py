@@ -72,6 +72,9 @@ def run(argv: Sequence[str], timeout: float = 60.0) -> str:
         raise CommandError(argv, f"{argv[0]} did not end within {timeout:g} s") from error
     except OSError as error:
         raise CommandError(argv, f"{argv[0]} could not be started: {error.strerror}") from error
+    except ValueError as error:  # a NUL byte, or half of a surrogate pair
+        why = error.reason if isinstance(error, UnicodeEncodeError) else error
+        raise CommandError(argv, f"{argv[0]} could not be started: {why}") from error
     if done.returncode:
         raise failure(argv, done.returncode, done.stdout, done.stderr)
     return done.stdout

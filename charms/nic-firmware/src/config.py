@@ -34,7 +34,7 @@ OPTIONAL = ("LAG_RESOURCE_ALLOCATION",)
 
 _SETTING = re.compile(r"(?P<name>[A-Z][A-Z0-9_]*)=(?P<value>[A-Za-z0-9_.+-]{1,64})")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
-_URL = re.compile(r"https?://[^\s/]+/\S*")
+_URL = re.compile(r"https?://[!-.0-~]+/[!-~]*")
 _SETTINGS = "NAME=value words, such as 'CQE_COMPRESSION=AGGRESSIVE CNP_DSCP_P1=48', each name once"
 
 

@@ -217,6 +217,8 @@ def test_a_process_gets_no_input_and_a_known_locale() -> None:
         (["false"], "false failed (1): no message"),
         (["sleep", "9"], "sleep did not end within 0.1 s"),
         (["/"], "/ could not be started: Permission denied"),
+        (["true", "\0"], "true could not be started: embedded null byte"),
+        (["true", "\ud800"], "true could not be started: surrogates not allowed"),
     ],
 )
 def test_a_failing_process_is_one_sentence(argv: list[str], says: str) -> None:

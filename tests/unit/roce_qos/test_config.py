@@ -46,7 +46,7 @@ NAMED_OTHERWISE = {("roce-priority", 4): "pfc-priorities"}
 def test_a_wrong_value_is_one_sentence_a_blocked_unit_and_no_write(node: Node, name: str, value: Any) -> None:
     status = node.set({name: value}).emit("config_changed")
     assert status.name == "blocked"
-    assert NAMED_OTHERWISE.get((name, value), name) in status.message
+    assert f"option {NAMED_OTHERWISE.get((name, value), name)}: " in status.message
     assert "\n" not in status.message
     assert node.writes == []
     assert not [line for line in node.context.juju_log if "Traceback" in line.message]

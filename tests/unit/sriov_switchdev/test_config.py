@@ -28,7 +28,7 @@ WRONG = [(name, value) for name, values in {**WRONG_TEXT, **WRONG_NUMBERS}.items
 def test_a_wrong_value_is_one_sentence_a_blocked_unit_and_no_write(node: Node, name: str, value: Any) -> None:
     status = node.set({name: value}).emit("config_changed")
     assert status.name == "blocked"
-    assert name in status.message
+    assert f"option {name}: " in status.message
     assert "\n" not in status.message
     assert node.writes == []
     assert not [line for line in node.context.juju_log if "Traceback" in line.message]

@@ -50,7 +50,7 @@ def test_a_wrong_value_is_one_sentence_a_blocked_unit_and_no_call(unit: Unit, na
     before = unit.state
     status = unit.configure(**{name: value}).emit()
     assert status.name == "blocked"
-    assert name in status.message
+    assert f"option {name}: " in status.message
     assert "\n" not in status.message
     assert "Traceback" not in unit.log
     assert all(not server.calls for server in unit.rack.servers.values())
