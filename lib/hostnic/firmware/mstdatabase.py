@@ -19,13 +19,15 @@ PATH = "/usr/share/mstflint/mlxconfig_dbs/mlxconfig_host.db"
 
 _PORT = re.compile(r"_P[1-9]$")
 _NIC_WIDE, _PER_PORT = 0, 1
-_QUERY = """
-    SELECT params.mlxconfig_name, params.type, params.textual_values, params.size, params.dependency,
-           params.array_length, tlvs.class
+_TEXTS = ("mlxconfig_name", "type", "textual_values", "size", "dependency")
+_QUERY = f"""
+    SELECT {", ".join(f"COALESCE(CAST(params.{name} AS TEXT), '')" for name in _TEXTS)},
+           CAST(params.array_length AS INTEGER), CAST(tlvs.class AS INTEGER)
     FROM params JOIN tlvs ON params.tlv_name = tlvs.name
     WHERE params.mlxconfig_name IS NOT NULL AND params.mlxconfig_name <> ''
 """
-_SIZE = re.compile(r"0x([0-9a-fA-F]+)\.([0-9]+)")
+"""SQLite keeps values of any type in any column; another release may leave one out."""
+_SIZE = re.compile(r"0x([0-9a-fA-F]{1,2})\.([0-9]{1,3})")
 _TRUE, _FALSE = ("true", "1", "0x1"), ("false", "0", "0x0")
 ADVANCED = "ADVANCED_PCI_SETTINGS"
 _GATES = {
@@ -136,18 +138,18 @@ def read(path: str = PATH) -> Database:
         return Database()
 
 
-def _from_rows(rows: Iterable[tuple[str, str, str | None, str, str | None, int, int]]) -> Database:
+def _from_rows(rows: Iterable[tuple[str, str, str, str, str, int | None, int | None]]) -> Database:
     entries: dict[str, Entry] = {}
     for name, kind, words, size, dependency, length, scope in rows:
         entries[name] = Entry(
             name=name,
             kind=kind,
-            words=_words(words or ""),
+            words=_words(words),
             bits=_bits(size),
             per_port=scope == _PER_PORT,
             per_nic=scope in (_NIC_WIDE, _PER_PORT),
             length=length or 0,
-            gate=next((gate for gate, rule in _GATES.items() if rule.search(dependency or "")), ""),
+            gate=next((gate for gate, rule in _GATES.items() if rule.search(dependency)), ""),
         )
     return Database(entries)
 

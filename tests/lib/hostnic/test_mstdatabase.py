@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """mstflint's parameter database: names, types, allowed values, near matches."""
 
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -83,6 +84,23 @@ def test_a_database_that_cannot_be_read_is_an_empty_one(tmp_path: Path, content:
     if content is not None:
         path.write_bytes(content)
     assert mstdatabase.read(str(path)) == Database()
+
+
+@pytest.mark.parametrize("value", [None, 7, b"\xff", "0x0." + "9" * 5000, "0x0.99999999999", "0xffff.0"])
+@pytest.mark.parametrize(
+    "column", ["type", "textual_values", "size", "dependency", "array_length", "mlxconfig_name", "class"]
+)
+def test_another_release_may_leave_a_column_out_or_give_it_another_type(
+    tmp_path: Path, column: str, value: object
+) -> None:
+    path = build(tmp_path / "host.db")
+    with sqlite3.connect(path) as connection:
+        table = "tlvs" if column == "class" else "params"
+        connection.execute(f"UPDATE {table} SET {column} = ?", (value,))  # noqa: S608
+    connection.close()
+    for entry in mstdatabase.read(str(path)).entries.values():
+        assert isinstance(entry.takes, str)
+        assert len(entry.takes) < 400
 
 
 @given(st.text())
