@@ -19,9 +19,10 @@ PATH = "/usr/share/mstflint/mlxconfig_dbs/mlxconfig_host.db"
 
 _PORT = re.compile(r"_P[1-9]$")
 _NIC_WIDE, _PER_PORT = 0, 1
-_TEXTS = ("mlxconfig_name", "type", "textual_values", "size", "dependency")
-_QUERY = f"""
-    SELECT {", ".join(f"COALESCE(CAST(params.{name} AS TEXT), '')" for name in _TEXTS)},
+_QUERY = """
+    SELECT CAST(params.mlxconfig_name AS TEXT), COALESCE(CAST(params.type AS TEXT), ''),
+           COALESCE(CAST(params.textual_values AS TEXT), ''), COALESCE(CAST(params.size AS TEXT), ''),
+           COALESCE(CAST(params.dependency AS TEXT), ''),
            CAST(params.array_length AS INTEGER), CAST(tlvs.class AS INTEGER)
     FROM params JOIN tlvs ON params.tlv_name = tlvs.name
     WHERE params.mlxconfig_name IS NOT NULL AND params.mlxconfig_name <> ''

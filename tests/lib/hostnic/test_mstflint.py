@@ -78,7 +78,7 @@ def test_a_psid_that_is_no_text_reads_as_blank(psid: str) -> None:
 def test_a_digest_that_sha256sum_does_not_print_is_an_error(said: str) -> None:
     host = FakeHost()
     host.answers[("sha256sum",)] = said
-    with pytest.raises(MstError, match="^sha256sum printed no digest of /tmp/fw.bin$"):
+    with pytest.raises(MstError, match=r"^sha256sum printed no digest of /tmp/fw\.bin$"):
         mstflint.digest(host, "/tmp/fw.bin")
 
 

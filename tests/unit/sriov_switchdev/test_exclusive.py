@@ -119,8 +119,8 @@ def test_a_boot_unit_waits_for_another_program_and_then_gives_up(small: Node, na
     assert small.host.clock - before >= 60
     assert nic(small.host.trace) == []
     # Else hooks would wait for the binding unit as long as it may take.
-    found = record.read_boot(small.host).phases
-    assert {phase: each.state for phase, each in found.items()} == ({"bind": "failed"} if name == "bind" else {})
+    found = {phase: each.state for phase, each in record.read_boot(small.host).phases.items()}
+    assert found == ({"bind": "failed"} if name == "bind" else {})
 
 
 def test_a_fallback_that_cannot_run_ends_the_early_phase_all_the_same(small: Node) -> None:
