@@ -21,6 +21,7 @@ from hostnic.devices.pci import MAX_VFS
 from hostnic.firmware import mstdatabase
 from hostnic.firmware.mstdatabase import Database
 from hostnic.machine import Machine
+from hostnic.ops.refusal import unreadable
 from hostnic.system import System
 from observe import ask, observe
 from observed import Observed
@@ -86,7 +87,11 @@ def main(arguments: Sequence[str]) -> int:
         print(error, file=sys.stderr)
         return 2
     system = Machine()
-    status, results = commission(system, mstdatabase.read(), options, dry_run=given.dry_run)
+    try:
+        status, results = commission(system, mstdatabase.read(), options, dry_run=given.dry_run)
+    except OSError as error:
+        status, results = "failed", {"left": unreadable(error)}
+        print(results["left"], file=sys.stderr)
     if os.environ.get(RESULT):
         text = json.dumps({"status": status, "results": results})  # MAAS reads YAML, of which JSON is a part
         system.files.install(os.environ[RESULT], text.encode())

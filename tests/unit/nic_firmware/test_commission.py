@@ -108,6 +108,17 @@ def test_maas_gets_its_exit_code_and_its_result(monkeypatch: pytest.MonkeyPatch,
     assert json.loads(host.files.read("/run/result.yaml"))["status"] == "failed"
 
 
+def test_a_bus_that_cannot_be_read_fails_the_script_in_one_sentence(
+    monkeypatch: pytest.MonkeyPatch, host: FakeHost, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("RESULT_PATH", "/run/result.yaml")
+    host.fail("listdir", "/sys/bus/pci/devices", OSError(5, "Input/output error"), times=None)
+    assert main(monkeypatch, host) == 1
+    said = "the host cannot be read: Input/output error"
+    assert json.loads(host.files.read("/run/result.yaml")) == {"status": "failed", "results": {"left": said}}
+    assert capsys.readouterr().err == f"{said}\n"
+
+
 @pytest.mark.parametrize(
     "argument",
     [
