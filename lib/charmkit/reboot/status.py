@@ -115,9 +115,11 @@ def _needed(host: UnitNow, policy: RebootPolicy, own: UnitState, cluster: Cluste
         )
     if not cluster.held or host.unit in cluster.held:
         return Finding(Severity.WAITING, SUBJECT, f"needed ({why}), waits for the leader to grant it")
-    holder, ago = cluster.holder, duration(_age(host, cluster, cluster.holder))
-    what = f"waits for {holder}, whose turn began {ago} ago; needed ({why})"
-    return Finding(Severity.WAITING, SUBJECT, what)
+    holder, age = cluster.holder, _age(host, cluster, cluster.holder)
+    what = f"waits for {holder}, whose turn began {duration(age)} ago; needed ({why})"
+    # The leader says it in a finding of its own.
+    stuck = age >= STUCK + policy.settle and not host.leader
+    return Finding(Severity.WAITING, SUBJECT, what, _release(host, cluster, holder) if stuck else "")
 
 
 def _missing(missing: Mapping[str, str]) -> str:
@@ -140,14 +142,14 @@ def _settling(host: UnitNow, policy: RebootPolicy, own: UnitState) -> Finding:
 
 
 def _stuck(host: UnitNow, cluster: Cluster, unit: str) -> Finding:
+    what = f"{unit} has held the lock for {duration(_age(host, cluster, unit))}"
+    return Finding(Severity.HELD, SUBJECT, what, _release(host, cluster, unit))
+
+
+def _release(host: UnitNow, cluster: Cluster, unit: str) -> str:
     application = host.unit.partition("/")[0]
     which = f" unit={unit}" if len(cluster.held) > 1 else ""
-    return Finding(
-        Severity.HELD,
-        SUBJECT,
-        f"{unit} has held the lock for {duration(_age(host, cluster, unit))}",
-        f"look at that host, or run: juju run {application}/leader release-reboot-lock{which}",
-    )
+    return f"look at that host, or run: juju run {application}/leader release-reboot-lock{which}"
 
 
 def _age(host: UnitNow, cluster: Cluster, unit: str) -> int:

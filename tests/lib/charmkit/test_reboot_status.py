@@ -130,7 +130,8 @@ def test_durations(seconds: int, text: str):
             WANTS._replace(consent="always"),
             HELD_BY_OTHER,
             Severity.WAITING,
-            "reboot: waits for sriov/7, whose turn began 3 h 2 min ago; needed (8 VFs at the next boot)",
+            "reboot: waits for sriov/7, whose turn began 3 h 2 min ago; needed (8 VFs at the next boot); "
+            "look at that host, or run: juju run sriov/leader release-reboot-lock",
             id="waits for its turn",
         ),
         pytest.param(
@@ -228,6 +229,22 @@ def test_the_leader_names_a_stuck_holder(leader: bool, age: int, named: bool):
         if named
         else []
     )
+
+
+@pytest.mark.parametrize(
+    ("leader", "age", "helped"), [(False, 300, True), (False, 299, False), (True, 300, False)]
+)
+def test_a_unit_that_waits_for_a_stuck_holder_says_what_to_do_unless_it_leads(
+    leader: bool, age: int, helped: bool
+):
+    cluster = Cluster(1, "sriov/7", since=HOST.now - STUCK - age)
+    wants = WANTS._replace(consent="always")
+
+    waits = report(HOST._replace(leader=leader), RebootPolicy("always"), wants, cluster)[0]
+
+    assert waits.what.startswith("waits for sriov/7, ")
+    help_text = "look at that host, or run: juju run sriov/leader release-reboot-lock"
+    assert waits.remedy == (help_text if helped else "")
 
 
 def test_nothing_to_say_about_a_host_that_needs_none():
