@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Gives hostile input to each reader of untrusted text, which has to return or to raise a documented error.
 
-``tox -e fuzz`` gives each reader ``FUZZ_EXAMPLES`` texts: 1,700 for each take seven minutes of processor
+``tox -e fuzz`` gives each reader ``FUZZ_EXAMPLES`` texts: 1,500 for each take seven minutes of processor
 time, in two processes. Without that variable each gets 100, which take a minute for all readers.
 """
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import hosts
 import observe
 import pytest
+from config import Applying, Options, Rendering, Returning
 from converge.shape import InvalidValue
 from fuzz import Reader, check
 from intent import document, expand, ports, schema
@@ -89,6 +90,17 @@ READERS = [
         lambda text: hosts.read([("u/0", text)]),
         ['{"version": 1, "hostname": "n", "ports": []}'],
     ),
+    *(
+        Reader(f"option {name}", lambda text, name=name: Options(**{name: text}), [sample], REFUSALS)
+        for name, sample in {
+            "ca_certificate": "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n",
+            "canary": "Leaf0-1",
+            "pinned_certificates": f"Leaf0-1={'ab' * 32}",
+        }.items()
+    ),
+    Reader("plan to apply", lambda text: Applying(plan=text), ["p0123456789abcdef"], REFUSALS),
+    Reader("switch to return", Returning, ["Leaf0-1"], REFUSALS),
+    Reader("dialect to render", lambda text: Rendering(dialect=text), ["5.14"], REFUSALS),
 ]
 
 

@@ -10,7 +10,7 @@ import gpu
 import images
 import pytest
 import record
-from config import Options
+from config import Options, ResetParameters, Restore, SetParameters
 from converge.shape import InvalidValue
 from fuzz import Reader, check
 from hostnic.testing import FakeHost
@@ -67,6 +67,9 @@ READERS = [
             "firmware_url": "https://images.example/fw.bin",
         }.items()
     ),
+    Reader("parameters to set", SetParameters, ["CQE_COMPRESSION=AGGRESSIVE NUM_OF_VFS=8"], REFUSALS),
+    Reader("NIC to reset", ResetParameters, ["0000:3b:00.0", "bond0"], REFUSALS),
+    Reader("port to restore", lambda text: Restore(text, backup=""), ["enp59s0f0np0"], REFUSALS),
 ]
 
 
