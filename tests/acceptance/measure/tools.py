@@ -191,8 +191,8 @@ def _testpmd(run: Run) -> str:
     return (
         f"netdev=$(ip -br -4 address | awk '/ {run.server}\\//{{print $1}}'); "
         "bdf=$(basename $(readlink /sys/class/net/$netdev/device)); "
-        # testpmd ends when its standard input does.
-        f"sleep {run.seconds + GRACE} | {AWAY} timeout {run.seconds + GRACE} "
+        # testpmd ends when its standard input does, and sshd waits for whatever has the shell's output open.
+        f"{AWAY} sleep {run.seconds + GRACE} 2> /dev/null | {AWAY} timeout {run.seconds + GRACE} "
         "dpdk-testpmd -l 0-8 -n 4 -m 1024 -a $bdf -- "
         f"{options} --forward-mode=5tswap -a --stats-period 1 > /tmp/testpmd 2>&1 & sleep 10"
     )

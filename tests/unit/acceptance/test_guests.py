@@ -8,6 +8,7 @@ import pytest
 import yaml
 from acceptance.guests import TUNE, user_data
 from acceptance.measure.shells import Ssh
+from acceptance.measure.tools import MEASURES, Run
 from acceptance.sitefile import Site
 from converge import StepError
 from operate.client import Juju
@@ -51,6 +52,17 @@ def test_the_tuning_script_tunes_each_vf_and_nothing_else(applied):
     assert (folder / "proc/sys/net/core/rps_sock_flow_entries").read_text() == "32768\n"
     affinity = {irq: (folder / f"proc/irq/{irq}/smp_affinity_list").read_text() for irq in (40, 41, 42, 50)}
     assert affinity == {40: "0\n", 41: "1\n", 42: "2\n", 50: "0\n"}
+
+
+@pytest.mark.parametrize("key", MEASURES)
+def test_no_server_holds_the_shell_that_starts_it(key, tmp_path, monkeypatch):
+    """sshd and Juju wait as long as a process in the background has the shell's output open."""
+    for tool, runs in (("timeout", "exec /bin/sleep 5"), ("sleep", "[ $1 -le 10 ] || exec /bin/sleep 5")):
+        (tmp_path / tool).write_text(f"#!/bin/sh\n{runs}\n")
+        (tmp_path / tool).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    serve = MEASURES[key].serve(Run("33.33.33.11", "33.33.33.10", 30, 20, 18)).replace("/tmp/", f"{tmp_path}/")
+    assert process(["bash", "-c", serve], "", 3).status == 0
 
 
 def test_a_tool_that_is_not_installed():
