@@ -223,6 +223,22 @@ _CAUSES = (
 )
 """What explains a loss, the most basic first: a wrong MTU also costs throughput and offload."""
 
+_TRACKING = (
+    "offload",
+    "this rung adds connection tracking: see flows and tracked connections in juju run sriov-switchdev/N "
+    "show-offload under load, and the RDG's figures in the report, which lose 5 % by it",
+)
+_ADDED = {
+    "vf-group": _TRACKING,
+    "north-south": _TRACKING,
+    "cross-rack": (
+        "fabric",
+        "see that all links between leaves and spines are up and carry traffic: juju run cumulus-fabric/0 "
+        "show-fabric health=true; run juju run sriov-switchdev/N check-host on the node that only this rung uses",
+    ),
+}
+"""What explains lost throughput alone on a rung whose servers reach it on the rungs before."""
+
 QUOTED = 3
 """Failures of one check that the explanation quotes; the table has all of them."""
 
@@ -236,6 +252,8 @@ def explanation(verdicts: list[Verdict]) -> Finding | None:
     check, cause, remedy = next(each for each in _CAUSES if each[0] in {verdict.check for verdict in failed})
     subject = next(rung.title for rung in RUNGS if rung.key == first)
     about = [verdict for verdict in failed if verdict.check == check]
+    if check == "vf-to-host" and not any(verdict.cause for verdict in about):
+        cause, remedy = _ADDED.get(first, (cause, remedy))
     said = [verdict.measured for verdict in about[:QUOTED]]
     said += [f"and {len(about) - QUOTED} more"] if len(about) > QUOTED else []
     said += dict.fromkeys(verdict.cause for verdict in about if verdict.cause)

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 import pytest
 from acceptance.measure.parse import Figure
 from acceptance.measure.results import Results, RungResult
-from acceptance.report.judge import State, judge, overall, references, unmeasured
+from acceptance.report.judge import State, explanation, judge, overall, references, unmeasured
 from acceptance.report.page import page
 from acceptance.report.plots import LETTER, bars
 
@@ -93,6 +93,26 @@ def test_a_vf_without_a_baseline_is_not_judged():
     found = results(vf=RungResult({"tcp-8": Figure(10.0, "Gb/s", {})}))
     states = {verdict.measured: verdict.state for verdict in judge(found)}
     assert states["TCP, 8 iperf3 pairs: not measured from host to host"] is State.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("rung", "cause", "remedy"),
+    [
+        ("vf", "host tuning", "isolcpus"),
+        ("vf-group", "offload", "connection tracking"),
+        ("north-south", "offload", "connection tracking"),
+        ("cross-rack", "fabric", "show-fabric health=true"),
+    ],
+)
+def test_a_path_that_alone_is_slow_is_explained_by_what_it_adds(rung, cause, remedy):
+    """The paths before it have the same CPUs and servers."""
+    paths = ("host", "vf", "vf-group", "north-south", "cross-rack")
+    rates = {**dict.fromkeys(paths, 190.0), rung: 60.0}
+    found = results(**{key: RungResult({"tcp-8": Figure(rate, "Gb/s", {})}) for key, rate in rates.items()})
+    told = explanation(judge(found))
+    assert told.what.startswith(f"{cause} (throughput of a VF")
+    assert remedy in told.remedy
+    assert ("isolcpus" in told.remedy) == (rung == "vf")
 
 
 def test_what_could_not_be_measured_is_listed():
