@@ -19,6 +19,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -158,6 +159,9 @@ class Command:
         results = Results(self.cloud, int(time.time()), self.site.seconds, hosts)
         results.conditions = self._conditions(cloud, hosts)
         before = Results.read(path)
+        if before:
+            # An expired token, for one, may have kept a rung and all after it from being measured.
+            before.rungs = dict(takewhile(lambda each: "" not in each[1].problems, before.rungs.items()))
         if before and before.rungs and not before.finished:
             reason = before.outdated(results)
             results = results if reason else before

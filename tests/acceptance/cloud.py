@@ -79,9 +79,10 @@ def asking(what: str) -> Generator[None, None, None]:
     except (sdk.SDKException, auth.ClientException) as error:
         if isinstance(error, auth.NotFound) and _GONE in service_says(error):
             error = auth.Unauthorized(error.message)
+        whole = what if what.startswith("cloud ") else f"{what}: the cloud"
         for kind, words, remedy in _REMEDIES:
             if isinstance(error, kind):
-                raise StepError(f"{what} {words}: {service_says(error)}", remedy) from None
+                raise StepError(f"{whole} {words}: {service_says(error)}", remedy) from None
         raise StepError(f"{what}: {service_says(error)}", _remedy(error)) from None
 
 

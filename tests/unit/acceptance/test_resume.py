@@ -18,6 +18,29 @@ def test_an_interrupted_measurement_continues_after_the_last_whole_rung(short):
     assert not [script for machine, script in short.machines.scripts if "iperf3 -c 172.16.0." in script]
 
 
+def test_what_an_expired_token_kept_from_being_measured_is_measured_when_it_continues(short):
+    short.rungs = {**short.rungs, "vf-vlan": ("tcp-8",)}
+    keystone, bash = short.openstack.keystone, short.machines._bash
+    keystone.tokens.add("gAAAAA-still-valid")
+    short.credentials(token="gAAAAA-still-valid")
+
+    def expiring(machine, host, script):
+        if "iperf3 -c 22.22.22." in script:
+            keystone.expire()
+        return bash(machine, host, script)
+
+    short.machines._bash = expiring
+    status, out, err = short.run("measure")
+    assert status == 2
+    assert "port direct_overlay1: the cloud refuses the credentials, or the token has expired" in err
+    assert "VF on VLAN" in out
+    short.machines._bash = bash
+    short.credentials(password=keystone.password)
+    status, out, _ = short.run("measure")
+    assert "Continuing after virtio on Geneve." in out
+    assert status == 0, out
+
+
 def other_software(world):
     world.site["disturb"] = ["node1.maas", "node2.maas"]
 
