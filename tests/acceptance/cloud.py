@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The only door to openstacksdk: a connection, the objects in it, and its errors in one sentence each."""
 
+import logging
+import re
 import time
 import warnings
 from collections.abc import Callable, Generator
@@ -9,6 +11,7 @@ from pathlib import Path
 from typing import Any, Protocol, cast
 
 import openstack
+import requests
 from converge import StepError
 from keystoneauth1 import exceptions as auth
 from openstack import exceptions as sdk
@@ -20,6 +23,8 @@ NOVA_FILLS_PROFILE = (2, 96)
 """Nova's newest microversion in 2024.1. Before that release Neutron takes binding:profile, and needs it."""
 WORDS = 300
 """Characters of a service's answer that a sentence quotes."""
+# It logs what it raises as well, and Python prints a warning that nobody handles.
+logging.getLogger("keystoneauth").addHandler(logging.NullHandler())
 
 
 class Clock(Protocol):
@@ -48,8 +53,10 @@ def connect(name: str) -> Any:
 
 def service_says(error: Exception) -> str:
     """The service's own words, without HTML, in one line."""
-    said = getattr(error, "details", None) or getattr(error, "message", None) or str(error)
-    return " ".join(str(said).split())[:WORDS].rstrip(".")
+    said = str(getattr(error, "details", None) or getattr(error, "message", None) or error)
+    if re.search(r"<html|<!doctype", said, re.IGNORECASE):
+        said = re.sub(r"<[^>]*>", " ", said)
+    return " ".join(said.split())[:WORDS].rstrip(".")
 
 
 _OPENRC = "run: pipx run tox -e acceptance -- openrc --cloud NAME"
@@ -64,6 +71,7 @@ _REMEDIES: tuple[tuple[type[Exception], str, str], ...] = (
 )
 _GONE = "validate token"
 """In what Keystone answers, with status 404, to a login by a token that has expired or was revoked."""
+_DOWN = (502, 503, 504)
 _QUOTA = "raise the quota (openstack quota set), or free some of it"
 
 
@@ -76,6 +84,9 @@ def asking(what: str) -> Generator[None, None, None]:
             for category in (DeprecationWarning, PendingDeprecationWarning):
                 warnings.simplefilter("ignore", category)
             yield
+    except requests.JSONDecodeError:
+        reason = f"{what}: what answers is no service of OpenStack: it sends no JSON"
+        raise StepError(reason, "see: openstack catalog list, and what is at the address") from None
     except (sdk.SDKException, auth.ClientException) as error:
         if isinstance(error, auth.NotFound) and _GONE in service_says(error):
             error = auth.Unauthorized(error.message)
@@ -88,17 +99,24 @@ def asking(what: str) -> Generator[None, None, None]:
 
 def _remedy(error: Exception) -> str:
     said = service_says(error)
+    status = getattr(error, "status_code", None) or getattr(error, "http_status", None)
     if "uota exceeded" in said or "uota has been" in said:
         return _QUOTA
-    if getattr(error, "status_code", None) == 401:
+    if status == 401:
         return _OPENRC
     if "alias" in said and "is not defined" in said:
         return "set pci-alias of nova-compute and nova-cloud-controller, or gpu-alias in the site file"
     if "The VLAN" in said and "is in use" in said:
         return "name the network that has it as public.name in the site file, or set another public.vlan"
-    if getattr(error, "status_code", None) == 403:
+    if "physical_network" in said and "unknown" in said:
+        return "name a physical network of Neutron as public.physical-network and vlan-physical-network"
+    if "No tenant network is available" in said:
+        return "give vlan-physical-network more VLANs: juju config neutron-api vlan-ranges"
+    if "No more IP addresses available" in said:
+        return "release floating IPs that nobody uses, or enlarge the pool of public"
+    if status == 403:
         return "the user must be an administrator of the cloud"
-    return ""
+    return "the service is down: see juju status, then run this again" if status in _DOWN else ""
 
 
 class Cloud:

@@ -4,6 +4,7 @@
 import contextlib
 import io
 import json
+import logging
 
 import pytest
 import yaml
@@ -83,7 +84,9 @@ class World:
         )
         around = Around(connecting, self.machines, self.clock, rungs)
         out, err = io.StringIO(), io.StringIO()
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), pytest.MonkeyPatch.context() as patch:
+            # Without pytest's handler, what libraries log is on standard error, as an operator sees it.
+            patch.setattr(logging.getLogger(), "handlers", [])
             status = main([*words], around)
         for connection in connections:
             connection.close()

@@ -83,6 +83,54 @@ def test_a_vlan_that_another_network_uses(world):
     assert "public.name in the site file" in said
 
 
+@pytest.mark.parametrize("path", ["auth/tokens", "flavors", "networks"])
+def test_a_service_that_is_down_behind_its_load_balancer(world, path):
+    """haproxy's answer."""
+    page = "<html><body><h1>503 Service Unavailable</h1>\nNo server is available to handle this request.\n</body></html>"
+    method = "POST" if "auth" in path else "GET"
+    world.openstack.faults.append((method, path, Answer(503, text=page)))
+    status, _, err = world.run("plan")
+    assert status == 2
+    said = one_sentence(err)
+    assert "No server is available to handle this request" in said
+    assert "the service is down: see juju status" in said
+    assert "<" not in said
+
+
+@pytest.mark.parametrize("path", ["flavors", "images", "networks", "os-services"])
+def test_an_address_of_the_catalog_at_which_something_else_answers(world, path):
+    world.openstack.faults.append(("GET", path, Answer(200, text="<html>Welcome</html>")))
+    status, _, err = world.run("plan")
+    assert status == 2
+    said = one_sentence(err)
+    assert "it sends no JSON" in said
+    assert "openstack catalog list" in said
+
+
+REFUSED = {
+    "Invalid input for operation: physical_network 'tenantvlan' unknown for VLAN provider network.": (
+        400, "networks", "public.physical-network"
+    ),
+    "Unable to create the network. No tenant network is available for allocation.": (
+        503, "networks", "juju config neutron-api vlan-ranges"
+    ),
+    "No more IP addresses available on network 1.": (409, "floatingips", "the pool of public"),
+}  # fmt: skip
+"""Neutron's refusals, each with its status, what is created, and a word of the remedy."""
+
+
+@pytest.mark.parametrize("words", REFUSED)
+def test_a_refusal_of_neutron_has_its_remedy(world, words):
+    status, path, remedy = REFUSED[words]
+    refused = {"NeutronError": {"type": "Refused", "message": words, "detail": ""}}
+    world.openstack.faults.append(("POST", path, Answer(status, refused)))
+    status, _, err = world.run("apply")
+    assert status == 1
+    said = one_sentence(err)
+    assert words.rstrip(".") in said
+    assert remedy in said
+
+
 def test_a_user_who_is_no_administrator(world):
     refused = Answer(
         403, {"forbidden": {"code": 403, "message": "Policy doesn't allow os_compute_api:os-flavor-manage"}}
