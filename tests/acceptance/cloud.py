@@ -76,8 +76,12 @@ _QUOTA = "raise the quota (openstack quota set), or free some of it"
 
 
 @contextmanager
-def asking(what: str) -> Generator[None, None, None]:
-    """Turn errors of openstacksdk into StepErrors with the service's words and a remedy."""
+def asking(what: str = "") -> Generator[None, None, None]:
+    """Turn errors of openstacksdk into StepErrors with the service's words and a remedy.
+
+    Without `what`, the sentence is about a step, which the plan's failure names already.
+    """
+    about = f"{what}: " if what else ""
     try:
         with warnings.catch_warnings():
             # openstacksdk 4 warns of what its own code still does and releases 5 and 6 will not.
@@ -85,16 +89,16 @@ def asking(what: str) -> Generator[None, None, None]:
                 warnings.simplefilter("ignore", category)
             yield
     except requests.JSONDecodeError:
-        reason = f"{what}: what answers is no service of OpenStack: it sends no JSON"
+        reason = f"{about}what answers is no service of OpenStack: it sends no JSON"
         raise StepError(reason, "see: openstack catalog list, and what is at the address") from None
     except (sdk.SDKException, auth.ClientException) as error:
         if isinstance(error, auth.NotFound) and _GONE in service_says(error):
             error = auth.Unauthorized(error.message)
-        whole = what if what.startswith("cloud ") else f"{what}: the cloud"
+        whole = what if what.startswith("cloud ") else f"{about}the cloud"
         for kind, words, remedy in _REMEDIES:
             if isinstance(error, kind):
                 raise StepError(f"{whole} {words}: {service_says(error)}", remedy) from None
-        raise StepError(f"{what}: {service_says(error)}", _remedy(error)) from None
+        raise StepError(f"{about}{service_says(error)}", _remedy(error)) from None
 
 
 def _remedy(error: Exception) -> str:
@@ -187,7 +191,7 @@ class Cloud:
         if how.tagged and how.service != "network":
             values["tags"] = [MARK]
         specs = values.pop("extra_specs", None)
-        with asking(key), ExitStack() as stack:
+        with asking(), ExitStack() as stack:
             if path := values.pop("filename", None):
                 # openstacksdk does not close what it opens.
                 values["data"] = stack.enter_context(Path(path).expanduser().open("rb"))
@@ -199,13 +203,13 @@ class Cloud:
 
     def tag(self, kind: str, key: str) -> None:
         """Give one of Neutron's objects the tool's tag."""
-        with asking(key):
+        with asking():
             proxy = self.connection.network
             proxy.set_tags(getattr(proxy, f"get_{KINDS[kind].noun}")(self.objects[key]["id"]), [MARK])
 
     def set_specs(self, key: str, specs: dict[str, str]) -> None:
         """Set the properties of a flavor."""
-        with asking(key):
+        with asking():
             self.connection.compute.create_flavor_extra_specs(self.objects[key]["id"], specs)
 
     def ports_of(self, server: str) -> list[Object]:
@@ -230,19 +234,19 @@ class Cloud:
 
     def delete(self, kind: str, number: str) -> None:
         """Delete an object, if it still exists."""
-        with asking(f"{kind.replace('_', ' ')} {number}"):
+        with asking():
             getattr(self._proxy(kind), f"delete_{KINDS[kind].noun}")(number, ignore_missing=True)
 
     def connect_router(self, values: dict[str, Any]) -> None:
         """Put a router on a subnet, or on a port."""
         wanted = self.resolved(values)
         router = wanted.pop("router")
-        with asking("router interface"):
+        with asking():
             self.connection.network.add_interface_to_router(router, **wanted)
 
     def disconnect_router(self, router: str, port: str) -> None:
         """Take a router off a port, which Neutron then deletes."""
-        with asking("router interface"):
+        with asking():
             self.connection.network.remove_interface_from_router(router, port_id=port)
 
     def resolved(self, value: Any) -> Any:

@@ -57,7 +57,8 @@ def test_no_quota_in_nova(world):
     status, _, err = world.run("apply")
     assert status == 1
     said = one_sentence(err)
-    assert "Quota exceeded for cores: Requested 20, but already used 20 of 20 cores" in said
+    assert said.startswith("server vm2: failed to create server vm2: Quota exceeded for cores: Requested 20, ")
+    assert "but already used 20 of 20 cores" in said
     assert "openstack quota set" in said
 
 
