@@ -16,7 +16,7 @@ from converge import StepError
 from keystoneauth1 import exceptions as auth
 from openstack import exceptions as sdk
 
-from acceptance.kinds import KINDS, Object, interfaces, named, ours
+from acceptance.kinds import KINDS, Object, interfaces, named, ours, unmarked
 from acceptance.wanted import MARK, Facts, Ref
 
 NOVA_FILLS_PROFILE = (2, 96)
@@ -170,6 +170,11 @@ class Cloud:
                 for each in found
                 if each["project_id"] == project or each["is_shared"] or each["is_router_external"]
             ]
+        # An administrator sees what the tool made in other projects, whose administrators delete it.
+        found = [
+            each if (each.get("project_id") or each.get("owner_id") or project) == project else unmarked(each)
+            for each in found
+        ]
         return sorted(found, key=lambda each: (not ours(each), each.get("project_id") != project))
 
     def get(self, kind: str, number: str) -> Object | None:

@@ -60,8 +60,14 @@ KINDS = {
 
 def ours(found: Object) -> bool:
     """Whether the tool made an object."""
-    by_id = str(found.get("id") or "").startswith(MARK) or found.get("name") == MARK
+    number, name = str(found.get("id") or ""), found.get("name")
+    by_id = name == MARK or (number.startswith(f"{MARK}-") and number != name)  # a keypair's id is its name
     return by_id or MARK in (found.get("tags") or ()) or found.get("description") == MARK
+
+
+def unmarked(found: Object) -> Object:
+    """An object without the tool's mark."""
+    return {**found, "tags": [tag for tag in found.get("tags") or () if tag != MARK], "description": ""}
 
 
 def named(kind: str, found: list[Object], known: dict[str, list[Object]]) -> list[tuple[str, Object]]:

@@ -185,6 +185,28 @@ def test_destroy_leaves_what_others_made(world):
     assert len(openstack.neutron.objects["subnets"]) == 1
 
 
+def test_destroy_leaves_what_the_tool_made_in_another_project(applied):
+    """An administrator's lists have the objects of every project."""
+    neutron, nova, glance = applied.openstack.neutron, applied.openstack.nova, applied.openstack.glance
+    glance.add("ubuntu-24.04", tags=[MARK], owner="another")
+    external = {"router:external": True, "provider:network_type": "geneve", "project_id": "another"}
+    network = neutron._create("networks", {"name": "their_public", "tags": [MARK], **external})
+    subnet = {"name": "their_subnet", "network_id": network["id"], "cidr": "10.9.0.0/24", "ip_version": 4}
+    neutron._create("subnets", {**subnet, "tags": [MARK], "project_id": "another"})
+    assert applied.run("destroy")[0] == 0
+    assert [each["name"] for each in glance.images.values()] == ["ubuntu-24.04"]
+    assert [each["name"] for each in neutron.objects["networks"].values()] == ["their_public"]
+    assert [each["name"] for each in neutron.objects["subnets"].values()] == ["their_subnet"]
+    assert nova.servers == {}
+
+
+def test_destroy_leaves_a_keypair_whose_name_begins_as_the_tools(applied):
+    keypairs = applied.openstack.nova.keypairs
+    keypairs[f"{MARK}-of-alice"] = {**keypairs[MARK], "name": f"{MARK}-of-alice"}
+    assert applied.run("destroy")[0] == 0
+    assert list(keypairs) == [f"{MARK}-of-alice"]
+
+
 def test_destroy_deletes_users_before_what_they_use(applied):
     applied.run("destroy")
     paths = [path.split("/")[3] for method, path in applied.writes() if method in ("DELETE", "PUT")]
