@@ -34,7 +34,7 @@ PAIRS = (5001, 5200)
 """Ports of the iperf3 pairs, as the RDG's rule has them."""
 GROUPS: dict[str, tuple[bool, list[tuple[str, tuple[int, int] | None]]]] = {
     "mgmt_policy": (True, [("icmp", None), ("tcp", (22, 22)), ("tcp", PAIRS), ("udp", PAIRS)]),
-    "data_policy": (True, [("icmp", None), ("tcp", PAIRS)]),
+    "data_policy": (True, [("icmp", None), ("tcp", PAIRS), ("udp", PAIRS)]),
     "data_sl_policy": (False, [("icmp", None), ("udp", (4000, 6000))]),
 }
 """Security groups: whether stateful, and what may come in. RoCE needs a stateless one."""

@@ -9,8 +9,7 @@ from typing import NamedTuple
 from acceptance.measure.tools import MEASURES, PAIRS, PINNED, Measure, pinned
 from acceptance.sitefile import Site
 
-_TCP = tuple(f"tcp-{pairs}" for pairs in PAIRS)
-_UDP = tuple(f"udp-{pairs}" for pairs in PAIRS)
+_PAIRS = tuple(f"{kind}-{pairs}" for kind in ("udp", "tcp") for pairs in PAIRS)
 
 
 class Rung(NamedTuple):
@@ -40,20 +39,20 @@ class Rung(NamedTuple):
 
 HOST = "host"
 RUNGS = (
-    Rung(HOST, "Host to host", "", None, ("rdma-lat", "rdma-bw", *_UDP, *_TCP), judged=False),
-    Rung("virtio", "virtio on Geneve", "normal", None, (*_UDP, *_TCP), judged=False),
-    Rung("vf", "VF on Geneve", "direct_overlay", "", ("link-cut", *_UDP, *_TCP, PINNED)),
+    Rung(HOST, "Host to host", "", None, ("rdma-lat", "rdma-bw", *_PAIRS), judged=False),
+    Rung("virtio", "virtio on Geneve", "normal", None, _PAIRS, judged=False),
+    Rung("vf", "VF on Geneve", "direct_overlay", "", ("link-cut", *_PAIRS, PINNED)),
     Rung(
         "vf-group",
         "VF with a stateful security group",
         "direct_overlay",
         "data_policy",
-        (*_TCP, PINNED),
+        (*_PAIRS, PINNED),
     ),
     Rung("vf-rdma", "RoCE on a VF", "direct_overlay", "data_sl_policy", ("rdma-lat", "rdma-bw", "gpu-bw")),
-    Rung("vf-vlan", "VF on VLAN", "direct_vlan", "", (*_UDP, *_TCP)),
-    Rung("north-south", "North-south over a floating IP", "direct_nat", "data_policy", _TCP, floating=True),
-    Rung("cross-rack", "VF on Geneve across racks", "direct_overlay", "", _TCP, server="vm3"),
+    Rung("vf-vlan", "VF on VLAN", "direct_vlan", "", _PAIRS),
+    Rung("north-south", "North-south over a floating IP", "direct_nat", "data_policy", _PAIRS, floating=True),
+    Rung("cross-rack", "VF on Geneve across racks", "direct_overlay", "", _PAIRS, server="vm3"),
     Rung("dpdk", "DPDK on a VF", "direct_overlay", "", ("dpdk",)),
     Rung(
         "dpdk-group",

@@ -234,7 +234,8 @@ _ADDED = {
     "cross-rack": (
         "fabric",
         "see that all links between leaves and spines are up and carry traffic: juju run cumulus-fabric/0 "
-        "show-fabric health=true; run juju run sriov-switchdev/N check-host on the node that only this rung uses",
+        "show-fabric health=true; and for the node that only this rung uses "
+        "juju run sriov-switchdev/N check-host",
     ),
 }
 """What explains lost throughput alone on a rung whose servers reach it on the rungs before."""

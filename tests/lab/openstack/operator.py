@@ -84,9 +84,7 @@ class World:
         )
         around = Around(connecting, self.machines, self.clock, rungs)
         out, err = io.StringIO(), io.StringIO()
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), pytest.MonkeyPatch.context() as patch:
-            # Without pytest's handler, what libraries log is on standard error, as an operator sees it.
-            patch.setattr(logging.getLogger(), "handlers", [])
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), _logging_as_in_a_shell():
             status = main([*words], around)
         for connection in connections:
             connection.close()
@@ -118,6 +116,14 @@ class World:
         """What the cloud was asked to change since the last call."""
         found, self.openstack.writes[:] = list(self.openstack.writes), []
         return found
+
+
+@contextlib.contextmanager
+def _logging_as_in_a_shell():
+    """Without pytest's handlers: what libraries warn of goes to standard error."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(logging.getLogger(), "handlers", [])
+        yield
 
 
 @contextlib.contextmanager

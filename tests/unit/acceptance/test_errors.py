@@ -57,8 +57,8 @@ def test_no_quota_in_nova(world):
     status, _, err = world.run("apply")
     assert status == 1
     said = one_sentence(err)
-    assert said.startswith("server vm2: failed to create server vm2: Quota exceeded for cores: Requested 20, ")
-    assert "but already used 20 of 20 cores" in said
+    assert said.startswith("server vm2: failed to create server vm2: Quota exceeded for cores: Requested 20")
+    assert "Quota exceeded for cores: Requested 20, but already used 20 of 20 cores" in said
     assert "openstack quota set" in said
 
 
@@ -87,7 +87,8 @@ def test_a_vlan_that_another_network_uses(world):
 @pytest.mark.parametrize("path", ["auth/tokens", "flavors", "networks"])
 def test_a_service_that_is_down_behind_its_load_balancer(world, path):
     """haproxy's answer."""
-    page = "<html><body><h1>503 Service Unavailable</h1>\nNo server is available to handle this request.\n</body></html>"
+    title = "<html><body><h1>503 Service Unavailable</h1>\n"
+    page = f"{title}No server is available to handle this request.\n</body></html>"
     method = "POST" if "auth" in path else "GET"
     world.openstack.faults.append((method, path, Answer(503, text=page)))
     status, _, err = world.run("plan")

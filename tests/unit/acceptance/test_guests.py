@@ -61,8 +61,8 @@ def test_no_server_holds_the_shell_that_starts_it(key, tmp_path, monkeypatch):
         (tmp_path / tool).write_text(f"#!/bin/sh\n{runs}\n")
         (tmp_path / tool).chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    serve = MEASURES[key].serve(Run("33.33.33.11", "33.33.33.10", 30, 20, 18)).replace("/tmp/", f"{tmp_path}/")
-    assert process(["bash", "-c", serve], "", 3).status == 0
+    serve = MEASURES[key].serve(Run("33.33.33.11", "33.33.33.10", 30, 20, 18))
+    assert process(["bash", "-c", serve.replace("/tmp/", f"{tmp_path}/")], "", 3).status == 0
 
 
 def test_a_tool_that_is_not_installed():

@@ -28,7 +28,7 @@ ALL = {
     "routers": 1,
     "floatingips": 4,
     "security-groups": 3,
-    "security-group-rules": 8,
+    "security-group-rules": 9,
     "flavors": 1,
     "keypairs": 1,
     "servers": 2,
@@ -301,7 +301,7 @@ def test_apply_and_destroy_as_json(world):
     address = only(world.openstack.neutron.objects["floatingips"], fixed_ip_address="22.22.22.10")
     assert told["logins"].keys() == {"vm1", "vm2"}
     assert told["logins"]["vm1"].endswith(f"ubuntu@{address['floating_ip_address']}")
-    assert "[1/44] create image" in err
+    assert "[1/45] create image" in err
     status, out, _ = world.run("destroy", "--json")
     assert (status, json.loads(out)) == (0, {"deleted": 33})
 
