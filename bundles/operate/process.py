@@ -48,7 +48,7 @@ def process(command: list[str], given: str, seconds: float | None, *, shown: boo
             input=None if shown else given,
             stdout=subprocess.PIPE,
             stderr=errors,
-            text=True,
+            errors="replace",
             timeout=seconds,
             check=False,
         )

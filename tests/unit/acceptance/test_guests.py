@@ -80,6 +80,12 @@ def test_a_process_gets_its_input_and_gives_its_output():
     assert process([sys.executable, "-c", code], "abc", 30) == Output(3, "ABC\n", "")
 
 
+def test_a_process_that_prints_what_is_no_text():
+    """As the banner of a server's sshd in another encoding."""
+    code = "import sys; sys.stderr.buffer.write(b'Zutritt f\\xfcr Befugte\\n'); print('abc')"
+    assert process([sys.executable, "-c", code], "", 30) == Output(0, "abc\n", "Zutritt f\ufffdr Befugte\n")
+
+
 def test_a_process_that_shows_its_progress_has_the_terminal(capfd):
     read, write = os.pipe()
     os.write(write, b"yes\n")
