@@ -188,11 +188,13 @@ def _rdma(
 def _testpmd(run: Run) -> str:
     """The RDG's receiver on the VF with the server's address; its statistics go to a file."""
     options = "--burst=64 --txd=1024 --rxd=1024 --mbcache=512 --rxq=4 --txq=4 --nb-cores=4 --rss-udp"
+    seconds = run.seconds + 3 * GRACE  # longer than TRex, which starts for half a minute
     return (
+        "pkill -x dpdk-testpmd && sleep 2; "  # an earlier rung's
         f"netdev=$(ip -br -4 address | awk '/ {run.server}\\//{{print $1}}'); "
         "bdf=$(basename $(readlink /sys/class/net/$netdev/device)); "
         # testpmd ends when its standard input does, and sshd waits for whatever has the shell's output open.
-        f"{AWAY} sleep {run.seconds + GRACE} 2> /dev/null | {AWAY} timeout {run.seconds + GRACE} "
+        f"{AWAY} sleep {seconds} 2> /dev/null | {AWAY} timeout {seconds} "
         "dpdk-testpmd -l 0-8 -n 4 -m 1024 -a $bdf -- "
         f"{options} --forward-mode=5tswap -a --stats-period 1 > /tmp/testpmd 2>&1 & sleep 10"
     )
@@ -216,6 +218,7 @@ port="{{ dest_mac: '$target', src_mac: '$source' }}"
 echo "[{{ port_limit: 2, version: 2, port_info: [$port, $port]," > trex_cfg.yaml
 echo "  interfaces: ['$(basename $(readlink /sys/class/net/$first/device))', '$devices'] }}]" >> trex_cfg.yaml
 timeout {run.seconds + 2 * GRACE} ./t-rex-64 --cfg trex_cfg.yaml --no-ofed-check -i -c 8 > /tmp/trex 2>&1 &
+trap "kill $! 2> /dev/null || true" EXIT
 sleep {GRACE - 10}
 cd automation/trex_control_plane/interactive
 python3 - <<END

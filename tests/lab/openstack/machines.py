@@ -21,7 +21,7 @@ from lab.openstack.neutron import GENEVE
 TOOLS = (
     "sleep timeout setsid taskset nproc cloud-init ovs-vsctl systemd-run ip virsh ethtool ping mpstat iperf3 "
 )
-TOOLS += "systemctl ib_write_bw ib_write_lat dpdk-testpmd python3"
+TOOLS += "pkill systemctl ib_write_bw ib_write_lat dpdk-testpmd python3"
 ONE_PAIR = 38.0
 """Gb/s of one iperf3 pair (RDG)."""
 LIMITS = {"host": 190.0, "normal": 24.0, "direct_overlay": 182.0, "direct_vlan": 184.0, "direct_nat": 178.0}

@@ -12,7 +12,7 @@ for word; do
 done
 
 case ${0##*/} in
-sleep | sudo) ;;
+sleep | sudo | pkill) ;;
 setsid) exec "$@" ;;
 timeout) shift; exec "$@" ;;
 taskset) shift 2; exec "$@" ;;

@@ -2,7 +2,11 @@
 """What runs in guests and on this machine: user-data, the tuning script in a real bash, processes."""
 
 import os
+import re
+import subprocess
 import sys
+import time
+from pathlib import Path
 
 import pytest
 import yaml
@@ -63,6 +67,42 @@ def test_no_server_holds_the_shell_that_starts_it(key, tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     serve = MEASURES[key].serve(Run("33.33.33.11", "33.33.33.10", 30, 20, 18))
     assert process(["bash", "-c", serve.replace("/tmp/", f"{tmp_path}/")], "", 3).status == 0
+
+
+def test_dpdks_receiver_outlives_the_generator_and_neither_is_in_the_way_of_the_next(tmp_path, monkeypatch):
+    """The next rung needs their huge pages and their locks; here the generator's client fails at once."""
+    dpdk, run = MEASURES["dpdk"], Run("33.33.33.11", "33.33.33.10", 5, 20, 18)
+    (tmp_path / "opt/trex/automation/trex_control_plane/interactive").mkdir(parents=True)
+    testpmd = "trap 'echo TERM > ended; exit' TERM; echo > begun; while :; do /bin/sleep 0.1; done"
+    stubs = {"ping": "", "ip": "echo lo UNKNOWN 33.33.33.10/8", "sleep": "", "python3": "exit 1"}
+    stubs |= {"dpdk-testpmd": testpmd, "opt/trex/t-rex-64": f"echo $$ > {tmp_path}/trex; exec /bin/sleep 60"}
+    for tool, runs in stubs.items():
+        (tmp_path / tool).write_text(f"#!/bin/bash\ncd {tmp_path}\n{runs}\n")
+        (tmp_path / tool).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    serve, ask = (
+        script(run).replace("/tmp/", f"{tmp_path}/").replace("/opt/", f"{tmp_path}/opt/")
+        for script in (dpdk.serve, dpdk.ask)
+    )
+    lives = [int(re.search(r"timeout (\d+)", script)[1]) for script in (serve, ask)]
+    assert lives[0] > lives[1]
+    process(["bash", "-c", serve], "", 5)
+    wait_for(tmp_path / "begun")
+    assert process(["bash", "-c", ask.replace("sleep 20", "/bin/sleep 1")], "", 5).status == 1
+    generator = int((tmp_path / "trex").read_text())
+    (tmp_path / "begun").unlink()
+    process(["bash", "-c", serve], "", 5)
+    wait_for(tmp_path / "ended")
+    wait_for(tmp_path / "begun")
+    assert not Path(f"/proc/{generator}").exists()
+    subprocess.run(["pkill", "-x", "dpdk-testpmd"], check=True)
+
+
+def wait_for(path):
+    end = time.monotonic() + 5
+    while not path.exists():
+        assert time.monotonic() < end, path.name
+        time.sleep(0.05)
 
 
 def test_a_tool_that_is_not_installed():
