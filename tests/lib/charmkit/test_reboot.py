@@ -136,10 +136,10 @@ def test_policies(policy: RebootPolicy, busy: str, goes: bool):
 @pytest.mark.parametrize("policy", [MANUAL, IDLE, ALWAYS])
 def test_every_policy_waits_for_every_other_hosts_grace(policy: RebootPolicy):
     peers = {PEER: SETTLED._replace(settled=False, heard=1)}
-    word = {ME: Approval(mark("boot 1"), WHY)} if policy == MANUAL else {}
+    approvals = {ME: Approval(mark("boot 1"), WHY)} if policy == MANUAL else {}
 
-    assert not turn(NEEDS, policy, peers=peers, cluster=Cluster(approvals=word)).reboot
-    taken = Cluster(grant=1, forced={PEER: 1}, approvals=word)
+    assert not turn(NEEDS, policy, peers=peers, cluster=Cluster(approvals=approvals)).reboot
+    taken = Cluster(grant=1, forced={PEER: 1}, approvals=approvals)
     assert turn(NEEDS, policy, peers=peers, cluster=taken).reboot
 
 
@@ -277,12 +277,12 @@ def test_a_reboot_that_changed_nothing_is_terminal_and_keeps_the_lock():
 
 @pytest.mark.parametrize("policy", [MANUAL, IDLE, ALWAYS])
 @pytest.mark.parametrize("where", ["on the unit", "on the leader"])
-def test_the_operators_word_repeats_it_once(policy: RebootPolicy, where: str):
+def test_an_approval_repeats_it_once(policy: RebootPolicy, where: str):
     needs = REBOOTED._replace(need=Need(WHY))
     back = turn(needs, policy, own=ASKED, cluster=HELD)
-    word = approve_one(back.own, 100) if where == "on the unit" else back.own
+    approved = approve_one(back.own, 100) if where == "on the unit" else back.own
     cluster = approve_all({ME: back.own}, HELD) if where == "on the leader" else HELD
-    again = turn(needs._replace(uptime=110), policy, own=word, cluster=cluster)
+    again = turn(needs._replace(uptime=110), policy, own=approved, cluster=cluster)
     once_more = turn(needs._replace(uptime=120), policy, own=again.own, cluster=again.cluster)
     third = turn(needs._replace(boot_id="boot 3"), policy, own=again.own, cluster=again.cluster)
     later = turn(needs._replace(boot_id="boot 3", uptime=9000), policy, own=third.own, cluster=third.cluster)
@@ -301,7 +301,7 @@ def test_the_operators_word_repeats_it_once(policy: RebootPolicy, where: str):
     )
 
 
-def test_a_crash_between_the_word_and_the_reboot_uses_the_word_up():
+def test_a_crash_between_approval_and_reboot_uses_the_approval_up():
     back = turn(REBOOTED._replace(need=Need(WHY)), own=ASKED, cluster=HELD)
     unready = REBOOTED._replace(need=Need(WHY, not_ready="boot files"))
     waits = turn(unready, own=approve_one(back.own, 100), cluster=HELD)
@@ -369,7 +369,7 @@ def test_the_first_hook_ever_is_no_reboot():
 # When it does not come.
 
 
-def test_a_reboot_that_never_came_is_asked_for_again_on_the_operators_word():
+def test_a_reboot_that_never_came_is_asked_for_again_when_approved():
     stuck = ASKED._replace(requested_at=5000)
     soon, late = 5000 + NEVER_CAME - 1, 5000 + NEVER_CAME
 
@@ -416,16 +416,16 @@ def test_a_host_whose_lock_was_taken_queues_again_when_it_has_settled():
     assert arbitrate(ME, {ME: back.own}, taken, HOST.now).forced == {}
 
 
-def test_a_host_whose_lock_was_taken_and_that_does_not_settle_queues_only_with_the_word_to_reboot():
+def test_a_host_whose_lock_was_taken_and_that_does_not_settle_queues_only_with_an_approval():
     taken = Cluster(grant=5, holder="", forced={ME: 5})
     unsettled = SETTLED._replace(settled=False, up_at=0)
     host = HOST._replace(leader=False, need=Need(WHY, unverified="no"))
 
     waits = turn(host, MANUAL, own=unsettled, cluster=taken)
-    word = turn(host, MANUAL, own=approve_one(waits.own, HOST.uptime), cluster=taken)
+    approved = turn(host, MANUAL, own=approve_one(waits.own, HOST.uptime), cluster=taken)
 
     assert (waits.own.queued, waits.own.released) == (True, 0)
-    assert (word.own.released, word.reboot) == (5, False)
+    assert (approved.own.released, approved.reboot) == (5, False)
 
 
 def test_a_removed_units_lock_is_free_after_a_while():

@@ -83,7 +83,7 @@ def test_a_host_that_came_back_and_does_not_wait_for_the_lock_stops_the_rolling_
     assert fleet.cluster.held_up_by == (PEER,)
     fleet.cluster = approve_all(fleet.units, fleet.cluster)
     fleet.run(hours=1)
-    assert fleet.asked[0] == "sriov/2", "the operator's word is the way out"
+    assert fleet.asked[0] == "sriov/2", "an approval is the way out"
 
 
 def test_a_host_whose_reboot_changed_nothing_asks_for_none_and_stops_the_rolling():

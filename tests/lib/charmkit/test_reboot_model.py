@@ -61,7 +61,7 @@ class Node:
     excused: bool = False  # the operator took its lock away
     prepared: bool = True  # all was in place, as published, when it last went down
     again: bool = False  # the operator said to ask once more
-    word: frozenset[str] = frozenset()  # reasons that the operator approved in this boot
+    approved_here: frozenset[str] = frozenset()  # reasons that the operator approved in this boot
     despite: frozenset[str] = (
         frozenset()
     )  # hosts that the operator saw named as missing, and approved without
@@ -132,7 +132,7 @@ class Application(RuleBasedStateMachine):
         if node.rolling and node.asked[-1][0] < node.boot and not node.in_grace(self.now):
             node.rolling = False
         if node.rolling and node.asked[-1][0] == node.boot and own.requested_at is None:
-            # Without a need, or on the operator's word, a request that never came true lapses.
+            # Without a need, or on an approval, a request that never came true lapses.
             elapsed = self.now - node.booted - (before.requested_at or 0)
             assert before.requested_at is None or elapsed >= NEVER_CAME
             node.rolling, node.again = False, True
@@ -227,7 +227,7 @@ class Application(RuleBasedStateMachine):
         if node.asked and node.asked[-1][0] == node.boot - 1 and node.prepared:
             before = node.asked[-1][1]
             new, repeated = set(own.reasons) - before, set(own.reasons) & before
-            assert new or repeated <= node.word, "a reboot that changed nothing is repeated unasked"
+            assert new or repeated <= node.approved_here, "a reboot that changed nothing is repeated unasked"
         node.asked.append((node.boot, frozenset(own.reasons)))
         # A hook that began before the operator took the lock away reboots all the same.
         node.rolling, node.excused, node.again = True, name not in self.cluster().held, False
@@ -238,7 +238,7 @@ class Application(RuleBasedStateMachine):
         (name,) = (name for name, each in self.nodes.items() if each is node)
         node.prepared = self.bags(name)[0].own().ready
         node.boot += 1
-        node.word = node.despite = frozenset()
+        node.approved_here = node.despite = frozenset()
         self.now += 120
         node.booted, node.booted_at_hook, node.down = self.now, self.hooks, node.slow
         if not node.stubborn and not node.not_ready:
@@ -424,9 +424,9 @@ class Application(RuleBasedStateMachine):
             self.carry(name, peers)
 
     def approved(self, node: Node, state: UnitState) -> None:
-        """The word counts in the boot that the unit spoke of when it was given, for what it said then."""
+        """An approval counts in the boot that the unit spoke of when it was given, for what it said then."""
         if state.boot_id.endswith(f" {node.boot}"):
-            node.word |= {*state.reasons, *state.still_needed}
+            node.approved_here |= {*state.reasons, *state.still_needed}
 
     @rule()
     @precondition(lambda self: self.cluster().held)

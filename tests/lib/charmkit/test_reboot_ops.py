@@ -26,7 +26,7 @@ def test_a_host_that_needs_no_reboot_publishes_once_and_asks_nobody(application:
     assert (app.nodes[0].probes, app.nodes[0].host.spawned) == ([], [])
 
 
-def test_one_word_of_the_operators_rolls_through_the_application(application: Any):
+def test_one_approval_rolls_through_the_application(application: Any):
     app = application(3)
     for node in app.nodes:
         node.needs = (WHY,)
@@ -129,7 +129,7 @@ def test_a_unit_that_is_not_the_leader_approves_itself_alone(application: Any):
     assert [node.reboots for node in app.nodes] == [0, 1, 0]
 
 
-def test_a_reboot_that_changed_nothing_stops_the_roll_until_the_operators_word(application: Any):
+def test_a_reboot_that_changed_nothing_stops_the_roll_until_the_operator_approves(application: Any):
     app = application(2, "always")
     for number, node in enumerate(app.nodes):
         node.needs = (WHY,)
@@ -144,7 +144,7 @@ def test_a_reboot_that_changed_nothing_stops_the_roll_until_the_operators_word(a
     assert out.unit_status.name == "blocked"
     assert out.unit_status.message.startswith(f"reboot: done, but still needed: {WHY}")
     assert [node.reboots for node in app.nodes] == [1, 0]
-    # One word is one reboot, and one that changes something lets the roll go on.
+    # One approval is one reboot, and one that changes something lets the roll go on.
     assert app.action(0, "approve-reboot")["approved"] == "sriov/0, sriov/1"
     app.hook(0)
     app.nodes[0].boot(changes_nothing=True)
@@ -163,7 +163,7 @@ def test_a_reboot_that_changed_nothing_stops_the_roll_until_the_operators_word(a
     assert [node.reboots for node in app.nodes] == [3, 1]
 
 
-def test_the_leaders_word_reaches_a_unit_whose_reboot_changed_nothing(application: Any):
+def test_an_approval_on_the_leader_reaches_a_unit_whose_reboot_changed_nothing(application: Any):
     app = application(2, "manual")
     app.nodes[1].needs = (WHY,)
     app.hook(1)

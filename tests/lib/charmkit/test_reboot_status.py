@@ -41,7 +41,7 @@ def test_durations(seconds: int, text: str):
             Cluster(),
             Severity.HELD,
             "reboot: needed: 8 VFs at the next boot; run: juju run sriov/leader approve-reboot",
-            id="needs the operator's word",
+            id="needs approval",
         ),
         pytest.param(
             "when-idle",
@@ -83,7 +83,7 @@ def test_durations(seconds: int, text: str):
             Severity.WAITING,
             "reboot: not while sriov/3 has booted and has not settled yet; needed (8 VFs at the next boot); "
             "to reboot all the same, run: juju run sriov/leader approve-reboot",
-            id="another host settles, which needs no word",
+            id="another host settles, which needs no approval",
         ),
         pytest.param(
             "manual",
