@@ -1,45 +1,41 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The sizes of the project's code: packages, folders, files, and what a charm's modules import."""
+"""The sizes of the project's code: all that is shipped, folders, files, and what a charm's plan imports."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from import_graph import Module, imports, modules, resolve
 
-ENTRIES = ("plan", "charm")
-"""Modules of each charm whose imports are followed."""
-NOT_PACKED = "lib/hostnic/testing"
-"""The model of a host, which tests/pack leaves out of the charms: its lines are counted on their own."""
-CHECKER = "bundles/check"
+NOT_SHIPPED = ("lib/hostnic/testing/", "bundles/check/")
+"""The model of a host, which tests/pack leaves out of the charms, and the checker of the bundles."""
 
 Subject = tuple[str, str]
-"""What is measured, and of what: ``("lines", "lib/charmkit")``."""
+"""What is measured, and of what: ``("lines", "shipped")``."""
 
 
 def measure(root: Path) -> dict[Subject, int]:
     """Every size, by subject.
 
-    - ``lines``: of a package, or of all that is shipped: lib/ without the model, charms, the MAAS command.
+    - ``lines``: of all that is shipped: lib/ without the model, charms, the operator's commands.
     - ``modules``: Python files directly in a folder.
     - ``file``: lines of one file.
-    - ``imported-files``, ``imported-lines``: of a charm's module with all code of the project that it leads
-      to, also by imports inside functions and by the ``__init__.py`` of packages.
+    - ``imported-files``, ``imported-lines``: of a charm's plan with all code of the project that it leads to,
+      also by imports inside functions and by the ``__init__.py`` of packages.
     """
     files = {path.relative_to(root).as_posix(): _lines(path) for path in _python(root)}
     found = {("file", name): count for name, count in files.items()}
-    for name, count in files.items():
-        for package in _packages(name):
-            found["lines", package] = found.get(("lines", package), 0) + count
+    found["lines", "shipped"] = sum(
+        count for name, count in files.items() if not name.startswith(NOT_SHIPPED)
+    )
+    for name in files:
         folder = ("modules", name.rpartition("/")[0])
         found[folder] = found.get(folder, 0) + 1
     lib = modules(root / "lib")
     for charm in sorted(path.parent for path in root.glob("charms/*/charmcraft.yaml")):
         known = {**lib, **modules(charm / "src")}
-        for entry in ENTRIES:
-            if entry in known:
-                led_to = closure(known[entry], known)
-                found["imported-files", f"{charm.name}/{entry}"] = len(led_to)
-                found["imported-lines", f"{charm.name}/{entry}"] = sum(_lines(each.path) for each in led_to)
+        led_to = closure(known["plan"], known)
+        found["imported-files", f"{charm.name}/plan"] = len(led_to)
+        found["imported-lines", f"{charm.name}/plan"] = sum(_lines(each.path) for each in led_to)
     return found
 
 
@@ -61,16 +57,6 @@ def closure(start: Module, known: Mapping[str, Module]) -> list[Module]:
 def _python(root: Path) -> Iterator[Path]:
     for pattern in ("lib/**/*.py", "charms/*/src/**/*.py", "bundles/**/*.py"):
         yield from sorted(root.glob(pattern))
-
-
-def _packages(name: str) -> Iterator[str]:
-    """What a file's lines count for."""
-    if name.startswith(f"{NOT_PACKED}/"):
-        yield NOT_PACKED
-        return
-    yield "/".join(name.split("/")[: 3 if name.startswith("charms/") else 2])
-    if not name.startswith(f"{CHECKER}/"):
-        yield "shipped"
 
 
 def _lines(path: Path) -> int:

@@ -1,75 +1,48 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table of limits: one row for each size, with its limit and the goal that it is on the way to."""
+"""The table of limits: what is measured, a pattern of its subjects, and the limit."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import NamedTuple
 
 from house.measure import Subject
 
-DEFAULTS = {"file": 300, "modules": 12}
-"""Limits of what has no row. Any other size must have one."""
+
+class Limit(NamedTuple):
+    """The largest size that subjects whose names fit the pattern may have."""
+
+    what: str
+    pattern: str
+    size: int
+
+    def covers(self, subject: Subject) -> bool:
+        """Whether this limit is about the subject."""
+        return subject[0] == self.what and fnmatchcase(subject[1], self.pattern)
 
 
-@dataclass(frozen=True)
-class Row:
-    """What a size may be, and what it shall become, where that is decided."""
-
-    limit: int
-    goal: int | None = None
-
-
-Table = dict[Subject, Row]
-
-
-def read(path: Path) -> Table:
-    """The rows of a file: what, of what, limit, and a goal or "-"."""
+def read(path: Path) -> list[Limit]:
+    """The limits of a file, in order."""
     rows = [line.split() for line in path.read_text().splitlines() if line and not line.startswith("#")]
-    return {
-        (what, subject): Row(int(limit), None if goal == "-" else int(goal))
-        for what, subject, limit, goal in rows
-    }
+    return [Limit(what, pattern, int(size)) for what, pattern, size in rows]
 
 
-def write(path: Path, table: Table) -> None:
-    """Replace the rows of a file; the lines of its head stay."""
-    head = [line for line in path.read_text().splitlines() if line.startswith("#")]
-    rows = [
-        f"{what:15}{subject:35}{row.limit:>6}{'-' if row.goal is None else row.goal:>7}"
-        for (what, subject), row in sorted(table.items())
-    ]
-    path.write_text("\n".join([*head, *rows, ""]))
-
-
-def faults(sizes: Mapping[Subject, int], table: Table) -> Iterator[str]:
-    """What is larger than its limit, and rows that do not fit the code, one sentence each."""
-    for (what, subject), size in sizes.items():
-        row = table.get((what, subject))
-        limit = row.limit if row else DEFAULTS.get(what)
-        if limit is None:
-            yield f"{what} {subject} has no row: add one with limit {size}."
-        elif size > limit:
-            yield f"{what} {subject} is {size}, the limit is {limit}."
-    for what, subject in table.keys() - sizes.keys():
-        yield f"{what} {subject} has a row and does not exist: remove the row."
-
-
-def updated(sizes: Mapping[Subject, int], table: Table, *, larger: bool) -> Table:
-    """The table with today's sizes as limits; what has reached its goal may be as large as that.
-
-    Rows of what is gone, or is no larger than the default limit, are left out.
-
-    Args:
-        sizes: what was measured.
-        table: the rows so far; their goals are kept.
-        larger: also raise limits; without it a limit is only ever lowered.
-
-    """
-    result: Table = {}
+def largest(
+    sizes: Mapping[Subject, int], limits: Sequence[Limit]
+) -> Iterator[tuple[Limit, list[tuple[int, str]]]]:
+    """Each limit with the sizes that it is the first one to cover, the largest first."""
+    covered: dict[Limit, list[tuple[int, str]]] = {limit: [] for limit in limits}
     for subject, size in sizes.items():
-        if size <= DEFAULTS.get(subject[0], -1):
-            continue
-        row = table.get(subject, Row(size))
-        limit = size if larger else min(size, row.limit)
-        result[subject] = replace(row, limit=max(limit, row.goal or 0))
-    return result
+        covered[next(limit for limit in limits if limit.covers(subject))].append((size, subject[1]))
+    for limit, found in covered.items():
+        yield limit, sorted(found, reverse=True)
+
+
+def faults(sizes: Mapping[Subject, int], limits: Sequence[Limit]) -> Iterator[str]:
+    """What is larger than its limit, and limits that are about nothing, one sentence each."""
+    for limit, found in largest(sizes, limits):
+        if not found:
+            yield f"{limit.what} {limit.pattern} has a row and does not exist: remove the row."
+        for size, name in found:
+            if size > limit.size:
+                yield f"{limit.what} {name} is {size}, the limit is {limit.size}."

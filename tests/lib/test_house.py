@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from house import __main__ as command
 from house.measure import measure
-from house.table import Row, faults, read, updated, write
+from house.table import Limit, faults
 
 TREE = {
     "lib/converge/__init__.py": "from converge.plan import Plan\n",
@@ -14,11 +14,9 @@ TREE = {
     "lib/hostnic/__init__.py": "",
     "lib/hostnic/testing/__init__.py": "# the model\n",
     "charms/demo/charmcraft.yaml": "name: demo\n",
-    "charms/demo/src/charm.py": "def f():\n    import plan\n",
-    "charms/demo/src/plan.py": "from converge import Plan\n",
+    "charms/demo/src/plan.py": "def f():\n    from converge import Plan\n",
     "bundles/check/rule.py": "RULES = []\n",
 }
-LIMITS = "# the head\nlines  lib/converge  3  -\nfile  lib/converge/plan.py  400  300\n"
 
 
 @pytest.fixture
@@ -29,24 +27,16 @@ def tree(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_lines_are_counted_by_package_and_of_all_that_is_shipped(tree: Path) -> None:
+def test_all_that_is_shipped_is_one_number_without_the_model_and_the_checker(tree: Path) -> None:
     sizes = measure(tree)
-    assert {subject: size for (what, subject), size in sizes.items() if what == "lines"} == {
-        "lib/converge": 4,
-        "lib/hostnic": 0,
-        "lib/hostnic/testing": 1,
-        "charms/demo/src": 3,
-        "bundles/check": 1,
-        "shipped": 7,  # neither the model nor the checker
-    }
+    assert {subject: size for (what, subject), size in sizes.items() if what == "lines"} == {"shipped": 6}
     assert sizes["modules", "lib/converge"] == 2
     assert sizes["file", "lib/converge/plan.py"] == 3
 
 
 def test_imports_are_followed_into_functions_and_packages(tree: Path) -> None:
     sizes = measure(tree)
-    assert (sizes["imported-files", "demo/plan"], sizes["imported-lines", "demo/plan"]) == (3, 5)
-    assert (sizes["imported-files", "demo/charm"], sizes["imported-lines", "demo/charm"]) == (4, 7)
+    assert (sizes["imported-files", "demo/plan"], sizes["imported-lines", "demo/plan"]) == (3, 6)
 
 
 def test_a_module_deep_in_a_package_loads_the_packages_above_it(tree: Path) -> None:
@@ -57,67 +47,38 @@ def test_a_module_deep_in_a_package_loads_the_packages_above_it(tree: Path) -> N
 @pytest.mark.parametrize(
     ("sizes", "says"),
     [
-        ({("lines", "lib/converge"): 10}, []),
-        ({("lines", "lib/converge"): 11}, ["lines lib/converge is 11, the limit is 10."]),
-        (
-            {("lines", "lib/converge"): 10, ("file", "lib/x.py"): 301},
-            ["file lib/x.py is 301, the limit is 300."],
+        pytest.param({("file", "lib/x.py"): 10, ("file", "lib/old.py"): 12}, [], id="within"),
+        pytest.param(
+            {("file", "lib/x.py"): 11, ("file", "lib/old.py"): 12},
+            ["file lib/x.py is 11, the limit is 10."],
+            id="over the limit of all",
         ),
-        (
-            {("lines", "lib/converge"): 10, ("lines", "lib/x"): 1},
-            ["lines lib/x has no row: add one with limit 1."],
+        pytest.param(
+            {("file", "lib/x.py"): 9, ("file", "lib/old.py"): 13},
+            ["file lib/old.py is 13, the limit is 12."],
+            id="over its own",
         ),
-        ({}, ["lines lib/converge has a row and does not exist: remove the row."]),
+        pytest.param(
+            {("file", "lib/x.py"): 9},
+            ["file lib/old.py has a row and does not exist: remove the row."],
+            id="a row about nothing",
+        ),
     ],
 )
-def test_what_grows_or_has_no_row_is_a_fault(sizes, says) -> None:
-    assert list(faults(sizes, {("lines", "lib/converge"): Row(10)})) == says
+def test_what_is_over_the_first_limit_that_covers_it_is_a_fault(sizes, says) -> None:
+    assert list(faults(sizes, [Limit("file", "lib/old.py", 12), Limit("file", "*", 10)])) == says
 
 
-@pytest.mark.parametrize(
-    ("size", "larger", "row"),
-    [
-        pytest.param(30, False, Row(30, 25), id="lowered"),
-        pytest.param(50, False, Row(40, 25), id="not raised"),
-        pytest.param(50, True, Row(50, 25), id="raised, when it is asked for"),
-        pytest.param(20, False, Row(25, 25), id="not lowered below its goal"),
-    ],
-)
-def test_a_limit_goes_down_by_itself_and_up_only_when_that_is_asked_for(size, larger, row) -> None:
-    subject = ("imported-files", "demo/plan")
-    assert updated({subject: size}, {subject: Row(40, 25)}, larger=larger) == {subject: row}
-
-
-def test_rows_that_the_default_limits_cover_are_left_out() -> None:
-    sizes = {("file", "lib/x.py"): 300, ("file", "lib/y.py"): 301, ("modules", "lib"): 12}
-    table = {("file", "lib/x.py"): Row(400, 300), ("lines", "lib/gone"): Row(9)}
-    assert updated(sizes, table, larger=False) == {("file", "lib/y.py"): Row(301)}
-
-
-def test_the_table_keeps_its_head_and_its_goals(tmp_path: Path) -> None:
-    path = tmp_path / "limits.txt"
-    path.write_text(LIMITS)
-    table = read(path)
-    assert table == {("lines", "lib/converge"): Row(3), ("file", "lib/converge/plan.py"): Row(400, 300)}
-    write(path, table)
-    assert path.read_text().startswith("# the head\nfile ")
-    assert read(path) == table
-
-
-def test_the_command_fails_when_a_size_grows_and_writes_smaller_ones(
+def test_the_command_fails_when_a_size_is_over_its_limit(
     tree: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     limits = tree / "limits.txt"
-    limits.write_text("# the head\n")
+    limits.write_text("imported-files * 9\nimported-lines * 9\nfile * 3\nmodules * 2\nlines * 6\n")
     monkeypatch.setattr(command, "ROOT", tree)
     monkeypatch.setattr(command, "LIMITS", limits)
-    assert command.main(["--reset"]) == 0
-    (tree / "lib/converge/plan.py").write_text("Plan = 1\n")
-    assert command.main(["--lower"]) == 0
-    assert read(limits)["lines", "lib/converge"] == Row(2)
-    (tree / "lib/converge/plan.py").write_text("Plan = 1\n\n")
-    capsys.readouterr()
-    assert command.main([]) == 1
+    assert command.main() == 0
+    (tree / "lib/converge/plan.py").write_text("Plan = 1\n\n\n\n")
+    assert command.main() == 1
     said = capsys.readouterr()
-    assert "lines lib/converge is 3, the limit is 2.\n" in said.err
-    assert "lines          lib/converge                            3      2" in said.out
+    assert "file lib/converge/plan.py is 4, the limit is 3.\n" in said.err
+    assert "lines           *" in said.out
