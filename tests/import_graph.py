@@ -38,12 +38,14 @@ class Import:
         target: absolute and dotted; its first parts name a module, the last one may be a name inside it.
         line: in the importing file.
         at_start: the import runs when the module is loaded, not inside a function or for type checkers only.
+        for_types: it is for type checkers only, and never runs.
 
     """
 
     target: str
     line: int
     at_start: bool
+    for_types: bool = False
 
     @property
     def root(self) -> str:
@@ -56,21 +58,24 @@ def imports(module: Module) -> list[Import]:
     return list(_imports(module, ast.parse(module.path.read_text()), at_start=True))
 
 
-def _imports(module: Module, node: ast.AST, *, at_start: bool) -> Iterator[Import]:
+def _imports(module: Module, node: ast.AST, *, at_start: bool, for_types: bool = False) -> Iterator[Import]:
     if isinstance(node, ast.Import):
         for alias in node.names:
-            yield Import(alias.name, node.lineno, at_start)
+            yield Import(alias.name, node.lineno, at_start, for_types)
     elif isinstance(node, ast.ImportFrom):
         above = module.package.split(".")[: -(node.level - 1) or None] if node.level else []
         base = ".".join([*above, *([node.module] if node.module else [])])
         for alias in node.names:
-            yield Import(base if alias.name == "*" else f"{base}.{alias.name}", node.lineno, at_start)
+            target = base if alias.name == "*" else f"{base}.{alias.name}"
+            yield Import(target, node.lineno, at_start, for_types)
     elif name := _import_module(node):
         yield Import(name, node.lineno, at_start)
-    elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) or _for_type_checkers(node):
+    elif _for_type_checkers(node):
+        at_start, for_types = False, True
+    elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
         at_start = False
     for child in ast.iter_child_nodes(node):
-        yield from _imports(module, child, at_start=at_start)
+        yield from _imports(module, child, at_start=at_start, for_types=for_types)
 
 
 def _import_module(node: ast.AST) -> str | None:

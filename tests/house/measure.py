@@ -40,7 +40,7 @@ def measure(root: Path) -> dict[Subject, int]:
 
 
 def closure(start: Module, known: Mapping[str, Module]) -> list[Module]:
-    """The module and all that are loaded with it, packages' ``__init__.py`` included."""
+    """The module and all that it loads, packages' ``__init__.py`` included; types alone load nothing."""
     seen: dict[str, Module] = {}
     todo = [start]
     while todo:
@@ -48,7 +48,8 @@ def closure(start: Module, known: Mapping[str, Module]) -> list[Module]:
         if module.name in seen:
             continue
         seen[module.name] = module
-        todo += [found for item in imports(module) if (found := resolve(item.target, known))]
+        led_to = [resolve(item.target, known) for item in imports(module) if not item.for_types]
+        todo += [found for found in led_to if found]
         above = module.name.split(".")[:-1]
         todo += [known[name] for end in range(1, len(above) + 1) if (name := ".".join(above[:end])) in known]
     return list(seen.values())

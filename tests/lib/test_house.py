@@ -39,6 +39,13 @@ def test_imports_are_followed_into_functions_and_packages(tree: Path) -> None:
     assert (sizes["imported-files", "demo/plan"], sizes["imported-lines", "demo/plan"]) == (3, 6)
 
 
+def test_an_import_for_type_checkers_is_not_followed(tree: Path) -> None:
+    (tree / "charms/demo/src/plan.py").write_text(
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import hostnic.testing\n"
+    )
+    assert measure(tree)["imported-files", "demo/plan"] == 1
+
+
 def test_a_module_deep_in_a_package_loads_the_packages_above_it(tree: Path) -> None:
     (tree / "charms/demo/src/plan.py").write_text("import hostnic.testing\n")
     assert measure(tree)["imported-files", "demo/plan"] == 3
