@@ -78,9 +78,7 @@ def values(link: str, wanted: Sequence[object]) -> Sequence[str]:
 
 def settings(link: str, wanted: "Dcb") -> Sequence[str]:
     """What is set of data centre bridging."""
-    from hostnic.netlink.dcb import setting_names  # only for a record
-
-    return link, *setting_names(wanted)
+    return link, *wanted.names
 
 
 def count(link: str, apps: "Sequence[App]") -> Sequence[str]:
@@ -90,6 +88,10 @@ def count(link: str, apps: "Sequence[App]") -> Sequence[str]:
 
 def dcbx(link: str, mode: int) -> Sequence[str]:
     """The mode's bits in words."""
-    from hostnic.netlink.dcb import dcbx_words  # only for a record
-
     return link, dcbx_words(mode)
+
+
+def dcbx_words(mode: int) -> str:
+    """A DCBX mode (the bits of :mod:`hostnic.netlink.dcb`) in words: ``host ieee``."""
+    names = {0x01: "host", 0x02: "firmware", 0x04: "cee", 0x08: "ieee", 0x10: "static"}
+    return " ".join(name for bit, name in names.items() if mode & bit) or "none"

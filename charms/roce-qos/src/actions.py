@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 import steps
 from charmkit.output import Table
 from desired import Desired
+from hostnic.calls import dcbx_words
 from hostnic.devices import rdma
 from hostnic.netlink import dcb
 from hostnic.system import System
@@ -45,8 +46,8 @@ def _settings(wanted: Desired, port: QosPort) -> Iterator[tuple[str, str, str]]:
     if found is None:
         return
     if found.dcbx is not None:
-        mode = dcb.dcbx_words(found.dcbx)
-        yield "DCBX", mode, mode if port.driver.may_set(found) else dcb.dcbx_words(port.driver.dcbx_ask)
+        mode = dcbx_words(found.dcbx)
+        yield "DCBX", mode, mode if port.driver.may_set(found) else dcbx_words(port.driver.dcbx_ask)
     if port.driver.dscp:
         yield from _trust(wanted, port)
     yield "ETS", steps.ets_words(found.ets), steps.ets_words(wanted.ets)

@@ -3,7 +3,7 @@
 
 from converge import Finding, Severity
 from desired import Desired
-from hostnic.netlink import dcb
+from hostnic.calls import dcbx_words
 from observed import Observed
 
 
@@ -16,7 +16,7 @@ def preflight(wanted: Desired, observed: Observed) -> list[Finding]:
     for port in observed.among(wanted.ports):
         if port.dcb is None or wanted.takeover or port.driver.may_set(port.dcb):
             continue
-        mode = dcb.dcbx_words(port.dcb.dcbx or 0)
+        mode = dcbx_words(port.dcb.dcbx or 0)
         what = f"the firmware controls data centre bridging (DCBX mode {mode})"
         remedy = "set dcbx-takeover=true, or switch off DCBX in the NIC's firmware"
         found.append(Finding(Severity.BLOCKED, port.netdev, what, remedy))

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from converge import Disruption, Op, Step
 from desired import Desired
+from hostnic.calls import dcbx_words
 from hostnic.netlink import dcb
 from hostnic.ops.dcb import SetApps, SetEts, SetPause, SetPfc, TakeDcbx
 from hostnic.ops.lldp import SetLldp, StopLldpad
@@ -28,7 +29,7 @@ def settle_owner(observed: Observed, ports: tuple[QosPort, ...]) -> list[HostSte
         steps.append(_step("lldpad", "stop lldpad, and keep it from starting", why, StopLldpad()))
     for port in ports:
         if port.dcb is not None and not port.driver.may_set(port.dcb):
-            mode = dcb.dcbx_words(port.dcb.dcbx or 0)
+            mode = dcbx_words(port.dcb.dcbx or 0)
             op = TakeDcbx(port.netdev, port.driver.dcbx_ask, port.driver.dcbx)
             what = f"take over DCBX of {port.netdev} from the firmware"
             steps.append(_step(f"{port.bdf}/dcbx", what, f"its mode is {mode}", op))

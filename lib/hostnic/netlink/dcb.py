@@ -108,30 +108,24 @@ class Dcb(NamedTuple):
     buffer: Buffer | None = None
     dcbx: int | None = None
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What it has, as records of writes spell it: ``ets``, ``apps 64``, ``pfc 3``."""
+        found = {
+            "ets": self.ets is not None,
+            "maxrate": self.maxrate is not None,
+            "buffer": self.buffer is not None,
+            f"apps {len(self.apps)}": bool(self.apps),
+        }
+        words = [name for name, there in found.items() if there]
+        if self.pfc is not None:
+            words.append(f"pfc {','.join(map(str, self.pfc.priorities)) or 'none'}")
+        return tuple(words)
+
 
 def priorities(mask: int) -> tuple[int, ...]:
     """The priorities whose bits are set."""
     return tuple(priority for priority in range(CLASSES) if mask >> priority & 1)
-
-
-def dcbx_words(mode: int) -> str:
-    """``host ieee``: the bits in words."""
-    names = {HOST: "host", LLD_MANAGED: "firmware", CEE: "cee", IEEE: "ieee", STATIC: "static"}
-    return " ".join(name for bit, name in names.items() if mode & bit) or "none"
-
-
-def setting_names(wanted: Dcb) -> tuple[str, ...]:
-    """What ``wanted`` has, as records of writes spell it: ``ets``, ``pfc 3``, ``apps 64``."""
-    found = {
-        "ets": wanted.ets is not None,
-        "maxrate": wanted.maxrate is not None,
-        "buffer": wanted.buffer is not None,
-        f"apps {len(wanted.apps)}": bool(wanted.apps),
-    }
-    words = [name for name, there in found.items() if there]
-    if wanted.pfc is not None:
-        words.append(f"pfc {','.join(map(str, wanted.pfc.priorities)) or 'none'}")
-    return tuple(words)
 
 
 class Driver(NamedTuple):

@@ -11,7 +11,8 @@ import os
 from collections.abc import Iterable
 from functools import lru_cache
 
-from hostnic.netlink import dcb, dcbattrs
+from hostnic.calls import dcbx_words
+from hostnic.netlink import dcbattrs
 from hostnic.netlink.channel import ACK, ROUTE, Channel, Untyped, codec
 from hostnic.netlink.dcb import App, Dcb
 
@@ -80,7 +81,7 @@ class DcbClient:
     def set_dcbx(self, link: str, mode: int) -> None:
         """Set the bits of the DCBX mode; the driver only says that it refuses, not why."""
         if self._ask(SETDCB, SET_DCBX, link, ("DCBX", mode)).get_attr("DCBX"):
-            raise OSError(errno.EINVAL, f"DCBX: the driver refuses mode {dcb.dcbx_words(mode)}")
+            raise OSError(errno.EINVAL, f"DCBX: the driver refuses mode {dcbx_words(mode)}")
 
     def _change(self, command: int, link: str, name: str, part: Dcb) -> None:
         answer = self._ask(SETDCB, command, link, ("IEEE", dcbattrs.encode(part)))

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from converge import StepError
 
-from hostnic.netlink import dcb
+from hostnic.calls import dcbx_words
 from hostnic.netlink.dcb import App, Dcb, Ets, Pfc
 from hostnic.ops import refusal
 from hostnic.ops.members import distributes_alone
@@ -155,7 +155,7 @@ class TakeDcbx:
             ) from error
         now = read(system, self.netdev)
         if not _has(now, self.bits):
-            words = dcb.dcbx_words(now.dcbx or 0)
+            words = dcbx_words(now.dcbx or 0)
             raise StepError(f"DCBX of {self.netdev} reads {words} after it was taken over", NO_OPERATION)
 
 

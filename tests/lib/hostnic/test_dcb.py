@@ -9,6 +9,7 @@ import struct
 from collections.abc import Iterator
 
 import pytest
+from hostnic.calls import dcbx_words
 from hostnic.netlink import channel as netlink
 from hostnic.netlink import dcb, dcbnl
 from hostnic.netlink.dcb import App, Buffer, Dcb, Ets, Pfc
@@ -233,7 +234,7 @@ def test_any_reply_body_is_a_value_or_an_os_error(body: bytes) -> None:
 
 
 def test_words_for_dcbx_modes_and_settings() -> None:
-    assert dcb.dcbx_words(0x0D) == "host cee ieee"
-    assert dcb.dcbx_words(0) == "none"
+    assert dcbx_words(0x0D) == "host cee ieee"
+    assert dcbx_words(0) == "none"
     wanted = Dcb(pfc=Pfc(()), apps=(App(5, 1, 1),), maxrate=(0,) * 8)
-    assert dcb.setting_names(wanted) == ("maxrate", "apps 1", "pfc none")
+    assert wanted.names == ("maxrate", "apps 1", "pfc none")

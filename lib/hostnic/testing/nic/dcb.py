@@ -10,6 +10,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from hostnic.calls import dcbx_words
 from hostnic.netlink import dcb, dcbattrs
 from hostnic.netlink.dcb import App, Buffer, Dcb, Ets, Pfc
 
@@ -181,7 +182,7 @@ class FakeDcb:
         """SDCBX; the driver says no without a reason."""
         self._need_ops("DCBX")
         if self.refuses or self.firmware_agent or mode != self.quirks.takes_over:
-            raise OSError(errno.EINVAL, f"DCBX: the driver refuses mode {dcb.dcbx_words(mode)}")
+            raise OSError(errno.EINVAL, f"DCBX: the driver refuses mode {dcbx_words(mode)}")
         self.dcbx = mode
 
     def _set_ets(self, ets: Ets) -> None:
