@@ -146,7 +146,7 @@ def test_yaml_and_json_are_for_nvue_only():
 
 def login(switch, **other) -> ssh.Login:
     given = {"user": USER, "password": PASSWORD, "known_hosts": switch.known_host, "port": switch.port}
-    return ssh.Login(**{"timeout": 5.0, **given, **other})
+    return ssh.Login(**{"timeout": 60.0, **given, **other})
 
 
 @pytest.mark.parametrize("name", PLATFORMS)
