@@ -34,7 +34,7 @@ def without_address(fabric: Fabric, names: Iterable[str] = ()) -> list[Finding]:
 def by_command_line(fabric: Fabric) -> list[Finding]:
     """A remark for each switch without NVUE: the charm does not configure it, and the command that does."""
     return [
-        Finding(Severity.INFO, each.name, f"runs {each.platform}: the charm only renders it", _typed(each))
+        Finding(Severity.INFO, each.name, *_left_to_the_command_line(each))
         for each in fabric.by_role(Role.STANDALONE)
     ]
 
@@ -43,11 +43,14 @@ def not_by_the_charm(fabric: Fabric, names: Iterable[str], subject: str) -> Find
     """A finding for the first of these names that is a switch without NVUE; subject as above."""
     for each in fabric.by_role(Role.STANDALONE):
         if each.name in names:
-            what = f"{each.name} runs {each.platform}: the charm only renders it"
-            return Finding(Severity.BLOCKED, subject, what, _typed(each))
+            what, remedy = _left_to_the_command_line(each)
+            return Finding(Severity.BLOCKED, subject, f"{each.name} {what}", remedy)
     return None
 
 
-def _typed(switch: Switch) -> str:
+def _left_to_the_command_line(switch: Switch) -> tuple[str, str]:
     given = f"--intent FILE --credentials FILE --known-hosts FILE --switch {switch.name}"
-    return f"run pipx run tox -e fabric -- apply {given}"
+    return (
+        f"runs {switch.platform}, which only the command line configures",
+        f"run pipx run tox -e fabric -- apply {given}",
+    )

@@ -25,7 +25,7 @@ def typed(fresh: Unit) -> Unit:
 def test_plan_names_them_with_the_command_and_promises_no_step_for_them(typed: Unit) -> None:
     plan = json.loads(typed.action("plan", format="json")["plan"])
     told = [(each["what"], each["remedy"]) for each in plan["findings"] if each["subject"] == "sn2410"]
-    assert told == [("runs onyx: the charm only renders it", f"{COMMAND}sn2410")]
+    assert told == [("runs onyx, which only the command line configures", f"{COMMAND}sn2410")]
     assert [each["subject"] for each in plan["findings"]].count("hpe5900") == 1
     assert not [step for step in plan["steps"] if "sn2410" in step["key"] or "hpe5900" in step["key"]]
 
@@ -65,8 +65,8 @@ def test_an_action_that_would_change_one_is_refused_before_anything_is_sent(
     if " " not in names or action in ("apply", "rollback"):
         name = names.split()[-1]
         platform = {"sn2410": "onyx", "hpe5900": "comware"}[name]
-        said = f"parameter switch: {name} runs {platform}: the charm only renders it; {COMMAND}{name}"
-        assert failure == said
+        said = f"{name} runs {platform}, which only the command line configures; {COMMAND}{name}"
+        assert failure == f"parameter switch: {said}"
     assert typed.writes == []
     assert all(not server.calls for server in typed.rack.servers.values())
 
