@@ -30,6 +30,15 @@ def modules(directory: Path) -> dict[str, Module]:
     return found
 
 
+COMMAND_LINE = "cli"
+"""A charm's package that operators run from a clone: no artifact has it, so that it may import more."""
+
+
+def packed(source: Path) -> dict[str, Module]:
+    """The modules of a charm's ``src`` that its artifact has."""
+    return {name: found for name, found in modules(source).items() if name.partition(".")[0] != COMMAND_LINE}
+
+
 @dataclass(frozen=True)
 class Import:
     """One imported name: ``converge.Plan`` for ``from converge import Plan``.

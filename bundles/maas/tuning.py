@@ -20,7 +20,7 @@ def of_tag(tag: Tag) -> Iterator[Advice]:
     if not tag.physnets:
         return
     options = tag.kernel_opts.split()
-    if "iommu=pt" not in options:
+    if not {"iommu=pt", "iommu.passthrough=1"} & {*options}:  # arm64 knows the second one only
         what = f"tag {tag.name} has no iommu=pt: the IOMMU translates the host's own packets, too"
         yield what, f"Write intel_iommu=on iommu=pt in kernel of tag {tag.name}"
     if not tag.dedicated_cpus:

@@ -14,7 +14,7 @@ from typing import Any
 import yaml
 from charmkit import output
 from check.options import config
-from import_graph import Module, modules, reachable
+from import_graph import Module, modules, packed, reachable
 
 ROOT = Path(__file__).parents[2]
 LIB = modules(ROOT / "lib")
@@ -34,8 +34,8 @@ class Charm:
 
     @cached_property
     def modules(self) -> list[Module]:
-        """The charm's own modules, and those of lib/ that they lead to."""
-        src = modules(self.directory / "src")
+        """The charm's own modules that are packed, and those of lib/ that they lead to."""
+        src = packed(self.directory / "src")
         return reachable(src, {**LIB, **src})
 
     @cached_property

@@ -9,8 +9,8 @@ from bundle.declared import CHARMS, JSON_TYPES, JUJU_TYPES, LIB, ROOT, Charm, fi
 from bundle.reserved import reserved
 from import_graph import imports, modules
 
-PLATFORMS = ["ubuntu@22.04:amd64", "ubuntu@24.04:amd64"]
-PINS = [ROOT / "tests/requirements" / name for name in ("guest.txt", "fabric.txt")]
+PLATFORMS = [f"ubuntu@{base}:{machine}" for base in ("22.04", "24.04") for machine in ("amd64", "arm64")]
+PINS = ROOT / "tests/requirements/guest.txt"
 CHANGELOG = ROOT / "CHANGELOG.md"
 SHARED_ACTIONS = {"plan", "verify"}
 PACKAGES = {"yaml": "PyYAML"}
@@ -131,8 +131,7 @@ def test_dependencies_are_exact_and_the_versions_that_the_tests_run(charm):
     text = (charm.directory / "pyproject.toml").read_text()
     (listed,) = re.findall(r"^dependencies = \[(.*?)^\]", text, flags=re.MULTILINE | re.DOTALL)
     assert len(re.findall(r'^\s*"', listed, flags=re.MULTILINE)) == len(charm.dependencies)
-    pins = "\n".join(path.read_text() for path in PINS)
-    tested = dict(re.findall(r"^([A-Za-z0-9._-]+)==([^\s;\\]+)", pins, flags=re.MULTILINE))
+    tested = dict(re.findall(r"^([A-Za-z0-9._-]+)==([^\s;\\]+)", PINS.read_text(), flags=re.MULTILINE))
     pinned = {name.lower(): version for name, version in charm.dependencies.items()}
     assert pinned.items() <= tested.items()
 

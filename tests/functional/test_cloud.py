@@ -21,6 +21,7 @@ from converge.execute import execute
 from lab.cloud.addresses import CONTROLLER
 from lab.cloud.cloud import TESTS, Cloud
 from lab.cloud.inside import ADMIN
+from lab.patience import Patience
 
 pytestmark = pytest.mark.thorough
 
@@ -187,7 +188,7 @@ def test_the_end_of_whoever_started_it_ends_it_too():
     starter.kill()
     starter.wait()
     starter.stdout.close()
-    limit = time.monotonic() + 30
-    while time.monotonic() < limit and any(Path(f"/proc/{number}").exists() for number in inside):
+    patience = Patience(30, lambda: inside)
+    while not patience.over() and any(Path(f"/proc/{number}").exists() for number in inside):
         time.sleep(0.2)
     assert [number for number in inside if Path(f"/proc/{number}").exists()] == []

@@ -15,6 +15,7 @@ import pytest
 from lab import node as lab_node
 from lab import shell
 from lab.guest import Guest
+from lab.patience import Patience
 
 
 class Terminal:
@@ -27,10 +28,9 @@ class Terminal:
     def type(self, text: bytes) -> None:
         os.write(self.far, text)
 
-    def shows(self, text: bytes, seconds: float = 60) -> bool:
-        deadline = time.monotonic() + seconds
+    def shows(self, text: bytes, patience: Patience) -> bool:
         os.set_blocking(self.far, False)
-        while text not in self.shown and time.monotonic() < deadline:
+        while text not in self.shown and not patience.over():
             try:
                 self.shown += os.read(self.far, 4096)
             except BlockingIOError:
@@ -61,14 +61,13 @@ def test_the_shell_is_roots_on_the_node_and_gives_the_terminal_back(
         session = threading.Thread(target=shell.interact, args=(machine,))
         session.start()
         try:
-            assert screen.shows(b"Ctrl-] leaves")
-            assert screen.shows(b"# ")
+            assert screen.shows(b"Ctrl-] leaves", machine.patience(60))
+            assert screen.shows(b"# ", machine.patience(60))
             screen.type(b"echo $(id -un) at $(uname -n) $((6 * 7))\r")
-            assert screen.shows(b"root at node-1 42"), screen.shown
+            assert screen.shows(b"root at node-1 42", machine.patience(60)), screen.shown
         finally:
             screen.type(shell.ESCAPE)
-            session.join(30)
-        assert not session.is_alive()
+            assert machine.until(lambda: not session.is_alive(), 30, pause=0.1)
         assert termios.tcgetattr(screen.near) == before
     assert machine.run(["id", "-un"]).stdout == "root\n"
 

@@ -20,11 +20,6 @@ OVERLAY_NODE, OVERLAY_GATEWAY = "172.16.0.51", "172.16.0.1"
 
 
 def reachable(guest: Guest, seconds: int = 10) -> bool:
-    """Whether the switch reaches the node, and the node its gateway, within this time."""
-    script = (
-        "end=$(($(date +%s) + $1)); "
-        'until ip netns exec tor ping -nq -c 1 -W 1 "$2" && ping -nq -c 1 -W 1 "$3"; do '
-        '[ "$(date +%s)" -lt "$end" ] || exit 1; sleep 0.2; done'
-    )
-    command = ["sh", "-c", script, "sh", str(seconds), NODE, GATEWAY]
-    return guest.run(command, check=False, timeout=seconds + 30).returncode == 0
+    """Whether the switch reaches the node, and the node its gateway, within as many of its seconds."""
+    both = f"ip netns exec tor ping -nq -c 1 -W 1 {NODE} && ping -nq -c 1 -W 1 {GATEWAY}"
+    return guest.until(lambda: guest.run(both, check=False).returncode == 0, seconds, pause=0.2)

@@ -302,7 +302,7 @@ class SshSwitch:
         channel = None
         while channel is None and transport.is_active():
             channel = transport.accept(0.1)
-        if channel is None or not server.shell.wait(10):
+        if channel is None or not server.shell.wait(60):
             return
         with contextlib.suppress(OSError, EOFError):  # the other end hangs up
             self._talk(channel)

@@ -291,6 +291,11 @@ def test_dead_links_foreign_cpus_and_huge_huge_pages_are_named(built, run):
     assert "96 GiB of huge pages leave nothing of its 64 GiB" in said
 
 
+def test_arm64s_name_of_passthrough_is_passthrough(built, run, site):
+    edit(site, "intel_iommu=on iommu=pt", "iommu.passthrough=1")
+    assert "has no iommu=pt" not in run("verify", expected=1)
+
+
 def test_what_slows_instances_down_is_advised_and_changes_nothing(built, run, site):
     edit(site, "intel_iommu=on iommu=pt", "intel_iommu=on")
     machine(built, "node1")["numanode_set"] = [

@@ -88,7 +88,7 @@ def test_a_model_without_our_charms_is_said(verified):
     assert "the model has no unit of" in verified.run(main, "verify", expected=2)
 
 
-def test_without_a_client_it_says_where_one_comes_from(world, monkeypatch):
-    monkeypatch.setenv("PATH", "/nonexistent")
+def test_without_a_client_it_says_where_one_comes_from(world, monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path / "empty"))
     said = world.run(main, "verify", expected=2)
     assert said.startswith("there is no juju client on this machine; sudo snap install juju")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pack every charm for each of its bases with charmcraft, and look into each artifact.
+"""Pack every charm for each of its platforms with charmcraft, and look into each artifact.
 
 tox -e pack                      # all charms; the artifacts are left in build/
 tox -e pack -- sriov-switchdev   # one

@@ -11,14 +11,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import probe
+import yaml
 from import_graph import Import, Module, imports, modules, reachable, resolve
 from lock import LEFT_OUT
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
-from stage import COMPILED_ALLOWED, Platform
+from stage import Platform
 
-MEGABYTES = {"cumulus-fabric": 10.0, "nic-firmware": 2.5, "roce-qos": 2.0, "sriov-switchdev": 2.5}
-"""The largest size of each charm's artifact, in units of 10^6 bytes."""
+MEGABYTES = 2.5
+"""The largest size of an artifact, in units of 10^6 bytes."""
 
 FILES = frozenset(
     {
@@ -36,7 +37,6 @@ def faults(packed: Path, platform: Platform) -> list[str]:
     with tempfile.TemporaryDirectory() as scratch, zipfile.ZipFile(packed) as archive:
         root = Path(scratch)
         archive.extractall(root)
-        name = packed.name.partition("_")[0]
         site = root / "venv/lib" / f"python{platform.python}" / "site-packages"
         if not (root / "dispatch").is_file() or not (root / "src/charm.py").is_file():
             return ["it has no dispatch or no src/charm.py"]
@@ -47,12 +47,13 @@ def faults(packed: Path, platform: Platform) -> list[str]:
             ]
         graph = Graph(root)
         wrong = [
-            *_size_faults(packed, name),
-            *_file_faults(root, compiled=name in COMPILED_ALLOWED),
+            *_size_faults(packed),
+            *_file_faults(root),
+            *_machine_faults(root, platform),
             *_missing_modules(graph, site),
             *_distribution_faults(graph, site, platform),
         ]
-        return wrong or probe.faults(root, platform, graph.job(compiled=name in COMPILED_ALLOWED))
+        return wrong or probe.faults(root, platform, graph.job())
 
 
 class Graph:
@@ -70,7 +71,7 @@ class Graph:
                 if found.root not in sys.stdlib_module_names and found.root != "_typeshed":
                     yield module, found
 
-    def job(self, *, compiled: bool) -> probe.Job:
+    def job(self) -> probe.Job:
         """What the probe imports. packages.py prepares its late import: it is run instead."""
         roots = {name.partition(".")[0] for name in self.own}
         late = {
@@ -79,17 +80,24 @@ class Graph:
             if found.root not in roots and module.name != "charmkit.packages"
         }
         names = sorted(module.name for module in self.modules)
-        return probe.Job(names, sorted(late), "charmkit.packages" in names, compiled)
+        return probe.Job(names, sorted(late), "charmkit.packages" in names)
 
 
-def _size_faults(packed: Path, name: str) -> list[str]:
-    size, limit = packed.stat().st_size / 1e6, MEGABYTES.get(name)
-    if limit is None:
-        return [f"tests/pack/artifact.py gives no limit for the size of {name}"]
-    return [f"it has {size:.1f} MB, and may have {limit} MB"] if size > limit else []
+def _size_faults(packed: Path) -> list[str]:
+    size = packed.stat().st_size / 1e6
+    return [f"it has {size:.1f} MB, and may have {MEGABYTES} MB"] if size > MEGABYTES else []
 
 
-def _file_faults(root: Path, *, compiled: bool) -> list[str]:
+def _machine_faults(root: Path, platform: Platform) -> list[str]:
+    """Another base or architecture in the manifest, by which Juju and Charmhub choose an artifact."""
+    bases = yaml.safe_load((root / "manifest.yaml").read_text())["bases"]
+    found = [
+        f"{base['name']}@{base['channel']}:{machine}" for base in bases for machine in base["architectures"]
+    ]
+    return [] if found == [platform.name] else [f"its manifest is for {', '.join(found)}"]
+
+
+def _file_faults(root: Path) -> list[str]:
     """Files that no charm needs, files that are missing, and what tells of the packing machine."""
     found = {str(path.relative_to(root)) for path in [*root.iterdir(), *(root / "venv").glob("*")]}
     found |= {str(path.relative_to(root)) for path in (root / "venv/bin").glob("*")}
@@ -97,8 +105,8 @@ def _file_faults(root: Path, *, compiled: bool) -> list[str]:
     wrong += [f"it has no {path}" for path in ("LICENSE", "icon.svg", "version") if path not in found]
     if codes := sum(1 for _ in root.rglob("*.pyc")):
         wrong.append(f"it has byte code of the packing machine's Python: {codes} files")
-    if not compiled and (objects := sorted(path.name for path in root.rglob("*.so"))):
-        wrong.append(f"it has compiled modules, which a host charm may not need: {', '.join(objects)}")
+    if objects := sorted(path.name for path in root.rglob("*.so")):
+        wrong.append(f"it has compiled modules, which work on one architecture only: {', '.join(objects)}")
     if "version" in found and not VERSION.fullmatch(text := (root / "version").read_text()):
         wrong.append(f"its file version has {text!r}, and not a version with a git revision")
     if "home = /usr/bin\n" not in (root / "venv/pyvenv.cfg").read_text():

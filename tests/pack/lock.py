@@ -12,24 +12,20 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-PINS = [ROOT / "tests/requirements" / name for name in ("guest.txt", "fabric.txt")]
-"""What tests run with: the charms of hosts in the guest, cumulus-fabric's switches by SSH."""
+PINS = ROOT / "tests/requirements/guest.txt"
+"""What the functional tests run the charms with."""
 
 LEFT_OUT = {
     "jinja2": "charmhelpers: its templates",
     "netaddr": "charmhelpers: its addresses and networks",
     "pbr": "charmhelpers: its own setup.py",
-    "invoke": "paramiko: Match exec in a user's ssh_config",
-    "ntc-templates": "netmiko: tables from the output of show commands",
-    "rich": "netmiko: its own shell commands",
 }
 """Requirements of the charms' packages that no charm uses, each with the package and its use for it."""
 
 
 def lock(directory: Path) -> None:
     """Write uv.lock for the pyproject.toml of a staged charm, without what is left out."""
-    lines = [line for path in PINS for line in path.read_text().splitlines()]
-    pins = sorted({line.rstrip(" \\") for line in lines if re.match(r"[A-Za-z0-9]", line)})
+    pins = [line.rstrip(" \\") for line in PINS.read_text().splitlines() if re.match(r"[A-Za-z0-9]", line)]
     settings = {
         "constraint-dependencies": pins,
         # No system has this name: uv takes the requirement for one that never applies.
@@ -45,7 +41,7 @@ def lock(directory: Path) -> None:
 def faults(directory: Path) -> list[str]:
     """Packages of the lock that are pinned nowhere, or to other files."""
     exported = _uv("export", "--frozen", "--no-emit-project", "--no-header", "--no-annotate", cwd=directory)
-    known = _pinned()
+    known = _pins(PINS.read_text())
     faults: list[str] = []
     for pin, hashes in _pins(exported).items():
         if pin not in known:
@@ -53,10 +49,6 @@ def faults(directory: Path) -> list[str]:
         elif not hashes <= known[pin]:
             faults.append(f"{pin}: the index offers other files than those pinned in tests/requirements")
     return faults
-
-
-def _pinned() -> dict[str, frozenset[str]]:
-    return {pin: hashes for path in PINS for pin, hashes in _pins(path.read_text()).items()}
 
 
 def _pins(requirements: str) -> dict[str, frozenset[str]]:

@@ -11,7 +11,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import base
@@ -48,7 +48,7 @@ if job["installs"]:
     from charmkit import packages
     from hostnic.machine import Machine
 
-    packages.ensure(Machine(), {{"/nonexistent": "{PACKAGE}"}}, each_hook=True)
+    packages.ensure(Machine(), {{os.path.join(root, "nowhere"): "{PACKAGE}"}}, each_hook=True)
 '''
 
 
@@ -60,14 +60,12 @@ class Job:
         modules: the charm's own modules, which are imported.
         names: ``module.name`` or ``module`` of installed packages, which are imported.
         installs: the charm installs packages of the distribution.
-        compiled: the packages have modules that only the base's own Python can load.
 
     """
 
     modules: Sequence[str]
     names: Sequence[str]
     installs: bool
-    compiled: bool
 
 
 def faults(root: Path, platform: Platform, job: Job) -> list[str]:
@@ -76,7 +74,6 @@ def faults(root: Path, platform: Platform, job: Job) -> list[str]:
     lacking: Sequence[str] = ()
     if version != platform.python:
         lacking = LACKS[platform.python]
-        job = replace(job, names=() if job.compiled else job.names)
     _adapt(root, platform, python, version)
     log, apt = root / "apt.log", root / "apt-get"
     log.touch()

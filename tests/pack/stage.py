@@ -5,6 +5,7 @@ charmcraft sees only the charm's own directory, so that lib/ and the licence are
 """
 
 import os
+import platform as host
 import re
 import shutil
 import subprocess
@@ -15,19 +16,17 @@ from pathlib import Path
 
 import lock
 import yaml
+from import_graph import COMMAND_LINE
 
 ROOT = Path(__file__).parents[2]
 BUILD = ROOT / "build"
-COMPILED_ALLOWED = frozenset({"cumulus-fabric"})
-"""Charms that do not run on hosts, and may need compiled modules."""
-
 PYTHON = {"22.04": "3.10", "24.04": "3.12"}
 """The system's Python of each Ubuntu release, with which Juju runs a charm there."""
 
 
 @dataclass(frozen=True)
 class Platform:
-    """One entry under ``platforms:``, such as ``ubuntu@22.04:amd64``."""
+    """One entry under ``platforms:``, such as ``ubuntu@22.04:arm64``."""
 
     name: str
 
@@ -35,6 +34,11 @@ class Platform:
     def version(self) -> str:
         """The Ubuntu release, such as 22.04."""
         return self.name.partition("@")[2].partition(":")[0]
+
+    @property
+    def machine(self) -> str:
+        """Debian's name of the architecture, such as arm64."""
+        return self.name.rpartition(":")[2]
 
     @property
     def python(self) -> str:
@@ -50,19 +54,24 @@ def platforms(charm: Path) -> list[Platform]:
 
 def stage(charm: Path, platform: Platform) -> Path:
     """Copy the charm and lib/ to a fresh directory, and write there what the uv plugin needs."""
-    target = BUILD / platform.version / charm.name
+    target = BUILD / platform.version / platform.machine / charm.name
+    copy(charm, target)
+    (target / "version").write_text(version(charm) + "\n")
+    _adapt(target / "charmcraft.yaml", platform)
+    lock.lock(target)
+    return target
+
+
+def copy(charm: Path, target: Path) -> None:
+    """Copy what the artifact is made of: the charm without its command line, lib/, and the licence."""
     shutil.rmtree(target, ignore_errors=True)
-    left_out = shutil.ignore_patterns("__pycache__", "*.pyc", "uv.lock")
+    left_out = shutil.ignore_patterns("__pycache__", "*.pyc", "uv.lock", COMMAND_LINE)
     shutil.copytree(charm, target, ignore=left_out)
     # The modelled host is for tests; a charm that imports it fails the look at its artifact.
     for package in sorted(path for path in (ROOT / "lib").iterdir() if path.is_dir()):
         tests_only = shutil.ignore_patterns("__pycache__", "*.pyc", "testing")
         shutil.copytree(package, target / "lib" / package.name, ignore=tests_only)
     shutil.copy(ROOT / "LICENSE", target)
-    (target / "version").write_text(version(charm) + "\n")
-    _adapt(target / "charmcraft.yaml", platform, compiled=charm.name in COMPILED_ALLOWED)
-    lock.lock(target)
-    return target
 
 
 def version(charm: Path) -> str:
@@ -93,28 +102,30 @@ def links(name: str, environment: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def _adapt(charmcraft: Path, platform: Platform, *, compiled: bool) -> None:
+def _adapt(charmcraft: Path, platform: Platform) -> None:
     """Take uv from the test environment, not from a snap, and put packages where the base's Python looks.
 
-    Without the base's own Python at hand, the uv plugin installs for the Python that runs here. Pure Python
-    packages work on the other one too, once they are in its directory. For a charm that needs compiled
-    modules, the packages are installed once more from the files for the base's Python.
+    The uv plugin installs for the Python and for the machine that packs. All packages are pure Python, or are
+    without the compiled modules that they can do without: they work on every machine, and on the base's
+    Python once they are in its directory.
     """
     content = yaml.safe_load(charmcraft.read_text())
     here = f"{sys.version_info.major}.{sys.version_info.minor}"
-    script = [DEFAULT, CLEAN]
-    if not compiled:
-        script.append(WITHOUT_COMPILED)
-    if here != platform.python:
-        script.insert(1, FOR_BASE if compiled else RENAMED)
+    script = [DEFAULT, CLEAN] if here == platform.python else [DEFAULT, RENAMED, CLEAN]
     for part in content["parts"].values():
         if part.get("plugin") != "uv":
             continue
         part["build-snaps"] = [snap for snap in part.get("build-snaps", []) if snap != "astral-uv"]
         part["override-build"] = "".join(script).format(here=here, base=platform.python)
+    content["platforms"] = {platform.name: {"build-on": [_machine()], "build-for": [platform.machine]}}
     content["links"] = links(content["name"], os.environ)
     content["parts"]["files"] = {"plugin": "dump", "source": ".", "stage": ["LICENSE", "icon.svg", "version"]}
     charmcraft.write_text(yaml.safe_dump(content, sort_keys=False))
+
+
+def _machine() -> str:
+    """Debian's name of the architecture that packs."""
+    return {"x86_64": "amd64", "aarch64": "arm64"}.get(host.machine(), host.machine())
 
 
 DEFAULT = """\
@@ -126,24 +137,10 @@ RENAMED = """\
 mv lib/python{here} lib/python{base}
 """
 
-FOR_BASE = """\
-wanted="$CRAFT_PART_BUILD/requirements.txt"
-(cd "$CRAFT_PART_BUILD" && uv export --quiet --frozen --no-emit-project --output-file="$wanted")
-rm -r lib/python{here}
-unset VIRTUAL_ENV
-uv pip install --quiet --no-deps --no-build --require-hashes --requirement="$wanted" --python=python{here} \\
-    --python-version={base} --python-platform=x86_64-manylinux_2_28 \\
-    --target=lib/python{base}/site-packages
-rm -rf lib/python{base}/site-packages/bin lib/python{base}/site-packages/.lock
-"""
-
-# Byte code of another Python is of no use, and pyvenv.cfg names the one that runs here.
+# Byte code and compiled modules are for the Python that runs here, and pyvenv.cfg names it.
 CLEAN = """\
 find lib -name __pycache__ -prune -exec rm -r {{}} +
+find lib -name '*.so' -delete
 rm -f .lock .gitignore CACHEDIR.TAG
 printf 'home = /usr/bin\\ninclude-system-site-packages = false\\n' > pyvenv.cfg
-"""
-
-WITHOUT_COMPILED = """\
-find lib -name '*.so' -delete
 """

@@ -18,6 +18,7 @@ GOOD = {
     "LICENSE": "the licence\n",
     "icon.svg": "<svg/>\n",
     "version": "1.2.3+git.0123456789ab\n",
+    "manifest.yaml": "bases: [{name: ubuntu, channel: '22.04', architectures: [amd64]}]\n",
     "src/charm.py": "import json\nimport plan\n\n\ndef later():\n    from hostnic.devices import pci\n",
     "src/plan.py": "from converge import Plan\nfrom outside import thing\n",
     "lib/converge/__init__.py": "class Plan:\n    pass\n",
@@ -90,6 +91,10 @@ def test_what_is_missing_is_named(files, fault, tmp_path):
         ({**GOOD, "notes.txt": ""}, "it has notes.txt, which no charm needs"),
         (without("LICENSE"), "it has no LICENSE"),
         (without("icon.svg"), "it has no icon.svg"),
+        (
+            {**GOOD, "manifest.yaml": GOOD["manifest.yaml"].replace("amd64", "arm64")},
+            "its manifest is for ubuntu@22.04:arm64",
+        ),
         (without("version"), "it has no version"),
         (
             {**GOOD, "version": "newest\n"},
@@ -113,12 +118,12 @@ def test_what_is_missing_is_named(files, fault, tmp_path):
             "it has the package setuptools, which nothing in it uses",
         ),
         (
-            {**GOOD, f"{SITE}/outside/fast.cpython-310-x86_64-linux-gnu.so": ""},
-            "it has compiled modules, which a host charm may not need: fast.cpython-310-x86_64-linux-gnu.so",
+            {**GOOD, f"{SITE}/outside/fast.cpython-310-x86_64.so": ""},
+            "it has compiled modules, which work on one architecture only: fast.cpython-310-x86_64.so",
         ),
         (
-            {**GOOD, f"{SITE}/outside/data": random.Random(1).randbytes(2_100_000)},
-            "it has 2.1 MB, and may have 2.0 MB",
+            {**GOOD, f"{SITE}/outside/data": random.Random(1).randbytes(2_600_000)},
+            "it has 2.6 MB, and may have 2.5 MB",
         ),
     ],
 )
@@ -170,12 +175,26 @@ def installing(platform, packages=PACKAGES, fetch=FETCH):
         f"{SITE}/charmhelpers-1.dist-info/METADATA": "Name: charmhelpers\nVersion: 1\n",
         f"{SITE}/charmhelpers-1.dist-info/RECORD": "charmhelpers/__init__.py,,\n",
     }
+    files["manifest.yaml"] = files["manifest.yaml"].replace("22.04", platform.version)
     return {name.replace("3.10", platform.python): text for name, text in files.items()}
 
 
 @pytest.mark.parametrize("platform", [JAMMY, NOBLE], ids=lambda platform: platform.version)
 def test_a_charm_installs_packages_on_each_base(platform, tmp_path):
     assert artifact.faults(packed(tmp_path, installing(platform)), platform) == []
+
+
+def test_what_this_machine_has_does_not_matter(tmp_path):
+    """Every path outside the artifact exists here, whatever the probe takes for one that is missing."""
+    files = installing(JAMMY)
+    files["lib/hostnic/machine.py"] = (
+        "import os\nfrom types import SimpleNamespace\n\n"
+        "ROOT = os.path.realpath(__file__ + '/../../..')\n\n\n"
+        "def Machine():\n"
+        "    outside = lambda path: not path.startswith(ROOT) or os.path.exists(path)\n"
+        "    return SimpleNamespace(files=SimpleNamespace(exists=outside))\n"
+    )
+    assert artifact.faults(packed(tmp_path, files), JAMMY) == []
 
 
 def test_charmhelpers_without_distutils_is_found(tmp_path):

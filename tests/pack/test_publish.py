@@ -15,7 +15,7 @@ WORKFLOW = yaml.safe_load((ROOT / ".github/workflows/publish.yaml").read_text())
     step for step in WORKFLOW["jobs"]["publish"]["steps"] if step.get("name") == "Upload and release"
 )
 CHARMS = sorted(path.parent.name for path in ROOT.glob("charms/*/charmcraft.yaml"))
-BASES = ("ubuntu@22.04-amd64", "ubuntu@24.04-amd64")
+BASES = [f"ubuntu@{base}-{machine}" for base in ("22.04", "24.04") for machine in ("amd64", "arm64")]
 RECORD = """#!/usr/bin/env python3
 import json, sys
 with open("calls", "a") as calls:
@@ -75,7 +75,7 @@ def test_each_artifact_goes_to_its_charm_and_channel_with_its_resource(folder):
 
 def test_without_variables_no_resource_is_named(folder):
     _, calls = run(folder, CHANNEL="latest/edge", RESOURCE_NIC_FIRMWARE="", RESOURCE_CUMULUS_FABRIC="")
-    assert [call.resource for call in calls] == [[]] * 8
+    assert [call.resource for call in calls] == [[]] * 16
 
 
 def test_it_ends_at_the_first_artifact_that_charmhub_refuses(folder):

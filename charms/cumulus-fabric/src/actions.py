@@ -2,7 +2,7 @@
 """The actions other than the verbs ``plan`` and ``verify``."""
 
 import json
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 
 from apply import ApplyPolicy
 from audit import audit
@@ -12,14 +12,13 @@ from charmkit.reconcile import ActionError, InputError
 from config import Applying, Options, Rendering, Returning, Secret, Showing, Switches
 from converge import Finding, Severity, worst_first
 from converge.render import findings_as_json, findings_as_table
-from intent.model import Dialect, Fabric, Role, Switch
-from intent.names import unknown_switch
+from intent.model import Dialect, Fabric, Switch
+from intent.names import by_command_line, not_by_the_charm, unknown_switch
 from observe import observe
-from online import Site, not_approved
+from online import Site
 from output import formats
 from output.report import Report
 from rest.connection import Credentials
-from standalone import push, ssh
 
 Results = dict[str, str]
 Progress = Callable[[str], None]
@@ -32,46 +31,22 @@ class Actions:
         options: the charm's.
         fabric: what its intent says.
         site: connects to the switches of these names, or to all.
-        login: the credentials for Onyx and Comware switches.
 
     """
 
-    def __init__(
-        self,
-        options: Options,
-        fabric: Fabric,
-        site: Callable[..., Site],
-        login: Callable[[], Credentials],
-    ) -> None:
-        self._options, self._fabric, self._site, self._login = options, fabric, site, login
+    def __init__(self, options: Options, fabric: Fabric, site: Callable[..., Site]) -> None:
+        self._options, self._fabric, self._site = options, fabric, site
 
     def apply(self, given: Applying, progress: Progress, look: Callable[[], None]) -> Results:
-        """Bring switches to the intent: first those with NVUE, then Onyx and Comware switches.
+        """Bring switches to the intent, and name those that the command line has to configure.
 
-        ``look`` is called after those with NVUE, since the unit's status says what they run.
+        ``look`` is called after the run, since the unit's status says what the switches run.
         """
         with self._site(given.names, given.remove) as site:
-            by_nvue, report = [name for name in site.names if name in given.names], Report()
-            if by_nvue or not given.names:
-                canary, order = self._options.canary, self._options.apply_order
-                report = site.apply(by_nvue, canary, order, policy(self._options), progress, given.plan)
-                look()
-            elif given.plan and not site.approved(given.plan):
-                report = Report({}, (not_approved(given.plan),))
-            typed: Sequence[Finding] = ()
-            if report.applied and self._fabric.by_role(Role.STANDALONE):
-                typed = self._push_standalone(given.names, site.audit, progress)
-        results = _results(report, typed)
-        if refused := [each for each in typed if each.severity is Severity.BLOCKED]:
-            raise ActionError(f"{report.verdict}; then {refused[0].sentence()}", results)
-        return results
-
-    def _push_standalone(
-        self, names: Collection[str], found: Sequence[Finding], progress: Progress
-    ) -> Sequence[Finding]:
-        by, limit = self._login(), self._options.request_timeout
-        login = ssh.Login(by.user, by.password, self._options.known_hosts, timeout=limit)
-        return push.apply(self._fabric, names, login, found, progress)
+            canary, order = self._options.canary, self._options.apply_order
+            report = site.apply(given.names, canary, order, policy(self._options), progress, given.plan)
+            look()
+        return _results(report, () if given.names else by_command_line(self._fabric))
 
     def rollback(self, given: Switches, progress: Progress, look: Callable[[], None]) -> Results:
         """Restore what switches ran before their last change; ``look`` as in :meth:`apply`."""
@@ -98,7 +73,8 @@ class Actions:
         from maintenance import Maintenance  # hooks do not need it
 
         with self._site(()) as site:
-            if wrong := unknown_switch(self._fabric, given.names, "parameter switch"):
+            wrong = unknown_switch(self._fabric, given.names, "parameter switch")
+            if wrong := wrong or not_by_the_charm(self._fabric, given.names, "parameter switch"):
                 raise ActionError(wrong.sentence())
             hosts = cut_off.replace(",", " ").split()
             work = Maintenance(site, given.names[0], policy(self._options), progress, reports, hosts)
@@ -195,14 +171,14 @@ def credentials(secret: Secret | None, unreadable: tuple[type[Exception], ...]) 
     return found
 
 
-def _results(report: Report, typed: Sequence[Finding] = ()) -> Results:
-    """A run's results; ``typed`` are the findings of Onyx and Comware switches.
+def _results(report: Report, remarks: Sequence[Finding] = ()) -> Results:
+    """A run's results, with remarks that stand beside its reasons.
 
     Raises:
         ActionError: the run was rolled back.
 
     """
-    reasons = (*report.reasons, *typed)
+    reasons = (*report.reasons, *remarks)
     results = {
         "applied": str(report.applied).lower(),
         "result": report.verdict,

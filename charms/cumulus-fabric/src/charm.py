@@ -32,7 +32,7 @@ from converge import Finding, Plan, Severity
 from converge.shape import InvalidValue
 from intent import expand, schema
 from intent.model import Dialect, Fabric
-from intent.names import unknown_switch, without_address
+from intent.names import by_command_line, not_by_the_charm, unknown_switch, without_address
 from plan import Candidate
 from rest import Fleet
 from rest.connection import Access
@@ -110,6 +110,8 @@ class CumulusFabricCharm(ops.CharmBase):
             raise InputError(wrong)
         if wrong := unknown_switch(fabric, canary, "option canary"):
             raise InputError(wrong)
+        if wrong := not_by_the_charm(fabric, names, "parameter switch"):
+            raise InputError(wrong)
         if missing := without_address(fabric, names):
             raise InputError(missing[0])
         environ = os.environ
@@ -121,7 +123,7 @@ class CumulusFabricCharm(ops.CharmBase):
             environ.get("JUJU_CHARM_HTTPS_PROXY") or environ.get("HTTPS_PROXY", ""),
             environ.get("JUJU_CHARM_NO_PROXY") or environ.get("NO_PROXY", ""),
         )
-        found = tuple(audit(fabric, self._hosts()[0]))
+        found = (*audit(fabric, self._hosts()[0]), *by_command_line(fabric))
         ownership = Ownership(self._made(), named(remove))
         return online.Site(fabric, self.connect(fabric, access, options.parallel), found, ownership)
 
@@ -287,10 +289,7 @@ class CumulusFabricCharm(ops.CharmBase):
             with self._refused_in_status():
                 options = self._options()
                 fabric = self._fabric(options)
-                site = partial(self._site, options, fabric)
-                return act(
-                    Actions(options, fabric, site, partial(credentials, options.credentials, UNREADABLE))
-                )
+                return act(Actions(options, fabric, partial(self._site, options, fabric)))
 
         answer(event, run)
 

@@ -33,7 +33,6 @@ class Options:
     credentials: Secret | None = None
     ca_certificate: str = option("")
     pinned_certificates: str = option("")
-    known_hosts: str = option("")
     apply_policy: str = option("manual", choices=("manual", "auto"))
     apply_order: str = option("all", choices=("all", "role"))
     canary: str = option("")

@@ -19,7 +19,6 @@ from rest.client import Nvue
 from rest.connection import Access
 from rest.history import ROLLBACK_REMEDY, earlier, partial_rollback
 from settling import Check, Health, reachable
-from standalone import push
 from tree import Tree, drain, render
 from tree.diff import patch_between
 from tree.foreign import Objects, objects
@@ -36,7 +35,7 @@ class Survey:
         wanted: for each switch that answered, its tree in its own dialect, with what stays beside the intent.
         observed: what was read from the switches.
         findings: what blocks a plan, apart from switches that do not answer.
-        scripts: the commands for switches without NVUE, which every apply sends.
+        scripts: the commands that the command line sends to switches without NVUE.
         intents: the same without what stays beside the intent.
 
     """
@@ -91,6 +90,7 @@ class Site:
         fleet: its switches.
         audit: findings about the intent itself; nothing is sent if one of them blocks.
         ownership: what may be removed from the switches.
+        scripts: the commands for switches without NVUE; the command line sends them, the charm none.
 
     """
 
@@ -98,6 +98,7 @@ class Site:
     fleet: Fleet
     audit: tuple[Finding, ...] = ()
     ownership: Ownership = field(default_factory=Ownership)
+    scripts: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
 
     def __enter__(self) -> "Site":
         return self
@@ -131,9 +132,6 @@ class Site:
             findings += [*conflicts(name, seen.applied, tree), *beside[name].findings()]
         if not observed.errors:
             findings += self.ownership.misnamed(beside.values())
-        scripts = {
-            switch.name: push.script_for(self.fabric, switch).typed for switch in push.switches(self.fabric)
-        }
         wanted = {name: each.tree for name, each in beside.items()}
         for name, seen in observed.switches.items():
             switch = self.fabric.switch(name)
@@ -141,7 +139,7 @@ class Site:
                 wanted[name] = drain.staying(switch, seen.applied, wanted[name])
                 findings.append(Finding(Severity.WARNING, name, "is drained", DRAINED_REMEDY))
         intents = {name: each.wanted for name, each in beside.items()}
-        return Survey(wanted, observed, (*self.audit, *findings), scripts, intents)
+        return Survey(wanted, observed, (*self.audit, *findings), self.scripts, intents)
 
     def verify(self) -> list[Finding]:
         """What differs from the intent, in configuration and in what the switches see."""

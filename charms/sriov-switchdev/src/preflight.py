@@ -85,7 +85,7 @@ def _port(port: Port, pf: Pf, observed: Observed) -> Iterator[Finding]:
     if not pf.iommu:
         yield warning(
             "no IOMMU group: instances cannot take VFs",
-            "enable it in the BIOS, and boot with intel_iommu=on iommu=pt (MAAS: kernel options of the tag)",
+            "enable it in the BIOS, and on x86 boot with intel_iommu=on iommu=pt (MAAS: options of the tag)",
         )
     if pf.carrier is False:
         yield warning(f"{pf.netdev} has no carrier", "check cable and switch port")

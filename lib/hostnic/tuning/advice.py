@@ -98,7 +98,8 @@ def _idle(tuning: Tuning) -> Iterator[Advice]:
     found = ", ".join(f"{state.name} ({state.latency} us)" for state in tuning.idle) or "none"
     if deep:
         remedy = (
-            "boot with intel_idle.max_cstate=1 processor.max_cstate=1, if latency matters more than power"
+            "boot with intel_idle.max_cstate=1 processor.max_cstate=1 (arm64: cpuidle.off=1), if latency "
+            "matters more than power"
         )
         yield Advice(check, found, remedy, Owner.TAG)
     else:
@@ -200,10 +201,12 @@ def _iommu(tuning: Tuning) -> Iterator[Advice]:
         if kind == "None":
             yield _unknown(check, f"{names}: the kernel does not tell the type")
         elif not kind:
-            remedy = "turn VT-d or AMD-Vi on, and boot with intel_iommu=on iommu=pt"
+            remedy = "turn VT-d, AMD-Vi or the SMMU on, and on x86 boot with intel_iommu=on iommu=pt"
             yield Advice(check, f"{names}: off", remedy, Owner.BIOS)
         elif kind != "identity":
-            remedy = "boot with iommu=pt, so that the host's own packets pass without translation"
+            # Of these two, arm64 knows the second one only (admin-guide/kernel-parameters).
+            how = "boot with iommu=pt (arm64: iommu.passthrough=1)"
+            remedy = f"{how}, so that the host's own packets pass without translation"
             yield Advice(check, f"{names}: {kind}", remedy, Owner.TAG)
         else:
             yield Advice(check, f"{names}: passthrough for the host")

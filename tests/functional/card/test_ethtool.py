@@ -103,14 +103,13 @@ def carrier_changes(card):
 
 def test_the_link_is_trained_at_each_toggle(card):
     card.parameter("link_up_ms", "3000")
-    card.run(f"ip link set {P0} up")
-    assert card.run(f"sleep 1; cat /sys/class/net/{P0}/carrier").stdout == "0\n"
-    card.await_output(f"cat /sys/class/net/{P0}/carrier", "1")
+    carries = f"until [ $(cat /sys/class/net/{P0}/carrier) = 1 ]; do sleep 0.1; done"
+    uptime = "cut -d' ' -f1 /proc/uptime"
+    began, ended = card.run(f"{uptime}; ip link set {P0} up; {carries}; {uptime}").stdout.split()
+    assert float(ended) - float(began) >= 2.9
     before = carrier_changes(card)
     card.set_mode("switchdev")
-    assert card.run(f"cat /sys/class/net/{P0}/carrier").stdout == "0\n"
-    card.await_output(f"cat /sys/class/net/{P0}/carrier", "1")
-    assert carrier_changes(card) == before + 2
+    card.await_output(f"cat /sys/class/net/{P0}/carrier_changes", str(before + 2))
     # More channels are set under the running link.
     assert card.run(f"ethtool -L {P0} combined 2; cat /sys/class/net/{P0}/carrier").stdout == "1\n"
 

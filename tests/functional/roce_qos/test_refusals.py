@@ -16,6 +16,8 @@ from functional.roce_qos.node import (
 )
 from lab.guest import Guest
 
+IN_THE_BOND = "until grep -q 'Number of ports: {}' /proc/net/bonding/bond0; do sleep 0.2; done"
+
 
 def test_a_port_that_refuses_is_named_with_the_setting_and_nothing_is_cut(node: Node) -> None:
     node.fault(PF0, REFUSE)
@@ -70,13 +72,14 @@ def test_dcbx_in_the_firmwares_hands_blocks_and_is_taken_over_when_allowed(
 def test_the_only_port_that_carries_is_left_alone(
     machine: Guest, node: Node, dark: str, lit: str, bdf: str
 ) -> None:
-    machine.run(f"echo Y > /sys/kernel/debug/vcx/{bdf}/fault_link_down; sleep 3")
+    machine.run(f"echo Y > /sys/kernel/debug/vcx/{bdf}/fault_link_down")
+    machine.run(f"until grep -q 0 /sys/class/net/{dark}/carrier; do sleep 0.2; done; {IN_THE_BOND.format(1)}")
     result = node.hook("config_changed")
     assert result.status[0] == "blocked"
     assert f"set_dcb {dark} pfc 3" in result.writes
     assert f"set_dcb {lit} pfc 3" not in result.writes
     assert f"bring up {dark}" in node.findings()
     assert node.reachable()
-    machine.run(f"echo N > /sys/kernel/debug/vcx/{bdf}/fault_link_down; sleep 8")
+    machine.run(f"echo N > /sys/kernel/debug/vcx/{bdf}/fault_link_down; {IN_THE_BOND.format(2)}")
     assert node.hook().status == ("active", "")
     assert is_lossless(node.state())

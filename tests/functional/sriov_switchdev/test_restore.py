@@ -57,7 +57,8 @@ def test_a_vf_in_use_holds_the_port_until_it_is_free(machine: Guest, converged: 
     assert "eswitch fell back to legacy mode" in findings
     assert f"(the next hook then restores {PF0})" in findings
     assert converged.reachable()
-    machine.run("ip netns del guest; udevadm settle; sleep 1")
+    back = f'until [ -n "$(ls /sys/bus/pci/devices/{PF0}/virtfn0/net)" ]; do sleep 0.2; done'
+    machine.run(f"ip netns del guest; {back}; udevadm settle")
     result = converged.hook()
     assert result.status[0] == "active", result
     assert is_converged(converged.state()), converged.state()

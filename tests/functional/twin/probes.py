@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from types import TracebackType
 
-from functional.twin.rack import Rack
+from functional.twin.rack import Rack, stop
 
 PROBES = 600
 PROBE_S = 0.1
@@ -92,7 +92,7 @@ class Probes:
     def __exit__(self, failed: type[BaseException] | None, *_: TracebackType | BaseException | None) -> None:
         if failed is None:
             self._rack.until(self._enough, 600, "too few probes are sent")
-        self._rack.guest.run(f"kill -INT {' '.join(self._pids)}; sleep 2", check=False)
+        stop(self._rack, self._pids)
         self.flows = [read(name, said) for name, said in zip(self._names, self._said())]
         print(*self.flows, sep="\n")
 

@@ -2,7 +2,7 @@
 """A rack of twins in a guest, and cumulus-fabric's verbs on it."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -54,3 +54,10 @@ class Rack:
     def log(self) -> str:
         """What the twin itself says."""
         return self.guest.run("journalctl -q -u twin | tail -30", check=False).stdout
+
+
+def stop(rack: Rack, pids: Sequence[str]) -> None:
+    """Interrupt processes in the background, and return when they have written their last."""
+    listed = " ".join(pids)
+    ended = "while kill -0 $pid 2>/dev/null; do sleep 0.1; done"
+    rack.guest.run(f"kill -INT {listed}; for pid in {listed}; do {ended}; done", check=False, timeout=120)

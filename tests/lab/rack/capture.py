@@ -51,7 +51,8 @@ def capture(rack: Rack, machine: str) -> Iterator[Seen]:
     for port in PFS.values():
         file, unit = f"/run/capture-{port}", f"systemd-run -q --collect --unit=capture-{port}"
         start = f"{unit} sh -c 'exec {TCPDUMP.format(port)} >{file} 2>{file}.log'"
-        up = f"for i in $(seq 60); do grep -q listening {file}.log && break; sleep 0.5; done"
+        lives = f"systemctl -q is-active capture-{port}"
+        up = f"while {lives} && ! grep -q listening {file}.log; do sleep 0.5; done"
         rack.on(machine, f"rm -f {file}*; {start}; {up}", timeout=120)
     rack.on(machine, "ovs-appctl revalidator/purge")  # no flow has counted anything yet
     try:

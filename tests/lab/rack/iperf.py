@@ -66,7 +66,8 @@ def servers(rack: Rack, machine: str, pairs: int) -> Iterator[None]:
     ports = {FIRST + 2 * number: number for number in range(pairs)} | {SINGLE: 0}
     for port, cpu in ports.items():
         server = f"{INSIDE} taskset -c {cpu} iperf3 -s -p {port}"
-        up = f"for i in $(seq 60); do {INSIDE} ss -Hltn | grep -q ':{port} ' && break; sleep 0.5; done"
+        listens = f"{INSIDE} ss -Hltn | grep -q ':{port} '"
+        up = f"while systemctl -q is-active iperf3-{port} && ! {listens}; do sleep 0.5; done"
         rack.on(machine, f"systemd-run -q --collect --unit=iperf3-{port} {server}; {up}", timeout=120)
     try:
         yield

@@ -81,7 +81,7 @@ def run(rack: Rack, command: str, one: str, other: str) -> tuple[dict[str, float
         rack.on(
             other,
             f"systemd-run -q --collect --unit=perftest {command}; "
-            f"for i in $(seq 60); do {listening} && break; sleep 0.5; done",
+            f"while systemctl -q is-active perftest && ! {listening}; do sleep 0.5; done",
             timeout=120,
         )
         said = rack.on(one, f"timeout 240 {command} {address(rack.nodes[other])} 2>&1", timeout=300)

@@ -47,7 +47,7 @@ def traffic(rack: Rack, one: str, other: str) -> Iterator[Traffic]:
     seen.log = rack.on(
         one,
         f"sleep 2; ended=$(date +%s.%N); kill -INT $(cat {PID}); "
-        f"for i in $(seq 50); do grep -q '{SENT}' {LOG} && break; sleep 0.2; done; "
+        f"while kill -0 $(cat {PID}) 2>/dev/null; do sleep 0.2; done; "
         f'cat {LOG}; echo "{ENDED} $ended"',
         timeout=60,
     )

@@ -16,7 +16,6 @@ from lab.twin.model import Bgp, Switch
 DAEMONS = ("mgmtd", "zebra", "bgpd")
 PROGRAMS = Path("/usr/lib/frr")
 CONFIG, STATE = Path("/etc/frr"), Path("/run/frr")
-PATIENCE = 120  # seconds: six switches start side by side under emulation
 
 Section = tuple[str, ...]
 """Headers from the outermost in, such as ``("router bgp 65101", "address-family l2vpn evpn")``."""
@@ -40,10 +39,9 @@ class Frr:
         (CONFIG / self.namespace / "vtysh.conf").write_text("service integrated-vtysh-config\n")
         options = ["-N", self.namespace, "-F", "datacenter", "-A", "127.0.0.1", "--log", f"file:{self._log}"]
         self._daemons = [daemon(self.namespace, [str(PROGRAMS / name), *options]) for name in DAEMONS]
-        deadline = time.monotonic() + PATIENCE
         while not all((STATE / self.namespace / f"{name}.vty").exists() for name in DAEMONS):
-            if time.monotonic() > deadline:
-                raise CommandError(f"{self.namespace}: FRR's daemons do not listen; see {self._log}")
+            if any(process.poll() is not None for process in self._daemons):
+                raise CommandError(f"{self.namespace}: one of FRR's daemons has ended; see {self._log}")
             time.sleep(0.1)
 
     def stop(self) -> None:
@@ -69,7 +67,6 @@ class Frr:
         The command goes in with a NUL behind it; the text comes back with three NULs and a status behind.
         """
         with socket.socket(socket.AF_UNIX) as vty:
-            vty.settimeout(PATIENCE)
             said = b""
             try:
                 vty.connect(str(STATE / self.namespace / f"{daemon}.vty"))

@@ -38,10 +38,9 @@ class Lldp:
         settings.write_text(SETTINGS)
         argv = ["lldpd", "-d", "-u", str(self._socket), "-I", "swp*", "-O", str(settings)]
         self._process = daemon(self.namespace, argv)
-        deadline = time.monotonic() + 60
         while not self._socket.exists():
-            if time.monotonic() > deadline or self._process.poll() is not None:
-                raise CommandError(f"{self.namespace}: lldpd does not start")
+            if self._process.poll() is not None:
+                raise CommandError(f"{self.namespace}: lldpd has ended")
             time.sleep(0.1)
 
     def stop(self) -> None:

@@ -4,7 +4,7 @@
 from pathlib import Path
 
 from lab import code
-from lab.guest import Guest
+from lab.guest import Guest, GuestError
 from lab.image import digest
 from lab.twin.wiring import Wiring
 
@@ -13,6 +13,17 @@ SAYS = "/run/twin.json"
 
 UNIT = f"systemd-run --quiet --unit=twin --property=StandardOutput=truncate:{SAYS}"
 COPY = "/opt/twin"
+LOG = "journalctl -q -u twin | tail -30"
+ANSWERS = f"""until [ -s {SAYS} ]; do
+    if systemctl -q is-failed twin; then
+        echo 'the twin does not start' >&2
+        {LOG} >&2
+        exit 1
+    fi
+    sleep 1
+done
+"""
+"""The end of a script that starts the twin: wait for what it says, or fail with its log."""
 
 
 def kept(wiring: Wiring) -> str:
@@ -28,7 +39,7 @@ cat >{COPY}/wiring.json <<'END'
 {wiring.dump()}
 END
 {UNIT} --setenv=PYTHONPATH={COPY} python3 -m lab.twin {COPY}/wiring.json
-{_answers(600)}"""
+{ANSWERS}"""
 
 
 def start(guest: Guest, wiring: str = "", patience: int = 600) -> None:
@@ -44,18 +55,7 @@ def start(guest: Guest, wiring: str = "", patience: int = 600) -> None:
 
     """
     run = f"--setenv=PYTHONPATH={code.MOUNTED}/tests --property=RequiresMountsFor={code.MOUNTED} python3"
-    guest.run(f"set -e\n{UNIT} {run} -m lab.twin {wiring}\n{_answers(patience)}", timeout=patience + 60)
-
-
-def _answers(patience: int) -> str:
-    """The end of a script that starts the twin: wait for what it says, or fail with its log."""
-    return f"""end=$(($(date +%s) + {patience}))
-until [ -s {SAYS} ]; do
-    if systemctl -q is-failed twin || [ "$(date +%s)" -gt $end ]; then
-        echo 'the twin does not start' >&2
-        journalctl -q -u twin | tail -30 >&2
-        exit 1
-    fi
-    sleep 1
-done
-"""
+    try:
+        guest.run(f"set -e\n{UNIT} {run} -m lab.twin {wiring}\n{ANSWERS}", timeout=patience)
+    except GuestError as error:
+        raise GuestError(f"{error}\n{guest.run(LOG, check=False).stdout}") from error

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from lab.neutron.processes import Processes, ServiceError
+from lab.patience import Patience
 
 
 def test_one_that_ends_before_it_serves_says_so_with_its_last_lines(tmp_path: Path) -> None:
@@ -22,9 +23,15 @@ def test_one_that_ends_before_it_serves_says_so_with_its_last_lines(tmp_path: Pa
 def test_one_that_ends_later_is_named_when_it_is_next_used(tmp_path: Path) -> None:
     with Processes(tmp_path, {}) as processes:
         processes.start("south", ["sh", "-c", "echo serving; read _; exit 1"], lambda told: "serving" in told)
-        time.sleep(0.3)  # its standard input is empty
         with pytest.raises(ServiceError, match="south ended with status 1: serving"):
-            processes.check()
+            check_until_it_fails(processes)  # its standard input is empty
+
+
+def check_until_it_fails(processes: Processes) -> None:
+    patience = Patience(30)
+    while not patience.over():
+        processes.check()
+        time.sleep(0.05)
 
 
 def test_its_whole_group_ends_with_the_owner_even_if_it_refuses(
@@ -36,7 +43,8 @@ def test_its_whole_group_ends_with_the_owner_even_if_it_refuses(
         processes.start("stubborn", ["sh", "-c", script], lambda told: "child" in told)
         child = int(processes.told("stubborn").split()[1])
         os.kill(child, 0)
-    for _ in range(100):
+    patience = Patience(30)
+    while not patience.over():
         try:
             state = Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()[0]
         except FileNotFoundError:

@@ -380,7 +380,7 @@ def plugged(nic: Nic) -> socket.socket:
     end = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     end.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     end.bind(("127.0.0.1", nic.here))
-    end.settimeout(5)
+    end.settimeout(60)
     return end
 
 

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 from audit import audit
+from cli import push, ssh
 from converge import Severity, StepError
 from intent.model import Dialect
 from lab.sshswitch import COMWARE, ONYX, SshSwitch
 from output import formats
-from standalone import Script, comware, push, ssh
+from standalone import Script, comware, scripts
 from unit.cumulus_fabric.fabrics import fabric
 
 pytestmark = pytest.mark.usefixtures("prompt_logins")
@@ -29,7 +30,7 @@ def printed(name: str) -> list[str]:
 
 def script(name: str, change=None) -> Script:
     demartek = fabric("demartek", change)
-    return push.script_for(demartek, demartek.switch(name))
+    return scripts.script_for(demartek, demartek.switch(name))
 
 
 STARTUP = ["return", "startup saved-configuration RoCEConfiguration.cfg"]
@@ -145,7 +146,7 @@ def test_yaml_and_json_are_for_nvue_only():
 
 def login(switch, **other) -> ssh.Login:
     given = {"user": USER, "password": PASSWORD, "known_hosts": switch.known_host, "port": switch.port}
-    return ssh.Login(**{"timeout": 5.0, **given, **other})
+    return ssh.Login(**{"timeout": 60.0, **given, **other})
 
 
 @pytest.mark.parametrize("name", PLATFORMS)

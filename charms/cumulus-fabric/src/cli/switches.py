@@ -18,7 +18,7 @@ from intent.names import unknown_switch, without_address
 from maintenance import Maintenance
 from rest import MAX_PARALLEL
 from rest.connection import Access, Credentials
-from standalone import push, ssh
+from standalone import scripts
 
 from cli import inputs
 from cli.inputs import UsageError
@@ -83,6 +83,10 @@ def run(options: argparse.Namespace, fabric: Fabric, audit: Sequence[Finding]) -
     if options.verb in MAINTENANCE and len(options.switch) != 1:
         raise UsageError(f"--switch: {options.verb} needs the name of one switch")
     names = [switch.name for switch in chosen(fabric, options.switch)]
+    if options.verb in ("rollback", *MAINTENANCE) and options.switch:
+        for typed in scripts.switches(fabric, names):
+            runs = f"{typed.name} runs {typed.platform}"
+            raise UsageError(f"--switch: {runs}, for which there is no {options.verb}")
     if options.verb == "apply" and options.canary:
         _known(fabric, [options.canary], "--canary")
     if options.parallel < 1:
@@ -140,7 +144,7 @@ def _change(
     elif options.verb == "apply" and options.plan and not site.approved(options.plan):
         print(findings_as_table([online.not_approved(options.plan)]))
         return False
-    if well and options.verb == "apply" and push.switches(site.fabric, names):
+    if well and options.verb == "apply" and scripts.switches(site.fabric, names):
         well = _push_standalone(options, site, names, credentials)
     return well
 
@@ -148,6 +152,8 @@ def _change(
 def _push_standalone(
     options: argparse.Namespace, site: online.Site, names: Collection[str], credentials: Credentials
 ) -> bool:
+    from cli import push, ssh  # netmiko takes a second to load, and only such switches need it
+
     keys = inputs.text("--known-hosts", options.known_hosts) if options.known_hosts else ""
     login = ssh.Login(credentials.user, credentials.password, keys, timeout=options.timeout)
     found = push.apply(site.fabric, names, login, site.audit, _announce)
@@ -188,4 +194,5 @@ def _site(
     )
     made = inputs.record(getattr(options, "record", ""))
     ownership = Ownership(made, named(getattr(options, "remove", "")))
-    return online.Site(fabric, online.fleet(fabric, access, options.parallel), tuple(audit), ownership)
+    typed = {each.name: scripts.script_for(fabric, each).typed for each in scripts.switches(fabric)}
+    return online.Site(fabric, online.fleet(fabric, access, options.parallel), tuple(audit), ownership, typed)

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from converge import Finding, Severity
 
-from intent.model import Fabric
+from intent.model import Fabric, Role, Switch
 
 
 def unknown_switch(fabric: Fabric, names: Iterable[str], subject: str) -> Finding | None:
@@ -29,3 +29,28 @@ def without_address(fabric: Fabric, names: Iterable[str] = ()) -> list[Finding]:
         for each in fabric.switches
         if each.platform == "cumulus" and not each.management and (not names or each.name in names)
     ]
+
+
+def by_command_line(fabric: Fabric) -> list[Finding]:
+    """A remark for each switch without NVUE: the charm does not configure it, and the command that does."""
+    return [
+        Finding(Severity.INFO, each.name, *_left_to_the_command_line(each))
+        for each in fabric.by_role(Role.STANDALONE)
+    ]
+
+
+def not_by_the_charm(fabric: Fabric, names: Iterable[str], subject: str) -> Finding | None:
+    """A finding for the first of these names that is a switch without NVUE; subject as above."""
+    for each in fabric.by_role(Role.STANDALONE):
+        if each.name in names:
+            what, remedy = _left_to_the_command_line(each)
+            return Finding(Severity.BLOCKED, subject, f"{each.name} {what}", remedy)
+    return None
+
+
+def _left_to_the_command_line(switch: Switch) -> tuple[str, str]:
+    given = f"--intent FILE --credentials FILE --known-hosts FILE --switch {switch.name}"
+    return (
+        f"runs {switch.platform}, which only the command line configures",
+        f"run pipx run tox -e fabric -- apply {given}",
+    )

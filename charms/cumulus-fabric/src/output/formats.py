@@ -7,7 +7,7 @@ from typing import Protocol
 
 import yaml
 from intent.model import Dialect, Fabric, Switch
-from standalone.push import script_for
+from standalone.scripts import script_for
 from tree import Tree, commands, render
 
 FORMATS = ("nv", "yaml", "json")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Switches outside the EVPN fabric: commands for Onyx and Comware, sent by SSH."""
+"""Switches outside the EVPN fabric: commands for Onyx and Comware, which the command line sends. Pure."""
 
 from dataclasses import dataclass
 

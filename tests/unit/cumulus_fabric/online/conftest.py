@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from lab.nvue import Certificate, Server, SimulatedTime, Switch
 from lab.nvue.fixtures import certificate, other_certificate
+from rest.client import PORT
 from rest.connection import Access, Credentials
 from unit.cumulus_fabric.fabrics import fabric
+from unit.cumulus_fabric.online.shell import ADDRESSES, Shell
 from unit.cumulus_fabric.online.site import PASSWORD, Rack, rack
-from unit.cumulus_fabric.online.unit import Unit, site
+from unit.cumulus_fabric.online.unit import Unit, managed, site
 
 __all__ = ["certificate", "other_certificate"]
 
@@ -57,3 +60,17 @@ def six(request: pytest.FixtureRequest) -> Iterator[Rack]:
     """The reference guide's fabric."""
     with rack(fabric(), applied=True, release=request.param) as made:
         yield made
+
+
+@pytest.fixture(scope="session")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Certificate:
+    names = tuple(f"IP:{each}" for each in ADDRESSES.values())
+    return Certificate.make(tmp_path_factory.mktemp("authority"), names=names)
+
+
+@pytest.fixture
+def shell(tmp_path: Path, authority: Certificate, capsys: pytest.CaptureFixture[str]) -> Iterator[Shell]:
+    """Three switches as they come from the factory."""
+    at = {name: (address, PORT) for name, address in ADDRESSES.items()}
+    with rack(fabric(change=managed), authority, at=at) as made:
+        yield Shell(tmp_path, authority.certificate, made, capsys)

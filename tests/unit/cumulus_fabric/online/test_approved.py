@@ -2,16 +2,15 @@
 """An apply of an approved plan does exactly that, or sends nothing."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from lab.nvue import Certificate, merge
 from online import Site
 from rest import Fleet
-from unit.cumulus_fabric.fabrics import fabric
 from unit.cumulus_fabric.online.site import Rack, rack
-from unit.cumulus_fabric.online.test_faults import CHANGED, SMALL, small
+from unit.cumulus_fabric.online.test_faults import CHANGED, SMALL
 from unit.cumulus_fabric.online.unit import Unit, intent, site
 
 
@@ -125,16 +124,8 @@ def test_a_whole_plan_cannot_be_compared_without_all_addresses(three: Rack) -> N
     assert [each.subject for each in report.reasons] == ["plan"]
 
 
-def onyx(ports: str) -> Callable[[dict[str, Any]], None]:
-    def change(content: dict[str, Any]) -> None:
-        small(content)
-        content["standalone"] = {"sn2410": {"platform": "onyx", "ports": ports}}
-
-    return change
-
-
 def test_the_commands_of_other_switches_are_part_of_the_plan(three: Rack) -> None:
-    one, other = (Site(fabric(change=onyx(ports)), three.site.fleet) for ports in ("1/1-2", "1/1-3"))
+    one, other = (Site(CHANGED, three.site.fleet, scripts={"sn2410": [f"vlan {vlan}"]}) for vlan in (9, 10))
     digest = one.survey().digest
     assert one.approved(digest)
     assert not other.approved(digest)

@@ -173,20 +173,3 @@ def test_actions_refuse_wrong_parameters(
 def test_a_switch_that_is_not_in_the_intent_is_not_rendered(running: Unit) -> None:
     with pytest.raises(testing.ActionFailed, match="Leaf7-7 is not a switch of the intent"):
         running.action("render", switch="Leaf7-7", dialect="5.14")
-
-
-def with_an_onyx_switch(content: dict[str, Any]) -> None:
-    content["standalone"] = {"storage-onyx": {"platform": "onyx", "ports": "1/1-8"}}
-
-
-def test_ssh_switches_are_configured_after_all_others(running: Unit) -> None:
-    running.configure(intent=intent(with_an_onyx_switch))
-    said = running.failure("apply")
-    assert said.startswith("fully applied: 0 switches changed; then storage-onyx: has no management address")
-    assert running.writes == []
-
-
-def test_applying_one_ssh_switch_contacts_no_other(running: Unit) -> None:
-    running.configure(intent=intent(with_an_onyx_switch))
-    assert "storage-onyx" in running.failure("apply", switch="storage-onyx")
-    assert all(not server.calls for server in running.rack.servers.values())

@@ -3,61 +3,13 @@
 
 import io
 import json
-import os
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-from cli import __main__ as cli
 from lab.nvue import Certificate, Issue
-from rest.client import PORT
-from unit.cumulus_fabric.fabrics import fabric
-from unit.cumulus_fabric.online.site import PASSWORD, USER, Rack, rack
-from unit.cumulus_fabric.online.unit import Unit, intent, managed
-
-NET = f"127.{64 + os.getpid() % 64}.{os.getpid() // 64 % 250}"
-"""Addresses of this machine that no other run of these tests uses: all listen at NVUE's own port."""
-
-ADDRESSES = {"Spine0": f"{NET}.1", "Leaf0-1": f"{NET}.11", "Leaf0-2": f"{NET}.12"}
-
-
-def here(content: dict[str, Any]) -> None:
-    content["spines"]["management"] = ADDRESSES["Spine0"]
-    content["leaves"]["management"] = ADDRESSES["Leaf0-1"]
-
-
-class Shell:
-    """A directory with an intent and credentials, and the command line."""
-
-    def __init__(self, directory: Path, ca: Path, rack: Rack, capsys: pytest.CaptureFixture[str]) -> None:
-        self.directory, self.ca, self.rack, self._capsys = directory, ca, rack, capsys
-        (directory / "intent.yaml").write_text(intent(here))
-        self.credentials = directory / "credentials"
-        self.credentials.write_text(f"{USER}:{PASSWORD}\n")
-        self.credentials.chmod(0o600)
-
-    def __call__(self, verb: str, *arguments: str) -> tuple[int, str, str]:
-        """Exit status, standard output, standard error."""
-        common = ["--intent", str(self.directory / "intent.yaml"), "--credentials", str(self.credentials)]
-        status = cli.main([verb, *common, "--ca", str(self.ca), *arguments], self.rack.clock)
-        out, err = self._capsys.readouterr()
-        assert PASSWORD not in out + err
-        return status, out, err
-
-
-@pytest.fixture(scope="module")
-def authority(tmp_path_factory: pytest.TempPathFactory) -> Certificate:
-    names = tuple(f"IP:{each}" for each in ADDRESSES.values())
-    return Certificate.make(tmp_path_factory.mktemp("authority"), names=names)
-
-
-@pytest.fixture
-def shell(tmp_path: Path, authority: Certificate, capsys: pytest.CaptureFixture[str]) -> Iterator[Shell]:
-    """Three switches as they come from the factory."""
-    at = {name: (address, PORT) for name, address in ADDRESSES.items()}
-    with rack(fabric(change=managed), authority, at=at) as made:
-        yield Shell(tmp_path, authority.certificate, made, capsys)
+from unit.cumulus_fabric.online.shell import Shell, here
+from unit.cumulus_fabric.online.site import PASSWORD, USER
+from unit.cumulus_fabric.online.unit import Unit, intent
 
 
 def test_plan_apply_verify_and_back_again(shell: Shell) -> None:

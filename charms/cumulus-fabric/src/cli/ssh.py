@@ -10,8 +10,9 @@ import tempfile
 from dataclasses import dataclass, field
 from typing import IO, Any, Protocol
 
+import netmiko
+import paramiko
 from converge import StepError
-
 from standalone import Script, Startup
 
 DRIVERS = {"onyx": "mellanox_mlnxos", "comware": "hp_comware"}
@@ -53,13 +54,6 @@ def push_config(platform: str, address: str, script: Script, login: Login) -> No
         StepError: the switch is unreachable, or refused a command; with the command and the answer.
 
     """
-    try:
-        import netmiko  # takes a second to load, and only such switches need it
-        import paramiko
-    except ImportError as error:
-        raise StepError(
-            f"netmiko cannot be loaded: {error}", "pack the charm on the base that it runs on"
-        ) from None
     try:
         with (
             tempfile.NamedTemporaryFile("w", prefix="known-hosts-") as keys,

@@ -4,28 +4,10 @@
 from collections.abc import Callable, Collection, Sequence
 
 from converge import Finding, Severity, StepError
-from intent.model import Fabric, Role, Switch
+from intent.model import Fabric
+from standalone.scripts import script_for, switches
 
-from standalone import Script, comware, onyx, ssh
-
-_WRITERS = {"onyx": onyx.script, "comware": comware.script}
-
-
-def script_for(fabric: Fabric, switch: Switch) -> Script:
-    """The commands for ``switch``, in configuration mode.
-
-    Raises:
-        ValueError: the switch runs Cumulus Linux.
-
-    """
-    if switch.platform not in _WRITERS:
-        raise ValueError(f"{switch.name} runs {switch.platform}; it has a tree instead of a script")
-    return _WRITERS[switch.platform](fabric, switch)
-
-
-def switches(fabric: Fabric, names: Collection[str] = ()) -> tuple[Switch, ...]:
-    """The Onyx and Comware switches of these names, or all."""
-    return tuple(s for s in fabric.by_role(Role.STANDALONE) if not names or s.name in names)
+from cli import ssh
 
 
 def apply(
