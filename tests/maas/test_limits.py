@@ -9,6 +9,8 @@ from lab.endless import DRIPS, FLOODS, Peer, answering, dripping, flooding
 from lab.maas import KEY
 from maas import client
 from maas.client import Maas
+from operate import client as juju
+from operate import process
 from vault import client as vault
 
 
@@ -75,3 +77,5 @@ def test_the_document_names_the_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     security = (Path(__file__).parents[2] / "SECURITY.md").read_text()
     for name, of in (("MAAS", client), ("Vault", vault)):
         assert f"| an answer of {name} | {of.MOST >> 20} MiB | {of.TIMEOUT:g} s |" in security
+    command = f"for a command of the operator | {process.MOST >> 20} MiB | {juju.READ:g} s, or as long as"
+    assert command in security
