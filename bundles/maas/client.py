@@ -20,10 +20,15 @@ from typing import IO, Any, cast
 from urllib.request import Request
 
 from converge import StepError
+from converge.bounded import MIB
+from converge.opener import Bounded
 from maas.sitefile import Secret
 
-TIMEOUT = 60
-"""Seconds for one answer; MAAS takes its time with hundreds of machines."""
+TIMEOUT, MOST = 120.0, 128 * MIB
+"""Seconds for one answer, from connecting to its last byte, and its bytes.
+
+MAAS takes its time with hundreds of machines, each of which has some 100 KB.
+"""
 WORDS = 300
 """Characters of an answer that an error sentence quotes."""
 Objects = dict[str, Any]
@@ -51,7 +56,7 @@ class Maas:
             'OAuth oauth_version="1.0", oauth_signature_method="PLAINTEXT", oauth_consumer_key="{}", '
             'oauth_token="{}", oauth_signature="%26{}"'
         ).format(*parts.groups())
-        self._open = urllib.request.build_opener(_NoRedirects).open
+        self._open = urllib.request.build_opener(_NoRedirects, Bounded(MOST)).open
         self.objects: Objects = {}
 
     def send(self, path: str, method: str = "GET", values: dict[str, Any] | None = None) -> Any:
@@ -65,15 +70,25 @@ class Maas:
                 text = answer.read().decode()
                 return text if answer.headers.get_content_type() == "text/plain" else json.loads(text)
         except urllib.error.HTTPError as error:
-            said = error.read().decode(errors="replace").strip()[:WORDS]
+            said = _said(error)
             if 300 <= error.code < 400 and error.headers["Location"]:
                 raise _redirected(error, method, path) from error
             raise StepError(f"MAAS answers {error.code} to {method} {path}: {said}") from error
         except (OSError, http.client.HTTPException) as error:
             reason = getattr(error, "reason", error)
-            raise StepError(f"MAAS at {self._address} cannot be reached: {reason}") from error
+            remedy = "check the network to it, and what listens there"
+            raise StepError(f"MAAS at {self._address} cannot be reached: {reason}", remedy) from error
         except (ValueError, RecursionError) as error:
             raise StepError(f"MAAS answers {method} {path} with something that is not JSON") from error
+
+
+def _said(error: urllib.error.HTTPError) -> str:
+    """What a refusal says, as far as it arrives."""
+    try:
+        with error:
+            return error.read(4 * WORDS).decode(errors="replace").strip()[:WORDS]
+    except (OSError, http.client.HTTPException) as broken:
+        return str(broken)
 
 
 def _redirected(error: urllib.error.HTTPError, method: str, path: str) -> StepError:

@@ -9,7 +9,7 @@ from operate.process import NotInstalled, Output, Process, last_words, process
 
 MISSING = "sudo snap install juju, or see the first step of bundles/README.md"
 READ = 120.0
-"""Seconds that the client may take to tell what it or the controller knows."""
+"""Seconds that the client may take to tell what it or the controller knows, or to tell the controller."""
 ACTION = 600.0
 """Seconds that units may take for an action."""
 LONGER = 30.0
@@ -38,30 +38,32 @@ class Juju:
         self._model = ["-m", model] if model else []
         self._run = run
 
-    def client(self, *words: str, shown: bool = False, seconds: float | None = None) -> str:
+    def client(self, *words: str, shown: bool = False) -> str:
         """What a command prints that is about no model; with `shown`, its progress goes to the terminal.
+
+        Only a command that is `shown` has no limit of time: whoever watches it can end it.
 
         Raises:
             StepError: it failed; the reason is the client's own last line.
 
         """
-        done = self._call([*words], shown=shown, seconds=seconds)
+        done = self._call([*words], shown=shown, seconds=None if shown else READ)
         if done.status:
             said = "see above" if shown else last_words(done).removeprefix("ERROR ")
             raise StepError(f"juju {words[0]}: {said}")
         return done.text
 
-    def model(self, *words: str, seconds: float | None = None) -> str:
+    def model(self, *words: str) -> str:
         """The same for a command of the model."""
-        return self.client(words[0], *self._model, *words[1:], seconds=seconds)
+        return self.client(words[0], *self._model, *words[1:])
 
     def client_data(self, *words: str) -> dict[str, Any]:
         """What a command prints as JSON that is about no model."""
-        return _parsed(words[0], self.client(words[0], *JSON, *words[1:], seconds=READ))
+        return _parsed(words[0], self.client(words[0], *JSON, *words[1:]))
 
     def data(self, *words: str) -> dict[str, Any]:
         """The same for a command of the model."""
-        return _parsed(words[0], self.model(words[0], *JSON, *words[1:], seconds=READ))
+        return _parsed(words[0], self.model(words[0], *JSON, *words[1:]))
 
     def act(self, units: list[str], action: str, *parameters: str) -> dict[str, dict[str, Any]]:
         """What an action said on units of one application, by unit: `status`, `results`, `message`.

@@ -11,13 +11,14 @@ import re
 from typing import Any, NamedTuple, TypeVar, cast
 
 from converge import StepError
+from converge.bounded import MIB, Connection
 
 PORT = 8200
 SHARES, THRESHOLD = 5, 3
 """How many unseal keys are made, and how many of them unseal."""
 TOKEN_LIFE = "10m"  # noqa: S105
-TIMEOUT = 60
-"""Seconds for one answer."""
+TIMEOUT, MOST = 60.0, MIB
+"""Seconds for one answer, from connecting to its last byte, and its bytes; real ones have a few hundred."""
 KEY = re.compile(r"^\s*Unseal Key \d+:\s*(\S+)", re.MULTILINE)
 ROOT = re.compile(r"^\s*Initial Root Token:\s*(\S+)", re.MULTILINE)
 
@@ -52,7 +53,7 @@ def parse(text: str) -> Keys:
 
 def _ask(address: str, path: str, body: dict[str, Any] | None = None, token: str = "") -> dict[str, Any]:
     """What Vault answers; a body makes it a POST. No refusal repeats what was sent."""
-    connection = http.client.HTTPConnection(address, PORT, timeout=TIMEOUT)
+    connection = Connection(address, PORT, TIMEOUT, most=MOST)
     headers = {"X-Vault-Token": token} if token else {}
     method, text = ("GET", None) if body is None else ("POST", json.dumps(body))
     try:
@@ -60,7 +61,8 @@ def _ask(address: str, path: str, body: dict[str, Any] | None = None, token: str
         answer = connection.getresponse()
         said: Any = json.loads(answer.read())
     except (OSError, http.client.HTTPException, ValueError, RecursionError) as error:
-        raise StepError(f"Vault at {address}:{PORT} cannot be asked: {error}") from error
+        remedy = "check the network to it, and what listens there"
+        raise StepError(f"Vault at {address}:{PORT} cannot be asked: {error}", remedy) from error
     finally:
         connection.close()
     found = cast("dict[str, Any]", said) if isinstance(said, dict) else {}

@@ -13,9 +13,11 @@ from typing import Any, Protocol, cast
 import openstack
 import requests
 from converge import StepError
+from converge.bounded import LateError, LongError
 from keystoneauth1 import exceptions as auth
 from openstack import exceptions as sdk
 
+from acceptance import transport
 from acceptance.kinds import KINDS, Object, interfaces, named, ours, unmarked
 from acceptance.wanted import MARK, Facts, Ref
 
@@ -47,6 +49,8 @@ def connect(name: str) -> Any:
         except (AttributeError, TypeError, ValueError):  # openstacksdk does not check what it reads
             reason = f"clouds.yaml has no mapping of keys and values for cloud {name}, or for its auth"
             raise StepError(reason, _OPENRC) from None
+        for scheme in ("http://", "https://"):
+            connection.session.session.mount(scheme, transport.Adapter())
         connection.session.get_token()
         return connection
 
@@ -76,12 +80,14 @@ _QUOTA = "raise the quota (openstack quota set), or free some of it"
 
 
 @contextmanager
-def asking(what: str = "") -> Generator[None, None, None]:
+def asking(what: str = "", upload: int = 0) -> Generator[None, None, None]:
     """Turn errors of openstacksdk into StepErrors with the service's words and a remedy.
 
-    Without `what`, the sentence is about a step, which the plan's failure names already.
+    Without `what`, the sentence is about a step, which the plan's failure names already. All that is asked
+    within has one limit of time and of bytes; `upload` is the size of a file that is sent.
     """
     about = f"{what}: " if what else ""
+    transport.begin(upload)
     try:
         with warnings.catch_warnings():
             # openstacksdk 4 warns of what its own code still does and releases 5 and 6 will not.
@@ -91,7 +97,9 @@ def asking(what: str = "") -> Generator[None, None, None]:
     except requests.JSONDecodeError:
         reason = f"{about}what answers is no service of OpenStack: it sends no JSON"
         raise StepError(reason, "see: openstack catalog list, and what is at the address") from None
-    except (sdk.SDKException, auth.ClientException) as error:
+    except (sdk.SDKException, auth.ClientException, LateError, LongError) as error:
+        if limit := transport.limit_behind(error):
+            raise StepError(f"{about}{limit}", "check the network to it, and what listens there") from None
         if isinstance(error, auth.NotFound) and _GONE in service_says(error):
             error = auth.Unauthorized(error.message)
         whole = what if what.startswith("cloud ") else f"{about}the cloud"
@@ -160,9 +168,9 @@ class Cloud:
     def _list(self, kind: str) -> list[Object]:
         """A kind's objects: the project's own ones, and networks of others that are shared or external."""
         how = KINDS[kind]
-        project = self.connection.current_project_id
-        arguments = {**how.arguments, **({"project_id": project} if how.project else {})}
         with asking(f"the list of {kind.replace('_', ' ')}s"):
+            project = self.connection.current_project_id
+            arguments = {**how.arguments, **({"project_id": project} if how.project else {})}
             found = [each.to_dict() for each in getattr(self._proxy(kind), how.listing)(**arguments)]
         if kind == "network":
             found = [
@@ -196,10 +204,13 @@ class Cloud:
         if how.tagged and how.service != "network":
             values["tags"] = [MARK]
         specs = values.pop("extra_specs", None)
-        with asking(), ExitStack() as stack:
+        with ExitStack() as stack:
+            size = 0
             if path := values.pop("filename", None):
                 # openstacksdk does not close what it opens.
                 values["data"] = stack.enter_context(Path(path).expanduser().open("rb"))
+                size = Path(path).expanduser().stat().st_size
+            stack.enter_context(asking(upload=size))
             made = getattr(self._proxy(kind), f"create_{how.noun}")(**values)
             if specs:
                 self.connection.compute.create_flavor_extra_specs(made, specs)

@@ -190,7 +190,7 @@ def of_vault(text: str) -> object:
         def close(self) -> None: ...
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(vault.http.client, "HTTPConnection", Answered)
+        patch.setattr(vault, "Connection", Answered)
         return vault.initialised("10.0.0.1"), vault.init("10.0.0.1")
 
 

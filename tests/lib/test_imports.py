@@ -47,6 +47,8 @@ HARMLESS = {
 """Names in those modules that reach nothing."""
 
 OPENERS = {
+    "lib/converge/bounded.py": "connections to switches and services, with limits of bytes and time",
+    "lib/converge/opener.py": "the same for urllib",
     "lib/hostnic/machine.py": "the System of a real host",
     "lib/hostnic/netlink/channel.py": "its netlink sockets",
     "lib/hostnic/netlink/links.py": "its routing netlink",

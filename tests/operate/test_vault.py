@@ -3,6 +3,7 @@
 
 import pytest
 from converge import StepError
+from lab.endless import DRIPS, FLOODS, dripping, flooding
 from lab.vaultserver import KEYS
 from vault import client as vault
 from vault.__main__ import main
@@ -132,3 +133,27 @@ def test_a_vault_without_a_unit_or_an_answer_is_said(world, server):
     server.server_close()
     said = world.run(main, "init", "--keys", "k", "--address", "127.0.0.1", expected=2)
     assert "cannot be asked: [Errno 111] Connection refused" in said
+
+
+def said_of(peer, monkeypatch):
+    monkeypatch.setattr(vault, "PORT", peer.port)
+    with pytest.raises(StepError) as failed:
+        vault.initialised("127.0.0.1")
+    assert failed.value.remedy == "check the network to it, and what listens there"
+    return str(failed.value).replace(peer.place, "PEER")
+
+
+@pytest.mark.parametrize("where", DRIPS)
+def test_a_vault_that_drips_is_left_in_time(monkeypatch, where):
+    monkeypatch.setattr(vault, "TIMEOUT", 1.0)
+    with dripping(where, 0.1) as peer:
+        told = "Vault at PEER cannot be asked: timed out: PEER does not finish its answer within 1 s"
+        assert said_of(peer, monkeypatch) == told
+
+
+@pytest.mark.parametrize("where", FLOODS)
+def test_a_vault_that_floods_is_left_at_the_limit(monkeypatch, where):
+    with flooding(where) as peer:
+        said = said_of(peer, monkeypatch)
+    assert "PEER sends more than 1 MiB" in said or "got more than" in said
+    assert peer.sent < 2**25, "beside what the kernel keeps"

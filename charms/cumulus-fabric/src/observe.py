@@ -9,7 +9,7 @@ from typing import Any, cast
 from converge import Finding, Severity
 from rest import Fleet
 from rest.client import Nvue
-from rest.connection import SwitchError
+from rest.connection import LOOK_S, SwitchError
 from tree import Tree
 
 OLDEST, NEWEST = (5, 5), (5, 99)
@@ -75,9 +75,10 @@ def observe(
 
     def look(switch: Nvue) -> SwitchState:
         before = (known or {}).get(switch.name)
-        release = before.release if before else release_of(switch)
-        applied = before.applied if before else switch.applied()
-        return SwitchState(switch.name, release, applied, _state(switch) if state else {})
+        with switch.within(LOOK_S):
+            release = before.release if before else release_of(switch)
+            applied = before.applied if before else switch.applied()
+            return SwitchState(switch.name, release, applied, _state(switch) if state else {})
 
     return Observed(*fleet.each(names, look))
 

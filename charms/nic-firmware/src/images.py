@@ -7,12 +7,13 @@ next fetch replaces it.
 """
 
 import json
+import re
 from typing import Any, cast
 
 from config import Options
 from converge import StepError
 from digests import Digests
-from hostnic.download import PROGRAM
+from hostnic.download import FREE, PROGRAM
 from hostnic.firmware import mstflint
 from hostnic.firmware.mstflint import Image
 from hostnic.process import CommandError
@@ -28,8 +29,11 @@ DOWNLOAD_S = 80.0
 """The download's share of it."""
 OVERTIME_S = 20.0
 """The download may wait so much longer for the server; then it is killed."""
+MOST, MOST_FILES = 1 << 30, 1000
+"""Bytes and files of the images that one file holds, unpacked."""
 WITHOUT_CONTENT = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 """The sha256 of an empty file."""
+FEWER = "give an archive that has only the images for the NICs of these hosts"
 HELPS = "see options firmware-url and firmware-sha256, or resource firmware"
 
 
@@ -197,19 +201,39 @@ def _look(system: System, path: str, directory: str, end: float) -> tuple[Image,
         system.run(argv, timeout=max(end - system.now(), 1.0))
 
     try:
-        system.query(["python3", "-m", "zipfile", "-t", path], timeout=max(end - system.now(), 1.0))
+        listed = system.query(["python3", "-m", "zipfile", "-l", path], timeout=max(end - system.now(), 1.0))
     except CommandError as error:
         if error.returncode is None:
             raise
         paths = [f"{directory}/image.bin"]
         system.files.install(paths[0], b"")
+        _check_room(system, directory, system.files.stat(path).size)
         run("cp", path, paths[0])
     else:
         # zipfile would create the directory as the hook's umask says.
         run("install", "-d", "-m", "755", directory)
+        sizes = re.findall(r" ([0-9]+)$", listed, re.MULTILINE)  # zipfile unpacks no more than it lists
+        if len(sizes) > MOST_FILES:
+            raise StepError(f"the archive has {len(sizes)} files, and may have {MOST_FILES}", FEWER)
+        _check_room(system, directory, sum(map(int, sizes)))
         run("python3", "-m", "zipfile", "-e", path, directory)
         names = sorted(system.files.listdir(directory)) if system.files.exists(directory) else []
         paths = [f"{directory}/{name}" for name in names if name.endswith(".bin")]
     if paths:
         run("sync", *paths, directory)  # fsync for each of its arguments, since coreutils 8.24
     return tuple(mstflint.read_image(system, each) for each in paths)
+
+
+def _check_room(system: System, directory: str, size: int) -> None:
+    """Whether so many bytes may be written below ``directory``.
+
+    Raises:
+        StepError: they are too many, or would leave too little of the file system.
+
+    """
+    if size > MOST:
+        raise StepError(f"the images have {size >> 20} MiB, and may have {MOST >> 20} MiB", FEWER)
+    free = int(system.query(["df", "--output=avail", "--block-size=1", directory]).split()[-1])
+    if free - size < FREE:
+        room = f"{directory} has {free >> 20} MiB of room: {size >> 20} MiB do not fit"
+        raise StepError(f"{room}, since {FREE >> 20} MiB have to stay free", "make room on the disk")

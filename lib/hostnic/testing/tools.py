@@ -176,6 +176,7 @@ TOOLS: dict[tuple[str, ...], Callable[["FakeKernel", list[str]], str]] = {
     ("install", "-d"): flash.make_directory,
     ("sha256sum",): flash.sha256sum,
     ("sync",): flash.sync,
+    ("df", "--output=avail", "--block-size=1"): flash.free,
     ("python3", "-I"): flash.download,
     ("python3", "-m", "zipfile"): flash.unzip,
     ("mstfwreset",): mst.mstfwreset,

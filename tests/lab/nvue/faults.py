@@ -3,7 +3,10 @@
 
 from dataclasses import dataclass, field
 
-KINDS = ("hang", "302", "500", "500-after", "reset", "reset-after", "partial", "certificate")
+ENDLESS = ("drip", "flood", "stall")
+"""An answer that never ends: one byte now and then; more and more; or no more after its headers."""
+
+KINDS = ("hang", "302", "500", "500-after", "reset", "reset-after", "partial", "certificate", *ENDLESS)
 """``-after``: the switch does what it was asked, and the answer is lost.
 
 ``302`` is a redirect with an empty object. ``hang`` answers after the client has given up, ``partial`` stops
@@ -11,7 +14,7 @@ in the middle of the body, ``certificate`` closes the connection, and the next o
 as if somebody stood in between.
 """
 
-AFTER = ("500-after", "reset-after", "partial")
+AFTER = ("500-after", "reset-after", "partial", *ENDLESS)
 
 
 @dataclass

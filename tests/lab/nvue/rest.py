@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from lab.nvue.faults import AFTER, Fault
+from lab.nvue.faults import AFTER, ENDLESS, Fault
 from lab.nvue.revision import TITLES, RefusedError
 from lab.nvue.switch import Switch
 from lab.nvue.trees import Tree, at, folded, included, merge
@@ -52,7 +52,7 @@ class Reply:
     Attributes:
         status: of HTTP.
         content: the body.
-        trouble: ``hang``, ``reset`` or ``partial`` where the client does not get all of it.
+        trouble: ``hang``, ``reset``, ``partial`` or one of ENDLESS where the client does not get all of it.
 
     """
 
@@ -132,7 +132,7 @@ class Rest:
         reply = self._answer(call)
         if kind == "500-after":
             return busy
-        trouble = {"reset-after": "reset", "partial": "partial"}.get(kind, "")
+        trouble = "reset" if kind == "reset-after" else kind if kind in ("partial", *ENDLESS) else ""
         return Reply(reply.status, reply.content, trouble)
 
     def _fault(self, call: Call) -> str:

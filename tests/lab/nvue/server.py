@@ -8,8 +8,12 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, cast
 
 from lab.nvue.certificate import Certificate
-from lab.nvue.rest import Rest
+from lab.nvue.faults import ENDLESS
+from lab.nvue.rest import Reply, Rest
 from lab.nvue.switch import Switch
+
+PART, MOST = 1 << 16, 1 << 30
+"""Bytes that an answer that floods sends at once, and in all: clients without limits end, too."""
 
 
 class Server(Rest):
@@ -18,6 +22,8 @@ class Server(Rest):
     Attributes:
         connections: how many there were.
         closes: whether each answer says ``Connection: close``, as a web server does from time to time.
+        drip: seconds between two bytes of an answer that drips.
+        flooded: bytes of answers that flood which the client has taken.
 
     Args:
         switch: what it serves.
@@ -42,6 +48,8 @@ class Server(Rest):
         super().__init__(switch, **given)
         self.connections = 0
         self.closes = False
+        self.drip = 1.0
+        self.flooded = 0
         self._stopping = threading.Event()
         self._context = certificate.context()
         self._other = other.context() if other else None
@@ -78,9 +86,9 @@ class Server(Rest):
         """What this connection sees as certificate."""
         return self._other if self.exchanged() and self._other else self._context
 
-    def hang(self) -> None:
-        """Keep a client waiting, until the server stops."""
-        self._stopping.wait(30)
+    def hang(self, seconds: float = 30) -> bool:
+        """Keep a client waiting, until the server stops; whether it has."""
+        return self._stopping.wait(seconds)
 
 
 class _Http(ThreadingHTTPServer):
@@ -135,6 +143,9 @@ class _Handler(BaseHTTPRequestHandler):
         if reply.trouble in ("hang", "reset"):
             self._drop()
             return
+        if reply.trouble in ENDLESS:
+            self._go_on_and_on(reply)
+            return
         cut = reply.trouble == "partial"
         self.send_response(reply.status)
         if reply.status != 204:
@@ -146,6 +157,28 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(reply.content[: len(reply.content) // 2] if cut else reply.content)
         if cut:
             self._drop()
+
+    def _go_on_and_on(self, reply: Reply) -> None:
+        """Begin an answer that does not end before the client goes, or the server."""
+        owner = self.server.owner
+        lines = [f"HTTP/1.1 {reply.status} OK", "Content-Type: application/json", "Connection: close"]
+        head = "\r\n".join([*lines, "", ""]).encode()
+        self.close_connection = True
+        try:
+            if reply.trouble == "drip":
+                for byte in head + reply.content:
+                    self.wfile.write(bytes([byte]))
+                    if owner.hang(owner.drip):
+                        return
+                return
+            self.wfile.write(head + reply.content[:-1])
+            if reply.trouble == "stall":
+                owner.hang()
+            while reply.trouble == "flood" and owner.flooded < MOST:
+                self.wfile.write(b" " * PART)
+                owner.flooded += PART
+        except OSError:
+            return  # the client has gone
 
     def _drop(self) -> None:
         """End the connection without a word."""

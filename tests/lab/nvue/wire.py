@@ -31,7 +31,7 @@ class Wire:
         self._reply = self._rest.serve(method, url, headers.get("Authorization", ""), body or b"")
 
     def getresponse(self) -> "Wire":
-        if self._reply.trouble == "hang":
+        if self._reply.trouble in ("hang", "drip", "stall"):
             self._rest.switch.clock.sleep(self._timeout)
             raise TimeoutError("timed out")
         if self._reply.trouble == "reset":
@@ -43,6 +43,8 @@ class Wire:
         if self._reply.trouble == "partial":
             got = content[: len(content) // 2]
             raise http.client.IncompleteRead(got, len(content) - len(got))
+        if self._reply.trouble == "flood":
+            raise OSError("the answer is too long")
         return content
 
     def close(self) -> None:

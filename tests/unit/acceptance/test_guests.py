@@ -8,6 +8,7 @@ import sys
 import time
 from pathlib import Path
 
+import operate.process
 import pytest
 import yaml
 from acceptance.guests import TUNE, user_data
@@ -114,6 +115,27 @@ def test_a_tool_that_is_not_installed():
 def test_a_process_that_takes_too_long():
     with pytest.raises(StepError, match="did not answer within 0 s"):
         process([sys.executable, "-c", "import time; time.sleep(9)"], "", 0.2)
+
+
+def test_a_process_that_drips_has_no_more_time():
+    code = "import time\nfor _ in range(300): print('x', flush=True); time.sleep(0.1)"
+    with pytest.raises(StepError, match="did not answer within 1 s"):
+        process([sys.executable, "-c", code], "", 1)
+
+
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+def test_a_process_that_floods_is_ended_at_the_limit(stream, monkeypatch):
+    monkeypatch.setattr(operate.process, "MOST", 2**20)
+    code = f"import sys\nfor _ in range(16_000): sys.{stream}.write('x' * 65536)\n"
+    with pytest.raises(StepError, match=f"^{re.escape(sys.executable)} sends more than 1 MiB$"):
+        process([sys.executable, "-c", code], "", 60)
+
+
+def test_a_process_may_take_its_input_while_it_prints_and_need_not_take_it():
+    given = "x" * 10**6
+    assert process(["cat"], given, 60) == Output(0, given, "")
+    assert process(["true"], given, 60) == Output(0, "", "")
+    assert process(["sh", "-c", "printf 'a\\r\\nb'"], "", None) == Output(0, "a\nb", "")
 
 
 def test_a_process_gets_its_input_and_gives_its_output():

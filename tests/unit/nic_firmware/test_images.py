@@ -3,8 +3,10 @@
 
 import hashlib
 import json
+import re
 import subprocess
 import sys
+import zipfile
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -21,6 +23,8 @@ from hostnic.testing.nic.flash import image, lose_power
 from unit.nic_firmware.images import NEW, URL, flash, offer, spawned
 from unit.nic_firmware.node import RESOURCE, Node, rdg
 
+ROOT = Path(__file__).parents[3]
+DOCUMENTS = ("SECURITY.md", "charms/nic-firmware/README.md")
 DIGEST = hashlib.sha256(image()).hexdigest()
 INDEX = f"{images.DIRECTORY}/{DIGEST}.json"
 KEPT = f"{images.DIRECTORY}/{DIGEST}/image.bin"
@@ -283,16 +287,32 @@ def test_a_nic_without_a_psid_gets_no_image(node: Node) -> None:
 CONTENT = bytes(range(256)) * 4096
 
 
+FOUND = b"HTTP/1.0 302 Found\r\nLocation: "
+ENDLESS = {
+    "/drip": (b"HTTP/1.0 200 OK\r\nA: ", 0.1, b"b"),
+    "/flood": (b"HTTP/1.0 200 OK\r\n\r\n", 0, b" " * 65536),
+    "/huge": (b"HTTP/1.0 200 OK\r\nContent-Length: 1000000000000\r\n\r\n", 0, b" " * 65536),
+    "/away": (FOUND + b"/\r\n\r\n", 0, b" " * 65536),
+    "/around": (FOUND + b"/around\r\n\r\n", 0.1, b" "),
+    "/ftp": (FOUND + b"ftp://127.0.0.1/fw.bin\r\n\r\n", 0.1, b" "),
+}
+"""What these pages begin with, the pause before more, and more."""
+
+
 class Server(BaseHTTPRequestHandler):
     """Serves CONTENT: ``/whole`` without byte ranges; ``/slow`` never ends; ``/short`` ends too early.
 
     ``/other`` sends another range than was asked for, ``/silent`` nothing at all for seconds; ``/none`` has
-    no byte to send.
+    no byte to send. ``/drip`` and ``/flood`` have no end, nor do the answers with which ``/away`` redirects;
+    ``/around`` redirects to itself, and ``/huge`` announces a terabyte.
     """
 
     def do_GET(self) -> None:
         if self.path == "/missing":
             self.send_error(404, "Not Found")
+            return
+        if self.path in ENDLESS:
+            self._send_without_end(*ENDLESS[self.path])
             return
         begin = int(self.headers.get("Range", "bytes=0-")[6:-1]) if self.path != "/whole" else 0
         if self.path == "/silent":
@@ -313,6 +333,15 @@ class Server(BaseHTTPRequestHandler):
                 self.wfile.write(body[at : at + 10])
                 sleep(0.05)
         self.wfile.write(body[:1000] if self.path == "/short" else body)
+
+    def _send_without_end(self, head: bytes, pause: float, part: bytes) -> None:
+        try:
+            self.wfile.write(head)
+            for _ in range(int(20 / pause) if pause else 1 << 20):
+                self.wfile.write(part)
+                sleep(pause)
+        except OSError:
+            return  # the client has gone
 
     def log_message(self, *_: object) -> None:
         """Nothing."""
@@ -358,6 +387,8 @@ def test_the_program_stops_in_time_and_keeps_what_it_has(tmp_path: Path, server:
     [
         ("/missing", "HTTP Error 404: Not Found"),
         ("/none", "HTTP Error 416: Requested Range Not Satisfiable"),
+        ("/huge", "the server sends more than 512 MiB, which is no firmware image"),
+        ("/ftp", "the server redirects to ftp://127.0.0.1/fw.bin, which is no http or https address"),
         ("/short", f"the server ended the connection after 1000 of {len(CONTENT)} bytes"),
     ],
 )
@@ -381,3 +412,123 @@ def test_a_silent_server_is_given_up(tmp_path: Path, server: str, monkeypatch: p
     with pytest.raises(OSError, match="timed out"):
         download.fetch(f"{server}/silent", tmp_path / "file", 30)
     assert monotonic() - begin < 2
+
+
+def test_headers_that_drip_have_no_more_than_the_time_of_the_download(tmp_path: Path, server: str) -> None:
+    begin = monotonic()
+    done = run(f"{server}/drip", tmp_path / "file", 1)
+    place = server.removeprefix("http://")
+    says = f"timed out: {place} does not finish its answer within 1 s\n"
+    assert (done.returncode, done.stderr) == (1, says)
+    assert monotonic() - begin < 15, "the page takes twenty seconds"
+
+
+@pytest.mark.parametrize("page", ["/flood", "/huge"])
+@pytest.mark.parametrize("had", [b"", b"x" * 1000])
+def test_a_file_without_end_is_removed(
+    tmp_path: Path, server: str, monkeypatch: pytest.MonkeyPatch, page: str, had: bytes
+) -> None:
+    monkeypatch.setattr(download, "MOST", 1 << 20)
+    target = tmp_path / "file"
+    target.write_bytes(had)
+    with pytest.raises(OSError, match=r"^the server sends more than 1 MiB, which is no firmware image$"):
+        download.fetch(server + page, target, 30)
+    assert not target.exists()
+
+
+def test_a_file_grows_to_the_limit_over_several_runs_and_not_beyond(
+    tmp_path: Path, server: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = tmp_path / "file"
+    target.write_bytes(CONTENT[:12345])
+    monkeypatch.setattr(download, "MOST", len(CONTENT))
+    assert download.fetch(server, target, 30)
+    target.write_bytes(CONTENT[:12345])
+    monkeypatch.setattr(download, "MOST", len(CONTENT) - 1)
+    with pytest.raises(download.TooLargeError):
+        download.fetch(server, target, 30)
+    assert not target.exists()
+
+
+@pytest.mark.parametrize("page", ["/", "/flood"])
+def test_a_disk_without_room_is_not_filled(
+    tmp_path: Path, server: str, monkeypatch: pytest.MonkeyPatch, page: str
+) -> None:
+    target = tmp_path / "file"
+    target.write_bytes(b"x" * 1000)
+    monkeypatch.setattr(download, "FREE", 1 << 62)
+    with pytest.raises(OSError, match=f"^{tmp_path} has too little room: "):
+        download.fetch(server + page, target, 30)
+    assert not target.exists()
+
+
+def test_redirects_have_the_time_of_one_download_and_their_content_is_not_read(
+    tmp_path: Path, server: str
+) -> None:
+    target = tmp_path / "file"
+    assert download.fetch(f"{server}/away", target, 30)
+    assert target.read_bytes() == CONTENT
+    with pytest.raises(OSError, match="redirect"):
+        download.fetch(f"{server}/around", tmp_path / "other", 30)
+
+
+def test_an_archive_that_would_fill_the_disk_is_not_unpacked(
+    node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    archive = b"PK\n" + image()
+    offer(node, archive, firmware_policy="auto")
+    node.host.flash.room = images.FREE + len(image()) - 1
+    assert node.emit().name == "blocked"
+    assert "has 1024 MiB of room: 0 MiB do not fit, since 1024 MiB have to stay free; make room" in node.log
+    node.host.flash.room += 1
+    with monkeypatch.context() as smaller:
+        smaller.setattr(images, "MOST", len(image()) - 1)
+        assert node.emit().name == "blocked"
+    assert f"the images have 0 MiB, and may have 0 MiB; {images.FEWER}" in node.log
+    assert not spawned(node, "zipfile", "-e")
+    node.emit()
+    assert flash(node)[0] == NEW
+
+
+def test_an_archive_of_thousands_of_files_is_not_unpacked(node: Node) -> None:
+    archive = b"PK\n" + b"\n" * 1000 + image()
+    offer(node, archive, firmware_policy="auto")
+    assert node.emit().name == "blocked"
+    assert f"the archive has 1001 files, and may have 1000; {images.FEWER}" in node.log
+    assert not spawned(node, "zipfile", "-e")
+
+
+def test_a_lone_image_is_not_copied_onto_a_full_disk(node: Node) -> None:
+    offer(node, firmware_policy="auto")
+    node.host.flash.room = images.FREE
+    assert node.emit().name == "blocked"
+    assert "1024 MiB have to stay free" in node.log
+    assert not spawned(node, "cp")
+
+
+def test_what_zipfile_lists_is_all_that_it_unpacks(tmp_path: Path) -> None:
+    """The model's listing is Python's, and an archive that lies about a size unpacks no more than it says."""
+    archive = tmp_path / "archive.zip"
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as written:
+        written.writestr("fw-0.bin", b"x" * 1_000_000)
+    lying = archive.read_bytes().replace((1_000_000).to_bytes(4, "little"), (10).to_bytes(4, "little"))
+    archive.write_bytes(lying)
+    said = subprocess.run(
+        [sys.executable, "-m", "zipfile", "-l", archive], capture_output=True, text=True, check=True
+    ).stdout
+    assert re.findall(r" ([0-9]+)$", said, re.MULTILINE) == ["10"]
+    subprocess.run(
+        [sys.executable, "-m", "zipfile", "-e", archive, tmp_path], capture_output=True, check=False
+    )
+    assert (tmp_path / "fw-0.bin").stat().st_size <= 10
+
+
+def test_the_documents_name_the_limits() -> None:
+    security, readme = (" ".join((ROOT / name).read_text().split()) for name in DOCUMENTS)
+    most, unpacked, free = (f"{number >> 20} MiB" for number in (download.MOST, images.MOST, download.FREE))
+    row = f"{most}, which unpack to {unpacked} at most; {free} of the file system stay free"
+    assert f"| the file at `firmware-url` | {row} | {images.DOWNLOAD_S:g} s in each hook" in security
+    assert (
+        f"A file may have {most}, and an archive may unpack to {unpacked} in {images.MOST_FILES} f" in readme
+    )
+    assert f"At least {free} of the file system stay free" in readme

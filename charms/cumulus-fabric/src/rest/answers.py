@@ -16,6 +16,9 @@ MAX_DEPTH = 64
 MAX_NUMBER = 2**64
 """Counters have 64 bits. Infinity and what is no number are refused, too."""
 
+MAX_VALUES = 2**21
+"""Values of an answer, which take more memory than the answer itself. The largest switch has a million."""
+
 REASONS = {status.value: status.phrase for status in HTTPStatus}
 
 
@@ -34,6 +37,8 @@ def read(user: str, place: str, what: str, status: int, content: bytes) -> dict[
 
     """
     try:
+        if sum(map(content.count, (b",", b"[", b"{"))) > MAX_VALUES:
+            raise ValueError("too many values")
         answer: object = json.loads(content) if content.strip() else {}
     except (ValueError, RecursionError):
         answer = None

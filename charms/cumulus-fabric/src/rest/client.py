@@ -6,12 +6,15 @@ Facts: Cumulus Linux user guide, "NVUE API".
 
 import http.client
 import json
+import math
 import re
 import ssl
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from urllib.parse import quote, urlencode
 
+from converge.bounded import LongError
 from tree import Tree, expand_ranges, get_tree
 
 from rest.answers import RETRIED_STATUSES, read
@@ -35,6 +38,9 @@ gpncfg and napalm-cumulus, clients of real switches, use ``confirm``; nv-config-
 
 REFUSED_BY = "confirm_no"
 """The state to request to refuse a change that is in state ``confirm``; ``nv config apply --confirm-no``."""
+
+SLOW = "check its load and the network to it"
+"""The remedy for a switch that answers too slowly."""
 
 ALIASES = ("applied", "startup", "empty", "pending")
 """Names in NVUE's list that are not ids: the running, the boot, the empty and the pending configuration."""
@@ -81,6 +87,7 @@ class Nvue:
         self._connection: Connection | None = None
         self._used = 0.0
         self._expands = True
+        self._end, self._seconds = math.inf, math.inf
 
     # -- what NVUE offers
 
@@ -213,14 +220,29 @@ class Nvue:
 
         """
         target = f"/nvue_v1{path}" + (f"?{urlencode(query)}" if query else "")
+        self._in_time()
         status, content = self._send(method, target, body)
         for pause in self._access.pauses if pauses is None else pauses:
             if status not in RETRIED_STATUSES:
                 break
             self._access.clock.sleep(pause)
+            self._in_time()
             status, content = self._send(method, target, body)
         place = f"{self.address}:{self.port}"
         return read(self._access.credentials.user, place, f"{method} {path}", status, content)
+
+    @contextmanager
+    def within(self, seconds: float) -> Generator[None, None, None]:
+        """Begin no request after so many seconds, so that many slow answers do not add up."""
+        self._end, self._seconds = self._access.clock.monotonic() + seconds, seconds
+        try:
+            yield
+        finally:
+            self._end = math.inf
+
+    def _in_time(self) -> None:
+        if self._access.clock.monotonic() > self._end:
+            raise SwitchError("unreachable", f"it cannot be read within {self._seconds:g} s", SLOW)
 
     def close(self) -> None:
         """Close the connection; the next request opens a new one."""
@@ -247,10 +269,19 @@ class Nvue:
         except ssl.SSLCertVerificationError as error:
             self.close()
             raise refused(self.address, error.verify_message) from None
-        except TimeoutError:
+        except TimeoutError as error:
             self.close()
-            said = f"no answer within {self._access.timeout:g} s"
-            raise SwitchError("unreachable", f"{said} to {method} {_short(target)}") from None
+            begun = getattr(error, "received", 0)
+            said = f"no {'complete ' if begun else ''}answer within {self._access.timeout:g} s"
+            longer = "if it is only slow, set a longer request-timeout (--timeout)"
+            remedy = f"{SLOW}; {longer}" if begun else ""
+            raise SwitchError("unreachable", f"{said} to {method} {_short(target)}", remedy) from None
+        except LongError as error:
+            self.close()
+            remedy = "check what listens there: no answer of NVUE is as long"
+            raise SwitchError(
+                "unreachable", f"{error} in answer to {method} {_short(target)}", remedy
+            ) from None
         except (OSError, http.client.HTTPException) as error:
             self.close()
             said = str(error) or type(error).__name__

@@ -7,19 +7,24 @@ The password is only in the header of a request, never in a log, an exception, a
 import base64
 import hashlib
 import hmac
-import http.client
 import ipaddress
 import ssl
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol, cast
 from urllib.parse import unquote, urlsplit
 
-from converge import StepError
+from converge import StepError, bounded
 
 RETRY_DELAYS_S = (0.5, 1.0, 2.0, 4.0, 8.0)
 """Seconds before each retry."""
+
+LOOK_S = 120.0
+"""Seconds after which no further part of a switch is read; a healthy one takes a few for all."""
+
+MOST = 32 * bounded.MIB
+"""Bytes of one answer. 128 ports with 4,094 VLANs each, the most that a switch can have, take 17 MiB."""
 
 
 class SwitchError(StepError):
@@ -88,7 +93,7 @@ class Access:
         credentials: of a user with access to NVUE.
         ca: PEM of the authorities that may sign the switches' certificates; empty for those of the system.
         pins: by switch name, the SHA-256 of the only certificate that it may present, in hex without colons.
-        timeout: seconds for one request.
+        timeout: seconds for one request, from connecting to the last byte of the answer.
         proxy: URL of an HTTP proxy, used by CONNECT; empty for none.
         no_proxy: hosts, suffixes and subnets that are reached directly, separated by commas.
         pauses: seconds before each retry after a status of 5xx.
@@ -107,11 +112,13 @@ class Access:
 
 
 def connect(name: str, address: str, port: int, access: Access) -> Connection:
-    """A connection to the switch ``name`` with a trusted certificate.
+    """A connection to the switch ``name``, which its first request opens, within the time of that request.
+
+    A request raises ssl.SSLCertVerificationError if no authority of ``access`` signed the certificate, and
+    SwitchError if that is not the pinned one.
 
     Raises:
-        ssl.SSLCertVerificationError: no authority of ``access`` signed the certificate.
-        SwitchError: it is not the pinned one, or the proxy's URL cannot be used.
+        SwitchError: the proxy's URL cannot be used.
 
     """
     pin = access.pins.get(name)
@@ -127,11 +134,10 @@ def connect(name: str, address: str, port: int, access: Access) -> Connection:
         connection.set_tunnel(address, port, headers)
     else:
         connection = _Https(address, pin, address, port, access, context)
-    connection.connect()
     return connection
 
 
-class _Https(http.client.HTTPSConnection):
+class _Https(bounded.Connection):
     """A connection to the switch at ``address`` that checks the pinned certificate whenever it connects.
 
     http.client reconnects by itself before a request if the switch has sent ``Connection: close``.
@@ -140,7 +146,7 @@ class _Https(http.client.HTTPSConnection):
     def __init__(
         self, address: str, pin: str | None, host: str, port: int, access: Access, context: ssl.SSLContext
     ) -> None:
-        super().__init__(host, port, timeout=access.timeout, context=context)
+        super().__init__(host, port, access.timeout, most=MOST, context=context)
         self._address, self._pin = address, pin
 
     def connect(self) -> None:
@@ -153,7 +159,7 @@ class _Https(http.client.HTTPSConnection):
         super().connect()
         if self._pin is None:
             return
-        presented = self.sock.getpeercert(binary_form=True)
+        presented: bytes | None = cast("Any", self.sock).getpeercert(binary_form=True)
         if not hmac.compare_digest(hashlib.sha256(presented or b"").hexdigest(), self._pin):
             self.close()
             raise refused(self._address, "it is not the pinned one")

@@ -12,7 +12,7 @@ from tree import Tree, get_path
 from tree.diff import GLOBALLY, IN_VRF, patch_between
 
 from rest.client import Nvue
-from rest.connection import SwitchError
+from rest.connection import LOOK_S, SwitchError
 
 MAX_REVISIONS = 20
 """Revisions that are read, starting with the newest."""
@@ -27,7 +27,8 @@ def earlier(switch: Nvue, now: Tree) -> Tree | None:
         SwitchError: of kind ``history`` if the last change was itself a rollback.
 
     """
-    ran = [switch.get("/", revision) for revision in switch.revisions()[:MAX_REVISIONS]]
+    with switch.within(LOOK_S):
+        ran = [switch.get("/", revision) for revision in switch.revisions()[:MAX_REVISIONS]]
     same = [not patch_between(tree, now) for tree in ran]
     # Revisions newer than the running one remain after an old revision was applied again.
     newest = same.index(True) if True in same else -1

@@ -36,6 +36,7 @@ class FakeFlash:
         burns: by the name of their unit.
         web: content by URL.
         speed: bytes that one run of the download gets.
+        room: bytes that are free on the disk.
         unsynced: files whose content a power cut takes; ``sync`` makes them durable.
         begun: versions, in the order in which their burns were begun.
         breaks: a fault: the next burn ends with code 1 and this output.
@@ -46,6 +47,7 @@ class FakeFlash:
     burns: dict[str, Burn] = field(default_factory=dict[str, Burn])
     web: dict[str, bytes] = field(default_factory=dict[str, bytes])
     speed: int = 1 << 30
+    room: int = 1 << 36
     unsynced: set[str] = field(default_factory=set[str])
     begun: list[str] = field(default_factory=list[str])
     breaks: str = ""
@@ -198,11 +200,19 @@ def lose_power(host: "FakeKernel") -> None:
 
 
 def unzip(host: "FakeKernel", argv: list[str]) -> str:
-    """``python3 -m zipfile -t|-e FILE DIR`` of an archive that is ``PK`` and one image for each line."""
+    """``python3 -m zipfile -l|-e FILE DIR`` of an archive that is ``PK`` and one image for each line."""
     text = host.disk.read(argv[4])
     if not text.startswith("PK"):
         raise failure(argv, 1, "", "zipfile.BadZipFile: File is not a zip file")
-    for number, line in enumerate(text.splitlines()[1:]) if argv[3] == "-e" else ():
-        host.disk.install(f"{argv[5]}/fw-{number}.bin", line.encode(), 0o644)
-        host.flash.unsynced.add(f"{argv[5]}/fw-{number}.bin")
-    return ""
+    said = ["File Name                                             Modified             Size"]
+    for number, line in enumerate(text.splitlines()[1:]):
+        said.append(f"{f'fw-{number}.bin':46} 2026-01-02 03:04:06 {len(line.encode()):12}")
+        if argv[3] == "-e":
+            host.disk.install(f"{argv[5]}/fw-{number}.bin", line.encode(), 0o644)
+            host.flash.unsynced.add(f"{argv[5]}/fw-{number}.bin")
+    return "\n".join([*said, ""]) if argv[3] == "-l" else ""
+
+
+def free(host: "FakeKernel", _: list[str]) -> str:
+    """``df --output=avail --block-size=1 DIR``."""
+    return f"       Avail\n{host.flash.room}\n"

@@ -2,12 +2,13 @@
 """Who is not let in, and what may go wrong with a call."""
 
 import http.client
+import socket
 import ssl
 
 import pytest
 from lab.nvue import Certificate, Fault, Server, Switch
 from lab.nvue.caller import Caller
-from lab.nvue.faults import KINDS
+from lab.nvue.faults import ENDLESS, KINDS
 
 
 def test_access(switch: Switch, certificate: Certificate, server: Server) -> None:
@@ -19,7 +20,7 @@ def test_access(switch: Switch, certificate: Certificate, server: Server) -> Non
     assert Caller(server, certificate)("GET", "/system")[0] == 403
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ENDLESS])
 def test_each_fault_hits_the_call_that_it_is_for(call: Caller, server: Server, kind: str) -> None:
     server.inject(Fault(kind, at=1))
     assert call("GET", "/system")[0] == 200
@@ -40,6 +41,30 @@ def test_each_fault_hits_the_call_that_it_is_for(call: Caller, server: Server, k
         with pytest.raises(ssl.SSLCertVerificationError):
             call("GET", "/system")
     assert call("GET", "/system")[0] == 200
+
+
+@pytest.mark.parametrize("kind", ENDLESS)
+def test_an_endless_answer_begins_well_and_does_not_end(
+    server: Server, certificate: Certificate, kind: str
+) -> None:
+    server.inject(Fault(kind))
+    server.drip = 0.001
+    client = ssl.create_default_context(cadata=certificate.pem)
+    with socket.create_connection(("127.0.0.1", server.port), 10) as plain:
+        connection = client.wrap_socket(plain, server_hostname="127.0.0.1")
+        token = Caller(server, certificate).token
+        connection.sendall(f"GET /nvue_v1/system HTTP/1.1\r\nAuthorization: Basic {token}\r\n\r\n".encode())
+        got = b""
+        while b"hostname" not in got:
+            got += connection.recv(4096)
+        assert got.startswith(b"HTTP/1.1 200 OK\r\n")
+        if kind == "stall":
+            connection.settimeout(0.2)
+            with pytest.raises(TimeoutError):
+                connection.recv(1)
+        for _ in range(20 if kind == "flood" else 0):
+            assert connection.recv(4096)
+        connection.close()
 
 
 @pytest.mark.parametrize("kind", ["reset", "reset-after"])

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 from lab.nvue import Fault, Server, SimulatedTime, Wire
-from lab.nvue.faults import KINDS
+from lab.nvue.faults import ENDLESS, KINDS
 from rest import Fleet
 from rest.client import Nvue, Progress
-from rest.connection import RETRY_DELAYS_S, Access, Credentials, SwitchError
+from rest.connection import MOST, RETRY_DELAYS_S, Access, Credentials, SwitchError
 from unit.cumulus_fabric.online.site import PASSWORD
 
 
@@ -120,7 +120,41 @@ def test_a_switch_that_hangs_is_given_up(server: Server, access: Access) -> None
     assert (failed.value.kind, len(server.calls)) == ("unreachable", 1)
 
 
-@pytest.mark.parametrize("kind", [each for each in KINDS if each != "hang"])
+@pytest.mark.parametrize("kind", ["drip", "stall"])
+def test_a_switch_has_no_more_time_for_its_bytes_than_for_its_answer(
+    server: Server, access: Access, kind: str
+) -> None:
+    server.inject(Fault(kind))
+    server.drip = 0.2
+    client = Nvue("leaf", "127.0.0.1", replace(access, timeout=3.0), server.port)
+    with pytest.raises(SwitchError, match=r"^no complete answer within 3 s to GET /system$") as failed:
+        client.get("/system")
+    assert (failed.value.kind, len(server.calls)) == ("unreachable", 1)
+    assert "request-timeout" in failed.value.remedy
+    assert client.get("/system"), "the next request has a connection of its own"
+    client.close()
+
+
+def test_a_switch_that_floods_is_left_at_the_limit(nvue: Nvue, server: Server) -> None:
+    server.inject(Fault("flood"))
+    place = f"127.0.0.1:{server.port}"
+    with pytest.raises(SwitchError, match=f"^{place} sends more than 32 MiB in answer to GET /$") as failed:
+        nvue.applied()
+    assert failed.value.kind == "unreachable"
+    assert failed.value.remedy.startswith("check what listens there")
+    server.hang(0.2)
+    assert server.flooded < MOST + 2**24, "beside what the kernel keeps"
+
+
+def test_the_largest_answer_that_a_switch_can_have_is_read(nvue: Nvue, server: Server) -> None:
+    """Each of 128 ports with each VLAN that there is."""
+    vlans = {str(number): {"tag-state": "tagged"} for number in range(1, 4095)}
+    ports = {f"swp{number}": {"vlan": vlans} for number in range(1, 129)}
+    server.switch.operational = lambda: {"bridge": {"domain": {"br_default": {"port": ports}}}}
+    assert nvue.get("/bridge/domain/br_default/port") == ports
+
+
+@pytest.mark.parametrize("kind", [each for each in KINDS if each not in ("hang", *ENDLESS)])
 def test_a_wire_has_the_troubles_of_a_socket(nvue: Nvue, server: Server, access: Access, kind: str) -> None:
     """What the tests of faults go through instead of sockets."""
     wire = Nvue("leaf", "127.0.0.1", access, server.port, lambda *_: Wire(server, access.timeout))

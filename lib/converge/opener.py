@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The handler with which urllib keeps to the limits of :mod:`converge.bounded`."""
+
+import math
+import ssl
+import urllib.request
+from functools import partial
+from http.client import HTTPResponse
+from typing import Any
+from urllib.request import Request
+
+from converge.bounded import Connection
+
+
+class Bounded(urllib.request.HTTPHandler, urllib.request.HTTPSHandler):
+    """Opens http and https URLs, in place of urllib's own handlers.
+
+    The ``timeout`` of an opener's ``open`` is then the time of each request as a whole: a redirect that is
+    followed is a request of its own.
+
+    Args:
+        most: bytes that the answer to one request may have.
+        silence: seconds within which a server has to send something.
+
+    """
+
+    def __init__(self, most: int, silence: float = math.inf) -> None:
+        self._tls = ssl.create_default_context()
+        super().__init__(context=self._tls)
+        self._connection: Any = partial(Connection, most=most, silence=silence)
+
+    def http_open(self, req: Request) -> HTTPResponse:
+        return self.do_open(self._connection, req)
+
+    def https_open(self, req: Request) -> HTTPResponse:
+        return self.do_open(partial(self._connection, context=self._tls), req)

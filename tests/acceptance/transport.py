@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The limits of converge.bounded for openstacksdk, whose sessions send their requests through an adapter.
+
+One question to the SDK may take many requests: pages of a list, redirects, a new token. They share one limit
+of time and of bytes.
+"""
+
+import socket
+from typing import Any, cast
+from urllib.parse import urlsplit
+
+import requests
+from converge.bounded import MIB, LateError, LongError, Meter, Metered
+from keystoneauth1.session import TCPKeepAliveAdapter
+from urllib3 import HTTPConnectionPool, HTTPSConnectionPool
+from urllib3.connection import HTTPConnection, HTTPSConnection
+
+SECONDS, MOST = 300.0, 64 * MIB
+"""For one question, with all its answers."""
+UPLOAD = 1e6
+"""Bytes of a file for which a service has one more second."""
+BUDGET = Meter("the cloud", SECONDS, MOST)
+"""What is left for the question that is being asked."""
+
+
+class _Plain(HTTPConnection):
+    """A connection whose socket keeps to the budget, from the moment in which there is one."""
+
+    _metered: Metered | None = None
+
+    @property
+    def sock(self) -> Any:
+        return self._metered
+
+    @sock.setter
+    def sock(self, value: socket.socket | None) -> None:
+        self._metered = None if value is None else Metered(value, BUDGET)
+
+    def _new_conn(self) -> socket.socket:
+        made = super()._new_conn()
+        made.settimeout(BUDGET.left())  # for the handshake of TLS as a whole
+        return made
+
+
+class _Tls(_Plain, HTTPSConnection):
+    pass
+
+
+class _PlainPool(HTTPConnectionPool):
+    ConnectionCls = cast("Any", _Plain)
+
+
+class _TlsPool(HTTPSConnectionPool):
+    ConnectionCls = cast("Any", _Tls)
+
+
+POOLS = {"http": _PlainPool, "https": _TlsPool}
+
+
+class Adapter(TCPKeepAliveAdapter):
+    """Sends within the budget, and takes no compressed answer, which may be a thousand times as large."""
+
+    def init_poolmanager(self, *arguments: Any, **named: Any) -> None:
+        super().init_poolmanager(*arguments, **named)
+        cast("Any", self).poolmanager.pool_classes_by_scheme = POOLS
+
+    def proxy_manager_for(self, *arguments: Any, **named: Any) -> Any:
+        manager = cast("Any", super()).proxy_manager_for(*arguments, **named)
+        manager.pool_classes_by_scheme = POOLS
+        return manager
+
+    def send(self, request: requests.PreparedRequest, **named: Any) -> requests.Response:
+        BUDGET.count(0)  # the SDK goes on after some failures
+        BUDGET.peer = urlsplit(request.url or "").netloc
+        request.headers["Accept-Encoding"] = "identity"
+        named["timeout"] = BUDGET.left()
+        answer: requests.Response = cast("Any", super()).send(request, **named)
+        if answer.headers.get("Content-Encoding", "identity") != "identity":
+            answer.close()
+            raise LongError(f"{BUDGET.peer} compresses its answer, which nobody asked it to do")
+        return answer
+
+
+def begin(upload: int = 0) -> None:
+    """Begin a question; with the bytes of the file that it sends."""
+    BUDGET.seconds = SECONDS + upload / UPLOAD
+    BUDGET.most = MOST
+    BUDGET.begin()
+
+
+def limit_behind(error: BaseException | None) -> OSError | None:
+    """The limit that was reached, if an error of the SDK comes from one."""
+    while error is not None:
+        if isinstance(error, LateError | LongError):
+            return error
+        if isinstance(error, TimeoutError) and error.errno is None:  # while it connects, or in its handshake
+            return LateError(f"timed out: {BUDGET.peer} does not answer within {BUDGET.seconds:g} s", 0)
+        error = error.__cause__ or error.__context__
+    return None
