@@ -21,6 +21,7 @@ from urllib.request import Request
 
 from converge import StepError
 from maas.sitefile import Secret
+from operate import private
 
 TIMEOUT = 60
 """Seconds for one answer; MAAS takes its time with hundreds of machines."""
@@ -43,7 +44,7 @@ class Maas:
     """One MAAS region, the key to it, and its objects as it told of them last."""
 
     def __init__(self, address: str, key: str) -> None:
-        parts = re.fullmatch(r"(\w+):(\w+):(\w+)", key)
+        parts = re.fullmatch(r"(\w+):(\w+):(\w+)", key.strip())
         if parts is None:
             raise StepError("the API key does not have three parts", "copy it whole from `maas apikey`")
         self._address = address.rstrip("/") + "/api/2.0/"
@@ -51,7 +52,11 @@ class Maas:
             'OAuth oauth_version="1.0", oauth_signature_method="PLAINTEXT", oauth_consumer_key="{}", '
             'oauth_token="{}", oauth_signature="%26{}"'
         ).format(*parts.groups())
-        self._open = urllib.request.build_opener(_NoRedirects).open
+        for part in parts.groups():
+            private.keep(part)
+        # Without a ProxyHandler of its own, urllib would send the key to the proxy of the environment.
+        direct = urllib.request.ProxyHandler({})
+        self._open = urllib.request.build_opener(_NoRedirects, direct).open
         self.objects: Objects = {}
 
     def send(self, path: str, method: str = "GET", values: dict[str, Any] | None = None) -> Any:
@@ -65,7 +70,7 @@ class Maas:
                 text = answer.read().decode()
                 return text if answer.headers.get_content_type() == "text/plain" else json.loads(text)
         except urllib.error.HTTPError as error:
-            said = error.read().decode(errors="replace").strip()[:WORDS]
+            said = private.without(error.read().decode(errors="replace").strip())[:WORDS]
             if 300 <= error.code < 400 and error.headers["Location"]:
                 raise _redirected(error, method, path) from error
             raise StepError(f"MAAS answers {error.code} to {method} {path}: {said}") from error
@@ -77,7 +82,7 @@ class Maas:
 
 
 def _redirected(error: urllib.error.HTTPError, method: str, path: str) -> StepError:
-    target = error.headers["Location"][:WORDS]
+    target = private.without(error.headers["Location"])[:WORDS]
     reason = f"MAAS answers {error.code} to {method} {path}: it redirects to {target}"
     # `…/MAAS/api/2.0/spaces/` is of the MAAS at `…/MAAS`; anything else is a login page or the like.
     base = re.fullmatch(rf"(https?://[\w.:/-]+)/api/2\.0/{re.escape(path)}", target)
@@ -113,7 +118,10 @@ class Write:
             for field, value in values.items():
                 took = stored(answer, field)
                 if took not in (None, "", value) and not isinstance(took, list):
-                    raise StepError(f"MAAS took the request, but {field} is {took}, not {value}")
+                    is_now = (
+                        "another value" if isinstance(self.values[field], Secret) else f"{took}, not {value}"
+                    )
+                    raise StepError(f"MAAS took the request, but {field} is {is_now}")
 
 
 def stored(found: Any, field: str) -> Any:

@@ -5,6 +5,7 @@ import subprocess
 from typing import NamedTuple, Protocol
 
 from converge import StepError
+from operate import private
 
 WORDS = 300
 """Characters of a command's message that a sentence quotes."""
@@ -62,4 +63,4 @@ def process(command: list[str], given: str, seconds: float | None, *, shown: boo
 def last_words(output: Output) -> str:
     """The last line that a command printed, on standard error if it printed there, for a sentence."""
     lines = [line.strip() for line in (output.error or output.text).splitlines() if line.strip()]
-    return (lines[-1] if lines else f"exit status {output.status}")[:WORDS]
+    return private.without(lines[-1] if lines else f"exit status {output.status}")[:WORDS]
