@@ -14,7 +14,9 @@ import openstack
 import requests
 from converge import StepError
 from keystoneauth1 import exceptions as auth
+from keystoneauth1.session import TCPKeepAliveAdapter
 from openstack import exceptions as sdk
+from operate import private
 
 from acceptance.kinds import KINDS, Object, interfaces, named, ours, unmarked
 from acceptance.wanted import MARK, Facts, Ref
@@ -47,13 +49,27 @@ def connect(name: str) -> Any:
         except (AttributeError, TypeError, ValueError):  # openstacksdk does not check what it reads
             reason = f"clouds.yaml has no mapping of keys and values for cloud {name}, or for its auth"
             raise StepError(reason, _OPENRC) from None
-        connection.session.get_token()
+        connection.session.session.mount("http://", _Direct())
+        for key, value in connection.config.get_auth_args().items():
+            if key in ("password", "token", "application_credential_secret", "passcode"):
+                private.keep(str(value or ""))
+        private.keep(connection.session.get_token() or "")
         return connection
 
 
+class _Direct(TCPKeepAliveAdapter):
+    """Sends what is not encrypted to the service itself: a proxy would read password and token.
+
+    What is encrypted may go through one, which then sees neither.
+    """
+
+    def send(self, *arguments: Any, **named: Any) -> Any:
+        return cast("Any", super()).send(*arguments, **{**named, "proxies": {}})
+
+
 def service_says(error: Exception) -> str:
-    """The service's own words, without HTML, in one line."""
-    said = str(getattr(error, "details", None) or getattr(error, "message", None) or error)
+    """The service's own words, without HTML and without a secret that it repeats, in one line."""
+    said = private.without(str(getattr(error, "details", None) or getattr(error, "message", None) or error))
     if re.search(r"<html|<!doctype", said, re.IGNORECASE):
         said = re.sub(r"<[^>]*>", " ", said)
     return " ".join(said.split())[:WORDS].rstrip(".")
