@@ -50,13 +50,17 @@ def free(site: Site, objects: Objects, key: str, values: Values) -> Values:
     return {} if key in objects and _users(site, objects, key) else values
 
 
+def nameless(site: Site, objects: Objects) -> bool:
+    """Whether the fabric has a name of MAAS' own, such as fabric-0, and nobody else uses it."""
+    name = objects["fabric"]["name"]
+    return bool(re.fullmatch(r"fabric-\d+", name)) and not _users(site, objects, "fabric")
+
+
 def findings(site: Site, objects: Objects) -> Iterator[Finding]:
     """What differs in use, and what has no room beside what is there."""
-    fabric = objects["fabric"]["name"]
-    # MAAS' own names are fabric-0, fabric-1, …: nobody has chosen them.
-    if fabric != site.fabric and not re.fullmatch(r"fabric-\d+", fabric):
-        what = f"subnet {site.untagged.cidr} is in fabric {fabric}, which somebody has named so"
-        yield _blocked("fabric", what, f"write fabric: {fabric} in the site file")
+    if (name := objects["fabric"]["name"]) != site.fabric and not nameless(site, objects):
+        what = f"subnet {site.untagged.cidr} is in fabric {name}, which keeps that name"
+        yield Finding(Severity.WARNING, "fabric", what, f"write fabric: {name} in the site file")
     known_dns = str(stored(objects["DNS"], "value"))
     if known_dns and not set(site.dns) <= set(re.split(r"[\s,]+", known_dns)):
         what = f"upstream DNS of the whole region is {known_dns}, and is left as it is"
@@ -85,7 +89,7 @@ def _machines(objects: Objects) -> Iterator[Any]:
 
 
 def _users(site: Site, objects: Objects, key: str) -> list[str]:
-    """Machines that use a VLAN, a subnet or a tag: those of others, and deployed ones.
+    """Machines that use a fabric, a VLAN, a subnet or a tag: those of others, and deployed ones.
 
     Of a tag only those of others: it does nothing on a machine before its next deployment.
     """
@@ -105,8 +109,10 @@ def _users(site: Site, objects: Objects, key: str) -> list[str]:
 
 
 def _uses(port: Any, kind: str, found: Any) -> bool:
-    if kind == "VLAN":
-        return bool(port["vlan"]) and port["vlan"]["id"] == found["id"]
+    if kind in ("VLAN", "fabric"):
+        return bool(port["vlan"]) and port["vlan"]["id"] in {
+            each["id"] for each in found.get("vlans", [found])
+        }
     return any(link.get("subnet") and link["subnet"]["cidr"] == found["cidr"] for link in port["links"])
 
 
@@ -144,7 +150,8 @@ def _place(objects: Objects, network: Network) -> Iterator[Finding]:
             yield _blocked(key, what, "write the subnet that MAAS has in the site file, or another one")
     if key not in objects or (is_in := objects[key]["vlan"])["id"] == vlan.get("id"):
         return
-    fabric, wanted = is_in.get("fabric", is_in["fabric_id"]), objects["fabric"]["name"]
+    fabric = objects.get(f"fabric {is_in['fabric_id']}", {}).get("name", is_in["fabric_id"])
+    wanted = objects["fabric"]["name"]
     what = f"it is in VLAN {is_in['vid']} of fabric {fabric}, not in VLAN {network.vid} of fabric {wanted}"
     remedy = "write that fabric and vid in the site file; if they are wrong, move the subnet in MAAS yourself"
     yield _blocked(key, what, remedy)

@@ -38,6 +38,7 @@ def observe(maas: Maas, site: Site) -> Objects:
     fabric = fabrics.get(site.fabric) or fabrics.get(number)
     if fabric is None:
         raise StepError(f"MAAS has neither fabric {site.fabric} nor {boot}", "put its rack controller there")
+    objects |= {f"fabric {each['id']}": each for each in found}
     objects |= {"fabric": fabric, **{f"VLAN {vlan['vid']}": vlan for vlan in fabric["vlans"]}}
     power = answers.ask(maas, "machines/?op=power_parameters", answers.POWER)
     for machine in lists["machines"]:
@@ -134,7 +135,8 @@ def _site_steps(site: Site, objects: Objects) -> Iterator[MaasStep]:
     if dns and not known_dns:
         write = Write("DNS", "POST maas/?op=set_config", {"name": "upstream_dns", "value": dns})
         yield _step(write, f"set upstream DNS to {dns}", "it is not set")
-    yield from _ensure(objects, "fabric", "", {}, {"name": site.fabric})
+    if beside.nameless(site, objects):
+        yield from _ensure(objects, "fabric", "", {}, {"name": site.fabric})
     for network in site.networks.values():
         yield from _network_steps(site, objects, network)
     for tag in site.tags.values():

@@ -41,14 +41,22 @@ def test_a_subnet_of_another_fabric_is_not_moved(maas, run, used):
     if used:
         stranger(maas, "prod1", old, "172.16.0.0/24")
     said = refused(maas, run)
-    assert "subnet 172.16.0.0/24  it is in VLAN 40 of fabric" in said
-    assert "not in VLAN 40 of fabric" in said
+    assert "it is in VLAN 40 of fabric fabric-1, not in VLAN 40 of fabric fabric-0" in said
     assert subnet["vlan"] is old
 
 
 def test_a_fabric_that_somebody_named_is_not_renamed(maas, run):
     maas.fabrics[0]["name"] = "production"
-    assert "write fabric: production in the site file" in refused(maas, run)
+    said = run("apply", expected=1)
+    assert "is in fabric production, which keeps that name  write fabric: production in the site file" in said
+    assert maas.fabrics[0]["name"] == "production"
+
+
+def test_a_fabric_that_others_use_keeps_the_name_that_maas_gave_it(maas, run):
+    stranger(maas, "prod1", maas.vlans[0])
+    vlan(maas, 0).update(mtu=9000, space="oam-space", dhcp_on=True)
+    assert "is in fabric fabric-0, which keeps that name" in run("apply", expected=1)
+    assert maas.fabrics[0]["name"] == "fabric-0"
 
 
 @pytest.mark.parametrize(
