@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bundle files as Juju reads them, with the place of every key.
+"""YAML files as Juju reads them, with the place of every key: bundles, and the site file of MAAS.
 
 Juju's reader (go-yaml 2) takes `on`, `yes` and `10:20` in untyped places as the words they are, where PyYAML
 makes a boolean and a number in base 60 of them.
@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import yaml
 
@@ -116,8 +116,11 @@ _LOADER.add_constructor("tag:yaml.org,2002:map", _map)
 _LOADER.add_constructor("tag:yaml.org,2002:seq", _seq)
 
 
-def parse(text: str, file: str) -> list[Map]:
-    """The documents of a YAML text, each a mapping; empty ones are left out."""
+BUNDLE = "a bundle is a mapping of applications, relations, machines, …"
+
+
+def parse(text: str, file: str, holds: str = BUNDLE) -> list[Map]:
+    """The documents of a YAML text, each a mapping, which `holds` says; empty ones are left out."""
     loader, documents = None, list[Any]()
     try:
         loader = _LOADER(text)
@@ -137,9 +140,7 @@ def parse(text: str, file: str) -> list[Map]:
             loader.dispose()
     for document in documents:
         if not isinstance(document, Map | None):
-            raise FileError(
-                f"{Place(file, 1)}: a bundle is a mapping of applications, relations, machines, …."
-            )
+            raise FileError(f"{Place(file, 1)}: {holds}.")
         _refuse_loops(document, [])
     return [document for document in documents if document]
 
@@ -155,8 +156,62 @@ def _refuse_loops(value: object, above: list[object]) -> None:
 
 def read(path: Path) -> list[Map]:
     """The documents of a file."""
+    return parse(_text(path), str(path))
+
+
+def read_one(path: Path, holds: str) -> Map:
+    """The only document of a file, in which no key stands twice in a mapping.
+
+    Raises:
+        FileError: it is anything else; `holds` says what such a file is.
+
+    """
+    documents = parse(_text(path), str(path), holds)
+    if len(documents) != 1:
+        raise FileError(f"{path} has {len(documents) or 'no'} documents: {holds}, and one document.")
+    _refuse_twice(documents[0])
+    return documents[0]
+
+
+def _text(path: Path) -> str:
     try:
-        return parse(path.read_text(), str(path))
+        return path.read_text()
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         raise FileError(f"{path} cannot be read: {reason}.") from error
+
+
+def _refuse_twice(value: object) -> None:
+    if isinstance(value, Map):
+        for key, place in value.twice.items():
+            raise FileError(
+                f"{place}: the key {key} stands twice in one mapping; remove or rename one of them."
+            )
+        for item in value.values():
+            _refuse_twice(item)
+    elif isinstance(value, Seq):
+        for item in value:
+            _refuse_twice(item)
+
+
+def place_of(document: Map, where: str) -> Place:
+    """The place of a value, by its path as errors write it: `networks.oam-space.cidr`, `dns[0]`.
+
+    Where the path leads nowhere, the place of the last part that is there: a missing key's mapping.
+    """
+    value: Any = document
+    place = document.place
+    while where:
+        key: Any = None
+        step = ""
+        if isinstance(value, Map):
+            fitting = [each for each in value if re.match(rf"{re.escape(each)}(?=[.\[]|$)", where)]
+            key = step = max(fitting, key=len, default="")
+        elif isinstance(value, Seq) and (index := re.match(r"\[(\d+)\]", where)):
+            key, step = int(index[1]), index[0]
+        if not step:
+            break
+        holder = cast("Any", value)
+        place, value = holder.places[key], holder[key]
+        where = where[len(step) :].removeprefix(".")
+    return place

@@ -2,7 +2,7 @@
 """`tox -e maas -- VERB SITE`: make MAAS what a site file says, and take Juju there.
 
 plan        show what is missing; writes nothing
-apply       do it, in order; stops at the first failure, and may be run again
+apply       do it, in order, unless others use what would change; stops at the first failure
 commission  show which machines MAAS has not seen yet; with --power-on, commission them and wait
 verify      say what still differs, and whether the tagged machines are what they should be
 overlay     write the site's overlay for the bundle; asks MAAS nothing
@@ -61,6 +61,10 @@ def main(arguments: list[str]) -> int:
 
 
 def _connect(site: Site) -> Maas:
+    """MAAS, after every secret of the site was read: none may turn out to be missing between two writes."""
+    for machine in site.machines.values():
+        machine.power_user.read()
+        machine.power_pass.read()
     return Maas(site.maas, site.api_key.read())
 
 
@@ -71,7 +75,8 @@ def _plan(_: argparse.Namespace, site: Site) -> int:
 
 def _apply(_: argparse.Namespace, site: Site) -> int:
     maas = _connect(site)
-    return _run(plan(site, observe(maas, site)), maas) or _told(maas, site)
+    wanted = plan(site, observe(maas, site))
+    return _refused(wanted) or _run(wanted, maas) or _told(maas, site)
 
 
 def _verify(_: argparse.Namespace, site: Site) -> int:
@@ -86,6 +91,8 @@ def _commission(options: argparse.Namespace, site: Site) -> int:
         if wanted.steps:
             print("Nothing was powered on: add --power-on to do that.")
         return 0
+    if status := _refused(plan(site, maas.objects)):
+        return status
     status = _run(wanted, maas)
     commission.wait(maas, site, lambda line: print(line, flush=True))
     return status or _told(maas, site)
@@ -137,6 +144,14 @@ def _run(wanted: Plan[System], system: System) -> int:
         return 1
     print(f"{len(outcome.done)} steps done.")
     return 0
+
+
+def _refused(wanted: Plan[Maas]) -> int:
+    """1 for a plan that is blocked, whose findings are then told."""
+    if wanted.blocked:
+        print(findings_as_table(wanted.findings))
+        print("Nothing was written.")
+    return int(wanted.blocked)
 
 
 def _told(maas: Maas, site: Site) -> int:

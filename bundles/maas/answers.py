@@ -25,7 +25,12 @@ def _object(optional: Sequence[str] = (), **keys: Shape[Any]) -> Record[None]:
     return Record(_seen, keys, [key for key in keys if key not in optional], lenient=True)
 
 
-_LINK = _object(mode=_TEXT, subnet=OrNull(_object(cidr=_TEXT)), optional=["subnet"])
+_LINK = _object(
+    mode=_TEXT,
+    subnet=OrNull(_object(cidr=_TEXT)),
+    ip_address=OrNull(_TEXT),
+    optional=["subnet", "ip_address"],
+)
 _INTERFACE = _object(
     name=_TEXT,
     resource_uri=_TEXT,
@@ -34,6 +39,7 @@ _INTERFACE = _object(
     links=Listing(_LINK, "links to subnets"),
     link_connected=Flag(),
     numa_node=OrNull(_NUMBER),
+    vlan=OrNull(_object(id=_NUMBER, vid=_NUMBER)),
 )
 _NUMA = _object(index=_NUMBER, cores=Listing(_NUMBER, "numbers of cores"), memory=_NUMBER)
 _MACHINE = _object(
@@ -46,9 +52,9 @@ _MACHINE = _object(
     interface_set=Listing(_INTERFACE, "interfaces"),
     numanode_set=Listing(_NUMA, "NUMA nodes"),
 )
-_VLAN = _object(vid=_NUMBER, resource_uri=_TEXT)
+_VLAN = _object(id=_NUMBER, vid=_NUMBER, resource_uri=_TEXT)
 _FABRIC = _object(id=_NUMBER, name=_TEXT, resource_uri=_TEXT, vlans=Listing(_VLAN, "VLANs"))
-_SUBNET = _object(cidr=_TEXT, resource_uri=_TEXT, vlan=_object(fabric_id=_NUMBER))
+_SUBNET = _object(cidr=_TEXT, resource_uri=_TEXT, vlan=_object(id=_NUMBER, vid=_NUMBER, fabric_id=_NUMBER))
 _DEVICE = _object(
     vendor_id=_TEXT,
     pci_address=OrNull(_TEXT),

@@ -23,6 +23,7 @@ from converge import StepError
 from converge.bounded import MIB
 from converge.opener import Bounded
 from maas.sitefile import Secret
+from operate import private
 
 TIMEOUT, MOST = 120.0, 128 * MIB
 """Seconds for one answer, from connecting to its last byte, and its bytes.
@@ -31,6 +32,8 @@ MAAS takes its time with hundreds of machines, each of which has some 100 KB.
 """
 WORDS = 300
 """Characters of an answer that an error sentence quotes."""
+READ = 64 * 1024
+"""Bytes that are read of a refusal: a secret in it has to be whole to be found."""
 Objects = dict[str, Any]
 """What MAAS tells of its objects, by the key that each has in plans."""
 
@@ -48,7 +51,7 @@ class Maas:
     """One MAAS region, the key to it, and its objects as it told of them last."""
 
     def __init__(self, address: str, key: str) -> None:
-        parts = re.fullmatch(r"(\w+):(\w+):(\w+)", key)
+        parts = re.fullmatch(r"(\w+):(\w+):(\w+)", key.strip())
         if parts is None:
             raise StepError("the API key does not have three parts", "copy it whole from `maas apikey`")
         self._address = address.rstrip("/") + "/api/2.0/"
@@ -56,7 +59,11 @@ class Maas:
             'OAuth oauth_version="1.0", oauth_signature_method="PLAINTEXT", oauth_consumer_key="{}", '
             'oauth_token="{}", oauth_signature="%26{}"'
         ).format(*parts.groups())
-        self._open = urllib.request.build_opener(_NoRedirects, Bounded(MOST)).open
+        for part in parts.groups():
+            private.keep(part)
+        # Without a ProxyHandler of its own, urllib would send the key to the proxy of the environment.
+        direct = urllib.request.ProxyHandler({})
+        self._open = urllib.request.build_opener(_NoRedirects, direct, Bounded(MOST)).open
         self.objects: Objects = {}
 
     def send(self, path: str, method: str = "GET", values: dict[str, Any] | None = None) -> Any:
@@ -86,13 +93,13 @@ def _said(error: urllib.error.HTTPError) -> str:
     """What a refusal says, as far as it arrives."""
     try:
         with error:
-            return error.read(4 * WORDS).decode(errors="replace").strip()[:WORDS]
+            return private.without(error.read(READ).decode(errors="replace").strip())[:WORDS]
     except (OSError, http.client.HTTPException) as broken:
         return str(broken)
 
 
 def _redirected(error: urllib.error.HTTPError, method: str, path: str) -> StepError:
-    target = error.headers["Location"][:WORDS]
+    target = private.without(error.headers["Location"])[:WORDS]
     reason = f"MAAS answers {error.code} to {method} {path}: it redirects to {target}"
     # `…/MAAS/api/2.0/spaces/` is of the MAAS at `…/MAAS`; anything else is a login page or the like.
     base = re.fullmatch(rf"(https?://[\w.:/-]+)/api/2\.0/{re.escape(path)}", target)
@@ -128,7 +135,10 @@ class Write:
             for field, value in values.items():
                 took = stored(answer, field)
                 if took not in (None, "", value) and not isinstance(took, list):
-                    raise StepError(f"MAAS took the request, but {field} is {took}, not {value}")
+                    is_now = (
+                        "another value" if isinstance(self.values[field], Secret) else f"{took}, not {value}"
+                    )
+                    raise StepError(f"MAAS took the request, but {field} is {is_now}")
 
 
 def stored(found: Any, field: str) -> Any:

@@ -9,15 +9,14 @@ from collections.abc import Callable
 
 from converge import Disruption, Plan, Step, StepError
 from maas import answers
+from maas.beside import BUSY, UNSEEN
 from maas.client import Maas, Objects, Write
-from maas.plan import UNSEEN
 from maas.sitefile import Site
 
 POLL = 15
 """Seconds between two looks at machines that are being commissioned."""
 PATIENCE = 3600
 """Seconds for commissioning and MAAS' tests of the hardware."""
-BUSY = ("Commissioning", "Testing")
 
 
 def plan(site: Site, objects: Objects) -> Plan[Maas]:

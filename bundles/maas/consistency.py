@@ -3,44 +3,106 @@
 
 from collections.abc import Iterator
 from ipaddress import ip_address, ip_network
+from itertools import combinations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from maas.sitefile import Site, Tag
 
 
-def inconsistent(site: "Site") -> Iterator[tuple[str, object, str]]:
-    """Place, value and what is allowed, where values do not go together."""
+Wrong = Iterator[tuple[str, object, str]]
+"""Places, values and what is allowed there."""
+
+
+def inconsistent(site: "Site") -> Wrong:
+    """Where values do not go together."""
     yield from _inconsistent_networks(site)
     yield from _inconsistent_tags(site)
+    yield from _inconsistent_machines(site)
+
+
+def _inconsistent_machines(site: "Site") -> Wrong:
+    names, addresses = dict[str, str](), dict[str, str]()
     for name, machine in site.machines.items():
+        where = f"machines.{name}"
         if machine.tag not in site.tags:
-            yield f"machines.{name}.tag", machine.tag, f"one of {', '.join(site.tags)}"
+            yield f"{where}.tag", machine.tag, f"one of {', '.join(site.tags)}"
         elif len(set(machine.ports)) != (wanted := site.tags[machine.tag].width):
-            yield f"machines.{name}.ports", list(machine.ports), f"{wanted} for tag {machine.tag}"
+            yield f"{where}.ports", list(machine.ports), f"{wanted} for tag {machine.tag}"
+        # MAAS and DNS do not tell upper from lower case.
+        if other := names.get(name.lower()):
+            yield where, name, f"a name that differs from {other} in more than upper and lower case"
+        if other := addresses.get(address := same_address(machine.power_address)):
+            yield f"{where}.power-address", machine.power_address, f"a BMC of its own: {other} has this one"
+        names[name.lower()] = addresses[address] = name
 
 
-def _inconsistent_networks(site: "Site") -> Iterator[tuple[str, object, str]]:
-    vids = [network.vid for network in site.networks.values()]
-    if vids[0] or len(set(vids)) < len(vids):
-        yield "networks", vids, "each vid once, and 0 first: machines boot from it"
-    for space, network in site.networks.items():
+def same_address(text: str) -> str:
+    """One spelling of an address; a host name in lower case."""
+    try:
+        return str(ip_address(text))
+    except ValueError:
+        return text.lower()
+
+
+def _inconsistent_networks(site: "Site") -> Wrong:
+    networks = list(site.networks.values())
+    vids = [network.vid for network in networks]
+    if vids.count(0) != 1 or len(set(vids)) < len(vids):
+        yield "networks", vids, "each vid once, and one of them 0: machines boot from it"
+    for one, other in combinations(networks, 2):
+        if overlapping(one.cidr, other.cidr):
+            allowed = f"a subnet that does not overlap {one.cidr} of {one.name}"
+            yield f"networks.{other.name}.cidr", other.cidr, allowed
+    for network in networks:
+        where = f"networks.{network.name}"
         for text in filter(None, (network.gateway, network.dhcp, *network.reserved)):
             if any(ip_address(end) not in ip_network(network.cidr) for end in text.split("-")):
-                yield f"networks.{space}", text, f"addresses in {network.cidr}"
+                yield where, text, f"addresses in {network.cidr}"
+        for one, other in combinations(filter(None, (network.dhcp, *network.reserved)), 2):
+            if ranges_overlap(one, other):
+                yield where, other, f"a range without addresses of {one}"
+        if network.gateway and network.dhcp and ranges_overlap(network.gateway, network.dhcp):
+            yield (
+                f"{where}.gateway",
+                network.gateway,
+                f"an address that DHCP does not give: {network.dhcp} has it",
+            )
 
 
-def _inconsistent_tags(site: "Site") -> Iterator[tuple[str, object, str]]:
+def overlapping(one: str, other: str) -> bool:
+    """Whether two subnets have an address in common."""
+    first, second = ip_network(one), ip_network(other)
+    return first.version == second.version and first.overlaps(second)
+
+
+def ranges_overlap(one: str, other: str) -> bool:
+    """Whether two ranges, FIRST-LAST or one address, have an address in common."""
+    (first, last), (start, end) = (
+        [ip_address(text) for text in ends.split("-")] for ends in map(_both, (one, other))
+    )
+    return first.version == start.version and int(first) <= int(end) and int(start) <= int(last)
+
+
+def _both(text: str) -> str:
+    return text if "-" in text else f"{text}-{text}"
+
+
+def _inconsistent_tags(site: "Site") -> Wrong:
     for name, tag in site.tags.items():
         unknown = set(tag.networks) - set(site.networks)
         if unknown or not tag.networks:
             yield f"tags.{name}.networks", sorted(unknown), f"some of {', '.join(site.networks)}"
+        if len(set(tag.networks)) < len(tag.networks):
+            yield f"tags.{name}.networks", list(tag.networks), "each network once"
+        if tag.bond and tag.bond == tag.bridge:
+            yield f"tags.{name}.bridge", tag.bridge, "another name than the bond's"
         if tag.bond and not tag.bridge:
             yield f"tags.{name}.bond", tag.bond, "a bond with a bridge on it"
         yield from _inconsistent_vfs(name, tag)
 
 
-def _inconsistent_vfs(name: str, tag: "Tag") -> Iterator[tuple[str, object, str]]:
+def _inconsistent_vfs(name: str, tag: "Tag") -> Wrong:
     """Of the keys that say what Nova offers."""
     if tag.physnets and not tag.bridge:
         yield f"tags.{name}.physnets", list(tag.physnets), "physnets where there is a bridge"

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Juju on this MAAS: cloud, credential, controller, model and spaces, as calls of Juju's client.
 
-What is there already is left as it is. The API key goes through a file of mode 0600, never through argv.
+What is there already is left as it is. The API key goes through a file of mode 0600 outside of the working
+directory, never through argv.
 """
 
 import shlex
@@ -50,15 +51,15 @@ class Call:
             juju.client(*(path if word == FILE else word for word in self.words), shown=True)
 
     def shell(self) -> Iterator[str]:
-        """The same for a shell, which reads the key from its file."""
-        name = f"{self.words[0]}.yaml"
-        line = shlex.join(["juju", *(name if word == FILE else word for word in self.words)])
-        if self.content:
-            key = f"$(cat {self.key.removeprefix('file:')})" if self.key else ""
-            yield f"(umask 077; cat > {name}) << EOF\n{self.content.replace(KEY, key)}EOF"
-            yield f"{line} && rm {name}"
-        else:
-            yield line
+        """The same for a shell, which reads the key from its file, and removes the call's file at its end."""
+        if not self.content:
+            yield shlex.join(["juju", *self.words])
+            return
+        key = f"$(cat {self.key.removeprefix('file:')})" if self.key else ""
+        words = " ".join('"$file"' if word == FILE else shlex.quote(word) for word in self.words)
+        yield f"(umask 077; file=$(mktemp -p {shlex.quote(str(private.folder()))}) || exit"
+        yield """trap 'rm -f "$file"' EXIT; trap 'exit 1' HUP INT TERM"""
+        yield f'cat > "$file" << EOF\n{self.content.replace(KEY, key)}EOF\njuju {words})'
 
 
 class Observed(NamedTuple):

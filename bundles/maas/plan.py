@@ -7,16 +7,12 @@ Every object has a key, which is its name in plans: "VLAN 10", "subnet 172.18.0.
 from collections.abc import Iterator
 
 from converge import Disruption, Finding, Plan, Severity, Step, StepError
-from maas import answers
+from maas import answers, beside, deployed
+from maas.beside import OPEN, UNSEEN
 from maas.client import Maas, Objects, Ref, Values, Write, known, stored
+from maas.deployed import BOND
 from maas.sitefile import Machine, Network, Secret, Site, port_stem
 
-BOND: Values = {"bond_mode": "802.3ad", "bond_lacp_rate": "fast", "bond_xmit_hash_policy": "layer3+4"}
-"""VF-LAG takes 802.3ad; a fast rate notices a dead leaf in three seconds. MAAS' own miimon is 100 ms."""
-OPEN = ("New", "Ready", "Failed testing", "Allocated", "Broken")
-"""Statuses in which MAAS lets a network be changed (maasserver/api/interfaces.py, ALLOWED_STATES)."""
-UNSEEN = ("New", "Failed commissioning")
-"""Statuses of machines whose hardware MAAS has not seen."""
 KEYS = {
     "spaces": "space {name}",
     "subnets": "subnet {cidr}",
@@ -35,13 +31,14 @@ def observe(maas: Maas, site: Site) -> Objects:
     objects: Objects = {KEYS[kind].format(**found): found for kind in KEYS for found in lists[kind]}
     objects["DNS"] = {"value": maas.send("maas/?op=get_config&name=upstream_dns")}
     # The fabric of that name, or the one that machines boot from, which will get it.
-    boot = f"subnet {next(iter(site.networks.values())).cidr}"
+    boot = f"subnet {site.untagged.cidr}"
     number = objects[boot]["vlan"]["fabric_id"] if boot in objects else None
     found = answers.listed(maas, "fabrics")
     fabrics = {key: fabric for fabric in found for key in (fabric["name"], fabric["id"])}
     fabric = fabrics.get(site.fabric) or fabrics.get(number)
     if fabric is None:
         raise StepError(f"MAAS has neither fabric {site.fabric} nor {boot}", "put its rack controller there")
+    objects |= {f"fabric {each['id']}": each for each in found}
     objects |= {"fabric": fabric, **{f"VLAN {vlan['vid']}": vlan for vlan in fabric["vlans"]}}
     power = answers.ask(maas, "machines/?op=power_parameters", answers.POWER)
     for machine in lists["machines"]:
@@ -53,25 +50,39 @@ def observe(maas: Maas, site: Site) -> Objects:
 
 
 def plan(site: Site, objects: Objects) -> Plan[Maas]:
-    """Every write that is missing: fabric, VLAN, subnet, range, DHCP, tag, machine, interfaces."""
+    """Every write that is missing: fabric, VLAN, subnet, range, DHCP, tag, machine, interfaces.
+
+    Nothing is written where something that others use would have to change: the plan then only says what.
+    """
+    findings = [*beside.findings(site, objects)]
     steps = [*_site_steps(site, objects)]
-    findings: list[Finding] = []
-    for name, machine in site.machines.items():
+    for machine in site.machines.values():
+        if conflict := beside.machine(objects, machine):
+            findings.append(conflict)
+            continue
         steps += _machine_steps(site, objects, machine)
-        bond = objects.get(f"{name}/{site.tags[machine.tag].bond}", {"parents": machine.ports})
-        if unknown := [port for port in machine.ports if f"{name}/{port}" not in objects]:
-            findings.append(_unknown_ports(machine, unknown, objects.get(f"machine {name}", {})))
-        elif sorted(has := bond["parents"]) != sorted(machine.ports):
-            what = f"{bond['name']} has ports {', '.join(has) or 'none'}, not {', '.join(machine.ports)}"
-            findings.append(Finding(Severity.HELD, name, what, "delete the bond in MAAS, then apply again"))
-        elif wanted := [*_interface_steps(site, objects, machine)]:
-            status = objects[f"machine {name}"]["status_name"]
-            what = f"its network differs ({wanted[0].what}), but it is {status}"
-            if status in OPEN:
-                steps += wanted
-            else:
-                findings.append(Finding(Severity.HELD, name, what, "release it in MAAS first"))
-    return Plan(tuple(steps), findings=tuple(findings))
+        more, said = _network_of(site, objects, machine)
+        steps += more
+        findings += said
+    blocked = any(finding.severity is Severity.BLOCKED for finding in findings)
+    return Plan(() if blocked else tuple(steps), findings=tuple(findings))
+
+
+def _network_of(site: Site, objects: Objects, machine: Machine) -> tuple[list[MaasStep], list[Finding]]:
+    """How the network of one machine is made as its tag has it, or why that is not possible now."""
+    body = objects.get(f"machine {machine.name}", {})
+    status = body.get("status_name", "New")
+    if unknown := [port for port in machine.ports if f"{machine.name}/{port}" not in objects]:
+        return [], [_unknown_ports(machine, unknown, body)]
+    if beside.settled(status):
+        return [], [*deployed.findings(site, machine, body)]
+    if found := beside.interfaces(site, machine, body):
+        return [], [found]
+    wanted = [*_interface_steps(site, objects, machine)]
+    if not wanted or status in OPEN:
+        return wanted, []
+    what = f"its network differs ({wanted[0].what}), but it is {status}"
+    return [], [Finding(Severity.WAITING, machine.name, what, "wait, then apply again")]
 
 
 def _unknown_ports(machine: Machine, unknown: list[str], body: Objects) -> Finding:
@@ -121,25 +132,27 @@ def _ensure(
 
 def _site_steps(site: Site, objects: Objects) -> Iterator[MaasStep]:
     dns, known_dns = " ".join(site.dns), stored(objects["DNS"], "value")
-    if dns and dns != known_dns:
+    if dns and not known_dns:
         write = Write("DNS", "POST maas/?op=set_config", {"name": "upstream_dns", "value": dns})
-        yield _step(write, f"set upstream DNS to {dns}", f"it is {known_dns or 'not set'}")
-    yield from _ensure(objects, "fabric", "", {}, {"name": site.fabric})
+        yield _step(write, f"set upstream DNS to {dns}", "it is not set")
+    if beside.nameless(site, objects):
+        yield from _ensure(objects, "fabric", "", {}, {"name": site.fabric})
     for network in site.networks.values():
-        yield from _network_steps(objects, network)
+        yield from _network_steps(site, objects, network)
     for tag in site.tags.values():
-        values: Values = {"comment": tag.comment, "kernel_opts": tag.kernel_opts}
-        yield from _ensure(objects, f"tag {tag.name}", "POST tags/", {"name": tag.name}, values)
+        key, values = f"tag {tag.name}", beside.free(site, objects, f"tag {tag.name}", beside.tag_values(tag))
+        yield from _ensure(objects, key, "POST tags/", {"name": tag.name}, values)
 
 
-def _network_steps(objects: Objects, network: Network) -> Iterator[MaasStep]:
+def _network_steps(site: Site, objects: Objects, network: Network) -> Iterator[MaasStep]:
     yield from _ensure(objects, f"space {network.name}", "POST spaces/", {"name": network.name}, {})
     vlan, subnet = f"VLAN {network.vid}", f"subnet {network.cidr}"
-    values: Values = {"name": network.vlan, "mtu": network.mtu, "space": network.name}
+    values = beside.free(site, objects, vlan, beside.vlan_values(network))
     yield from _ensure(objects, vlan, "POST fabrics/{}/vlans/", {"vid": network.vid}, values, "fabric")
-    gateway = {"gateway_ip": network.gateway} if network.gateway else {}
-    values = {"name": network.subnet, "vlan": Ref(vlan), **gateway}
-    yield from _ensure(objects, subnet, "POST subnets/", {"cidr": network.cidr}, values)
+    values = beside.free(site, objects, subnet, beside.subnet_values(network))
+    # One that is there is in that VLAN already, or the plan is blocked: a subnet is never moved.
+    once: Values = {"cidr": network.cidr, "vlan": Ref(vlan)}
+    yield from _ensure(objects, subnet, "POST subnets/", once, values)
     for text in filter(None, (*network.reserved, network.dhcp)):
         kind = "dynamic" if text is network.dhcp else "reserved"
         first, _, last = text.partition("-")
@@ -169,29 +182,27 @@ def _machine_steps(site: Site, objects: Objects, machine: Machine) -> Iterator[M
 
 
 def _interface_steps(site: Site, objects: Objects, machine: Machine) -> Iterator[MaasStep]:
-    """The ports on the first network's VLAN, bond, bridge, VLANs on it, and an address on each."""
+    """The ports on the VLAN that they boot from, bond, bridge, VLANs on it, and an address on each."""
     tag, ports = site.tags[machine.tag], [Ref(f"{machine.name}/{port}") for port in machine.ports]
     bond, bridge = Ref(f"{machine.name}/{tag.bond}"), Ref(f"{machine.name}/{tag.bridge}")
     path = f"POST nodes/{objects[f'machine {machine.name}']['system_id']}/interfaces/"
-    networks = [site.networks[space] for space in tag.networks]
     for port in ports:
         # A port gets its VLAN from what is on it.
         if not {bond, bridge} & objects.keys():
-            yield from _ensure(objects, port, path, {}, {"vlan": Ref(f"VLAN {networks[0].vid}")})
+            yield from _ensure(objects, port, path, {}, {"vlan": Ref(f"VLAN {site.untagged.vid}")})
     if tag.bond:
         once: Values = {"name": tag.bond, "parents": ports}
         yield from _ensure(objects, bond, f"{path}?op=create_bond", once, BOND)
     if tag.bridge:
         once = {"name": tag.bridge, "parent": bond if tag.bond else ports[0]}
         yield from _ensure(objects, bridge, f"{path}?op=create_bridge", once, {"bridge_type": "ovs"})
-    key = top = bridge if tag.bridge else ports[0]
-    for network in networks:
-        if network is not networks[0]:
+    top = bridge if tag.bridge else ports[0]
+    for network in (site.networks[space] for space in tag.networks):
+        key = top
+        if network.vid:
             key, vlan = Ref(f"{top}.{network.vid}"), Ref(f"VLAN {network.vid}")
             yield from _ensure(objects, key, f"{path}?op=create_vlan", {"parent": top}, {"vlan": vlan})
-        links = objects.get(key, {}).get("links", ())
-        cidrs = [link["subnet"]["cidr"] for link in links if link["mode"] == "auto" and link.get("subnet")]
-        if network.cidr not in cidrs:
+        if network.cidr not in deployed.addressed(objects.get(key, {})):
             address: Values = {"mode": "auto", "subnet": Ref(f"subnet {network.cidr}")}
             write = Write(f"{key} {network.cidr}", f"{path}{{}}/?op=link_subnet", address, key)
             yield _step(write, f"give {key} an address in {network.cidr}", "it has none")

@@ -8,7 +8,8 @@ from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import Any
 
-import yaml
+from check.source import FileError, place_of, read_one
+from converge import StepError
 from converge.shape import InvalidValue, Listing, Named, Record, Whole
 from hostnic import cpus
 from maas.consistency import inconsistent
@@ -33,7 +34,18 @@ class Secret(str):
         return super().__new__(cls, text)
 
     def read(self) -> str:
-        return private.read(Path(self.removeprefix("file:")).expanduser()).strip()
+        """The only line of the file, without its end.
+
+        Raises:
+            StepError: it cannot be read, others can read it, or it has no line or several.
+
+        """
+        path = Path(self.removeprefix("file:")).expanduser()
+        value = private.read(path).rstrip("\r\n")
+        if not value.strip() or len(value.splitlines()) > 1:
+            has = "more than one line" if value.strip() else "no value"
+            raise StepError(f"{path} has {has}", "write the value into it, as its only line")
+        return private.keep(value)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,16 +131,19 @@ class Site:
     def read(path: Path) -> "Site":
         """Read and validate a file; the intent's path starts at the folder of the file."""
         try:
-            site = _SITE.read("", yaml.safe_load(path.read_text()))
-            return replace(site, intent=str(path.parent / site.intent)) if site.intent else site
-        except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-            raise SiteError(f"{path} cannot be read: {str(error).splitlines()[0]}.") from error
+            document = read_one(path, "a site file is a mapping of maas, networks, tags, machines, …")
+        except FileError as error:
+            raise SiteError(str(error)) from error
+        try:
+            site = _SITE.read("", document)
         except InvalidValue as error:
-            raise SiteError(f"{path}: {error}.") from error
-        except RecursionError:
-            raise SiteError(f"{path} cannot be read: it is nested too deeply.") from None
-        except ValueError as error:  # a date that does not exist, a number of thousands of digits
-            raise SiteError(f"{path} cannot be read: {error}.") from error
+            raise SiteError(f"{place_of(document, error.where)}: {error}.") from error
+        return replace(site, intent=str(path.parent / site.intent)) if site.intent else site
+
+    @property
+    def untagged(self) -> Network:
+        """The network without a VLAN tag, from which machines boot."""
+        return next(network for network in self.networks.values() if not network.vid)
 
 
 def _range(text: str) -> bool:

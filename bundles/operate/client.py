@@ -5,6 +5,7 @@ import json
 from typing import Any, cast
 
 from converge import StepError
+from operate import private
 from operate.process import NotInstalled, Output, Process, last_words, process
 
 MISSING = "sudo snap install juju, or see the first step of bundles/README.md"
@@ -83,7 +84,7 @@ class Juju:
         said = self.act([unit], action, *parameters)
         told = mapping(next(iter(said.values()), None))  # under the unit that leads, for keystone/leader
         if told.get("status") != "completed":
-            why = told.get("message") or told.get("status") or "no answer"
+            why = private.without(str(told.get("message") or told.get("status") or "no answer"))
             raise StepError(f"juju run {unit} {action}: {why}", "see: juju debug-log")
         return mapping(told.get("results"))
 

@@ -11,6 +11,7 @@ from typing import IO, NamedTuple, Protocol, cast
 
 from converge import StepError
 from converge.bounded import CHUNK, MIB, LateError, LongError, Meter
+from operate import private
 
 MOST = 256 * MIB
 """Bytes that a command may print; what Juju knows of a large model, or a measurement prints, is less."""
@@ -115,4 +116,4 @@ def _text(content: bytearray) -> str:
 def last_words(output: Output) -> str:
     """The last line that a command printed, on standard error if it printed there, for a sentence."""
     lines = [line.strip() for line in (output.error or output.text).splitlines() if line.strip()]
-    return (lines[-1] if lines else f"exit status {output.status}")[:WORDS]
+    return private.without(lines[-1] if lines else f"exit status {output.status}")[:WORDS]

@@ -24,6 +24,7 @@ def give(juju: Juju, name: str, application: str, credentials: Path, options: li
     user, colon, password = private.read(credentials).partition("\n")[0].partition(":")
     if not (user and colon and password):
         raise StepError(f"{credentials} has no line user:password", "write it as for tox -e fabric")
+    private.keep(password)
     if application not in mapping(juju.data("status").get("applications")):
         raise StepError(f"the model has no application {application}", "name it with --application")
     secrets = mapping(juju.data("secrets"))

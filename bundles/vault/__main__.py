@@ -65,12 +65,12 @@ def _keys(options: argparse.Namespace) -> Keys:
 
 
 def _init(options: argparse.Namespace, juju: Juju) -> int:
-    """The file is made before the keys are: what cannot be kept must not be made."""
+    """The file and its room are made before the keys are: what cannot be kept must not be made."""
     address = _addresses(options, juju)[0]
     if client.initialised(address):
         raise StepError(f"Vault at {address} already has its keys", "unseal it with them")
     if options.keys == STREAM:
-        print(client.init(address).text(), end="", flush=True)
+        _print(client.init(address))
         return 0
     path = Path(options.keys)
     descriptor = private.create(path)
@@ -80,9 +80,27 @@ def _init(options: argparse.Namespace, juju: Juju) -> int:
         os.close(descriptor)
         path.unlink()
         raise
-    private.fill(descriptor, keys.text())
+    try:
+        private.fill(descriptor, keys.text())
+        private.flush_folder(path)
+    except BaseException as error:
+        # Vault never tells them again.
+        _print(keys)
+        reason = getattr(error, "strerror", None) or type(error).__name__
+        remedy = (
+            "they are printed here instead: copy them to a safe place now; Vault does not tell them again"
+        )
+        raise StepError(f"the keys could not be written to {path}: {reason}", remedy) from error
     print(f"The keys are in {path}. Copy them to a safe place: without them, Vault cannot be opened again.")
     return 0
+
+
+def _print(keys: Keys) -> None:
+    """On standard output, or where that cannot be written, on standard error."""
+    try:
+        print(keys.text(), end="", flush=True)
+    except (OSError, ValueError):
+        print(keys.text(), end="", flush=True, file=sys.stderr)
 
 
 def _unseal(options: argparse.Namespace, juju: Juju) -> int:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 from converge import StepError
 from converge.bounded import MIB, Connection
+from operate import private
 
 PORT = 8200
 SHARES, THRESHOLD = 5, 3
@@ -48,7 +49,7 @@ def parse(text: str) -> Keys:
     if len(keys) < THRESHOLD or root is None:
         wanted = f'at least {THRESHOLD} lines "Unseal Key 1: …" and one "Initial Root Token: …"'
         raise StepError("these are not the keys of a Vault", f"the text needs {wanted}, as init writes them")
-    return Keys(tuple(keys), root[1])
+    return Keys(tuple(map(private.keep, keys)), private.keep(root[1]))
 
 
 def _ask(address: str, path: str, body: dict[str, Any] | None = None, token: str = "") -> dict[str, Any]:
@@ -69,9 +70,8 @@ def _ask(address: str, path: str, body: dict[str, Any] | None = None, token: str
     if answer.status != http.HTTPStatus.OK:
         errors = found.get("errors")
         reasons = cast("list[Any]", errors) if errors and isinstance(errors, list) else ["no reason"]
-        raise StepError(
-            f"Vault at {address} answers {answer.status} to {path}: {'; '.join(map(str, reasons))}"
-        )
+        why = private.without("; ".join(map(str, reasons)))
+        raise StepError(f"Vault at {address} answers {answer.status} to {path}: {why}")
     return found
 
 
@@ -89,10 +89,10 @@ def initialised(address: str) -> bool:
 
 
 def init(address: str) -> Keys:
-    """Initialise it; the keys are told this once."""
+    """Initialise it; the keys are told this once: none is dropped because there is no root token."""
     made = _ask(address, "sys/init", {"secret_shares": SHARES, "secret_threshold": THRESHOLD})
-    keys = [str(key) for key in cast("list[Any]", _told(address, made, "keys", list))]
-    return Keys(tuple(keys), _told(address, made, "root_token", str))
+    keys = [private.keep(str(key)) for key in cast("list[Any]", _told(address, made, "keys", list))]
+    return Keys(tuple(keys), private.keep(str(made.get("root_token") or "")))
 
 
 def unseal(address: str, keys: Keys) -> None:
@@ -112,4 +112,4 @@ def token(address: str, keys: Keys) -> str:
     """A token of short life, with which the charm makes what it needs."""
     made = _ask(address, "auth/token/create", {"ttl": TOKEN_LIFE}, keys.root)
     made = cast("dict[str, Any]", _told(address, made, "auth", dict))
-    return _told(address, made, "client_token", str)
+    return private.keep(_told(address, made, "client_token", str))

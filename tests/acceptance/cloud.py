@@ -16,6 +16,7 @@ from converge import StepError
 from converge.bounded import LateError, LongError
 from keystoneauth1 import exceptions as auth
 from openstack import exceptions as sdk
+from operate import private
 
 from acceptance import transport
 from acceptance.kinds import KINDS, Object, interfaces, named, ours, unmarked
@@ -51,13 +52,16 @@ def connect(name: str) -> Any:
             raise StepError(reason, _OPENRC) from None
         for scheme in ("http://", "https://"):
             connection.session.session.mount(scheme, transport.Adapter())
-        connection.session.get_token()
+        for key, value in connection.config.get_auth_args().items():
+            if key in ("password", "token", "application_credential_secret", "passcode"):
+                private.keep(str(value or ""))
+        private.keep(connection.session.get_token() or "")
         return connection
 
 
 def service_says(error: Exception) -> str:
-    """The service's own words, without HTML, in one line."""
-    said = str(getattr(error, "details", None) or getattr(error, "message", None) or error)
+    """The service's own words, without HTML and without a secret that it repeats, in one line."""
+    said = private.without(str(getattr(error, "details", None) or getattr(error, "message", None) or error))
     if re.search(r"<html|<!doctype", said, re.IGNORECASE):
         said = re.sub(r"<[^>]*>", " ", said)
     return " ".join(said.split())[:WORDS].rstrip(".")

@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes a cloud's entry in clouds.yaml from what the charms of Keystone and Vault tell."""
 
+import base64
 import os
+import shlex
 from pathlib import Path
 from typing import Any, cast
 
 import yaml
 from converge import StepError
-from operate.client import Juju, mapping
+from operate import private
+from operate.client import READ, Juju, mapping
 
 REGION = "RegionOne"
 Applications = dict[str, dict[str, Any]]
@@ -33,16 +36,21 @@ def write(juju: Juju, name: str, target: Path) -> str:
         raise StepError(
             "keystone's action get-admin-password returns no password", "see: juju status keystone"
         )
+    private.keep(str(password))
     settings = {key: told.get("value") for key, told in juju.data("config", "keystone")["settings"].items()}
     status: Applications = juju.data("status")["applications"]
-    authority = _authority(juju, status)
+    relations = mapping(status["keystone"].get("relations"))
+    providers = [str(each.get("related-application")) for each in relations.get("certificates") or ()]
+    # Keystone serves HTTPS with its own certificate, or with the one of whoever certifies it.
+    tls = bool(settings.get("ssl_cert") or providers)
+    authority = _authority(juju, status, settings, providers)
     units: Applications = mapping(status["keystone"].get("units"))
     host = settings.get("os-public-hostname") or str(settings.get("vip") or "").split(" ")[0]
     host = str(host or next((unit.get("public-address") for unit in units.values()), "") or "")
     if not host:
         raise StepError("keystone has no address yet", "see: juju status keystone")
     auth = {
-        "auth_url": f"{'https' if authority else 'http'}://{f'[{host}]' if ':' in host else host}:5000/v3",
+        "auth_url": f"{'https' if tls else 'http'}://{f'[{host}]' if ':' in host else host}:5000/v3",
         "username": "admin",
         "password": password,
         "user_domain_name": "admin_domain",
@@ -56,19 +64,56 @@ def write(juju: Juju, name: str, target: Path) -> str:
     }
     if authority:
         entry["cacert"] = str(target.with_name(f"{name}-ca.pem"))
-        _private(Path(entry["cacert"]), authority)
+        private.replace(Path(entry["cacert"]), authority)
     content["clouds"] = {**(content.get("clouds") or {}), name: entry}
-    _private(target, yaml.safe_dump(content, sort_keys=False))
-    return f"{target} has cloud {name} at {auth['auth_url']}."
+    private.replace(target, yaml.safe_dump(content, sort_keys=False))
+    said = f"{target} has cloud {name} at {auth['auth_url']}."
+    return (
+        said if tls else f"{said} Keystone has no certificate: the password crosses the network unencrypted."
+    )
 
 
-def _authority(juju: Juju, status: Applications) -> str:
-    """The CA's certificate if Vault certifies Keystone, else nothing."""
-    vaults = [name for name, each in status.items() if each.get("charm-name", name) == "vault"]
-    related = mapping(status["keystone"].get("relations"))
-    if not vaults or not related.get("certificates"):
+def _authority(juju: Juju, status: Applications, settings: dict[str, Any], providers: list[str]) -> str:
+    """The CA that signed Keystone's certificate; nothing for one that this system trusts already.
+
+    Raises:
+        StepError: Keystone waits for its certificate, or its CA is not known.
+
+    """
+    if settings.get("ssl_cert"):
+        return _decoded(str(settings.get("ssl_ca") or ""))
+    if not providers:
         return ""
-    return juju.results(f"{vaults[0]}/leader", "get-root-ca").get("output") or ""
+    provider = providers[0]
+    if status.get(provider, {}).get("charm-name", provider) == "vault":
+        found = str(juju.results(f"{provider}/leader", "get-root-ca").get("output") or "")
+        remedy = "authorize Vault first: tox -e vault -- authorize --keys FILE"
+    else:
+        # charmhelpers (contrib/openstack/cert_utils.py) names the file after the application that certifies.
+        file = f"/usr/local/share/ca-certificates/{provider}_juju_ca_cert.crt"
+        told = juju.execute(_unit(status), f"cat {shlex.quote(file)}", wait=READ)
+        found = str(mapping(told.get("results")).get("stdout") or "")
+        remedy = f"see: juju status {provider} keystone"
+    if "BEGIN CERTIFICATE" not in found:
+        # Without it the password would go to whoever answers at that address.
+        raise StepError(f"keystone is related to {provider}, which has given it no certificate yet", remedy)
+    return found
+
+
+def _unit(status: Applications) -> str:
+    units = mapping(status["keystone"].get("units"))
+    if not units:
+        raise StepError("keystone has no unit yet", "see: juju status keystone")
+    return next(iter(units))
+
+
+def _decoded(text: str) -> str:
+    try:
+        return base64.b64decode(text, validate=False).decode("ascii")
+    except ValueError:
+        raise StepError(
+            "keystone's option ssl_ca is not a certificate in base64", "see: juju config keystone ssl_ca"
+        ) from None
 
 
 def _read(target: Path) -> dict[str, Any]:
@@ -83,16 +128,3 @@ def _read(target: Path) -> dict[str, Any]:
             f"{target} is not a mapping with the key clouds", "move it away, then run openrc again"
         )
     return cast("dict[str, Any]", found)
-
-
-def _private(target: Path, text: str) -> None:
-    """Replace a file; nobody else can read it at any time."""
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        new = target.with_name(f".{target.name}.new")
-        new.unlink(missing_ok=True)
-        with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-            file.write(text)
-        new.replace(target)
-    except OSError as error:
-        raise StepError(f"{target} cannot be written: {error.strerror}") from None

@@ -58,7 +58,10 @@ POOLS = {"http": _PlainPool, "https": _TlsPool}
 
 
 class Adapter(TCPKeepAliveAdapter):
-    """Sends within the budget, and takes no compressed answer, which may be a thousand times as large."""
+    """Sends within the budget, and takes no compressed answer, which may be a thousand times as large.
+
+    What is not encrypted goes to the service itself: a proxy would read password and token.
+    """
 
     def init_poolmanager(self, *arguments: Any, **named: Any) -> None:
         super().init_poolmanager(*arguments, **named)
@@ -74,6 +77,8 @@ class Adapter(TCPKeepAliveAdapter):
         BUDGET.peer = urlsplit(request.url or "").netloc
         request.headers["Accept-Encoding"] = "identity"
         named["timeout"] = BUDGET.left()
+        if (request.url or "").startswith("http://"):
+            named["proxies"] = {}
         answer: requests.Response = cast("Any", super()).send(request, **named)
         if answer.headers.get("Content-Encoding", "identity") != "identity":
             answer.close()

@@ -14,6 +14,7 @@ SPACES = {
     **{"internal-space": ["172.18.0.0/24"], "overlay-space": ["172.16.0.0/24"]},
 }
 VERBS = ["add-cloud", "add-credential", "bootstrap", "add-model", "reload-spaces"]
+SNAP = "snap/juju/common"
 READS = ("clouds", "credentials", "controllers", "models", "spaces")
 
 
@@ -22,6 +23,8 @@ def juju(tmp_path, monkeypatch):
     """The client, which knows nothing of this MAAS; its spaces are those of the site."""
     path = jujuclient.install(tmp_path / "bin", **{"maas spaces": SPACES})
     monkeypatch.setenv("PATH", f"{tmp_path}/bin{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / SNAP).mkdir(parents=True)
     monkeypatch.chdir(tmp_path)
     return path
 
@@ -59,7 +62,7 @@ def test_the_api_key_goes_through_a_file_of_the_operator_and_is_gone_afterwards(
     assert not any(KEY in word for call in known["calls"] for word in call)
     assert [file["mode"] for file in known["files"].values()] == [0o600, 0o600]
     assert any(KEY in file["text"] for file in known["files"].values())
-    assert list(tmp_path.glob("ovn-offload-*")) == []
+    assert list((tmp_path / SNAP).iterdir()) == []
 
 
 def test_what_is_printed_does_the_same_in_a_shell(juju, run, tmp_path):
@@ -70,7 +73,7 @@ def test_what_is_printed_does_the_same_in_a_shell(juju, run, tmp_path):
     assert done.returncode == 0, done.stderr
     assert [call[0] for call in written(juju)] == VERBS
     assert [file["mode"] for file in jujuclient.state(juju)["files"].values()] == [0o600, 0o600]
-    assert list(tmp_path.glob("add-*")) == []
+    assert list((tmp_path / SNAP).iterdir()) == []
     assert "# Nothing to do" in run("juju")
 
 

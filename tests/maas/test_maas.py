@@ -219,16 +219,6 @@ def test_the_simulator_keeps_the_rules_of_maas(built, path, values, says):
         client.send(path, "POST", sent)
 
 
-def test_a_deployed_machine_is_left_alone(built, run):
-    machine(built, "node2")["status_name"] = "Deployed"
-    machine(built, "node2")["interface_set"].pop()
-    built.requests.clear()
-    said = run("apply", expected=1)
-    assert "its network differs (create node2/br-nvda.40), but it is Deployed" in said
-    assert "release it in MAAS first" in said
-    assert writes(built) == []
-
-
 def test_nothing_is_deleted(built, site, run):
     edit(site, ALL, WITHOUT_OVERLAY)
     run("apply")
@@ -333,6 +323,36 @@ def test_a_wrong_site_is_named_in_one_sentence(site, run, case):
 def test_secrets_that_others_can_read_are_refused(tmp_path, run):
     (tmp_path / "maas-api-key").chmod(0o644)
     assert f"{tmp_path}/maas-api-key can be read by others; run chmod 600" in run("plan", expected=2)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [("", "has no value"), (" \n\n", "has no value"), ("one\ntwo\n", "has more than one line")],
+)
+@pytest.mark.parametrize("name", ["maas-api-key", "bmc-user", "bmc-password"])
+def test_a_secret_that_is_no_line_is_refused_before_anything_is_written(
+    tmp_path, run, maas, name, text, says
+):
+    (tmp_path / name).write_text(text)
+    assert (
+        run("apply", expected=2) == f"{tmp_path}/{name} {says}; write the value into it, as its only line\n"
+    )
+    assert writes(maas) == []
+
+
+def test_an_error_of_maas_that_repeats_a_password_is_told_without_it(maas, run, tmp_path):
+    """In any form: MAAS repeats a form's field as it is, or its own request with the form encoded."""
+    (tmp_path / "bmc-password").write_text('p&ss wörd"1\n')
+    for said in (
+        'bad value "p&ss wörd"1"',
+        "power_pass=p%26ss+w%C3%B6rd%221",
+        f"signature {KEY.split(':')[2]}",
+    ):
+        maas.requests.clear()
+        maas.faults[1] = said
+        told = run("apply", expected=1)
+        assert "***" in told
+        assert not any(part in told for part in ('rd"1', "rd%221", "signature secret"))
 
 
 @pytest.mark.parametrize(

@@ -74,7 +74,12 @@ VARIANTS = {
     "two physical networks": [("[none, tenantvlan]", "[tenantvlan, storagevlan]")],
     "another bridge": [("bridge: br-nvda", "bridge: br-ex")],
     "Geneve alone": [("[none, tenantvlan]", "[none, none]"), ("bridge: br-nvda", "bridge: br-ex")],
-    "four compute nodes": [("machines:\n", "machines:\n  node4: &four\n" + NODE + "  node5: *four\n")],
+    "four compute nodes": [
+        (
+            "machines:\n",
+            "machines:\n  node4: &four\n" + NODE + "  node5: {<<: *four, power-address: 192.168.0.15}\n",
+        )
+    ],
     "a single port": [
         *(("    bond: bond0\n", ""), ("ports: [enp63s0f0, enp63s0f1]", "ports: [enp63s0f0]")),
         ("[none, tenantvlan]", "[none]"),

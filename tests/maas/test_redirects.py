@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A server that redirects: the API key goes to no other address, and no write becomes a GET."""
+"""A server that redirects, and a proxy: the API key goes to no other address, and no write becomes a GET."""
 
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -136,3 +136,14 @@ def test_without_a_redirect_the_key_goes_to_maas(servers: tuple[Server, Server])
     ((method, path, header),) = maas.seen
     assert (method, path) == ("GET", "/MAAS/api/2.0/spaces/")
     assert not [word for word in PARTS if word not in header]
+
+
+@pytest.mark.parametrize("name", ["http_proxy", "HTTP_PROXY", "all_proxy"])
+def test_the_key_goes_to_no_proxy(
+    servers: tuple[Server, Server], monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    maas, proxy = servers
+    monkeypatch.setenv(name, proxy.address())
+    assert send(maas, "GET", "spaces/") == ""
+    assert proxy.seen == []
+    assert len(maas.seen) == 1

@@ -30,8 +30,10 @@ MODEL = {"spaces": {}, "status": {"applications": UNITS}, "secrets": {}, "grants
 class World:
     """The working directory, the state of the client, and a command with its output."""
 
-    def __init__(self, folder, capsys):
+    def __init__(self, folder, home, capsys):
         self.folder, self.capsys = folder, capsys
+        self.snap = home / "snap/juju/common"
+        self.snap.mkdir(parents=True)
         self.path = jujuclient.install(folder / "bin", models={"maas-controller:openstack": MODEL})
         self.change(current="maas-controller:openstack")
 
@@ -56,15 +58,17 @@ class World:
         status = main(list(words))
         said = self.capsys.readouterr()
         assert status == expected, said
-        assert list(self.folder.glob("ovn-offload-*")) == []
+        assert list(self.snap.iterdir()) == []
         return said.out + said.err
 
 
 @pytest.fixture
-def world(tmp_path, monkeypatch, capsys):
+def world(tmp_path, tmp_path_factory, monkeypatch, capsys):
+    home = tmp_path_factory.mktemp("home")
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("PATH", f"{tmp_path}/bin{os.pathsep}{os.environ['PATH']}")
-    return World(tmp_path, capsys)
+    return World(tmp_path, home, capsys)
 
 
 @pytest.fixture

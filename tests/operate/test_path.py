@@ -56,7 +56,7 @@ def region(monkeypatch):
 
 
 @pytest.fixture
-def desk(world, server, region, monkeypatch):
+def desk(world, server, region):
     """The operator's clone and home; Juju knows nothing yet."""
     deployed = world.model["status"]
     ours = ["sriov-switchdev/0", "sriov-switchdev/1", "nic-firmware/0", "nic-firmware/10", "cumulus-fabric/0"]
@@ -73,7 +73,6 @@ def desk(world, server, region, monkeypatch):
     for name in ("bundles", "charms"):
         (world.folder / name).symlink_to(ROOT / name)
     (world.folder / "ca.pem").write_text("-----BEGIN CERTIFICATE-----\n")
-    monkeypatch.setenv("HOME", str(world.folder / "home"))
     return world
 
 

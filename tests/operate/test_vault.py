@@ -1,6 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Opening Vault, against a server that keeps Vault's rules."""
 
+import errno
+import io
+import os
+import sys
+
 import pytest
 from converge import StepError
 from lab.endless import DRIPS, FLOODS, dripping, flooding
@@ -104,6 +109,56 @@ def test_a_vault_that_refuses_leaves_no_empty_file_of_keys(world, server):
     said = world.run(main, "init", "--keys", "vault-keys.txt", expected=2)
     assert "Vault at 127.0.0.1 answers 503 to sys/init: restarting" in said
     assert not (world.folder / "vault-keys.txt").exists()
+
+
+def full(*_):
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_a_full_disk_is_seen_before_the_keys_are_made(world, server, monkeypatch):
+    monkeypatch.setattr(os, "posix_fallocate", full)
+    said = world.run(main, "init", "--keys", "vault-keys.txt", expected=2)
+    assert said == "vault-keys.txt cannot be written: No space left on device\n"
+    assert server.initialised is False
+    assert not (world.folder / "vault-keys.txt").exists()
+
+
+def test_keys_that_cannot_be_written_are_printed(world, server, monkeypatch):
+    """Vault tells them once."""
+    monkeypatch.setattr(os, "fsync", full)
+    said = world.run(main, "init", "--keys", "vault-keys.txt", expected=2)
+    assert vault.parse(said) == MADE
+    assert "the keys could not be written to vault-keys.txt: No space left on device" in said
+    assert "they are printed here instead: copy them to a safe place now" in said
+
+
+def test_keys_are_printed_on_standard_error_where_standard_output_is_full(world, server, monkeypatch):
+    stdout = io.StringIO()
+    stdout.flush = full
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stdout", stdout)
+        assert main(["init", "--keys", "-"]) == 0
+    assert vault.parse(world.capsys.readouterr().err) == MADE
+
+
+def test_the_keys_are_kept_also_when_vault_answers_without_a_root_token(world, server, monkeypatch):
+    answer = server.RequestHandlerClass.answer
+
+    def without(handler, path, body):
+        status, said = answer(handler, path, body)
+        return status, {key: value for key, value in said.items() if key != "root_token"}
+
+    monkeypatch.setattr(server.RequestHandlerClass, "answer", without)
+    world.run(main, "init", "--keys", "vault-keys.txt")
+    assert all(key in (world.folder / "vault-keys.txt").read_text() for key in KEYS)
+
+
+def test_an_error_of_vault_does_not_repeat_a_key(opened, server, monkeypatch):
+    def repeating(_, path, body):
+        return 400, {"errors": [f"bad key {body['key']}"]}
+
+    monkeypatch.setattr(server.RequestHandlerClass, "answer", repeating)
+    assert "bad key ***" in opened.run(main, "unseal", "--keys", "vault-keys.txt", expected=2)
 
 
 def test_keys_that_others_can_read_are_refused(opened, server):

@@ -2,6 +2,7 @@
 """A cloud that does not let the tool in says so in one sentence, with what helps; never a traceback."""
 
 import pytest
+from acceptance.cloud import service_says
 from lab.openstack.operator import SECRET, one_sentence
 
 
@@ -79,3 +80,16 @@ def test_a_cloud_that_is_down(world):
     status, _, err = world.run("plan")
     assert status == 2
     assert "cloud rdg cannot be reached" in one_sentence(err)
+
+
+@pytest.mark.parametrize("name", ["http_proxy", "all_proxy"])
+def test_neither_password_nor_token_goes_through_a_proxy_unencrypted(world, monkeypatch, name):
+    monkeypatch.setenv(name, "http://127.0.0.1:1")
+    monkeypatch.setenv("no_proxy", "")
+    assert world.run("plan")[0] == 0
+
+
+def test_a_service_that_repeats_the_password_is_told_without_it(world):
+    error = 'POST /v3/auth/tokens: {"password": "%s"}'
+    world.run("plan")
+    assert SECRET not in service_says(Exception(error % SECRET))

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """openrc: credentials from Keystone's action into clouds.yaml, readable by nobody else."""
 
+import base64
 import json
 import stat
 
@@ -62,9 +63,57 @@ def test_other_clouds_in_the_file_stay(bare):
     assert mode(bare.clouds) == 0o600
 
 
-def test_without_vault_there_is_no_tls(bare):
-    del bare.machines.model["status"]["applications"]["vault"]
-    assert "http://10.7.208.20:5000/v3" in bare.run("openrc")[1]
+def test_without_a_certificate_there_is_no_tls_and_that_is_said(bare):
+    del bare.machines.model["status"]["applications"]["keystone"]["relations"]
+    out = bare.run("openrc")[1]
+    assert "http://10.7.208.20:5000/v3" in out
+    assert "the password crosses the network unencrypted" in out
+
+
+def certified_by(bare, name):
+    """Another provider of certificates in place of Vault."""
+    applications = bare.machines.model["status"]["applications"]
+    applications[name] = {"charm-name": name}
+    applications["keystone"]["relations"] = {"certificates": [{"related-application": name}]}
+
+
+def test_the_ca_of_easyrsa_comes_from_keystones_unit(bare, monkeypatch):
+    certified_by(bare, "easyrsa")
+    ca = "-----BEGIN CERTIFICATE-----\neasyrsa\n"
+    seen = []
+    monkeypatch.setattr(bare.machines, "run_on", lambda *asked: seen.append(asked) or (0, ca, ""))
+    assert "https://10.7.208.20:5000/v3" in bare.run("openrc")[1]
+    assert (bare.folder / "rdg-ca.pem").read_text() == ca
+    assert seen == [("keystone/0", "cat /usr/local/share/ca-certificates/easyrsa_juju_ca_cert.crt")]
+
+
+def test_a_ca_that_is_not_there_yet_leaves_no_credentials(bare, monkeypatch):
+    certified_by(bare, "easyrsa")
+    monkeypatch.setattr(bare.machines, "run_on", lambda *_: (1, "", "cat: No such file or directory"))
+    status, _, err = bare.run("openrc")
+    assert status == 2
+    assert "keystone is related to easyrsa, which has given it no certificate yet" in err
+    assert not bare.clouds.exists()
+
+
+def test_a_vault_without_a_root_certificate_is_waited_for(bare, monkeypatch):
+    act = bare.machines.act
+    monkeypatch.setattr(
+        bare.machines, "act", lambda u, a: {"results": {}} if a == "get-root-ca" else act(u, a)
+    )
+    status, _, err = bare.run("openrc")
+    assert status == 2
+    assert "keystone is related to vault, which has given it no certificate yet; authorize Vault first" in err
+
+
+@pytest.mark.parametrize("ca", ["", "-----BEGIN CERTIFICATE-----\nours\n"])
+def test_a_certificate_of_the_operators_own(bare, ca):
+    del bare.machines.model["status"]["applications"]["keystone"]["relations"]
+    options = {"ssl_cert": "LS0t", "ssl_ca": base64.b64encode(ca.encode()).decode() or None}
+    bare.machines.model["config"]["keystone"] |= options
+    assert "https://10.7.208.20:5000/v3" in bare.run("openrc")[1]
+    file = bare.folder / "rdg-ca.pem"
+    assert (file.read_text() if file.exists() else "") == ca
 
 
 def test_a_virtual_ip_is_preferred(bare):

@@ -1,0 +1,246 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What MAAS has already, and who uses it: what the site file may not change there. Pure.
+
+An object that machines use which are not the site's, or which are deployed, is never changed or moved. Where
+the site file cannot work beside it, a finding blocks the plan; a name or a comment that differs is only told.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from converge import Finding, Severity
+from maas.client import Objects, Values, stored
+from maas.consistency import overlapping, ranges_overlap, same_address
+from maas.sitefile import Machine, Network, Site, Tag
+
+OPEN = ("New", "Ready", "Failed testing", "Allocated", "Broken")
+"""Statuses in which MAAS lets a network be changed (maasserver/api/interfaces.py, ALLOWED_STATES)."""
+UNSEEN = ("New", "Failed commissioning")
+"""Statuses of machines whose hardware MAAS has not seen."""
+BUSY = ("Commissioning", "Testing")
+"""Statuses that end by themselves."""
+LABELS = ("name", "comment")
+"""Fields that only people read."""
+
+
+def settled(status: str) -> bool:
+    """Whether a machine in this status has, gets or loses a system that somebody installed."""
+    return status not in (*OPEN, *UNSEEN, *BUSY)
+
+
+def vlan_values(network: Network) -> Values:
+    """What the site file says of a VLAN."""
+    return {"name": network.vlan, "mtu": network.mtu, "space": network.name}
+
+
+def subnet_values(network: Network) -> Values:
+    """What it says of a subnet, besides its VLAN."""
+    gateway: Values = {"gateway_ip": network.gateway} if network.gateway else {}
+    return {"name": network.subnet, **gateway}
+
+
+def tag_values(tag: Tag) -> Values:
+    """What it says of a tag."""
+    return {"comment": tag.comment, "kernel_opts": tag.kernel_opts}
+
+
+def free(site: Site, objects: Objects, key: str, values: Values) -> Values:
+    """Those of the values that may be set: all of an object that nobody else uses, or that is to be made."""
+    return {} if key in objects and _users(site, objects, key) else values
+
+
+def nameless(site: Site, objects: Objects) -> bool:
+    """Whether the fabric has a name of MAAS' own, such as fabric-0, and nobody else uses it."""
+    name = objects["fabric"]["name"]
+    return bool(re.fullmatch(r"fabric-\d+", name)) and not _users(site, objects, "fabric")
+
+
+def findings(site: Site, objects: Objects) -> Iterator[Finding]:
+    """What differs in use, and what has no room beside what is there."""
+    if (name := objects["fabric"]["name"]) != site.fabric and not nameless(site, objects):
+        what = f"subnet {site.untagged.cidr} is in fabric {name}, which keeps that name"
+        yield Finding(Severity.WARNING, "fabric", what, f"write fabric: {name} in the site file")
+    known_dns = str(stored(objects["DNS"], "value"))
+    if known_dns and not set(site.dns) <= set(re.split(r"[\s,]+", known_dns)):
+        what = f"upstream DNS of the whole region is {known_dns}, and is left as it is"
+        yield Finding(
+            Severity.WARNING, "DNS", what, "write that in dns of the site file, or change it in MAAS"
+        )
+    for network in site.networks.values():
+        yield from _differing(site, objects, f"VLAN {network.vid}", vlan_values(network))
+        yield from _differing(site, objects, f"subnet {network.cidr}", subnet_values(network))
+        yield from _place(objects, network)
+        yield from _dhcp(site, objects, network)
+        yield from _ranges(objects, network)
+    for tag in site.tags.values():
+        yield from _differing(site, objects, f"tag {tag.name}", tag_values(tag))
+        if objects.get(f"tag {tag.name}", {}).get("definition"):
+            what = "MAAS gives this tag to machines by a definition, and takes it from others"
+            yield _blocked(f"tag {tag.name}", what, "write another name for the tag in the site file")
+
+
+def _blocked(subject: str, what: str, remedy: str) -> Finding:
+    return Finding(Severity.BLOCKED, subject, what, remedy)
+
+
+def _machines(objects: Objects) -> Iterator[Any]:
+    return (body for key, body in objects.items() if key.startswith("machine "))
+
+
+def _users(site: Site, objects: Objects, key: str) -> list[str]:
+    """Machines that use a fabric, a VLAN, a subnet or a tag: those of others, and deployed ones.
+
+    Of a tag only those of others: it does nothing on a machine before its next deployment.
+    """
+    kind, _, name = key.partition(" ")
+    found: list[str] = []
+    for body in _machines(objects):
+        foreign = body["hostname"] not in site.machines
+        if kind == "tag":
+            uses = foreign and name in body["tag_names"]
+        else:
+            uses = (foreign or settled(body["status_name"])) and any(
+                _uses(port, kind, objects[key]) for port in body["interface_set"]
+            )
+        if uses:
+            found.append(f"{body['hostname']} ({body['status_name']})")
+    return sorted(found)
+
+
+def _uses(port: Any, kind: str, found: Any) -> bool:
+    if kind in ("VLAN", "fabric"):
+        return bool(port["vlan"]) and port["vlan"]["id"] in {
+            each["id"] for each in found.get("vlans", [found])
+        }
+    return any(link.get("subnet") and link["subnet"]["cidr"] == found["cidr"] for link in port["links"])
+
+
+def _use(users: list[str]) -> str:
+    """The machines that use it, at most three by name."""
+    others = " and others" if len(users) > 3 else ""
+    return f"{', '.join(users[:3])}{others} {'use' if len(users) > 1 else 'uses'} it"
+
+
+def _differing(site: Site, objects: Objects, key: str, values: Values) -> Iterator[Finding]:
+    """Fields of an object in use that are not as the site file has them."""
+    found = objects.get(key)
+    users = _users(site, objects, key) if found else []
+    if not users:
+        return
+    used = _use(users)
+    for field, value in values.items():
+        has = stored(found, field)
+        if value == has:
+            continue
+        what = f"its {field} is {has or 'not set'}, not {value or 'empty'}, and {used}"
+        if field in LABELS:
+            yield Finding(Severity.INFO, key, f"{what}: it is left as it is")
+        else:
+            remedy = "write that in the site file, or change it in MAAS yourself if that is right for them"
+            yield _blocked(key, what, remedy)
+
+
+def _place(objects: Objects, network: Network) -> Iterator[Finding]:
+    """Where a subnet is, and what overlaps it. It is never moved: all that is in it would follow."""
+    key, vlan = f"subnet {network.cidr}", objects.get(f"VLAN {network.vid}", {})
+    for found in [body for other, body in objects.items() if other.startswith("subnet ")]:
+        if found["cidr"] != network.cidr and overlapping(found["cidr"], network.cidr):
+            what = f"MAAS has subnet {found['cidr']}, which overlaps it"
+            yield _blocked(key, what, "write the subnet that MAAS has in the site file, or another one")
+    if key not in objects or (is_in := objects[key]["vlan"])["id"] == vlan.get("id"):
+        return
+    fabric = objects.get(f"fabric {is_in['fabric_id']}", {}).get("name", is_in["fabric_id"])
+    wanted = objects["fabric"]["name"]
+    what = f"it is in VLAN {is_in['vid']} of fabric {fabric}, not in VLAN {network.vid} of fabric {wanted}"
+    remedy = "write that fabric and vid in the site file; if they are wrong, move the subnet in MAAS yourself"
+    yield _blocked(key, what, remedy)
+
+
+def _dhcp(site: Site, objects: Objects, network: Network) -> Iterator[Finding]:
+    """Why DHCP must not be turned on."""
+    key = f"VLAN {network.vid}"
+    found = objects.get(key, {})
+    if not network.dhcp or found.get("dhcp_on"):
+        return
+    leave_out = f"leave dhcp of {network.name} out of the site file"
+    if server := found.get("external_dhcp"):
+        what = f"another DHCP server answers there already: {server}"
+        yield _blocked(key, what, f"{leave_out}, or turn that one off")
+    elif found.get("relay_vlan"):
+        yield _blocked(key, "its DHCP is relayed to another VLAN", leave_out)
+    elif found and (users := _users(site, objects, key)):
+        what = f"its DHCP is off, and {_use(users)}"
+        yield _blocked(key, what, f"{leave_out}, or turn it on in MAAS yourself if that is right for them")
+
+
+def _ranges(objects: Objects, network: Network) -> Iterator[Finding]:
+    """What is in the way of a new range. MAAS would refuse it after a part of the plan was done."""
+    known = [(key, body) for key, body in objects.items() if " range " in key]
+    addresses = [
+        (str(link["ip_address"]), body["hostname"])
+        for body in _machines(objects)
+        for port in body["interface_set"]
+        for link in port["links"]
+        if link.get("ip_address")
+    ]
+    for text in filter(None, (network.dhcp, *network.reserved)):
+        wanted = f"{'dynamic' if text is network.dhcp else 'reserved'} range {text}"
+        if wanted in objects:
+            continue
+        for key, body in known:
+            if ranges_overlap(text, f"{body['start_ip']}-{body['end_ip']}"):
+                yield _blocked(
+                    wanted, f"MAAS has the {key}, which overlaps it", "write that range in the site file"
+                )
+        for address, name in addresses:
+            if ranges_overlap(text, address):
+                yield _blocked(
+                    wanted, f"{name} has address {address} in it", "write a range without that address"
+                )
+
+
+def machine(objects: Objects, wanted: Machine) -> Finding | None:
+    """Why MAAS' machine of that name, or that BMC, cannot be taken as the site's."""
+    address = same_address(wanted.power_address)
+    for body in _machines(objects):
+        has = str(body.get("power_parameters_power_address") or "")
+        mine, status = body["hostname"] == wanted.name, body["status_name"]
+        if not mine and has and same_address(has) == address:
+            what = f"MAAS has its BMC {wanted.power_address} at machine {body['hostname']} ({status})"
+            return _blocked(
+                wanted.name, what, f"rename that machine to {wanted.name} in MAAS, or use its name here"
+            )
+        strange = settled(status) or wanted.tag not in body["tag_names"]
+        if mine and has and same_address(has) != address and strange:
+            what = f"MAAS' machine of that name ({status}) has BMC {has}, not {wanted.power_address}"
+            remedy = (
+                "correct power-address or the name in the site file; if its BMC has moved, set it in MAAS"
+            )
+            return _blocked(wanted.name, what, remedy)
+    return None
+
+
+def interfaces(site: Site, machine: Machine, body: Any) -> Finding | None:
+    """What is on the ports of a machine without a system, and in the way of its tag's bond and bridge."""
+    tag, ports = site.tags[machine.tag], set(machine.ports)
+    for found in body["interface_set"]:
+        name, parents = found["name"], found["parents"]
+        kind = found["type"]
+        if kind not in ("bond", "bridge"):
+            continue
+        own = tag.bond if kind == "bond" else tag.bridge
+        needs = ports if kind == "bond" or not tag.bond else {tag.bond}
+        if name != own and set(parents) & (ports | {tag.bond or machine.ports[0]}):
+            verb = "are" if len(parents) > 1 else "is"
+            what = f"{', '.join(parents)} {verb} in {kind} {name}, not in {own or 'none'}"
+            remedy = f"write {kind}: {name} in its tag, or delete {name} in MAAS, then apply again"
+            return Finding(Severity.HELD, machine.name, what, remedy)
+        if name == own and set(parents) != needs:
+            what = f"{name} has ports {', '.join(parents) or 'none'}, not {', '.join(sorted(needs))}"
+            return Finding(Severity.HELD, machine.name, what, f"delete {name} in MAAS, then apply again")
+        vid = found["vlan"]["vid"] if found["vlan"] else "none"
+        if name == own and vid != site.untagged.vid:
+            what = f"{name} is on VLAN {vid}, not on VLAN {site.untagged.vid}, from which it boots"
+            return Finding(Severity.HELD, machine.name, what, f"delete {name} in MAAS, then apply again")
+    return None

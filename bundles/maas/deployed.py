@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How the network of a deployed machine differs from its tag, and whether that matters. Pure.
+
+MAAS changes nothing of a deployed machine, and its system may be right as it is: the charms work with the
+network that the node has. What differs is therefore told, and set at the machine's next deployment.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from converge import Finding, Severity
+from maas.client import Values, stored
+from maas.sitefile import Machine, Site, Tag
+
+BOND: Values = {"bond_mode": "802.3ad", "bond_lacp_rate": "fast", "bond_xmit_hash_policy": "layer3+4"}
+"""VF-LAG takes 802.3ad; a fast rate notices a dead leaf in three seconds. MAAS' own miimon is 100 ms."""
+LAG_MODES = ("802.3ad", "active-backup", "balance-xor")
+"""Modes of a bond over which mlx5 builds a VF-LAG (drivers/net/ethernet/mellanox/mlx5/core/lag/lag.c)."""
+ONE_PORT = ("layer2", "vlan+srcmac")
+"""Hash policies that send all between two hosts through one port."""
+ADDRESSED = ("auto", "static", "dhcp")
+"""Modes of a link to a subnet that give an address in it."""
+LATER = "leave it running, and run apply before it is deployed again"
+
+Difference = tuple[bool, str]
+"""Whether it matters, and what it is."""
+
+
+def addressed(interface: Any) -> list[str]:
+    """The subnets in which an interface has an address."""
+    links = interface.get("links", ())
+    return [link["subnet"]["cidr"] for link in links if link["mode"] in ADDRESSED and link.get("subnet")]
+
+
+def findings(site: Site, machine: Machine, body: Any) -> Iterator[Finding]:
+    """One finding for what matters, one for what does not."""
+    tag = site.tags[machine.tag]
+    top, found = _layers(machine, tag, body["interface_set"])
+    found += _addresses(site, tag, top, body["interface_set"])
+    for matters, severity, about, remedy in (
+        (True, Severity.HELD, "its network lacks something", LATER),
+        (False, Severity.INFO, "its network differs, and works as it is", ""),
+    ):
+        if said := [what for counts, what in found if counts is matters]:
+            what = f"it is {body['status_name']}, and {about}: {'; '.join(said)}"
+            yield Finding(severity, machine.name, what, remedy)
+
+
+def _on(interfaces: Any, kind: str, below: set[str]) -> Any:
+    """The bond or bridge on these interfaces, whatever its name is."""
+    return next((each for each in interfaces if each["type"] == kind and set(each["parents"]) & below), None)
+
+
+def _layers(machine: Machine, tag: Tag, interfaces: Any) -> tuple[str, list[Difference]]:
+    """The uppermost of ports, bond and bridge, which the VLANs are on, and what is different about them."""
+    found: list[Difference] = []
+    top, ports = machine.ports[0], set(machine.ports)
+    if tag.bond:
+        bond = _on(interfaces, "bond", ports)
+        if bond is None or set(bond["parents"]) != ports:
+            has = f"bond {bond['name']} has {', '.join(bond['parents'])}" if bond else "they are in no bond"
+            found.append((True, f"VF-LAG needs a bond of {', '.join(machine.ports)} alone: {has}"))
+        if bond:
+            top = bond["name"]
+            found += [*_named(bond, "bond", tag.bond), *_bond(bond)]
+    if tag.bridge:
+        bridge = _on(interfaces, "bridge", ports | {top})
+        if bridge is None:
+            found.append((True, f"{top} is in no bridge, and Open vSwitch needs {tag.bridge}"))
+        else:
+            top = bridge["name"]
+            found += _named(bridge, "bridge", tag.bridge)
+            if (kind := stored(bridge, "bridge_type")) not in ("ovs", ""):
+                found.append(
+                    (True, f"bridge {top} is of type {kind}, and Open vSwitch needs one of type ovs")
+                )
+    return top, found
+
+
+def _named(found: Any, kind: str, name: str) -> Iterator[Difference]:
+    if found["name"] != name:
+        has = found["name"]
+        yield False, f"its {kind} is {has}, not {name} (write {kind}: {has} in its tag for the overlay)"
+
+
+def _bond(bond: Any) -> Iterator[Difference]:
+    mode = stored(bond, "bond_mode")
+    for field, wanted in BOND.items():
+        has = stored(bond, field)
+        if has in ("", wanted) or (field != "bond_mode" and mode == "active-backup"):
+            continue
+        if field == "bond_mode" and has not in LAG_MODES:
+            yield True, f"VF-LAG takes bond mode {', '.join(LAG_MODES)}, and {bond['name']} has {has}"
+        elif has in ONE_PORT:
+            yield (
+                True,
+                f"{bond['name']} has hash policy {has}, which sends all between two hosts through one port",
+            )
+        else:
+            yield False, f"{field} of {bond['name']} is {has}, not {wanted}"
+
+
+def _addresses(site: Site, tag: Tag, top: str, interfaces: Any) -> Iterator[Difference]:
+    for network in (site.networks[space] for space in tag.networks):
+        wanted = f"{top}.{network.vid}" if network.vid else top
+        has = [each for each in interfaces if network.cidr in addressed(each)]
+        # A VLAN interface may have any name; its VLAN and what it is on count.
+        right = [each for each in has if each["name"] == wanted or (network.vid and top in each["parents"])]
+        if not has:
+            yield True, f"it has no address in {network.cidr} of {network.name}"
+        elif not right:
+            yield (
+                True,
+                f"its address in {network.cidr} of {network.name} is on {has[0]['name']}, not on {wanted}",
+            )
+        elif any(link["mode"] != "auto" for each in right for link in each["links"]):
+            yield False, f"its address in {network.cidr} is {right[0]['links'][0]['mode']}, not auto"

@@ -1,0 +1,287 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A MAAS that others use, and machines that are deployed: what the site file changes there, and what not."""
+
+import pytest
+from lab.maassite import NUMA, PORTS, commission, edit, interfaces, machine, writes
+
+
+def stranger(maas, name, vlan, cidr="", status="Deployed"):
+    """A machine of somebody else's, with an address in a VLAN."""
+    found = maas.add(
+        "machines", hostname=name, system_id=name, tag_names=[], interface_set=[], numanode_set=[]
+    )
+    found["status_name"], maas.power[name], maas.devices[name] = status, {}, []
+    subnets = [subnet for subnet in maas.subnets if subnet["cidr"] == cidr]
+    maas.interface(
+        found, "physical", "eno2", vlan, [], [{"mode": "auto", "subnet": each} for each in subnets]
+    )
+    return found
+
+
+def vlan(maas, vid):
+    return next(each for each in maas.vlans if each["vid"] == vid)
+
+
+def refused(maas, run):
+    """What apply says of a plan that it does not begin."""
+    maas.requests.clear()
+    said = run("apply", expected=1)
+    assert writes(maas) == []
+    assert "Nothing was written." in said
+    assert run("plan").count("blocked") > 0
+    return said
+
+
+@pytest.mark.parametrize("used", [True, False])
+def test_a_subnet_of_another_fabric_is_not_moved(maas, run, used):
+    fabric = maas.add("fabrics", name="fabric-1", vlans=[])
+    maas.post_vlans({"vid": 0, "name": "untagged"}, fabric)
+    old = maas.post_vlans({"vid": 40, "name": "overlay"}, fabric)
+    subnet = maas.add("subnets", name="overlay", cidr="172.16.0.0/24", vlan=old)
+    if used:
+        stranger(maas, "prod1", old, "172.16.0.0/24")
+    said = refused(maas, run)
+    assert "it is in VLAN 40 of fabric fabric-1, not in VLAN 40 of fabric fabric-0" in said
+    assert subnet["vlan"] is old
+
+
+def test_a_fabric_that_somebody_named_is_not_renamed(maas, run):
+    maas.fabrics[0]["name"] = "production"
+    said = run("apply", expected=1)
+    assert "is in fabric production, which keeps that name  write fabric: production in the site file" in said
+    assert maas.fabrics[0]["name"] == "production"
+
+
+def test_a_fabric_that_others_use_keeps_the_name_that_maas_gave_it(maas, run):
+    stranger(maas, "prod1", maas.vlans[0])
+    vlan(maas, 0).update(mtu=9000, space="oam-space", dhcp_on=True)
+    assert "is in fabric fabric-0, which keeps that name" in run("apply", expected=1)
+    assert maas.fabrics[0]["name"] == "fabric-0"
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "says"),
+    [
+        ("mtu", 1500, "its mtu is 1500, not 9000, and prod1 (Deployed) uses it"),
+        ("space", "theirs", "its space is theirs, not oam-space, and prod1 (Deployed) uses it"),
+    ],
+)
+def test_a_vlan_that_others_use_is_not_changed(built, run, field, value, says):
+    vlan(built, 0)[field] = value
+    stranger(built, "prod1", vlan(built, 0))
+    said = refused(built, run)
+    assert f"VLAN 0   {says}" in said
+    assert vlan(built, 0)[field] == value
+
+
+def test_deployed_machines_of_the_site_use_their_networks_too(built, run):
+    vlan(built, 40)["mtu"] = 1500
+    machine(built, "node1")["status_name"] = "Deployed"
+    assert "its mtu is 1500, not 9000, and node1 (Deployed) uses it" in refused(built, run)
+
+
+def test_a_name_that_others_gave_is_told_and_stays(built, run):
+    vlan(built, 40)["name"] = "theirs"
+    stranger(built, "prod1", vlan(built, 40))
+    said = run("apply")
+    assert "its name is theirs, not v40-overlay, and prod1 (Deployed) uses it: it is left as it is" in said
+    assert vlan(built, 40)["name"] == "theirs"
+
+
+def test_the_gateway_of_a_subnet_in_use_stays(built, run):
+    built.subnets[0]["gateway_ip"] = "192.168.25.254"
+    stranger(built, "prod1", vlan(built, 0), "192.168.25.0/24")
+    assert "its gateway_ip is 192.168.25.254, not 192.168.25.1" in refused(built, run)
+
+
+def test_a_tag_that_other_machines_have_keeps_its_kernel_options(built, run, site):
+    edit(site, "dedicated-cpus: 2-23", "dedicated-cpus: 4-23")
+    stranger(built, "prod1", vlan(built, 40))["tag_names"].append("compute_sriov")
+    assert "tag compute_sriov  its kernel_opts is" in refused(built, run)
+
+
+def test_upstream_dns_of_the_region_stays(maas, run):
+    maas.upstream_dns = "10.0.0.1"
+    said = run("apply", expected=1)
+    assert "upstream DNS of the whole region is 10.0.0.1, and is left as it is" in said
+    assert maas.upstream_dns == "10.0.0.1"
+
+
+@pytest.mark.parametrize(
+    ("known", "says"),
+    [
+        ({"external_dhcp": "192.168.25.5"}, "another DHCP server answers there already: 192.168.25.5"),
+        ({"relay_vlan": {"id": 9}}, "its DHCP is relayed to another VLAN"),
+    ],
+)
+def test_dhcp_is_not_turned_on_beside_another_one(maas, run, known, says):
+    maas.vlans[0].update(known)
+    assert says in refused(maas, run)
+
+
+def test_a_range_beside_another_one_is_refused_before_anything_is_written(maas, run):
+    maas.add(
+        "ipranges", type="dynamic", start_ip="192.168.25.100", end_ip="192.168.25.220", subnet=maas.subnets[0]
+    )
+    assert "MAAS has the dynamic range 192.168.25.100-192.168.25.220, which overlaps it" in refused(maas, run)
+
+
+def test_a_range_with_an_address_of_a_machine_is_refused(maas, run):
+    found = stranger(maas, "prod1", maas.vlans[0], "192.168.25.0/24")
+    found["interface_set"][0]["links"][0]["ip_address"] = "192.168.25.201"
+    assert "prod1 has address 192.168.25.201 in it" in refused(maas, run)
+
+
+def test_a_subnet_that_overlaps_one_of_the_sites_is_named(maas, run):
+    maas.add("subnets", name="big", cidr="10.7.0.0/16", vlan=maas.vlans[0])
+    assert "MAAS has subnet 10.7.0.0/16, which overlaps it" in refused(maas, run)
+
+
+def test_a_bmc_that_maas_knows_under_another_name_is_not_given_twice(maas, run):
+    maas.power[stranger(maas, "swift-mole", maas.vlans[0], status="Ready")["system_id"]] = {
+        "power_address": "192.168.0.11"
+    }
+    said = refused(maas, run)
+    assert "MAAS has its BMC 192.168.0.11 at machine swift-mole (Ready)" in said
+    assert "rename that machine to node1 in MAAS" in said
+
+
+@pytest.mark.parametrize("status", ["Ready", "Deployed"])
+def test_a_machine_of_that_name_with_another_bmc_is_not_taken_over(maas, run, status):
+    maas.power[stranger(maas, "node1", maas.vlans[0], status=status)["system_id"]] = {
+        "power_address": "10.0.0.9"
+    }
+    said = refused(maas, run)
+    assert f"MAAS' machine of that name ({status}) has BMC 10.0.0.9, not 192.168.0.11" in said
+    assert maas.power["node1"] == {"power_address": "10.0.0.9"}
+
+
+def test_a_plan_that_is_blocked_powers_nothing_on(maas, run):
+    run("apply", expected=1)
+    vlan(maas, 0)["mtu"] = 1500
+    stranger(maas, "prod1", vlan(maas, 0))
+    maas.requests.clear()
+    assert "Nothing was written." in run("commission", "--power-on", expected=1)
+    assert writes(maas) == []
+
+
+# Deployed machines.
+
+
+@pytest.fixture
+def deployed(built):
+    machine(built, "node1")["status_name"] = "Deployed"
+    built.requests.clear()
+    return built
+
+
+def told(run, expected):
+    said = run("apply", expected=expected)
+    assert "release" not in said
+    return next((line for line in said.splitlines() if "node1 " in line), "")
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "matters", "says"),
+    [
+        (
+            "bond_xmit_hash_policy",
+            "layer2+3",
+            False,
+            "bond_xmit_hash_policy of bond0 is layer2+3, not layer3+4",
+        ),
+        ("bond_lacp_rate", "slow", False, "bond_lacp_rate of bond0 is slow, not fast"),
+        ("bond_mode", "active-backup", False, "bond_mode of bond0 is active-backup, not 802.3ad"),
+        ("bond_xmit_hash_policy", "layer2", True, "sends all between two hosts through one port"),
+        ("bond_mode", "balance-alb", True, "VF-LAG takes bond mode 802.3ad, active-backup, balance-xor"),
+    ],
+)
+def test_a_bond_of_a_deployed_machine_is_told_with_whether_it_matters(
+    deployed, run, field, value, matters, says
+):
+    interfaces(deployed, "node1")["bond0"]["params"][field] = value
+    line = told(run, int(matters))
+    assert says in line
+    assert line.startswith("held" if matters else "info")
+    assert ("leave it running, and run apply before it is deployed again" in line) is matters
+    assert writes(deployed) == []
+
+
+def test_static_addresses_and_other_names_work_on_a_deployed_machine(deployed, run):
+    for name, each in interfaces(deployed, "node1").items():
+        each["name"] = name.replace("br-nvda", "br-ex").replace("bond0", "bond1")
+        each["parents"] = [
+            parent.replace("br-nvda", "br-ex").replace("bond0", "bond1") for parent in each["parents"]
+        ]
+    interfaces(deployed, "node1")["br-ex.40"]["links"][0]["mode"] = "static"
+    line = told(run, 0)
+    assert "its bond is bond1, not bond0" in line
+    assert "write bridge: br-ex in its tag" in line
+    assert "its address in 172.16.0.0/24 is static, not auto" in line
+
+
+def test_an_address_that_a_deployed_machine_lacks_matters(deployed, run):
+    machine(deployed, "node1")["interface_set"].pop()
+    assert "it has no address in 172.16.0.0/24 of overlay-space" in told(run, 1)
+    assert writes(deployed) == []
+
+
+def test_a_deployed_machine_with_its_ports_in_no_bond_keeps_its_network(deployed, run):
+    found = machine(deployed, "node1")
+    found["interface_set"] = [each for each in found["interface_set"] if each["type"] == "physical"]
+    assert "they are in no bond" in told(run, 1)
+    assert writes(deployed) == []
+
+
+# Ready machines with something on their ports.
+
+
+def test_static_addresses_of_a_ready_machine_stay_alone(built, run):
+    interfaces(built, "node1")["br-nvda.40"]["links"][0]["mode"] = "static"
+    built.requests.clear()
+    assert "0 steps done" in run("apply")
+    assert writes(built) == []
+
+
+def test_another_bond_of_the_ports_is_named_before_maas_refuses(maas, run):
+    run("apply", expected=1)
+    commission(maas, "node1", PORTS, NUMA)
+    ports = interfaces(maas, "node1").values()
+    maas.interface(machine(maas, "node1"), "bond", "bond-old", maas.vlans[0], ports, [])
+    said = run("apply", expected=1)
+    assert "enp63s0f0, enp63s0f1 are in bond bond-old, not in bond0" in said
+    assert "write bond: bond-old in its tag, or delete bond-old in MAAS" in said
+
+
+# The order of a tag's networks.
+
+
+@pytest.mark.parametrize(
+    ("networks", "cidrs"),
+    [
+        ("[overlay-space]", {"br-nvda": [], "br-nvda.40": ["172.16.0.0/24"]}),
+        (
+            "[overlay-space, oam-space]",
+            {"br-nvda": ["192.168.25.0/24"], "br-nvda.40": ["172.16.0.0/24"]},
+        ),
+    ],
+)
+def test_the_untagged_network_is_the_one_without_a_vlan_not_the_first(maas, run, site, networks, cidrs):
+    text = site.read_text()
+    start = text.index("    networks:", text.index("  compute_sriov:"))
+    site.write_text(f"{text[:start]}    networks: {networks}{text[text.index(chr(10), start) :]}")
+    run("apply", expected=1)
+    commission(maas, "node1", PORTS, NUMA)
+    run("apply", expected=1)
+    found = interfaces(maas, "node1")
+    assert {each["vlan"]["vid"] for name, each in found.items() if "." not in name} == {0}
+    assert found["br-nvda.40"]["vlan"]["vid"] == 40
+    has = {
+        name: [link["subnet"]["cidr"] for link in found[name]["links"] if "subnet" in link] for name in cidrs
+    }
+    assert has == cidrs
+
+
+def test_a_bridge_on_the_wrong_vlan_is_a_finding(built, run):
+    interfaces(built, "node1")["br-nvda"]["vlan"] = vlan(built, 40)
+    assert "br-nvda is on VLAN 40, not on VLAN 0, from which it boots" in run("verify", expected=1)
