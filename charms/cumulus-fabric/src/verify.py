@@ -190,14 +190,13 @@ class Checker:
         want = {str(network.vlan): "tagged" for network in port.networks}
         want |= {untagged: "untagged"} if untagged else {}
         have = {vlan: str(get_tree(content).get("tag-state", "tagged")) for vlan, content in shown.items()}
+        # Others may have put further VLANs on the port; one of ours that would go differs in the settings.
         wrong = [
-            vlan
-            for vlan in sorted({*want, *have}, key=lambda vlan: (len(vlan), vlan))
-            if want.get(vlan) != have.get(vlan)
+            vlan for vlan in sorted(want, key=lambda vlan: (len(vlan), vlan)) if want[vlan] != have.get(vlan)
         ]
         if wrong:
             told = "; ".join(
-                f"VLAN {vlan} is {have.get(vlan, 'missing')}, the intent says {want.get(vlan, 'none')}"
+                f"VLAN {vlan} is {have.get(vlan, 'missing')}, the intent says {want[vlan]}"
                 for vlan in wrong[:4]
             )
             yield self._differs(name, told)
@@ -257,7 +256,8 @@ class Checker:
 
     def _roce(self) -> Iterator[Finding]:
         mode = str(get_path(self.state, ("roce", "mode")) or "off")
-        if mode != self.switch.roce:
+        # Where the intent has none, somebody else may have switched it on.
+        if self.switch.roce not in ("off", mode):
             yield self._differs("RoCE", f"is {mode}, the intent says {self.switch.roce}")
 
 

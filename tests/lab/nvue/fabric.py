@@ -220,9 +220,11 @@ class Member:
         found: dict[str, str] = {}
         if not self.rules.on(self.tree.get("evpn", {}).get("multihoming")):
             return found
+        general = self.tree["evpn"]["multihoming"].get("segment", {})
         for name, content in self.tree.get("interface", {}).items():
             segment = content.get("evpn", {}).get("multihoming", {}).get("segment")
             if segment and self.rules.on(segment):
+                segment = {**general, **segment}
                 tail = f"{int(segment['local-id']):06x}"
                 mac = str(segment["mac-address"]).lower()
                 found[name] = f"03:{mac}:{tail[:2]}:{tail[2:4]}:{tail[4:]}"

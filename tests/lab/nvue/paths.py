@@ -10,7 +10,9 @@ that NVIDIA publishes for each release. A real switch has many more paths than t
 
 from lab.nvue.values import (
     ASN,
+    DIGITS,
     DISTINGUISHER,
+    ESI,
     HOSTNAME,
     INTERFACE,
     IPV4,
@@ -85,6 +87,7 @@ COMMON: Paths = {
     "mlag/priority": integer(0, 65535),
     "nve/vxlan/mlag/shared-address": either(IPV4, one_of("none")),
     "nve/vxlan/source/address": IPV4,
+    "nve/vxlan/flooding/head-end-replication/{address4}": None,
     "nve/vxlan/encapsulation/dscp/action": one_of("copy", "derive", "set"),
     "nve/vxlan/encapsulation/dscp/value": integer(0, 63),
     "evpn/multihoming/segment/mac-address": MAC,
@@ -117,6 +120,9 @@ COMMON: Paths = {
     f"{_BGP}/route-import/from-evpn/route-target/{{target}}": None,
     f"{_BGP}/route-export/to-evpn/route-target/{{target}}": None,
     f"{_BGP}/peer-group/{{group}}/remote-as": either(ASN, one_of("external", "internal")),
+    **{f"{_BGP}/address-family/{family}/multipaths/ebgp": integer(1, 128) for family in _FAMILIES[:2]},
+    f"{_BGP}/address-family/ipv4-unicast/network/{{prefix4}}": None,
+    f"{_BGP}/address-family/ipv4-unicast/redistribute/connected/route-map": NAME,
     f"{_BGP}/neighbor/{{neighbor}}/peer-group": NAME,
     f"{_BGP}/neighbor/{{neighbor}}/remote-as": either(ASN, one_of("external", "internal")),
     f"{_BGP}/neighbor/{{neighbor}}/type": one_of("unnumbered", "numbered"),
@@ -141,7 +147,11 @@ _SWITCHES = [
     "vrf/{vrf}/evpn",
     _BGP,
     *(f"{_BGP}/address-family/{family}" for family in _FAMILIES),
-    *(f"{_BGP}/address-family/{family}/redistribute/connected" for family in _FAMILIES[:2]),
+    *(
+        f"{_BGP}/address-family/{family}/redistribute/{source}"
+        for family in _FAMILIES[:2]
+        for source in ("connected", "static")
+    ),
     *(f"{_BGP}/peer-group/{{group}}/address-family/{family}" for family in _FAMILIES),
     *(f"{_BGP}/neighbor/{{neighbor}}/address-family/{family}" for family in _FAMILIES),
     "interface/{interface}/evpn/multihoming/segment",
@@ -166,6 +176,7 @@ _WORDS = [
     "evpn/route-advertise/svi-ip",
     "evpn/route-advertise/default-gateway",
     "vrf/{vrf}/evpn/prefix-routes-only",
+    f"{_BGP}/address-family/ipv4-unicast/aggregate-route/{{prefix4}}/summary-only",
 ]
 """Settings that are ``on`` up to 5.14, and ``enabled`` from 5.15 on."""
 
@@ -193,6 +204,7 @@ NEW: Paths = {
 }
 """What releases from 5.15 on have."""
 
+_IDENTIFIER = "interface/{interface}/evpn/multihoming/segment/identifier"
 SPANS: list[tuple[int, int, Paths]] = [
     (0, 99, COMMON),
     (0, RENAMED[1] - 1, OLD),
@@ -214,6 +226,8 @@ SPANS: list[tuple[int, int, Paths]] = [
     (7, 99, {"system/aaa/class/{name}/action": one_of("allow", "deny")}),
     (6, 99, {"bridge/domain/{domain}/stp/mode": one_of("rstp", "pvrst")}),
     (6, 99, {"bridge/domain/{domain}/stp/vlan/{vlan}/bridge-priority": integer(4096, 61440)}),
+    (0, 5, {_IDENTIFIER: ESI}),
+    (6, 99, {_IDENTIFIER: DIGITS}),
     (0, 9, {"system/config/auto-save/enable": ON_OFF}),
     (10, 99, {"system/config/auto-save/state": STATE}),
 ]

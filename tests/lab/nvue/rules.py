@@ -152,15 +152,17 @@ class Rules:
                 if "bridge" in interfaces.get(member, {}):
                     said = f"{member} is a bond member and cannot be a bridge port"
                     yield Issue("config_invalid", said, f"{where}.bond.member.{member}")
-            yield from self._segment(interface, f"{where}.evpn.multihoming")
+            general = tree.get("evpn", {}).get("multihoming", {}).get("segment", {})
+            yield from self._segment(interface, general, f"{where}.evpn.multihoming")
 
-    def _segment(self, interface: Tree, where: str) -> Iterator[Issue]:
+    def _segment(self, interface: Tree, general: Tree, where: str) -> Iterator[Issue]:
+        """What a bond's segment lacks; its MAC may be that of the switch (user guide, "EVPN Multihoming")."""
         segment = interface.get("evpn", {}).get("multihoming", {}).get("segment")
         if segment is not None and interface.get("type") != "bond":
             yield Issue("config_invalid", "an Ethernet segment needs a bond", where)
         elif segment is not None and self.on(segment):
             for needed in ("local-id", "mac-address"):
-                if needed not in segment:
+                if needed not in {**general, **segment}:
                     yield Issue("config_invalid", f"an Ethernet segment needs {needed}", f"{where}.segment")
 
 

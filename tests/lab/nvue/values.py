@@ -85,6 +85,10 @@ PREFIX4 = parsed(ipaddress.IPv4Interface, "ipv4-prefix", "10.10.10.1/32")
 PREFIX = parsed(ipaddress.ip_interface, "ip-prefix", "10.10.10.1/32", "fd00::1/128")
 SOURCE = either(one_of("ANY"), PREFIX)
 ASN = integer(1, 4294967295)
+ESI = text(r"(?i)([0-9a-f]{2}:){9}[0-9a-f]{2}", "segment-identifier", "00:44:38:39:FF:00:00:00:00:01")
+DIGITS = text(r"[0-9]+", "segment-identifier", "44383900000000000001")
+"""How the published models have an ESI from 5.6 on, although the user guide goes on to write ten bytes."""
+
 INTERFACE = text(
     r"(lo|eth[0-9]+|swp[0-9]+(s[0-9]+)?|vlan[0-9]+|[A-Za-z][A-Za-z0-9_-]{0,14}(\.[0-9]{1,4})?)",
     "ifname",
@@ -109,6 +113,7 @@ KEYS: dict[str, Check] = {
     "{address}": either(IPV4, text(r"[a-z][a-z0-9-]*", "host", "peerlink")),
     "{prefix}": PREFIX,
     "{prefix4}": PREFIX4,
+    "{address4}": IPV4,
     "{server}": text(r"\S{1,253}", "host", "0.pool.ntp.org"),
     "{mode}": text(r"([1248]x([0-9]+G)?|disabled|loopback)", "breakout-mode", "4x"),
     "{rule}": text(r"[1-9][0-9]{0,3}", "rule-id", "10"),

@@ -35,6 +35,29 @@ def test_lanes_of_a_port_that_is_split(breakout):
     assert findings(BLOCKED, change) + findings(WARNING, change) == []
 
 
+@pytest.mark.parametrize("dialect", Dialect)
+def test_the_even_port_beside_eight_lanes_is_disabled(dialect):
+    def change(data):
+        split({"swp9": "8x", "swp12": "8x"}, "swp9s0-7")(data)
+        data["racks"][1]["hosts"] = "swp9s0-1"
+
+    assert findings(BLOCKED, change) == []
+    whole = fabric(change=change)
+    made = render.tree(whole, whole.switch("Leaf0-1"), dialect)["interface"]
+    assert made["swp10"] == {"type": "swp", "link": {"breakout": {"disabled": {}}}}
+    assert "swp13" not in made
+
+
+def test_the_even_port_beside_eight_lanes_is_used():
+    def change(data):
+        split({"swp9": "8x"}, "swp9s0,swp10")(data)
+        data["racks"][1]["hosts"] = "swp11-12"
+
+    path, what = the_one(BLOCKED, change)
+    assert path == "racks[0].hosts"
+    assert what == "swp10 cannot be used: swp9 is split 8x, which takes its lanes, on Leaf0-1, Leaf0-2"
+
+
 def test_a_lane_that_the_port_does_not_have():
     path, what = the_one(BLOCKED, split({"swp9": "2x"}, "swp9s1-2", Leaf1_1={}, Leaf1_2={}))
     assert path == "racks[0].hosts"

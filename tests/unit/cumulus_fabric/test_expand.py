@@ -56,6 +56,16 @@ REFUSALS = [
 ]
 
 
+def test_a_rack_with_one_leaf_has_the_first_preference():
+    def change(data):
+        data["leaves"]["df-preference"] = [50000, 40000]
+        data["spines"]["downlinks"] = "swp13-17"
+        data["racks"].append({"leaves": ["border1"], "hosts": "swp9"})
+
+    (bond,) = fabric("rdg", change).switch("border1").bonds
+    assert bond.segment.df_preference == 50000
+
+
 @pytest.mark.parametrize(("change", "sentence"), REFUSALS)
 def test_an_intent_that_does_not_fit_is_refused_by_path(change, sentence):
     with pytest.raises(InvalidValue) as caught:

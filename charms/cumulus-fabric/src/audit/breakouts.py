@@ -35,9 +35,14 @@ def _beyond(switch: Switch) -> Iterator[tuple[Severity, str, str, str]]:
 
 def _used(switch: Switch) -> Iterator[tuple[Severity, str, str, str]]:
     by_hand: dict[str, list[str]] = defaultdict(list)
+    taken = {*switch.taken}
     for name, path in switch.used_ports():
         port, number = ports.lane(name) or (name, None)
         breakout = switch.breakouts.get(port)
+        if port in taken:
+            odd = f"swp{ports.front(port) - 1}"
+            what = f"{port} cannot be used: {odd} is split 8x, which takes its lanes"
+            yield Severity.BLOCKED, path, what, f"use another port, or split {odd} 4x at most"
         if breakout is None:
             by_hand[path] += [name] if number is not None else []
             continue

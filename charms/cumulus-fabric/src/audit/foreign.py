@@ -7,11 +7,25 @@ beside the intent, nothing is sent.
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from converge import Finding, Severity
 from intent import ports
 from tree import Tree, merged
-from tree.foreign import Objects, foreign, gateways, in_the_way, kept, listed, objects
+from tree.diff import difference
+from tree.foreign import (
+    Objects,
+    foreign,
+    gateways,
+    in_the_way,
+    kept,
+    left_behind,
+    listed,
+    objects,
+    settings,
+)
+
+from audit.shared import shared
 
 REMOVE = "remove"
 
@@ -33,7 +47,7 @@ class Ownership:
         """What the switch ``name`` has beside the intent's tree."""
         surplus = objects(applied) - objects(wanted)
         others = foreign(applied, wanted, self.made.get(name, ()))
-        stays = frozenset(each for each in others if each.said not in self.named)
+        stays = frozenset(each for each in others if self.named.isdisjoint({each.said, *each.wholes}))
         return Beside(name, applied, wanted, surplus, others, stays)
 
     def misnamed(self, found: Collection["Beside"]) -> Iterator[Finding]:
@@ -62,13 +76,14 @@ class Beside:
     others: Objects
     stays: Objects
 
-    @property
+    @cached_property
     def tree(self) -> Tree:
         """The intent's tree with everything foreign that stays."""
         return merged(kept(self.applied, self.stays, self.surplus - self.stays), self.wanted)
 
     def findings(self) -> Iterator[Finding]:
         """What stays, and what cannot."""
+        going = self.surplus - self.stays
         colliding = in_the_way(self.applied, self.wanted, self.stays)
         if colliding:
             these = listed([each for each in self.stays if each.said in colliding])
@@ -77,15 +92,28 @@ class Beside:
             )
             remedy = f"change the intent, or run plan and apply with {REMOVE}={these}"
             yield Finding(Severity.BLOCKED, self.name, what, remedy)
-        if others := [each for each in self.stays if each.said not in colliding]:
+        if left := left_behind(self.stays, going):
+            these, those = (
+                listed([each for each in self.stays if each.said in left]),
+                ports.compact(left.values()),
+            )
+            what = f"{those}: no longer in the intent, but this charm did not make {these}"
+            remedy = f"keep {those} in the intent, or run plan and apply with {REMOVE}={these}"
+            yield Finding(Severity.BLOCKED, self.name, what, remedy)
+        if others := [each for each in self.stays if each.said not in {*colliding, *left}]:
             what = f"{listed(others)}: not in the intent and not made by this charm; stays as it is"
             remedy = f"add it to the intent, or run plan and apply with {REMOVE}={listed(others)}"
             yield Finding(Severity.WARNING, self.name, what, remedy)
-        if svis := gateways(self.applied, self.surplus - self.stays):
+        if svis := gateways(self.applied, going):
             those = ports.compact(svis)
             what = f"interface {those} has an address on a VLAN that would be removed"
             remedy = f"run nv unset interface {those} and nv config apply on the switch, or keep the VLAN"
             yield Finding(Severity.BLOCKED, self.name, what, remedy)
+        patch = difference(self.applied, self.tree)
+        yield from shared(self.name, self.applied, self.wanted, self.stays, patch)
+        if beside := settings(self.applied, self.wanted, self.tree, patch):
+            what = f"{', '.join(beside)}: not in the intent; stays as it is"
+            yield Finding(Severity.WARNING, self.name, what, "to remove it, run nv unset on the switch")
 
 
 def named(text: str) -> frozenset[str]:

@@ -10,19 +10,33 @@ from collections.abc import Iterator
 from converge import Finding, Severity
 from intent import ports
 from tree import Path, Tree, get_path, get_tree, leaves
-from tree.render import BRIDGE
+from tree.diff import IN_VRF
+from tree.render import BRIDGE, GROUP
 
 from audit import breakouts
+from audit.shared import others
 
 ON = ("on", "enabled")
 """The values of both dialects."""
 
 MAC_LEARNING = "mac-learning"
+VRFS: tuple[Path, ...] = (("ip", "vrf"), ("vrf",))
+ADDRESSES: tuple[Path, ...] = (("ip", "address"), ("ipv4", "address"), ("ipv6", "address"))
+"""What a routed port has, in both dialects."""
+
+ACCESS: Path = ("bridge", "domain", BRIDGE, "access")
+UNUSED = ("default", "auto", "none")
+"""Values of these settings that are as good as none."""
+
+IDENTIFIER: Path = ("evpn", "multihoming", "segment", "identifier")
+"""An ESI of ten bytes, instead of the one that is made of the segment MAC and the local-id."""
 
 
 def conflicts(name: str, applied: Tree, wanted: Tree) -> Iterator[Finding]:
     """What prevents the switch ``name``, which runs ``applied``, from running ``wanted``."""
     yield from _other_bridges(name, applied, wanted)
+    yield from _other_uses(name, applied, wanted)
+    yield from _other_vnis(name, applied, wanted)
     yield from breakouts.running(name, applied, wanted)
     multihoming = get_tree(wanted, "evpn", "multihoming")
     if any(value in ON for value in multihoming.values()):
@@ -43,6 +57,38 @@ def _other_bridges(name: str, applied: Tree, wanted: Tree) -> Iterator[Finding]:
         what = f"{those} {verb} in bridge {bridge}, which is not in the intent"
         remedy = f"{_unset([f'interface {those} bridge domain {bridge}'])}, or remove {those} from the intent"
         yield Finding(Severity.BLOCKED, name, what, remedy)
+
+
+def _other_uses(name: str, applied: Tree, wanted: Tree) -> Iterator[Finding]:
+    """Ports of the intent that others route, or use as access ports or with an ESI of another type."""
+    interfaces, sessions = get_tree(wanted, "interface"), get_tree(applied, *IN_VRF, "neighbor")
+    linked = get_tree(wanted, *IN_VRF, "neighbor")
+    for port in sorted(interfaces.keys() - {"lo"}, key=ports.natural):
+        node, above = get_tree(applied, "interface", port), f"interface {port}"
+        paths = VRFS if port in linked else (*VRFS, *ADDRESSES, ACCESS, IDENTIFIER)
+        found = [
+            f"{above} {' '.join(path)}" for path in paths if get_path(node, path) not in (None, {}, *UNUSED)
+        ]
+        if port in sessions.keys() - linked.keys() and get_tree(sessions, port).get("peer-group") != GROUP:
+            found.append(f"{' '.join(IN_VRF)} neighbor {port}")
+        found += [
+            f"interface {sub}"
+            for sub, other in get_tree(applied, "interface").items()
+            if get_tree(other).get("base-interface") == port and port not in linked
+        ]
+        if found:
+            what = f"{port} has another use on the switch ({'; '.join(found)}), which excludes the intent's"
+            yield Finding(Severity.BLOCKED, name, what, f"remove {port} from the intent, or {_unset(found)}")
+
+
+def _other_vnis(name: str, applied: Tree, wanted: Tree) -> Iterator[Finding]:
+    """VNIs of the intent that other bridges or VRFs have: a VNI is one network on the whole fabric."""
+    vlans = get_tree(wanted, "bridge", "domain", BRIDGE, "vlan").values()
+    needed = {vni for vlan in vlans for vni in get_tree(vlan, "vni")}
+    for where, vnis in others(applied):
+        if taken := [vni for vni in vnis if vni in needed]:
+            what = f"{where} has VNI {taken[0]}, which is a network's in the intent"
+            yield Finding(Severity.BLOCKED, name, what, "give the network another vni in the intent")
 
 
 def _mlag(name: str, applied: Tree) -> Iterator[Finding]:
@@ -67,14 +113,9 @@ def _is_peerlink(port: str, node: Tree) -> bool:
 
 
 def _mac_learning(name: str, applied: Tree) -> Iterator[Finding]:
-    """MAC learning over VXLAN, of the switch or of one VNI; the charm unsets those of its own bridge."""
-    ours: Path = ("bridge", "domain", BRIDGE)
+    """MAC learning over VXLAN, of the switch or of one VNI."""
     parts = {part: applied[part] for part in ("nve", "bridge") if part in applied}
-    found = [
-        " ".join(path)
-        for path, value in leaves(parts)
-        if path[-1] == MAC_LEARNING and value in ON and path[:3] != ours
-    ]
+    found = [" ".join(path) for path, value in leaves(parts) if path[-1] == MAC_LEARNING and value in ON]
     if found:
         what = f"MAC learning over VXLAN is on ({'; '.join(found)}), which EVPN does not allow"
         yield Finding(Severity.BLOCKED, name, what, _unset(found))

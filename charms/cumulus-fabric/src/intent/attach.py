@@ -125,7 +125,7 @@ class Attachments:
             return self.preferences
         if self.preferences is None:
             return FIRST_PREFERENCE - PREFERENCE_STEP * leaf
-        if len(self.preferences) != leaves:
+        if len(self.preferences) < leaves:  # a rack with fewer leaves has the first ones
             raise InvalidValue(
                 "leaves.df-preference",
                 list(self.preferences),

@@ -12,7 +12,11 @@ from functools import cached_property
 
 from converge.shape import at
 
+from intent import ports
 from intent.declaration import Mtu, Roce
+
+ALL_LANES = 8
+"""The lanes of a mode that takes those of the next port, too."""
 
 
 class Dialect(enum.Enum):
@@ -201,6 +205,17 @@ class Switch:
     def bond(self, name: str) -> Bond | None:
         """The bond of this name."""
         return next((bond for bond in self.bonds if bond.name == name), None)
+
+    @property
+    def taken(self) -> Iterator[str]:
+        """Front-panel ports that have no lanes left, because the odd port before them is split into eight.
+
+        They have to be disabled (Cumulus Linux user guide, "Switch Port Attributes").
+        """
+        for port, breakout in self.breakouts.items():
+            number = ports.front(port)
+            if breakout.lanes == ALL_LANES and number % 2 and number < self.ports:
+                yield f"swp{number + 1}"
 
     def used_ports(self) -> Iterator[tuple[str, str]]:
         """Each front-panel port in use and the path that uses it, as often as it is used."""

@@ -9,6 +9,9 @@ from converge.shape import InvalidValue
 
 _ITEM = re.compile(r".*?(?P<first>\d+)(?:-(?P<last>\d+))?")
 _RANGE = re.compile(r"(?<!\d)(\d{1,9})-(\d{1,9})(?!\d)")
+_NUMBERS = re.compile(r"\d+(?:-\d+)?(?:s\d+(?:-\d+)?)?")
+"""A number, a range, or lanes: 3, 3-5, 3s0-1. An address also starts with a digit, but is a whole name."""
+
 MAX_NAMES = 4096
 """No switch has more ports or VLANs. A longer range is not opened: it would only use up memory."""
 
@@ -46,7 +49,7 @@ def names(key: str) -> tuple[str, ...]:
     found: list[str] = []
     stem = ""
     for item in key.split(","):
-        whole = f"{stem}{item}" if item[:1].isdigit() else item
+        whole = f"{stem}{item}" if _NUMBERS.fullmatch(item) else item
         stem = re.sub(r"\d+(?:-\d+)?$", "", whole) if whole[-1:].isdigit() else ""
         found += _counted(whole)
     return tuple(found)

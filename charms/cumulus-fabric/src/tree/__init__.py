@@ -61,6 +61,11 @@ def covers(pattern: str, path: Path) -> bool:
     return len(path) > pattern.count("/") and overlaps(pattern, path)
 
 
+def matches(pattern: str, path: Path) -> bool:
+    """Whether ``path`` is what ``pattern`` names."""
+    return len(path) == pattern.count("/") + 1 and overlaps(pattern, path)
+
+
 def merged(base: Tree, patch: Tree) -> Tree:
     """``base`` with ``patch`` merged into it; null stays null."""
     result = dict(base)

@@ -1,56 +1,44 @@
 # SPDX-License-Identifier: Apache-2.0
 """The difference between a switch and the intent, as a patch. Pure.
 
-The intent owns only a part of a switch's configuration. Users, management, time, optics and everything else
-that it cannot describe stay as they are. Within its part, settings that are not in the intent are unset.
+The patch sets what the intent says. It unsets bonds, VLANs, ports in the bridge and their parts that are not
+wanted, and what keeps the intent's ports from working as it says. What somebody else made of these is part of
+the wanted tree (tree/foreign.py). Any other setting stays: others may depend on it.
 """
 
 import re
 from dataclasses import dataclass
 from typing import cast
 
-from tree import Path, Tree, as_tree, covers, expand_ranges, get_tree, merged, nested
+from tree import Path, Tree, as_tree, expand_ranges, get_tree, matches, merged, nested
+from tree.render import DEFAULT_MTU
 
-FABRIC_PORTS = (
+PORTS = (
     "interface/*/bridge/domain/br_default",
-    "interface/*/evpn/multihoming",
+    "interface/*/bridge/domain/br_default/vlan/*",
+    "interface/*/bridge/domain/br_default/untagged",
+    "interface/*/evpn/multihoming/uplink",
 )
-"""Owned on every interface: what makes an interface part of the fabric."""
+"""Unset on every interface: what makes an interface part of the fabric."""
 
 DECLARED_PORTS = (
-    "interface/lo/ip/address",
-    "interface/lo/ipv4/address",
     "interface/*/link/mtu",
     "interface/*/link/state",
-    "interface/*/bond/member",
+    "interface/*/bond/member/*",
     "interface/*/bond/mode",
-    "interface/*/bond/lacp-bypass",
 )
-"""Owned on the interfaces that the intent declares."""
+"""Unset on the ports and bonds that the intent declares, too."""
 
-VNI_SETTINGS = ("evpn/vni/*/route-target",)
-"""Owned on the VNIs that the intent declares: with other route targets, leaves drop each other's routes."""
+LOOPBACK = ("interface/lo/ip/address/*", "interface/lo/ipv4/address/*")
+"""Unset on the loopback."""
 
-FABRIC_SETTINGS = (
-    "bridge/domain/br_default/vlan",
-    "nve/vxlan/enable",
-    "nve/vxlan/state",
-    "nve/vxlan/source",
-    "nve/vxlan/arp-nd-suppress",
+SETTINGS = (
+    "bridge/domain/br_default/vlan/*",
+    "bridge/domain/br_default/vlan/*/vni/*",
     "system/global/anycast-mac",
-    "evpn/enable",
-    "evpn/state",
-    "evpn/multihoming/enable",
-    "evpn/multihoming/state",
-    "evpn/multihoming/segment",
-    "router/bgp/enable",
-    "router/bgp/state",
-    "router/bgp/autonomous-system",
-    "router/bgp/router-id",
-    "vrf/default/router/bgp/address-family",
     "qos/roce",
 )
-"""Owned outside interfaces, whether the intent sets something there or not; both dialects."""
+"""Unset outside interfaces."""
 
 MANAGEMENT_PORTS = re.compile(r"eth\d+|mgmt")
 """Interfaces through which a switch is managed; never owned."""
@@ -93,19 +81,16 @@ def _with_bgp_identity(applied: Tree, wanted: Tree) -> Tree:
 
 def _unwanted(applied: Tree, wanted: Tree) -> Tree:
     groups = get_tree(wanted, *IN_VRF, "peer-group")
-    vlans = get_tree(wanted, "bridge", "domain", "br_default", "vlan").values()
-    vnis = frozenset(vni for vlan in vlans for vni in get_tree(vlan, "vni"))
-    scope = _Scope(frozenset(get_tree(wanted, "interface")), frozenset(groups), vnis)
+    scope = _Scope(frozenset(get_tree(wanted, "interface")), frozenset(groups))
     return _surplus(applied, wanted, (), scope)[0]
 
 
 @dataclass(frozen=True)
 class _Scope:
-    """The interfaces, peer groups and VNIs that the intent declares."""
+    """The interfaces and peer groups that the intent declares."""
 
     interfaces: frozenset[str]
     groups: frozenset[str]
-    vnis: frozenset[str]
 
     def owns(self, path: Path, value: object) -> bool:
         """Whether a node that is not in the intent is to be unset."""
@@ -115,11 +100,7 @@ class _Scope:
         if path[:-1] == ("vrf", "default", "router", "bgp", "neighbor"):
             # Sessions to other routers, as on a border leaf, belong to other peer groups.
             return get_tree(value).get("peer-group") in self.groups
-        if path[:2] == ("evpn", "vni"):
-            return path[2:3] in {(vni,) for vni in self.vnis} and any(
-                covers(pattern, path) for pattern in VNI_SETTINGS
-            )
-        return any(covers(pattern, path) for pattern in FABRIC_SETTINGS)
+        return any(matches(pattern, path) for pattern in SETTINGS)
 
     def _owns_interface(self, path: Path, rest: list[str], value: object) -> bool:
         if not rest or MANAGEMENT_PORTS.fullmatch(rest[0]):
@@ -129,8 +110,10 @@ class _Scope:
             return not declared and get_tree(value).get("type") == "bond"
         if _is_default(rest, value):
             return False
-        patterns = (*FABRIC_PORTS, *DECLARED_PORTS) if declared else FABRIC_PORTS
-        return any(covers(pattern, path) for pattern in patterns)
+        if rest[0] == "lo":
+            return any(matches(pattern, path) for pattern in LOOPBACK)
+        patterns = (*PORTS, *DECLARED_PORTS) if declared else PORTS
+        return any(matches(pattern, path) for pattern in patterns)
 
 
 def _is_default(setting: list[str], value: object) -> bool:
@@ -138,6 +121,8 @@ def _is_default(setting: list[str], value: object) -> bool:
     match setting:
         case [_, "bond", "mode"]:
             return value == "lacp"
+        case [_, "link", "mtu"]:
+            return value == DEFAULT_MTU
         case [_, "link", "state", *below]:
             return "up" in (value, *below, *get_tree(value))
         case _:

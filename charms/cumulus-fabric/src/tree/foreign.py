@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Objects on a switch that are not in the intent: whose they are, and what stays of them. Pure.
 
-An object is a bond, a port in the bridge, a VLAN, an address of the loopback, or a session of the fabric's
-peer group. One that this charm made goes with its entry in the intent. Any other one is foreign: somebody
-else configured it, and it stays until it is named for removal.
+An object is a bond, a port in the bridge, a VLAN, an address of the loopback, a session of the fabric's peer
+group, a part of one of these (a VLAN of a bond, for example), or an optional setting of the whole switch. One
+that this charm made goes with its entry in the intent. Any other one is foreign: somebody else configured it,
+and it stays until it is named for removal.
 """
 
 from collections.abc import Collection, Iterator
@@ -12,7 +13,7 @@ from typing import NamedTuple
 
 from intent import ports
 
-from tree import Path, Tree, get_path, get_tree, merged, nested
+from tree import Path, Tree, as_tree, covers, get_path, get_tree, leaves
 from tree.diff import IN_VRF, MANAGEMENT_PORTS
 from tree.render import BRIDGE, GROUP
 
@@ -20,11 +21,27 @@ VLANS: Path = ("bridge", "domain", BRIDGE, "vlan")
 ADDRESSES = ("ip", "ipv4")
 """The key of an interface's IPv4 addresses in either dialect."""
 
-KINDS = ("bond", "port", "vlan", "address", "neighbor")
+KINDS = ("bond", "port", "vlan", "address", "neighbor", "part", "setting")
+WHOLE_SWITCH: dict[str, Path] = {"anycast-mac": ("system", "global", "anycast-mac"), "roce": ("qos", "roce")}
+"""The settings of a whole switch that an intent may have or not, by the names of their objects."""
+
+IN_SCOPE = (
+    f"interface/*/bridge/domain/{BRIDGE}",
+    "interface/*/evpn/multihoming",
+    f"bridge/domain/{BRIDGE}/vlan",
+    "evpn/multihoming/segment",
+    "evpn/vni/*/route-target",
+    "vrf/default/router/bgp/address-family",
+)
+"""Where other people's settings apply to what the intent has, too."""
 
 
 class Object(NamedTuple):
-    """An object by its kind, one of ``KINDS``, and its name: 100 for VLAN 100."""
+    """An object by its kind, one of ``KINDS``, and its name: 100 for VLAN 100.
+
+    The name of a part has that of its whole in front: ``bond1:vlan100``, ``bond1:swp9`` for a member,
+    ``bond1:untagged``, ``swp31:uplink``, ``vlan100:vni5000``.
+    """
 
     kind: str
     name: str
@@ -33,6 +50,21 @@ class Object(NamedTuple):
     def said(self) -> str:
         """The name by which a removal is approved: vlan100 for VLAN 100, otherwise the object's own."""
         return f"vlan{self.name}" if self.kind == "vlan" else self.name
+
+    @property
+    def whole(self) -> str:
+        """The name of what a part belongs to; empty if the object is none."""
+        return self.name.partition(":")[0] if self.kind == "part" else ""
+
+    @property
+    def part(self) -> str:
+        """The name of a part without that of its whole; empty if the object is none."""
+        return self.name.partition(":")[2] if self.kind == "part" else ""
+
+    @property
+    def wholes(self) -> set[str]:
+        """The names of what a part goes with: what it belongs to, and its VLAN."""
+        return {self.whole, *([self.part] if self.part.startswith("vlan") else [])} - {""}
 
 
 Objects = frozenset[Object]
@@ -44,47 +76,93 @@ def objects(tree: Tree) -> Objects:
 
 
 def foreign(applied: Tree, wanted: Tree, made: Collection[Object]) -> Objects:
-    """What a switch runs that is neither in the intent nor made by this charm."""
-    return objects(applied) - objects(wanted) - frozenset(made)
+    """What a switch runs that is neither in the intent nor made by this charm.
+
+    Where the intent has both a bond and a port, it says which bond has the port.
+    """
+    ports_of_intent = get_tree(wanted, "interface").keys()
+    found = objects(applied) - objects(wanted) - frozenset(made)
+    return frozenset(each for each in found if not ports_of_intent >= {each.whole, each.part})
 
 
 def kept(applied: Tree, stays: Collection[Object], removed: Collection[Object]) -> Tree:
     """The part of ``applied`` that belongs to the objects that stay; merged with the intent's tree, they do.
 
-    A port or bond that stays loses the VLANs that are ``removed``.
+    What is ``removed`` is taken out of an object that stays.
     """
     tree: Tree = {}
     for found, path in _places(applied):
         if found in stays:
-            tree = merged(tree, nested(path, deepcopy(get_path(applied, path))))
-    for node in get_tree(tree, "interface").values():
-        carried = get_tree(node, *VLANS)
-        for each in removed:
-            if each.kind == "vlan":
-                carried.pop(each.name, None)
-    for vlan in get_tree(tree, *VLANS).values():
-        for vni in get_tree(vlan, "vni"):
-            if own := get_tree(applied, "evpn", "vni", vni):
-                tree = merged(tree, nested(("evpn", "vni", vni), own))
+            _parent(tree, path).setdefault(path[-1], deepcopy(get_path(applied, path)))
+    for found, path in _places(applied):
+        if found in removed and get_path(tree, path) is not None:
+            del _parent(tree, path)[path[-1]]
+    return tree
+
+
+def _parent(tree: Tree, path: Path) -> Tree:
+    """The node above ``path``, which is made where it is missing."""
+    for key in path[:-1]:
+        tree = tree.setdefault(key, {})
     return tree
 
 
 def in_the_way(applied: Tree, wanted: Tree, stays: Collection[Object]) -> dict[str, str]:
     """Objects that cannot stay beside the intent, by the name that approves their removal, and why not."""
     needed = get_tree(wanted, "interface")
-    vnis = {vni for below in get_tree(wanted, *VLANS).values() for vni in get_tree(below, "vni")}
+    vlans = get_tree(wanted, *VLANS)
+    vnis = {vni for below in vlans.values() for vni in get_tree(below, "vni")}
+    segments = {_segment(wanted, node): name for name, node in needed.items()}
     found: dict[str, str] = {}
     for each in sorted(stays):
+        node = get_tree(applied, "interface", each.name)
         if each.kind == "bond":
-            members = get_tree(applied, "interface", each.name, "bond", "member")
-            if taken := [member for member in members if member in needed]:
+            if taken := [member for member in get_tree(node, "bond", "member") if member in needed]:
                 found[each.said] = f"bond {each.name} has {ports.compact(taken)}"
+            elif (segment := _segment(applied, node)) and segment in segments:
+                found[each.said] = f"bond {each.name} has the Ethernet segment of {segments[segment]}"
         elif each.kind == "port" and each.name in needed:
             found[each.said] = f"{each.name} is in bridge {BRIDGE}"
+        elif each.kind == "neighbor" and each.name in needed:
+            found[each.said] = f"{each.name} has a BGP session"
         elif each.kind == "vlan":
             shared = [vni for vni in get_tree(applied, *VLANS, each.name, "vni") if vni in vnis]
             if shared:
                 found[each.said] = f"VLAN {each.name} has VNI {shared[0]}"
+        elif each.kind == "part" and (why := _part_in_the_way(each, applied, needed, vlans)):
+            found[each.said] = why
+    return found
+
+
+def _part_in_the_way(each: Object, applied: Tree, needed: Tree, vlans: Tree) -> str:
+    """Why a part of one of the intent's own objects cannot stay; empty if it can."""
+    if each.whole.removeprefix("vlan") in vlans and each.part.startswith("vni"):
+        return f"VLAN {each.whole.removeprefix('vlan')} has VNI {each.part.removeprefix('vni')}"
+    untagged = get_path(applied, ("interface", each.whole, *VLANS[:-1], "untagged"))
+    if each.part == "untagged" and str(untagged) in get_tree(needed, each.whole, *VLANS):
+        return f"{each.whole} has VLAN {untagged} untagged"
+    return ""
+
+
+def _segment(tree: Tree, node: object) -> tuple[str, int] | None:
+    """The segment MAC and local-id of a bond, which make its ESI; the MAC may be that of the whole switch."""
+    own = get_tree(node, "evpn", "multihoming", "segment")
+    number: object = own.get("local-id")
+    mac: object = own.get("mac-address", "auto")
+    if mac == "auto":
+        mac = get_path(tree, ("evpn", "multihoming", "segment", "mac-address"))
+    return (str(mac).lower(), number) if isinstance(number, int) else None
+
+
+def left_behind(stays: Collection[Object], going: Collection[Object]) -> dict[str, str]:
+    """Parts that stay although what they belong to would go: why that cannot be, by their names."""
+    found: dict[str, str] = {}
+    for each in sorted(stays):
+        vlan = each.part.removeprefix("vlan")
+        if Object("bond", each.whole) in going:
+            found[each.said] = each.whole
+        elif each.part != vlan and Object("vlan", vlan) in going:
+            found[each.said] = each.part
     return found
 
 
@@ -99,31 +177,95 @@ def gateways(applied: Tree, removed: Collection[Object]) -> list[str]:
     ]
 
 
+def settings(applied: Tree, intent: Tree, wanted: Tree, patch: Tree) -> list[str]:
+    """Settings on the intent's objects that are not the intent's, and that ``patch`` leaves alone.
+
+    Each is said as ``nv`` has it, once for all interfaces and VNIs that have it. ``wanted`` is ``intent``
+    with the objects that stay, which are named by themselves.
+    """
+    vnis = {vni for vlan in get_tree(intent, *VLANS).values() for vni in get_tree(vlan, "vni")}
+    named = {
+        ("interface",): get_tree(intent, "interface"),
+        ("evpn", "vni"): vnis,
+        VLANS: get_tree(intent, *VLANS),
+    }
+    found: dict[tuple[Path, Path], list[str]] = {}
+    for path, _ in leaves({key: applied[key] for key in _TOPS if key in applied}):
+        above = next((above for above in named if path[: len(above)] == above), ())
+        own = path[len(above)] if above and len(path) > len(above) else ""
+        if above and own not in named[above]:
+            continue
+        if any(covers(pattern, path) for pattern in IN_SCOPE) and not (
+            _has(wanted, path) or _unset(patch, path)
+        ):
+            found.setdefault((above, path[len(above) + 1 :] if above else path), []).append(own)
+    return [
+        " ".join((*above, *([ports.compact(own)] if above else []), *rest))
+        for (above, rest), own in found.items()
+    ]
+
+
+_TOPS = sorted({pattern.partition("/")[0] for pattern in IN_SCOPE})
+
+
+def _has(tree: Tree, path: Path) -> bool:
+    return path[-1] in get_tree(tree, *path[:-1])
+
+
+def _unset(patch: Tree, path: Path) -> bool:
+    """Whether a patch unsets what is at ``path``."""
+    node: object = patch
+    for key in path:
+        below = as_tree(node)
+        if below is None or key not in below:
+            return False
+        node = below[key]
+        if node is None:
+            return True
+    return False
+
+
 def listed(found: Collection[Object]) -> str:
-    """Names as a removal is approved, with ranges: ``bond7,vlan100-103``."""
-    return ports.compact(each.said for each in found)
+    """Names as a removal is approved, with ranges: ``bond7,vlan100-103``; parts only without their wholes."""
+    names = {each.said for each in found}
+    return ports.compact(each.said for each in found if names.isdisjoint(each.wholes))
 
 
 def _places(tree: Tree) -> Iterator[tuple[Object, Path]]:
-    """The objects of a tree with the paths of their parts; a VLAN is also on ports."""
-    for vlan in get_tree(tree, *VLANS):
+    """The objects of a tree with their paths; a VLAN that the bridge lacks is on ports only."""
+    vlans = get_tree(tree, *VLANS)
+    for vlan, content in vlans.items():
         yield Object("vlan", vlan), (*VLANS, vlan)
+        for vni in get_tree(content, "vni"):
+            yield Object("part", f"vlan{vlan}:vni{vni}"), (*VLANS, vlan, "vni", vni)
     for name, content in get_tree(tree, "interface").items():
         if not MANAGEMENT_PORTS.fullmatch(name):
-            yield from _of_interface(name, get_tree(content))
+            yield from _of_interface(name, get_tree(content), vlans)
     for name, content in get_tree(tree, *IN_VRF, "neighbor").items():
         if get_tree(content).get("peer-group") == GROUP:
             yield Object("neighbor", name), (*IN_VRF, "neighbor", name)
+    for name, path in WHOLE_SWITCH.items():
+        if get_path(tree, path) is not None:
+            yield Object("setting", name), path
 
 
-def _of_interface(name: str, node: Tree) -> Iterator[tuple[Object, Path]]:
+def _of_interface(name: str, node: Tree, vlans: Tree) -> Iterator[tuple[Object, Path]]:
     here = ("interface", name)
+    bridged = (*here, *VLANS[:-1])
     if node.get("type") == "bond":
         yield Object("bond", name), here
     elif get_path(node, VLANS[:-1]) is not None:
         yield Object("port", name), here
     for vlan in get_tree(node, *VLANS):
-        yield Object("vlan", vlan), (*here, *VLANS, vlan)
+        if vlan not in vlans:
+            yield Object("vlan", vlan), (*bridged, "vlan", vlan)
+        yield Object("part", f"{name}:vlan{vlan}"), (*bridged, "vlan", vlan)
+    if "untagged" in get_tree(node, *VLANS[:-1]):
+        yield Object("part", f"{name}:untagged"), (*bridged, "untagged")
+    if get_path(node, ("evpn", "multihoming", "uplink")) is not None:
+        yield Object("part", f"{name}:uplink"), (*here, "evpn", "multihoming", "uplink")
+    for member in get_tree(node, "bond", "member"):
+        yield Object("part", f"{name}:{member}"), (*here, "bond", "member", member)
     for key in ADDRESSES if name == "lo" else ():
         for address in get_tree(node, key, "address"):
             yield Object("address", address), (*here, key, "address", address)

@@ -67,6 +67,9 @@ def _interfaces(fabric: Fabric, switch: Switch, say: _Vocabulary) -> Tree:
     made: Tree = {"lo": {**say.address(f"{switch.loopback}/32"), "type": "loopback"}}
     for port, breakout in switch.breakouts.items():
         made[port] = {"type": "swp", "link": {"breakout": {breakout.mode: {}}}}
+    for port in switch.taken:
+        if port not in switch.breakouts:
+            made[port] = {"type": "swp", "link": {"breakout": {"disabled": {}}}}
     for link in switch.links:
         made[link.port] = _link(fabric, switch, link, say)
     for bond in switch.bonds:

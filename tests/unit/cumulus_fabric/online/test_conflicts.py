@@ -81,6 +81,12 @@ BESIDE: dict[str, tuple[dict[str, Any], str, str]] = {
         "MAC learning over VXLAN is on (nve vxlan mac-learning), which EVPN does not allow",
         "run nv unset nve vxlan mac-learning and nv config apply on the switch",
     ),
+    "MAC learning of the intent's VNI": (
+        {"bridge": {"domain": {"br_default": {"vlan": {"10": {"vni": {"10": {"mac-learning": "YES"}}}}}}}},
+        "MAC learning over VXLAN is on (bridge domain br_default vlan 10 vni 10 mac-learning), "
+        "which EVPN does not allow",
+        "run nv unset bridge domain br_default vlan 10 vni 10 mac-learning and nv config apply on the switch",
+    ),
     "MAC learning of another bridge's VNI": (
         {"bridge": {"domain": {"br_storage": LEARN}}},
         "MAC learning over VXLAN is on (bridge domain br_storage vlan 7 vni 7 mac-learning), "
@@ -200,18 +206,6 @@ def test_settings_that_do_not_conflict_stay(three: Rack, change: dict[str, Any])
 def test_a_spine_without_multihoming_may_learn(three: Rack) -> None:
     runs(three, "Spine0", {"nve": {"vxlan": {"mac-learning": "YES"}}, "mlag": PAIR})
     assert not three.site.survey().plan.blocked
-
-
-def test_mac_learning_in_the_intents_own_bridge_is_unset(three: Rack) -> None:
-    vlan = next(iter(three.applied["Leaf0-1"]["bridge"]["domain"]["br_default"]["vlan"]))
-    learns = {vlan: {"vni": {vlan: {"mac-learning": "YES"}}}}
-    runs(three, "Leaf0-1", {"bridge": {"domain": {"br_default": {"vlan": learns}}}})
-    (step,) = three.site.survey().plan.steps
-    assert step.what == (
-        f"Leaf0-1: VLANs: unset bridge domain br_default vlan {vlan} vni {vlan} mac-learning"
-    )
-    assert three.site.apply().applied
-    assert three.site.survey().plan.empty
 
 
 def test_a_rollback_is_not_held_up(three: Rack) -> None:

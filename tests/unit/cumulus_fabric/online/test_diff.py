@@ -54,7 +54,11 @@ FOREIGN = [
     {"interface": {"swp20": {"type": "swp", "link": {"state": {"down": {}}}}}},
     {"interface": {"eth0": {"link": {"state": {"down": {}}}}}},
     {"evpn": {"vni": {"10": {"rd": "10.10.10.1:10"}, "5000": {"route-target": {"both": {"65000:1": {}}}}}}},
+    {"evpn": {"vni": {"10": {"route-target": {"export": {"65000:10": {}}}}}}},
     {"evpn": {"multihoming": {"startup-delay": 10, "mac-holdtime": 60}}},
+    {"evpn": {"multihoming": {"segment": {"mac-address": "44:38:39:ff:ff:01"}}}},
+    {"interface": {"bond1": {"bridge": {"domain": {"br_default": {"stp": {"bpdu-guard": "on"}}}}}}},
+    {"interface": {"swp31": {"link": {"mtu": 9216}}, "lo": {"link": {"mtu": 1500}}}},
 ]
 
 
@@ -85,10 +89,6 @@ SURPLUS = [
     ({"interface": {"swp31": {"link": {"state": "down"}}}}, {"interface": {"swp31": {"link": None}}}),
     ({"interface": {"bond1": {"link": {"state": {"down": {}}}}}},
      {"interface": {"bond1": {"link": {"state": None}}}}),
-    ({"evpn": {"vni": {"10": {"rd": "10.10.10.1:10", "route-target": {"export": {"65000:10": {}}}}}}},
-     {"evpn": {"vni": {"10": {"route-target": None}}}}),
-    ({"evpn": {"multihoming": {"segment": {"mac-address": "44:38:39:ff:ff:01"}}}},
-     {"evpn": {"multihoming": {"segment": None}}}),
 ]  # fmt: skip
 
 
@@ -190,10 +190,6 @@ WHY: dict[str, tuple[dict[str, Any], str]] = {
     "a port that is shut down": (
         {"interface": {"swp9": {"link": {"state": {"down": {}}}}}},
         "swp9 link state down not in the intent",
-    ),
-    "a route target": (
-        {"evpn": {"vni": {"10": {"route-target": {"export": {"65000:10": {}}}}}}},
-        "evpn vni 10 route-target export 65000:10 not in the intent",
     ),
     "no BGP in the VRF": (
         {"vrf": {"default": {"router": {"bgp": {"enable": None}}}}},

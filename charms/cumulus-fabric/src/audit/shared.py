@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Audits of settings that objects of others inherit: the intent's change would change those, too. Pure.
+
+The operator has the choice: the intent takes the value, or it is changed on the switch.
+"""
+
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from converge import Finding, Severity
+from tree import Path, Tree, covers, get_path, get_tree, leaves
+from tree.diff import IN_VRF
+from tree.foreign import VLANS, Object
+from tree.render import BRIDGE, GROUP
+
+from audit.attachments import few
+
+
+@dataclass(frozen=True)
+class _Running:
+    """What a switch runs, and the objects on it that stay although the intent does not have them."""
+
+    applied: Tree
+    intent: Tree
+    stays: Collection[Object]
+
+    def sessions(self, _: Path) -> Iterator[str]:
+        """Sessions in VRF default that are not the intent's."""
+        own = get_tree(self.intent, *IN_VRF, "neighbor")
+        for name, node in get_tree(self.applied, *IN_VRF, "neighbor").items():
+            ours = name in own or get_tree(node).get("peer-group") == GROUP
+            if not ours or Object("neighbor", name) in self.stays:
+                yield f"session {name}"
+
+    def members(self, _: Path) -> Iterator[str]:
+        """Sessions of the fabric's peer group that are not the intent's."""
+        return (f"session {each.name}" for each in sorted(self.stays) if each.kind == "neighbor")
+
+    def speakers(self, path: Path) -> Iterator[str]:
+        """The VRFs whose BGP has the global value of a setting, and such sessions of VRF default."""
+        for vrf, node in get_tree(self.applied, "vrf").items():
+            bgp = get_tree(node, "router", "bgp")
+            if bgp and bgp.get(path[-1], "auto") == "auto":
+                yield from self.sessions(path) if vrf == IN_VRF[1] else [f"VRF {vrf}"]
+
+    def tunnels(self, _: Path) -> Iterator[str]:
+        """VNIs that are not the intent's: of VLANs, and of VRFs."""
+        for each in sorted(self.stays):
+            if each.kind == "vlan" and get_tree(self.applied, *VLANS, each.name, "vni"):
+                yield f"VLAN {each.name}"
+        for name, vnis in others(self.applied):
+            if vnis:
+                yield name
+
+    def gateways(self, _: Path) -> Iterator[str]:
+        """Interfaces with addresses on VLANs (SVIs)."""
+        for name, node in get_tree(self.applied, "interface").items():
+            if get_tree(node).get("type") == "svi":
+                yield f"interface {name}"
+
+
+class _Shared(NamedTuple):
+    """Settings that others inherit.
+
+    Attributes:
+        pattern: the settings' paths.
+        heirs: names what inherits a setting.
+        choice: what the intent can say instead; ``{name}`` and ``{value}`` are the switch's.
+        added: whether a setting that the switch lacks would change the heirs as well.
+
+    """
+
+    pattern: str
+    heirs: Callable[[_Running, Path], Iterator[str]]
+    choice: str = ""
+    added: bool = False
+
+
+_ASN, _LOOPBACK = (
+    "set switches.{name}.asn to {value} in the intent",
+    "set switches.{name}.loopback to {value}",
+)
+_SHARED = (
+    _Shared("router/bgp/autonomous-system", _Running.speakers, _ASN),
+    _Shared("router/bgp/router-id", _Running.speakers, f"{_LOOPBACK} in the intent"),
+    _Shared("router/bgp/*", _Running.speakers),
+    _Shared("vrf/default/router/bgp/autonomous-system", _Running.sessions, _ASN),
+    _Shared("vrf/default/router/bgp/router-id", _Running.sessions, f"{_LOOPBACK} in the intent"),
+    _Shared(
+        f"vrf/default/router/bgp/peer-group/{GROUP}",
+        _Running.members,
+        f"give the other sessions of {GROUP} a peer group of their own on the switch",
+        added=True,
+    ),
+    *(
+        _Shared(f"vrf/default/router/bgp/{key}", _Running.sessions)
+        for key in ("address-family", "enable", "state")
+    ),
+    _Shared("nve/vxlan/source/address", _Running.tunnels, f"{_LOOPBACK} in the intent"),
+    _Shared("nve/vxlan/*", _Running.tunnels),
+    _Shared(
+        "system/global/anycast-mac", _Running.gateways, "set leaves.anycast-mac to {value} in the intent"
+    ),
+)
+"""The first row whose pattern fits a setting is the one that counts."""
+
+
+def shared(
+    name: str, applied: Tree, intent: Tree, stays: Collection[Object], patch: Tree
+) -> Iterator[Finding]:
+    """What ``patch`` would change of the switch ``name`` for objects that it leaves alone."""
+    running = _Running(applied, intent, stays)
+    for path, value in leaves(patch):
+        row = next((row for row in _SHARED if covers(row.pattern, path)), None)
+        have = get_path(applied, path)
+        if row is None or value is None or (have is None and not row.added):
+            continue
+        if heirs := list(row.heirs(running, path)):
+            is_now = f"is {have}" if have is not None else "is not set"
+            what = f"{' '.join(path)} {is_now}, the intent says {value}, and {few(heirs)} would get that, too"
+            by_hand = (
+                f"run nv set {' '.join(path)} {value} and nv config apply on the switch if that is right"
+            )
+            chosen = row.choice.format(name=name, value=have)
+            yield Finding(Severity.BLOCKED, name, what, f"{chosen}, or {by_hand}" if chosen else by_hand)
+
+
+def others(applied: Tree) -> Iterator[tuple[str, list[str]]]:
+    """What else on a switch may have VNIs, and which: VLANs of other bridges, and VRFs."""
+    for domain, content in get_tree(applied, "bridge", "domain").items():
+        for vlan, node in get_tree(content, "vlan").items() if domain != BRIDGE else ():
+            yield f"VLAN {vlan} of bridge {domain}", list(get_tree(node, "vni"))
+    for vrf, node in get_tree(applied, "vrf").items():
+        yield f"VRF {vrf}", list(get_tree(node, "evpn", "vni"))

@@ -1,0 +1,318 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What others configure on switches of a fabric, after NVIDIA's guides and published designs.
+
+ENABLE, YES, NO, IP and VRF stand for the words of a switch's dialect.
+"""
+
+from typing import Any
+
+Tree = dict[str, Any]
+
+
+def words(new: bool) -> dict[str, str]:
+    """The words of a dialect: of releases from 5.15 on, or before."""
+    if new:
+        return {"key": "state", "on": "enabled", "off": "disabled", "ip": "ipv4", "vrf": "vrf"}
+    return {"key": "enable", "on": "on", "off": "off", "ip": "ip", "vrf": "ip vrf"}
+
+
+def spoken(node: Any, new: bool) -> Any:
+    """A tree in the words of a dialect; up to 5.14 the VRF of an interface is below ``ip``."""
+    if not isinstance(node, dict):
+        return {"YES": words(new)["on"], "NO": words(new)["off"]}.get(node, node)
+    if "VRF" in node and not new:
+        node = {key: value for key, value in node.items() if key != "VRF"} | {"IP": {"vrf": node["VRF"]}}
+    keys = {"ENABLE": words(new)["key"], "IP": words(new)["ip"], "VRF": "vrf"}
+    return {keys.get(key, key): spoken(value, new) for key, value in node.items()}
+
+
+def on_port(name: str, content: Tree, kind: str = "swp") -> Tree:
+    """Something on a port in the fabric's bridge."""
+    return {"interface": {name: {"type": kind, "bridge": {"domain": {"br_default": content}}}}}
+
+
+def on_bond(content: Tree) -> Tree:
+    """The same on a bond of the intent."""
+    return on_port("bond1", content, "bond")
+
+
+def bgp(content: Tree, vrf: str = "default") -> Tree:
+    """Something of BGP in a VRF."""
+    return {"vrf": {vrf: {"router": {"bgp": content}}}}
+
+
+def family(content: Tree, name: str = "ipv4-unicast") -> Tree:
+    """Something of an address family in VRF default."""
+    return bgp({"address-family": {name: content}})
+
+
+def vlan(number: int, vni: int, **more: Any) -> Tree:
+    """A VLAN with its VNI in the fabric's bridge."""
+    return {"bridge": {"domain": {"br_default": {"vlan": {str(number): {"vni": {str(vni): more}}}}}}}
+
+
+def joined(*trees: Tree) -> Tree:
+    """These trees as one."""
+    whole: Tree = {}
+    for tree in trees:
+        for key, value in tree.items():
+            below = whole.get(key)
+            whole[key] = joined(below, value) if isinstance(below, dict) else value
+    return whole
+
+
+ON = {"ENABLE": "YES"}
+ON_PORT = {"type": "swp"}
+SVI = {"interface": {"vlan77": {"type": "svi", "vlan": 77, "IP": {"address": {"192.0.2.1/24": {}}}}}}
+BORDERS = bgp({"peer-group": {"border": {"remote-as": 64999}}})
+
+
+def session(group: str, port: str = "swp28") -> Tree:
+    """A session of a peer group."""
+    return joined(
+        {"interface": {port: ON_PORT}},
+        bgp({"neighbor": {port: {"peer-group": group, "type": "unnumbered"}}}),
+    )
+
+
+TENANT = {
+    "vrf": {
+        "blue": {
+            "evpn": {**ON, "vni": {"4001": {}}},
+            "router": {"bgp": {**ON, "address-family": {"ipv4-unicast": ON}}},
+        }
+    },
+    "interface": {"vlan77": {"type": "svi", "vlan": 77, "VRF": "blue"}},
+}
+BESIDE: dict[str, tuple[Tree, list[str]]] = {
+    "a VLAN that Neutron's networking-generic-switch adds to a bond": (
+        joined(vlan(1234, 5678), on_bond({"vlan": {"1234": {}}})),
+        ["vlan1234"],
+    ),
+    "a VLAN on a bond only": (on_bond({"vlan": {"1234": {}}}), ["vlan1234"]),
+    "a VLAN of the intent on another bond": (
+        on_port("bond_ext", {"vlan": {"40": {}}}, "bond"),
+        ["bond_ext:vlan40"],
+    ),
+    "an untagged VLAN on a bond": (
+        joined(vlan(77, 77), on_port("bond_tagged", {"untagged": 77}, "bond")),
+        ["vlan77", "bond_tagged:untagged"],
+    ),
+    "another member of a bond": (
+        {"interface": {"bond1": {"type": "bond", "bond": {"member": {"swp15": {}}}}, "swp15": ON_PORT}},
+        ["bond1:swp15"],
+    ),
+    "BPDU guard on a bond": (
+        on_bond({"stp": {"bpdu-guard": "YES", "admin-edge": "YES"}}),
+        ["interface bond1 bridge domain br_default stp bpdu-guard"],
+    ),
+    "an inter-switch link that is tracked": (
+        joined(
+            {"interface": {"swp28": {**ON_PORT, "evpn": {"multihoming": {"uplink": "YES"}}}}},
+            bgp({"peer-group": {"isl": {"remote-as": "internal"}}}),
+            session("isl"),
+        ),
+        ["swp28:uplink"],
+    ),
+    "a session of the fabric's peer group": (
+        session("underlay"),
+        ["swp28"],
+    ),
+    "a bond with a segment of the whole switch's MAC": (
+        {
+            "interface": {
+                "bond7": {
+                    "type": "bond",
+                    "bond": {"member": {"swp16": {}}},
+                    "evpn": {"multihoming": {"segment": {**ON, "local-id": 7}}},
+                },
+                "swp16": ON_PORT,
+            },
+            "evpn": {"multihoming": {"segment": {"mac-address": "44:38:39:BE:EF:77"}}},
+        },
+        ["bond7", "evpn multihoming segment mac-address"],
+    ),
+    "routes of VRF default": (
+        family(
+            {
+                "multipaths": {"ebgp": 128},
+                "network": {"10.99.0.0/24": {}},
+                "redistribute": {"static": ON},
+                "aggregate-route": {"10.99.0.0/16": {"summary-only": "YES"}},
+            }
+        ),
+        [
+            "address-family ipv4-unicast multipaths ebgp",
+            "ipv4-unicast network 10.99.0.0/24",
+            "ipv4-unicast redistribute static",
+        ],
+    ),
+    "a route map for connected routes": (
+        joined(
+            family({"redistribute": {"connected": {"route-map": "LO_ONLY"}}}),
+            {"router": {"policy": {"route-map": {"LO_ONLY": {"rule": {"10": {"action": {"permit": {}}}}}}}}},
+        ),
+        ["redistribute connected route-map"],
+    ),
+    "IPv6": (
+        family({**ON, "redistribute": {"connected": ON}}, "ipv6-unicast"),
+        ["address-family ipv6-unicast"],
+    ),
+    "what EVPN advertises": (
+        joined(
+            {"evpn": {"route-advertise": {"svi-ip": "YES"}}},
+            {"evpn": {"multihoming": {"mac-holdtime": 60, "startup-delay": 10}}},
+        ),
+        [],
+    ),
+    "route targets of a network": (
+        {"evpn": {"vni": {"10": {"rd": "10.10.10.1:10", "route-target": {"import": {"65000:10": {}}}}}}},
+        ["evpn vni 10 route-target import 65000:10"],
+    ),
+    "a gateway and its MAC": (
+        joined(vlan(77, 77), SVI, {"system": {"global": {"anycast-mac": "00:00:5E:00:01:01"}}}),
+        ["anycast-mac", "vlan77"],
+    ),
+    "a tenant's VRF": (joined(vlan(77, 77), TENANT), ["vlan77"]),
+    "a border's sessions": (joined(session("border"), BORDERS), []),
+    "another bridge": (
+        {"bridge": {"domain": {"br_l3vni": {"vlan": {"4001": {"vni": {"4001": {}}}}}}}},
+        [],
+    ),
+    "suppression and flooding": (
+        {
+            "nve": {
+                "vxlan": {
+                    "encapsulation": {"dscp": {"action": "derive"}},
+                    "flooding": {"head-end-replication": {"10.10.10.99": {}}},
+                }
+            }
+        },
+        [],
+    ),
+    "a port's settings": (
+        {"interface": {"swp31": {"description": "to the spine", "link": {"speed": "100G", "fec": "rs"}}}},
+        [],
+    ),
+    "an address of the loopback": (
+        {"interface": {"lo": {"IP": {"address": {"10.9.9.9/32": {}}}}}},
+        ["10.9.9.9/32"],
+    ),
+    "RoCE": ({"qos": {"roce": {**ON, "mode": "lossy"}}}, ["roce"]),
+}
+"""By what it is: the tree, and what plan and verify say of it."""
+
+OTHER_VNI = {"bridge": {"domain": {"br_storage": {"vlan": {"7": {"vni": {"10": {}}}}}}}}
+BLUE = bgp({**ON, "address-family": {"ipv4-unicast": ON}}, "blue")
+CHOICES: dict[str, tuple[Tree, str, str]] = {
+    "a peer group of the same name": (
+        joined(session("underlay"), bgp({"peer-group": {"underlay": {"remote-as": "internal"}}})),
+        "vrf default router bgp peer-group underlay remote-as is internal, the intent says external, "
+        "and session swp28 would get that, too",
+        "give the other sessions of underlay a peer group of their own on the switch, or run nv set "
+        "vrf default",
+    ),
+    "another AS number of a border": (
+        joined(session("border"), BORDERS, {"router": {"bgp": {"autonomous-system": 65333}}}),
+        "router bgp autonomous-system is 65333, the intent says 65101, and session swp28 would get that, too",
+        "set switches.Leaf0-1.asn to 65333 in the intent, or run nv set router bgp autonomous-system 65101",
+    ),
+    "another router-id of a VRF": (
+        joined(BLUE, {"router": {"bgp": {"router-id": "10.9.9.9"}}}),
+        "router bgp router-id is 10.9.9.9, the intent says 10.10.10.1, and VRF blue would get that, too",
+        "set switches.Leaf0-1.loopback to 10.9.9.9 in the intent, or run nv set router bgp "
+        "router-id 10.10.10.1",
+    ),
+    "another source of VXLAN": (
+        joined(vlan(77, 77), {"nve": {"vxlan": {"source": {"address": "10.9.9.9"}}}}),
+        "nve vxlan source address is 10.9.9.9, the intent says 10.10.10.1, and VLAN 77 would get that, too",
+        "set switches.Leaf0-1.loopback to 10.9.9.9 in the intent, or run nv set nve vxlan source "
+        "address 10.10",
+    ),
+    "suppression that is off": (
+        joined(
+            {"vrf": {"blue": {"evpn": {**ON, "vni": {"4001": {}}}}}},
+            {"nve": {"vxlan": {"arp-nd-suppress": "NO"}}},
+        ),
+        "nve vxlan arp-nd-suppress is {off}, the intent says {on}, and VRF blue would get that, too",
+        "run nv set nve vxlan arp-nd-suppress {on} and nv config apply on the switch if that is right",
+    ),
+    "connected routes that are off": (
+        joined(session("border"), BORDERS, family({"redistribute": {"connected": {"ENABLE": "NO"}}})),
+        "vrf default router bgp address-family ipv4-unicast redistribute connected {key} is {off}, "
+        "the intent says {on}, "
+        "and session swp28 would get that, too",
+        "run nv set vrf default router bgp address-family ipv4-unicast redistribute connected {key} {on}",
+    ),
+    "another VNI of a network": (
+        {"bridge": {"domain": {"br_default": {"vlan": {"40": {"vni": {"40": None, "41": {}}}}}}}},
+        "VLAN 40 has VNI 41: the intent needs that, and this charm did not make vlan40:vni41",
+        "change the intent, or run plan and apply with remove=vlan40:vni41",
+    ),
+    "a VNI in another bridge": (
+        OTHER_VNI,
+        "VLAN 7 of bridge br_storage has VNI 10, which is a network's in the intent",
+        "give the network another vni in the intent",
+    ),
+    "a VNI of a VRF": (
+        {"vrf": {"blue": {"evpn": {**ON, "vni": {"10": {}}}}}},
+        "VRF blue has VNI 10, which is a network's in the intent",
+        "give the network another vni in the intent",
+    ),
+    "a tagged network untagged": (
+        on_port("bond_tagged", {"untagged": 10}, "bond"),
+        "bond_tagged has VLAN 10 untagged: the intent needs that, and this charm did not make "
+        "bond_tagged:untagged",
+        "change the intent, or run plan and apply with remove=bond_tagged:untagged",
+    ),
+    "the same segment": (
+        {
+            "interface": {
+                "bond7": {
+                    "type": "bond",
+                    "bond": {"member": {"swp15": {}}},
+                    "evpn": {
+                        "multihoming": {"segment": {**ON, "local-id": 9, "mac-address": "44:38:39:be:ef:01"}}
+                    },
+                },
+                "swp15": {"type": "swp"},
+            }
+        },
+        "bond bond7 has the Ethernet segment of bond_ext: the intent needs that, and this charm did "
+        "not make bond7",
+        "change the intent, or run plan and apply with remove=bond7",
+    ),
+    "an access port": (
+        on_bond({"access": 77}),
+        "bond1 has another use on the switch (interface bond1 bridge domain br_default access), "
+        "which excludes the intent's",
+        "remove bond1 from the intent, or run nv unset interface bond1 bridge domain br_default access",
+    ),
+    "an ESI of another type": (
+        {
+            "interface": {
+                "bond1": {"evpn": {"multihoming": {"segment": {"identifier": "44383900000000000001"}}}}
+            }
+        },
+        "bond1 has another use on the switch (interface bond1 evpn multihoming segment identifier), "
+        "which excludes the intent's",
+        "remove bond1 from the intent, or run nv unset interface bond1 evpn multihoming segment identifier",
+    ),
+    "a routed port": (
+        {"interface": {"swp9": {"type": "swp", "IP": {"address": {"192.0.2.1/31": {}}}}}},
+        "swp9 has another use on the switch (interface swp9 {ip} address), which excludes the intent's",
+        "remove swp9 from the intent, or run nv unset interface swp9 {ip} address",
+    ),
+    "a port with a session of others": (
+        joined(session("border", "swp9"), BORDERS),
+        "swp9 has another use on the switch (vrf default router bgp neighbor swp9), which excludes "
+        "the intent's",
+        "remove swp9 from the intent, or run nv unset vrf default router bgp neighbor swp9",
+    ),
+    "an uplink in a tenant's VRF": (
+        {"interface": {"swp31": {"type": "swp", "VRF": "blue"}}},
+        "swp31 has another use on the switch (interface swp31 {vrf}), which excludes the intent's",
+        "remove swp31 from the intent, or run nv unset interface swp31 {vrf}",
+    ),
+}
+"""By what it is: the tree, and the finding and the remedy (its beginning) that block the plan."""
