@@ -90,7 +90,7 @@ def tells(unit: str, before: UnitState, own: UnitState, cluster: Cluster, *, lea
     if holds(unit, own, cluster) and not own.settled and not own.needs:
         told = ("answered", "contested", "heard", "approved_after")
         own = before._replace(**{field: getattr(own, field) for field in told})
-    if not cluster.asked or (cluster.lazily and unit not in cluster.silenced):
+    if not cluster.asked or (cluster.lazily and unit not in (*cluster.silenced, *cluster.probed)):
         own = own._replace(answered=before.answered)
     return own._replace(**_PRIVATE) != before._replace(**_PRIVATE)
 
@@ -112,15 +112,13 @@ def approve_one(own: UnitState, uptime: int, cancels: int = 0) -> UnitState:
     requested = own.requested_at
     if requested is not None and uptime - requested >= NEVER_CAME:
         requested = None
-    approved = (*own.reasons, *own.still_needed)
-    return own._replace(approved=approved, approved_after=cancels, requested_at=requested)
+    return own._replace(approved=own.asks_for, approved_after=cancels, requested_at=requested)
 
 
 def _look(host: UnitNow, policy: RebootPolicy, own: UnitState, cluster: Cluster) -> UnitState:
     """What this host publishes about itself."""
     if own.boot_id != host.boot_id:
         own = _after_boot(host, own)
-    own = own._replace(current=True)
     need = host.need
     rebooted_for = own.rebooted_for
     if not need.reasons and own.settled:

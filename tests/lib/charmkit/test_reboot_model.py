@@ -62,9 +62,8 @@ class Node:
     prepared: bool = True  # all was in place, as published, when it last went down
     again: bool = False  # the operator said to ask once more
     approved_here: frozenset[str] = frozenset()  # reasons that the operator approved in this boot
-    despite: frozenset[str] = (
-        frozenset()
-    )  # hosts that the operator saw named as missing, and approved without
+    # Hosts named as missing without which the operator approved: their boots, and whether they had settled.
+    despite: dict[str, tuple[int, bool]] = field(default_factory=dict)
     booted_at_hook: int = 0  # how many hooks of the whole application had run then
     last_hook: int = 0
     asked: list[tuple[int, frozenset[str]]] = field(default_factory=list)
@@ -82,7 +81,7 @@ class Application(RuleBasedStateMachine):
         self.leader = ""
         self.policy = RebootPolicy("manual", SETTLE)
         self.names = 0
-        self.hooks = 0
+        self.hooks = self.asked_at_hook = self.granted_at_hook = 0
 
     # Juju's side.
 
@@ -171,6 +170,8 @@ class Application(RuleBasedStateMachine):
             self.app_data, self.app_data_before = peers.text("sriov"), self.app_data
         after = self.cluster()
         assert decode_cluster(encode(after)) == after
+        if after.asked_for != before.asked_for:
+            self.asked_at_hook = self.hooks
         for holder, slot in after.held.items():
             if slot.grant > before.grant:
                 self.grants(name, holder, after)
@@ -186,7 +187,14 @@ class Application(RuleBasedStateMachine):
         down |= self.unsettled(name for name in seen if name not in cluster.held)
         booted = self.nodes[leader].booted_at_hook
         unheard = {name for name, node in others.items() if node.last_hook <= booted}
-        excused = self.nodes[holder].despite
+        excused = self.excused(holder)
+        if self.nodes[holder].said:
+            # Without a hook in its present boot since the leader asked for this grant, it may be starting.
+            asked = self.asked_at_hook
+            assert asked > self.granted_at_hook or not any(node.said for node in others.values())
+            stale = {name for name, node in others.items() if node.said and node.last_hook < asked}
+            assert not stale - excused - {*cluster.held}, f"{holder} may reboot while {stale} may be starting"
+        self.granted_at_hook = self.hooks
         assert not self.nodes[holder].down, "the lock goes to a host that is down"
         assert not unheard - excused, f"{holder} may reboot while {unheard} may be down"
         away = {*cluster.held, *(down - excused)} - {holder}
@@ -198,13 +206,20 @@ class Application(RuleBasedStateMachine):
             assert self.one_zone({holder, *away}), f"{holder} may reboot while {away} are down"
 
     def unsettled(self, names: Iterable[str]) -> set[str]:
-        """Those in their grace, as their units said last, without those that wait for the lock themselves.
-
-        Of a unit that the operator took the lock from, he has looked at the host.
-        """
+        """Those in their grace, as their units said last, without those that wait for the lock themselves."""
         said = {name: decode_unit(self.nodes[name].unit_data) for name in names}
         waits = {name for name, state in said.items() if state.queued and state.reasons}
-        return {name for name, state in said.items() if not state.settled} - waits - {*self.cluster().forced}
+        return {name for name, state in said.items() if not state.settled} - waits
+
+    def excused(self, holder: str) -> set[str]:
+        """Those without which the operator let it go, as long as they are away as they were then."""
+        return {
+            name
+            for name, (boot, settled) in self.nodes[holder].despite.items()
+            if name in self.nodes
+            and self.nodes[name].boot == boot
+            and (settled or not decode_unit(self.nodes[name].unit_data).settled)
+        }
 
     def one_zone(self, names: set[str]) -> bool:
         return {self.nodes[name].zone for name in names} in ZONE_SETS
@@ -238,7 +253,7 @@ class Application(RuleBasedStateMachine):
         (name,) = (name for name, each in self.nodes.items() if each is node)
         node.prepared = self.bags(name)[0].own().ready
         node.boot += 1
-        node.approved_here = node.despite = frozenset()
+        node.approved_here, node.despite = frozenset(), {}
         self.now += 120
         node.booted, node.booted_at_hook, node.down = self.now, self.hooks, node.slow
         if not node.stubborn and not node.not_ready:
@@ -399,7 +414,8 @@ class Application(RuleBasedStateMachine):
         units, _ = bags.units()
         for name, state in units.items():
             self.approved(self.nodes[name], state)
-            self.nodes[name].despite = frozenset((*self.cluster().missing, *self.cluster().held_up_by))
+            named = {*self.cluster().missing, *self.cluster().held_up_by} & units.keys()
+            self.nodes[name].despite = {each: (self.nodes[each].boot, units[each].settled) for each in named}
         own = approve_one(units[self.leader], self.now - self.nodes[self.leader].booted)
         self.nodes[self.leader].again = True
         units[self.leader] = own
