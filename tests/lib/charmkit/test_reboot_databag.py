@@ -6,7 +6,9 @@ import re
 
 import pytest
 from charmkit.reboot.databag import decode_cluster, decode_unit, encode
-from charmkit.reboot.state import Approval, Cluster, Slot, UnitState, mark
+from charmkit.reboot.state import Approval, Cluster, Need, RebootPolicy, Slot, UnitNow, UnitState, mark
+from charmkit.reboot.status import report
+from charmkit.reboot.unit import decide
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -201,3 +203,18 @@ def test_no_field_can_hold_what_raises_anything_else(field: str, value: object):
             decode(text)
         except ValueError as error:
             assert str(error).isprintable()
+
+
+HOST = UnitNow("sriov-switchdev/0", "b", 5000, 1_000_000, leader=True, need=Need(("r",)))
+
+
+@given(clusters, units, units, st.booleans())
+def test_no_state_that_can_be_read_ends_a_hook(
+    cluster: Cluster, own: UnitState, peer: UnitState, leads: bool
+):
+    """Such as a lock without a holder among the units, or one that names a unit that nobody knows."""
+    host = HOST._replace(leader=leads)
+    decision = decide(host, RebootPolicy(), own, {"sriov-switchdev/1": peer}, cluster)
+    for finding in report(host, RebootPolicy(), decision.own, decision.cluster):
+        assert finding.sentence().isprintable()
+    assert decode_cluster(encode(decision.cluster)) == decision.cluster

@@ -98,7 +98,7 @@ def test_one_look_at_a_host_asks_lxd_once_for_its_containers(booted: Any):
     node.lxd = True
     node.host.disk.install(LXC, b"", 0o755)
     runs_since(node.host, "2026-11-23T20:04:00.1Z")
-    node.needs, booted.policy = ("another reason",), RebootPolicy("always", 300, "2")
+    node.needs, booted.policy = ("another reason",), RebootPolicy("manual", 300, "2")
 
     booted.hook(0)
 

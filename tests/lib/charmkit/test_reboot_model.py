@@ -26,7 +26,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from lab.peers import Peers, databags, kept
 
 SETTLE = 300
-FLAGS = ("stubborn", "sick", "deaf", "busy", "not_ready", "slow")
+FLAGS = ("stubborn", "sick", "deaf", "busy", "not_ready", "slow", "lacks")
+LACKS = "OVN misses a member"
 PARALLEL = ("1", "1", "2", "3", "50%", "100%")
 ZONE_SETS = ({"zone-a"}, {"zone-b"})
 ZONES = ("", "zone-a", "zone-a", "zone-a", "zone-b")
@@ -46,6 +47,7 @@ class Node:
     busy: bool = False
     not_ready: bool = False
     slow: bool = False  # it does not come up by itself after a reboot
+    lacks: bool = False  # a cluster in its containers misses a member
     down: bool = False
     sees_peers_at: int = 0  # until then its agent has not run the hooks of its peers' joining
     healthy: bool = True
@@ -118,7 +120,13 @@ class Application(RuleBasedStateMachine):
             return
         node.last_hook, node.said, node.parallel = self.hooks, node.quorum, self.policy.parallel
         before = bags.own()
-        turn = take(bags, self.policy, lambda own: self.look(name), lambda: self.silent(name))
+        turn = take(
+            bags,
+            self.policy,
+            lambda own: self.look(name),
+            lambda: self.silent(name),
+            lambda: LACKS if node.lacks else "",
+        )
         assert isinstance(turn, Turn)
         own, cluster, reboot = turn.decision
         report(turn.host, self.policy, own, cluster)
@@ -236,6 +244,7 @@ class Application(RuleBasedStateMachine):
             assert self.together({name, *others}), f"{name} reboots while {others} have not settled"
         assert own.reasons
         assert not node.not_ready
+        assert not node.lacks or LACKS in node.approved_here
         assert set(own.reasons) <= node.reasons
         if node.asked and node.asked[-1][0] == node.boot:
             assert node.again, "asked twice for a reboot that has not come"
@@ -442,7 +451,7 @@ class Application(RuleBasedStateMachine):
     def approved(self, node: Node, state: UnitState) -> None:
         """An approval counts in the boot that the unit spoke of when it was given, for what it said then."""
         if state.boot_id.endswith(f" {node.boot}"):
-            node.approved_here |= {*state.reasons, *state.still_needed}
+            node.approved_here |= {*state.asks_for}
 
     @rule()
     @precondition(lambda self: self.cluster().held)
@@ -477,7 +486,9 @@ class Application(RuleBasedStateMachine):
         if not self.nodes:
             return
         for node in self.nodes.values():
-            node.stubborn = node.sick = node.deaf = node.busy = node.not_ready = node.slow = False
+            node.stubborn = node.sick = node.deaf = node.busy = node.not_ready = node.slow = node.lacks = (
+                False
+            )
             if node.down:
                 self.boot(node)
             if not node.healthy:

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which hosts may reboot at once: the option, zones, containers, hosts that are down, and older revisions."""
 
-import json
 import re
 from typing import Any
 
 import pytest
-from charmkit.containers import LXC
+from charmkit.containers import DIRECTORY, LXC
 from charmkit.reboot import slots
 from charmkit.reboot.databag import KEY, decode_cluster, decode_unit
 from charmkit.reboot.lock import arbitrate, release
@@ -230,45 +229,32 @@ def test_two_nodes_of_a_zone_are_down_at_once_and_the_third_follows(application:
     assert reboots(app) == [0, 1, 1, 1]
 
 
-def test_a_node_on_which_lxd_says_nothing_goes_alone(application: Any):
+@pytest.mark.parametrize(
+    ("containers", "shares"),
+    [([], True), (["juju-1-lxd-0"], False)],
+)
+def test_a_host_shares_its_time_only_without_containers_and_no_process_is_asked(
+    application: Any, containers: list[str], shares: bool
+):
     app = application(1, "always")
-    app.policy = app.policy._replace(parallel="2")
-    app.hook(0)
-    assert decode_unit(app.nodes[0].data[KEY]).shares, "without LXD there is no container"
+    node = app.nodes[0]
+    node.host.disk.install(LXC, b"", 0o755)
+    for name in containers:
+        node.host.disk.install(f"{DIRECTORY}/{name}/metadata.yaml", b"", 0o600)
 
-    app.nodes[0].host.disk.install(LXC, b"#!/bin/sh\nexit 1\n", 0o755)
-    app.nodes[0].needs = WHY
+    app.hook(0)
+
+    assert decode_unit(node.data[KEY]).shares is shares
+    assert node.host.spawned == []
+
+
+def test_a_host_whose_containers_cannot_be_listed_goes_alone(application: Any):
+    app = application(1, "always")
+    app.nodes[0].host.fail("listdir", DIRECTORY, OSError(5, "Input/output error"), times=None)
+
     app.hook(0)
 
     assert not decode_unit(app.nodes[0].data[KEY]).shares
-
-
-@pytest.mark.parametrize(
-    ("parallel", "autostart", "shares"),
-    [
-        ("2", "false", True),
-        ("2", "true", False),
-        ("1", "false", False),
-    ],
-)
-def test_lxd_is_asked_for_containers_only_where_others_may_go_with_the_host(
-    application: Any, parallel: str, autostart: str, shares: bool
-):
-    app = application(2, "always")
-    node = app.nodes[1]
-    node.host.disk.install(LXC, b"", 0o755)
-    container = {"name": "juju-1-lxd-0", "status": "Running", "config": {"boot.autostart": autostart}}
-    query = (LXC, "query", "/1.0/instances?recursion=1")
-    node.host.answers[query] = json.dumps([container])
-    app.policy = app.policy._replace(parallel=parallel)
-    app.hook(1)
-    assert query not in node.host.spawned, "no reboot is needed"
-    node.needs = WHY
-
-    app.hook(1)
-
-    assert decode_unit(node.data[KEY]).shares is shares
-    assert (query in node.host.spawned) == (parallel != "1")
 
 
 def test_with_several_holders_release_reboot_lock_wants_a_unit(application: Any):
