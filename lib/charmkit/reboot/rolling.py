@@ -119,7 +119,9 @@ class RollingReboot(ops.Object):
         need = with_others(need, others, given.charm) if owns else Need(unverified=need.unverified)
         rolls = self.roll(need._replace(contested=contested), policy)
         given = given._replace(reboot=wish, reboot_lock=self._has_lock)
-        return (*differing, *(self._hand_over(given) if publish else []), *waits, *rolls)
+        # A unit that has never said anything, as on a node without a port for it, would hold all others.
+        first = not self._system.files.exists(handover.path_of(given.charm))
+        return (*differing, *(self._hand_over(given) if publish or first else []), *waits, *rolls)
 
     def refused(self, finding: Finding) -> tuple[Finding, ...]:
         """The turn of a unit whose options cannot be used, as ``finding`` says.
